@@ -1,0 +1,63 @@
+# What to do with this repository; `make` lists it. Each target installs what it needs (Debian, root).
+
+PREFIX ?= /usr/local
+DESTDIR ?=
+FUZZ_SECONDS ?= 20
+SOAK_ROUNDS ?= 1
+
+TARGET := $(or $(CARGO_TARGET_DIR),target)
+UNITS = $(PREFIX)/lib/systemd/system
+SUDO := $(if $(filter-out 0,$(shell id -u)),sudo)
+
+.DEFAULT_GOAL := help
+.PHONY: help build demo test check bench fuzz soak clean install
+
+help: ## list what can be made
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
+
+build: ## the program, optimized: target/release/baton
+	@scripts/setup build
+	cargo build --release --bin baton
+
+# In the debug profile, which builds in half the time; packets meet the same BPF programs.
+demo: ## the whole idea on this machine: a cluster, real requests, a page that explains them (root)
+	@scripts/setup demo
+	cargo build --bin baton
+	@$(SUDO) $(TARGET)/debug/baton demo
+
+test: ## every test: unit, property, packet tables, scenarios with real servers (root)
+	@scripts/test
+
+check: ## formatting and lints
+	@scripts/setup build
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets -- -D warnings
+
+bench: ## side by side with HAProxy and with direct access, on a quiet machine (root)
+	@scripts/setup bench
+	cargo run --release -p baton-bench
+
+fuzz: ## every fuzz target, FUZZ_SECONDS=20 each
+	@scripts/setup build
+	@set -e; for target in $$(fuzz/run); do fuzz/run $$target $(FUZZ_SECONDS); done
+
+soak: ## the scenarios at full length, SOAK_ROUNDS=1 times (root)
+	@scripts/setup test
+	cargo build --bin baton
+	@set -e; for round in $$(seq $(SOAK_ROUNDS)); do \
+		echo "round $$round of $(SOAK_ROUNDS)"; \
+		BATON_TEST_LONG=1 BATON_BIN=$$(realpath $(TARGET)/debug/baton) cargo test -p baton-tests; \
+	done
+
+clean: ## remove what was built
+	cargo clean
+	rm -rf fuzz/target
+
+install: build ## the program, a sample configuration, a systemd unit; PREFIX=/usr/local DESTDIR=
+	install -D -m 755 $(TARGET)/release/baton $(DESTDIR)$(PREFIX)/bin/baton
+	install -D -m 644 baton.toml $(DESTDIR)$(PREFIX)/share/doc/baton/baton.toml
+	install -d -m 755 $(DESTDIR)$(UNITS) $(DESTDIR)/etc/baton
+	sed 's,@PREFIX@,$(PREFIX),' packaging/baton.service > $(DESTDIR)$(UNITS)/baton.service
+	chmod 644 $(DESTDIR)$(UNITS)/baton.service
+	@echo "Next: copy $(PREFIX)/share/doc/baton/baton.toml to /etc/baton/, make it yours, check it with"
+	@echo "baton check /etc/baton/baton.toml, then: systemctl enable --now baton"

@@ -1,0 +1,61 @@
+//! Where the demonstration is: a bar on a terminal, plain lines elsewhere.
+
+use std::time::Duration;
+
+use console::Term;
+use indicatif::{ProgressBar, ProgressStyle};
+
+/// Steps, shown on standard error.
+pub struct Progress {
+    bar: Option<ProgressBar>,
+    steps: u64,
+    step: u64,
+}
+
+impl Progress {
+    /// For so many steps.
+    pub fn new(steps: u64) -> Progress {
+        let bar = Term::stderr().is_term().then(|| {
+            let bar = ProgressBar::new(steps);
+            if let Ok(style) = ProgressStyle::with_template(
+                "{spinner:.green} [{bar:20.green}] {pos}/{len} {msg} {elapsed:.dim}",
+            ) {
+                bar.set_style(style.progress_chars("=> "));
+            }
+            bar.enable_steady_tick(Duration::from_millis(100));
+            bar
+        });
+        Progress {
+            bar,
+            steps,
+            step: 0,
+        }
+    }
+
+    /// The next step begins.
+    pub fn step(&mut self, what: &str) {
+        self.step += 1;
+        match &self.bar {
+            Some(bar) => {
+                bar.set_position(self.step);
+                bar.set_message(what.to_owned());
+            }
+            None => eprintln!("[{}/{}] {what}", self.step, self.steps),
+        }
+    }
+
+    /// A detail of the present step.
+    pub fn detail(&self, what: &str) {
+        match &self.bar {
+            Some(bar) => bar.set_message(what.to_owned()),
+            None => eprintln!("      {what}"),
+        }
+    }
+
+    /// The terminal is as if it had not been there.
+    pub fn end(self) {
+        if let Some(bar) = self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! The configuration, and this machine in it.
+
+use std::path::Path;
+
+use baton_config::{Config, Error, Loaded};
+
+use super::{
+    finding::Finding,
+    subject::{Placed, Subject},
+};
+
+/// A node does not start with a configuration that is wrong, or that does not name its machine.
+pub fn check(file: &Path) -> (Vec<Finding>, Subject) {
+    let host_name = nix::unistd::gethostname().unwrap_or_default();
+    judge(file, Config::read(file), &host_name.to_string_lossy())
+}
+
+fn judge(file: &Path, loaded: Result<Loaded, Error>, host_name: &str) -> (Vec<Finding>, Subject) {
+    let loaded = match loaded {
+        Ok(loaded) => loaded,
+        Err(error) => return (vec![bad(&error)], Subject::unknown()),
+    };
+    let config = loaded.config;
+    let mut findings = vec![good(file, &config, &loaded.warnings)];
+    match config.this_node(host_name).cloned() {
+        Ok(me) => {
+            let roles = match (me.roles.is_cs(), me.roles.is_ds()) {
+                (true, true) => "connection server and data server",
+                (true, false) => "connection server",
+                (false, _) => "data server",
+            };
+            findings.push(Finding::good("this_node", format!("{}, {roles}", me.name)));
+            let file = file.to_owned();
+            (findings, Subject::placed(Placed { file, config, me }))
+        }
+        Err(error) => {
+            let (found, help) = parts(&error.to_string());
+            let why = "A node has to find itself in the configuration that all share:";
+            findings.push(Finding::bad("this_node", found, format!("{why} {help}.")));
+            (findings, Subject::of(&config))
+        }
+    }
+}
+
+const NAME: &str = "config";
+
+fn good(file: &Path, config: &Config, warnings: &[baton_config::Diagnostic]) -> Finding {
+    let found = format!(
+        "{}: {} node(s), {} service(s)",
+        file.display(),
+        config.nodes.len(),
+        config.services.len()
+    );
+    if warnings.is_empty() {
+        return Finding::good(NAME, found);
+    }
+    let warnings: Vec<String> = warnings.iter().map(ToString::to_string).collect();
+    Finding::advice(
+        NAME,
+        format!("{found}\n{}", warnings.join("\n")),
+        "It works, but some of it may not be what was meant: see above.",
+    )
+}
+
+fn bad(error: &Error) -> Finding {
+    Finding::bad(
+        NAME,
+        error.to_string(),
+        "A node does not start with a configuration that is wrong: mend what is listed, and look again \
+         with `baton check`. All other findings are about a node of any role, with defaults.",
+    )
+}
+
+/// "what\n  help: what to do"
+fn parts(error: &str) -> (String, String) {
+    let (found, help) = error
+        .split_once("\n  help: ")
+        .unwrap_or((error, "see above"));
+    (found.to_owned(), help.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::doctor::{
+        finding::Verdict::{Bad, Good},
+        subject::tests::config,
+    };
+
+    fn judged(host_name: &str) -> (Vec<Finding>, Subject) {
+        let loaded = Loaded {
+            config: config(),
+            warnings: Vec::new(),
+        };
+        judge(Path::new("baton.toml"), Ok(loaded), host_name)
+    }
+
+    #[test]
+    fn a_node_of_the_cluster() {
+        let (findings, subject) = judged("ds1");
+        let verdicts: Vec<_> = findings.iter().map(Finding::verdict).collect();
+        assert_eq!(verdicts, [Good, Good]);
+        assert_eq!(findings[1].found(), "ds1, data server");
+        assert!(subject.placed.is_some() && !subject.roles.is_cs());
+    }
+
+    #[test]
+    fn a_stranger() {
+        let (findings, subject) = judged("elsewhere");
+        let verdicts: Vec<_> = findings.iter().map(Finding::verdict).collect();
+        assert_eq!(verdicts, [Good, Bad]);
+        assert!(findings[1].found().contains("elsewhere"));
+        assert!(subject.placed.is_none() && subject.roles.is_cs());
+    }
+
+    #[test]
+    fn no_configuration() {
+        let (findings, subject) = check(Path::new("/no/such/file.toml"));
+        assert_eq!(findings.len(), 1);
+        assert_eq!(findings[0].verdict(), Bad);
+        assert!(findings[0].found().contains("/no/such/file.toml"));
+        assert!(subject.placed.is_none());
+    }
+}

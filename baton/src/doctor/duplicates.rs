@@ -1,0 +1,147 @@
+//! Who answers for the cluster addresses on this LAN.
+
+use std::{
+    net::{IpAddr, Ipv4Addr},
+    time::Duration,
+};
+
+use baton_net::{Hop, Link, who_has};
+use tokio::task::JoinSet;
+
+use super::{finding::Finding, neighbors::Way, subject::Placed};
+
+/// Clients find a cluster address by ARP: whoever else answers gets their packets, and has no idea of
+/// their connections.
+pub async fn check(placed: &Placed, link: &Link, ways: &[Way]) -> Finding {
+    let mut questions = JoinSet::new();
+    for address in placed.config.cluster_addresses() {
+        let IpAddr::V4(address) = address.ip() else {
+            continue;
+        };
+        let link = link.clone();
+        questions
+            .spawn_blocking(move || who_has(&link, address, PATIENCE).map(|macs| (address, macs)));
+    }
+    let answers: Result<Vec<Answer>, _> = questions.join_all().await.into_iter().collect();
+    match answers {
+        Ok(mut answers) => {
+            answers.sort();
+            judge(&answers, ways)
+        }
+        Err(error) => Finding::advice(
+            NAME,
+            error.to_string().lines().next().unwrap_or_default(),
+            "Nobody but a connection server may answer ARP for a cluster address, or clients' packets go \
+             astray: whether somebody does could not be found out. Run this as root.",
+        ),
+    }
+}
+
+/// A cluster address and the MACs that say they have it.
+type Answer = (Ipv4Addr, Vec<[u8; 6]>);
+
+const NAME: &str = "cluster_address";
+const PATIENCE: Duration = Duration::from_millis(500);
+
+fn judge(answers: &[Answer], ways: &[Way]) -> Finding {
+    let (mut rightly, mut wrongly) = (Vec::new(), Vec::new());
+    for (address, macs) in answers {
+        for mac in macs {
+            let node = ways.iter().find(
+                |(_, way)| matches!(way, Ok(Hop::Next(next)) if !next.routed && next.mac == *mac),
+            );
+            match node {
+                Some((node, _)) if node.roles.is_cs() => {
+                    rightly.push(format!("{address} is answered for by {}", node.name))
+                }
+                Some((node, _)) => wrongly.push(format!(
+                    "{address} is answered for by the data server {}",
+                    node.name
+                )),
+                None => wrongly.push(format!(
+                    "{address} is answered for by {}, which is no node",
+                    shown(*mac)
+                )),
+            }
+        }
+    }
+    if wrongly.is_empty() {
+        let found = if rightly.is_empty() {
+            "nobody else answers ARP for one".into()
+        } else {
+            rightly.join(", ")
+        };
+        return Finding::good(NAME, found);
+    }
+    Finding::bad(
+        NAME,
+        wrongly.join("\n"),
+        "Only a connection server may answer ARP for a cluster address; whoever else does gets clients' \
+         packets and resets their connections. Take the address away from that machine; a data server's \
+         node puts it on lo and silences ARP for it (arp_ignore=1, arp_announce=2), so start the node there.",
+    )
+}
+
+fn shown(mac: [u8; 6]) -> String {
+    mac.map(|byte| format!("{byte:02x}")).join(":")
+}
+
+#[cfg(test)]
+mod tests {
+    use baton_net::NextHop;
+
+    use super::*;
+    use crate::doctor::{
+        finding::Verdict::{Bad, Good},
+        subject::tests::config,
+    };
+
+    const VIP: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 100);
+
+    /// cs1 has the MAC 02:…:00, ds1 :01, ds2 :02.
+    fn ways() -> Vec<Way> {
+        let to = |last: u8| {
+            Hop::Next(NextHop {
+                link_index: 2,
+                source_mac: [2, 0, 0, 0, 0, 99],
+                mac: [2, 0, 0, 0, 0, last],
+                source: IpAddr::from([192, 0, 2, 99]),
+                routed: false,
+            })
+        };
+        config()
+            .nodes
+            .into_iter()
+            .zip(0..)
+            .map(|(node, last)| (node, Ok(to(last))))
+            .collect()
+    }
+
+    fn judged(macs: &[u8]) -> Finding {
+        let macs = macs.iter().map(|last| [2, 0, 0, 0, 0, *last]).collect();
+        judge(&[(VIP, macs)], &ways())
+    }
+
+    #[test]
+    fn nobody_or_a_connection_server() {
+        assert_eq!(judged(&[]).verdict(), Good);
+        let cs = judged(&[0]);
+        assert_eq!(
+            (cs.verdict(), cs.found()),
+            (Good, "192.0.2.100 is answered for by cs1")
+        );
+    }
+
+    #[test]
+    fn anybody_else_is_in_the_way() {
+        let leak = judged(&[0, 1]);
+        assert_eq!(leak.verdict(), Bad);
+        assert_eq!(
+            leak.found(),
+            "192.0.2.100 is answered for by the data server ds1"
+        );
+        let stranger = judged(&[7]);
+        assert_eq!(stranger.verdict(), Bad);
+        assert!(stranger.found().contains("02:00:00:00:00:07"));
+    }
+}

@@ -1,0 +1,174 @@
+//! What the node that runs here knows of the others.
+
+use std::{io, path::Path, time::Duration};
+
+use anyhow::Result;
+
+use super::finding::Finding;
+use crate::{
+    node::control::{Request, Response, ask},
+    status::{Peer, Status},
+};
+
+/// The running node's status, if one runs here, and what that tells.
+pub fn check(file: &Path, window: Duration) -> (Vec<Finding>, Option<Status>) {
+    match status(file) {
+        Ok(status) => {
+            let findings = vec![
+                Finding::good(
+                    NODE,
+                    format!("{} runs, since {} s", status.node, status.uptime),
+                ),
+                judge_silence(&status.nodes),
+                judge_skew(&status.nodes, window),
+            ];
+            (findings, Some(status))
+        }
+        Err(error) => (vec![judge_absence(&error)], None),
+    }
+}
+
+const NODE: &str = "node";
+
+fn status(file: &Path) -> Result<Status> {
+    match ask(file, &Request::Status)? {
+        Response::Status(status) => Ok(*status),
+        Response::Done { message } | Response::Failed { message } => anyhow::bail!(message),
+    }
+}
+
+/// That none runs is no fault; one that runs and does not answer has one.
+fn judge_absence(error: &anyhow::Error) -> Finding {
+    let kind = error
+        .chain()
+        .find_map(|cause| cause.downcast_ref::<io::Error>())
+        .map(io::Error::kind);
+    match kind {
+        Some(io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused) => Finding::good(
+            NODE,
+            "none runs here: whether the others are heard is not known",
+        ),
+        _ => Finding::advice(
+            NODE,
+            format!("{error:#}"),
+            "Only the running node knows whether the others are heard and how their clocks differ: run \
+             this as root, and look at the node's log.",
+        ),
+    }
+}
+
+/// A node that is not heard gets no new connections, and none of those that it has can be moved.
+fn judge_silence(nodes: &[Peer]) -> Finding {
+    const NAME: &str = "silent_nodes";
+    let silent: Vec<String> = nodes
+        .iter()
+        .filter(|peer| !matches!(peer.state.as_str(), "this node" | "alive"))
+        .map(|peer| format!("{} ({}, {})", peer.name, peer.address, peer.state))
+        .collect();
+    if silent.is_empty() {
+        return Finding::good(NAME, "none");
+    }
+    Finding::advice(
+        NAME,
+        silent.join(", "),
+        "A node that is not heard gets no new connections. See that it runs (baton status there), that it \
+         has the same key, and that no firewall between drops the protocol of the messages (protocol \
+         under [cluster]).",
+    )
+}
+
+/// Messages of a node whose clock differs by more than the window are dropped; at half of it drift is
+/// likely to get there.
+fn judge_skew(nodes: &[Peer], window: Duration) -> Finding {
+    const NAME: &str = "clock_skew";
+    let skew = |peer: &Peer| Duration::from_millis(peer.clock_skew_ms.map_or(0, i64::unsigned_abs));
+    let named = |limit: Duration| -> Vec<String> {
+        nodes
+            .iter()
+            .filter(|peer| skew(peer) > limit)
+            .map(|peer| format!("{} by {:?}", peer.name, skew(peer)))
+            .collect()
+    };
+    let remedy = format!(
+        "Nodes drop each other's messages when their clocks differ by more than clock_window ({window:?}): \
+         let an NTP client keep the clocks of these nodes and of this one."
+    );
+    let (far, off) = (named(window), named(window / 2));
+    if !far.is_empty() {
+        Finding::bad(NAME, far.join(", "), remedy)
+    } else if !off.is_empty() {
+        Finding::advice(NAME, off.join(", "), remedy)
+    } else {
+        let largest = nodes.iter().map(skew).max().unwrap_or_default();
+        Finding::good(
+            NAME,
+            format!("at most {largest:?} among the nodes that are heard"),
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::doctor::finding::Verdict::{Advice, Bad, Good};
+
+    fn peer(name: &str, state: &str, clock_skew_ms: Option<i64>) -> Peer {
+        serde_json::from_value(serde_json::json!({
+            "name": name, "address": "192.0.2.11", "roles": ["ds"], "state": state,
+            "reachable": null, "adoptions": null, "flows": null, "cpu": null,
+            "clock_skew_ms": clock_skew_ms,
+        }))
+        .expect("a peer as the control socket shows it")
+    }
+
+    #[test]
+    fn silent_nodes_are_named() {
+        let heard = [
+            peer("cs1", "this node", None),
+            peer("ds1", "alive", Some(1)),
+        ];
+        assert_eq!(judge_silence(&heard).verdict(), Good);
+        let silent = judge_silence(&[
+            peer("ds2", "silent", None),
+            peer("ds3", "never heard of", None),
+        ]);
+        assert_eq!(silent.verdict(), Advice);
+        assert!(silent.found().contains("ds2") && silent.found().contains("ds3"));
+    }
+
+    #[test]
+    fn skew_in_either_direction() {
+        let window = Duration::from_secs(10);
+        let judged = |skew| judge_skew(&[peer("ds1", "alive", skew)], window);
+        assert_eq!(judged(None).verdict(), Good);
+        assert_eq!(judged(Some(4_999)).verdict(), Good);
+        assert_eq!(judged(Some(5_001)).verdict(), Advice);
+        assert_eq!(judged(Some(-5_001)).verdict(), Advice);
+        assert_eq!(judged(Some(-10_001)).verdict(), Bad);
+        assert_eq!(judged(Some(-10_001)).found(), "ds1 by 10.001s");
+        assert_eq!(judged(Some(i64::MIN)).verdict(), Bad);
+    }
+
+    #[test]
+    fn none_running_is_no_fault() {
+        let error = |kind: io::ErrorKind| {
+            anyhow::Error::from(io::Error::from(kind)).context("no node answers")
+        };
+        assert_eq!(
+            judge_absence(&error(io::ErrorKind::NotFound)).verdict(),
+            Good
+        );
+        assert_eq!(
+            judge_absence(&error(io::ErrorKind::ConnectionRefused)).verdict(),
+            Good
+        );
+        assert_eq!(
+            judge_absence(&error(io::ErrorKind::PermissionDenied)).verdict(),
+            Advice
+        );
+        assert_eq!(
+            judge_absence(&anyhow::anyhow!("of another version")).verdict(),
+            Advice
+        );
+    }
+}

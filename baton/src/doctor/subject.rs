@@ -1,0 +1,153 @@
+//! What the checks are about: this machine's node by its configuration, or any node.
+
+use std::{net::SocketAddr, path::PathBuf, time::Duration};
+
+use baton_config::{Config, Node, Roles};
+
+use super::servers::Place;
+
+/// What this machine is to be, or could be.
+#[derive(Clone, Debug)]
+pub struct Subject {
+    /// What it does; without a configuration both, because it could.
+    pub roles: Roles,
+    /// Announced to clients.
+    pub window_scale: u8,
+    /// By how much clocks may differ.
+    pub clock_window: Duration,
+    /// TCB entries.
+    pub flows: u32,
+    /// Where programs and maps are pinned.
+    pub bpf_dir: PathBuf,
+    /// This machine in its cluster; `None` if that is not known.
+    pub placed: Option<Placed>,
+}
+
+/// A configuration, and which node of it this machine is.
+#[derive(Clone, Debug)]
+pub struct Placed {
+    /// Where it was read.
+    pub file: PathBuf,
+    /// All of it.
+    pub config: Config,
+    /// This machine.
+    pub me: Node,
+}
+
+impl Subject {
+    /// A machine of which nothing is known, with the defaults of a configuration.
+    pub fn unknown() -> Self {
+        Self {
+            roles: Roles::Both,
+            window_scale: 7,
+            clock_window: Duration::from_secs(10),
+            flows: 1 << 20,
+            bpf_dir: "/sys/fs/bpf/baton".into(),
+            placed: None,
+        }
+    }
+
+    /// What a configuration says of all its nodes.
+    pub fn of(config: &Config) -> Self {
+        Self {
+            roles: Roles::Both,
+            window_scale: config.cluster.window_scale.shift(),
+            clock_window: config.cluster.clock_window,
+            flows: config.cs.flows.get(),
+            bpf_dir: config.local.bpf_dir.clone(),
+            placed: None,
+        }
+    }
+
+    /// A node of a configuration.
+    pub fn placed(placed: Placed) -> Self {
+        let any = Self::of(&placed.config);
+        Self {
+            roles: placed.me.roles,
+            placed: Some(placed),
+            ..any
+        }
+    }
+
+    /// The services that this machine is a data server of; `None` if that is not known.
+    pub fn services(&self) -> Option<Vec<Place>> {
+        let Placed { config, me, .. } = self.placed.as_ref()?;
+        let services = config.services_of(&me.name);
+        Some(
+            services
+                .map(|service| {
+                    let at = SocketAddr::new(service.address.ip(), service.port.get());
+                    (service.name.to_string(), at)
+                })
+                .collect(),
+        )
+    }
+}
+
+#[cfg(test)]
+pub mod tests {
+    use std::{io, path::Path};
+
+    use baton_config::{Config, Source};
+
+    use super::*;
+
+    /// cs1, ds1 and ds2 on 192.0.2.0/24, and one service of both data servers.
+    pub fn config() -> Config {
+        let key = "0123456789abcdef".repeat(4);
+        let node = |name, host, role| {
+            format!(
+                "[[node]]\nname = \"{name}\"\naddress = \"192.0.2.{host}\"\nroles = [\"{role}\"]\n"
+            )
+        };
+        let text = format!(
+            "[cluster]\nkey = \"{key}\"\n{}{}{}[[service]]\nname = \"web\"\naddress = \"192.0.2.100\"\nport = 80\n",
+            node("cs1", 2, "cs"),
+            node("ds1", 11, "ds"),
+            node("ds2", 12, "ds"),
+        );
+        let source = Source {
+            path: Path::new("baton.toml"),
+            text: &text,
+            mode: Some(0o600),
+        };
+        let none = |_: &Path| Err(io::ErrorKind::NotFound.into());
+        Config::parse(source, none)
+            .expect("the configuration is good")
+            .config
+    }
+
+    /// One of its nodes.
+    pub fn placed(name: &str) -> Placed {
+        let config = config();
+        let me = config
+            .node_named(name)
+            .expect("there is such a node")
+            .clone();
+        Placed {
+            file: "baton.toml".into(),
+            config,
+            me,
+        }
+    }
+
+    #[test]
+    fn defaults_are_a_configurations() {
+        let (by_config, unknown) = (Subject::of(&config()), Subject::unknown());
+        assert_eq!(by_config.window_scale, unknown.window_scale);
+        assert_eq!(by_config.clock_window, unknown.clock_window);
+        assert_eq!(by_config.flows, unknown.flows);
+        assert_eq!(by_config.bpf_dir, unknown.bpf_dir);
+    }
+
+    #[test]
+    fn services_of_a_data_server() {
+        assert_eq!(Subject::unknown().services(), None);
+        assert_eq!(Subject::placed(placed("cs1")).services(), Some(vec![]));
+        let web = (
+            "web".to_owned(),
+            "192.0.2.100:80".parse().expect("an address"),
+        );
+        assert_eq!(Subject::placed(placed("ds1")).services(), Some(vec![web]));
+    }
+}

@@ -1,0 +1,162 @@
+//! Health checks of this data server's own server: one task a service.
+
+use std::{
+    collections::HashMap,
+    net::{SocketAddr, SocketAddrV4},
+    num::NonZeroU32,
+    time::Instant,
+};
+
+use baton_config::{HealthCheck as Check, Probe as Wanted, Service};
+use baton_core::{
+    Moment,
+    health::{Action, HealthCheck, Settings},
+};
+use baton_net::probe::{Get, Probe, probe};
+use baton_wire::Health;
+use tokio::{sync::mpsc, task::JoinHandle, time::sleep_until};
+use tracing::{info, warn};
+
+/// The verdict on one service changed.
+pub struct Verdict {
+    /// Which service.
+    pub service: SocketAddrV4,
+    /// From now on.
+    pub health: Health,
+}
+
+/// The checks that run, and what they last said.
+pub struct Checks {
+    running: HashMap<SocketAddrV4, (Option<Check>, Option<JoinHandle<()>>)>,
+    verdicts: HashMap<SocketAddrV4, Health>,
+    report: mpsc::Sender<Verdict>,
+}
+
+impl Checks {
+    /// No checks yet; verdicts will come out of `report`'s other end.
+    pub fn new(report: mpsc::Sender<Verdict>) -> Self {
+        Self {
+            running: HashMap::new(),
+            verdicts: HashMap::new(),
+            report,
+        }
+    }
+
+    /// From now on checks exactly these services; those whose check did not change go on as they are.
+    pub fn follow<'a>(&mut self, services: impl IntoIterator<Item = (SocketAddrV4, &'a Service)>) {
+        let mut before = std::mem::take(&mut self.running);
+        for (address, service) in services {
+            let running = match before.remove(&address) {
+                Some((check, task)) if check == service.health => (check, task),
+                other => {
+                    stop(other);
+                    self.start(address, service)
+                }
+            };
+            self.running.insert(address, running);
+        }
+        for (address, left) in before {
+            stop(Some(left));
+            self.verdicts.remove(&address);
+        }
+    }
+
+    /// Remembers a verdict that came out of the channel.
+    pub fn note(&mut self, verdict: &Verdict) {
+        // A task that was stopped may have said its last word after that.
+        if self.running.contains_key(&verdict.service) {
+            self.verdicts.insert(verdict.service, verdict.health);
+        }
+    }
+
+    /// The health of a service's server here.
+    pub fn health(&self, service: SocketAddrV4) -> Health {
+        self.verdicts
+            .get(&service)
+            .copied()
+            .unwrap_or(Health::Unknown)
+    }
+
+    fn start(
+        &mut self,
+        address: SocketAddrV4,
+        service: &Service,
+    ) -> (Option<Check>, Option<JoinHandle<()>>) {
+        let Some(check) = service.health.clone() else {
+            // Who does not want a check vouches for the server.
+            self.verdicts.insert(address, Health::Passing);
+            return (None, None);
+        };
+        let task = tokio::spawn(run(
+            address,
+            service.name.to_string(),
+            check.clone(),
+            self.report.clone(),
+        ));
+        (Some(check), Some(task))
+    }
+}
+
+fn stop(running: Option<(Option<Check>, Option<JoinHandle<()>>)>) {
+    if let Some((_, Some(task))) = running {
+        task.abort();
+    }
+}
+
+/// The cluster address is local on a data server, so that the probe finds its server wherever it
+/// listens, at that address or at all.
+async fn run(target: SocketAddrV4, name: String, check: Check, report: mpsc::Sender<Verdict>) {
+    let wanted = match &check.probe {
+        Wanted::Tcp => Probe::Tcp,
+        Wanted::Http(path) => match Get::new(path.as_str(), SocketAddr::V4(target)) {
+            Some(get) => Probe::Http(get),
+            None => {
+                warn!(
+                    service = name,
+                    "cannot be checked: {path} is no path of HTTP"
+                );
+                return;
+            }
+        },
+    };
+    let epoch = Instant::now();
+    let now = || Moment::after_epoch(epoch.elapsed());
+    let mut health = HealthCheck::new(
+        now(),
+        Settings {
+            interval: check.interval,
+            timeout: check.timeout,
+            rise: NonZeroU32::from(check.rise),
+            fall: NonZeroU32::from(check.fall),
+        },
+    );
+    loop {
+        while let Some(action) = health.poll(now()) {
+            match action {
+                Action::Start(id) => {
+                    let result = probe(SocketAddr::V4(target), None, &wanted, check.timeout).await;
+                    health.handle_result(now(), id, result.map_err(|reason| reason.to_string()));
+                }
+                // The probe has its own time limit and is over when this comes.
+                Action::Abandon(_) => {}
+                Action::Verdict { health, reason } => {
+                    match &reason {
+                        None => info!(service = name, "the server here passes"),
+                        Some(reason) => warn!(service = name, "the server here fails: {reason}"),
+                    }
+                    if report
+                        .send(Verdict {
+                            service: target,
+                            health,
+                        })
+                        .await
+                        .is_err()
+                    {
+                        return;
+                    }
+                }
+            }
+        }
+        sleep_until((epoch + health.next_timeout().since_epoch()).into()).await;
+    }
+}

@@ -1,0 +1,265 @@
+//! The daemon: one task that owns everything and reacts.
+
+use std::{
+    collections::BTreeMap,
+    net::Ipv4Addr,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, Result};
+use baton_core::{Moment, membership::Membership};
+use baton_dataplane::{Dataplane, Pins, Swept};
+use baton_net::{Connections, Host, LccpSocket, Undo};
+use baton_wire::{Incarnation, Keys};
+use tokio::{
+    signal::unix::{SignalKind, signal},
+    sync::{mpsc, watch},
+    time::{MissedTickBehavior, interval},
+};
+use tracing::{debug, info, warn};
+
+use super::{
+    checks::{Checks, Verdict},
+    control::{self, Call, Request, Response},
+    heartbeat::{CpuMeter, clock_now},
+    leaving::Leaving,
+    next_hops,
+    place::{self, Place, cluster_of, lccp_keys},
+    relay, report,
+    reset::Resetter,
+    tables::Tables,
+    take_back,
+};
+
+/// Between two counts of this data server's connections.
+const COUNT: Duration = Duration::from_secs(1);
+
+/// Between two sweeps of the TCP table.
+const SWEEP: Duration = Duration::from_secs(5);
+
+/// What the daemon was told to do at its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// To take the host back to what it was.
+    TakeDown,
+    /// To leave the packet path for the next daemon.
+    LeaveInPlace,
+}
+
+/// Everything a node has.
+pub struct Daemon {
+    pub(super) place: Place,
+    pub(super) dataplane: Dataplane,
+    pub(super) tables: Tables,
+    pub(super) membership: Membership,
+    pub(super) checks: Checks,
+    pub(super) swept: Swept,
+    pub(super) expired: u64,
+    pub(super) relay: Option<relay::Running>,
+    pub(super) epoch: Instant,
+    pub(super) host: Host,
+    pub(super) socket: LccpSocket,
+    pub(super) resetter: Resetter,
+    pub(super) keys: Keys,
+    pub(super) incarnation: Incarnation,
+    pub(super) cpu: CpuMeter,
+    pub(super) connections: Connections,
+    pub(super) leaving: Leaving,
+    pub(super) inbox: Inbox,
+    pub(super) wanted_hops: watch::Sender<Vec<Ipv4Addr>>,
+    /// Messages to this daemon that were dropped, by counter.
+    pub(super) rejected: BTreeMap<u32, u64>,
+    /// Held for as long as this daemon lives.
+    _lock: place::Lock,
+}
+
+/// What other tasks report.
+pub(super) struct Inbox {
+    verdicts: mpsc::Receiver<Verdict>,
+    hops: mpsc::Receiver<next_hops::Found>,
+    calls: mpsc::Receiver<Call>,
+    pub(super) calls_sender: mpsc::Sender<Call>,
+}
+
+impl Daemon {
+    /// Sets the node up. The order matters: maps before programs, programs before addresses, so that
+    /// no packet ever meets a half.
+    pub async fn start(place: Place) -> Result<Self> {
+        let run_dir = &place.config.local.run_dir;
+        std::fs::create_dir_all(run_dir)
+            .with_context(|| format!("cannot make {}", run_dir.display()))?;
+        let lock = place::lock(run_dir)?;
+        let successor = Pins::new(&place.config.local.bpf_dir).holds_links();
+        let journal = place::journal(&place.config);
+        let undo =
+            Undo::load(&journal).context("cannot read the journal of changes to this host")?;
+        let socket = LccpSocket::open(place.address, place.config.cluster.protocol.number())?;
+        let resetter = Resetter::open()?;
+        let options = place.options();
+        let dataplane = Dataplane::load(&options)?;
+
+        let epoch = Instant::now();
+        let now = Moment::default();
+        let quarantine = place.config.cs.idle;
+        let tables = Tables::over(&dataplane, now, quarantine)?;
+        let (verdict_sender, verdicts) = mpsc::channel(64);
+        let (hop_sender, hops) = mpsc::channel(256);
+        let (calls_sender, calls) = mpsc::channel(16);
+        let (wanted_hops, wanted) = watch::channel(Vec::new());
+        next_hops::follow(place.netlink.clone(), wanted, hop_sender);
+
+        let mut daemon = Self {
+            dataplane,
+            tables,
+            membership: Membership::new(
+                now,
+                cluster_of(&place.config)?,
+                place.config.cluster.silence,
+            ),
+            checks: Checks::new(verdict_sender),
+            swept: Swept::default(),
+            expired: 0,
+            relay: None,
+            epoch,
+            host: Host::new(place.netlink.clone(), undo),
+            socket,
+            resetter,
+            keys: lccp_keys(&place.config),
+            incarnation: Incarnation::started_at(clock_now()),
+            cpu: CpuMeter::default(),
+            connections: Connections::default(),
+            leaving: Leaving::default(),
+            inbox: Inbox {
+                verdicts,
+                hops,
+                calls,
+                calls_sender,
+            },
+            wanted_hops,
+            rejected: BTreeMap::new(),
+            _lock: lock,
+            place,
+        };
+        if let Err(error) = daemon.set_up(&options).await {
+            // What an earlier daemon set up serves on; a first start leaves nothing half done.
+            if !successor {
+                daemon.take_down().await;
+            }
+            return Err(error);
+        }
+        Ok(daemon)
+    }
+
+    /// Reacts until a signal says otherwise. Errors of single events are logged: a running node
+    /// keeps running.
+    pub async fn serve(&mut self) -> Result<Ending> {
+        let mut terminate = signal(SignalKind::terminate())?;
+        let mut interrupt = signal(SignalKind::interrupt())?;
+        let mut quit = signal(SignalKind::quit())?;
+        let mut hang_up = signal(SignalKind::hangup())?;
+        let mut beat = ticker(self.place.config.cluster.hello);
+        let mut sweep = ticker(SWEEP);
+        let mut count = ticker(COUNT);
+        let mut buffer = vec![0; LccpSocket::MAX_PACKET];
+        loop {
+            tokio::select! {
+                _ = terminate.recv() => return Ok(Ending::TakeDown),
+                _ = interrupt.recv() => return Ok(Ending::TakeDown),
+                _ = quit.recv() => return Ok(Ending::LeaveInPlace),
+                _ = hang_up.recv() => match self.reload().await {
+                    Ok(message) => info!("{message}"),
+                    Err(error) => warn!("not reloaded: {error:#}"),
+                },
+                Some((request, reply)) = self.inbox.calls.recv() => {
+                    let response = self.answer(request).await;
+                    if let (Request::Reload, Response::Done { .. }) = (request, &response) {
+                        beat = ticker(self.place.config.cluster.hello);
+                    }
+                    // Who asked may have gone.
+                    let _ = reply.send(response);
+                }
+                Some(verdict) = self.inbox.verdicts.recv() => {
+                    self.checks.note(&verdict);
+                    self.beat().await;
+                }
+                Some(found) = self.inbox.hops.recv() => logged(self.handle_hop(found)),
+                received = self.socket.recv_from(&mut buffer) => match received {
+                    Ok(received) => {
+                        let (sender, payload) = (received.sender, received.payload.to_vec());
+                        self.handle_message(sender, &payload);
+                    }
+                    Err(error) => debug!("{error}"),
+                },
+                _ = beat.tick() => self.beat().await,
+                _ = count.tick(), if self.place.me.roles.is_ds() => self.count_connections().await,
+                _ = sweep.tick() => logged(self.sweep()),
+            }
+            logged(self.handle_events());
+        }
+    }
+
+    /// Takes the host back to what it was; goes on past errors and returns them.
+    pub async fn take_down(&mut self) -> Vec<anyhow::Error> {
+        let pins = Pins::new(&self.place.config.local.bpf_dir);
+        let socket = control::socket_path(&self.place.config);
+        self.dataplane.release();
+        take_back(&mut self.host, &pins, &socket).await
+    }
+
+    pub(super) fn now(&self) -> Moment {
+        Moment::after_epoch(self.epoch.elapsed())
+    }
+
+    /// Seconds since the start.
+    pub(super) fn uptime(&self) -> u64 {
+        self.epoch.elapsed().as_secs()
+    }
+
+    async fn answer(&mut self, request: Request) -> Response {
+        match request {
+            Request::Status => match report::status(self) {
+                Ok(status) => Response::Status(Box::new(status)),
+                Err(error) => Response::Failed {
+                    message: format!("{error:#}"),
+                },
+            },
+            Request::Reload => match self.reload().await {
+                Ok(message) => Response::Done { message },
+                Err(error) => Response::Failed {
+                    message: format!("{error:#}"),
+                },
+            },
+        }
+    }
+
+    async fn count_connections(&mut self) {
+        // On a thread of its own: a table of a million takes a while.
+        match tokio::task::spawn_blocking(Connections::count).await {
+            Ok(Ok(connections)) => {
+                self.connections = connections;
+                logged(self.leave().await);
+            }
+            Ok(Err(error)) => warn!("{error}"),
+            Err(error) => warn!("counting connections: {error}"),
+        }
+    }
+
+    fn sweep(&mut self) -> Result<()> {
+        let cs = &self.place.config.cs;
+        self.swept = self.dataplane.sweep(cs.idle, cs.closing)?;
+        self.expired += u64::from(self.swept.expired);
+        Ok(())
+    }
+}
+
+fn ticker(period: Duration) -> tokio::time::Interval {
+    let mut ticker = interval(period);
+    ticker.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    ticker
+}
+
+pub(super) fn logged(result: Result<()>) {
+    if let Err(error) = result {
+        warn!("{error:#}");
+    }
+}

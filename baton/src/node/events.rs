@@ -1,0 +1,132 @@
+//! What the daemon does about what it hears, and what it says.
+
+use std::net::Ipv4Addr;
+
+use anyhow::Result;
+use baton_core::membership::{Event, Heard};
+use baton_wire::{HelloService, Message, decode};
+use tracing::{debug, info, warn};
+
+use super::{
+    daemon::{Daemon, logged},
+    heartbeat::{self, clock_now},
+    next_hops,
+    tables::{self, endpoint, services_with_places},
+};
+
+impl Daemon {
+    pub(super) fn handle_message(&mut self, sender: Ipv4Addr, payload: &[u8]) {
+        let received = match decode(
+            payload,
+            &self.keys,
+            clock_now(),
+            self.place.config.cluster.clock_window,
+        ) {
+            Ok(received) => received,
+            Err(reject) => {
+                *self.rejected.entry(reject.counter()).or_default() += 1;
+                debug!(%sender, "dropped a message: {reject}");
+                return;
+            }
+        };
+        match received.message {
+            Message::Hello(hello) => {
+                let now = self.now();
+                if self
+                    .membership
+                    .handle_hello(now, sender.into(), received.clock, &hello)
+                    == Heard::FromStranger
+                {
+                    debug!(%sender, "a HELLO from no data server of this configuration");
+                }
+            }
+            // The program passed it up: every data server has refused.
+            Message::Refused { flow, refusal, .. } => {
+                debug!(client = %flow.client(), ?refusal, "refused by all");
+                logged(self.resetter.reset(received.packet));
+            }
+            Message::Adopt { .. } | Message::Forward { .. } => {
+                debug!(%sender, "a message for a program that is not here")
+            }
+        }
+    }
+
+    pub(super) fn handle_hop(&mut self, found: next_hops::Found) -> Result<()> {
+        let name = self
+            .place
+            .config
+            .node_at(found.0.into())
+            .map(|node| node.name.to_string());
+        next_hops::log_change(name.as_deref().unwrap_or("?"), &found);
+        self.tables
+            .write_hop(&self.dataplane, &self.place, found.0, found.1)?;
+        self.assign_all()
+    }
+
+    pub(super) fn handle_events(&mut self) -> Result<()> {
+        let now = self.now();
+        let mut assign = false;
+        while let Some(event) = self.membership.poll(now) {
+            match event {
+                Event::CameUp { node } => info!(node, "is heard"),
+                Event::WentSilent { node } => warn!(node, "is silent"),
+                Event::Passing { node, service } => info!(node, service, "serves"),
+                Event::Failing { node, service } => {
+                    warn!(node, service, "does not serve: its own check fails")
+                }
+                Event::UsableChanged { .. } => assign = true,
+            }
+        }
+        if assign { self.assign_all() } else { Ok(()) }
+    }
+
+    /// Tells the programs who serves what; writes only what changed.
+    pub(super) fn assign_all(&mut self) -> Result<()> {
+        if !self.place.me.roles.is_cs() {
+            return Ok(());
+        }
+        for service in &self.place.config.services {
+            let at = endpoint(tables::service_at(service)?);
+            let usable = self
+                .membership
+                .usable(at)
+                .map_or(&[][..], |usable| &usable.servers);
+            self.tables
+                .write_assignment(&self.dataplane, service, usable)?;
+        }
+        Ok(())
+    }
+
+    /// Once every `hello`: the clock for the programs, a sign of life for the others.
+    pub(super) async fn beat(&mut self) {
+        logged(self.tables.write_settings(&self.dataplane, &self.place));
+        let services: Vec<HelloService> =
+            match services_with_places(self.place.config.services_of(&self.place.me.name)) {
+                Ok(services) if self.place.me.roles.is_ds() => services
+                    .into_iter()
+                    .map(|(at, _)| HelloService {
+                        cluster: endpoint(at),
+                        health: self.checks.health(at),
+                        connections: self.connections.at(at),
+                    })
+                    .collect(),
+                _ => Vec::new(),
+            };
+        let cpu = self.cpu.read();
+        let messages = heartbeat::messages(self.incarnation, cpu, &services, &self.keys.current);
+        if self.place.me.roles.is_ds() {
+            // A node hears itself without a network.
+            for message in &messages {
+                let own = self.place.address;
+                self.handle_message(own, message);
+            }
+        }
+        for peer in heartbeat::peers(&self.place.config, self.place.address) {
+            for message in &messages {
+                if let Err(error) = self.socket.send_to(message, peer).await {
+                    debug!("{error}");
+                }
+            }
+        }
+    }
+}

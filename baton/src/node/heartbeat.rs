@@ -1,0 +1,95 @@
+//! HELLO: what this node says of itself, and to whom.
+
+use std::{
+    fs,
+    net::{IpAddr, Ipv4Addr},
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use baton_config::Config;
+use baton_wire::{Clock, Hello, HelloService, Incarnation, LccpKey, Message, Permille, encode};
+
+/// The wall clock, as messages carry it.
+pub fn clock_now() -> Clock {
+    let since = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    Clock::from_nanos(u64::try_from(since.as_nanos()).unwrap_or(u64::MAX))
+}
+
+/// Everybody else in the cluster.
+pub fn peers(config: &Config, own: Ipv4Addr) -> Vec<Ipv4Addr> {
+    config
+        .nodes
+        .iter()
+        .filter_map(|node| match node.address.ip() {
+            IpAddr::V4(address) if address != own => Some(address),
+            _ => None,
+        })
+        .collect()
+}
+
+/// The messages of one heartbeat.
+pub fn messages(
+    incarnation: Incarnation,
+    cpu: Permille,
+    services: &[HelloService],
+    key: &LccpKey,
+) -> Vec<Vec<u8>> {
+    let clock = clock_now();
+    Hello::batches(incarnation, cpu, services)
+        .into_iter()
+        .map(|hello| encode(&Message::Hello(hello), clock, key))
+        .collect()
+}
+
+/// How busy the processors were since the last look (`cpu` line of /proc/stat: proc(5)).
+#[derive(Default)]
+pub struct CpuMeter {
+    busy: u64,
+    total: u64,
+}
+
+impl CpuMeter {
+    /// The share since the last call; of the time since boot at the first.
+    pub fn read(&mut self) -> Permille {
+        let (busy, total) = fs::read_to_string("/proc/stat")
+            .ok()
+            .as_deref()
+            .and_then(parse)
+            .unwrap_or_default();
+        let spent = total.saturating_sub(self.total).max(1);
+        let share = busy.saturating_sub(self.busy) * u64::from(Permille::MAX) / spent;
+        (self.busy, self.total) = (busy, total);
+        Permille::saturating(u16::try_from(share).unwrap_or(Permille::MAX))
+    }
+}
+
+/// Busy and total ticks. Idle and waiting for I/O (fields 4 and 5) are not busy.
+fn parse(stat: &str) -> Option<(u64, u64)> {
+    let fields: Vec<u64> = stat
+        .lines()
+        .next()?
+        .strip_prefix("cpu ")?
+        .split_whitespace()
+        .flat_map(str::parse)
+        .collect();
+    let total: u64 = fields.iter().take(8).sum();
+    let idle = fields.get(3)? + fields.get(4)?;
+    Some((total - idle, total))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn busy_is_what_is_not_idle() {
+        assert_eq!(
+            parse("cpu  10 0 20 60 10 0 0 0 0 0\ncpu0 1 1 1 1"),
+            Some((30, 100))
+        );
+        assert_eq!(parse("intr 5"), None);
+        assert_eq!(parse(""), None);
+    }
+}

@@ -1,0 +1,96 @@
+//! The daemon of a node: fills the programs' maps, keeps the host and its neighbors informed, and is
+//! never in the way of a packet.
+//!
+//! ```text
+//!  baton.toml --> tables --> maps --> the programs          checks --> the local server
+//!                   ^                                          |
+//!   heartbeat --> membership <-- HELLO of other nodes          v
+//!                                                          HELLO to other nodes
+//! ```
+
+mod announcer;
+mod checks;
+pub mod control;
+mod daemon;
+mod events;
+mod heartbeat;
+mod leaving;
+mod metrics;
+mod next_hops;
+mod place;
+mod relay;
+mod reload;
+mod report;
+mod reset;
+mod set_up;
+mod tables;
+
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use baton_config::Config;
+use baton_dataplane::Pins;
+use baton_net::{Host, Netlink, Undo};
+use tracing::{error, info};
+
+use self::{daemon::Daemon, place::Place};
+
+/// How the daemon ended.
+pub enum End {
+    /// The host is as it was, but for as many errors, each logged.
+    TakenDown {
+        /// Steps that could not be taken back.
+        errors: usize,
+    },
+    /// Programs, addresses and settings stay for the next daemon.
+    LeftInPlace,
+}
+
+/// Runs the node of this machine until it is told to end. On an error at the start, everything that
+/// was set up is taken back, unless it was an earlier daemon's.
+pub async fn run(file: &Path) -> Result<End> {
+    let place = Place::find(file).await?;
+    let mut daemon = Daemon::start(place).await?;
+    info!("ready");
+    if daemon.serve().await? == daemon::Ending::LeaveInPlace {
+        info!("ended; the packet path stays");
+        return Ok(End::LeftInPlace);
+    }
+    let errors = daemon.take_down().await;
+    for error in &errors {
+        error!("{error:#}");
+    }
+    info!(errors = errors.len(), "ended; this machine is as it was");
+    Ok(End::TakenDown {
+        errors: errors.len(),
+    })
+}
+
+/// Takes back what a daemon of this configuration left, and returns all that could not be.
+pub async fn teardown(file: &Path) -> Result<Vec<anyhow::Error>> {
+    let config = Config::read(file)?.config;
+    let journal = place::journal(&config);
+    let mut host = Host::new(
+        Netlink::open()?,
+        Undo::load(&journal).context("cannot read the journal of changes")?,
+    );
+    Ok(take_back(
+        &mut host,
+        &Pins::new(&config.local.bpf_dir),
+        &control::socket_path(&config),
+    )
+    .await)
+}
+
+/// Addresses before programs: without its program a data server would answer with RSTs.
+async fn take_back(host: &mut Host, pins: &Pins, socket: &Path) -> Vec<anyhow::Error> {
+    let mut errors: Vec<anyhow::Error> = host.unwind().await.into_iter().map(Into::into).collect();
+    errors.extend(pins.remove().into_iter().map(Into::into));
+    if let Err(error) = std::fs::remove_file(socket)
+        && error.kind() != std::io::ErrorKind::NotFound
+    {
+        errors
+            .push(anyhow::Error::new(error).context(format!("cannot remove {}", socket.display())));
+    }
+    errors
+}

@@ -1,0 +1,71 @@
+//! The ways to the data servers, looked up again and again: MAC addresses change.
+
+use std::{collections::HashMap, net::Ipv4Addr, time::Duration};
+
+use baton_net::{Hop, Netlink};
+use tokio::sync::{mpsc, watch};
+use tracing::{info, warn};
+
+/// What was found out about one data server; `None`: it cannot be reached.
+pub type Found = (Ipv4Addr, Option<Hop>);
+
+/// Between two looks at all of them.
+const INTERVAL: Duration = Duration::from_secs(2);
+/// How long a next hop may take to answer ARP.
+pub const PATIENCE: Duration = Duration::from_millis(500);
+
+/// Looks after the data servers named by `wanted` and reports whatever changes, until nobody listens.
+pub fn follow(
+    netlink: Netlink,
+    wanted: watch::Receiver<Vec<Ipv4Addr>>,
+    report: mpsc::Sender<Found>,
+) {
+    tokio::spawn(async move {
+        let mut known: HashMap<Ipv4Addr, Option<Hop>> = HashMap::new();
+        loop {
+            let addresses = wanted.borrow().clone();
+            known.retain(|address, _| addresses.contains(address));
+            for (address, hop) in look(&netlink, &addresses).await {
+                let before = known.insert(address, hop.clone());
+                if before.as_ref() == Some(&hop) {
+                    continue;
+                }
+                if report.send((address, hop)).await.is_err() {
+                    return;
+                }
+            }
+            tokio::time::sleep(INTERVAL).await;
+        }
+    });
+}
+
+/// One look at each, side by side.
+pub async fn look(netlink: &Netlink, addresses: &[Ipv4Addr]) -> Vec<Found> {
+    let mut tasks = tokio::task::JoinSet::new();
+    for address in addresses.iter().copied() {
+        let netlink = netlink.clone();
+        tasks.spawn(async move { (address, netlink.next_hop(address.into(), PATIENCE).await) });
+    }
+    let mut found = Vec::new();
+    while let Some(result) = tasks.join_next().await {
+        // A task that panicked found nothing out; the next look asks again.
+        let Ok((address, hop)) = result else { continue };
+        found.push((
+            address,
+            hop.map_err(|error| tracing::debug!("{error}")).ok(),
+        ));
+    }
+    found
+}
+
+/// Logs a change for people.
+pub fn log_change(name: &str, found: &Found) {
+    match &found.1 {
+        Some(Hop::Local) => {}
+        Some(Hop::Next(hop)) if hop.routed => info!(node = name, "is behind a router"),
+        Some(Hop::Next(_)) => info!(node = name, "is on this LAN"),
+        None => {
+            warn!(node = name, address = %found.0, "cannot be reached: no route, or nobody answers ARP for it")
+        }
+    }
+}

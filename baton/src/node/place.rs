@@ -1,0 +1,142 @@
+//! Where this daemon runs: which node of the configuration, on which interface, with which keys.
+
+use std::{
+    fs::File,
+    net::{IpAddr, Ipv4Addr},
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context, Result, anyhow, bail};
+use baton_config::{ClusterAddress, Config, Node};
+use baton_core::membership::{self, Cluster};
+use baton_dataplane::{Options, Pins};
+use baton_net::{Link, Netlink};
+use baton_wire::{ClusterKey, Keys};
+use nix::fcntl::{Flock, FlockArg};
+use tracing::warn;
+
+use super::tables::{self, endpoint};
+
+/// This node, found in the configuration and on the machine.
+pub struct Place {
+    /// The file the configuration came from.
+    pub file: PathBuf,
+    /// All of it.
+    pub config: Config,
+    /// This machine's node.
+    pub me: Node,
+    /// Its interface.
+    pub link: Link,
+    /// Its own address: IPv4, as the configuration makes sure.
+    pub address: Ipv4Addr,
+    /// The way to the kernel.
+    pub netlink: Netlink,
+}
+
+impl Place {
+    /// Reads the configuration and finds this machine in it.
+    pub async fn find(file: &Path) -> Result<Self> {
+        let loaded = Config::read(file)?;
+        for warning in &loaded.warnings {
+            warn!("{warning}");
+        }
+        if !nix::unistd::Uid::effective().is_root() {
+            bail!("baton node needs root: it loads BPF programs and sets addresses");
+        }
+        let config = loaded.config;
+        let me = config.this_node(&host_name()?)?.clone();
+        let netlink = Netlink::open()?;
+        let link = match &me.interface {
+            Some(name) => netlink.link_named(name.as_str()).await,
+            None => netlink.link_with(me.address.ip()).await,
+        }
+        .with_context(|| format!("node {} has no interface", me.name))?;
+        let IpAddr::V4(address) = me.address.ip() else {
+            bail!("node {}: its address must be IPv4 in this version", me.name);
+        };
+        Ok(Self {
+            file: file.to_owned(),
+            config,
+            me,
+            link,
+            address,
+            netlink,
+        })
+    }
+
+    /// The cluster addresses that this node has to hold: all of them on a connection server, those of
+    /// its services on a data server.
+    pub fn cluster_addresses(&self) -> Vec<ClusterAddress> {
+        if self.me.roles.is_cs() {
+            self.config.cluster_addresses()
+        } else {
+            self.config.cluster_addresses_of(&self.me.name)
+        }
+    }
+
+    /// What the dataplane is to load.
+    pub fn options(&self) -> Options {
+        Options {
+            roles: self.me.roles.bits().into(),
+            flows: self.config.cs.flows.get(),
+            pins: Some(Pins::new(&self.config.local.bpf_dir)),
+        }
+    }
+}
+
+/// What signs and verifies messages, by this configuration.
+pub fn lccp_keys(config: &Config) -> Keys {
+    Keys {
+        current: config.cluster.key.lccp(),
+        previous: config.cluster.previous_key.as_ref().map(ClusterKey::lccp),
+    }
+}
+
+/// The part of a configuration that membership is about.
+pub fn cluster_of(config: &Config) -> Result<Cluster> {
+    let nodes = config
+        .data_servers()
+        .map(|node| membership::Node {
+            name: node.name.to_string(),
+            address: node.address.ip().into(),
+            weight: node.weight,
+        })
+        .collect();
+    let services = config
+        .services
+        .iter()
+        .map(|service| {
+            Ok(membership::Service {
+                name: service.name.to_string(),
+                at: endpoint(tables::service_at(service)?),
+                nodes: service.nodes.iter().map(ToString::to_string).collect(),
+            })
+        })
+        .collect::<Result<_>>()?;
+    Ok(Cluster::new(nodes, services)?)
+}
+
+/// Keeps a second daemon from running the same node.
+pub type Lock = Flock<File>;
+
+/// Takes the lock in `run_dir`; a daemon that was killed left it free.
+pub fn lock(run_dir: &Path) -> Result<Lock> {
+    let path = run_dir.join("lock");
+    let file = File::create(&path).with_context(|| format!("cannot make {}", path.display()))?;
+    Flock::lock(file, FlockArg::LockExclusiveNonblock).map_err(|(_, error)| {
+        anyhow!(
+            "another baton node runs here: it holds {} ({error}); end it first, or give this one another [local] run_dir and bpf_dir",
+            path.display()
+        )
+    })
+}
+
+/// The journal of changes to the host.
+pub fn journal(config: &Config) -> PathBuf {
+    config.local.run_dir.join("undo.json")
+}
+
+fn host_name() -> Result<String> {
+    let name = nix::unistd::gethostname().context("cannot read the host's name")?;
+    Ok(name.to_string_lossy().into_owned())
+}

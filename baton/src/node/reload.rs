@@ -1,0 +1,98 @@
+//! Another configuration, without a restart.
+
+use std::net::SocketAddrV4;
+
+use anyhow::{Context, Result, bail};
+use baton_config::{ClusterAddress, Config, Service, diff};
+use tracing::info;
+
+use super::{
+    daemon::Daemon,
+    place::{cluster_of, lccp_keys},
+    tables::services_with_places,
+};
+
+impl Daemon {
+    /// All of the new configuration, or nothing.
+    pub(super) async fn reload(&mut self) -> Result<String> {
+        let new = Config::read(&self.place.file)?.config;
+        let changes = match diff(&self.place.config, &new, &self.place.me.name) {
+            Ok(changes) if changes.is_empty() => return Ok("nothing changed".into()),
+            Ok(changes) => changes,
+            Err(reasons) => {
+                let reasons: Vec<String> = reasons.iter().map(ToString::to_string).collect();
+                bail!("only a restart can apply this: {}", reasons.join("; "));
+            }
+        };
+        let cluster = cluster_of(&new)?;
+        let me = new
+            .node_named(self.place.me.name.as_str())
+            .context("this node is gone from the configuration")?
+            .clone();
+        let addresses = self.held_addresses();
+        let before = self.served()?;
+        self.place.config = new;
+        self.place.me = me;
+        self.keys = lccp_keys(&self.place.config);
+        let now = self.now();
+        if !self.place.me.roles.is_cs() {
+            let after = services_with_places(self.place.config.services_of(&self.place.me.name))?;
+            self.leaving.note(now, &before, &after);
+        }
+        self.membership
+            .reconfigure(now, cluster, self.place.config.cluster.silence);
+        self.write_maps().await?;
+        self.take_addresses().await?;
+        self.check_servers()?;
+        self.give_up(&addresses).await?;
+        Ok(format!(
+            "reloaded: {} of {} node(s) and {} of {} service(s) are new or changed",
+            changes.nodes.added.len() + changes.nodes.changed.len(),
+            self.place.config.nodes.len(),
+            changes.services.added.len() + changes.services.changed.len(),
+            self.place.config.services.len(),
+        ))
+    }
+
+    /// Lets go of services that this node was taken out of and whose last connection has ended.
+    pub(super) async fn leave(&mut self) -> Result<()> {
+        let addresses = self.held_addresses();
+        let gone = self.leaving.end(self.now(), &self.connections);
+        if gone.is_empty() {
+            return Ok(());
+        }
+        info!(services = ?gone, "not served here any more, and their last connection has ended");
+        self.write_maps().await?;
+        self.give_up(&addresses).await
+    }
+
+    /// The cluster addresses that this node needs.
+    pub(super) fn held_addresses(&self) -> Vec<ClusterAddress> {
+        let mut held = self.place.cluster_addresses();
+        held.extend(self.leaving.addresses());
+        held.sort();
+        held.dedup();
+        held
+    }
+
+    /// The services of this node as a data server.
+    fn served(&self) -> Result<Vec<(SocketAddrV4, Service)>> {
+        let services = services_with_places(self.place.config.services_of(&self.place.me.name))?;
+        let owned = services.into_iter().map(|(at, one)| (at, one.clone()));
+        Ok(owned.collect())
+    }
+
+    /// Removes those of these addresses that are not needed any more.
+    async fn give_up(&mut self, addresses: &[ClusterAddress]) -> Result<()> {
+        let kept = self.held_addresses();
+        let interface = if self.place.me.roles.is_cs() {
+            self.place.link.name.clone()
+        } else {
+            "lo".into()
+        };
+        for gone in addresses.iter().filter(|address| !kept.contains(address)) {
+            self.host.remove_address(&interface, gone.ip()).await?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,113 @@
+//! Setting a node up, at the start and again with another configuration.
+
+use anyhow::Result;
+use baton_dataplane::{Options, XdpMode};
+use baton_net::Sysctl;
+use tracing::{info, warn};
+
+use super::{
+    announcer, control,
+    daemon::Daemon,
+    metrics, next_hops, relay,
+    tables::{self, services_with_places},
+};
+
+impl Daemon {
+    /// Maps before programs, programs before addresses, so that no packet ever meets a half.
+    pub(super) async fn set_up(&mut self, options: &Options) -> Result<()> {
+        if self.place.me.roles.is_ds() {
+            self.relay = relay::Running::start(&mut self.host).await?;
+            self.tables
+                .relay_at(self.relay.as_ref().map_or(0, |relay| relay.port));
+        }
+        self.write_maps().await?;
+        self.dataplane.attach(self.place.link.index, options)?;
+        if self.dataplane.xdp_mode() == Some(XdpMode::Generic) {
+            warn!(
+                "the driver of {} knows no XDP: generic mode, slower",
+                self.place.link.name
+            );
+        }
+        if self.dataplane.taken_over() {
+            info!("took over the packet path of an earlier daemon");
+        }
+        self.take_addresses().await?;
+        self.check_servers()?;
+        let config = &self.place.config;
+        control::listen(
+            &control::socket_path(config),
+            self.inbox.calls_sender.clone(),
+        )?;
+        if let Some(address) = config.local.metrics {
+            metrics::serve(address, self.inbox.calls_sender.clone()).await?;
+        }
+        Ok(())
+    }
+
+    /// Everything that depends on the configuration, from scratch.
+    pub(super) async fn write_maps(&mut self) -> Result<()> {
+        let now = self.now();
+        let config = &self.place.config;
+        self.tables.write_settings(&self.dataplane, &self.place)?;
+        let of_node = services_with_places(config.services_of(&self.place.me.name))?;
+        let held: Vec<_> = of_node.into_iter().chain(self.leaving.services()).collect();
+        let services = if self.place.me.roles.is_cs() {
+            services_with_places(config.services.iter())?
+        } else {
+            held.clone()
+        };
+        self.tables.write_services(&self.dataplane, &services)?;
+        if let Some(relay) = &self.relay {
+            relay.serve(held.iter().map(|(at, _)| *at));
+        }
+        if self.place.me.roles.is_cs() {
+            let addresses = tables::data_server_addresses(config);
+            self.tables.assign_slots(now, &addresses)?;
+            for (address, hop) in next_hops::look(&self.place.netlink, &addresses).await {
+                self.tables
+                    .write_hop(&self.dataplane, &self.place, address, hop)?;
+            }
+            self.wanted_hops.send_replace(addresses);
+            self.tables.write_all_again();
+            self.assign_all()?;
+        }
+        Ok(())
+    }
+
+    /// Health checks go to the cluster addresses. Those must be here before: else a check would go out,
+    /// to the connection server, and say how another data server does.
+    pub(super) fn check_servers(&mut self) -> Result<()> {
+        if self.place.me.roles.is_ds() {
+            let config = &self.place.config;
+            let of_node = services_with_places(config.services_of(&self.place.me.name))?;
+            self.checks.follow(of_node);
+        }
+        Ok(())
+    }
+
+    /// The cluster addresses: on a connection server where it answers ARP for them, on a data server
+    /// where nobody hears of them.
+    pub(super) async fn take_addresses(&mut self) -> Result<()> {
+        let interface = self.place.link.name.clone();
+        let is_cs = self.place.me.roles.is_cs();
+        let wanted = self.held_addresses();
+        if !is_cs {
+            // Not to answer for an address of another interface, nor to ask in its name.
+            self.host.set(&Sysctl::arp_ignore(&interface)?, "1")?;
+            self.host.set(&Sysctl::arp_announce(&interface)?, "2")?;
+        }
+        let mut taken = Vec::new();
+        for address in &wanted {
+            self.host
+                .add_address(if is_cs { &interface } else { "lo" }, address.ip())
+                .await?;
+            if let std::net::IpAddr::V4(address) = address.ip() {
+                taken.push(address);
+            }
+        }
+        if is_cs {
+            announcer::announce_all(&self.place.link, &taken);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,152 @@
+//! What a node says of itself, to people and to programs.
+
+use std::{collections::BTreeMap, fmt};
+
+use serde::{Deserialize, Serialize};
+
+/// The answer to `baton status`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Status {
+    /// Name of the node.
+    pub node: String,
+    /// "cs", "ds" or both.
+    pub roles: Vec<String>,
+    /// Its interface.
+    pub interface: String,
+    /// "native" or "generic"; absent on a pure data server.
+    pub xdp: Option<String>,
+    /// Seconds since the daemon started.
+    pub uptime: u64,
+    /// The other nodes, and this one.
+    pub nodes: Vec<Peer>,
+    /// What clients reach.
+    pub services: Vec<Service>,
+    /// The TCP table, on a connection server.
+    pub flows: Option<Flows>,
+    /// Every counter of the programs.
+    pub counters: BTreeMap<String, u64>,
+}
+
+/// One node of the cluster, as this one sees it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Peer {
+    /// Its name.
+    pub name: String,
+    /// Its own address.
+    pub address: String,
+    /// "cs", "ds" or both.
+    pub roles: Vec<String>,
+    /// "this node", "alive", "silent" or "never heard of".
+    pub state: String,
+    /// Whether its next hop is known; connection servers only.
+    pub reachable: Option<bool>,
+    /// Connections given to it since the start; connection servers only.
+    pub adoptions: Option<u64>,
+    /// Live flows it owns; connection servers only.
+    pub flows: Option<u32>,
+    /// Processor load in permille, as it says.
+    pub cpu: Option<u16>,
+    /// How far its clock is from ours, milliseconds, at the last HELLO (with the network's delay).
+    pub clock_skew_ms: Option<i64>,
+}
+
+/// A service, as this node sees it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Service {
+    /// Its name.
+    pub name: String,
+    /// Cluster address and port.
+    pub address: String,
+    /// How a data server is chosen.
+    pub policy: String,
+    /// Data servers that take new connections.
+    pub taking: Vec<String>,
+    /// Data servers that do not, each with why.
+    pub out: Vec<(String, String)>,
+    /// What this node's own check of its server says; data servers only.
+    pub local_health: Option<String>,
+}
+
+/// How full the TCP table is.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Flows {
+    /// Entries in use at the last sweep.
+    pub live: u32,
+    /// Entries there is room for.
+    pub capacity: u32,
+    /// Entries expired since the daemon started.
+    pub expired: u64,
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let xdp = self
+            .xdp
+            .as_ref()
+            .map_or(String::new(), |mode| format!(", XDP {mode}"));
+        writeln!(
+            f,
+            "{} ({}) on {}{xdp}, up {} s",
+            self.node,
+            self.roles.join("+"),
+            self.interface,
+            self.uptime
+        )?;
+        if let Some(flows) = &self.flows {
+            let percent = 100.0 * f64::from(flows.live) / f64::from(flows.capacity.max(1));
+            writeln!(
+                f,
+                "flows: {} of {} ({percent:.1} %), {} expired",
+                flows.live, flows.capacity, flows.expired
+            )?;
+        }
+        writeln!(f, "\nservices")?;
+        for service in &self.services {
+            writeln!(
+                f,
+                "  {} {} {}: {}",
+                service.name,
+                service.address,
+                service.policy,
+                taking(service)
+            )?;
+            for (node, why) in &service.out {
+                writeln!(f, "    out: {node}: {why}")?;
+            }
+            if let Some(health) = &service.local_health {
+                writeln!(f, "    server here: {health}")?;
+            }
+        }
+        writeln!(f, "\nnodes")?;
+        for peer in &self.nodes {
+            write!(
+                f,
+                "  {:<12} {:<16} {:<6} {}",
+                peer.name,
+                peer.address,
+                peer.roles.join("+"),
+                peer.state
+            )?;
+            if let (Some(adoptions), Some(flows)) = (peer.adoptions, peer.flows) {
+                write!(f, ", {adoptions} connections given, {flows} live")?;
+            }
+            if peer.reachable == Some(false) {
+                write!(f, ", next hop unknown")?;
+            }
+            writeln!(f)?;
+        }
+        writeln!(f, "\ncounters (those not zero)")?;
+        for (name, value) in self.counters.iter().filter(|(_, value)| **value > 0) {
+            writeln!(f, "  {name:<24} {value}")?;
+        }
+        Ok(())
+    }
+}
+
+fn taking(service: &Service) -> String {
+    if service.taking.is_empty() {
+        "no data server takes new connections".into()
+    } else {
+        service.taking.join(", ")
+    }
+}

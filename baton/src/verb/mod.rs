@@ -1,0 +1,60 @@
+//! The command line, one file a verb.
+
+mod check;
+mod demo;
+mod doctor;
+mod node;
+mod reload;
+mod status;
+mod teardown;
+
+use std::{path::PathBuf, process::ExitCode};
+
+use anyhow::Result;
+use clap::{Args, Subcommand};
+
+/// What baton can be told to do.
+#[derive(Subcommand)]
+pub enum Verb {
+    /// Run this machine's node: the daemon
+    Node(node::Node),
+    /// Take this machine back to what it was before the node ran here
+    Teardown(ConfigFile),
+    /// Say what is wrong with a configuration file
+    Check(check::Check),
+    /// Show nodes, health, flows and counters of the node that runs here
+    Status(status::Status),
+    /// Make the running node read its configuration file again
+    Reload(ConfigFile),
+    /// Say what this kernel and network card can and cannot do, and what to change
+    Doctor(doctor::Doctor),
+    /// Show the whole idea on this machine: raise a small cluster, send requests, tell what happened
+    Demo,
+    /// A whole cluster on this machine, in network namespaces
+    #[command(subcommand)]
+    Lab(baton_lab::cli::LabCommand),
+}
+
+/// The configuration that a verb is about.
+#[derive(Args, Clone)]
+pub struct ConfigFile {
+    /// The cluster's configuration file
+    #[arg(long, value_name = "FILE", default_value = "/etc/baton/baton.toml")]
+    pub config: PathBuf,
+}
+
+impl Verb {
+    /// Does it.
+    pub fn run(self) -> Result<ExitCode> {
+        match self {
+            Verb::Node(verb) => verb.run(),
+            Verb::Teardown(config) => teardown::run(&config),
+            Verb::Check(verb) => verb.run(),
+            Verb::Status(verb) => verb.run(),
+            Verb::Reload(config) => reload::run(&config),
+            Verb::Doctor(verb) => verb.run(),
+            Verb::Demo => demo::run(),
+            Verb::Lab(command) => Ok(baton_lab::cli::run(command)?),
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! `baton node`: the daemon.
+
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use clap::{Args, ValueEnum};
+use tracing_subscriber::EnvFilter;
+
+use super::ConfigFile;
+use crate::node::{self, End};
+
+/// Run this machine's node.
+#[derive(Args)]
+pub struct Node {
+    #[command(flatten)]
+    config: ConfigFile,
+    /// How the log is written; what is logged: RUST_LOG, default "info"
+    #[arg(long, value_enum, default_value_t = LogFormat::Text)]
+    log: LogFormat,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum LogFormat {
+    Text,
+    Json,
+}
+
+impl Node {
+    /// Returns when the node has been told to end: SIGTERM and SIGINT take the host back to what it
+    /// was, SIGQUIT leaves the packet path in place for the next daemon.
+    pub fn run(self) -> Result<ExitCode> {
+        self.start_log();
+        // Two threads: the daemon is control plane only, packets never wait for it.
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .enable_all()
+            .build()
+            .context("cannot start the runtime")?;
+        match runtime.block_on(node::run(&self.config.config))? {
+            End::TakenDown { errors: 0 } | End::LeftInPlace => Ok(ExitCode::SUCCESS),
+            End::TakenDown { .. } => Ok(ExitCode::FAILURE),
+        }
+    }
+
+    fn start_log(&self) {
+        let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
+        let log = tracing_subscriber::fmt()
+            .with_env_filter(filter)
+            .with_writer(std::io::stderr)
+            .with_ansi(false);
+        match self.log {
+            LogFormat::Text => log.with_target(false).init(),
+            LogFormat::Json => log.json().init(),
+        }
+    }
+}

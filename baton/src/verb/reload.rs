@@ -1,0 +1,20 @@
+//! `baton reload`: the running node reads its configuration again.
+
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+
+use super::ConfigFile;
+use crate::node::control::{Request, Response, ask};
+
+/// Says what changed, or why nothing did.
+pub fn run(file: &ConfigFile) -> Result<ExitCode> {
+    match ask(&file.config, &Request::Reload)? {
+        Response::Done { message } => {
+            println!("{message}");
+            Ok(ExitCode::SUCCESS)
+        }
+        Response::Failed { message } => bail!("{message}"),
+        Response::Status(_) => bail!("the node gave an answer to another question"),
+    }
+}

@@ -1,0 +1,108 @@
+//! What the documents tell people to type exists.
+
+#![allow(
+    missing_docs,
+    clippy::unwrap_used,
+    reason = "a test fails by panicking"
+)]
+
+use std::{collections::BTreeSet, fs, path::Path, process::Command};
+
+const DOCUMENTS: [&str; 4] = [
+    "README.md",
+    "ARCHITECTURE.md",
+    "CONTRIBUTING.md",
+    "labs/README.md",
+];
+
+fn root() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
+}
+
+/// Everything in code: fenced lines without their comments, and spans between backquotes.
+fn code() -> Vec<String> {
+    let mut code = Vec::new();
+    for document in DOCUMENTS {
+        let text = fs::read_to_string(root().join(document)).unwrap();
+        let mut fenced = false;
+        for line in text.lines() {
+            if line.starts_with("```") {
+                fenced = !fenced;
+            } else if fenced {
+                code.push(line.split(" #").next().unwrap_or(line).trim().to_owned());
+            } else {
+                code.extend(line.split('`').skip(1).step_by(2).map(str::to_owned));
+            }
+        }
+    }
+    code
+}
+
+/// The words that follow `program` wherever it is what a piece of code begins with.
+fn arguments(program: &str) -> BTreeSet<Vec<String>> {
+    code()
+        .iter()
+        .filter_map(|code| code.strip_prefix(program)?.strip_prefix(' '))
+        .map(|rest| rest.split_whitespace().map(str::to_owned).collect())
+        .collect()
+}
+
+#[test]
+fn every_make_target_exists() {
+    let makefile = fs::read_to_string(root().join("Makefile")).unwrap();
+    let named = arguments("make");
+    assert!(named.len() >= 2, "the documents name no targets");
+    for target in named.iter().map(|words| &words[0]) {
+        assert!(
+            makefile.contains(&format!("\n{target}: ")),
+            "the Makefile has no target {target}"
+        );
+    }
+}
+
+#[test]
+fn every_verb_and_flag_exists() {
+    let named = arguments("baton");
+    assert!(named.len() >= 5, "the documents name no verbs");
+    for words in named {
+        let own = words.iter().take_while(|word| *word != "--");
+        let verbs = own
+            .clone()
+            .take_while(|word| word.chars().all(|c| c.is_ascii_lowercase()))
+            .take(if words[0] == "lab" { 2 } else { 1 });
+        let help = Command::new(env!("CARGO_BIN_EXE_baton"))
+            .args(verbs)
+            .arg("--help")
+            .output()
+            .unwrap();
+        assert!(help.status.success(), "baton {words:?}: no such verb");
+        let help = String::from_utf8(help.stdout).unwrap();
+        for flag in own.map(|word| word.trim_matches(['[', ']'])) {
+            assert!(
+                !flag.starts_with("--") || help.contains(flag),
+                "baton {words:?}: no such flag"
+            );
+        }
+    }
+}
+
+#[test]
+fn every_file_named_exists() {
+    let is_path = |word: &&str| {
+        word.contains('/')
+            && [
+                "bpf/", "crates/", "labs/", "tests/", "bench/", "fuzz/", "baton/",
+            ]
+            .iter()
+            .any(|folder| word.starts_with(folder))
+    };
+    for code in code() {
+        for path in code.split_whitespace().filter(is_path) {
+            let path = path.trim_end_matches([',', '.', ')']);
+            assert!(
+                path.contains('*') || root().join(path).exists(),
+                "{path} is named in a document but is not there"
+            );
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! Processor time of the whole machine.
+
+use anyhow::{Context as _, Result};
+
+use crate::competitor::Competitor;
+use crate::throughput::LoadResult;
+
+/// Time that all processors together have worked since the start: user, nice, system, irq, softirq.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CpuTime {
+    ticks: u64,
+}
+
+/// proc_stat(5): USER_HZ, 100 on every architecture that Linux still has.
+const MICROS_PER_TICK: f64 = 10_000.0;
+
+impl CpuTime {
+    /// As of now.
+    pub fn now() -> Result<CpuTime> {
+        let text = std::fs::read_to_string("/proc/stat").context("read /proc/stat")?;
+        CpuTime::parse(&text).context("/proc/stat is not as proc_stat(5) has it")
+    }
+
+    /// Microseconds since an earlier time.
+    pub fn micros_since(self, earlier: CpuTime) -> f64 {
+        self.ticks.saturating_sub(earlier.ticks) as f64 * MICROS_PER_TICK
+    }
+
+    fn parse(text: &str) -> Option<CpuTime> {
+        let line = text.lines().find_map(|line| line.strip_prefix("cpu "))?;
+        let fields: Vec<u64> = line
+            .split_ascii_whitespace()
+            .map(|field| field.parse().ok())
+            .collect::<Option<_>>()?;
+        match fields[..] {
+            [user, nice, system, _idle, _iowait, irq, softirq, ..] => Some(CpuTime {
+                ticks: user + nice + system + irq + softirq,
+            }),
+            _ => None,
+        }
+    }
+}
+
+/// Processor time a request, of every load.
+pub(crate) fn markdown(loads: &[LoadResult]) -> String {
+    let mut text = String::from(
+        "## Processor time of the whole machine, µs a request (median of rounds)\n\n\
+         | load | baton | direct | HAProxy | baton − direct |\n|---|--:|--:|--:|--:|\n",
+    );
+    for load in loads {
+        let [baton, direct, haproxy] = Competitor::ALL.map(|one| load.cpu(one).median);
+        text += &format!(
+            "| {} | {baton:.1} | {direct:.1} | {haproxy:.1} | {:.1} |\n",
+            load.load.name(),
+            load.cpu_beyond_direct().median
+        );
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn idle_and_waiting_are_no_work() {
+        let text = "cpu  1 2 4 1000 1000 8 16 1000 0 0\ncpu0 9 9 9 9 9 9 9 9 9 9\n";
+        assert_eq!(CpuTime::parse(text).map(|time| time.ticks), Some(31));
+        assert!(CpuTime::parse("cpu  1 2\n").is_none());
+        assert!(CpuTime::parse("").is_none());
+    }
+}

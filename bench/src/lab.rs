@@ -1,0 +1,123 @@
+//! The lab that is measured: bench/lab.toml.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context as _, Result, anyhow, bail};
+use baton_lab::{Lab, Running};
+use nix::fcntl::{Flock, FlockArg};
+
+use crate::options::Options;
+
+const LAB: &str = include_str!("../lab.toml");
+const HAPROXY_CONFIG: &str = "bench/haproxy.cfg";
+
+/// A lab that is up; dropping it takes it down.
+pub(crate) struct BenchLab {
+    running: Option<Running>,
+    _only_one: Flock<File>,
+}
+
+impl BenchLab {
+    /// Raises the lab; clears one that was cut off before.
+    pub fn raise(options: &Options) -> Result<BenchLab> {
+        let baton = match &options.baton {
+            Some(baton) => baton.clone(),
+            None => build_baton()?,
+        };
+        let only_one = lock(&options.results)?;
+        let lab = Lab::parse(&LAB.replace(HAPROXY_CONFIG, &in_bench("haproxy.cfg")?))?;
+        let say = |step: &str| eprintln!("{step}");
+        baton_lab::down(lab.name(), say)?;
+        let running = lab.up(&baton_lab::Options::new(baton), say)?;
+        Ok(BenchLab {
+            running: Some(running),
+            _only_one: only_one,
+        })
+    }
+
+    /// The lab.
+    pub fn running(&self) -> Result<&Running> {
+        self.running.as_ref().context("the lab is down")
+    }
+
+    /// A command on the client.
+    pub fn client(&self) -> Result<Command> {
+        Ok(self.running()?.exec("client")?)
+    }
+
+    /// The process of a host's daemon.
+    pub fn daemon(&self, host: &str) -> Result<u32> {
+        let view = self.running()?.host(host)?;
+        let node = view.things.iter().find(|thing| thing.name == "node");
+        let node = node.with_context(|| format!("{host} runs no daemon"))?;
+        if !node.alive {
+            bail!("the daemon of {host} has ended: see {}", node.log.display());
+        }
+        Ok(node.pid)
+    }
+}
+
+impl Drop for BenchLab {
+    fn drop(&mut self) {
+        if let Some(Err(error)) = self.running.take().map(Running::down) {
+            eprintln!("bench: {error}");
+        }
+    }
+}
+
+/// The full path of a file of this folder.
+pub(crate) fn in_bench(name: &str) -> Result<String> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(name);
+    let path = path
+        .canonicalize()
+        .with_context(|| format!("find {}", path.display()))?;
+    path.into_os_string()
+        .into_string()
+        .map_err(|path| anyhow!("{path:?} is not UTF-8"))
+}
+
+/// An old program under a new name must not be measured: so it is built, unless one is named.
+fn build_baton() -> Result<PathBuf> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
+    let manifest = in_bench("../Cargo.toml")?;
+    let status = Command::new(&cargo)
+        .args([
+            "build",
+            "--release",
+            "-p",
+            "baton",
+            "--manifest-path",
+            &manifest,
+        ])
+        .status()
+        .with_context(|| format!("run {}: name a built program with --baton", cargo.display()))?;
+    if !status.success() {
+        bail!("baton does not build: {status}");
+    }
+    let own = std::env::current_exe().context("find this program")?;
+    let beside = own.with_file_name("baton");
+    if own
+        .parent()
+        .is_some_and(|folder| folder.ends_with("release"))
+    {
+        Ok(beside)
+    } else {
+        Ok(own.with_file_name("../release/baton"))
+    }
+}
+
+/// Two benchmarks at once would measure each other.
+fn lock(results: &Path) -> Result<Flock<File>> {
+    std::fs::create_dir_all(results).with_context(|| format!("make {}", results.display()))?;
+    let path = results.join("lock");
+    let file = File::create(&path).with_context(|| format!("open {}", path.display()))?;
+    Flock::lock(file, FlockArg::LockExclusiveNonblock).map_err(|(_, errno)| {
+        anyhow!(
+            "{} is locked ({errno}): another run is under way",
+            path.display()
+        )
+    })
+}

@@ -1,0 +1,50 @@
+//! What was measured on: without it numbers mean nothing.
+
+use std::process::Command;
+
+use anyhow::{Context as _, Result};
+
+/// The first lines of a report.
+pub(crate) fn describe() -> Result<String> {
+    let kernel = read("/proc/sys/kernel/osrelease")?;
+    let processors = std::thread::available_parallelism().context("count the processors")?;
+    let model = read("/proc/cpuinfo")?
+        .lines()
+        .find_map(|line| line.strip_prefix("model name")?.split_once(": "))
+        .map_or("unknown".to_owned(), |(_, model)| model.to_owned());
+    Ok(format!(
+        "Linux {}, {processors} processors ({model})\n\n{}; {}; {}\n\nLoad average before: {}\n",
+        kernel.trim(),
+        version("nginx", "-v"),
+        version("haproxy", "-v"),
+        version("wrk", "-v"),
+        load_average()?,
+    ))
+}
+
+/// The last line of a report.
+pub(crate) fn load_after() -> Result<String> {
+    Ok(format!("Load average after: {}\n", load_average()?))
+}
+
+/// Processes that wanted a processor, over 1, 5 and 15 minutes: proc_loadavg(5).
+fn load_average() -> Result<String> {
+    let text = read("/proc/loadavg")?;
+    Ok(text.split(' ').take(3).collect::<Vec<_>>().join(" "))
+}
+
+/// The first line of what a program says of itself; some say it on standard error.
+fn version(program: &str, flag: &str) -> String {
+    let Ok(output) = Command::new(program).arg(flag).output() else {
+        return format!("{program} of unknown version");
+    };
+    let said = [output.stdout, output.stderr].concat();
+    let said = String::from_utf8_lossy(&said);
+    let line = said.lines().find(|line| !line.is_empty());
+    let line = line.unwrap_or(program);
+    line.split(" Copyright").next().unwrap_or(line).to_owned()
+}
+
+fn read(path: &str) -> Result<String> {
+    std::fs::read_to_string(path).with_context(|| format!("read {path}"))
+}

@@ -1,0 +1,59 @@
+//! Measures baton beside direct access to the same servers and beside HAProxy, in one run on one
+//! machine. Prints Markdown and writes it to bench/results/. Judges nothing: see bench/README.md.
+
+mod bpf;
+mod competitor;
+mod cpu;
+mod lab;
+mod latency;
+mod machine;
+mod memory;
+mod options;
+mod profile;
+mod report;
+mod statistics;
+mod throughput;
+mod wrk;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Parser as _;
+
+use crate::lab::BenchLab;
+use crate::options::Options;
+use crate::report::Report;
+
+fn main() -> ExitCode {
+    match run(&Options::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("bench: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(options: &Options) -> Result<()> {
+    let mut report = Report::new(machine::describe()?);
+    if options.memory {
+        report.add(memory::measure(options.flows)?.markdown());
+        return report.write(options);
+    }
+    if let Some(load) = options.profile {
+        let lab = BenchLab::raise(options)?;
+        report.add(profile::measure(&lab, options, load)?.markdown());
+        return report.write(options);
+    }
+    // Before the lab, whose own tables would come and go beside it.
+    let memory = memory::measure(options.flows)?;
+    let lab = BenchLab::raise(options)?;
+    let measured = throughput::measure(&lab, options)?;
+    report.add(throughput::markdown(&measured));
+    report.add(cpu::markdown(&measured));
+    report.add(latency::markdown(&latency::measure(&lab, options)?));
+    report.add(bpf::markdown(&bpf::measure(&lab, options)?));
+    report.add(memory.markdown());
+    report.add(machine::load_after()?);
+    report.write(options)
+}

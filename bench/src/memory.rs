@@ -1,0 +1,218 @@
+//! What a TCB entry costs: the kernel's own account of the table, beside what the machine has less
+//! after making and filling it.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail};
+use baton_abi::{ROLE_CS, Tcb, TcbKey};
+use baton_dataplane::Dataplane;
+
+use crate::bpf;
+
+/// Bytes an entry may cost.
+const GOAL: u32 = 128;
+/// Live flows that must fit into a table of the default size.
+const MILLION: u32 = 1_000_000;
+
+/// What was found.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Memory {
+    entries: u32,
+    table_bytes: u64,
+    all_bytes: u64,
+    made: Growth,
+    filled: Growth,
+    first: u32,
+    first_found: u32,
+    all_found: u32,
+}
+
+/// Makes a table with the programs of a connection server, attached to nothing, and fills it.
+pub(crate) fn measure(entries: u32) -> Result<Memory> {
+    eprintln!("memory: a table of {entries} entries");
+    let before = InUse::settled()?;
+    let dataplane = Dataplane::load(&baton_dataplane::Options {
+        roles: ROLE_CS as _,
+        flows: entries,
+        pins: None,
+    })?;
+    let made = InUse::now()?.since(before);
+    let (table_bytes, all_bytes) = accounted(entries)?;
+
+    let first = entries.min(MILLION);
+    fill(&dataplane, 0..first)?;
+    let first_found = found(&dataplane, 0..first)?;
+    fill(&dataplane, first..entries)?;
+    let all_found = found(&dataplane, 0..entries)?;
+    Ok(Memory {
+        entries,
+        table_bytes,
+        all_bytes,
+        made,
+        filled: InUse::now()?.since(before),
+        first,
+        first_found,
+        all_found,
+    })
+}
+
+impl Memory {
+    /// Bytes an entry, and how many fit.
+    pub fn markdown(&self) -> String {
+        let each = |bytes: i64| format!("{:.1}", bytes as f64 / f64::from(self.entries));
+        format!(
+            "## Memory of a connection server's table of {} entries, bytes an entry (goal ≤ {GOAL})\n\n\
+             | what | bytes an entry |\n|---|--:|\n\
+             | the table, as the kernel accounts for it | {} |\n\
+             | all maps together, as the kernel accounts for them | {} |\n\
+             | all maps, growth of VmallocUsed when made | {} |\n\
+             | the same, when filled | {} |\n\
+             | all maps, fall of MemAvailable when made | {} |\n\
+             | the same, when filled | {} |\n\n\
+             Of {} flows put in, {} were found; of {} then {}.\n",
+            self.entries,
+            each(self.table_bytes as i64),
+            each(self.all_bytes as i64),
+            each(self.made.vmalloc),
+            each(self.filled.vmalloc),
+            each(self.made.available),
+            each(self.filled.available),
+            self.first,
+            self.first_found,
+            self.entries,
+            self.all_found,
+        )
+    }
+}
+
+fn fill(dataplane: &Dataplane, flows: std::ops::Range<u32>) -> Result<()> {
+    for number in flows {
+        let tcb = Tcb {
+            adopt_seq: number,
+            ..Tcb::default()
+        };
+        dataplane.set_tcb(&flow(number), &tcb)?;
+    }
+    Ok(())
+}
+
+/// How many are there, each with what was written.
+fn found(dataplane: &Dataplane, flows: std::ops::Range<u32>) -> Result<u32> {
+    let mut found = 0;
+    for number in flows {
+        if let Some(tcb) = dataplane.tcb(&flow(number))? {
+            if tcb.adopt_seq != number {
+                bail!("entry {number} holds what was written to {}", tcb.adopt_seq);
+            }
+            found += 1;
+        }
+    }
+    Ok(found)
+}
+
+/// Clients of 10.0.0.0/8, 60,000 ports each.
+fn flow(number: u32) -> TcbKey {
+    let mut client = [0; 16];
+    client[10..12].fill(0xff);
+    client[12..].copy_from_slice(&(0x0a00_0000 + number / 60_000).to_be_bytes());
+    TcbKey {
+        client,
+        be_client_port: (1024 + (number % 60_000) as u16).to_be(), // less than 60,000: it fits
+        ..TcbKey::default()
+    }
+}
+
+/// `memlock` of the table, and of all maps this process holds.
+fn accounted(entries: u32) -> Result<(u64, u64)> {
+    let mut maps = bpf::descriptors("/proc/self/fdinfo")?;
+    maps.retain(|fields| fields.contains_key("map_id"));
+    maps.sort_by(|a, b| a["map_id"].cmp(&b["map_id"]));
+    maps.dedup_by(|a, b| a["map_id"] == b["map_id"]);
+
+    let (mut table, mut all) = (None, 0);
+    for fields in &maps {
+        let number = |name: &str| fields.get(name).and_then(|value| value.parse::<u64>().ok());
+        let bytes = number("memlock").context("the kernel gives no memlock of a map")?;
+        all += bytes;
+        if number("max_entries") == Some(entries.into())
+            && number("key_size") == Some(size_of::<TcbKey>() as u64)
+            && number("value_size") == Some(size_of::<Tcb>() as u64)
+        {
+            table = Some(bytes);
+        }
+    }
+    Ok((
+        table.context("the table is not among this process's maps")?,
+        all,
+    ))
+}
+
+#[derive(Clone, Copy, Debug)]
+struct InUse {
+    vmalloc: i64,
+    available: i64,
+}
+
+/// In bytes; what others on the machine do is in it.
+#[derive(Clone, Copy, Debug)]
+struct Growth {
+    vmalloc: i64,
+    available: i64,
+}
+
+impl InUse {
+    fn now() -> Result<InUse> {
+        let text = std::fs::read_to_string("/proc/meminfo").context("read /proc/meminfo")?;
+        let bytes = |name: &str| {
+            text.lines()
+                .find_map(|line| {
+                    line.strip_prefix(name)?
+                        .strip_prefix(':')?
+                        .strip_suffix("kB")
+                })
+                .and_then(|kilobytes| kilobytes.trim().parse::<i64>().ok())
+                .map(|kilobytes| kilobytes << 10)
+                .with_context(|| format!("/proc/meminfo says nothing of {name}"))
+        };
+        Ok(InUse {
+            vmalloc: bytes("VmallocUsed")?,
+            available: bytes("MemAvailable")?,
+        })
+    }
+
+    /// Once it has stood still for a while: the kernel frees the maps of what ended just before later.
+    fn settled() -> Result<InUse> {
+        let mut last = InUse::now()?;
+        for _ in 0..10 {
+            std::thread::sleep(Duration::from_millis(500));
+            let now = InUse::now()?;
+            if now.vmalloc == last.vmalloc {
+                return Ok(now);
+            }
+            last = now;
+        }
+        Ok(last)
+    }
+
+    fn since(self, before: InUse) -> Growth {
+        Growth {
+            vmalloc: self.vmalloc - before.vmalloc,
+            available: before.available - self.available,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn no_two_flows_are_the_same() {
+        let numbers = [0, 1, 59_999, 60_000, 60_001, 119_999, 120_000, 1 << 20];
+        let keys: BTreeSet<_> = numbers
+            .map(|number| (flow(number).client, flow(number).be_client_port))
+            .into();
+        assert_eq!(keys.len(), numbers.len());
+    }
+}

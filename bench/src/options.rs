@@ -1,0 +1,55 @@
+//! The command line.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Parser;
+
+use crate::throughput::Load;
+
+/// Measures baton beside direct access and HAProxy, on one machine in one run.
+#[derive(Debug, Parser)]
+#[command(name = "bench")]
+pub(crate) struct Options {
+    /// How often each competitor has its turn
+    #[arg(long, default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub rounds: u32,
+    /// How long a turn is
+    #[arg(long, default_value = "2s", value_parser = humantime::parse_duration)]
+    pub turn: Duration,
+    /// Which loads [default: all]
+    #[arg(long, value_delimiter = ',')]
+    pub loads: Vec<Load>,
+    /// Connections of wrk, shared among its three threads
+    #[arg(long, default_value_t = 66, value_parser = clap::value_parser!(u32).range(3..=9000))]
+    pub connections: u32,
+    /// Requests of each competitor in the measurement of latency
+    #[arg(long, default_value_t = 20_000, value_parser = clap::value_parser!(u32).range(100..))]
+    pub requests: u32,
+    /// Only fill a table of connections, and show what it costs
+    #[arg(long)]
+    pub memory: bool,
+    /// Entries of that table
+    #[arg(long, default_value_t = 1 << 20, value_parser = clap::value_parser!(u32).range(1..))]
+    pub flows: u32,
+    /// Only show, by kernel function, where baton's time goes beyond that of direct access (perf)
+    #[arg(long, value_name = "LOAD", conflicts_with = "memory")]
+    pub profile: Option<Load>,
+    /// The baton program [default: built now, optimised]
+    #[arg(long)]
+    pub baton: Option<PathBuf>,
+    /// Where results are written
+    #[arg(long, default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/results"))]
+    pub results: PathBuf,
+}
+
+impl Options {
+    /// The loads that were asked for.
+    pub fn loads(&self) -> Vec<Load> {
+        if self.loads.is_empty() {
+            Load::ALL.to_vec()
+        } else {
+            self.loads.clone()
+        }
+    }
+}

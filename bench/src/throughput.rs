@@ -1,0 +1,197 @@
+//! Requests a second, side by side: in every round each competitor has its turn, one after the other,
+//! so that whatever else the machine does meets all of them. Ratios are taken within a round.
+
+use anyhow::Result;
+
+use crate::competitor::{Competitor, Each};
+use crate::cpu::CpuTime;
+use crate::lab::BenchLab;
+use crate::options::Options;
+use crate::statistics::Spread;
+use crate::wrk::{self, Measured, Work};
+
+/// What is asked for, and how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Load {
+    /// 4 KB over connections that stay
+    #[value(name = "4k")]
+    FourKilobytes,
+    /// 64 KB over connections that stay
+    #[value(name = "64k")]
+    SixtyFourKilobytes,
+    /// 1 MB over connections that stay
+    #[value(name = "1m")]
+    Megabyte,
+    /// 4 KB, each over a connection of its own
+    #[value(name = "4k-close")]
+    FourKilobytesClose,
+}
+
+impl Load {
+    /// In the order of the report.
+    pub const ALL: [Load; 4] = [
+        Load::FourKilobytes,
+        Load::SixtyFourKilobytes,
+        Load::Megabyte,
+        Load::FourKilobytesClose,
+    ];
+
+    /// As tables name it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Load::FourKilobytes => "4 KB keep-alive",
+            Load::SixtyFourKilobytes => "64 KB keep-alive",
+            Load::Megabyte => "1 MB keep-alive",
+            Load::FourKilobytesClose => "4 KB close",
+        }
+    }
+
+    /// As wrk is told.
+    pub fn work(self, options: &Options) -> Work {
+        let (path, close) = match self {
+            Load::FourKilobytes => ("/4k", false),
+            Load::SixtyFourKilobytes => ("/64k", false),
+            Load::Megabyte => ("/1m", false),
+            Load::FourKilobytesClose => ("/4k", true),
+        };
+        Work {
+            path,
+            close,
+            connections: options.connections,
+            time: options.turn,
+        }
+    }
+
+    /// The least that baton should reach, as a multiple of HAProxy's rate.
+    fn goal_against_haproxy(self) -> Option<f64> {
+        match self {
+            Load::FourKilobytes => Some(1.8),
+            Load::SixtyFourKilobytes => Some(4.0),
+            Load::Megabyte | Load::FourKilobytesClose => None,
+        }
+    }
+
+    /// The same, as a part of direct access's rate.
+    fn goal_against_direct(self) -> Option<f64> {
+        match self {
+            Load::FourKilobytes | Load::SixtyFourKilobytes => Some(0.95),
+            Load::Megabyte | Load::FourKilobytesClose => None,
+        }
+    }
+}
+
+/// One competitor's turn.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Turn {
+    measured: Measured,
+    /// Microseconds of processor time a request, of the whole machine.
+    cpu: f64,
+}
+
+/// All rounds of one load.
+#[derive(Clone, Debug)]
+pub(crate) struct LoadResult {
+    /// Which.
+    pub load: Load,
+    rounds: Vec<Each<Turn>>,
+}
+
+/// Measures every load that was asked for.
+pub(crate) fn measure(lab: &BenchLab, options: &Options) -> Result<Vec<LoadResult>> {
+    options
+        .loads()
+        .into_iter()
+        .map(|load| {
+            eprintln!("{}: {} rounds", load.name(), options.rounds);
+            Each::try_new(|competitor| turn(lab, competitor, load.work(options)))?; // warms up
+            let rounds = (0..options.rounds)
+                .map(|round| {
+                    let each = Each::try_new(|one| turn(lab, one, load.work(options)))?;
+                    let rates = each.map(|turn| turn.measured.rate());
+                    eprintln!(
+                        "  {}: baton {:.0}, direct {:.0}, HAProxy {:.0} requests/s",
+                        round + 1,
+                        rates.baton,
+                        rates.direct,
+                        rates.haproxy
+                    );
+                    Ok(each)
+                })
+                .collect::<Result<_>>()?;
+            Ok(LoadResult { load, rounds })
+        })
+        .collect()
+}
+
+fn turn(lab: &BenchLab, competitor: Competitor, work: Work) -> Result<Turn> {
+    let before = CpuTime::now()?;
+    let measured = wrk::run(lab, competitor, work)?;
+    let cpu = CpuTime::now()?.micros_since(before) / measured.requests as f64;
+    Ok(Turn { measured, cpu })
+}
+
+impl LoadResult {
+    /// Microseconds of processor time a request.
+    pub fn cpu(&self, competitor: Competitor) -> Spread {
+        Spread::of(self.rounds.iter().map(|round| round.of(competitor).cpu))
+    }
+
+    /// What baton takes more than direct access, in microseconds, within each round.
+    pub fn cpu_beyond_direct(&self) -> Spread {
+        Spread::of(
+            self.rounds
+                .iter()
+                .map(|round| round.baton.cpu - round.direct.cpu),
+        )
+    }
+
+    fn rate(&self, competitor: Competitor) -> Spread {
+        Spread::of(
+            self.rounds
+                .iter()
+                .map(|round| round.of(competitor).measured.rate()),
+        )
+    }
+
+    fn baton_to(&self, other: Competitor) -> Spread {
+        Spread::of(
+            self.rounds
+                .iter()
+                .map(|round| round.baton.measured.rate() / round.of(other).measured.rate()),
+        )
+    }
+
+    fn errors(&self, competitor: Competitor) -> u64 {
+        self.rounds
+            .iter()
+            .map(|round| round.of(competitor).measured.errors())
+            .sum()
+    }
+}
+
+/// Rates, ratios beside their goals, and errors.
+pub(crate) fn markdown(loads: &[LoadResult]) -> String {
+    let mut text = String::from(
+        "## Requests a second (median of rounds), and ratios within a round: median (min–max)\n\n\
+         | load | baton | direct | HAProxy | baton/HAProxy | goal | baton/direct | goal | errors: baton, direct, HAProxy |\n\
+         |---|--:|--:|--:|--:|--:|--:|--:|--:|\n",
+    );
+    for one in loads {
+        let [baton, direct, haproxy] = Competitor::ALL.map(|who| one.rate(who).median);
+        let [baton_errors, direct_errors, haproxy_errors] =
+            Competitor::ALL.map(|who| one.errors(who));
+        text += &format!(
+            "| {} | {baton:.0} | {direct:.0} | {haproxy:.0} | {} | {} | {} | {} | {baton_errors}, {direct_errors}, {haproxy_errors} |\n",
+            one.load.name(),
+            one.baton_to(Competitor::HaProxy),
+            goal(one.load.goal_against_haproxy()),
+            one.baton_to(Competitor::Direct),
+            goal(one.load.goal_against_direct()),
+        );
+    }
+    text
+}
+
+fn goal(least: Option<f64>) -> String {
+    least.map_or("–".to_owned(), |least| format!("≥ {least}"))
+}

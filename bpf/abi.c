@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Exists to be compiled: a type reaches BTF only when something uses it. */
+#include "abi.h"
+
+#define STRUCT(name) struct name abi_struct_##name
+#define ENUM(name) enum name abi_enum_##name
+
+ENUM(lccp_constant);
+ENUM(lccp_receptor);
+ENUM(lccp_command);
+ENUM(lccp_refusal);
+ENUM(lccp_tcb_option);
+ENUM(lccp_health);
+ENUM(limit);
+ENUM(role);
+ENUM(policy);
+ENUM(service_flag);
+ENUM(data_server_flag);
+ENUM(tcb_state);
+ENUM(counter);
+ENUM(mark);
+
+STRUCT(lccp_header);
+STRUCT(lccp_hello);
+STRUCT(lccp_hello_service);
+STRUCT(settings);
+STRUCT(service_key);
+STRUCT(service);
+STRUCT(data_server);
+STRUCT(tcb_key);
+STRUCT(tcb);
+STRUCT(sweep);
+STRUCT(counters);

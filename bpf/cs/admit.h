@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* A packet of a connection without a (sure) entry: the split point, if its cookie is valid. */
+#ifndef BATON_CS_ADMIT_H
+#define BATON_CS_ADMIT_H
+
+#include "dispatcher.h"
+#include "distributor.h"
+#include "forwarder.h"
+#include "packet.h"
+#include "tcb.h"
+#include "../cookie.h"
+
+/* The cookie is our ISN: the client's first data, and only that, has ISN + 1 on both sides. */
+static __always_inline bool has_valid_cookie(struct packet *p, u32 *cookie)
+{
+	struct tcphdr *tcp = p->frame.tcp;
+	struct cookie_flow flow = {
+		.client = p->frame.ip->saddr,
+		.cluster = p->frame.ip->daddr,
+		.client_port = tcp->source,
+		.cluster_port = tcp->dest,
+		.client_isn = bpf_ntohl(tcp->seq) - 1,
+	};
+
+	*cookie = bpf_ntohl(tcp->ack_seq) - 1;
+	return cookie_valid(p->settings, &flow, *cookie);
+}
+
+/*
+ * Nobody here knows the connection. Silence first: the beginning of its request may be on its way
+ * behind this packet. One that still comes after the grace gets a clear end.
+ */
+static __always_inline int stray(struct packet *p)
+{
+	u64 now = bpf_ktime_get_coarse_ns();
+	u64 *first = bpf_map_lookup_elem(&strays, &p->flow);
+
+	if (!first) {
+		bpf_map_update_elem(&strays, &p->flow, &now, BPF_ANY);
+		return drop(p, COUNTER_CS_STRAY);
+	}
+	if (now - *first < p->settings->stray_grace_ns)
+		return drop(p, COUNTER_CS_STRAY);
+	bpf_map_delete_elem(&strays, &p->flow);
+	return reset(p, COUNTER_CS_STRAY_RESET);
+}
+
+/* The split: an entry here, DM1 to the data server that the dispatcher names. */
+static __always_inline int split(struct packet *p, u32 cookie)
+{
+	if (!fits_in_lccp(p))
+		return drop(p, COUNTER_CS_TOO_BIG);
+
+	u16 owner = choose(p->service, &p->flow, 0);
+	const struct data_server *to = data_server(owner);
+
+	if (!to || !(to->flags & DATA_SERVER_PRESENT))
+		return reset(p, COUNTER_CS_NO_DATA_SERVER);
+
+	struct lccp_tcb part = {};
+	cookie_open(cookie, p->settings->rcv_wscale, &part);
+	if (!create_tcb(p, owner, &part))
+		return drop(p, COUNTER_CS_TCB_FULL);
+
+	count_adoption(owner);
+	count(p->counters, COUNTER_CS_ADOPT);
+	return distribute(p, to, LCCP_ADOPT, &part);
+}
+
+static __always_inline int admit(struct packet *p, struct tcb *doubtful)
+{
+	struct tcphdr *tcp = p->frame.tcp;
+	u32 cookie;
+
+	if (!tcp->ack || tcp->rst || !has_valid_cookie(p, &cookie)) {
+		if (doubtful)
+			return follow(p, doubtful);
+		if (tcp->rst)
+			return drop(p, COUNTER_CS_RST);
+		return stray(p);
+	}
+	if (doubtful && is_adopted_packet(doubtful, &p->frame))
+		return follow(p, doubtful);
+	if (!p->frame.payload && !tcp->fin && !(p->service->flags & SERVICE_SPLIT_AT_ACK))
+		return drop(p, COUNTER_CS_HANDSHAKE_ACK);
+	return split(p, cookie);
+}
+
+#endif

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The connection server: an XDP program, below the operating system. It receives everything that
+ * clients send, holds no socket, and never sees a response.
+ */
+#ifndef BATON_CS_H
+#define BATON_CS_H
+
+#include "admit.h"
+#include "forwarder.h"
+#include "icmp.h"
+#include "packet.h"
+#include "refused.h"
+#include "syn.h"
+
+static __always_inline struct service *service_at(__be32 address, __be16 port)
+{
+	struct service_key key = service_key(address, port);
+
+	return bpf_map_lookup_elem(&services, &key);
+}
+
+/* What cannot be for a service is the kernel's, unless a cluster address stands on it. */
+static __always_inline int malformed(struct packet *p, enum counter why)
+{
+	if (service_at(p->frame.ip->daddr, 0))
+		return drop(p, why);
+	return XDP_PASS;
+}
+
+static __always_inline int not_ours(struct packet *p)
+{
+	if (service_at(p->frame.ip->saddr, p->frame.tcp->source))
+		count_bytes(p->counters, COUNTER_CS_RESPONSE_BYTES, p->frame.ip_bytes);
+	return XDP_PASS;
+}
+
+static __always_inline int receive_tcp(struct packet *p)
+{
+	struct frame *f = &p->frame;
+
+	p->service = service_at(f->ip->daddr, f->tcp->dest);
+	if (!p->service)
+		return not_ours(p);
+	map_address(p->flow.client, f->ip->saddr);
+	p->flow.be_client_port = f->tcp->source;
+	p->flow.service = p->service->id;
+
+	if (f->tcp->syn)
+		return answer_syn(p);
+	struct tcb *tcb = bpf_map_lookup_elem(&tcbs, &p->flow);
+	if (tcb && !(tcb->state & TCB_DOUBT))
+		return follow(p, tcb);
+	return admit(p, tcb);
+}
+
+SEC("xdp")
+int baton_cs(struct xdp_md *ctx)
+{
+	u32 zero = 0;
+	struct packet p = {
+		.ctx = ctx,
+		.settings = bpf_map_lookup_elem(&settings, &zero),
+		.counters = counters_of_this_cpu(),
+	};
+	void *data = (void *)(long)ctx->data;
+	void *data_end = (void *)(long)ctx->data_end;
+
+	if (!p.settings || !p.counters)
+		return XDP_ABORTED;
+	switch (parse_frame(data, data_end, data_end - data, p.settings->protocol, &p.frame)) {
+	case FRAME_TCP:
+		return receive_tcp(&p);
+	case FRAME_ICMP:
+		return receive_icmp(&p);
+	case FRAME_LCCP:
+		return receive_lccp(&p);
+	case FRAME_BAD_IP:
+		return drop(&p, COUNTER_BAD_IP);
+	case FRAME_BAD_TCP:
+		return malformed(&p, COUNTER_BAD_TCP);
+	case FRAME_FRAGMENT:
+		return malformed(&p, COUNTER_FRAGMENT);
+	default:
+		return XDP_PASS;
+	}
+}
+
+#endif

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The distributor: moves a connection to its data server, with DM1 (ADOPT) around the client's packet. */
+#ifndef BATON_CS_DISTRIBUTOR_H
+#define BATON_CS_DISTRIBUTOR_H
+
+#include "packet.h"
+#include "reply.h"
+#include "tcb.h"
+#include "../lccp.h"
+
+struct outer {
+	struct ethhdr eth;
+	struct iphdr ip;
+	struct lccp_header lccp;
+} __attribute__((packed));
+
+/* Writes Ethernet, IP and LCCP headers in front of `inner_bytes` of client packet. */
+static __always_inline bool write_outer(struct xdp_md *ctx, const struct settings *s,
+					const struct data_server *to, const struct lccp_header *h,
+					u32 inner_bytes)
+{
+	struct outer *outer = (void *)(long)ctx->data;
+	struct iphdr ip = {
+		.version = 4,
+		.ihl = sizeof(struct iphdr) / 4,
+		.tot_len = bpf_htons(LCCP_OVERHEAD_BYTES + inner_bytes),
+		.frag_off = bpf_htons(0x4000),
+		.ttl = TTL,
+		.protocol = s->protocol,
+		.saddr = unmap_address(s->address),
+		.daddr = unmap_address(to->address),
+	};
+
+	if ((void *)(outer + 1) > (void *)(long)ctx->data_end)
+		return false;
+	ip.check = checksum_fold(checksum_words((u32 *)&ip, 5));
+	address_frame(&outer->eth, to);
+	outer->eth.h_proto = bpf_htons(ETH_P_IP);
+	__builtin_memcpy(&outer->ip, &ip, sizeof(ip));
+	__builtin_memcpy(&outer->lccp, h, sizeof(*h));
+	return true;
+}
+
+/* A client that keeps to the MSS we announced never sends more than this. */
+static __always_inline bool fits_in_lccp(const struct packet *p)
+{
+	return p->frame.ip_bytes <= p->settings->mss + sizeof(struct iphdr) + sizeof(struct tcphdr);
+}
+
+/* Sends the client's packet, which fits, inside `command`. */
+static __noinline int distribute(struct packet *p, const struct data_server *to,
+				      enum lccp_command command, const struct lccp_tcb *tcb)
+{
+	struct lccp_header h = {
+		.receptor = LCCP_RECEPTOR_DS,
+		.command = command,
+		.flow.be_client_port = p->flow.be_client_port,
+		.flow.be_cluster_port = p->frame.tcp->dest,
+		.tcb = *tcb,
+	};
+	u32 inner_bytes = p->frame.ip_bytes;
+
+	__builtin_memcpy(h.flow.client, p->flow.client, 16);
+	map_address(h.flow.cluster, p->frame.ip->daddr);
+	lccp_seal(p->settings, &h);
+	if (bpf_xdp_adjust_head(p->ctx, -LCCP_OVERHEAD_BYTES))
+		return XDP_ABORTED;
+	if (!write_outer(p->ctx, p->settings, to, &h, inner_bytes))
+		return XDP_ABORTED;
+	return send(p->ctx, to);
+}
+
+#endif

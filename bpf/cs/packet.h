@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* One packet at the connection server, and how it leaves. */
+#ifndef BATON_CS_PACKET_H
+#define BATON_CS_PACKET_H
+
+#include "../count.h"
+#include "../frame.h"
+
+struct packet {
+	struct xdp_md *ctx;
+	const struct settings *settings;
+	struct counters *counters;
+	struct service *service;
+	struct frame frame;
+	struct tcb_key flow;
+};
+
+static __always_inline int drop(struct packet *p, enum counter why)
+{
+	count(p->counters, why);
+	return XDP_DROP;
+}
+
+static __always_inline const struct data_server *data_server(u32 index)
+{
+	return bpf_map_lookup_elem(&data_servers, &index);
+}
+
+/* A frame whose headers are complete leaves for its data server. */
+static __always_inline int send(struct xdp_md *ctx, const struct data_server *to)
+{
+	if (to->flags & DATA_SERVER_LOCAL)
+		return XDP_PASS;
+	if (to->ifindex == ctx->ingress_ifindex)
+		return XDP_TX;
+	return bpf_redirect(to->ifindex, 0);
+}
+
+static __always_inline void address_frame(struct ethhdr *eth, const struct data_server *to)
+{
+	__builtin_memcpy(eth->h_dest, to->mac, ETH_ALEN);
+	__builtin_memcpy(eth->h_source, to->source_mac, ETH_ALEN);
+}
+
+#endif

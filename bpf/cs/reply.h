@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Segments that the connection server itself sends to a client: SYN-ACK and RST, nothing else. */
+#ifndef BATON_CS_REPLY_H
+#define BATON_CS_REPLY_H
+
+#include "packet.h"
+#include "../checksum.h"
+
+enum {
+	REPLY_HEADERS = sizeof(struct iphdr) + sizeof(struct tcphdr),
+	REPLY_OPTIONS = 20,
+	TTL = 64,
+};
+
+struct segment {
+	struct iphdr ip;
+	struct tcphdr tcp;
+	u8 options[REPLY_OPTIONS]; /* zero beyond `bytes`, so that the checksum may run over all */
+};
+
+/*
+ * Sends `segment`, whose TCP fields and options are set, back to where the packet came from.
+ * `bytes` counts IP header, TCP header and options.
+ */
+static __noinline int reply(struct packet *p, struct segment *segment, u32 bytes)
+{
+	struct frame *f = &p->frame;
+	struct ethhdr eth;
+
+	__builtin_memcpy(eth.h_dest, f->eth->h_source, ETH_ALEN);
+	__builtin_memcpy(eth.h_source, f->eth->h_dest, ETH_ALEN);
+	eth.h_proto = bpf_htons(ETH_P_IP);
+
+	segment->ip.version = 4;
+	segment->ip.ihl = sizeof(struct iphdr) / 4;
+	segment->ip.tot_len = bpf_htons(bytes);
+	segment->ip.frag_off = bpf_htons(0x4000);
+	segment->ip.ttl = TTL;
+	segment->ip.protocol = IPPROTO_TCP;
+	segment->ip.saddr = f->ip->daddr;
+	segment->ip.daddr = f->ip->saddr;
+	segment->ip.check = checksum_fold(checksum_words((u32 *)&segment->ip, 5));
+
+	segment->tcp.source = f->tcp->dest;
+	segment->tcp.dest = f->tcp->source;
+	segment->tcp.doff = (bytes - sizeof(struct iphdr)) / 4;
+	u64 pseudo = (u64)segment->ip.saddr + segment->ip.daddr +
+		     bpf_htonl(IPPROTO_TCP << 16 | (bytes - sizeof(struct iphdr)));
+	segment->tcp.check = checksum_fold(pseudo + checksum_words((u32 *)&segment->tcp, 10));
+
+	long frame_bytes = bpf_xdp_get_buff_len(p->ctx);
+	if (bpf_xdp_adjust_tail(p->ctx, (long)(sizeof(eth) + bytes) - frame_bytes))
+		return XDP_ABORTED;
+	if (bpf_xdp_store_bytes(p->ctx, 0, &eth, sizeof(eth)))
+		return XDP_ABORTED;
+	if (bytes < REPLY_HEADERS || bytes > sizeof(*segment) ||
+	    bpf_xdp_store_bytes(p->ctx, sizeof(eth), segment, bytes))
+		return XDP_ABORTED;
+	return XDP_TX;
+}
+
+/* RFC 9293, 3.5.2: the connection server alone may tell a client that its connection is gone. */
+static __noinline int reset(struct packet *p, enum counter why)
+{
+	struct tcphdr *tcp = p->frame.tcp;
+	struct segment segment = {};
+
+	count(p->counters, why);
+	if (tcp->rst)
+		return XDP_DROP;
+	segment.tcp.rst = 1;
+	if (tcp->ack) {
+		segment.tcp.seq = tcp->ack_seq;
+	} else {
+		segment.tcp.ack = 1;
+		segment.tcp.ack_seq = bpf_htonl(bpf_ntohl(tcp->seq) + p->frame.payload + tcp->syn + tcp->fin);
+	}
+	return reply(p, &segment, REPLY_HEADERS);
+}
+
+#endif

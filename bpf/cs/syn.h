@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* SYN: answered with a cookie, and forgotten. */
+#ifndef BATON_CS_SYN_H
+#define BATON_CS_SYN_H
+
+#include "packet.h"
+#include "reply.h"
+#include "tcb.h"
+#include "../cookie.h"
+
+enum {
+	SYN_ACK_WINDOW = 64240, /* as the kernel's own first window; a DS's socket allows no less */
+	TIMESTAMP_SHIFT = 20,   /* wall clock nanoseconds to the millisecond ticks of RFC 7323 */
+};
+
+static __always_inline u8 *put_word(u8 *at, u8 a, u8 b, u8 c, u8 d)
+{
+	at[0] = a;
+	at[1] = b;
+	at[2] = c;
+	at[3] = d;
+	return at + 4;
+}
+
+static __always_inline u8 *put_number(u8 *at, u32 number)
+{
+	return put_word(at, number >> 24, number >> 16, number >> 8, number);
+}
+
+/* What the client offered and we take: MSS always, then SACK, timestamps, scale. Returns bytes. */
+static __always_inline u32 put_options(u8 *options, const struct settings *s, const struct tcp_options *o)
+{
+	if (!o->timestamps) {
+		u8 *at = put_word(options, OPTION_MSS, 4, s->mss >> 8, s->mss);
+
+		if (o->sack)
+			at = put_word(at, OPTION_NOP, OPTION_NOP, OPTION_SACK_PERMITTED, 2);
+		if (o->wscale != WSCALE_NONE)
+			at = put_word(at, OPTION_NOP, OPTION_WSCALE, 3, s->rcv_wscale);
+		return at - options;
+	}
+
+	put_word(options, OPTION_MSS, 4, s->mss >> 8, s->mss);
+	put_word(options + 4, o->sack ? OPTION_SACK_PERMITTED : OPTION_NOP, o->sack ? 2 : OPTION_NOP,
+		 OPTION_TIMESTAMPS, 10);
+	put_number(options + 8, wall_clock(s) >> TIMESTAMP_SHIFT);
+	put_number(options + 12, o->tsval);
+	if (o->wscale == WSCALE_NONE)
+		return 16;
+	put_word(options + 16, OPTION_NOP, OPTION_WSCALE, 3, s->rcv_wscale);
+	return 20;
+}
+
+static __always_inline bool read_options(struct packet *p, struct tcp_options *options)
+{
+	struct raw_options raw = {};
+	u32 bytes = p->frame.tcp_header - sizeof(struct tcphdr);
+	u32 offset = sizeof(struct ethhdr) + p->frame.ip_header + sizeof(struct tcphdr);
+
+	if (bytes > OPTIONS_MAX)
+		return false;
+	if (bytes && bpf_xdp_load_bytes(p->ctx, offset, &raw, bytes))
+		return false;
+	return parse_options(&raw, bytes, options);
+}
+
+static __always_inline int answer_syn(struct packet *p)
+{
+	struct tcphdr *tcp = p->frame.tcp;
+	struct tcp_options options;
+	struct segment segment = {};
+
+	if (tcp->ack || tcp->rst || tcp->fin)
+		return drop(p, COUNTER_BAD_TCP);
+	if (!p->service->choices)
+		return reset(p, COUNTER_CS_NO_DATA_SERVER);
+	doubt_tcb(&p->flow);
+	if (!read_options(p, &options))
+		return drop(p, COUNTER_CS_SYN_BAD_OPTIONS);
+
+	struct cookie_flow flow = {
+		.client = p->frame.ip->saddr,
+		.cluster = p->frame.ip->daddr,
+		.client_port = tcp->source,
+		.cluster_port = tcp->dest,
+		.client_isn = bpf_ntohl(tcp->seq),
+	};
+
+	segment.tcp.syn = 1;
+	segment.tcp.ack = 1;
+	segment.tcp.window = bpf_htons(SYN_ACK_WINDOW);
+	segment.tcp.ack_seq = bpf_htonl(flow.client_isn + 1);
+	segment.tcp.seq = bpf_htonl(cookie_make(p->settings, &flow, &options));
+	u32 bytes = put_options(segment.options, p->settings, &options);
+
+	count(p->counters, COUNTER_CS_SYN);
+	return reply(p, &segment, REPLY_HEADERS + bytes);
+}
+
+#endif

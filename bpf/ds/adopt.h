@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * ADOPT (DM1): at a quiet point a TCP connection is a few numbers, all in the message and in the
+ * client's packet. The kernel builds a socket of them on whatever listens on the service port.
+ */
+#ifndef BATON_DS_ADOPT_H
+#define BATON_DS_ADOPT_H
+
+#include "end.h"
+#include "packet.h"
+#include "refuse.h"
+#include "../tcp_options.h"
+
+enum {
+	LOOPBACK = 0x7f000001,
+	EINVAL = 22,
+	TIMESTAMPS_ALONE = 0x0101080a, /* NOP NOP TIMESTAMPS 10: what nearly every segment carries */
+	TIMESTAMPS_ALONE_BYTES = 12,
+};
+
+/* The timestamps of the client's packet, if it has any: then they were negotiated. */
+static __always_inline bool read_timestamps(struct __sk_buff *skb, const struct inner *in,
+					    struct bpf_tcp_req_attrs *attrs)
+{
+	struct raw_options raw = {};
+	u32 bytes = in->tcp.doff * 4 - sizeof(struct tcphdr);
+	struct tcp_options options;
+
+	if (!bytes)
+		return true;
+	if (bytes > OPTIONS_MAX ||
+	    bpf_skb_load_bytes(skb, in->tcp_at + sizeof(struct tcphdr), &raw, bytes))
+		return false;
+	if (bytes == TIMESTAMPS_ALONE_BYTES && option_word(raw.bytes) == TIMESTAMPS_ALONE) {
+		attrs->tstamp_ok = 1;
+		attrs->rcv_tsval = option_word(raw.bytes + 4);
+		attrs->rcv_tsecr = option_word(raw.bytes + 8);
+		return true;
+	}
+	if (!parse_options(&raw, bytes, &options))
+		return false;
+	attrs->tstamp_ok = options.timestamps;
+	attrs->rcv_tsval = options.tsval;
+	attrs->rcv_tsecr = options.tsecr;
+	return true;
+}
+
+/* Makes the socket on `listener`; 0 or a negative errno. */
+static __always_inline int assign(struct arrival *a, const struct lccp_header *h, const struct inner *in,
+				  struct bpf_sock *listener)
+{
+	struct bpf_tcp_req_attrs attrs = {
+		.mss = bpf_ntohs(h->tcb.be_mss),
+		.rcv_wscale = h->tcb.rcv_wscale,
+		.snd_wscale = h->tcb.snd_wscale,
+		.wscale_ok = !!(h->tcb.options & LCCP_TCB_WSCALE),
+		.sack_ok = !!(h->tcb.options & LCCP_TCB_SACK),
+	};
+	struct tcp_sock *sk = bpf_skc_to_tcp_sock(listener);
+
+	if (!sk || !read_timestamps(a->skb, in, &attrs))
+		return -EINVAL;
+	return bpf_sk_assign_tcp_reqsk(a->skb, (struct sock *)sk, &attrs, sizeof(attrs));
+}
+
+/* The kernel refuses MPTCP listeners (-EINVAL): then the daemon's own takes the connection and relays. */
+static __always_inline bool assign_relay(struct arrival *a, const struct lccp_header *h,
+					 const struct inner *in)
+{
+	if (!a->settings->relay_port)
+		return false;
+	struct bpf_sock *relay = lookup(a->skb, in->ip.saddr, bpf_htonl(LOOPBACK), in->tcp.source,
+					bpf_htons(a->settings->relay_port));
+	if (!relay)
+		return false;
+	bool assigned = relay->state == STATE_LISTEN && assign(a, h, in, relay) == 0;
+	bpf_sk_release(relay);
+	return assigned;
+}
+
+static __always_inline int adopt_at(struct arrival *a, struct lccp_header *h, const struct inner *in,
+				    struct bpf_sock *listener)
+{
+	enum counter how = COUNTER_DS_ADOPTED;
+
+	if (assign(a, h, in, listener)) {
+		how = COUNTER_DS_ADOPTED_RELAY;
+		if (!assign_relay(a, h, in)) {
+			count(a->counters, COUNTER_DS_UNASSIGNED);
+			return refuse(a, h, LCCP_REFUSAL_NOT_ASSIGNED);
+		}
+	}
+	if (!strip(a->skb))
+		return TCX_DISCARD;
+	count(a->counters, how);
+	return TCX_GO_ON;
+}
+
+/*
+ * A full socket has these ports. Its first byte was rcv_nxt - bytes_received: if that is where this
+ * packet begins, the ADOPT is a duplicate; if not, the connection is an older one.
+ */
+static __always_inline int adopt_over(struct arrival *a, const struct inner *in, struct bpf_sock *held)
+{
+	struct tcp_sock *sk = bpf_skc_to_tcp_sock(held);
+
+	if (!sk)
+		return discard(a, COUNTER_DS_NO_SOCKET);
+	u32 expected = sk->rcv_nxt;
+	if (bpf_ntohl(in->tcp.seq) != expected - (u32)sk->bytes_received)
+		return end_older(a, in, expected, COUNTER_DS_STALE_ENDED);
+	if (!strip(a->skb))
+		return TCX_DISCARD;
+	count(a->counters, COUNTER_DS_DUPLICATE);
+	return TCX_GO_ON;
+}
+
+static __always_inline int adopt_after(struct arrival *a, const struct inner *in, struct bpf_sock *held)
+{
+	struct tcp_timewait_sock *timewait = bpf_skc_to_tcp_timewait_sock(held);
+
+	if (!timewait)
+		return discard(a, COUNTER_DS_NO_SOCKET);
+	return end_older(a, in, timewait->tw_sk.__tw_common.skc_tw_rcv_nxt, COUNTER_DS_TIME_WAIT_ENDED);
+}
+
+static __always_inline int adopt(struct arrival *a, struct lccp_header *h, const struct inner *in)
+{
+	struct bpf_sock *sk = lookup(a->skb, in->ip.saddr, in->ip.daddr, in->tcp.source, in->tcp.dest);
+	int verdict;
+
+	if (!sk)
+		return refuse(a, h, LCCP_REFUSAL_NO_LISTENER);
+	switch (sk->state) {
+	case STATE_LISTEN:
+		verdict = adopt_at(a, h, in, sk);
+		break;
+	case STATE_TIME_WAIT:
+		verdict = adopt_after(a, in, sk);
+		break;
+	default:
+		verdict = adopt_over(a, in, sk);
+	}
+	bpf_sk_release(sk);
+	return verdict;
+}
+
+#endif

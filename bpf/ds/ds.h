@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The data server: a program at tc ingress, in front of the kernel's TCP. It adopts connections into
+ * the ordinary server's listener and keeps everything else for the cluster address from being answered.
+ */
+#ifndef BATON_DS_H
+#define BATON_DS_H
+
+#include "deliver.h"
+#include "packet.h"
+#include "receive_lccp.h"
+
+static __always_inline bool is_service(__be32 address, __be16 port)
+{
+	struct service_key key = service_key(address, port);
+
+	return bpf_map_lookup_elem(&services, &key) != 0;
+}
+
+static __always_inline int malformed_at_ds(struct arrival *a, __be32 address, enum counter why)
+{
+	return is_service(address, 0) ? discard(a, why) : TCX_GO_ON;
+}
+
+SEC("tcx/ingress")
+int baton_ds(struct __sk_buff *skb)
+{
+	u32 zero = 0;
+	struct arrival a = {
+		.skb = skb,
+		.settings = bpf_map_lookup_elem(&settings, &zero),
+		.counters = counters_of_this_cpu(),
+	};
+	struct frame f;
+
+	if (!a.settings || !a.counters)
+		return TCX_GO_ON;
+	/* Headers beyond the linear part are pulled in, or stay unreadable: parse_frame says which. */
+	if (skb->data_end - skb->data < HEADERS_MAX && skb->data_end - skb->data < skb->len)
+		bpf_skb_pull_data(skb, skb->len < HEADERS_MAX ? skb->len : HEADERS_MAX);
+
+	switch (parse_frame((void *)(long)skb->data, (void *)(long)skb->data_end, skb->len,
+			    a.settings->protocol, &f)) {
+	case FRAME_TCP:
+		if (!is_service(f.ip->daddr, f.tcp->dest))
+			return TCX_GO_ON;
+		return deliver(&a, f.ip, f.tcp);
+	case FRAME_LCCP:
+		return receive_lccp_at_ds(&a, &f);
+	case FRAME_BAD_IP:
+		return discard(&a, COUNTER_BAD_IP);
+	case FRAME_BAD_TCP:
+		return malformed_at_ds(&a, f.ip->daddr, COUNTER_BAD_TCP);
+	case FRAME_FRAGMENT:
+		return malformed_at_ds(&a, f.ip->daddr, COUNTER_FRAGMENT);
+	default:
+		return TCX_GO_ON;
+	}
+}
+
+#endif

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Ending an older connection that still holds the ports of a new one: TIME_WAIT, or one whose client
+ * vanished. The wrapped ADOPT goes back to the start of our own ingress, as a clone; this copy becomes
+ * the RST that the old client would have sent, which ends the old socket without a word on the wire.
+ */
+#ifndef BATON_DS_END_H
+#define BATON_DS_END_H
+
+#include "packet.h"
+
+enum {
+	SEQ_AT = 4,
+	FLAGS_AT = 12,
+	CHECK_AT = 16,
+	RST_BIT = 0x04,
+	OTHER_FLAG_BITS = 0x0b, /* FIN, SYN, PSH; ACK may stay */
+};
+
+/* `seq` is what the old socket expects next: RFC 9293, 3.5.3 believes a RST only there. */
+static __always_inline bool become_reset(struct __sk_buff *skb, const struct inner *in, u32 seq)
+{
+	u32 tcp_at = in->tcp_at - OUTER_BYTES;
+	__be32 new_seq = bpf_htonl(seq);
+	const u16 *flag_word = (const u16 *)((const u8 *)&in->tcp + FLAGS_AT);
+	u16 old_flags = *flag_word;
+	u16 new_flags = old_flags & ~bpf_htons(OTHER_FLAG_BITS);
+
+	new_flags |= bpf_htons(RST_BIT);
+	return !bpf_l4_csum_replace(skb, tcp_at + CHECK_AT, in->tcp.seq, new_seq, 4) &&
+	       !bpf_l4_csum_replace(skb, tcp_at + CHECK_AT, old_flags, new_flags, 2) &&
+	       !bpf_skb_store_bytes(skb, tcp_at + SEQ_AT, &new_seq, 4, 0) &&
+	       !bpf_skb_store_bytes(skb, tcp_at + FLAGS_AT, &new_flags, 2, 0);
+}
+
+static __always_inline int end_older(struct arrival *a, const struct inner *in, u32 seq, enum counter why)
+{
+	struct __sk_buff *skb = a->skb;
+
+	/* Requeued once, the old socket was busy: the client's retransmission tries again. */
+	if (a->requeued)
+		return discard(a, COUNTER_DS_NO_SOCKET);
+	skb->mark = MARK_REQUEUED;
+	if (bpf_clone_redirect(skb, skb->ifindex, BPF_F_INGRESS))
+		return TCX_DISCARD;
+	skb->mark = 0;
+	if (!strip(skb) || !become_reset(skb, in, seq))
+		return TCX_DISCARD;
+	count(a->counters, why);
+	return TCX_GO_ON;
+}
+
+#endif

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The kernel as these programs see it: UAPI headers, and the few inner fields they read. CO-RE
+ * relocates the inner ones by name, so each struct lists only what is used.
+ */
+#ifndef BATON_KERNEL_H
+#define BATON_KERNEL_H
+
+#include <stdbool.h>
+#include <linux/bpf.h>
+#include <linux/if_ether.h>
+#include <linux/in.h>
+#include <linux/ip.h>
+#include <linux/tcp.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_endian.h>
+
+#define __inner __attribute__((preserve_access_index))
+
+typedef __u8 u8;
+typedef __u16 u16;
+typedef __u32 u32;
+typedef __u64 u64;
+
+/* include/net/tcp_states.h */
+enum {
+	STATE_TIME_WAIT = 6,
+	STATE_LISTEN = 10,
+	STATE_NEW_SYN_RECV = 12,
+};
+
+/* include/uapi/linux/bpf.h of kernels since 6.6: what a tcx program answers. */
+enum {
+	TCX_GO_ON = -1,
+	TCX_DISCARD = 2,
+};
+
+/* include/net/sock.h */
+struct sock_common {
+	unsigned char skc_state;
+	u32 skc_tw_rcv_nxt;
+} __inner;
+
+struct sock {
+	struct sock_common __sk_common;
+} __inner;
+
+/* include/linux/tcp.h */
+struct tcp_sock {
+	u32 rcv_nxt;
+	u64 bytes_received;
+} __inner;
+
+/* include/net/inet_timewait_sock.h */
+struct inet_timewait_sock {
+	struct sock_common __tw_common;
+} __inner;
+
+struct tcp_timewait_sock {
+	struct inet_timewait_sock tw_sk;
+} __inner;
+
+/* include/net/tcp.h, kernels since 6.9 */
+struct bpf_tcp_req_attrs {
+	u32 rcv_tsval;
+	u32 rcv_tsecr;
+	u16 mss;
+	u8 rcv_wscale;
+	u8 snd_wscale;
+	u8 ecn_ok;
+	u8 wscale_ok;
+	u8 sack_ok;
+	u8 tstamp_ok;
+	u8 usec_ts_ok;
+	u8 reserved[3];
+};
+
+extern int bpf_sk_assign_tcp_reqsk(struct __sk_buff *skb, struct sock *sk,
+				   struct bpf_tcp_req_attrs *attrs, int attrs__sz) __ksym;
+
+#endif

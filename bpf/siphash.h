@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* SipHash-2-4 (Aumasson, Bernstein 2012) of whole 64-bit words. */
+#ifndef BATON_SIPHASH_H
+#define BATON_SIPHASH_H
+
+#include "kernel.h"
+
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#define SIPHASH_WORD(x) (x)
+#else
+#define SIPHASH_WORD(x) __builtin_bswap64(x)
+#endif
+
+#define SIPHASH_ROTATE(x, b) (((x) << (b)) | ((x) >> (64 - (b))))
+
+struct siphash_state {
+	u64 v0, v1, v2, v3;
+};
+
+static __always_inline void siphash_round(struct siphash_state *s)
+{
+	s->v0 += s->v1;
+	s->v1 = SIPHASH_ROTATE(s->v1, 13) ^ s->v0;
+	s->v0 = SIPHASH_ROTATE(s->v0, 32);
+	s->v2 += s->v3;
+	s->v3 = SIPHASH_ROTATE(s->v3, 16) ^ s->v2;
+	s->v0 += s->v3;
+	s->v3 = SIPHASH_ROTATE(s->v3, 21) ^ s->v0;
+	s->v2 += s->v1;
+	s->v1 = SIPHASH_ROTATE(s->v1, 17) ^ s->v2;
+	s->v2 = SIPHASH_ROTATE(s->v2, 32);
+}
+
+static __always_inline void siphash_word(struct siphash_state *s, u64 word)
+{
+	s->v3 ^= word;
+	siphash_round(s);
+	siphash_round(s);
+	s->v0 ^= word;
+}
+
+/* The hash of `count` words, a constant at every call: the loop is unrolled. */
+static __always_inline u64 siphash(const u64 key[2], const u64 *words, const int count)
+{
+	struct siphash_state s = {
+		.v0 = key[0] ^ 0x736f6d6570736575ULL,
+		.v1 = key[1] ^ 0x646f72616e646f6dULL,
+		.v2 = key[0] ^ 0x6c7967656e657261ULL,
+		.v3 = key[1] ^ 0x7465646279746573ULL,
+	};
+
+#pragma unroll
+	for (int i = 0; i < count; i++)
+		siphash_word(&s, SIPHASH_WORD(words[i]));
+	siphash_word(&s, (u64)count * 8 << 56);
+	s.v2 ^= 0xff;
+	siphash_round(&s);
+	siphash_round(&s);
+	siphash_round(&s);
+	siphash_round(&s);
+	return s.v0 ^ s.v1 ^ s.v2 ^ s.v3;
+}
+
+#endif

@@ -1,0 +1,14 @@
+//! The C side's structs and constants (`bpf/abi.h`) as Rust types.
+//!
+//! Nothing here is written by hand: `build.rs` generates it from BTF, so C and Rust cannot drift.
+//! Padding is always a named field, which `IntoBytes` proves at compile time.
+
+// Arrays of more than 32 elements have no derived default, so none of the structs derives it.
+#[allow(clippy::derivable_impls)]
+mod generated {
+    use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+
+    include!(concat!(env!("OUT_DIR"), "/abi.rs"));
+}
+
+pub use generated::*;

@@ -1,0 +1,183 @@
+//! `[cluster]`: what all nodes have in common.
+
+use std::io;
+use std::ops::{Range, RangeInclusive};
+use std::path::Path;
+use std::time::Duration;
+
+use toml::Spanned;
+
+use baton_wire::ClusterKey;
+
+use crate::duration;
+use crate::field::{Field, Parsed, parse};
+use crate::key::parse_key;
+use crate::number::{Protocol, WindowScale};
+use crate::problem::Problem;
+use crate::raw::RawCluster;
+use crate::read::{KeyFile, Source};
+use crate::report::Report;
+
+/// What all nodes have in common.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cluster {
+    /// Signs and verifies everything between nodes.
+    pub key: ClusterKey,
+    /// Still or already accepted, never used for sending.
+    pub previous_key: Option<ClusterKey>,
+    /// IP protocol of messages between nodes.
+    pub protocol: Protocol,
+    /// Largest difference between a sender's clock and ours, 10 ms to 1 h.
+    pub clock_window: Duration,
+    /// Window scale that a connection server announces.
+    pub window_scale: WindowScale,
+    /// Time between two heartbeats, 10 ms to 1 h.
+    pub hello: Duration,
+    /// A node is gone after this long without one; longer than `hello`.
+    pub silence: Duration,
+}
+
+const SPAN: RangeInclusive<Duration> = Duration::from_millis(10)..=Duration::from_secs(3600);
+
+impl Cluster {
+    /// `None` if anything is wrong; it has been reported.
+    pub(crate) fn parse(
+        report: &mut Report<'_>,
+        raw: Spanned<RawCluster>,
+        source: Source<'_>,
+        keys: &impl Fn(&Path) -> io::Result<KeyFile>,
+    ) -> Option<Self> {
+        let header = raw.span();
+        let raw = raw.into_inner();
+        let current = key(report, "key", raw.key, raw.key_file, source, keys).required(
+            report,
+            header,
+            || {
+                Problem::new(
+                    "[cluster] has no key",
+                    "add key_file = \"/etc/baton/cluster.key\"; make the file with: \
+                 (umask 077; openssl rand -hex 32 > /etc/baton/cluster.key)",
+                )
+            },
+        );
+        let previous = {
+            let (inline, file) = (raw.previous_key, raw.previous_key_file);
+            key(report, "previous_key", inline, file, source, keys)
+        };
+        if let (Some(current), Parsed::Right(previous)) = (&current, &previous)
+            && current.get_ref() == previous.get_ref()
+        {
+            report.warning(
+                previous.span(),
+                Problem::new("the previous key is the current key", "remove it"),
+            );
+        }
+
+        let mut time = |key: &str, field: Field<String>| {
+            parse(report, key, field, |text| duration::parse(key, &text, SPAN))
+        };
+        let clock_window = time("clock_window", raw.clock_window);
+        let hello = time("hello", raw.hello);
+        let silence = time("silence", raw.silence);
+        let at = silence.span().or(hello.span());
+        let (hello, silence) = (
+            hello.or(Duration::from_millis(200)),
+            silence.or(Duration::from_secs(1)),
+        );
+        if let (Some(hello), Some(silence)) = (hello, silence)
+            && hello >= silence
+        {
+            let show = humantime::format_duration;
+            report.error(
+                at,
+                Problem::new(
+                    format!("hello ({}) is not shorter than silence ({})", show(hello), show(silence)),
+                    "choose a silence of several hellos, so that a lost one does not count as a death",
+                ),
+            );
+        }
+
+        let protocol = parse(report, "protocol", raw.protocol, Protocol::try_from);
+        let window_scale = parse(
+            report,
+            "window_scale",
+            raw.window_scale,
+            WindowScale::try_from,
+        );
+        Some(Self {
+            key: current?.into_inner(),
+            previous_key: previous.optional()?,
+            protocol: protocol.or(Protocol::EXPERIMENT)?,
+            clock_window: clock_window.or(Duration::from_secs(10))?,
+            window_scale: window_scale.or(WindowScale::DEFAULT)?,
+            hello: hello?,
+            silence: silence?,
+        })
+    }
+}
+
+/// A key that is given as itself or as a file that holds it.
+fn key(
+    report: &mut Report<'_>,
+    name: &str,
+    inline: Field<String>,
+    file: Field<String>,
+    source: Source<'_>,
+    keys: &impl Fn(&Path) -> io::Result<KeyFile>,
+) -> Parsed<ClusterKey> {
+    if let (Some(_), Some(file)) = (&inline, &file) {
+        report.error(
+            file.span(),
+            Problem::new(
+                format!("{name} and {name}_file are both given"),
+                "remove one of the two",
+            ),
+        );
+        return Parsed::Wrong;
+    }
+    if inline.is_some() {
+        let key = parse(report, name, inline, |text| parse_key(&text));
+        if let (Some(at), Some(mode)) = (key.span(), source.mode) {
+            exposed(report, at, source.path, mode);
+        }
+        return key;
+    }
+    let mut read = None;
+    let key = parse(report, &format!("{name}_file"), file, |path| {
+        let path = source.path.parent().unwrap_or(Path::new("")).join(path);
+        let file = keys(&path).map_err(|error| {
+            Problem::new(
+                format!("cannot read the key file {}: {error}", path.display()),
+                "make it with: (umask 077; openssl rand -hex 32 > FILE), the same on every node",
+            )
+        })?;
+        let key = parse_key(&file.text).map_err(|problem| {
+            Problem::new(
+                format!("{}: {}", path.display(), problem.what),
+                problem.remedy,
+            )
+        })?;
+        read = Some((path, file.mode));
+        Ok(key)
+    });
+    if let (Some(at), Some((path, mode))) = (key.span(), read) {
+        exposed(report, at, &path, mode);
+    }
+    key
+}
+
+/// Warns when others than its owner have access to a file with a key in it.
+fn exposed(report: &mut Report<'_>, at: Range<usize>, path: &Path, mode: u32) {
+    if mode & 0o077 != 0 {
+        report.warning(
+            at,
+            Problem::new(
+                format!(
+                    "{} holds the key, and others may open it (mode {mode:04o})",
+                    path.display()
+                ),
+                format!("chmod 600 {}", path.display()),
+            ),
+        );
+    }
+}

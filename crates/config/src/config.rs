@@ -1,0 +1,173 @@
+//! The whole configuration, and questions to it.
+
+use std::io;
+use std::net::IpAddr;
+use std::num::NonZeroU16;
+use std::path::Path;
+
+use crate::address::ClusterAddress;
+use crate::cluster::Cluster;
+use crate::cs::ConnectionServer;
+use crate::document::{self, Document};
+use crate::local::{self, Local};
+use crate::name::{NodeName, ServiceName};
+use crate::node::{self, Node};
+use crate::problem::{Error, Problem};
+use crate::read::{KeyFile, Loaded, Source};
+use crate::report::Report;
+use crate::service::{self, Service};
+use crate::whole;
+
+/// A configuration in which everything fits together: every name that a service or `[local]` uses
+/// is a node's, every service has a data server, and there is a connection server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// What all nodes have in common.
+    pub cluster: Cluster,
+    /// What only this machine needs to say.
+    pub local: Local,
+    /// Limits of a connection server.
+    pub cs: ConnectionServer,
+    /// In the order of the file, at most 256 of them data servers.
+    pub nodes: Vec<Node>,
+    /// In the order of the file, at most 64.
+    pub services: Vec<Service>,
+}
+
+impl Config {
+    /// Parses a configuration; `keys` is asked for each key file that it names.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] with every finding, in the order of the file.
+    pub fn parse(
+        source: Source<'_>,
+        keys: impl Fn(&Path) -> io::Result<KeyFile>,
+    ) -> Result<Loaded, Error> {
+        let mut report = Report::new(source.path, source.text);
+        let config = sections(&mut report, source, &keys);
+        let (errors, warnings) = report.into_findings();
+        match config {
+            Some(config) if errors.is_empty() => Ok(Loaded { config, warnings }),
+            _ => Err(Error::Invalid(errors)),
+        }
+    }
+
+    /// The node that this machine is: the one named under `[local]`, or else `host_name`.
+    ///
+    /// # Errors
+    /// [`Error::NotInCluster`] if no node has the name.
+    pub fn this_node(&self, host_name: &str) -> Result<&Node, Error> {
+        let name = self.local.name.as_ref().map_or(host_name, NodeName::as_str);
+        self.node_named(name).ok_or_else(|| {
+            let known: Vec<&str> = self.nodes.iter().map(|node| node.name.as_str()).collect();
+            Error::NotInCluster {
+                name: name.to_owned(),
+                known: known.join(", "),
+            }
+        })
+    }
+
+    /// The node with this name.
+    pub fn node_named(&self, name: &str) -> Option<&Node> {
+        self.nodes.iter().find(|node| node.name.as_str() == name)
+    }
+
+    /// The node with this address as its own.
+    pub fn node_at(&self, address: IpAddr) -> Option<&Node> {
+        self.nodes.iter().find(|node| node.address.ip() == address)
+    }
+
+    /// Every node that is a connection server, in the order of the file.
+    pub fn connection_servers(&self) -> impl Iterator<Item = &Node> {
+        self.nodes.iter().filter(|node| node.roles.is_cs())
+    }
+
+    /// Every node that is a data server, in the order of the file.
+    pub fn data_servers(&self) -> impl Iterator<Item = &Node> {
+        self.nodes.iter().filter(|node| node.roles.is_ds())
+    }
+
+    /// The services that `node` is a data server of, in the order of the file.
+    pub fn services_of(&self, node: &NodeName) -> impl Iterator<Item = &Service> {
+        self.services
+            .iter()
+            .filter(move |service| service.nodes.contains(node))
+    }
+
+    /// The data servers of a service, in the order it lists them.
+    pub fn data_servers_of<'a>(&'a self, service: &'a Service) -> impl Iterator<Item = &'a Node> {
+        service
+            .nodes
+            .iter()
+            .filter_map(|name| self.node_named(name.as_str()))
+    }
+
+    /// The service with this name.
+    pub fn service_named(&self, name: &ServiceName) -> Option<&Service> {
+        self.services.iter().find(|service| service.name == *name)
+    }
+
+    /// The service that clients reach at this address and port.
+    pub fn service_at(&self, address: ClusterAddress, port: NonZeroU16) -> Option<&Service> {
+        self.services
+            .iter()
+            .find(|service| service.address == address && service.port == port)
+    }
+
+    /// Every cluster address once, in ascending order.
+    pub fn cluster_addresses(&self) -> Vec<ClusterAddress> {
+        addresses(self.services.iter())
+    }
+
+    /// The cluster addresses that `node` serves as a data server, once each, in ascending order.
+    pub fn cluster_addresses_of(&self, node: &NodeName) -> Vec<ClusterAddress> {
+        addresses(self.services_of(node))
+    }
+}
+
+fn addresses<'a>(services: impl Iterator<Item = &'a Service>) -> Vec<ClusterAddress> {
+    let mut addresses: Vec<_> = services.map(|service| service.address).collect();
+    addresses.sort_unstable();
+    addresses.dedup();
+    addresses
+}
+
+fn sections(
+    report: &mut Report<'_>,
+    source: Source<'_>,
+    keys: &impl Fn(&Path) -> io::Result<KeyFile>,
+) -> Option<Config> {
+    let Document { raw, torn } = document::parse(report, source.text)?;
+    let cluster = match raw.cluster {
+        Some(cluster) => Cluster::parse(report, cluster, source, keys),
+        None if torn => None,
+        None => {
+            let remedy = "add it, with key_file = \"/etc/baton/cluster.key\"";
+            report.error(None, Problem::new("there is no [cluster] section", remedy));
+            None
+        }
+    };
+    let local = local::Draft::parse(report, raw.local);
+    let cs = ConnectionServer::parse(report, raw.cs);
+    let nodes = raw
+        .node
+        .into_iter()
+        .map(|node| node::Draft::parse(report, node))
+        .collect();
+    let services = raw
+        .service
+        .into_iter()
+        .map(|service| service::Draft::parse(report, service))
+        .collect();
+    if torn {
+        return None;
+    }
+    let (nodes, services) = whole::check(report, local.name.as_ref(), nodes, services)?;
+    Some(Config {
+        cluster: cluster?,
+        local: local.local?,
+        cs: cs?,
+        nodes,
+        services,
+    })
+}

@@ -1,0 +1,59 @@
+//! `[cs]`: limits of a connection server.
+
+use std::num::NonZeroU32;
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use crate::duration;
+use crate::field::{Field, parse};
+use crate::number::in_range;
+use crate::raw::RawCs;
+use crate::report::Report;
+
+/// Limits of a connection server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConnectionServer {
+    /// TCB entries, at most 2^28.
+    pub flows: NonZeroU32,
+    /// An open connection is forgotten after this long without a packet, 1 s to 30 days.
+    pub idle: Duration,
+    /// A closed one after this long, 1 s to 30 days.
+    pub closing: Duration,
+    /// How long an unknown connection is met with silence before a RST, 0 to 1 h.
+    pub stray_grace: Duration,
+}
+
+const LIFE: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(30 * 86_400);
+const GRACE: RangeInclusive<Duration> = Duration::ZERO..=Duration::from_secs(3600);
+const DEFAULT_FLOWS: NonZeroU32 = NonZeroU32::MIN.saturating_add((1 << 20) - 1);
+
+impl ConnectionServer {
+    /// `None` if anything is wrong; it has been reported.
+    pub(crate) fn parse(report: &mut Report<'_>, raw: RawCs) -> Option<Self> {
+        let flows = parse(report, "flows", raw.flows, |value| {
+            in_range::<u32>("flows", value, 1..=1 << 28)
+        });
+        let mut time = |key: &str, field: Field<String>, range: RangeInclusive<Duration>| {
+            parse(report, key, field, |text| {
+                duration::parse(key, &text, range)
+            })
+        };
+        let idle = time("idle", raw.idle, LIFE);
+        let closing = time("closing", raw.closing, LIFE);
+        let stray_grace = time("stray_grace", raw.stray_grace, GRACE);
+        Some(Self {
+            flows: NonZeroU32::new(flows.or(DEFAULT_FLOWS.get())?)?,
+            idle: idle.or(Duration::from_secs(3600))?,
+            closing: closing.or(Duration::from_secs(60))?,
+            stray_grace: stray_grace.or(Duration::from_secs(1))?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_default_holds_a_million_flows() {
+        assert_eq!(super::DEFAULT_FLOWS.get(), 1_048_576);
+    }
+}

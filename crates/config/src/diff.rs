@@ -1,0 +1,181 @@
+//! What a new configuration changes: what a running daemon can take over, and what it cannot.
+
+use std::fmt;
+
+use crate::config::Config;
+use crate::name::{NodeName, ServiceName};
+use crate::node::Node;
+
+/// What a reload has to apply. All empty and false: nothing changed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Changes {
+    /// A key came, went, or was swapped with the previous one.
+    pub keys: bool,
+    /// `clock_window`, `window_scale`, `hello` or `silence`.
+    pub cluster: bool,
+    /// `idle`, `closing` or `stray_grace`.
+    pub cs: bool,
+    /// Where metrics are served.
+    pub metrics: bool,
+    /// Nodes by name.
+    pub nodes: ListChange<NodeName>,
+    /// Services by name.
+    pub services: ListChange<ServiceName>,
+}
+
+impl Changes {
+    /// Whether there is nothing to apply.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// How a list changed; names in the order of the file they stand in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListChange<N> {
+    /// Only in the new one.
+    pub added: Vec<N>,
+    /// Only in the old one.
+    pub removed: Vec<N>,
+    /// In both, and not the same.
+    pub changed: Vec<N>,
+}
+
+impl<N> Default for ListChange<N> {
+    fn default() -> Self {
+        Self {
+            added: Vec::new(),
+            removed: Vec::new(),
+            changed: Vec::new(),
+        }
+    }
+}
+
+/// A change that only a restart of this node's daemon applies. Displayed as a sentence without a
+/// full stop that names the key, the old value and the new one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RestartReason {
+    /// The key as it is written in the file.
+    pub key: &'static str,
+    /// Its value in the running configuration.
+    pub old: String,
+    /// Its value in the new one.
+    pub new: String,
+}
+
+impl fmt::Display for RestartReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { key, old, new } = self;
+        write!(
+            f,
+            "{key} changed from {old} to {new}, which needs a restart of the daemon"
+        )
+    }
+}
+
+/// What changes for the node `own` when `new` replaces `old`.
+///
+/// # Errors
+/// Every reason why the running daemon cannot take over: this node's own address, interface or
+/// roles, the directories, the protocol, and the size of the flow table where it is a connection
+/// server. Then nothing of `new` should be applied: half of it would be neither of the two.
+pub fn diff(old: &Config, new: &Config, own: &NodeName) -> Result<Changes, Vec<RestartReason>> {
+    let mut reasons = Vec::new();
+    let mut fixed = |key, old: String, new: String| {
+        if old != new {
+            reasons.push(RestartReason { key, old, new });
+        }
+    };
+    let (before, after) = (old.node_named(own.as_str()), new.node_named(own.as_str()));
+    own_node(before, after, &mut fixed);
+    fixed(
+        "protocol",
+        old.cluster.protocol.to_string(),
+        new.cluster.protocol.to_string(),
+    );
+    let dirs = |config: &Config| {
+        let local = &config.local;
+        (
+            local.bpf_dir.display().to_string(),
+            local.run_dir.display().to_string(),
+        )
+    };
+    let ((old_bpf, old_run), (new_bpf, new_run)) = (dirs(old), dirs(new));
+    fixed("bpf_dir", old_bpf, new_bpf);
+    fixed("run_dir", old_run, new_run);
+    if [before, after]
+        .into_iter()
+        .flatten()
+        .any(|node| node.roles.is_cs())
+    {
+        fixed("flows", old.cs.flows.to_string(), new.cs.flows.to_string());
+    }
+    if !reasons.is_empty() {
+        return Err(reasons);
+    }
+    Ok(Changes {
+        keys: keys(old) != keys(new),
+        cluster: timing(old) != timing(new),
+        cs: old.cs != new.cs,
+        metrics: old.local.metrics != new.local.metrics,
+        nodes: list(&old.nodes, &new.nodes, |node| &node.name),
+        services: list(&old.services, &new.services, |service| &service.name),
+    })
+}
+
+fn own_node(
+    before: Option<&Node>,
+    after: Option<&Node>,
+    fixed: &mut impl FnMut(&'static str, String, String),
+) {
+    let name = |node: Option<&Node>| node.map_or("(no node)".into(), |node| node.name.to_string());
+    fixed("name", name(before), name(after));
+    let (Some(before), Some(after)) = (before, after) else {
+        return;
+    };
+    let interface = |node: &Node| {
+        node.interface
+            .as_ref()
+            .map_or("(by address)".into(), |interface| interface.to_string())
+    };
+    let roles = |node: &Node| match (node.roles.is_cs(), node.roles.is_ds()) {
+        (true, true) => "[\"cs\", \"ds\"]".to_owned(),
+        (true, false) => "[\"cs\"]".to_owned(),
+        _ => "[\"ds\"]".to_owned(),
+    };
+    fixed(
+        "address",
+        before.address.to_string(),
+        after.address.to_string(),
+    );
+    fixed("interface", interface(before), interface(after));
+    fixed("roles", roles(before), roles(after));
+}
+
+fn keys(config: &Config) -> impl PartialEq + '_ {
+    (&config.cluster.key, &config.cluster.previous_key)
+}
+
+fn timing(config: &Config) -> impl PartialEq + '_ {
+    let cluster = &config.cluster;
+    (
+        cluster.clock_window,
+        cluster.window_scale,
+        cluster.hello,
+        cluster.silence,
+    )
+}
+
+fn list<T: PartialEq, N: Clone + Eq>(old: &[T], new: &[T], name: fn(&T) -> &N) -> ListChange<N> {
+    let in_list = |list: &[T], item: &T| list.iter().any(|other| name(other) == name(item));
+    let names = |items: Vec<&T>| items.into_iter().map(|item| name(item).clone()).collect();
+    ListChange {
+        added: names(new.iter().filter(|item| !in_list(old, item)).collect()),
+        removed: names(old.iter().filter(|item| !in_list(new, item)).collect()),
+        changed: names(
+            new.iter()
+                .filter(|item| in_list(old, item) && !old.contains(item))
+                .collect(),
+        ),
+    }
+}

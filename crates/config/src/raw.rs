@@ -1,0 +1,95 @@
+//! The schema of `baton.toml`: every key, and nothing else. What a value means is decided elsewhere.
+
+use serde::Deserialize;
+use toml::Spanned;
+
+use crate::field::{Field, List};
+
+/// The file.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a table")]
+pub(crate) struct RawConfig {
+    pub(crate) cluster: Option<Spanned<RawCluster>>,
+    #[serde(default)]
+    pub(crate) local: RawLocal,
+    #[serde(default)]
+    pub(crate) cs: RawCs,
+    #[serde(default)]
+    pub(crate) node: Vec<Spanned<RawNode>>,
+    #[serde(default)]
+    pub(crate) service: Vec<Spanned<RawService>>,
+}
+
+/// `[cluster]`
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a table, written as [cluster]")]
+pub(crate) struct RawCluster {
+    pub(crate) key: Field<String>,
+    pub(crate) key_file: Field<String>,
+    pub(crate) previous_key: Field<String>,
+    pub(crate) previous_key_file: Field<String>,
+    pub(crate) protocol: Field<i64>,
+    pub(crate) clock_window: Field<String>,
+    pub(crate) window_scale: Field<i64>,
+    pub(crate) hello: Field<String>,
+    pub(crate) silence: Field<String>,
+}
+
+/// `[local]`
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, expecting = "a table, written as [local]")]
+pub(crate) struct RawLocal {
+    pub(crate) name: Field<String>,
+    pub(crate) bpf_dir: Field<String>,
+    pub(crate) run_dir: Field<String>,
+    pub(crate) metrics: Field<String>,
+}
+
+/// `[cs]`
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, expecting = "a table, written as [cs]")]
+pub(crate) struct RawCs {
+    pub(crate) flows: Field<i64>,
+    pub(crate) idle: Field<String>,
+    pub(crate) closing: Field<String>,
+    pub(crate) stray_grace: Field<String>,
+}
+
+/// `[[node]]`
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a table, written as [[node]]")]
+pub(crate) struct RawNode {
+    pub(crate) name: Field<String>,
+    pub(crate) address: Field<String>,
+    pub(crate) interface: Field<String>,
+    pub(crate) roles: List,
+    pub(crate) weight: Field<i64>,
+}
+
+/// `[[service]]`
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a table, written as [[service]]")]
+pub(crate) struct RawService {
+    pub(crate) name: Field<String>,
+    pub(crate) address: Field<String>,
+    pub(crate) port: Field<i64>,
+    pub(crate) policy: Field<String>,
+    pub(crate) nodes: List,
+    pub(crate) split: Field<String>,
+    pub(crate) health: Option<Spanned<RawHealth>>,
+}
+
+/// `[service.health]`
+#[derive(Deserialize)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a table, written as [service.health]"
+)]
+pub(crate) struct RawHealth {
+    pub(crate) kind: Field<String>,
+    pub(crate) path: Field<String>,
+    pub(crate) interval: Field<String>,
+    pub(crate) timeout: Field<String>,
+    pub(crate) rise: Field<i64>,
+    pub(crate) fall: Field<i64>,
+}

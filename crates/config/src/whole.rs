@@ -1,0 +1,173 @@
+//! What must hold between the parts of a configuration: references, duplicates, families, limits.
+
+mod members;
+mod unique;
+
+use toml::Spanned;
+
+use crate::name::NodeName;
+use crate::node::{self, Node};
+use crate::problem::Problem;
+use crate::report::Report;
+use crate::service::{self, Policy, Service};
+use members::{find, members, serves, unknown_node};
+
+/// Most services, from `bpf/abi.h`.
+const MAX_SERVICES: usize = baton_abi::MAX_SERVICES as usize;
+/// Most data servers, from `bpf/abi.h`.
+const MAX_DATA_SERVERS: usize = baton_abi::MAX_DATA_SERVERS as usize;
+
+/// Nodes and services, if everything about them is right; what is not has been reported.
+pub(crate) fn check(
+    report: &mut Report<'_>,
+    own_name: Option<&Spanned<NodeName>>,
+    nodes: Vec<node::Draft>,
+    services: Vec<service::Draft>,
+) -> Option<(Vec<Node>, Vec<Service>)> {
+    unique::check(report, &nodes, &services);
+    limits(report, &nodes, &services);
+    connection_servers(report, &nodes);
+    if let Some(name) = own_name
+        && find(&nodes, name.get_ref()).is_none()
+    {
+        report.error(name.span(), unknown_node(name.get_ref(), &nodes));
+    }
+    let members: Vec<Option<Vec<NodeName>>> = services
+        .iter()
+        .map(|service| members(report, service, &nodes))
+        .collect();
+    families(report, &nodes, &services, &members);
+    weights(report, &nodes, &services, &members);
+
+    let services: Option<Vec<Service>> = services
+        .into_iter()
+        .zip(members)
+        .map(|(service, members)| service.finish(members?))
+        .collect();
+    let nodes: Option<Vec<Node>> = nodes.into_iter().map(node::Draft::finish).collect();
+    Some((nodes?, services?))
+}
+
+fn limits(report: &mut Report<'_>, nodes: &[node::Draft], services: &[service::Draft]) {
+    if let Some(service) = services.get(MAX_SERVICES) {
+        report.error(
+            service.header.clone(),
+            Problem::new(
+                format!(
+                    "there are {} services, the most is {MAX_SERVICES}",
+                    services.len()
+                ),
+                "remove some, or run a second cluster",
+            ),
+        );
+    }
+    let data_servers: Vec<_> = nodes.iter().filter(|node| serves(node)).collect();
+    if let Some(node) = data_servers.get(MAX_DATA_SERVERS) {
+        report.error(
+            node.header.clone(),
+            Problem::new(
+                format!(
+                    "there are {} data servers, the most is {MAX_DATA_SERVERS}",
+                    data_servers.len()
+                ),
+                "remove some, or run a second cluster",
+            ),
+        );
+    }
+}
+
+fn connection_servers(report: &mut Report<'_>, nodes: &[node::Draft]) {
+    // A node whose roles could not be read may be the one that is missed here.
+    let possible = |node: &node::Draft| node.roles.as_ref().is_none_or(|r| r.get_ref().is_cs());
+    if !nodes.iter().any(possible) {
+        report.error(
+            None,
+            Problem::new(
+                "no node is a connection server",
+                "add \"cs\" to the roles of a [[node]]: it answers for the cluster address",
+            ),
+        );
+    }
+}
+
+/// A service, its data servers and the connection servers must be of one family: the programs
+/// carry a client's packet from one to the other inside one outer header.
+fn families(
+    report: &mut Report<'_>,
+    nodes: &[node::Draft],
+    services: &[service::Draft],
+    members: &[Option<Vec<NodeName>>],
+) {
+    let mut reported = Vec::new();
+    for (service, members) in services.iter().zip(members) {
+        let Some(address) = &service.address else {
+            continue;
+        };
+        if address.get_ref().ip().is_ipv6() {
+            report.error(
+                address.span(),
+                Problem::new(
+                    "IPv6 service addresses are not supported by this version",
+                    "use an IPv4 address",
+                ),
+            );
+            continue;
+        }
+        for node in nodes {
+            let (Some(name), Some(node_address)) = (&node.name, &node.address) else {
+                continue;
+            };
+            let serves = members
+                .as_ref()
+                .is_some_and(|names| names.contains(name.get_ref()));
+            let forwards = node
+                .roles
+                .as_ref()
+                .is_some_and(|roles| roles.get_ref().is_cs());
+            let mixed = node_address.get_ref().ip().is_ipv6();
+            if mixed && (serves || forwards) && !reported.contains(&name.get_ref()) {
+                reported.push(name.get_ref());
+                let line = report.line(&address.span());
+                report.error(
+                    node_address.span(),
+                    Problem::new(
+                        format!(
+                            "this node has an IPv6 address and works for the IPv4 service on line {line}"
+                        ),
+                        "give a service and its nodes addresses of the same family",
+                    ),
+                );
+            }
+        }
+    }
+}
+
+fn weights(
+    report: &mut Report<'_>,
+    nodes: &[node::Draft],
+    services: &[service::Draft],
+    members: &[Option<Vec<NodeName>>],
+) {
+    for (service, members) in services.iter().zip(members) {
+        let Some(members) = members else { continue };
+        let idle = |name| find(nodes, name).is_some_and(|node| node.weight == Some(0));
+        if service.policy == Some(Policy::Weighted) && members.iter().all(idle) {
+            report.warning(
+                service.header.clone(),
+                Problem::new(
+                    "every data server of this service has weight 0: it takes no new connections",
+                    "raise the weight of one",
+                ),
+            );
+        }
+    }
+    if services.is_empty() {
+        report.warning(
+            None,
+            Problem::new(
+                "there is no [[service]]: the cluster serves nothing",
+                "add one",
+            ),
+        );
+    }
+}

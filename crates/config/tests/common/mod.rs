@@ -1,0 +1,33 @@
+//! What the tests share: a source, and key files that exist only here.
+#![allow(dead_code, reason = "each test uses its part")]
+
+use std::io;
+use std::path::Path;
+
+use baton_config::{Config, Error, KeyFile, Loaded, Source};
+
+/// The repository's own commented sample.
+pub const SAMPLE: &str = include_str!("../../../../baton.toml");
+
+/// Parses `text` as `baton.toml` in `/etc/baton`, where `cluster.key` is good and others are not.
+pub fn parse(text: &str) -> Result<Loaded, Error> {
+    let source = Source {
+        path: Path::new("/etc/baton/baton.toml"),
+        text,
+        mode: Some(0o600),
+    };
+    Config::parse(source, key_file)
+}
+
+fn key_file(path: &Path) -> io::Result<KeyFile> {
+    let file = |text: String, mode| Ok(KeyFile { text, mode });
+    match path.strip_prefix("/etc/baton").ok().and_then(Path::to_str) {
+        Some("cluster.key") => file("0123456789abcdef".repeat(4) + "\n", 0o600),
+        Some("cluster.previous.key") => file("fedcba9876543210".repeat(4), 0o400),
+        Some("open.key") => file("00112233445566778899aabbccddeeff".repeat(2), 0o644),
+        Some("short.key") => file("0123".into(), 0o600),
+        Some("empty.key") => file(String::new(), 0o600),
+        Some("zero.key") => file("0".repeat(64), 0o600),
+        _ => Err(io::Error::from_raw_os_error(2)),
+    }
+}

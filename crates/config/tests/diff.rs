@@ -1,0 +1,177 @@
+//! What a reload can take over.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod common;
+
+use baton_config::{Changes, Config, ListChange, NodeName, RestartReason, diff};
+use common::{SAMPLE, parse};
+
+/// The sample with one text replaced by another.
+fn edited(from: &str, to: &str) -> Config {
+    assert!(SAMPLE.contains(from), "{from}");
+    parse(&SAMPLE.replacen(from, to, 1)).unwrap().config
+}
+
+fn changes(own: &str, from: &str, to: &str) -> Result<Changes, Vec<RestartReason>> {
+    let own: NodeName = own.parse().unwrap();
+    diff(&edited("", ""), &edited(from, to), &own)
+}
+
+fn restart_keys(own: &str, from: &str, to: &str) -> Vec<&'static str> {
+    changes(own, from, to)
+        .unwrap_err()
+        .iter()
+        .map(|reason| reason.key)
+        .collect()
+}
+
+#[test]
+fn nothing_changed() {
+    assert!(changes("cs1", "", "").unwrap().is_empty());
+}
+
+#[test]
+fn a_reload_takes_over() {
+    let keys = "previous_key_file = \"/etc/baton/cluster.previous.key\"";
+    let got = changes("cs1", &format!("# {keys}"), keys).unwrap();
+    assert_eq!(
+        got,
+        Changes {
+            keys: true,
+            ..Changes::default()
+        }
+    );
+
+    let got = changes("cs1", "silence = \"1s\"", "silence = \"2s\"").unwrap();
+    assert_eq!(
+        got,
+        Changes {
+            cluster: true,
+            ..Changes::default()
+        }
+    );
+
+    let got = changes("cs1", "closing = \"60s\"", "closing = \"30s\"").unwrap();
+    assert_eq!(
+        got,
+        Changes {
+            cs: true,
+            ..Changes::default()
+        }
+    );
+
+    let got = changes("cs1", "127.0.0.1:9277", "").unwrap();
+    assert_eq!(
+        got,
+        Changes {
+            metrics: true,
+            ..Changes::default()
+        }
+    );
+
+    let changed = |name: &str| ListChange {
+        changed: vec![name.parse().unwrap()],
+        ..ListChange::default()
+    };
+    let got = changes("cs1", "192.0.2.12", "192.0.2.13").unwrap();
+    assert_eq!(
+        got,
+        Changes {
+            nodes: changed("ds2"),
+            ..Changes::default()
+        }
+    );
+
+    let got = changes("cs1", "policy = \"round-robin\"", "policy = \"client\"").unwrap();
+    let services = ListChange {
+        changed: vec!["web".parse().unwrap()],
+        ..ListChange::default()
+    };
+    assert_eq!(
+        got,
+        Changes {
+            services,
+            ..Changes::default()
+        }
+    );
+}
+
+#[test]
+fn nodes_and_services_come_and_go() {
+    let more =
+        "[[node]]\nname = \"ds3\"\naddress = \"192.0.2.13\"\nroles = [\"ds\"]\n\n# What clients";
+    let added: Vec<NodeName> = vec!["ds3".parse().unwrap()];
+    let got = changes("ds1", "# What clients", more).unwrap();
+    assert_eq!(
+        got.nodes,
+        ListChange {
+            added: added.clone(),
+            ..ListChange::default()
+        }
+    );
+    assert!(got.services.added.is_empty() && got.services.changed.is_empty());
+    let back = diff(
+        &edited("# What clients", more),
+        &edited("", ""),
+        &"ds1".parse().unwrap(),
+    );
+    assert_eq!(
+        back.unwrap().nodes,
+        ListChange {
+            removed: added,
+            ..ListChange::default()
+        }
+    );
+}
+
+#[test]
+fn a_restart_is_needed() {
+    assert_eq!(
+        restart_keys("cs1", "protocol = 253", "protocol = 254"),
+        ["protocol"]
+    );
+    assert_eq!(
+        restart_keys("ds1", "/sys/fs/bpf/baton", "/sys/fs/bpf/b"),
+        ["bpf_dir"]
+    );
+    assert_eq!(restart_keys("ds1", "/run/baton", "/run/b"), ["run_dir"]);
+    assert_eq!(
+        restart_keys("cs1", "flows = 1048576", "flows = 1024"),
+        ["flows"]
+    );
+    assert_eq!(restart_keys("cs1", "\"eth0\"", "\"eth1\""), ["interface"]);
+    assert_eq!(restart_keys("ds1", "192.0.2.11", "192.0.2.13"), ["address"]);
+    assert_eq!(
+        restart_keys("cs1", "roles = [\"cs\"]", "roles = [\"cs\", \"ds\"]"),
+        ["roles"]
+    );
+    let reasons = changes("ds1", "192.0.2.11", "192.0.2.13").unwrap_err();
+    assert_eq!(
+        reasons[0].to_string(),
+        "address changed from 192.0.2.11 to 192.0.2.13, which needs a restart of the daemon"
+    );
+}
+
+#[test]
+fn only_this_node_needs_the_restart() {
+    assert!(changes("ds1", "\"eth0\"", "\"eth1\"").is_ok());
+    assert!(changes("ds1", "roles = [\"cs\"]", "roles = [\"cs\", \"ds\"]").is_ok());
+    // Whoever is no connection server has no flow table.
+    assert!(changes("ds1", "flows = 1048576", "flows = 1024").is_ok());
+}
+
+#[test]
+fn a_node_that_is_gone_needs_a_restart() {
+    let more =
+        "[[node]]\nname = \"ds3\"\naddress = \"192.0.2.13\"\nroles = [\"ds\"]\n\n# What clients";
+    let reasons = diff(
+        &edited("# What clients", more),
+        &edited("", ""),
+        &"ds3".parse().unwrap(),
+    );
+    let reasons = reasons.unwrap_err();
+    assert_eq!(
+        (reasons[0].key, reasons[0].new.as_str()),
+        ("name", "(no node)")
+    );
+}

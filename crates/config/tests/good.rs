@@ -1,0 +1,249 @@
+//! Right files, and what they mean.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod common;
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::time::Duration;
+
+use baton_config::{Config, Error, HealthCheck, Policy, Probe, Roles, Split};
+use common::{SAMPLE, parse};
+
+fn cluster_key(hex: &str) -> baton_wire::ClusterKey {
+    hex.parse().unwrap()
+}
+
+#[test]
+fn the_sample_parses_without_a_warning() {
+    let loaded = parse(SAMPLE).unwrap();
+    assert_eq!(loaded.warnings, []);
+    let config = loaded.config;
+    assert_eq!(
+        config.cluster.key,
+        cluster_key(&"0123456789abcdef".repeat(4))
+    );
+    assert_eq!(config.cluster.previous_key, None);
+    assert_eq!(config.nodes.len(), 3);
+    assert_eq!(config.services.len(), 1);
+    let web = &config.services[0];
+    assert_eq!((web.name.as_str(), web.port.get()), ("web", 80));
+    assert_eq!(web.address.to_string(), "192.0.2.100");
+    let health = web.health.as_ref().unwrap();
+    assert!(matches!(&health.probe, Probe::Http(path) if path.as_str() == "/"));
+    assert_eq!(
+        (health.interval, health.timeout),
+        (Duration::from_secs(1), Duration::from_millis(500))
+    );
+    assert_eq!((health.rise.get(), health.fall.get()), (1, 2));
+    let names: Vec<_> = config
+        .data_servers_of(web)
+        .map(|node| node.name.as_str())
+        .collect();
+    assert_eq!(names, ["ds1", "ds2"]);
+}
+
+/// Every value that the sample shows as a default is what an absent key means.
+#[test]
+fn the_sample_tells_the_true_defaults() {
+    let shown = parse(SAMPLE).unwrap().config;
+    let bare = parse(
+        r#"
+        [cluster]
+        key_file = "cluster.key"
+        [[node]]
+        name = "cs1"
+        address = "192.0.2.2"
+        interface = "eth0"
+        roles = ["cs"]
+        [[node]]
+        name = "ds1"
+        address = "192.0.2.11"
+        roles = ["ds"]
+        [[node]]
+        name = "ds2"
+        address = "192.0.2.12"
+        roles = ["ds"]
+        [[service]]
+        name = "web"
+        address = "192.0.2.100"
+        port = 80
+        health = { kind = "http" }
+        "#,
+    );
+    assert_eq!(bare.unwrap().config, shown);
+}
+
+#[test]
+fn every_key_is_read() {
+    let config = parse(
+        r#"
+        cluster = { key = "00ffABcd00ffABcd00ffABcd00ffABcd00ffABcd00ffABcd00ffABcd00ffABcd", previous_key_file = "/etc/baton/cluster.previous.key", protocol = 254, clock_window = "2s", window_scale = 0, hello = "50ms", silence = "300ms" }
+        local = { name = "a", bpf_dir = "/b", run_dir = "/r", metrics = "" }
+        cs = { flows = 1, idle = "2h", closing = "5s", stray_grace = "0s" }
+        [[node]]
+        name = "a"
+        address = "10.0.0.1"
+        roles = ["ds", "cs"]
+        weight = 255
+        interface = "lan.7"
+        [[service]]
+        name = "smtp"
+        address = "10.0.0.100"
+        port = 25
+        policy = "client"
+        split = "ack"
+        nodes = ["a"]
+        health.kind = "none"
+        [[service]]
+        name = "db"
+        address = "10.0.0.101"
+        port = 5432
+        policy = "weighted"
+        "#,
+    )
+    .unwrap()
+    .config;
+    assert_eq!(config.cluster.key, cluster_key(&"00ffABcd".repeat(8)));
+    assert_eq!(
+        config.cluster.previous_key,
+        Some(cluster_key(&"fedcba9876543210".repeat(4)))
+    );
+    assert_eq!(config.cluster.protocol.number(), 254);
+    assert_eq!(config.cluster.clock_window, Duration::from_secs(2));
+    assert_eq!(config.cluster.window_scale.shift(), 0);
+    assert_eq!(config.cluster.hello, Duration::from_millis(50));
+    assert_eq!(config.cluster.silence, Duration::from_millis(300));
+    assert_eq!(config.local.bpf_dir.to_str(), Some("/b"));
+    assert_eq!(config.local.run_dir.to_str(), Some("/r"));
+    assert_eq!(config.local.metrics, None);
+    assert_eq!(config.cs.flows.get(), 1);
+    assert_eq!(config.cs.idle, Duration::from_secs(7200));
+    assert_eq!(config.cs.closing, Duration::from_secs(5));
+    assert_eq!(config.cs.stray_grace, Duration::ZERO);
+    let node = &config.nodes[0];
+    assert_eq!((node.roles, node.weight), (Roles::Both, 255));
+    assert_eq!(node.interface.as_ref().unwrap().as_str(), "lan.7");
+    let [smtp, db] = &config.services[..] else {
+        panic!("two services")
+    };
+    assert_eq!(
+        (smtp.policy, smtp.split, &smtp.health),
+        (Policy::Client, Split::Ack, &None)
+    );
+    assert_eq!((db.policy, db.split), (Policy::Weighted, Split::Request));
+    assert_eq!(db.health, Some(HealthCheck::default()));
+}
+
+#[test]
+fn questions() {
+    let config = parse(SAMPLE).unwrap().config;
+    assert_eq!(config.this_node("cs1").unwrap().name.as_str(), "cs1");
+    let error = config.this_node("elsewhere").unwrap_err();
+    assert!(matches!(&error, Error::NotInCluster { known, .. } if known == "cs1, ds1, ds2"));
+    let ds1 = config.node_named("ds1").unwrap();
+    assert_eq!(config.node_at(ds1.address.ip()), Some(ds1));
+    assert_eq!(config.services_of(&ds1.name).count(), 1);
+    let cs1 = config.node_named("cs1").unwrap();
+    assert_eq!(config.services_of(&cs1.name).count(), 0);
+    assert_eq!(config.cluster_addresses_of(&cs1.name), []);
+    assert_eq!(
+        config.cluster_addresses_of(&ds1.name),
+        config.cluster_addresses()
+    );
+    assert_eq!(config.connection_servers().count(), 1);
+    assert_eq!(config.data_servers().count(), 2);
+    let web = &config.services[0];
+    assert_eq!(config.service_at(web.address, web.port), Some(web));
+    assert_eq!(config.service_named(&web.name), Some(web));
+}
+
+#[test]
+fn reads_files_and_warns_of_open_ones() {
+    let dir = tempfile::tempdir().unwrap();
+    let (file, key) = (
+        dir.path().join("baton.toml"),
+        dir.path().join("cluster.key"),
+    );
+    fs::write(&file, SAMPLE.replace("/etc/baton/", "")).unwrap();
+    fs::write(&key, "ab".repeat(32)).unwrap();
+    fs::set_permissions(&key, fs::Permissions::from_mode(0o600)).unwrap();
+    let loaded = Config::read(&file).unwrap();
+    assert_eq!(loaded.config.cluster.key, cluster_key(&"ab".repeat(32)));
+    assert_eq!(loaded.warnings, []);
+
+    fs::set_permissions(&key, fs::Permissions::from_mode(0o640)).unwrap();
+    let loaded = Config::read(&file).unwrap();
+    let [warning] = &loaded.warnings[..] else {
+        panic!("one warning: {:?}", loaded.warnings)
+    };
+    assert!(
+        warning
+            .problem
+            .what
+            .ends_with("cluster.key holds the key, and others may open it (mode 0640)")
+    );
+    assert_eq!(warning.place.unwrap().column, 12);
+
+    fs::remove_file(&key).unwrap();
+    let error = Config::read(&file).unwrap_err().to_string();
+    assert!(
+        error.contains("cannot read the key file") && error.contains("No such file"),
+        "{error}"
+    );
+    let error = Config::read(&dir.path().join("none.toml")).unwrap_err();
+    assert!(matches!(error, Error::Unreadable { .. }), "{error}");
+}
+
+#[test]
+fn a_key_in_a_file_that_others_may_open_is_a_warning() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("baton.toml");
+    let key = format!("key = \"{}\"", "ab".repeat(32));
+    fs::write(
+        &file,
+        SAMPLE.replace("key_file = \"/etc/baton/cluster.key\"", &key),
+    )
+    .unwrap();
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
+    assert_eq!(Config::read(&file).unwrap().warnings.len(), 1);
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+    assert_eq!(Config::read(&file).unwrap().warnings.len(), 0);
+}
+
+#[test]
+fn doubtful_things_are_warnings() {
+    let warnings = |text: &str| -> Vec<String> {
+        let loaded = parse(text).unwrap();
+        loaded
+            .warnings
+            .into_iter()
+            .map(|warning| warning.problem.what)
+            .collect()
+    };
+    let same = SAMPLE.replace(
+        "# previous_key_file = \"/etc/baton/cluster.previous",
+        "previous_key_file = \"/etc/baton/cluster",
+    );
+    assert_eq!(warnings(&same), ["the previous key is the current key"]);
+    let idle = SAMPLE
+        .replace("policy = \"round-robin\"", "policy = \"weighted\"")
+        .replace("nodes = [\"ds1\", \"ds2\"]", "nodes = [\"ds1\"]")
+        .replace("weight = 1 ", "weight = 0 ");
+    assert_eq!(
+        warnings(&idle),
+        ["every data server of this service has weight 0: it takes no new connections"]
+    );
+    let heavy = SAMPLE.replace("roles = [\"cs\"] ", "weight = 3\nroles = [\"cs\"] ");
+    assert_eq!(
+        warnings(&heavy),
+        ["weight has no effect on a node without the role \"ds\""]
+    );
+    let (bare, _) = SAMPLE.split_once("[[service]]").unwrap();
+    assert_eq!(
+        warnings(bare),
+        ["there is no [[service]]: the cluster serves nothing"]
+    );
+    let open = SAMPLE.replace("cluster.key", "open.key");
+    assert_eq!(warnings(&open).len(), 1);
+}

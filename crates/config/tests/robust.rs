@@ -1,0 +1,79 @@
+//! Whatever the text is, the parser answers, and every finding points into the text.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod common;
+
+use baton_config::Error;
+use proptest::prelude::*;
+
+/// Parses, and checks what can be said of any finding.
+fn parse(text: &str) -> Result<(), TestCaseError> {
+    let findings = match common::parse(text) {
+        Ok(loaded) => loaded.warnings,
+        Err(Error::Invalid(findings)) => {
+            prop_assert!(!findings.is_empty(), "wrong without a finding");
+            findings
+        }
+        Err(other) => return Err(TestCaseError::fail(other.to_string())),
+    };
+    for finding in findings {
+        prop_assert!(!finding.problem.what.is_empty() && !finding.problem.remedy.is_empty());
+        prop_assert!(!finding.to_string().trim_end().ends_with("help:"));
+        if let Some(place) = finding.place {
+            let line = text.split('\n').nth(place.line - 1);
+            let width = line.map(|line| line.chars().count());
+            prop_assert!(
+                width.is_some_and(|width| place.column <= width + 1),
+                "{finding}"
+            );
+        }
+    }
+    Ok(())
+}
+
+/// One change to the good file: (where, how much is cut out, what is put in its place).
+fn mutation() -> impl Strategy<Value = (usize, usize, String)> {
+    let pieces = prop_oneof![
+        Just(String::new()),
+        Just("\n".to_owned()),
+        Just("\"".to_owned()),
+        Just("[".to_owned()),
+        Just("]]".to_owned()),
+        Just(" = ".to_owned()),
+        Just("-1".to_owned()),
+        Just("99999999999999999999999999".to_owned()),
+        Just("1979-05-27T07:32:00Z".to_owned()),
+        Just("{ a = [[], {}] }".to_owned()),
+        Just("[[node]]\n".to_owned()),
+        Just("[[service]]\n".to_owned()),
+        Just("::1".to_owned()),
+        "[a-z_\"=\\[\\]{}.,0-9 \n]{0,12}",
+        "\\PC{0,4}",
+    ];
+    (0..common::SAMPLE.len(), 0..60usize, pieces)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(500))]
+
+    #[test]
+    fn arbitrary_text(text in "(\\PC|\n){0,300}") {
+        parse(&text)?;
+    }
+
+    #[test]
+    fn arbitrary_tables(text in "(\\[{1,2}(cluster|node|service|service\\.health|cs|local)\\]{1,2}\n|(name|address|roles|port|key|nodes|weight|health|kind|hello) = (1|\"a\"|\"10.0.0.1\"|\\[\\]|\\[\"ds\"\\]|\\[\"cs\"\\]|\\{\\}|1\\.5|true)\n){0,20}") {
+        parse(&text)?;
+    }
+
+    #[test]
+    fn mutations_of_the_sample(mutations in proptest::collection::vec(mutation(), 1..5)) {
+        let mut text = common::SAMPLE.to_owned();
+        for (at, length, piece) in mutations {
+            let start = text.floor_char_boundary(at);
+            let end = text.floor_char_boundary(at + length).max(start);
+            text.replace_range(start..end, &piece);
+        }
+        parse(&text)?;
+    }
+}

@@ -1,0 +1,28 @@
+//! What a node decides, as state machines without I/O.
+//!
+//! Nothing here reads a clock, opens a socket or spawns a task: `now` is an argument, inputs come
+//! by `handle_*`, what is to be done comes out of `poll`, and `next_timeout` says when to call it
+//! again. So every decision can be tested in virtual time.
+//!
+//! From a HELLO to the choices that the CS program walks:
+//!
+//! ```text
+//!  local server --health--> HELLO --> membership --usable--> slots --> selection --> choices map
+//!                 (on the DS)          (on the CS)                    turn | maglev
+//! ```
+
+#![forbid(unsafe_code)]
+#![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test fails by panicking"))]
+
+mod error;
+mod moment;
+
+pub mod health;
+pub mod maglev;
+pub mod membership;
+pub mod selection;
+pub mod slots;
+pub mod turn;
+
+pub use error::Error;
+pub use moment::Moment;

@@ -1,0 +1,268 @@
+//! The data servers as a CS sees them: which of them may get a service's new connections.
+//!
+//! The rule, for each service, among its nodes with a weight above 0:
+//!
+//! 1. A node whose last word on the service was FAILING is out: from that word on, heard or not,
+//!    until it says PASSING.
+//! 2. Of the others those that are *heard* are usable: their last HELLO is younger than `silence`.
+//! 3. If none of them is heard, all of them are usable: a dead daemon is not a dead server, so
+//!    silence alone never empties a service.
+//!
+//! UNKNOWN is no word: the one before it stands, also that of an earlier life of the daemon, so
+//! that restarting a daemon changes nothing. For `silence` after the start a node counts as heard,
+//! so that the first HELLO to arrive does not draw all connections to its sender.
+
+mod cluster;
+mod event;
+mod presence;
+mod usable;
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::num::NonZeroU8;
+use std::time::Duration;
+
+use baton_wire::{Address, Clock, Endpoint, Health, Hello, HelloService};
+
+pub use cluster::{Cluster, Node, Service};
+pub use event::{Event, Heard};
+pub use presence::Presence;
+pub use usable::{Basis, Usable, UsableServer};
+
+use crate::Moment;
+
+/// The state of every data server and of every service.
+#[derive(Clone, Debug)]
+pub struct Membership {
+    cluster: Cluster,
+    silence: Duration,
+    /// One of each node of `cluster`.
+    presences: BTreeMap<Address, Presence>,
+    reports: BTreeMap<(Address, Endpoint), Report>,
+    /// One of each service of `cluster`.
+    usable: BTreeMap<Endpoint, Usable>,
+    events: VecDeque<Event>,
+}
+
+/// What a node last said of a service.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Report {
+    /// Its last word that was not UNKNOWN, if it ever had one.
+    pub health: Health,
+    /// Established connections.
+    pub connections: u32,
+}
+
+impl Membership {
+    /// The view of a CS that starts at `now` and has heard nobody yet.
+    pub fn new(now: Moment, cluster: Cluster, silence: Duration) -> Self {
+        let mut membership = Self {
+            cluster: Cluster::default(),
+            silence,
+            presences: BTreeMap::new(),
+            reports: BTreeMap::new(),
+            usable: BTreeMap::new(),
+            events: VecDeque::new(),
+        };
+        membership.adopt(
+            cluster,
+            Presence::Awaited {
+                until: now + silence,
+            },
+        );
+        membership
+    }
+
+    /// Puts another configuration in force. What is known of nodes and services that stay is kept.
+    /// A new node is silent until it is heard: it is not known to live, and others are.
+    pub fn reconfigure(&mut self, now: Moment, cluster: Cluster, silence: Duration) {
+        self.expire(now);
+        self.silence = silence;
+        self.adopt(cluster, Presence::Silent);
+    }
+
+    /// Takes a HELLO that came from `from`, sent when that node's clock showed `sent`.
+    pub fn handle_hello(
+        &mut self,
+        now: Moment,
+        from: Address,
+        sent: Clock,
+        hello: &Hello,
+    ) -> Heard {
+        self.expire(now);
+        let Some(presence) = self.presences.get_mut(&from) else {
+            return Heard::FromStranger;
+        };
+        let incarnation = hello.incarnation();
+        if presence.is_ahead_of(incarnation, sent) {
+            return Heard::Outdated;
+        }
+        let until = now + self.silence;
+        let before = *presence;
+        *presence = Presence::Heard {
+            until,
+            incarnation,
+            sent,
+            cpu: hello.cpu(),
+        };
+
+        if !matches!(before, Presence::Heard { .. }) {
+            self.events.push_back(Event::CameUp {
+                node: self.name(from),
+            });
+        }
+        let mut changed = BTreeSet::new();
+        for word in hello.services() {
+            if self.hear(from, word) {
+                changed.insert(word.cluster);
+            }
+        }
+        if !before.is_present() {
+            changed.extend(self.services_of(from));
+        }
+        self.refresh(changed);
+        Heard::Taken
+    }
+
+    /// The next event up to `now`, to be called until there is none: after every other call, and at
+    /// [`Membership::next_timeout`].
+    pub fn poll(&mut self, now: Moment) -> Option<Event> {
+        self.expire(now);
+        self.events.pop_front()
+    }
+
+    /// When the next node goes silent, if nothing happens before.
+    pub fn next_timeout(&self) -> Option<Moment> {
+        self.presences.values().filter_map(Presence::timeout).min()
+    }
+
+    /// Who may get new connections of the service at `at`, as of the last call that took `now`;
+    /// `None` if there is no such service.
+    pub fn usable(&self, at: Endpoint) -> Option<&Usable> {
+        self.usable.get(&at)
+    }
+
+    /// The configuration in force.
+    pub fn cluster(&self) -> &Cluster {
+        &self.cluster
+    }
+
+    /// Whether the node of this address is heard; `None` if there is no such node.
+    pub fn presence(&self, address: Address) -> Option<Presence> {
+        self.presences.get(&address).copied()
+    }
+
+    /// What the node last said of the service at `at`, if it ever did.
+    pub fn report(&self, address: Address, at: Endpoint) -> Option<Report> {
+        self.reports.get(&(address, at)).copied()
+    }
+
+    /// Makes `cluster` the one in force, its new nodes being in the state `new`.
+    fn adopt(&mut self, cluster: Cluster, new: Presence) {
+        let presence = |node: &Node| self.presences.get(&node.address).copied().unwrap_or(new);
+        self.presences = cluster
+            .nodes()
+            .map(|node| (node.address, presence(node)))
+            .collect();
+        self.reports
+            .retain(|&(address, at), _| cluster.serves(address, at));
+        self.usable.retain(|&at, _| cluster.service(at).is_some());
+        self.cluster = cluster;
+        self.refresh(self.cluster.services().map(|service| service.at).collect());
+    }
+
+    fn expire(&mut self, now: Moment) {
+        let mut changed = BTreeSet::new();
+        let is_due = |presence: &Presence| presence.timeout().is_some_and(|timeout| timeout <= now);
+        let due: Vec<_> = self
+            .presences
+            .iter()
+            .filter(|(_, p)| is_due(p))
+            .map(|(a, _)| *a)
+            .collect();
+        for address in due {
+            self.presences.insert(address, Presence::Silent);
+            self.events.push_back(Event::WentSilent {
+                node: self.name(address),
+            });
+            changed.extend(self.services_of(address));
+        }
+        self.refresh(changed);
+    }
+
+    /// Takes a node's word on a service. Returns whether it is another than before.
+    fn hear(&mut self, from: Address, word: &HelloService) -> bool {
+        let at = word.cluster;
+        let Some(service) = self
+            .cluster
+            .service(at)
+            .filter(|_| self.cluster.serves(from, at))
+        else {
+            return false;
+        };
+        let (node, service) = (self.name(from), service.name.clone());
+        let unknown = Report {
+            health: Health::Unknown,
+            connections: 0,
+        };
+        let report = self.reports.entry((from, at)).or_insert(unknown);
+        report.connections = word.connections;
+        if word.health == Health::Unknown || word.health == report.health {
+            return false;
+        }
+        report.health = word.health;
+        self.events.push_back(match word.health {
+            Health::Failing => Event::Failing { node, service },
+            Health::Passing | Health::Unknown => Event::Passing { node, service },
+        });
+        true
+    }
+
+    /// Applies the rule to these services.
+    fn refresh(&mut self, services: BTreeSet<Endpoint>) {
+        for at in services {
+            let usable = Usable::of(self.candidates(at));
+            if self.usable.get(&at) != Some(&usable) {
+                self.usable.insert(at, usable);
+                self.events.push_back(Event::UsableChanged { at });
+            }
+        }
+    }
+
+    /// The nodes that rule 1 leaves, and whether each is heard.
+    fn candidates(&self, at: Endpoint) -> Vec<(bool, UsableServer)> {
+        let fails = |node: &Node| {
+            self.report(node.address, at)
+                .is_some_and(|report| report.health == Health::Failing)
+        };
+        let candidate = |node: &Node| {
+            let server = UsableServer {
+                name: node.name.clone(),
+                address: node.address,
+                weight: NonZeroU8::new(node.weight)?,
+            };
+            let heard = self
+                .presence(node.address)
+                .is_some_and(|presence| presence.is_present());
+            Some((heard, server))
+        };
+        self.cluster
+            .members(at)
+            .filter(|node| !fails(node))
+            .filter_map(candidate)
+            .collect()
+    }
+
+    fn services_of(&self, address: Address) -> impl Iterator<Item = Endpoint> {
+        self.cluster
+            .services()
+            .map(|service| service.at)
+            .filter(move |&at| self.cluster.serves(address, at))
+    }
+
+    fn name(&self, address: Address) -> String {
+        self.cluster
+            .node(address)
+            .map(|node| node.name.clone())
+            .unwrap_or_default()
+    }
+}

@@ -1,0 +1,214 @@
+//! What happens to a cluster, and what becomes of its services.
+
+use baton_core::membership::{Basis, Heard, Presence};
+
+use super::*;
+
+#[test]
+fn at_the_start_all_are_usable_and_then_those_that_are_heard() {
+    let mut m = membership();
+    assert_eq!(usable(&m, WEB), [0, 1, 2, 3]);
+    let first: Vec<_> = events(&mut m, 0);
+    assert_eq!(first, [changed(WEB), changed(API)]);
+
+    m.handle_hello(ms(200), node(0), clock(1), &hello(1, &[]));
+    assert_eq!(
+        usable(&m, WEB),
+        [0, 1, 2, 3],
+        "the others are still awaited"
+    );
+    assert_eq!(events(&mut m, 200), [Event::CameUp { node: "ds0".into() }]);
+    m.handle_hello(ms(900), node(0), clock(2), &hello(1, &[]));
+
+    assert_eq!(m.next_timeout(), Some(ms(1000)));
+    let silent = (1..5).map(|n| Event::WentSilent {
+        node: format!("ds{n}"),
+    });
+    let expected: Vec<_> = silent.chain([changed(WEB), changed(API)]).collect();
+    assert_eq!(events(&mut m, 1000), expected);
+    assert_eq!(usable(&m, WEB), [0]);
+    assert_eq!(m.usable(service(WEB)).unwrap().basis, Basis::Heard);
+}
+
+#[test]
+fn failing_is_out_at_once_and_passing_is_in_at_once() {
+    let mut m = membership();
+    events(&mut m, 0);
+    m.handle_hello(
+        ms(1),
+        node(1),
+        clock(1),
+        &hello(1, &[(WEB, Health::Failing)]),
+    );
+    assert_eq!(usable(&m, WEB), [0, 2, 3]);
+    assert_eq!(usable(&m, API), [0, 1], "its other service does not suffer");
+    let (node_name, service_name) = ("ds1".to_owned(), "web".to_owned());
+    let came_up = Event::CameUp {
+        node: node_name.clone(),
+    };
+    let failing = Event::Failing {
+        node: node_name.clone(),
+        service: service_name.clone(),
+    };
+    assert_eq!(events(&mut m, 1), [came_up, failing, changed(WEB)]);
+
+    m.handle_hello(
+        ms(2),
+        node(1),
+        clock(2),
+        &hello(1, &[(WEB, Health::Failing)]),
+    );
+    assert_eq!(events(&mut m, 2), [], "no news");
+    m.handle_hello(
+        ms(3),
+        node(1),
+        clock(3),
+        &hello(1, &[(WEB, Health::Passing)]),
+    );
+    let passing = Event::Passing {
+        node: node_name,
+        service: service_name,
+    };
+    assert_eq!(events(&mut m, 3), [passing, changed(WEB)]);
+    assert_eq!(usable(&m, WEB), [0, 1, 2, 3]);
+}
+
+#[test]
+fn silence_alone_never_empties_a_service_but_failing_does() {
+    let mut m = membership();
+    m.handle_hello(
+        ms(1),
+        node(0),
+        clock(1),
+        &hello(1, &[(API, Health::Passing)]),
+    );
+    m.handle_hello(
+        ms(1),
+        node(1),
+        clock(1),
+        &hello(1, &[(API, Health::Failing)]),
+    );
+    events(&mut m, 5000);
+    assert_eq!(usable(&m, API), [0], "unheard, but the other fails");
+    assert_eq!(m.usable(service(API)).unwrap().basis, Basis::Unheard);
+    m.handle_hello(
+        ms(6000),
+        node(0),
+        clock(2),
+        &hello(1, &[(API, Health::Failing)]),
+    );
+    assert_eq!(usable(&m, API), [0; 0]);
+    assert_eq!(m.usable(service(API)).unwrap().basis, Basis::Nobody);
+    events(&mut m, 9000);
+    assert_eq!(
+        usable(&m, API),
+        [0; 0],
+        "who fails and falls silent still fails"
+    );
+}
+
+#[test]
+fn a_daemon_that_restarts_changes_nothing() {
+    let mut m = membership();
+    m.handle_hello(
+        ms(1),
+        node(0),
+        clock(1),
+        &hello(1, &[(WEB, Health::Passing)]),
+    );
+    m.handle_hello(
+        ms(1),
+        node(1),
+        clock(1),
+        &hello(1, &[(WEB, Health::Failing)]),
+    );
+    events(&mut m, 1);
+    for n in [0, 1] {
+        m.handle_hello(
+            ms(600),
+            node(n),
+            clock(600),
+            &hello(500, &[(WEB, Health::Unknown)]),
+        );
+    }
+    assert_eq!(events(&mut m, 600), []);
+    assert_eq!(usable(&m, WEB), [0, 2, 3]);
+}
+
+#[test]
+fn what_was_overtaken_is_ignored_until_the_node_is_silent() {
+    let mut m = membership();
+    let failing = hello(500, &[(WEB, Health::Failing)]);
+    m.handle_hello(ms(1), node(0), clock(600), &failing);
+    let mut say = |now, sent, life| {
+        m.handle_hello(
+            ms(now),
+            node(0),
+            clock(sent),
+            &hello(life, &[(WEB, Health::Passing)]),
+        )
+    };
+    assert_eq!(say(2, 700, 499), Heard::Outdated, "an earlier life");
+    assert_eq!(say(2, 599, 500), Heard::Outdated, "overtaken, or replayed");
+    assert_eq!(say(1000, 599, 500), Heard::Outdated);
+    assert_eq!(
+        say(1001, 3, 2),
+        Heard::Taken,
+        "a clock set back does not shut it out for good"
+    );
+}
+
+#[test]
+fn a_hello_counts_only_for_what_its_sender_serves() {
+    let mut m = membership();
+    events(&mut m, 0);
+    let stranger = Address::from(Ipv4Addr::new(203, 0, 113, 1));
+    let lie = hello(
+        1,
+        &[
+            (API, Health::Failing),
+            (WEB, Health::Passing),
+            (99, Health::Failing),
+        ],
+    );
+    assert_eq!(
+        m.handle_hello(ms(1), stranger, clock(1), &lie),
+        Heard::FromStranger
+    );
+    assert_eq!(events(&mut m, 1), []);
+    m.handle_hello(ms(1), node(3), clock(1), &lie);
+    assert_eq!(m.report(node(3), service(API)), None);
+    assert_eq!(
+        m.report(node(3), service(WEB)).unwrap().health,
+        Health::Passing
+    );
+}
+
+#[test]
+fn a_reload_keeps_what_is_known_and_awaits_no_newcomer() {
+    let mut m = membership();
+    m.handle_hello(ms(1), node(0), clock(1), &hello(1, &[]));
+    m.handle_hello(
+        ms(1),
+        node(1),
+        clock(1),
+        &hello(1, &[(WEB, Health::Failing)]),
+    );
+    events(&mut m, 1);
+
+    let nodes = [0, 1, 9].map(|n| configured(n, 1)).to_vec();
+    let names = ["ds0", "ds1", "ds9"].map(str::to_owned).to_vec();
+    let web = Service {
+        name: "web".into(),
+        at: service(WEB),
+        nodes: names,
+    };
+    m.reconfigure(ms(2), Cluster::new(nodes, vec![web]).unwrap(), SILENCE);
+    assert_eq!(usable(&m, WEB), [0]);
+    assert_eq!(m.usable(service(API)), None);
+    assert_eq!(m.presence(node(2)), None);
+    assert_eq!(m.presence(node(9)), Some(Presence::Silent));
+    assert_eq!(events(&mut m, 2), [changed(WEB)]);
+    m.handle_hello(ms(3), node(9), clock(1), &hello(1, &[]));
+    assert_eq!(usable(&m, WEB), [0, 9]);
+}

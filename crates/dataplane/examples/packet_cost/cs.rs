@@ -1,0 +1,251 @@
+//! The connection server's packets. Each run of a measurement is a packet of its own, and each must have
+//! counted as what it was meant to be.
+
+use std::os::fd::{AsFd as _, OwnedFd};
+
+use anyhow::{Result, ensure};
+use baton_abi::TcbKey;
+use baton_dataplane::sys;
+use libbpf_rs::{MapCore as _, MapFlags, MapHandle};
+use zerocopy::IntoBytes as _;
+
+use crate::{
+    cluster::WEB,
+    node::Node,
+    program,
+    report::Row,
+    segment::{Client, GET, Segment},
+    wrapper::{FLOWS, Flow, Template, Wrapper},
+};
+
+/// Flows that stay in the processor's cache.
+const FEW: u32 = 4096;
+/// More would be better, but the kernel waits long between two test runs.
+const PASSES: u32 = 4;
+
+pub struct ConnectionServer<'a> {
+    node: Node,
+    wrapper: &'a Wrapper,
+    table: Table,
+    kinds: Vec<Kind>,
+    /// A forwarded packet stays as it is but for its MACs, so it can repeat without the wrapper: does
+    /// the subtraction come out the same?
+    alone: Row,
+}
+
+struct Kind {
+    row: Row,
+    template: Template,
+    /// What each packet must count as; of none only the verdict is known.
+    counter: Option<&'static str>,
+    /// The table must not know the flows.
+    forget: bool,
+    /// As many runs as flows, a few times over; else many runs at once.
+    few: bool,
+}
+
+/// The TCP table, and the keys of all flows.
+struct Table {
+    tcbs: MapHandle,
+    keys: Vec<TcbKey>,
+}
+
+impl Table {
+    /// The first flows leave it, if they are there.
+    fn forget(&self, flows: u32) -> Result<()> {
+        let keys = self.keys[..flows as usize].as_bytes();
+        if self
+            .tcbs
+            .lookup(self.keys[0].as_bytes(), MapFlags::ANY)?
+            .is_none()
+        {
+            return Ok(());
+        }
+        let flags = MapFlags::ANY;
+        Ok(self.tcbs.delete_batch(keys, flows, flags, flags)?)
+    }
+}
+
+impl<'a> ConnectionServer<'a> {
+    pub fn new(wrapper: &'a Wrapper) -> Result<Self> {
+        let node = Node::fresh_cs_of(1 << 20);
+        let clients: Vec<Client> = (0..FLOWS).map(|_| Client::of(WEB)).collect();
+        let flows: Vec<Flow> = clients
+            .iter()
+            .map(|client| {
+                let first = client.get(node.cookie(client));
+                Flow {
+                    client: client.address,
+                    service: WEB,
+                    seq: first.seq,
+                    ack: first.ack,
+                }
+            })
+            .collect();
+        wrapper.set_flows(&flows)?;
+        let table = Table {
+            tcbs: program::map(program_of(&node), "tcbs")?,
+            keys: clients.iter().map(|client| node.tcb_key(client)).collect(),
+        };
+        Ok(Self {
+            kinds: kinds(&clients[0]),
+            alone: Row::new("forward, one flow, no wrapper", Some(100.0)),
+            node,
+            wrapper,
+            table,
+        })
+    }
+
+    pub fn program(&self) -> &OwnedFd {
+        program_of(&self.node)
+    }
+
+    /// One more value for every row.
+    pub fn round(&mut self) -> Result<()> {
+        for kind in &mut self.kinds {
+            self.wrapper.set_template(&kind.template)?;
+            let (frame, flows) = (&kind.template.frame, kind.template.flows);
+            let runs = if kind.few { flows } else { FLOWS };
+            let passes = if kind.few { PASSES } else { 1 };
+            self.wrapper.aim(self.wrapper.xdp_nothing.as_fd())?;
+            let mut floor = 0;
+            for _ in 0..passes {
+                floor += self.wrapper.run(frame, runs)?;
+            }
+            self.wrapper.aim(program_of(&self.node).as_fd())?;
+            let mut whole = 0;
+            self.node.look();
+            for _ in 0..passes {
+                if kind.forget {
+                    self.table.forget(flows)?;
+                }
+                whole += self.wrapper.run(frame, runs)?;
+            }
+            if let Some(counter) = kind.counter {
+                let moved = self.node.moved();
+                let counted = moved.get(counter) == Some(&(passes * runs).into());
+                ensure!(counted, "{}: counted {moved:?}", kind.row.name);
+            }
+            let mean = |sum: u64| sum as f64 / f64::from(passes);
+            kind.row.add(mean(whole), mean(floor));
+        }
+        let last = self.kinds.last().map(|kind| kind.template.frame.clone());
+        self.round_alone(&last.unwrap_or_default())
+    }
+
+    fn round_alone(&mut self, frame: &[u8]) -> Result<()> {
+        let run = |program: &OwnedFd| -> Result<f64> {
+            let outcome = sys::run_on_frame(program.as_fd(), frame, None, FLOWS)?;
+            Ok(outcome.duration.as_nanos() as f64)
+        };
+        let floor = run(&self.wrapper.xdp_nothing)?;
+        self.node.look();
+        let whole = run(program_of(&self.node))?;
+        let moved = self.node.moved();
+        let counted = moved.get("cs_forward") == Some(&FLOWS.into());
+        ensure!(counted, "{}: counted {moved:?}", self.alone.name);
+        self.alone.add(whole, floor);
+        Ok(())
+    }
+
+    /// What was measured so far does not count.
+    pub fn forget_rounds(&mut self) {
+        for kind in &mut self.kinds {
+            kind.row.clear();
+        }
+        self.alone.clear();
+    }
+
+    pub fn rows(self) -> Vec<Row> {
+        let kinds = self.kinds.into_iter().map(|kind| kind.row);
+        kinds.chain([self.alone]).collect()
+    }
+}
+
+/// In this order: what the first request leaves in the table, later packets find there.
+fn kinds(client: &Client) -> Vec<Kind> {
+    let template = |packet: Segment, grows_in_front, flows, ahead| Template {
+        frame: packet.frame(),
+        grows_in_front,
+        flows,
+        ahead,
+    };
+    let other_port = client
+        .get(0)
+        .to("10.77.0.100:8080".parse().expect("an address"));
+    let mut not_ours = template(other_port.clone(), false, FLOWS, (0, 0));
+    // The wrapper writes both ports; an IP protocol of no interest does as well.
+    not_ours.frame[23] = 17;
+    let sent = GET.len() as u32;
+    let later = client.later(0, 0, 0);
+    vec![
+        Kind {
+            row: Row::new("not for a service (UDP)", None),
+            template: not_ours,
+            counter: None,
+            forget: false,
+            few: false,
+        },
+        Kind {
+            row: Row::new("SYN -> SYN-ACK, 65,536 clients", Some(150.0)),
+            template: template(client.syn(), false, FLOWS, (0, 0)),
+            counter: Some("cs_syn"),
+            forget: false,
+            few: false,
+        },
+        Kind {
+            row: Row::new("SYN -> SYN-ACK, 4,096 clients", Some(150.0)),
+            template: template(client.syn(), false, FEW, (0, 0)),
+            counter: Some("cs_syn"),
+            forget: false,
+            few: false,
+        },
+        Kind {
+            row: Row::new("the handshake's ACK, dropped", None),
+            template: template(client.ack(0), false, FLOWS, (0, 0)),
+            counter: Some("cs_handshake_ack"),
+            forget: true,
+            few: false,
+        },
+        Kind {
+            row: Row::new("first GET -> ADOPT, 65,536 flows", Some(250.0)),
+            template: template(client.get(0), true, FLOWS, (0, 0)),
+            counter: Some("cs_adopt"),
+            forget: true,
+            few: false,
+        },
+        Kind {
+            row: Row::new("the same GET again -> ADOPT", None),
+            template: template(client.get(0), true, FLOWS, (0, 0)),
+            counter: Some("cs_adopt_again"),
+            forget: false,
+            few: false,
+        },
+        Kind {
+            row: Row::new("forward, 65,536 flows", Some(100.0)),
+            template: template(later.clone(), false, FLOWS, (sent, 1000)),
+            counter: Some("cs_forward"),
+            forget: false,
+            few: false,
+        },
+        Kind {
+            row: Row::new("first GET -> ADOPT, 4,096 flows", Some(250.0)),
+            template: template(client.get(0), true, FEW, (0, 0)),
+            counter: Some("cs_adopt"),
+            forget: true,
+            few: true,
+        },
+        Kind {
+            row: Row::new("forward, 4,096 flows", Some(100.0)),
+            template: template(later, false, FEW, (sent, 1000)),
+            counter: Some("cs_forward"),
+            forget: false,
+            few: false,
+        },
+    ]
+}
+
+fn program_of(node: &Node) -> &OwnedFd {
+    let program = node.plane().programs().cs.as_ref();
+    program.expect("a connection server has its program")
+}

@@ -1,0 +1,186 @@
+//! The data server's packets. Those that the program leaves as they are repeat in a test run; ADOPT and
+//! FORWARD come in through a loopback with the program on it, and the kernel's own statistics say what
+//! the program took. An empty program beside it says what taking the time takes.
+
+use std::{
+    net::{SocketAddr, TcpListener, TcpStream},
+    os::fd::{AsFd as _, OwnedFd},
+    time::Duration,
+};
+
+use anyhow::{Result, ensure};
+use baton_dataplane::sys::{self, Hook};
+use baton_wire::{Message, encode};
+use socket2::{Domain, Protocol, SockRef, Socket, Type};
+
+use crate::{
+    cluster::{ARRIVES_AT, CS, WEB, ds, key},
+    host::accept,
+    lccp::{adopt, flow},
+    node::Node,
+    program,
+    report::Row,
+    segment::{Client, GET, Segment},
+    wrapper::Wrapper,
+};
+
+/// Connections of a round: fewer than a listener's backlog holds.
+const ADOPTS: u32 = 2000;
+/// The connection server's.
+const COOKIE: u32 = 7;
+const REPEATS: u32 = 100_000;
+
+pub struct DataServer<'a> {
+    node: Node,
+    wrapper: &'a Wrapper,
+    listener: TcpListener,
+    /// The client of a connection that lives through all rounds.
+    client: Client,
+    _connection: TcpStream,
+    sender: Socket,
+    _empty: OwnedFd,
+    deliver: Row,
+    not_ours: Row,
+    adopt: Row,
+    forward: Row,
+}
+
+impl<'a> DataServer<'a> {
+    /// In the caller's namespace.
+    pub fn new(wrapper: &'a Wrapper) -> Result<Self> {
+        let listener = Socket::new(Domain::IPV4, Type::STREAM, None)?;
+        listener.bind(&SocketAddr::V4(WEB).into())?;
+        listener.listen(4096)?;
+        let listener: TcpListener = listener.into();
+        let empty = sys::link_create(wrapper.tcx_nothing.as_fd(), ARRIVES_AT, Hook::TcxIngress)?;
+        let sender = Socket::new(Domain::IPV4, Type::RAW, Some(Protocol::from(253)))?;
+        sender.bind(&SocketAddr::from((CS, 0)).into())?;
+        sender.connect(&SocketAddr::from((ds(0), 0)).into())?;
+        let node = Node::attached_ds(ARRIVES_AT);
+        let client = Client::of(WEB);
+        sender.send(&message(&node, &adopt(&client), &client.get(COOKIE)))?;
+        let (connection, _) = accept(&listener);
+        Ok(Self {
+            node,
+            wrapper,
+            listener,
+            client,
+            _connection: connection,
+            sender,
+            _empty: empty,
+            not_ours: Row::new("not for a service", None),
+            deliver: Row::new("plain packet of a connection", None),
+            forward: Row::new("FORWARD of a connection (live)", None),
+            adopt: Row::new("ADOPT -> a new socket (live)", Some(400.0)),
+        })
+    }
+
+    pub fn program(&self) -> &OwnedFd {
+        program_of(&self.node)
+    }
+
+    /// One more value for every row.
+    pub fn round(&mut self) -> Result<()> {
+        let old = self.client.later(COOKIE, GET.len(), 0);
+        let other = old.clone().to("10.77.0.100:8080".parse()?);
+        let (whole, floor) = self.repeat(&other)?;
+        self.not_ours.add(whole, floor);
+        let (whole, floor) = self.repeat(&old)?;
+        self.deliver.add(whole, floor);
+
+        let forward = Message::Forward {
+            flow: flow(&self.client),
+        };
+        let (whole, floor) = self.send_all(
+            "ds_forwarded",
+            (0..ADOPTS).map(|_| (forward.clone(), old.clone())),
+        )?;
+        self.forward.add(whole, floor);
+
+        let fresh = (0..ADOPTS).map(|_| {
+            let client = Client::of(WEB);
+            (adopt(&client), client.get(COOKIE))
+        });
+        let (whole, floor) = self.send_all("ds_adopted", fresh)?;
+        self.adopt.add(whole, floor);
+        self.close_all()
+    }
+
+    /// What was measured so far does not count.
+    pub fn forget_rounds(&mut self) {
+        for row in [
+            &mut self.not_ours,
+            &mut self.deliver,
+            &mut self.forward,
+            &mut self.adopt,
+        ] {
+            row.clear();
+        }
+    }
+
+    pub fn rows(self) -> Vec<Row> {
+        vec![self.not_ours, self.deliver, self.forward, self.adopt]
+    }
+
+    /// The same packet again and again: mean nanoseconds with and without the program.
+    fn repeat(&self, packet: &Segment) -> Result<(f64, f64)> {
+        let run = |program: &OwnedFd| -> Result<f64> {
+            let outcome = sys::run_on_frame(program.as_fd(), &packet.frame(), None, REPEATS)?;
+            Ok(outcome.duration.as_nanos() as f64)
+        };
+        Ok((
+            run(program_of(&self.node))?,
+            run(&self.wrapper.tcx_nothing)?,
+        ))
+    }
+
+    /// Messages through the loopback: mean nanoseconds of the program, and of the empty one.
+    fn send_all(
+        &self,
+        counter: &str,
+        messages: impl Iterator<Item = (Message, Segment)>,
+    ) -> Result<(f64, f64)> {
+        let frames: Vec<Vec<u8>> = messages
+            .map(|(of, packet)| message(&self.node, &of, &packet))
+            .collect();
+        let programs = [program_of(&self.node), &self.wrapper.tcx_nothing];
+        let before = [program::runs(programs[0])?, program::runs(programs[1])?];
+        self.node.look();
+        for frame in &frames {
+            self.sender.send(frame)?;
+        }
+        let after = [program::runs(programs[0])?, program::runs(programs[1])?];
+        let moved = self.node.moved();
+        let sent = u64::from(ADOPTS);
+        ensure!(moved.get(counter) == Some(&sent), "counted {moved:?}");
+        for (after, before) in after.iter().zip(before) {
+            ensure!(
+                after.count_since(before) == sent,
+                "other packets came in between"
+            );
+        }
+        Ok((
+            after[0].mean_since(before[0]),
+            after[1].mean_since(before[1]),
+        ))
+    }
+
+    /// Accepts what was adopted and ends it by a RST, so that nothing of it stays.
+    fn close_all(&self) -> Result<()> {
+        for _ in 0..ADOPTS {
+            let (stream, _) = self.listener.accept()?;
+            SockRef::from(&stream).set_linger(Some(Duration::ZERO))?;
+        }
+        Ok(())
+    }
+}
+
+fn message(node: &Node, message: &Message, packet: &Segment) -> Vec<u8> {
+    let bytes = encode(message, node.now(), &key().lccp());
+    [bytes, packet.packet()].concat()
+}
+
+fn program_of(node: &Node) -> &OwnedFd {
+    let program = node.plane().programs().ds.as_ref();
+    program.expect("a data server has its program")
+}

@@ -1,0 +1,90 @@
+//! What a packet costs in each program, in nanoseconds:
+//!
+//! ```text
+//! sudo -E cargo run --release -p baton-dataplane --example packet_cost [ROUNDS]
+//! ```
+//!
+//! A row is the median over rounds of what a packet takes with the program, less what the same way takes
+//! with an empty program. Rounds are interleaved: each measures every row once. Every measured packet is
+//! accounted for by the program's own counters.
+
+#![allow(
+    clippy::unwrap_used,
+    reason = "the packet tables' own helpers, which may panic"
+)]
+
+mod cs;
+mod ds;
+mod program;
+mod report;
+mod wrapper;
+
+#[allow(
+    dead_code,
+    unused_imports,
+    reason = "of the packet tables only some are of use here"
+)]
+#[path = "../../tests/packets"]
+mod tables {
+    pub mod cluster;
+    pub mod host;
+    pub mod lccp;
+    pub mod node;
+    pub mod options;
+    pub mod read;
+    pub mod seen;
+    pub mod segment;
+}
+use tables::{cluster, host, lccp, node, options, read, seen, segment};
+
+use anyhow::{Context as _, Result};
+use nix::{
+    sched::{CpuSet, sched_setaffinity},
+    unistd::Pid,
+};
+
+use crate::{cs::ConnectionServer, ds::DataServer, program::Statistics, wrapper::Wrapper};
+
+const ROUNDS: usize = 15;
+
+fn main() -> Result<()> {
+    let rounds = match std::env::args().nth(1) {
+        Some(text) => text.parse().context("ROUNDS is a number")?,
+        None => ROUNDS,
+    };
+    host::on_own_host(|| measure(rounds))
+}
+
+fn measure(rounds: usize) -> Result<()> {
+    let wrapper = Wrapper::load()?;
+    let mut cs = ConnectionServer::new(&wrapper)?;
+    let mut ds = DataServer::new(&wrapper)?;
+    stay_on_one_processor()?;
+    // The first round warms up: it counts for nothing.
+    for round in 0..=rounds {
+        cs.round()?;
+        let statistics = Statistics::on()?;
+        ds.round()?;
+        drop(statistics);
+        if round == 0 {
+            cs.forget_rounds();
+            ds.forget_rounds();
+        }
+    }
+    let sizes = [
+        ("connection server (XDP)", program::size(cs.program())?),
+        ("data server (tcx)", program::size(ds.program())?),
+    ];
+    println!("{rounds} rounds");
+    report::print("Connection server", &cs.rows());
+    report::print("Data server", &ds.rows());
+    report::print_sizes(&sizes);
+    Ok(())
+}
+
+fn stay_on_one_processor() -> Result<()> {
+    let mut last = CpuSet::new();
+    let processors = std::thread::available_parallelism()?.get();
+    last.set(processors - 1)?;
+    Ok(sched_setaffinity(Pid::from_raw(0), &last)?)
+}

@@ -1,0 +1,149 @@
+//! The program that makes every run of a test run a fresh packet.
+
+use std::{
+    env,
+    net::SocketAddrV4,
+    os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd},
+    path::Path,
+};
+
+use anyhow::{Context as _, Result, ensure};
+use baton_dataplane::sys;
+use libbpf_cargo::SkeletonBuilder;
+use libbpf_rs::{MapCore as _, MapFlags, MapHandle, Object, ObjectBuilder};
+
+/// As many as `restore.bpf.c` has room for.
+pub const FLOWS: u32 = 65_536;
+
+/// `restore.bpf.c`, loaded.
+pub struct Wrapper {
+    restore: OwnedFd,
+    /// An XDP program that drops at once.
+    pub xdp_nothing: OwnedFd,
+    /// A tcx program that goes on at once.
+    pub tcx_nothing: OwnedFd,
+    template: MapHandle,
+    flows: MapHandle,
+    turn: MapHandle,
+    measured: MapHandle,
+}
+
+/// What a run's packet has of its own.
+#[derive(Clone, Copy)]
+pub struct Flow {
+    pub client: SocketAddrV4,
+    pub service: SocketAddrV4,
+    pub seq: u32,
+    pub ack: u32,
+}
+
+/// The packet of which every run gets one.
+pub struct Template {
+    pub frame: Vec<u8>,
+    /// The program puts a header in front of it; else it may change its tail.
+    pub grows_in_front: bool,
+    /// How many of the flows take turns: a power of two.
+    pub flows: u32,
+    /// How far a packet's numbers are ahead of its flow's.
+    pub ahead: (u32, u32),
+}
+
+impl Wrapper {
+    /// Compiles and loads it.
+    pub fn load() -> Result<Self> {
+        let source =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/packet_cost/restore.bpf.c");
+        let out = tempfile::tempdir()?;
+        let file = out.path().join("restore.o");
+        SkeletonBuilder::new()
+            .source(source)
+            .obj(&file)
+            .clang(env::var("CLANG").unwrap_or_else(|_| "clang".into()))
+            .clang_args([
+                "-mcpu=v3",
+                "-idirafter",
+                &format!("/usr/include/{}-linux-gnu", env::consts::ARCH),
+            ])
+            .build()
+            .context("compiling restore.bpf.c")?;
+        let object = ObjectBuilder::default().open_file(&file)?.load()?;
+        Ok(Self {
+            restore: program(&object, "xdp_restore")?,
+            xdp_nothing: program(&object, "xdp_nothing")?,
+            tcx_nothing: program(&object, "tcx_nothing")?,
+            template: map(&object, "templates")?,
+            flows: map(&object, "bench_flows")?,
+            turn: map(&object, "turn")?,
+            measured: map(&object, "measured")?,
+        })
+    }
+
+    pub fn set_flows(&self, flows: &[Flow]) -> Result<()> {
+        let keys: Vec<u8> = (0..flows.len() as u32).flat_map(u32::to_ne_bytes).collect();
+        let values: Vec<u8> = flows.iter().flat_map(Flow::bytes).collect();
+        let (flags, count) = (MapFlags::ANY, flows.len() as u32);
+        Ok(self
+            .flows
+            .update_batch(&keys, &values, count, flags, flags)?)
+    }
+
+    pub fn set_template(&self, template: &Template) -> Result<()> {
+        ensure!(template.flows.is_power_of_two() && template.flows <= FLOWS);
+        let mut frame = template.frame.clone();
+        ensure!(frame.len() <= 256, "a template of {} bytes", frame.len());
+        let words = [
+            frame.len() as u32,
+            template.grows_in_front.into(),
+            template.flows,
+            template.ahead.0,
+            template.ahead.1,
+        ];
+        frame.resize(256, 0);
+        let value = [words.map(u32::to_ne_bytes).concat(), frame].concat();
+        set(&self.template, &value)
+    }
+
+    /// From now on every packet goes to `program`. Slow: the kernel waits until nobody runs the old one.
+    pub fn aim(&self, program: BorrowedFd<'_>) -> Result<()> {
+        set(&self.measured, &program.as_raw_fd().to_ne_bytes())
+    }
+
+    /// Mean nanoseconds of `runs` runs, each with its own packet, from the first flow on. `frame` is as
+    /// long as the template.
+    pub fn run(&self, frame: &[u8], runs: u32) -> Result<u64> {
+        set(&self.turn, &[0; 4])?;
+        let outcome = sys::run_on_frame(self.restore.as_fd(), frame, None, runs)?;
+        ensure!(outcome.verdict != 0, "the last run was aborted");
+        Ok(outcome.duration.as_nanos() as u64)
+    }
+}
+
+impl Flow {
+    /// `struct flow` of `restore.bpf.c`.
+    fn bytes(&self) -> Vec<u8> {
+        let mut bytes = self.client.ip().octets().to_vec();
+        bytes.extend(self.client.port().to_be_bytes());
+        bytes.extend(self.service.port().to_be_bytes());
+        bytes.extend(self.seq.to_ne_bytes());
+        bytes.extend(self.ack.to_ne_bytes());
+        bytes
+    }
+}
+
+fn set(map: &MapHandle, value: &[u8]) -> Result<()> {
+    Ok(map.update(&[0; 4], value, MapFlags::ANY)?)
+}
+
+fn program(object: &Object, name: &str) -> Result<OwnedFd> {
+    let mut programs = object.progs();
+    let found = programs.find(|program| program.name() == name);
+    let found = found.with_context(|| format!("restore.bpf.c has no {name}"))?;
+    Ok(found.as_fd().try_clone_to_owned()?)
+}
+
+fn map(object: &Object, name: &str) -> Result<MapHandle> {
+    let mut maps = object.maps();
+    let found = maps.find(|map| map.name() == name);
+    let found = found.with_context(|| format!("restore.bpf.c has no {name}"))?;
+    Ok(MapHandle::try_from(&found)?)
+}

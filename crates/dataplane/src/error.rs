@@ -1,0 +1,33 @@
+//! What can go wrong between the daemon and the kernel's BPF.
+
+use std::{io, path::PathBuf};
+
+/// Every error names what was being done and, where somebody can mend it, how.
+#[derive(Debug, thiserror::Error)]
+#[allow(missing_docs)]
+pub enum Error {
+    #[error(
+        "cannot prepare {path}: {source}; baton needs a BPF file system there (mount -t bpf bpf /sys/fs/bpf) and root"
+    )]
+    Pins { path: PathBuf, source: io::Error },
+    #[error("cannot load the BPF programs: {reason}; `baton doctor` says what this kernel lacks")]
+    Load { reason: String },
+    #[error(
+        "the maps pinned in {dir} have another layout or size than this version or configuration wants ({reason}); stop the node, run `baton teardown --config FILE`, and start it again"
+    )]
+    Layout { dir: PathBuf, reason: String },
+    #[error("cannot attach the {program} program to interface {interface}: {source}{hint}")]
+    Attach {
+        program: &'static str,
+        interface: u32,
+        source: io::Error,
+        hint: &'static str,
+    },
+    #[error("BPF map {map}: {reason}")]
+    Map { map: &'static str, reason: String },
+    #[error("running the {program} program: {source}")]
+    Run {
+        program: &'static str,
+        source: io::Error,
+    },
+}

@@ -1,0 +1,149 @@
+//! Loading: compile-time skeleton in, plain descriptors and maps out.
+
+use std::{
+    mem::MaybeUninit,
+    os::fd::{AsFd, OwnedFd},
+    sync::Once,
+};
+
+use baton_abi::{ROLE_CS, ROLE_DS};
+use libbpf_rs::{
+    MapHandle, PrintLevel,
+    skel::{OpenSkel as _, SkelBuilder as _},
+};
+
+use crate::{Error, Pins, maps::Maps, skeleton::BatonSkelBuilder};
+
+/// What to load.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// `ROLE_CS | ROLE_DS` of the ABI: which programs this node runs.
+    pub roles: u32,
+    /// Size of the TCP table of a connection server, entries.
+    pub flows: u32,
+    /// Where maps are pinned and found again. None: they live as long as this process (tests).
+    pub pins: Option<Pins>,
+}
+
+/// The loaded programs and their maps, attached to nothing yet.
+pub struct Programs {
+    /// The connection server's XDP program, with role CS.
+    pub cs: Option<OwnedFd>,
+    /// The data server's tcx program, with role DS.
+    pub ds: Option<OwnedFd>,
+    /// Expiry of TCB entries, with role CS.
+    pub sweep: Option<OwnedFd>,
+    pub(crate) maps: Maps,
+}
+
+/// Maps that only the connection server's programs use; a pure data server need not pay for them.
+const CS_MAPS: [&str; 6] = ["turns", "choices", "adoptions", "tcbs", "strays", "flows"];
+
+impl Programs {
+    /// Loads the programs for `options.roles`. Pinned maps of an earlier process are taken over with
+    /// all they hold; others are made and pinned.
+    pub fn load(options: &Options) -> Result<Self, Error> {
+        static QUIET: Once = Once::new();
+        QUIET.call_once(|| {
+            libbpf_rs::set_print(Some((PrintLevel::Warn, collect_message)));
+        });
+        if let Some(pins) = &options.pins {
+            pins.prepare()?;
+        }
+        take_messages();
+
+        let cs = options.roles & ROLE_CS != 0;
+        let ds = options.roles & ROLE_DS != 0;
+        let mut storage = MaybeUninit::uninit();
+        let mut open = BatonSkelBuilder::default()
+            .open(&mut storage)
+            .map_err(load_error)?;
+        open.progs.baton_cs.set_autoload(cs);
+        open.progs.baton_sweep.set_autoload(cs);
+        open.progs.baton_ds.set_autoload(ds);
+        open.maps
+            .tcbs
+            .set_max_entries(options.flows)
+            .map_err(load_error)?;
+        for mut map in open.open_object_mut().maps_mut() {
+            let name = map.name().to_string_lossy().into_owned();
+            if CS_MAPS.contains(&name.as_str()) && !cs {
+                map.set_autocreate(false).map_err(load_error)?;
+            } else if let Some(pins) = &options.pins
+                && !name.starts_with('.')
+                && !name.contains(".rodata")
+            {
+                map.set_pin_path(pins.map(&name)).map_err(load_error)?;
+            }
+        }
+
+        let loaded = open.load().map_err(|error| explain(error, options))?;
+        let duplicate =
+            |fd: std::os::fd::BorrowedFd<'_>| fd.try_clone_to_owned().map_err(load_error);
+        let handle = |map: &libbpf_rs::MapMut<'_>| MapHandle::try_from(map).map_err(load_error);
+        let cs_only =
+            |map: &libbpf_rs::MapMut<'_>| if cs { handle(map).map(Some) } else { Ok(None) };
+        Ok(Self {
+            cs: cs
+                .then(|| duplicate(loaded.progs.baton_cs.as_fd()))
+                .transpose()?,
+            ds: ds
+                .then(|| duplicate(loaded.progs.baton_ds.as_fd()))
+                .transpose()?,
+            sweep: cs
+                .then(|| duplicate(loaded.progs.baton_sweep.as_fd()))
+                .transpose()?,
+            maps: Maps {
+                settings: handle(&loaded.maps.settings)?,
+                counters: handle(&loaded.maps.counters)?,
+                services: handle(&loaded.maps.services)?,
+                data_servers: handle(&loaded.maps.data_servers)?,
+                choices: cs_only(&loaded.maps.choices)?,
+                adoptions: cs_only(&loaded.maps.adoptions)?,
+                tcbs: cs_only(&loaded.maps.tcbs)?,
+                flows: cs_only(&loaded.maps.flows)?,
+            },
+        })
+    }
+}
+
+fn load_error(error: impl std::fmt::Display) -> Error {
+    Error::Load {
+        reason: error.to_string(),
+    }
+}
+
+/// libbpf says why only in its log.
+fn explain(error: libbpf_rs::Error, options: &Options) -> Error {
+    let messages = take_messages();
+    if let Some(pins) = &options.pins
+        && let Some(line) = messages
+            .lines()
+            .find(|line| line.contains("parameter mismatch"))
+    {
+        return Error::Layout {
+            dir: pins.dir().to_owned(),
+            reason: line.to_owned(),
+        };
+    }
+    let tail: Vec<&str> = messages.lines().rev().take(8).collect();
+    let tail: Vec<&str> = tail.into_iter().rev().collect();
+    Error::Load {
+        reason: format!("{error}\n{}", tail.join("\n")),
+    }
+}
+
+static MESSAGES: std::sync::Mutex<String> = std::sync::Mutex::new(String::new());
+
+fn collect_message(_: PrintLevel, message: String) {
+    if let Ok(mut messages) = MESSAGES.lock() {
+        messages.push_str(&message);
+    }
+}
+
+fn take_messages() -> String {
+    MESSAGES
+        .lock()
+        .map(|mut messages| std::mem::take(&mut *messages))
+        .unwrap_or_default()
+}

@@ -1,0 +1,194 @@
+//! Maps as typed values: keys and values are the ABI's structs, never bytes.
+
+use baton_abi::{Counters, DataServer, Service, ServiceKey, Settings, Tcb, TcbKey};
+use libbpf_rs::{MapCore as _, MapFlags, MapHandle};
+use zerocopy::{FromBytes, Immutable, IntoBytes};
+
+use crate::Error;
+
+pub(crate) struct Maps {
+    pub settings: MapHandle,
+    pub counters: MapHandle,
+    pub services: MapHandle,
+    pub data_servers: MapHandle,
+    pub choices: Option<MapHandle>,
+    pub adoptions: Option<MapHandle>,
+    pub tcbs: Option<MapHandle>,
+    pub flows: Option<MapHandle>,
+}
+
+impl Maps {
+    pub fn settings(&self) -> Result<Settings, Error> {
+        element("settings", &self.settings, 0)
+    }
+
+    pub fn set_settings(&self, settings: &Settings) -> Result<(), Error> {
+        update("settings", &self.settings, &0u32, settings)
+    }
+
+    pub fn counters(&self) -> Result<Counters, Error> {
+        let mut sum = Counters::default();
+        for cpu in per_cpu("counters", &self.counters, 0)? {
+            let counters: Counters = read("counters", &cpu)?;
+            for (total, value) in sum.value.iter_mut().zip(counters.value) {
+                *total += value;
+            }
+        }
+        Ok(sum)
+    }
+
+    pub fn services(&self) -> Result<Vec<(ServiceKey, Service)>, Error> {
+        entries("services", &self.services)
+    }
+
+    pub fn set_service(&self, key: &ServiceKey, service: &Service) -> Result<(), Error> {
+        update("services", &self.services, key, service)
+    }
+
+    pub fn remove_service(&self, key: &ServiceKey) -> Result<(), Error> {
+        self.services
+            .delete(key.as_bytes())
+            .map_err(|error| map_error("services", error))
+    }
+
+    pub fn data_server(&self, index: u16) -> Result<DataServer, Error> {
+        element("data_servers", &self.data_servers, index.into())
+    }
+
+    pub fn set_data_server(&self, index: u16, server: &DataServer) -> Result<(), Error> {
+        update(
+            "data_servers",
+            &self.data_servers,
+            &u32::from(index),
+            server,
+        )
+    }
+
+    pub fn set_choices(&self, first: u32, choices: &[u16]) -> Result<(), Error> {
+        let map = only_on_cs("choices", &self.choices)?;
+        let count = u32::try_from(choices.len()).map_err(|error| map_error("choices", error))?;
+        if count == 0 {
+            return Ok(());
+        }
+        let keys: Vec<u32> = (first..first + count).collect();
+        map.update_batch(
+            keys.as_bytes(),
+            choices.as_bytes(),
+            count,
+            MapFlags::ANY,
+            MapFlags::ANY,
+        )
+        .map_err(|error| map_error("choices", error))
+    }
+
+    pub fn adoptions(&self, index: u16) -> Result<u64, Error> {
+        let map = only_on_cs("adoptions", &self.adoptions)?;
+        per_cpu("adoptions", map, index.into())?
+            .iter()
+            .map(|cpu| read::<u64>("adoptions", cpu))
+            .sum()
+    }
+
+    pub fn flows(&self, index: u16) -> Result<u32, Error> {
+        element("flows", only_on_cs("flows", &self.flows)?, index.into())
+    }
+
+    pub fn set_flows(&self, index: u16, flows: u32) -> Result<(), Error> {
+        update(
+            "flows",
+            only_on_cs("flows", &self.flows)?,
+            &u32::from(index),
+            &flows,
+        )
+    }
+
+    pub fn tcbs(&self) -> Result<Vec<(TcbKey, Tcb)>, Error> {
+        entries("tcbs", only_on_cs("tcbs", &self.tcbs)?)
+    }
+
+    pub fn tcb(&self, key: &TcbKey) -> Result<Option<Tcb>, Error> {
+        lookup("tcbs", only_on_cs("tcbs", &self.tcbs)?, key)
+    }
+
+    pub fn set_tcb(&self, key: &TcbKey, tcb: &Tcb) -> Result<(), Error> {
+        update("tcbs", only_on_cs("tcbs", &self.tcbs)?, key, tcb)
+    }
+
+    pub fn tcb_capacity(&self) -> u32 {
+        self.tcbs.as_ref().map_or(0, |map| map.max_entries())
+    }
+}
+
+fn only_on_cs<'a>(name: &'static str, map: &'a Option<MapHandle>) -> Result<&'a MapHandle, Error> {
+    map.as_ref().ok_or_else(|| Error::Map {
+        map: name,
+        reason: "exists on a connection server only".into(),
+    })
+}
+
+fn update<K: IntoBytes + Immutable, V: IntoBytes + Immutable>(
+    name: &'static str,
+    map: &MapHandle,
+    key: &K,
+    value: &V,
+) -> Result<(), Error> {
+    map.update(key.as_bytes(), value.as_bytes(), MapFlags::ANY)
+        .map_err(|error| map_error(name, error))
+}
+
+fn lookup<K: IntoBytes + Immutable, V: FromBytes>(
+    name: &'static str,
+    map: &MapHandle,
+    key: &K,
+) -> Result<Option<V>, Error> {
+    let bytes = map
+        .lookup(key.as_bytes(), MapFlags::ANY)
+        .map_err(|error| map_error(name, error))?;
+    bytes.map(|bytes| read(name, &bytes)).transpose()
+}
+
+/// An element of an array map, which always has one.
+fn element<V: FromBytes>(name: &'static str, map: &MapHandle, index: u32) -> Result<V, Error> {
+    lookup(name, map, &index)?.ok_or_else(|| map_error(name, format!("has no element {index}")))
+}
+
+fn entries<K: FromBytes, V: FromBytes>(
+    name: &'static str,
+    map: &MapHandle,
+) -> Result<Vec<(K, V)>, Error> {
+    let mut all = Vec::new();
+    for key in map.keys() {
+        // One that was removed since its key was read is no entry.
+        if let Some(value) = map
+            .lookup(&key, MapFlags::ANY)
+            .map_err(|error| map_error(name, error))?
+        {
+            all.push((read(name, &key)?, read(name, &value)?));
+        }
+    }
+    Ok(all)
+}
+
+fn per_cpu(name: &'static str, map: &MapHandle, index: u32) -> Result<Vec<Vec<u8>>, Error> {
+    map.lookup_percpu(index.as_bytes(), MapFlags::ANY)
+        .map_err(|error| map_error(name, error))?
+        .ok_or_else(|| map_error(name, format!("has no element {index}")))
+}
+
+fn read<V: FromBytes>(name: &'static str, bytes: &[u8]) -> Result<V, Error> {
+    V::read_from_prefix(bytes)
+        .map(|(value, _)| value)
+        .map_err(|_| {
+            map_error(
+                name,
+                format!("an element of {} bytes is too short", bytes.len()),
+            )
+        })
+}
+
+fn map_error(map: &'static str, error: impl std::fmt::Display) -> Error {
+    Error::Map {
+        map,
+        reason: error.to_string(),
+    }
+}

@@ -1,0 +1,163 @@
+//! The few BPF system calls that libbpf-rs does not offer on file descriptors. All unsafe is here.
+
+use std::{
+    ffi::CString,
+    io,
+    os::{
+        fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd},
+        unix::ffi::OsStrExt,
+    },
+    path::Path,
+    ptr,
+    time::Duration,
+};
+
+use libbpf_rs::libbpf_sys as raw;
+
+/// Where a program is attached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hook {
+    /// XDP, with `XDP_FLAGS_DRV_MODE` or `XDP_FLAGS_SKB_MODE`.
+    Xdp {
+        /// The flags of `include/uapi/linux/if_link.h`.
+        flags: u32,
+    },
+    /// Ingress of the traffic control layer.
+    TcxIngress,
+}
+
+/// Attaches a program to an interface; the link lives as long as the descriptor or a pin of it.
+pub fn link_create(program: BorrowedFd<'_>, interface: u32, hook: Hook) -> io::Result<OwnedFd> {
+    let (attach_type, flags) = match hook {
+        Hook::Xdp { flags } => (raw::BPF_XDP, flags),
+        Hook::TcxIngress => (raw::BPF_TCX_INGRESS, 0),
+    };
+    // SAFETY: an all-zero bpf_link_create_opts is what libbpf's own LIBBPF_OPTS makes.
+    let mut options: raw::bpf_link_create_opts = unsafe { std::mem::zeroed() };
+    options.sz = size_of::<raw::bpf_link_create_opts>() as raw::size_t;
+    options.flags = flags;
+    // SAFETY: the program's descriptor is open, `options` lives through the call.
+    let fd = unsafe {
+        raw::bpf_link_create(program.as_raw_fd(), interface as i32, attach_type, &options)
+    };
+    owned(fd)
+}
+
+/// Puts another program in the place of a link's, between two packets.
+pub fn link_update(link: BorrowedFd<'_>, program: BorrowedFd<'_>) -> io::Result<()> {
+    // SAFETY: both descriptors are open; no options.
+    done(unsafe { raw::bpf_link_update(link.as_raw_fd(), program.as_raw_fd(), ptr::null()) })
+}
+
+/// The interface of a link; 0 once the interface is gone.
+pub fn link_interface(link: BorrowedFd<'_>) -> io::Result<u32> {
+    // SAFETY: all-zero is a valid bpf_link_info, a plain C union.
+    let mut info: raw::bpf_link_info = unsafe { std::mem::zeroed() };
+    let mut size = size_of::<raw::bpf_link_info>() as u32;
+    // SAFETY: `info` is `size` bytes long and lives through the call.
+    done(unsafe {
+        raw::bpf_obj_get_info_by_fd(link.as_raw_fd(), (&raw mut info).cast(), &mut size)
+    })?;
+    // SAFETY: XDP and TCX links both begin their part of the union with the interface's index.
+    Ok(unsafe { info.__bindgen_anon_1.xdp.ifindex })
+}
+
+/// Pins a descriptor of a map, program or link.
+pub fn pin(object: BorrowedFd<'_>, path: &Path) -> io::Result<()> {
+    let path = c_path(path)?;
+    // SAFETY: the descriptor is open and the path ends in NUL.
+    done(unsafe { raw::bpf_obj_pin(object.as_raw_fd(), path.as_ptr()) })
+}
+
+/// Opens what is pinned at `path`.
+pub fn open_pin(path: &Path) -> io::Result<OwnedFd> {
+    let path = c_path(path)?;
+    // SAFETY: the path ends in NUL.
+    owned(unsafe { raw::bpf_obj_get(path.as_ptr()) })
+}
+
+/// What a program did with one packet.
+#[derive(Debug)]
+pub struct Outcome {
+    /// The program's verdict (`XDP_*`, `TCX_*`).
+    pub verdict: u32,
+    /// The frame after it.
+    pub frame: Vec<u8>,
+    /// The mean time of one run.
+    pub duration: Duration,
+}
+
+/// Runs a packet program `repeat` times on `frame` (BPF_PROG_TEST_RUN). Only the last run's frame
+/// comes back; a program that changes the frame's length should run once.
+pub fn run_on_frame(
+    program: BorrowedFd<'_>,
+    frame: &[u8],
+    context: Option<&mut [u8]>,
+    repeat: u32,
+) -> io::Result<Outcome> {
+    let mut out = vec![0u8; 4096.max(frame.len() + 256)];
+    // SAFETY: all-zero is what LIBBPF_OPTS makes of it.
+    let mut options: raw::bpf_test_run_opts = unsafe { std::mem::zeroed() };
+    options.sz = size_of::<raw::bpf_test_run_opts>() as raw::size_t;
+    options.data_in = frame.as_ptr().cast();
+    options.data_size_in = frame.len() as u32;
+    options.data_out = out.as_mut_ptr().cast();
+    options.data_size_out = out.len() as u32;
+    options.repeat = repeat as i32;
+    if let Some(context) = context {
+        options.ctx_in = context.as_ptr().cast();
+        options.ctx_size_in = context.len() as u32;
+        options.ctx_out = context.as_mut_ptr().cast();
+        options.ctx_size_out = context.len() as u32;
+    }
+    // SAFETY: every buffer in `options` lives through the call and has the length stated.
+    done(unsafe { raw::bpf_prog_test_run_opts(program.as_raw_fd(), &mut options) })?;
+    out.truncate(options.data_size_out as usize);
+    Ok(Outcome {
+        verdict: options.retval,
+        frame: out,
+        duration: Duration::from_nanos(options.duration.into()),
+    })
+}
+
+/// Runs a `syscall` program over `argument`, which it may change.
+pub fn run_on_argument(program: BorrowedFd<'_>, argument: &mut [u8]) -> io::Result<()> {
+    // SAFETY: all-zero is what LIBBPF_OPTS makes of it.
+    let mut options: raw::bpf_test_run_opts = unsafe { std::mem::zeroed() };
+    options.sz = size_of::<raw::bpf_test_run_opts>() as raw::size_t;
+    options.ctx_in = argument.as_mut_ptr().cast();
+    options.ctx_size_in = argument.len() as u32;
+    // SAFETY: `argument` lives through the call and has the length stated.
+    done(unsafe { raw::bpf_prog_test_run_opts(program.as_raw_fd(), &mut options) })
+}
+
+/// The verifier's count of instructions walked for a program: its cost to load.
+pub fn verified_instructions(program: BorrowedFd<'_>) -> io::Result<u32> {
+    // SAFETY: all-zero is a valid bpf_prog_info, a plain C struct.
+    let mut info: raw::bpf_prog_info = unsafe { std::mem::zeroed() };
+    let mut size = size_of::<raw::bpf_prog_info>() as u32;
+    // SAFETY: `info` is `size` bytes long and lives through the call.
+    done(unsafe {
+        raw::bpf_obj_get_info_by_fd(program.as_raw_fd(), (&raw mut info).cast(), &mut size)
+    })?;
+    Ok(info.verified_insns)
+}
+
+fn c_path(path: &Path) -> io::Result<CString> {
+    CString::new(path.as_os_str().as_bytes()).map_err(|_| io::ErrorKind::InvalidInput.into())
+}
+
+/// libbpf's convention: a negative errno, or a good value.
+fn done(code: i32) -> io::Result<()> {
+    if code < 0 {
+        Err(io::Error::from_raw_os_error(-code))
+    } else {
+        Ok(())
+    }
+}
+
+fn owned(fd: i32) -> io::Result<OwnedFd> {
+    done(fd)?;
+    // SAFETY: libbpf returned a new descriptor that nobody else owns.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}

@@ -1,0 +1,165 @@
+//! Which data server: what the daemon wrote into the choices, picked in turn or by client.
+
+use std::{collections::BTreeMap, net::SocketAddrV4};
+
+use baton_abi::{CHOICES_PER_SERVICE, Service};
+
+use crate::{
+    cluster::{BY_CLIENT, SMTP, WEB, data_server, first_choice, service_key},
+    node::{Node, Tx},
+    segment::Client,
+};
+
+#[test]
+fn each_in_turn() {
+    let node = Node::fresh_cs();
+    let owners: Vec<u16> = (0..9).map(|_| owner(&node, &Client::of(WEB))).collect();
+    assert_eq!(owners, [0, 1, 2, 0, 1, 2, 0, 1, 2]);
+    for index in 0..3 {
+        assert_eq!(node.plane().adoptions(index).unwrap(), 3);
+    }
+}
+
+#[test]
+fn as_often_as_the_choices_say() {
+    let node = Node::fresh_cs();
+    set_choices(&node, WEB, &[0, 0, 1, 0, 0, 1, 2]);
+    let mut owners = BTreeMap::new();
+    for _ in 0..70 {
+        *owners.entry(owner(&node, &Client::of(WEB))).or_insert(0) += 1;
+    }
+    assert_eq!(owners, BTreeMap::from([(0, 40), (1, 20), (2, 10)]));
+}
+
+/// Each service takes its own turns.
+#[test]
+fn services_do_not_disturb_each_other() {
+    let node = Node::fresh_cs();
+    set_choices(&node, SMTP, &[2, 1]);
+    let owners: Vec<(u16, u16)> = (0..4)
+        .map(|_| (owner(&node, &Client::of(WEB)), ack_owner(&node)))
+        .collect();
+    assert_eq!(owners, [(0, 2), (1, 1), (2, 2), (0, 1)]);
+}
+
+#[test]
+fn one_client_one_data_server() {
+    let node = Node::cs();
+    let mut owners = BTreeMap::new();
+    for host in 0..200 {
+        let of_this_host = [(); 3].map(|()| owner(&node, &client(host)));
+        let [first, ..] = of_this_host;
+        assert_eq!(of_this_host, [first; 3]);
+        *owners.entry(first).or_insert(0) += 1;
+    }
+    // A third each on average; less than half of that would be no hash.
+    assert!(
+        owners.len() == 3 && owners.values().all(|&n| n > 33),
+        "{owners:?}"
+    );
+}
+
+/// The same choices and seed choose the same on another connection server, and after a restart.
+#[test]
+fn a_hash_is_the_same_everywhere() {
+    let (one, other) = (Node::cs(), Node::cs());
+    for node in [&one, &other] {
+        set_choices(node, BY_CLIENT, &[0, 1, 2, 2, 1, 0, 1]);
+    }
+    for host in 0..50 {
+        assert_eq!(owner(&one, &client(host)), owner(&other, &client(host)));
+    }
+}
+
+#[test]
+fn another_seed_is_another_hash() {
+    let node = Node::cs();
+    let all = || -> Vec<u16> { (0..40).map(|host| owner(&node, &client(host))).collect() };
+    let before = all();
+    assert_eq!(before, all());
+    let (key, service) = service(&node, BY_CLIENT);
+    let reseeded = Service {
+        hash_seed: 1,
+        ..service
+    };
+    node.plane().set_service(&key, &reseeded).unwrap();
+    assert_ne!(before, all());
+}
+
+/// The daemon fills the bank that is not in use, then points the service at it.
+#[test]
+fn the_other_bank() {
+    let node = Node::fresh_cs();
+    assert_eq!(owner(&node, &Client::of(WEB)), 0);
+    let (key, web) = service(&node, WEB);
+    let first_choice = web.first_choice + CHOICES_PER_SERVICE;
+    node.plane().set_choices(first_choice, &[2, 2]).unwrap();
+    let swapped = Service {
+        first_choice,
+        choices: 2,
+        ..web
+    };
+    node.plane().set_service(&key, &swapped).unwrap();
+    for _ in 0..5 {
+        assert_eq!(owner(&node, &Client::of(WEB)), 2);
+    }
+}
+
+/// The last service, its second bank, its last choice, the last data server.
+#[test]
+fn the_far_ends_of_the_maps() {
+    let node = Node::fresh_cs();
+    let (key, web) = service(&node, WEB);
+    let mut choices = vec![65535; CHOICES_PER_SERVICE as usize];
+    *choices.last_mut().unwrap() = 255;
+    let bank = first_choice(63) + CHOICES_PER_SERVICE;
+    node.plane().set_choices(bank, &choices).unwrap();
+    node.plane()
+        .set_data_server(255, &data_server(255))
+        .unwrap();
+    let far = Service {
+        id: 63,
+        first_choice: bank + CHOICES_PER_SERVICE - 1,
+        choices: 1,
+        ..web
+    };
+    node.plane().set_service(&key, &far).unwrap();
+    assert_eq!(owner(&node, &Client::of(WEB)), 255);
+    assert_eq!(node.plane().adoptions(255).unwrap(), 1);
+}
+
+/// A new connection of one of 256 hosts.
+fn client(host: u8) -> Client {
+    let client = Client::of(BY_CLIENT);
+    let address = SocketAddrV4::new([203, 0, 113, host].into(), client.address.port());
+    Client { address, ..client }
+}
+
+fn owner(node: &Node, client: &Client) -> u16 {
+    let cookie = node.cookie(client);
+    node.run(&client.get(cookie).frame())
+        .expect(Tx, &[("cs_adopt", 1)]);
+    node.tcb(client).unwrap().owner
+}
+
+fn ack_owner(node: &Node) -> u16 {
+    let client = Client::of(SMTP);
+    let ack = client.ack(node.cookie(&client));
+    node.run(&ack.frame()).expect(Tx, &[("cs_adopt", 1)]);
+    node.tcb(&client).unwrap().owner
+}
+
+fn service(node: &Node, at: SocketAddrV4) -> (baton_abi::ServiceKey, Service) {
+    let at = service_key(at);
+    let services = node.plane().services().unwrap();
+    services.into_iter().find(|(key, _)| *key == at).unwrap()
+}
+
+fn set_choices(node: &Node, at: SocketAddrV4, choices: &[u16]) {
+    let (key, service) = service(node, at);
+    node.set_choices(service.id, choices);
+    let choices = choices.len() as u32;
+    node.plane()
+        .set_service(&key, &Service { choices, ..service })
+        .unwrap();
+}

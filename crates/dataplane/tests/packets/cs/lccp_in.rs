@@ -1,0 +1,258 @@
+//! LCCP at the connection server that it does not take.
+
+use baton_abi::{LCCP_ADOPT, LCCP_FORWARD, LCCP_REFUSED, LccpHeader, ROLE_CS, ROLE_DS};
+use baton_wire::{Clock, Hello, Incarnation, LccpKey, Message, Permille, Refusal, encode};
+use etherparse::{EtherType, IpNumber};
+use zerocopy::{FromBytes as _, IntoBytes as _};
+
+use super::forward::adopted;
+use crate::{
+    cluster::{CS, CS_MAC, ds, ds_mac, key, other_key},
+    lccp::{flow, linux_tcb, seal, shift, to_cs_raw},
+    node::{Counted, Drop, Node, Pass, Tx, Verdict},
+    segment::{Client, ethernet, ip_packet_with_options},
+};
+
+struct Case {
+    name: &'static str,
+    /// Changes the header of a good REFUSED before it is tagged.
+    before: fn(&mut LccpHeader),
+    /// Changes the message after that.
+    after: fn(&mut Vec<u8>),
+    verdict: Verdict,
+    counted: Counted<'static>,
+}
+
+const GOOD: Case = Case {
+    name: "good",
+    before: |_| (),
+    after: |_| (),
+    verdict: Tx,
+    counted: &[("cs_refused", 1)],
+};
+
+const fn bad(name: &'static str, counted: Counted<'static>) -> Case {
+    Case {
+        name,
+        verdict: Drop,
+        counted,
+        ..GOOD
+    }
+}
+
+const SHORT: Counted<'_> = &[("lccp_short", 1)];
+const VERSION: Counted<'_> = &[("lccp_bad_version", 1)];
+const TAG: Counted<'_> = &[("lccp_bad_tag", 1)];
+const STALE: Counted<'_> = &[("lccp_stale", 1)];
+const UNKNOWN: Counted<'_> = &[("lccp_unknown", 1)];
+
+const CASES: &[Case] = &[
+    GOOD,
+    Case {
+        name: "bits that a later version may set",
+        before: |header| (header.flags, header.reserved) = (0xff, 0xabcd),
+        ..GOOD
+    },
+    Case {
+        name: "a reason that this version does not know",
+        before: |header| header.be_data = 99u32.to_be(),
+        ..GOOD
+    },
+    Case {
+        name: "9 s old",
+        before: |header| shift(header, -9),
+        ..GOOD
+    },
+    Case {
+        name: "9 s ahead",
+        before: |header| shift(header, 9),
+        ..GOOD
+    },
+    Case {
+        before: |header| shift(header, -11),
+        ..bad("11 s old", STALE)
+    },
+    Case {
+        before: |header| shift(header, 11),
+        ..bad("11 s ahead", STALE)
+    },
+    Case {
+        before: |header| header.be_clock = 0,
+        ..bad("of 1970", STALE)
+    },
+    Case {
+        before: |header| header.be_clock = u64::MAX,
+        ..bad("of the end of time", STALE)
+    },
+    Case {
+        before: |header| header.version = 0,
+        ..bad("version 0", VERSION)
+    },
+    Case {
+        before: |header| header.version = 2,
+        ..bad("version 2", VERSION)
+    },
+    Case {
+        after: |message| message[79] ^= 1,
+        ..bad("last bit of the tag", TAG)
+    },
+    Case {
+        after: |message| message[1] ^= 8,
+        ..bad("receptor changed", TAG)
+    },
+    Case {
+        after: |message| message[72..80].reverse(),
+        ..bad("tag in little-endian", TAG)
+    },
+    Case {
+        after: |message| message[72..80].fill(0),
+        ..bad("no tag", TAG)
+    },
+    Case {
+        before: |header| header.receptor = 0,
+        ..bad("receptor 0", UNKNOWN)
+    },
+    Case {
+        before: |header| header.receptor = 9,
+        ..bad("receptor 9", UNKNOWN)
+    },
+    Case {
+        before: |header| header.command = 0,
+        ..bad("command 0", UNKNOWN)
+    },
+    Case {
+        before: |header| header.command = 99,
+        ..bad("command 99", UNKNOWN)
+    },
+    Case {
+        before: |header| header.command = LCCP_ADOPT as u8,
+        ..bad("ADOPT for the CS", UNKNOWN)
+    },
+    Case {
+        before: |header| header.command = LCCP_FORWARD as u8,
+        ..bad("FORWARD for the CS", UNKNOWN)
+    },
+    Case {
+        before: |header| header.receptor = 2,
+        ..bad("for a data server, which this is not", UNKNOWN)
+    },
+    Case {
+        after: |message| message.truncate(79),
+        ..bad("one byte less than a header", SHORT)
+    },
+    Case {
+        after: |message| message.clear(),
+        ..bad("nothing", SHORT)
+    },
+    Case {
+        name: "for the daemon, not verified here",
+        before: |header| header.receptor = 3,
+        after: |message| message[72] ^= 0xff,
+        verdict: Pass,
+        counted: &[("lccp_to_daemon", 1)],
+    },
+];
+
+#[test]
+fn every_check() {
+    let node = Node::cs();
+    for case in CASES {
+        let (client, cookie) = adopted(&node);
+        let mut header = good(&node, &client);
+        (case.before)(&mut header);
+        seal(&mut header, &key().lccp());
+        let mut message = [header.as_bytes(), &client.get(cookie).packet()].concat();
+        (case.after)(&mut message);
+        let frame = to_cs_raw(0, &message);
+        let seen = node.run(&frame);
+        seen.check(case.verdict, case.counted)
+            .unwrap_or_else(|error| panic!("{}: {error}", case.name));
+        if case.verdict != Tx {
+            assert_eq!(seen.frame, frame, "{}", case.name);
+        }
+    }
+}
+
+#[test]
+fn under_another_key() {
+    let node = Node::cs();
+    let (client, cookie) = adopted(&node);
+    let mut header = good(&node, &client);
+    seal(&mut header, &other_key().lccp());
+    let message = [header.as_bytes(), &client.get(cookie).packet()].concat();
+    node.run(&to_cs_raw(0, &message)).expect(Drop, TAG);
+    // Nor does a missing previous key mean one of all zero.
+    seal(&mut header, &LccpKey::from_words([0, 0]));
+    let message = [header.as_bytes(), &client.get(cookie).packet()].concat();
+    node.run(&to_cs_raw(0, &message)).expect(Drop, TAG);
+}
+
+#[test]
+fn an_outer_header_with_options_is_not_ours() {
+    let node = Node::cs();
+    let (client, cookie) = adopted(&node);
+    let mut header = good(&node, &client);
+    seal(&mut header, &key().lccp());
+    let message = [header.as_bytes(), &client.get(cookie).packet()].concat();
+    let packet = ip_packet_with_options(IpNumber(253), ds(0), CS, &[1; 4], &message);
+    let frame = ethernet(ds_mac(0), CS_MAC, EtherType::IPV4, &packet);
+    node.run(&frame).expect(Drop, SHORT);
+}
+
+#[test]
+fn a_heartbeat_passes() {
+    let node = Node::cs();
+    let incarnation = Incarnation::started_at(Clock::from_nanos(1));
+    let hello = Hello::new(incarnation, Permille::saturating(5), Vec::new()).unwrap();
+    let message = encode(&Message::Hello(hello), node.now(), &key().lccp());
+    let frame = to_cs_raw(1, &message);
+    node.run(&frame)
+        .expect(Pass, &[("lccp_to_daemon", 1)])
+        .untouched();
+}
+
+/// A heartbeat's body is shorter than a packet; its header must be whole.
+#[test]
+fn a_cut_heartbeat_is_short() {
+    let node = Node::cs();
+    let mut header = good(&node, &Client::fresh());
+    header.receptor = 3;
+    let frame = to_cs_raw(1, &header.as_bytes()[..79]);
+    node.run(&frame).expect(Drop, SHORT);
+}
+
+/// On a node that is both, the data server's program verifies what is for it.
+#[test]
+fn what_is_for_the_data_server_of_this_node_passes() {
+    let node = Node::cs();
+    node.change(|settings| settings.roles = (ROLE_CS | ROLE_DS) as u8);
+    let (client, cookie) = adopted(&node);
+    let message = Message::Adopt {
+        flow: flow(&client),
+        tcb: linux_tcb(),
+    };
+    let bytes = encode(&message, node.now(), &key().lccp());
+    let frame = to_cs_raw(0, &[bytes, client.get(cookie).packet()].concat());
+    node.run(&frame).expect(Pass, &[]).untouched();
+}
+
+/// LCCP may have another protocol number; then 253 is nothing to us.
+#[test]
+fn the_protocol_number_is_configured() {
+    let node = Node::cs();
+    node.change(|settings| settings.protocol = 99);
+    let frame = to_cs_raw(0, &[1; 100]);
+    node.run(&frame).expect(Pass, &[]).untouched();
+}
+
+fn good(node: &Node, client: &Client) -> LccpHeader {
+    let message = Message::Refused {
+        flow: flow(client),
+        tcb: linux_tcb(),
+        refusal: Refusal::NoListener,
+    };
+    let bytes = encode(&message, node.now(), &key().lccp());
+    let header = LccpHeader::read_from_bytes(&bytes).unwrap();
+    assert_eq!(u32::from(header.command), LCCP_REFUSED);
+    header
+}

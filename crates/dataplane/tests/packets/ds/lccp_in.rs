@@ -1,0 +1,355 @@
+//! LCCP at the data server: verified, and matched with the packet it carries.
+
+use baton_abi::{LCCP_FORWARD, LCCP_HELLO, LCCP_REFUSED, LccpHeader, ROLE_CS, ROLE_DS};
+use baton_wire::{Clock, Hello, Incarnation, LccpKey, Message, Permille, encode};
+use etherparse::{EtherType, IpNumber};
+use zerocopy::{FromBytes as _, IntoBytes as _};
+
+use crate::{
+    cluster::{CS, CS_MAC, ds, ds_mac, key, mapped, other_key},
+    host::on_own_host,
+    lccp::{INNER, adopt, seal, shift, to_ds, to_ds_raw},
+    node::{Counted, Drop, Node, Pass, Redirect, Verdict},
+    segment::{Client, IP, Segment, ethernet, ip_packet_with_options, patched},
+};
+
+struct Case {
+    name: &'static str,
+    /// Changes the header of a good ADOPT before it is tagged.
+    before: fn(&mut LccpHeader),
+    /// Changes the message after that.
+    after: fn(&mut Vec<u8>),
+    verdict: Verdict,
+    counted: Counted<'static>,
+}
+
+/// Without a listener a good ADOPT is refused.
+const GOOD: Case = Case {
+    name: "good",
+    before: |_| (),
+    after: |_| (),
+    verdict: Redirect,
+    counted: &[("ds_refused", 1)],
+};
+
+const fn bad(name: &'static str, counted: Counted<'static>) -> Case {
+    Case {
+        name,
+        verdict: Drop,
+        counted,
+        ..GOOD
+    }
+}
+
+const SHORT: Counted<'_> = &[("lccp_short", 1)];
+const VERSION: Counted<'_> = &[("lccp_bad_version", 1)];
+const TAG: Counted<'_> = &[("lccp_bad_tag", 1)];
+const STALE: Counted<'_> = &[("lccp_stale", 1)];
+const UNKNOWN: Counted<'_> = &[("lccp_unknown", 1)];
+const MISMATCH: Counted<'_> = &[("lccp_mismatch", 1)];
+/// Where the packet inside begins in the message.
+const PACKET: usize = 80;
+
+const CASES: &[Case] = &[
+    GOOD,
+    Case {
+        name: "bits that a later version may set",
+        before: |header| {
+            (header.flags, header.reserved) = (0xff, 0xabcd);
+            header.tcb.options |= 0xfc;
+        },
+        ..GOOD
+    },
+    Case {
+        name: "9 s old",
+        before: |header| shift(header, -9),
+        ..GOOD
+    },
+    Case {
+        name: "9 s ahead",
+        before: |header| shift(header, 9),
+        ..GOOD
+    },
+    Case {
+        before: |header| shift(header, -11),
+        ..bad("11 s old", STALE)
+    },
+    Case {
+        before: |header| shift(header, 11),
+        ..bad("11 s ahead", STALE)
+    },
+    Case {
+        before: |header| header.be_clock = 0,
+        ..bad("of 1970", STALE)
+    },
+    Case {
+        before: |header| header.version = 0,
+        ..bad("version 0", VERSION)
+    },
+    Case {
+        before: |header| header.version = 255,
+        ..bad("version 255", VERSION)
+    },
+    Case {
+        after: |message| message[79] ^= 1,
+        ..bad("last bit of the tag", TAG)
+    },
+    Case {
+        after: |message| message[52] ^= 1,
+        ..bad("MSS changed", TAG)
+    },
+    Case {
+        after: |message| message[20] ^= 1,
+        ..bad("client changed", TAG)
+    },
+    Case {
+        after: |message| message[72..80].fill(0),
+        ..bad("no tag", TAG)
+    },
+    Case {
+        before: |header| header.receptor = 0,
+        ..bad("receptor 0", UNKNOWN)
+    },
+    Case {
+        before: |header| header.receptor = 1,
+        ..bad("for a connection server, which this is not", UNKNOWN)
+    },
+    Case {
+        before: |header| header.receptor = 4,
+        ..bad("receptor 4", UNKNOWN)
+    },
+    Case {
+        before: |header| header.command = 0,
+        ..bad("command 0", UNKNOWN)
+    },
+    Case {
+        before: |header| header.command = 255,
+        ..bad("command 255", UNKNOWN)
+    },
+    Case {
+        before: |header| header.command = LCCP_REFUSED as u8,
+        ..bad("REFUSED for a data server", UNKNOWN)
+    },
+    Case {
+        before: |header| header.command = LCCP_HELLO as u8,
+        ..bad("HELLO for a data server", UNKNOWN)
+    },
+    Case {
+        after: |message| message.truncate(79),
+        ..bad("one byte less than a header", SHORT)
+    },
+    Case {
+        after: |message| message.clear(),
+        ..bad("nothing", SHORT)
+    },
+    Case {
+        after: |message| message.truncate(PACKET),
+        ..bad("no packet", MISMATCH)
+    },
+    Case {
+        after: |message| message.truncate(PACKET + 30),
+        ..bad("half a TCP header", MISMATCH)
+    },
+    Case {
+        after: |message| message.push(0),
+        ..bad("one byte more than the packet", MISMATCH)
+    },
+    Case {
+        after: |message| message[PACKET] = 0x65,
+        ..bad("carries IP version 6", MISMATCH)
+    },
+    Case {
+        after: |message| message[PACKET] = 0x44,
+        ..bad("carries an IP header of 16 bytes", MISMATCH)
+    },
+    Case {
+        after: |message| message[PACKET] = 0x4f,
+        ..bad("carries an IP header of 60 bytes that hides TCP", MISMATCH)
+    },
+    Case {
+        after: |message| message[PACKET + 9] = 17,
+        ..bad("carries UDP", MISMATCH)
+    },
+    Case {
+        after: |message| message[PACKET + 9] = 253,
+        ..bad("carries LCCP", MISMATCH)
+    },
+    Case {
+        after: |message| message[PACKET + 6] = 0x20,
+        ..bad("carries a fragment", MISMATCH)
+    },
+    Case {
+        after: |message| message[PACKET + 3] -= 1,
+        ..bad("carries a shorter packet", MISMATCH)
+    },
+    Case {
+        after: |message| message[PACKET + 32] = 0x40,
+        ..bad("carries a TCP header of 16 bytes", MISMATCH)
+    },
+    Case {
+        after: |message| message[PACKET + 32] = 0xf0,
+        ..bad("carries a TCP header of 60 bytes in fewer", MISMATCH)
+    },
+    Case {
+        after: |message| message[PACKET + 15] ^= 1,
+        ..bad("carries another client's packet", MISMATCH)
+    },
+    Case {
+        after: |message| message[PACKET + 19] ^= 1,
+        ..bad("carries one for another address", MISMATCH)
+    },
+    Case {
+        after: |message| message[PACKET + 21] ^= 1,
+        ..bad("carries one of another port", MISMATCH)
+    },
+    Case {
+        after: |message| message[PACKET + 23] ^= 1,
+        ..bad("carries one for another port", MISMATCH)
+    },
+    Case {
+        name: "for the daemon, not verified here",
+        before: |header| header.receptor = 3,
+        after: |message| message[72] ^= 0xff,
+        verdict: Pass,
+        counted: &[("lccp_to_daemon", 1)],
+    },
+    Case {
+        before: |header| header.command = LCCP_FORWARD as u8,
+        counted: &[("ds_forwarded", 1), ("ds_no_socket", 1)],
+        ..bad("FORWARD of an unknown connection", &[])
+    },
+];
+
+#[test]
+fn every_check() {
+    on_own_host(|| {
+        let node = Node::ds();
+        for case in CASES {
+            let client = Client::fresh();
+            let packet = client.get(7).options([]).payload("GET").packet();
+            let mut header = good(&node, &client);
+            (case.before)(&mut header);
+            seal(&mut header, &key().lccp());
+            let mut message = [header.as_bytes(), &packet].concat();
+            (case.after)(&mut message);
+            let frame = to_ds_raw(&message);
+            let seen = node.run(&frame);
+            seen.check(case.verdict, case.counted)
+                .unwrap_or_else(|error| panic!("{}: {error}", case.name));
+            if case.verdict == Pass {
+                assert_eq!(seen.frame, frame, "{}", case.name);
+            }
+        }
+    });
+}
+
+#[test]
+fn keys() {
+    on_own_host(|| {
+        let node = Node::ds();
+        let client = Client::fresh();
+        let run_under = |key: LccpKey| {
+            let mut header = good(&node, &client);
+            seal(&mut header, &key);
+            let message = [header.as_bytes(), &client.get(7).packet()].concat();
+            node.run(&to_ds_raw(&message))
+        };
+        run_under(key().lccp()).expect(Redirect, GOOD.counted);
+        run_under(other_key().lccp()).expect(Drop, TAG);
+        run_under(LccpKey::from_words([0, 0])).expect(Drop, TAG);
+
+        node.change(|settings| {
+            let [current, _] = settings.lccp_key;
+            settings.lccp_key = [other_key().lccp().words(), current];
+        });
+        run_under(key().lccp()).expect(Redirect, GOOD.counted);
+        run_under(other_key().lccp()).expect(Redirect, GOOD.counted);
+        run_under(LccpKey::from_words([3, 4])).expect(Drop, TAG);
+    });
+}
+
+/// Flows of IPv6 are for later; their first bytes must not be taken for nothing.
+#[test]
+fn an_ipv6_flow_is_not_its_last_four_bytes() {
+    on_own_host(|| {
+        let node = Node::ds();
+        let client = Client::fresh();
+        let mut header = good(&node, &client);
+        header.flow.client = mapped(*client.address.ip());
+        header.flow.client[0] = 0x20;
+        seal(&mut header, &key().lccp());
+        let message = [header.as_bytes(), &client.get(7).packet()].concat();
+        node.run(&to_ds_raw(&message)).expect(Drop, MISMATCH);
+    });
+}
+
+#[test]
+fn an_outer_header_with_options_is_not_ours() {
+    let node = Node::ds();
+    let client = Client::fresh();
+    let message = [
+        encode(&adopt(&client), node.now(), &key().lccp()),
+        client.get(7).packet(),
+    ];
+    let packet = ip_packet_with_options(IpNumber(253), CS, ds(0), &[1; 4], &message.concat());
+    let frame = ethernet(CS_MAC, ds_mac(0), EtherType::IPV4, &packet);
+    node.run(&frame).expect(Drop, SHORT);
+}
+
+#[test]
+fn a_fragment_of_lccp_is_the_kernels() {
+    let node = Node::ds();
+    let client = Client::fresh();
+    let frame = to_ds(&adopt(&client), node.now(), &client.get(7).packet());
+    let fragment = patched(frame, IP + 6, &[0x20, 0]);
+    node.run(&fragment).expect(Pass, &[]).untouched();
+}
+
+#[test]
+fn a_heartbeat_passes() {
+    let node = Node::ds();
+    let incarnation = Incarnation::started_at(Clock::from_nanos(1));
+    let hello = Hello::new(incarnation, Permille::saturating(5), Vec::new()).unwrap();
+    let frame = to_ds(&Message::Hello(hello), node.now(), &[]);
+    node.run(&frame)
+        .expect(Pass, &[("lccp_to_daemon", 1)])
+        .untouched();
+}
+
+/// A node that is both: what the connection server's program has passed up is for the daemon.
+#[test]
+fn what_is_for_the_connection_server_of_this_node_passes() {
+    let node = Node::ds();
+    node.change(|settings| settings.roles = (ROLE_CS | ROLE_DS) as u8);
+    let client = Client::fresh();
+    let mut header = good(&node, &client);
+    (header.receptor, header.command) = (1, LCCP_REFUSED as u8);
+    seal(&mut header, &key().lccp());
+    let frame = to_ds_raw(&[header.as_bytes(), &client.get(7).packet()].concat());
+    node.run(&frame).expect(Pass, &[]).untouched();
+}
+
+/// Packets with IP and TCP options are opened where their payload really begins.
+#[test]
+fn every_header_length() {
+    on_own_host(|| {
+        let node = Node::ds();
+        for words in 0..=10 {
+            for options in 0..=10 {
+                let client = Client::fresh();
+                let packet: Segment = client.get(7);
+                let packet = packet
+                    .ip_options(vec![1; 4 * words])
+                    .options(vec![1; 4 * options]);
+                let frame = to_ds(&adopt(&client), node.now(), &packet.packet());
+                let seen = node.run(&frame).expect(Redirect, GOOD.counted);
+                assert_eq!(seen.frame[INNER..], packet.packet());
+            }
+        }
+    });
+}
+
+fn good(node: &Node, client: &Client) -> LccpHeader {
+    let bytes = encode(&adopt(client), node.now(), &key().lccp());
+    LccpHeader::read_from_bytes(&bytes).unwrap()
+}

@@ -1,0 +1,244 @@
+//! Adoption itself, on the loopback of a private namespace, with the program attached: ADOPTs in,
+//! accepted connections out.
+
+use std::{
+    io::{Read as _, Write as _},
+    net::{SocketAddr, SocketAddrV4, TcpListener},
+    num::NonZeroU16,
+};
+
+use baton_wire::{Message, TcbPart};
+
+use super::loopback::{
+    ADOPTED, COOKIE, FORWARDED, adopted, attached, expect, expect_bytes, forward, send, send_adopt,
+};
+use crate::{
+    cluster::{SMTP, WEB},
+    host::{accept, listen, listen_mptcp, listen_shared, nothing_to_accept, on_own_host},
+    lccp::{flow, linux_tcb},
+    node::Counted,
+    segment::{Client, GET, Segment},
+};
+
+#[test]
+fn an_adopted_connection_is_the_servers() {
+    on_own_host(|| {
+        let listener = listen(WEB);
+        let node = attached();
+        let client = Client::fresh();
+        let stream = adopted(&node, &listener, &client);
+        assert_eq!(stream.local_addr().unwrap(), SocketAddr::V4(WEB));
+        expect_bytes(&stream, GET);
+
+        // Twice is once.
+        send_adopt(&node, &client.get(COOKIE));
+        expect(&node, &[("ds_duplicate", 1)]);
+        assert!(nothing_to_accept(&listener));
+
+        // What comes next finds the socket, in FORWARD as it would unwrapped.
+        let next = client.later(COOKIE, GET.len(), 0);
+        forward(&node, &next.clone().flags("PA").payload("more"));
+        expect(&node, FORWARDED);
+        expect_bytes(&stream, b"more");
+        forward(&node, &client.later(COOKIE, GET.len() + 4, 0).flags("FA"));
+        expect(&node, FORWARDED);
+        assert_eq!((&stream).read(&mut [0; 16]).unwrap(), 0);
+
+        // A duplicate is still one when the client has said all.
+        send_adopt(&node, &client.get(COOKIE));
+        expect(&node, &[("ds_duplicate", 1)]);
+        (&stream).write_all(b"an answer").unwrap();
+        assert!(stream.take_error().unwrap().is_none());
+    });
+}
+
+/// Whatever a client may have offered, the kernel makes a socket of it.
+#[test]
+fn every_kind_of_client() {
+    let kinds: [(&str, fn(&mut TcbPart), fn(Segment) -> Segment); 8] = [
+        ("Linux", |_| (), |get| get),
+        ("no timestamps", |_| (), |get| get.options([])),
+        ("no SACK", |tcb| tcb.sack = false, |get| get),
+        ("no scale", |tcb| tcb.scales = None, |get| get),
+        ("nothing", |tcb| *tcb = BARE, |get| get.options([])),
+        ("the least MSS", |tcb| tcb.mss = BARE.mss, |get| get),
+        (
+            "a jumbo MSS",
+            |tcb| tcb.mss = NonZeroU16::new(8960).unwrap(),
+            |get| get,
+        ),
+        (
+            "odd options",
+            |_| (),
+            |get| get.options([1, 8, 10, 0, 0, 0, 9, 0, 0, 0, 7, 0]),
+        ),
+    ];
+    on_own_host(|| {
+        let listener = listen(WEB);
+        let node = attached();
+        for (name, offer, packet) in kinds {
+            let client = Client::fresh();
+            let mut tcb = linux_tcb();
+            offer(&mut tcb);
+            let flow = flow(&client);
+            let get = packet(client.get(COOKIE));
+            send(&node, &Message::Adopt { flow, tcb }, &get);
+            let (stream, from) = accept(&listener);
+            assert_eq!(from, SocketAddr::V4(client.address), "{name}");
+            expect_bytes(&stream, GET);
+            expect(&node, ADOPTED);
+        }
+    });
+}
+
+const BARE: TcbPart = TcbPart {
+    mss: NonZeroU16::new(536).unwrap(),
+    scales: None,
+    sack: false,
+    attempt: 0,
+    resume: 0,
+};
+
+#[test]
+fn every_kind_of_listener() {
+    let anywhere = SocketAddrV4::new([0, 0, 0, 0].into(), 80);
+    let listeners: [(&str, fn(SocketAddrV4) -> TcpListener, SocketAddrV4); 4] = [
+        ("the cluster address", listen, WEB),
+        ("any address", listen, anywhere),
+        ("a group of one", listen_shared, WEB),
+        ("a group of one at any address", listen_shared, anywhere),
+    ];
+    for (name, listen, at) in listeners {
+        on_own_host(|| {
+            let listener = listen(at);
+            let node = attached();
+            let client = Client::fresh();
+            let stream = adopted(&node, &listener, &client);
+            expect_bytes(&stream, GET);
+            assert_eq!(stream.local_addr().unwrap(), SocketAddr::V4(WEB), "{name}");
+        });
+    }
+}
+
+/// Every process of the group gets some.
+#[test]
+fn a_reuseport_group() {
+    on_own_host(|| {
+        let group = [listen_shared(WEB), listen_shared(WEB)];
+        let node = attached();
+        for _ in 0..64 {
+            send_adopt(&node, &Client::fresh().get(COOKIE));
+        }
+        expect(&node, &[("ds_adopted", 64)]);
+        let accepted = group.each_ref().map(|listener| {
+            listener.set_nonblocking(true).unwrap();
+            listener.incoming().map_while(Result::ok).count()
+        });
+        assert_eq!(accepted.iter().sum::<usize>(), 64);
+        assert!(accepted.iter().all(|&some| some > 0), "{accepted:?}");
+    });
+}
+
+#[test]
+fn a_service_whose_server_speaks_first() {
+    on_own_host(|| {
+        let listener = listen(SMTP);
+        let node = attached();
+        let client = Client::of(SMTP);
+        let ack = client.ack(COOKIE);
+        send_adopt(&node, &ack);
+        let (stream, _) = accept(&listener);
+        expect(&node, ADOPTED);
+        (&stream).write_all(b"220 ready\r\n").unwrap();
+
+        // The client's words carry the same numbers as the ACK, so they come as an ADOPT again.
+        send_adopt(&node, &ack.flags("PA").payload("EHLO\r\n"));
+        expect(&node, &[("ds_duplicate", 1)]);
+        expect_bytes(&stream, b"EHLO\r\n");
+    });
+}
+
+/// The request and the client's FIN in one packet; then that packet once more.
+#[test]
+fn a_client_that_closes_at_once() {
+    on_own_host(|| {
+        let listener = listen(WEB);
+        let node = attached();
+        let client = Client::fresh();
+        let get = client.get(COOKIE).flags("FPA");
+        send_adopt(&node, &get);
+        let (stream, _) = accept(&listener);
+        expect(&node, ADOPTED);
+        let mut all = Vec::new();
+        (&stream).read_to_end(&mut all).unwrap();
+        assert_eq!(all, GET);
+        send_adopt(&node, &get);
+        expect(&node, &[("ds_duplicate", 1)]);
+        (&stream).write_all(b"an answer").unwrap();
+        assert!(stream.take_error().unwrap().is_none());
+    });
+}
+
+/// What overtakes its ADOPT is lost without a RST, and comes again.
+#[test]
+fn the_second_segment_first() {
+    on_own_host(|| {
+        let listener = listen(WEB);
+        let node = attached();
+        let client = Client::fresh();
+        let second = client
+            .later(COOKIE, GET.len(), 0)
+            .flags("PA")
+            .payload("more");
+        forward(&node, &second);
+        expect(&node, &[("ds_forwarded", 1), ("ds_no_socket", 1)]);
+        let stream = adopted(&node, &listener, &client);
+        expect_bytes(&stream, GET);
+        forward(&node, &second);
+        expect(&node, FORWARDED);
+        expect_bytes(&stream, b"more");
+    });
+}
+
+/// The kernel assigns no socket of an MPTCP listener. The daemon's own takes the connection then.
+#[test]
+fn an_mptcp_listener_is_relayed_to() {
+    on_own_host(|| {
+        let Some(_server) = listen_mptcp(WEB) else {
+            eprintln!("skipped: this kernel has no MPTCP, or net.mptcp.enabled is 0");
+            return;
+        };
+        let relay = listen(SocketAddrV4::new([127, 0, 0, 1].into(), 9999));
+        let node = attached();
+        let client = Client::fresh();
+
+        // The refusal comes back over the loopback, where no connection server is.
+        send_adopt(&node, &client.get(COOKIE));
+        let refused: Counted<'_> = &[("ds_refused", 1), ("ds_unassigned", 1), ("lccp_unknown", 1)];
+        expect(&node, refused);
+
+        node.change(|settings| settings.relay_port = 9999);
+        send_adopt(&node, &client.get(COOKIE));
+        let (stream, from) = accept(&relay);
+        assert_eq!(from, SocketAddr::V4(client.address));
+        assert_eq!(stream.local_addr().unwrap(), SocketAddr::V4(WEB));
+        expect_bytes(&stream, GET);
+        expect(&node, &[("ds_adopted_relay", 1)]);
+    });
+}
+
+#[test]
+fn an_mss_that_no_socket_can_have_is_refused() {
+    on_own_host(|| {
+        let listener = listen(WEB);
+        let node = attached();
+        let client = Client::fresh();
+        let mss = NonZeroU16::new(535).unwrap();
+        let tcb = TcbPart { mss, ..linux_tcb() };
+        let flow = flow(&client);
+        send(&node, &Message::Adopt { flow, tcb }, &client.get(COOKIE));
+        let refused: Counted<'_> = &[("ds_refused", 1), ("ds_unassigned", 1), ("lccp_unknown", 1)];
+        expect(&node, refused);
+        assert!(nothing_to_accept(&listener));
+    });
+}

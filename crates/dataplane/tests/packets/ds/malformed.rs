@@ -1,0 +1,130 @@
+//! Packets whose headers lie, at the data server: never up to the kernel's TCP.
+
+use crate::{
+    lccp::{adopt, to_ds},
+    node::{Counted, Drop, Node, Pass, Redirect, Verdict},
+    segment::{Client, IP, Segment, TCP, patched},
+    table::{self, Case, Out},
+};
+
+const BAD_IP: Counted<'_> = &[("bad_ip", 1)];
+const BAD_TCP: Counted<'_> = &[("bad_tcp", 1)];
+const FRAGMENT: Counted<'_> = &[("fragment", 1)];
+const IP_HEADER_ENDS: usize = IP + 20;
+
+#[test]
+fn headers_that_lie() {
+    let good = Client::fresh().get(7).frame();
+    let bytes = (good.len() - IP) as u16;
+    let total_length = |length: u16| patched(good.clone(), IP + 2, &length.to_be_bytes());
+    let first_byte = |byte: u8| patched(good.clone(), IP, &[byte]);
+    let offset = |words: u8| patched(good.clone(), TCP + 12, &[words << 4]);
+    let fragment = |field: u16| patched(good.clone(), IP + 6, &field.to_be_bytes());
+    let cases = vec![
+        case("IP header of 16 bytes", first_byte(0x44), Drop, BAD_IP),
+        case("IP version 6", first_byte(0x65), Drop, BAD_IP),
+        case(
+            "longer than the frame",
+            total_length(bytes + 1),
+            Drop,
+            BAD_IP,
+        ),
+        case("shorter than its header", total_length(19), Drop, BAD_IP),
+        case("no room for TCP", total_length(20), Drop, BAD_TCP),
+        case("options cut off", total_length(51), Drop, BAD_TCP),
+        case("TCP header of 0 bytes", offset(0), Drop, BAD_TCP),
+        case("TCP header of 16 bytes", offset(4), Drop, BAD_TCP),
+        case("the first fragment", fragment(0x2000), Drop, FRAGMENT),
+        case("the last fragment", fragment(0x0010), Drop, FRAGMENT),
+    ];
+    table::run(&Node::ds(), cases);
+}
+
+#[test]
+fn for_other_addresses_they_pass() {
+    let other = Segment {
+        to: "10.77.0.101:80".parse().unwrap(),
+        ..Client::fresh().get(7)
+    };
+    let good = other.frame();
+    let cases = vec![
+        case(
+            "a fragment",
+            patched(good.clone(), IP + 6, &[0x20, 0]),
+            Pass,
+            &[],
+        ),
+        case(
+            "a TCP header of 16 bytes",
+            patched(good.clone(), TCP + 12, &[0x40]),
+            Pass,
+            &[],
+        ),
+        case(
+            "no room for TCP",
+            patched(good, IP + 2, &[0, 20]),
+            Pass,
+            &[],
+        ),
+    ];
+    table::run(&Node::ds(), cases);
+}
+
+#[test]
+fn a_packet_cut_at_every_byte() {
+    let node = Node::ds();
+    let frame = Client::fresh().get(7).frame();
+    cut_everywhere(&node, &frame);
+}
+
+#[test]
+fn an_adopt_cut_at_every_byte() {
+    let node = Node::ds();
+    let client = Client::fresh();
+    let frame = to_ds(&adopt(&client), node.now(), &client.get(7).packet());
+    cut_everywhere(&node, &frame);
+}
+
+/// Cut, and the IP header's length cut as well, so that it does not lie.
+#[test]
+fn shorter_adopts_that_do_not_lie() {
+    crate::host::on_own_host(|| {
+        let node = Node::ds();
+        let client = Client::fresh();
+        let frame = to_ds(&adopt(&client), node.now(), &client.get(7).packet());
+        for length in IP_HEADER_ENDS..=frame.len() {
+            let total = (length - IP) as u16;
+            let frame = patched(frame[..length].to_vec(), IP + 2, &total.to_be_bytes());
+            let (verdict, counted): (_, &[_]) = if total < 100 {
+                (Drop, &[("lccp_short", 1)])
+            } else if length < client.get(7).frame().len() + 100 {
+                (Drop, &[("lccp_mismatch", 1)])
+            } else {
+                (Redirect, &[("ds_refused", 1)])
+            };
+            node.run(&frame)
+                .check(verdict, counted)
+                .unwrap_or_else(|error| panic!("cut at {length}: {error}"));
+        }
+    });
+}
+
+/// From the IP header on: a test run takes no shorter frame of IPv4.
+fn cut_everywhere(node: &Node, frame: &[u8]) {
+    for length in IP_HEADER_ENDS..frame.len() {
+        let seen = node.run(&frame[..length]);
+        seen.check(Drop, BAD_IP)
+            .unwrap_or_else(|error| panic!("cut at {length}: {error}"));
+        assert_eq!(seen.frame, frame[..length]);
+    }
+}
+
+fn case(name: &'static str, input: Vec<u8>, verdict: Verdict, counted: Counted<'static>) -> Case {
+    Case {
+        name,
+        input,
+        verdict,
+        out: Out::Same,
+        counted,
+    }
+}

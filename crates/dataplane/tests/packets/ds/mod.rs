@@ -1,0 +1,13 @@
+//! The data server's tcx program.
+//!
+//! A test run looks sockets up in the caller's namespace, but the kernel makes none there: a socket
+//! can be assigned only to a packet that has come in through an interface, so `bpf_sk_assign_tcp_reqsk`
+//! answers -EINVAL. What follows the assignment is tested on a live loopback, in [`live`].
+
+mod adopt;
+mod lccp_in;
+mod live;
+mod loopback;
+mod malformed;
+mod plain;
+mod ports;

@@ -1,0 +1,57 @@
+//! Ports used again while an older connection still holds them: it gives way.
+
+use std::{
+    io::{ErrorKind, Read as _},
+    net::SocketAddr,
+};
+
+use super::loopback::{
+    COOKIE, FORWARDED, adopted, attached, expect, expect_bytes, forward, send_adopt,
+};
+use crate::{
+    cluster::WEB,
+    host::{accept, listen, on_own_host},
+    segment::{Client, GET},
+};
+
+/// The client is gone without a word and its port is used again: the old connection ends, the new one
+/// begins, and nothing went out in between.
+#[test]
+fn an_older_connection_gives_way() {
+    on_own_host(|| {
+        let listener = listen(WEB);
+        let node = attached();
+        let old = Client::fresh();
+        let stream = adopted(&node, &listener, &old);
+        expect_bytes(&stream, GET);
+        let new = old.again();
+        send_adopt(&node, &new.get(COOKIE ^ 0x55));
+        let (newer, from) = accept(&listener);
+        assert_eq!(from, SocketAddr::V4(new.address));
+        expect_bytes(&newer, GET);
+        expect(&node, &[("ds_adopted", 1), ("ds_stale_ended", 1)]);
+        let ended = (&stream).read(&mut [0; 16]).unwrap_err();
+        assert_eq!(ended.kind(), ErrorKind::ConnectionReset);
+    });
+}
+
+#[test]
+fn time_wait_gives_way() {
+    on_own_host(|| {
+        let listener = listen(WEB);
+        let node = attached();
+        let old = Client::fresh();
+        let stream = adopted(&node, &listener, &old);
+        expect_bytes(&stream, GET);
+        drop(stream);
+        // The client acknowledges the server's FIN with its own.
+        forward(&node, &old.later(COOKIE, GET.len(), 1).flags("FA"));
+        expect(&node, FORWARDED);
+
+        let new = old.again();
+        send_adopt(&node, &new.get(COOKIE ^ 0x55));
+        let (newer, _) = accept(&listener);
+        expect_bytes(&newer, GET);
+        expect(&node, &[("ds_adopted", 1), ("ds_time_wait_ended", 1)]);
+    });
+}

@@ -1,0 +1,147 @@
+//! A data server's host: a network namespace of its own, which ends with the test that made it.
+
+use std::{
+    io,
+    net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener, TcpStream},
+    process::Command,
+    thread,
+    time::Duration,
+};
+
+use nix::sched::{CloneFlags, unshare};
+use socket2::{Domain, Protocol, Socket, Type};
+
+use crate::cluster::{CLUSTER, CS, ds};
+
+/// A client on the host itself, for connections that its kernel makes without any of our programs.
+pub const LOCAL_CLIENT: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 7);
+
+/// Runs `test` in a new namespace in which the cluster address, data server 0, the connection server
+/// and [`LOCAL_CLIENT`] are local, and every other client is reached through an interface that
+/// swallows all.
+pub fn on_own_host<T: Send>(test: impl FnOnce() -> T + Send) -> T {
+    thread::scope(|scope| {
+        let here = scope.spawn(|| {
+            unshare(CloneFlags::CLONE_NEWNET).expect("a namespace needs root");
+            ip("link set lo up");
+            for address in [CLUSTER, ds(0), CS, LOCAL_CLIENT] {
+                ip(&format!("address add {address}/32 dev lo"));
+            }
+            ip("link add clients type veth peer name nobody");
+            ip("link set clients arp off up");
+            ip("link set nobody up");
+            ip("route add default dev clients");
+            test()
+        });
+        here.join()
+            .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
+}
+
+pub fn listen(at: SocketAddrV4) -> TcpListener {
+    TcpListener::bind(at).unwrap()
+}
+
+/// As programs listen that share a port among their processes.
+pub fn listen_shared(at: SocketAddrV4) -> TcpListener {
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+    socket.set_reuse_port(true).unwrap();
+    socket.bind(&SocketAddr::V4(at).into()).unwrap();
+    socket.listen(64).unwrap();
+    socket.into()
+}
+
+/// As Go's `net.Listen` does. None if this kernel has no MPTCP, or it is off.
+pub fn listen_mptcp(at: SocketAddrV4) -> Option<TcpListener> {
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::MPTCP)).ok()?;
+    socket.bind(&SocketAddr::V4(at).into()).unwrap();
+    socket.listen(64).unwrap();
+    Some(socket.into())
+}
+
+/// Accepts within five seconds.
+pub fn accept(listener: &TcpListener) -> (TcpStream, SocketAddr) {
+    let until = std::time::Instant::now() + Duration::from_secs(5);
+    listener.set_nonblocking(true).unwrap();
+    loop {
+        match listener.accept() {
+            Ok((stream, from)) => {
+                stream.set_nonblocking(false).unwrap();
+                let patience = Some(Duration::from_secs(5));
+                stream.set_read_timeout(patience).unwrap();
+                return (stream, from);
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                assert!(std::time::Instant::now() < until, "nothing to accept");
+                thread::sleep(Duration::from_millis(1));
+            }
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
+/// Nothing is waiting to be accepted.
+pub fn nothing_to_accept(listener: &TcpListener) -> bool {
+    listener.set_nonblocking(true).unwrap();
+    let refused = listener.accept().err();
+    refused.is_some_and(|error| error.kind() == io::ErrorKind::WouldBlock)
+}
+
+/// A connection that the kernel made, both its ends, and the client's initial sequence number.
+pub struct Connection {
+    pub client: TcpStream,
+    pub server: TcpStream,
+    pub from: SocketAddrV4,
+    pub isn: u32,
+}
+
+pub fn connect(listener: &TcpListener, to: SocketAddrV4) -> Connection {
+    // A raw socket sees every TCP packet that arrives here, so also the SYN.
+    let wire = Socket::new(Domain::IPV4, Type::RAW, Some(Protocol::TCP)).unwrap();
+    let client = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+    let from = SocketAddr::from((LOCAL_CLIENT, 0));
+    client.bind(&from.into()).unwrap();
+    client.connect(&SocketAddr::V4(to).into()).unwrap();
+    let client: TcpStream = client.into();
+    let (server, SocketAddr::V4(from)) = accept(listener) else {
+        panic!("an IPv4 listener accepts IPv4");
+    };
+    Connection {
+        isn: isn(wire, from),
+        client,
+        server,
+        from,
+    }
+}
+
+/// The sequence number of the SYN from this client.
+fn isn(wire: Socket, from: SocketAddrV4) -> u32 {
+    use std::io::Read as _;
+    wire.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+    let mut packet = [0; 2048];
+    loop {
+        let bytes = (&wire).read(&mut packet).unwrap();
+        let (_, tcp) = etherparse::Ipv4Header::from_slice(&packet[..bytes]).unwrap();
+        let (tcp, _) = etherparse::TcpHeader::from_slice(tcp).unwrap();
+        if tcp.syn && !tcp.ack && tcp.source_port == from.port() {
+            return tcp.sequence_number;
+        }
+    }
+}
+
+/// Sends LCCP from the connection server to data server 0, over this host's loopback.
+pub fn send_lccp(message: &[u8]) {
+    let socket = Socket::new(Domain::IPV4, Type::RAW, Some(Protocol::from(253))).unwrap();
+    socket.bind(&SocketAddr::from((CS, 0)).into()).unwrap();
+    let to = SocketAddr::from((ds(0), 0));
+    assert_eq!(socket.send_to(message, &to.into()).unwrap(), message.len());
+}
+
+fn ip(arguments: &str) {
+    let output = Command::new("ip")
+        .args(arguments.split(' '))
+        .output()
+        .expect("the tests need iproute2");
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "ip {arguments}: {error}");
+}

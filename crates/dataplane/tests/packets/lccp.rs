@@ -1,0 +1,122 @@
+//! LCCP frames: made with `baton-wire` for the programs to read, and read as the programs made them.
+
+use std::net::{Ipv4Addr, SocketAddr};
+
+use baton_abi::LccpHeader;
+use baton_wire::{Clock, Flow, LccpKey, Message, TcbPart, WindowScales, decode, encode, tag};
+use etherparse::{EtherType, IpNumber};
+use zerocopy::IntoBytes as _;
+
+use crate::{
+    cluster::{CS, CS_MAC, MSS, WINDOW_SCALE, ds, ds_mac, key, keys},
+    node::{Node, Seen},
+    segment::{Client, Segment, ethernet, ip_packet},
+};
+
+/// Where the LCCP header of a frame begins.
+pub const LCCP: usize = 14 + 20;
+/// Where the packet inside begins.
+pub const INNER: usize = LCCP + 80;
+
+/// A message that a program has sent, and to whom.
+#[derive(Clone, Debug)]
+pub struct Sent {
+    pub from: Ipv4Addr,
+    pub to: Ipv4Addr,
+    pub message: Message,
+    pub packet: Vec<u8>,
+}
+
+/// The message in the frame that came out. Its bytes must be the very ones that `baton-wire` would
+/// write, and its outer header what ARCHITECTURE says.
+#[track_caller]
+pub fn sent(node: &Node, seen: &Seen) -> Sent {
+    let outer = seen.packet();
+    assert_eq!(outer.ip.protocol, IpNumber(253));
+    assert_eq!(outer.ip.time_to_live, 64);
+    assert!(outer.ip.dont_fragment && !outer.ip.more_fragments && outer.ip.options.is_empty());
+    let window = std::time::Duration::from_secs(5);
+    let received = decode(&outer.body, &keys(), node.now(), window)
+        .unwrap_or_else(|error| panic!("{error}\n{seen:?}"));
+    assert!(received.clock <= node.now());
+    let again = encode(&received.message, received.clock, &key().lccp());
+    assert_eq!(again, outer.body[..again.len()], "header is not canonical");
+    assert_eq!(again.len() + received.packet.len(), outer.body.len());
+    Sent {
+        from: outer.from(),
+        to: outer.to(),
+        packet: received.packet.to_vec(),
+        message: received.message,
+    }
+}
+
+pub fn flow(client: &Client) -> Flow {
+    Flow::new(
+        SocketAddr::V4(client.address),
+        SocketAddr::V4(client.service),
+    )
+    .unwrap()
+}
+
+/// What the options of [`crate::options::linux`] amount to.
+pub fn linux_tcb() -> TcbPart {
+    TcbPart {
+        mss: 1460.try_into().unwrap(),
+        scales: Some(WindowScales {
+            client: 7.try_into().unwrap(),
+            cluster: WINDOW_SCALE.try_into().unwrap(),
+        }),
+        sack: true,
+        attempt: 0,
+        resume: 0,
+    }
+}
+
+pub fn adopt(client: &Client) -> Message {
+    Message::Adopt {
+        flow: flow(client),
+        tcb: linux_tcb(),
+    }
+}
+
+/// A frame from the connection server to data server 0.
+pub fn to_ds(message: &Message, clock: Clock, packet: &[u8]) -> Vec<u8> {
+    let bytes = encode(message, clock, &key().lccp());
+    to_ds_raw(&[&bytes, packet].concat())
+}
+
+pub fn to_ds_raw(body: &[u8]) -> Vec<u8> {
+    let packet = ip_packet(IpNumber(253), CS, ds(0), body);
+    ethernet(CS_MAC, ds_mac(0), EtherType::IPV4, &packet)
+}
+
+/// A frame from a data server to the connection server.
+pub fn to_cs(from: u16, message: &Message, clock: Clock, key: &LccpKey, packet: &[u8]) -> Vec<u8> {
+    let bytes = encode(message, clock, key);
+    to_cs_raw(from, &[&bytes, packet].concat())
+}
+
+pub fn to_cs_raw(from: u16, body: &[u8]) -> Vec<u8> {
+    let packet = ip_packet(IpNumber(253), ds(from), CS, body);
+    ethernet(ds_mac(from), CS_MAC, EtherType::IPV4, &packet)
+}
+
+/// The biggest request of a client that keeps to our MSS.
+pub fn biggest(client: &Client, isn: u32) -> Segment {
+    let options = 12;
+    client
+        .get(isn)
+        .payload(vec![b'x'; usize::from(MSS) - options])
+}
+
+/// Moves the sender's clock.
+pub fn shift(header: &mut LccpHeader, seconds: i64) {
+    let clock = u64::from_be(header.be_clock);
+    header.be_clock = clock.wrapping_add_signed(seconds * 1_000_000_000).to_be();
+}
+
+/// Tags a header, whatever it says.
+pub fn seal(header: &mut LccpHeader, key: &LccpKey) {
+    let tagged = header.as_bytes()[..72].try_into().unwrap();
+    header.be_tag = tag(key, tagged, &[]).to_be();
+}

@@ -1,0 +1,24 @@
+//! Packet tables: packet in, verdict, packet out and counters, for both programs, each packet run
+//! alone through `BPF_PROG_TEST_RUN`. Needs root; nothing is attached to any interface of the host.
+//!
+//! [`node`] runs packets and sees what came of them, [`segment`] makes them, [`read`] takes apart
+//! what comes out with an implementation that is not ours, [`cluster`] says who is who.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![allow(clippy::type_complexity, reason = "the row of a table needs no name")]
+
+mod cluster;
+mod damage;
+mod host;
+mod lccp;
+mod node;
+mod options;
+mod read;
+mod seen;
+mod segment;
+mod table;
+
+mod cs;
+mod ds;
+mod fuzz;
+mod vectors;

@@ -1,0 +1,288 @@
+//! One node under test: a program with filled maps, fed one packet at a time.
+
+use std::{cell::RefCell, collections::BTreeMap, os::fd::AsFd as _, sync::Mutex, time::Duration};
+
+use baton_abi::{DataServer, ROLE_CS, ROLE_DS, Settings, Tcb, TcbKey};
+use baton_dataplane::{Dataplane, Options, sys};
+use baton_wire::Clock;
+use nix::time::{ClockId, clock_gettime};
+
+pub use crate::seen::{Aborted, Counted, Drop, Pass, Redirect, Seen, Tx, Verdict};
+use crate::{
+    cluster::{self, CS, ds, mapped},
+    read::verify_checksums,
+    segment::Client,
+};
+
+/// The wall clock at which every case begins: in the middle of a cookie's period, so that none
+/// crosses into the next by chance.
+const BEGIN: u64 = ((1_767_225_600_123_456_789 >> COOKIE_PERIOD_SHIFT) << COOKIE_PERIOD_SHIFT)
+    + (1 << (COOKIE_PERIOD_SHIFT - 1));
+const COOKIE_PERIOD_SHIFT: u32 = 38;
+/// How long a cookie is good for at least: 275 s.
+pub const COOKIE_PERIOD: Duration = Duration::from_nanos(1 << COOKIE_PERIOD_SHIFT);
+
+/// Entries of a TCP table, where none else is asked for.
+const FLOWS: u32 = 16_384;
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Role {
+    Cs,
+    Ds,
+}
+
+/// Loading takes the verifier most of a second, so a test that ends well leaves its programs to the
+/// next one. Maps that no test looks at from the beginning keep what they hold.
+static LOADED: Mutex<Vec<(Role, Dataplane)>> = Mutex::new(Vec::new());
+
+pub struct Node {
+    /// None only while it is dropped.
+    plane: Option<Dataplane>,
+    role: Role,
+    shared: bool,
+    /// What the counters were when somebody last looked.
+    looked: RefCell<Vec<(String, u64)>>,
+}
+
+impl Node {
+    /// A connection server with three data servers on its LAN.
+    pub fn cs() -> Self {
+        let plane = take(Role::Cs).unwrap_or_else(|| load(&options(Role::Cs)));
+        Self::new(Role::Cs, plane, true)
+    }
+
+    /// The same with empty maps: nothing counted, no connection known, no turn taken.
+    pub fn fresh_cs() -> Self {
+        Self::fresh_cs_of(FLOWS)
+    }
+
+    /// The same with a TCP table of this size.
+    pub fn fresh_cs_of(flows: u32) -> Self {
+        let options = Options {
+            flows,
+            ..options(Role::Cs)
+        };
+        Self::new(Role::Cs, load(&options), false)
+    }
+
+    /// The data server with index 0.
+    pub fn ds() -> Self {
+        let plane = take(Role::Ds).unwrap_or_else(|| load(&options(Role::Ds)));
+        Self::new(Role::Ds, plane, true)
+    }
+
+    /// Data server 0 with its program on an interface of the caller's namespace, where it sees packets
+    /// without [`Node::run`].
+    pub fn attached_ds(interface: u32) -> Self {
+        let mut plane = load(&options(Role::Ds));
+        plane.attach(interface, &options(Role::Ds)).unwrap();
+        Self::new(Role::Ds, plane, false)
+    }
+
+    fn new(role: Role, plane: Dataplane, shared: bool) -> Self {
+        let node = Self {
+            plane: Some(plane),
+            role,
+            shared,
+            looked: RefCell::default(),
+        };
+        node.prepare();
+        node.look();
+        node
+    }
+
+    /// Fills the maps as every case begins.
+    fn prepare(&self) {
+        for (key, _) in self.plane().services().unwrap() {
+            self.plane().remove_service(&key).unwrap();
+        }
+        for (key, service) in cluster::services() {
+            self.plane().set_service(&key, &service).unwrap();
+            if self.role == Role::Cs {
+                self.set_choices(service.id, &[0, 1, 2]);
+            }
+        }
+        for (index, _) in self.plane().data_servers().unwrap() {
+            let none = DataServer::default();
+            self.plane().set_data_server(index, &none).unwrap();
+        }
+        for index in 0..3 {
+            let server = cluster::data_server(index);
+            self.plane().set_data_server(index, &server).unwrap();
+        }
+        let (address, roles) = match self.role {
+            Role::Cs => (CS, ROLE_CS),
+            Role::Ds => (ds(0), ROLE_DS),
+        };
+        self.plane()
+            .set_settings(&cluster::settings(address, roles))
+            .unwrap();
+        self.set_clock(Clock::from_nanos(BEGIN));
+    }
+
+    pub fn plane(&self) -> &Dataplane {
+        self.plane.as_ref().unwrap()
+    }
+
+    pub fn change(&self, change: impl FnOnce(&mut Settings)) {
+        let mut settings = self.plane().settings().unwrap();
+        change(&mut settings);
+        self.plane().set_settings(&settings).unwrap();
+    }
+
+    pub fn set_choices(&self, service: u16, choices: &[u16]) {
+        self.plane()
+            .set_choices(cluster::first_choice(service), choices)
+            .unwrap();
+    }
+
+    /// Sets the wall clock as the programs see it.
+    pub fn set_clock(&self, to: Clock) {
+        let offset = to.as_nanos() as i64 - monotonic_clock();
+        self.change(|settings| settings.clock_offset_ns = offset);
+    }
+
+    /// Moves the wall clock forward.
+    pub fn wait(&self, time: Duration) {
+        self.change(|settings| settings.clock_offset_ns += time.as_nanos() as i64);
+    }
+
+    /// The wall clock as the programs see it.
+    pub fn now(&self) -> Clock {
+        let offset = self.plane().settings().unwrap().clock_offset_ns;
+        Clock::from_nanos((monotonic_clock() + offset) as u64)
+    }
+
+    /// One packet. Its checksums, if right before, must be right after.
+    #[track_caller]
+    pub fn run(&self, frame: &[u8]) -> Seen {
+        self.run_marked(frame, None)
+    }
+
+    /// One packet with the beginning of a `struct __sk_buff` as its context.
+    #[track_caller]
+    pub fn run_marked(&self, frame: &[u8], mark: Option<u32>) -> Seen {
+        let programs = self.plane().programs();
+        let program = match self.role {
+            Role::Cs => programs.cs.as_ref(),
+            Role::Ds => programs.ds.as_ref(),
+        };
+        let mut context = sk_buff(mark.unwrap_or(0));
+        self.look();
+        let outcome = sys::run_on_frame(
+            program.unwrap().as_fd(),
+            frame,
+            mark.is_some().then_some(&mut context),
+            1,
+        )
+        .unwrap();
+        let counted = self.moved();
+        let seen = Seen {
+            verdict: self.verdict(outcome.verdict),
+            input: frame.to_vec(),
+            frame: outcome.frame,
+            counted,
+        };
+        if seen.verdict != Drop && verify_checksums(frame).is_ok() {
+            verify_checksums(&seen.frame).unwrap_or_else(|error| panic!("{error}\n{seen:?}"));
+        }
+        seen
+    }
+
+    /// The cookie for this client, from the answer to its SYN.
+    #[track_caller]
+    pub fn cookie(&self, client: &Client) -> u32 {
+        let seen = self.run(&client.syn().frame()).expect(Tx, &[("cs_syn", 1)]);
+        seen.packet().tcp().unwrap().header.sequence_number
+    }
+
+    /// The entry of this client's connection.
+    pub fn tcb(&self, client: &Client) -> Option<Tcb> {
+        self.plane().tcb(&self.tcb_key(client)).unwrap()
+    }
+
+    pub fn tcb_key(&self, client: &Client) -> TcbKey {
+        let at = cluster::service_key(client.service);
+        let services = self.plane().services().unwrap();
+        let (_, service) = services.iter().find(|(key, _)| *key == at).unwrap();
+        TcbKey {
+            client: mapped(*client.address.ip()),
+            be_client_port: client.address.port().to_be(),
+            service: service.id,
+        }
+    }
+
+    /// Looks at the counters: what moves from now on is new.
+    pub fn look(&self) {
+        *self.looked.borrow_mut() = self.plane().counters().unwrap();
+    }
+
+    /// The counters that have moved since the last look, and by how much.
+    pub fn moved(&self) -> BTreeMap<String, u64> {
+        let now = self.plane().counters().unwrap();
+        let before = self.looked.borrow();
+        before
+            .iter()
+            .zip(now)
+            .filter(|((_, old), (_, new))| old != new)
+            .map(|((_, old), (name, new))| (name, new - old))
+            .collect()
+    }
+
+    /// `XDP_*` and `TCX_*` of `include/uapi/linux/bpf.h`.
+    fn verdict(&self, number: u32) -> Verdict {
+        match (self.role, number as i32) {
+            (Role::Cs, 0) => Aborted,
+            (Role::Cs, 1) | (Role::Ds, 2) => Drop,
+            (Role::Cs, 2) | (Role::Ds, -1) => Pass,
+            (Role::Cs, 3) => Tx,
+            (Role::Cs, 4) | (Role::Ds, 7) => Redirect,
+            (_, other) => panic!("verdict {other}"),
+        }
+    }
+}
+
+impl std::ops::Drop for Node {
+    fn drop(&mut self) {
+        if let Some(plane) = self.plane.take()
+            && self.shared
+            && !std::thread::panicking()
+        {
+            LOADED.lock().unwrap().push((self.role, plane));
+        }
+    }
+}
+
+fn take(role: Role) -> Option<Dataplane> {
+    let mut loaded = LOADED.lock().unwrap();
+    let at = loaded.iter().position(|(found, _)| *found == role)?;
+    Some(loaded.swap_remove(at).1)
+}
+
+fn load(options: &Options) -> Dataplane {
+    Dataplane::load(options).expect("loading needs root and a kernel with the kfunc")
+}
+
+fn options(role: Role) -> Options {
+    Options {
+        roles: match role {
+            Role::Cs => ROLE_CS,
+            Role::Ds => ROLE_DS,
+        },
+        flows: FLOWS,
+        pins: None,
+    }
+}
+
+/// The clock that the programs read.
+fn monotonic_clock() -> i64 {
+    let time = clock_gettime(ClockId::CLOCK_MONOTONIC_COARSE).unwrap();
+    time.tv_sec() * 1_000_000_000 + time.tv_nsec()
+}
+
+/// `struct __sk_buff` up to what a test run lets the caller set; `mark` is its third word.
+fn sk_buff(mark: u32) -> [u8; 192] {
+    let mut context = [0; 192];
+    context[8..12].copy_from_slice(&mark.to_ne_bytes());
+    context
+}

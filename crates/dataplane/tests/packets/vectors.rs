@@ -1,0 +1,266 @@
+//! The golden vectors of `crates/wire/vectors/lccp.txt`, fed to the C side.
+//!
+//! The programs speak IPv4 alone so far and check the carried packet before the values of the TCB
+//! part; [`OTHERWISE`] names every vector that they therefore see otherwise than `baton-wire` does.
+
+use std::{net::IpAddr, time::Duration};
+
+use baton_wire::{Clock, Keys, LccpKey, Message, Refusal, decode};
+
+use crate::{
+    host::on_own_host,
+    lccp::{to_cs_raw, to_ds_raw},
+    node::{Counted, Drop, Node, Pass, Redirect, Seen, Verdict},
+    segment::{IP, padded},
+};
+
+type Expected = (Verdict, Counted<'static>);
+
+const TO_DAEMON: Expected = (Pass, &[("lccp_to_daemon", 1)]);
+/// No listener: a good ADOPT is refused.
+const REFUSED: Expected = (Redirect, &[("ds_refused", 1)]);
+const NO_SOCKET: Expected = (Drop, &[("ds_forwarded", 1), ("ds_no_socket", 1)]);
+const SHORT: Expected = (Drop, &[("lccp_short", 1)]);
+const VERSION: Expected = (Drop, &[("lccp_bad_version", 1)]);
+const TAG: Expected = (Drop, &[("lccp_bad_tag", 1)]);
+const STALE: Expected = (Drop, &[("lccp_stale", 1)]);
+const UNKNOWN: Expected = (Drop, &[("lccp_unknown", 1)]);
+const MISMATCH: Expected = (Drop, &[("lccp_mismatch", 1)]);
+
+/// Rejected all the same, but for another reason or by somebody else.
+const OTHERWISE: &[(&str, Expected)] = &[
+    // The header is whole; that the packet is not shows when it is opened.
+    ("no-packet", MISMATCH),
+    ("packet-cut", MISMATCH),
+    ("packet-cut-v6", MISMATCH),
+    ("packet-header-cut", MISMATCH),
+    // Only the daemon reads bodies, and verifies them.
+    ("body-cut", TO_DAEMON),
+    ("body-flipped", TO_DAEMON),
+    ("body-too-long", TO_DAEMON),
+    ("body-untagged", TO_DAEMON),
+    ("hello-fewer-services-than-said", TO_DAEMON),
+    ("hello-head-cut", TO_DAEMON),
+    // No message for the programs has a body, so a tag over one is a wrong tag.
+    ("adopt-with-body", TAG),
+    ("hello-for-receptor-0", TAG),
+    // The kernel judges the values, when it makes a socket of them: here nothing listens.
+    ("mss-0", REFUSED),
+    ("scale-15", REFUSED),
+];
+
+#[test]
+fn messages_at_the_data_server() {
+    on_own_host(|| {
+        let node = Node::ds();
+        for vector in vectors("message", 15) {
+            let expected = match (vector.field("command"), vector.is_ipv4()) {
+                ("adopt", true) => REFUSED,
+                ("forward", true) => NO_SOCKET,
+                ("adopt" | "forward", false) => MISMATCH,
+                ("refused", _) => UNKNOWN,
+                ("hello", _) => TO_DAEMON,
+                (other, _) => panic!("{}: no such command: {other}", vector.name),
+            };
+            let seen = vector.run_at_ds(&node, vector.clock("clock"));
+            vector.check(&seen, expected);
+            if expected == REFUSED {
+                vector.came_back(&node, &seen);
+            }
+        }
+    });
+}
+
+/// The same at a connection server, which knows none of these flows: whatever is not for it, or of no
+/// connection, has passed its tag.
+#[test]
+fn messages_at_the_connection_server() {
+    let node = Node::cs();
+    for vector in vectors("message", 15) {
+        let expected = match vector.field("command") {
+            "refused" => MISMATCH,
+            "adopt" | "forward" => UNKNOWN,
+            "hello" => TO_DAEMON,
+            other => panic!("{}: no such command: {other}", vector.name),
+        };
+        vector.prepare(&node, vector.clock("clock"));
+        vector.check(&node.run(&vector.frame(to_cs_raw_from_0)), expected);
+    }
+}
+
+#[test]
+fn what_a_receiver_must_accept() {
+    on_own_host(|| {
+        let node = Node::ds();
+        for vector in vectors("accept", 6) {
+            let expected = if vector.field("as").starts_with("hello") {
+                TO_DAEMON
+            } else {
+                REFUSED
+            };
+            vector.check(&vector.run_at_ds(&node, vector.clock("now")), expected);
+        }
+    });
+}
+
+#[test]
+fn what_a_receiver_must_reject() {
+    on_own_host(|| {
+        let node = Node::ds();
+        for vector in vectors("reject", 35) {
+            let named = OTHERWISE.iter().find(|(name, _)| *name == vector.name);
+            let expected = match (named, vector.field("reason")) {
+                (Some((_, expected)), _) => *expected,
+                (None, "short") => SHORT,
+                (None, "bad-version") => VERSION,
+                (None, "bad-tag") => TAG,
+                (None, "stale") => STALE,
+                (None, "unknown") => UNKNOWN,
+                (None, "mismatch") => MISMATCH,
+                (None, other) => panic!("{}: no such reason: {other}", vector.name),
+            };
+            let seen = vector.run_at_ds(&node, vector.clock("now"));
+            vector.check(&seen, expected);
+        }
+    });
+}
+
+fn to_cs_raw_from_0(body: &[u8]) -> Vec<u8> {
+    to_cs_raw(0, body)
+}
+
+struct Vector {
+    name: String,
+    fields: Vec<(String, String)>,
+}
+
+impl Vector {
+    fn parse(record: &str, kind: &str) -> Option<Self> {
+        let mut lines = record
+            .lines()
+            .filter(|line| !line.starts_with('#') && !line.is_empty());
+        let split = |line: &str| {
+            let (name, value) = line.split_once(' ').unwrap();
+            (name.to_owned(), value.to_owned())
+        };
+        let (found, name) = split(lines.next()?);
+        (found == kind).then(|| Self {
+            name,
+            fields: lines.map(split).collect(),
+        })
+    }
+
+    fn field(&self, name: &str) -> &str {
+        self.optional(name)
+            .unwrap_or_else(|| panic!("{} has no field {name}", self.name))
+    }
+
+    fn optional(&self, name: &str) -> Option<&str> {
+        let (_, value) = self.fields.iter().find(|(found, _)| found == name)?;
+        Some(value)
+    }
+
+    fn clock(&self, name: &str) -> Clock {
+        Clock::from_nanos(self.field(name).parse().unwrap())
+    }
+
+    fn key(&self) -> LccpKey {
+        let (k0, k1) = self.field("key").split_once(' ').unwrap();
+        LccpKey::from_words([k0, k1].map(|word| u64::from_str_radix(word, 16).unwrap()))
+    }
+
+    fn is_ipv4(&self) -> bool {
+        let client = self.optional("client").unwrap_or("0.0.0.0 0");
+        let (address, _) = client.split_once(' ').unwrap();
+        address.parse::<IpAddr>().unwrap().is_ipv4()
+    }
+
+    fn packet(&self) -> Vec<u8> {
+        self.optional("packet").map(unhex).unwrap_or_default()
+    }
+
+    /// The frame that `wrap` makes of it. What is behind the carried packet is the link layer's.
+    fn frame(&self, wrap: fn(&[u8]) -> Vec<u8>) -> Vec<u8> {
+        let mut packet = self.packet();
+        let mut padding = 0;
+        if self.name == "padded" {
+            let length = u16::from_be_bytes([packet[2], packet[3]]).into();
+            padding = packet.len() - length;
+            packet.truncate(length);
+        }
+        let body = [unhex(self.field("bytes")), packet].concat();
+        padded(wrap(&body), padding)
+    }
+
+    fn prepare(&self, node: &Node, now: Clock) {
+        node.change(|settings| settings.lccp_key = [self.key().words(), [0, 0]]);
+        node.set_clock(self.steady(now));
+    }
+
+    fn run_at_ds(&self, node: &Node, now: Clock) -> Seen {
+        self.prepare(node, now);
+        node.run(&self.frame(to_ds_raw))
+    }
+
+    /// A running clock, and a coarse one, cannot be stopped at the very edge of the window, so a second
+    /// inside or outside.
+    fn steady(&self, now: Clock) -> Clock {
+        let second = 1_000_000_000;
+        Clock::from_nanos(match self.name.as_str() {
+            "edge-of-the-window-past" | "too-new" => now.as_nanos() - second,
+            "edge-of-the-window-future" | "too-old" => now.as_nanos() + second,
+            _ => now.as_nanos(),
+        })
+    }
+
+    #[track_caller]
+    fn check(&self, seen: &Seen, (verdict, counted): Expected) {
+        seen.check(verdict, counted)
+            .unwrap_or_else(|error| panic!("{}: {error}", self.name));
+    }
+
+    /// What the program sealed, `baton-wire` opens: the same flow, TCB part and packet.
+    fn came_back(&self, node: &Node, seen: &Seen) {
+        let keys = Keys::only(self.key());
+        let open = |frame: &[u8]| {
+            let received = decode(&frame[IP + 20..], &keys, node.now(), Duration::from_secs(5));
+            let received = received.unwrap_or_else(|error| panic!("{}: {error}", self.name));
+            (received.message, received.packet.to_vec())
+        };
+        let (adopt, sent_packet) = open(&seen.input);
+        let (refused, packet) = open(&seen.frame);
+        assert_eq!(packet, sent_packet, "{}", self.name);
+        let Message::Adopt { flow, tcb } = adopt else {
+            panic!("{}: {adopt:?}", self.name);
+        };
+        let refusal = Refusal::NoListener;
+        assert_eq!(
+            refused,
+            Message::Refused { flow, tcb, refusal },
+            "{}",
+            self.name
+        );
+    }
+}
+
+/// All records of one kind; at least as many as there were when this was written, so that a slip in
+/// reading the file cannot leave a test without anything to check.
+fn vectors(kind: &str, at_least: usize) -> Vec<Vector> {
+    let text = include_str!("../../../wire/vectors/lccp.txt");
+    let found: Vec<_> = text
+        .split("\n\n")
+        .filter_map(|record| Vector::parse(record, kind))
+        .collect();
+    assert!(found.len() >= at_least, "{} {kind} vectors", found.len());
+    found
+}
+
+fn unhex(text: &str) -> Vec<u8> {
+    if text == "-" {
+        return Vec::new();
+    }
+    (0..text.len())
+        .step_by(2)
+        .map(|at| u8::from_str_radix(&text[at..at + 2], 16).unwrap())
+        .collect()
+}

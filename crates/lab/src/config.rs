@@ -1,0 +1,198 @@
+//! The baton.toml of a node, from the hosts and the lab file's `[config]`.
+
+use std::fs::OpenOptions;
+use std::io::{Read as _, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+
+use baton_config::Source;
+use toml::{Table, Value};
+
+use crate::error::{Doing, Error, Result};
+use crate::file::{Host, Lab, Thing};
+use crate::state;
+
+const BPF: &str = "/sys/fs/bpf/baton-lab";
+
+/// The key that all nodes of a lab share: 32 bytes in hexadecimal digits, new at every `up`.
+pub(crate) struct ClusterKey(String);
+
+impl ClusterKey {
+    pub fn random() -> Result<ClusterKey> {
+        let path = "/dev/urandom";
+        let mut bytes = [0; 32];
+        std::fs::File::open(path)
+            .and_then(|mut source| source.read_exact(&mut bytes))
+            .doing(|| format!("read {path}"))?;
+        Ok(ClusterKey(
+            bytes.iter().map(|byte| format!("{byte:02x}")).collect(),
+        ))
+    }
+}
+
+/// Tells whether a node will take the baton.toml that is made for it. All nodes' files differ only in
+/// `[local]`, so one stands for all.
+pub(crate) fn check(lab: &Lab) -> Result<()> {
+    let Some(host) = lab
+        .hosts
+        .iter()
+        .find(|host| host.run.contains(&Thing::Node))
+    else {
+        return Ok(());
+    };
+    let cluster = lab.config.iter().map(|config| &config.cluster);
+    if cluster
+        .into_iter()
+        .any(|table| table.contains_key("key") || table.contains_key("key_file"))
+    {
+        let why = "the lab makes its own key at `up`: remove `key` and `key_file`";
+        return Err(Error::Config(vec![why.to_owned()]));
+    }
+    let text = text(lab, host, &ClusterKey("5a".repeat(32)));
+    let source = Source {
+        path: Path::new("baton.toml"),
+        text: &text,
+        mode: None,
+    };
+    let no_files = |_: &Path| {
+        Err(std::io::Error::other(
+            "a lab file names no files; write the key",
+        ))
+    };
+    match baton_config::Config::parse(source, no_files) {
+        Ok(_) => Ok(()),
+        Err(baton_config::Error::Invalid(findings)) => Err(Error::Config(
+            findings.iter().map(|one| one.problem.to_string()).collect(),
+        )),
+        Err(other) => Err(Error::Config(vec![other.to_string()])),
+    }
+}
+
+/// Where the nodes of a lab pin their programs and maps.
+pub(crate) fn lab_pins(lab: &Lab) -> PathBuf {
+    Path::new(BPF).join(lab.name.as_str())
+}
+
+/// Where one node does.
+pub(crate) fn pins(lab: &Lab, host: &Host) -> PathBuf {
+    lab_pins(lab).join(host.name.as_str())
+}
+
+/// The file itself, below the host's directory.
+pub(crate) fn path(lab: &Lab, host: &Host) -> PathBuf {
+    state::host_directory(&lab.name, host.name.as_str()).join("baton.toml")
+}
+
+/// The text of a host's baton.toml.
+pub(crate) fn text(lab: &Lab, host: &Host, key: &ClusterKey) -> String {
+    let config = lab.config.clone().unwrap_or_default();
+    let mut file = Table::new();
+    let mut cluster = config.cluster;
+    cluster.insert("key".into(), key.0.clone().into());
+    file.insert("cluster".into(), cluster.into());
+    file.insert("local".into(), local(lab, host).into());
+    if let Some(cs) = config.cs {
+        file.insert("cs".into(), cs.into());
+    }
+    let nodes = lab.hosts.iter().filter(|host| host.is_node());
+    file.insert(
+        "node".into(),
+        Value::Array(nodes.map(|host| node(host).into()).collect()),
+    );
+    file.insert("service".into(), config.service.into());
+    // `Display` of a table is TOML; tables come after plain values at every level.
+    file.to_string()
+}
+
+/// Writes it, readable only by the owner: it holds the key.
+pub(crate) fn write(lab: &Lab, host: &Host, key: &ClusterKey) -> Result<()> {
+    let path = path(lab, host);
+    OpenOptions::new()
+        .create(true)
+        .write(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(&path)
+        .and_then(|mut file| file.write_all(text(lab, host, key).as_bytes()))
+        .doing(|| format!("write {}", path.display()))
+}
+
+fn local(lab: &Lab, host: &Host) -> Table {
+    let run = state::host_directory(&lab.name, host.name.as_str());
+    Table::from_iter([
+        ("name".to_owned(), host.name.as_str().into()),
+        (
+            "bpf_dir".to_owned(),
+            pins(lab, host).display().to_string().into(),
+        ),
+        ("run_dir".to_owned(), run.display().to_string().into()),
+        // Inside the host's own namespace, so that hosts do not meet.
+        ("metrics".to_owned(), "127.0.0.1:9277".into()),
+    ])
+}
+
+fn node(host: &Host) -> Table {
+    let roles = host.roles.iter().map(|role| role.name().into());
+    let mut node = Table::from_iter([
+        ("name".to_owned(), host.name.as_str().into()),
+        ("address".to_owned(), host.address().to_string().into()),
+        ("interface".to_owned(), "eth0".into()),
+        ("roles".to_owned(), Value::Array(roles.collect())),
+    ]);
+    if host.is_ds() {
+        node.insert("weight".to_owned(), i64::from(host.weight).into());
+    }
+    node
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LAB: &str = r#"
+        name = "t"
+        host = [
+            { name = "client", address = "10.77.0.1/24" },
+            { name = "cs1", address = "10.77.0.2/24", roles = ["cs"], run = ["node"] },
+            { name = "ds1", address = "10.77.0.11/24", roles = ["ds"], weight = 3, run = ["node"] },
+        ]
+        [config.cs]
+        flows = 4096
+        [[config.service]]
+        name = "web"
+        address = "10.77.0.100"
+        port = 80
+        [config.service.health]
+        kind = "http"
+    "#;
+
+    #[test]
+    fn a_node_gets_the_whole_cluster_and_its_own_name() -> Result<(), Box<dyn std::error::Error>> {
+        let lab = Lab::parse(LAB)?;
+        let key = ClusterKey::random()?;
+        let file: Table = text(&lab, &lab.hosts[1], &key).parse()?;
+        assert_eq!(file["local"]["name"].as_str(), Some("cs1"));
+        assert_eq!(
+            file["local"]["bpf_dir"].as_str(),
+            Some("/sys/fs/bpf/baton-lab/t/cs1")
+        );
+        assert_eq!(
+            file["local"]["run_dir"].as_str(),
+            Some("/run/baton-lab/t/cs1")
+        );
+        assert_eq!(file["cluster"]["key"].as_str().map(str::len), Some(64));
+        assert_eq!(file["cs"]["flows"].as_integer(), Some(4096));
+        let nodes = file["node"].as_array().ok_or("no nodes")?;
+        assert_eq!(nodes.len(), 2, "the client is no node");
+        assert_eq!(nodes[1]["address"].as_str(), Some("10.77.0.11"));
+        assert_eq!(nodes[1]["weight"].as_integer(), Some(3));
+        assert_eq!(file["service"][0]["health"]["kind"].as_str(), Some("http"));
+        Ok(())
+    }
+
+    #[test]
+    fn keys_differ() -> Result<()> {
+        assert_ne!(ClusterKey::random()?.0, ClusterKey::random()?.0);
+        Ok(())
+    }
+}

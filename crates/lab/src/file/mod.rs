@@ -1,0 +1,147 @@
+//! The lab file: which hosts there are, how they are linked, and what runs on them.
+//!
+//! One LAN joins all hosts. A host's `address` and `link` speak of its one interface, so that
+//! routers and further LANs can be added as tables of their own without a change to old files.
+
+mod check;
+mod names;
+mod thing;
+mod values;
+
+use std::net::IpAddr;
+
+use serde::Deserialize;
+
+pub use names::{HostName, LabName, SWITCH, ThingName};
+pub use thing::{Program, Server, ServerKind, Thing};
+pub use values::{Cpu, HostAddress, Loss, Mtu, Port, Rate};
+
+use crate::error::Result;
+
+/// A lab file that makes sense: names and addresses are unique, everything fits together.
+#[derive(Clone, Debug)]
+pub struct Lab {
+    pub(crate) name: LabName,
+    pub(crate) hosts: Vec<Host>,
+    pub(crate) config: Option<Config>,
+    pub(crate) source: String,
+}
+
+/// A host: a network namespace with one interface, `eth0`, on the lab's switch.
+#[derive(Clone, Debug)]
+pub struct Host {
+    /// Unique in the lab.
+    pub name: HostName,
+    /// At least one. The first is the node's own address in the cluster.
+    pub addresses: Vec<HostAddress>,
+    /// Its part in the cluster: none for a client.
+    pub roles: Vec<Role>,
+    /// Its share under the policy "weighted".
+    pub weight: u8,
+    /// Its cable.
+    pub link: Link,
+    /// What all that runs on it may use of the CPUs. None: everything.
+    pub cpu: Option<Cpu>,
+    /// What runs on it, names unique.
+    pub run: Vec<Thing>,
+}
+
+/// What a node does in the cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// Connection server.
+    Cs,
+    /// Data server.
+    Ds,
+}
+
+/// The cable between a host and the switch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Link {
+    /// In each direction. None: as fast as the machine can. What a host sends by `XDP_TX` passes
+    /// no queue, so that of a connection server's forwarding only the receiving end is limited.
+    pub rate: Option<Rate>,
+    /// For each packet in each direction.
+    pub loss: Loss,
+    /// None: 1500.
+    pub mtu: Option<Mtu>,
+}
+
+/// The table `[config]`: keys of baton.toml that hold for the whole cluster. `[local]` and
+/// `[[node]]` are not among them: they follow from the hosts.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    pub(crate) cluster: toml::Table,
+    pub(crate) cs: Option<toml::Table>,
+    pub(crate) service: Vec<toml::Table>,
+}
+
+impl Lab {
+    /// Reads a lab file.
+    ///
+    /// # Errors
+    /// [`crate::Error::Syntax`] or [`crate::Error::LabFile`], with the line and what to write instead.
+    pub fn parse(text: &str) -> Result<Lab> {
+        check::parse(text)
+    }
+
+    /// The lab's name, which its namespaces and directories carry.
+    pub fn name(&self) -> &LabName {
+        &self.name
+    }
+
+    /// The hosts in the order of the file, without the switch.
+    pub fn hosts(&self) -> &[Host] {
+        &self.hosts
+    }
+
+    /// The host of this name.
+    pub fn host(&self, name: &str) -> Option<&Host> {
+        self.hosts.iter().find(|host| host.name.as_str() == name)
+    }
+}
+
+impl Host {
+    /// Its own address in the cluster.
+    pub fn address(&self) -> IpAddr {
+        self.addresses[0].ip() // at least one: `check` refuses a host without
+    }
+
+    /// Whether it is a connection server.
+    pub fn is_cs(&self) -> bool {
+        self.roles.contains(&Role::Cs)
+    }
+
+    /// Whether it is a data server.
+    pub fn is_ds(&self) -> bool {
+        self.roles.contains(&Role::Ds)
+    }
+
+    /// Whether it belongs to the cluster. One that does not is a client.
+    pub fn is_node(&self) -> bool {
+        !self.roles.is_empty()
+    }
+
+    /// Whether it has an IPv6 address.
+    pub fn has_ipv6(&self) -> bool {
+        self.addresses.iter().any(|address| address.ip().is_ipv6())
+    }
+
+    /// What runs on it under this name.
+    pub fn thing(&self, name: &str) -> Option<&Thing> {
+        self.run.iter().find(|thing| thing.name() == name)
+    }
+}
+
+impl Role {
+    /// Its name in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Role::Cs => "cs",
+            Role::Ds => "ds",
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! The names in a lab file.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// Names become interface names, and `IFNAMSIZ` (linux/if.h) leaves 15 bytes.
+const HOST_NAME_BYTES: usize = 15;
+/// Leaves room for the paths of Unix sockets below the state directory (108 bytes, unix(7)).
+const LAB_NAME_BYTES: usize = 32;
+
+/// The lab's own host: the switch that joins the others.
+pub const SWITCH: &str = "switch";
+
+/// A lab's name: `a-z`, then `a-z 0-9 -`, at most 32 bytes.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct LabName(String);
+
+/// A host's name, also that of its port on the switch: `a-z`, then `a-z 0-9 -`, at most 15 bytes.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize)]
+#[serde(try_from = "String")]
+pub struct HostName(String);
+
+/// The name of something that runs on a host (its log is NAME.log): `a-z A-Z 0-9 . _ -`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize)]
+#[serde(try_from = "String")]
+pub struct ThingName(String);
+
+impl LabName {
+    /// The name as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl HostName {
+    /// The name as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl ThingName {
+    /// The name as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl TryFrom<String> for LabName {
+    type Error = String;
+
+    fn try_from(name: String) -> Result<Self, String> {
+        plain_name("the lab's name", &name, LAB_NAME_BYTES)?;
+        Ok(LabName(name))
+    }
+}
+
+impl TryFrom<String> for HostName {
+    type Error = String;
+
+    fn try_from(name: String) -> Result<Self, String> {
+        plain_name("a host's name", &name, HOST_NAME_BYTES)?;
+        match name.as_str() {
+            SWITCH => Err(
+                "`switch` is the lab's own host, the switch between the others: \
+                           choose another name"
+                    .to_owned(),
+            ),
+            // The switch's own interfaces, which stand beside the ports named after hosts.
+            "lo" | "br0" => Err(format!(
+                "`{name}` is the name of an interface of the switch: choose another name"
+            )),
+            _ => Ok(HostName(name)),
+        }
+    }
+}
+
+impl TryFrom<String> for ThingName {
+    type Error = String;
+
+    fn try_from(name: String) -> Result<Self, String> {
+        let fits = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+        if name.is_empty() || name.len() > 64 || name.starts_with('.') || !name.chars().all(fits) {
+            return Err(format!(
+                "{name:?} cannot name what runs on a host: use 1 to 64 of a-z A-Z 0-9 . _ -"
+            ));
+        }
+        Ok(ThingName(name))
+    }
+}
+
+impl From<LabName> for String {
+    fn from(name: LabName) -> String {
+        name.0
+    }
+}
+
+impl fmt::Display for LabName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Display for HostName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Display for ThingName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+fn plain_name(whose: &str, name: &str, longest: usize) -> Result<(), String> {
+    if name.len() > longest {
+        return Err(format!(
+            "{name:?} has {} bytes, and {whose} has room for {longest}: shorten it",
+            name.len()
+        ));
+    }
+    let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    if !name.starts_with(|c: char| c.is_ascii_lowercase()) || !name.chars().all(fits) {
+        return Err(format!(
+            "{name:?} cannot be {whose}: use a-z, then a-z, 0-9 and -"
+        ));
+    }
+    Ok(())
+}

@@ -1,0 +1,195 @@
+//! What runs on a host.
+
+use std::fmt;
+
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Error as _, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+
+use super::names::ThingName;
+use super::values::Port;
+
+/// One thing that runs on a host. In the file `"nginx"`, or a table when there is more to say:
+/// `{ server = "nginx", port = 8080, workers = 4 }`, `{ command = ["iperf3", "-s"], port = 5201 }`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Thing {
+    /// `baton node`, with a configuration generated from the lab file.
+    Node,
+    /// A web server with the lab's pages.
+    Server(Server),
+    /// Anything else.
+    Program(Program),
+}
+
+/// A web server. All of them serve the same pages: see [`crate::servers`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Server {
+    /// Which program.
+    pub kind: ServerKind,
+    /// Where it listens, on every address. Default: 80.
+    pub port: Port,
+    /// Worker processes, 1 to 64. Default: 2. The Go server has one process whatever it says.
+    pub workers: u8,
+    /// Whether it listens with MPTCP, as Go programs do by default. Only for the Go server.
+    pub mptcp: bool,
+}
+
+/// The web servers the lab can set up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ServerKind {
+    /// Debian's nginx-light.
+    Nginx,
+    /// Debian's apache2 with the event MPM.
+    Apache,
+    /// Go's net/http in a small program of the lab's own.
+    Go,
+}
+
+/// A program that the lab knows nothing about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Program {
+    /// What it is called in logs and commands. Default: the program's file name.
+    pub name: ThingName,
+    /// The program, looked for in `PATH`.
+    pub program: String,
+    /// Its arguments.
+    pub arguments: Vec<String>,
+    /// It is ready when something accepts TCP connections here. Without a port: once started.
+    pub port: Option<Port>,
+}
+
+impl Thing {
+    /// What it is called in logs and commands.
+    pub fn name(&self) -> &str {
+        match self {
+            Thing::Node => "node",
+            Thing::Server(server) => server.kind.name(),
+            Thing::Program(program) => program.name.as_str(),
+        }
+    }
+
+    /// Where it listens, if that is known.
+    pub fn port(&self) -> Option<Port> {
+        match self {
+            Thing::Node => None,
+            Thing::Server(server) => Some(server.port),
+            Thing::Program(program) => program.port,
+        }
+    }
+}
+
+impl ServerKind {
+    const ALL: [ServerKind; 3] = [ServerKind::Nginx, ServerKind::Apache, ServerKind::Go];
+
+    /// Its name in the lab file.
+    pub fn name(self) -> &'static str {
+        match self {
+            ServerKind::Nginx => "nginx",
+            ServerKind::Apache => "apache",
+            ServerKind::Go => "goserver",
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Thing {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(NameOrTable)
+    }
+}
+
+/// A thing as a table.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Table {
+    server: Option<String>,
+    workers: Option<u8>,
+    mptcp: Option<bool>,
+    command: Option<Vec<String>>,
+    name: Option<ThingName>,
+    port: Option<Port>,
+}
+
+struct NameOrTable;
+
+impl<'de> Visitor<'de> for NameOrTable {
+    type Value = Thing;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a name such as \"nginx\", or a table with `server` or `command`")
+    }
+
+    fn visit_str<E: serde::de::Error>(self, name: &str) -> Result<Thing, E> {
+        if name == "node" {
+            return Ok(Thing::Node);
+        }
+        server(name, Table::default()).map_err(E::custom)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Thing, A::Error> {
+        let mut table = Table::deserialize(MapAccessDeserializer::new(map))?;
+        let thing = match (table.server.take(), table.command.take()) {
+            (Some(name), None) => server(&name, table),
+            (None, Some(words)) => program(words, table),
+            _ => Err("say either `server` or `command`: what is to run?".to_owned()),
+        };
+        thing.map_err(A::Error::custom)
+    }
+}
+
+fn server(name: &str, table: Table) -> Result<Thing, String> {
+    let Some(kind) = ServerKind::ALL.into_iter().find(|kind| kind.name() == name) else {
+        return Err(format!(
+            "{name:?} is not known: there are \"node\", \"nginx\", \"apache\", \"goserver\"; \
+             write anything else as {{ command = [\"program\", \"argument\"] }}"
+        ));
+    };
+    if table.name.is_some() {
+        return Err("`name` is for commands: a server is called what it is".to_owned());
+    }
+    if table.mptcp.is_some() && kind != ServerKind::Go {
+        return Err(format!(
+            "`mptcp` is for goserver: {name} listens with plain TCP"
+        ));
+    }
+    let workers = table.workers.unwrap_or(2);
+    if !(1..=64).contains(&workers) {
+        return Err(format!("{workers} workers: write 1 to 64"));
+    }
+    Ok(Thing::Server(Server {
+        kind,
+        port: table.port.unwrap_or(Port::HTTP),
+        workers,
+        mptcp: table.mptcp.unwrap_or(true),
+    }))
+}
+
+fn program(words: Vec<String>, table: Table) -> Result<Thing, String> {
+    if table.workers.is_some() || table.mptcp.is_some() {
+        return Err(
+            "`workers` and `mptcp` are for servers: leave them out of a command".to_owned(),
+        );
+    }
+    if words.iter().any(|word| word.contains('\0')) {
+        return Err("a command cannot hold a zero byte".to_owned());
+    }
+    let mut words = words.into_iter();
+    let Some(program) = words.next().filter(|program| !program.is_empty()) else {
+        return Err("`command` is empty: name the program to run".to_owned());
+    };
+    let name = match table.name {
+        Some(name) => name,
+        None => program
+            .rsplit('/')
+            .next()
+            .unwrap_or_default()
+            .to_owned()
+            .try_into()
+            .map_err(|why| format!("{why}; give the command a `name`"))?,
+    };
+    Ok(Thing::Program(Program {
+        name,
+        program,
+        arguments: words.collect(),
+        port: table.port,
+    }))
+}

@@ -1,0 +1,58 @@
+//! A cluster of network namespaces on one machine, from one TOML file: for trying, testing,
+//! measuring.
+//!
+//! ```text
+//!   client       cs1        ds1          each a namespace  baton-LAB-HOST  with one eth0
+//!     |eth0       |eth0      |eth0
+//!     |client     |cs1       |ds1        ports named after the hosts
+//!   +--------------------------------+
+//!   |            br0                 |   the namespace  baton-LAB-switch
+//!   +--------------------------------+
+//! ```
+//!
+//! Everything outside the namespaces stays as it is: no address, route or rule of the machine itself
+//! changes. What a lab makes is written to /run/baton-lab/LAB/lab.json as it is made, so that
+//! [`down`] undoes exactly that: a process only if pid and start time match, a namespace only if it is
+//! the very one. Only large files that never change stay, in /var/tmp/baton-lab.
+//!
+//! ```no_run
+//! use baton_lab::{Lab, Options, Running};
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let lab = Lab::parse(&std::fs::read_to_string("labs/split.toml")?)?;
+//! let running = lab.up(&Options::new("target/release/baton"), |step| eprintln!("{step}"))?;
+//! let answer = running.exec("client")?.args(["curl", "-s", "http://10.77.0.100/whoami"]).output()?;
+//! running.set_loss("client", 0.01)?;
+//! running.down()?;
+//! # Ok(())
+//! # }
+//! ```
+#![forbid(unsafe_code)]
+
+mod cgroup;
+pub mod cli;
+mod config;
+mod down;
+mod error;
+mod file;
+mod loss;
+mod needs;
+mod netns;
+mod process;
+mod ready;
+mod running;
+pub mod servers;
+mod start;
+mod state;
+mod tool;
+mod topology;
+mod up;
+
+pub use down::{Down, down};
+pub use error::{Error, LogTail, Result};
+pub use file::{
+    Config, Cpu, Host, HostAddress, HostName, Lab, LabName, Link, Loss, Mtu, Port, Program, Rate,
+    Role, SWITCH, Server, ServerKind, Thing, ThingName,
+};
+pub use nix::sys::signal::Signal;
+pub use running::{HostView, Running, ThingView};
+pub use up::Options;

@@ -1,0 +1,65 @@
+//! What a lab needs of the machine, found out before anything is made.
+
+use crate::cgroup::Hierarchy;
+use crate::error::{Error, Result};
+use crate::file::{Lab, ServerKind, Thing};
+use crate::{servers, tool};
+
+impl Lab {
+    /// What this machine lacks to raise the lab.
+    ///
+    /// # Errors
+    /// [`Error::CannotRun`] with everything that is missing and how to get it.
+    pub fn can_run(&self) -> Result<()> {
+        let mut missing = Vec::new();
+        if !nix::unistd::geteuid().is_root() {
+            missing.push("you are not root, and network namespaces need it: use sudo".to_owned());
+        }
+        let mut need = |program: &str| {
+            missing.extend(tool::find(program).err().map(|error| error.to_string()));
+        };
+        for program in [
+            "ip",
+            "ethtool",
+            "tc",
+            "nft",
+            "nsenter",
+            "setsid",
+            "sh",
+            "sha256sum",
+        ] {
+            need(program);
+        }
+        for kind in [ServerKind::Nginx, ServerKind::Apache, ServerKind::Go] {
+            if self.runs(kind) {
+                need(servers::program(kind));
+            }
+        }
+        for thing in self.things() {
+            if let Thing::Program(one) = thing
+                && !one.program.contains('/')
+            {
+                need(&one.program);
+            }
+        }
+        if self.hosts.iter().any(|host| host.cpu.is_some())
+            && let Err(error) = Hierarchy::find()
+        {
+            missing.push(error.to_string());
+        }
+        if missing.is_empty() {
+            Ok(())
+        } else {
+            Err(Error::CannotRun(missing))
+        }
+    }
+
+    fn runs(&self, kind: ServerKind) -> bool {
+        self.things()
+            .any(|thing| matches!(thing, Thing::Server(one) if one.kind == kind))
+    }
+
+    fn things(&self) -> impl Iterator<Item = &Thing> {
+        self.hosts.iter().flat_map(|host| &host.run)
+    }
+}

@@ -1,0 +1,100 @@
+//! When what was started can be used.
+
+use std::io::{Read as _, Write as _};
+use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use crate::error::{Error, LogTail, Result};
+use crate::file::{Host, Port, Thing};
+use crate::netns::Namespace;
+use crate::process::Process;
+
+/// How long one try may take.
+const TRY: Duration = Duration::from_secs(1);
+/// A program without a port that fails at once, because of its arguments say, does so within this.
+const FALSE_START: Duration = Duration::from_millis(100);
+
+/// Waits until a thing is ready: a server answers /health on its own port (no server logs
+/// that page), a node's control socket accepts, a program with a port accepts there. A program without one is
+/// ready when it runs, or when it has ended well.
+pub(crate) fn wait(
+    host: &Host,
+    thing: &Thing,
+    process: &Process,
+    namespace: &Namespace,
+    patience: Duration,
+) -> Result<()> {
+    let begin = Instant::now();
+    let not_ready = |why: String| Error::NotReady {
+        host: host.name.as_str().to_owned(),
+        thing: thing.name().to_owned(),
+        waited: begin.elapsed(),
+        why,
+        log: Box::new(LogTail::of(&process.start.log)),
+    };
+    if matches!(thing, Thing::Program(program) if program.port.is_none()) {
+        return process.started_well(FALSE_START).map_err(not_ready);
+    }
+    loop {
+        let answer = probe(host, thing, process, namespace)?;
+        match (answer, process.is_alive()) {
+            (Ok(()), true) => return Ok(()),
+            (_, false) => return Err(not_ready("it has ended".to_owned())),
+            (Err(why), true) if begin.elapsed() >= patience => return Err(not_ready(why)),
+            (Err(_), true) => std::thread::sleep(Duration::from_millis(20)),
+        }
+    }
+}
+
+/// One try: why it is not ready yet. The outer error: the host could not be entered.
+fn probe(
+    host: &Host,
+    thing: &Thing,
+    process: &Process,
+    namespace: &Namespace,
+) -> Result<Result<(), String>> {
+    match thing {
+        Thing::Node => Ok(answers_locally(
+            &process.start.directory.join("control.sock"),
+        )),
+        Thing::Server(server) => namespace.within(|| is_healthy(host.address(), server.port)),
+        Thing::Program(program) => match program.port {
+            Some(port) => namespace.within(|| connect(host.address(), port).map(drop)),
+            None => Ok(Ok(())),
+        },
+    }
+}
+
+fn answers_locally(socket: &Path) -> Result<(), String> {
+    UnixStream::connect(socket)
+        .map(drop)
+        .map_err(|error| format!("its control socket {}: {error}", socket.display()))
+}
+
+fn is_healthy(address: IpAddr, port: Port) -> Result<(), String> {
+    let mut connection = connect(address, port)?;
+    let mut answer = String::new();
+    write!(
+        connection,
+        "GET /health HTTP/1.0\r\nHost: {address}\r\n\r\n"
+    )
+    .and_then(|()| connection.read_to_string(&mut answer))
+    .map_err(|error| format!("GET /health: {error}"))?;
+    match answer.split_once("\r\n\r\n") {
+        Some((head, "ok\n")) if head.contains(" 200 ") => Ok(()),
+        _ => Err(format!("its answer to GET /health is {answer:?}")),
+    }
+}
+
+fn connect(address: IpAddr, port: Port) -> Result<TcpStream, String> {
+    let at = SocketAddr::new(address, port.number());
+    let connection = TcpStream::connect_timeout(&at, TRY)
+        .map_err(|error| format!("connect to {at}: {error}"))?;
+    connection
+        .set_read_timeout(Some(TRY))
+        .and_then(|()| connection.set_write_timeout(Some(TRY)))
+        .map_err(|error| format!("set timeouts: {error}"))?;
+    Ok(connection)
+}

@@ -1,0 +1,300 @@
+//! A lab that is up.
+
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+
+use nix::sys::signal::Signal;
+
+use crate::down::{self, Down};
+use crate::error::{Doing, Error, Result};
+use crate::file::{Host, Lab, LabName, Loss, SWITCH};
+use crate::netns::Namespace;
+use crate::process::{self, Process};
+use crate::state::{self, Lock, State};
+use crate::{loss, ready, start, topology};
+
+/// A handle on a lab that is up. Dropping it leaves the lab up. Every call reads the lab's state
+/// afresh, so that handles in several processes agree.
+#[derive(Clone, Debug)]
+pub struct Running {
+    lab: Lab,
+}
+
+/// Where a host is.
+#[derive(Clone, Debug)]
+pub struct HostView {
+    /// Its name; "switch" for the lab's switch.
+    pub name: String,
+    /// Its addresses; the first is its own in the cluster. The switch has none.
+    pub addresses: Vec<IpAddr>,
+    /// Its part in the cluster, as in the lab file. Empty: a client.
+    pub roles: Vec<&'static str>,
+    /// Its network namespace.
+    pub namespace: PathBuf,
+    /// Its files: `THING.log`, `access.log`, `baton.toml`, `control.sock`.
+    pub directory: PathBuf,
+    /// What was started on it.
+    pub things: Vec<ThingView>,
+}
+
+/// Something that was started on a host.
+#[derive(Clone, Debug)]
+pub struct ThingView {
+    /// Its name in the lab file.
+    pub name: String,
+    /// The process that was started.
+    pub pid: u32,
+    /// Whether that process runs.
+    pub alive: bool,
+    /// What it writes to standard output and standard error.
+    pub log: PathBuf,
+}
+
+impl Running {
+    /// The names of all labs that are up (or half up), in order.
+    pub fn names() -> Vec<String> {
+        state::labs()
+            .iter()
+            .map(|name| name.as_str().to_owned())
+            .collect()
+    }
+
+    /// The lab of this name.
+    ///
+    /// # Errors
+    /// [`Error::NotUp`]; or its state cannot be read.
+    pub fn open(name: &str) -> Result<Running> {
+        let not_up = || Error::NotUp(name.to_owned());
+        let name = LabName::try_from(name.to_owned()).map_err(|_| not_up())?;
+        Running::from_state(State::load(&name)?.ok_or_else(not_up)?)
+    }
+
+    /// The only lab that is up.
+    ///
+    /// # Errors
+    /// [`Error::NoLab`] or [`Error::SeveralLabs`].
+    pub fn only() -> Result<Running> {
+        Running::open(&only_name()?)
+    }
+
+    pub(crate) fn from_state(state: State) -> Result<Running> {
+        Ok(Running {
+            lab: Lab::parse(&state.source)?,
+        })
+    }
+
+    /// The file it was raised from.
+    pub fn lab(&self) -> &Lab {
+        &self.lab
+    }
+
+    /// A command that runs a program on a host: add the program and its arguments to it with
+    /// [`Command::arg`]. Streams, signals and exit status are the program's own; it shares the
+    /// host's network and CPU quota. `host` may be "switch".
+    ///
+    /// # Errors
+    /// [`Error::NoSuchHost`], [`Error::NotUp`].
+    pub fn exec(&self, host: &str) -> Result<Command> {
+        let state = self.state()?;
+        start::enter(self.namespace(&state, host)?, state.group(host).as_deref())
+    }
+
+    /// Runs `work` on a thread of its own inside a host, and waits for it. Sockets opened in it stay
+    /// in the host wherever they are used later.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchHost`], [`Error::NotUp`].
+    pub fn within<T: Send>(&self, host: &str, work: impl FnOnce() -> T + Send) -> Result<T> {
+        self.namespace(&self.state()?, host)?.within(work)
+    }
+
+    /// What there is to know of a host. `name` may be "switch".
+    ///
+    /// # Errors
+    /// [`Error::NoSuchHost`], [`Error::NotUp`].
+    pub fn host(&self, name: &str) -> Result<HostView> {
+        let state = self.state()?;
+        let namespace = self.namespace(&state, name)?;
+        let host = self.lab.host(name);
+        Ok(HostView {
+            name: name.to_owned(),
+            addresses: host
+                .iter()
+                .flat_map(|h| &h.addresses)
+                .map(|one| one.ip())
+                .collect(),
+            roles: host
+                .iter()
+                .flat_map(|host| &host.roles)
+                .map(|role| role.name())
+                .collect(),
+            namespace: namespace.path(),
+            directory: state::host_directory(&self.lab.name, name),
+            things: state
+                .processes
+                .iter()
+                .filter(|process| process.start.host == name)
+                .map(ThingView::from)
+                .collect(),
+        })
+    }
+
+    /// Every host in the order of the file, the switch last.
+    ///
+    /// # Errors
+    /// [`Error::NotUp`].
+    pub fn hosts(&self) -> Result<Vec<HostView>> {
+        let hosts = self.lab.hosts.iter().map(|host| host.name.as_str());
+        hosts.chain([SWITCH]).map(|name| self.host(name)).collect()
+    }
+
+    /// Sends a signal to something on a host. `SIGKILL`, `SIGSTOP` and `SIGCONT` reach all its
+    /// processes, any other only the one that was started (nginx's master, say).
+    ///
+    /// # Errors
+    /// [`Error::NoSuchHost`], [`Error::NoSuchThing`], [`Error::NotUp`]. That it does not run is none.
+    pub fn kill(&self, host: &str, thing: &str, signal: Signal) -> Result<()> {
+        self.process(&self.state()?, host, thing)?.signal(signal)
+    }
+
+    /// Ends something on a host, if it runs, starts it again as `up` did, and waits until it is
+    /// ready.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchHost`], [`Error::NoSuchThing`], [`Error::NotReady`], [`Error::NotUp`].
+    pub fn restart(&self, host: &str, thing: &str) -> Result<()> {
+        let _lock = Lock::lab(&self.lab.name, &mut |_| {})?;
+        let mut state = self.state()?;
+        let old = self.process(&state, host, thing)?.clone();
+        if let Some(error) = process::end(std::slice::from_ref(&old), Duration::from_secs(5)).pop()
+        {
+            return Err(error);
+        }
+        let namespace = self.namespace(&state, host)?.clone();
+        let new = start::start(old.start, &namespace, state.group(host).as_deref())?;
+        for process in &mut state.processes {
+            if process.start.host == host && process.start.thing == thing {
+                *process = new.clone();
+            }
+        }
+        state.save()?;
+        match self
+            .lab
+            .host(host)
+            .and_then(|host| Some((host, host.thing(thing)?)))
+        {
+            Some((host, thing)) => {
+                ready::wait(host, thing, &new, &namespace, Duration::from_secs(30))
+            }
+            None => Ok(()), // The state holds only what the file names.
+        }
+    }
+
+    /// Lets each packet from and to a host be lost with this probability, from 0 to 1.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchHost`], [`Error::NotUp`]; a fraction that is none.
+    pub fn set_loss(&self, host: &str, fraction: f64) -> Result<()> {
+        let lost = Loss::new(fraction)
+            .map_err(std::io::Error::other)
+            .doing(|| format!("set the loss of {host}"))?;
+        let _lock = Lock::lab(&self.lab.name, &mut |_| {})?;
+        let mut state = self.state()?;
+        if topology::is_switch(host) {
+            return Err(self.no_such_host(host));
+        }
+        self.namespace(&state, host)?;
+        let switch = self.namespace(&state, SWITCH)?.clone();
+        loss::set(&switch, host, lost)?;
+        let had_losses = !state.losses.is_empty();
+        match lost.per_million() {
+            0 => state.losses.remove(host),
+            part => state.losses.insert(host.to_owned(), part),
+        };
+        if had_losses == state.losses.is_empty() {
+            topology::single_packets(&switch, &self.namespaces(&state)?, !had_losses)?;
+        }
+        state.save()
+    }
+
+    /// Takes the lab down: see [`down::down`].
+    ///
+    /// # Errors
+    /// [`Error::Down`].
+    pub fn down(self) -> Result<Down> {
+        down::down(&self.lab.name, |_| {})
+    }
+
+    fn state(&self) -> Result<State> {
+        State::load(&self.lab.name)?.ok_or_else(|| Error::NotUp(self.lab.name.as_str().to_owned()))
+    }
+
+    fn namespace<'a>(&self, state: &'a State, host: &str) -> Result<&'a Namespace> {
+        state
+            .namespace(&state::namespace_name(&self.lab.name, host))
+            .ok_or_else(|| self.no_such_host(host))
+    }
+
+    fn namespaces(&self, state: &State) -> Result<Vec<(Namespace, Host)>> {
+        let hosts = self.lab.hosts.iter();
+        hosts
+            .map(|host| {
+                Ok((
+                    self.namespace(state, host.name.as_str())?.clone(),
+                    host.clone(),
+                ))
+            })
+            .collect()
+    }
+
+    fn process<'a>(&self, state: &'a State, host: &str, thing: &str) -> Result<&'a Process> {
+        self.namespace(state, host)?;
+        state
+            .process(host, thing)
+            .ok_or_else(|| Error::NoSuchThing {
+                host: host.to_owned(),
+                thing: thing.to_owned(),
+                known: state
+                    .processes
+                    .iter()
+                    .filter(|process| process.start.host == host)
+                    .map(|process| process.start.thing.clone())
+                    .collect(),
+            })
+    }
+
+    fn no_such_host(&self, host: &str) -> Error {
+        Error::NoSuchHost {
+            lab: self.lab.name.as_str().to_owned(),
+            host: host.to_owned(),
+            known: self
+                .lab
+                .hosts
+                .iter()
+                .map(|host| host.name.as_str().to_owned())
+                .collect(),
+        }
+    }
+}
+
+/// The name of the only lab that is up.
+pub(crate) fn only_name() -> Result<String> {
+    match Running::names().as_slice() {
+        [] => Err(Error::NoLab),
+        [name] => Ok(name.clone()),
+        several => Err(Error::SeveralLabs(several.to_vec())),
+    }
+}
+
+impl From<&Process> for ThingView {
+    fn from(process: &Process) -> ThingView {
+        ThingView {
+            name: process.start.thing.clone(),
+            pid: process.pid,
+            alive: process.is_alive(),
+            log: process.start.log.clone(),
+        }
+    }
+}

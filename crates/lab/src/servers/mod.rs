@@ -1,0 +1,92 @@
+//! Web servers with the lab's pages, each with its own configuration, pid file and logs below the
+//! host's directory, so that the machine's own services are never touched.
+//!
+//! | page | answer |
+//! |---|---|
+//! | /whoami | the host's name and a newline |
+//! | /health | `ok` |
+//! | /empty /1b /4k /64k /1m /64m /256m | the same bytes on every host |
+//! | /ds1/… /dsN/… | the host's name, a space, the path that was asked for |
+//! | /upload | reads the whole body (chunked or not), answers its length; Apache and Go also its SHA-256 |
+//!
+//! Every server writes a line a request to `access.log`, except for /health:
+//! `CLIENT-ADDRESS CLIENT-PORT "REQUEST" STATUS BYTES`.
+
+mod apache;
+pub(crate) mod files;
+mod goserver;
+mod nginx;
+
+use std::path::{Path, PathBuf};
+
+pub use files::{FILES, SUMS};
+
+use crate::error::{Doing, Result};
+use crate::file::{Host, Lab, Server, ServerKind, Thing};
+use crate::tool;
+
+/// What a server needs in order to be started.
+pub(crate) struct Prepared {
+    /// A full path and arguments.
+    pub words: Vec<String>,
+    /// What a former run may have left, and would keep the server from starting.
+    pub leftovers: Vec<PathBuf>,
+}
+
+/// Makes what servers share and what takes long: files, and the Go program if a host runs it.
+pub(crate) fn provide(lab: &Lab, progress: &mut dyn FnMut(&str)) -> Result<()> {
+    let kinds: Vec<ServerKind> = lab
+        .hosts
+        .iter()
+        .flat_map(servers)
+        .map(|one| one.kind)
+        .collect();
+    if !kinds.is_empty() {
+        files::ensure(progress)?;
+    }
+    if kinds.contains(&ServerKind::Apache) {
+        apache::provide()?;
+    }
+    if kinds.contains(&ServerKind::Go) {
+        goserver::provide(progress)?;
+    }
+    Ok(())
+}
+
+/// The programs that must be installed for a server.
+pub(crate) fn program(kind: ServerKind) -> &'static str {
+    match kind {
+        ServerKind::Nginx => "nginx",
+        ServerKind::Apache => "apache2",
+        ServerKind::Go => "go",
+    }
+}
+
+/// Writes a server's configuration below the host's directory.
+pub(crate) fn prepare(host: &Host, server: &Server, directory: &Path) -> Result<Prepared> {
+    match server.kind {
+        ServerKind::Nginx => nginx::prepare(host, server, directory),
+        ServerKind::Apache => apache::prepare(host, server, directory),
+        ServerKind::Go => goserver::prepare(host, server, directory),
+    }
+}
+
+fn servers(host: &Host) -> impl Iterator<Item = &Server> {
+    host.run.iter().filter_map(|thing| match thing {
+        Thing::Server(server) => Some(server),
+        _ => None,
+    })
+}
+
+fn make_directory(path: &Path) -> Result<()> {
+    std::fs::create_dir_all(path).doing(|| format!("make {}", path.display()))
+}
+
+fn write(path: &Path, text: &str) -> Result<()> {
+    std::fs::write(path, text).doing(|| format!("write {}", path.display()))
+}
+
+/// The full path of a program, as the first word of a command.
+fn first_word(program: &str) -> Result<String> {
+    Ok(tool::find(program)?.to_string_lossy().into_owned())
+}

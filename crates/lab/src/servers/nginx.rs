@@ -1,0 +1,121 @@
+//! Debian's nginx-light.
+
+use std::path::Path;
+
+use nix::sys::resource::{Resource, getrlimit};
+
+use super::{Prepared, files, first_word, make_directory, write};
+use crate::error::Result;
+use crate::file::{Host, Server};
+
+pub(super) fn prepare(host: &Host, server: &Server, directory: &Path) -> Result<Prepared> {
+    let own = directory.join("nginx");
+    make_directory(&own)?;
+    let config = own.join("nginx.conf");
+    write(&config, &text(host, server, directory, &own))?;
+    Ok(Prepared {
+        words: vec![
+            first_word("nginx")?,
+            "-e".into(),
+            "stderr".into(),
+            "-c".into(),
+            config.to_string_lossy().into_owned(),
+        ],
+        leftovers: vec![own.join("upload.sock")],
+    })
+}
+
+/// `/upload` goes to a second server over a Unix socket, because only a proxy waits for the whole
+/// body; after that `$content_length` is what was read, also for a chunked body.
+fn text(host: &Host, server: &Server, directory: &Path, own: &Path) -> String {
+    let name = &host.name;
+    let port = server.port.number();
+    let workers = server.workers;
+    let (directory, own) = (directory.display(), own.display());
+    let files_limit = files_limit();
+    let files = files::directory();
+    let files = files.display();
+    let listen_ipv6 = if host.has_ipv6() {
+        format!("listen [::]:{port} reuseport backlog=4096 ipv6only=on;")
+    } else {
+        String::new()
+    };
+    format!(
+        r#"daemon off;
+user www-data;
+worker_processes {workers};
+worker_rlimit_nofile {files_limit};
+pid {own}/nginx.pid;
+error_log stderr error;
+events {{
+    worker_connections 65536;
+}}
+http {{
+    client_body_temp_path {own}/body;
+    proxy_temp_path {own}/proxy;
+    fastcgi_temp_path {own}/fastcgi;
+    uwsgi_temp_path {own}/uwsgi;
+    scgi_temp_path {own}/scgi;
+
+    default_type application/octet-stream;
+    sendfile on;
+    tcp_nopush on;
+    keepalive_requests 1000000000;
+    keepalive_timeout 3600s;
+    client_max_body_size 0;
+    client_header_timeout 3600s;
+    open_file_cache max=100 inactive=3600s;
+    open_file_cache_valid 3600s;
+
+    log_format lab '$remote_addr $remote_port "$request" $status $body_bytes_sent';
+    access_log {directory}/access.log lab buffer=64k flush=1s;
+
+    map $http_x_body_length $body_length {{
+        "" 0;
+        default $http_x_body_length;
+    }}
+
+    server {{
+        listen {port} reuseport backlog=4096;
+        {listen_ipv6}
+        root {files};
+
+        location = /whoami {{
+            default_type text/plain;
+            return 200 "{name}\n";
+        }}
+        location = /health {{
+            default_type text/plain;
+            access_log off;
+            return 200 "ok\n";
+        }}
+        location ~ ^/ds[0-9]+/ {{
+            default_type text/plain;
+            return 200 "{name} $request_uri\n";
+        }}
+        location = /upload {{
+            proxy_pass http://unix:{own}/upload.sock;
+            proxy_pass_request_body off;
+            proxy_set_header Content-Length "";
+            proxy_set_header X-Body-Length $content_length;
+        }}
+    }}
+
+    server {{
+        listen unix:{own}/upload.sock;
+        default_type text/plain;
+        access_log off;
+        return 200 "$body_length\n";
+    }}
+}}
+"#
+    )
+}
+
+/// As many open files as this process may allow itself: not every root may raise the limit.
+fn files_limit() -> u64 {
+    match getrlimit(Resource::RLIMIT_NOFILE) {
+        Ok((_, hard)) => hard.min(1 << 20),
+        Err(_) => 1024, // POSIX's customary limit; getrlimit fails only for a bad pointer
+    }
+}

@@ -1,0 +1,105 @@
+//! Starts what runs on a host.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::error::{Doing, Result};
+use crate::file::{Host, Lab, Program, Server, Thing};
+use crate::netns::Namespace;
+use crate::process::{Process, Start};
+use crate::{cgroup, config, servers, state, tool};
+
+/// The command that enters a host; what to run there is added to it. It becomes that program, so
+/// its pid, standard streams and exit status are the program's own.
+///
+/// Only the network differs inside. `ip netns exec` would also hide /sys/fs/bpf.
+pub(crate) fn enter(namespace: &Namespace, group: Option<&Path>) -> Result<Command> {
+    let nsenter = tool::find("nsenter")?;
+    let mut command = match group {
+        Some(group) => {
+            let mut command = cgroup::enter(group)?;
+            command.arg(nsenter);
+            command
+        }
+        None => Command::new(nsenter),
+    };
+    command
+        .arg(format!("--net={}", namespace.path().display()))
+        .arg("--");
+    Ok(command)
+}
+
+/// Writes the configuration of one thing, and tells how it is started. `baton` is the program that
+/// nodes run.
+pub(crate) fn prepare(
+    lab: &Lab,
+    host: &Host,
+    thing: &Thing,
+    baton: &Path,
+    key: &config::ClusterKey,
+) -> Result<Start> {
+    let directory = state::host_directory(&lab.name, host.name.as_str());
+    let (words, leftovers) = match thing {
+        Thing::Node => {
+            config::write(lab, host, key)?;
+            (
+                node_words(lab, host, baton),
+                vec![directory.join("control.sock")],
+            )
+        }
+        Thing::Server(server) => server_words(host, server, &directory)?,
+        Thing::Program(program) => (program_words(program)?, Vec::new()),
+    };
+    Ok(Start {
+        host: host.name.as_str().to_owned(),
+        thing: thing.name().to_owned(),
+        words,
+        leftovers,
+        log: directory.join(format!("{}.log", thing.name())),
+        directory,
+    })
+}
+
+/// Starts it, inside the host and its control group.
+pub(crate) fn start(start: Start, namespace: &Namespace, group: Option<&Path>) -> Result<Process> {
+    for path in &start.leftovers {
+        match std::fs::remove_file(path) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(error).doing(|| format!("remove {}", path.display()));
+            }
+            _ => {}
+        }
+    }
+    start.detached(enter(namespace, group)?, namespace.inode)
+}
+
+fn node_words(lab: &Lab, host: &Host, baton: &Path) -> Vec<String> {
+    let file = config::path(lab, host).display().to_string();
+    vec![
+        baton.display().to_string(),
+        "node".into(),
+        "--config".into(),
+        file,
+    ]
+}
+
+fn server_words(
+    host: &Host,
+    server: &Server,
+    directory: &Path,
+) -> Result<(Vec<String>, Vec<PathBuf>)> {
+    let prepared = servers::prepare(host, server, directory)?;
+    Ok((prepared.words, prepared.leftovers))
+}
+
+fn program_words(program: &Program) -> Result<Vec<String>> {
+    let path = if program.program.contains('/') {
+        program.program.clone()
+    } else {
+        tool::find(&program.program)?.display().to_string()
+    };
+    Ok([path]
+        .into_iter()
+        .chain(program.arguments.iter().cloned())
+        .collect())
+}

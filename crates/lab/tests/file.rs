@@ -1,0 +1,439 @@
+//! Lab files, good and bad: what is read from them, and what is said about them.
+
+use baton_lab::{Lab, Loss, Role, ServerKind, Thing};
+use proptest::prelude::*;
+
+/// A lab with these hosts and this end.
+fn with(hosts: &str, end: &str) -> String {
+    format!("name = \"t\"\n{hosts}\n{end}\n")
+}
+
+/// A lab with one host `a`, which has these keys besides its name.
+fn host(keys: &str) -> String {
+    with(&format!("[[host]]\nname = \"a\"\n{keys}"), "")
+}
+
+const ADDRESS: &str = "address = \"10.77.0.1/24\"\n";
+const SERVICE: &str = "[[config.service]]\nname = \"web\"\naddress = \"10.77.0.100\"\nport = 80";
+const NODES: &str = r#"
+[[host]]
+name = "cs1"
+address = "10.77.0.2/24"
+roles = ["cs"]
+run = ["node"]
+[[host]]
+name = "ds1"
+address = "10.77.0.11/24"
+roles = ["ds"]
+run = ["node", "nginx"]
+"#;
+
+#[test]
+fn every_key_is_read() -> Result<(), Box<dyn std::error::Error>> {
+    let lab = Lab::parse(&host(
+        r#"
+        address = ["10.77.0.11/24", "fd77::11/64"]
+        roles = ["cs", "ds"]
+        weight = 7
+        cpu = 0.5
+        link = { rate = "1gbit", loss = 0.01, mtu = 1400 }
+        run = [
+            "nginx",
+            { server = "apache", port = 8080, workers = 4 },
+            { server = "goserver", port = 8081, mptcp = false },
+            { command = ["/usr/bin/env", "sleep", "9"], name = "nap", port = 99 },
+            { command = ["/usr/bin/yes"] },
+        ]"#,
+    ))?;
+    let a = lab.host("a").ok_or("no host")?;
+    assert_eq!(a.address().to_string(), "10.77.0.11");
+    assert_eq!(a.addresses.len(), 2);
+    assert!(a.is_cs() && a.is_node() && a.has_ipv6());
+    assert_eq!(a.roles, [Role::Cs, Role::Ds]);
+    assert_eq!(a.weight, 7);
+    assert_eq!(a.cpu.map(|cpu| cpu.share()), Some(0.5));
+    assert_eq!(a.link.rate.map(|rate| rate.bits()), Some(1_000_000_000));
+    assert_eq!(a.link.loss, Loss::new(0.01)?);
+    assert_eq!(a.link.mtu.map(|mtu| mtu.bytes()), Some(1400));
+    let names: Vec<&str> = a.run.iter().map(Thing::name).collect();
+    assert_eq!(names, ["nginx", "apache", "goserver", "nap", "yes"]);
+    let ports: Vec<Option<u16>> = a
+        .run
+        .iter()
+        .map(|one| one.port().map(|p| p.number()))
+        .collect();
+    assert_eq!(ports, [Some(80), Some(8080), Some(8081), Some(99), None]);
+    let Some(Thing::Server(go)) = a.thing("goserver") else {
+        return Err("no goserver".into());
+    };
+    assert_eq!((go.kind, go.mptcp), (ServerKind::Go, false));
+    Ok(())
+}
+
+#[test]
+fn what_is_not_said_has_a_default() -> Result<(), Box<dyn std::error::Error>> {
+    let lab = Lab::parse(&host(&format!("{ADDRESS}run = [\"goserver\"]")))?;
+    let a = lab.host("a").ok_or("no host")?;
+    assert!(!a.is_node());
+    assert_eq!(
+        (a.weight, a.cpu, a.link),
+        (1, None, baton_lab::Link::default())
+    );
+    let Some(Thing::Server(go)) = a.thing("goserver") else {
+        return Err("no goserver".into());
+    };
+    assert_eq!((go.port.number(), go.workers, go.mptcp), (80, 2, true));
+    Ok(())
+}
+
+#[test]
+fn the_labs_of_this_repository_are_right() -> Result<(), Box<dyn std::error::Error>> {
+    let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../../labs");
+    let mut seen = 0;
+    for entry in std::fs::read_dir(directory)? {
+        let path = entry?.path();
+        if path
+            .extension()
+            .is_some_and(|extension| extension == "toml")
+        {
+            let lab = Lab::parse(&std::fs::read_to_string(&path)?)
+                .map_err(|error| format!("{}: {error}", path.display()))?;
+            assert_eq!(path.file_stem(), Some(lab.name().as_str().as_ref()));
+            seen += 1;
+        }
+    }
+    assert!(seen >= 3, "{seen}");
+    Ok(())
+}
+
+/// Each: what is wrong, the file, and what the error must name.
+#[test]
+fn bad_files_are_refused_with_reasons() {
+    let address = |text: &str| host(&format!("address = {text}"));
+    let also = |keys: &str| host(&format!("{ADDRESS}{keys}"));
+    let two = |first: &str, second: &str| with(&format!("{first}\n{second}"), "");
+    let b = "[[host]]\nname = \"b\"\n";
+    let table: Vec<(&str, String, &[&str])> = vec![
+        ("nothing", String::new(), &["name"]),
+        ("not TOML", "name = ".into(), &["line 1"]),
+        ("no hosts", "name = \"t\"".into(), &["no hosts", "[[host]]"]),
+        ("unknown key", also("adress = 1"), &["adress", "line 5"]),
+        (
+            "unknown key at the top",
+            with("nome = 1", ""),
+            &["nome", "line 2"],
+        ),
+        (
+            "unknown key of a link",
+            also("link = { los = 0.1 }"),
+            &["los", "line 5"],
+        ),
+        (
+            "unknown key of config",
+            with(NODES, "[config.local]"),
+            &["local"],
+        ),
+        (
+            "lab name in capitals",
+            "name = \"Split\"".into(),
+            &["Split", "a-z"],
+        ),
+        (
+            "lab name too long",
+            format!("name = \"{}\"", "a".repeat(33)),
+            &["33 bytes", "shorten"],
+        ),
+        (
+            "lab name leads out",
+            "name = \"../x\"".into(),
+            &["../x", "line 1"],
+        ),
+        (
+            "host name too long",
+            two("[[host]]\nname = \"a123456789012345\"", ADDRESS),
+            &["15"],
+        ),
+        (
+            "host name with a slash",
+            two("[[host]]\nname = \"a/b\"", ADDRESS),
+            &["a/b", "line 3"],
+        ),
+        (
+            "host name empty",
+            two("[[host]]\nname = \"\"", ADDRESS),
+            &["line 3"],
+        ),
+        (
+            "host called switch",
+            two("[[host]]\nname = \"switch\"", ADDRESS),
+            &["switch"],
+        ),
+        (
+            "host called as the bridge",
+            two("[[host]]\nname = \"br0\"", ADDRESS),
+            &["br0"],
+        ),
+        (
+            "a name twice",
+            two(
+                &format!("[[host]]\nname = \"b\"\n{ADDRESS}"),
+                &format!("{b}address = \"10.77.0.2/24\""),
+            ),
+            &["b exists already", "line 7"],
+        ),
+        (
+            "an address twice",
+            two(
+                &format!("[[host]]\nname = \"a\"\n{ADDRESS}"),
+                &format!("{b}{ADDRESS}"),
+            ),
+            &["10.77.0.1", "of a already", "line 8"],
+        ),
+        (
+            "an address twice on a host",
+            address("[\"10.1.0.1/8\", \"10.1.0.1/8\"]"),
+            &["already"],
+        ),
+        (
+            "another network",
+            two(
+                &format!("[[host]]\nname = \"a\"\n{ADDRESS}"),
+                &format!("{b}address = \"10.78.0.2/24\""),
+            ),
+            &["10.78.0.2/24", "10.77.0.1/24", "line 8"],
+        ),
+        ("no address", host(""), &["address"]),
+        ("an empty list of addresses", address("[]"), &["no address"]),
+        (
+            "an address that is a number",
+            address("7"),
+            &["10.77.0.1/24"],
+        ),
+        (
+            "no prefix",
+            address("\"10.77.0.1\""),
+            &["no prefix", "10.77.0.1/24", "line 4"],
+        ),
+        (
+            "a prefix too long",
+            address("\"10.77.0.1/33\""),
+            &["1 to 32"],
+        ),
+        ("a prefix of zero", address("\"10.77.0.1/0\""), &["1 to 32"]),
+        (
+            "the network itself",
+            address("\"10.77.0.0/24\""),
+            &["network's own"],
+        ),
+        (
+            "the broadcast address",
+            address("\"10.77.0.255/24\""),
+            &["broadcast"],
+        ),
+        (
+            "loopback",
+            address("\"127.0.0.1/8\""),
+            &["not an address a host can have"],
+        ),
+        (
+            "multicast",
+            address("\"224.0.0.1/8\""),
+            &["not an address a host can have"],
+        ),
+        (
+            "unspecified",
+            address("\"::/64\""),
+            &["not an address a host can have"],
+        ),
+        (
+            "no address at all",
+            address("\"ten/24\""),
+            &["not an address with a prefix"],
+        ),
+        (
+            "an unknown role",
+            also("roles = [\"lb\"]"),
+            &["lb", "line 5"],
+        ),
+        (
+            "a role twice",
+            also("roles = [\"ds\", \"ds\"]"),
+            &["twice", "line 5"],
+        ),
+        (
+            "a weight too great",
+            also("weight = 256"),
+            &["256", "line 5"],
+        ),
+        (
+            "loss above 1",
+            also("link = { loss = 1.5 }"),
+            &["1.5", "0.01 for one in a hundred"],
+        ),
+        ("loss below 0", also("link = { loss = -0.1 }"), &["-0.1"]),
+        ("loss is no number", also("link = { loss = nan }"), &["NaN"]),
+        (
+            "a rate without a unit",
+            also("link = { rate = \"100\" }"),
+            &["100", "1gbit"],
+        ),
+        (
+            "a rate of zero",
+            also("link = { rate = \"0gbit\" }"),
+            &["0gbit"],
+        ),
+        (
+            "a rate beyond all",
+            also("link = { rate = \"99999999999999999gbit\" }"),
+            &["100gbit"],
+        ),
+        ("an mtu too small", also("link = { mtu = 576 }"), &["1280"]),
+        ("a cpu of zero", also("cpu = 0"), &["0.01"]),
+        (
+            "an unknown server",
+            also("run = [\"ngnix\"]"),
+            &["ngnix", "apache", "command", "line 5"],
+        ),
+        (
+            "a server that is a number",
+            also("run = [7]"),
+            &["nginx", "line 5"],
+        ),
+        (
+            "a table that runs nothing",
+            also("run = [{ port = 80 }]"),
+            &["`server` or `command`"],
+        ),
+        (
+            "a table that runs two",
+            also("run = [{ server = \"nginx\", command = [\"x\"] }]"),
+            &["`server` or `command`"],
+        ),
+        (
+            "a command without words",
+            also("run = [{ command = [] }]"),
+            &["empty"],
+        ),
+        (
+            "a command with a zero byte",
+            also("run = [{ command = [\"a\\u0000\"] }]"),
+            &["zero byte"],
+        ),
+        (
+            "a command of unknown name",
+            also("run = [{ command = [\"./\"] }]"),
+            &["`name`"],
+        ),
+        (
+            "a name that leads out",
+            also("run = [{ command = [\"x\"], name = \"../x\" }]"),
+            &["../x"],
+        ),
+        (
+            "port 0",
+            also("run = [{ server = \"nginx\", port = 0 }]"),
+            &["port 0"],
+        ),
+        (
+            "no workers",
+            also("run = [{ server = \"nginx\", workers = 0 }]"),
+            &["1 to 64"],
+        ),
+        (
+            "workers of a command",
+            also("run = [{ command = [\"x\"], workers = 2 }]"),
+            &["workers"],
+        ),
+        (
+            "mptcp of nginx",
+            also("run = [{ server = \"nginx\", mptcp = true }]"),
+            &["goserver"],
+        ),
+        (
+            "a port twice",
+            also("run = [\"nginx\", \"apache\"]"),
+            &["port 80", "another `port`"],
+        ),
+        (
+            "a thing twice",
+            also("run = [\"nginx\", \"nginx\"]"),
+            &["nginx runs on a already"],
+        ),
+        (
+            "a node without a role",
+            also("run = [\"node\"]"),
+            &["roles", "line 5"],
+        ),
+        (
+            "nodes without config",
+            with(NODES, ""),
+            &["[config]", "line 7"],
+        ),
+        (
+            "a key in the file",
+            with(NODES, &format!("config.cluster.key = \"aa\"\n{SERVICE}")),
+            &["key"],
+        ),
+        (
+            "an unknown key of baton.toml",
+            with(NODES, &format!("{SERVICE}\npolicies = 1")),
+            &["policies"],
+        ),
+        (
+            "a cluster address that is a host's",
+            with(NODES, &SERVICE.replace("10.77.0.100", "10.77.0.2")),
+            &["10.77.0.2"],
+        ),
+    ];
+    let mut wrong = Vec::new();
+    for (what, file, must_name) in table {
+        match Lab::parse(&file) {
+            Ok(_) => wrong.push(format!("{what}: was taken")),
+            Err(error) => {
+                let text = error.to_string();
+                for name in must_name {
+                    if !text.contains(name) {
+                        wrong.push(format!("{what}: does not say {name:?} but\n{text}"));
+                    }
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+}
+
+#[test]
+fn config_goes_with_nodes() -> Result<(), baton_lab::Error> {
+    Lab::parse(&with(NODES, SERVICE)).map(drop)
+}
+
+proptest! {
+    #[test]
+    fn any_text_is_read_or_refused(text in "\\PC*") {
+        let _ = Lab::parse(&text);
+    }
+
+    #[test]
+    fn any_part_of_a_file_put_anywhere_is_read_or_refused(
+        from in 0..800_usize, length in 0..60_usize, to in 0..800_usize, with_text in "[\\[\\]{}=\"a-z0-9./-]{0,8}"
+    ) {
+        let file = with(NODES, SERVICE);
+        let at = |n: usize| n.min(file.len()); // All of it is ASCII.
+        let (from, end, to) = (at(from), at(from + length), at(to));
+        let mut text = file.clone();
+        text.insert_str(to, &file[from..end.max(from)]);
+        text.insert_str(to / 2, &with_text);
+        let _ = Lab::parse(&text);
+    }
+
+    #[test]
+    fn any_address_is_read_or_refused(address in any::<u128>(), v4 in any::<u32>(), prefix in 0..200_u8) {
+        let v6 = std::net::Ipv6Addr::from_bits(address);
+        let v4 = std::net::Ipv4Addr::from_bits(v4);
+        for text in [format!("{v6}/{prefix}"), format!("{v4}/{prefix}")] {
+            if let Ok(lab) = Lab::parse(&host(&format!("address = \"{text}\""))) {
+                prop_assert_eq!(lab.hosts()[0].addresses[0].to_string(), text);
+            }
+        }
+    }
+}

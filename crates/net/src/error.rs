@@ -1,0 +1,119 @@
+//! What can go wrong between the daemon and the host.
+
+use std::io;
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Why something could not be done. Each says what, where, and what to do.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The kernel refused.
+    #[error("cannot {doing}: {source}{}", remedy(source))]
+    System {
+        /// What was tried, as it follows "cannot".
+        doing: String,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// No interface has this name.
+    #[error(
+        "there is no interface \"{name}\" (there are: {existing})\n  \
+         help: correct `interface` in the configuration, or bring the NIC up"
+    )]
+    NoLink {
+        /// The name that was looked for.
+        name: String,
+        /// The names that exist, separated by commas.
+        existing: String,
+    },
+    /// No interface holds this address.
+    #[error(
+        "no interface holds the address {address} (there are: {existing})\n  \
+         help: correct the node's `address` in the configuration, or add it to an interface"
+    )]
+    NoLinkHolds {
+        /// The address that was looked for.
+        address: IpAddr,
+        /// The addresses that exist, with their interfaces.
+        existing: String,
+    },
+    /// The interface has no MAC address.
+    #[error(
+        "the interface \"{name}\" has no Ethernet address\n  \
+         help: nodes reach each other over Ethernet; name another interface"
+    )]
+    NotEthernet {
+        /// The interface.
+        name: String,
+    },
+    /// No answer to ARP or neighbor discovery.
+    #[error(
+        "{address} on {interface} did not tell its MAC address within {waited:?}\n  \
+         help: check that the machine is up and on the same LAN (ping it, `ip neighbor`)"
+    )]
+    Unresolved {
+        /// The next hop.
+        address: IpAddr,
+        /// Where it should be.
+        interface: String,
+        /// How long it was asked.
+        waited: Duration,
+    },
+    /// The journal cannot be understood.
+    #[error(
+        "the journal {} of changes to this host cannot be read: {reason}\n  \
+         help: take back what it lists by hand, then remove it", path.display()
+    )]
+    Journal {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A packet that is no IPv4 packet of the socket's protocol came out of a raw socket.
+    #[error(
+        "a packet from a raw socket is malformed: {0}\n  help: this is a bug or a broken driver"
+    )]
+    Malformed(&'static str),
+    /// Not a setting of the network.
+    #[error(
+        "\"{name}\" is not a network setting\n  help: write something like net/ipv4/ip_forward"
+    )]
+    NotASysctl {
+        /// What was given.
+        name: String,
+    },
+}
+
+impl Error {
+    /// For use in `map_err`: what was tried, as it follows "cannot".
+    pub(crate) fn system(doing: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
+        let doing = doing.into();
+        move |source| Self::System { doing, source }
+    }
+
+    /// The kernel's error number, if it was the kernel that refused.
+    pub(crate) fn errno(&self) -> Option<i32> {
+        match self {
+            Self::System { source, .. } => source.raw_os_error(),
+            _ => None,
+        }
+    }
+}
+
+fn remedy(source: &io::Error) -> &'static str {
+    match source.raw_os_error() {
+        Some(libc::EPERM | libc::EACCES) => {
+            "\n  help: run as root, or with CAP_NET_ADMIN and CAP_NET_RAW"
+        }
+        Some(libc::ENETUNREACH | libc::EHOSTUNREACH) => {
+            "\n  help: there is no route; see `ip route get` for this address"
+        }
+        Some(libc::EADDRNOTAVAIL) => "\n  help: the address is not on this host; see `ip address`",
+        Some(libc::EPROTONOSUPPORT | libc::EAFNOSUPPORT | libc::EOPNOTSUPP) => {
+            "\n  help: this kernel was built without it; see `baton doctor`"
+        }
+        _ => "",
+    }
+}

@@ -1,0 +1,185 @@
+//! The daemon's socket for messages between nodes: raw IPv4 of the configured protocol.
+
+use std::io::{self, Read as _};
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
+
+use socket2::{Domain, Protocol, Socket, Type};
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+
+use crate::{Error, Result};
+
+/// Sends and receives what stands behind the IPv4 header. Receives only what is sent to its own
+/// address.
+#[derive(Debug)]
+pub struct LccpSocket {
+    socket: AsyncFd<Socket>,
+    protocol: u8,
+}
+
+/// A message as it came in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Received<'a> {
+    /// Who says to have sent it.
+    pub sender: Ipv4Addr,
+    /// What stood behind the IPv4 header.
+    pub payload: &'a [u8],
+}
+
+impl LccpSocket {
+    /// The longest IPv4 packet, bytes: a buffer of this size never cuts one off.
+    pub const MAX_PACKET: usize = 65_535;
+
+    /// A socket that sends from and receives at `own`. Must be called within a tokio runtime.
+    ///
+    /// # Errors
+    /// [`Error::System`] without CAP_NET_RAW, or if `own` is not an address of this host.
+    pub fn open(own: Ipv4Addr, protocol: u8) -> Result<Self> {
+        let open = || -> io::Result<AsyncFd<Socket>> {
+            let kind = Type::RAW.nonblocking();
+            let socket = Socket::new(
+                Domain::IPV4,
+                kind,
+                Some(Protocol::from(i32::from(protocol))),
+            )?;
+            socket.bind(&SocketAddr::V4(SocketAddrV4::new(own, 0)).into())?;
+            // SAFETY: a Socket names one file descriptor, which stays open until it is dropped,
+            // and the AsyncFd takes it over and never gives out a mutable reference to it.
+            Ok(unsafe { AsyncFd::register(socket) }?)
+        };
+        let doing = format!("open a raw socket for IP protocol {protocol} at {own}");
+        Ok(Self {
+            socket: open().map_err(Error::system(doing))?,
+            protocol,
+        })
+    }
+
+    /// Sends `payload` in one packet; the kernel writes the IPv4 header.
+    ///
+    /// # Errors
+    /// [`Error::System`], for instance when there is no route, or the packet is larger than a
+    /// link on the way takes.
+    pub async fn send_to(&self, payload: &[u8], to: Ipv4Addr) -> Result<()> {
+        let to_address = SocketAddr::V4(SocketAddrV4::new(to, 0)).into();
+        self.socket
+            .async_io(Interest::WRITABLE, |socket| {
+                socket.send_to(payload, &to_address)
+            })
+            .await
+            .map(|_| ())
+            .map_err(Error::system(format!("send an LCCP message to {to}")))
+    }
+
+    /// The next message. `buffer` should have [`Self::MAX_PACKET`] bytes.
+    ///
+    /// Safe to cancel: a message is taken only by the poll that returns it.
+    ///
+    /// # Errors
+    /// [`Error::Malformed`] for a packet that is not IPv4 of this protocol or was cut off by the
+    /// buffer; the socket can be used on. [`Error::System`].
+    pub async fn recv_from<'a>(&self, buffer: &'a mut [u8]) -> Result<Received<'a>> {
+        let length = self
+            .socket
+            .async_io(Interest::READABLE, |mut socket| socket.read(buffer))
+            .await
+            .map_err(Error::system("receive an LCCP message"))?;
+        strip(&buffer[..length], self.protocol)
+    }
+}
+
+/// Takes off the IPv4 header, which Linux leaves on what a raw socket receives (raw(7)).
+fn strip(packet: &[u8], protocol: u8) -> Result<Received<'_>> {
+    const WITHOUT_OPTIONS: usize = 20;
+    let Some(fixed) = packet.first_chunk::<WITHOUT_OPTIONS>() else {
+        return Err(Error::Malformed("it is shorter than an IPv4 header"));
+    };
+    let (version, header) = (fixed[0] >> 4, usize::from(fixed[0] & 0x0f) * 4);
+    let total = usize::from(u16::from_be_bytes([fixed[2], fixed[3]]));
+    if version != 4 {
+        return Err(Error::Malformed("it is not IPv4"));
+    }
+    if header < WITHOUT_OPTIONS || header > total {
+        return Err(Error::Malformed("its IPv4 header length is a lie"));
+    }
+    if total > packet.len() {
+        return Err(Error::Malformed(
+            "its total length exceeds what was received",
+        ));
+    }
+    if fixed[9] != protocol {
+        return Err(Error::Malformed("it is of another IP protocol"));
+    }
+    let sender = Ipv4Addr::new(fixed[12], fixed[13], fixed[14], fixed[15]);
+    Ok(Received {
+        sender,
+        payload: &packet[header..total],
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn packet(options: usize, payload: &[u8]) -> Vec<u8> {
+        let header = 20 + options;
+        let mut packet = vec![0; header];
+        packet[0] = 0x40 | (header / 4) as u8;
+        packet[2..4].copy_from_slice(&((header + payload.len()) as u16).to_be_bytes());
+        packet[9] = 253;
+        packet[12..16].copy_from_slice(&[192, 0, 2, 7]);
+        packet.extend(payload);
+        packet
+    }
+
+    #[test]
+    fn strips_headers_of_any_length() {
+        for options in [0, 4, 40] {
+            let packet = packet(options, b"message");
+            let received = strip(&packet, 253).unwrap();
+            assert_eq!(received.payload, b"message");
+            assert_eq!(received.sender, Ipv4Addr::new(192, 0, 2, 7));
+        }
+        assert_eq!(strip(&packet(0, b""), 253).unwrap().payload, b"");
+    }
+
+    #[test]
+    fn drops_what_is_behind_the_packet() {
+        let mut padded = packet(0, b"message");
+        padded.extend([0; 9]);
+        assert_eq!(strip(&padded, 253).unwrap().payload, b"message");
+    }
+
+    #[test]
+    fn refuses_lies() {
+        let good = packet(4, b"message");
+        let with = |at: usize, value: u8| {
+            let mut bad = good.clone();
+            bad[at] = value;
+            bad
+        };
+        let lies = [
+            with(0, 0x66),
+            with(0, 0x44),
+            with(0, 0x4f),
+            with(2, 0xff),
+            with(3, 8),
+            with(9, 6),
+        ];
+        for lie in lies {
+            assert!(strip(&lie, 253).is_err(), "{lie:?}");
+        }
+        assert!(strip(&good[..19], 253).is_err());
+        assert!(strip(&good[..good.len() - 1], 253).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn never_reads_past_the_end(packet in proptest::collection::vec(any::<u8>(), 0..80)) {
+            if let Ok(received) = strip(&packet, 253) {
+                prop_assert!(received.payload.len() + 20 <= packet.len());
+            }
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! Everything between the daemon and its host's network, thin: links, addresses, routes and
+//! neighbors through netlink, sysctls, the journal that takes the host back, announcements, the
+//! socket for messages between nodes, health probes, and the relay for MPTCP listeners.
+//!
+//! Everything acts on the network namespace of the calling thread, so a runtime must keep all its
+//! threads in one.
+#![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test may panic"))]
+
+pub mod announce;
+mod connections;
+mod error;
+mod host;
+mod lccp_socket;
+pub mod listeners;
+pub mod netlink;
+pub mod netns;
+pub mod offload;
+mod packet_socket;
+pub mod probe;
+pub mod relay;
+mod sock_diag;
+mod sysctl;
+pub mod undo;
+mod who_has;
+
+pub use connections::Connections;
+pub use error::Error;
+pub use host::Host;
+pub use lccp_socket::{LccpSocket, Received};
+pub use netlink::Netlink;
+pub use netlink::adapter::Adapter;
+pub use netlink::link::Link;
+pub use netlink::neighbor::{Hop, NextHop};
+pub use sysctl::Sysctl;
+pub use undo::Undo;
+pub use who_has::who_has;
+
+/// What functions of this crate return.
+pub type Result<T> = std::result::Result<T, Error>;

@@ -1,0 +1,65 @@
+//! The kernel's routing socket: links, addresses, routes, rules and neighbors.
+//!
+//! The only place that knows `rtnetlink`; its types do not leave it.
+
+pub mod adapter;
+pub mod address;
+pub mod link;
+pub mod neighbor;
+pub mod route;
+
+use std::io;
+
+use futures_util::{Stream, TryStreamExt};
+use rtnetlink::Handle;
+
+use crate::{Error, Result};
+
+/// A connection to the routing socket of the namespace it was opened in. Clones share it.
+#[derive(Clone, Debug)]
+pub struct Netlink {
+    handle: Handle,
+}
+
+impl Netlink {
+    /// Opens the routing socket. Must be called within a tokio runtime, which then serves it for
+    /// as long as a clone exists.
+    ///
+    /// # Errors
+    /// [`Error::System`] if the kernel gives no netlink socket.
+    pub fn open() -> Result<Self> {
+        let (connection, handle, _) =
+            rtnetlink::new_connection().map_err(Error::system("open the routing socket"))?;
+        tokio::spawn(connection);
+        Ok(Self { handle })
+    }
+}
+
+/// All answers of a dump.
+async fn all<T>(
+    doing: &str,
+    stream: impl Stream<Item = std::result::Result<T, rtnetlink::Error>>,
+) -> Result<Vec<T>> {
+    stream.try_collect().await.map_err(failed(doing))
+}
+
+/// For use in `map_err`.
+fn failed(doing: impl Into<String>) -> impl FnOnce(rtnetlink::Error) -> Error {
+    let doing = doing.into();
+    move |error| {
+        let source = match error {
+            rtnetlink::Error::NetlinkError(message) => message.to_io(),
+            other => io::Error::other(other.to_string()),
+        };
+        Error::System { doing, source }
+    }
+}
+
+/// Turns the error numbers that mean "it is as wanted already" into `false`.
+fn unless(done: Result<()>, already: &[i32]) -> Result<bool> {
+    match done {
+        Ok(()) => Ok(true),
+        Err(error) if error.errno().is_some_and(|errno| already.contains(&errno)) => Ok(false),
+        Err(error) => Err(error),
+    }
+}

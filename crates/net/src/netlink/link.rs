@@ -1,0 +1,128 @@
+//! Network interfaces.
+
+use std::net::IpAddr;
+
+use futures_util::TryStreamExt;
+use rtnetlink::packet_route::link::{LinkAttribute, LinkFlags, LinkMessage};
+
+use super::{Netlink, all, failed};
+use crate::{Error, Result};
+
+/// A network interface that has a MAC address.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Link {
+    /// The kernel's number for it.
+    pub index: u32,
+    /// Its name.
+    pub name: String,
+    /// Its Ethernet address; all zero for the loopback interface.
+    pub mac: [u8; 6],
+    /// Largest IP packet, bytes.
+    pub mtu: u32,
+    /// Whether it is administratively up.
+    pub up: bool,
+}
+
+impl Netlink {
+    /// The link with this name.
+    ///
+    /// # Errors
+    /// [`Error::NoLink`], which lists those that exist; [`Error::NotEthernet`];
+    /// [`Error::System`].
+    pub async fn link_named(&self, name: &str) -> Result<Link> {
+        let links = self.links().await?;
+        let Some(found) = links.iter().find(|link| name_of(link) == name) else {
+            let existing = links.iter().map(name_of).collect::<Vec<_>>().join(", ");
+            return Err(Error::NoLink {
+                name: name.to_owned(),
+                existing,
+            });
+        };
+        link(found)
+    }
+
+    /// The link that holds this address.
+    ///
+    /// # Errors
+    /// [`Error::NoLinkHolds`], which lists the addresses that exist; [`Error::NotEthernet`];
+    /// [`Error::System`].
+    pub async fn link_with(&self, address: IpAddr) -> Result<Link> {
+        let held = self.addresses().await?;
+        if let Some((index, _)) = held.iter().find(|(_, held)| *held == address) {
+            return self.link_at(*index).await;
+        }
+        let links = self.links().await?;
+        let name = |index: u32| {
+            links
+                .iter()
+                .find(|link| link.header.index == index)
+                .map_or("?", name_of)
+        };
+        let existing: Vec<String> = held
+            .iter()
+            .map(|(index, address)| format!("{address} on {}", name(*index)))
+            .collect();
+        Err(Error::NoLinkHolds {
+            address,
+            existing: existing.join(", "),
+        })
+    }
+
+    /// The link with this index.
+    pub(crate) async fn link_at(&self, index: u32) -> Result<Link> {
+        let doing = || format!("read the interface with index {index}");
+        let mut found = Box::pin(self.handle.link().get().match_index(index).execute());
+        match found.try_next().await.map_err(failed(doing()))? {
+            Some(message) => link(&message),
+            None => Err(Error::System {
+                doing: doing(),
+                source: std::io::Error::from_raw_os_error(libc::ENODEV),
+            }),
+        }
+    }
+
+    async fn links(&self) -> Result<Vec<LinkMessage>> {
+        all("list the interfaces", self.handle.link().get().execute()).await
+    }
+}
+
+fn link(message: &LinkMessage) -> Result<Link> {
+    let name = name_of(message);
+    let mac = message
+        .attributes
+        .iter()
+        .find_map(|attribute| match attribute {
+            LinkAttribute::Address(bytes) => <[u8; 6]>::try_from(bytes.as_slice()).ok(),
+            _ => None,
+        });
+    let mtu = message
+        .attributes
+        .iter()
+        .find_map(|attribute| match attribute {
+            LinkAttribute::Mtu(mtu) => Some(*mtu),
+            _ => None,
+        });
+    match (mac, mtu) {
+        (Some(mac), Some(mtu)) => Ok(Link {
+            index: message.header.index,
+            name: name.to_owned(),
+            mac,
+            mtu,
+            up: message.header.flags.contains(LinkFlags::Up),
+        }),
+        _ => Err(Error::NotEthernet {
+            name: name.to_owned(),
+        }),
+    }
+}
+
+fn name_of(message: &LinkMessage) -> &str {
+    let name = message
+        .attributes
+        .iter()
+        .find_map(|attribute| match attribute {
+            LinkAttribute::IfName(name) => Some(name.as_str()),
+            _ => None,
+        });
+    name.unwrap_or_default()
+}

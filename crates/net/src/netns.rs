@@ -1,0 +1,30 @@
+//! Named network namespaces, for a lab and for tests.
+
+use std::fs::File;
+use std::panic::resume_unwind;
+use std::path::Path;
+use std::thread;
+
+use nix::sched::{CloneFlags, setns};
+
+use crate::{Error, Result};
+
+/// Runs `work` in the namespace that `ip netns add NAME` made, on a thread of its own: the caller
+/// stays where it is, and a panic comes back to it. A runtime that is built within `work` lives in
+/// the namespace if it is a single-threaded one, or starts its threads there.
+///
+/// # Errors
+/// [`Error::System`] if there is no such namespace or it may not be entered.
+pub fn run<T: Send>(name: &str, work: impl FnOnce() -> T + Send) -> Result<T> {
+    let path = Path::new("/run/netns").join(name);
+    let entering = || format!("enter the network namespace {name}");
+    let namespace = File::open(path).map_err(Error::system(entering()))?;
+    let inside = move || {
+        setns(&namespace, CloneFlags::CLONE_NEWNET).map_err(std::io::Error::from)?;
+        Ok(work())
+    };
+    thread::scope(|scope| match scope.spawn(inside).join() {
+        Ok(done) => done.map_err(Error::system(entering())),
+        Err(panic) => resume_unwind(panic),
+    })
+}

@@ -1,0 +1,125 @@
+//! Network namespaces for tests: named after this process, gone at the end of the test that made
+//! them, whatever its outcome.
+#![allow(dead_code, reason = "each test uses its part")]
+
+use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use baton_net::netns;
+
+/// Whether the test may make namespaces; says why not.
+pub fn may_run(test: &str) -> bool {
+    if nix::unistd::geteuid().is_root() {
+        return true;
+    }
+    eprintln!("{test}: skipped: needs root to make network namespaces");
+    false
+}
+
+/// A network namespace whose loopback interface is up.
+pub struct Namespace {
+    pub name: String,
+}
+
+impl Namespace {
+    pub fn new(tag: &str) -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("baton-test-{}-{number}-{tag}", std::process::id());
+        ip(&["netns", "add", &name]);
+        let namespace = Self { name };
+        namespace.ip("link set lo up");
+        namespace
+    }
+
+    /// `ip` within the namespace.
+    pub fn ip(&self, arguments: &str) -> String {
+        let mut all = vec!["-n", &self.name];
+        all.extend(arguments.split(' '));
+        ip(&all)
+    }
+
+    /// A program within the namespace; its output.
+    pub fn exec(&self, program: &str, arguments: &[&str]) -> String {
+        let mut all = vec!["netns", "exec", &self.name, program];
+        all.extend(arguments);
+        ip(&all)
+    }
+
+    /// A program within the namespace, whose last argument is a file of this content.
+    pub fn feed(&self, program: &str, arguments: &[&str], content: &str) {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), content).unwrap();
+        let mut all = arguments.to_vec();
+        all.push(file.path().to_str().unwrap());
+        self.exec(program, &all);
+    }
+
+    /// Runs `work` in the namespace, on a thread of its own.
+    pub fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
+        netns::run(&self.name, work).unwrap()
+    }
+
+    /// Runs what `work` makes to its end, in the namespace.
+    pub fn block_on<F: Future>(&self, work: impl FnOnce() -> F + Send) -> F::Output
+    where
+        F::Output: Send,
+    {
+        self.run(|| runtime().block_on(async { work().await }))
+    }
+}
+
+impl Drop for Namespace {
+    fn drop(&mut self) {
+        let done = Command::new("ip")
+            .args(["netns", "del", &self.name])
+            .status();
+        if !done.is_ok_and(|status| status.success()) {
+            eprintln!("could not remove the network namespace {}", self.name);
+        }
+    }
+}
+
+/// Two namespaces on one LAN: `eth0` of each, 10.88.0.1/24 and 10.88.0.2/24.
+pub struct Lan {
+    pub client: Namespace,
+    pub server: Namespace,
+}
+
+impl Lan {
+    pub fn new() -> Self {
+        let lan = Self {
+            client: Namespace::new("client"),
+            server: Namespace::new("server"),
+        };
+        let peer = format!(
+            "link add eth0 type veth peer name eth0 netns {}",
+            lan.server.name
+        );
+        lan.client.ip(&peer);
+        for (namespace, address) in [(&lan.client, "10.88.0.1"), (&lan.server, "10.88.0.2")] {
+            namespace.ip(&format!("address add {address}/24 dev eth0"));
+            namespace.ip("link set eth0 up");
+        }
+        lan
+    }
+}
+
+/// A runtime that stays on the thread, and so in the namespace, that it was made on.
+pub fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap()
+}
+
+fn ip(arguments: &[&str]) -> String {
+    let output = Command::new("ip").args(arguments).output().unwrap();
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.success(),
+        "ip {}: {error}",
+        arguments.join(" ")
+    );
+    String::from_utf8(output.stdout).unwrap()
+}

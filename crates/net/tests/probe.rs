@@ -1,0 +1,128 @@
+//! Health probes against servers that behave and servers that do not. Needs no rights.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+use baton_net::probe::{Get, Probe, Reason, probe};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpListener;
+
+const LIMIT: Duration = Duration::from_secs(5);
+
+async fn listen() -> (TcpListener, SocketAddr) {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+    let address = listener.local_addr().unwrap();
+    (listener, address)
+}
+
+fn get(address: SocketAddr) -> Probe {
+    Probe::Http(Get::new("/health", address).unwrap())
+}
+
+/// Probes a server that reads the request and answers with these pieces, then closes.
+async fn against(pieces: &'static [&'static str]) -> Result<(), Reason> {
+    let (listener, address) = listen().await;
+    let server = tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let mut request = vec![0; 1024];
+        let length = stream.read(&mut request).await.unwrap();
+        assert!(request[..length].starts_with(b"GET /health HTTP/1.1\r\nHost: 127.0.0.1:"));
+        for piece in pieces {
+            stream.write_all(piece.as_bytes()).await.unwrap();
+            stream.flush().await.unwrap();
+            tokio::task::yield_now().await;
+        }
+    });
+    let outcome = probe(address, None, &get(address), LIMIT).await;
+    server.await.unwrap();
+    outcome
+}
+
+#[tokio::test]
+async fn statuses() {
+    assert!(
+        against(&["HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"])
+            .await
+            .is_ok()
+    );
+    assert!(
+        against(&["HTTP/1.0 302 Found\r\nLocation: /\r\n\r\n"])
+            .await
+            .is_ok()
+    );
+    assert!(
+        against(&["HTTP/1.1 2", "04 No", " Content\r", "\n\r\n"])
+            .await
+            .is_ok()
+    );
+    assert!(
+        against(&["HTTP/1.1 103 Hints\r\n\r\n", "HTTP/1.1 200 OK\r\n\r\n"])
+            .await
+            .is_ok()
+    );
+    let is = |outcome, status| matches!(outcome, Err(Reason::Status(s)) if s == status);
+    assert!(is(against(&["HTTP/1.1 404 No\r\n\r\n"]).await, 404));
+    assert!(is(
+        against(&["HTTP/1.1 503 Down\r\nRetry-After: 5\r\n\r\n"]).await,
+        503
+    ));
+}
+
+#[tokio::test]
+async fn what_is_not_http() {
+    for pieces in [&["SSH-2.0-server\r\n"][..], &[], &["HTTP/1.1 200 OK\r\n"]] {
+        let outcome = against(pieces).await;
+        assert!(
+            matches!(outcome, Err(Reason::NotHttp(_))),
+            "{pieces:?}: {outcome:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_header_without_end() {
+    let (listener, address) = listen().await;
+    tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nX: ").await;
+        while stream.write_all(&[b'a'; 4096]).await.is_ok() {}
+    });
+    let outcome = probe(address, None, &get(address), LIMIT).await;
+    assert!(matches!(outcome, Err(Reason::NotHttp(_))), "{outcome:?}");
+}
+
+#[tokio::test]
+async fn silence_is_a_timeout() {
+    let (listener, address) = listen().await;
+    let limit = Duration::from_millis(50);
+    let outcome = probe(address, None, &get(address), limit).await;
+    assert!(
+        matches!(outcome, Err(Reason::Timeout(l)) if l == limit),
+        "{outcome:?}"
+    );
+    drop(listener);
+}
+
+#[tokio::test]
+async fn connections() {
+    let (listener, address) = listen().await;
+    assert!(probe(address, None, &Probe::Tcp, LIMIT).await.is_ok());
+    let source = Ipv4Addr::new(127, 0, 0, 9);
+    assert!(
+        probe(address, Some(IpAddr::V4(source)), &Probe::Tcp, LIMIT)
+            .await
+            .is_ok()
+    );
+    listener.accept().await.unwrap();
+    assert_eq!(listener.accept().await.unwrap().1.ip(), source);
+    drop(listener);
+    for what in [Probe::Tcp, get(address)] {
+        let Err(Reason::Connection(error)) = probe(address, None, &what, LIMIT).await else {
+            panic!("nobody listens")
+        };
+        assert_eq!(error.kind(), io::ErrorKind::ConnectionRefused);
+    }
+}

@@ -1,0 +1,51 @@
+//! Wall clocks of nodes, as messages carry them.
+
+use std::time::{Duration, SystemTime};
+
+/// A node's wall clock: nanoseconds since 1970.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Clock(u64);
+
+impl Clock {
+    /// The clock that shows `nanos` nanoseconds since 1970.
+    pub const fn from_nanos(nanos: u64) -> Self {
+        Self(nanos)
+    }
+
+    /// Nanoseconds since 1970.
+    pub const fn as_nanos(self) -> u64 {
+        self.0
+    }
+
+    /// How far apart two clocks are, whichever is ahead.
+    pub const fn distance(self, other: Self) -> Duration {
+        Duration::from_nanos(self.0.abs_diff(other.0))
+    }
+}
+
+impl From<SystemTime> for Clock {
+    /// A time before 1970 becomes 1970, one after 2554 becomes 2554: either way the node's
+    /// messages are stale to everyone whose clock is right.
+    fn from(time: SystemTime) -> Self {
+        let since = time
+            .duration_since(SystemTime::UNIX_EPOCH)
+            .unwrap_or_default();
+        Self(u64::try_from(since.as_nanos()).unwrap_or(u64::MAX))
+    }
+}
+
+/// One life of a daemon: the clock at which it started. A later life is greater.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Incarnation(Clock);
+
+impl Incarnation {
+    /// The life that started at `start`.
+    pub const fn started_at(start: Clock) -> Self {
+        Self(start)
+    }
+
+    /// When it started.
+    pub const fn start(self) -> Clock {
+        self.0
+    }
+}

@@ -1,0 +1,154 @@
+//! Bytes to messages, with the checks in the order in which the programs make them.
+
+use std::time::Duration;
+
+use baton_abi::{
+    COUNTER_LCCP_BAD_TAG, COUNTER_LCCP_BAD_VERSION, COUNTER_LCCP_MISMATCH, COUNTER_LCCP_SHORT,
+    COUNTER_LCCP_STALE, COUNTER_LCCP_UNKNOWN, LCCP_ADOPT, LCCP_FORWARD, LCCP_HELLO, LCCP_MAX_BODY,
+    LCCP_REFUSED, LCCP_VERSION, LccpHeader,
+};
+use zerocopy::FromBytes as _;
+
+use crate::tag::TAGGED_BYTES;
+use crate::tcb::tcb_from_wire;
+use crate::{Clock, Flow, Keys, Message, Refusal, TcbPart, body, carried, tag};
+
+/// A message as it came in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Received<'a> {
+    /// What it says.
+    pub message: Message,
+    /// The sender's clock when it said so. Of two messages of one node the later counts.
+    pub clock: Clock,
+    /// The client's packet that it carries; empty for a message that carries none.
+    pub packet: &'a [u8],
+}
+
+/// Why a message is dropped, in silence. Each reason has its counter in `bpf/abi.h`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
+pub enum Reject {
+    /// Fewer bytes than the header, the body or the client's packet say, or a body longer than
+    /// `LCCP_MAX_BODY`.
+    #[error("the message is cut short")]
+    Short,
+    /// Not our version.
+    #[error("the message is of another version of LCCP")]
+    BadVersion,
+    /// Tagged under no key of ours, or altered on its way.
+    #[error("the message's tag is wrong: its sender has another cluster key, or none")]
+    BadTag,
+    /// The sender's clock is too far from ours: a replay, or a clock without NTP.
+    #[error("the message is older or newer than the clock window allows")]
+    Stale,
+    /// Well tagged, but no command for this receptor, or with values that mean nothing.
+    #[error("the message says nothing that this version knows")]
+    Unknown,
+    /// The packet that it carries is not a TCP segment of its flow.
+    #[error("the message carries a packet of another flow")]
+    Mismatch,
+}
+
+impl Reject {
+    /// The counter that counts it (`enum counter`).
+    pub const fn counter(self) -> u32 {
+        match self {
+            Self::Short => COUNTER_LCCP_SHORT,
+            Self::BadVersion => COUNTER_LCCP_BAD_VERSION,
+            Self::BadTag => COUNTER_LCCP_BAD_TAG,
+            Self::Stale => COUNTER_LCCP_STALE,
+            Self::Unknown => COUNTER_LCCP_UNKNOWN,
+            Self::Mismatch => COUNTER_LCCP_MISMATCH,
+        }
+    }
+}
+
+/// The message in `bytes`, which begin with the LCCP header, if it is of this cluster and of now:
+/// tagged under one of `keys`, and dated no further than `window` from `now`.
+///
+/// Flag bits, option bits and reserved bytes without a meaning are ignored, and so are bytes
+/// behind the message.
+///
+/// # Errors
+/// [`Reject`], the first of: length, version, tag, clock, command and values, carried packet.
+pub fn decode<'a>(
+    bytes: &'a [u8],
+    keys: &Keys,
+    now: Clock,
+    window: Duration,
+) -> Result<Received<'a>, Reject> {
+    let (tagged, _) = bytes
+        .split_first_chunk::<TAGGED_BYTES>()
+        .ok_or(Reject::Short)?;
+    let (header, rest) = LccpHeader::read_from_prefix(bytes).map_err(|_| Reject::Short)?;
+    if u32::from(header.version) != LCCP_VERSION {
+        return Err(Reject::BadVersion);
+    }
+    let (body, rest) = split_body(&header, rest)?;
+    if !is_tagged(u64::from_be(header.be_tag), tagged, body, keys) {
+        return Err(Reject::BadTag);
+    }
+    let clock = Clock::from_nanos(u64::from_be(header.be_clock));
+    if clock.distance(now) > window {
+        return Err(Reject::Stale);
+    }
+    let message = message(&header, body)?;
+    let packet = match message.carries() {
+        Some(flow) => carried::packet(rest, flow)?,
+        None => &[],
+    };
+    Ok(Received {
+        message,
+        clock,
+        packet,
+    })
+}
+
+fn split_body<'a>(header: &LccpHeader, rest: &'a [u8]) -> Result<(&'a [u8], &'a [u8]), Reject> {
+    let length = u16::from_be(header.be_body_length);
+    if u32::from(length) > LCCP_MAX_BODY {
+        return Err(Reject::Short);
+    }
+    rest.split_at_checked(length.into()).ok_or(Reject::Short)
+}
+
+/// A plain comparison will do: a wrong tag is never answered, so a forger learns nothing from how
+/// long it took, and 2^64 tags are left to try.
+fn is_tagged(found: u64, header: &[u8; TAGGED_BYTES], body: &[u8], keys: &Keys) -> bool {
+    [Some(keys.current), keys.previous]
+        .iter()
+        .flatten()
+        .any(|key| tag(key, header, body) == found)
+}
+
+fn message(header: &LccpHeader, body: &[u8]) -> Result<Message, Reject> {
+    let message = match u32::from(header.command) {
+        LCCP_ADOPT => Message::Adopt {
+            flow: flow(header)?,
+            tcb: tcb(header)?,
+        },
+        LCCP_REFUSED => Message::Refused {
+            flow: flow(header)?,
+            tcb: tcb(header)?,
+            refusal: Refusal::from_number(u32::from_be(header.be_data)),
+        },
+        LCCP_FORWARD => Message::Forward {
+            flow: flow(header)?,
+        },
+        LCCP_HELLO => Message::Hello(body::read(body).ok_or(Reject::Short)?),
+        _ => return Err(Reject::Unknown),
+    };
+    let body_without_use = message.carries().is_some() && !body.is_empty();
+    if u32::from(header.receptor) != message.receptor().number() || body_without_use {
+        return Err(Reject::Unknown);
+    }
+    Ok(message)
+}
+
+/// A flow of two IP versions is no flow, so no packet can be of it.
+fn flow(header: &LccpHeader) -> Result<Flow, Reject> {
+    header.flow.try_into().map_err(|_| Reject::Mismatch)
+}
+
+fn tcb(header: &LccpHeader) -> Result<TcbPart, Reject> {
+    tcb_from_wire(&header.tcb).ok_or(Reject::Unknown)
+}

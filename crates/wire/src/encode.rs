@@ -1,0 +1,70 @@
+//! Messages to bytes.
+
+use baton_abi::{LCCP_ADOPT, LCCP_FORWARD, LCCP_HELLO, LCCP_REFUSED, LCCP_VERSION, LccpHeader};
+use zerocopy::IntoBytes as _;
+
+use crate::tag::TAGGED_BYTES;
+use crate::{Clock, LccpKey, Message, body, tag};
+
+/// The bytes of `message`, tagged under `key` and dated `clock`: the header and, of a HELLO, the
+/// body. Behind an ADOPT, REFUSED or FORWARD the caller appends the client's packet.
+pub fn encode(message: &Message, clock: Clock, key: &LccpKey) -> Vec<u8> {
+    let body = match message {
+        Message::Hello(hello) => body::write(hello),
+        Message::Adopt { .. } | Message::Refused { .. } | Message::Forward { .. } => Vec::new(),
+    };
+    let header = LccpHeader {
+        version: const { byte(LCCP_VERSION) },
+        receptor: byte(message.receptor().number()),
+        // No truncation: the body is at most LCCP_MAX_BODY, 1024.
+        be_body_length: (body.len() as u16).to_be(),
+        be_clock: clock.as_nanos().to_be(),
+        ..fields(message)
+    };
+
+    let mut bytes = header.as_bytes().to_vec();
+    seal(&mut bytes, &body, key);
+    bytes.extend_from_slice(&body);
+    bytes
+}
+
+/// What the message itself says, the rest zero.
+fn fields(message: &Message) -> LccpHeader {
+    let blank = LccpHeader::default();
+    match *message {
+        Message::Adopt { flow, tcb } => LccpHeader {
+            command: const { byte(LCCP_ADOPT) },
+            flow: flow.into(),
+            tcb: tcb.into(),
+            ..blank
+        },
+        Message::Refused { flow, tcb, refusal } => LccpHeader {
+            command: const { byte(LCCP_REFUSED) },
+            flow: flow.into(),
+            tcb: tcb.into(),
+            be_data: refusal.number().to_be(),
+            ..blank
+        },
+        Message::Forward { flow } => LccpHeader {
+            command: const { byte(LCCP_FORWARD) },
+            flow: flow.into(),
+            ..blank
+        },
+        Message::Hello(_) => LccpHeader {
+            command: const { byte(LCCP_HELLO) },
+            ..blank
+        },
+    }
+}
+
+fn seal(header: &mut [u8], body: &[u8], key: &LccpKey) {
+    if let Some((tagged, place)) = header.split_first_chunk_mut::<TAGGED_BYTES>() {
+        place.copy_from_slice(&tag(key, tagged, body).to_be_bytes());
+    }
+}
+
+/// A constant of `bpf/abi.h` that is one byte in a message.
+pub(crate) const fn byte(constant: u32) -> u8 {
+    assert!(constant <= 0xff);
+    constant as u8
+}

@@ -1,0 +1,216 @@
+//! The secret that all nodes share, and the keys made of it.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::{Error, siphash24};
+
+/// The cluster's secret: 32 bytes, not all zero.
+///
+/// It is never used itself. Each use has a key of its own, so that what leaks of one tells nothing
+/// of the other. With A and B the two 16-byte halves of the secret, `||` for joining bytes, and
+/// `label` the use's name in ASCII without a terminator:
+///
+/// ```text
+/// k0 = SipHash-2-4(key = A, label || 0x01 || B)
+/// k1 = SipHash-2-4(key = B, label || 0x02 || A)
+/// ```
+///
+/// k0 and k1 are the two words of a SipHash key as in the reference implementation: its first and
+/// last 8 bytes, little-endian. Labels are `baton lccp` and `baton cookie`.
+///
+/// ```
+/// let text = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f";
+/// let key: baton_wire::ClusterKey = text.parse()?;
+/// assert_eq!(format!("{key:?}"), "ClusterKey(secret)");
+/// # Ok::<(), baton_wire::Error>(())
+/// ```
+#[derive(Clone, PartialEq, Eq)]
+pub struct ClusterKey {
+    halves: [[u8; 16]; 2],
+}
+
+impl ClusterKey {
+    /// The key of these bytes.
+    ///
+    /// # Errors
+    /// [`Error::KeyZero`].
+    pub fn from_bytes(bytes: [u8; 32]) -> Result<Self, Error> {
+        if bytes == [0; 32] {
+            return Err(Error::KeyZero);
+        }
+        let mut halves = [[0; 16]; 2];
+        halves[0].copy_from_slice(&bytes[..16]);
+        halves[1].copy_from_slice(&bytes[16..]);
+        Ok(Self { halves })
+    }
+
+    /// The key under which messages between nodes are tagged.
+    pub fn lccp(&self) -> LccpKey {
+        LccpKey(self.derive(b"baton lccp"))
+    }
+
+    /// The key under which a CS makes its SYN cookies.
+    pub fn cookie(&self) -> CookieKey {
+        CookieKey(self.derive(b"baton cookie"))
+    }
+
+    fn derive(&self, label: &[u8]) -> [u64; 2] {
+        let [a, b] = &self.halves;
+        [
+            siphash24(words(a), &[label, &[1], b].concat()),
+            siphash24(words(b), &[label, &[2], a].concat()),
+        ]
+    }
+}
+
+impl FromStr for ClusterKey {
+    type Err = Error;
+
+    /// Parses 64 hex digits; white space around them is ignored, as a key file ends in a newline.
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let text = text.trim();
+        let found = text.chars().count();
+        if found != 64 {
+            return Err(Error::KeyLength { found });
+        }
+        let mut bytes = [0; 32];
+        for (at, character) in text.chars().enumerate() {
+            let digit = character
+                .to_digit(16)
+                .ok_or(Error::KeyDigit { position: at + 1 })?;
+            // A hex digit is below 16, so it fits; the high half of a byte comes first.
+            bytes[at / 2] |= (digit as u8) << (4 * (1 - at % 2));
+        }
+        Self::from_bytes(bytes)
+    }
+}
+
+/// The SipHash key that tags messages.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct LccpKey([u64; 2]);
+
+impl LccpKey {
+    /// The key of these two words: for bytes that did not come of a [`ClusterKey`], as in tests.
+    pub const fn from_words(words: [u64; 2]) -> Self {
+        Self(words)
+    }
+
+    /// k0 and k1, for `settings.lccp_key`.
+    pub const fn words(&self) -> [u64; 2] {
+        self.0
+    }
+}
+
+/// The SipHash key of SYN cookies.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct CookieKey([u64; 2]);
+
+impl CookieKey {
+    /// k0 and k1, for `settings.cookie_key`.
+    pub const fn words(&self) -> [u64; 2] {
+        self.0
+    }
+}
+
+/// What a receiver accepts: the key in use, and another one while keys are being rotated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Keys {
+    /// Sent with, and accepted.
+    pub current: LccpKey,
+    /// Accepted, never sent with.
+    pub previous: Option<LccpKey>,
+}
+
+impl Keys {
+    /// One key alone.
+    pub const fn only(current: LccpKey) -> Self {
+        Self {
+            current,
+            previous: None,
+        }
+    }
+}
+
+impl fmt::Debug for ClusterKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ClusterKey(secret)")
+    }
+}
+
+impl fmt::Debug for LccpKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("LccpKey(secret)")
+    }
+}
+
+impl fmt::Debug for CookieKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("CookieKey(secret)")
+    }
+}
+
+fn words(half: &[u8; 16]) -> [u64; 2] {
+    let whole = u128::from_le_bytes(*half);
+    [whole as u64, (whole >> 64) as u64]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f";
+
+    #[test]
+    fn digits_become_bytes_in_order() {
+        let key: ClusterKey = format!(" {}\n", TEXT.to_uppercase()).parse().unwrap();
+        let bytes: Vec<u8> = key.halves.concat();
+        assert_eq!(bytes, (0..32).collect::<Vec<u8>>());
+    }
+
+    #[test]
+    fn errors_name_the_fault_and_not_the_key() {
+        let length = TEXT[1..].parse::<ClusterKey>().unwrap_err();
+        assert_eq!(length, Error::KeyLength { found: 63 });
+        let digit = TEXT.replace("0a", "0g").parse::<ClusterKey>().unwrap_err();
+        assert_eq!(digit, Error::KeyDigit { position: 22 });
+        assert_eq!(
+            "0".repeat(64).parse::<ClusterKey>().unwrap_err(),
+            Error::KeyZero
+        );
+        assert_eq!(
+            "é".repeat(64).parse::<ClusterKey>().unwrap_err(),
+            Error::KeyDigit { position: 1 }
+        );
+        for error in [length, digit] {
+            assert!(!error.to_string().contains("0102"), "{error}");
+        }
+    }
+
+    #[test]
+    fn no_key_is_ever_printed() {
+        let key: ClusterKey = TEXT.parse().unwrap();
+        let shown = format!(
+            "{key:?} {:?} {:?} {:?}",
+            key.lccp(),
+            key.cookie(),
+            Keys::only(key.lccp())
+        );
+        assert!(!shown.contains(|c: char| c.is_ascii_digit()), "{shown}");
+    }
+
+    #[test]
+    fn every_bit_of_the_secret_counts_in_every_derived_key() {
+        let base: ClusterKey = TEXT.parse().unwrap();
+        for bit in 0..256 {
+            let mut other = base.clone();
+            other.halves[bit / 128][bit % 128 / 8] ^= 1 << (bit % 8);
+            for (one, two) in [
+                (base.lccp().words(), other.lccp().words()),
+                (base.cookie().words(), other.cookie().words()),
+            ] {
+                assert!(one[0] != two[0] && one[1] != two[1], "bit {bit}");
+            }
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! LCCP, the light-weight cluster control protocol: every message between nodes.
+//!
+//! A message is one small packet over raw IP: a fixed header ([`baton_abi::LccpHeader`]) under a
+//! SipHash-2-4 [`tag`], then either a body under the same tag or the client's own packet. This
+//! crate turns messages into bytes and back. It does no I/O and reads no clock: `now` is an
+//! argument.
+//!
+//! ```text
+//!  outer IP | header 72 | tag 8 | body (HELLO)                 tagged: header and body
+//!  outer IP | header 72 | tag 8 | the client's IP packet       tagged: header alone
+//! ```
+//!
+//! The client's packet is not tagged because nobody vouched for it before it reached the cluster
+//! either. What the tag protects is what a node concludes from a message: which flow, and with
+//! which TCP parameters. That the packet is of that flow is checked by [`decode()`].
+//!
+//! The C programs speak the same format; `vectors/lccp.txt` holds the bytes both must produce.
+
+#![forbid(unsafe_code)]
+#![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test fails by panicking"))]
+
+mod address;
+mod body;
+mod carried;
+mod clock;
+mod decode;
+mod encode;
+mod error;
+mod flow;
+mod hello;
+mod key;
+mod message;
+mod tag;
+mod tcb;
+
+pub use address::{Address, Endpoint};
+pub use clock::{Clock, Incarnation};
+pub use decode::{Received, Reject, decode};
+pub use encode::encode;
+pub use error::Error;
+pub use flow::Flow;
+pub use hello::{Health, Hello, HelloService, Permille};
+pub use key::{ClusterKey, CookieKey, Keys, LccpKey};
+pub use message::{Message, Receptor, Refusal};
+pub use tag::{siphash24, tag};
+pub use tcb::{TcbPart, WindowScale, WindowScales};

@@ -1,0 +1,139 @@
+//! The part of a TCB entry that travels: what no later packet of the client repeats.
+
+use std::num::NonZeroU16;
+
+use baton_abi::{LCCP_TCB_SACK, LCCP_TCB_WSCALE, LccpTcb};
+
+use crate::Error;
+use crate::encode::byte;
+
+/// What a DS must know beside the client's packet to make a socket of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TcbPart {
+    /// The largest segment that the client takes, bytes.
+    pub mss: NonZeroU16,
+    /// The window scales, if the client offered one: RFC 7323 scales both directions or none.
+    pub scales: Option<WindowScales>,
+    /// Whether the client takes selective acknowledgements.
+    pub sack: bool,
+    /// How many DSs have refused this request before.
+    pub attempt: u8,
+    /// Response bytes that the client already has.
+    pub resume: u64,
+}
+
+/// The window scales of the two directions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WindowScales {
+    /// What the client announced in its SYN.
+    pub client: WindowScale,
+    /// What the SYN-ACK announced.
+    pub cluster: WindowScale,
+}
+
+/// A TCP window scale: a shift of 0 to 14 (RFC 7323, 2.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct WindowScale(u8);
+
+impl WindowScale {
+    /// The largest shift there is.
+    pub const MAX: u8 = 14;
+
+    /// The shift.
+    pub const fn shift(self) -> u8 {
+        self.0
+    }
+}
+
+impl TryFrom<u8> for WindowScale {
+    type Error = Error;
+
+    fn try_from(shift: u8) -> Result<Self, Error> {
+        if shift > Self::MAX {
+            return Err(Error::WindowScale { found: shift });
+        }
+        Ok(Self(shift))
+    }
+}
+
+impl From<TcbPart> for LccpTcb {
+    fn from(tcb: TcbPart) -> Self {
+        let scale = |pick: fn(WindowScales) -> WindowScale| {
+            tcb.scales.map_or(0, |scales| pick(scales).shift())
+        };
+        Self {
+            be_mss: tcb.mss.get().to_be(),
+            snd_wscale: scale(|scales| scales.client),
+            rcv_wscale: scale(|scales| scales.cluster),
+            options: if tcb.sack {
+                const { byte(LCCP_TCB_SACK) }
+            } else {
+                0
+            } | if tcb.scales.is_some() {
+                const { byte(LCCP_TCB_WSCALE) }
+            } else {
+                0
+            },
+            attempt: tcb.attempt,
+            reserved: 0,
+            be_resume: tcb.resume.to_be(),
+        }
+    }
+}
+
+/// `None` if the MSS is zero or a scale is above 14. Option bits without a meaning are ignored.
+pub(crate) fn tcb_from_wire(tcb: &LccpTcb) -> Option<TcbPart> {
+    let has = |option: u32| u32::from(tcb.options) & option != 0;
+    let scales = if has(LCCP_TCB_WSCALE) {
+        Some(WindowScales {
+            client: tcb.snd_wscale.try_into().ok()?,
+            cluster: tcb.rcv_wscale.try_into().ok()?,
+        })
+    } else {
+        None
+    };
+    Some(TcbPart {
+        mss: NonZeroU16::new(u16::from_be(tcb.be_mss))?,
+        scales,
+        sack: has(LCCP_TCB_SACK),
+        attempt: tcb.attempt,
+        resume: u64::from_be(tcb.be_resume),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scales_end_at_fourteen() {
+        assert_eq!(WindowScale::try_from(14).unwrap().shift(), 14);
+        assert_eq!(
+            WindowScale::try_from(15),
+            Err(Error::WindowScale { found: 15 })
+        );
+    }
+
+    #[test]
+    fn scales_count_only_where_the_option_says_so() {
+        let bare = LccpTcb {
+            be_mss: 536u16.to_be(),
+            snd_wscale: 200,
+            rcv_wscale: 200,
+            ..LccpTcb::default()
+        };
+        assert_eq!(tcb_from_wire(&bare).unwrap().scales, None);
+        assert_eq!(
+            tcb_from_wire(&LccpTcb {
+                options: LCCP_TCB_WSCALE as u8,
+                ..bare
+            }),
+            None
+        );
+    }
+
+    #[test]
+    fn a_zero_mss_is_no_tcb() {
+        assert_eq!(tcb_from_wire(&LccpTcb::default()), None);
+    }
+}

@@ -1,0 +1,273 @@
+//! What holds for every message, and for bytes that are none.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::num::NonZeroU16;
+use std::time::Duration;
+
+use baton_wire::{
+    Address, Clock, Endpoint, Flow, Health, Hello, HelloService, Incarnation, Keys, LccpKey,
+    Message, Permille, Received, Refusal, Reject, TcbPart, WindowScale, WindowScales, decode,
+    encode,
+};
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+const WINDOW: Duration = Duration::from_secs(10);
+const HEADER_BYTES: usize = 80;
+
+proptest! {
+    #[test]
+    fn what_was_encoded_is_decoded(sent in sent()) {
+        let bytes = sent.bytes();
+        let expected = Received { message: sent.message.clone(), clock: sent.clock, packet: &sent.packet };
+        prop_assert_eq!(decode(&bytes, &Keys::only(sent.key), sent.clock, WINDOW), Ok(expected));
+    }
+
+    #[test]
+    fn either_key_of_a_rotation_opens_and_no_other(sent in sent(), other in key(), third in key()) {
+        prop_assume!(sent.key != other && sent.key != third);
+        let bytes = sent.bytes();
+        let open = |current, previous| decode(&bytes, &Keys { current, previous }, sent.clock, WINDOW);
+        prop_assert!(open(sent.key, Some(other)).is_ok());
+        prop_assert!(open(other, Some(sent.key)).is_ok());
+        prop_assert_eq!(open(other, None), Err(Reject::BadTag));
+        prop_assert_eq!(open(other, Some(third)), Err(Reject::BadTag));
+    }
+
+    #[test]
+    fn a_flipped_bit_under_the_tag_is_rejected(sent in sent(), bit in any::<prop::sample::Index>()) {
+        let mut bytes = sent.bytes();
+        let bit = bit.index((bytes.len() - sent.packet.len()) * 8);
+        bytes[bit / 8] ^= 1 << (bit % 8);
+        let reason = decode(&bytes, &Keys::only(sent.key), sent.clock, WINDOW).unwrap_err();
+        // Version and length are read before the tag; what else is altered the tag tells.
+        let expected = match bit / 8 {
+            0 => vec![Reject::BadVersion],
+            4 | 5 => vec![Reject::Short, Reject::BadTag],
+            _ => vec![Reject::BadTag],
+        };
+        prop_assert!(expected.contains(&reason), "{reason:?} for bit {bit}");
+    }
+
+    #[test]
+    fn a_flipped_bit_in_the_carried_flow_is_rejected(sent in sent(), bit in 0usize..96) {
+        prop_assume!(!sent.packet.is_empty());
+        let mut bytes = sent.bytes();
+        // The last 96 bits before the sequence number: IPv4's addresses, or the last three words
+        // of IPv6's, and the ports; their end is where TCP's sequence number begins.
+        let ip_header = if bytes[HEADER_BYTES] >> 4 == 4 { 20 } else { 40 };
+        let end = (HEADER_BYTES + ip_header + 4) * 8;
+        let bit = end - 1 - bit;
+        bytes[bit / 8] ^= 1 << (bit % 8);
+        let found = decode(&bytes, &Keys::only(sent.key), sent.clock, WINDOW);
+        prop_assert_eq!(found, Err(Reject::Mismatch));
+    }
+
+    #[test]
+    fn a_message_cut_anywhere_is_short(sent in sent()) {
+        let bytes = sent.bytes();
+        for length in 0..bytes.len() {
+            let found = decode(&bytes[..length], &Keys::only(sent.key), sent.clock, WINDOW);
+            prop_assert_eq!(found, Err(Reject::Short), "{} of {} bytes", length, bytes.len());
+        }
+    }
+
+    #[test]
+    fn the_clock_window_is_exact(sent in sent(), window in 0u64..1 << 40, beyond in 1u64..1 << 40) {
+        let bytes = sent.bytes();
+        let at = |now| {
+            decode(&bytes, &Keys::only(sent.key), Clock::from_nanos(now), Duration::from_nanos(window))
+        };
+        let clock = sent.clock.as_nanos();
+        prop_assert!(at(clock + window).is_ok());
+        prop_assert!(at(clock - window).is_ok());
+        prop_assert_eq!(at(clock + window + beyond), Err(Reject::Stale));
+        prop_assert_eq!(at(clock - window - beyond), Err(Reject::Stale));
+    }
+
+    #[test]
+    fn arbitrary_bytes_are_rejected_without_a_panic(bytes in vec(any::<u8>(), 0..1400), key in key()) {
+        prop_assert!(decode(&bytes, &Keys::only(key), Clock::from_nanos(0), Duration::MAX).is_err());
+    }
+
+    #[test]
+    fn arbitrary_fields_under_a_right_tag_never_panic(
+        command in 0u8..6,
+        receptor in 0u8..5,
+        fields in vec(any::<u8>(), 68),
+        body in vec(any::<u8>(), 0..300),
+        packet in vec(any::<u8>(), 0..100),
+        key in key(),
+    ) {
+        let mut header = [&[1, receptor, command, 0][..], &fields].concat();
+        header[4..6].copy_from_slice(&(body.len() as u16).to_be_bytes());
+        let tag = baton_wire::tag(&key, header[..].try_into().unwrap(), &body);
+        let bytes = [&header[..], &tag.to_be_bytes(), &body, &packet].concat();
+        let found = decode(&bytes, &Keys::only(key), Clock::from_nanos(0), Duration::MAX);
+        // What is accepted means something: it can be said again, and is then understood the same.
+        if let Ok(received) = found {
+            let again = [encode(&received.message, received.clock, &key), received.packet.to_vec()].concat();
+            prop_assert_eq!(decode(&again, &Keys::only(key), received.clock, WINDOW), Ok(received));
+        }
+    }
+}
+
+/// A message on its way, with the packet it carries.
+#[derive(Clone, Debug)]
+struct Sent {
+    message: Message,
+    packet: Vec<u8>,
+    clock: Clock,
+    key: LccpKey,
+}
+
+impl Sent {
+    fn bytes(&self) -> Vec<u8> {
+        [
+            encode(&self.message, self.clock, &self.key),
+            self.packet.clone(),
+        ]
+        .concat()
+    }
+}
+
+fn sent() -> impl Strategy<Value = Sent> {
+    // Clocks from 1979 to 2519, so that a window around them is one too.
+    let clock = (1u64 << 58..0xf << 60).prop_map(Clock::from_nanos);
+    (message(), vec(any::<u8>(), 0..100), clock, key()).prop_map(
+        |(message, payload, clock, key)| {
+            let packet = message
+                .carries()
+                .map(|flow| packet(flow, &payload))
+                .unwrap_or_default();
+            Sent {
+                message,
+                packet,
+                clock,
+                key,
+            }
+        },
+    )
+}
+
+fn key() -> impl Strategy<Value = LccpKey> {
+    any::<[u64; 2]>().prop_map(LccpKey::from_words)
+}
+
+fn message() -> impl Strategy<Value = Message> {
+    prop_oneof![
+        (flow(), tcb()).prop_map(|(flow, tcb)| Message::Adopt { flow, tcb }),
+        (flow(), tcb(), refusal()).prop_map(|(flow, tcb, refusal)| Message::Refused {
+            flow,
+            tcb,
+            refusal
+        }),
+        flow().prop_map(|flow| Message::Forward { flow }),
+        hello().prop_map(Message::Hello),
+    ]
+}
+
+fn flow() -> impl Strategy<Value = Flow> {
+    let v4 = || any::<Ipv4Addr>().prop_map(IpAddr::V4);
+    // Not v4-mapped, which would be IPv4.
+    let v6 = || {
+        any::<Ipv6Addr>()
+            .prop_filter("v4", |ip| ip.to_ipv4_mapped().is_none())
+            .prop_map(IpAddr::V6)
+    };
+    (prop_oneof![(v4(), v4()), (v6(), v6())], any::<[u16; 2]>()).prop_map(
+        |((client, cluster), ports)| {
+            let end = |ip: IpAddr, port| Endpoint {
+                address: ip.into(),
+                port,
+            };
+            Flow::new(end(client, ports[0]), end(cluster, ports[1])).unwrap()
+        },
+    )
+}
+
+fn tcb() -> impl Strategy<Value = TcbPart> {
+    let scale = || (0..=WindowScale::MAX).prop_map(|shift| WindowScale::try_from(shift).unwrap());
+    let scales = (scale(), scale()).prop_map(|(client, cluster)| WindowScales { client, cluster });
+    (
+        any::<NonZeroU16>(),
+        proptest::option::of(scales),
+        any::<bool>(),
+        any::<u8>(),
+        any::<u64>(),
+    )
+        .prop_map(|(mss, scales, sack, attempt, resume)| TcbPart {
+            mss,
+            scales,
+            sack,
+            attempt,
+            resume,
+        })
+}
+
+fn refusal() -> impl Strategy<Value = Refusal> {
+    prop::sample::select(vec![
+        Refusal::NoListener,
+        Refusal::NotAssigned,
+        Refusal::Other,
+    ])
+}
+
+fn hello() -> impl Strategy<Value = Hello> {
+    (
+        any::<u64>(),
+        0..=Permille::MAX,
+        vec(hello_service(), 0..=Hello::MAX_SERVICES),
+    )
+        .prop_map(|(incarnation, cpu, services)| {
+            let incarnation = Incarnation::started_at(Clock::from_nanos(incarnation));
+            Hello::new(incarnation, Permille::try_from(cpu).unwrap(), services).unwrap()
+        })
+}
+
+fn hello_service() -> impl Strategy<Value = HelloService> {
+    let health = prop::sample::select(vec![Health::Unknown, Health::Passing, Health::Failing]);
+    (any::<[u8; 16]>(), any::<u16>(), health, any::<u32>()).prop_map(
+        |(address, port, health, connections)| {
+            let cluster = Endpoint {
+                address: Address::from_octets(address),
+                port,
+            };
+            HelloService {
+                cluster,
+                health,
+                connections,
+            }
+        },
+    )
+}
+
+/// A TCP segment of `flow`, as short of checksums as the decoder is of interest in them.
+fn packet(flow: Flow, payload: &[u8]) -> Vec<u8> {
+    let (client, cluster) = (flow.client(), flow.cluster());
+    let tcp_length = (20 + payload.len()) as u16;
+    let mut packet = Vec::new();
+    match (client.address.ip(), cluster.address.ip()) {
+        (IpAddr::V4(from), IpAddr::V4(to)) => {
+            packet.extend([0x45, 0]);
+            packet.extend((20 + tcp_length).to_be_bytes());
+            packet.extend([0, 0, 0x40, 0, 64, 6, 0, 0]);
+            packet.extend(from.octets());
+            packet.extend(to.octets());
+        }
+        _ => {
+            packet.extend([0x60, 0, 0, 0]);
+            packet.extend(tcp_length.to_be_bytes());
+            packet.extend([6, 64]);
+            packet.extend(client.address.octets());
+            packet.extend(cluster.address.octets());
+        }
+    }
+    packet.extend(client.port.to_be_bytes());
+    packet.extend(cluster.port.to_be_bytes());
+    packet.extend([0; 16]);
+    packet.extend(payload);
+    packet
+}

@@ -1,0 +1,290 @@
+//! The golden vectors of `vectors/lccp.txt`, encoded and decoded.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::time::Duration;
+
+use baton_wire::{
+    Address, Clock, ClusterKey, Endpoint, Flow, Health, Hello, HelloService, Incarnation, Keys,
+    LccpKey, Message, Permille, Received, Refusal, Reject, TcbPart, WindowScales, decode, encode,
+    siphash24,
+};
+
+#[test]
+fn siphash_agrees() {
+    for vector in vectors("siphash", 10) {
+        let output = u64::from_str_radix(vector.field("output"), 16).unwrap();
+        assert_eq!(
+            siphash24(vector.key("key"), &vector.bytes("input")),
+            output,
+            "{}",
+            vector.name
+        );
+    }
+}
+
+#[test]
+fn derived_keys_agree() {
+    for vector in vectors("derive", 2) {
+        let secret: ClusterKey = vector.field("secret").parse().unwrap();
+        assert_eq!(secret.lccp().words(), vector.key("lccp"), "{}", vector.name);
+        assert_eq!(
+            secret.cookie().words(),
+            vector.key("cookie"),
+            "{}",
+            vector.name
+        );
+    }
+}
+
+#[test]
+fn messages_encode_to_these_bytes() {
+    for vector in vectors("message", 15) {
+        let bytes = encode(&vector.message(), vector.clock("clock"), &vector.lccp_key());
+        assert_eq!(hex(&bytes), vector.field("bytes"), "{}", vector.name);
+    }
+}
+
+#[test]
+fn messages_decode_from_these_bytes() {
+    for vector in vectors("message", 15) {
+        let clock = vector.clock("clock");
+        let packet = vector.packet();
+        let bytes = [vector.bytes("bytes"), packet.clone()].concat();
+        let keys = Keys::only(vector.lccp_key());
+        let expected = Received {
+            message: vector.message(),
+            clock,
+            packet: &packet,
+        };
+        let found = decode(&bytes, &keys, clock, Duration::ZERO);
+        assert_eq!(found.as_ref(), Ok(&expected), "{}", vector.name);
+    }
+}
+
+#[test]
+fn a_receiver_accepts_what_it_need_not_understand() {
+    let messages: BTreeMap<_, _> = vectors("message", 15)
+        .into_iter()
+        .map(|vector| (vector.name.clone(), vector))
+        .collect();
+    for vector in vectors("accept", 6) {
+        let same_as = &messages[vector.field("as")];
+        let bytes = [vector.bytes("bytes"), vector.packet()].concat();
+        let found = vector
+            .decode(&bytes)
+            .unwrap_or_else(|e| panic!("{}: {e}", vector.name));
+        assert_eq!(found.message, same_as.message(), "{}", vector.name);
+        assert_eq!(found.packet, same_as.packet(), "{}", vector.name);
+    }
+}
+
+#[test]
+fn a_receiver_rejects_for_the_right_reason() {
+    for vector in vectors("reject", 35) {
+        let reason = match vector.field("reason") {
+            "short" => Reject::Short,
+            "bad-version" => Reject::BadVersion,
+            "bad-tag" => Reject::BadTag,
+            "stale" => Reject::Stale,
+            "unknown" => Reject::Unknown,
+            "mismatch" => Reject::Mismatch,
+            other => panic!("{}: no such reason: {other}", vector.name),
+        };
+        let bytes = vector.bytes("bytes");
+        assert_eq!(vector.decode(&bytes), Err(reason), "{}", vector.name);
+    }
+}
+
+/// All records of one kind; at least as many as there were when this was written, so that a slip
+/// in the file or in reading it cannot leave a test without anything to check.
+fn vectors(kind: &str, at_least: usize) -> Vec<Vector> {
+    let text = include_str!("../vectors/lccp.txt");
+    let found: Vec<_> = text
+        .split("\n\n")
+        .filter_map(|record| Vector::parse(record, kind))
+        .collect();
+    assert!(
+        found.len() >= at_least,
+        "{} {kind} vectors, fewer than {at_least}",
+        found.len()
+    );
+    found
+}
+
+struct Vector {
+    name: String,
+    fields: Vec<(String, String)>,
+}
+
+impl Vector {
+    fn parse(record: &str, kind: &str) -> Option<Self> {
+        let mut lines = record
+            .lines()
+            .filter(|line| !line.starts_with('#') && !line.is_empty());
+        let (found, name) = lines.next()?.split_once(' ').unwrap();
+        let field = |line: &str| {
+            let (name, value) = line
+                .split_once(' ')
+                .unwrap_or_else(|| panic!("no value: {line}"));
+            (name.to_owned(), value.to_owned())
+        };
+        (found == kind).then(|| Self {
+            name: name.to_owned(),
+            fields: lines.map(field).collect(),
+        })
+    }
+
+    fn fields(&self, name: &str) -> impl Iterator<Item = &str> {
+        self.fields
+            .iter()
+            .filter(move |(found, _)| found == name)
+            .map(|(_, value)| value.as_str())
+    }
+
+    fn field(&self, name: &str) -> &str {
+        self.fields(name)
+            .next()
+            .unwrap_or_else(|| panic!("{} has no field {name}", self.name))
+    }
+
+    fn number<T: std::str::FromStr<Err: std::fmt::Debug>>(&self, name: &str) -> T {
+        self.field(name).parse().unwrap()
+    }
+
+    fn bytes(&self, name: &str) -> Vec<u8> {
+        unhex(self.field(name))
+    }
+
+    fn packet(&self) -> Vec<u8> {
+        self.fields("packet").next().map(unhex).unwrap_or_default()
+    }
+
+    fn clock(&self, name: &str) -> Clock {
+        Clock::from_nanos(self.number(name))
+    }
+
+    fn key(&self, name: &str) -> [u64; 2] {
+        let (k0, k1) = self.field(name).split_once(' ').unwrap();
+        [k0, k1].map(|word| u64::from_str_radix(word, 16).unwrap())
+    }
+
+    fn lccp_key(&self) -> LccpKey {
+        LccpKey::from_words(self.key("key"))
+    }
+
+    fn decode<'a>(&self, bytes: &'a [u8]) -> Result<Received<'a>, Reject> {
+        let window = Duration::from_nanos(self.number("window"));
+        decode(
+            bytes,
+            &Keys::only(self.lccp_key()),
+            self.clock("now"),
+            window,
+        )
+    }
+
+    fn message(&self) -> Message {
+        match self.field("command") {
+            "adopt" => Message::Adopt {
+                flow: self.flow(),
+                tcb: self.tcb(),
+            },
+            "refused" => Message::Refused {
+                flow: self.flow(),
+                tcb: self.tcb(),
+                refusal: self.refusal(),
+            },
+            "forward" => Message::Forward { flow: self.flow() },
+            "hello" => Message::Hello(self.hello()),
+            other => panic!("{}: no such command: {other}", self.name),
+        }
+    }
+
+    fn flow(&self) -> Flow {
+        let end = |name| {
+            let (address, port) = self.field(name).split_once(' ').unwrap();
+            endpoint(address, port)
+        };
+        Flow::new(end("client"), end("cluster")).unwrap()
+    }
+
+    fn tcb(&self) -> TcbPart {
+        let scales = self
+            .field("scales")
+            .split_once(' ')
+            .map(|(client, cluster)| {
+                let scale = |text: &str| text.parse::<u8>().unwrap().try_into().unwrap();
+                WindowScales {
+                    client: scale(client),
+                    cluster: scale(cluster),
+                }
+            });
+        TcbPart {
+            mss: self.number("mss"),
+            scales,
+            sack: self.field("sack") == "yes",
+            attempt: self.number("attempt"),
+            resume: self.number("resume"),
+        }
+    }
+
+    fn refusal(&self) -> Refusal {
+        match self.field("refusal") {
+            "no-listener" => Refusal::NoListener,
+            "not-assigned" => Refusal::NotAssigned,
+            _ => Refusal::Other,
+        }
+    }
+
+    fn hello(&self) -> Hello {
+        let incarnation = Incarnation::started_at(self.clock("incarnation"));
+        let cpu = Permille::try_from(self.number::<u16>("cpu")).unwrap();
+        Hello::new(
+            incarnation,
+            cpu,
+            self.fields("service").map(hello_service).collect(),
+        )
+        .unwrap()
+    }
+}
+
+fn hello_service(text: &str) -> HelloService {
+    let [address, port, health, connections] = text.split(' ').collect::<Vec<_>>()[..] else {
+        panic!("not a service: {text}");
+    };
+    let health = match health {
+        "passing" => Health::Passing,
+        "failing" => Health::Failing,
+        _ => Health::Unknown,
+    };
+    HelloService {
+        cluster: endpoint(address, port),
+        health,
+        connections: connections.parse().unwrap(),
+    }
+}
+
+fn endpoint(address: &str, port: &str) -> Endpoint {
+    let address = Address::from(address.parse::<IpAddr>().unwrap());
+    Endpoint {
+        address,
+        port: port.parse().unwrap(),
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn unhex(text: &str) -> Vec<u8> {
+    if text == "-" {
+        return Vec::new();
+    }
+    assert!(text.len().is_multiple_of(2), "half a byte: {text}");
+    (0..text.len())
+        .step_by(2)
+        .map(|at| u8::from_str_radix(&text[at..at + 2], 16).unwrap())
+        .collect()
+}

@@ -1,0 +1,117 @@
+//! The rule that holds in every scenario: a data server never sends a RST for a connection it does
+//! not own.
+//!
+//! Watched where no data server can know of it, by nftables at its port on the switch. A flow is a
+//! data server's once it sends anything but a RST in it, and until another data server does.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::process::Stdio;
+
+use anyhow::{Context as _, Result, bail, ensure};
+use baton_lab::{Role, Running, SWITCH};
+use serde_json::Value;
+
+const TABLE: &str = "netdev baton_guard";
+
+/// The watch over one lab.
+pub struct Guard {
+    servers: Vec<String>,
+}
+
+impl Guard {
+    /// Begins to watch. `clusters` are the addresses that clients know.
+    ///
+    /// # Errors
+    /// nft refuses.
+    pub fn set(lab: &Running, clusters: &[String]) -> Result<Guard> {
+        let servers = lab
+            .lab()
+            .hosts()
+            .iter()
+            .filter(|host| host.roles == [Role::Ds]);
+        let guard = Guard {
+            servers: servers.map(|host| host.name.as_str().to_owned()).collect(),
+        };
+        let mut nft = lab.exec(SWITCH)?;
+        nft.args(["nft", "-f", "-"])
+            .stdin(Stdio::piped())
+            .stderr(Stdio::piped());
+        let mut child = nft.spawn().context("cannot run nft")?;
+        if let Some(mut input) = child.stdin.take() {
+            input.write_all(guard.script(clusters).as_bytes())?;
+        }
+        let output = child.wait_with_output()?;
+        ensure!(
+            output.status.success(),
+            "nft: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        Ok(guard)
+    }
+
+    /// What was seen.
+    ///
+    /// # Errors
+    /// A data server has broken the rule; says which.
+    pub fn check(&self, lab: &Running) -> Result<()> {
+        let output = lab
+            .exec(SWITCH)?
+            .args(["nft", "-j", "list", "counters"])
+            .output()?;
+        let listed: Value =
+            serde_json::from_slice(&output.stdout).context("nft lists no counters")?;
+        for server in &self.servers {
+            match count(&listed, &format!("foreign_{server}")) {
+                Some(0) => {}
+                Some(packets) => {
+                    bail!(
+                        "{server} sent {packets} RST(s) from the cluster address for connections it does not own"
+                    )
+                }
+                None => bail!("nobody watched {server}: nft lists no counter for it"),
+            }
+        }
+        Ok(())
+    }
+
+    fn script(&self, clusters: &[String]) -> String {
+        let clusters = clusters.join(", ");
+        let mut script = format!("table {TABLE} {{\n");
+        // A String never fails to grow.
+        for server in &self.servers {
+            let _ = writeln!(
+                script,
+                "counter foreign_{server} {{ }}\n\
+                 set flows_{server} {{ type ipv4_addr . inet_service; flags dynamic, timeout; \
+                 timeout 5m; size 1000000; }}"
+            );
+        }
+        for server in &self.servers {
+            let others: String = self
+                .servers
+                .iter()
+                .filter(|other| *other != server)
+                .map(|other| format!(" delete @flows_{other} {{ ip daddr . tcp dport }}"))
+                .collect();
+            let _ = writeln!(
+                script,
+                "chain from_{server} {{\n\
+                 type filter hook ingress device \"{server}\" priority -10; policy accept;\n\
+                 ip saddr {{ {clusters} }} tcp flags & rst == rst ip daddr . tcp dport != @flows_{server} \
+                 counter name foreign_{server}\n\
+                 ip saddr {{ {clusters} }} tcp flags & rst == 0 \
+                 update @flows_{server} {{ ip daddr . tcp dport }}{others}\n}}"
+            );
+        }
+        script + "}\n"
+    }
+}
+
+fn count(listed: &Value, name: &str) -> Option<u64> {
+    let entries = listed["nftables"].as_array()?;
+    entries.iter().find_map(|entry| {
+        let counter = entry.get("counter")?;
+        (counter["name"] == name).then(|| counter["packets"].as_u64())?
+    })
+}

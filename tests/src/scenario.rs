@@ -1,0 +1,106 @@
+//! A scenario, parsed.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+use baton_lab::Lab;
+use serde::Deserialize;
+use toml::{Table, Value};
+
+use crate::{change, step::Step};
+
+/// What a file in `scenarios/` says.
+pub struct Scenario {
+    /// The file's name without its ending.
+    pub name: String,
+    /// What it proves.
+    pub shows: String,
+    /// Programs it calls.
+    pub needs: Vec<String>,
+    /// The lab, named after the scenario, with the scenario's changes.
+    pub lab: Lab,
+    /// What is done and expected, in order.
+    pub steps: Vec<Step>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    shows: String,
+    lab: PathBuf,
+    #[serde(default)]
+    needs: Vec<String>,
+    #[serde(default)]
+    change: Table,
+    step: Vec<Table>,
+}
+
+impl Scenario {
+    /// All scenarios, by name.
+    ///
+    /// # Errors
+    /// A file that cannot be read or parsed, by its path.
+    pub fn all() -> Result<Vec<Scenario>> {
+        let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios");
+        let mut files: Vec<PathBuf> = std::fs::read_dir(&directory)
+            .with_context(|| format!("cannot read {}", directory.display()))?
+            .filter_map(|entry| Some(entry.ok()?.path()))
+            .filter(|path| path.extension().is_some_and(|ending| ending == "toml"))
+            .collect();
+        files.sort();
+        files
+            .iter()
+            .map(|path| Scenario::read(path).with_context(|| format!("in {}", path.display())))
+            .collect()
+    }
+
+    fn read(path: &Path) -> Result<Scenario> {
+        let file: File = toml::from_str(&std::fs::read_to_string(path)?)?;
+        let name = path
+            .file_stem()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
+        let long = std::env::var_os("BATON_TEST_LONG").is_some();
+        let steps = file.step.into_iter().enumerate().map(|(index, mut table)| {
+            change::choose_length(&mut table, long);
+            Value::Table(table)
+                .try_into()
+                .with_context(|| format!("step {}", index + 1))
+        });
+        Ok(Scenario {
+            lab: lab(&name, &file.lab, &file.change)?,
+            name,
+            shows: file.shows,
+            needs: file.needs,
+            steps: steps.collect::<Result<_>>()?,
+        })
+    }
+}
+
+/// Labs of scenarios begin with "t-", so that they never meet one that somebody raised by hand.
+fn lab(scenario: &str, file: &Path, changes: &Table) -> Result<Lab> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../labs")
+        .join(file);
+    let text = std::fs::read_to_string(&path)
+        .with_context(|| format!("cannot read {}", path.display()))?;
+    let mut table: Table = text
+        .parse()
+        .with_context(|| format!("in {}", path.display()))?;
+    change::merge(&mut table, changes);
+    table.insert("name".into(), format!("t-{scenario}").into());
+    let text = table
+        .to_string()
+        .replace("{tests}", env!("CARGO_MANIFEST_DIR"));
+    Ok(Lab::parse(&text)?)
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn every_scenario_can_be_read() -> anyhow::Result<()> {
+        assert!(!super::Scenario::all()?.is_empty());
+        Ok(())
+    }
+}

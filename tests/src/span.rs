@@ -1,0 +1,25 @@
+//! Durations as scenarios write them.
+
+use std::time::Duration;
+
+use serde::Deserialize;
+
+/// A duration such as "500ms" or "2s".
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(try_from = "String")]
+pub struct Span(pub Duration);
+
+impl TryFrom<String> for Span {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        humantime::parse_duration(&text).map(Span).map_err(|error| {
+            format!("{text:?} is no duration ({error}); write it as \"500ms\" or \"2s\"")
+        })
+    }
+}
+
+/// So many seconds.
+pub const fn seconds(count: u64) -> Span {
+    Span(Duration::from_secs(count))
+}

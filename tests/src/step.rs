@@ -1,0 +1,158 @@
+//! The vocabulary of scenarios: each step a struct whose fields are the step's parameters.
+
+pub mod client;
+pub mod config;
+pub mod counters;
+pub mod get;
+pub mod http;
+pub mod load;
+pub mod log;
+pub mod node;
+pub mod post;
+pub mod process;
+pub mod refuses;
+pub mod replay;
+pub mod shares;
+pub mod shell;
+pub mod snapshot;
+pub mod status;
+pub mod sticky;
+pub mod stray;
+pub mod throw;
+
+use std::fmt;
+
+use anyhow::Result;
+use serde::Deserialize;
+
+use crate::span::Span;
+use crate::world::World;
+
+/// One step: something that is done, or expected, or both.
+#[derive(Debug, Deserialize)]
+#[serde(tag = "do", rename_all = "kebab-case")]
+pub enum Step {
+    /// curl fetches pages, and their bytes are the right ones.
+    Get(get::Get),
+    /// curl sends bodies, and the server has read them as they were.
+    Post(post::Post),
+    /// wrk or ab, and no request fails, while other steps happen.
+    Load(load::Load),
+    /// A request in small pieces.
+    Trickle(client::Trickle),
+    /// A WebSocket that echoes.
+    Websocket(client::Websocket),
+    /// A server that speaks first.
+    Banner(client::Banner),
+    /// How many requests each data server gets.
+    Shares(shares::Shares),
+    /// Which data server each of many client addresses gets.
+    Sticky(sticky::Sticky),
+    /// A signal to what runs in the lab.
+    Kill(process::Kill),
+    /// What runs in the lab is started again.
+    Restart(process::Restart),
+    /// A node started by the scenario itself.
+    StartNode(node::StartNode),
+    /// It is told to end, and ends well.
+    StopNode(node::StopNode),
+    /// `baton teardown`.
+    Teardown(node::Teardown),
+    /// `baton node` on a wrong configuration.
+    Refuses(refuses::Refuses),
+    /// A changed configuration, and `baton reload`.
+    Reload(config::Reload),
+    /// What a log must hold.
+    Log(log::Log),
+    /// Every line of the access logs names the client.
+    AccessLog(log::AccessLog),
+    /// Counters are remembered.
+    Mark(counters::Mark),
+    /// How they have moved since.
+    Moved(counters::Moved),
+    /// What `baton status` says.
+    Status(status::Status),
+    /// Loss on links.
+    Loss(shell::Loss),
+    /// That packets were lost indeed.
+    Lost(shell::Lost),
+    /// A command on a host.
+    Run(shell::Run),
+    /// Kernel parameters of a host.
+    Sysctl(shell::Sysctl),
+    /// A host's network settings are remembered.
+    Snapshot(snapshot::Take),
+    /// They are as they were.
+    Unchanged(snapshot::Unchanged),
+    /// They are not.
+    Changed(snapshot::Changed),
+    /// Hand-made frames.
+    Throw(throw::Throw),
+    /// A recorded ADOPT, sent again.
+    Replay(replay::Replay),
+    /// TCP data of a connection nobody knows.
+    Stray(stray::Stray),
+    /// Time passes.
+    Wait(Wait),
+}
+
+/// Time passes.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Wait {
+    r#for: Span,
+}
+
+impl Step {
+    /// Does it.
+    ///
+    /// # Errors
+    /// What was not as expected.
+    pub fn run(&self, world: &mut World) -> Result<()> {
+        match self {
+            Step::Get(step) => step.run(world),
+            Step::Post(step) => step.run(world),
+            Step::Load(step) => step.run(world),
+            Step::Trickle(step) => step.run(world),
+            Step::Websocket(step) => step.run(world),
+            Step::Banner(step) => step.run(world),
+            Step::Shares(step) => step.run(world),
+            Step::Sticky(step) => step.run(world),
+            Step::Kill(step) => step.run(world),
+            Step::Restart(step) => step.run(world),
+            Step::StartNode(step) => step.run(world),
+            Step::StopNode(step) => step.run(world),
+            Step::Teardown(step) => step.run(world),
+            Step::Refuses(step) => step.run(world),
+            Step::Reload(step) => step.run(world),
+            Step::Log(step) => step.run(world),
+            Step::AccessLog(step) => step.run(world),
+            Step::Mark(step) => step.run(world),
+            Step::Moved(step) => step.run(world),
+            Step::Status(step) => step.run(world),
+            Step::Loss(step) => step.run(world),
+            Step::Lost(step) => step.run(world),
+            Step::Run(step) => step.run(world),
+            Step::Sysctl(step) => step.run(world),
+            Step::Snapshot(step) => step.run(world),
+            Step::Unchanged(step) => step.run(world),
+            Step::Changed(step) => step.run(world),
+            Step::Throw(step) => step.run(world),
+            Step::Replay(step) => step.run(world),
+            Step::Stray(step) => step.run(world),
+            Step::Wait(step) => {
+                std::thread::sleep(step.r#for.0);
+                Ok(())
+            }
+        }
+    }
+}
+
+/// The step's name, in short.
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let whole = format!("{self:?}");
+        let name = whole.split('(').next().unwrap_or_default();
+        f.write_str(&name.to_lowercase())
+    }
+}

@@ -1,0 +1,70 @@
+//! As much of an HTTP client as is needed where curl would be too slow or too polite.
+
+use std::io::{Read as _, Write as _};
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpStream};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+use socket2::{Domain, Socket, Type};
+
+use crate::world::CLUSTER;
+
+/// No answer takes longer.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A connection to a port of the cluster address. Call it inside the client.
+///
+/// # Errors
+/// It is refused.
+pub fn connect(from: Option<Ipv4Addr>, port: u16) -> Result<TcpStream> {
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, None)?;
+    if let Some(address) = from {
+        socket.bind(&SocketAddr::V4(SocketAddrV4::new(address, 0)).into())?;
+    }
+    let to = SocketAddrV4::new(CLUSTER, port);
+    socket
+        .connect_timeout(&SocketAddr::V4(to).into(), PATIENCE)
+        .with_context(|| format!("cannot connect to {to}"))?;
+    let stream = TcpStream::from(socket);
+    stream.set_nodelay(true)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    Ok(stream)
+}
+
+/// Which data server answers a new connection.
+///
+/// # Errors
+/// None does.
+pub fn whoami(from: Option<Ipv4Addr>) -> Result<String> {
+    let mut stream = connect(from, 80)?;
+    stream.write_all(b"GET /whoami HTTP/1.1\r\nHost: cluster\r\nConnection: close\r\n\r\n")?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer)?;
+    let (head, body) = answer
+        .split_once("\r\n\r\n")
+        .context("the answer has no end of header")?;
+    ensure!(head.starts_with("HTTP/1.1 200 "), "the answer is {head}");
+    Ok(body.trim().to_owned())
+}
+
+/// Reads a header and as much body as its Content-Length says.
+///
+/// # Errors
+/// The connection ends before.
+pub fn read_response(stream: &mut TcpStream) -> Result<(String, Vec<u8>)> {
+    let mut head = Vec::new();
+    let mut byte = [0];
+    while !head.ends_with(b"\r\n\r\n") {
+        stream.read_exact(&mut byte)?;
+        head.push(byte[0]);
+    }
+    let head = String::from_utf8(head)?;
+    let length = head
+        .lines()
+        .filter_map(|line| line.split_once(':'))
+        .find(|(name, _)| name.eq_ignore_ascii_case("content-length"))
+        .map_or(Ok(0), |(_, value)| value.trim().parse())?;
+    let mut body = vec![0; length];
+    stream.read_exact(&mut body)?;
+    Ok((head, body))
+}

@@ -1,0 +1,148 @@
+//! A recorded ADOPT, sent again.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::Path;
+use std::process::{Child, Stdio};
+
+use anyhow::{Context as _, Result, bail, ensure};
+use baton_lab::SWITCH;
+use baton_lab::Signal;
+use nix::sys::signal::kill;
+use nix::unistd::Pid;
+use serde::Deserialize;
+
+use super::http::{connect, read_response};
+use crate::frames::{self, Frame};
+use crate::span::{Span, seconds};
+use crate::world::World;
+
+/// Records how a connection was given to a data server, and has the client send that again while the
+/// connection lives. The connection goes on as if nothing had happened.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Replay {
+    /// The data server.
+    at: String,
+    times: usize,
+    /// How long the recording lies about before.
+    #[serde(default = "at_once")]
+    after: Span,
+}
+
+impl Replay {
+    /// Does it.
+    ///
+    /// # Errors
+    /// The connection suffered.
+    pub fn run(&self, world: &mut World) -> Result<()> {
+        let file = world.scratch.path().join("adopt.pcap");
+        let recorder = record(world, &self.at, &file)?;
+        let opened = world.lab.within("client", || self.open());
+        stop(recorder)?;
+        let (mut stream, port) = opened??;
+        let frame = find(&std::fs::read(&file)?, port)
+            .context("no ADOPT of the connection was recorded")?;
+        std::thread::sleep(self.after.0);
+        frames::send(
+            world,
+            "client",
+            &vec![from(frame, frames::mac(world, "client")?); self.times],
+        )?;
+        for _ in 0..3 {
+            let answer = ask(&mut stream).context("after the replay")?;
+            ensure!(
+                answer == self.at,
+                "{answer} answers in place of {}",
+                self.at
+            );
+        }
+        Ok(())
+    }
+
+    /// A connection that the data server got, and the client's port.
+    fn open(&self) -> Result<(std::net::TcpStream, u16)> {
+        for _ in 0..20 {
+            let mut stream = connect(None, 80)?;
+            if ask(&mut stream)? == self.at {
+                let port = stream.local_addr()?.port();
+                return Ok((stream, port));
+            }
+        }
+        bail!("none of 20 connections came to {}", self.at)
+    }
+}
+
+fn ask(stream: &mut std::net::TcpStream) -> Result<String> {
+    stream.write_all(b"GET /whoami HTTP/1.1\r\nHost: cluster\r\n\r\n")?;
+    let (_, body) = read_response(stream)?;
+    Ok(String::from_utf8(body)?.trim().to_owned())
+}
+
+/// The client's own MAC as sender: another's would lead the switch astray.
+fn from(mut frame: Frame, mac: [u8; 6]) -> Frame {
+    frame[6..12].copy_from_slice(&mac);
+    frame
+}
+
+fn record(world: &World, port: &str, file: &Path) -> Result<Child> {
+    let mut tcpdump = world.lab.exec(SWITCH)?;
+    // Every packet is written at once; receptor 2 (a data server), command 1 (ADOPT).
+    tcpdump
+        .args([
+            "tcpdump",
+            "--immediate-mode",
+            "-U",
+            "-Z",
+            "root",
+            "-n",
+            "-i",
+            port,
+            "-w",
+        ])
+        .arg(file);
+    tcpdump
+        .arg("ip proto 253 and ip[21] = 2 and ip[22] = 1")
+        .stderr(Stdio::piped());
+    let mut child = tcpdump.spawn().context("cannot run tcpdump")?;
+    let said = child
+        .stderr
+        .take()
+        .context("tcpdump has no standard error")?;
+    for line in BufReader::new(said).lines() {
+        if line?.contains("listening on") {
+            return Ok(child);
+        }
+    }
+    bail!("tcpdump does not listen on {port}")
+}
+
+fn stop(mut recorder: Child) -> Result<()> {
+    // What was sent is in the file only when tcpdump has read it from the kernel.
+    std::thread::sleep(std::time::Duration::from_millis(200));
+    kill(Pid::from_raw(recorder.id().cast_signed()), Signal::SIGINT)?;
+    recorder.wait()?;
+    Ok(())
+}
+
+/// The recorded frame whose LCCP header names this port of the client. The format of the file:
+/// pcap-savefile(5), in this machine's byte order.
+fn find(file: &[u8], port: u16) -> Option<Frame> {
+    const FILE_HEADER: usize = 24;
+    const PACKET_HEADER: usize = 16;
+    const LENGTH_AT: usize = 8;
+    // Ethernet, outer IPv4, then be_client_port in struct lccp_header (bpf/abi.h).
+    const PORT_AT: usize = 14 + 20 + 40;
+    let mut rest = file.get(FILE_HEADER..)?;
+    loop {
+        let length = u32::from_ne_bytes(*rest.get(LENGTH_AT..)?.first_chunk()?) as usize;
+        let frame = rest.get(PACKET_HEADER..)?.get(..length)?;
+        if frame.get(PORT_AT..)?.first_chunk() == Some(&port.to_be_bytes()) {
+            return Some(frame.to_vec());
+        }
+        rest = rest.get(PACKET_HEADER + length..)?;
+    }
+}
+
+fn at_once() -> Span {
+    seconds(0)
+}

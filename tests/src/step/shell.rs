@@ -1,0 +1,132 @@
+//! Changes to hosts and links.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context as _, Result, ensure};
+use baton_lab::SWITCH;
+use serde::Deserialize;
+
+use crate::world::World;
+
+/// Lets packets be lost.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Loss {
+    /// Hosts; none means all.
+    #[serde(default)]
+    on: Vec<String>,
+    /// Of the packets in each direction, 0 to 1.
+    part: f64,
+}
+
+/// So many packets have been lost since the loss was set.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Lost {
+    at_least: u64,
+}
+
+/// Runs a command.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Run {
+    on: String,
+    /// `{dir}` is the host's directory.
+    command: Vec<String>,
+}
+
+/// Sets kernel parameters.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Sysctl {
+    on: String,
+    /// By name as sysctl(8) takes it.
+    set: BTreeMap<String, String>,
+}
+
+impl Loss {
+    /// Does it.
+    ///
+    /// # Errors
+    /// No such host.
+    pub fn run(&self, world: &mut World) -> Result<()> {
+        let all = world
+            .lab
+            .lab()
+            .hosts()
+            .iter()
+            .map(|host| host.name.as_str().to_owned());
+        let on = if self.on.is_empty() {
+            all.collect()
+        } else {
+            self.on.clone()
+        };
+        for host in &on {
+            world.lab.set_loss(host, self.part)?;
+        }
+        Ok(())
+    }
+}
+
+impl Lost {
+    /// Checks it, by the lab's own nftables rules.
+    ///
+    /// # Errors
+    /// It was fewer: then the scenario has shown nothing.
+    pub fn run(&self, world: &mut World) -> Result<()> {
+        let listed = world.run(SWITCH, &["nft", "list", "table", "netdev", "baton_loss"])?;
+        let lost: u64 = listed
+            .lines()
+            .filter_map(|line| {
+                line.split_once("counter packets ")?
+                    .1
+                    .split(' ')
+                    .next()?
+                    .parse::<u64>()
+                    .ok()
+            })
+            .sum();
+        ensure!(
+            lost >= self.at_least,
+            "{lost} packets were lost, not {} or more",
+            self.at_least
+        );
+        Ok(())
+    }
+}
+
+impl Run {
+    /// Does it.
+    ///
+    /// # Errors
+    /// The command fails.
+    pub fn run(&self, world: &mut World) -> Result<()> {
+        let words: Vec<String> = self
+            .command
+            .iter()
+            .map(|word| world.fill(&self.on, word))
+            .collect::<Result<_>>()?;
+        world
+            .run(
+                &self.on,
+                &words.iter().map(String::as_str).collect::<Vec<_>>(),
+            )
+            .map(drop)
+    }
+}
+
+impl Sysctl {
+    /// Does it.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn run(&self, world: &mut World) -> Result<()> {
+        world.lab.within(&self.on, || {
+            self.set.iter().try_for_each(|(name, value)| {
+                let path = format!("/proc/sys/{}", name.replace('.', "/"));
+                std::fs::write(&path, value)
+                    .with_context(|| format!("cannot write {value} to {path}"))
+            })
+        })?
+    }
+}

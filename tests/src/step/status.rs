@@ -1,0 +1,110 @@
+//! What `baton status --json` says.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail, ensure};
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::span::{Span, seconds};
+use crate::world::World;
+
+/// Asks a node until it says what is expected.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Status {
+    on: String,
+    /// Data servers that take connections, by service; all of them and no other.
+    #[serde(default)]
+    taking: BTreeMap<String, Vec<String>>,
+    /// Why others do not, by their names: a part of what is said, of any service.
+    #[serde(default)]
+    out: BTreeMap<String, String>,
+    /// Other nodes' state.
+    #[serde(default)]
+    state: BTreeMap<String, String>,
+    /// Whether other nodes can be reached.
+    #[serde(default)]
+    reachable: BTreeMap<String, bool>,
+    /// "native" or "generic".
+    xdp: Option<String>,
+    /// Live entries of the TCP table, which is swept every few seconds.
+    live_at_most: Option<u64>,
+    #[serde(default = "patience")]
+    within: Span,
+}
+
+impl Status {
+    /// Does it.
+    ///
+    /// # Errors
+    /// It said something else until time was up.
+    pub fn run(&self, world: &mut World) -> Result<()> {
+        let end = Instant::now() + self.within.0;
+        loop {
+            let status = world.status(&self.on)?;
+            match self.check(&status) {
+                Ok(()) => return Ok(()),
+                Err(error) if Instant::now() >= end => {
+                    let (services, nodes) = (&status["services"], &status["nodes"]);
+                    bail!(
+                        "{} says otherwise: {error:#}\nservices: {services}\nnodes: {nodes}",
+                        self.on
+                    )
+                }
+                Err(_) => std::thread::sleep(Duration::from_millis(50)),
+            }
+        }
+    }
+
+    fn check(&self, status: &Value) -> Result<()> {
+        for (name, expected) in &self.taking {
+            let taking = &named(&status["services"], name)?["taking"];
+            ensure!(
+                *taking == serde_json::json!(expected),
+                "{name} is taken by {taking}"
+            );
+        }
+        for (name, why) in &self.out {
+            let services = status["services"].as_array().into_iter().flatten();
+            let mut out = services
+                .filter_map(|service| service["out"].as_array())
+                .flatten();
+            let found = out.any(|one| {
+                one[0] == **name && one[1].as_str().is_some_and(|said| said.contains(why))
+            });
+            ensure!(found, "{name} is not out because {why:?}");
+        }
+        for (name, state) in &self.state {
+            let said = &named(&status["nodes"], name)?["state"];
+            ensure!(*said == **state, "{name} is {said}");
+        }
+        for (name, reachable) in &self.reachable {
+            let said = &named(&status["nodes"], name)?["reachable"];
+            ensure!(said == reachable, "whether {name} is reachable: {said}");
+        }
+        if let Some(xdp) = &self.xdp {
+            ensure!(status["xdp"] == **xdp, "XDP is {}", status["xdp"]);
+        }
+        if let Some(most) = self.live_at_most {
+            let live = &status["flows"]["live"];
+            ensure!(
+                live.as_u64().is_some_and(|live| live <= most),
+                "{live} flows live"
+            );
+        }
+        Ok(())
+    }
+}
+
+fn named<'a>(list: &'a Value, name: &str) -> Result<&'a Value> {
+    let mut entries = list.as_array().into_iter().flatten();
+    entries
+        .find(|entry| entry["name"] == name)
+        .with_context(|| format!("it does not know {name}"))
+}
+
+fn patience() -> Span {
+    seconds(5)
+}

@@ -1,0 +1,124 @@
+//! What no well-behaved sender sends, thrown at nodes.
+
+mod lccp;
+mod tcp;
+
+use std::net::{IpAddr, Ipv4Addr};
+
+use anyhow::{Result, bail};
+use serde::Deserialize;
+
+use crate::frames::{self, Frame, Way};
+use crate::world::World;
+
+/// Sends hand-made frames from the client to the MAC address of a node.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Throw {
+    what: What,
+    /// The node.
+    at: String,
+    /// How many of each sort.
+    #[serde(default = "hundred")]
+    count: u32,
+}
+
+/// Sorts of frames. LCCP goes to the node's own address, TCP to the cluster's.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum What {
+    /// Every command under another cluster's key.
+    Forged,
+    /// Messages with the right tag, cut at every length.
+    Truncated,
+    /// Another version of LCCP.
+    Version,
+    /// The right key, but a clock an hour off.
+    Stale,
+    /// The right key, but another connection's packet inside.
+    Mismatch,
+    /// The right key, but no such command.
+    Command,
+    /// First and later fragments.
+    Fragments,
+    /// Every combination of TCP flags, in flows nobody knows.
+    Flags,
+    /// Lengths of IP and TCP headers that are not so.
+    Lengths,
+    /// Segments cut at every length.
+    Short,
+    /// SYNs whose options lie.
+    Options,
+    /// SYNs from everywhere.
+    SynFlood,
+    /// Data and acknowledgements of connections nobody knows.
+    Strays,
+    /// Random bytes behind good addresses.
+    Noise,
+}
+
+/// Whom the frames come from and go to.
+struct Target {
+    way: Way,
+    client: Ipv4Addr,
+    node: Ipv4Addr,
+    key: String,
+    is_cs: bool,
+}
+
+impl Throw {
+    /// Does it.
+    ///
+    /// # Errors
+    /// The kernel refuses to send.
+    pub fn run(&self, world: &mut World) -> Result<()> {
+        let target = target(world, &self.at)?;
+        let frames = self.frames(&target)?;
+        frames::send(world, "client", &frames)
+    }
+
+    fn frames(&self, target: &Target) -> Result<Vec<Frame>> {
+        let mut random = fastrand::Rng::with_seed(1);
+        let mut frames = Vec::new();
+        for _ in 0..self.count {
+            match self.what {
+                What::Forged => lccp::forged(target, &mut frames)?,
+                What::Truncated => lccp::truncated(target, &mut frames)?,
+                What::Version => lccp::version(target, &mut frames)?,
+                What::Stale => lccp::stale(target, &mut frames)?,
+                What::Mismatch => lccp::mismatch(target, &mut frames)?,
+                What::Command => lccp::command(target, &mut frames)?,
+                What::Fragments => tcp::fragments(target, &mut random, &mut frames)?,
+                What::Flags => tcp::flags(target, &mut random, &mut frames)?,
+                What::Lengths => tcp::lengths(target, &mut random, &mut frames)?,
+                What::Short => tcp::short(target, &mut random, &mut frames)?,
+                What::Options => tcp::options(target, &mut random, &mut frames)?,
+                What::SynFlood => tcp::syn(target, &mut random, &mut frames)?,
+                What::Strays => tcp::stray(target, &mut random, &mut frames)?,
+                What::Noise => tcp::noise(target, &mut random, &mut frames)?,
+            }
+        }
+        Ok(frames)
+    }
+}
+
+fn target(world: &World, node: &str) -> Result<Target> {
+    let address = |host: &str| match world.lab.host(host)?.addresses.first() {
+        Some(IpAddr::V4(address)) => Ok(*address),
+        other => bail!("{host} has the address {other:?}"),
+    };
+    Ok(Target {
+        way: Way {
+            from: frames::mac(world, "client")?,
+            to: frames::mac(world, node)?,
+        },
+        client: address("client")?,
+        node: address(node)?,
+        key: world.key.clone(),
+        is_cs: world.lab.host(node)?.roles.contains(&"cs"),
+    })
+}
+
+fn hundred() -> u32 {
+    100
+}

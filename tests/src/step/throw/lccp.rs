@@ -1,0 +1,163 @@
+//! LCCP that no node sent.
+
+use std::net::SocketAddr;
+use std::num::NonZeroU16;
+use std::time::{Duration, SystemTime};
+
+use anyhow::{Context as _, Result};
+use baton_wire::{
+    Clock, ClusterKey, Flow, Hello, Incarnation, Message, Permille, Refusal, TcbPart, encode, tag,
+};
+use etherparse::TcpHeader;
+
+use super::Target;
+use crate::frames::{Frame, IP_AT};
+use crate::world::CLUSTER;
+
+const PROTOCOL: u8 = 253;
+/// `struct lccp_header` in bpf/abi.h.
+const COMMAND_AT: usize = 2;
+const TAG_AT: usize = 72;
+const HEADER: usize = 80;
+const CLIENT_PORT: u16 = 40_000;
+const REQUEST: &[u8] = b"GET /whoami HTTP/1.1\r\nHost: cluster\r\n\r\n";
+
+pub(super) fn forged(target: &Target, frames: &mut Vec<Frame>) -> Result<()> {
+    let other = "5a".repeat(32).parse()?;
+    let flow = flow(target, CLIENT_PORT)?;
+    let tcb = tcb();
+    let hello = Hello::new(
+        Incarnation::started_at(now()),
+        Permille::try_from(0)?,
+        Vec::new(),
+    )?;
+    let messages = [
+        Message::Adopt { flow, tcb },
+        Message::Refused {
+            flow,
+            tcb,
+            refusal: Refusal::NoListener,
+        },
+        Message::Forward { flow },
+        Message::Hello(hello),
+    ];
+    for message in messages {
+        let mut payload = encode(&message, now(), &ClusterKey::lccp(&other));
+        if message.carries().is_some() {
+            payload.extend(packet(target, CLIENT_PORT)?);
+        }
+        frames.push(lccp(target, &payload)?);
+    }
+    Ok(())
+}
+
+pub(super) fn truncated(target: &Target, frames: &mut Vec<Frame>) -> Result<()> {
+    let payload = payload(target, now(), CLIENT_PORT)?;
+    for length in 0..payload.len() {
+        frames.push(lccp(target, &payload[..length])?);
+    }
+    Ok(())
+}
+
+pub(super) fn version(target: &Target, frames: &mut Vec<Frame>) -> Result<()> {
+    let mut payload = payload(target, now(), CLIENT_PORT)?;
+    payload[0] ^= 0xff;
+    frames.push(lccp(target, &payload)?);
+    Ok(())
+}
+
+pub(super) fn stale(target: &Target, frames: &mut Vec<Frame>) -> Result<()> {
+    let hour = Duration::from_secs(3600).as_nanos() as u64;
+    for clock in [
+        now().as_nanos() - hour,
+        now().as_nanos() + hour,
+        0,
+        u64::MAX,
+    ] {
+        frames.push(lccp(
+            target,
+            &payload(target, Clock::from_nanos(clock), CLIENT_PORT)?,
+        )?);
+    }
+    Ok(())
+}
+
+pub(super) fn mismatch(target: &Target, frames: &mut Vec<Frame>) -> Result<()> {
+    frames.push(lccp(target, &payload(target, now(), CLIENT_PORT + 1)?)?);
+    Ok(())
+}
+
+pub(super) fn command(target: &Target, frames: &mut Vec<Frame>) -> Result<()> {
+    let key = target.key.parse::<ClusterKey>()?.lccp();
+    for command in [0, 5, 77, 255] {
+        let mut payload = payload(target, now(), CLIENT_PORT)?;
+        payload[COMMAND_AT] = command;
+        let (header, place) = payload
+            .split_first_chunk_mut::<TAG_AT>()
+            .context("a header is longer")?;
+        place[..HEADER - TAG_AT].copy_from_slice(&tag(&key, header, &[]).to_be_bytes());
+        frames.push(lccp(target, &payload)?);
+    }
+    Ok(())
+}
+
+/// What the target takes, under the right key: ADOPT for a data server, REFUSED for a connection
+/// server. `port`: the client's in the packet inside; the header says [`CLIENT_PORT`].
+fn payload(target: &Target, clock: Clock, port: u16) -> Result<Vec<u8>> {
+    let key = target.key.parse::<ClusterKey>()?.lccp();
+    let (flow, tcb) = (flow(target, CLIENT_PORT)?, tcb());
+    let message = match target.is_cs {
+        true => Message::Refused {
+            flow,
+            tcb,
+            refusal: Refusal::NoListener,
+        },
+        false => Message::Adopt { flow, tcb },
+    };
+    let mut payload = encode(&message, clock, &key);
+    payload.extend(packet(target, port)?);
+    Ok(payload)
+}
+
+fn lccp(target: &Target, payload: &[u8]) -> Result<Frame> {
+    target.way.ip(target.client, target.node, PROTOCOL, payload)
+}
+
+/// A request as the client would send it, IP header first.
+fn packet(target: &Target, port: u16) -> Result<Vec<u8>> {
+    let header = TcpHeader {
+        sequence_number: 1000,
+        acknowledgment_number: 2000,
+        ack: true,
+        ..TcpHeader::default()
+    };
+    let from = std::net::SocketAddrV4::new(target.client, port);
+    let frame = target.way.tcp(
+        from,
+        std::net::SocketAddrV4::new(CLUSTER, 80),
+        header,
+        REQUEST,
+    )?;
+    Ok(frame[IP_AT..].to_vec())
+}
+
+fn flow(target: &Target, port: u16) -> Result<Flow> {
+    Ok(Flow::new(
+        SocketAddr::from((target.client, port)),
+        SocketAddr::from((CLUSTER, 80)),
+    )?)
+}
+
+fn tcb() -> TcbPart {
+    TcbPart {
+        mss: NonZeroU16::MAX,
+        scales: None,
+        sack: true,
+        attempt: 0,
+        resume: 0,
+    }
+}
+
+fn now() -> Clock {
+    SystemTime::now().into()
+}

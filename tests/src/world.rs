@@ -1,0 +1,220 @@
+//! A scenario's lab while it is up, and what its steps remember.
+
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+use std::path::PathBuf;
+use std::process::{Command, Output};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail};
+use baton_lab::Running;
+use serde_json::Value;
+use tempfile::TempDir;
+use toml::Table;
+
+use crate::step::node::Started;
+use crate::step::snapshot::Snapshot;
+
+/// The cluster address of every lab.
+pub const CLUSTER: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 100);
+
+/// Counters by name.
+pub type Counters = BTreeMap<String, u64>;
+
+/// Which data server answers each client address.
+pub type Clients = BTreeMap<Ipv4Addr, String>;
+
+/// What steps act on.
+pub struct World {
+    /// The lab.
+    pub lab: Running,
+    /// The program under test.
+    pub baton: PathBuf,
+    /// For files of steps.
+    pub scratch: TempDir,
+    /// Counters at the last `mark`, by host.
+    pub marks: BTreeMap<String, Counters>,
+    /// What `snapshot` saw, by host.
+    pub snapshots: BTreeMap<String, Snapshot>,
+    /// Nodes that steps started, by host.
+    pub nodes: BTreeMap<String, Started>,
+    /// What every `sticky` found.
+    pub clients: Vec<Clients>,
+    /// The cluster's key when the lab was raised.
+    pub key: String,
+}
+
+impl World {
+    /// A scenario's world just after its lab is up.
+    ///
+    /// # Errors
+    /// A file that cannot be made or read.
+    pub fn new(lab: Running, baton: PathBuf) -> Result<World> {
+        let mut world = World {
+            lab,
+            baton,
+            scratch: tempfile::tempdir()?,
+            marks: BTreeMap::new(),
+            snapshots: BTreeMap::new(),
+            nodes: BTreeMap::new(),
+            clients: Vec::new(),
+            key: String::new(),
+        };
+        if let Some(host) = world.hosts_with("node").first() {
+            let config = world.config(host)?;
+            let key = config
+                .get("cluster")
+                .and_then(|cluster| cluster.get("key")?.as_str());
+            world.key = key.unwrap_or_default().to_owned();
+        }
+        Ok(world)
+    }
+
+    /// Where a host's files are.
+    ///
+    /// # Errors
+    /// No such host.
+    pub fn directory(&self, host: &str) -> Result<PathBuf> {
+        Ok(self.lab.host(host)?.directory)
+    }
+
+    /// A node's configuration file.
+    ///
+    /// # Errors
+    /// No such host.
+    pub fn config_path(&self, host: &str) -> Result<PathBuf> {
+        Ok(self.directory(host)?.join("baton.toml"))
+    }
+
+    /// A node's configuration.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn config(&self, host: &str) -> Result<Table> {
+        let path = self.config_path(host)?;
+        let text = std::fs::read_to_string(&path)
+            .with_context(|| format!("cannot read {}", path.display()))?;
+        Ok(text.parse()?)
+    }
+
+    /// A step's text with the lab's own words in it: `{dir}` is the host's directory, `{key}` the
+    /// cluster's first key.
+    ///
+    /// # Errors
+    /// No such host.
+    pub fn fill(&self, host: &str, text: &str) -> Result<String> {
+        let directory = self.directory(host)?;
+        Ok(text
+            .replace("{dir}", &directory.display().to_string())
+            .replace("{key}", &self.key))
+    }
+
+    /// A command on a host that is killed when it takes too long.
+    ///
+    /// # Errors
+    /// No such host.
+    pub fn command(&self, host: &str, limit: Duration) -> Result<Command> {
+        let mut command = self.lab.exec(host)?;
+        command
+            .args(["timeout", "-k", "1"])
+            .arg(format!("{}s", limit.as_secs_f64()));
+        Ok(command)
+    }
+
+    /// Runs words on a host; whatever becomes of them.
+    ///
+    /// # Errors
+    /// They cannot be run at all.
+    pub fn try_run(&self, host: &str, words: &[&str]) -> Result<Output> {
+        let mut command = self.command(host, Duration::from_secs(60))?;
+        command
+            .args(words)
+            .output()
+            .with_context(|| format!("cannot run {words:?} on {host}"))
+    }
+
+    /// Runs words on a host to a good end, and gives what they print.
+    ///
+    /// # Errors
+    /// They fail.
+    pub fn run(&self, host: &str, words: &[&str]) -> Result<String> {
+        let output = self.try_run(host, words)?;
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        if !output.status.success() {
+            let errors = String::from_utf8_lossy(&output.stderr);
+            bail!(
+                "`{}` on {host}: {}\n{text}{errors}",
+                words.join(" "),
+                output.status
+            );
+        }
+        Ok(text)
+    }
+
+    /// `baton VERB --config …` for the node of a host.
+    ///
+    /// # Errors
+    /// It cannot be run at all.
+    pub fn baton(&self, host: &str, verb: &[&str]) -> Result<Output> {
+        let (program, config) = (
+            self.baton.display().to_string(),
+            self.config_path(host)?.display().to_string(),
+        );
+        let words = [&[program.as_str()], verb, &["--config", &config]].concat();
+        self.try_run(host, &words)
+    }
+
+    /// What `baton status --json` says on a host.
+    ///
+    /// # Errors
+    /// Its node does not answer.
+    pub fn status(&self, host: &str) -> Result<Value> {
+        let output = self.baton(host, &["status", "--json"])?;
+        if !output.status.success() {
+            bail!(
+                "baton status on {host}: {}",
+                String::from_utf8_lossy(&output.stderr)
+            );
+        }
+        Ok(serde_json::from_slice(&output.stdout)?)
+    }
+
+    /// A node's counters.
+    ///
+    /// # Errors
+    /// Its node does not answer.
+    pub fn counters(&self, host: &str) -> Result<Counters> {
+        Ok(serde_json::from_value(
+            self.status(host)?["counters"].take(),
+        )?)
+    }
+
+    /// Hosts on which the lab runs this.
+    pub fn hosts_with(&self, thing: &str) -> Vec<String> {
+        let hosts = self.lab.lab().hosts().iter();
+        hosts
+            .filter(|host| host.thing(thing).is_some())
+            .map(|host| host.name.as_str().to_owned())
+            .collect()
+    }
+
+    /// Ends what steps started, so that the lab can go down. Gives what went wrong.
+    pub fn end(&mut self) -> Vec<anyhow::Error> {
+        let hosts: Vec<String> = self.nodes.keys().cloned().collect();
+        let mut errors = Vec::new();
+        for host in hosts {
+            if let Some(started) = self.nodes.remove(&host) {
+                errors.extend(started.kill().err());
+            }
+            match self.baton(&host, &["teardown"]) {
+                Ok(output) if output.status.success() => {}
+                Ok(output) => errors.push(anyhow::anyhow!(
+                    "teardown on {host}: {}",
+                    String::from_utf8_lossy(&output.stderr)
+                )),
+                Err(error) => errors.push(error),
+            }
+        }
+        errors
+    }
+}
