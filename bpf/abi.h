@@ -142,7 +142,7 @@ struct settings {
 
 /* A service, or, with port 0, just a cluster address: what is malformed has no port to look up. */
 struct service_key {
-	unsigned char cluster[16];
+	unsigned int cluster;          /* see struct tcb_key */
 	unsigned short be_port;
 	unsigned short reserved;
 };
@@ -180,16 +180,20 @@ struct data_server {
 	unsigned char reserved[7];
 };
 
+/*
+ * A node has few cluster addresses, so 32 bits, in network byte order, tell them apart: an IPv4 address
+ * as it is, an IPv6 address by its four words XORed. What cannot be told apart is refused when configured.
+ */
 struct tcb_key {
 	unsigned char client[16];
+	unsigned int cluster;
 	unsigned short be_client_port;
-	unsigned short service;
+	unsigned short be_cluster_port;
 };
 
 enum tcb_state {
 	TCB_FIN = 1,   /* the client sent FIN */
 	TCB_RST = 2,   /* the client sent RST */
-	TCB_DOUBT = 4, /* a SYN came for this flow: a packet with a valid cookie starts it anew */
 };
 
 /* What the CS remembers of one connection. With its map overhead 128 bytes: see ARCHITECTURE. */
@@ -206,7 +210,8 @@ struct tcb {
 	unsigned char rcv_wscale;
 	unsigned char options;         /* enum lccp_tcb_option */
 	unsigned char state;           /* enum tcb_state */
-	unsigned int reserved[2];
+	unsigned short service;        /* its id */
+	unsigned short reserved[3];
 };
 
 /* Argument and result of the sweep program, which expires TCB entries. */

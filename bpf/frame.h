@@ -90,10 +90,7 @@ static __always_inline __be32 unmap_address(const void *address)
 
 static __always_inline struct service_key service_key(__be32 cluster, __be16 port)
 {
-	struct service_key key = { .be_port = port };
-
-	map_address(key.cluster, cluster);
-	return key;
+	return (struct service_key){ .cluster = cluster, .be_port = port };
 }
 
 #endif

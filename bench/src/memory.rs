@@ -1,7 +1,10 @@
 //! What a TCB entry costs: the kernel's own account of the table, beside what the machine has less
 //! after making and filling it.
 
-use std::time::Duration;
+use std::{
+    net::{Ipv4Addr, SocketAddrV4},
+    time::Duration,
+};
 
 use anyhow::{Context as _, Result, bail};
 use baton_abi::{ROLE_CS, Tcb, TcbKey};
@@ -112,14 +115,10 @@ fn found(dataplane: &Dataplane, flows: std::ops::Range<u32>) -> Result<u32> {
 
 /// Clients of 10.0.0.0/8, 60,000 ports each.
 fn flow(number: u32) -> TcbKey {
-    let mut client = [0; 16];
-    client[10..12].fill(0xff);
-    client[12..].copy_from_slice(&(0x0a00_0000 + number / 60_000).to_be_bytes());
-    TcbKey {
-        client,
-        be_client_port: (1024 + (number % 60_000) as u16).to_be(), // less than 60,000: it fits
-        ..TcbKey::default()
-    }
+    let address = Ipv4Addr::from(0x0a00_0000 + number / 60_000);
+    let port = 1024 + (number % 60_000) as u16; // less than 60,000: it fits
+    let service = SocketAddrV4::new(Ipv4Addr::new(192, 0, 2, 100), 80);
+    TcbKey::of(SocketAddrV4::new(address, port), service)
 }
 
 /// `memlock` of the table, and of all maps this process holds.

@@ -67,20 +67,27 @@ static __always_inline int split(struct packet *p, u32 cookie)
 	return distribute(p, to, LCCP_ADOPT, &part);
 }
 
-static __always_inline int admit(struct packet *p, struct tcb *doubtful)
+static __noinline int jump(struct packet *p, struct tcb *tcb)
+{
+	note_jump(tcb, p);
+	return follow(p, tcb);
+}
+
+/* `held` is an entry for these ports that the packet does not seem to go on with. */
+static __always_inline int admit(struct packet *p, struct tcb *held)
 {
 	struct tcphdr *tcp = p->frame.tcp;
 	u32 cookie;
 
 	if (!tcp->ack || tcp->rst || !has_valid_cookie(p, &cookie)) {
-		if (doubtful)
-			return follow(p, doubtful);
+		if (held)
+			return jump(p, held);
 		if (tcp->rst)
 			return drop(p, COUNTER_CS_RST);
 		return stray(p);
 	}
-	if (doubtful && is_adopted_packet(doubtful, &p->frame))
-		return follow(p, doubtful);
+	if (held && is_adopted_packet(held, &p->frame))
+		return jump(p, held);
 	if (!p->frame.payload && !tcp->fin && !(p->service->flags & SERVICE_SPLIT_AT_ACK))
 		return drop(p, COUNTER_CS_HANDSHAKE_ACK);
 	return split(p, cookie);

@@ -13,13 +13,6 @@
 #include "refused.h"
 #include "syn.h"
 
-static __always_inline struct service *service_at(__be32 address, __be16 port)
-{
-	struct service_key key = service_key(address, port);
-
-	return bpf_map_lookup_elem(&services, &key);
-}
-
 /* What cannot be for a service is the kernel's, unless a cluster address stands on it. */
 static __always_inline int malformed(struct packet *p, enum counter why)
 {
@@ -35,23 +28,31 @@ static __always_inline int not_ours(struct packet *p)
 	return XDP_PASS;
 }
 
-static __always_inline int receive_tcp(struct packet *p)
+/* No entry, or one that this packet may not be of: the services are asked only now. */
+static __always_inline int receive_unsure(struct packet *p, struct tcb *held)
 {
 	struct frame *f = &p->frame;
 
 	p->service = service_at(f->ip->daddr, f->tcp->dest);
-	if (!p->service)
-		return not_ours(p);
-	map_address(p->flow.client, f->ip->saddr);
-	p->flow.be_client_port = f->tcp->source;
-	p->flow.service = p->service->id;
+	if (p->service)
+		return f->tcp->syn ? answer_syn(p) : admit(p, held);
+	return held ? jump(p, held) : not_ours(p);
+}
 
-	if (f->tcp->syn)
-		return answer_syn(p);
-	struct tcb *tcb = bpf_map_lookup_elem(&tcbs, &p->flow);
-	if (tcb && !(tcb->state & TCB_DOUBT))
-		return follow(p, tcb);
-	return admit(p, tcb);
+static __always_inline int receive_tcp(struct packet *p)
+{
+	struct frame *f = &p->frame;
+	struct tcb *tcb = 0;
+
+	if (!f->tcp->syn) {
+		name_flow(&p->flow, f->ip->saddr, f->tcp->source, f->ip->daddr, f->tcp->dest);
+		tcb = bpf_map_lookup_elem(&tcbs, &p->flow);
+		if (tcb && continues(tcb, f->tcp)) {
+			note_packet(tcb, p);
+			return follow(p, tcb);
+		}
+	}
+	return receive_unsure(p, tcb);
 }
 
 SEC("xdp")

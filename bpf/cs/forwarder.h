@@ -30,7 +30,7 @@ static __always_inline bool is_adopted_packet(const struct tcb *tcb, const struc
 	       (f->payload || f->tcp->fin);
 }
 
-/* A packet of a known connection. */
+/* A packet of a known connection, noted in its entry. */
 static __noinline int follow(struct packet *p, struct tcb *tcb)
 {
 	const struct data_server *owner = data_server(tcb->owner);
@@ -39,7 +39,6 @@ static __noinline int follow(struct packet *p, struct tcb *tcb)
 		bpf_map_delete_elem(&tcbs, &p->flow);
 		return reset(p, COUNTER_CS_OWNER_GONE);
 	}
-	note_packet(tcb, p);
 	if (is_adopted_packet(tcb, &p->frame)) {
 		struct lccp_tcb part = travelling_part(tcb);
 

@@ -37,13 +37,7 @@ static __always_inline struct tcb *flow_in_error(struct packet *p, struct icmp_e
 	if (error->ip.version != 4 || error->ip.ihl != sizeof(struct iphdr) / 4 ||
 	    error->ip.protocol != IPPROTO_TCP)
 		return 0;
-	struct service_key key = service_key(error->ip.saddr, error->source);
-	struct service *service = bpf_map_lookup_elem(&services, &key);
-	if (!service)
-		return 0;
-	map_address(p->flow.client, error->ip.daddr);
-	p->flow.be_client_port = error->dest;
-	p->flow.service = service->id;
+	name_flow(&p->flow, error->ip.daddr, error->dest, error->ip.saddr, error->source);
 	return bpf_map_lookup_elem(&tcbs, &p->flow);
 }
 

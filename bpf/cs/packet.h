@@ -15,6 +15,22 @@ struct packet {
 	struct tcb_key flow;
 };
 
+static __always_inline struct service *service_at(__be32 address, __be16 port)
+{
+	struct service_key key = service_key(address, port);
+
+	return bpf_map_lookup_elem(&services, &key);
+}
+
+static __always_inline void name_flow(struct tcb_key *flow, __be32 client, __be16 client_port,
+				      __be32 cluster, __be16 cluster_port)
+{
+	map_address(flow->client, client);
+	flow->cluster = cluster;
+	flow->be_client_port = client_port;
+	flow->be_cluster_port = cluster_port;
+}
+
 static __always_inline int drop(struct packet *p, enum counter why)
 {
 	count(p->counters, why);

@@ -26,15 +26,13 @@ static __always_inline u16 choose_other(const struct service *service, const str
  */
 static __always_inline int refused(struct packet *p, struct lccp_header *h)
 {
-	struct service_key key = { .be_port = h->flow.be_cluster_port };
+	__be32 cluster = unmap_address(h->flow.cluster);
+	struct service *service = service_at(cluster, h->flow.be_cluster_port);
 
-	__builtin_memcpy(key.cluster, h->flow.cluster, 16);
-	struct service *service = bpf_map_lookup_elem(&services, &key);
 	if (!service)
 		return drop(p, COUNTER_LCCP_MISMATCH);
-	__builtin_memcpy(p->flow.client, h->flow.client, 16);
-	p->flow.be_client_port = h->flow.be_client_port;
-	p->flow.service = service->id;
+	name_flow(&p->flow, unmap_address(h->flow.client), h->flow.be_client_port, cluster,
+		  h->flow.be_cluster_port);
 
 	struct tcb *tcb = bpf_map_lookup_elem(&tcbs, &p->flow);
 	if (!tcb)

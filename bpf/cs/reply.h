@@ -18,6 +18,35 @@ struct segment {
 	u8 options[REPLY_OPTIONS]; /* zero beyond `bytes`, so that the checksum may run over all */
 };
 
+static __always_inline void swap_macs(struct ethhdr *eth)
+{
+	u8 mac[ETH_ALEN];
+
+	__builtin_memcpy(mac, eth->h_dest, ETH_ALEN);
+	__builtin_memcpy(eth->h_dest, eth->h_source, ETH_ALEN);
+	__builtin_memcpy(eth->h_source, mac, ETH_ALEN);
+}
+
+/* Makes the frame `bytes` long; its end, not its beginning, moves. */
+static __always_inline bool resize(struct xdp_md *ctx, u32 bytes)
+{
+	long now = (long)ctx->data_end - (long)ctx->data;
+
+	return now == bytes || bpf_xdp_adjust_tail(ctx, (long)bytes - now) == 0;
+}
+
+/* Puts all of `segment` behind the Ethernet header, and ends the frame after `bytes` of it. */
+static __always_inline bool write_segment(struct xdp_md *ctx, const struct segment *segment, u32 bytes)
+{
+	if (!resize(ctx, sizeof(struct ethhdr) + sizeof(*segment)))
+		return false;
+	void *at = (void *)(long)ctx->data + sizeof(struct ethhdr);
+	if (at + sizeof(*segment) > (void *)(long)ctx->data_end)
+		return false;
+	__builtin_memcpy(at, segment, sizeof(*segment));
+	return resize(ctx, sizeof(struct ethhdr) + bytes);
+}
+
 /*
  * Sends `segment`, whose TCP fields and options are set, back to where the packet came from.
  * `bytes` counts IP header, TCP header and options.
@@ -25,11 +54,6 @@ struct segment {
 static __noinline int reply(struct packet *p, struct segment *segment, u32 bytes)
 {
 	struct frame *f = &p->frame;
-	struct ethhdr eth;
-
-	__builtin_memcpy(eth.h_dest, f->eth->h_source, ETH_ALEN);
-	__builtin_memcpy(eth.h_source, f->eth->h_dest, ETH_ALEN);
-	eth.h_proto = bpf_htons(ETH_P_IP);
 
 	segment->ip.version = 4;
 	segment->ip.ihl = sizeof(struct iphdr) / 4;
@@ -48,15 +72,8 @@ static __noinline int reply(struct packet *p, struct segment *segment, u32 bytes
 		     bpf_htonl(IPPROTO_TCP << 16 | (bytes - sizeof(struct iphdr)));
 	segment->tcp.check = checksum_fold(pseudo + checksum_words((u32 *)&segment->tcp, 10));
 
-	long frame_bytes = bpf_xdp_get_buff_len(p->ctx);
-	if (bpf_xdp_adjust_tail(p->ctx, (long)(sizeof(eth) + bytes) - frame_bytes))
-		return XDP_ABORTED;
-	if (bpf_xdp_store_bytes(p->ctx, 0, &eth, sizeof(eth)))
-		return XDP_ABORTED;
-	if (bytes < REPLY_HEADERS || bytes > sizeof(*segment) ||
-	    bpf_xdp_store_bytes(p->ctx, sizeof(eth), segment, bytes))
-		return XDP_ABORTED;
-	return XDP_TX;
+	swap_macs(f->eth);
+	return write_segment(p->ctx, segment, bytes) ? XDP_TX : XDP_ABORTED;
 }
 
 /* RFC 9293, 3.5.2: the connection server alone may tell a client that its connection is gone. */

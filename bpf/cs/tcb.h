@@ -6,31 +6,44 @@
 #include "packet.h"
 #include "../clock.h"
 
-/*
- * A SYN for a known flow. It may begin a new connection with the old one's ports, or be forged: the
- * entry stays as it is, but from now on a packet with a valid cookie replaces it.
- */
-static __always_inline void doubt_tcb(const struct tcb_key *flow)
-{
-	struct tcb *tcb = bpf_map_lookup_elem(&tcbs, flow);
+enum {
+	NEAR_SEQ = 1 << 16,
+	NEAR_ACK = 1 << 20,
+};
 
-	if (tcb)
-		tcb->state |= TCB_DOUBT;
+/*
+ * Whether a packet goes on where the connection of this entry is. A new one on the same ports begins
+ * elsewhere: its acknowledgement is one of our cookies, 24 bits of which nobody can foretell, and its
+ * sequence number the client's own new start. So a SYN need not touch the entry, and a forged one cannot.
+ * "No" is only a doubt: a jump in an old connection costs that packet a look at its cookie.
+ */
+static __always_inline bool continues(const struct tcb *tcb, const struct tcphdr *tcp)
+{
+	u32 seq = bpf_ntohl(tcp->seq) - tcb->last_seq + NEAR_SEQ;
+	u32 ack = bpf_ntohl(tcp->ack_seq) - tcb->last_ack + NEAR_ACK;
+
+	return seq < 2 * NEAR_SEQ && (ack < 2 * NEAR_ACK || !tcp->ack);
 }
 
-/* What this packet of the client says, noted. */
+static __always_inline void touch(struct tcb *tcb)
+{
+	u32 now = tick_now();
+
+	if (tcb->seen != now)
+		tcb->seen = now;
+}
+
+/* What this packet of the client, which goes on with the connection, says. */
 static __always_inline void note_packet(struct tcb *tcb, struct packet *p)
 {
 	struct tcphdr *tcp = p->frame.tcp;
 	u32 end = bpf_ntohl(tcp->seq) + p->frame.payload;
 	u32 ack = bpf_ntohl(tcp->ack_seq);
-	u32 now = tick_now();
 
-	if (tcb->seen != now)
-		tcb->seen = now;
+	touch(tcb);
 	if ((int)(end - tcb->last_seq) > 0)
 		tcb->last_seq = end;
-	if ((int)(ack - tcb->last_ack) > 0)
+	if (tcp->ack && (int)(ack - tcb->last_ack) > 0)
 		tcb->last_ack = ack;
 	if (tcp->fin) {
 		tcb->state |= TCB_FIN;
@@ -43,6 +56,20 @@ static __always_inline void note_packet(struct tcb *tcb, struct packet *p)
 		/* The client lives: that RST was forged, or late. */
 		tcb->state &= ~TCB_RST;
 	}
+}
+
+/*
+ * A packet from elsewhere, which is no new connection's. From here on it is believed: if it was forged
+ * or late, the next true one is the jump. Its FIN or RST is the owner's to judge, and ends no entry.
+ */
+static __always_inline void note_jump(struct tcb *tcb, struct packet *p)
+{
+	struct tcphdr *tcp = p->frame.tcp;
+
+	touch(tcb);
+	tcb->last_seq = bpf_ntohl(tcp->seq) + p->frame.payload;
+	if (tcp->ack)
+		tcb->last_ack = bpf_ntohl(tcp->ack_seq);
 }
 
 /* The packet that is adopted is the first the entry knows of. */
@@ -62,6 +89,7 @@ static __always_inline bool create_tcb(struct packet *p, u16 owner, const struct
 		.rcv_wscale = tcp_part->rcv_wscale,
 		.options = tcp_part->options,
 		.state = tcp->fin ? TCB_FIN : 0,
+		.service = p->service->id,
 	};
 
 	return bpf_map_update_elem(&tcbs, &p->flow, &tcb, BPF_ANY) == 0;

@@ -42,7 +42,7 @@ impl Tables {
         let mut banks = HashMap::new();
         for (key, service) in dataplane.services()? {
             if key.be_port != 0 {
-                ids.insert(socket_address(&key), service.id);
+                ids.insert(key.socket_address(), service.id);
                 banks.insert(
                     service.id,
                     service.first_choice / CHOICES_PER_SERVICE % CHOICE_BANKS,
@@ -113,25 +113,25 @@ impl Tables {
     ) -> Result<()> {
         let wanted: Vec<ServiceKey> = services
             .iter()
-            .flat_map(|(at, _)| [service_key(*at.ip(), at.port()), service_key(*at.ip(), 0)])
+            .flat_map(|(at, _)| [ServiceKey::of(*at), address_key(*at)])
             .collect();
         for (key, old) in dataplane.services()? {
             if !wanted.contains(&key) {
                 dataplane.remove_service(&key)?;
                 if key.be_port != 0 {
-                    self.ids.remove(&socket_address(&key));
+                    self.ids.remove(&key.socket_address());
                     self.choices.remove(&old.id);
                 }
             }
         }
         let existing = dataplane.services()?;
         for (at, service) in services {
-            dataplane.set_service(&service_key(*at.ip(), 0), &Service::default())?;
+            dataplane.set_service(&address_key(*at), &Service::default())?;
             if !self.ids.contains_key(at) {
                 let id = self.free_id()?;
                 self.ids.insert(*at, id);
             }
-            let key = service_key(*at.ip(), at.port());
+            let key = ServiceKey::of(*at);
             if !existing.iter().any(|(known, _)| *known == key) {
                 self.write_service(dataplane, *at, service, 0)?;
             }
@@ -242,7 +242,7 @@ impl Tables {
             choices,
             hash_seed: 0,
         };
-        Ok(dataplane.set_service(&service_key(*at.ip(), at.port()), &entry)?)
+        Ok(dataplane.set_service(&ServiceKey::of(at), &entry)?)
     }
 
     fn free_id(&self) -> Result<u16> {
@@ -321,17 +321,9 @@ fn first_choice(id: u16, bank: u32) -> u32 {
     (u32::from(id) * CHOICE_BANKS + bank) * CHOICES_PER_SERVICE
 }
 
-fn service_key(address: Ipv4Addr, port: u16) -> ServiceKey {
-    ServiceKey {
-        cluster: Address::from(address).octets(),
-        be_port: port.to_be(),
-        reserved: 0,
-    }
-}
-
-fn socket_address(key: &ServiceKey) -> SocketAddrV4 {
-    let [.., a, b, c, d] = key.cluster;
-    SocketAddrV4::new(Ipv4Addr::new(a, b, c, d), u16::from_be(key.be_port))
+/// Of the cluster address alone.
+fn address_key(at: SocketAddrV4) -> ServiceKey {
+    ServiceKey::of(SocketAddrV4::new(*at.ip(), 0))
 }
 
 fn cookie_words(key: Option<&ClusterKey>) -> [u64; 2] {

@@ -1,6 +1,6 @@
 //! The C side's structs and constants (`bpf/abi.h`) as Rust types.
 //!
-//! Nothing here is written by hand: `build.rs` generates it from BTF, so C and Rust cannot drift.
+//! No definition here is written by hand: `build.rs` generates them from BTF, so C and Rust cannot drift.
 //! Padding is always a named field, which `IntoBytes` proves at compile time.
 
 // Arrays of more than 32 elements have no derived default, so none of the structs derives it.
@@ -10,5 +10,7 @@ mod generated {
 
     include!(concat!(env!("OUT_DIR"), "/abi.rs"));
 }
+
+mod keys;
 
 pub use generated::*;

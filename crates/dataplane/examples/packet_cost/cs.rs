@@ -100,9 +100,13 @@ impl<'a> ConnectionServer<'a> {
         program_of(&self.node)
     }
 
-    /// One more value for every row.
-    pub fn round(&mut self) -> Result<()> {
-        for kind in &mut self.kinds {
+    /// One more value for every row whose name has `only` in it.
+    pub fn round(&mut self, only: &str) -> Result<()> {
+        for kind in self
+            .kinds
+            .iter_mut()
+            .filter(|kind| kind.row.name.contains(only))
+        {
             self.wrapper.set_template(&kind.template)?;
             let (frame, flows) = (&kind.template.frame, kind.template.flows);
             let runs = if kind.few { flows } else { FLOWS };
@@ -128,6 +132,9 @@ impl<'a> ConnectionServer<'a> {
             }
             let mean = |sum: u64| sum as f64 / f64::from(passes);
             kind.row.add(mean(whole), mean(floor));
+        }
+        if !only.is_empty() {
+            return Ok(());
         }
         let last = self.kinds.last().map(|kind| kind.template.frame.clone());
         self.round_alone(&last.unwrap_or_default())

@@ -42,7 +42,7 @@ pub fn print(title: &str, rows: &[Row]) {
         "  {:<36} {:>8} {:>6}   {:>13} {:>8} {:>8}",
         "", "ns", "goal", "least..most", "raw", "floor"
     );
-    for row in rows {
+    for row in rows.iter().filter(|row| !row.rounds.is_empty()) {
         let own = row.sorted(|(whole, floor)| whole - floor);
         let (whole, floor) = (
             row.sorted(|(whole, _)| *whole),

@@ -86,30 +86,22 @@ pub fn services() -> Vec<(ServiceKey, Service)> {
     };
     vec![
         (
-            service_key(SocketAddrV4::new(CLUSTER, 0)),
+            ServiceKey::of(SocketAddrV4::new(CLUSTER, 0)),
             service(63, POLICY_TURN, 0, 0),
         ),
-        (service_key(WEB), service(0, POLICY_TURN, 0, 3)),
+        (ServiceKey::of(WEB), service(0, POLICY_TURN, 0, 3)),
         (
-            service_key(SMTP),
+            ServiceKey::of(SMTP),
             service(1, POLICY_TURN, SERVICE_SPLIT_AT_ACK, 3),
         ),
-        (service_key(EMPTY), service(2, POLICY_TURN, 0, 0)),
-        (service_key(BY_CLIENT), service(3, POLICY_CLIENT, 0, 3)),
+        (ServiceKey::of(EMPTY), service(2, POLICY_TURN, 0, 0)),
+        (ServiceKey::of(BY_CLIENT), service(3, POLICY_CLIENT, 0, 3)),
     ]
 }
 
 /// Where the choices of a service begin.
 pub fn first_choice(service: u16) -> u32 {
     u32::from(service) * 2 * CHOICES_PER_SERVICE
-}
-
-pub fn service_key(at: SocketAddrV4) -> ServiceKey {
-    ServiceKey {
-        cluster: mapped(*at.ip()),
-        be_port: at.port().to_be(),
-        reserved: 0,
-    }
 }
 
 /// A data server on the connection server's LAN.

@@ -9,7 +9,7 @@ use nix::time::{ClockId, clock_gettime};
 
 pub use crate::seen::{Aborted, Counted, Drop, Pass, Redirect, Seen, Tx, Verdict};
 use crate::{
-    cluster::{self, CS, ds, mapped},
+    cluster::{self, CS, ds},
     read::verify_checksums,
     segment::Client,
 };
@@ -202,14 +202,7 @@ impl Node {
     }
 
     pub fn tcb_key(&self, client: &Client) -> TcbKey {
-        let at = cluster::service_key(client.service);
-        let services = self.plane().services().unwrap();
-        let (_, service) = services.iter().find(|(key, _)| *key == at).unwrap();
-        TcbKey {
-            client: mapped(*client.address.ip()),
-            be_client_port: client.address.port().to_be(),
-            service: service.id,
-        }
+        TcbKey::of(client.address, client.service)
     }
 
     /// Looks at the counters: what moves from now on is new.

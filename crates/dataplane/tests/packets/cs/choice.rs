@@ -2,10 +2,10 @@
 
 use std::{collections::BTreeMap, net::SocketAddrV4};
 
-use baton_abi::{CHOICES_PER_SERVICE, Service};
+use baton_abi::{CHOICES_PER_SERVICE, Service, ServiceKey};
 
 use crate::{
-    cluster::{BY_CLIENT, SMTP, WEB, data_server, first_choice, service_key},
+    cluster::{BY_CLIENT, SMTP, WEB, data_server, first_choice},
     node::{Node, Tx},
     segment::Client,
 };
@@ -149,8 +149,8 @@ fn ack_owner(node: &Node) -> u16 {
     node.tcb(&client).unwrap().owner
 }
 
-fn service(node: &Node, at: SocketAddrV4) -> (baton_abi::ServiceKey, Service) {
-    let at = service_key(at);
+fn service(node: &Node, at: SocketAddrV4) -> (ServiceKey, Service) {
+    let at = ServiceKey::of(at);
     let services = node.plane().services().unwrap();
     services.into_iter().find(|(key, _)| *key == at).unwrap()
 }

@@ -298,7 +298,8 @@ fn a_rst_to_a_gone_owner_is_not_answered() {
         .set_data_server(0, &DataServer::default())
         .unwrap();
     let rst = client.later(cookie, GET.len(), 0).flags("R");
-    node.run(&rst.frame()).expect(Drop, &[("cs_owner_gone", 1)]);
+    node.run(&rst.frame())
+        .expect(Drop, &[("cs_owner_gone", 1), ("cs_rst", 1)]);
     assert!(node.tcb(&client).is_none());
 }
 

@@ -110,7 +110,7 @@ fn response_bytes_are_counted_and_pass() {
 #[test]
 fn a_removed_service_is_the_kernels() {
     let node = Node::cs();
-    let key = crate::cluster::service_key(WEB);
+    let key = baton_abi::ServiceKey::of(WEB);
     node.plane().remove_service(&key).unwrap();
     let client = Client::fresh();
     node.run(&client.syn().frame())

@@ -1,11 +1,11 @@
 //! REFUSED: the owner has no listener, so the request goes to another data server.
 
-use baton_abi::{ADOPT_ATTEMPTS, DataServer, LCCP_TCB_SACK, Service};
+use baton_abi::{ADOPT_ATTEMPTS, DataServer, LCCP_TCB_SACK, Service, ServiceKey};
 use baton_wire::{Message, Refusal, TcbPart};
 
 use super::forward::adopted;
 use crate::{
-    cluster::{CS, CS_MAC, WEB, data_server, ds, ds_mac, key, other_key, service_key},
+    cluster::{CS, CS_MAC, WEB, data_server, ds, ds_mac, key, other_key},
     lccp::{flow, linux_tcb, sent, to_cs},
     node::{Counted, Drop, Node, Pass, Redirect, Tx},
     segment::{Client, GET, padded},
@@ -210,7 +210,7 @@ fn refusal(node: &Node, from: u16, client: &Client, cookie: u32, attempt: u8) ->
 }
 
 fn without_choices(node: &Node) {
-    let at = service_key(WEB);
+    let at = ServiceKey::of(WEB);
     let services = node.plane().services().unwrap();
     let (_, web) = services.iter().find(|(key, _)| *key == at).unwrap();
     let empty = Service { choices: 0, ..*web };
