@@ -32,6 +32,9 @@ pub struct Get {
     /// HEAD instead of GET.
     #[serde(default)]
     head: bool,
+    /// Bytes of further fields in the header, so that it comes in several segments.
+    #[serde(default)]
+    header_bytes: usize,
     /// The body that is expected. The lab's files are known without.
     body: Option<String>,
     /// The lab's file whose bytes are expected.
@@ -157,6 +160,9 @@ impl Get {
         if !self.one_connection {
             command.args(["-H", "Connection: close"]);
         }
+        for field in fields(self.header_bytes) {
+            command.args(["-H", &field]);
+        }
         Ok(command)
     }
 
@@ -242,6 +248,22 @@ fn transfers(output: &Output) -> Result<Vec<Transfer>> {
         .collect()
 }
 
+/// Header fields of so many bytes, line ends included, none longer than servers take (nginx: 8 KiB
+/// a field unless told otherwise).
+pub(super) fn fields(bytes: usize) -> Vec<String> {
+    const LONGEST: usize = 4096;
+    const FRAME: usize = "X-Fill: \r\n".len();
+    let mut left = bytes;
+    let mut fields = Vec::new();
+    while left > 0 {
+        // At least one byte of value: curl leaves out a field without one.
+        let value = left.min(LONGEST).saturating_sub(FRAME).max(1);
+        fields.push(format!("X-Fill: {}", "f".repeat(value)));
+        left = left.saturating_sub(FRAME + value);
+    }
+    fields
+}
+
 /// The lab's cluster address, as a list.
 pub fn cluster() -> Vec<String> {
     vec![crate::world::CLUSTER.to_string()]
@@ -253,4 +275,18 @@ pub(super) fn once() -> usize {
 
 fn limit() -> Span {
     seconds(60)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::fields;
+
+    #[test]
+    fn fields_are_as_long_as_asked_for() {
+        for bytes in [0, 11, 4096, 6000, 16_000] {
+            let fields = fields(bytes);
+            let length: usize = fields.iter().map(|field| field.len() + "\r\n".len()).sum();
+            assert_eq!(length, bytes);
+        }
+    }
 }
