@@ -14,7 +14,8 @@ use crate::{Link, Result};
 pub type Frame = Vec<u8>;
 
 /// Sends all `frames` out of `link`, `times` times with `gap` in between. A host that missed one
-/// hears the next; RFC 5227 section 3 sends two, two seconds apart.
+/// hears the next; RFC 5227 section 3 sends two, two seconds apart. So a frame that a full queue of
+/// the interface does not take is no error: the next announcement tries again.
 ///
 /// # Errors
 /// [`crate::Error::System`] without CAP_NET_RAW, or when the link is down.
@@ -25,13 +26,82 @@ pub async fn announce(
     gap: Duration,
 ) -> Result<()> {
     let socket = PacketSocket::open(link)?;
+    repeat(frames, times, gap, |frame| socket.send(frame)).await
+}
+
+async fn repeat(
+    frames: &[Frame],
+    times: NonZeroU32,
+    gap: Duration,
+    mut send: impl FnMut(&Frame) -> Result<()>,
+) -> Result<()> {
+    let mut logged = false;
     for round in 0..times.get() {
         if round > 0 {
             tokio::time::sleep(gap).await;
         }
         for frame in frames {
-            socket.send(frame)?;
+            match send(frame) {
+                Err(error) if error.is_full_queue() => {
+                    if !std::mem::replace(&mut logged, true) {
+                        tracing::warn!(
+                            %error,
+                            "an announcement found no room; {} more follow, {gap:?} apart",
+                            times.get() - 1 - round
+                        );
+                    }
+                }
+                done => done?,
+            }
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+    use std::io;
+
+    use super::*;
+    use crate::Error;
+
+    /// Announces two frames three times to an interface that answers thus. Gives the outcome and
+    /// which frames were tried.
+    fn announce_to(answer: impl Fn(usize) -> Option<i32>) -> (Result<()>, Vec<Frame>) {
+        let frames = [vec![1], vec![2]];
+        let mut tried = Vec::new();
+        let send = |frame: &Frame| {
+            tried.push(frame.clone());
+            match answer(tried.len() - 1) {
+                Some(errno) => Err(Error::system("send")(io::Error::from_raw_os_error(errno))),
+                None => Ok(()),
+            }
+        };
+        let three = NonZeroU32::new(3).unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .build()
+            .unwrap();
+        let outcome = runtime.block_on(repeat(&frames, three, Duration::from_millis(1), send));
+        (outcome, tried)
+    }
+
+    #[test]
+    fn a_full_queue_is_tried_again() {
+        for errno in [libc::ENOBUFS, libc::EAGAIN] {
+            let (outcome, tried) = announce_to(|at| (at < 2).then_some(errno));
+            outcome.unwrap();
+            assert_eq!(tried, [[1], [2], [1], [2], [1], [2]]);
+            announce_to(|_| Some(errno)).0.unwrap();
+        }
+    }
+
+    #[test]
+    fn any_other_error_ends_it() {
+        let (outcome, tried) = announce_to(|at| (at == 1).then_some(libc::ENETDOWN));
+        assert_eq!(outcome.unwrap_err().errno(), Some(libc::ENETDOWN));
+        assert_eq!(tried, [[1], [2]]);
+    }
 }

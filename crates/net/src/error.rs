@@ -93,6 +93,12 @@ impl Error {
         move |source| Self::System { doing, source }
     }
 
+    /// Whether there was no room for what was to be sent: in the socket's buffer (EAGAIN) or in the
+    /// interface's queue (ENOBUFS). There will be, in a moment.
+    pub(crate) fn is_full_queue(&self) -> bool {
+        matches!(self.errno(), Some(libc::EAGAIN | libc::ENOBUFS))
+    }
+
     /// The kernel's error number, if it was the kernel that refused.
     pub(crate) fn errno(&self) -> Option<i32> {
         match self {

@@ -135,6 +135,50 @@ fn announcements_are_heeded() {
     }
 }
 
+/// A queue without room for a single frame, until it is taken away.
+#[test]
+fn an_announcement_outlives_a_full_queue() {
+    if !may_run("an_announcement_outlives_a_full_queue") {
+        return;
+    }
+    let lan = Lan::new();
+    let sender = link(&lan.server);
+    let vip = Ipv4Addr::new(10, 88, 0, 100);
+    let frames = arp::gratuitous(sender.mac, vip);
+    let tc = |arguments: &str| {
+        let arguments: Vec<&str> = arguments.split(' ').collect();
+        lan.server.exec("tc", &arguments);
+    };
+    lan.client.ip(&format!(
+        "neighbor replace {vip} dev eth0 lladdr 02:00:00:00:00:99 nud stale"
+    ));
+    tc("qdisc add dev eth0 root bfifo limit 1");
+    lan.server.block_on(async || {
+        announce(&sender, &frames, NonZeroU32::MIN, PATIENCE)
+            .await
+            .unwrap();
+    });
+    let known = sender.mac.map(|byte| format!("{byte:02x}")).join(":");
+    let neighbor = || lan.client.ip(&format!("neighbor show {vip}"));
+    assert!(!neighbor().contains(&known), "the queue was not full");
+
+    let full = Duration::from_millis(200);
+    lan.server.block_on(async || {
+        let thrice = NonZeroU32::new(3).unwrap();
+        let announced = announce(&sender, &frames, thrice, full);
+        let emptied = async {
+            tokio::time::sleep(full / 2).await;
+            tc("qdisc del dev eth0 root");
+        };
+        tokio::join!(announced, emptied).0.unwrap();
+    });
+    let start = Instant::now();
+    while !neighbor().contains(&known) {
+        assert!(start.elapsed() < PATIENCE, "it was never heeded");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
 #[test]
 fn an_announcement_on_a_missing_link_is_an_error() {
     if !may_run("an_announcement_on_a_missing_link_is_an_error") {
