@@ -1,13 +1,18 @@
 //! Whole Ethernet frames, made by hand and sent as they are.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
-use std::num::NonZeroU32;
-use std::time::Duration;
+use std::os::fd::AsRawFd as _;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
-use baton_net::announce::announce;
+use baton_lab::SWITCH;
 use baton_net::{Link, Netlink};
 use etherparse::{IpNumber, PacketBuilder, TcpHeader};
+use nix::errno::Errno;
+use nix::ifaddrs::getifaddrs;
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, bind, socket};
+use serde_json::Value;
+use socket2::Socket;
 
 use crate::world::World;
 
@@ -19,10 +24,16 @@ pub const IP_AT: usize = 14;
 /// Where its TCP header begins, if the IPv4 header has no options.
 pub const TCP_AT: usize = 34;
 
-/// Frames of one socket: a veth takes them at once, so they never fill its send buffer.
-const BURST: usize = 8192;
 const INTERFACE: &str = "eth0";
 const TTL: u8 = 64;
+
+/// A frame counts against the socket's send buffer until its receiver has taken it, whatever queues it
+/// waits in: this many bytes, which the kernel doubles, are some 80 small frames. Every queue on the way
+/// holds more (a veth's ring 256, a CPU's backlog 1000), so a slow machine makes the sender wait and
+/// loses nothing.
+const ON_THE_WAY: usize = 32 * 1024;
+/// No frame waits longer for its place.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The MAC address of a host.
 ///
@@ -34,19 +45,67 @@ pub fn mac(world: &World, host: &str) -> Result<[u8; 6]> {
         .within(host, || inside(async |link: Link| Ok(link.mac)))?
 }
 
-/// Sends frames out of a host's interface.
+/// Sends frames out of a host's interface, as fast as their receiver takes them.
 ///
 /// # Errors
-/// The kernel refuses.
+/// The kernel refuses, or nobody takes them.
 pub fn send(world: &World, host: &str, frames: &[Frame]) -> Result<()> {
     world.lab.within(host, || {
-        inside(async |link: Link| {
-            for burst in frames.chunks(BURST) {
-                announce(&link, burst, NonZeroU32::MIN, Duration::ZERO).await?;
-            }
-            Ok(())
-        })
+        let socket = open()?;
+        frames.iter().try_for_each(|frame| send_one(&socket, frame))
     })?
+}
+
+/// Frames that have been lost so far between two hosts' interfaces for want of room: counted where a
+/// veth hands them to the kernel, and where the switch's port hands them to the receiver.
+///
+/// # Errors
+/// No such host.
+pub fn lost(world: &World, from: &str, to: &str) -> Result<u64> {
+    Ok(unsent(world, from, INTERFACE)? + unsent(world, SWITCH, to)?)
+}
+
+fn unsent(world: &World, host: &str, interface: &str) -> Result<u64> {
+    let words = ["ip", "-j", "-s", "link", "show", "dev", interface];
+    let shown: Value = serde_json::from_str(&world.run(host, &words)?)?;
+    shown[0]["stats64"]["tx"]["dropped"]
+        .as_u64()
+        .with_context(|| format!("ip tells no losses of {interface} on {host}"))
+}
+
+/// A socket for whole frames (packet(7)), which receives none: its protocol is 0.
+fn open() -> Result<Socket> {
+    let owned = socket(
+        AddressFamily::Packet,
+        SockType::Raw,
+        SockFlag::SOCK_CLOEXEC,
+        None,
+    )?;
+    let socket = Socket::from(owned);
+    let links = getifaddrs()?.filter(|one| one.interface_name == INTERFACE);
+    let link = links
+        .filter_map(|one| one.address?.as_link_addr().copied())
+        .next()
+        .with_context(|| format!("there is no {INTERFACE}"))?;
+    bind(socket.as_raw_fd(), &link)?;
+    socket.set_send_buffer_size(ON_THE_WAY)?;
+    socket.set_write_timeout(Some(PATIENCE))?;
+    Ok(socket)
+}
+
+fn send_one(socket: &Socket, frame: &[u8]) -> Result<()> {
+    let end = Instant::now() + PATIENCE;
+    loop {
+        match socket.send(frame) {
+            // The interface's own queue is full.
+            Err(error)
+                if error.raw_os_error() == Some(Errno::ENOBUFS as i32) && Instant::now() < end =>
+            {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            done => return done.map(drop).context("cannot send a frame"),
+        }
+    }
 }
 
 /// Who sends a frame to whom, on the LAN.

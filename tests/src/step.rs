@@ -25,7 +25,7 @@ use std::fmt;
 use anyhow::Result;
 use serde::Deserialize;
 
-use crate::span::Span;
+use crate::span::{Span, seconds};
 use crate::world::World;
 
 /// One step: something that is done, or expected, or both.
@@ -146,6 +146,12 @@ impl Step {
             }
         }
     }
+}
+
+/// How long what must come is waited for, unless a scenario says otherwise. It is spent only by what
+/// fails, so it is long: a test machine may be slow, and do other things beside.
+pub(crate) fn patience() -> Span {
+    seconds(30)
 }
 
 /// The step's name, in short.

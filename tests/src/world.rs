@@ -21,6 +21,9 @@ pub const CLUSTER: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 100);
 /// Counters by name.
 pub type Counters = BTreeMap<String, u64>;
 
+/// Counters at the last `mark`, by host.
+pub type Marks = BTreeMap<String, Counters>;
+
 /// Which data server answers each client address.
 pub type Clients = BTreeMap<Ipv4Addr, String>;
 
@@ -33,7 +36,7 @@ pub struct World {
     /// For files of steps.
     pub scratch: TempDir,
     /// Counters at the last `mark`, by host.
-    pub marks: BTreeMap<String, Counters>,
+    pub marks: Marks,
     /// What `snapshot` saw, by host.
     pub snapshots: BTreeMap<String, Snapshot>,
     /// Nodes that steps started, by host.
@@ -54,7 +57,7 @@ impl World {
             lab,
             baton,
             scratch: tempfile::tempdir()?,
-            marks: BTreeMap::new(),
+            marks: Marks::new(),
             snapshots: BTreeMap::new(),
             nodes: BTreeMap::new(),
             clients: Vec::new(),

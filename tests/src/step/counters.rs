@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, ensure};
 use serde::Deserialize;
 
 use crate::span::Span;
-use crate::world::{Counters, World};
+use crate::world::{Counters, Marks, World};
 
 /// Remembers the counters of hosts.
 #[derive(Debug, Deserialize)]
@@ -17,7 +17,8 @@ pub struct Mark {
 }
 
 /// How far counters have moved since the last mark, or, without one, since the lab was raised. What
-/// several hosts count is added up.
+/// several hosts count is added up. Packets may still be on their way: what must have moved is waited
+/// for; what must not have is judged at every look, the last one included.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Moved {
@@ -26,8 +27,8 @@ pub struct Moved {
     at_least: BTreeMap<String, u64>,
     #[serde(default)]
     at_most: BTreeMap<String, u64>,
-    /// How long to wait for it.
-    within: Option<Span>,
+    #[serde(default = "super::patience")]
+    within: Span,
 }
 
 impl Mark {
@@ -45,56 +46,66 @@ impl Mark {
 }
 
 impl Moved {
+    /// One counter of one host, that far or farther.
+    pub(super) fn by(host: &str, counter: &str, least: u64) -> Moved {
+        Moved {
+            on: vec![host.to_owned()],
+            at_least: BTreeMap::from([(counter.to_owned(), least)]),
+            at_most: BTreeMap::new(),
+            within: super::patience(),
+        }
+    }
+
     /// Checks it.
     ///
     /// # Errors
     /// A counter has moved too far, or not far enough.
     pub fn run(&self, world: &mut World) -> Result<()> {
-        let end = Instant::now() + self.within.map_or(Duration::ZERO, |span| span.0);
+        self.wait(world, &world.marks)
+    }
+
+    /// Checks it for the first host, whose counters were these.
+    pub(super) fn since(&self, world: &World, before: Counters) -> Result<()> {
+        let marks = self.on.iter().cloned().zip([before]).collect();
+        self.wait(world, &marks)
+    }
+
+    fn wait(&self, world: &World, marks: &Marks) -> Result<()> {
+        let end = Instant::now() + self.within.0;
         loop {
-            match self.check(world) {
-                Ok(()) => return Ok(()),
-                Err(error) if Instant::now() >= end => return Err(error),
-                Err(_) => std::thread::sleep(Duration::from_millis(100)),
+            let moved = self.moved(world, marks)?;
+            for (name, most) in &self.at_most {
+                let by = of(&moved, name)?;
+                ensure!(
+                    by <= *most,
+                    "{name} moved by {by}, not by {most} or less:\n{}",
+                    shown(&moved)
+                );
+            }
+            match self.far_enough(&moved) {
+                Err(_) if Instant::now() < end => std::thread::sleep(Duration::from_millis(100)),
+                done => return done,
             }
         }
     }
 
-    fn check(&self, world: &World) -> Result<()> {
-        let moved = self.moved(world)?;
-        let of = |name: &String| {
-            moved
-                .get(name)
-                .copied()
-                .with_context(|| format!("there is no counter {name}"))
-        };
+    fn far_enough(&self, moved: &Counters) -> Result<()> {
         for (name, least) in &self.at_least {
-            if of(name)? < *least {
-                bail!(
-                    "{name} moved by {}, not by {least} or more:\n{}",
-                    of(name)?,
-                    shown(&moved)
-                );
-            }
-        }
-        for (name, most) in &self.at_most {
-            if of(name)? > *most {
-                bail!(
-                    "{name} moved by {}, not by {most} or less:\n{}",
-                    of(name)?,
-                    shown(&moved)
-                );
-            }
+            let by = of(moved, name)?;
+            ensure!(
+                by >= *least,
+                "{name} moved by {by}, not by {least} or more:\n{}",
+                shown(moved)
+            );
         }
         Ok(())
     }
 
-    fn moved(&self, world: &World) -> Result<Counters> {
+    fn moved(&self, world: &World, marks: &Marks) -> Result<Counters> {
         let mut sum = Counters::new();
         for host in &self.on {
             for (name, value) in world.counters(host)? {
-                let before = world
-                    .marks
+                let before = marks
                     .get(host)
                     .and_then(|mark| mark.get(&name))
                     .copied()
@@ -104,6 +115,11 @@ impl Moved {
         }
         Ok(sum)
     }
+}
+
+fn of(moved: &Counters, name: &str) -> Result<u64> {
+    let found = moved.get(name).copied();
+    found.with_context(|| format!("there is no counter {name}"))
 }
 
 fn shown(counters: &Counters) -> String {

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail, ensure};
 use serde::Deserialize;
 
-use crate::span::{Span, seconds};
+use crate::span::Span;
 use crate::world::World;
 
 /// The log of something holds a text.
@@ -18,7 +18,7 @@ pub struct Log {
     #[serde(default = "node")]
     of: String,
     has: String,
-    #[serde(default = "patience")]
+    #[serde(default = "super::patience")]
     within: Span,
 }
 
@@ -30,7 +30,7 @@ pub struct AccessLog {
     client: String,
     /// Lines in all.
     lines: usize,
-    #[serde(default = "patience")]
+    #[serde(default = "super::patience")]
     within: Span,
 }
 
@@ -101,8 +101,4 @@ fn until(patience: Span, mut check: impl FnMut() -> Result<()>) -> Result<()> {
 
 fn node() -> String {
     "node".to_owned()
-}
-
-fn patience() -> Span {
-    seconds(5)
 }

@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::span::{Span, seconds};
+use crate::span::Span;
 use crate::world::World;
 
 /// Asks a node until it says what is expected.
@@ -31,7 +31,7 @@ pub struct Status {
     xdp: Option<String>,
     /// Live entries of the TCP table, which is swept every few seconds.
     live_at_most: Option<u64>,
-    #[serde(default = "patience")]
+    #[serde(default = "super::patience")]
     within: Span,
 }
 
@@ -103,8 +103,4 @@ fn named<'a>(list: &'a Value, name: &str) -> Result<&'a Value> {
     entries
         .find(|entry| entry["name"] == name)
         .with_context(|| format!("it does not know {name}"))
-}
-
-fn patience() -> Span {
-    seconds(5)
 }

@@ -5,9 +5,10 @@ mod tcp;
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use anyhow::{Result, bail};
+use anyhow::{Result, bail, ensure};
 use serde::Deserialize;
 
+use super::counters::Moved;
 use crate::frames::{self, Frame, Way};
 use crate::world::World;
 
@@ -21,6 +22,9 @@ pub struct Throw {
     /// How many of each sort.
     #[serde(default = "hundred")]
     count: u32,
+    /// A counter of the node that every frame which has come there moves. Some may be lost on the way,
+    /// which is made allowance for; if it is more than a tenth, nothing was shown.
+    counted: Option<String>,
 }
 
 /// Sorts of frames. LCCP goes to the node's own address, TCP to the cluster's.
@@ -70,11 +74,24 @@ impl Throw {
     /// Does it.
     ///
     /// # Errors
-    /// The kernel refuses to send.
+    /// The kernel refuses to send; or frames that have come were not counted.
     pub fn run(&self, world: &mut World) -> Result<()> {
         let target = target(world, &self.at)?;
         let frames = self.frames(&target)?;
-        frames::send(world, "client", &frames)
+        let Some(counter) = &self.counted else {
+            return frames::send(world, "client", &frames);
+        };
+        let before = world.counters(&self.at)?;
+        let lost_before = frames::lost(world, "client", &self.at)?;
+        frames::send(world, "client", &frames)?;
+        let lost = frames::lost(world, "client", &self.at)? - lost_before;
+        let thrown = frames.len() as u64;
+        eprintln!("  {thrown} frames thrown, {lost} lost on the way");
+        ensure!(
+            lost <= thrown / 10,
+            "of {thrown} frames {lost} were lost on the way"
+        );
+        Moved::by(&self.at, counter, thrown - lost).since(world, before)
     }
 
     fn frames(&self, target: &Target) -> Result<Vec<Frame>> {
