@@ -80,7 +80,7 @@ fn refuse(world: &World, host: &str, reason: &str) -> Result<()> {
     let log = world.directory(host)?.join("node.log");
     let before = std::fs::read_to_string(&log)?.len();
     world.lab.kill(host, "node", Signal::SIGHUP)?;
-    let end = Instant::now() + Duration::from_secs(5);
+    let end = Instant::now() + super::patience().0;
     loop {
         let said = std::fs::read_to_string(&log)?.split_off(before);
         if said.contains("not reloaded") && said.contains(reason) {

@@ -9,8 +9,8 @@ use socket2::{Domain, Socket, Type};
 
 use crate::world::CLUSTER;
 
-/// No answer takes longer.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// No answer takes longer, on a slow machine either.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A connection to a port of the cluster address. Call it inside the client.
 ///

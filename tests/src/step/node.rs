@@ -18,7 +18,7 @@ use toml::Table;
 use super::config::changed;
 use crate::world::World;
 
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Starts `baton node`. Its configuration is another node's, save for what is the host's own.
 #[derive(Debug, Deserialize)]

@@ -112,5 +112,5 @@ fn write_body(path: &Path, size: u64) -> Result<()> {
 }
 
 fn limit() -> Span {
-    seconds(60)
+    seconds(300)
 }

@@ -1,12 +1,14 @@
 //! What runs in the lab is ended and started again.
 
-use anyhow::{Context as _, Result};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, ensure};
 use baton_lab::Signal;
 use serde::Deserialize;
 
 use crate::world::World;
 
-/// Sends a signal.
+/// Sends a signal, and waits for the end of what it ends.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Kill {
@@ -15,6 +17,14 @@ pub struct Kill {
     /// "KILL", "TERM", "QUIT", "HUP", "STOP", "CONT".
     signal: String,
 }
+
+/// Signals that end whatever lets them.
+const ENDING: [Signal; 4] = [
+    Signal::SIGKILL,
+    Signal::SIGTERM,
+    Signal::SIGQUIT,
+    Signal::SIGINT,
+];
 
 /// Starts again what was ended, and waits until it is ready.
 #[derive(Debug, Deserialize)]
@@ -37,6 +47,13 @@ impl Kill {
             let (host, thing) = split(thing)?;
             world.lab.kill(host, thing, signal)?;
         }
+        if !ENDING.contains(&signal) {
+            return Ok(());
+        }
+        for thing in &self.things {
+            let (host, thing) = split(thing)?;
+            until_gone(world, host, thing)?;
+        }
         Ok(())
     }
 }
@@ -53,6 +70,19 @@ impl Restart {
         }
         Ok(())
     }
+}
+
+fn until_gone(world: &World, host: &str, thing: &str) -> Result<()> {
+    let end = Instant::now() + super::patience().0;
+    let lives = || -> Result<bool> {
+        let things = world.lab.host(host)?.things;
+        Ok(things.iter().any(|one| one.name == thing && one.alive))
+    };
+    while lives()? {
+        ensure!(Instant::now() < end, "{thing} on {host} does not end");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    Ok(())
 }
 
 fn split(thing: &str) -> Result<(&str, &str)> {

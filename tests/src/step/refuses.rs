@@ -1,12 +1,11 @@
 //! `baton node` on a wrong configuration.
 
-use std::time::Duration;
-
 use anyhow::{Result, ensure};
 use serde::Deserialize;
 use toml::Table;
 
 use super::node::{config_like, write_secret};
+use super::patience;
 use super::snapshot::Snapshot;
 use crate::world::World;
 
@@ -40,7 +39,7 @@ impl Refuses {
         let path = world.scratch.path().join("wrong.toml");
         write_secret(&path, &format!("{config}\n{}\n", self.append))?;
         let before = Snapshot::of(world, &self.on)?;
-        let mut command = world.command(&self.on, Duration::from_secs(10))?;
+        let mut command = world.command(&self.on, patience().0)?;
         if let Some(user) = &self.user {
             // The file and the way to it must be readable: this is about what root alone may do.
             let open = ["chmod", "a+rX"].map(str::to_owned).into_iter();

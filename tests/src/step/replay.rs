@@ -3,6 +3,7 @@
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
 use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail, ensure};
 use baton_lab::SWITCH;
@@ -38,10 +39,9 @@ impl Replay {
         let file = world.scratch.path().join("adopt.pcap");
         let recorder = record(world, &self.at, &file)?;
         let opened = world.lab.within("client", || self.open());
+        let found = opened?.and_then(|(stream, port)| Ok((stream, wait_for(&file, port)?)));
         stop(recorder)?;
-        let (mut stream, port) = opened??;
-        let frame = find(&std::fs::read(&file)?, port)
-            .context("no ADOPT of the connection was recorded")?;
+        let (mut stream, frame) = found?;
         std::thread::sleep(self.after.0);
         frames::send(
             world,
@@ -117,11 +117,24 @@ fn record(world: &World, port: &str, file: &Path) -> Result<Child> {
 }
 
 fn stop(mut recorder: Child) -> Result<()> {
-    // What was sent is in the file only when tcpdump has read it from the kernel.
-    std::thread::sleep(std::time::Duration::from_millis(200));
     kill(Pid::from_raw(recorder.id().cast_signed()), Signal::SIGINT)?;
     recorder.wait()?;
     Ok(())
+}
+
+/// What was sent is in the file only when tcpdump has read it from the kernel.
+fn wait_for(file: &Path, port: u16) -> Result<Frame> {
+    let end = Instant::now() + super::patience().0;
+    loop {
+        if let Some(frame) = find(&std::fs::read(file)?, port) {
+            return Ok(frame);
+        }
+        ensure!(
+            Instant::now() < end,
+            "no ADOPT of the connection was recorded"
+        );
+        std::thread::sleep(Duration::from_millis(20));
+    }
 }
 
 /// The recorded frame whose LCCP header names this port of the client. The format of the file:

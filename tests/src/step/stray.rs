@@ -68,7 +68,7 @@ impl Stray {
         );
         frames::send(world, "client", &frame)?;
         ensure!(
-            reset_comes(&socket, Duration::from_secs(2))?,
+            reset_comes(&socket, super::patience().0)?,
             "no RST came after {:?}",
             begin.elapsed()
         );
