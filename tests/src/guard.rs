@@ -55,12 +55,7 @@ impl Guard {
     /// # Errors
     /// A data server has broken the rule; says which.
     pub fn check(&self, lab: &Running) -> Result<()> {
-        let output = lab
-            .exec(SWITCH)?
-            .args(["nft", "-j", "list", "counters"])
-            .output()?;
-        let listed: Value =
-            serde_json::from_slice(&output.stdout).context("nft lists no counters")?;
+        let listed = listed(lab)?;
         for server in &self.servers {
             match count(&listed, &format!("foreign_{server}")) {
                 Some(0) => {}
@@ -83,6 +78,7 @@ impl Guard {
             let _ = writeln!(
                 script,
                 "counter foreign_{server} {{ }}\n\
+                 counter own_{server} {{ }}\n\
                  set flows_{server} {{ type ipv4_addr . inet_service; flags dynamic, timeout; \
                  timeout 5m; size 1000000; }}"
             );
@@ -100,12 +96,31 @@ impl Guard {
                  type filter hook ingress device \"{server}\" priority -10; policy accept;\n\
                  ip saddr {{ {clusters} }} tcp flags & rst == rst ip daddr . tcp dport != @flows_{server} \
                  counter name foreign_{server}\n\
+                 ip saddr {{ {clusters} }} tcp flags & rst == rst ip daddr . tcp dport @flows_{server} \
+                 counter name own_{server}\n\
                  ip saddr {{ {clusters} }} tcp flags & rst == 0 \
                  update @flows_{server} {{ ip daddr . tcp dport }}{others}\n}}"
             );
         }
         script + "}\n"
     }
+}
+
+/// RSTs from the cluster address that a data server has sent so far for connections of its own.
+///
+/// # Errors
+/// The lab has no such data server.
+pub fn own_resets(lab: &Running, server: &str) -> Result<u64> {
+    count(&listed(lab)?, &format!("own_{server}"))
+        .with_context(|| format!("{server} is no data server that is watched"))
+}
+
+fn listed(lab: &Running) -> Result<Value> {
+    let output = lab
+        .exec(SWITCH)?
+        .args(["nft", "-j", "list", "counters"])
+        .output()?;
+    serde_json::from_slice(&output.stdout).context("nft lists no counters")
 }
 
 fn count(listed: &Value, name: &str) -> Option<u64> {

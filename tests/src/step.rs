@@ -1,5 +1,6 @@
 //! The vocabulary of scenarios: each step a struct whose fields are the step's parameters.
 
+pub mod broken_off;
 pub mod client;
 pub mod config;
 pub mod counters;
@@ -7,11 +8,13 @@ pub mod get;
 pub mod http;
 pub mod load;
 pub mod log;
+pub mod no_connections;
 pub mod node;
 pub mod post;
 pub mod process;
 pub mod refuses;
 pub mod replay;
+pub mod resets;
 pub mod shares;
 pub mod shell;
 pub mod snapshot;
@@ -40,10 +43,14 @@ pub enum Step {
     Load(load::Load),
     /// A request in small pieces.
     Trickle(client::Trickle),
+    /// An answer that is broken off.
+    BrokenOff(broken_off::BrokenOff),
     /// A WebSocket that echoes.
     Websocket(client::Websocket),
     /// A server that speaks first.
     Banner(client::Banner),
+    /// RSTs that data servers sent for their own connections.
+    Resets(resets::Resets),
     /// How many requests each data server gets.
     Shares(shares::Shares),
     /// Which data server each of many client addresses gets.
@@ -72,8 +79,12 @@ pub enum Step {
     Moved(counters::Moved),
     /// What `baton status` says.
     Status(status::Status),
+    /// Nothing is left of ended connections.
+    NoConnections(no_connections::NoConnections),
     /// Loss on links.
     Loss(shell::Loss),
+    /// Loss of every connection's first data.
+    LoseFirst(shell::LoseFirst),
     /// That packets were lost indeed.
     Lost(shell::Lost),
     /// A command on a host.
@@ -114,8 +125,10 @@ impl Step {
             Step::Post(step) => step.run(world),
             Step::Load(step) => step.run(world),
             Step::Trickle(step) => step.run(world),
+            Step::BrokenOff(step) => step.run(world),
             Step::Websocket(step) => step.run(world),
             Step::Banner(step) => step.run(world),
+            Step::Resets(step) => step.run(world),
             Step::Shares(step) => step.run(world),
             Step::Sticky(step) => step.run(world),
             Step::Kill(step) => step.run(world),
@@ -130,7 +143,9 @@ impl Step {
             Step::Mark(step) => step.run(world),
             Step::Moved(step) => step.run(world),
             Step::Status(step) => step.run(world),
+            Step::NoConnections(step) => step.run(world),
             Step::Loss(step) => step.run(world),
+            Step::LoseFirst(step) => step.run(world),
             Step::Lost(step) => step.run(world),
             Step::Run(step) => step.run(world),
             Step::Sysctl(step) => step.run(world),

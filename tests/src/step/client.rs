@@ -7,12 +7,12 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, ensure};
 use serde::Deserialize;
 
-use super::get::once;
+use super::get::{fields, once};
 use super::http::{connect, read_response, whoami};
 use crate::span::Span;
 use crate::world::World;
 
-/// Requests over one connection, the header of each in segments of one byte.
+/// Requests over one connection, the header of each in segments of one byte or a few.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Trickle {
@@ -30,6 +30,9 @@ pub struct Trickle {
     requests: usize,
     /// Length of the body.
     bytes: usize,
+    /// Bytes of further fields in the header.
+    #[serde(default)]
+    header_bytes: usize,
 }
 
 /// A WebSocket that echoes. Between messages, other connections are made, which go to other data
@@ -58,8 +61,12 @@ impl Trickle {
     /// # Errors
     /// A request failed.
     pub fn run(&self, world: &mut World) -> Result<()> {
+        let more: String = fields(self.header_bytes)
+            .iter()
+            .map(|field| format!("{field}\r\n"))
+            .collect();
         let request = format!(
-            "GET {} HTTP/1.1\r\nHost: cluster\r\nUser-Agent: trickle\r\n\r\n",
+            "GET {} HTTP/1.1\r\nHost: cluster\r\nUser-Agent: trickle\r\n{more}\r\n",
             self.path
         );
         world.lab.within("client", || {

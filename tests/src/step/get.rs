@@ -248,7 +248,7 @@ fn transfers(output: &Output) -> Result<Vec<Transfer>> {
         .collect()
 }
 
-/// Header fields of so many bytes, line ends included, none longer than servers take (nginx: 8 KiB
+/// Header fields of at least so many bytes, line ends included, none longer than servers take (nginx: 8 KiB
 /// a field unless told otherwise).
 pub(super) fn fields(bytes: usize) -> Vec<String> {
     const LONGEST: usize = 4096;

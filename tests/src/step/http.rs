@@ -4,7 +4,7 @@ use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpStream};
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result, bail, ensure};
 use socket2::{Domain, Socket, Type};
 
 use crate::world::CLUSTER;
@@ -45,6 +45,30 @@ pub fn whoami(from: Option<Ipv4Addr>) -> Result<String> {
         .context("the answer has no end of header")?;
     ensure!(head.starts_with("HTTP/1.1 200 "), "the answer is {head}");
     Ok(body.trim().to_owned())
+}
+
+/// A connection that this data server has got, which has answered one request.
+///
+/// # Errors
+/// It gets none of twenty.
+pub fn connect_to(server: &str) -> Result<TcpStream> {
+    for _ in 0..20 {
+        let mut stream = connect(None, 80)?;
+        if ask(&mut stream)? == server {
+            return Ok(stream);
+        }
+    }
+    bail!("none of 20 connections came to {server}")
+}
+
+/// Which data server answers on a connection.
+///
+/// # Errors
+/// None does.
+pub fn ask(stream: &mut TcpStream) -> Result<String> {
+    stream.write_all(b"GET /whoami HTTP/1.1\r\nHost: cluster\r\n\r\n")?;
+    let (_, body) = read_response(stream)?;
+    Ok(String::from_utf8(body)?.trim().to_owned())
 }
 
 /// Reads a header and as much body as its Content-Length says.

@@ -1,6 +1,6 @@
 //! A recorded ADOPT, sent again.
 
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
@@ -12,7 +12,7 @@ use nix::sys::signal::kill;
 use nix::unistd::Pid;
 use serde::Deserialize;
 
-use super::http::{connect, read_response};
+use super::http::{ask, connect_to};
 use crate::frames::{self, Frame};
 use crate::span::{Span, seconds};
 use crate::world::World;
@@ -38,8 +38,11 @@ impl Replay {
     pub fn run(&self, world: &mut World) -> Result<()> {
         let file = world.scratch.path().join("adopt.pcap");
         let recorder = record(world, &self.at, &file)?;
-        let opened = world.lab.within("client", || self.open());
-        let found = opened?.and_then(|(stream, port)| Ok((stream, wait_for(&file, port)?)));
+        let opened = world.lab.within("client", || connect_to(&self.at));
+        let found = opened?.and_then(|stream| {
+            let port = stream.local_addr()?.port();
+            Ok((stream, wait_for(&file, port)?))
+        });
         stop(recorder)?;
         let (mut stream, frame) = found?;
         std::thread::sleep(self.after.0);
@@ -58,24 +61,6 @@ impl Replay {
         }
         Ok(())
     }
-
-    /// A connection that the data server got, and the client's port.
-    fn open(&self) -> Result<(std::net::TcpStream, u16)> {
-        for _ in 0..20 {
-            let mut stream = connect(None, 80)?;
-            if ask(&mut stream)? == self.at {
-                let port = stream.local_addr()?.port();
-                return Ok((stream, port));
-            }
-        }
-        bail!("none of 20 connections came to {}", self.at)
-    }
-}
-
-fn ask(stream: &mut std::net::TcpStream) -> Result<String> {
-    stream.write_all(b"GET /whoami HTTP/1.1\r\nHost: cluster\r\n\r\n")?;
-    let (_, body) = read_response(stream)?;
-    Ok(String::from_utf8(body)?.trim().to_owned())
 }
 
 /// The client's own MAC as sender: another's would lead the switch astray.

@@ -19,6 +19,11 @@ pub struct Loss {
     part: f64,
 }
 
+/// From now on, the first segment with data of every connection that the client opens is lost, once.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LoseFirst {}
+
 /// So many packets have been lost since the loss was set.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -68,13 +73,36 @@ impl Loss {
     }
 }
 
+impl LoseFirst {
+    /// Does it, by nftables at the client's port of the switch. A segment without data has an IP
+    /// packet of 40 bytes, or of 52 with timestamps. What leaves the client in one piece crosses the
+    /// switch in one piece, so its kernel must cut before.
+    ///
+    /// # Errors
+    /// nft or ethtool refuses.
+    pub fn run(&self, world: &mut World) -> Result<()> {
+        const RULES: &str = r#"table netdev baton_first {
+            set begun { type ipv4_addr . inet_service; flags dynamic; size 65536; }
+            chain from_client {
+                type filter hook ingress device "client" priority -5; policy accept;
+                tcp flags & (syn | rst) == 0 ip length > 52 \
+                    ip saddr . tcp sport != @begun \
+                    add @begun { ip saddr . tcp sport } counter drop
+            }
+        }"#;
+        let cut = ["ethtool", "-K", "eth0", "tso", "off", "gso", "off"];
+        world.run("client", &cut)?;
+        world.run(SWITCH, &["nft", RULES]).map(drop)
+    }
+}
+
 impl Lost {
-    /// Checks it, by the lab's own nftables rules.
+    /// Checks it, by the nftables rules that lose them.
     ///
     /// # Errors
     /// It was fewer: then the scenario has shown nothing.
     pub fn run(&self, world: &mut World) -> Result<()> {
-        let listed = world.run(SWITCH, &["nft", "list", "table", "netdev", "baton_loss"])?;
+        let listed = world.run(SWITCH, &["nft", "list", "ruleset"])?;
         let lost: u64 = listed
             .lines()
             .filter_map(|line| {
