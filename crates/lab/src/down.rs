@@ -9,8 +9,9 @@ use crate::file::LabName;
 use crate::process::{self, Process};
 use crate::state::{self, Lock, State};
 
-/// What a process gets between SIGTERM and SIGKILL.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// What a process gets between SIGTERM and SIGKILL: a node takes its programs away, on a busy machine
+/// slowly.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(15);
 
 /// A lab that is down.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

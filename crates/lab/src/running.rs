@@ -168,8 +168,7 @@ impl Running {
         let _lock = Lock::lab(&self.lab.name, &mut |_| {})?;
         let mut state = self.state()?;
         let old = self.process(&state, host, thing)?.clone();
-        if let Some(error) = process::end(std::slice::from_ref(&old), Duration::from_secs(5)).pop()
-        {
+        if let Some(error) = process::end(std::slice::from_ref(&old), down::PATIENCE).pop() {
             return Err(error);
         }
         let namespace = self.namespace(&state, host)?.clone();
