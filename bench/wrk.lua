@@ -1,5 +1,6 @@
 -- For wrk: gives each thread the next of the addresses in BENCH_ADDRESSES (separated by commas), and
--- prints what was measured as one line of JSON.
+-- prints what was measured as one line of JSON. Of several pages in BENCH_PAGES each request asks for the
+-- next, or, if BENCH_EACH is "thread", each thread always for its own.
 local threads = 0
 
 function setup(thread)
@@ -7,8 +8,33 @@ function setup(thread)
    for address in os.getenv("BENCH_ADDRESSES"):gmatch("[^,]+") do
       addresses[#addresses + 1] = address
    end
-   thread.addr = wrk.lookup(addresses[threads % #addresses + 1], "80")[1]
+   thread.addr = wrk.lookup(addresses[threads % #addresses + 1], os.getenv("BENCH_PORT"))[1]
+   thread:set("number", threads)
    threads = threads + 1
+end
+
+local pages = {}
+for page in os.getenv("BENCH_PAGES"):gmatch("[^,]+") do
+   pages[#pages + 1] = page
+end
+
+if #pages > 0 then
+   local requests = {}
+   local turn = 0
+
+   function init(arguments)
+      for at, page in ipairs(pages) do
+         requests[at] = wrk.format("GET", page)
+      end
+      if os.getenv("BENCH_EACH") == "thread" then
+         requests = { requests[number % #requests + 1] }
+      end
+   end
+
+   function request()
+      turn = turn % #requests + 1
+      return requests[turn]
+   end
 end
 
 function done(summary, latency, requests)

@@ -4,7 +4,9 @@
  * (programs and daemon). The Rust types are generated from the BTF of this file (crates/abi),
  * so constants are enums: a #define never reaches BTF.
  *
- * Addresses are 16 bytes everywhere; IPv4 is written as v4-mapped (::ffff:a.b.c.d).
+ * Addresses are 16 bytes everywhere; IPv4 is written as v4-mapped (::ffff:a.b.c.d). Where 32 bits must
+ * do, a *short address*, in network byte order, tells the few addresses of a cluster apart: an IPv4
+ * address as it is, an IPv6 address by its four words XORed. Two that are alike cannot be configured.
  * Fields named be_* hold network byte order; all others are host order.
  */
 #ifndef BATON_ABI_H
@@ -32,12 +34,29 @@ enum lccp_command {
 	LCCP_REFUSED = 2, /* no listener here; carries the client's packet back */
 	LCCP_FORWARD = 3, /* a client's packet for an owner that is behind a router */
 	LCCP_HELLO = 4,   /* heartbeat, load and health; has a body */
+	LCCP_HANDOVER = 5, /* to the owner: give this connection to another DS; carries the client's request */
+	LCCP_KEEP = 6,    /* the owner will not; carries the request back, which it has delivered itself */
+	LCCP_NONE = 7,    /* nobody here has this connection; carries the client's packet back */
 };
 
-/* lccp_header.data of a REFUSED: why. */
+/*
+ * lccp_header.data: of HANDOVER the short address of the next DS; of FORWARD that of the DS which has the
+ * connection if the receiver has not, or 0; of ADOPT that of the CS which is to hear of a refusal; of
+ * REFUSED and KEEP why.
+ */
+
 enum lccp_refusal {
 	LCCP_REFUSAL_NO_LISTENER = 1,
 	LCCP_REFUSAL_NOT_ASSIGNED = 2, /* the kernel would not make a socket of it */
+	LCCP_REFUSAL_NO_WAY = 3,       /* of a HANDOVER: let go here, and no way to the next DS is known */
+};
+
+enum lccp_keep {
+	LCCP_KEEP_STATE = 1,           /* the connection is being closed */
+	LCCP_KEEP_UNSENT = 2,          /* the client has not acknowledged all of the response */
+	LCCP_KEEP_UNREAD = 3,          /* the server has not read all of the requests before */
+	LCCP_KEEP_SEQUENCE = 4,        /* this is not the next byte: sent again, or one before is missing */
+	LCCP_KEEP_NO_WAY = 5,          /* the owner knows no way to the next DS, nor to the CS */
 };
 
 /* lccp_tcb.options */
@@ -105,13 +124,20 @@ struct lccp_hello_service {
 
 enum limit {
 	MAX_SERVICES = 64,
+	MAX_POOLS = 128,
+	MAX_HOSTS = 64,                /* host patterns of all services */
+	MAX_ROUTES = 8192,             /* of all services, hosts by paths */
+	HOST_BYTES = 64,               /* longest host name of a route and what ends it */
+	PATH_BYTES = 120,              /* longest path of a route */
 	MAX_DATA_SERVERS = 256,
-	CHOICES_PER_SERVICE = 16381,   /* prime: the Maglev table size */
+	MAX_PEERS = 512,               /* nodes of all roles */
+	CHOICES_PER_POOL = 16381,      /* prime: the Maglev table size */
 	CHOICE_BANKS = 2,              /* one is read while the daemon writes the other */
 	STRAYS = 4096,
 	ADOPT_ATTEMPTS = 8,            /* then the request counts as refused by all */
 	TICK_SHIFT = 30,               /* a tick is 2^30 ns: 1.07 s, and no division to get it */
 	NO_DATA_SERVER = 65535,
+	NO_POOL = 65535,
 };
 
 enum role {
@@ -142,27 +168,69 @@ struct settings {
 
 /* A service, or, with port 0, just a cluster address: what is malformed has no port to look up. */
 struct service_key {
-	unsigned int cluster;          /* see struct tcb_key */
+	unsigned int cluster;          /* short address */
 	unsigned short be_port;
 	unsigned short reserved;
 };
 
-enum policy {
-	POLICY_TURN = 0,   /* walk the choices: round robin, weighted round robin */
-	POLICY_CLIENT = 1, /* index the choices by a hash of the client's address: Maglev */
-};
-
 enum service_flag {
 	SERVICE_SPLIT_AT_ACK = 1, /* the server speaks first: adopt at the handshake's last ACK */
+	SERVICE_HANDOVER = 2,     /* HTTP/1: every request may be another data server's */
+	SERVICE_PATHS = 4,        /* it has routes */
+	SERVICE_HOSTS = 8,        /* some of them name hosts */
+	SERVICE_DOWN = 16,        /* no pool of it has a data server */
 };
 
 struct service {
 	unsigned short id;             /* 0 .. MAX_SERVICES-1 */
-	unsigned char policy;          /* enum policy */
+	unsigned short pool;           /* of requests that no route takes */
 	unsigned char flags;           /* enum service_flag */
+	unsigned char reserved[3];
+};
+
+enum policy {
+	POLICY_TURN = 0,   /* walk the choices: round robin, weighted round robin, least loaded */
+	POLICY_CLIENT = 1, /* index the choices by a hash of the client's address: Maglev */
+	POLICY_PATH = 2,   /* index the choices by a hash of the request's path: Maglev, LARD */
+};
+
+/* A connection server as a data server sees it on its LAN. The value: its short address. */
+struct sender_key {
+	unsigned char mac[6];
+	unsigned short reserved;
+};
+
+enum pool_flag {
+	POOL_PER_REQUEST = 1, /* every request chooses; else the owner stays while it is a member */
+};
+
+/* Data servers that can answer alike. */
+struct pool {
+	unsigned long long id;         /* of its name, for the next daemon; 0: there is none */
 	unsigned int first_choice;     /* where the live bank begins in the choices map */
 	unsigned int choices;          /* how many are set; 0: no DS */
 	unsigned int hash_seed;
+	unsigned short generation;     /* another one: every connection chooses anew at its next request */
+	unsigned char policy;          /* enum policy */
+	unsigned char flags;           /* enum pool_flag */
+	unsigned long long members[MAX_DATA_SERVERS / 64]; /* bit by index: who is among the choices */
+};
+
+/*
+ * Hosts that routes name, for the longest match: the name backwards, in small letters. An exact name
+ * ends with a 0, a wildcard (*.example.org) with its dot. The value: the host's number, from 1.
+ */
+struct host_key {
+	unsigned int prefix_bits;      /* of what follows */
+	unsigned char name[HOST_BYTES];
+};
+
+/* Routes, for the longest match of the request target's first bytes. Host 0 is any. The value: a pool. */
+struct route_key {
+	unsigned int prefix_bits;      /* of what follows */
+	unsigned short service;
+	unsigned short host;
+	unsigned char path[PATH_BYTES];
 };
 
 enum data_server_flag {
@@ -180,38 +248,38 @@ struct data_server {
 	unsigned char reserved[7];
 };
 
-/*
- * A node has few cluster addresses, so 32 bits, in network byte order, tell them apart: an IPv4 address
- * as it is, an IPv6 address by its four words XORed. What cannot be told apart is refused when configured.
- */
 struct tcb_key {
 	unsigned char client[16];
-	unsigned int cluster;
+	unsigned int cluster;          /* short address */
 	unsigned short be_client_port;
 	unsigned short be_cluster_port;
 };
 
 enum tcb_state {
-	TCB_FIN = 1,   /* the client sent FIN */
-	TCB_RST = 2,   /* the client sent RST */
+	TCB_FIN = 1,      /* the client sent FIN */
+	TCB_RST = 2,      /* the client sent RST */
+	TCB_PINNED = 4,   /* the owner stays: where a request begins is not sure, or no handover is wanted */
+	TCB_ADOPTING = 8, /* the current request went out with ADOPT or HANDOVER; nothing was answered yet */
 };
 
 /* What the CS remembers of one connection. With its map overhead 128 bytes: see ARCHITECTURE. */
 struct tcb {
-	unsigned int adopt_seq;        /* the packet the owner adopted from */
-	unsigned int adopt_ack;
+	unsigned int request_seq;      /* where the current request begins */
+	unsigned int response_start;   /* where the current response begins: the request's acknowledgement */
 	unsigned int last_seq;         /* highest client byte seen + 1 */
 	unsigned int last_ack;         /* highest acknowledgement seen */
-	unsigned int response_start;   /* server seq at which the current response begins */
 	unsigned int seen;             /* last packet: coarse monotonic clock >> TICK_SHIFT */
 	unsigned short owner;          /* index into data_servers */
+	unsigned short previous;       /* who had it before the last handover, or NO_DATA_SERVER */
+	unsigned short pool;           /* that the current request was routed to */
+	unsigned short generation;     /* of the pool when it chose the owner */
 	unsigned short mss;
 	unsigned char snd_wscale;
 	unsigned char rcv_wscale;
 	unsigned char options;         /* enum lccp_tcb_option */
 	unsigned char state;           /* enum tcb_state */
-	unsigned short service;        /* its id */
-	unsigned short reserved[3];
+	unsigned short reserved;
+	unsigned int reserved_word;
 };
 
 /* Argument and result of the sweep program, which expires TCB entries. */
@@ -243,7 +311,15 @@ enum counter {
 	COUNTER_CS_ADOPT_AGAIN,      /* the request was retransmitted */
 	COUNTER_CS_FORWARD,
 	COUNTER_CS_FORWARD_BYTES,
+	COUNTER_CS_REQUEST,          /* a further request on a connection that may move */
+	COUNTER_CS_PINNED,           /* a connection that can move no more */
+	COUNTER_CS_HANDOVER,         /* sent to an owner */
+	COUNTER_CS_HANDOVER_AGAIN,   /* the request was retransmitted */
+	COUNTER_CS_QUEUED,           /* sent after a HANDOVER, the same way */
+	COUNTER_CS_KEPT,             /* an owner refused a handover */
+	COUNTER_CS_NONE,             /* a DS does not have a connection: back to the one before */
 	COUNTER_CS_NO_DATA_SERVER,   /* nobody to choose: reset */
+	COUNTER_CS_UNAVAILABLE,      /* the same for a request of HTTP: answered with 503 */
 	COUNTER_CS_OWNER_GONE,       /* the entry's owner is not configured any more: reset */
 	COUNTER_CS_REFUSED,          /* a DS refused; tried the next */
 	COUNTER_CS_REFUSED_BY_ALL,
@@ -265,6 +341,15 @@ enum counter {
 	COUNTER_DS_FORWARDED,        /* unwrapped */
 	COUNTER_DS_DELIVERED,        /* plain packets with a socket */
 	COUNTER_DS_UNASSIGNED,       /* the kernel refused the socket (tcp_syncookies=0?) */
+	COUNTER_DS_HANDED_OVER,      /* to another DS; the socket here ended */
+	COUNTER_DS_PASSED_ON,        /* HANDOVER or FORWARD of a connection that is not here (any more) */
+	COUNTER_DS_NO_WAY,           /* one of these two, but no way to the next DS is known: back to the CS */
+	COUNTER_DS_KEPT_STATE,       /* handovers refused, by enum lccp_keep */
+	COUNTER_DS_KEPT_UNSENT,
+	COUNTER_DS_KEPT_UNREAD,
+	COUNTER_DS_KEPT_SEQUENCE,
+	COUNTER_DS_KEPT_NO_WAY,
+	COUNTER_DS_NONE,             /* a packet of no connection here, sent back to its CS */
 	COUNTER_DS_NO_SOCKET,        /* dropped in silence: a RST is the CS's to send */
 	COUNTER_MAX,
 };

@@ -24,7 +24,9 @@ typedef __u64 u64;
 
 /* include/net/tcp_states.h */
 enum {
+	STATE_ESTABLISHED = 1,
 	STATE_TIME_WAIT = 6,
+	STATE_CLOSE = 7,
 	STATE_LISTEN = 10,
 	STATE_NEW_SYN_RECV = 12,
 };
@@ -48,6 +50,8 @@ struct sock {
 /* include/linux/tcp.h */
 struct tcp_sock {
 	u32 rcv_nxt;
+	u32 copied_seq;
+	u32 write_seq;
 	u64 bytes_received;
 } __inner;
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Every map. The daemon writes settings, services, choices and data_servers; the programs the rest. */
+/*
+ * Every map. The daemon writes settings, services, pools, hosts, routes, choices, data_servers and peers;
+ * the programs write the rest.
+ */
 #ifndef BATON_MAPS_H
 #define BATON_MAPS_H
 
@@ -27,18 +30,41 @@ struct {
 	__type(value, struct service);
 } services SEC(".maps");
 
-/* How often a service has chosen: where its next turn is. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, MAX_SERVICES);
+	__uint(max_entries, MAX_POOLS);
+	__type(key, u32);
+	__type(value, struct pool);
+} pools SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LPM_TRIE);
+	__uint(max_entries, MAX_HOSTS);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct host_key);
+	__type(value, u32);
+} hosts SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LPM_TRIE);
+	__uint(max_entries, MAX_ROUTES);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct route_key);
+	__type(value, u32);
+} routes SEC(".maps");
+
+/* How often a pool has chosen: where its next turn is. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, MAX_POOLS);
 	__type(key, u32);
 	__type(value, u64);
 } turns SEC(".maps");
 
-/* Two banks of indices into data_servers for each service. */
+/* Two banks of indices into data_servers for each pool. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, MAX_SERVICES * CHOICE_BANKS * CHOICES_PER_SERVICE);
+	__uint(max_entries, MAX_POOLS * CHOICE_BANKS * CHOICES_PER_POOL);
 	__type(key, u32);
 	__type(value, u16);
 } choices SEC(".maps");
@@ -49,6 +75,30 @@ struct {
 	__type(key, u32);
 	__type(value, struct data_server);
 } data_servers SEC(".maps");
+
+/* The nodes of the cluster by short address: where a data server sends what is not for the client. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, MAX_PEERS);
+	__type(key, u32);
+	__type(value, struct data_server);
+} peers SEC(".maps");
+
+/* Who may send plain packets for a service to a data server: connection servers on its LAN. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, MAX_PEERS);
+	__type(key, struct sender_key);
+	__type(value, u32);
+} senders SEC(".maps");
+
+/* When this data server handed a connection over last (coarse monotonic, ns). */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, u64);
+} handovers SEC(".maps");
 
 /* Connections given to each data server since the start. */
 struct {

@@ -57,14 +57,29 @@ pub struct Service {
     pub name: String,
     /// Cluster address and port.
     pub address: String,
-    /// How a data server is chosen.
+    /// How a data server is chosen for a request that no route takes.
     pub policy: String,
-    /// Data servers that take new connections.
+    /// Where routes lead.
+    pub pools: Vec<Pool>,
+    /// Data servers that take requests, of the service itself or of one of its pools.
     pub taking: Vec<String>,
     /// Data servers that do not, each with why.
     pub out: Vec<(String, String)>,
     /// What this node's own check of its server says; data servers only.
     pub local_health: Option<String>,
+}
+
+/// Some data servers of a service, and what they answer.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Pool {
+    /// Its name.
+    pub name: String,
+    /// How a data server of it is chosen.
+    pub policy: String,
+    /// Host and path of each route that leads here.
+    pub routes: Vec<String>,
+    /// Those of its data servers that take requests.
+    pub taking: Vec<String>,
 }
 
 /// How full the TCP table is.
@@ -108,8 +123,13 @@ impl fmt::Display for Status {
                 service.name,
                 service.address,
                 service.policy,
-                taking(service)
+                names(&service.taking)
             )?;
+            for pool in &service.pools {
+                let (name, policy) = (&pool.name, &pool.policy);
+                let (routes, taking) = (pool.routes.join(" "), names(&pool.taking));
+                writeln!(f, "    pool {name} {policy} ({routes}): {taking}")?;
+            }
             for (node, why) in &service.out {
                 writeln!(f, "    out: {node}: {why}")?;
             }
@@ -143,10 +163,10 @@ impl fmt::Display for Status {
     }
 }
 
-fn taking(service: &Service) -> String {
-    if service.taking.is_empty() {
-        "no data server takes new connections".into()
+fn names(taking: &[String]) -> String {
+    if taking.is_empty() {
+        "no data server takes requests".into()
     } else {
-        service.taking.join(", ")
+        taking.join(", ")
     }
 }

@@ -4,6 +4,7 @@
 mod bpf;
 mod competitor;
 mod cpu;
+mod handover;
 mod lab;
 mod latency;
 mod machine;
@@ -45,12 +46,20 @@ fn run(options: &Options) -> Result<()> {
         report.add(profile::measure(&lab, options, load)?.markdown());
         return report.write(options);
     }
+    if options.handover {
+        let lab = BenchLab::raise(options)?;
+        report.add(handover::measure(&lab, options)?);
+        return report.write(options);
+    }
     // Before the lab, whose own tables would come and go beside it.
     let memory = memory::measure(options.flows)?;
     let lab = BenchLab::raise(options)?;
     let measured = throughput::measure(&lab, options)?;
     report.add(throughput::markdown(&measured));
     report.add(cpu::markdown(&measured));
+    if options.loads.is_empty() {
+        report.add(handover::measure(&lab, options)?);
+    }
     report.add(latency::markdown(&latency::measure(&lab, options)?));
     report.add(bpf::markdown(&bpf::measure(&lab, options)?));
     report.add(memory.markdown());

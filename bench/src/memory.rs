@@ -91,7 +91,7 @@ impl Memory {
 fn fill(dataplane: &Dataplane, flows: std::ops::Range<u32>) -> Result<()> {
     for number in flows {
         let tcb = Tcb {
-            adopt_seq: number,
+            request_seq: number,
             ..Tcb::default()
         };
         dataplane.set_tcb(&flow(number), &tcb)?;
@@ -104,8 +104,11 @@ fn found(dataplane: &Dataplane, flows: std::ops::Range<u32>) -> Result<u32> {
     let mut found = 0;
     for number in flows {
         if let Some(tcb) = dataplane.tcb(&flow(number))? {
-            if tcb.adopt_seq != number {
-                bail!("entry {number} holds what was written to {}", tcb.adopt_seq);
+            if tcb.request_seq != number {
+                bail!(
+                    "entry {number} holds what was written to {}",
+                    tcb.request_seq
+                );
             }
             found += 1;
         }

@@ -29,6 +29,9 @@ pub(crate) struct Options {
     /// Only fill a table of connections, and show what it costs
     #[arg(long)]
     pub memory: bool,
+    /// Only measure what moving between servers costs
+    #[arg(long, conflicts_with = "memory")]
+    pub handover: bool,
     /// Entries of that table
     #[arg(long, default_value_t = 1 << 20, value_parser = clap::value_parser!(u32).range(1..))]
     pub flows: u32,

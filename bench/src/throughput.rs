@@ -8,7 +8,10 @@ use crate::cpu::CpuTime;
 use crate::lab::BenchLab;
 use crate::options::Options;
 use crate::statistics::Spread;
-use crate::wrk::{self, Measured, Work};
+use crate::wrk::{self, Measured, Pages, Work};
+
+/// One for each server.
+const THREADS: u32 = 3;
 
 /// What is asked for, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -55,9 +58,10 @@ impl Load {
             Load::FourKilobytesClose => ("/4k", true),
         };
         Work {
-            path,
+            pages: Pages::One(path),
             close,
             connections: options.connections,
+            threads: THREADS,
             time: options.turn,
         }
     }

@@ -8,19 +8,59 @@ use serde::Deserialize;
 use crate::competitor::Competitor;
 use crate::lab::{BenchLab, in_bench};
 
-/// One for each server, so that direct access too uses all of them at once: wrk has one address a
-/// thread.
-const THREADS: u32 = 3;
+/// Whom wrk asks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Target {
+    name: &'static str,
+    /// Each thread has the next.
+    addresses: &'static [&'static str],
+    port: u16,
+}
+
+impl Target {
+    /// The cluster address.
+    pub const BATON: Target = Target::new("baton", &["10.77.0.100"], 80);
+    /// HAProxy, where it chooses the server by the path.
+    pub const HAPROXY_ROUTING: Target = Target::new("HAProxy", &["10.77.0.3"], 81);
+
+    const fn new(name: &'static str, addresses: &'static [&'static str], port: u16) -> Target {
+        Target {
+            name,
+            addresses,
+            port,
+        }
+    }
+}
+
+impl From<Competitor> for Target {
+    fn from(competitor: Competitor) -> Target {
+        Target::new(competitor.name(), competitor.addresses(), 80)
+    }
+}
+
+/// What wrk asks for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Pages {
+    /// This: `/4k`.
+    One(&'static str),
+    /// One after the other, over whatever connection is free.
+    InTurn([&'static str; 2]),
+    /// Each thread has its own, and so has each connection.
+    OneAThread([&'static str; 2]),
+}
 
 /// What wrk is to do.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Work {
-    /// What is asked for: `/4k`.
-    pub path: &'static str,
+    /// What is asked for.
+    pub pages: Pages,
     /// Whether each request has a connection of its own.
     pub close: bool,
     /// How many at once.
     pub connections: u32,
+    /// By how many threads. As many as servers, so that direct access too uses all of them at once:
+    /// wrk has one address a thread.
+    pub threads: u32,
     /// For how long.
     pub time: Duration,
 }
@@ -52,20 +92,31 @@ impl Measured {
 }
 
 /// Runs wrk on the client to its end.
-pub(crate) fn run(lab: &BenchLab, competitor: Competitor, work: Work) -> Result<Measured> {
-    let addresses = competitor.addresses();
+pub(crate) fn run(lab: &BenchLab, target: impl Into<Target>, work: Work) -> Result<Measured> {
+    let target = target.into();
+    let (first, pages, each) = match work.pages {
+        Pages::One(page) => (page, String::new(), ""),
+        Pages::InTurn(pages) => (pages[0], pages.join(","), "turn"),
+        Pages::OneAThread(pages) => (pages[0], pages.join(","), "thread"),
+    };
     let mut command = lab.client()?;
     command
         .arg("wrk")
-        .args(["--threads", &THREADS.to_string()])
+        .args(["--threads", &work.threads.to_string()])
         .args(["--connections", &work.connections.to_string()])
         .args(["--duration", &format!("{}s", work.time.as_secs().max(1))])
         .args(["--script", &in_bench("wrk.lua")?])
-        .env("BENCH_ADDRESSES", addresses.join(","));
+        .env("BENCH_ADDRESSES", target.addresses.join(","))
+        .env("BENCH_PORT", target.port.to_string())
+        .env("BENCH_PAGES", pages)
+        .env("BENCH_EACH", each);
     if work.close {
         command.args(["--header", "Connection: close"]);
     }
-    command.arg(format!("http://{}{}", addresses[0], work.path));
+    command.arg(format!(
+        "http://{}:{}{first}",
+        target.addresses[0], target.port
+    ));
 
     let output = command
         .output()
@@ -76,7 +127,7 @@ pub(crate) fn run(lab: &BenchLab, competitor: Competitor, work: Work) -> Result<
         Ok(measured) if output.status.success() => Ok(measured),
         _ => bail!(
             "wrk against {} failed, {}: {said}{}",
-            competitor.name(),
+            target.name,
             output.status,
             String::from_utf8_lossy(&output.stderr)
         ),

@@ -8,6 +8,7 @@
 #include "forwarder.h"
 #include "packet.h"
 #include "tcb.h"
+#include "unavailable.h"
 #include "../cookie.h"
 
 /* The cookie is our ISN: the client's first data, and only that, has ISN + 1 on both sides. */
@@ -45,26 +46,50 @@ static __always_inline int stray(struct packet *p)
 	return reset(p, COUNTER_CS_STRAY_RESET);
 }
 
-/* The split: an entry here, DM1 to the data server that the dispatcher names. */
-static __always_inline int split(struct packet *p, u32 cookie)
+/* The data server for a new connection, by what its first packet asks for. */
+static __always_inline struct choice dispatch(struct packet *p, struct request *r)
 {
+	u32 index = find_pool(p->service, r);
+	const struct pool *pool = pool_at(index);
+
+	if (!pool)
+		return (struct choice){ .owner = NO_DATA_SERVER };
+	return (struct choice){
+		.owner = choose(pool, index, &p->flow, r, 0),
+		.pool = index,
+		.generation = pool->generation,
+	};
+}
+
+/* The split: an entry here, DM1 to the data server that the dispatcher names. */
+static __noinline int split(struct packet *p, u32 cookie)
+{
+	struct request r = {};
+	u8 state = TCB_PINNED;
+
 	if (!fits_in_lccp(p))
 		return drop(p, COUNTER_CS_TOO_BIG);
+	if (p->service->flags & SERVICE_HANDOVER) {
+		if (read_request_of(p, &r) && !p->frame.tcp->fin)
+			state = 0;
+		else
+			count(p->counters, COUNTER_CS_PINNED);
+	}
 
-	u16 owner = choose(p->service, &p->flow, 0);
-	const struct data_server *to = data_server(owner);
+	struct choice choice = dispatch(p, &r);
+	const struct data_server *to = data_server(choice.owner);
 
 	if (!to || !(to->flags & DATA_SERVER_PRESENT))
-		return reset(p, COUNTER_CS_NO_DATA_SERVER);
+		return nobody_answers(p, &r);
 
 	struct lccp_tcb part = {};
 	cookie_open(cookie, p->settings->rcv_wscale, &part);
-	if (!create_tcb(p, owner, &part))
+	if (!create_tcb(p, &choice, state, &part))
 		return drop(p, COUNTER_CS_TCB_FULL);
 
-	count_adoption(owner);
+	count_adoption(choice.owner);
 	count(p->counters, COUNTER_CS_ADOPT);
-	return distribute(p, to, LCCP_ADOPT, &part);
+	return distribute(p, to, LCCP_ADOPT, unmap_address(p->settings->address), &part);
 }
 
 static __noinline int jump(struct packet *p, struct tcb *tcb)

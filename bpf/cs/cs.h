@@ -10,7 +10,7 @@
 #include "forwarder.h"
 #include "icmp.h"
 #include "packet.h"
-#include "refused.h"
+#include "receive_lccp.h"
 #include "syn.h"
 
 /* What cannot be for a service is the kernel's, unless a cluster address stands on it. */
@@ -39,6 +39,26 @@ static __always_inline int receive_unsure(struct packet *p, struct tcb *held)
 	return held ? jump(p, held) : not_ours(p);
 }
 
+/* A packet that goes on with a connection, and maybe begins a request. */
+static __always_inline int receive_known(struct packet *p, struct tcb *tcb)
+{
+	enum course course = COURSE_FOLLOW;
+	u16 next = NO_DATA_SERVER;
+
+	if (p->frame.payload && !(tcb->state & TCB_PINNED))
+		course = set_course(p, tcb, &next);
+	switch (course) {
+	case COURSE_HAND_OVER:
+		return hand_over(p, tcb, next);
+	case COURSE_UNAVAILABLE:
+		bpf_map_delete_elem(&tcbs, &p->flow);
+		return answer_unavailable(p);
+	default:
+		note_packet(tcb, p);
+		return follow(p, tcb);
+	}
+}
+
 static __always_inline int receive_tcp(struct packet *p)
 {
 	struct frame *f = &p->frame;
@@ -47,10 +67,8 @@ static __always_inline int receive_tcp(struct packet *p)
 	if (!f->tcp->syn) {
 		name_flow(&p->flow, f->ip->saddr, f->tcp->source, f->ip->daddr, f->tcp->dest);
 		tcb = bpf_map_lookup_elem(&tcbs, &p->flow);
-		if (tcb && continues(tcb, f->tcp)) {
-			note_packet(tcb, p);
-			return follow(p, tcb);
-		}
+		if (tcb && continues(tcb, f->tcp))
+			return receive_known(p, tcb);
 	}
 	return receive_unsure(p, tcb);
 }

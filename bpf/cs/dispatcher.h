@@ -4,6 +4,7 @@
 #define BATON_CS_DISPATCHER_H
 
 #include "packet.h"
+#include "route.h"
 
 /* MurmurHash3's finalizer: every input bit reaches every output bit. */
 static __always_inline u32 mix(u32 h)
@@ -22,10 +23,9 @@ static __always_inline u32 hash_client(const u8 *client, u32 seed)
 	return mix(mix(mix(mix(seed ^ words[0]) ^ words[1]) ^ words[2]) ^ words[3]);
 }
 
-static __always_inline u32 next_turn(const struct service *service)
+static __always_inline u32 next_turn(u32 pool)
 {
-	u32 id = service->id;
-	u64 *turn = bpf_map_lookup_elem(&turns, &id);
+	u64 *turn = bpf_map_lookup_elem(&turns, &pool);
 
 	return turn ? __sync_fetch_and_add(turn, 1) : 0;
 }
@@ -38,17 +38,43 @@ static __always_inline void count_adoption(u32 owner)
 		(*adopted)++;
 }
 
-/* NO_DATA_SERVER if there is none. `attempt` leads past a choice that was refused. */
-static __always_inline u16 choose(const struct service *service, const struct tcb_key *flow, u32 attempt)
+static __always_inline const struct pool *pool_at(u32 index)
 {
-	u32 choices_set = service->choices;
+	return bpf_map_lookup_elem(&pools, &index);
+}
 
-	if (!choices_set)
+static __always_inline bool is_member(const struct pool *pool, u16 server)
+{
+	return server < MAX_DATA_SERVERS && pool->members[server / 64 & 3] >> (server & 63) & 1;
+}
+
+/* What indexes the choices: a turn, or a hash that is the same for the same client or path. */
+static __always_inline u32 place(const struct pool *pool, u32 index, const struct tcb_key *flow,
+				 const struct request *r, u32 attempt)
+{
+	switch (pool->policy) {
+	case POLICY_CLIENT:
+		return hash_client(flow->client, pool->hash_seed + attempt);
+	case POLICY_PATH:
+		if (r && r->target)
+			return hash_path(r->target, pool->hash_seed + attempt);
+		/* Nobody's path: any data server will do. */
+	default:
+		return next_turn(index);
+	}
+}
+
+/*
+ * NO_DATA_SERVER if there is none. `r` is the request, where it is known; `attempt` leads past a choice
+ * that was refused.
+ */
+static __always_inline u16 choose(const struct pool *pool, u32 index, const struct tcb_key *flow,
+				  const struct request *r, u32 attempt)
+{
+	if (!pool->choices)
 		return NO_DATA_SERVER;
-	u32 turn = service->policy == POLICY_TURN ? next_turn(service)
-						  : hash_client(flow->client, service->hash_seed + attempt);
-	u32 index = service->first_choice + turn % choices_set;
-	u16 *choice = bpf_map_lookup_elem(&choices, &index);
+	u32 at = pool->first_choice + place(pool, index, flow, r, attempt) % pool->choices;
+	u16 *choice = bpf_map_lookup_elem(&choices, &at);
 	return choice ? *choice : NO_DATA_SERVER;
 }
 

@@ -47,15 +47,16 @@ static __always_inline bool fits_in_lccp(const struct packet *p)
 	return p->frame.ip_bytes <= p->settings->mss + sizeof(struct iphdr) + sizeof(struct tcphdr);
 }
 
-/* Sends the client's packet, which fits, inside `command`. */
+/* Sends the client's packet, which fits, inside `command`; `be_data` is the command's. */
 static __noinline int distribute(struct packet *p, const struct data_server *to,
-				      enum lccp_command command, const struct lccp_tcb *tcb)
+			       enum lccp_command command, __be32 be_data, const struct lccp_tcb *tcb)
 {
 	struct lccp_header h = {
 		.receptor = LCCP_RECEPTOR_DS,
 		.command = command,
 		.flow.be_client_port = p->flow.be_client_port,
 		.flow.be_cluster_port = p->frame.tcp->dest,
+		.be_data = be_data,
 		.tcb = *tcb,
 	};
 	u32 inner_bytes = p->frame.ip_bytes;

@@ -4,6 +4,7 @@
 #define BATON_CS_FORWARDER_H
 
 #include "distributor.h"
+#include "handover.h"
 #include "packet.h"
 #include "reply.h"
 #include "tcb.h"
@@ -15,19 +16,51 @@ static __always_inline int forward(struct packet *p, const struct data_server *t
 	count(p->counters, COUNTER_CS_FORWARD);
 	count_bytes(p->counters, COUNTER_CS_FORWARD_BYTES, p->frame.ip_bytes);
 	if (to->flags & DATA_SERVER_ROUTED)
-		return distribute(p, to, LCCP_FORWARD, &(struct lccp_tcb){});
+		return distribute(p, to, LCCP_FORWARD, 0, &(struct lccp_tcb){});
 	address_frame(p->frame.eth, to);
 	return send(p->ctx, to);
 }
 
-/*
- * The request that made the entry comes again: its ADOPT may be lost. The data server knows a
- * duplicate when it sees one.
- */
+/* The current request comes again, and nothing was answered yet: its ADOPT or HANDOVER may be lost. */
 static __always_inline bool is_adopted_packet(const struct tcb *tcb, const struct frame *f)
 {
-	return f->tcp->seq == bpf_htonl(tcb->adopt_seq) && f->tcp->ack_seq == bpf_htonl(tcb->adopt_ack) &&
-	       (f->payload || f->tcp->fin);
+	return tcb->state & TCB_ADOPTING && f->tcp->seq == bpf_htonl(tcb->request_seq) &&
+	       f->tcp->ack_seq == bpf_htonl(tcb->response_start) && (f->payload || f->tcp->fin);
+}
+
+/* The data server knows a duplicate when it sees one. */
+static __always_inline int adopt_again(struct packet *p, struct tcb *tcb, const struct data_server *owner)
+{
+	struct lccp_tcb part = travelling_part(tcb);
+	const struct data_server *previous = data_server(tcb->previous);
+
+	if (!fits_in_lccp(p))
+		return drop(p, COUNTER_CS_TOO_BIG);
+	if (previous && previous->flags & DATA_SERVER_PRESENT) {
+		count(p->counters, COUNTER_CS_HANDOVER_AGAIN);
+		return distribute(p, previous, LCCP_HANDOVER, unmap_address(owner->address), &part);
+	}
+	count(p->counters, COUNTER_CS_ADOPT_AGAIN);
+	return distribute(p, owner, LCCP_ADOPT, unmap_address(p->settings->address), &part);
+}
+
+/*
+ * More of a client whose request is on its way from one owner to the next: the same way, or it would be
+ * there before the connection is. False if there is nothing to overtake.
+ */
+static __always_inline bool must_queue(const struct tcb *tcb, struct packet *p)
+{
+	return tcb->state & TCB_ADOPTING && tcb->previous != NO_DATA_SERVER && fits_in_lccp(p);
+}
+
+static __always_inline int queue(struct packet *p, u16 previous, const struct data_server *owner)
+{
+	const struct data_server *via = data_server(previous);
+
+	if (!via || !(via->flags & DATA_SERVER_PRESENT))
+		return forward(p, owner);
+	count(p->counters, COUNTER_CS_QUEUED);
+	return distribute(p, via, LCCP_FORWARD, unmap_address(owner->address), &(struct lccp_tcb){});
 }
 
 /* A packet of a known connection, noted in its entry. */
@@ -39,14 +72,10 @@ static __noinline int follow(struct packet *p, struct tcb *tcb)
 		bpf_map_delete_elem(&tcbs, &p->flow);
 		return reset(p, COUNTER_CS_OWNER_GONE);
 	}
-	if (is_adopted_packet(tcb, &p->frame)) {
-		struct lccp_tcb part = travelling_part(tcb);
-
-		if (!fits_in_lccp(p))
-			return drop(p, COUNTER_CS_TOO_BIG);
-		count(p->counters, COUNTER_CS_ADOPT_AGAIN);
-		return distribute(p, owner, LCCP_ADOPT, &part);
-	}
+	if (is_adopted_packet(tcb, &p->frame))
+		return adopt_again(p, tcb, owner);
+	if (must_queue(tcb, p))
+		return queue(p, tcb->previous, owner);
 	return forward(p, owner);
 }
 

@@ -41,7 +41,7 @@ static __always_inline struct tcb *flow_in_error(struct packet *p, struct icmp_e
 	return bpf_map_lookup_elem(&tcbs, &p->flow);
 }
 
-static __always_inline int receive_icmp(struct packet *p)
+static __noinline int receive_icmp(struct packet *p)
 {
 	struct icmp_error error;
 	u32 at = sizeof(struct ethhdr) + p->frame.ip_header;

@@ -42,6 +42,13 @@ static __always_inline const struct data_server *data_server(u32 index)
 	return bpf_map_lookup_elem(&data_servers, &index);
 }
 
+static __always_inline bool is_present(u16 server)
+{
+	const struct data_server *found = data_server(server);
+
+	return found && found->flags & DATA_SERVER_PRESENT;
+}
+
 /* A frame whose headers are complete leaves for its data server. */
 static __always_inline int send(struct xdp_md *ctx, const struct data_server *to)
 {

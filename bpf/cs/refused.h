@@ -1,22 +1,34 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* LCCP that comes back to the connection server: REFUSED, and what is for the daemon. */
+/* REFUSED: a data server could make no socket, so that another one is asked. */
 #ifndef BATON_CS_REFUSED_H
 #define BATON_CS_REFUSED_H
 
+#include "answer.h"
 #include "dispatcher.h"
 #include "distributor.h"
-#include "packet.h"
-#include "../lccp.h"
 
 /* A data server other than the one that refused; after a few tries whatever comes. */
-static __always_inline u16 choose_other(const struct service *service, const struct tcb_key *flow,
-					u16 refuser, u32 attempt)
+static __always_inline u16 choose_other(u32 pool_index, const struct tcb_key *flow, u16 refuser, u32 attempt)
 {
+	const struct pool *pool = pool_at(pool_index);
 	u16 other = refuser;
 
+	if (!pool)
+		return NO_DATA_SERVER;
 	for (int i = 0; i < 4 && other == refuser; i++)
-		other = choose(service, flow, attempt + i);
+		other = choose(pool, pool_index, flow, 0, attempt + i);
 	return other;
+}
+
+/* The owner before has let go, but could not tell the new one. */
+static __always_inline int adopt_directly(struct packet *p, struct lccp_header *h, struct tcb *tcb)
+{
+	const struct data_server *to = data_server(tcb->owner);
+
+	if (!to || !(to->flags & DATA_SERVER_PRESENT))
+		return drop(p, COUNTER_CS_OWNER_GONE);
+	count(p->counters, COUNTER_CS_ADOPT_AGAIN);
+	return send_on(p, h, to, LCCP_ADOPT, unmap_address(p->settings->address));
 }
 
 /*
@@ -24,27 +36,19 @@ static __always_inline u16 choose_other(const struct service *service, const str
  * to another one. When all have refused, the daemon resets the client: this frame did not come from
  * it, so the way back is the kernel's to find.
  */
-static __always_inline int refused(struct packet *p, struct lccp_header *h)
+static __noinline int refused(struct packet *p, struct lccp_header *h)
 {
-	__be32 cluster = unmap_address(h->flow.cluster);
-	struct service *service = service_at(cluster, h->flow.be_cluster_port);
+	struct tcb *tcb = answered_entry(p, h);
 
-	if (!service)
-		return drop(p, COUNTER_LCCP_MISMATCH);
-	name_flow(&p->flow, unmap_address(h->flow.client), h->flow.be_client_port, cluster,
-		  h->flow.be_cluster_port);
-
-	struct tcb *tcb = bpf_map_lookup_elem(&tcbs, &p->flow);
-	if (!tcb)
-		return drop(p, COUNTER_LCCP_MISMATCH);
-	const struct data_server *refuser = data_server(tcb->owner);
-	if (!refuser || unmap_address(refuser->address) != p->frame.ip->saddr)
+	if (tcb && h->be_data == bpf_htonl(LCCP_REFUSAL_NO_WAY) && is_from(p, tcb->previous))
+		return adopt_directly(p, h, tcb);
+	if (!tcb || !is_from(p, tcb->owner))
 		return drop(p, COUNTER_LCCP_MISMATCH);
 
 	count(p->counters, COUNTER_CS_REFUSED);
 	u16 owner = NO_DATA_SERVER;
 	if (++h->tcb.attempt < ADOPT_ATTEMPTS)
-		owner = choose_other(service, &p->flow, tcb->owner, h->tcb.attempt);
+		owner = choose_other(tcb->pool, &p->flow, tcb->owner, h->tcb.attempt);
 	const struct data_server *to = data_server(owner);
 	if (!to || !(to->flags & DATA_SERVER_PRESENT)) {
 		bpf_map_delete_elem(&tcbs, &p->flow);
@@ -52,36 +56,9 @@ static __always_inline int refused(struct packet *p, struct lccp_header *h)
 		return XDP_PASS;
 	}
 	tcb->owner = owner;
+	tcb->previous = NO_DATA_SERVER;
 	count_adoption(owner);
-	h->receptor = LCCP_RECEPTOR_DS;
-	h->command = LCCP_ADOPT;
-	h->be_data = 0;
-	lccp_seal(p->settings, h);
-	if (!write_outer(p->ctx, p->settings, to, h, p->frame.ip_bytes - LCCP_OVERHEAD_BYTES))
-		return XDP_ABORTED;
-	return send(p->ctx, to);
-}
-
-static __always_inline int receive_lccp(struct packet *p)
-{
-	struct frame *f = &p->frame;
-	struct lccp_header h;
-
-	if (f->ip_header != sizeof(struct iphdr) || f->ip_bytes < LCCP_OVERHEAD_BYTES ||
-	    bpf_xdp_load_bytes(p->ctx, sizeof(struct ethhdr) + sizeof(struct iphdr), &h, sizeof(h)))
-		return drop(p, COUNTER_LCCP_SHORT);
-	if (h.receptor == LCCP_RECEPTOR_DAEMON) {
-		count(p->counters, COUNTER_LCCP_TO_DAEMON);
-		return XDP_PASS;
-	}
-	/* Verified once, where it is consumed: on this node that is the DS program. */
-	if (h.receptor == LCCP_RECEPTOR_DS && p->settings->roles & ROLE_DS)
-		return XDP_PASS;
-	if (!lccp_verify(p->settings, p->counters, &h))
-		return XDP_DROP;
-	if (h.receptor != LCCP_RECEPTOR_CS || h.command != LCCP_REFUSED)
-		return drop(p, COUNTER_LCCP_UNKNOWN);
-	return refused(p, &h);
+	return send_on(p, h, to, LCCP_ADOPT, unmap_address(p->settings->address));
 }
 
 #endif

@@ -89,7 +89,7 @@ static __always_inline bool read_options(struct packet *p, struct tcp_options *o
 	return parse_options(&raw, bytes, options);
 }
 
-static __always_inline int answer_syn(struct packet *p)
+static __noinline int answer_syn(struct packet *p)
 {
 	struct tcphdr *tcp = p->frame.tcp;
 	struct tcp_options options;
@@ -97,7 +97,7 @@ static __always_inline int answer_syn(struct packet *p)
 
 	if (tcp->ack || tcp->rst || tcp->fin)
 		return drop(p, COUNTER_BAD_TCP);
-	if (!p->service->choices)
+	if (p->service->flags & SERVICE_DOWN)
 		return reset(p, COUNTER_CS_NO_DATA_SERVER);
 	if (!read_options(p, &options))
 		return drop(p, COUNTER_CS_SYN_BAD_OPTIONS);

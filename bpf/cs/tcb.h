@@ -6,6 +6,13 @@
 #include "packet.h"
 #include "../clock.h"
 
+/* What the dispatcher decided. */
+struct choice {
+	u16 owner;
+	u16 pool;
+	u16 generation;
+};
+
 enum {
 	NEAR_SEQ = 1 << 16,
 	NEAR_ACK = 1 << 20,
@@ -23,6 +30,12 @@ static __always_inline bool continues(const struct tcb *tcb, const struct tcphdr
 	u32 ack = bpf_ntohl(tcp->ack_seq) - tcb->last_ack + NEAR_ACK;
 
 	return seq < 2 * NEAR_SEQ && (ack < 2 * NEAR_ACK || !tcp->ack);
+}
+
+static __always_inline void pin(struct packet *p, struct tcb *tcb)
+{
+	tcb->state |= TCB_PINNED;
+	count(p->counters, COUNTER_CS_PINNED);
 }
 
 static __always_inline void touch(struct tcb *tcb)
@@ -43,8 +56,12 @@ static __always_inline void note_packet(struct tcb *tcb, struct packet *p)
 	touch(tcb);
 	if ((int)(end - tcb->last_seq) > 0)
 		tcb->last_seq = end;
-	if (tcp->ack && (int)(ack - tcb->last_ack) > 0)
+	if (tcp->ack && (int)(ack - tcb->last_ack) > 0) {
 		tcb->last_ack = ack;
+		/* A response has begun: whoever was to adopt the request has it. */
+		if (tcb->state & TCB_ADOPTING)
+			tcb->state &= ~TCB_ADOPTING;
+	}
 	if (tcp->fin) {
 		tcb->state |= TCB_FIN;
 		count(p->counters, COUNTER_CS_FIN);
@@ -61,6 +78,7 @@ static __always_inline void note_packet(struct tcb *tcb, struct packet *p)
 /*
  * A packet from elsewhere, which is no new connection's. From here on it is believed: if it was forged
  * or late, the next true one is the jump. Its FIN or RST is the owner's to judge, and ends no entry.
+ * What was in between is not known: with data, where requests begin is not either.
  */
 static __always_inline void note_jump(struct tcb *tcb, struct packet *p)
 {
@@ -70,26 +88,30 @@ static __always_inline void note_jump(struct tcb *tcb, struct packet *p)
 	tcb->last_seq = bpf_ntohl(tcp->seq) + p->frame.payload;
 	if (tcp->ack)
 		tcb->last_ack = bpf_ntohl(tcp->ack_seq);
+	if (p->frame.payload && !(tcb->state & TCB_PINNED))
+		pin(p, tcb);
 }
 
 /* The packet that is adopted is the first the entry knows of. */
-static __always_inline bool create_tcb(struct packet *p, u16 owner, const struct lccp_tcb *tcp_part)
+static __always_inline bool create_tcb(struct packet *p, const struct choice *choice, u8 state,
+				       const struct lccp_tcb *tcp_part)
 {
 	struct tcphdr *tcp = p->frame.tcp;
 	struct tcb tcb = {
-		.adopt_seq = bpf_ntohl(tcp->seq),
-		.adopt_ack = bpf_ntohl(tcp->ack_seq),
+		.request_seq = bpf_ntohl(tcp->seq),
+		.response_start = bpf_ntohl(tcp->ack_seq),
 		.last_seq = bpf_ntohl(tcp->seq) + p->frame.payload,
 		.last_ack = bpf_ntohl(tcp->ack_seq),
-		.response_start = bpf_ntohl(tcp->ack_seq),
 		.seen = tick_now(),
-		.owner = owner,
+		.owner = choice->owner,
+		.previous = NO_DATA_SERVER,
+		.pool = choice->pool,
+		.generation = choice->generation,
 		.mss = bpf_ntohs(tcp_part->be_mss),
 		.snd_wscale = tcp_part->snd_wscale,
 		.rcv_wscale = tcp_part->rcv_wscale,
 		.options = tcp_part->options,
-		.state = tcp->fin ? TCB_FIN : 0,
-		.service = p->service->id,
+		.state = state | TCB_ADOPTING | (tcp->fin ? TCB_FIN : 0),
 	};
 
 	return bpf_map_update_elem(&tcbs, &p->flow, &tcb, BPF_ANY) == 0;

@@ -16,6 +16,8 @@ enum {
 	EINVAL = 22,
 	TIMESTAMPS_ALONE = 0x0101080a, /* NOP NOP TIMESTAMPS 10: what nearly every segment carries */
 	TIMESTAMPS_ALONE_BYTES = 12,
+	BEHIND_SEQ = 1 << 20,
+	BEHIND_ACK = 1 << 28,
 };
 
 /* The timestamps of the client's packet, if it has any: then they were negotiated. */
@@ -87,7 +89,7 @@ static __always_inline int adopt_at(struct arrival *a, struct lccp_header *h, co
 		how = COUNTER_DS_ADOPTED_RELAY;
 		if (!assign_relay(a, h, in)) {
 			count(a->counters, COUNTER_DS_UNASSIGNED);
-			return refuse(a, h, LCCP_REFUSAL_NOT_ASSIGNED);
+			return refuse(a, h, in, LCCP_REFUSAL_NOT_ASSIGNED);
 		}
 	}
 	if (!strip(a->skb))
@@ -97,8 +99,20 @@ static __always_inline int adopt_at(struct arrival *a, struct lccp_header *h, co
 }
 
 /*
+ * Whether the packet is of the same connection from before it came here, as it does again and again:
+ * both its numbers are a little behind, which those of another connection are not.
+ */
+static __always_inline bool is_behind(const struct tcp_sock *sk, const struct inner *in, u32 begin)
+{
+	u32 seq = begin - bpf_ntohl(in->tcp.seq);
+	u32 ack = sk->write_seq - bpf_ntohl(in->tcp.ack_seq);
+
+	return seq < BEHIND_SEQ && ack < BEHIND_ACK;
+}
+
+/*
  * A full socket has these ports. Its first byte was rcv_nxt - bytes_received: if that is where this
- * packet begins, the ADOPT is a duplicate; if not, the connection is an older one.
+ * packet begins, or if that was before, the ADOPT is a duplicate; if not, the connection is an older one.
  */
 static __always_inline int adopt_over(struct arrival *a, const struct inner *in, struct bpf_sock *held)
 {
@@ -107,7 +121,8 @@ static __always_inline int adopt_over(struct arrival *a, const struct inner *in,
 	if (!sk)
 		return discard(a, COUNTER_DS_NO_SOCKET);
 	u32 expected = sk->rcv_nxt;
-	if (bpf_ntohl(in->tcp.seq) != expected - (u32)sk->bytes_received)
+	u32 begin = expected - (u32)sk->bytes_received;
+	if (bpf_ntohl(in->tcp.seq) != begin && !is_behind(sk, in, begin))
 		return end_older(a, in, expected, COUNTER_DS_STALE_ENDED);
 	if (!strip(a->skb))
 		return TCX_DISCARD;
@@ -130,7 +145,7 @@ static __always_inline int adopt(struct arrival *a, struct lccp_header *h, const
 	int verdict;
 
 	if (!sk)
-		return refuse(a, h, LCCP_REFUSAL_NO_LISTENER);
+		return refuse(a, h, in, LCCP_REFUSAL_NO_LISTENER);
 	switch (sk->state) {
 	case STATE_LISTEN:
 		verdict = adopt_at(a, h, in, sk);

@@ -1,23 +1,126 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Packets of connections that are here already. All others end in silence. */
+/* Packets of connections that are here already. All others go back, or end in silence. */
 #ifndef BATON_DS_DELIVER_H
 #define BATON_DS_DELIVER_H
 
+#include "handover.h"
 #include "packet.h"
+#include "send.h"
+
+/*
+ * To this socket and no other. The kernel takes packets in batches: this program has seen all of a batch
+ * before TCP sees the first. If that is the RST of a handover, the socket will be gone when TCP comes to
+ * this packet, and would be asked for in vain: a RST would go to the client. Binding a packet to its
+ * socket costs a route look-up, so it is done only where connections are handed over. False if the
+ * socket is gone already.
+ */
+static __always_inline bool keep_for(struct arrival *a, struct bpf_sock *sk)
+{
+	if (sk->state == STATE_TIME_WAIT || !handed_over_lately())
+		return true;
+	/* In a test run, which has no ingress, no socket can be assigned. */
+	return bpf_sk_assign(a->skb, sk, 0) == 0 || sk->state != STATE_CLOSE;
+}
+
+/*
+ * NONE to the connection server that sent this packet, around the packet. It believed a connection to be
+ * here that is not; it may know better where. One that came back before (`attempt`) ends here.
+ */
+static __always_inline int send_none(struct arrival *a, struct lccp_header *h, const struct inner *in)
+{
+	const struct data_server *asker = peer(a->sender);
+
+	if (!asker || h->tcb.attempt)
+		return discard(a, COUNTER_DS_NO_SOCKET);
+	h->receptor = LCCP_RECEPTOR_CS;
+	h->command = LCCP_NONE;
+	h->be_data = 0;
+	lccp_seal(a->settings, h);
+	if (!write_outer_at_ds(a, asker, a->sender, h, bpf_ntohs(in->ip.tot_len)))
+		return TCX_DISCARD;
+	count(a->counters, COUNTER_DS_NONE);
+	return bpf_redirect(asker->ifindex, 0);
+}
+
+/* FORWARD: the packet is a connection's that is here, or with the data server that the message names. */
+static __always_inline int deliver_forwarded(struct arrival *a, struct lccp_header *h, const struct inner *in)
+{
+	struct bpf_sock *sk = lookup(a->skb, in->ip.saddr, in->ip.daddr, in->tcp.source, in->tcp.dest);
+	bool here = is_connection(sk);
+	bool kept = here && keep_for(a, sk);
+
+	if (sk)
+		bpf_sk_release(sk);
+	if (here) {
+		if (!kept)
+			return discard(a, COUNTER_DS_NO_SOCKET);
+		if (!strip(a->skb))
+			return TCX_DISCARD;
+		count(a->counters, COUNTER_DS_FORWARDED);
+		return TCX_GO_ON;
+	}
+	__be32 next_address = h->be_data;
+	if (!next_address)
+		return send_none(a, h, in);
+	struct passage passage = { peer(next_address), next_address, COUNTER_DS_PASSED_ON };
+	h->be_data = 0;
+	h->tcb.attempt = 1;
+	return send_message(a, h, in, &passage);
+}
+
+/* The connection server on this LAN that sent the frame; 0 if it was somebody else. */
+static __always_inline __be32 sender_of(const struct ethhdr *eth)
+{
+	struct sender_key key = {};
+
+	__builtin_memcpy(key.mac, eth->h_source, ETH_ALEN);
+	__be32 *short_address = bpf_map_lookup_elem(&senders, &key);
+	return short_address ? *short_address : 0;
+}
+
+/* The same for a packet without a message around it. Strangers get no answer. */
+static __always_inline int bounce(struct arrival *a, const struct frame *f)
+{
+	struct lccp_header h = {
+		.receptor = LCCP_RECEPTOR_CS,
+		.command = LCCP_NONE,
+		.flow.be_client_port = f->tcp->source,
+		.flow.be_cluster_port = f->tcp->dest,
+	};
+	u32 inner_bytes = f->ip_bytes;
+
+	/* A RST needs no owner, and what GRO has merged does not fit. */
+	if (f->tcp->rst || f->tcp->syn || a->skb->gso_segs > 1)
+		return discard(a, COUNTER_DS_NO_SOCKET);
+	a->sender = sender_of(f->eth);
+	const struct data_server *asker = peer(a->sender);
+	if (!asker)
+		return discard(a, COUNTER_DS_NO_SOCKET);
+	map_address(h.flow.client, f->ip->saddr);
+	map_address(h.flow.cluster, f->ip->daddr);
+	lccp_seal(a->settings, &h);
+	if (bpf_skb_adjust_room(a->skb, OUTER_BYTES, BPF_ADJ_ROOM_MAC, BPF_F_ADJ_ROOM_FIXED_GSO) ||
+	    !write_outer_at_ds(a, asker, a->sender, &h, inner_bytes))
+		return discard(a, COUNTER_DS_NO_SOCKET);
+	count(a->counters, COUNTER_DS_NONE);
+	return bpf_redirect(asker->ifindex, 0);
+}
 
 /*
  * A data server never sends a RST for a connection it does not own, and its kernel would: so what
  * finds no socket, or only a listener, goes no further.
  */
-static __always_inline int deliver(struct arrival *a, const struct iphdr *ip, const struct tcphdr *tcp)
+static __always_inline int deliver(struct arrival *a, const struct frame *f)
 {
-	struct bpf_sock *sk = lookup(a->skb, ip->saddr, ip->daddr, tcp->source, tcp->dest);
+	struct bpf_sock *sk = lookup(a->skb, f->ip->saddr, f->ip->daddr, f->tcp->source, f->tcp->dest);
+	bool here = is_connection(sk);
+	bool kept = here && keep_for(a, sk);
 
-	if (!sk)
-		return discard(a, COUNTER_DS_NO_SOCKET);
-	u32 state = sk->state;
-	bpf_sk_release(sk);
-	if (state == STATE_LISTEN)
+	if (sk)
+		bpf_sk_release(sk);
+	if (!here)
+		return bounce(a, f);
+	if (!kept)
 		return discard(a, COUNTER_DS_NO_SOCKET);
 	count(a->counters, COUNTER_DS_DELIVERED);
 	return TCX_GO_ON;

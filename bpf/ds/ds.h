@@ -44,7 +44,7 @@ int baton_ds(struct __sk_buff *skb)
 	case FRAME_TCP:
 		if (!is_service(f.ip->daddr, f.tcp->dest))
 			return TCX_GO_ON;
-		return deliver(&a, f.ip, f.tcp);
+		return deliver(&a, &f);
 	case FRAME_LCCP:
 		return receive_lccp_at_ds(&a, &f);
 	case FRAME_BAD_IP:

@@ -18,6 +18,7 @@ struct arrival {
 	const struct settings *settings;
 	struct counters *counters;
 	bool requeued; /* this packet was here before, see end.h */
+	__be32 sender; /* short address of who sent this message */
 };
 
 static __always_inline int discard(struct arrival *a, enum counter why)

@@ -40,6 +40,7 @@ static __always_inline int receive_lccp_at_ds(struct arrival *a, const struct fr
 	struct lccp_header h;
 	struct inner in;
 	u32 ip_bytes = f->ip_bytes;
+	a->sender = f->ip->saddr;
 
 	if (f->ip_header != sizeof(struct iphdr) || ip_bytes < OUTER_BYTES ||
 	    bpf_skb_load_bytes(skb, LCCP_AT, &h, sizeof(h)))
@@ -61,11 +62,10 @@ static __always_inline int receive_lccp_at_ds(struct arrival *a, const struct fr
 	switch (h.command) {
 	case LCCP_ADOPT:
 		return adopt(a, &h, &in);
+	case LCCP_HANDOVER:
+		return handover(a, &h, &in);
 	case LCCP_FORWARD:
-		if (!strip(skb))
-			return TCX_DISCARD;
-		count(a->counters, COUNTER_DS_FORWARDED);
-		return deliver(a, &in.ip, &in.tcp);
+		return deliver_forwarded(a, &h, &in);
 	default:
 		return discard(a, COUNTER_LCCP_UNKNOWN);
 	}

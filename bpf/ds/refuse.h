@@ -4,6 +4,7 @@
 #define BATON_DS_REFUSE_H
 
 #include "packet.h"
+#include "send.h"
 #include "../lccp.h"
 
 static __always_inline bool turn_around(struct __sk_buff *skb)
@@ -26,13 +27,28 @@ static __always_inline bool turn_around(struct __sk_buff *skb)
 	       !bpf_skb_store_bytes(skb, addresses_at, swapped, sizeof(swapped), 0);
 }
 
-static __always_inline int refuse(struct arrival *a, struct lccp_header *h, enum lccp_refusal why)
+/*
+ * To the connection server that the ADOPT names, which need not be its sender. If this node knows no way
+ * to it, back to where the ADOPT came from: on one LAN that is the same, but for a handover's.
+ */
+static __always_inline int refuse(struct arrival *a, struct lccp_header *h, const struct inner *in,
+				  enum lccp_refusal why)
 {
+	__be32 asker_address = h->be_data;
+	const struct data_server *asker = peer(asker_address);
+
 	count(a->counters, COUNTER_DS_REFUSED);
 	h->receptor = LCCP_RECEPTOR_CS;
 	h->command = LCCP_REFUSED;
 	h->be_data = bpf_htonl(why);
 	lccp_seal(a->settings, h);
+	if (asker) {
+		if (!write_outer_at_ds(a, asker, asker_address, h, bpf_ntohs(in->ip.tot_len)))
+			return TCX_DISCARD;
+		return bpf_redirect(asker->ifindex, 0);
+	}
+	if (asker_address && asker_address != a->sender)
+		return discard(a, COUNTER_DS_NO_WAY);
 	if (!turn_around(a->skb) || bpf_skb_store_bytes(a->skb, LCCP_AT, h, sizeof(*h), 0))
 		return TCX_DISCARD;
 	return bpf_redirect(a->skb->ifindex, 0);

@@ -10,11 +10,13 @@ pub mod load;
 pub mod log;
 pub mod no_connections;
 pub mod node;
+pub mod pipeline;
 pub mod post;
 pub mod process;
 pub mod refuses;
 pub mod replay;
 pub mod resets;
+pub mod served;
 pub mod shares;
 pub mod shell;
 pub mod snapshot;
@@ -22,6 +24,8 @@ pub mod status;
 pub mod sticky;
 pub mod stray;
 pub mod throw;
+pub mod tour;
+pub mod walk;
 
 use std::fmt;
 
@@ -85,6 +89,8 @@ pub enum Step {
     Loss(shell::Loss),
     /// Loss of every connection's first data.
     LoseFirst(shell::LoseFirst),
+    /// Messages between nodes are lost.
+    LoseMessages(shell::LoseMessages),
     /// That packets were lost indeed.
     Lost(shell::Lost),
     /// A command on a host.
@@ -103,6 +109,14 @@ pub enum Step {
     Replay(replay::Replay),
     /// TCP data of a connection nobody knows.
     Stray(stray::Stray),
+    /// Connections that are handed from one data server to the next.
+    Walk(walk::Walk),
+    /// One curl, one connection, every data server.
+    Tour(tour::Tour),
+    /// Who has answered how many requests.
+    Served(served::Served),
+    /// Clients that do not wait for answers.
+    Pipeline(pipeline::Pipeline),
     /// Time passes.
     Wait(Wait),
 }
@@ -146,6 +160,7 @@ impl Step {
             Step::NoConnections(step) => step.run(world),
             Step::Loss(step) => step.run(world),
             Step::LoseFirst(step) => step.run(world),
+            Step::LoseMessages(step) => step.run(world),
             Step::Lost(step) => step.run(world),
             Step::Run(step) => step.run(world),
             Step::Sysctl(step) => step.run(world),
@@ -155,6 +170,10 @@ impl Step {
             Step::Throw(step) => step.run(world),
             Step::Replay(step) => step.run(world),
             Step::Stray(step) => step.run(world),
+            Step::Walk(step) => step.run(world),
+            Step::Tour(step) => step.run(world),
+            Step::Served(step) => step.run(world),
+            Step::Pipeline(step) => step.run(world),
             Step::Wait(step) => {
                 std::thread::sleep(step.r#for.0);
                 Ok(())

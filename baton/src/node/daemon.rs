@@ -21,6 +21,7 @@ use tracing::{debug, info, warn};
 use super::{
     checks::{Checks, Verdict},
     control::{self, Call, Request, Response},
+    file_watch::{self, Watch},
     heartbeat::{CpuMeter, clock_now},
     leaving::Leaving,
     next_hops,
@@ -101,7 +102,7 @@ impl Daemon {
         let epoch = Instant::now();
         let now = Moment::default();
         let quarantine = place.config.cs.idle;
-        let tables = Tables::over(&dataplane, now, quarantine)?;
+        let tables = Tables::over(&dataplane, options.roles, now, quarantine)?;
         let (verdict_sender, verdicts) = mpsc::channel(64);
         let (hop_sender, hops) = mpsc::channel(256);
         let (calls_sender, calls) = mpsc::channel(16);
@@ -160,16 +161,15 @@ impl Daemon {
         let mut beat = ticker(self.place.config.cluster.hello);
         let mut sweep = ticker(SWEEP);
         let mut count = ticker(COUNT);
+        let mut look = ticker(file_watch::INTERVAL);
+        let mut file = Watch::begin(&self.place.file);
         let mut buffer = vec![0; LccpSocket::MAX_PACKET];
         loop {
             tokio::select! {
                 _ = terminate.recv() => return Ok(Ending::TakeDown),
                 _ = interrupt.recv() => return Ok(Ending::TakeDown),
                 _ = quit.recv() => return Ok(Ending::LeaveInPlace),
-                _ = hang_up.recv() => match self.reload().await {
-                    Ok(message) => info!("{message}"),
-                    Err(error) => warn!("not reloaded: {error:#}"),
-                },
+                _ = hang_up.recv() => self.reload_unasked().await,
                 Some((request, reply)) = self.inbox.calls.recv() => {
                     let response = self.answer(request).await;
                     if let (Request::Reload, Response::Done { .. }) = (request, &response) {
@@ -193,6 +193,11 @@ impl Daemon {
                 _ = beat.tick() => self.beat().await,
                 _ = count.tick(), if self.place.me.roles.is_ds() => self.count_connections().await,
                 _ = sweep.tick() => logged(self.sweep()),
+                _ = look.tick(), if self.place.config.local.watch => {
+                    if file.changed(&self.place.file) {
+                        self.reload_unasked().await;
+                    }
+                }
             }
             logged(self.handle_events());
         }
@@ -213,6 +218,14 @@ impl Daemon {
     /// Seconds since the start.
     pub(super) fn uptime(&self) -> u64 {
         self.epoch.elapsed().as_secs()
+    }
+
+    /// Nobody waits for the result but the log's readers.
+    async fn reload_unasked(&mut self) {
+        match self.reload().await {
+            Ok(message) => info!("{message}"),
+            Err(error) => warn!("not reloaded: {error:#}"),
+        }
     }
 
     async fn answer(&mut self, request: Request) -> Response {

@@ -45,7 +45,11 @@ impl Daemon {
                 debug!(client = %flow.client(), ?refusal, "refused by all");
                 logged(self.resetter.reset(received.packet));
             }
-            Message::Adopt { .. } | Message::Forward { .. } => {
+            Message::Adopt { .. }
+            | Message::Forward { .. }
+            | Message::Handover { .. }
+            | Message::Keep { .. }
+            | Message::None { .. } => {
                 debug!(%sender, "a message for a program that is not here")
             }
         }
@@ -85,19 +89,26 @@ impl Daemon {
         if !self.place.me.roles.is_cs() {
             return Ok(());
         }
+        let now = self.now();
         for service in &self.place.config.services {
-            let at = endpoint(tables::service_at(service)?);
-            let usable = self
-                .membership
-                .usable(at)
-                .map_or(&[][..], |usable| &usable.servers);
+            let at = tables::service_at(service)?;
             self.tables
-                .write_assignment(&self.dataplane, service, usable)?;
+                .write_assignment(&self.dataplane, now, (at, service), &self.membership)?;
         }
         Ok(())
     }
 
-    /// Once every `hello`: the clock for the programs, a sign of life for the others.
+    /// Has policies that go by load look at the loads, when it is time.
+    fn follow_loads(&mut self) -> Result<()> {
+        if self.tables.is_due(self.now()) {
+            self.assign_all()
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Once every `hello`: the clock for the programs, a sign of life for the others, and a look at
+    /// what the others said of their loads.
     pub(super) async fn beat(&mut self) {
         logged(self.tables.write_settings(&self.dataplane, &self.place));
         let services: Vec<HelloService> =
@@ -128,5 +139,6 @@ impl Daemon {
                 }
             }
         }
+        logged(self.follow_loads());
     }
 }

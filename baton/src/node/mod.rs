@@ -13,6 +13,7 @@ mod checks;
 pub mod control;
 mod daemon;
 mod events;
+mod file_watch;
 mod heartbeat;
 mod leaving;
 mod metrics;

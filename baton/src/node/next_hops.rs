@@ -9,8 +9,10 @@ use tracing::{info, warn};
 /// What was found out about one data server; `None`: it cannot be reached.
 pub type Found = (Ipv4Addr, Option<Hop>);
 
-/// Between two looks at all of them.
+/// Between two looks at all of them,
 const INTERVAL: Duration = Duration::from_secs(2);
+/// and while some cannot be reached: they may be about to start.
+const SOON: Duration = Duration::from_millis(200);
 /// How long a next hop may take to answer ARP.
 pub const PATIENCE: Duration = Duration::from_millis(500);
 
@@ -34,7 +36,8 @@ pub fn follow(
                     return;
                 }
             }
-            tokio::time::sleep(INTERVAL).await;
+            let all_found = known.values().all(Option::is_some);
+            tokio::time::sleep(if all_found { INTERVAL } else { SOON }).await;
         }
     });
 }

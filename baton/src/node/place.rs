@@ -109,7 +109,11 @@ pub fn cluster_of(config: &Config) -> Result<Cluster> {
             Ok(membership::Service {
                 name: service.name.to_string(),
                 at: endpoint(tables::service_at(service)?),
-                nodes: service.nodes.iter().map(ToString::to_string).collect(),
+                nodes: service
+                    .data_servers()
+                    .into_iter()
+                    .map(ToString::to_string)
+                    .collect(),
             })
         })
         .collect::<Result<_>>()?;

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use anyhow::Result;
-use baton_config::{Node, Policy, Roles};
+use baton_config::{Node, Roles};
 use baton_core::membership::{Basis, Presence};
 use baton_dataplane::{XdpMode, counter_name};
 use baton_wire::{Address, Health};
@@ -13,7 +13,7 @@ use super::{
     heartbeat::clock_now,
     tables::{self, endpoint},
 };
-use crate::status::{Flows, Peer, Service, Status};
+use crate::status::{Flows, Peer, Pool, Service, Status};
 
 /// Everything about a node, as of now.
 pub fn status(daemon: &Daemon) -> Result<Status> {
@@ -119,7 +119,7 @@ fn service(daemon: &Daemon, service: &baton_config::Service) -> Result<Service> 
     };
     let mut taking = Vec::new();
     let mut out = Vec::new();
-    for name in &service.nodes {
+    for name in service.data_servers() {
         let Some(node) = daemon.place.config.node_named(name.as_str()) else {
             continue;
         };
@@ -156,18 +156,36 @@ fn service(daemon: &Daemon, service: &baton_config::Service) -> Result<Service> 
             IpAddr::V4(address) => format!("{address}:{}", service.port),
             IpAddr::V6(address) => format!("[{address}]:{}", service.port),
         },
-        policy: match service.policy {
-            Policy::RoundRobin => "round-robin",
-            Policy::Weighted => "weighted",
-            Policy::Client => "client",
-        }
-        .to_owned(),
+        policy: service.policy.to_string(),
+        pools: (service.pools.iter().enumerate())
+            .map(|(index, pool)| self::pool(service, index, pool, &taking))
+            .collect(),
         taking,
         out,
         local_health: own_health
-            .filter(|_| service.nodes.contains(&daemon.place.me.name))
+            .filter(|_| service.data_servers().contains(&&daemon.place.me.name))
             .map(str::to_owned),
     })
+}
+
+/// `taking` are the data servers of the service that take requests.
+fn pool(
+    service: &baton_config::Service,
+    index: usize,
+    pool: &baton_config::Pool,
+    taking: &[String],
+) -> Pool {
+    let routes = service.routes.iter().filter(|route| route.pool == index);
+    Pool {
+        name: pool.name.to_string(),
+        policy: pool.policy.to_string(),
+        routes: routes
+            .map(|route| format!("{}{}", route.host, route.path))
+            .collect(),
+        taking: (pool.nodes.iter().map(ToString::to_string))
+            .filter(|node| taking.contains(node))
+            .collect(),
+    }
 }
 
 fn why_out(

@@ -60,16 +60,28 @@ impl Daemon {
         if let Some(relay) = &self.relay {
             relay.serve(held.iter().map(|(at, _)| *at));
         }
-        if self.place.me.roles.is_cs() {
+        let roles = self.place.me.roles;
+        if roles.is_cs() {
             let addresses = tables::data_server_addresses(config);
             self.tables.assign_slots(now, &addresses)?;
-            for (address, hop) in next_hops::look(&self.place.netlink, &addresses).await {
-                self.tables
-                    .write_hop(&self.dataplane, &self.place, address, hop)?;
-            }
-            self.wanted_hops.send_replace(addresses);
+        } else {
+            self.tables.write_names(&self.dataplane, &services)?;
+        }
+        let addresses = if roles.is_ds() {
+            tables::node_addresses(config)
+        } else {
+            tables::data_server_addresses(config)
+        };
+        for (address, hop) in next_hops::look(&self.place.netlink, &addresses).await {
+            self.tables
+                .write_hop(&self.dataplane, &self.place, address, hop)?;
+        }
+        self.wanted_hops.send_replace(addresses);
+        if roles.is_cs() {
             self.tables.write_all_again();
             self.assign_all()?;
+            let services = services_with_places(self.place.config.services.iter())?;
+            self.tables.write_routes(&self.dataplane, &services)?;
         }
         Ok(())
     }

@@ -14,3 +14,4 @@ mod generated {
 mod keys;
 
 pub use generated::*;
+pub use keys::short_address;

@@ -19,7 +19,8 @@ use crate::service::{self, Service};
 use crate::whole;
 
 /// A configuration in which everything fits together: every name that a service or `[local]` uses
-/// is a node's, every service has a data server, and there is a connection server.
+/// is a node's, every service and pool has a data server, every route leads to a pool, and there is
+/// a connection server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
     /// What all nodes have in common.
@@ -87,19 +88,17 @@ impl Config {
         self.nodes.iter().filter(|node| node.roles.is_ds())
     }
 
-    /// The services that `node` is a data server of, in the order of the file.
+    /// The services that `node` is a data server of, be it for some requests only, in the order of
+    /// the file.
     pub fn services_of(&self, node: &NodeName) -> impl Iterator<Item = &Service> {
         self.services
             .iter()
-            .filter(move |service| service.nodes.contains(node))
+            .filter(move |service| service.data_servers().contains(&node))
     }
 
-    /// The data servers of a service, in the order it lists them.
+    /// The data servers of a service, once each: its own, then its pools', in the order it lists them.
     pub fn data_servers_of<'a>(&'a self, service: &'a Service) -> impl Iterator<Item = &'a Node> {
-        service
-            .nodes
-            .iter()
-            .filter_map(|name| self.node_named(name.as_str()))
+        (service.data_servers().into_iter()).filter_map(|name| self.node_named(name.as_str()))
     }
 
     /// The service with this name.

@@ -3,8 +3,9 @@
 use std::fmt;
 
 use crate::config::Config;
-use crate::name::{NodeName, ServiceName};
+use crate::name::{NodeName, PoolName, ServiceName};
 use crate::node::Node;
+use crate::pool::Pool;
 
 /// What a reload has to apply. All empty and false: nothing changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -19,8 +20,13 @@ pub struct Changes {
     pub metrics: bool,
     /// Nodes by name.
     pub nodes: ListChange<NodeName>,
-    /// Services by name.
+    /// Services by name; one whose pools or routes changed has changed.
     pub services: ListChange<ServiceName>,
+    /// Pools by the names of their service and their own. Those of a service that came or went did so
+    /// with it.
+    pub pools: ListChange<(ServiceName, PoolName)>,
+    /// What some route matches or where it leads; not the order of routes, which means nothing.
+    pub routes: bool,
 }
 
 impl Changes {
@@ -120,6 +126,8 @@ pub fn diff(old: &Config, new: &Config, own: &NodeName) -> Result<Changes, Vec<R
         metrics: old.local.metrics != new.local.metrics,
         nodes: list(&old.nodes, &new.nodes, |node| &node.name),
         services: list(&old.services, &new.services, |service| &service.name),
+        pools: list(&pools(old), &pools(new), |(name, _)| name),
+        routes: routes(old) != routes(new),
     })
 }
 
@@ -164,6 +172,32 @@ fn timing(config: &Config) -> impl PartialEq + '_ {
         cluster.hello,
         cluster.silence,
     )
+}
+
+fn pools(config: &Config) -> Vec<((ServiceName, PoolName), &Pool)> {
+    config
+        .services
+        .iter()
+        .flat_map(|service| {
+            (service.pools.iter()).map(|pool| ((service.name.clone(), pool.name.clone()), pool))
+        })
+        .collect()
+}
+
+/// With the names of pools: their order means nothing either.
+fn routes(config: &Config) -> Vec<impl Ord + '_> {
+    let mut routes: Vec<_> = config
+        .services
+        .iter()
+        .flat_map(|service| {
+            service.routes.iter().map(move |route| {
+                let pool = &service.pools[route.pool].name;
+                (&service.name, &route.host, &route.path, pool)
+            })
+        })
+        .collect();
+    routes.sort_unstable();
+    routes
 }
 
 fn list<T: PartialEq, N: Clone + Eq>(old: &[T], new: &[T], name: fn(&T) -> &N) -> ListChange<N> {

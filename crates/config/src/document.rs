@@ -112,6 +112,8 @@ fn explain(message: &str, key: Option<&str>) -> Problem {
     let remedy = match (expected, name) {
         ("a sequence", "node") => "write [[node]], with two brackets: one for each machine",
         ("a sequence", "service") => "write [[service]], with two brackets: one for each service",
+        ("a sequence", "pool") => "write [[service.pool]], with two brackets: one for each pool",
+        ("a sequence", "route") => "write [[service.route]], with two brackets: one for each route",
         _ => {
             return Problem::new(
                 format!("{name} is {found}"),

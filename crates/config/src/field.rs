@@ -112,6 +112,18 @@ impl<V> Parsed<V> {
         }
     }
 
+    /// As [`Parsed::or`], of a value that stays here.
+    pub(crate) fn clone_or(&self, default: V) -> Option<V>
+    where
+        V: Clone,
+    {
+        match self {
+            Self::Right(value) => Some(value.get_ref().clone()),
+            Self::Absent => Some(default),
+            Self::Wrong => None,
+        }
+    }
+
     /// The value if the key is there at all; the outer `None` if it was wrong.
     pub(crate) fn optional(self) -> Option<Option<V>> {
         match self {

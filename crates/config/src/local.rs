@@ -22,6 +22,8 @@ pub struct Local {
     pub run_dir: PathBuf,
     /// Where metrics are served; `None`: nowhere.
     pub metrics: Option<SocketAddr>,
+    /// Whether the daemon applies a changed file by itself.
+    pub watch: bool,
 }
 
 /// [`Local`], with the place of the name, which is looked up among the nodes later.
@@ -38,6 +40,7 @@ impl Draft {
         let bpf_dir = dir("bpf_dir", raw.bpf_dir);
         let run_dir = dir("run_dir", raw.run_dir);
         let metrics = parse(report, "metrics", raw.metrics, socket_address);
+        let watch = parse(report, "watch", raw.watch, Ok);
         let name_at = match &name {
             Parsed::Right(name) => Some(name.clone()),
             _ => None,
@@ -48,6 +51,7 @@ impl Draft {
                 bpf_dir: bpf_dir.or("/sys/fs/bpf/baton".into())?,
                 run_dir: run_dir.or("/run/baton".into())?,
                 metrics: metrics.or(Some(SocketAddr::from(([127, 0, 0, 1], 9277))))?,
+                watch: watch.or(false)?,
             })
         })();
         Self {

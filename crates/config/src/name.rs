@@ -1,4 +1,4 @@
-//! Names of nodes, services and interfaces: three types, so that none is taken for another.
+//! Names of nodes, services, pools and interfaces: four types, so that none is taken for another.
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,6 +12,10 @@ pub struct NodeName(String);
 /// Name of a `[[service]]`: the same letters as a [`NodeName`]. It becomes a metric label.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ServiceName(String);
+
+/// Name of a `[[service.pool]]`: the same letters as a [`NodeName`]. It becomes a metric label.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct PoolName(String);
 
 /// Name of a network interface: 1-15 bytes without `/` or white space, not `.` or `..`
 /// (`dev_valid_name` in net/core/dev.c).
@@ -46,6 +50,7 @@ macro_rules! name {
 
 name!(NodeName, label);
 name!(ServiceName, label);
+name!(PoolName, label);
 name!(InterfaceName, interface);
 
 fn label(text: &str) -> Result<(), Problem> {

@@ -43,6 +43,7 @@ pub(crate) struct RawLocal {
     pub(crate) bpf_dir: Field<String>,
     pub(crate) run_dir: Field<String>,
     pub(crate) metrics: Field<String>,
+    pub(crate) watch: Field<bool>,
 }
 
 /// `[cs]`
@@ -76,7 +77,36 @@ pub(crate) struct RawService {
     pub(crate) policy: Field<String>,
     pub(crate) nodes: List,
     pub(crate) split: Field<String>,
+    pub(crate) handover: Field<String>,
     pub(crate) health: Option<Spanned<RawHealth>>,
+    #[serde(default)]
+    pub(crate) pool: Vec<Spanned<RawPool>>,
+    #[serde(default)]
+    pub(crate) route: Vec<Spanned<RawRoute>>,
+}
+
+/// `[[service.pool]]`
+#[derive(Deserialize)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a table, written as [[service.pool]]"
+)]
+pub(crate) struct RawPool {
+    pub(crate) name: Field<String>,
+    pub(crate) nodes: List,
+    pub(crate) policy: Field<String>,
+}
+
+/// `[[service.route]]`
+#[derive(Deserialize)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a table, written as [[service.route]]"
+)]
+pub(crate) struct RawRoute {
+    pub(crate) host: Field<String>,
+    pub(crate) path: Field<String>,
+    pub(crate) pool: Field<String>,
 }
 
 /// `[service.health]`

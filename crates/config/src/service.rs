@@ -9,11 +9,15 @@ use crate::address::ClusterAddress;
 use crate::document::suggestion;
 use crate::field::{Parsed, parse, parse_list};
 use crate::health::HealthCheck;
+use crate::members::Members;
 use crate::name::{NodeName, ServiceName};
 use crate::number::in_range;
+use crate::policy::Policy;
+use crate::pool::{self, Pool};
 use crate::problem::Problem;
 use crate::raw::RawService;
 use crate::report::Report;
+use crate::route::{self, Route};
 
 /// What clients reach: a cluster address and a port, and who serves it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,25 +28,46 @@ pub struct Service {
     pub address: ClusterAddress,
     /// Unique among the services of `address`.
     pub port: NonZeroU16,
-    /// How a data server is chosen.
+    /// How a data server is chosen for a request that no route takes.
     pub policy: Policy,
-    /// Its data servers: at least one, each a node with the role, in the order of the file.
-    pub nodes: Vec<NodeName>,
+    /// The data servers for requests that no route takes.
+    pub nodes: Members,
+    /// Where else requests can go, in the order of the file.
+    pub pools: Vec<Pool>,
+    /// Which requests do, in the order of the file, no two of equal host and path; none where
+    /// `split` is [`Split::Ack`].
+    pub routes: Vec<Route>,
     /// When a connection is handed to its data server.
     pub split: Split,
+    /// When a connection moves to another data server.
+    pub handover: Handover,
     /// How a data server checks its own local server; `None`: not at all.
     pub health: Option<HealthCheck>,
 }
 
-/// How a data server is chosen for a new connection.
+impl Service {
+    /// Every node that serves some of its requests, once each: its own, then its pools'.
+    pub fn data_servers(&self) -> Vec<&NodeName> {
+        let pools = self.pools.iter().flat_map(|pool| &pool.nodes);
+        let mut once = Vec::new();
+        for node in self.nodes.iter().chain(pools) {
+            if !once.contains(&node) {
+                once.push(node);
+            }
+        }
+        once
+    }
+}
+
+/// When a connection moves to another data server, between two of its requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Policy {
-    /// Each in turn.
-    RoundRobin,
-    /// Each in turn, as often as its weight says.
-    Weighted,
-    /// By the client's address, with a Maglev table.
-    Client,
+pub enum Handover {
+    /// When its owner is not, or not any more, among those that are to answer the request.
+    AsNeeded,
+    /// A data server is chosen for every request.
+    EveryRequest,
+    /// It stays where its first request went.
+    Never,
 }
 
 /// When a connection is split off to its data server.
@@ -60,9 +85,12 @@ pub(crate) struct Draft {
     pub(crate) name: Option<Spanned<ServiceName>>,
     pub(crate) address: Option<Spanned<ClusterAddress>>,
     pub(crate) port: Option<Spanned<u16>>,
-    pub(crate) policy: Option<Policy>,
+    pub(crate) policy: Parsed<Policy>,
     pub(crate) nodes: Parsed<Vec<Spanned<NodeName>>>,
-    split: Option<Split>,
+    pub(crate) pools: Vec<pool::Draft>,
+    pub(crate) routes: Vec<route::Draft>,
+    pub(crate) split: Option<Split>,
+    handover: Option<Handover>,
     health: Option<Option<HealthCheck>>,
 }
 
@@ -90,42 +118,79 @@ impl Draft {
             in_range::<u16>("port", n, 1..=65535)
         })
         .required(report, header.clone(), || missing("port", "80"));
-        let policy = parse(report, "policy", raw.policy, |text| {
-            one_of("policy", &text, POLICIES)
-        });
+        let policy = parse(report, "policy", raw.policy, |text| text.parse());
         let split = parse(report, "split", raw.split, |text| {
             one_of("split", &text, SPLITS)
+        });
+        let handover = parse(report, "handover", raw.handover, |text| {
+            one_of("handover", &text, HANDOVERS)
         });
         Self {
             name,
             address,
             port,
-            policy: policy.or(Policy::RoundRobin),
+            policy,
             nodes: parse_list(report, "nodes", raw.nodes, |text| text.parse()),
+            pools: (raw.pool.into_iter())
+                .map(|pool| pool::Draft::parse(report, pool))
+                .collect(),
+            routes: (raw.route.into_iter())
+                .map(|route| route::Draft::parse(report, route))
+                .collect(),
             split: split.or(Split::Request),
+            handover: handover.or(Handover::AsNeeded),
             health: HealthCheck::parse(report, raw.health),
             header,
         }
     }
 
-    /// The service, if all of it could be read; `nodes` are its data servers.
-    pub(crate) fn finish(self, nodes: Vec<NodeName>) -> Option<Service> {
+    /// How a data server is chosen, if that could be read.
+    pub(crate) fn policy(&self) -> Option<Policy> {
+        self.policy.clone_or(Policy::RoundRobin)
+    }
+
+    /// The service, if all of it could be read; `nodes` are its data servers, `targets` the indices
+    /// of the pools that its routes name.
+    pub(crate) fn finish(self, nodes: Nodes, targets: Vec<Option<usize>>) -> Option<Service> {
+        let policy = self.policy()?;
+        let pools = self.pools.into_iter().zip(nodes.pools);
+        let routes = self.routes.into_iter().zip(targets);
         Some(Service {
             name: self.name?.into_inner(),
             address: self.address?.into_inner(),
             port: NonZeroU16::new(self.port?.into_inner())?,
-            policy: self.policy?,
-            nodes,
+            policy,
+            nodes: nodes.own?,
+            pools: pools
+                .map(|(pool, nodes)| pool.finish(nodes, policy))
+                .collect::<Option<_>>()?,
+            routes: routes
+                .map(|(route, target)| route.finish(target))
+                .collect::<Option<_>>()?,
             split: self.split?,
+            handover: self.handover?,
             health: self.health?,
         })
     }
 }
 
-const POLICIES: &[(&str, Policy)] = &[
-    ("round-robin", Policy::RoundRobin),
-    ("weighted", Policy::Weighted),
-    ("client", Policy::Client),
+/// The data servers of a service and of each of its pools, where they could be read.
+pub(crate) struct Nodes {
+    pub(crate) own: Option<Members>,
+    pub(crate) pools: Vec<Option<Members>>,
+}
+
+impl Nodes {
+    /// Each that could be read.
+    pub(crate) fn known(&self) -> impl Iterator<Item = &Members> {
+        [&self.own].into_iter().chain(&self.pools).flatten()
+    }
+}
+
+const HANDOVERS: &[(&str, Handover)] = &[
+    ("as-needed", Handover::AsNeeded),
+    ("every-request", Handover::EveryRequest),
+    ("never", Handover::Never),
 ];
 
 const SPLITS: &[(&str, Split)] = &[("request", Split::Request), ("ack", Split::Ack)];

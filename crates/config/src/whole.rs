@@ -1,15 +1,19 @@
 //! What must hold between the parts of a configuration: references, duplicates, families, limits.
 
 mod members;
+mod routes;
 mod unique;
 
 use toml::Spanned;
 
+use crate::field::Parsed;
+use crate::members::Members;
 use crate::name::NodeName;
 use crate::node::{self, Node};
+use crate::policy::Policy;
 use crate::problem::Problem;
 use crate::report::Report;
-use crate::service::{self, Policy, Service};
+use crate::service::{self, Nodes, Service};
 use members::{find, members, serves, unknown_node};
 
 /// Most services, from `bpf/abi.h`.
@@ -32,17 +36,22 @@ pub(crate) fn check(
     {
         report.error(name.span(), unknown_node(name.get_ref(), &nodes));
     }
-    let members: Vec<Option<Vec<NodeName>>> = services
+    let members: Vec<Nodes> = services
         .iter()
         .map(|service| members(report, service, &nodes))
+        .collect();
+    routes::check(report, &services);
+    let targets: Vec<_> = services
+        .iter()
+        .map(|service| routes::targets(report, service))
         .collect();
     families(report, &nodes, &services, &members);
     weights(report, &nodes, &services, &members);
 
     let services: Option<Vec<Service>> = services
         .into_iter()
-        .zip(members)
-        .map(|(service, members)| service.finish(members?))
+        .zip(members.into_iter().zip(targets))
+        .map(|(service, (members, targets))| service.finish(members, targets))
         .collect();
     let nodes: Option<Vec<Node>> = nodes.into_iter().map(node::Draft::finish).collect();
     Some((nodes?, services?))
@@ -96,7 +105,7 @@ fn families(
     report: &mut Report<'_>,
     nodes: &[node::Draft],
     services: &[service::Draft],
-    members: &[Option<Vec<NodeName>>],
+    members: &[Nodes],
 ) {
     let mut reported = Vec::new();
     for (service, members) in services.iter().zip(members) {
@@ -117,9 +126,7 @@ fn families(
             let (Some(name), Some(node_address)) = (&node.name, &node.address) else {
                 continue;
             };
-            let serves = members
-                .as_ref()
-                .is_some_and(|names| names.contains(name.get_ref()));
+            let serves = members.known().any(|names| names.contains(name.get_ref()));
             let forwards = node
                 .roles
                 .as_ref()
@@ -146,19 +153,29 @@ fn weights(
     report: &mut Report<'_>,
     nodes: &[node::Draft],
     services: &[service::Draft],
-    members: &[Option<Vec<NodeName>>],
+    members: &[Nodes],
 ) {
+    let idle = |members: &Option<Members>| {
+        let weightless = |name| find(nodes, name).is_some_and(|node| node.weight == Some(0));
+        members
+            .as_ref()
+            .is_some_and(|members| members.iter().all(weightless))
+    };
     for (service, members) in services.iter().zip(members) {
-        let Some(members) = members else { continue };
-        let idle = |name| find(nodes, name).is_some_and(|node| node.weight == Some(0));
-        if service.policy == Some(Policy::Weighted) && members.iter().all(idle) {
-            report.warning(
-                service.header.clone(),
-                Problem::new(
-                    "every data server of this service has weight 0: it takes no new connections",
-                    "raise the weight of one",
-                ),
+        let weighted = |policy| policy == Some(Policy::Weighted);
+        if weighted(service.policy()) && idle(&members.own) {
+            report.warning(service.header.clone(), weightless("service"));
+        }
+        for (pool, members) in service.pools.iter().zip(&members.pools) {
+            let policy = (service.policy()).and_then(|of_service| pool.policy.clone_or(of_service));
+            // Of what it has from its service that has been said already.
+            let inherits = matches!(
+                (&pool.nodes, &pool.policy),
+                (Parsed::Absent, Parsed::Absent)
             );
+            if weighted(policy) && idle(members) && !inherits {
+                report.warning(pool.header.clone(), weightless("pool"));
+            }
         }
     }
     if services.is_empty() {
@@ -170,4 +187,11 @@ fn weights(
             ),
         );
     }
+}
+
+fn weightless(whose: &str) -> Problem {
+    Problem::new(
+        format!("every data server of this {whose} has weight 0: it takes no new connections"),
+        "raise the weight of one",
+    )
 }

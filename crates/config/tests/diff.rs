@@ -4,7 +4,7 @@
 mod common;
 
 use baton_config::{Changes, Config, ListChange, NodeName, RestartReason, diff};
-use common::{SAMPLE, parse};
+use common::{SAMPLE, parse, routed};
 
 /// The sample with one text replaced by another.
 fn edited(from: &str, to: &str) -> Config {
@@ -122,6 +122,64 @@ fn nodes_and_services_come_and_go() {
             ..ListChange::default()
         }
     );
+}
+
+#[test]
+fn pools_and_routes() {
+    let config = |text: &str| parse(text).unwrap().config;
+    let own: NodeName = "cs1".parse().unwrap();
+    let old = routed();
+    let changes = |new: &str| diff(&config(&old), &config(new), &own).unwrap();
+    let edited = |from: &str, to: &str| {
+        assert!(old.contains(from), "{from}");
+        old.replacen(from, to, 1)
+    };
+    let web = || ListChange {
+        changed: vec!["web".parse().unwrap()],
+        ..ListChange::default()
+    };
+    let name = |pool: &str| vec![("web".parse().unwrap(), pool.parse().unwrap())];
+
+    let got = changes(&edited("policy = \"path\"", "policy = \"lard\""));
+    let pools = ListChange {
+        changed: name("images"),
+        ..ListChange::default()
+    };
+    let expected = Changes {
+        services: web(),
+        pools,
+        ..Changes::default()
+    };
+    assert_eq!(got, expected);
+
+    // A pool that has its nodes from the service changes with it.
+    let inheriting = old.replace("nodes = [\"ds1\"]  ", "#  ");
+    let fewer = inheriting.replace("[\"ds1\", \"ds2\"]", "[\"ds2\"]");
+    let got = diff(&config(&inheriting), &config(&fewer), &own).unwrap();
+    assert_eq!((got.pools.changed, got.routes), (name("images"), false));
+
+    for (from, to) in [
+        ("path = \"/images/\"", "path = \"/img/\""),
+        ("host = \"*.example.org\"", "host = \"example.org\""),
+    ] {
+        let expected = Changes {
+            services: web(),
+            routes: true,
+            ..Changes::default()
+        };
+        assert_eq!(changes(&edited(from, to)), expected);
+    }
+
+    let more = "[[service.pool]]\nname = \"more\"\n[[service.route]]\npool = \"more\"\n";
+    let got = changes(&(old.clone() + more));
+    assert_eq!((got.pools.added, got.routes), (name("more"), true));
+    let back = diff(&config(&(old.clone() + more)), &config(&old), &own).unwrap();
+    assert_eq!((back.pools.removed, back.routes), (name("more"), true));
+
+    // Where a route or pool stands in the file means nothing to what the routes are.
+    let other = edited("[[service.pool]]", &(more.to_owned() + "[[service.pool]]"));
+    let got = diff(&config(&(old.clone() + more)), &config(&other), &own).unwrap();
+    assert_eq!((got.pools, got.routes), (ListChange::default(), false));
 }
 
 #[test]

@@ -7,8 +7,8 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::time::Duration;
 
-use baton_config::{Config, Error, HealthCheck, Policy, Probe, Roles, Split};
-use common::{SAMPLE, parse};
+use baton_config::{Config, Error, HealthCheck, HostPattern, Policy, Probe, Roles, Split};
+use common::{SAMPLE, parse, routed};
 
 fn cluster_key(hex: &str) -> baton_wire::ClusterKey {
     hex.parse().unwrap()
@@ -136,6 +136,99 @@ fn every_key_is_read() {
 }
 
 #[test]
+fn the_sample_shows_a_pool_and_a_route_as_they_are_written() {
+    let loaded = parse(&routed()).unwrap();
+    assert_eq!(loaded.warnings, []);
+    let web = &loaded.config.services[0];
+    let [pool] = &web.pools[..] else {
+        panic!("one pool: {:?}", web.pools)
+    };
+    assert_eq!((pool.name.as_str(), pool.policy), ("images", Policy::Path));
+    assert_eq!(pool.nodes.len(), 1);
+    let [route] = &web.routes[..] else {
+        panic!("one route: {:?}", web.routes)
+    };
+    assert!(matches!(&route.host, HostPattern::Below(name) if name.as_str() == "example.org"));
+    assert_eq!((route.path.as_str(), route.pool), ("/images/", 0));
+}
+
+#[test]
+fn pools_and_routes() {
+    let text = SAMPLE.replace("policy = \"round-robin\"", "policy = \"lard\"");
+    let loaded = parse(
+        &(text.replace("nodes = [\"ds1\", \"ds2\"]", "nodes = [\"ds2\"]")
+            + r#"
+        [[service.pool]]
+        name = "own"
+        [[service.pool]]
+        name = "other"
+        nodes = ["ds1", "ds2"]
+        policy = "least-loaded"
+        [[service.route]]
+        pool = "other"
+        [[service.route]]
+        host = "WWW.Example.org"
+        path = "/Shop"
+        pool = "own"
+        [[service]]
+        name = "second"
+        address = "192.0.2.100"
+        port = 81
+        split = "ack"
+        policy = "least-loaded"
+        nodes = ["ds2"]
+        [[service]]
+        name = "third"
+        address = "192.0.2.100"
+        port = 82
+        nodes = ["ds2"]
+        pool = [{ name = "own", nodes = ["ds1"] }]
+        route = [{ pool = "own" }]
+        "#),
+    )
+    .unwrap();
+    assert_eq!(loaded.warnings, []);
+    let config = loaded.config;
+    let [web, second, third] = &config.services[..] else {
+        panic!("three services")
+    };
+    // What a pool does not say is as in its service.
+    let [own, other] = &web.pools[..] else {
+        panic!("two pools")
+    };
+    assert_eq!((&own.nodes, own.policy), (&web.nodes, Policy::Lard));
+    assert_eq!((other.nodes.len(), other.policy), (2, Policy::LeastLoaded));
+    let routes: Vec<_> = web
+        .routes
+        .iter()
+        .map(|route| (route.host.to_string(), route.path.as_str(), route.pool))
+        .collect();
+    assert_eq!(
+        routes,
+        [
+            (String::new(), "/", 1),
+            ("www.example.org".into(), "/Shop", 0)
+        ]
+    );
+    assert_eq!(web.routes[0].host, HostPattern::Any);
+    assert_eq!((second.pools.len(), second.routes.len()), (0, 0));
+    // A node of a pool alone serves the service as well.
+    let ds1 = config.node_named("ds1").unwrap();
+    let names: Vec<_> = config
+        .services_of(&ds1.name)
+        .map(|service| service.name.as_str())
+        .collect();
+    assert_eq!(names, ["web", "third"]);
+    let names: Vec<_> = third
+        .data_servers()
+        .iter()
+        .map(|name| name.as_str())
+        .collect();
+    assert_eq!(names, ["ds2", "ds1"]);
+    assert_eq!(config.data_servers_of(web).count(), 2);
+}
+
+#[test]
 fn questions() {
     let config = parse(SAMPLE).unwrap().config;
     assert_eq!(config.this_node("cs1").unwrap().name.as_str(), "cs1");
@@ -246,4 +339,62 @@ fn doubtful_things_are_warnings() {
     );
     let open = SAMPLE.replace("cluster.key", "open.key");
     assert_eq!(warnings(&open).len(), 1);
+}
+
+#[test]
+fn doubtful_pools_and_routes_are_warnings() {
+    let warnings = |from: &str, to: &str| -> Vec<String> {
+        let text = routed();
+        assert!(text.contains(from), "{from}");
+        let loaded = parse(&text.replacen(from, to, 1)).unwrap();
+        let problems = loaded.warnings.into_iter();
+        problems.map(|warning| warning.problem.what).collect()
+    };
+    assert_eq!(
+        warnings(
+            "[[service.pool]]",
+            "[[service.pool]]\nname = \"spare\"\n[[service.pool]]"
+        ),
+        ["no route leads to the pool \"spare\""]
+    );
+    assert_eq!(
+        warnings("\"/images/\"", "\"/images/#top\""),
+        ["a route for \"/images/#top\" can never be taken: clients do not send that"]
+    );
+    assert_eq!(
+        warnings("\"/images/\"", "\"/a/../images/\""),
+        ["a route for \"/a/../images/\" can never be taken: clients do not send that"]
+    );
+    assert_eq!(
+        warnings("\"/images/\"", "\"/images/*\""),
+        ["the * in \"/images/*\" means itself and nothing else"]
+    );
+    let text = routed().replacen("weight = 1 ", "weight = 0 ", 1);
+    let weightless = |text: String| {
+        let loaded = parse(&text).unwrap();
+        let problems = loaded.warnings.into_iter();
+        let places = problems.map(|warning| (warning.problem.what, warning.place.unwrap().line));
+        places.collect::<Vec<_>>()
+    };
+    assert_eq!(weightless(text.clone()), []);
+    let line = text
+        .lines()
+        .position(|line| line == "[[service.pool]]")
+        .unwrap()
+        + 1;
+    let says = "every data server of this pool has weight 0: it takes no new connections";
+    let weighted = text.replace("policy = \"path\"", "policy = \"weighted\"");
+    assert_eq!(weightless(weighted), [(says.to_owned(), line)]);
+    // What a pool has from its service is said of the service alone.
+    let inherited = text
+        .replace("policy = \"round-robin\"", "policy = \"weighted\"")
+        .replace("nodes = [\"ds1\", \"ds2\"]", "nodes = [\"ds1\"]")
+        .replace("\nnodes = [\"ds1\"]             # default", "\n# default")
+        .replace("\npolicy = \"path\"  ", "\n#  ");
+    let found = weightless(inherited);
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(
+        found[0].0.contains("this service has weight 0"),
+        "{found:?}"
+    );
 }

@@ -1,4 +1,5 @@
-//! As many services and data servers as the programs' maps hold, and not one more.
+//! As many services, data servers, pools, routes and hosts as the programs' maps hold, and not one
+//! more.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod common;
@@ -56,5 +57,62 @@ fn one_more_does_not() {
         error,
         "/etc/baton/baton.toml:267:1: there are 65 services, the most is 64\n  \
          help: remove some, or run a second cluster"
+    );
+}
+
+/// Two services, pools dealt out to both, and as many routes, each with the next of the hosts.
+fn routed(pools: usize, routes: usize, hosts: usize) -> String {
+    let mut services = [String::new(), String::new()];
+    for i in 0..pools {
+        write!(services[i % 2], "[[service.pool]]\nname = \"p{i}\"\n").unwrap();
+    }
+    for i in 0..routes {
+        let host = format!("*.H{}.example", i % hosts);
+        writeln!(
+            services[i % 2],
+            "[[service.route]]\npath = \"/{i}\"\nhost = \"{host}\"\npool = \"p{}\"",
+            i % pools
+        )
+        .unwrap();
+    }
+    let [first, second] = services;
+    let both = cluster(1, 2);
+    let (both, last) = both.split_once("[[service]]\nname = \"s1\"").unwrap();
+    format!("{both}{first}[[service]]\nname = \"s1\"{last}{second}")
+}
+
+#[test]
+fn pools_routes_and_hosts() {
+    let loaded = common::parse(&routed(126, 1024, 63)).unwrap();
+    assert_eq!(loaded.warnings, []);
+    let services = &loaded.config.services;
+    let routes: Vec<_> = services.iter().flat_map(|one| &one.routes).collect();
+    assert_eq!(routes.len(), 1024);
+    let pools: usize = services.iter().map(|one| one.pools.len()).sum();
+    assert_eq!(pools, 126);
+
+    let text = routed(126, 126, 1);
+    let pool = |name: &str| {
+        format!(
+            "[[service.pool]]\nname = \"{name}\"\n[[service.route]]\nhost = \"{name}\"\npool = \"{name}\"\n"
+        )
+    };
+    let most = text + &pool("more");
+    assert!(common::parse(&most).is_ok());
+    let error = |text: &str| match common::parse(text).unwrap_err() {
+        baton_config::Error::Invalid(findings) => findings[0].problem.what.clone(),
+        other => panic!("{other}"),
+    };
+    assert_eq!(
+        error(&(most + &pool("evenmore"))),
+        "there are 128 pools, the most is 127"
+    );
+    assert_eq!(
+        error(&routed(2, 1025, 1)),
+        "there are 1025 routes, the most is 1024"
+    );
+    assert_eq!(
+        error(&routed(2, 200, 65)),
+        "there are 65 different hosts in routes, the most is 63"
     );
 }

@@ -3,7 +3,7 @@
 
 mod common;
 
-use baton_config::Error;
+use baton_config::{Error, HostPattern, PathPrefix};
 use proptest::prelude::*;
 
 /// Parses, and checks what can be said of any finding.
@@ -31,7 +31,7 @@ fn parse(text: &str) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// One change to the good file: (where, how much is cut out, what is put in its place).
+/// One change to a good file: (where, how much is cut out, what is put in its place).
 fn mutation() -> impl Strategy<Value = (usize, usize, String)> {
     let pieces = prop_oneof![
         Just(String::new()),
@@ -46,11 +46,16 @@ fn mutation() -> impl Strategy<Value = (usize, usize, String)> {
         Just("{ a = [[], {}] }".to_owned()),
         Just("[[node]]\n".to_owned()),
         Just("[[service]]\n".to_owned()),
+        Just("[[service.pool]]\n".to_owned()),
+        Just("[[service.route]]\n".to_owned()),
+        Just("[service.route]\n".to_owned()),
+        Just("*.".to_owned()),
+        Just("ack".to_owned()),
         Just("::1".to_owned()),
         "[a-z_\"=\\[\\]{}.,0-9 \n]{0,12}",
         "\\PC{0,4}",
     ];
-    (0..common::SAMPLE.len(), 0..60usize, pieces)
+    (0..common::routed().len(), 0..60usize, pieces)
 }
 
 proptest! {
@@ -62,13 +67,27 @@ proptest! {
     }
 
     #[test]
-    fn arbitrary_tables(text in "(\\[{1,2}(cluster|node|service|service\\.health|cs|local)\\]{1,2}\n|(name|address|roles|port|key|nodes|weight|health|kind|hello) = (1|\"a\"|\"10.0.0.1\"|\\[\\]|\\[\"ds\"\\]|\\[\"cs\"\\]|\\{\\}|1\\.5|true)\n){0,20}") {
+    fn arbitrary_tables(text in "(\\[{1,2}(cluster|node|service|service\\.(health|pool|route)|cs|local)\\]{1,2}\n|(name|address|roles|port|key|nodes|weight|health|kind|hello|pool|route|host|path) = (1|\"a\"|\"10.0.0.1\"|\\[\\]|\\[\"ds\"\\]|\\[\"cs\"\\]|\\{\\}|1\\.5|true)\n){0,20}") {
         parse(&text)?;
+    }
+
+    /// What a host or path is once it was read, it is read as again.
+    #[test]
+    fn hosts_and_paths(text in "(\\*\\.|/)?([a-cA-C_-]{0,20}[.:/*%?]?){0,4}(\\PC){0,2}") {
+        if let Ok(host) = text.parse::<HostPattern>() {
+            let written = host.to_string();
+            prop_assert!(written.len() <= 63 && written == text.to_ascii_lowercase());
+            prop_assert_eq!(written.parse::<HostPattern>(), Ok(host));
+        }
+        if let Ok(path) = text.parse::<PathPrefix>() {
+            prop_assert!(text.starts_with('/') && text.len() <= 120);
+            prop_assert_eq!(path.as_str(), text);
+        }
     }
 
     #[test]
     fn mutations_of_the_sample(mutations in proptest::collection::vec(mutation(), 1..5)) {
-        let mut text = common::SAMPLE.to_owned();
+        let mut text = common::routed();
         for (at, length, piece) in mutations {
             let start = text.floor_char_boundary(at);
             let end = text.floor_char_boundary(at + length).max(start);

@@ -7,9 +7,11 @@
 //! From a HELLO to the choices that the CS program walks:
 //!
 //! ```text
-//!  local server --health--> HELLO --> membership --usable--> slots --> selection --> choices map
-//!                 (on the DS)          (on the CS)                    turn | maglev
+//!  local server --health, load--> HELLO --> membership --usable--> slots --> policy --> choices map
+//!                 (on the DS)                (on the CS)                    turn | maglev
 //! ```
+//!
+//! Which pool of servers a request goes to is decided before that, by its content: `routes`.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test fails by panicking"))]
@@ -20,7 +22,8 @@ mod moment;
 pub mod health;
 pub mod maglev;
 pub mod membership;
-pub mod selection;
+pub mod policy;
+pub mod routes;
 pub mod slots;
 pub mod turn;
 

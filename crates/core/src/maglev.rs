@@ -18,7 +18,7 @@ use std::num::NonZeroU8;
 use siphasher::sip::SipHasher24;
 
 /// Places in a table. A prime, so that every skip leads through all places.
-pub const SIZE: usize = baton_abi::CHOICES_PER_SERVICE as usize;
+pub const SIZE: usize = baton_abi::CHOICES_PER_POOL as usize;
 
 /// The table for servers of these names and weights: at each place the index of one of `servers`,
 /// as often as its weight is of the weights' sum. `None` if there are no servers.

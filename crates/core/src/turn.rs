@@ -7,7 +7,7 @@
 use std::num::NonZeroU8;
 
 /// The longest wheel there is: what the choices map holds for one service.
-pub const MAX_TURNS: usize = baton_abi::CHOICES_PER_SERVICE as usize;
+pub const MAX_TURNS: usize = baton_abi::CHOICES_PER_POOL as usize;
 
 /// The wheel for servers of these weights: at each turn the index of one of them. Its length is
 /// the sum of the weights over their greatest common divisor.

@@ -11,6 +11,7 @@ mod error;
 mod load;
 mod maps;
 mod pins;
+mod routing;
 pub mod sys;
 
 #[allow(

@@ -37,7 +37,20 @@ pub struct Programs {
 }
 
 /// Maps that only the connection server's programs use; a pure data server need not pay for them.
-const CS_MAPS: [&str; 6] = ["turns", "choices", "adoptions", "tcbs", "strays", "flows"];
+const CS_MAPS: [&str; 10] = [
+    "pools",
+    "hosts",
+    "routes",
+    "texts",
+    "turns",
+    "choices",
+    "adoptions",
+    "tcbs",
+    "strays",
+    "flows",
+];
+/// Maps that only the data server's program uses.
+const DS_MAPS: [&str; 3] = ["peers", "senders", "handovers"];
 
 impl Programs {
     /// Loads the programs for `options.roles`. Pinned maps of an earlier process are taken over with
@@ -67,7 +80,8 @@ impl Programs {
             .map_err(load_error)?;
         for mut map in open.open_object_mut().maps_mut() {
             let name = map.name().to_string_lossy().into_owned();
-            if CS_MAPS.contains(&name.as_str()) && !cs {
+            let unused = |maps: &[&str], used: bool| maps.contains(&name.as_str()) && !used;
+            if unused(&CS_MAPS, cs) || unused(&DS_MAPS, ds) {
                 map.set_autocreate(false).map_err(load_error)?;
             } else if let Some(pins) = &options.pins
                 && !name.starts_with('.')
@@ -81,8 +95,8 @@ impl Programs {
         let duplicate =
             |fd: std::os::fd::BorrowedFd<'_>| fd.try_clone_to_owned().map_err(load_error);
         let handle = |map: &libbpf_rs::MapMut<'_>| MapHandle::try_from(map).map_err(load_error);
-        let cs_only =
-            |map: &libbpf_rs::MapMut<'_>| if cs { handle(map).map(Some) } else { Ok(None) };
+        let only = |used: bool, map: &libbpf_rs::MapMut<'_>| used.then(|| handle(map)).transpose();
+        let cs_only = |map: &libbpf_rs::MapMut<'_>| only(cs, map);
         Ok(Self {
             cs: cs
                 .then(|| duplicate(loaded.progs.baton_cs.as_fd()))
@@ -98,6 +112,11 @@ impl Programs {
                 counters: handle(&loaded.maps.counters)?,
                 services: handle(&loaded.maps.services)?,
                 data_servers: handle(&loaded.maps.data_servers)?,
+                peers: only(ds, &loaded.maps.peers)?,
+                senders: only(ds, &loaded.maps.senders)?,
+                pools: cs_only(&loaded.maps.pools)?,
+                hosts: cs_only(&loaded.maps.hosts)?,
+                routes: cs_only(&loaded.maps.routes)?,
                 choices: cs_only(&loaded.maps.choices)?,
                 adoptions: cs_only(&loaded.maps.adoptions)?,
                 tcbs: cs_only(&loaded.maps.tcbs)?,

@@ -11,6 +11,11 @@ pub(crate) struct Maps {
     pub counters: MapHandle,
     pub services: MapHandle,
     pub data_servers: MapHandle,
+    pub peers: Option<MapHandle>,
+    pub senders: Option<MapHandle>,
+    pub pools: Option<MapHandle>,
+    pub hosts: Option<MapHandle>,
+    pub routes: Option<MapHandle>,
     pub choices: Option<MapHandle>,
     pub adoptions: Option<MapHandle>,
     pub tcbs: Option<MapHandle>,
@@ -46,9 +51,7 @@ impl Maps {
     }
 
     pub fn remove_service(&self, key: &ServiceKey) -> Result<(), Error> {
-        self.services
-            .delete(key.as_bytes())
-            .map_err(|error| map_error("services", error))
+        remove("services", &self.services, key)
     }
 
     pub fn data_server(&self, index: u16) -> Result<DataServer, Error> {
@@ -119,14 +122,17 @@ impl Maps {
     }
 }
 
-fn only_on_cs<'a>(name: &'static str, map: &'a Option<MapHandle>) -> Result<&'a MapHandle, Error> {
+pub(crate) fn only_on_cs<'a>(
+    name: &'static str,
+    map: &'a Option<MapHandle>,
+) -> Result<&'a MapHandle, Error> {
     map.as_ref().ok_or_else(|| Error::Map {
         map: name,
         reason: "exists on a connection server only".into(),
     })
 }
 
-fn update<K: IntoBytes + Immutable, V: IntoBytes + Immutable>(
+pub(crate) fn update<K: IntoBytes + Immutable, V: IntoBytes + Immutable>(
     name: &'static str,
     map: &MapHandle,
     key: &K,
@@ -136,7 +142,16 @@ fn update<K: IntoBytes + Immutable, V: IntoBytes + Immutable>(
         .map_err(|error| map_error(name, error))
 }
 
-fn lookup<K: IntoBytes + Immutable, V: FromBytes>(
+pub(crate) fn remove<K: IntoBytes + Immutable>(
+    name: &'static str,
+    map: &MapHandle,
+    key: &K,
+) -> Result<(), Error> {
+    map.delete(key.as_bytes())
+        .map_err(|error| map_error(name, error))
+}
+
+pub(crate) fn lookup<K: IntoBytes + Immutable, V: FromBytes>(
     name: &'static str,
     map: &MapHandle,
     key: &K,
@@ -148,11 +163,15 @@ fn lookup<K: IntoBytes + Immutable, V: FromBytes>(
 }
 
 /// An element of an array map, which always has one.
-fn element<V: FromBytes>(name: &'static str, map: &MapHandle, index: u32) -> Result<V, Error> {
+pub(crate) fn element<V: FromBytes>(
+    name: &'static str,
+    map: &MapHandle,
+    index: u32,
+) -> Result<V, Error> {
     lookup(name, map, &index)?.ok_or_else(|| map_error(name, format!("has no element {index}")))
 }
 
-fn entries<K: FromBytes, V: FromBytes>(
+pub(crate) fn entries<K: FromBytes, V: FromBytes>(
     name: &'static str,
     map: &MapHandle,
 ) -> Result<Vec<(K, V)>, Error> {
@@ -186,7 +205,7 @@ fn read<V: FromBytes>(name: &'static str, bytes: &[u8]) -> Result<V, Error> {
         })
 }
 
-fn map_error(map: &'static str, error: impl std::fmt::Display) -> Error {
+pub(crate) fn map_error(map: &'static str, error: impl std::fmt::Display) -> Error {
     Error::Map {
         map,
         reason: error.to_string(),

@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use baton_abi::{
     COUNTER_LCCP_BAD_TAG, COUNTER_LCCP_BAD_VERSION, COUNTER_LCCP_MISMATCH, COUNTER_LCCP_SHORT,
-    COUNTER_LCCP_STALE, COUNTER_LCCP_UNKNOWN, LCCP_ADOPT, LCCP_FORWARD, LCCP_HELLO, LCCP_MAX_BODY,
-    LCCP_REFUSED, LCCP_VERSION, LccpHeader,
+    COUNTER_LCCP_STALE, COUNTER_LCCP_UNKNOWN, LCCP_ADOPT, LCCP_FORWARD, LCCP_HANDOVER, LCCP_HELLO,
+    LCCP_KEEP, LCCP_MAX_BODY, LCCP_NONE, LCCP_REFUSED, LCCP_VERSION, LccpHeader,
 };
 use zerocopy::FromBytes as _;
 
 use crate::tag::TAGGED_BYTES;
 use crate::tcb::tcb_from_wire;
-use crate::{Clock, Flow, Keys, Message, Refusal, TcbPart, body, carried, tag};
+use crate::{Clock, Flow, Keep, Keys, Message, Refusal, ShortAddress, TcbPart, body, carried, tag};
 
 /// A message as it came in.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -125,6 +125,7 @@ fn message(header: &LccpHeader, body: &[u8]) -> Result<Message, Reject> {
         LCCP_ADOPT => Message::Adopt {
             flow: flow(header)?,
             tcb: tcb(header)?,
+            asker: ShortAddress::from_word(header.be_data),
         },
         LCCP_REFUSED => Message::Refused {
             flow: flow(header)?,
@@ -133,6 +134,23 @@ fn message(header: &LccpHeader, body: &[u8]) -> Result<Message, Reject> {
         },
         LCCP_FORWARD => Message::Forward {
             flow: flow(header)?,
+            next: ShortAddress::from_word(header.be_data),
+            attempt: header.tcb.attempt,
+        },
+        LCCP_HANDOVER => Message::Handover {
+            flow: flow(header)?,
+            tcb: tcb(header)?,
+            // To nobody is no handover.
+            next: ShortAddress::from_word(header.be_data).ok_or(Reject::Unknown)?,
+        },
+        LCCP_KEEP => Message::Keep {
+            flow: flow(header)?,
+            tcb: tcb(header)?,
+            keep: Keep::from_number(u32::from_be(header.be_data)),
+        },
+        LCCP_NONE => Message::None {
+            flow: flow(header)?,
+            attempt: header.tcb.attempt,
         },
         LCCP_HELLO => Message::Hello(body::read(body).ok_or(Reject::Short)?),
         _ => return Err(Reject::Unknown),

@@ -1,17 +1,25 @@
 //! Messages to bytes.
 
-use baton_abi::{LCCP_ADOPT, LCCP_FORWARD, LCCP_HELLO, LCCP_REFUSED, LCCP_VERSION, LccpHeader};
+use baton_abi::{
+    LCCP_ADOPT, LCCP_FORWARD, LCCP_HANDOVER, LCCP_HELLO, LCCP_KEEP, LCCP_NONE, LCCP_REFUSED,
+    LCCP_VERSION, LccpHeader, LccpTcb,
+};
 use zerocopy::IntoBytes as _;
 
 use crate::tag::TAGGED_BYTES;
-use crate::{Clock, LccpKey, Message, body, tag};
+use crate::{Clock, LccpKey, Message, ShortAddress, body, tag};
 
 /// The bytes of `message`, tagged under `key` and dated `clock`: the header and, of a HELLO, the
-/// body. Behind an ADOPT, REFUSED or FORWARD the caller appends the client's packet.
+/// body. Behind every other the caller appends the client's packet.
 pub fn encode(message: &Message, clock: Clock, key: &LccpKey) -> Vec<u8> {
     let body = match message {
         Message::Hello(hello) => body::write(hello),
-        Message::Adopt { .. } | Message::Refused { .. } | Message::Forward { .. } => Vec::new(),
+        Message::Adopt { .. }
+        | Message::Refused { .. }
+        | Message::Forward { .. }
+        | Message::Handover { .. }
+        | Message::Keep { .. }
+        | Message::None { .. } => Vec::new(),
     };
     let header = LccpHeader {
         version: const { byte(LCCP_VERSION) },
@@ -32,10 +40,11 @@ pub fn encode(message: &Message, clock: Clock, key: &LccpKey) -> Vec<u8> {
 fn fields(message: &Message) -> LccpHeader {
     let blank = LccpHeader::default();
     match *message {
-        Message::Adopt { flow, tcb } => LccpHeader {
+        Message::Adopt { flow, tcb, asker } => LccpHeader {
             command: const { byte(LCCP_ADOPT) },
             flow: flow.into(),
             tcb: tcb.into(),
+            be_data: word(asker),
             ..blank
         },
         Message::Refused { flow, tcb, refusal } => LccpHeader {
@@ -45,15 +54,53 @@ fn fields(message: &Message) -> LccpHeader {
             be_data: refusal.number().to_be(),
             ..blank
         },
-        Message::Forward { flow } => LccpHeader {
+        Message::Forward {
+            flow,
+            next,
+            attempt,
+        } => LccpHeader {
             command: const { byte(LCCP_FORWARD) },
             flow: flow.into(),
+            tcb: only(attempt),
+            be_data: word(next),
+            ..blank
+        },
+        Message::Handover { flow, tcb, next } => LccpHeader {
+            command: const { byte(LCCP_HANDOVER) },
+            flow: flow.into(),
+            tcb: tcb.into(),
+            be_data: next.word(),
+            ..blank
+        },
+        Message::Keep { flow, tcb, keep } => LccpHeader {
+            command: const { byte(LCCP_KEEP) },
+            flow: flow.into(),
+            tcb: tcb.into(),
+            be_data: keep.number().to_be(),
+            ..blank
+        },
+        Message::None { flow, attempt } => LccpHeader {
+            command: const { byte(LCCP_NONE) },
+            flow: flow.into(),
+            tcb: only(attempt),
             ..blank
         },
         Message::Hello(_) => LccpHeader {
             command: const { byte(LCCP_HELLO) },
             ..blank
         },
+    }
+}
+
+fn word(address: Option<ShortAddress>) -> u32 {
+    address.map_or(0, ShortAddress::word)
+}
+
+/// The TCB part of a message that makes no socket.
+fn only(attempt: u8) -> LccpTcb {
+    LccpTcb {
+        attempt,
+        ..LccpTcb::default()
     }
 }
 

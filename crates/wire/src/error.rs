@@ -39,6 +39,15 @@ pub enum Error {
         /// The cluster address.
         cluster: IpAddr,
     },
+    /// An address that 32 bits cannot tell from none.
+    #[error(
+        "{address} cannot be told from no address where only 32 bits of it are used; \
+         give the node or the cluster another one"
+    )]
+    NoShortAddress {
+        /// The address.
+        address: IpAddr,
+    },
     /// A TCP window scale beyond what RFC 7323 allows.
     #[error("window scale {found} is above 14, the largest that RFC 7323 allows")]
     WindowScale {

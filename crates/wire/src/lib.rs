@@ -30,6 +30,8 @@ mod flow;
 mod hello;
 mod key;
 mod message;
+mod reason;
+mod short;
 mod tag;
 mod tcb;
 
@@ -41,6 +43,8 @@ pub use error::Error;
 pub use flow::Flow;
 pub use hello::{Health, Hello, HelloService, Permille};
 pub use key::{ClusterKey, CookieKey, Keys, LccpKey};
-pub use message::{Message, Receptor, Refusal};
+pub use message::{Message, Receptor};
+pub use reason::{Keep, Refusal};
+pub use short::ShortAddress;
 pub use tag::{siphash24, tag};
 pub use tcb::{TcbPart, WindowScale, WindowScales};

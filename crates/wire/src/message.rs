@@ -1,21 +1,21 @@
 //! What nodes say to each other.
 
-use baton_abi::{
-    LCCP_RECEPTOR_CS, LCCP_RECEPTOR_DAEMON, LCCP_RECEPTOR_DS, LCCP_REFUSAL_NO_LISTENER,
-    LCCP_REFUSAL_NOT_ASSIGNED,
-};
+use baton_abi::{LCCP_RECEPTOR_CS, LCCP_RECEPTOR_DAEMON, LCCP_RECEPTOR_DS};
 
-use crate::{Flow, Hello, TcbPart};
+use crate::{Flow, Hello, Keep, Refusal, ShortAddress, TcbPart};
 
 /// One LCCP message. Its command and its [`Receptor`] follow from the variant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Message {
-    /// DM1, CS to DS: adopt this connection. Carries the client's packet.
+    /// DM1, CS to DS, or DS to DS after a HANDOVER: adopt this connection. Carries the client's
+    /// packet.
     Adopt {
         /// Which connection.
         flow: Flow,
         /// With which TCP parameters.
         tcb: TcbPart,
+        /// The CS that wants to hear of a refusal; none: the sender.
+        asker: Option<ShortAddress>,
     },
     /// DS to CS: no socket could be made here, try another. Carries the client's packet back.
     Refused {
@@ -26,10 +26,40 @@ pub enum Message {
         /// Why.
         refusal: Refusal,
     },
-    /// CS to DS: a packet of a client for its owner behind a router. Carries that packet.
+    /// CS to DS, or DS to DS: a packet of a client for the connection's owner. Carries that packet.
     Forward {
         /// Which connection.
         flow: Flow,
+        /// The DS that has the connection if the receiver has not.
+        next: Option<ShortAddress>,
+        /// How many DSs did not have the connection before. After one it is not sent back again.
+        attempt: u8,
+    },
+    /// CS to the owner: give this connection to another DS. Carries the client's request.
+    Handover {
+        /// Which connection.
+        flow: Flow,
+        /// With which TCP parameters the other is to adopt it.
+        tcb: TcbPart,
+        /// The other DS.
+        next: ShortAddress,
+    },
+    /// Owner to CS: it will not give the connection away. Carries the request back, which it has
+    /// delivered itself.
+    Keep {
+        /// Which connection.
+        flow: Flow,
+        /// As it came in the HANDOVER.
+        tcb: TcbPart,
+        /// Why.
+        keep: Keep,
+    },
+    /// DS to CS: the connection is not here. Carries the client's packet back.
+    None {
+        /// Which connection.
+        flow: Flow,
+        /// As it came in the FORWARD; 0 of a packet that came by itself.
+        attempt: u8,
     },
     /// Daemon to daemon: heartbeat, load and health.
     Hello(Hello),
@@ -39,8 +69,8 @@ impl Message {
     /// Which component of the receiving node this message is for.
     pub const fn receptor(&self) -> Receptor {
         match self {
-            Self::Adopt { .. } | Self::Forward { .. } => Receptor::Ds,
-            Self::Refused { .. } => Receptor::Cs,
+            Self::Adopt { .. } | Self::Forward { .. } | Self::Handover { .. } => Receptor::Ds,
+            Self::Refused { .. } | Self::Keep { .. } | Self::None { .. } => Receptor::Cs,
             Self::Hello(_) => Receptor::Daemon,
         }
     }
@@ -48,9 +78,12 @@ impl Message {
     /// The flow whose packet follows this message; `None` if none follows.
     pub const fn carries(&self) -> Option<Flow> {
         match self {
-            Self::Adopt { flow, .. } | Self::Refused { flow, .. } | Self::Forward { flow } => {
-                Some(*flow)
-            }
+            Self::Adopt { flow, .. }
+            | Self::Refused { flow, .. }
+            | Self::Forward { flow, .. }
+            | Self::Handover { flow, .. }
+            | Self::Keep { flow, .. }
+            | Self::None { flow, .. } => Some(*flow),
             Self::Hello(_) => None,
         }
     }
@@ -74,36 +107,6 @@ impl Receptor {
             Self::Cs => LCCP_RECEPTOR_CS,
             Self::Ds => LCCP_RECEPTOR_DS,
             Self::Daemon => LCCP_RECEPTOR_DAEMON,
-        }
-    }
-}
-
-/// Why a DS did not adopt.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Refusal {
-    /// Nothing listens on the service's port.
-    NoListener,
-    /// The kernel would not make a socket of it.
-    NotAssigned,
-    /// A reason that this version does not know. The CS does the same for all of them.
-    Other,
-}
-
-impl Refusal {
-    /// Its number in a message (`enum lccp_refusal`).
-    pub const fn number(self) -> u32 {
-        match self {
-            Self::NoListener => LCCP_REFUSAL_NO_LISTENER,
-            Self::NotAssigned => LCCP_REFUSAL_NOT_ASSIGNED,
-            Self::Other => 0,
-        }
-    }
-
-    pub(crate) const fn from_number(number: u32) -> Self {
-        match number {
-            LCCP_REFUSAL_NO_LISTENER => Self::NoListener,
-            LCCP_REFUSAL_NOT_ASSIGNED => Self::NotAssigned,
-            _ => Self::Other,
         }
     }
 }

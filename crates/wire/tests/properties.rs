@@ -7,11 +7,12 @@ use std::num::NonZeroU16;
 use std::time::Duration;
 
 use baton_wire::{
-    Address, Clock, Endpoint, Flow, Health, Hello, HelloService, Incarnation, Keys, LccpKey,
-    Message, Permille, Received, Refusal, Reject, TcbPart, WindowScale, WindowScales, decode,
-    encode,
+    Address, Clock, Endpoint, Flow, Health, Hello, HelloService, Incarnation, Keep, Keys, LccpKey,
+    Message, Permille, Received, Refusal, Reject, ShortAddress, TcbPart, WindowScale, WindowScales,
+    decode, encode,
 };
 use proptest::collection::vec;
+use proptest::option;
 use proptest::prelude::*;
 
 const WINDOW: Duration = Duration::from_secs(10);
@@ -23,6 +24,27 @@ proptest! {
         let bytes = sent.bytes();
         let expected = Received { message: sent.message.clone(), clock: sent.clock, packet: &sent.packet };
         prop_assert_eq!(decode(&bytes, &Keys::only(sent.key), sent.clock, WINDOW), Ok(expected));
+    }
+
+    #[test]
+    fn a_short_address_is_the_same_however_it_is_written(v4 in any::<Ipv4Addr>()) {
+        let written = |ip| ShortAddress::try_from(ip).ok();
+        let (own, mapped) = (IpAddr::V4(v4), IpAddr::V6(v4.to_ipv6_mapped()));
+        prop_assert_eq!(written(own), written(mapped));
+        prop_assert_eq!(written(own).map(ShortAddress::octets), Some(v4.octets()).filter(|o| *o != [0; 4]));
+    }
+
+    /// What an address's bytes are XORed with shows in its short address, whatever it was.
+    #[test]
+    fn every_bit_of_an_ipv6_address_counts(v6 in any::<Ipv6Addr>(), bit in 0usize..128) {
+        let mut other = v6.octets();
+        other[bit / 8] ^= 1 << (bit % 8);
+        let other = Ipv6Addr::from(other);
+        prop_assume!(v6.to_ipv4_mapped().is_none() && other.to_ipv4_mapped().is_none());
+        let octets = |ip| ShortAddress::try_from(IpAddr::V6(ip)).map_or([0; 4], ShortAddress::octets);
+        let mut expected = octets(v6);
+        expected[bit / 8 % 4] ^= 1 << (bit % 8);
+        prop_assert_eq!(octets(other), expected);
     }
 
     #[test]
@@ -94,7 +116,7 @@ proptest! {
 
     #[test]
     fn arbitrary_fields_under_a_right_tag_never_panic(
-        command in 0u8..6,
+        command in 0u8..9,
         receptor in 0u8..5,
         fields in vec(any::<u8>(), 68),
         body in vec(any::<u8>(), 0..300),
@@ -158,18 +180,33 @@ fn key() -> impl Strategy<Value = LccpKey> {
 
 fn message() -> impl Strategy<Value = Message> {
     prop_oneof![
-        (flow(), tcb()).prop_map(|(flow, tcb)| Message::Adopt { flow, tcb }),
+        (flow(), tcb(), option::of(short_address()))
+            .prop_map(|(flow, tcb, asker)| { Message::Adopt { flow, tcb, asker } }),
         (flow(), tcb(), refusal()).prop_map(|(flow, tcb, refusal)| Message::Refused {
             flow,
             tcb,
             refusal
         }),
-        flow().prop_map(|flow| Message::Forward { flow }),
+        (flow(), option::of(short_address()), any::<u8>()).prop_map(|(flow, next, attempt)| {
+            Message::Forward {
+                flow,
+                next,
+                attempt,
+            }
+        }),
+        (flow(), tcb(), short_address()).prop_map(|(flow, tcb, next)| Message::Handover {
+            flow,
+            tcb,
+            next
+        }),
+        (flow(), tcb(), keep()).prop_map(|(flow, tcb, keep)| Message::Keep { flow, tcb, keep }),
+        (flow(), any::<u8>()).prop_map(|(flow, attempt)| Message::None { flow, attempt }),
         hello().prop_map(Message::Hello),
     ]
 }
 
-fn flow() -> impl Strategy<Value = Flow> {
+/// Boxed, as the TCB part is: by value in every message they are more than a test's stack holds.
+fn flow() -> BoxedStrategy<Flow> {
     let v4 = || any::<Ipv4Addr>().prop_map(IpAddr::V4);
     // Not v4-mapped, which would be IPv4.
     let v6 = || {
@@ -177,23 +214,23 @@ fn flow() -> impl Strategy<Value = Flow> {
             .prop_filter("v4", |ip| ip.to_ipv4_mapped().is_none())
             .prop_map(IpAddr::V6)
     };
-    (prop_oneof![(v4(), v4()), (v6(), v6())], any::<[u16; 2]>()).prop_map(
-        |((client, cluster), ports)| {
+    (prop_oneof![(v4(), v4()), (v6(), v6())], any::<[u16; 2]>())
+        .prop_map(|((client, cluster), ports)| {
             let end = |ip: IpAddr, port| Endpoint {
                 address: ip.into(),
                 port,
             };
             Flow::new(end(client, ports[0]), end(cluster, ports[1])).unwrap()
-        },
-    )
+        })
+        .boxed()
 }
 
-fn tcb() -> impl Strategy<Value = TcbPart> {
+fn tcb() -> BoxedStrategy<TcbPart> {
     let scale = || (0..=WindowScale::MAX).prop_map(|shift| WindowScale::try_from(shift).unwrap());
     let scales = (scale(), scale()).prop_map(|(client, cluster)| WindowScales { client, cluster });
     (
         any::<NonZeroU16>(),
-        proptest::option::of(scales),
+        option::of(scales),
         any::<bool>(),
         any::<u8>(),
         any::<u64>(),
@@ -205,14 +242,31 @@ fn tcb() -> impl Strategy<Value = TcbPart> {
             attempt,
             resume,
         })
+        .boxed()
 }
 
 fn refusal() -> impl Strategy<Value = Refusal> {
     prop::sample::select(vec![
         Refusal::NoListener,
         Refusal::NotAssigned,
+        Refusal::NoWay,
         Refusal::Other,
     ])
+}
+
+fn keep() -> impl Strategy<Value = Keep> {
+    prop::sample::select(vec![
+        Keep::State,
+        Keep::Unsent,
+        Keep::Unread,
+        Keep::Sequence,
+        Keep::NoWay,
+        Keep::Other,
+    ])
+}
+
+fn short_address() -> impl Strategy<Value = ShortAddress> {
+    any::<IpAddr>().prop_filter_map("zero", |ip| ShortAddress::try_from(ip).ok())
 }
 
 fn hello() -> impl Strategy<Value = Hello> {

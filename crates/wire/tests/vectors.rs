@@ -7,9 +7,9 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use baton_wire::{
-    Address, Clock, ClusterKey, Endpoint, Flow, Health, Hello, HelloService, Incarnation, Keys,
-    LccpKey, Message, Permille, Received, Refusal, Reject, TcbPart, WindowScales, decode, encode,
-    siphash24,
+    Address, Clock, ClusterKey, Endpoint, Flow, Health, Hello, HelloService, Incarnation, Keep,
+    Keys, LccpKey, Message, Permille, Received, Refusal, Reject, ShortAddress, TcbPart,
+    WindowScales, decode, encode, siphash24,
 };
 
 #[test]
@@ -41,7 +41,7 @@ fn derived_keys_agree() {
 
 #[test]
 fn messages_encode_to_these_bytes() {
-    for vector in vectors("message", 15) {
+    for vector in vectors("message", 33) {
         let bytes = encode(&vector.message(), vector.clock("clock"), &vector.lccp_key());
         assert_eq!(hex(&bytes), vector.field("bytes"), "{}", vector.name);
     }
@@ -49,7 +49,7 @@ fn messages_encode_to_these_bytes() {
 
 #[test]
 fn messages_decode_from_these_bytes() {
-    for vector in vectors("message", 15) {
+    for vector in vectors("message", 33) {
         let clock = vector.clock("clock");
         let packet = vector.packet();
         let bytes = [vector.bytes("bytes"), packet.clone()].concat();
@@ -66,11 +66,11 @@ fn messages_decode_from_these_bytes() {
 
 #[test]
 fn a_receiver_accepts_what_it_need_not_understand() {
-    let messages: BTreeMap<_, _> = vectors("message", 15)
+    let messages: BTreeMap<_, _> = vectors("message", 33)
         .into_iter()
         .map(|vector| (vector.name.clone(), vector))
         .collect();
-    for vector in vectors("accept", 6) {
+    for vector in vectors("accept", 10) {
         let same_as = &messages[vector.field("as")];
         let bytes = [vector.bytes("bytes"), vector.packet()].concat();
         let found = vector
@@ -83,7 +83,7 @@ fn a_receiver_accepts_what_it_need_not_understand() {
 
 #[test]
 fn a_receiver_rejects_for_the_right_reason() {
-    for vector in vectors("reject", 35) {
+    for vector in vectors("reject", 55) {
         let reason = match vector.field("reason") {
             "short" => Reject::Short,
             "bad-version" => Reject::BadVersion,
@@ -190,13 +190,32 @@ impl Vector {
             "adopt" => Message::Adopt {
                 flow: self.flow(),
                 tcb: self.tcb(),
+                asker: self.short("asker"),
             },
             "refused" => Message::Refused {
                 flow: self.flow(),
                 tcb: self.tcb(),
                 refusal: self.refusal(),
             },
-            "forward" => Message::Forward { flow: self.flow() },
+            "forward" => Message::Forward {
+                flow: self.flow(),
+                next: self.short("next"),
+                attempt: self.number("attempt"),
+            },
+            "handover" => Message::Handover {
+                flow: self.flow(),
+                tcb: self.tcb(),
+                next: self.short("next").unwrap(),
+            },
+            "keep" => Message::Keep {
+                flow: self.flow(),
+                tcb: self.tcb(),
+                keep: self.keep(),
+            },
+            "none" => Message::None {
+                flow: self.flow(),
+                attempt: self.number("attempt"),
+            },
             "hello" => Message::Hello(self.hello()),
             other => panic!("{}: no such command: {other}", self.name),
         }
@@ -234,7 +253,26 @@ impl Vector {
         match self.field("refusal") {
             "no-listener" => Refusal::NoListener,
             "not-assigned" => Refusal::NotAssigned,
+            "no-way" => Refusal::NoWay,
             _ => Refusal::Other,
+        }
+    }
+
+    fn keep(&self) -> Keep {
+        match self.field("keep") {
+            "state" => Keep::State,
+            "unsent" => Keep::Unsent,
+            "unread" => Keep::Unread,
+            "sequence" => Keep::Sequence,
+            "no-way" => Keep::NoWay,
+            _ => Keep::Other,
+        }
+    }
+
+    fn short(&self, name: &str) -> Option<ShortAddress> {
+        match self.field(name) {
+            "none" => None,
+            address => Some(ShortAddress::try_from(address.parse::<IpAddr>().unwrap()).unwrap()),
         }
     }
 

@@ -26,6 +26,9 @@ pub struct Load {
     tool: Tool,
     #[serde(default = "page")]
     path: String,
+    /// wrk: these in turn, in place of the one.
+    #[serde(default)]
+    paths: Vec<String>,
     /// The cluster address.
     #[serde(default = "cluster")]
     at: String,
@@ -119,6 +122,11 @@ impl Load {
                 if self.close {
                     command.args(["-H", "Connection: close"]);
                 }
+                if !self.paths.is_empty() {
+                    let script = world.scratch.path().join("paths.lua");
+                    std::fs::write(&script, in_turn(&self.paths))?;
+                    command.arg("-s").arg(script);
+                }
             }
             Tool::Ab => {
                 ensure!(self.meanwhile.is_empty(), "steps meanwhile need wrk");
@@ -183,6 +191,16 @@ impl Load {
         );
         Ok(())
     }
+}
+
+/// wrk's script that asks for these paths, one after the other, over whatever connection is free.
+fn in_turn(paths: &[String]) -> String {
+    let list: Vec<String> = paths.iter().map(|path| format!("{path:?}")).collect();
+    format!(
+        "local paths = {{ {} }}\nlocal turn = 0\nrequest = function()\n    turn = turn % #paths + 1\n    \
+         return wrk.format(\"GET\", paths[turn])\nend\n",
+        list.join(", ")
+    )
 }
 
 fn value(text: &str, label: &str) -> Option<u64> {

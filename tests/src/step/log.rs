@@ -89,7 +89,7 @@ impl AccessLog {
     }
 }
 
-fn until(patience: Span, mut check: impl FnMut() -> Result<()>) -> Result<()> {
+pub(super) fn until(patience: Span, mut check: impl FnMut() -> Result<()>) -> Result<()> {
     let end = Instant::now() + patience.0;
     loop {
         match check() {

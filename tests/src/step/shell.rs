@@ -1,6 +1,7 @@
 //! Changes to hosts and links.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 use anyhow::{Context as _, Result, ensure};
 use baton_lab::SWITCH;
@@ -23,6 +24,13 @@ pub struct Loss {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LoseFirst {}
+
+/// From now on, so many of a hundred messages between nodes are lost, and nothing else.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LoseMessages {
+    percent: u32,
+}
 
 /// So many packets have been lost since the loss was set.
 #[derive(Debug, Deserialize)]
@@ -93,6 +101,28 @@ impl LoseFirst {
         let cut = ["ethtool", "-K", "eth0", "tso", "off", "gso", "off"];
         world.run("client", &cut)?;
         world.run(SWITCH, &["nft", RULES]).map(drop)
+    }
+}
+
+impl LoseMessages {
+    /// Does it, by nftables where the messages enter the switch.
+    ///
+    /// # Errors
+    /// nft refuses.
+    pub fn run(&self, world: &mut World) -> Result<()> {
+        let mut chains = String::new();
+        for host in world.lab.lab().hosts() {
+            let (name, percent) = (&host.name, self.percent);
+            writeln!(
+                chains,
+                "chain from_{name} {{
+                    type filter hook ingress device \"{name}\" priority -5; policy accept;
+                    ip protocol 253 numgen random mod 100 < {percent} counter drop
+                }}"
+            )?;
+        }
+        let rules = format!("table netdev baton_messages {{\n{chains}}}");
+        world.run(SWITCH, &["nft", &rules]).map(drop)
     }
 }
 

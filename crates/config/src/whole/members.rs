@@ -1,54 +1,75 @@
-//! Which nodes serve a service.
+//! Which nodes serve a service and its pools.
 
 use toml::Spanned;
 
 use crate::document::suggestion;
 use crate::field::Parsed;
+use crate::members::Members;
 use crate::name::NodeName;
 use crate::node;
 use crate::problem::Problem;
 use crate::report::Report;
-use crate::service;
+use crate::service::{self, Nodes};
 
-/// The data servers of a service, or `None` after reporting why there are none.
+/// The data servers of a service and its pools; those that there are not have been reported.
 pub(super) fn members(
     report: &mut Report<'_>,
     service: &service::Draft,
     nodes: &[node::Draft],
-) -> Option<Vec<NodeName>> {
-    let none = |report: &mut Report<'_>, at, remedy: &str| {
-        report.error(
-            Some(at),
-            Problem::new("this service has no data server", remedy),
-        );
-        None
+) -> Nodes {
+    let own = match &service.nodes {
+        Parsed::Wrong => None,
+        Parsed::Absent => all(report, service, nodes),
+        Parsed::Right(names) => listed(report, "service", names, nodes),
     };
-    let listed = match &service.nodes {
-        Parsed::Wrong => return None,
-        Parsed::Absent => {
-            let all = nodes.iter().filter(|node| serves(node));
-            let all: Vec<_> = all.filter_map(|node| node.name.clone()).collect();
-            if all.is_empty() {
-                // As above: do not blame the service for a node that could not be read.
-                let unread = nodes
-                    .iter()
-                    .any(|node| node.roles.is_none() || serves(node));
-                if unread {
-                    return None;
-                }
-                let remedy = "add \"ds\" to the roles of a [[node]]";
-                return none(report, service.header.clone(), remedy);
-            }
-            return Some(all.into_iter().map(Spanned::into_inner).collect());
-        }
-        Parsed::Right(listed) => listed,
-    };
-    if listed.get_ref().is_empty() {
-        let remedy = "name at least one, or remove the key to use all data servers";
-        return none(report, listed.span(), remedy);
+    let pools = service.pools.iter().map(|pool| match &pool.nodes {
+        Parsed::Wrong => None,
+        Parsed::Absent => own.clone(),
+        Parsed::Right(names) => listed(report, "pool", names, nodes),
+    });
+    Nodes {
+        pools: pools.collect(),
+        own,
+    }
+}
+
+/// Every data server.
+fn all(
+    report: &mut Report<'_>,
+    service: &service::Draft,
+    nodes: &[node::Draft],
+) -> Option<Members> {
+    let all = nodes.iter().filter(|node| serves(node));
+    let all: Vec<_> = all.filter_map(|node| node.name.clone()).collect();
+    // Do not blame the service for a node that could not be read.
+    let unread = nodes
+        .iter()
+        .any(|node| node.roles.is_none() || serves(node));
+    if all.is_empty() && !unread {
+        let remedy = "add \"ds\" to the roles of a [[node]]";
+        report.error(service.header.clone(), nobody("service", remedy));
+    }
+    Members::new(all.into_iter().map(Spanned::into_inner).collect())
+}
+
+/// The nodes of these names, if each is there, once, and a data server.
+fn listed(
+    report: &mut Report<'_>,
+    whose: &str,
+    names: &Spanned<Vec<Spanned<NodeName>>>,
+    nodes: &[node::Draft],
+) -> Option<Members> {
+    if names.get_ref().is_empty() {
+        let default = match whose {
+            "service" => "all data servers",
+            _ => "those of the service",
+        };
+        let remedy = format!("name at least one, or remove the key to use {default}");
+        report.error(names.span(), nobody(whose, remedy));
+        return None;
     }
     let mut members = Vec::new();
-    for name in listed.get_ref() {
+    for name in names.get_ref() {
         let wrong = match find(nodes, name.get_ref()) {
             None => Some(unknown_node(name.get_ref(), nodes)),
             Some(node)
@@ -59,7 +80,7 @@ pub(super) fn members(
             {
                 Some(Problem::new(
                     format!("the node \"{name}\" is not a data server"),
-                    "add \"ds\" to its roles, or remove it from this service",
+                    format!("add \"ds\" to its roles, or remove it from this {whose}"),
                 ))
             }
             Some(_) if members.contains(name.get_ref()) => Some(Problem::new(
@@ -73,7 +94,13 @@ pub(super) fn members(
             None => members.push(name.get_ref().clone()),
         }
     }
-    (members.len() == listed.get_ref().len()).then_some(members)
+    (members.len() == names.get_ref().len())
+        .then(|| Members::new(members))
+        .flatten()
+}
+
+fn nobody(whose: &str, remedy: impl Into<String>) -> Problem {
+    Problem::new(format!("this {whose} has no data server"), remedy)
 }
 
 /// For a name that no node has.

@@ -81,7 +81,7 @@ pub(super) fn check(report: &mut Report<'_>, nodes: &[node::Draft], services: &[
 }
 
 /// Reports each value that stands for the second time.
-fn twice<'a, T: Eq + Hash + Display + 'a>(
+pub(super) fn twice<'a, T: Eq + Hash + Display + 'a>(
     report: &mut Report<'_>,
     what: &str,
     values: impl Iterator<Item = &'a Spanned<T>>,

@@ -1,5 +1,6 @@
 //! What the tests share: a source, and key files that exist only here.
 #![allow(dead_code, reason = "each test uses its part")]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::io;
 use std::path::Path;
@@ -8,6 +9,21 @@ use baton_config::{Config, Error, KeyFile, Loaded, Source};
 
 /// The repository's own commented sample.
 pub const SAMPLE: &str = include_str!("../../../../baton.toml");
+
+/// The sample with all that it shows of pools and routes.
+pub fn routed() -> String {
+    let (before, shown) = SAMPLE.split_once("# [[service.pool]]").unwrap();
+    let is_key = |line: &str| {
+        let key = line.split(" = ").next().unwrap_or_default();
+        key != line && key.bytes().all(|byte| byte.is_ascii_lowercase())
+    };
+    let lines = shown.lines().map(|line| match line.strip_prefix("# ") {
+        Some(bare) if bare.starts_with("[[") || is_key(bare) => bare,
+        _ => line,
+    });
+    let shown: Vec<&str> = lines.collect();
+    format!("{before}[[service.pool]]{}\n", shown.join("\n"))
+}
 
 /// Parses `text` as `baton.toml` in `/etc/baton`, where `cluster.key` is good and others are not.
 pub fn parse(text: &str) -> Result<Loaded, Error> {

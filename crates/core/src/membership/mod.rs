@@ -29,6 +29,7 @@ pub use presence::Presence;
 pub use usable::{Basis, Usable, UsableServer};
 
 use crate::Moment;
+use crate::policy::Load;
 
 /// The state of every data server and of every service.
 #[derive(Clone, Debug)]
@@ -154,6 +155,16 @@ impl Membership {
     /// What the node last said of the service at `at`, if it ever did.
     pub fn report(&self, address: Address, at: Endpoint) -> Option<Report> {
         self.reports.get(&(address, at)).copied()
+    }
+
+    /// What the node of this address has to do for the service at `at`: as it said in its last HELLO,
+    /// if it is heard.
+    pub fn load(&self, address: Address, at: Endpoint) -> Option<Load> {
+        let Presence::Heard { cpu, .. } = self.presence(address)? else {
+            return None;
+        };
+        let connections = self.report(address, at)?.connections;
+        Some(Load { connections, cpu })
     }
 
     /// Makes `cluster` the one in force, its new nodes being in the state `new`.

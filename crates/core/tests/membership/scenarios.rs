@@ -1,6 +1,7 @@
 //! What happens to a cluster, and what becomes of its services.
 
 use baton_core::membership::{Basis, Heard, Presence};
+use baton_core::policy::Load;
 
 use super::*;
 
@@ -211,4 +212,32 @@ fn a_reload_keeps_what_is_known_and_awaits_no_newcomer() {
     assert_eq!(events(&mut m, 2), [changed(WEB)]);
     m.handle_hello(ms(3), node(9), clock(1), &hello(1, &[]));
     assert_eq!(usable(&m, WEB), [0, 9]);
+}
+
+/// Policies that go by load take the word of who is heard, and of nobody else.
+#[test]
+fn loads_are_those_of_who_is_heard() {
+    let mut m = membership();
+    assert_eq!(m.load(node(0), service(WEB)), None, "nothing said");
+    let word = HelloService {
+        cluster: service(WEB),
+        health: Health::Unknown,
+        connections: 7,
+    };
+    let busy = Permille::saturating(300);
+    let life = Incarnation::started_at(clock(1));
+    let hello = Hello::new(life, busy, vec![word]).unwrap();
+    m.handle_hello(ms(1), node(0), clock(1), &hello);
+    let load = Load {
+        connections: 7,
+        cpu: busy,
+    };
+    assert_eq!(m.load(node(0), service(WEB)), Some(load));
+    assert_eq!(
+        m.load(node(0), service(API)),
+        None,
+        "not of another service"
+    );
+    events(&mut m, 1001);
+    assert_eq!(m.load(node(0), service(WEB)), None, "silent since");
 }

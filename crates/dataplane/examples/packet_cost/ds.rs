@@ -16,7 +16,7 @@ use socket2::{Domain, Protocol, SockRef, Socket, Type};
 use crate::{
     cluster::{ARRIVES_AT, CS, WEB, ds, key},
     host::accept,
-    lccp::{adopt, flow},
+    lccp::{adopt, forward},
     node::Node,
     program,
     report::Row,
@@ -88,9 +88,7 @@ impl<'a> DataServer<'a> {
         let (whole, floor) = self.repeat(&old)?;
         self.deliver.add(whole, floor);
 
-        let forward = Message::Forward {
-            flow: flow(&self.client),
-        };
+        let forward = forward(&self.client);
         let (whole, floor) = self.send_all(
             "ds_forwarded",
             (0..ADOPTS).map(|_| (forward.clone(), old.clone())),

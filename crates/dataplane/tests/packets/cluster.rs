@@ -6,8 +6,9 @@ use std::{
 };
 
 use baton_abi::{
-    CHOICES_PER_SERVICE, DATA_SERVER_PRESENT, DataServer, POLICY_CLIENT, POLICY_TURN,
-    SERVICE_SPLIT_AT_ACK, Service, ServiceKey, Settings,
+    CHOICES_PER_POOL, DATA_SERVER_PRESENT, DataServer, POLICY_CLIENT, POLICY_PATH, POLICY_TURN,
+    Pool, SERVICE_DOWN, SERVICE_HANDOVER, SERVICE_HOSTS, SERVICE_PATHS, SERVICE_SPLIT_AT_ACK,
+    Service, ServiceKey, Settings,
 };
 use baton_wire::{ClusterKey, Keys};
 
@@ -19,6 +20,9 @@ pub const WEB: SocketAddrV4 = SocketAddrV4::new(CLUSTER, 80);
 pub const SMTP: SocketAddrV4 = SocketAddrV4::new(CLUSTER, 25);
 /// By the client's address.
 pub const BY_CLIENT: SocketAddrV4 = SocketAddrV4::new(CLUSTER, 82);
+/// Every request may be another data server's; routes are for the cases to set.
+pub const HTTP: SocketAddrV4 = SocketAddrV4::new(CLUSTER, 83);
+pub const HTTP_SERVICE: u16 = 4;
 /// Without any data server.
 pub const EMPTY: SocketAddrV4 = SocketAddrV4::new(CLUSTER, 81);
 
@@ -76,32 +80,67 @@ pub fn settings(address: Ipv4Addr, roles: u32) -> Settings {
 
 /// Every service with its key, and the cluster address itself (port 0).
 pub fn services() -> Vec<(ServiceKey, Service)> {
-    let service = |id: u16, policy: u32, flags: u32, choices: u32| Service {
-        id,
-        policy: policy as u8,
-        flags: flags as u8,
-        first_choice: first_choice(id),
-        choices,
-        hash_seed: 0x5eed,
+    let service = |at: SocketAddrV4, id: u16, flags: u32| {
+        let service = Service {
+            id,
+            pool: id,
+            flags: flags as u8,
+            ..Service::default()
+        };
+        (ServiceKey::of(at), service)
     };
     vec![
-        (
-            ServiceKey::of(SocketAddrV4::new(CLUSTER, 0)),
-            service(63, POLICY_TURN, 0, 0),
+        service(SocketAddrV4::new(CLUSTER, 0), 63, 0),
+        service(WEB, 0, 0),
+        service(SMTP, 1, SERVICE_SPLIT_AT_ACK),
+        service(EMPTY, 2, SERVICE_DOWN),
+        service(BY_CLIENT, 3, 0),
+        service(
+            HTTP,
+            HTTP_SERVICE,
+            SERVICE_HANDOVER | SERVICE_PATHS | SERVICE_HOSTS,
         ),
-        (ServiceKey::of(WEB), service(0, POLICY_TURN, 0, 3)),
-        (
-            ServiceKey::of(SMTP),
-            service(1, POLICY_TURN, SERVICE_SPLIT_AT_ACK, 3),
-        ),
-        (ServiceKey::of(EMPTY), service(2, POLICY_TURN, 0, 0)),
-        (ServiceKey::of(BY_CLIENT), service(3, POLICY_CLIENT, 0, 3)),
     ]
 }
 
-/// Where the choices of a service begin.
-pub fn first_choice(service: u16) -> u32 {
-    u32::from(service) * 2 * CHOICES_PER_SERVICE
+/// Every pool with its index: one for each service, and those that the routes of HTTP lead to. The
+/// harness writes their choices: all three data servers, or for the last three one each.
+pub fn pools() -> Vec<(u16, Pool)> {
+    let pool = |index: u16, policy: u32, choices: u32| {
+        let pool = Pool {
+            first_choice: first_choice(index),
+            choices,
+            hash_seed: 0x5eed,
+            policy: policy as u8,
+            members: [if choices == 0 { 0 } else { 0b111 }, 0, 0, 0],
+            ..Pool::default()
+        };
+        (index, pool)
+    };
+    let mut pools = vec![
+        pool(0, POLICY_TURN, 3),
+        pool(1, POLICY_TURN, 3),
+        pool(2, POLICY_TURN, 0),
+        pool(3, POLICY_CLIENT, 3),
+        pool(4, POLICY_TURN, 3),
+        pool(5, POLICY_PATH, 3),
+    ];
+    for index in 0..3 {
+        let (at, mut one) = pool(first_pool_of_one() + index, POLICY_TURN, 1);
+        one.members[0] = 1 << index;
+        pools.push((at, one));
+    }
+    pools
+}
+
+/// The pool that has the first data server only; the next two have the others.
+pub const fn first_pool_of_one() -> u16 {
+    6
+}
+
+/// Where the choices of a pool begin.
+pub fn first_choice(pool: u16) -> u32 {
+    u32::from(pool) * 2 * CHOICES_PER_POOL
 }
 
 /// A data server on the connection server's LAN.
@@ -110,6 +149,17 @@ pub fn data_server(index: u16) -> DataServer {
         address: mapped(ds(index)),
         mac: ds_mac(index),
         source_mac: CS_MAC,
+        ifindex: ARRIVES_AT,
+        flags: DATA_SERVER_PRESENT as u8,
+        ..DataServer::default()
+    }
+}
+
+/// The way from data server 0 to another node of its LAN.
+pub fn peer(mac: [u8; 6]) -> DataServer {
+    DataServer {
+        mac,
+        source_mac: ds_mac(0),
         ifindex: ARRIVES_AT,
         flags: DATA_SERVER_PRESENT as u8,
         ..DataServer::default()

@@ -5,34 +5,39 @@
 
 use std::{collections::BTreeSet, env, time::SystemTime};
 
-use baton_wire::{Message, Refusal, encode};
+use baton_wire::{Keep, Message, Refusal, encode};
 use fastrand::Rng;
 
 use crate::{
-    cluster::{SMTP, WEB, key},
-    cs::icmp::{error, response},
+    cluster::{CS, CS_MAC, SMTP, WEB, ds, ds_mac, key, peer},
+    cs::{
+        http::{Connection, get, routes_by_name},
+        icmp::{error, response},
+    },
     damage::{broken, option_byte},
     host::{connect, listen, on_own_host},
-    lccp::{adopt, flow, linux_tcb, to_cs_raw, to_ds_raw},
-    node::{Aborted, Node, Pass, Redirect, Seen, Tx},
-    read::{Packet, verify_checksums},
+    invariants::{SYN_ACK, holds_at_cs, holds_at_ds},
+    lccp::{adopt, flow, forward, forward_to, handover, linux_tcb, to_cs, to_cs_raw, to_ds_raw},
+    node::{Node, Tx},
     segment::{Client, GET, Segment},
 };
 
 const RUNS: u32 = 20_000;
-/// What the programs put around a packet.
-const OVERHEAD: usize = 100;
-/// The longest SYN-ACK.
-const SYN_ACK: usize = 74;
-
-const MET_AT_CS: [&str; 18] = [
+const MET_AT_CS: [&str; 25] = [
     "bad_ip",
     "bad_tcp",
     "cs_adopt",
     "cs_adopt_again",
     "cs_forward",
+    "cs_handover",
+    "cs_handover_again",
     "cs_icmp",
+    "cs_kept",
+    "cs_none",
+    "cs_pinned",
+    "cs_queued",
     "cs_refused",
+    "cs_request",
     "cs_stray",
     "cs_stray_reset",
     "cs_syn",
@@ -45,13 +50,17 @@ const MET_AT_CS: [&str; 18] = [
     "lccp_to_daemon",
     "lccp_unknown",
 ];
-const MET_AT_DS: [&str; 14] = [
+const MET_AT_DS: [&str; 18] = [
     "bad_ip",
     "bad_tcp",
     "ds_delivered",
     "ds_duplicate",
     "ds_forwarded",
+    "ds_kept_unsent",
     "ds_no_socket",
+    "ds_no_way",
+    "ds_none",
+    "ds_passed_on",
     "ds_refused",
     "ds_stale_ended",
     "fragment",
@@ -65,6 +74,7 @@ const MET_AT_DS: [&str; 14] = [
 #[test]
 fn the_connection_server() {
     let node = Node::cs();
+    routes_by_name(&node);
     let (seed, mut random) = random();
     let mut met = BTreeSet::new();
     let client = Client::of(WEB);
@@ -72,7 +82,12 @@ fn the_connection_server() {
     let known = Client::of(WEB);
     let known_cookie = node.cookie(&known);
     node.run(&known.get(known_cookie).frame());
+    let mut http = Http::open(&node);
     for run in 0..runs() {
+        // Broken packets pin a connection sooner or later.
+        if run % 16 == 0 {
+            http = Http::open(&node);
+        }
         if run % 256 == 0 {
             node.change(|settings| settings.stray_grace_ns = [0, u64::MAX][random.usize(..2)]);
         }
@@ -84,6 +99,26 @@ fn the_connection_server() {
             to_cs_raw(random.u16(..3), &refusal(&node, &known, known_cookie)),
             to_cs_raw(0, &encode(&adopt(&client), node.now(), &key().lccp())),
             error(3, 4, &response(&known).packet()),
+            http.answered.data(get("/ds2/")).frame(),
+            http.moved.data(get("/ds3/")).frame(),
+            http.request.frame(),
+            http.returned(
+                &node,
+                random.u16(..3),
+                Message::Keep {
+                    flow: flow(&http.moved.client),
+                    tcb: linux_tcb(),
+                    keep: Keep::Unsent,
+                },
+            ),
+            http.returned(
+                &node,
+                random.u16(..3),
+                Message::None {
+                    flow: flow(&http.moved.client),
+                    attempt: random.u8(..2),
+                },
+            ),
         ];
         let frame = broken(&mut random, &seeds);
         let seen = node.run(&frame);
@@ -98,6 +133,8 @@ fn the_connection_server() {
 fn the_data_server() {
     on_own_host(|| {
         let node = Node::ds();
+        node.plane().set_peer(CS, &peer(CS_MAC)).unwrap();
+        node.plane().set_peer(ds(1), &peer(ds_mac(1))).unwrap();
         let (seed, mut random) = random();
         let mut met = BTreeSet::new();
         let listener = listen(WEB);
@@ -113,12 +150,15 @@ fn the_data_server() {
                 let bytes = encode(message, node.now(), &key().lccp());
                 to_ds_raw(&[bytes, packet.packet()].concat())
             };
-            let forward = Message::Forward { flow: flow(&known) };
             let seeds = [
                 message(&adopt(&known), &known.get(7)),
                 message(&adopt(&known.again()), &known.again().get(7)),
                 message(&adopt(&stranger), &stranger.get(7)),
-                message(&forward, &known.later(7, 100, 100)),
+                message(&forward(&known), &known.later(7, 100, 100)),
+                message(&forward(&stranger), &stranger.later(7, 100, 100)),
+                message(&forward_to(&stranger, 1), &stranger.later(7, 100, 100)),
+                message(&handover(&stranger, 1), &stranger.get(7)),
+                message(&handover(&known, 1), &known.get(7)),
                 known.later(7, 100, 100).frame(),
                 stranger.get(7).frame(),
             ];
@@ -163,84 +203,29 @@ fn any_options() {
     }
 }
 
-fn holds_at_cs(seen: &Seen) -> Result<(), String> {
-    if seen.verdict == Aborted {
-        return Err("aborted".into());
-    }
-    counted_once(seen)?;
-    let (before, after) = (seen.input.len(), seen.frame.len());
-    match seen.verdict {
-        Pass if seen.frame != seen.input => Err("changed, and passed".into()),
-        Tx | Redirect => {
-            let right = if seen.counted.contains_key("cs_forward")
-                || seen.counted.contains_key("cs_icmp")
-            {
-                after == before
-            } else if seen.counted.contains_key("cs_refused") {
-                after == before && outer_is_valid(seen)
-            } else if seen.counted.contains_key("cs_adopt")
-                || seen.counted.contains_key("cs_adopt_again")
-            {
-                after == before + OVERHEAD && outer_is_valid(seen)
-            } else {
-                // Our own segments: always whole, whatever they answer.
-                after <= SYN_ACK && verify_checksums(&seen.frame).is_ok()
-            };
-            right
-                .then_some(())
-                .ok_or_else(|| "not what its counter says".into())
+/// Connections of HTTP: one whose next request may be another's, and one that was handed over.
+struct Http {
+    answered: Connection,
+    moved: Connection,
+    /// At which it was.
+    request: Segment,
+}
+
+impl Http {
+    fn open(node: &Node) -> Self {
+        let (moved, request) = Connection::handed_over(node);
+        Self {
+            answered: Connection::answered(node),
+            moved,
+            request,
         }
-        _ => Ok(()),
     }
-}
 
-fn holds_at_ds(seen: &Seen) -> Result<(), String> {
-    counted_once(seen)?;
-    let (before, after) = (seen.input.len(), seen.frame.len());
-    let stripped = ["ds_duplicate", "ds_forwarded", "ds_stale_ended"]
-        .iter()
-        .any(|name| seen.counted.contains_key(*name));
-    let right = match seen.verdict {
-        Pass if stripped => after + OVERHEAD == before,
-        Pass => seen.frame == seen.input,
-        Redirect => after == before && seen.counted.contains_key("ds_refused"),
-        crate::node::Drop => !seen.counted.contains_key("ds_delivered"),
-        _ => false,
-    };
-    right
-        .then_some(())
-        .ok_or_else(|| "not what its counter says".into())
-}
-
-/// Each packet has one reason; some reasons have a companion.
-fn counted_once(seen: &Seen) -> Result<(), String> {
-    const COMPANIONS: [&str; 8] = [
-        "cs_forward_bytes",
-        "cs_fin",
-        "cs_rst",
-        "cs_refused_by_all",
-        "cs_response_bytes",
-        "ds_delivered",
-        "ds_no_socket",
-        "ds_unassigned",
-    ];
-    let reasons = seen
-        .counted
-        .iter()
-        .filter(|(name, by)| !COMPANIONS.contains(&name.as_str()) && **by == 1)
-        .count();
-    let companions = seen.counted.len() - reasons;
-    let passed_in_silence = seen.verdict == Pass && seen.counted.is_empty();
-    match (reasons, companions) {
-        (0, 0) if passed_in_silence => Ok(()),
-        (1, _) | (0, 1) => Ok(()),
-        _ => Err(format!("counted {:?}", seen.counted)),
+    /// What a data server sends back about the second.
+    fn returned(&self, node: &Node, from: u16, message: Message) -> Vec<u8> {
+        let packet = self.request.packet();
+        to_cs(from, &message, node.now(), &key().lccp(), &packet)
     }
-}
-
-/// Ethernet, IP and length of what a program wrote around a packet.
-fn outer_is_valid(seen: &Seen) -> bool {
-    Packet::read(&seen.frame).is_ok_and(|outer| outer.ip.protocol == etherparse::IpNumber(253))
 }
 
 /// So that a change of the programs cannot leave most of them unvisited.

@@ -1,15 +1,18 @@
 //! LCCP frames: made with `baton-wire` for the programs to read, and read as the programs made them.
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use baton_abi::LccpHeader;
-use baton_wire::{Clock, Flow, LccpKey, Message, TcbPart, WindowScales, decode, encode, tag};
+use baton_wire::{
+    Clock, Flow, LccpKey, Message, ShortAddress, TcbPart, WindowScales, decode, encode, tag,
+};
 use etherparse::{EtherType, IpNumber};
 use zerocopy::IntoBytes as _;
 
 use crate::{
     cluster::{CS, CS_MAC, MSS, WINDOW_SCALE, ds, ds_mac, key, keys},
     node::{Node, Seen},
+    read::Packet,
     segment::{Client, Segment, ethernet, ip_packet},
 };
 
@@ -27,17 +30,22 @@ pub struct Sent {
     pub packet: Vec<u8>,
 }
 
-/// The message in the frame that came out. Its bytes must be the very ones that `baton-wire` would
-/// write, and its outer header what ARCHITECTURE says.
+/// The message in the frame that came out.
 #[track_caller]
 pub fn sent(node: &Node, seen: &Seen) -> Sent {
-    let outer = seen.packet();
+    opened(node, &seen.packet())
+}
+
+/// The message in a packet between nodes. Its bytes must be the very ones that `baton-wire` would write,
+/// and its outer header what ARCHITECTURE says.
+#[track_caller]
+pub fn opened(node: &Node, outer: &Packet) -> Sent {
     assert_eq!(outer.ip.protocol, IpNumber(253));
     assert_eq!(outer.ip.time_to_live, 64);
     assert!(outer.ip.dont_fragment && !outer.ip.more_fragments && outer.ip.options.is_empty());
     let window = std::time::Duration::from_secs(5);
     let received = decode(&outer.body, &keys(), node.now(), window)
-        .unwrap_or_else(|error| panic!("{error}\n{seen:?}"));
+        .unwrap_or_else(|error| panic!("{error}\n{outer:?}"));
     assert!(received.clock <= node.now());
     let again = encode(&received.message, received.clock, &key().lccp());
     assert_eq!(again, outer.body[..again.len()], "header is not canonical");
@@ -72,11 +80,44 @@ pub fn linux_tcb() -> TcbPart {
     }
 }
 
+/// As the connection server sends it.
 pub fn adopt(client: &Client) -> Message {
     Message::Adopt {
         flow: flow(client),
         tcb: linux_tcb(),
+        asker: Some(short(CS)),
     }
+}
+
+/// The connection server wants another data server to have the connection.
+pub fn handover(client: &Client, next: u16) -> Message {
+    Message::Handover {
+        flow: flow(client),
+        tcb: linux_tcb(),
+        next: short(ds(next)),
+    }
+}
+
+/// As the connection server sends it where nothing was handed over.
+pub fn forward(client: &Client) -> Message {
+    Message::Forward {
+        flow: flow(client),
+        next: None,
+        attempt: 0,
+    }
+}
+
+/// As the connection server sends it while a handover to another data server is on its way.
+pub fn forward_to(client: &Client, next: u16) -> Message {
+    Message::Forward {
+        flow: flow(client),
+        next: Some(short(ds(next))),
+        attempt: 0,
+    }
+}
+
+pub fn short(address: Ipv4Addr) -> ShortAddress {
+    ShortAddress::try_from(IpAddr::V4(address)).unwrap()
 }
 
 /// A frame from the connection server to data server 0.

@@ -10,12 +10,14 @@
 mod cluster;
 mod damage;
 mod host;
+mod invariants;
 mod lccp;
 mod node;
 mod options;
 mod read;
 mod seen;
 mod segment;
+mod sniff;
 mod table;
 
 mod cs;

@@ -9,7 +9,7 @@ use nix::time::{ClockId, clock_gettime};
 
 pub use crate::seen::{Aborted, Counted, Drop, Pass, Redirect, Seen, Tx, Verdict};
 use crate::{
-    cluster::{self, CS, ds},
+    cluster::{self, CLIENT_MAC, CS, ds},
     read::verify_checksums,
     segment::Client,
 };
@@ -98,9 +98,15 @@ impl Node {
         }
         for (key, service) in cluster::services() {
             self.plane().set_service(&key, &service).unwrap();
-            if self.role == Role::Cs {
-                self.set_choices(service.id, &[0, 1, 2]);
+        }
+        if self.role == Role::Cs {
+            for (index, pool) in cluster::pools() {
+                self.plane().set_pool(index, &pool).unwrap();
+                let only = index.checked_sub(cluster::first_pool_of_one());
+                self.set_choices(index, &only.map_or(vec![0, 1, 2], |server| vec![server]));
             }
+            self.plane().set_hosts(&[]).unwrap();
+            self.plane().set_routes(&[]).unwrap();
         }
         for (index, _) in self.plane().data_servers().unwrap() {
             let none = DataServer::default();
@@ -109,6 +115,13 @@ impl Node {
         for index in 0..3 {
             let server = cluster::data_server(index);
             self.plane().set_data_server(index, &server).unwrap();
+        }
+        if self.role == Role::Ds {
+            for address in [CS, ds(0), ds(1), ds(2)] {
+                let none = DataServer::default();
+                self.plane().set_peer(address, &none).unwrap();
+            }
+            self.plane().set_senders(&[]).unwrap();
         }
         let (address, roles) = match self.role {
             Role::Cs => (CS, ROLE_CS),
@@ -124,15 +137,22 @@ impl Node {
         self.plane.as_ref().unwrap()
     }
 
+    /// At a data server: whoever sends frames as clients of these tables do is the connection server.
+    pub fn know_connection_server(&self) {
+        let way = cluster::peer(cluster::CS_MAC);
+        self.plane().set_peer(CS, &way).unwrap();
+        self.plane().set_senders(&[(CLIENT_MAC, CS)]).unwrap();
+    }
+
     pub fn change(&self, change: impl FnOnce(&mut Settings)) {
         let mut settings = self.plane().settings().unwrap();
         change(&mut settings);
         self.plane().set_settings(&settings).unwrap();
     }
 
-    pub fn set_choices(&self, service: u16, choices: &[u16]) {
+    pub fn set_choices(&self, pool: u16, choices: &[u16]) {
         self.plane()
-            .set_choices(cluster::first_choice(service), choices)
+            .set_choices(cluster::first_choice(pool), choices)
             .unwrap();
     }
 

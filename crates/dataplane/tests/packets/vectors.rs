@@ -19,7 +19,9 @@ type Expected = (Verdict, Counted<'static>);
 const TO_DAEMON: Expected = (Pass, &[("lccp_to_daemon", 1)]);
 /// No listener: a good ADOPT is refused.
 const REFUSED: Expected = (Redirect, &[("ds_refused", 1)]);
-const NO_SOCKET: Expected = (Drop, &[("ds_forwarded", 1), ("ds_no_socket", 1)]);
+/// The connection is not here, and neither is a way to anybody else.
+const NO_SOCKET: Expected = (Drop, &[("ds_no_socket", 1)]);
+const NO_WAY: Expected = (Drop, &[("ds_no_way", 1)]);
 const SHORT: Expected = (Drop, &[("lccp_short", 1)]);
 const VERSION: Expected = (Drop, &[("lccp_bad_version", 1)]);
 const TAG: Expected = (Drop, &[("lccp_bad_tag", 1)]);
@@ -34,6 +36,7 @@ const OTHERWISE: &[(&str, Expected)] = &[
     ("packet-cut", MISMATCH),
     ("packet-cut-v6", MISMATCH),
     ("packet-header-cut", MISMATCH),
+    ("handover-no-packet", MISMATCH),
     // Only the daemon reads bodies, and verifies them.
     ("body-cut", TO_DAEMON),
     ("body-flipped", TO_DAEMON),
@@ -44,21 +47,28 @@ const OTHERWISE: &[(&str, Expected)] = &[
     // No message for the programs has a body, so a tag over one is a wrong tag.
     ("adopt-with-body", TAG),
     ("hello-for-receptor-0", TAG),
+    ("none-with-body", TAG),
+    // Not for a data server, so it is not opened.
+    ("none-other-client", UNKNOWN),
     // The kernel judges the values, when it makes a socket of them: here nothing listens.
     ("mss-0", REFUSED),
     ("scale-15", REFUSED),
+    // The connection is not here; the next to get it judges the values, and nobody is no way.
+    ("handover-mss-0", NO_WAY),
+    ("handover-to-nobody", NO_WAY),
 ];
 
 #[test]
 fn messages_at_the_data_server() {
     on_own_host(|| {
         let node = Node::ds();
-        for vector in vectors("message", 15) {
+        for vector in vectors("message", 33) {
             let expected = match (vector.field("command"), vector.is_ipv4()) {
                 ("adopt", true) => REFUSED,
-                ("forward", true) => NO_SOCKET,
-                ("adopt" | "forward", false) => MISMATCH,
-                ("refused", _) => UNKNOWN,
+                ("forward", true) if vector.field("next") == "none" => NO_SOCKET,
+                ("forward" | "handover", true) => NO_WAY,
+                ("adopt" | "forward" | "handover", false) => MISMATCH,
+                ("refused" | "keep" | "none", _) => UNKNOWN,
                 ("hello", _) => TO_DAEMON,
                 (other, _) => panic!("{}: no such command: {other}", vector.name),
             };
@@ -76,10 +86,10 @@ fn messages_at_the_data_server() {
 #[test]
 fn messages_at_the_connection_server() {
     let node = Node::cs();
-    for vector in vectors("message", 15) {
+    for vector in vectors("message", 33) {
         let expected = match vector.field("command") {
-            "refused" => MISMATCH,
-            "adopt" | "forward" => UNKNOWN,
+            "refused" | "keep" | "none" => MISMATCH,
+            "adopt" | "forward" | "handover" => UNKNOWN,
             "hello" => TO_DAEMON,
             other => panic!("{}: no such command: {other}", vector.name),
         };
@@ -92,11 +102,14 @@ fn messages_at_the_connection_server() {
 fn what_a_receiver_must_accept() {
     on_own_host(|| {
         let node = Node::ds();
-        for vector in vectors("accept", 6) {
-            let expected = if vector.field("as").starts_with("hello") {
-                TO_DAEMON
-            } else {
-                REFUSED
+        for vector in vectors("accept", 10) {
+            let (command, _) = vector.field("as").split_once('-').unwrap();
+            let expected = match command {
+                "hello" => TO_DAEMON,
+                "adopt" => REFUSED,
+                "forward" => NO_SOCKET,
+                "refused" | "keep" | "none" => UNKNOWN,
+                other => panic!("{}: no such command: {other}", vector.name),
             };
             vector.check(&vector.run_at_ds(&node, vector.clock("now")), expected);
         }
@@ -107,7 +120,7 @@ fn what_a_receiver_must_accept() {
 fn what_a_receiver_must_reject() {
     on_own_host(|| {
         let node = Node::ds();
-        for vector in vectors("reject", 35) {
+        for vector in vectors("reject", 55) {
             let named = OTHERWISE.iter().find(|(name, _)| *name == vector.name);
             let expected = match (named, vector.field("reason")) {
                 (Some((_, expected)), _) => *expected,
@@ -230,7 +243,7 @@ impl Vector {
         let (adopt, sent_packet) = open(&seen.input);
         let (refused, packet) = open(&seen.frame);
         assert_eq!(packet, sent_packet, "{}", self.name);
-        let Message::Adopt { flow, tcb } = adopt else {
+        let Message::Adopt { flow, tcb, .. } = adopt else {
             panic!("{}: {adopt:?}", self.name);
         };
         let refusal = Refusal::NoListener;

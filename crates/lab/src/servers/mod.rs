@@ -7,6 +7,7 @@
 //! | /health | `ok` |
 //! | /empty /1b /4k /64k /1m /64m /256m | the same bytes on every host |
 //! | /ds1/… /dsN/… | the host's name, a space, the path that was asked for |
+//! | /dsN/4k and so on | nginx only: the same bytes as /4k; the header X-Served-By names the host |
 //! | /upload | reads the whole body (chunked or not), answers its length; Apache and Go also its SHA-256 |
 //!
 //! Every server writes a line a request to `access.log`, except for /health:

@@ -89,6 +89,10 @@ http {{
             access_log off;
             return 200 "ok\n";
         }}
+        location ~ ^/ds[0-9]+/(?<file>[0-9]+[km])$ {{
+            add_header X-Served-By {name};
+            try_files /$file =404;
+        }}
         location ~ ^/ds[0-9]+/ {{
             default_type text/plain;
             return 200 "{name} $request_uri\n";

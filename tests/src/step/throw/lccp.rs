@@ -1,12 +1,13 @@
 //! LCCP that no node sent.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroU16;
 use std::time::{Duration, SystemTime};
 
 use anyhow::{Context as _, Result};
 use baton_wire::{
-    Clock, ClusterKey, Flow, Hello, Incarnation, Message, Permille, Refusal, TcbPart, encode, tag,
+    Clock, ClusterKey, Flow, Hello, Incarnation, Keep, Message, Permille, Refusal, ShortAddress,
+    TcbPart, encode, tag,
 };
 use etherparse::TcpHeader;
 
@@ -31,14 +32,30 @@ pub(super) fn forged(target: &Target, frames: &mut Vec<Frame>) -> Result<()> {
         Permille::try_from(0)?,
         Vec::new(),
     )?;
+    let next = ShortAddress::try_from(IpAddr::V4(target.node))?;
     let messages = [
-        Message::Adopt { flow, tcb },
+        Message::Adopt {
+            flow,
+            tcb,
+            asker: None,
+        },
         Message::Refused {
             flow,
             tcb,
             refusal: Refusal::NoListener,
         },
-        Message::Forward { flow },
+        Message::Forward {
+            flow,
+            next: Some(next),
+            attempt: 0,
+        },
+        Message::Handover { flow, tcb, next },
+        Message::Keep {
+            flow,
+            tcb,
+            keep: Keep::Unsent,
+        },
+        Message::None { flow, attempt: 0 },
         Message::Hello(hello),
     ];
     for message in messages {
@@ -89,7 +106,7 @@ pub(super) fn mismatch(target: &Target, frames: &mut Vec<Frame>) -> Result<()> {
 
 pub(super) fn command(target: &Target, frames: &mut Vec<Frame>) -> Result<()> {
     let key = target.key.parse::<ClusterKey>()?.lccp();
-    for command in [0, 5, 77, 255] {
+    for command in [0, 8, 77, 255] {
         let mut payload = payload(target, now(), CLIENT_PORT)?;
         payload[COMMAND_AT] = command;
         let (header, place) = payload
@@ -112,7 +129,11 @@ fn payload(target: &Target, clock: Clock, port: u16) -> Result<Vec<u8>> {
             tcb,
             refusal: Refusal::NoListener,
         },
-        false => Message::Adopt { flow, tcb },
+        false => Message::Adopt {
+            flow,
+            tcb,
+            asker: None,
+        },
     };
     let mut payload = encode(&message, clock, &key);
     payload.extend(packet(target, port)?);

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, net::SocketAddrV4};
 
-use baton_abi::{CHOICES_PER_SERVICE, Service, ServiceKey};
+use baton_abi::{CHOICES_PER_POOL, MAX_POOLS, Pool, Service, ServiceKey};
 
 use crate::{
     cluster::{BY_CLIENT, SMTP, WEB, data_server, first_choice},
@@ -77,51 +77,57 @@ fn another_seed_is_another_hash() {
     let all = || -> Vec<u16> { (0..40).map(|host| owner(&node, &client(host))).collect() };
     let before = all();
     assert_eq!(before, all());
-    let (key, service) = service(&node, BY_CLIENT);
-    let reseeded = Service {
+    let (index, pool) = pool(&node, BY_CLIENT);
+    let reseeded = Pool {
         hash_seed: 1,
-        ..service
+        ..pool
     };
-    node.plane().set_service(&key, &reseeded).unwrap();
+    node.plane().set_pool(index, &reseeded).unwrap();
     assert_ne!(before, all());
 }
 
-/// The daemon fills the bank that is not in use, then points the service at it.
+/// The daemon fills the bank that is not in use, then points the pool at it.
 #[test]
 fn the_other_bank() {
     let node = Node::fresh_cs();
     assert_eq!(owner(&node, &Client::of(WEB)), 0);
-    let (key, web) = service(&node, WEB);
-    let first_choice = web.first_choice + CHOICES_PER_SERVICE;
+    let (index, web) = pool(&node, WEB);
+    let first_choice = web.first_choice + CHOICES_PER_POOL;
     node.plane().set_choices(first_choice, &[2, 2]).unwrap();
-    let swapped = Service {
+    let swapped = Pool {
         first_choice,
         choices: 2,
         ..web
     };
-    node.plane().set_service(&key, &swapped).unwrap();
+    node.plane().set_pool(index, &swapped).unwrap();
     for _ in 0..5 {
         assert_eq!(owner(&node, &Client::of(WEB)), 2);
     }
 }
 
-/// The last service, its second bank, its last choice, the last data server.
+/// The last pool, its second bank, its last choice, the last data server.
 #[test]
 fn the_far_ends_of_the_maps() {
+    const LAST: u16 = MAX_POOLS as u16 - 1;
     let node = Node::fresh_cs();
-    let (key, web) = service(&node, WEB);
-    let mut choices = vec![65535; CHOICES_PER_SERVICE as usize];
+    let (_, web) = pool(&node, WEB);
+    let mut choices = vec![65535; CHOICES_PER_POOL as usize];
     *choices.last_mut().unwrap() = 255;
-    let bank = first_choice(63) + CHOICES_PER_SERVICE;
+    let bank = first_choice(LAST) + CHOICES_PER_POOL;
     node.plane().set_choices(bank, &choices).unwrap();
     node.plane()
         .set_data_server(255, &data_server(255))
         .unwrap();
-    let far = Service {
-        id: 63,
-        first_choice: bank + CHOICES_PER_SERVICE - 1,
+    let far = Pool {
+        first_choice: bank + CHOICES_PER_POOL - 1,
         choices: 1,
         ..web
+    };
+    node.plane().set_pool(LAST, &far).unwrap();
+    let (key, service) = service(&node, WEB);
+    let far = Service {
+        pool: LAST,
+        ..service
     };
     node.plane().set_service(&key, &far).unwrap();
     assert_eq!(owner(&node, &Client::of(WEB)), 255);
@@ -155,11 +161,17 @@ fn service(node: &Node, at: SocketAddrV4) -> (ServiceKey, Service) {
     services.into_iter().find(|(key, _)| *key == at).unwrap()
 }
 
+/// The pool of a service, with its index.
+fn pool(node: &Node, at: SocketAddrV4) -> (u16, Pool) {
+    let index = service(node, at).1.pool;
+    (index, node.plane().pool(index).unwrap())
+}
+
 fn set_choices(node: &Node, at: SocketAddrV4, choices: &[u16]) {
-    let (key, service) = service(node, at);
-    node.set_choices(service.id, choices);
+    let (index, pool) = pool(node, at);
+    node.set_choices(index, choices);
     let choices = choices.len() as u32;
     node.plane()
-        .set_service(&key, &Service { choices, ..service })
+        .set_pool(index, &Pool { choices, ..pool })
         .unwrap();
 }

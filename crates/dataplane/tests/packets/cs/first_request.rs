@@ -1,6 +1,9 @@
 //! The split: from the SYN to the ADOPT that carries the first request.
 
-use baton_abi::{DATA_SERVER_LOCAL, DATA_SERVER_PRESENT, DataServer, TCB_FIN};
+use baton_abi::{
+    DATA_SERVER_LOCAL, DATA_SERVER_PRESENT, DataServer, NO_DATA_SERVER, TCB_ADOPTING, TCB_FIN,
+    TCB_PINNED,
+};
 use baton_wire::Message;
 
 use crate::{
@@ -35,10 +38,15 @@ fn the_whole_handshake() {
     assert_eq!(sent.packet, get.packet());
 
     let entry = node.tcb(&client).unwrap();
-    assert_eq!((entry.adopt_seq, entry.adopt_ack), (get.seq, get.ack));
+    assert_eq!(
+        (entry.request_seq, entry.response_start),
+        (get.seq, get.ack)
+    );
     assert_eq!(entry.last_seq, get.seq + GET.len() as u32);
     assert_eq!((entry.last_ack, entry.response_start), (get.ack, get.ack));
-    assert_eq!((entry.owner, entry.state), (0, 0));
+    assert_eq!(entry.owner, 0);
+    assert_eq!(u32::from(entry.state), TCB_PINNED | TCB_ADOPTING);
+    assert_eq!(u32::from(entry.previous), NO_DATA_SERVER);
     assert_eq!(
         (entry.mss, entry.snd_wscale, entry.rcv_wscale),
         (1460, 7, 7)
@@ -109,7 +117,10 @@ fn a_fin_at_once_is_noted() {
     let client = Client::fresh();
     let get = client.get(node.cookie(&client)).flags("FPA");
     node.run(&get.frame()).expect(Tx, ADOPTED);
-    assert_eq!(u32::from(node.tcb(&client).unwrap().state), TCB_FIN);
+    assert_eq!(
+        u32::from(node.tcb(&client).unwrap().state),
+        TCB_PINNED | TCB_ADOPTING | TCB_FIN
+    );
 }
 
 #[test]

@@ -1,13 +1,13 @@
 //! Packets of known connections: on to the owner, with nothing changed but Ethernet's addresses.
 
 use baton_abi::{
-    DATA_SERVER_LOCAL, DATA_SERVER_PRESENT, DATA_SERVER_ROUTED, DataServer, TCB_FIN, TCB_RST,
+    DATA_SERVER_LOCAL, DATA_SERVER_PRESENT, DATA_SERVER_ROUTED, DataServer, TCB_ADOPTING, TCB_FIN,
+    TCB_PINNED, TCB_RST,
 };
-use baton_wire::Message;
 
 use crate::{
     cluster::{CS_MAC, WEB, data_server, ds, ds_mac},
-    lccp::{biggest, flow, sent},
+    lccp::{biggest, sent},
     node::{Drop, Node, Pass, Redirect, Tx, Verdict},
     segment::{Client, GET, Segment, padded, patched},
 };
@@ -28,6 +28,7 @@ struct Case {
     packet: fn(&Client, u32) -> Segment,
     /// Counters beside the two of forwarding.
     also: &'static [(&'static str, u64)],
+    /// The entry's, beside that it is pinned: this service wants no handover.
     state: u32,
 }
 
@@ -73,13 +74,13 @@ const CASES: &[Case] = &[
                 .payload("more")
         },
         also: &[],
-        state: 0,
+        state: TCB_ADOPTING,
     },
     Case {
         name: "the handshake's ACK, late",
         packet: |client, cookie| client.ack(cookie),
         also: &[],
-        state: 0,
+        state: TCB_ADOPTING,
     },
     Case {
         name: "a keepalive probe",
@@ -95,7 +96,7 @@ const CASES: &[Case] = &[
         name: "no flags at all",
         packet: |client, cookie| client.later(cookie, GET.len(), 1000).flags(""),
         also: &[],
-        state: 0,
+        state: TCB_ADOPTING,
     },
     Case {
         name: "IP options",
@@ -124,7 +125,7 @@ const CASES: &[Case] = &[
         name: "RST",
         packet: |client, cookie| client.later(cookie, GET.len(), 1000).flags("R"),
         also: &[("cs_rst", 1)],
-        state: TCB_RST,
+        state: TCB_ADOPTING | TCB_RST,
     },
     Case {
         name: "RST ACK",
@@ -153,7 +154,12 @@ fn only_macs_change() {
             .unwrap_or_else(|error| panic!("{}: {error}", case.name));
         assert_eq!(seen.frame, readdressed(&seen.input, 0), "{}", case.name);
         let entry = node.tcb(&client).unwrap();
-        assert_eq!(u32::from(entry.state), case.state, "{}", case.name);
+        assert_eq!(
+            u32::from(entry.state),
+            TCB_PINNED | case.state,
+            "{}",
+            case.name
+        );
         assert_eq!(entry.owner, 0, "{}", case.name);
     }
 }
@@ -215,12 +221,7 @@ fn behind_a_router_it_travels_inside_forward() {
         .run(&ack.frame())
         .expect(Tx, &[("cs_forward", 1), ("cs_forward_bytes", bytes)]);
     let sent = sent(&node, &seen);
-    assert_eq!(
-        sent.message,
-        Message::Forward {
-            flow: flow(&client)
-        }
-    );
+    assert_eq!(sent.message, crate::lccp::forward(&client));
     assert_eq!((sent.to, &sent.packet), (ds(0), &ack.packet()));
     assert_eq!(seen.packet().ethernet.destination, ds_mac(0));
 
@@ -253,9 +254,10 @@ fn data_after_a_rst_brings_the_entry_back() {
     let node = Node::cs();
     let (client, cookie) = adopted(&node);
     node.run(&client.later(cookie, GET.len(), 0).flags("R").frame());
-    assert_eq!(u32::from(node.tcb(&client).unwrap().state), TCB_RST);
+    let rst = TCB_PINNED | TCB_ADOPTING | TCB_RST;
+    assert_eq!(u32::from(node.tcb(&client).unwrap().state), rst);
     node.run(&client.later(cookie, GET.len(), 1000).frame());
-    assert_eq!(node.tcb(&client).unwrap().state, 0);
+    assert_eq!(u32::from(node.tcb(&client).unwrap().state), TCB_PINNED);
 }
 
 #[test]
@@ -264,7 +266,8 @@ fn data_after_a_fin_does_not() {
     let (client, cookie) = adopted(&node);
     node.run(&client.later(cookie, GET.len(), 0).flags("FA").frame());
     node.run(&client.later(cookie, GET.len() + 1, 1000).frame());
-    assert_eq!(u32::from(node.tcb(&client).unwrap().state), TCB_FIN);
+    let state = u32::from(node.tcb(&client).unwrap().state);
+    assert_eq!(state, TCB_PINNED | TCB_FIN);
 }
 
 #[test]

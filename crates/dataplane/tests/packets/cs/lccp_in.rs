@@ -8,7 +8,7 @@ use zerocopy::{FromBytes as _, IntoBytes as _};
 use super::forward::adopted;
 use crate::{
     cluster::{CS, CS_MAC, ds, ds_mac, key, other_key},
-    lccp::{flow, linux_tcb, seal, shift, to_cs_raw},
+    lccp::{adopt, flow, linux_tcb, seal, shift, to_cs_raw},
     node::{Counted, Drop, Node, Pass, Tx, Verdict},
     segment::{Client, ethernet, ip_packet_with_options},
 };
@@ -227,11 +227,7 @@ fn what_is_for_the_data_server_of_this_node_passes() {
     let node = Node::cs();
     node.change(|settings| settings.roles = (ROLE_CS | ROLE_DS) as u8);
     let (client, cookie) = adopted(&node);
-    let message = Message::Adopt {
-        flow: flow(&client),
-        tcb: linux_tcb(),
-    };
-    let bytes = encode(&message, node.now(), &key().lccp());
+    let bytes = encode(&adopt(&client), node.now(), &key().lccp());
     let frame = to_cs_raw(0, &[bytes, client.get(cookie).packet()].concat());
     node.run(&frame).expect(Pass, &[]).untouched();
 }

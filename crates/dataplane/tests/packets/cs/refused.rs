@@ -1,12 +1,12 @@
 //! REFUSED: the owner has no listener, so the request goes to another data server.
 
-use baton_abi::{ADOPT_ATTEMPTS, DataServer, LCCP_TCB_SACK, Service, ServiceKey};
+use baton_abi::{ADOPT_ATTEMPTS, DataServer, LCCP_TCB_SACK, Pool};
 use baton_wire::{Message, Refusal, TcbPart};
 
 use super::forward::adopted;
 use crate::{
-    cluster::{CS, CS_MAC, WEB, data_server, ds, ds_mac, key, other_key},
-    lccp::{flow, linux_tcb, sent, to_cs},
+    cluster::{CS, CS_MAC, data_server, ds, ds_mac, key, other_key},
+    lccp::{flow, linux_tcb, sent, short, to_cs},
     node::{Counted, Drop, Node, Pass, Redirect, Tx},
     segment::{Client, GET, padded},
 };
@@ -30,8 +30,7 @@ fn another_data_server_gets_it() {
         attempt: 1,
         ..linux_tcb()
     };
-    let flow = flow(&client);
-    assert_eq!(sent.message, Message::Adopt { flow, tcb });
+    assert_eq!(sent.message, adopt(&client, tcb));
     assert_eq!(sent.packet, client.get(cookie).packet());
     assert_eq!(seen.frame.len(), frame.len());
 
@@ -187,12 +186,20 @@ fn the_tcb_part_goes_on() {
     let seen = node.run(&frame).expect(Tx, REFUSED);
     let attempt = 4;
     let tcb = TcbPart { attempt, ..tcb };
-    let flow = flow(&client);
-    assert_eq!(sent(&node, &seen).message, Message::Adopt { flow, tcb });
+    assert_eq!(sent(&node, &seen).message, adopt(&client, tcb));
     assert_eq!(
         u32::from(node.tcb(&client).unwrap().options) & LCCP_TCB_SACK,
         LCCP_TCB_SACK
     );
+}
+
+/// The next ADOPT: whoever is asked, the connection server wants to hear of a refusal.
+fn adopt(client: &Client, tcb: TcbPart) -> Message {
+    Message::Adopt {
+        flow: flow(client),
+        tcb,
+        asker: Some(short(CS)),
+    }
 }
 
 /// What a data server sends when it cannot adopt this client's request.
@@ -210,9 +217,9 @@ fn refusal(node: &Node, from: u16, client: &Client, cookie: u32, attempt: u8) ->
 }
 
 fn without_choices(node: &Node) {
-    let at = ServiceKey::of(WEB);
-    let services = node.plane().services().unwrap();
-    let (_, web) = services.iter().find(|(key, _)| *key == at).unwrap();
-    let empty = Service { choices: 0, ..*web };
-    node.plane().set_service(&at, &empty).unwrap();
+    let empty = Pool {
+        choices: 0,
+        ..node.plane().pool(0).unwrap()
+    };
+    node.plane().set_pool(0, &empty).unwrap();
 }

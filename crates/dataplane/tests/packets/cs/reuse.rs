@@ -1,12 +1,17 @@
 //! Packets for ports that have an entry, but not where its connection is: of a new connection on old
 //! ports, of the old one after a jump, or forged. The old one gives way to the first and to nothing else.
 
+use baton_abi::{TCB_ADOPTING, TCB_PINNED};
+
 use super::forward::adopted;
 use crate::{
     lccp::sent,
     node::{Counted, Drop, Node, Tx},
     segment::{Client, GET},
 };
+
+/// Of an entry whose request is with a data server that has not answered yet.
+const FRESH: u8 = (TCB_PINNED | TCB_ADOPTING) as u8;
 
 #[test]
 fn the_port_is_used_again() {
@@ -24,8 +29,11 @@ fn the_port_is_used_again() {
     let seen = node.run(&get.frame()).expect(Tx, &[("cs_adopt", 1)]);
     assert_eq!(sent(&node, &seen).packet, get.packet());
     let entry = node.tcb(&new).unwrap();
-    assert_eq!((entry.owner, entry.state), (2, 0));
-    assert_eq!((entry.adopt_seq, entry.adopt_ack), (get.seq, get.ack));
+    assert_eq!((entry.owner, entry.state), (2, FRESH));
+    assert_eq!(
+        (entry.request_seq, entry.response_start),
+        (get.seq, get.ack)
+    );
 
     let ack = new.later(cookie, GET.len(), 10);
     node.run(&ack.frame())
@@ -88,7 +96,7 @@ fn reset_and_at_once_again() {
     let cookie = node.cookie(&new);
     const ADOPTED: Counted<'_> = &[("cs_adopt", 1)];
     node.run(&new.get(cookie).frame()).expect(Tx, ADOPTED);
-    assert_eq!(node.tcb(&new).unwrap().state, 0);
+    assert_eq!(node.tcb(&new).unwrap().state, FRESH);
 }
 
 /// Lost packets make a connection go on far from where its entry saw it last.
@@ -127,7 +135,7 @@ fn a_late_fin_of_the_old_connection_leaves_the_new_one() {
     node.run(&ack.frame())
         .expect(Tx, forwarded(&ack.packet()).as_slice());
     let entry = node.tcb(&new).unwrap();
-    assert_eq!((entry.owner, entry.state), (2, 0));
+    assert_eq!((entry.owner, entry.state), (2, FRESH));
     assert_eq!(entry.last_ack, ack.ack);
 }
 

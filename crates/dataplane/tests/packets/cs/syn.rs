@@ -5,8 +5,8 @@ use etherparse::TcpOptionElement as Element;
 
 use super::layouts::{Case, LAYOUTS};
 use crate::{
-    cluster::{CLIENT_MAC, CS_MAC, MSS, WINDOW_SCALE},
-    lccp::{flow, sent},
+    cluster::{CLIENT_MAC, CS, CS_MAC, MSS, WINDOW_SCALE},
+    lccp::{flow, sent, short},
     node::{Node, Redirect, Seen, Tx},
     options::mss,
     read::ends,
@@ -112,8 +112,12 @@ fn told(node: &Node, client: &Client, cookie: u32) -> TcbPart {
     let seen = node.run(&client.get(cookie).frame());
     assert!(matches!(seen.verdict, Tx | Redirect), "{seen:?}");
     match sent(node, &seen).message {
-        Message::Adopt { flow: of, tcb } => {
-            assert_eq!(of, flow(client));
+        Message::Adopt {
+            flow: of,
+            tcb,
+            asker,
+        } => {
+            assert_eq!((of, asker), (flow(client), Some(short(CS))));
             tcb
         }
         other => panic!("not an ADOPT: {other:?}"),

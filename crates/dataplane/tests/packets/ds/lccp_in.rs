@@ -1,6 +1,9 @@
 //! LCCP at the data server: verified, and matched with the packet it carries.
 
-use baton_abi::{LCCP_FORWARD, LCCP_HELLO, LCCP_REFUSED, LccpHeader, ROLE_CS, ROLE_DS};
+use baton_abi::{
+    LCCP_FORWARD, LCCP_HANDOVER, LCCP_HELLO, LCCP_KEEP, LCCP_NONE, LCCP_REFUSED, LccpHeader,
+    ROLE_CS, ROLE_DS,
+};
 use baton_wire::{Clock, Hello, Incarnation, LccpKey, Message, Permille, encode};
 use etherparse::{EtherType, IpNumber};
 use zerocopy::{FromBytes as _, IntoBytes as _};
@@ -46,6 +49,9 @@ const VERSION: Counted<'_> = &[("lccp_bad_version", 1)];
 const TAG: Counted<'_> = &[("lccp_bad_tag", 1)];
 const STALE: Counted<'_> = &[("lccp_stale", 1)];
 const UNKNOWN: Counted<'_> = &[("lccp_unknown", 1)];
+const NO_SOCKET: Counted<'_> = &[("ds_no_socket", 1)];
+/// This node knows no others.
+const NO_WAY: Counted<'_> = &[("ds_no_way", 1)];
 const MISMATCH: Counted<'_> = &[("lccp_mismatch", 1)];
 /// Where the packet inside begins in the message.
 const PACKET: usize = 80;
@@ -214,9 +220,24 @@ const CASES: &[Case] = &[
         counted: &[("lccp_to_daemon", 1)],
     },
     Case {
+        before: |header| (header.command, header.be_data) = (LCCP_FORWARD as u8, 0),
+        ..bad("FORWARD of an unknown connection", NO_SOCKET)
+    },
+    Case {
         before: |header| header.command = LCCP_FORWARD as u8,
-        counted: &[("ds_forwarded", 1), ("ds_no_socket", 1)],
-        ..bad("FORWARD of an unknown connection", &[])
+        ..bad("the same that is said to be elsewhere", NO_WAY)
+    },
+    Case {
+        before: |header| header.command = LCCP_HANDOVER as u8,
+        ..bad("HANDOVER of an unknown connection", NO_WAY)
+    },
+    Case {
+        before: |header| header.command = LCCP_KEEP as u8,
+        ..bad("KEEP for a data server", UNKNOWN)
+    },
+    Case {
+        before: |header| header.command = LCCP_NONE as u8,
+        ..bad("NONE for a data server", UNKNOWN)
     },
 ];
 

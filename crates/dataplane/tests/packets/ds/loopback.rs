@@ -2,24 +2,28 @@
 
 use std::{
     collections::BTreeMap,
-    io::Read as _,
-    net::{SocketAddr, TcpListener, TcpStream},
+    io::{Read as _, Write as _},
+    net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream},
     thread,
     time::{Duration, Instant},
 };
 
+use baton_abi::DataServer;
 use baton_wire::{Message, encode};
+use etherparse::TcpSlice;
 
 use crate::{
-    cluster::{ARRIVES_AT, CLUSTER, WEB, key},
-    host::{accept, send_lccp},
-    lccp::{adopt, flow},
+    cluster::{ARRIVES_AT, CLUSTER, CS, CS_MAC, WEB, ds, ds_mac, key, peer},
+    host::{accept, listen, send_lccp},
+    lccp::{self, Sent, adopt, opened},
     node::{Counted, Node},
-    segment::{Client, Segment},
+    read::Packet,
+    segment::{Client, GET, Segment},
+    sniff::Wire,
 };
 
 pub const ADOPTED: Counted<'_> = &[("ds_adopted", 1)];
-pub const FORWARDED: Counted<'_> = &[("ds_delivered", 1), ("ds_forwarded", 1)];
+pub const FORWARDED: Counted<'_> = &[("ds_forwarded", 1)];
 /// The connection server's cookie.
 pub const COOKIE: u32 = 0xfeed_0001;
 
@@ -38,6 +42,121 @@ pub fn adopted(node: &Node, listener: &TcpListener, client: &Client) -> TcpStrea
     stream
 }
 
+/// A data server, its listener, and one connection that has come so far: its client has had an answer to
+/// its request, and acknowledged it.
+pub struct Live {
+    pub node: Node,
+    pub listener: TcpListener,
+    pub wire: Wire,
+    pub client: Client,
+    pub stream: TcpStream,
+    sent: usize,
+}
+
+/// What the server answers to each request.
+pub const ANSWER: &[u8] = b"HTTP/1.1 204 No Content\r\n\r\n";
+
+impl Live {
+    /// The connection server and the next data server are where [`Live::wire`] sees what they get.
+    pub fn answered() -> Self {
+        let mut live = Self::adopted();
+        expect_bytes(&live.stream, GET);
+        live.answer();
+        live
+    }
+
+    /// The same, but the server has not even read the request.
+    pub fn adopted() -> Self {
+        let listener = listen(WEB);
+        let node = attached();
+        for (address, mac) in [(CS, CS_MAC), (ds(1), ds_mac(1))] {
+            let way = DataServer {
+                ifindex: Wire::interface(),
+                ..peer(mac)
+            };
+            node.plane().set_peer(address, &way).unwrap();
+        }
+        let client = Client::fresh();
+        let stream = adopted(&node, &listener, &client);
+        Self {
+            node,
+            listener,
+            wire: Wire::tapped(),
+            client,
+            stream,
+            sent: GET.len(),
+        }
+    }
+
+    /// The server answers, and the client acknowledges all of it.
+    fn answer(&mut self) {
+        self.write();
+        forward(&self.node, &self.ack());
+        expect(&self.node, FORWARDED);
+    }
+
+    /// The server answers.
+    pub fn write(&mut self) {
+        (&self.stream).write_all(ANSWER).unwrap();
+        assert_eq!(self.response().payload(), ANSWER);
+    }
+
+    /// What the server writes next, as the kernel sends it.
+    #[track_caller]
+    pub fn response(&self) -> Response {
+        loop {
+            let response = Response(self.wire.next());
+            if !response.payload().is_empty() {
+                return response;
+            }
+        }
+    }
+
+    /// The client has nothing to say but that it has one answer.
+    pub fn ack(&self) -> Segment {
+        self.client.later(COOKIE, self.sent, ANSWER.len() as u32)
+    }
+
+    /// The client's next request.
+    pub fn request(&self) -> Segment {
+        self.ack().flags("PA").payload(GET)
+    }
+
+    /// The next message on the wire is from here to `to`, which has this MAC address.
+    #[track_caller]
+    pub fn message_to(&self, to: Ipv4Addr, mac: [u8; 6]) -> Sent {
+        let packet = self.wire.next();
+        assert_eq!(packet.ethernet.destination, mac, "{packet:?}");
+        assert_eq!(packet.ethernet.source, ds_mac(0));
+        let message = opened(&self.node, &packet);
+        assert_eq!((message.from, message.to), (ds(0), to));
+        message
+    }
+
+    /// Nothing else was sent until now: what is sent now is the next.
+    #[track_caller]
+    pub fn nothing_sent(&self) {
+        let stranger = Client::fresh().later(COOKIE, 1, 1);
+        forward(&self.node, &stranger);
+        expect(&self.node, &[("ds_none", 1)]);
+        let message = self.message_to(CS, CS_MAC);
+        assert_eq!(message.packet, stranger.packet());
+    }
+}
+
+/// A segment of the host's kernel, whose checksum the interface would have completed.
+pub struct Response(Packet);
+
+impl Response {
+    pub fn segment(&self) -> TcpSlice<'_> {
+        TcpSlice::from_slice(&self.0.body).unwrap()
+    }
+
+    pub fn payload(&self) -> &[u8] {
+        self.segment().payload()
+    }
+}
+
 pub fn send_adopt(node: &Node, packet: &Segment) {
     let client = Client {
         address: packet.from,
@@ -53,8 +172,7 @@ pub fn forward(node: &Node, packet: &Segment) {
         service: packet.to,
         isn: 0,
     };
-    let flow = flow(&client);
-    send(node, &Message::Forward { flow }, packet);
+    send(node, &lccp::forward(&client), packet);
 }
 
 pub fn send(node: &Node, message: &Message, packet: &Segment) {

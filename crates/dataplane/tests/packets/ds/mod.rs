@@ -5,9 +5,13 @@
 //! answers -EINVAL. What follows the assignment is tested on a live loopback, in [`live`].
 
 mod adopt;
+mod behind;
+mod handover;
+mod keep;
 mod lccp_in;
 mod live;
 mod loopback;
 mod malformed;
+mod none;
 mod plain;
 mod ports;

@@ -1,0 +1,201 @@
+//! Pools: data servers that can answer alike, and the choices among them.
+
+use std::collections::HashMap;
+
+use anyhow::{Context, Result};
+use baton_abi::{CHOICE_BANKS, CHOICES_PER_POOL, MAX_POOLS, POOL_PER_REQUEST, Pool};
+use baton_core::{
+    Moment,
+    policy::{Chooser, Policy, Server},
+};
+use baton_dataplane::Dataplane;
+
+/// Where each pool is in the map, what makes its choices, and what was written there.
+#[derive(Default)]
+pub struct Pools {
+    indices: HashMap<PoolId, u16>,
+    choosers: HashMap<u16, Chooser>,
+    written: HashMap<u16, Vec<u16>>,
+}
+
+/// What tells a pool from others, in every daemon that ever runs here: entries name pools by index, so
+/// that a pool must be found again where it was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct PoolId(u64);
+
+impl PoolId {
+    /// Of this pool of a service; of the service's own without a name.
+    pub fn new(service: std::net::SocketAddrV4, pool: Option<&str>) -> Self {
+        // FNV-1a, which no release will change. 0 is "no pool" in the map.
+        const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
+        const PRIME: u64 = 0x0100_0000_01b3;
+        let name = format!("{service}/{}", pool.unwrap_or_default());
+        let hash = name.bytes().fold(OFFSET, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(PRIME)
+        });
+        Self(hash.max(1))
+    }
+}
+
+impl Pools {
+    /// Those that an earlier daemon wrote.
+    pub fn over(dataplane: &Dataplane) -> Result<Self> {
+        let mut pools = Self::default();
+        for index in 0..MAX_POOLS as u16 {
+            let id = dataplane.pool(index)?.id;
+            if id != 0 {
+                pools.indices.insert(PoolId(id), index);
+            }
+        }
+        Ok(pools)
+    }
+
+    /// The index of a pool, which has one from now on.
+    pub fn index(&mut self, dataplane: &Dataplane, id: PoolId) -> Result<u16> {
+        if let Some(index) = self.indices.get(&id) {
+            return Ok(*index);
+        }
+        let index = (0..MAX_POOLS as u16)
+            .find(|index| !self.indices.values().any(|used| used == index))
+            .with_context(|| format!("no room for more than {MAX_POOLS} pools"))?;
+        self.indices.insert(id, index);
+        let empty = Pool {
+            id: id.0,
+            ..Pool::default()
+        };
+        dataplane.set_pool(index, &empty)?;
+        Ok(index)
+    }
+
+    /// Empties and forgets all pools but these.
+    pub fn keep(&mut self, dataplane: &Dataplane, wanted: &[PoolId]) -> Result<()> {
+        let gone: Vec<_> = self
+            .indices
+            .extract_if(|id, _| !wanted.contains(id))
+            .collect();
+        for (_, index) in gone {
+            self.choosers.remove(&index);
+            self.written.remove(&index);
+            dataplane.set_pool(index, &Pool::default())?;
+        }
+        Ok(())
+    }
+
+    /// Writes the choices of a pool as they are now, if they are others than before. The program reads one bank of choices while the
+    /// other is written.
+    pub fn write(
+        &mut self,
+        dataplane: &Dataplane,
+        now: Moment,
+        id: PoolId,
+        policy: Policy,
+        per_request: bool,
+        servers: &[Server<'_>],
+    ) -> Result<()> {
+        let flags = if per_request { POOL_PER_REQUEST } else { 0 };
+        let flags = flags as u8; // bits that C keeps in a byte
+        let index = self.index(dataplane, id)?;
+        let chooser = self
+            .choosers
+            .entry(index)
+            .and_modify(|chooser| {
+                if chooser.policy() != policy {
+                    *chooser = Chooser::new(policy);
+                }
+            })
+            .or_insert_with(|| Chooser::new(policy));
+        let choices = chooser.choices(now, servers);
+        let old = dataplane.pool(index)?;
+        let members = members(choices);
+        let same_policy = u32::from(old.policy) == policy.number() && old.flags == flags;
+        if same_policy
+            && old.members == members
+            && self.written.get(&index).map(Vec::as_slice) == Some(choices)
+        {
+            return Ok(());
+        }
+        let bank = (old.first_choice / CHOICES_PER_POOL + 1) % CHOICE_BANKS;
+        let first_choice = (u32::from(index) * CHOICE_BANKS + bank) * CHOICES_PER_POOL;
+        dataplane.set_choices(first_choice, choices)?;
+        let pool = Pool {
+            id: id.0,
+            first_choice,
+            choices: u32::try_from(choices.len()).context("more choices than a bank holds")?,
+            hash_seed: 0,
+            generation: old
+                .generation
+                .wrapping_add(u16::from(has_new(&members, &old.members))),
+            policy: policy.number() as u8, // an enumerator that C keeps in a byte
+            flags,
+            members,
+        };
+        dataplane.set_pool(index, &pool)?;
+        self.written.insert(index, choices.to_vec());
+        Ok(())
+    }
+
+    /// When some pool's choices may be others though its servers stay.
+    pub fn next_timeout(&self) -> Option<Moment> {
+        self.choosers
+            .values()
+            .filter_map(Chooser::next_timeout)
+            .min()
+    }
+
+    /// Whether nobody is in this pool.
+    pub fn is_empty(&self, dataplane: &Dataplane, id: PoolId) -> Result<bool> {
+        match self.indices.get(&id) {
+            Some(index) => Ok(dataplane.pool(*index)?.choices == 0),
+            None => Ok(true),
+        }
+    }
+
+    /// Forgets what was written, so that it is written again in any case.
+    pub fn write_all_again(&mut self) {
+        self.written.clear();
+    }
+}
+
+type Members = [u64; 4];
+
+fn members(choices: &[u16]) -> Members {
+    let mut members = Members::default();
+    for choice in choices {
+        let (word, bit) = (usize::from(choice / 64), choice % 64);
+        if let Some(word) = members.get_mut(word) {
+            *word |= 1 << bit;
+        }
+    }
+    members
+}
+
+/// Connections choose anew when somebody has come who could take some of them. When one leaves, only
+/// its own must.
+fn has_new(now: &Members, before: &Members) -> bool {
+    now.iter()
+        .zip(before)
+        .any(|(now, before)| now & !before != 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pools_are_told_apart_by_service_and_name() {
+        let at = |text: &str| text.parse().expect("an address");
+        let (one, other) = (at("10.77.0.100:80"), at("10.77.0.100:81"));
+        assert_ne!(PoolId::new(one, None), PoolId::new(other, None));
+        assert_ne!(PoolId::new(one, None), PoolId::new(one, Some("a")));
+        assert_eq!(PoolId::new(one, Some("a")), PoolId::new(one, Some("a")));
+    }
+
+    #[test]
+    fn only_newcomers_make_connections_choose_again() {
+        let (few, many) = (members(&[0, 64, 255]), members(&[0, 64, 255, 3]));
+        assert_eq!(few, [1, 1, 0, 1 << 63]);
+        assert!(has_new(&many, &few));
+        assert!(!has_new(&few, &many));
+        assert!(!has_new(&few, &few));
+    }
+}

@@ -1,0 +1,64 @@
+//! Routes of the configuration, compiled and written for the program.
+
+use anyhow::{Context, Result};
+use baton_abi::{HostKey, RouteKey};
+use baton_config::HostPattern;
+use baton_core::routes::{Host, Route, RouteTable};
+use baton_dataplane::Dataplane;
+
+/// A service's number in the maps, and the indices of its pools in the order of the file.
+pub struct Target<'a> {
+    pub id: u16,
+    pub service: &'a baton_config::Service,
+    pub pools: Vec<u16>,
+}
+
+/// Makes the maps hold the routes of exactly these services.
+pub fn write(dataplane: &Dataplane, targets: &[Target<'_>]) -> Result<()> {
+    let routes: Vec<Route<'_>> = targets.iter().flat_map(of_service).collect();
+    let table = RouteTable::compile(&routes)?;
+    let hosts = table
+        .hosts
+        .iter()
+        .map(|host| {
+            let key = if host.wildcard {
+                HostKey::below(&host.name)
+            } else {
+                HostKey::exact(&host.name)
+            };
+            let key = key.with_context(|| format!("host {} is too long", host.name))?;
+            Ok((key, host.number.into()))
+        })
+        .collect::<Result<Vec<_>>>()?;
+    let entries = table
+        .entries
+        .iter()
+        .map(|entry| {
+            let key = RouteKey::of(entry.service, entry.host.into(), &entry.path);
+            Ok((key.context("a path is too long")?, entry.pool.into()))
+        })
+        .collect::<Result<Vec<_>>>()?;
+    // A host's number means something only with its routes.
+    dataplane.set_routes(&entries)?;
+    dataplane.set_hosts(&hosts)?;
+    Ok(())
+}
+
+/// Whether some of a service's routes name hosts.
+pub fn name_hosts(service: &baton_config::Service) -> bool {
+    let any = |route: &baton_config::Route| matches!(route.host, HostPattern::Any);
+    !service.routes.iter().all(any)
+}
+
+fn of_service<'a>(target: &'a Target<'_>) -> impl Iterator<Item = Route<'a>> {
+    target.service.routes.iter().map(|route| Route {
+        service: target.id,
+        host: match &route.host {
+            HostPattern::Any => Host::Any,
+            HostPattern::Exact(name) => Host::Name(name.as_str()),
+            HostPattern::Below(name) => Host::Below(name.as_str()),
+        },
+        path: route.path.as_str().as_bytes(),
+        pool: target.pools[route.pool],
+    })
+}

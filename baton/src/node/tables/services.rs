@@ -1,0 +1,245 @@
+//! Services: what they are to the programs, and who answers their requests.
+
+use std::net::SocketAddrV4;
+
+use anyhow::{Context, Result, bail};
+use baton_abi::{
+    MAX_SERVICES, SERVICE_DOWN, SERVICE_HANDOVER, SERVICE_HOSTS, SERVICE_PATHS,
+    SERVICE_SPLIT_AT_ACK, Service, ServiceKey,
+};
+use baton_config::{Handover, NodeName, Policy, Split};
+use baton_core::{
+    Moment,
+    membership::Membership,
+    policy::{self, Server},
+};
+use baton_dataplane::Dataplane;
+use baton_wire::Endpoint;
+
+use super::{
+    Tables,
+    pools::PoolId,
+    routes::{self, Target},
+};
+
+/// A service and where it is.
+pub type Placed<'a> = (SocketAddrV4, &'a baton_config::Service);
+
+impl Tables {
+    /// Makes the services map hold exactly these services and their addresses. New ones have no
+    /// data servers yet.
+    pub fn write_services(&mut self, dataplane: &Dataplane, services: &[Placed<'_>]) -> Result<()> {
+        let wanted: Vec<ServiceKey> = services
+            .iter()
+            .flat_map(|(at, _)| [ServiceKey::of(*at), address_key(*at)])
+            .collect();
+        for (key, _) in dataplane.services()? {
+            if !wanted.contains(&key) {
+                dataplane.remove_service(&key)?;
+                if key.be_port != 0 {
+                    self.ids.remove(&key.socket_address());
+                }
+            }
+        }
+        for (at, _) in services {
+            dataplane.set_service(&address_key(*at), &Service::default())?;
+            if !self.ids.contains_key(at) {
+                let id = self.free_id()?;
+                self.ids.insert(*at, id);
+            }
+        }
+        Ok(())
+    }
+
+    /// On a data server it is enough that a service is one.
+    pub fn write_names(&self, dataplane: &Dataplane, services: &[Placed<'_>]) -> Result<()> {
+        for (at, _) in services {
+            let entry = Service {
+                id: self.ids[at],
+                ..Service::default()
+            };
+            dataplane.set_service(&ServiceKey::of(*at), &entry)?;
+        }
+        Ok(())
+    }
+
+    /// Makes the maps hold exactly the pools and routes of these services.
+    pub fn write_routes(&mut self, dataplane: &Dataplane, services: &[Placed<'_>]) -> Result<()> {
+        let mut targets = Vec::new();
+        let mut kept = Vec::new();
+        for (at, service) in services {
+            let pools: Vec<PoolId> = pools(*at, service).map(|pool| pool.id).collect();
+            let indices = pools[1..]
+                .iter()
+                .map(|id| self.pools.index(dataplane, *id))
+                .collect::<Result<_>>()?;
+            kept.extend(pools);
+            targets.push(Target {
+                id: self.ids[at],
+                service,
+                pools: indices,
+            });
+        }
+        routes::write(dataplane, &targets)?;
+        self.pools.keep(dataplane, &kept)
+    }
+
+    /// Writes who answers a service's requests now, if that changed.
+    pub fn write_assignment(
+        &mut self,
+        dataplane: &Dataplane,
+        now: Moment,
+        (at, service): Placed<'_>,
+        membership: &Membership,
+    ) -> Result<()> {
+        let at_endpoint = endpoint(at);
+        let usable = membership
+            .usable(at_endpoint)
+            .map_or(&[][..], |usable| &usable.servers);
+        let per_request = service.handover == Handover::EveryRequest;
+        let mut down = true;
+        for pool in pools(at, service) {
+            let servers: Vec<Server<'_>> = usable
+                .iter()
+                .filter(|server| pool.nodes.iter().any(|node| node.as_str() == server.name))
+                .filter_map(|server| {
+                    let slot = self
+                        .slots
+                        .slot(server.address)
+                        .filter(|_| self.reachable(server.address))?;
+                    Some(Server {
+                        slot,
+                        name: &server.name,
+                        weight: server.weight,
+                        load: membership.load(server.address, at_endpoint),
+                    })
+                })
+                .collect();
+            self.pools.write(
+                dataplane,
+                now,
+                pool.id,
+                policy(pool.policy),
+                per_request,
+                &servers,
+            )?;
+            down &= self.pools.is_empty(dataplane, pool.id)?;
+        }
+        self.write_service(dataplane, at, service, down)
+    }
+
+    /// Whether some pool's choices may be others now though its servers stay, because of their loads.
+    pub fn is_due(&self, now: Moment) -> bool {
+        self.pools
+            .next_timeout()
+            .is_some_and(|timeout| timeout <= now)
+    }
+
+    /// Forgets what assignments were written, so that the next ones are written in any case.
+    pub fn write_all_again(&mut self) {
+        self.pools.write_all_again();
+    }
+
+    fn write_service(
+        &mut self,
+        dataplane: &Dataplane,
+        at: SocketAddrV4,
+        service: &baton_config::Service,
+        down: bool,
+    ) -> Result<()> {
+        let Some(&id) = self.ids.get(&at) else {
+            bail!("service {} has no id", service.name)
+        };
+        let flag = |set: bool, flag: u32| if set { flag } else { 0 };
+        let flags = flag(service.split == Split::Ack, SERVICE_SPLIT_AT_ACK)
+            | flag(
+                service.handover != Handover::Never && service.split == Split::Request,
+                SERVICE_HANDOVER,
+            )
+            | flag(!service.routes.is_empty(), SERVICE_PATHS)
+            | flag(routes::name_hosts(service), SERVICE_HOSTS)
+            | flag(down, SERVICE_DOWN);
+        let entry = Service {
+            id,
+            pool: self.pools.index(dataplane, PoolId::new(at, None))?,
+            flags: flags as u8, // bits that C keeps in a byte
+            ..Service::default()
+        };
+        Ok(dataplane.set_service(&ServiceKey::of(at), &entry)?)
+    }
+
+    fn free_id(&self) -> Result<u16> {
+        (0..MAX_SERVICES as u16)
+            .find(|id| !self.ids.values().any(|used| used == id))
+            .with_context(|| format!("no room for more than {MAX_SERVICES} services"))
+    }
+}
+
+/// Some data servers of a service.
+struct PoolOf<'a> {
+    id: PoolId,
+    nodes: &'a [NodeName],
+    policy: Policy,
+}
+
+/// A service's own pool, then those of its routes.
+fn pools<'a>(
+    at: SocketAddrV4,
+    service: &'a baton_config::Service,
+) -> impl Iterator<Item = PoolOf<'a>> {
+    let own = PoolOf {
+        id: PoolId::new(at, None),
+        nodes: &service.nodes,
+        policy: service.policy,
+    };
+    let named = service.pools.iter().map(move |pool| PoolOf {
+        id: PoolId::new(at, Some(pool.name.as_str())),
+        nodes: &pool.nodes,
+        policy: pool.policy,
+    });
+    std::iter::once(own).chain(named)
+}
+
+/// A cluster address and port as messages and membership name it.
+pub fn endpoint(at: SocketAddrV4) -> Endpoint {
+    Endpoint {
+        address: (*at.ip()).into(),
+        port: at.port(),
+    }
+}
+
+/// Where a service is, which is IPv4 as the configuration makes sure.
+pub fn service_at(service: &baton_config::Service) -> Result<SocketAddrV4> {
+    match service.address.ip() {
+        std::net::IpAddr::V4(address) => Ok(SocketAddrV4::new(address, service.port.get())),
+        std::net::IpAddr::V6(_) => bail!(
+            "service {}: its address must be IPv4 in this version",
+            service.name
+        ),
+    }
+}
+
+/// Services of a configuration with their places, in the order of the file.
+pub fn services_with_places<'a>(
+    services: impl Iterator<Item = &'a baton_config::Service>,
+) -> Result<Vec<(SocketAddrV4, &'a baton_config::Service)>> {
+    services
+        .map(|service| Ok((service_at(service)?, service)))
+        .collect()
+}
+
+/// Of the cluster address alone.
+fn address_key(at: SocketAddrV4) -> ServiceKey {
+    ServiceKey::of(SocketAddrV4::new(*at.ip(), 0))
+}
+
+fn policy(policy: Policy) -> policy::Policy {
+    match policy {
+        Policy::RoundRobin => policy::Policy::RoundRobin,
+        Policy::Weighted => policy::Policy::Weighted,
+        Policy::Client => policy::Policy::Client,
+        Policy::Path => policy::Policy::Path,
+        Policy::LeastLoaded => policy::Policy::LeastLoaded,
+        Policy::Lard => policy::Policy::Lard,
+    }
+}

@@ -1,0 +1,53 @@
+//! What no service and no data server changes: keys, clock, limits.
+
+use std::time::Duration;
+
+use anyhow::Result;
+use baton_abi::{LCCP_OVERHEAD_BYTES, Settings};
+use baton_dataplane::{Dataplane, wall_clock_offset};
+use baton_wire::{Address, ClusterKey};
+
+use super::Tables;
+use crate::node::place::{Place, lccp_keys};
+
+/// IPv4 and TCP headers without options.
+const PLAIN_HEADERS: u32 = 40;
+
+impl Tables {
+    /// Writes what no service or data server changes: keys, clock, limits.
+    pub fn write_settings(&self, dataplane: &Dataplane, place: &Place) -> Result<()> {
+        let config = &place.config;
+        let overhead = PLAIN_HEADERS + LCCP_OVERHEAD_BYTES;
+        let mss = u16::try_from(place.link.mtu.saturating_sub(overhead)).unwrap_or(u16::MAX);
+        let lccp = lccp_keys(config);
+        let settings = Settings {
+            cookie_key: [
+                cookie_words(Some(&config.cluster.key)),
+                cookie_words(config.cluster.previous_key.as_ref()),
+            ],
+            lccp_key: [
+                lccp.current.words(),
+                lccp.previous.map_or([0; 2], |key| key.words()),
+            ],
+            clock_offset_ns: wall_clock_offset(),
+            clock_window_ns: nanoseconds(config.cluster.clock_window),
+            stray_grace_ns: nanoseconds(config.cs.stray_grace),
+            address: Address::from(place.address).octets(),
+            mss,
+            relay_port: self.relay_port,
+            rcv_wscale: config.cluster.window_scale.shift(),
+            protocol: config.cluster.protocol.number(),
+            roles: place.me.roles.bits(),
+            reserved: 0,
+        };
+        Ok(dataplane.set_settings(&settings)?)
+    }
+}
+
+fn cookie_words(key: Option<&ClusterKey>) -> [u64; 2] {
+    key.map_or([0; 2], |key| key.cookie().words())
+}
+
+fn nanoseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,117 @@
+//! The ways to other nodes: data servers for a connection server, all nodes for a data server.
+
+use std::net::Ipv4Addr;
+
+use anyhow::Result;
+use baton_abi::{DATA_SERVER_LOCAL, DATA_SERVER_PRESENT, DATA_SERVER_ROUTED, DataServer};
+use baton_config::Config;
+use baton_core::Moment;
+use baton_dataplane::Dataplane;
+use baton_net::{Hop, Link};
+use baton_wire::Address;
+
+use super::Tables;
+use crate::node::place::Place;
+
+impl Tables {
+    /// Data servers that are to have slots. Those of an earlier configuration keep serving what they
+    /// have.
+    pub fn assign_slots(&mut self, now: Moment, addresses: &[Ipv4Addr]) -> Result<()> {
+        Ok(self
+            .slots
+            .assign(now, addresses.iter().map(|address| Address::from(*address)))?)
+    }
+
+    /// Writes the way to another node, or that there is none now. Its connections keep it then: the
+    /// way may come back, and their packets would have nowhere else to go.
+    pub fn write_hop(
+        &mut self,
+        dataplane: &Dataplane,
+        place: &Place,
+        address: Ipv4Addr,
+        hop: Option<Hop>,
+    ) -> Result<()> {
+        let Some(hop) = hop else {
+            self.hops.remove(&address.into());
+            return Ok(());
+        };
+        let way = data_server(address, &hop, &place.link);
+        if let Some(slot) = self.slots.slot(address.into()) {
+            dataplane.set_data_server(slot.into(), &way)?;
+            self.hops.insert(address.into(), hop);
+        }
+        if place.me.roles.is_ds() {
+            dataplane.set_peer(address, &way)?;
+            self.write_sender(dataplane, place, address, &way)?;
+        }
+        Ok(())
+    }
+
+    /// Whose frames without a message may be a client's, passed on: the connection servers' here.
+    fn write_sender(
+        &mut self,
+        dataplane: &Dataplane,
+        place: &Place,
+        address: Ipv4Addr,
+        way: &DataServer,
+    ) -> Result<()> {
+        let node = place.config.node_at(address.into());
+        let is_cs = node.is_some_and(|node| node.roles.is_cs());
+        if is_cs && u32::from(way.flags) & DATA_SERVER_ROUTED == 0 {
+            self.senders.insert(address, way.mac);
+        } else {
+            self.senders.remove(&address);
+        }
+        let senders: Vec<_> = (self.senders.iter())
+            .map(|(address, mac)| (*mac, *address))
+            .collect();
+        Ok(dataplane.set_senders(&senders)?)
+    }
+
+    /// Whether the way to a data server is known.
+    pub fn reachable(&self, address: Address) -> bool {
+        self.hops.contains_key(&address)
+    }
+
+    /// The slot of a data server.
+    pub fn slot(&self, address: Address) -> Option<u16> {
+        self.slots.slot(address).map(u16::from)
+    }
+}
+
+/// The IPv4 addresses of all data servers.
+pub fn data_server_addresses(config: &Config) -> Vec<Ipv4Addr> {
+    ipv4(config.data_servers())
+}
+
+/// The IPv4 addresses of all nodes.
+pub fn node_addresses(config: &Config) -> Vec<Ipv4Addr> {
+    ipv4(config.nodes.iter())
+}
+
+fn ipv4<'a>(nodes: impl Iterator<Item = &'a baton_config::Node>) -> Vec<Ipv4Addr> {
+    nodes
+        .filter_map(|node| match node.address.ip() {
+            std::net::IpAddr::V4(address) => Some(address),
+            std::net::IpAddr::V6(_) => None,
+        })
+        .collect()
+}
+
+fn data_server(address: Ipv4Addr, hop: &Hop, own: &Link) -> DataServer {
+    let (mac, source_mac, ifindex, flags) = match hop {
+        Hop::Local => (own.mac, own.mac, own.index, DATA_SERVER_LOCAL),
+        Hop::Next(next) => {
+            let flags = if next.routed { DATA_SERVER_ROUTED } else { 0 };
+            (next.mac, next.source_mac, next.link_index, flags)
+        }
+    };
+    DataServer {
+        address: Address::from(address).octets(),
+        mac,
+        source_mac,
+        ifindex,
+        flags: (DATA_SERVER_PRESENT | flags) as u8, // bits that C keeps in a byte
+        reserved: [0; 7],
+    }
+}

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Where a request begins, what it asks for, and whether it is surely one and all of it. A connection may
+ * only move on a request that begins and ends with its segment and has no body: then the next segment
+ * surely begins one as well. For all others the connection is pinned. The check errs on the side of
+ * pinning, because a body taken for a request would be answered.
+ */
+#ifndef BATON_CS_REQUEST_H
+#define BATON_CS_REQUEST_H
+
+#include "packet.h"
+
+enum {
+	TEXT_BYTES = 2048,         /* a power of two above what a segment of a usual MTU holds */
+	TEXT_SPARE = 128,          /* so that what begins in the text can be read without a look at its end */
+	REQUEST_MIN = 18,          /* "GET / HTTP/1.0", and two line ends */
+	METHOD_MIN = 3,
+	METHOD_MAX = 8,
+	WORD = sizeof(u64),
+};
+
+/*
+ * A segment's payload, copied to where it can be read at any offset, and zeros behind it; and the keys
+ * made of it, which are too large for the stack.
+ */
+struct text {
+	u8 at[TEXT_BYTES + TEXT_SPARE];
+	struct host_key host;
+	struct route_key route;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct text);
+} texts SEC(".maps");
+
+/* What the text says; offsets in it. */
+struct request {
+	u32 bytes;                 /* of the text; 0: there is none */
+	u32 target;                /* where the request target begins; 0: this begins no request */
+	u32 host;                  /* where the Host header's value begins; 0: there is none */
+	u32 end;                   /* where the header's empty line ends; 0: not in this segment */
+	u32 odd;                   /* not surely one bodyless request and nothing else */
+};
+
+static __always_inline struct text *text_of_this_cpu(void)
+{
+	u32 zero = 0;
+
+	return bpf_map_lookup_elem(&texts, &zero);
+}
+
+static __always_inline u64 text_word(const struct text *text, u32 offset)
+{
+	return *(const u64 *)(text->at + (offset & (TEXT_BYTES - 1)));
+}
+
+/* Eight letters, as they are in memory on a little-endian machine. */
+#define LETTERS(a, b, c, d, e, f, g, h)                                                                \
+	((u64)(a) | (u64)(b) << 8 | (u64)(c) << 16 | (u64)(d) << 24 | (u64)(e) << 32 | (u64)(f) << 40 |    \
+	 (u64)(g) << 48 | (u64)(h) << 56)
+#define EVERY_BYTE(b) LETTERS(b, b, b, b, b, b, b, b)
+#define FIRST(n) (~0ULL >> (64 - 8 * (n)))  /* of a word's bytes */
+
+/* The walk over a header. */
+struct header_walk {
+	const struct text *text;
+	struct request *request;
+};
+
+/* A header line, or the empty one, begins at `offset`. */
+static __noinline void read_line(const struct text *text, struct request *r, u32 offset)
+{
+	u64 word = text_word(text, offset);
+	u64 small = word | EVERY_BYTE(0x20);
+
+	switch ((u8)word) {
+	case '\r':
+		r->end = offset + 2;
+		/* More behind the end is a second request, or a body. */
+		r->odd |= (u16)word != 0x0a0d || r->end != r->bytes;
+		return;
+	case '\n':
+	case ' ':
+	case '\t':
+		/* Lines in an old style, which servers read in different ways. */
+		r->odd = 1;
+		return;
+	}
+	if ((small & FIRST(5)) == LETTERS('h', 'o', 's', 't', ':', 0, 0, 0)) {
+		/* Two of them are an error, for the server to tell. */
+		r->odd |= r->host != 0;
+		r->host = offset + 5;
+	} else if (small == LETTERS('c', 'o', 'n', 't', 'e', 'n', 't', '-')) {
+		u64 rest = text_word(text, offset + WORD) | EVERY_BYTE(0x20);
+		r->odd |= (rest & FIRST(6)) == LETTERS('l', 'e', 'n', 'g', 't', 'h', 0, 0);
+	} else {
+		r->odd |= small == LETTERS('t', 'r', 'a', 'n', 's', 'f', 'e', 'r') ||
+			  small == LETTERS('u', 'p', 'g', 'r', 'a', 'd', 'e', ':');
+	}
+}
+
+/* The lines that begin behind the line ends of one word; 1 ends the walk. */
+static long read_word(u32 index, struct header_walk *w)
+{
+	u64 word = text_word(w->text, index * WORD);
+	u64 differs = word ^ EVERY_BYTE('\n');
+
+	if (!((differs - EVERY_BYTE(1)) & ~differs & EVERY_BYTE(0x80)))
+		return 0;
+	for (u32 i = 0; i < WORD; i++)
+		if ((u8)(word >> 8 * i) == '\n' && !w->request->end)
+			read_line(w->text, w->request, index * WORD + i + 1);
+	return w->request->end != 0;
+}
+
+/* Where the request target begins: behind a method of three to eight capitals; 0: this is no request. */
+static __always_inline u32 find_target(const struct text *text)
+{
+	u32 length = 0;
+
+	for (; length < METHOD_MAX; length++) {
+		u8 c = text->at[length];
+		if (c < 'A' || c > 'Z')
+			break;
+	}
+	return length >= METHOD_MIN && text->at[length] == ' ' ? length + 1 : 0;
+}
+
+/* Whether requests of this method have no body. */
+static __always_inline bool is_bodyless(const struct text *text)
+{
+	u64 word = text_word(text, 0);
+
+	return (word & FIRST(4)) == LETTERS('G', 'E', 'T', ' ', 0, 0, 0, 0) ||
+	       (word & FIRST(5)) == LETTERS('H', 'E', 'A', 'D', ' ', 0, 0, 0) ||
+	       word == LETTERS('O', 'P', 'T', 'I', 'O', 'N', 'S', ' ');
+}
+
+/*
+ * Reads what the frame has from `at` on, so many bytes of payload. False if that is not surely one whole
+ * bodyless request; `r` then says what could be made out. Global, so that it is verified by itself.
+ */
+__noinline int read_request(struct xdp_md *ctx, u32 at, u32 bytes, struct request *r)
+{
+	struct text *text = text_of_this_cpu();
+
+	if (!r || !text)
+		return false;
+	__builtin_memset(r, 0, sizeof(*r));
+	if (bytes < 1 || bytes > TEXT_BYTES - WORD || bpf_xdp_load_bytes(ctx, at, text->at, bytes))
+		return false;
+	__builtin_memset(text->at + (bytes & (TEXT_BYTES - 1)), 0, TEXT_SPARE);
+	r->bytes = bytes;
+	r->target = find_target(text);
+	if (!r->target || bytes < REQUEST_MIN)
+		return false;
+	r->odd = !is_bodyless(text);
+	struct header_walk walk = { .text = text, .request = r };
+	bpf_loop(bytes / WORD + 1, read_word, &walk, 0);
+	return r->end && !r->odd;
+}
+
+static __always_inline bool read_request_of(struct packet *p, struct request *r)
+{
+	u32 at = sizeof(struct ethhdr) + p->frame.ip_header + p->frame.tcp_header;
+
+	return read_request(p->ctx, at, p->frame.payload, r);
+}
+
+#endif

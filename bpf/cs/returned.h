@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* KEEP and NONE: a connection is not where the connection server believed it to be. */
+#ifndef BATON_CS_RETURNED_H
+#define BATON_CS_RETURNED_H
+
+#include "answer.h"
+
+static __always_inline void swap_owners(struct tcb *tcb)
+{
+	u16 owner = tcb->owner;
+
+	tcb->owner = tcb->previous;
+	tcb->previous = owner;
+}
+
+/*
+ * The owner refused a handover and has delivered the request itself: it stays the owner. Late, when the
+ * connection has moved on, this is wrong, and the next packet's NONE takes it back.
+ */
+static __noinline int kept(struct packet *p, struct lccp_header *h)
+{
+	struct tcb *tcb = answered_entry(p, h);
+
+	if (!tcb || !is_from(p, tcb->previous))
+		return drop(p, COUNTER_LCCP_MISMATCH);
+	swap_owners(tcb);
+	tcb->state &= ~TCB_ADOPTING;
+	return drop(p, COUNTER_CS_KEPT);
+}
+
+/*
+ * The owner does not have the connection. If there was a handover, one of its messages was lost: the one
+ * before is the owner, and gets the packet. A packet that comes back a second time ends here, and the
+ * client's next one tries again.
+ */
+static __noinline int none(struct packet *p, struct lccp_header *h)
+{
+	struct tcb *tcb = answered_entry(p, h);
+
+	if (!tcb || !is_from(p, tcb->owner))
+		return drop(p, COUNTER_LCCP_MISMATCH);
+	count(p->counters, COUNTER_CS_NONE);
+	const struct data_server *to = data_server(tcb->previous);
+	if (!to || !(to->flags & DATA_SERVER_PRESENT))
+		return XDP_DROP;
+	swap_owners(tcb);
+	if (h->tcb.attempt++)
+		return XDP_DROP;
+	return send_on(p, h, to, LCCP_FORWARD, 0);
+}
+
+#endif

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Routes: which pool a request is for, by its host and its path. */
+#ifndef BATON_CS_ROUTE_H
+#define BATON_CS_ROUTE_H
+
+#include "packet.h"
+#include "request.h"
+
+enum {
+	HOST_BITS = 8 * (sizeof(struct host_key) - sizeof(u32)),
+	NAME_MAX = 255,            /* no host name is longer */
+	ROUTE_BITS = 8 * (sizeof(struct route_key) - sizeof(u32)),
+};
+
+/* A host name in the text, and how far it was read. */
+struct host_walk {
+	struct text *text;
+	u32 begin;
+	u32 length;
+};
+
+static __always_inline u8 host_letter(const struct host_walk *w, u32 index)
+{
+	return w->text->at[(w->begin + index) & (TEXT_BYTES - 1)];
+}
+
+/* The name ends at the port, a blank or the end of the line. */
+static long measure_host(u32 index, struct host_walk *w)
+{
+	u8 c = host_letter(w, index);
+
+	if (c == ':' || c <= ' ')
+		return 1;
+	w->length++;
+	return 0;
+}
+
+static long copy_letter(u32 index, struct host_walk *w)
+{
+	u8 c = host_letter(w, w->length - 1 - index);
+	u8 is_capital = (u8)(c - 'A') < 26;
+
+	w->text->host.name[index & (HOST_BYTES - 1)] = c | is_capital << 5;
+	return 0;
+}
+
+/*
+ * The number of the host that the Host header at `begin` names; 0 if no route names it. Of a name that
+ * is longer than any of a route the end will do.
+ */
+static __always_inline u32 find_host(struct text *text, u32 begin)
+{
+	struct host_key *key = &text->host;
+
+	for (int i = 0; i < 4 && text->at[begin & (TEXT_BYTES - 1)] == ' '; i++)
+		begin++;
+	struct host_walk walk = { .text = text, .begin = begin };
+	__builtin_memset(key, 0, sizeof(*key));
+	key->prefix_bits = HOST_BITS;
+	bpf_loop(NAME_MAX, measure_host, &walk, 0);
+	bpf_loop(walk.length < HOST_BYTES ? walk.length : HOST_BYTES, copy_letter, &walk, 0);
+	u32 *host = bpf_map_lookup_elem(&hosts, key);
+	return host ? *host : 0;
+}
+
+/* The pool of the request in the text; NO_POOL if no route takes it. */
+__noinline u32 find_route(u32 service, u32 flags, const struct request *r)
+{
+	struct text *text = text_of_this_cpu();
+
+	if (!r || !text || !r->target)
+		return NO_POOL;
+	struct route_key *key = &text->route;
+	key->prefix_bits = ROUTE_BITS;
+	key->service = service;
+	key->host = 0;
+	if (flags & SERVICE_HOSTS && r->host)
+		key->host = find_host(text, r->host);
+	__builtin_memcpy(key->path, text->at + (r->target & 15), PATH_BYTES);
+	u32 *pool = bpf_map_lookup_elem(&routes, key);
+	return pool ? *pool : NO_POOL;
+}
+
+/* The pool of a request; if none was read, or no route takes it, that of the service itself. */
+static __always_inline u32 find_pool(const struct service *service, const struct request *r)
+{
+	u32 pool = NO_POOL;
+
+	if (service->flags & SERVICE_PATHS)
+		pool = find_route(service->id, service->flags, r);
+	return pool == NO_POOL ? service->pool : pool;
+}
+
+/* A hash of the path in the text, which begins at `target`, up to its query. */
+__noinline u32 hash_path(u32 target, u32 seed)
+{
+	struct text *text = text_of_this_cpu();
+	u64 hash = seed;
+
+	if (!text)
+		return 0;
+	for (int i = 0; i < PATH_BYTES / WORD; i++) {
+		u64 word = text_word(text, (target & 15) + i * WORD);
+		u64 blank = word ^ EVERY_BYTE(' '), query = word ^ EVERY_BYTE('?');
+		u64 ends = ((blank - EVERY_BYTE(1)) & ~blank) | ((query - EVERY_BYTE(1)) & ~query);
+
+		ends &= EVERY_BYTE(0x80);
+		/* All bits below the first that is set: the bytes before the end. */
+		if (ends)
+			word &= (ends ^ (ends - 1)) >> 8;
+		hash = (hash ^ word) * 0x9e3779b97f4a7c15ULL;
+		hash ^= hash >> 32;
+		if (ends)
+			break;
+	}
+	return hash;
+}
+
+#endif

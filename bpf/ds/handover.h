@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * HANDOVER: the connection server wants another data server to answer this request. Only the owner knows
+ * whether the connection is at a quiet point. If so, it passes the request on as ADOPT and ends its own
+ * socket, without a word on the wire; if not, it delivers the request here and answers KEEP.
+ */
+#ifndef BATON_DS_HANDOVER_H
+#define BATON_DS_HANDOVER_H
+
+#include "end.h"
+#include "packet.h"
+#include "send.h"
+
+/*
+ * 0, or why not (enum lccp_keep). Quiet: the request is the next byte, and it acknowledges all that the
+ * server has written. The server has read whatever came before: it waits for a request.
+ */
+static __always_inline u32 not_quiet(const struct bpf_sock *held, const struct inner *in)
+{
+	struct tcp_sock *sk = bpf_skc_to_tcp_sock((void *)held);
+
+	if (!sk || held->state != STATE_ESTABLISHED)
+		return LCCP_KEEP_STATE;
+	if (sk->rcv_nxt != bpf_ntohl(in->tcp.seq))
+		return LCCP_KEEP_SEQUENCE;
+	if (sk->copied_seq != sk->rcv_nxt)
+		return LCCP_KEEP_UNREAD;
+	if (sk->write_seq != bpf_ntohl(in->tcp.ack_seq))
+		return LCCP_KEEP_UNSENT;
+	return 0;
+}
+
+static __always_inline enum counter keep_counter(u32 why)
+{
+	switch (why) {
+	case LCCP_KEEP_UNSENT:
+		return COUNTER_DS_KEPT_UNSENT;
+	case LCCP_KEEP_UNREAD:
+		return COUNTER_DS_KEPT_UNREAD;
+	case LCCP_KEEP_SEQUENCE:
+		return COUNTER_DS_KEPT_SEQUENCE;
+	case LCCP_KEEP_NO_WAY:
+		return COUNTER_DS_KEPT_NO_WAY;
+	default:
+		return COUNTER_DS_KEPT_STATE;
+	}
+}
+
+/* Sends a copy of this message as `command` to another node; this one stays as it is otherwise. */
+static __always_inline bool send_copy(struct arrival *a, struct lccp_header *h, const struct inner *in,
+				      const struct data_server *to, __be32 to_address)
+{
+	lccp_seal(a->settings, h);
+	return write_outer_at_ds(a, to, to_address, h, bpf_ntohs(in->ip.tot_len)) &&
+	       bpf_clone_redirect(a->skb, to->ifindex, 0) == 0;
+}
+
+/* The answer goes to the connection server that asked; without a way to it, its next NONE tells it. */
+static __always_inline int keep(struct arrival *a, struct lccp_header *h, const struct inner *in, u32 why)
+{
+	const struct data_server *asker = peer(a->sender);
+
+	count(a->counters, keep_counter(why));
+	h->receptor = LCCP_RECEPTOR_CS;
+	h->command = LCCP_KEEP;
+	h->be_data = bpf_htonl(why);
+	if (asker)
+		send_copy(a, h, in, asker, a->sender);
+	return strip(a->skb) ? TCX_GO_ON : TCX_DISCARD;
+}
+
+enum {
+	LATELY_SHIFT = 36, /* of nanoseconds: 69 s */
+};
+
+static __always_inline u64 *last_handover(void)
+{
+	u32 zero = 0;
+
+	return bpf_map_lookup_elem(&handovers, &zero);
+}
+
+static __always_inline void note_handover(void)
+{
+	u64 *last = last_handover();
+
+	if (last)
+		*last = bpf_ktime_get_coarse_ns();
+}
+
+static __always_inline bool handed_over_lately(void)
+{
+	u64 *last = last_handover();
+
+	return last && *last && bpf_ktime_get_coarse_ns() - *last < 1ULL << LATELY_SHIFT;
+}
+
+/* Where a request goes that this data server does not answer, and as what. */
+struct passage {
+	const struct data_server *way; /* 0: nowhere */
+	__be32 address;
+	enum counter how;
+};
+
+/*
+ * To the next data server as ADOPT, in the name of the connection server that asked. If no way to it is
+ * known (yet), back to who asked, who knows one.
+ */
+static __always_inline struct passage open_passage(struct arrival *a, struct lccp_header *h, enum counter how)
+{
+	__be32 next = h->be_data;
+	struct passage passage = { .way = peer(next), .address = next, .how = how };
+
+	if (passage.way) {
+		h->command = LCCP_ADOPT;
+		h->be_data = a->sender;
+		return passage;
+	}
+	h->receptor = LCCP_RECEPTOR_CS;
+	h->command = LCCP_REFUSED;
+	h->be_data = bpf_htonl(LCCP_REFUSAL_NO_WAY);
+	return (struct passage){ .way = peer(a->sender), .address = a->sender, .how = COUNTER_DS_NO_WAY };
+}
+
+static __always_inline int hand_on(struct arrival *a, struct lccp_header *h, const struct inner *in)
+{
+	struct passage passage = open_passage(a, h, COUNTER_DS_HANDED_OVER);
+
+	if (!passage.way)
+		return keep(a, h, in, LCCP_KEEP_NO_WAY);
+	note_handover();
+	if (!send_copy(a, h, in, passage.way, passage.address))
+		return TCX_DISCARD;
+	if (!strip(a->skb) || !become_reset(a->skb, in, bpf_ntohl(in->tcp.seq)))
+		return TCX_DISCARD;
+	count(a->counters, passage.how);
+	return TCX_GO_ON;
+}
+
+static __always_inline int send_message(struct arrival *a, struct lccp_header *h, const struct inner *in,
+					const struct passage *passage)
+{
+	if (!passage->way)
+		return discard(a, COUNTER_DS_NO_WAY);
+	lccp_seal(a->settings, h);
+	if (!write_outer_at_ds(a, passage->way, passage->address, h, bpf_ntohs(in->ip.tot_len)))
+		return TCX_DISCARD;
+	count(a->counters, passage->how);
+	return bpf_redirect(passage->way->ifindex, 0);
+}
+
+/* The connection is not here: it was handed over before, and this HANDOVER came again. */
+static __always_inline int pass_on(struct arrival *a, struct lccp_header *h, const struct inner *in)
+{
+	struct passage passage = open_passage(a, h, COUNTER_DS_PASSED_ON);
+
+	return send_message(a, h, in, &passage);
+}
+
+static __always_inline int handover(struct arrival *a, struct lccp_header *h, const struct inner *in)
+{
+	struct bpf_sock *sk = lookup(a->skb, in->ip.saddr, in->ip.daddr, in->tcp.source, in->tcp.dest);
+	int verdict;
+
+	if (!is_connection(sk)) {
+		verdict = pass_on(a, h, in);
+	} else {
+		u32 why = not_quiet(sk, in);
+		verdict = why ? keep(a, h, in, why) : hand_on(a, h, in);
+	}
+	if (sk)
+		bpf_sk_release(sk);
+	return verdict;
+}
+
+#endif

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Messages that a data server sends: the one that is here, with another header, and where it goes. */
+#ifndef BATON_DS_SEND_H
+#define BATON_DS_SEND_H
+
+#include "packet.h"
+#include "../checksum.h"
+#include "../lccp.h"
+
+static __always_inline const struct data_server *peer(__be32 short_address)
+{
+	const struct data_server *found = bpf_map_lookup_elem(&peers, &short_address);
+
+	return found && found->flags & DATA_SERVER_PRESENT ? found : 0;
+}
+
+/* Writes the headers of a message from here to `to` in front of `inner_bytes` of a client's packet. */
+static __always_inline bool write_outer_at_ds(struct arrival *a, const struct data_server *to, __be32 daddr,
+					      const struct lccp_header *h, u32 inner_bytes)
+{
+	struct {
+		struct ethhdr eth;
+		struct iphdr ip;
+	} __attribute__((packed)) outer = {
+		.eth.h_proto = bpf_htons(ETH_P_IP),
+	};
+	struct iphdr ip = {
+		.version = 4,
+		.ihl = sizeof(struct iphdr) / 4,
+		.tot_len = bpf_htons(OUTER_BYTES + inner_bytes),
+		.frag_off = bpf_htons(0x4000),
+		.ttl = 64,
+		.protocol = a->settings->protocol,
+		.saddr = unmap_address(a->settings->address),
+		.daddr = daddr,
+	};
+
+	ip.check = checksum_fold(checksum_words((u32 *)&ip, 5));
+	__builtin_memcpy(outer.eth.h_dest, to->mac, ETH_ALEN);
+	__builtin_memcpy(outer.eth.h_source, to->source_mac, ETH_ALEN);
+	outer.ip = ip;
+	/* The packet may stay here, without the headers: the sum that a card made of it must fit them. */
+	return !bpf_skb_store_bytes(a->skb, 0, &outer, sizeof(outer), BPF_F_RECOMPUTE_CSUM) &&
+	       !bpf_skb_store_bytes(a->skb, LCCP_AT, h, sizeof(*h), BPF_F_RECOMPUTE_CSUM);
+}
+
+static __always_inline bool is_connection(const struct bpf_sock *sk)
+{
+	return sk && sk->state != STATE_LISTEN;
+}
+
+#endif

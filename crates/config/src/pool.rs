@@ -1,0 +1,59 @@
+//! `[[service.pool]]`: some data servers of a service.
+
+use std::ops::Range;
+
+use toml::Spanned;
+
+use crate::field::{Parsed, parse, parse_list};
+use crate::members::Members;
+use crate::name::{NodeName, PoolName};
+use crate::policy::Policy;
+use crate::problem::Problem;
+use crate::raw::RawPool;
+use crate::report::Report;
+
+/// Data servers that a route can lead to, and how one of them is chosen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pool {
+    /// Unique among the pools of the service.
+    pub name: PoolName,
+    /// Its data servers.
+    pub nodes: Members,
+    /// How one is chosen.
+    pub policy: Policy,
+}
+
+/// What could be read of a pool; see [`crate::node::Draft`]. An absent key is the service's.
+pub(crate) struct Draft {
+    pub(crate) header: Range<usize>,
+    pub(crate) name: Option<Spanned<PoolName>>,
+    pub(crate) nodes: Parsed<Vec<Spanned<NodeName>>>,
+    pub(crate) policy: Parsed<Policy>,
+}
+
+impl Draft {
+    pub(crate) fn parse(report: &mut Report<'_>, raw: Spanned<RawPool>) -> Self {
+        let header = raw.span();
+        let raw = raw.into_inner();
+        let name = parse(report, "name", raw.name, |text| text.parse()).required(
+            report,
+            header.clone(),
+            || Problem::new("this pool has no name", "add name = \"…\""),
+        );
+        Self {
+            header,
+            name,
+            nodes: parse_list(report, "nodes", raw.nodes, |text| text.parse()),
+            policy: parse(report, "policy", raw.policy, |text| text.parse()),
+        }
+    }
+
+    /// The pool, if all of it could be read.
+    pub(crate) fn finish(self, nodes: Option<Members>, of_service: Policy) -> Option<Pool> {
+        Some(Pool {
+            name: self.name?.into_inner(),
+            nodes: nodes?,
+            policy: self.policy.or(of_service)?,
+        })
+    }
+}

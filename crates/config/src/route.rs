@@ -1,0 +1,86 @@
+//! `[[service.route]]`: which requests a pool serves.
+
+use std::ops::Range;
+
+use toml::Spanned;
+
+use crate::field::{Parsed, parse};
+use crate::host::HostPattern;
+use crate::name::PoolName;
+use crate::path::PathPrefix;
+use crate::problem::Problem;
+use crate::raw::RawRoute;
+use crate::report::Report;
+
+/// Requests that go to a pool. Of several routes that match, the one of the most specific host is
+/// taken, and of those the one of the longest path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Route {
+    /// The hosts it is about.
+    pub host: HostPattern,
+    /// What the request target begins with.
+    pub path: PathPrefix,
+    /// Index of one of the service's `pools`.
+    pub pool: usize,
+}
+
+/// What could be read of a route; see [`crate::node::Draft`].
+pub(crate) struct Draft {
+    pub(crate) header: Range<usize>,
+    pub(crate) host: Parsed<HostPattern>,
+    pub(crate) path: Parsed<PathPrefix>,
+    pub(crate) pool: Option<Spanned<PoolName>>,
+}
+
+impl Draft {
+    pub(crate) fn parse(report: &mut Report<'_>, raw: Spanned<RawRoute>) -> Self {
+        let header = raw.span();
+        let raw = raw.into_inner();
+        let host = parse(report, "host", raw.host, |text| text.parse());
+        let path = parse(report, "path", raw.path, |text| text.parse::<PathPrefix>());
+        if let Parsed::Right(path) = &path
+            && let Some(doubt) = path.get_ref().doubt()
+        {
+            report.warning(path.span(), doubt);
+        }
+        let pool = parse(report, "pool", raw.pool, |text| text.parse()).required(
+            report,
+            header.clone(),
+            || {
+                Problem::new(
+                    "this route leads to no pool",
+                    "add pool = \"…\", the name of a [[service.pool]] of this service",
+                )
+            },
+        );
+        Self {
+            header,
+            host,
+            path,
+            pool,
+        }
+    }
+
+    /// What it matches, if that could be read.
+    pub(crate) fn matches(&self) -> Option<(HostPattern, PathPrefix)> {
+        let host = self.host.clone_or(HostPattern::Any)?;
+        let path = self.path.clone_or(PathPrefix::root())?;
+        Some((host, path))
+    }
+
+    /// Where it says what it matches.
+    pub(crate) fn place(&self) -> Range<usize> {
+        let said = self.path.span().or(self.host.span());
+        said.unwrap_or_else(|| self.header.clone())
+    }
+
+    /// The route, if all of it could be read; `pool` is the index of the pool it names.
+    pub(crate) fn finish(self, pool: Option<usize>) -> Option<Route> {
+        let (host, path) = self.matches()?;
+        Some(Route {
+            host,
+            path,
+            pool: pool?,
+        })
+    }
+}

@@ -1,0 +1,176 @@
+//! Pools and routes: names that lead somewhere, nothing twice, limits, and what `split` allows.
+
+use std::collections::{HashMap, HashSet};
+use std::ops::Range;
+
+use crate::document::suggestion;
+use crate::field::Parsed;
+use crate::host::HostPattern;
+use crate::path::PathPrefix;
+use crate::problem::Problem;
+use crate::report::Report;
+use crate::route;
+use crate::service::{self, Split};
+
+/// Most pools, the services' own nodes not counted.
+const MAX_POOLS: usize = 127;
+/// Most routes.
+const MAX_ROUTES: usize = 1024;
+/// Most different host patterns, all services together.
+const MAX_HOSTS: usize = 63;
+
+/// Reports what is wrong between services, pools and routes.
+pub(super) fn check(report: &mut Report<'_>, services: &[service::Draft]) {
+    limits(report, services);
+    for service in services {
+        twice(report, service);
+        pools_without_a_route(report, service);
+        if service.split == Some(Split::Ack) {
+            decided_too_early(report, service);
+        }
+    }
+}
+
+/// For each route of a service the index of the pool it names; reports those that there are not.
+pub(super) fn targets(report: &mut Report<'_>, service: &service::Draft) -> Vec<Option<usize>> {
+    let known: Vec<Option<&str>> = service
+        .pools
+        .iter()
+        .map(|pool| Some(pool.name.as_ref()?.get_ref().as_str()))
+        .collect();
+    let mut target = |route: &route::Draft| {
+        let name = route.pool.as_ref()?;
+        let wanted = name.get_ref().as_str();
+        let index = known.iter().position(|name| *name == Some(wanted));
+        // A pool whose name could not be read may be the one that is missed here.
+        if index.is_none() && !known.contains(&None) {
+            let known: Vec<&str> = known.iter().copied().flatten().collect();
+            let remedy = match known.is_empty() {
+                true => "add a [[service.pool]] with this name".to_owned(),
+                false => suggestion(wanted, &known),
+            };
+            report.error(
+                name.span(),
+                Problem::new(format!("this service has no pool \"{wanted}\""), remedy),
+            );
+        }
+        index
+    };
+    service.routes.iter().map(&mut target).collect()
+}
+
+fn limits(report: &mut Report<'_>, services: &[service::Draft]) {
+    let pools: Vec<_> = services.iter().flat_map(|one| &one.pools).collect();
+    if let Some(pool) = pools.get(MAX_POOLS) {
+        let most = too_many("pools", pools.len(), MAX_POOLS);
+        report.error(
+            pool.header.clone(),
+            Problem::new(most, "let routes share pools, or run a second cluster"),
+        );
+    }
+    let routes: Vec<_> = services.iter().flat_map(|one| &one.routes).collect();
+    if let Some(route) = routes.get(MAX_ROUTES) {
+        let most = too_many("routes", routes.len(), MAX_ROUTES);
+        report.error(
+            route.header.clone(),
+            Problem::new(most, "use shorter paths, or run a second cluster"),
+        );
+    }
+    let hosts = routes.iter().filter_map(|route| match &route.host {
+        Parsed::Right(host) => Some(host),
+        Parsed::Absent | Parsed::Wrong => None,
+    });
+    let mut seen: HashSet<&HostPattern> = HashSet::new();
+    let different: Vec<_> = hosts.filter(|host| seen.insert(host.get_ref())).collect();
+    if let Some(host) = different.get(MAX_HOSTS) {
+        let most = too_many("different hosts in routes", different.len(), MAX_HOSTS);
+        report.error(
+            host.span(),
+            Problem::new(
+                most,
+                "put some under one \"*.\" host, or run a second cluster",
+            ),
+        );
+    }
+}
+
+fn too_many(what: &str, count: usize, most: usize) -> String {
+    format!("there are {count} {what}, the most is {most}")
+}
+
+fn twice(report: &mut Report<'_>, service: &service::Draft) {
+    let names = service.pools.iter().filter_map(|pool| pool.name.as_ref());
+    super::unique::twice(
+        report,
+        "the pool name",
+        names,
+        "give every pool of a service its own name",
+    );
+    let mut taken: HashMap<(HostPattern, PathPrefix), Range<usize>> = HashMap::new();
+    for route in &service.routes {
+        let Some(matched) = route.matches() else {
+            continue;
+        };
+        let Some(first) = taken.get(&matched) else {
+            taken.insert(matched, route.place());
+            continue;
+        };
+        let (host, path) = matched;
+        let line = report.line(first);
+        report.error(
+            route.place(),
+            Problem::new(
+                format!("\"{host}{path}\" has a route already, on line {line}"),
+                "remove one of the two, or change its host or path",
+            ),
+        );
+    }
+}
+
+fn pools_without_a_route(report: &mut Report<'_>, service: &service::Draft) {
+    let targets: Option<Vec<_>> = service
+        .routes
+        .iter()
+        .map(|route| Some(route.pool.as_ref()?.get_ref()))
+        .collect();
+    // A route whose pool could not be read may be the one that is missed here.
+    let Some(targets) = targets else { return };
+    for pool in &service.pools {
+        if let Some(name) = &pool.name
+            && !targets.contains(&name.get_ref())
+        {
+            report.warning(
+                name.span(),
+                Problem::new(
+                    format!("no route leads to the pool \"{name}\""),
+                    "add a [[service.route]] with this pool, or remove it",
+                ),
+            );
+        }
+    }
+}
+
+/// At the end of the handshake nothing has been read that could be decided by.
+fn decided_too_early(report: &mut Report<'_>, service: &service::Draft) {
+    let policies = service.pools.iter().map(|pool| &pool.policy);
+    for policy in [&service.policy].into_iter().chain(policies) {
+        if let Parsed::Right(policy) = policy
+            && policy.get_ref().needs_request()
+        {
+            let remedy = "remove split, or choose \"client\", \"least-loaded\" or another policy";
+            let what = format!("policy \"{}\"", policy.get_ref());
+            report.error(policy.span(), too_early(&what, remedy));
+        }
+    }
+    if let Some(route) = service.routes.first() {
+        let remedy = "remove split, or the routes of this service";
+        report.error(route.header.clone(), too_early("a route", remedy));
+    }
+}
+
+fn too_early(what: &str, remedy: &str) -> Problem {
+    Problem::new(
+        format!("{what} needs the request, and split = \"ack\" decides before it is there"),
+        remedy,
+    )
+}

@@ -1,0 +1,13 @@
+//! By the client's address: a Maglev table, so that few clients move when a server comes or leaves.
+
+use super::{Rule, Server, named};
+use crate::{Moment, maglev};
+
+#[derive(Debug)]
+pub(super) struct Client;
+
+impl Rule for Client {
+    fn choices(&mut self, _: Moment, servers: &[Server<'_>]) -> Vec<usize> {
+        maglev::table(&named(servers)).unwrap_or_default()
+    }
+}

@@ -1,0 +1,184 @@
+//! Least loaded: each in turn, the less it has to do for its weight the more often.
+//!
+//! A server's *favour* is the factor, on its configured weight, by which it has more turns or fewer.
+//! Once a second it moves towards
+//!
+//! ```text
+//!              (average connections + 4      average CPU + 100 ) GAIN/2
+//!   favour  =  (------------------------- x  ------------------)          within 1/8 .. 4
+//!              (    connections + 4              CPU + 100     )
+//!
+//!   connections: of the service, by capacity (weight over average weight);  CPU: permille
+//! ```
+//!
+//! Loads answer late: a connection that was given away weighs for as long as it lives, and is read a
+//! second or two later. Who sends all new ones to the least loaded floods it (Mitzenmacher, "How
+//! useful is old information?", IEEE TPDS 2000). So everybody keeps turns, favour is smoothed over
+//! `SMOOTHING`, and moves by a tenth a second at most. The sums in the formula keep the chance of a
+//! few connections, or of some percent of an idle processor, from looking like load. One low-pass and
+//! no integral: where connections live about as long as `SMOOTHING`, the worst case, the loop is
+//! damped by 1/sqrt(1 + GAIN) = 0.5, everywhere else by more.
+
+use std::collections::BTreeMap;
+use std::num::NonZeroU8;
+use std::time::Duration;
+
+use super::load::{average_per_capacity, capacities};
+use super::{Rule, Server};
+use crate::{Moment, turn};
+
+/// Between two looks at the loads.
+const PERIOD: Duration = Duration::from_secs(1);
+
+/// How many periods it takes favour to go most of its way (1 - 1/e), if loads do not answer.
+const SMOOTHING: f64 = 60.0;
+
+/// How strongly favour answers to loads: a server with a tenth more of both than the average is to
+/// have a quarter fewer turns.
+const GAIN: f64 = 3.0;
+
+/// The most that favour changes in one period, as a logarithm: a tenth.
+const STEP: f64 = 0.1;
+
+/// What favour is at the least and at the most.
+const FAVOUR: std::ops::RangeInclusive<f64> = 0.125..=4.0;
+
+/// Connections of an average server that count for nothing.
+const FEW_CONNECTIONS: f64 = 4.0;
+
+/// Permille of the processors that count for nothing.
+const LITTLE_CPU: f64 = 100.0;
+
+/// The turns are dealt anew when somebody's share has changed by this much of itself.
+const NOTICEABLE: f64 = 0.05;
+
+/// About the longest wheel: who has most turns has as many as fit, 255 up to 16 servers.
+const TURNS: usize = 4096;
+
+#[derive(Debug, Default)]
+pub(super) struct LeastLoaded {
+    due: Option<Moment>,
+    /// Logarithms, by name.
+    favours: BTreeMap<String, f64>,
+    dealt: Vec<Dealt>,
+}
+
+/// What a server had when turns were last dealt.
+#[derive(Debug)]
+struct Dealt {
+    name: String,
+    weight: NonZeroU8,
+    share: f64,
+}
+
+impl Rule for LeastLoaded {
+    fn choices(&mut self, now: Moment, servers: &[Server<'_>]) -> Vec<usize> {
+        self.keep_only(servers);
+        if self.due.is_none_or(|due| due <= now) {
+            self.due = Some(now + PERIOD);
+            self.look_at(servers);
+        }
+        let shares = self.shares(servers);
+        if self.is_noticeable(servers, &shares) {
+            self.dealt = servers
+                .iter()
+                .zip(shares)
+                .map(|(server, share)| Dealt {
+                    name: server.name.to_owned(),
+                    weight: server.weight,
+                    share,
+                })
+                .collect();
+        }
+        turn::wheel(&turns(&self.dealt))
+    }
+
+    fn next_timeout(&self) -> Option<Moment> {
+        self.due
+    }
+}
+
+impl LeastLoaded {
+    /// Who comes, or comes back, begins with the share that its weight gives it.
+    fn keep_only(&mut self, servers: &[Server<'_>]) {
+        let favour = |server: &Server<'_>| {
+            let favour = self.favours.get(server.name).copied().unwrap_or(0.0);
+            (server.name.to_owned(), favour)
+        };
+        self.favours = servers.iter().map(favour).collect();
+    }
+
+    fn look_at(&mut self, servers: &[Server<'_>]) {
+        for (server, wanted) in servers.iter().zip(wanted(servers)) {
+            if let Some(favour) = self.favours.get_mut(server.name) {
+                *favour += ((wanted - *favour) / SMOOTHING).clamp(-STEP, STEP);
+                *favour = favour.clamp(FAVOUR.start().ln(), FAVOUR.end().ln());
+            }
+        }
+    }
+
+    /// Of each its share of the turns; together 1.
+    fn shares(&self, servers: &[Server<'_>]) -> Vec<f64> {
+        let parts: Vec<f64> = servers
+            .iter()
+            // Each has a favour since `keep_only`.
+            .map(|server| f64::from(server.weight.get()) * self.favours[server.name].exp())
+            .collect();
+        let sum: f64 = parts.iter().sum();
+        parts.into_iter().map(|part| part / sum).collect()
+    }
+
+    fn is_noticeable(&self, servers: &[Server<'_>], shares: &[f64]) -> bool {
+        let same = |(dealt, server): (&Dealt, &Server<'_>)| {
+            dealt.name == server.name && dealt.weight == server.weight
+        };
+        let near = |(dealt, share): (&Dealt, &f64)| {
+            (share - dealt.share).abs() <= NOTICEABLE * dealt.share
+        };
+        self.dealt.len() != servers.len()
+            || !self.dealt.iter().zip(servers).all(same)
+            || !self.dealt.iter().zip(shares).all(near)
+    }
+}
+
+/// The logarithms of the favours that would answer to the loads as they are.
+fn wanted(servers: &[Server<'_>]) -> Vec<f64> {
+    let capacities = capacities(servers);
+    let connections = |server: &Server<'_>| server.load.map(|load| f64::from(load.connections));
+    let cpu = |server: &Server<'_>| server.load.map(|load| f64::from(load.cpu.get()));
+    let pairs = || servers.iter().zip(&capacities);
+    let Some((average_connections, average_cpu)) =
+        average_per_capacity(pairs().map(|(server, capacity)| (connections(server), *capacity)))
+            .zip(average_per_capacity(pairs().map(|(server, capacity)| {
+                // Of a whole processor, which has capacities already.
+                (cpu(server).map(|cpu| cpu * capacity), *capacity)
+            })))
+    else {
+        return vec![0.0; servers.len()];
+    };
+    pairs()
+        .map(|(server, capacity)| {
+            let (Some(connections), Some(cpu)) = (connections(server), cpu(server)) else {
+                return 0.0;
+            };
+            let connections = (average_connections + FEW_CONNECTIONS)
+                / (connections / capacity + FEW_CONNECTIONS);
+            let cpu = (average_cpu + LITTLE_CPU) / (cpu + LITTLE_CPU);
+            GAIN / 2.0 * (connections * cpu).ln()
+        })
+        .collect()
+}
+
+/// Whole turns, by shares.
+fn turns(dealt: &[Dealt]) -> Vec<NonZeroU8> {
+    let most = (TURNS / dealt.len().max(1)).clamp(1, u8::MAX.into()) as f64;
+    let greatest = dealt.iter().map(|dealt| dealt.share).fold(0.0, f64::max);
+    dealt
+        .iter()
+        .map(|dealt| {
+            // At most 255; a share too small for a turn has one all the same.
+            let turns = (dealt.share / greatest * most).round() as u8;
+            NonZeroU8::new(turns).unwrap_or(NonZeroU8::MIN)
+        })
+        .collect()
+}

@@ -1,0 +1,36 @@
+//! What a server has to do, and how that compares.
+
+use baton_wire::Permille;
+
+use super::Server;
+
+/// What a server has to do, as its node's HELLO tells it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Load {
+    /// Established connections of the service, of all its pools. One that is kept alive and idle is
+    /// a connection too: it holds a place in the server, and its next request mostly comes here.
+    pub connections: u32,
+    /// How much of all its processors the node uses, for whatever it does.
+    pub cpu: Permille,
+}
+
+/// How much of the service each of `servers` is configured to carry, 1 being the average: weights,
+/// without regard to whether the operator counts them in ones or in hundreds.
+pub(super) fn capacities(servers: &[Server<'_>]) -> Vec<f64> {
+    let weights = || servers.iter().map(|server| f64::from(server.weight.get()));
+    let average = weights().sum::<f64>() / servers.len() as f64;
+    weights().map(|weight| weight / average).collect()
+}
+
+/// The average of what is known, by capacity; `None` if nothing is. Each is a sum (connections),
+/// so what is known is divided by the capacity that it is known of.
+pub(super) fn average_per_capacity(
+    values: impl Iterator<Item = (Option<f64>, f64)>,
+) -> Option<f64> {
+    let (sum, capacity) = values
+        .filter_map(|(value, capacity)| Some((value?, capacity)))
+        .fold((0.0, 0.0), |(sum, all), (value, capacity)| {
+            (sum + value, all + capacity)
+        });
+    (capacity > 0.0).then(|| sum / capacity)
+}

@@ -1,0 +1,16 @@
+//! Weighted round robin: each in turn, as often as its weight says.
+
+use std::num::NonZeroU8;
+
+use super::{Rule, Server};
+use crate::{Moment, turn};
+
+#[derive(Debug)]
+pub(super) struct Weighted;
+
+impl Rule for Weighted {
+    fn choices(&mut self, _: Moment, servers: &[Server<'_>]) -> Vec<usize> {
+        let weights: Vec<NonZeroU8> = servers.iter().map(|server| server.weight).collect();
+        turn::wheel(&weights)
+    }
+}

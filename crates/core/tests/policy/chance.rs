@@ -1,0 +1,28 @@
+//! Chance that is the same in every run.
+
+/// SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
+pub struct Chance(u64);
+
+impl Chance {
+    pub fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    pub fn bits(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ z >> 31
+    }
+
+    /// Above 0, below 1.
+    pub fn part(&mut self) -> f64 {
+        ((self.bits() >> 12) as f64 + 0.5) / (1u64 << 52) as f64
+    }
+
+    /// Time to the next of events that come independently, `rate` a second.
+    pub fn wait(&mut self, rate: f64) -> f64 {
+        -self.part().ln() / rate
+    }
+}

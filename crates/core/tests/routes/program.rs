@@ -1,0 +1,59 @@
+//! What the CS program does with the tables: a hash map of hosts, a longest-prefix trie of entries.
+
+use std::collections::HashMap;
+
+use baton_core::routes::RouteTable;
+
+/// The program looks at no more of a request's target.
+pub const LONGEST_TARGET: usize = 120;
+
+/// The maps.
+pub struct Program {
+    /// By name and whether it is a wildcard.
+    hosts: HashMap<(Vec<u8>, bool), u8>,
+    /// By service, host number and path: the trie's key, whose first three bytes always match whole.
+    entries: HashMap<(u16, u8, Vec<u8>), u16>,
+}
+
+impl Program {
+    pub fn new(table: &RouteTable) -> Self {
+        let host = |host: &baton_core::routes::NumberedHost| {
+            ((host.name.clone().into_bytes(), host.wildcard), host.number)
+        };
+        let entry = |entry: &baton_core::routes::Entry| {
+            ((entry.service, entry.host, entry.path.clone()), entry.pool)
+        };
+        let program = Self {
+            hosts: table.hosts.iter().map(host).collect(),
+            entries: table.entries.iter().map(entry).collect(),
+        };
+        // Maps would keep the last of two equal keys; the tables have none.
+        assert_eq!(program.hosts.len(), table.hosts.len());
+        assert_eq!(program.entries.len(), table.entries.len());
+        program
+    }
+
+    pub fn pool(&self, service: u16, host: Option<&str>, target: &[u8]) -> Option<u16> {
+        let number = host.map_or(0, |host| self.number(host.as_bytes()));
+        let target = &target[..target.len().min(LONGEST_TARGET)];
+        (0..=target.len()).rev().find_map(|length| {
+            let key = (service, number, target[..length].to_vec());
+            self.entries.get(&key).copied()
+        })
+    }
+
+    /// The exact name, then what follows each dot from the left, then 0.
+    fn number(&self, host: &[u8]) -> u8 {
+        let end = host.iter().position(|&byte| byte == b':');
+        let name = host[..end.unwrap_or(host.len())].to_ascii_lowercase();
+        if let Some(&number) = self.hosts.get(&(name.clone(), false)) {
+            return number;
+        }
+        for dot in (0..name.len()).filter(|&at| name[at] == b'.') {
+            if let Some(&number) = self.hosts.get(&(name[dot + 1..].to_vec(), true)) {
+                return number;
+            }
+        }
+        0
+    }
+}

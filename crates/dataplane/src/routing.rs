@@ -1,0 +1,80 @@
+//! The maps that say where requests go, and to whom data servers speak.
+
+use std::net::Ipv4Addr;
+
+use baton_abi::{DataServer, HostKey, Pool, RouteKey, SenderKey, short_address};
+use libbpf_rs::MapHandle;
+use zerocopy::{FromBytes, Immutable, IntoBytes};
+
+use crate::{
+    Dataplane, Error,
+    maps::{element, entries, map_error, only_on_cs, remove, update},
+};
+
+impl Dataplane {
+    /// The pool at an index; all zero if there is none.
+    pub fn pool(&self, index: u16) -> Result<Pool, Error> {
+        let map = only_on_cs("pools", &self.programs().maps.pools)?;
+        element("pools", map, index.into())
+    }
+
+    /// Sets the pool at an index, at once for all packets.
+    pub fn set_pool(&self, index: u16, pool: &Pool) -> Result<(), Error> {
+        let map = only_on_cs("pools", &self.programs().maps.pools)?;
+        update("pools", map, &u32::from(index), pool)
+    }
+
+    /// Makes the hosts map hold exactly these. What stays is never missing meanwhile.
+    pub fn set_hosts(&self, hosts: &[(HostKey, u32)]) -> Result<(), Error> {
+        let map = only_on_cs("hosts", &self.programs().maps.hosts)?;
+        set_all("hosts", map, hosts)
+    }
+
+    /// Makes the routes map hold exactly these. What stays is never missing meanwhile.
+    pub fn set_routes(&self, routes: &[(RouteKey, u32)]) -> Result<(), Error> {
+        let map = only_on_cs("routes", &self.programs().maps.routes)?;
+        set_all("routes", map, routes)
+    }
+
+    /// Sets the way to a node, for messages of this data server; a default one says that there is none.
+    pub fn set_peer(&self, address: Ipv4Addr, way: &DataServer) -> Result<(), Error> {
+        let map = only_on_ds("peers", &self.programs().maps.peers)?;
+        update("peers", map, &short_address(address), way)
+    }
+
+    /// Makes these the connection servers on this data server's LAN, by MAC.
+    pub fn set_senders(&self, senders: &[([u8; 6], Ipv4Addr)]) -> Result<(), Error> {
+        let map = only_on_ds("senders", &self.programs().maps.senders)?;
+        let entries: Vec<_> = senders
+            .iter()
+            .map(|(mac, address)| {
+                let key = SenderKey {
+                    mac: *mac,
+                    reserved: 0,
+                };
+                (key, short_address(*address))
+            })
+            .collect();
+        set_all("senders", map, &entries)
+    }
+}
+
+fn only_on_ds<'a>(name: &'static str, map: &'a Option<MapHandle>) -> Result<&'a MapHandle, Error> {
+    map.as_ref()
+        .ok_or_else(|| map_error(name, "exists on a data server only"))
+}
+
+fn set_all<K>(name: &'static str, map: &MapHandle, wanted: &[(K, u32)]) -> Result<(), Error>
+where
+    K: IntoBytes + Immutable + FromBytes + PartialEq,
+{
+    for (key, value) in wanted {
+        update(name, map, key, value)?;
+    }
+    for (key, _) in entries::<K, u32>(name, map)? {
+        if !wanted.iter().any(|(wanted, _)| *wanted == key) {
+            remove(name, map, &key)?;
+        }
+    }
+    Ok(())
+}

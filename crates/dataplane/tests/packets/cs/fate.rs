@@ -1,0 +1,89 @@
+//! What becomes of a connection at a request, by what the request is.
+
+use baton_abi::TCB_PINNED;
+
+use super::http::{Connection, forwarded, forwarded_and};
+use crate::{
+    cluster::{HTTP, ds, ds_mac},
+    lccp::{handover, sent},
+    node::{Node, Tx},
+    segment::{Client, Segment},
+};
+
+/// What becomes of a connection at a request for the second data server, when the first has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// It is handed over.
+    Moves,
+    /// It is a request, but one that any data server may answer.
+    Stays,
+    /// The owner keeps it for good.
+    Pins,
+}
+pub use Fate::{Moves, Pins, Stays};
+
+/// As a connection's first request, and as its second.
+#[track_caller]
+pub fn meets(node: &Node, name: &str, fate: Fate, request: &[u8]) {
+    first(node, name, fate, request);
+    second(node, name, fate, |packet| packet.payload(request));
+}
+
+/// As a connection's first packet: the entry says whether the next request may be another's.
+#[track_caller]
+fn first(node: &Node, name: &str, fate: Fate, request: &[u8]) {
+    let client = Client::of(HTTP);
+    let packet = client.get(node.cookie(&client)).payload(request);
+    let seen = node.run(&packet.frame());
+    let mut counted = vec![("cs_adopt", 1)];
+    if fate == Pins {
+        counted.push(("cs_pinned", 1));
+    }
+    seen.check(Tx, &counted)
+        .unwrap_or_else(|error| panic!("{name}: {error}"));
+    let entry = node.tcb(&client).unwrap();
+    let pinned = u32::from(entry.state) & TCB_PINNED != 0;
+    assert_eq!(pinned, fate == Pins, "{name}");
+    if fate == Moves {
+        assert_eq!(entry.owner, 1, "{name}");
+    }
+}
+
+/// As its second, when the first data server has answered one request.
+#[track_caller]
+pub fn second(node: &Node, name: &str, fate: Fate, packet: impl Fn(Segment) -> Segment) {
+    let mut connection = Connection::answered(node);
+    let packet = packet(connection.data([]));
+    let seen = connection.send(node, &packet);
+    let mut counted = match fate {
+        Moves => vec![("cs_handover", 1), ("cs_request", 1)],
+        Stays => forwarded_and("cs_request", &packet),
+        Pins => forwarded_and("cs_pinned", &packet),
+    };
+    if packet.flags.contains('F') {
+        counted.push(("cs_fin", 1));
+    }
+    seen.check(Tx, &counted)
+        .unwrap_or_else(|error| panic!("{name}: {error}"));
+    assert_eq!(seen.packet().ethernet.destination, ds_mac(0), "{name}");
+    let entry = connection.entry(node);
+    let pinned = u32::from(entry.state) & TCB_PINNED != 0;
+    assert_eq!(pinned, fate == Pins, "{name}");
+    if fate == Moves {
+        let message = sent(node, &seen);
+        assert_eq!(message.to, ds(0), "{name}");
+        assert_eq!(message.message, handover(&connection.client, 1), "{name}");
+        assert_eq!(message.packet, packet.packet(), "{name}");
+        assert_eq!((entry.owner, entry.previous), (1, 0), "{name}");
+        return;
+    }
+    assert_eq!(entry.owner, 0, "{name}");
+    // A connection that is pinned stays so, whatever comes.
+    connection.ack += 500;
+    let next = connection.data("GET /ds3/ HTTP/1.1\r\nHost: a\r\n\r\n");
+    if fate == Pins && !packet.flags.contains('F') {
+        let seen = connection.send(node, &next);
+        seen.check(Tx, &forwarded(&next))
+            .unwrap_or_else(|error| panic!("{name}, then another: {error}"));
+    }
+}

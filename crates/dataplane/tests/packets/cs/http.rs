@@ -1,0 +1,122 @@
+//! Connections of the service whose requests may be any data server's, as their clients see them.
+
+use baton_abi::{RouteKey, TCB_ADOPTING, Tcb};
+
+use crate::{
+    cluster::{HTTP, HTTP_SERVICE, first_pool_of_one},
+    node::{Node, Seen, Tx},
+    segment::{Client, Segment},
+};
+
+/// What the data servers have answered to each request.
+pub const ANSWER: u32 = 1000;
+
+/// A client, how far it is, and what it would send next.
+#[derive(Clone, Copy, Debug)]
+pub struct Connection {
+    pub client: Client,
+    pub seq: u32,
+    pub ack: u32,
+}
+
+impl Connection {
+    /// A new one whose first packet is `request`, which somebody was to adopt.
+    #[track_caller]
+    pub fn open(node: &Node, request: impl Into<Vec<u8>>) -> Self {
+        let connection = Self::open_any(node, request);
+        let state = connection.entry(node).state;
+        assert_eq!(u32::from(state), TCB_ADOPTING, "no request to begin with");
+        connection
+    }
+
+    /// The same if it need be no request at which the connection may move.
+    #[track_caller]
+    pub fn open_any(node: &Node, request: impl Into<Vec<u8>>) -> Self {
+        let client = Client::of(HTTP);
+        let cookie = node.cookie(&client);
+        let first = client.get(cookie).payload(request);
+        let mut connection = Self {
+            client,
+            seq: first.seq,
+            ack: first.ack,
+        };
+        let seen = connection.send(node, &first);
+        assert_eq!((seen.verdict, seen.counted.get("cs_adopt")), (Tx, Some(&1)));
+        connection
+    }
+
+    /// A new one that the first data server has answered one request.
+    #[track_caller]
+    pub fn answered(node: &Node) -> Self {
+        let mut connection = Self::open(node, get("/ds1/"));
+        connection.ack += ANSWER;
+        connection
+    }
+
+    /// The same, handed over to the second data server, which has not answered yet.
+    #[track_caller]
+    pub fn handed_over(node: &Node) -> (Self, Segment) {
+        let mut connection = Self::answered(node);
+        let request = connection.data(get("/ds2/"));
+        let seen = connection.send(node, &request);
+        assert_eq!(seen.counted.get("cs_handover"), Some(&1), "{seen:?}");
+        (connection, request)
+    }
+
+    /// What it sends next, with this in it.
+    pub fn data(&self, payload: impl Into<Vec<u8>>) -> Segment {
+        self.empty().flags("PA").payload(payload)
+    }
+
+    pub fn empty(&self) -> Segment {
+        Segment {
+            seq: self.seq,
+            ack: self.ack,
+            ..self.client.ack(0)
+        }
+    }
+
+    /// Sends what begins where this connection is.
+    #[track_caller]
+    pub fn send(&mut self, node: &Node, segment: &Segment) -> Seen {
+        assert_eq!(segment.seq, self.seq);
+        self.seq = self.seq.wrapping_add(segment.payload.len() as u32);
+        node.run(&segment.frame())
+    }
+
+    #[track_caller]
+    pub fn entry(&self, node: &Node) -> Tcb {
+        node.tcb(&self.client).unwrap()
+    }
+}
+
+/// `/ds1/`, `/ds2/` and `/ds3/` are each one data server's, everything else is anybody's.
+pub fn routes_by_name(node: &Node) {
+    let routes: Vec<_> = (0..3u16)
+        .map(|index| {
+            let path = format!("/ds{}/", index + 1);
+            let pool = u32::from(first_pool_of_one() + index);
+            (route(0, &path), pool)
+        })
+        .collect();
+    node.plane().set_routes(&routes).unwrap();
+}
+
+pub fn route(host: u16, path: &str) -> RouteKey {
+    RouteKey::of(HTTP_SERVICE, host, path.as_bytes()).unwrap()
+}
+
+pub fn get(target: &str) -> String {
+    format!("GET {target} HTTP/1.1\r\nHost: 10.77.0.100\r\n\r\n")
+}
+
+/// The counters of a packet that is forwarded as it is.
+pub fn forwarded(packet: &Segment) -> Vec<(&'static str, u64)> {
+    let bytes = packet.packet().len() as u64;
+    vec![("cs_forward", 1), ("cs_forward_bytes", bytes)]
+}
+
+/// The same, and another one.
+pub fn forwarded_and(counter: &'static str, packet: &Segment) -> Vec<(&'static str, u64)> {
+    [&[(counter, 1)][..], &forwarded(packet)].concat()
+}

@@ -1,0 +1,197 @@
+//! Where the next request begins is known only while requests and responses take turns. From the first
+//! sign that they do not, the owner keeps the connection.
+
+use baton_abi::TCB_PINNED;
+
+use super::http::{ANSWER, Connection, forwarded, forwarded_and, get, routes_by_name};
+use crate::{
+    cluster::{HTTP, ds_mac},
+    node::{Node, Tx},
+    segment::{Client, Segment},
+};
+
+/// The packet pins the connection and goes to its owner, as does a good request behind it.
+#[track_caller]
+fn pins(node: &Node, mut connection: Connection, packet: &Segment) {
+    let counted = forwarded_and("cs_pinned", packet);
+    let seen = node.run(&packet.frame()).expect(Tx, &counted);
+    assert_eq!(seen.packet().ethernet.destination, ds_mac(0));
+    let entry = connection.entry(node);
+    assert_ne!(u32::from(entry.state) & TCB_PINNED, 0);
+    connection.seq = packet.seq.wrapping_add(packet.payload.len() as u32);
+    connection.ack = packet.ack.wrapping_add(ANSWER);
+    for target in ["/ds2/", "/ds3/", "/"] {
+        let next = connection.data(get(target));
+        let seen = connection.send(node, &next).expect(Tx, &forwarded(&next));
+        assert_eq!(seen.packet().ethernet.destination, ds_mac(0));
+        connection.ack = connection.ack.wrapping_add(ANSWER);
+    }
+    assert_eq!(connection.entry(node).owner, 0);
+}
+
+fn prepared() -> (Node, Connection) {
+    let node = Node::cs();
+    routes_by_name(&node);
+    let connection = Connection::answered(&node);
+    (node, connection)
+}
+
+/// It acknowledges no byte of the response to the first.
+#[test]
+fn a_second_request_before_the_first_is_answered() {
+    let node = Node::cs();
+    routes_by_name(&node);
+    let connection = Connection::open(&node, get("/ds1/"));
+    pins(&node, connection, &connection.data(get("/ds2/")));
+}
+
+#[test]
+fn a_third_request_before_the_second_is_answered() {
+    let (node, mut connection) = prepared();
+    let second = connection.data(get("/ds1/second"));
+    let counted = forwarded_and("cs_request", &second);
+    connection.send(&node, &second).expect(Tx, &counted);
+    pins(&node, connection, &connection.data(get("/ds2/third")));
+}
+
+/// The last piece of the response is acknowledged by the request itself, or by packets before.
+#[test]
+fn acknowledged_before_or_with_it() {
+    for before in [0, 1, 500, ANSWER] {
+        let (node, mut connection) = prepared();
+        let ack = Segment {
+            ack: connection.ack - ANSWER + before,
+            ..connection.empty()
+        };
+        node.run(&ack.frame()).expect(Tx, &forwarded(&ack));
+        let request = connection.data(get("/ds2/"));
+        let counted = [("cs_handover", 1), ("cs_request", 1)];
+        connection.send(&node, &request).expect(Tx, &counted);
+    }
+}
+
+#[test]
+fn a_gap() {
+    for missing in [1, 100, 30_000] {
+        let (node, connection) = prepared();
+        let request = connection.data(get("/ds2/"));
+        let seq = request.seq + missing;
+        pins(&node, connection, &request.seq(seq));
+    }
+}
+
+/// A part of it was sent before.
+#[test]
+fn an_overlap() {
+    for (sent_before, whole) in [
+        ("x", get("/ds2/")),
+        ("", format!("{}{}", get("/ds1/"), get("/ds2/"))),
+    ] {
+        let (node, connection) = prepared();
+        let known = get("/ds1/").len() as u32;
+        let packet = match sent_before {
+            "" => connection.data(whole).seq(connection.seq - known),
+            _ => connection.data(whole).seq(connection.seq - 1),
+        };
+        pins(&node, connection, &packet);
+    }
+}
+
+/// Far from where the connection was: followed, but nobody knows what was in between.
+#[test]
+fn a_jump() {
+    let (node, connection) = prepared();
+    let far = connection.data(get("/ds2/"));
+    let seq = far.seq + 0x2_0000;
+    let far = far.seq(seq);
+    let mut counted = forwarded(&far);
+    counted.push(("cs_pinned", 1));
+    node.run(&far.frame()).expect(Tx, &counted);
+    let mut connection = Connection {
+        seq: seq + far.payload.len() as u32,
+        ack: far.ack + ANSWER,
+        ..connection
+    };
+    let next = connection.data(get("/ds2/"));
+    connection.send(&node, &next).expect(Tx, &forwarded(&next));
+}
+
+/// Without data nothing is missing.
+#[test]
+fn a_jump_of_an_ack() {
+    let (node, mut connection) = prepared();
+    connection.ack += 0x20_0000;
+    let ack = connection.empty();
+    node.run(&ack.frame()).expect(Tx, &forwarded(&ack));
+    let request = connection.data(get("/ds2/"));
+    let counted = [("cs_handover", 1), ("cs_request", 1)];
+    connection.send(&node, &request).expect(Tx, &counted);
+}
+
+/// What was said before begins nothing, whatever it looks like.
+#[test]
+fn old_bytes() {
+    let (node, mut connection) = prepared();
+    let first = get("/ds1/");
+    let again = connection.data(first.clone());
+    let again = again.seq(connection.seq - first.len() as u32);
+    let probe = connection.empty().payload("\0").seq(connection.seq - 1);
+    let lookalike = connection.data(get("/ds2/"));
+    let lookalike = lookalike.seq(connection.seq - first.len() as u32);
+    for packet in [again, probe, lookalike] {
+        node.run(&packet.frame()).expect(Tx, &forwarded(&packet));
+        assert_eq!(u32::from(connection.entry(&node).state) & TCB_PINNED, 0);
+    }
+    let request = connection.data(get("/ds2/"));
+    let counted = [("cs_handover", 1), ("cs_request", 1)];
+    connection.send(&node, &request).expect(Tx, &counted);
+}
+
+/// The client waits for a response in between, so even its acknowledgement would not tell the body.
+#[test]
+fn a_body_that_looks_like_a_request() {
+    let (node, mut connection) = prepared();
+    let head =
+        "POST /ds1/ HTTP/1.1\r\nHost: a\r\nContent-Length: 45\r\nExpect: 100-continue\r\n\r\n";
+    let post = connection.data(head);
+    let counted = forwarded_and("cs_pinned", &post);
+    connection.send(&node, &post).expect(Tx, &counted);
+    connection.ack += "HTTP/1.1 100 Continue\r\n\r\n".len() as u32;
+    let body = connection.data(get("/ds2/"));
+    connection.send(&node, &body).expect(Tx, &forwarded(&body));
+    assert_eq!(connection.entry(&node).owner, 0);
+}
+
+/// The same as a connection's first request.
+#[test]
+fn a_first_request_with_a_body() {
+    let node = Node::cs();
+    routes_by_name(&node);
+    let post = "POST /ds1/ HTTP/1.1\r\nHost: a\r\nContent-Length: 45\r\n\r\n";
+    let client = Client::of(HTTP);
+    let first = client.get(node.cookie(&client)).payload(post);
+    node.run(&first.frame())
+        .expect(Tx, &[("cs_adopt", 1), ("cs_pinned", 1)]);
+    // Its route was taken all the same.
+    assert_eq!(node.tcb(&client).unwrap().owner, 0);
+    let mut connection = Connection {
+        client,
+        seq: first.seq + post.len() as u32,
+        ack: first.ack + 25,
+    };
+    let body = connection.data(get("/ds2/"));
+    connection.send(&node, &body).expect(Tx, &forwarded(&body));
+    assert_eq!(connection.entry(&node).owner, 0);
+}
+
+/// The client has said all: what else comes is not a request.
+#[test]
+fn data_behind_a_fin() {
+    let (node, connection) = prepared();
+    let fin = connection.empty().flags("FA");
+    let counted = forwarded_and("cs_fin", &fin);
+    node.run(&fin.frame()).expect(Tx, &counted);
+    let behind = connection.data(get("/ds2/"));
+    let seq = behind.seq + 1;
+    pins(&node, connection, &behind.seq(seq));
+}

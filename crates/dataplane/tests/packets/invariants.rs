@@ -1,0 +1,122 @@
+//! What holds for every frame, whatever is in it: verdict, length, checksums and counters fit together.
+
+use crate::{
+    node::{Aborted, Drop, Pass, Redirect, Seen, Tx},
+    read::{Packet, verify_checksums},
+};
+
+/// What the programs put around a packet.
+const OVERHEAD: usize = 100;
+/// The longest SYN-ACK.
+pub const SYN_ACK: usize = 74;
+/// What the connection server puts a message around.
+const WRAPPED: [&str; 5] = [
+    "cs_adopt",
+    "cs_adopt_again",
+    "cs_handover",
+    "cs_handover_again",
+    "cs_queued",
+];
+
+/// Of a frame at the connection server.
+pub fn holds_at_cs(seen: &Seen) -> Result<(), String> {
+    if seen.verdict == Aborted {
+        return Err("aborted".into());
+    }
+    counted_once(seen)?;
+    let (before, after) = (seen.input.len(), seen.frame.len());
+    match seen.verdict {
+        Pass if seen.frame != seen.input => Err("changed, and passed".into()),
+        Tx | Redirect => {
+            let is = |names: &[&str]| names.iter().any(|name| seen.counted.contains_key(*name));
+            let right = if is(&["cs_forward", "cs_icmp"]) {
+                after == before
+            } else if is(&["cs_refused", "cs_none"]) {
+                after == before && outer_is_valid(seen)
+            } else if is(&WRAPPED) {
+                after == before + OVERHEAD && outer_is_valid(seen)
+            } else if is(&["cs_unavailable"]) {
+                verify_checksums(&seen.frame).is_ok()
+            } else {
+                // Our own segments: always whole, whatever they answer.
+                after <= SYN_ACK && verify_checksums(&seen.frame).is_ok()
+            };
+            right
+                .then_some(())
+                .ok_or_else(|| "not what its counter says".into())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Of a frame at the data server.
+pub fn holds_at_ds(seen: &Seen) -> Result<(), String> {
+    counted_once(seen)?;
+    let (before, after) = (seen.input.len(), seen.frame.len());
+    const STRIPPED: [&str; 5] = [
+        "ds_duplicate",
+        "ds_forwarded",
+        "ds_handed_over",
+        "ds_kept",
+        "ds_stale_ended",
+    ];
+    let stripped = seen
+        .counted
+        .keys()
+        .any(|name| STRIPPED.iter().any(|start| name.starts_with(start)));
+    let right = match seen.verdict {
+        Pass if stripped => after + OVERHEAD == before,
+        Pass => seen.frame == seen.input,
+        Redirect if seen.counted.contains_key("ds_refused") => after == before,
+        Redirect
+            if ["ds_passed_on", "ds_no_way"]
+                .iter()
+                .any(|way| seen.counted.contains_key(*way)) =>
+        {
+            after == before && outer_is_valid(seen)
+        }
+        // Around a plain packet, or in the place of the message around it.
+        Redirect if seen.counted.contains_key("ds_none") => {
+            [before, before + OVERHEAD].contains(&after) && outer_is_valid(seen)
+        }
+        Drop => !seen.counted.contains_key("ds_delivered"),
+        _ => false,
+    };
+    right
+        .then_some(())
+        .ok_or_else(|| "not what its counter says".into())
+}
+
+/// Each packet has one reason; some reasons have a companion.
+fn counted_once(seen: &Seen) -> Result<(), String> {
+    const COMPANIONS: [&str; 11] = [
+        "cs_forward_bytes",
+        "cs_fin",
+        "cs_pinned",
+        "cs_rst",
+        "cs_refused_by_all",
+        "cs_request",
+        "cs_response_bytes",
+        "ds_delivered",
+        "ds_no_socket",
+        "ds_no_way",
+        "ds_unassigned",
+    ];
+    let reasons = seen
+        .counted
+        .iter()
+        .filter(|(name, by)| !COMPANIONS.contains(&name.as_str()) && **by == 1)
+        .count();
+    let companions = seen.counted.len() - reasons;
+    let passed_in_silence = seen.verdict == Pass && seen.counted.is_empty();
+    match (reasons, companions) {
+        (0, 0) if passed_in_silence => Ok(()),
+        (1, _) | (0, 1) => Ok(()),
+        _ => Err(format!("counted {:?}", seen.counted)),
+    }
+}
+
+/// Ethernet, IP and length of what a program wrote around a packet.
+fn outer_is_valid(seen: &Seen) -> bool {
+    Packet::read(&seen.frame).is_ok_and(|outer| outer.ip.protocol == etherparse::IpNumber(253))
+}

@@ -1,0 +1,62 @@
+//! What a data server's host sends: every packet that leaves by the interface behind which clients and
+//! other nodes are (see [`crate::host::on_own_host`]).
+
+use std::os::fd::{AsRawFd as _, OwnedFd};
+
+use nix::{
+    errno::Errno,
+    net::if_::if_nametoindex,
+    sys::{
+        socket::{
+            AddressFamily, LinkAddr, SockFlag, SockProtocol, SockType, recvfrom, setsockopt,
+            socket, sockopt::ReceiveTimeout,
+        },
+        time::{TimeVal, TimeValLike as _},
+    },
+};
+
+use crate::read::Packet;
+
+pub struct Wire {
+    socket: OwnedFd,
+    /// Where everything arrives that is sent on [`Wire::interface`].
+    end: usize,
+}
+
+impl Wire {
+    /// From here on nothing is missed.
+    pub fn tapped() -> Self {
+        let socket = socket(
+            AddressFamily::Packet,
+            SockType::Raw,
+            SockFlag::empty(),
+            SockProtocol::EthAll,
+        )
+        .unwrap();
+        setsockopt(&socket, ReceiveTimeout, &TimeVal::seconds(5)).unwrap();
+        let end = if_nametoindex("nobody").unwrap() as usize;
+        Self { socket, end }
+    }
+
+    /// The interface that leads there.
+    pub fn interface() -> u32 {
+        if_nametoindex("clients").unwrap()
+    }
+
+    /// The next packet, within five seconds. Whatever is not IPv4 is the kernel's own.
+    #[track_caller]
+    pub fn next(&self) -> Packet {
+        let mut frame = [0; 4096];
+        loop {
+            match recvfrom::<LinkAddr>(self.socket.as_raw_fd(), &mut frame) {
+                Ok((bytes, Some(at))) if at.ifindex() == self.end => {
+                    if let Ok(packet) = Packet::read(&frame[..bytes]) {
+                        return packet;
+                    }
+                }
+                Ok(_) | Err(Errno::EINTR) => (),
+                Err(error) => panic!("nothing was sent: {error}"),
+            }
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! Why a data server did not do what it was asked to.
+
+use baton_abi::{
+    LCCP_KEEP_NO_WAY, LCCP_KEEP_SEQUENCE, LCCP_KEEP_STATE, LCCP_KEEP_UNREAD, LCCP_KEEP_UNSENT,
+    LCCP_REFUSAL_NO_LISTENER, LCCP_REFUSAL_NO_WAY, LCCP_REFUSAL_NOT_ASSIGNED,
+};
+
+/// Why a DS did not adopt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Refusal {
+    /// Nothing listens on the service's port.
+    NoListener,
+    /// The kernel would not make a socket of it.
+    NotAssigned,
+    /// Of a HANDOVER: the owner has let go, but knows no way to the next DS.
+    NoWay,
+    /// A reason that this version does not know. The CS does the same for all of them.
+    Other,
+}
+
+impl Refusal {
+    /// Its number in a message (`enum lccp_refusal`).
+    pub const fn number(self) -> u32 {
+        match self {
+            Self::NoListener => LCCP_REFUSAL_NO_LISTENER,
+            Self::NotAssigned => LCCP_REFUSAL_NOT_ASSIGNED,
+            Self::NoWay => LCCP_REFUSAL_NO_WAY,
+            Self::Other => 0,
+        }
+    }
+
+    pub(crate) const fn from_number(number: u32) -> Self {
+        match number {
+            LCCP_REFUSAL_NO_LISTENER => Self::NoListener,
+            LCCP_REFUSAL_NOT_ASSIGNED => Self::NotAssigned,
+            LCCP_REFUSAL_NO_WAY => Self::NoWay,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// Why an owner did not hand a connection over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Keep {
+    /// The connection is being closed.
+    State,
+    /// The client has not acknowledged all of the response.
+    Unsent,
+    /// The server has not read all of the requests before.
+    Unread,
+    /// The request does not begin at the next byte: it was sent again, or one before is missing.
+    Sequence,
+    /// The owner knows no way to the next DS.
+    NoWay,
+    /// A reason that this version does not know. The CS does the same for all of them.
+    Other,
+}
+
+impl Keep {
+    /// Its number in a message (`enum lccp_keep`).
+    pub const fn number(self) -> u32 {
+        match self {
+            Self::State => LCCP_KEEP_STATE,
+            Self::Unsent => LCCP_KEEP_UNSENT,
+            Self::Unread => LCCP_KEEP_UNREAD,
+            Self::Sequence => LCCP_KEEP_SEQUENCE,
+            Self::NoWay => LCCP_KEEP_NO_WAY,
+            Self::Other => 0,
+        }
+    }
+
+    pub(crate) const fn from_number(number: u32) -> Self {
+        match number {
+            LCCP_KEEP_STATE => Self::State,
+            LCCP_KEEP_UNSENT => Self::Unsent,
+            LCCP_KEEP_UNREAD => Self::Unread,
+            LCCP_KEEP_SEQUENCE => Self::Sequence,
+            LCCP_KEEP_NO_WAY => Self::NoWay,
+            _ => Self::Other,
+        }
+    }
+}

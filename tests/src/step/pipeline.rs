@@ -1,0 +1,82 @@
+//! Clients that do not wait for answers.
+
+use std::io::Write as _;
+
+use anyhow::{Context as _, Result, ensure};
+use baton_lab::servers::FILES;
+use serde::Deserialize;
+
+use super::http::{connect, read_response};
+use crate::world::World;
+
+/// Several requests at once, cut into two segments at every byte in turn: right answers in the right
+/// order, whoever gives them.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Pipeline {
+    /// How many requests are under way at once, one connection after the other for each number.
+    depths: Vec<usize>,
+    /// In turn; each begins with /dsN/.
+    paths: Vec<String>,
+    /// The cuts: every so many bytes.
+    every: usize,
+    /// A request with its answer before, so that the connection has moved already.
+    #[serde(default)]
+    after_one: bool,
+}
+
+impl Pipeline {
+    /// Does it.
+    ///
+    /// # Errors
+    /// An answer is missing, or not the next one's.
+    pub fn run(&self, world: &mut World) -> Result<()> {
+        world.lab.within("client", || {
+            self.depths.iter().try_for_each(|depth| self.at(*depth))
+        })?
+    }
+
+    fn at(&self, depth: usize) -> Result<()> {
+        let paths: Vec<&String> = self.paths.iter().cycle().take(depth).collect();
+        let requests: String = paths.iter().map(|path| request(path)).collect();
+        for cut in (1..requests.len()).step_by(self.every) {
+            self.ask(&paths, requests.split_at(cut))
+                .with_context(|| format!("{depth} requests, cut after {cut} bytes"))?;
+        }
+        Ok(())
+    }
+
+    fn ask(&self, paths: &[&String], (first, second): (&str, &str)) -> Result<()> {
+        let mut stream = connect(None, 80)?;
+        if self.after_one {
+            for path in &self.paths {
+                stream.write_all(request(path).as_bytes())?;
+                read_response(&mut stream)?;
+            }
+        }
+        // No delay: each piece is a segment of its own.
+        stream.write_all(first.as_bytes())?;
+        stream.write_all(second.as_bytes())?;
+        for path in paths {
+            let (head, body) = read_response(&mut stream).with_context(|| format!("for {path}"))?;
+            ensure!(
+                head.starts_with("HTTP/1.1 200 ") && is_of(path, &body),
+                "{path} is answered with {head}"
+            );
+        }
+        Ok(())
+    }
+}
+
+fn request(path: &str) -> String {
+    format!("GET {path} HTTP/1.1\r\nHost: cluster\r\n\r\n")
+}
+
+/// Whether a body is this page's: the host's name and the path, or one of the lab's files by its length.
+fn is_of(path: &str, body: &[u8]) -> bool {
+    let name = path.rsplit('/').next().unwrap_or_default();
+    match FILES.iter().find(|(known, _)| *known == name) {
+        Some((_, bytes)) => body.len() as u64 == *bytes,
+        None => body.trim_ascii_end().ends_with(path.as_bytes()),
+    }
+}

@@ -1,0 +1,81 @@
+//! Connections that are handed from one data server to the next.
+
+use std::io::Write as _;
+use std::net::TcpStream;
+use std::thread;
+
+use anyhow::{Context as _, Result, anyhow, ensure};
+use serde::Deserialize;
+
+use super::http::{connect, read_response};
+use crate::world::World;
+
+/// Connections that stay, each with one request after the other, from data server to data server. Each
+/// request is answered by the data server that its path names, and no connection ends.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Walk {
+    /// In turn; each begins with /dsN/. Every connection starts at another one.
+    paths: Vec<String>,
+    connections: usize,
+    /// Of each connection.
+    requests: usize,
+    /// Further lines of each request's header.
+    #[serde(default)]
+    headers: Vec<String>,
+    /// Which host answers, if not the one that the path names.
+    #[serde(default)]
+    answered_by: Option<String>,
+}
+
+impl Walk {
+    /// Does it.
+    ///
+    /// # Errors
+    /// A connection ended, or another data server than expected has answered.
+    pub fn run(&self, world: &mut World) -> Result<()> {
+        world.lab.within("client", || {
+            thread::scope(|scope| {
+                let walkers: Vec<_> = (0..self.connections)
+                    .map(|number| scope.spawn(move || self.walk(number)))
+                    .collect();
+                walkers.into_iter().try_for_each(|walker| {
+                    let walked = walker.join();
+                    walked.map_err(|_| anyhow!("a walker panicked"))?
+                })
+            })
+        })?
+    }
+
+    fn request(&self, path: &str) -> String {
+        let further: String = (self.headers.iter())
+            .map(|line| format!("{line}\r\n"))
+            .collect();
+        format!("GET {path} HTTP/1.1\r\nHost: cluster\r\n{further}\r\n")
+    }
+
+    fn walk(&self, number: usize) -> Result<()> {
+        let mut stream = connect(None, 80)?;
+        for turn in 0..self.requests {
+            let path = &self.paths[(number + turn) % self.paths.len()];
+            let answer = ask(&mut stream, &self.request(path))
+                .with_context(|| format!("connection {number}, request {turn} ({path})"))?;
+            let host = match &self.answered_by {
+                Some(host) => host,
+                None => path.split('/').nth(1).unwrap_or_default(),
+            };
+            ensure!(
+                answer == format!("{host} {path}"),
+                "connection {number}, request {turn}: {answer:?} answers {path}"
+            );
+        }
+        Ok(())
+    }
+}
+
+fn ask(stream: &mut TcpStream, request: &str) -> Result<String> {
+    stream.write_all(request.as_bytes())?;
+    let (head, body) = read_response(stream)?;
+    ensure!(head.starts_with("HTTP/1.1 200 "), "the answer is {head}");
+    Ok(String::from_utf8_lossy(&body).trim().to_owned())
+}
