@@ -26,6 +26,10 @@ pub fn all(seen: &Observed) -> Vec<Claim> {
         ),
         claim("the file arrived byte for byte", same_bytes(seen)),
         claim("requests on one connection stayed on it", kept_alive(seen)),
+        claim(
+            "each of them was answered by the server that its path names",
+            routed(seen),
+        ),
         claim("the load met no error", seen.load.errors.clone()),
         claim(
             "servers saw the client's own address and port",
@@ -96,6 +100,17 @@ fn kept_alive(seen: &Observed) -> Option<String> {
     })
 }
 
+fn routed(seen: &Observed) -> Option<String> {
+    let is_right = |answer: &Answer| answer.says == format!("{} {}", named(answer), answer.path);
+    let wrong = seen.kept.iter().find(|answer| !is_right(answer))?;
+    Some(format!("{} was answered with {:?}", wrong.path, wrong.says))
+}
+
+/// The server that a path like /ds1/page names.
+fn named(answer: &Answer) -> &str {
+    answer.path.split('/').nth(1).unwrap_or_default()
+}
+
 /// Every entry of every log names the client, and each request of curl is in the log of the server
 /// that answered, with the very port that curl had.
 fn real_client(seen: &Observed) -> Option<String> {
@@ -138,9 +153,7 @@ fn straight(seen: &Observed) -> Option<String> {
 
 /// Whether the log of the server that answered has it.
 pub fn is_logged(seen: &Observed, answer: &Answer) -> bool {
-    // A routed page says more than the server's name.
-    let server = answer.says.split(' ').next().unwrap_or_default();
-    let log = seen.logs.iter().find(|log| log.server == server);
+    let log = seen.logs.iter().find(|log| log.server == answer.host());
     log.is_some_and(|log| {
         let same = |path: &str, client| path == answer.path && client == answer.client;
         log.entries
@@ -178,7 +191,7 @@ mod tests {
 
     #[test]
     fn each_claim_can_break() {
-        let cases: [(&str, Vec<&str>); 11] = [
+        let cases: [(&str, Vec<&str>); 12] = [
             (
                 "every request was answered",
                 broken(|seen| seen.kept[0].status = 502),
@@ -202,6 +215,10 @@ mod tests {
             (
                 "requests on one connection stayed on it",
                 broken(|seen| seen.kept[1].connections = 1),
+            ),
+            (
+                "each of them was answered by the server that its path names",
+                broken(|seen| seen.kept[1].says = "ds2 /ds2/other".into()),
             ),
             (
                 "the load met no error",

@@ -27,6 +27,13 @@ pub struct Answer {
     pub seconds: f64,
 }
 
+impl Answer {
+    /// The server that gave a text: its name comes first in it, and in some nothing else.
+    pub fn host(&self) -> &str {
+        self.says.split(' ').next().unwrap_or_default()
+    }
+}
+
 /// One line an answer, on standard error, so that the body is alone on standard output.
 const TOLD: &str = "%{stderr}%{http_code} %{remote_ip} %{remote_port} %{local_ip} %{local_port} \
                     %{num_connects} %{size_download} %{time_total}\n";

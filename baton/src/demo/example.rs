@@ -44,8 +44,8 @@ pub fn observed() -> Observed {
             answer("/whoami", "ds2", 1002, 1, 4),
         ],
         kept: vec![
-            answer("/whoami", "ds1", 1003, 1, 4),
-            answer("/whoami", "ds1", 1003, 0, 4),
+            answer("/ds1/page-0", "ds1 /ds1/page-0", 1003, 1, 4),
+            answer("/ds2/page-1", "ds2 /ds2/page-1", 1003, 0, 4),
         ],
         download: (answer("/64m", "", 1004, 1, 8), "abc".to_owned()),
         file: FileFacts {
@@ -66,11 +66,18 @@ pub fn observed() -> Observed {
                 "ds1",
                 &[
                     ("/whoami", 1001, 4),
-                    ("/whoami", 1003, 4),
+                    ("/ds1/page-0", 1003, 4),
                     ("/4k", 1005, 4096),
                 ],
             ),
-            log("ds2", &[("/whoami", 1002, 4), ("/64m", 1004, 8)]),
+            log(
+                "ds2",
+                &[
+                    ("/whoami", 1002, 4),
+                    ("/ds2/page-1", 1003, 4),
+                    ("/64m", 1004, 8),
+                ],
+            ),
         ],
         wire: Wire {
             asked: crossed(20, 1200),

@@ -60,7 +60,7 @@ struct Observed {
     servers: Vec<String>,
     /// Requests on connections of their own.
     singles: Vec<Answer>,
-    /// Requests on one connection.
+    /// Requests on one connection, each for the server that its path names.
     kept: Vec<Answer>,
     /// The download and its SHA-256.
     download: (Answer, String),
@@ -160,8 +160,14 @@ fn observe(stage: &Stage, progress: &mut Progress, interrupt: &Interrupt) -> Res
         interrupt.check()?;
         singles.extend(curl::texts(lab, client, at, &["/whoami"])?);
     }
-    progress.step("requests on one connection");
-    let kept = curl::texts(lab, client, at, &["/whoami"; KEPT])?;
+    progress.step("requests on one connection, each for another server");
+    let names = stage.servers.iter().map(|server| &server.name);
+    let paths: Vec<String> = (0..KEPT)
+        .zip(names.cycle())
+        .map(|(number, name)| format!("/{name}/page-{number}"))
+        .collect();
+    let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
+    let kept = curl::texts(lab, client, at, &paths)?;
 
     interrupt.check()?;
     progress.step("a download of 64 MiB");

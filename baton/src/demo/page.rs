@@ -57,7 +57,8 @@ an ordinary nginx on a host of its own (here: network namespaces, joined by a sw
     connection, with the client's request inside. The data server's kernel makes a socket of it, in
     the middle of the connection's life, for the program that listens there.
  3  nginx accepts the connection as any other, and answers. What the client sends later goes by way of
-    {cs}, which only passes it on; what the server sends never does.
+    {cs}, which only passes it on; what the server sends never does. A further request that another
+    server is to answer takes the connection there.
 "
     )
 }
@@ -87,10 +88,23 @@ fn singles(page: &mut String, seen: &Observed) -> fmt::Result {
 
 fn kept(page: &mut String, seen: &Observed) -> fmt::Result {
     let made: u32 = seen.kept.iter().map(|answer| answer.connections).sum();
-    let who: Vec<&str> = seen.kept.iter().map(|answer| &*answer.says).collect();
-    let title = format!("{} requests, connections made: {made}", who.len());
+    let title = format!("{} requests, connections made: {made}", seen.kept.len());
     heading(page, title)?;
-    writeln!(page, "\nanswered by {}", who.join(", "))
+    writeln!(page)?;
+    for answer in &seen.kept {
+        writeln!(
+            page,
+            "    {:<16} answered by {}",
+            answer.path,
+            answer.host()
+        )?;
+    }
+    let moved = seen.counters.get("cs_handover").copied().unwrap_or(0);
+    writeln!(
+        page,
+        "\n{moved} times the connection moved: its owner passed it on, with the request, to the server that
+the path names, and ended its own socket without a word on the wire. curl saw one connection."
+    )
 }
 
 fn download(page: &mut String, seen: &Observed) -> fmt::Result {
