@@ -330,6 +330,7 @@ enum counter {
 	COUNTER_CS_RST,
 	COUNTER_CS_TCB_FULL,
 	COUNTER_CS_TOO_BIG,          /* would not fit with LCCP around it */
+	COUNTER_CS_NO_ROOM,          /* the driver leaves no room in the frame for an answer's headers */
 	COUNTER_CS_RESPONSE_BYTES,   /* from the cluster address through the CS: must stay 0 */
 	/* DS */
 	COUNTER_DS_ADOPTED,

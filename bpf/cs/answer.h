@@ -34,7 +34,7 @@ static __always_inline int send_on(struct packet *p, struct lccp_header *h, cons
 	h->be_data = be_data;
 	lccp_seal(p->settings, h);
 	if (!write_outer(p->ctx, p->settings, to, h, p->frame.ip_bytes - LCCP_OVERHEAD_BYTES))
-		return XDP_ABORTED;
+		return drop(p, COUNTER_CS_NO_ROOM);
 	return send(p->ctx, to);
 }
 

@@ -65,9 +65,9 @@ static __noinline int distribute(struct packet *p, const struct data_server *to,
 	map_address(h.flow.cluster, p->frame.ip->daddr);
 	lccp_seal(p->settings, &h);
 	if (bpf_xdp_adjust_head(p->ctx, -LCCP_OVERHEAD_BYTES))
-		return XDP_ABORTED;
+		return drop(p, COUNTER_CS_NO_ROOM);
 	if (!write_outer(p->ctx, p->settings, to, &h, inner_bytes))
-		return XDP_ABORTED;
+		return drop(p, COUNTER_CS_NO_ROOM);
 	return send(p->ctx, to);
 }
 

@@ -27,12 +27,30 @@ static __always_inline void swap_macs(struct ethhdr *eth)
 	__builtin_memcpy(eth->h_source, mac, ETH_ALEN);
 }
 
-/* Makes the frame `bytes` long; its end, not its beginning, moves. */
+/*
+ * Makes the frame `bytes` long. It grows in front, where XDP promises room: behind, a frame that veth or
+ * generic XDP made of an skb often has none (kernel: skb_pp_cow_data).
+ */
 static __always_inline bool resize(struct xdp_md *ctx, u32 bytes)
 {
-	long now = (long)ctx->data_end - (long)ctx->data;
+	void *data = (void *)(long)ctx->data, *data_end = (void *)(long)ctx->data_end;
+	long more = (long)bytes - (data_end - data);
+	struct ethhdr *was = data;
 
-	return now == bytes || bpf_xdp_adjust_tail(ctx, (long)bytes - now) == 0;
+	if (more == 0)
+		return true;
+	if (more < 0)
+		return bpf_xdp_adjust_tail(ctx, more) == 0;
+	if ((void *)(was + 1) > data_end)
+		return false;
+	struct ethhdr eth = *was;
+	if (bpf_xdp_adjust_head(ctx, -more))
+		return false;
+	struct ethhdr *is = (void *)(long)ctx->data;
+	if ((void *)(is + 1) > (void *)(long)ctx->data_end)
+		return false;
+	*is = eth;
+	return true;
 }
 
 /* Puts all of `segment` behind the Ethernet header, and ends the frame after `bytes` of it. */
@@ -73,7 +91,7 @@ static __noinline int reply(struct packet *p, struct segment *segment, u32 bytes
 	segment->tcp.check = checksum_fold(pseudo + checksum_words((u32 *)&segment->tcp, 10));
 
 	swap_macs(f->eth);
-	return write_segment(p->ctx, segment, bytes) ? XDP_TX : XDP_ABORTED;
+	return write_segment(p->ctx, segment, bytes) ? XDP_TX : drop(p, COUNTER_CS_NO_ROOM);
 }
 
 /* RFC 9293, 3.5.2: the connection server alone may tell a client that its connection is gone. */

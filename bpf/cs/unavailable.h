@@ -66,10 +66,10 @@ static __noinline int answer_unavailable(struct packet *p)
 	echo_timestamps(timestamps, tcp, (void *)(long)p->ctx->data_end);
 	swap_macs(p->frame.eth);
 	if (!resize(p->ctx, sizeof(struct ethhdr) + sizeof(struct unavailable)))
-		return XDP_ABORTED;
+		return drop(p, COUNTER_CS_NO_ROOM);
 	struct unavailable *answer = (void *)(long)p->ctx->data + sizeof(struct ethhdr);
 	if ((void *)(answer + 1) > (void *)(long)p->ctx->data_end)
-		return XDP_ABORTED;
+		return drop(p, COUNTER_CS_NO_ROOM);
 	answer->ip = (struct iphdr){
 		.version = 4,
 		.ihl = sizeof(struct iphdr) / 4,
