@@ -37,6 +37,8 @@ enum lccp_command {
 	LCCP_HANDOVER = 5, /* to the owner: give this connection to another DS; carries the client's request */
 	LCCP_KEEP = 6,    /* the owner will not; carries the request back, which it has delivered itself */
 	LCCP_NONE = 7,    /* nobody here has this connection; carries the client's packet back */
+	LCCP_SYNC = 8,    /* daemon to daemon: the number of the last message sent to you (data) */
+	LCCP_AGAIN = 9,   /* daemon to daemon: these did not come; the body is a list of be16 numbers */
 };
 
 /*
@@ -90,7 +92,7 @@ struct lccp_header {
 	unsigned char command;
 	unsigned char flags;           /* 0; a receiver ignores bits it does not know */
 	unsigned short be_body_length;
-	unsigned short reserved;
+	unsigned short be_sequence;    /* of ADOPT and HANDOVER from this sender to this receiver; 0: none */
 	struct lccp_flow flow;
 	unsigned int be_data;          /* by command */
 	struct lccp_tcb tcb;
@@ -131,6 +133,9 @@ enum limit {
 	PATH_BYTES = 120,              /* longest path of a route */
 	MAX_DATA_SERVERS = 256,
 	MAX_PEERS = 512,               /* nodes of all roles */
+	WINDOW = 256,                  /* messages of a channel that its two ends remember */
+	OUTBOX = 2048,                 /* messages of all channels that can be sent again */
+	OUTBOX_FRAME_BYTES = 1600,
 	CHOICES_PER_POOL = 16381,      /* prime: the Maglev table size */
 	CHOICE_BANKS = 2,              /* one is read while the daemon writes the other */
 	STRAYS = 4096,
@@ -245,7 +250,31 @@ struct data_server {
 	unsigned char source_mac[6];   /* of our interface towards it */
 	unsigned int ifindex;
 	unsigned char flags;           /* enum data_server_flag */
-	unsigned char reserved[7];
+	unsigned char reserved;
+	unsigned short channel;        /* index into channels; 0: messages to it are not numbered */
+	unsigned char reserved_bytes[4];
+};
+
+/*
+ * Messages that move a connection (ADOPT, HANDOVER) are numbered, from each node to each other one, and
+ * kept for a while: the sender's half of a channel,
+ */
+struct channel {
+	unsigned int next;             /* number of the next message; its lower 16 bits are sent */
+	unsigned int slots[WINDOW];    /* where in the outbox the last ones are, by number modulo WINDOW */
+};
+
+/* a message that was sent, */
+struct posted {
+	unsigned short channel;
+	unsigned short sequence;
+	unsigned int bytes;            /* of the frame; 0: it was too long to be kept */
+	unsigned char frame[OUTBOX_FRAME_BYTES];
+};
+
+/* and the receiver's half: the last numbers that came, each at its number modulo WINDOW. */
+struct inbox {
+	unsigned short came[WINDOW];
 };
 
 struct tcb_key {
@@ -303,6 +332,8 @@ enum counter {
 	COUNTER_LCCP_UNKNOWN,        /* right tag, but no such command for this receptor */
 	COUNTER_LCCP_MISMATCH,       /* header's flow and carried packet differ */
 	COUNTER_LCCP_TO_DAEMON,
+	COUNTER_LCCP_MISSED,         /* did not come, and was asked for again */
+	COUNTER_LCCP_SENT_AGAIN,     /* asked for again, and was still there */
 	/* CS */
 	COUNTER_CS_SYN,              /* answered */
 	COUNTER_CS_SYN_BAD_OPTIONS,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Every map. The daemon writes settings, services, pools, hosts, routes, choices, data_servers and peers;
- * the programs write the rest.
+ * Every map. The daemon writes settings, services, pools, hosts, routes, choices, data_servers and peers,
+ * and makes the inboxes; the programs write the rest.
  */
 #ifndef BATON_MAPS_H
 #define BATON_MAPS_H
@@ -91,6 +91,36 @@ struct {
 	__type(key, struct sender_key);
 	__type(value, u32);
 } senders SEC(".maps");
+
+/* The sending half of the channel to each other node, and how many messages all of them have sent. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, MAX_PEERS);
+	__type(key, u32);
+	__type(value, struct channel);
+} channels SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, u32);
+} postings SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, OUTBOX);
+	__type(key, u32);
+	__type(value, struct posted);
+} outbox SEC(".maps");
+
+/* The receiving half of the channel from each other node, by its short address. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, MAX_PEERS);
+	__type(key, u32);
+	__type(value, struct inbox);
+} inboxes SEC(".maps");
 
 /* When this data server handed a connection over last (coarse monotonic, ns). */
 struct {

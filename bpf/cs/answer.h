@@ -32,6 +32,7 @@ static __always_inline int send_on(struct packet *p, struct lccp_header *h, cons
 	h->receptor = LCCP_RECEPTOR_DS;
 	h->command = command;
 	h->be_data = be_data;
+	h->be_sequence = 0;
 	lccp_seal(p->settings, h);
 	if (!write_outer(p->ctx, p->settings, to, h, p->frame.ip_bytes - LCCP_OVERHEAD_BYTES))
 		return drop(p, COUNTER_CS_NO_ROOM);

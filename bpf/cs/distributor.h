@@ -7,6 +7,7 @@
 #include "reply.h"
 #include "tcb.h"
 #include "../lccp.h"
+#include "../outbox.h"
 
 struct outer {
 	struct ethhdr eth;
@@ -47,6 +48,17 @@ static __always_inline bool fits_in_lccp(const struct packet *p)
 	return p->frame.ip_bytes <= p->settings->mss + sizeof(struct iphdr) + sizeof(struct tcphdr);
 }
 
+static __always_inline void keep_copy(struct xdp_md *ctx, struct posted *posted)
+{
+	u64 bytes = (long)ctx->data_end - (long)ctx->data;
+
+	if (!posted)
+		return;
+	posted->bytes = 0;
+	if (fits_in_outbox(&bytes) && !bpf_xdp_load_bytes(ctx, 0, posted->frame, bytes))
+		posted->bytes = bytes;
+}
+
 /* Sends the client's packet, which fits, inside `command`; `be_data` is the command's. */
 static __noinline int distribute(struct packet *p, const struct data_server *to,
 			       enum lccp_command command, __be32 be_data, const struct lccp_tcb *tcb)
@@ -60,6 +72,7 @@ static __noinline int distribute(struct packet *p, const struct data_server *to,
 		.tcb = *tcb,
 	};
 	u32 inner_bytes = p->frame.ip_bytes;
+	struct channel *channel = command == LCCP_FORWARD ? 0 : number(to, &h);
 
 	__builtin_memcpy(h.flow.client, p->flow.client, 16);
 	map_address(h.flow.cluster, p->frame.ip->daddr);
@@ -68,6 +81,7 @@ static __noinline int distribute(struct packet *p, const struct data_server *to,
 		return drop(p, COUNTER_CS_NO_ROOM);
 	if (!write_outer(p->ctx, p->settings, to, &h, inner_bytes))
 		return drop(p, COUNTER_CS_NO_ROOM);
+	keep_copy(p->ctx, post(channel, to, &h));
 	return send(p->ctx, to);
 }
 

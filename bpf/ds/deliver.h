@@ -35,8 +35,7 @@ static __always_inline int send_none(struct arrival *a, struct lccp_header *h, c
 	h->receptor = LCCP_RECEPTOR_CS;
 	h->command = LCCP_NONE;
 	h->be_data = 0;
-	lccp_seal(a->settings, h);
-	if (!write_outer_at_ds(a, asker, a->sender, h, bpf_ntohs(in->ip.tot_len)))
+	if (!make_message(a, h, in, asker, a->sender))
 		return TCX_DISCARD;
 	count(a->counters, COUNTER_DS_NONE);
 	return bpf_redirect(asker->ifindex, 0);

@@ -50,9 +50,7 @@ static __always_inline enum counter keep_counter(u32 why)
 static __always_inline bool send_copy(struct arrival *a, struct lccp_header *h, const struct inner *in,
 				      const struct data_server *to, __be32 to_address)
 {
-	lccp_seal(a->settings, h);
-	return write_outer_at_ds(a, to, to_address, h, bpf_ntohs(in->ip.tot_len)) &&
-	       bpf_clone_redirect(a->skb, to->ifindex, 0) == 0;
+	return make_message(a, h, in, to, to_address) && bpf_clone_redirect(a->skb, to->ifindex, 0) == 0;
 }
 
 /* The answer goes to the connection server that asked; without a way to it, its next NONE tells it. */
@@ -142,8 +140,7 @@ static __always_inline int send_message(struct arrival *a, struct lccp_header *h
 {
 	if (!passage->way)
 		return discard(a, COUNTER_DS_NO_WAY);
-	lccp_seal(a->settings, h);
-	if (!write_outer_at_ds(a, passage->way, passage->address, h, bpf_ntohs(in->ip.tot_len)))
+	if (!make_message(a, h, in, passage->way, passage->address))
 		return TCX_DISCARD;
 	count(a->counters, passage->how);
 	return bpf_redirect(passage->way->ifindex, 0);

@@ -7,6 +7,7 @@
 #include "deliver.h"
 #include "packet.h"
 #include "../lccp.h"
+#include "../outbox.h"
 
 /* False if the carried packet is not a whole TCP packet of the flow that the header names. */
 static __always_inline bool open_inner(struct __sk_buff *skb, const struct lccp_header *h, u32 inner_bytes,
@@ -59,6 +60,8 @@ static __always_inline int receive_lccp_at_ds(struct arrival *a, const struct fr
 	if (!open_inner(skb, &h, ip_bytes - OUTER_BYTES, &in))
 		return discard(a, COUNTER_LCCP_MISMATCH);
 
+	note_arrival(a->sender, &h);
+	h.be_sequence = 0; /* what becomes of it has another receiver */
 	switch (h.command) {
 	case LCCP_ADOPT:
 		return adopt(a, &h, &in);

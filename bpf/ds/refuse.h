@@ -41,12 +41,12 @@ static __always_inline int refuse(struct arrival *a, struct lccp_header *h, cons
 	h->receptor = LCCP_RECEPTOR_CS;
 	h->command = LCCP_REFUSED;
 	h->be_data = bpf_htonl(why);
-	lccp_seal(a->settings, h);
 	if (asker) {
-		if (!write_outer_at_ds(a, asker, asker_address, h, bpf_ntohs(in->ip.tot_len)))
+		if (!make_message(a, h, in, asker, asker_address))
 			return TCX_DISCARD;
 		return bpf_redirect(asker->ifindex, 0);
 	}
+	lccp_seal(a->settings, h);
 	if (asker_address && asker_address != a->sender)
 		return discard(a, COUNTER_DS_NO_WAY);
 	if (!turn_around(a->skb) || bpf_skb_store_bytes(a->skb, LCCP_AT, h, sizeof(*h), 0))

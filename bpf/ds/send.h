@@ -6,6 +6,7 @@
 #include "packet.h"
 #include "../checksum.h"
 #include "../lccp.h"
+#include "../outbox.h"
 
 static __always_inline const struct data_server *peer(__be32 short_address)
 {
@@ -42,6 +43,33 @@ static __always_inline bool write_outer_at_ds(struct arrival *a, const struct da
 	/* The packet may stay here, without the headers: the sum that a card made of it must fit them. */
 	return !bpf_skb_store_bytes(a->skb, 0, &outer, sizeof(outer), BPF_F_RECOMPUTE_CSUM) &&
 	       !bpf_skb_store_bytes(a->skb, LCCP_AT, h, sizeof(*h), BPF_F_RECOMPUTE_CSUM);
+}
+
+static __always_inline void keep_copy_at_ds(struct __sk_buff *skb, struct posted *posted)
+{
+	u64 bytes = skb->len;
+
+	if (!posted)
+		return;
+	posted->bytes = 0;
+	if (fits_in_outbox(&bytes) && !bpf_skb_load_bytes(skb, 0, posted->frame, bytes))
+		posted->bytes = bytes;
+}
+
+/*
+ * The frame becomes the message with this header, to `to` around `in`. ADOPT is numbered, and kept to be
+ * sent again.
+ */
+static __always_inline bool make_message(struct arrival *a, struct lccp_header *h, const struct inner *in,
+					 const struct data_server *to, __be32 to_address)
+{
+	struct channel *channel = h->command == LCCP_ADOPT ? number(to, h) : 0;
+
+	lccp_seal(a->settings, h);
+	if (!write_outer_at_ds(a, to, to_address, h, bpf_ntohs(in->ip.tot_len)))
+		return false;
+	keep_copy_at_ds(a->skb, post(channel, to, h));
+	return true;
 }
 
 static __always_inline bool is_connection(const struct bpf_sock *sk)

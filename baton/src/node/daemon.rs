@@ -24,7 +24,7 @@ use super::{
     file_watch::{self, Watch},
     heartbeat::{CpuMeter, clock_now},
     leaving::Leaving,
-    next_hops,
+    lost, next_hops,
     place::{self, Place, cluster_of, lccp_keys},
     relay, report,
     reset::Resetter,
@@ -67,11 +67,18 @@ pub struct Daemon {
     pub(super) connections: Connections,
     pub(super) leaving: Leaving,
     pub(super) inbox: Inbox,
+    pub(super) lost: Lost,
     pub(super) wanted_hops: watch::Sender<Vec<Ipv4Addr>>,
     /// Messages to this daemon that were dropped, by counter.
     pub(super) rejected: BTreeMap<u32, u64>,
     /// Held for as long as this daemon lives.
     _lock: place::Lock,
+}
+
+/// The task that looks after lost messages, and what it is told.
+pub(super) struct Lost {
+    wanted: watch::Sender<lost::Wanted>,
+    pub(super) counts: std::sync::Arc<lost::Counts>,
 }
 
 /// What other tasks report.
@@ -108,6 +115,15 @@ impl Daemon {
         let (calls_sender, calls) = mpsc::channel(16);
         let (wanted_hops, wanted) = watch::channel(Vec::new());
         next_hops::follow(place.netlink.clone(), wanted, hop_sender);
+        let keys = lccp_keys(&place.config);
+        let (wanted, channels) = watch::channel(lost::Wanted {
+            keys,
+            clock_window: place.config.cluster.clock_window,
+            channels: tables.channels(),
+        });
+        let protocol = place.config.cluster.protocol.number();
+        let maps = dataplane.channels()?;
+        let counts = lost::start(place.address, protocol, &place.link, maps, channels)?;
 
         let mut daemon = Self {
             dataplane,
@@ -125,7 +141,7 @@ impl Daemon {
             host: Host::new(place.netlink.clone(), undo),
             socket,
             resetter,
-            keys: lccp_keys(&place.config),
+            keys,
             incarnation: Incarnation::started_at(clock_now()),
             cpu: CpuMeter::default(),
             connections: Connections::default(),
@@ -136,6 +152,7 @@ impl Daemon {
                 calls,
                 calls_sender,
             },
+            lost: Lost { wanted, counts },
             wanted_hops,
             rejected: BTreeMap::new(),
             _lock: lock,
@@ -209,6 +226,15 @@ impl Daemon {
         let socket = control::socket_path(&self.place.config);
         self.dataplane.release();
         take_back(&mut self.host, &pins, &socket).await
+    }
+
+    /// Tells the task that looks after lost messages what to look after.
+    pub(super) fn look_after_channels(&self) {
+        self.lost.wanted.send_replace(lost::Wanted {
+            keys: self.keys,
+            clock_window: self.place.config.cluster.clock_window,
+            channels: self.tables.channels(),
+        });
     }
 
     pub(super) fn now(&self) -> Moment {

@@ -45,6 +45,8 @@ impl Daemon {
                 debug!(client = %flow.client(), ?refusal, "refused by all");
                 logged(self.resetter.reset(received.packet));
             }
+            // Another task hears them as well.
+            Message::Sync { .. } | Message::Again(_) => {}
             Message::Adopt { .. }
             | Message::Forward { .. }
             | Message::Handover { .. }
@@ -64,6 +66,7 @@ impl Daemon {
         next_hops::log_change(name.as_deref().unwrap_or("?"), &found);
         self.tables
             .write_hop(&self.dataplane, &self.place, found.0, found.1)?;
+        self.look_after_channels();
         self.assign_all()
     }
 

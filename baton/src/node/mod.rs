@@ -16,6 +16,7 @@ mod events;
 mod file_watch;
 mod heartbeat;
 mod leaving;
+mod lost;
 mod metrics;
 mod next_hops;
 mod place;

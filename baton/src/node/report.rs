@@ -21,8 +21,9 @@ pub fn status(daemon: &Daemon) -> Result<Status> {
     let is_cs = place.me.roles.is_cs();
     let mut counters: std::collections::BTreeMap<String, u64> =
         daemon.dataplane.counters()?.into_iter().collect();
-    for (counter, dropped) in &daemon.rejected {
-        *counters.entry(counter_name(*counter)).or_default() += dropped;
+    let rejected = daemon.rejected.iter().map(|(counter, n)| (*counter, *n));
+    for (counter, more) in rejected.chain(daemon.lost.counts.get()) {
+        *counters.entry(counter_name(counter)).or_default() += more;
     }
     if let Some(relay) = &daemon.relay {
         use std::sync::atomic::Ordering::Relaxed;

@@ -77,6 +77,7 @@ impl Daemon {
                 .write_hop(&self.dataplane, &self.place, address, hop)?;
         }
         self.wanted_hops.send_replace(addresses);
+        self.look_after_channels();
         if roles.is_cs() {
             self.tables.write_all_again();
             self.assign_all()?;

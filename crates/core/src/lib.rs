@@ -19,6 +19,7 @@
 mod error;
 mod moment;
 
+pub mod channel;
 pub mod health;
 pub mod maglev;
 pub mod membership;

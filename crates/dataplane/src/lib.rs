@@ -5,6 +5,7 @@
 //! flowing, and the next [`Dataplane::load`] takes the same maps and replaces the programs in place.
 
 mod attach;
+mod channels;
 mod clock;
 mod dataplane;
 mod error;
@@ -26,6 +27,7 @@ mod skeleton {
 }
 
 pub use attach::XdpMode;
+pub use channels::Channels;
 pub use clock::{Tick, wall_clock_offset};
 pub use dataplane::{Dataplane, Swept, counter_name};
 pub use error::Error;

@@ -50,7 +50,7 @@ const CS_MAPS: [&str; 10] = [
     "flows",
 ];
 /// Maps that only the data server's program uses.
-const DS_MAPS: [&str; 3] = ["peers", "senders", "handovers"];
+const DS_MAPS: [&str; 4] = ["peers", "senders", "handovers", "inboxes"];
 
 impl Programs {
     /// Loads the programs for `options.roles`. Pinned maps of an earlier process are taken over with
@@ -114,6 +114,9 @@ impl Programs {
                 data_servers: handle(&loaded.maps.data_servers)?,
                 peers: only(ds, &loaded.maps.peers)?,
                 senders: only(ds, &loaded.maps.senders)?,
+                inboxes: only(ds, &loaded.maps.inboxes)?,
+                channels: handle(&loaded.maps.channels)?,
+                outbox: handle(&loaded.maps.outbox)?,
                 pools: cs_only(&loaded.maps.pools)?,
                 hosts: cs_only(&loaded.maps.hosts)?,
                 routes: cs_only(&loaded.maps.routes)?,

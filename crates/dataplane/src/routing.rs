@@ -42,6 +42,15 @@ impl Dataplane {
         update("peers", map, &short_address(address), way)
     }
 
+    /// The ways to all nodes that messages of this data server may go to.
+    pub fn peers(&self) -> Result<Vec<DataServer>, Error> {
+        let map = only_on_ds("peers", &self.programs().maps.peers)?;
+        Ok(entries::<u32, DataServer>("peers", map)?
+            .into_iter()
+            .map(|(_, way)| way)
+            .collect())
+    }
+
     /// Makes these the connection servers on this data server's LAN, by MAC.
     pub fn set_senders(&self, senders: &[([u8; 6], Ipv4Addr)]) -> Result<(), Error> {
         let map = only_on_ds("senders", &self.programs().maps.senders)?;

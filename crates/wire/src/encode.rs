@@ -1,8 +1,8 @@
 //! Messages to bytes.
 
 use baton_abi::{
-    LCCP_ADOPT, LCCP_FORWARD, LCCP_HANDOVER, LCCP_HELLO, LCCP_KEEP, LCCP_NONE, LCCP_REFUSED,
-    LCCP_VERSION, LccpHeader, LccpTcb,
+    LCCP_ADOPT, LCCP_AGAIN, LCCP_FORWARD, LCCP_HANDOVER, LCCP_HELLO, LCCP_KEEP, LCCP_NONE,
+    LCCP_REFUSED, LCCP_SYNC, LCCP_VERSION, LccpHeader, LccpTcb,
 };
 use zerocopy::IntoBytes as _;
 
@@ -14,12 +14,14 @@ use crate::{Clock, LccpKey, Message, ShortAddress, body, tag};
 pub fn encode(message: &Message, clock: Clock, key: &LccpKey) -> Vec<u8> {
     let body = match message {
         Message::Hello(hello) => body::write(hello),
+        Message::Again(numbers) => numbers.write(),
         Message::Adopt { .. }
         | Message::Refused { .. }
         | Message::Forward { .. }
         | Message::Handover { .. }
         | Message::Keep { .. }
-        | Message::None { .. } => Vec::new(),
+        | Message::None { .. }
+        | Message::Sync { .. } => Vec::new(),
     };
     let header = LccpHeader {
         version: const { byte(LCCP_VERSION) },
@@ -87,6 +89,15 @@ fn fields(message: &Message) -> LccpHeader {
         },
         Message::Hello(_) => LccpHeader {
             command: const { byte(LCCP_HELLO) },
+            ..blank
+        },
+        Message::Sync { last } => LccpHeader {
+            command: const { byte(LCCP_SYNC) },
+            be_data: u32::from(last).to_be(),
+            ..blank
+        },
+        Message::Again(_) => LccpHeader {
+            command: const { byte(LCCP_AGAIN) },
             ..blank
         },
     }

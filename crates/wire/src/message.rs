@@ -2,7 +2,7 @@
 
 use baton_abi::{LCCP_RECEPTOR_CS, LCCP_RECEPTOR_DAEMON, LCCP_RECEPTOR_DS};
 
-use crate::{Flow, Hello, Keep, Refusal, ShortAddress, TcbPart};
+use crate::{Flow, Hello, Keep, Numbers, Refusal, ShortAddress, TcbPart};
 
 /// One LCCP message. Its command and its [`Receptor`] follow from the variant.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,6 +63,14 @@ pub enum Message {
     },
     /// Daemon to daemon: heartbeat, load and health.
     Hello(Hello),
+    /// Daemon to daemon: the number of the last message that moves a connection from here to there. The
+    /// numbers themselves are the programs', in `be_sequence` of the header.
+    Sync {
+        /// That number.
+        last: u16,
+    },
+    /// Daemon to daemon: these messages did not come; they may be sent again.
+    Again(Numbers),
 }
 
 impl Message {
@@ -71,7 +79,7 @@ impl Message {
         match self {
             Self::Adopt { .. } | Self::Forward { .. } | Self::Handover { .. } => Receptor::Ds,
             Self::Refused { .. } | Self::Keep { .. } | Self::None { .. } => Receptor::Cs,
-            Self::Hello(_) => Receptor::Daemon,
+            Self::Hello(_) | Self::Sync { .. } | Self::Again(_) => Receptor::Daemon,
         }
     }
 
@@ -84,7 +92,7 @@ impl Message {
             | Self::Handover { flow, .. }
             | Self::Keep { flow, .. }
             | Self::None { flow, .. } => Some(*flow),
-            Self::Hello(_) => None,
+            Self::Hello(_) | Self::Sync { .. } | Self::Again(_) => None,
         }
     }
 }

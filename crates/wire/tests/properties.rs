@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use baton_wire::{
     Address, Clock, Endpoint, Flow, Health, Hello, HelloService, Incarnation, Keep, Keys, LccpKey,
-    Message, Permille, Received, Refusal, Reject, ShortAddress, TcbPart, WindowScale, WindowScales,
-    decode, encode,
+    Message, Numbers, Permille, Received, Refusal, Reject, ShortAddress, TcbPart, WindowScale,
+    WindowScales, decode, encode,
 };
 use proptest::collection::vec;
 use proptest::option;
@@ -116,7 +116,7 @@ proptest! {
 
     #[test]
     fn arbitrary_fields_under_a_right_tag_never_panic(
-        command in 0u8..9,
+        command in 0u8..11,
         receptor in 0u8..5,
         fields in vec(any::<u8>(), 68),
         body in vec(any::<u8>(), 0..300),
@@ -180,6 +180,9 @@ fn key() -> impl Strategy<Value = LccpKey> {
 
 fn message() -> impl Strategy<Value = Message> {
     prop_oneof![
+        any::<u16>().prop_map(|last| Message::Sync { last }),
+        vec(any::<u16>(), 1..Numbers::MAX)
+            .prop_map(|numbers| Message::Again(Numbers::lists(&numbers).swap_remove(0))),
         (flow(), tcb(), option::of(short_address()))
             .prop_map(|(flow, tcb, asker)| { Message::Adopt { flow, tcb, asker } }),
         (flow(), tcb(), refusal()).prop_map(|(flow, tcb, refusal)| Message::Refused {

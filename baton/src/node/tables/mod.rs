@@ -1,5 +1,6 @@
 //! From configuration and membership to the programs' maps.
 
+mod channels;
 mod pools;
 mod routes;
 mod services;
@@ -25,6 +26,7 @@ use baton_dataplane::Dataplane;
 use baton_net::Hop;
 use baton_wire::Address;
 
+use channels::Channels;
 use pools::Pools;
 
 /// What is in the maps, and how to change it.
@@ -32,6 +34,7 @@ pub struct Tables {
     ids: HashMap<SocketAddrV4, u16>,
     pools: Pools,
     slots: Slots,
+    channels: Channels,
     hops: HashMap<Address, Hop>,
     senders: HashMap<Ipv4Addr, [u8; 6]>,
     relay_port: u16,
@@ -72,10 +75,16 @@ impl Tables {
             ids,
             pools,
             slots,
+            channels: Channels::over(dataplane, roles)?,
             hops: HashMap::new(),
             senders: HashMap::new(),
             relay_port: 0,
         })
+    }
+
+    /// The channels to other nodes.
+    pub fn channels(&self) -> Vec<(Ipv4Addr, u16)> {
+        self.channels.list()
     }
 
     /// The daemon's listener for servers with MPTCP listeners; takes effect with the next settings.

@@ -35,7 +35,12 @@ impl Tables {
             self.hops.remove(&address.into());
             return Ok(());
         };
-        let way = data_server(address, &hop, &place.link);
+        let channel = match hop {
+            // What stays on this node is not lost.
+            Hop::Local => 0,
+            Hop::Next(_) => self.channels.to(address),
+        };
+        let way = data_server(address, &hop, &place.link, channel);
         if let Some(slot) = self.slots.slot(address.into()) {
             dataplane.set_data_server(slot.into(), &way)?;
             self.hops.insert(address.into(), hop);
@@ -98,7 +103,7 @@ fn ipv4<'a>(nodes: impl Iterator<Item = &'a baton_config::Node>) -> Vec<Ipv4Addr
         .collect()
 }
 
-fn data_server(address: Ipv4Addr, hop: &Hop, own: &Link) -> DataServer {
+fn data_server(address: Ipv4Addr, hop: &Hop, own: &Link, channel: u16) -> DataServer {
     let (mac, source_mac, ifindex, flags) = match hop {
         Hop::Local => (own.mac, own.mac, own.index, DATA_SERVER_LOCAL),
         Hop::Next(next) => {
@@ -112,6 +117,7 @@ fn data_server(address: Ipv4Addr, hop: &Hop, own: &Link) -> DataServer {
         source_mac,
         ifindex,
         flags: (DATA_SERVER_PRESENT | flags) as u8, // bits that C keeps in a byte
-        reserved: [0; 7],
+        channel,
+        ..DataServer::default()
     }
 }

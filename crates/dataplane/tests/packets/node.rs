@@ -71,6 +71,11 @@ impl Node {
         Self::new(Role::Ds, plane, true)
     }
 
+    /// The same with empty maps.
+    pub fn fresh_ds() -> Self {
+        Self::new(Role::Ds, load(&options(Role::Ds)), false)
+    }
+
     /// Data server 0 with its program on an interface of the caller's namespace, where it sees packets
     /// without [`Node::run`].
     pub fn attached_ds(interface: u32) -> Self {

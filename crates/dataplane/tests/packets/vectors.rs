@@ -56,20 +56,25 @@ const OTHERWISE: &[(&str, Expected)] = &[
     // The connection is not here; the next to get it judges the values, and nobody is no way.
     ("handover-mss-0", NO_WAY),
     ("handover-to-nobody", NO_WAY),
+    // What is for the daemon is the daemon's to read.
+    ("sync-too-high", TO_DAEMON),
+    ("sync-for-a-program", MISMATCH),
+    ("again-nothing", TO_DAEMON),
+    ("again-half-a-number", TO_DAEMON),
 ];
 
 #[test]
 fn messages_at_the_data_server() {
     on_own_host(|| {
         let node = Node::ds();
-        for vector in vectors("message", 33) {
+        for vector in vectors("message", 37) {
             let expected = match (vector.field("command"), vector.is_ipv4()) {
                 ("adopt", true) => REFUSED,
                 ("forward", true) if vector.field("next") == "none" => NO_SOCKET,
                 ("forward" | "handover", true) => NO_WAY,
                 ("adopt" | "forward" | "handover", false) => MISMATCH,
                 ("refused" | "keep" | "none", _) => UNKNOWN,
-                ("hello", _) => TO_DAEMON,
+                ("hello" | "sync" | "again", _) => TO_DAEMON,
                 (other, _) => panic!("{}: no such command: {other}", vector.name),
             };
             let seen = vector.run_at_ds(&node, vector.clock("clock"));
@@ -86,11 +91,11 @@ fn messages_at_the_data_server() {
 #[test]
 fn messages_at_the_connection_server() {
     let node = Node::cs();
-    for vector in vectors("message", 33) {
+    for vector in vectors("message", 37) {
         let expected = match vector.field("command") {
             "refused" | "keep" | "none" => MISMATCH,
             "adopt" | "forward" | "handover" => UNKNOWN,
-            "hello" => TO_DAEMON,
+            "hello" | "sync" | "again" => TO_DAEMON,
             other => panic!("{}: no such command: {other}", vector.name),
         };
         vector.prepare(&node, vector.clock("clock"));
@@ -105,7 +110,7 @@ fn what_a_receiver_must_accept() {
         for vector in vectors("accept", 10) {
             let (command, _) = vector.field("as").split_once('-').unwrap();
             let expected = match command {
-                "hello" => TO_DAEMON,
+                "hello" | "sync" | "again" => TO_DAEMON,
                 "adopt" => REFUSED,
                 "forward" => NO_SOCKET,
                 "refused" | "keep" | "none" => UNKNOWN,
@@ -120,7 +125,7 @@ fn what_a_receiver_must_accept() {
 fn what_a_receiver_must_reject() {
     on_own_host(|| {
         let node = Node::ds();
-        for vector in vectors("reject", 55) {
+        for vector in vectors("reject", 59) {
             let named = OTHERWISE.iter().find(|(name, _)| *name == vector.name);
             let expected = match (named, vector.field("reason")) {
                 (Some((_, expected)), _) => *expected,

@@ -50,7 +50,7 @@ const CASES: &[Case] = &[
     GOOD,
     Case {
         name: "bits that a later version may set",
-        before: |header| (header.flags, header.reserved) = (0xff, 0xabcd),
+        before: |header| (header.flags, header.be_sequence) = (0xff, 0xabcd),
         ..GOOD
     },
     Case {

@@ -61,7 +61,7 @@ const CASES: &[Case] = &[
     Case {
         name: "bits that a later version may set",
         before: |header| {
-            (header.flags, header.reserved) = (0xff, 0xabcd);
+            (header.flags, header.be_sequence) = (0xff, 0xabcd);
             header.tcb.options |= 0xfc;
         },
         ..GOOD

@@ -10,7 +10,7 @@ mod handover;
 mod keep;
 mod lccp_in;
 mod live;
-mod loopback;
+pub mod loopback;
 mod malformed;
 mod none;
 mod plain;

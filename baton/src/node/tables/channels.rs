@@ -1,0 +1,54 @@
+//! Which channel leads to which node. A daemon keeps the channels of the one before: their messages are
+//! numbered on.
+
+use std::{collections::BTreeMap, net::Ipv4Addr};
+
+use anyhow::Result;
+use baton_abi::{DataServer, ROLE_CS, ROLE_DS};
+use baton_dataplane::{Channels as Maps, Dataplane};
+use baton_wire::Address;
+
+/// The channels in use.
+#[derive(Default)]
+pub struct Channels(BTreeMap<Ipv4Addr, u16>);
+
+impl Channels {
+    /// Those of an earlier daemon.
+    pub fn over(dataplane: &Dataplane, roles: u32) -> Result<Self> {
+        let mut ways = Vec::new();
+        if roles & ROLE_CS != 0 {
+            ways.extend(dataplane.data_servers()?.into_iter().map(|(_, way)| way));
+        }
+        if roles & ROLE_DS != 0 {
+            ways.extend(dataplane.peers()?);
+        }
+        Ok(Self(ways.iter().filter_map(used).collect()))
+    }
+
+    /// The channel to a node, a new one if need be; 0, none, when all are in use.
+    pub fn to(&mut self, address: Ipv4Addr) -> u16 {
+        if let Some(channel) = self.0.get(&address) {
+            return *channel;
+        }
+        let free = (1..=Maps::COUNT).find(|free| self.0.values().all(|used| used != free));
+        if let Some(free) = free {
+            self.0.insert(address, free);
+        }
+        free.unwrap_or(0)
+    }
+
+    /// All of them.
+    pub fn list(&self) -> Vec<(Ipv4Addr, u16)> {
+        self.0
+            .iter()
+            .map(|(node, channel)| (*node, *channel))
+            .collect()
+    }
+}
+
+fn used(way: &DataServer) -> Option<(Ipv4Addr, u16)> {
+    match Address::from_octets(way.address).ip() {
+        std::net::IpAddr::V4(address) if way.channel != 0 => Some((address, way.channel)),
+        _ => None,
+    }
+}

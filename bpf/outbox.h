@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Messages that move a connection are numbered and kept for a while. A lost one would cost the client a
+ * retransmission timeout, 200 ms at least: the daemons see the gap in the numbers and send it again in a
+ * few. Nothing is acknowledged, so nothing is added on the way.
+ */
+#ifndef BATON_OUTBOX_H
+#define BATON_OUTBOX_H
+
+#include "abi.h"
+#include "maps.h"
+
+/* The next number to this node, written into the header before it is sealed. */
+static __always_inline struct channel *number(const struct data_server *to, struct lccp_header *h)
+{
+	u32 index = to->channel;
+	struct channel *channel = index ? bpf_map_lookup_elem(&channels, &index) : 0;
+
+	h->be_sequence = channel ? bpf_htons(__sync_fetch_and_add(&channel->next, 1)) : 0;
+	return channel;
+}
+
+/* Where the frame of the message with this header is to be kept; its bytes are the caller's to copy. */
+static __always_inline struct posted *post(struct channel *channel, const struct data_server *to,
+					   const struct lccp_header *h)
+{
+	u32 zero = 0, sequence = bpf_ntohs(h->be_sequence);
+	u32 *postings_so_far = bpf_map_lookup_elem(&postings, &zero);
+
+	if (!channel || !postings_so_far)
+		return 0;
+	u32 slot = __sync_fetch_and_add(postings_so_far, 1) & (OUTBOX - 1);
+	struct posted *posted = bpf_map_lookup_elem(&outbox, &slot);
+	if (!posted)
+		return 0;
+	posted->channel = to->channel;
+	posted->sequence = sequence;
+	channel->slots[sequence & (WINDOW - 1)] = slot;
+	return posted;
+}
+
+/* False if a frame of so many bytes does not fit, or is none. The verifier sees what the compiler would hide. */
+static __always_inline bool fits_in_outbox(u64 *bytes)
+{
+	asm volatile("" : "+r"(*bytes));
+	return *bytes > 0 && *bytes <= OUTBOX_FRAME_BYTES;
+}
+
+/* A message came with this number. */
+static __always_inline void note_arrival(__be32 sender, const struct lccp_header *h)
+{
+	u32 sequence = bpf_ntohs(h->be_sequence);
+	struct inbox *inbox = sequence ? bpf_map_lookup_elem(&inboxes, &sender) : 0;
+
+	if (inbox)
+		inbox->came[sequence & (WINDOW - 1)] = sequence;
+}
+
+#endif

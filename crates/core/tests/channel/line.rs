@@ -1,0 +1,98 @@
+//! A lossy line between a sender and a receiver, in virtual time.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use baton_core::Moment;
+use baton_core::channel::{Receiver, Sender, TICK, WINDOW};
+
+/// How long what is asked for takes to come.
+const ANSWER: Duration = Duration::from_millis(3);
+
+/// Both ends of a channel, and what happened to its messages.
+pub struct Line {
+    now: Moment,
+    next: u16,
+    came: [u16; WINDOW],
+    sender: Sender,
+    receiver: Receiver,
+    under_way: Vec<(Moment, u16)>,
+    /// How many of the next answers to an AGAIN are lost.
+    pub unanswered: usize,
+    /// Numbers that did not arrive at first.
+    pub lost: BTreeSet<u16>,
+    /// Numbers that the receiver asked for, in order, and when.
+    pub asked: Vec<(Moment, u16)>,
+}
+
+impl Line {
+    pub fn beginning_at(next: u16) -> Self {
+        Self {
+            now: Moment::default(),
+            next,
+            came: [0; WINDOW],
+            sender: Sender::default(),
+            receiver: Receiver::default(),
+            under_way: Vec::new(),
+            unanswered: 0,
+            lost: BTreeSet::new(),
+            asked: Vec::new(),
+        }
+    }
+
+    pub fn now(&self) -> Moment {
+        self.now
+    }
+
+    /// Sends one message that takes `delay`, or is lost.
+    pub fn send(&mut self, delay: Option<Duration>) {
+        match delay {
+            Some(delay) => self.under_way.push((self.now + delay, self.next)),
+            // Number 0 is not protected.
+            None if self.next != 0 => {
+                self.lost.insert(self.next);
+            }
+            None => {}
+        }
+        self.next = self.next.wrapping_add(1);
+    }
+
+    /// The sender loses its memory and counts on from elsewhere.
+    pub fn restart_at(&mut self, next: u16) {
+        self.next = next;
+        self.sender = Sender::default();
+    }
+
+    /// Lets one tick pass: deliveries, then both ends look.
+    pub fn tick(&mut self) {
+        self.now = self.now + TICK;
+        let (arrived, later) = self.under_way.iter().partition(|(at, _)| *at <= self.now);
+        self.under_way = later;
+        let arrived: Vec<(Moment, u16)> = arrived;
+        for (_, number) in arrived {
+            self.came[usize::from(number) % WINDOW] = number;
+        }
+        let mut asked = self.receiver.look(&self.came);
+        if let Some(last) = self.sender.look(self.now, self.next) {
+            asked.extend(self.receiver.sync(&self.came, last));
+        }
+        for number in asked {
+            self.asked.push((self.now, number));
+            match self.unanswered.checked_sub(1) {
+                Some(left) => self.unanswered = left,
+                None => self.under_way.push((self.now + ANSWER, number)),
+            }
+        }
+    }
+
+    pub fn ticks(&mut self, count: usize) {
+        for _ in 0..count {
+            self.tick();
+        }
+    }
+
+    /// The numbers asked for, without their times.
+    pub fn asked_numbers(&self) -> Vec<u16> {
+        self.asked.iter().map(|(_, number)| *number).collect()
+    }
+}

@@ -1,0 +1,184 @@
+//! Messages that move a connection are numbered, kept, and noted where they come.
+
+use baton_abi::{DataServer, LccpHeader, WINDOW};
+use baton_dataplane::Channels;
+use zerocopy::{FromBytes as _, IntoBytes as _};
+
+use crate::{
+    cluster::{CS, data_server, ds, ds_mac, key, peer},
+    cs::http::{Connection, get, routes_by_name},
+    ds::loopback::{Live, expect, send},
+    host::on_own_host,
+    lccp::{INNER, LCCP, adopt, forward, handover, seal, to_ds},
+    node::{Node, Redirect, Seen, Tx},
+    segment::Client,
+};
+
+const CHANNEL: u16 = 5;
+const FIRST: u16 = 65_535;
+
+/// A connection server whose channel to the first data server begins at [`FIRST`].
+fn numbering_cs() -> (Node, Channels) {
+    let node = Node::fresh_cs();
+    let channels = node.plane().channels().unwrap();
+    channels.begin_at(CHANNEL, FIRST).unwrap();
+    let numbered = DataServer {
+        channel: CHANNEL,
+        ..data_server(0)
+    };
+    node.plane().set_data_server(0, &numbered).unwrap();
+    routes_by_name(&node);
+    (node, channels)
+}
+
+fn number_in(frame: &[u8]) -> u16 {
+    let (header, _) = LccpHeader::read_from_prefix(&frame[LCCP..]).unwrap();
+    u16::from_be(header.be_sequence)
+}
+
+#[track_caller]
+fn is_kept(channels: &Channels, seen: &Seen, number: u16) {
+    assert_eq!(number_in(&seen.frame), number);
+    let kept = channels.posted(CHANNEL, number).unwrap();
+    assert_eq!(kept.as_ref(), Some(&seen.frame));
+}
+
+#[test]
+fn an_adopt_and_its_copies() {
+    let (node, channels) = numbering_cs();
+    let client = Client::fresh();
+    let first = client.get(node.cookie(&client));
+    node.set_choices(0, &[0, 0, 0]);
+    let mut next = FIRST;
+    for counter in ["cs_adopt", "cs_adopt_again", "cs_adopt_again"] {
+        let seen = node.run(&first.frame()).expect(Tx, &[(counter, 1)]);
+        is_kept(&channels, &seen, next);
+        next = next.wrapping_add(1);
+        assert_eq!(channels.next(CHANNEL).unwrap(), next);
+    }
+}
+
+#[test]
+fn a_handover_is_numbered_for_the_owner() {
+    let (node, channels) = numbering_cs();
+    let mut connection = Connection::answered(&node);
+    let request = connection.data(get("/ds2/"));
+    let seen = connection.send(&node, &request);
+    is_kept(&channels, &seen, FIRST.wrapping_add(1));
+    // What is queued behind it the client would send again by itself.
+    let more = connection.data("more");
+    let seen = connection.send(&node, &more);
+    assert_eq!(seen.counted.get("cs_queued"), Some(&1));
+    assert_eq!(number_in(&seen.frame), 0);
+    assert_eq!(channels.next(CHANNEL).unwrap(), 1);
+}
+
+#[test]
+fn without_a_channel_there_is_no_number() {
+    let (node, channels) = numbering_cs();
+    node.plane().set_data_server(0, &data_server(0)).unwrap();
+    let client = Client::fresh();
+    node.set_choices(0, &[0, 0, 0]);
+    let seen = node.run(&client.get(node.cookie(&client)).frame());
+    let seen = seen.expect(Tx, &[("cs_adopt", 1)]);
+    assert_eq!(number_in(&seen.frame), 0);
+    assert_eq!(channels.next(CHANNEL).unwrap(), FIRST);
+}
+
+#[test]
+fn an_outbox_keeps_the_last_ones() {
+    let (node, channels) = numbering_cs();
+    node.set_choices(0, &[0, 0, 0]);
+    let client = Client::fresh();
+    let first = client.get(node.cookie(&client));
+    let frames: Vec<Vec<u8>> = (0..WINDOW + 1)
+        .map(|_| node.run(&first.frame()).frame)
+        .collect();
+    assert_eq!(channels.posted(CHANNEL, FIRST).unwrap(), None);
+    for (after, frame) in frames.iter().enumerate().skip(1) {
+        let number = FIRST.wrapping_add(after as u16);
+        let kept = channels.posted(CHANNEL, number).unwrap();
+        assert_eq!(kept.as_ref(), Some(frame), "{number}");
+    }
+    let never = FIRST.wrapping_add(300);
+    assert_eq!(channels.posted(CHANNEL, never).unwrap(), None);
+    assert_eq!(channels.posted(CHANNEL + 1, 1).unwrap(), None);
+}
+
+#[test]
+fn a_channel_in_use_goes_on() {
+    let (node, channels) = numbering_cs();
+    channels.begin_at(CHANNEL, 7).unwrap();
+    assert_eq!(channels.next(CHANNEL).unwrap(), FIRST);
+    drop(node);
+}
+
+#[test]
+fn what_comes_is_noted_by_its_number() {
+    on_own_host(|| {
+        let node = Node::fresh_ds();
+        let channels = node.plane().channels().unwrap();
+        let client = Client::fresh();
+        let numbered = |message, number: u16| {
+            let mut frame = to_ds(&message, node.now(), &client.get(7).packet());
+            let mut header = LccpHeader::read_from_bytes(&frame[LCCP..INNER]).unwrap();
+            header.be_sequence = number.to_be();
+            seal(&mut header, &key().lccp());
+            frame[LCCP..INNER].copy_from_slice(header.as_bytes());
+            frame
+        };
+        // Of a node that is not known nothing is noted.
+        let seen = node.run(&numbered(adopt(&client), 513));
+        let seen = seen.expect(Redirect, &[("ds_refused", 1)]);
+        // The answer has another receiver.
+        assert_eq!(number_in(&seen.frame), 0);
+        assert_eq!(channels.inbox(CS).unwrap(), None);
+
+        channels.make_inbox(CS).unwrap();
+        node.run(&numbered(adopt(&client), 513));
+        node.run(&numbered(handover(&client, 1), 2));
+        node.run(&numbered(forward(&client), 0));
+        channels.make_inbox(CS).unwrap();
+        let came = channels.inbox(CS).unwrap().unwrap().came;
+        let noted: Vec<_> = came.iter().enumerate().filter(|(_, n)| **n != 0).collect();
+        assert_eq!(noted, [(1, &513), (2, &2)]);
+    });
+}
+
+#[test]
+fn what_is_passed_on_is_numbered_for_the_next() {
+    on_own_host(|| {
+        let node = Node::fresh_ds();
+        let channels = node.plane().channels().unwrap();
+        channels.begin_at(CHANNEL, FIRST).unwrap();
+        let way = DataServer {
+            channel: CHANNEL,
+            ..peer(ds_mac(1))
+        };
+        node.plane().set_peer(ds(1), &way).unwrap();
+        let client = Client::fresh();
+        let frame = to_ds(&handover(&client, 1), node.now(), &client.get(7).packet());
+        let seen = node.run(&frame).expect(Redirect, &[("ds_passed_on", 1)]);
+        is_kept(&channels, &seen, FIRST);
+    });
+}
+
+#[test]
+fn a_connection_given_away_can_be_given_again() {
+    on_own_host(|| {
+        let live = Live::answered();
+        let channels = live.node.plane().channels().unwrap();
+        channels.begin_at(CHANNEL, FIRST).unwrap();
+        let mut way = live.node.plane().peers().unwrap();
+        way.retain(|way| way.mac == ds_mac(1));
+        way[0].channel = CHANNEL;
+        live.node.plane().set_peer(ds(1), &way[0]).unwrap();
+        let request = live.request();
+        send(&live.node, &handover(&live.client, 1), &request);
+        expect(&live.node, &[("ds_handed_over", 1)]);
+        let kept = channels.posted(CHANNEL, FIRST).unwrap().unwrap();
+        assert_eq!(number_in(&kept), FIRST);
+        assert_eq!(kept[..6], ds_mac(1));
+        assert_eq!(kept[INNER..], request.packet());
+    });
+}
