@@ -81,7 +81,7 @@ struct lccp_tcb {
 	unsigned char rcv_wscale;      /* the scale the SYN-ACK announced, 0-14 */
 	unsigned char options;         /* enum lccp_tcb_option */
 	unsigned char attempt;         /* how many DSs have refused this request before */
-	unsigned short reserved;
+	unsigned short be_cwnd;        /* the owner's congestion window, segments; 0: as of a new connection */
 	unsigned long long be_resume;  /* response bytes the client already has */
 };
 
@@ -162,6 +162,7 @@ struct settings {
 	long long clock_offset_ns;     /* wall clock minus monotonic clock */
 	unsigned long long clock_window_ns; /* LCCP older or newer than this is stale */
 	unsigned long long stray_grace_ns;  /* how long an unknown flow is met with silence before a RST */
+	unsigned long long netns;      /* cookie of the network namespace that this node is in */
 	unsigned char address[16];     /* this node's own address, source of LCCP */
 	unsigned short mss;            /* announced to clients: MTU less headers and LCCP overhead */
 	unsigned short relay_port;     /* host order; the daemon's own listener on 127.0.0.1, 0: none */
@@ -365,6 +366,7 @@ enum counter {
 	COUNTER_CS_RESPONSE_BYTES,   /* from the cluster address through the CS: must stay 0 */
 	/* DS */
 	COUNTER_DS_ADOPTED,
+	COUNTER_DS_WINDOW,           /* an adopted connection began with its last owner's congestion window */
 	COUNTER_DS_ADOPTED_RELAY,    /* into the daemon's listener: the server's is MPTCP */
 	COUNTER_DS_DUPLICATE,        /* ADOPT for a connection that is here already: delivered */
 	COUNTER_DS_TIME_WAIT_ENDED,

@@ -47,11 +47,19 @@ struct sock {
 	struct sock_common __sk_common;
 } __inner;
 
+/* include/net/inet_connection_sock.h */
+struct inet_connection_sock {
+	u32 icsk_rto; /* jiffies */
+} __inner;
+
 /* include/linux/tcp.h */
 struct tcp_sock {
+	struct inet_connection_sock inet_conn;
 	u32 rcv_nxt;
 	u32 copied_seq;
 	u32 write_seq;
+	u32 snd_cwnd;
+	u32 lsndtime; /* of the last data sent, jiffies */
 	u64 bytes_received;
 } __inner;
 

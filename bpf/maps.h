@@ -122,6 +122,14 @@ struct {
 	__type(value, struct inbox);
 } inboxes SEC(".maps");
 
+/* Congestion windows, segments, that came with connections whose sockets are being made. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 4096);
+	__type(key, struct tcb_key);
+	__type(value, u32);
+} windows SEC(".maps");
+
 /* When this data server handed a connection over last (coarse monotonic, ns). */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

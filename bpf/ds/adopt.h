@@ -9,6 +9,7 @@
 #include "end.h"
 #include "packet.h"
 #include "refuse.h"
+#include "window.h"
 #include "../tcp_options.h"
 
 enum {
@@ -92,6 +93,7 @@ static __always_inline int adopt_at(struct arrival *a, struct lccp_header *h, co
 			return refuse(a, h, in, LCCP_REFUSAL_NOT_ASSIGNED);
 		}
 	}
+	expect_window(h);
 	if (!strip(a->skb))
 		return TCX_DISCARD;
 	count(a->counters, how);

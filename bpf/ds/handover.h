@@ -10,6 +10,7 @@
 #include "end.h"
 #include "packet.h"
 #include "send.h"
+#include "window.h"
 
 /*
  * 0, or why not (enum lccp_keep). Quiet: the request is the next byte, and it acknowledges all that the
@@ -120,13 +121,16 @@ static __always_inline struct passage open_passage(struct arrival *a, struct lcc
 	return (struct passage){ .way = peer(a->sender), .address = a->sender, .how = COUNTER_DS_NO_WAY };
 }
 
-static __always_inline int hand_on(struct arrival *a, struct lccp_header *h, const struct inner *in)
+static __always_inline int hand_on(struct arrival *a, struct lccp_header *h, const struct inner *in,
+				   const struct bpf_sock *held)
 {
+	struct tcp_sock *sk = bpf_skc_to_tcp_sock((void *)held);
 	struct passage passage = open_passage(a, h, COUNTER_DS_HANDED_OVER);
 
 	if (!passage.way)
 		return keep(a, h, in, LCCP_KEEP_NO_WAY);
 	note_handover();
+	h->tcb.be_cwnd = sk ? window_to_give(sk) : 0;
 	if (!send_copy(a, h, in, passage.way, passage.address))
 		return TCX_DISCARD;
 	if (!strip(a->skb) || !become_reset(a->skb, in, bpf_ntohl(in->tcp.seq)))
@@ -163,7 +167,7 @@ static __always_inline int handover(struct arrival *a, struct lccp_header *h, co
 		verdict = pass_on(a, h, in);
 	} else {
 		u32 why = not_quiet(sk, in);
-		verdict = why ? keep(a, h, in, why) : hand_on(a, h, in);
+		verdict = why ? keep(a, h, in, why) : hand_on(a, h, in, sk);
 	}
 	if (sk)
 		bpf_sk_release(sk);

@@ -9,6 +9,7 @@ mod bpf_fs;
 mod btf;
 mod clock;
 mod configuration;
+mod control_groups;
 mod duplicates;
 mod finding;
 mod interface;
@@ -117,6 +118,7 @@ fn ds_findings(subject: &Subject, adapter: Option<&Adapter>) -> Vec<Finding> {
     findings.extend([
         receive_window::check(subject.window_scale),
         accept_queue::check(),
+        control_groups::check(),
     ]);
     findings
 }

@@ -10,7 +10,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use baton_config::{ClusterAddress, Config, Node};
 use baton_core::membership::{self, Cluster};
 use baton_dataplane::{Options, Pins};
-use baton_net::{Link, Netlink};
+use baton_net::{Link, Netlink, netns};
 use baton_wire::{ClusterKey, Keys};
 use nix::fcntl::{Flock, FlockArg};
 use tracing::warn;
@@ -29,6 +29,8 @@ pub struct Place {
     pub link: Link,
     /// Its own address: IPv4, as the configuration makes sure.
     pub address: Ipv4Addr,
+    /// The cookie of its network namespace.
+    pub netns: u64,
     /// The way to the kernel.
     pub netlink: Netlink,
 }
@@ -60,6 +62,7 @@ impl Place {
             me,
             link,
             address,
+            netns: netns::cookie()?,
             netlink,
         })
     }

@@ -28,6 +28,9 @@ impl Daemon {
                 self.place.link.name
             );
         }
+        if self.place.me.roles.is_ds() && !self.dataplane.gives_windows() {
+            warn!("no cgroup2 is mounted: connections that are handed over begin slowly again");
+        }
         if self.dataplane.taken_over() {
             info!("took over the packet path of an earlier daemon");
         }

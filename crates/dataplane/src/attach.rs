@@ -1,8 +1,9 @@
 //! Links: attached once, pinned, and from then on only ever updated.
 
 use std::{
+    fs::File,
     io,
-    os::fd::{AsFd, BorrowedFd, OwnedFd},
+    os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd},
 };
 
 use crate::{
@@ -52,6 +53,42 @@ pub(crate) fn attach_ds(
     pins: Option<&Pins>,
 ) -> Result<Attached, Error> {
     attach("ds", program, interface, Hook::TcxIngress, pins)
+}
+
+/// Attaches the program that hears of sockets to the control group of all processes, if this machine has
+/// such groups.
+pub(crate) fn attach_window(
+    program: &OwnedFd,
+    pins: Option<&Pins>,
+) -> Result<Option<OwnedFd>, Error> {
+    let failed = |source: io::Error| Error::AttachSockets { source };
+    let pin = pins.map(|pins| pins.link("window"));
+    if let Some(pin) = &pin
+        && let Ok(link) = sys::open_pin(pin)
+    {
+        sys::link_update(link.as_fd(), program.as_fd()).map_err(failed)?;
+        return Ok(Some(link));
+    }
+    let Some(group) = all_processes() else {
+        return Ok(None);
+    };
+    let target = group.as_raw_fd().cast_unsigned();
+    let link = sys::link_create(program.as_fd(), target, Hook::SocketEvents).map_err(failed)?;
+    if let Some(pin) = &pin {
+        sys::pin(link.as_fd(), pin).map_err(failed)?;
+    }
+    Ok(Some(link))
+}
+
+/// The root of the control groups, version 2, wherever it is mounted.
+fn all_processes() -> Option<File> {
+    let mounts = std::fs::read_to_string("/proc/self/mounts").ok()?;
+    let place = mounts.lines().find_map(|line| {
+        let mut words = line.split(' ').skip(1);
+        let (place, kind) = (words.next()?, words.next()?);
+        (kind == "cgroup2").then_some(place)
+    })?;
+    File::open(place).ok()
 }
 
 fn attach(

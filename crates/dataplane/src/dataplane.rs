@@ -19,6 +19,7 @@ pub struct Dataplane {
     links: Vec<OwnedFd>,
     xdp_mode: Option<XdpMode>,
     taken_over: bool,
+    gives_windows: bool,
 }
 
 /// What one sweep of the TCP table found.
@@ -40,6 +41,7 @@ impl Dataplane {
             links: Vec::new(),
             xdp_mode: None,
             taken_over: false,
+            gives_windows: false,
         })
     }
 
@@ -52,6 +54,11 @@ impl Dataplane {
             let attached = attach::attach_ds(program, interface, pins)?;
             self.taken_over |= attached.taken_over;
             self.links.push(attached.link);
+        }
+        if let Some(program) = &self.programs.window {
+            let link = attach::attach_window(program, pins)?;
+            self.gives_windows = link.is_some();
+            self.links.extend(link);
         }
         if let Some(program) = &self.programs.cs {
             let (attached, mode) = attach::attach_cs(program, interface, pins)?;
@@ -70,6 +77,12 @@ impl Dataplane {
     /// How the connection server's program was attached. After a take-over the mode is the link's.
     pub fn xdp_mode(&self) -> Option<XdpMode> {
         self.xdp_mode
+    }
+
+    /// Whether connections begin with the congestion window of their last owner: not without control
+    /// groups of version 2.
+    pub fn gives_windows(&self) -> bool {
+        self.gives_windows
     }
 
     /// Whether links of an earlier process were found and updated.

@@ -23,6 +23,8 @@ pub enum Error {
         source: io::Error,
         hint: &'static str,
     },
+    #[error("cannot hear of the sockets of this machine's control groups: {source}")]
+    AttachSockets { source: io::Error },
     #[error("BPF map {map}: {reason}")]
     Map { map: &'static str, reason: String },
     #[error("running the {program} program: {source}")]

@@ -31,6 +31,8 @@ pub struct Programs {
     pub cs: Option<OwnedFd>,
     /// The data server's tcx program, with role DS.
     pub ds: Option<OwnedFd>,
+    /// What gives adopted connections their congestion window, with role DS.
+    pub window: Option<OwnedFd>,
     /// Expiry of TCB entries, with role CS.
     pub sweep: Option<OwnedFd>,
     pub(crate) maps: Maps,
@@ -50,7 +52,7 @@ const CS_MAPS: [&str; 10] = [
     "flows",
 ];
 /// Maps that only the data server's program uses.
-const DS_MAPS: [&str; 4] = ["peers", "senders", "handovers", "inboxes"];
+const DS_MAPS: [&str; 5] = ["peers", "senders", "handovers", "inboxes", "windows"];
 
 impl Programs {
     /// Loads the programs for `options.roles`. Pinned maps of an earlier process are taken over with
@@ -74,6 +76,7 @@ impl Programs {
         open.progs.baton_cs.set_autoload(cs);
         open.progs.baton_sweep.set_autoload(cs);
         open.progs.baton_ds.set_autoload(ds);
+        open.progs.baton_window.set_autoload(ds);
         open.maps
             .tcbs
             .set_max_entries(options.flows)
@@ -103,6 +106,9 @@ impl Programs {
                 .transpose()?,
             ds: ds
                 .then(|| duplicate(loaded.progs.baton_ds.as_fd()))
+                .transpose()?,
+            window: ds
+                .then(|| duplicate(loaded.progs.baton_window.as_fd()))
                 .transpose()?,
             sweep: cs
                 .then(|| duplicate(loaded.progs.baton_sweep.as_fd()))

@@ -24,22 +24,24 @@ pub enum Hook {
     },
     /// Ingress of the traffic control layer.
     TcxIngress,
+    /// Events of the sockets of a control group; the target is the group's descriptor.
+    SocketEvents,
 }
 
-/// Attaches a program to an interface; the link lives as long as the descriptor or a pin of it.
-pub fn link_create(program: BorrowedFd<'_>, interface: u32, hook: Hook) -> io::Result<OwnedFd> {
+/// Attaches a program to a target, the index of an interface if not said otherwise; the link lives as long as the descriptor or a pin of it.
+pub fn link_create(program: BorrowedFd<'_>, target: u32, hook: Hook) -> io::Result<OwnedFd> {
     let (attach_type, flags) = match hook {
         Hook::Xdp { flags } => (raw::BPF_XDP, flags),
         Hook::TcxIngress => (raw::BPF_TCX_INGRESS, 0),
+        Hook::SocketEvents => (raw::BPF_CGROUP_SOCK_OPS, 0),
     };
     // SAFETY: an all-zero bpf_link_create_opts is what libbpf's own LIBBPF_OPTS makes.
     let mut options: raw::bpf_link_create_opts = unsafe { std::mem::zeroed() };
     options.sz = size_of::<raw::bpf_link_create_opts>() as raw::size_t;
     options.flags = flags;
     // SAFETY: the program's descriptor is open, `options` lives through the call.
-    let fd = unsafe {
-        raw::bpf_link_create(program.as_raw_fd(), interface as i32, attach_type, &options)
-    };
+    let fd =
+        unsafe { raw::bpf_link_create(program.as_raw_fd(), target as i32, attach_type, &options) };
     owned(fd)
 }
 

@@ -6,8 +6,37 @@ use std::path::Path;
 use std::thread;
 
 use nix::sched::{CloneFlags, setns};
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, getsockopt, socket};
+use nix::{getsockopt_impl, sockopt_impl};
 
 use crate::{Error, Result};
+
+sockopt_impl!(
+    /// The cookie of a socket's network namespace (socket(7)).
+    NetnsCookie,
+    GetOnly,
+    libc::SOL_SOCKET,
+    libc::SO_NETNS_COOKIE,
+    u64
+);
+
+/// The number by which the kernel tells this thread's network namespace from all others, as
+/// `bpf_get_netns_cookie()` says it.
+///
+/// # Errors
+/// [`Error::System`] on kernels before 5.14.
+pub fn cookie() -> Result<u64> {
+    let ask = || -> std::io::Result<u64> {
+        let any = socket(
+            AddressFamily::Inet,
+            SockType::Datagram,
+            SockFlag::empty(),
+            None,
+        )?;
+        Ok(getsockopt(&any, NetnsCookie)?)
+    };
+    ask().map_err(Error::system("ask for the network namespace's cookie"))
+}
 
 /// Runs `work` in the namespace that `ip netns add NAME` made, on a thread of its own: the caller
 /// stays where it is, and a panic comes back to it. A runtime that is built within `work` lives in

@@ -18,6 +18,8 @@ pub struct TcbPart {
     pub sack: bool,
     /// How many DSs have refused this request before.
     pub attempt: u8,
+    /// How many segments the owner before could have under way at once; 0: begin as a new connection.
+    pub cwnd: u16,
     /// Response bytes that the client already has.
     pub resume: u64,
 }
@@ -75,7 +77,7 @@ impl From<TcbPart> for LccpTcb {
                 0
             },
             attempt: tcb.attempt,
-            reserved: 0,
+            be_cwnd: tcb.cwnd.to_be(),
             be_resume: tcb.resume.to_be(),
         }
     }
@@ -97,6 +99,7 @@ pub(crate) fn tcb_from_wire(tcb: &LccpTcb) -> Option<TcbPart> {
         scales,
         sack: has(LCCP_TCB_SACK),
         attempt: tcb.attempt,
+        cwnd: u16::from_be(tcb.be_cwnd),
         resume: u64::from_be(tcb.be_resume),
     })
 }

@@ -236,13 +236,15 @@ fn tcb() -> BoxedStrategy<TcbPart> {
         option::of(scales),
         any::<bool>(),
         any::<u8>(),
+        any::<u16>(),
         any::<u64>(),
     )
-        .prop_map(|(mss, scales, sack, attempt, resume)| TcbPart {
+        .prop_map(|(mss, scales, sack, attempt, cwnd, resume)| TcbPart {
             mss,
             scales,
             sack,
             attempt,
+            cwnd,
             resume,
         })
         .boxed()

@@ -41,7 +41,7 @@ fn derived_keys_agree() {
 
 #[test]
 fn messages_encode_to_these_bytes() {
-    for vector in vectors("message", 37) {
+    for vector in vectors("message", 38) {
         let bytes = encode(&vector.message(), vector.clock("clock"), &vector.lccp_key());
         assert_eq!(hex(&bytes), vector.field("bytes"), "{}", vector.name);
     }
@@ -49,7 +49,7 @@ fn messages_encode_to_these_bytes() {
 
 #[test]
 fn messages_decode_from_these_bytes() {
-    for vector in vectors("message", 37) {
+    for vector in vectors("message", 38) {
         let clock = vector.clock("clock");
         let packet = vector.packet();
         let bytes = [vector.bytes("bytes"), packet.clone()].concat();
@@ -66,7 +66,7 @@ fn messages_decode_from_these_bytes() {
 
 #[test]
 fn a_receiver_accepts_what_it_need_not_understand() {
-    let messages: BTreeMap<_, _> = vectors("message", 37)
+    let messages: BTreeMap<_, _> = vectors("message", 38)
         .into_iter()
         .map(|vector| (vector.name.clone(), vector))
         .collect();
@@ -249,6 +249,8 @@ impl Vector {
             scales,
             sack: self.field("sack") == "yes",
             attempt: self.number("attempt"),
+            // Not given in most: 0.
+            cwnd: (self.fields("cwnd").next()).map_or(0, |cwnd| cwnd.parse().unwrap()),
             resume: self.number("resume"),
         }
     }

@@ -32,6 +32,7 @@ impl Tables {
             clock_offset_ns: wall_clock_offset(),
             clock_window_ns: nanoseconds(config.cluster.clock_window),
             stray_grace_ns: nanoseconds(config.cs.stray_grace),
+            netns: place.netns,
             address: Address::from(place.address).octets(),
             mss,
             relay_port: self.relay_port,

@@ -76,6 +76,7 @@ pub fn linux_tcb() -> TcbPart {
         }),
         sack: true,
         attempt: 0,
+        cwnd: 0,
         resume: 0,
     }
 }

@@ -67,7 +67,7 @@ const OTHERWISE: &[(&str, Expected)] = &[
 fn messages_at_the_data_server() {
     on_own_host(|| {
         let node = Node::ds();
-        for vector in vectors("message", 37) {
+        for vector in vectors("message", 38) {
             let expected = match (vector.field("command"), vector.is_ipv4()) {
                 ("adopt", true) => REFUSED,
                 ("forward", true) if vector.field("next") == "none" => NO_SOCKET,
@@ -91,7 +91,7 @@ fn messages_at_the_data_server() {
 #[test]
 fn messages_at_the_connection_server() {
     let node = Node::cs();
-    for vector in vectors("message", 37) {
+    for vector in vectors("message", 38) {
         let expected = match vector.field("command") {
             "refused" | "keep" | "none" => MISMATCH,
             "adopt" | "forward" | "handover" => UNKNOWN,

@@ -175,6 +175,7 @@ fn tcb() -> TcbPart {
         scales: None,
         sack: true,
         attempt: 0,
+        cwnd: 0,
         resume: 0,
     }
 }

@@ -174,6 +174,7 @@ fn the_tcb_part_goes_on() {
         scales: None,
         sack: false,
         attempt: 3,
+        cwnd: 345,
         resume: 0x1122_3344_5566,
     };
     let message = Message::Refused {

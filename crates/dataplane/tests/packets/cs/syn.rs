@@ -102,6 +102,7 @@ fn check(node: &Node, case: &Case) {
         }),
         sack: case.sack,
         attempt: 0,
+        cwnd: 0,
         resume: 0,
     };
     assert_eq!(told(node, &client, cookie), expected, "{}", case.name);

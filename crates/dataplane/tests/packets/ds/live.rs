@@ -103,6 +103,7 @@ const BARE: TcbPart = TcbPart {
     scales: None,
     sack: false,
     attempt: 0,
+    cwnd: 0,
     resume: 0,
 };
 

@@ -15,3 +15,4 @@ mod malformed;
 mod none;
 mod plain;
 mod ports;
+mod window;

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The congestion window travels with a connection: what its path has carried does not change with the
+ * server. Only a sockops program may set it, at the moment when the new socket is made; until then it is
+ * in a map. Without such a program (no cgroup v2) connections begin slowly after a handover.
+ */
+#ifndef BATON_DS_WINDOW_H
+#define BATON_DS_WINDOW_H
+
+#include "packet.h"
+
+enum {
+	AF_INET_FAMILY = 2,
+	WORTH_GIVING = 20, /* segments: a new connection begins with 10 (RFC 6928), and doubles that at once */
+};
+
+/* 0 once it is stale: the kernel itself forgets the window of a connection idle for so long (RFC 5681, 4.1). */
+static __always_inline __be16 window_to_give(const struct tcp_sock *sk)
+{
+	u32 idle = (u32)bpf_jiffies64() - sk->lsndtime;
+	u32 window = sk->snd_cwnd;
+
+	if (window < WORTH_GIVING || idle > sk->inet_conn.icsk_rto)
+		return 0;
+	return bpf_htons(window < 0xffff ? window : 0xffff);
+}
+
+static __always_inline void expect_window(const struct lccp_header *h)
+{
+	u32 window = bpf_ntohs(h->tcb.be_cwnd);
+	struct tcb_key flow = {
+		.be_client_port = h->flow.be_client_port,
+		.be_cluster_port = h->flow.be_cluster_port,
+	};
+
+	if (!window)
+		return;
+	__builtin_memcpy(flow.client, h->flow.client, 16);
+	flow.cluster = unmap_address(h->flow.cluster);
+	bpf_map_update_elem(&windows, &flow, &window, BPF_ANY);
+}
+
+/* An accepted connection of this node: what came with it, if it was adopted. */
+static __always_inline void take_window(struct bpf_sock_ops *ops)
+{
+	struct tcb_key flow = {
+		.cluster = ops->local_ip4,
+		.be_client_port = ops->remote_port >> 16,
+		.be_cluster_port = bpf_htons(ops->local_port),
+	};
+
+	map_address(flow.client, ops->remote_ip4);
+	u32 *found = bpf_map_lookup_elem(&windows, &flow);
+	if (!found)
+		return;
+	int window = *found;
+	bpf_map_delete_elem(&windows, &flow);
+	struct counters *counters = counters_of_this_cpu();
+	if (!bpf_setsockopt(ops, IPPROTO_TCP, TCP_BPF_IW, &window, sizeof(window)) && counters)
+		count(counters, COUNTER_DS_WINDOW);
+}
+
+/* It sees the sockets of every namespace in its control group. */
+SEC("sockops")
+int baton_window(struct bpf_sock_ops *ops)
+{
+	u32 zero = 0;
+
+	if (ops->op != BPF_SOCK_OPS_PASSIVE_ESTABLISHED_CB || ops->family != AF_INET_FAMILY)
+		return 1;
+	const struct settings *s = bpf_map_lookup_elem(&settings, &zero);
+	if (s && s->netns == bpf_get_netns_cookie(ops))
+		take_window(ops);
+	return 1;
+}
+
+#endif

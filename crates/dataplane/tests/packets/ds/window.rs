@@ -1,0 +1,112 @@
+//! The congestion window travels with the connection, from socket to socket.
+
+use std::{io::Write as _, net::TcpStream, os::fd::AsFd as _};
+
+use baton_wire::Message;
+use nix::{getsockopt_impl, libc, sockopt_impl, sys::socket::getsockopt};
+
+use super::loopback::{ANSWER, COOKIE, Live, attached, expect, expect_bytes, forward, send};
+use crate::{
+    cluster::{WEB, ds, ds_mac},
+    host::{accept, listen, on_own_host},
+    lccp::{adopt, handover},
+    node::Node,
+    segment::{Client, GET},
+};
+
+sockopt_impl!(
+    TcpInfo,
+    GetOnly,
+    libc::SOL_TCP,
+    libc::TCP_INFO,
+    libc::tcp_info
+);
+
+const CWND: u16 = 77;
+/// What a kernel begins with (RFC 6928).
+const OF_A_NEW_ONE: u32 = 10;
+
+fn cwnd_of(stream: &TcpStream) -> u32 {
+    getsockopt(&stream.as_fd(), TcpInfo).unwrap().tcpi_snd_cwnd
+}
+
+/// Knows its own namespace, and so which sockets are its own.
+fn in_this_namespace(node: &Node) {
+    let netns = baton_net::netns::cookie().unwrap();
+    node.change(|settings| settings.netns = netns);
+}
+
+fn adopt_with(node: &Node, client: &Client, cwnd: u16) {
+    let Message::Adopt {
+        flow,
+        mut tcb,
+        asker,
+    } = adopt(client)
+    else {
+        unreachable!("adopt() makes an ADOPT");
+    };
+    tcb.cwnd = cwnd;
+    let message = Message::Adopt { flow, tcb, asker };
+    send(node, &message, &client.get(COOKIE));
+}
+
+#[test]
+fn the_new_socket_begins_with_it() {
+    on_own_host(|| {
+        let listener = listen(WEB);
+        let node = attached();
+        in_this_namespace(&node);
+        for (cwnd, begins, counted) in [
+            (
+                CWND,
+                CWND.into(),
+                &[("ds_adopted", 1), ("ds_window", 1)][..],
+            ),
+            (0, OF_A_NEW_ONE, &[("ds_adopted", 1)]),
+        ] {
+            let client = Client::fresh();
+            adopt_with(&node, &client, cwnd);
+            let (stream, _) = accept(&listener);
+            expect(&node, counted);
+            assert_eq!(cwnd_of(&stream), begins);
+        }
+    });
+}
+
+#[test]
+fn a_socket_of_another_namespace_is_left_alone() {
+    on_own_host(|| {
+        let listener = listen(WEB);
+        let node = attached();
+        let client = Client::fresh();
+        adopt_with(&node, &client, CWND);
+        let (stream, _) = accept(&listener);
+        expect(&node, &[("ds_adopted", 1)]);
+        assert_eq!(cwnd_of(&stream), OF_A_NEW_ONE);
+    });
+}
+
+#[test]
+fn the_owner_gives_it_away() {
+    on_own_host(|| {
+        let mut live = Live::adopted();
+        in_this_namespace(&live.node);
+        // Little more than what a new connection has is not worth it.
+        for (cwnd, given) in [(CWND, CWND..CWND + 3), (0, 0..1)] {
+            live.client = Client::fresh();
+            adopt_with(&live.node, &live.client, cwnd);
+            live.stream = accept(&live.listener).0;
+            expect_bytes(&live.stream, GET);
+            (&live.stream).write_all(ANSWER).unwrap();
+            live.response();
+            forward(&live.node, &live.ack());
+            live.node.look();
+            send(&live.node, &handover(&live.client, 1), &live.request());
+            expect(&live.node, &[("ds_handed_over", 1)]);
+            let Message::Adopt { tcb, .. } = live.message_to(ds(1), ds_mac(1)).message else {
+                panic!("not an ADOPT");
+            };
+            assert!(given.contains(&tcb.cwnd), "{} of {cwnd}", tcb.cwnd);
+        }
+    });
+}
