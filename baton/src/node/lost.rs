@@ -15,7 +15,7 @@ use anyhow::Result;
 use baton_abi::{COUNTER_LCCP_MISSED, COUNTER_LCCP_SENT_AGAIN, Inbox};
 use baton_core::{
     Moment,
-    channel::{Pace, Receiver, Sender, TICK},
+    channel::{IDLE_TICK, Pace, Receiver, Sender, TICK},
 };
 use baton_dataplane::Channels;
 use baton_net::{LccpSocket, Link, PacketSocket};
@@ -138,23 +138,28 @@ impl Task {
         }
     }
 
+    /// Says how long until the next look.
     async fn look_at_all(&mut self) -> Duration {
         let now = Moment::after_epoch(self.epoch.elapsed());
+        let end = self.nodes.values().map(|node| node.channel + 1).max();
+        let look = match self.maps.look(end.unwrap_or(0)) {
+            Ok(look) => look,
+            Err(error) => {
+                warn!("{error}");
+                return IDLE_TICK;
+            }
+        };
         let mut moved = false;
         let mut messages = Vec::new();
         for (address, node) in &mut self.nodes {
-            match node.look(now, *address, &self.maps) {
-                Ok(found) => {
-                    moved |= found.moved;
-                    let asked = Numbers::lists(&found.lost).into_iter().map(Message::Again);
-                    let sync = found.last.map(|last| Message::Sync { last });
-                    messages.extend(asked.chain(sync).map(|message| (*address, message)));
-                    self.counts
-                        .missed
-                        .fetch_add(found.lost.len() as u64, Relaxed);
-                }
-                Err(error) => warn!("{error:#}"),
-            }
+            let found = node.look(now, look.next(node.channel), look.inbox(*address));
+            moved |= found.moved;
+            let asked = Numbers::lists(&found.lost).into_iter().map(Message::Again);
+            let sync = found.last.map(|last| Message::Sync { last });
+            messages.extend(asked.chain(sync).map(|message| (*address, message)));
+            self.counts
+                .missed
+                .fetch_add(found.lost.len() as u64, Relaxed);
         }
         for (to, message) in messages {
             self.say(&message, to).await;
@@ -209,16 +214,19 @@ struct Found {
 }
 
 impl Node {
-    fn look(&mut self, now: Moment, address: Ipv4Addr, maps: &Channels) -> Result<Found> {
-        let next = maps.next(self.channel)?;
-        let inbox = maps.inbox(address)?.unwrap_or_default();
-        let moved = next != self.next || inbox != self.inbox;
+    fn look(&mut self, now: Moment, next: u16, inbox: Inbox) -> Found {
+        let came = inbox != self.inbox;
+        let moved = came || next != self.next;
         (self.next, self.inbox) = (next, inbox);
-        Ok(Found {
+        Found {
             moved,
-            lost: self.receiver.look(&inbox.came),
+            lost: if came || !self.receiver.rests() {
+                self.receiver.look(&inbox.came)
+            } else {
+                Vec::new()
+            },
             last: self.sender.look(now, next),
-        })
+        }
     }
 }
 

@@ -27,7 +27,7 @@ mod skeleton {
 }
 
 pub use attach::XdpMode;
-pub use channels::Channels;
+pub use channels::{Channels, Look};
 pub use clock::{Tick, wall_clock_offset};
 pub use dataplane::{Dataplane, Swept, counter_name};
 pub use error::Error;

@@ -197,7 +197,7 @@ fn per_cpu(name: &'static str, map: &MapHandle, index: u32) -> Result<Vec<Vec<u8
         .ok_or_else(|| map_error(name, format!("has no element {index}")))
 }
 
-fn read<V: FromBytes>(name: &'static str, bytes: &[u8]) -> Result<V, Error> {
+pub(crate) fn read<V: FromBytes>(name: &'static str, bytes: &[u8]) -> Result<V, Error> {
     V::read_from_prefix(bytes)
         .map(|(value, _)| value)
         .map_err(|_| {

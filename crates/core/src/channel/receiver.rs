@@ -28,6 +28,11 @@ const PATIENCE: u8 = 3;
 const TIMES: u8 = 3;
 
 impl Receiver {
+    /// Whether a look would find nothing as long as nothing comes.
+    pub fn rests(&self) -> bool {
+        self.asked.is_empty() && self.checked.is_none_or(|checked| checked == self.settled)
+    }
+
     /// A look at the numbers that came last, each at its number modulo [`WINDOW`]. Returns those that
     /// are to be asked for (AGAIN).
     pub fn look(&mut self, came: &[u16; WINDOW]) -> Vec<u16> {
