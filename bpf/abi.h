@@ -335,6 +335,7 @@ enum counter {
 	COUNTER_LCCP_TO_DAEMON,
 	COUNTER_LCCP_MISSED,         /* did not come, and was asked for again */
 	COUNTER_LCCP_SENT_AGAIN,     /* asked for again, and was still there */
+	COUNTER_LCCP_REPEATED,       /* came a second time, and its connection is not here any more */
 	/* CS */
 	COUNTER_CS_SYN,              /* answered */
 	COUNTER_CS_SYN_BAD_OPTIONS,

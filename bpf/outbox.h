@@ -46,14 +46,18 @@ static __always_inline bool fits_in_outbox(u64 *bytes)
 	return *bytes > 0 && *bytes <= OUTBOX_FRAME_BYTES;
 }
 
-/* A message came with this number. */
-static __always_inline void note_arrival(__be32 sender, const struct lccp_header *h)
+/* A message came with this number. True if it had come before: it was sent again in vain. */
+static __always_inline bool note_arrival(__be32 sender, const struct lccp_header *h)
 {
 	u32 sequence = bpf_ntohs(h->be_sequence);
 	struct inbox *inbox = sequence ? bpf_map_lookup_elem(&inboxes, &sender) : 0;
 
-	if (inbox)
-		inbox->came[sequence & (WINDOW - 1)] = sequence;
+	if (!inbox)
+		return false;
+	u16 *came = &inbox->came[sequence & (WINDOW - 1)];
+	bool before = *came == sequence;
+	*came = sequence;
+	return before;
 }
 
 #endif

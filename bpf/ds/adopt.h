@@ -147,10 +147,11 @@ static __always_inline int adopt(struct arrival *a, struct lccp_header *h, const
 	int verdict;
 
 	if (!sk)
-		return refuse(a, h, in, LCCP_REFUSAL_NO_LISTENER);
+		return a->again ? discard(a, COUNTER_LCCP_REPEATED)
+				: refuse(a, h, in, LCCP_REFUSAL_NO_LISTENER);
 	switch (sk->state) {
 	case STATE_LISTEN:
-		verdict = adopt_at(a, h, in, sk);
+		verdict = a->again ? discard(a, COUNTER_LCCP_REPEATED) : adopt_at(a, h, in, sk);
 		break;
 	case STATE_TIME_WAIT:
 		verdict = adopt_after(a, in, sk);

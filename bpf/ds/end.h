@@ -37,6 +37,9 @@ static __always_inline int end_older(struct arrival *a, const struct inner *in, 
 {
 	struct __sk_buff *skb = a->skb;
 
+	/* It may be of the older one itself. */
+	if (a->again)
+		return discard(a, COUNTER_LCCP_REPEATED);
 	/* Requeued once, the old socket was busy: the client's retransmission tries again. */
 	if (a->requeued)
 		return discard(a, COUNTER_DS_NO_SOCKET);

@@ -164,7 +164,7 @@ static __always_inline int handover(struct arrival *a, struct lccp_header *h, co
 	int verdict;
 
 	if (!is_connection(sk)) {
-		verdict = pass_on(a, h, in);
+		verdict = a->again ? discard(a, COUNTER_LCCP_REPEATED) : pass_on(a, h, in);
 	} else {
 		u32 why = not_quiet(sk, in);
 		verdict = why ? keep(a, h, in, why) : hand_on(a, h, in, sk);

@@ -18,6 +18,7 @@ struct arrival {
 	const struct settings *settings;
 	struct counters *counters;
 	bool requeued; /* this packet was here before, see end.h */
+	bool again;    /* and so was this message; since then its connection may have moved on */
 	__be32 sender; /* short address of who sent this message */
 };
 

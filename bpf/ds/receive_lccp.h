@@ -60,7 +60,7 @@ static __always_inline int receive_lccp_at_ds(struct arrival *a, const struct fr
 	if (!open_inner(skb, &h, ip_bytes - OUTER_BYTES, &in))
 		return discard(a, COUNTER_LCCP_MISMATCH);
 
-	note_arrival(a->sender, &h);
+	a->again = note_arrival(a->sender, &h) && !a->requeued;
 	h.be_sequence = 0; /* what becomes of it has another receiver */
 	switch (h.command) {
 	case LCCP_ADOPT:

@@ -2,16 +2,17 @@
 
 use baton_abi::{DataServer, LccpHeader, WINDOW};
 use baton_dataplane::Channels;
+use baton_wire::{Message, encode};
 use zerocopy::{FromBytes as _, IntoBytes as _};
 
 use crate::{
     cluster::{CS, data_server, ds, ds_mac, key, peer},
     cs::http::{Connection, get, routes_by_name},
-    ds::loopback::{Live, expect, send},
-    host::on_own_host,
+    ds::loopback::{COOKIE, Live, expect, send},
+    host::{on_own_host, send_lccp},
     lccp::{INNER, LCCP, adopt, forward, handover, seal, to_ds},
     node::{Node, Redirect, Seen, Tx},
-    segment::Client,
+    segment::{Client, Segment},
 };
 
 const CHANNEL: u16 = 5;
@@ -214,5 +215,35 @@ fn a_look_sees_all_channels() {
         frame[LCCP..INNER].copy_from_slice(header.as_bytes());
         node.run(&frame);
         assert_eq!(channels.look(1).unwrap().inbox(CS).came[77], 77);
+    });
+}
+
+/// A message that was slow, not lost, comes twice, and meanwhile its connection has moved on.
+#[test]
+fn what_comes_again_adopts_nothing() {
+    on_own_host(|| {
+        let live = Live::answered();
+        let channels = live.node.plane().channels().unwrap();
+        channels.make_inbox(CS).unwrap();
+        let numbered = |message: &Message, number, packet: &Segment, counted| {
+            let bytes = encode(message, live.node.now(), &key().lccp());
+            let mut header = LccpHeader::read_from_bytes(&bytes).unwrap();
+            header.be_sequence = u16::to_be(number);
+            seal(&mut header, &key().lccp());
+            send_lccp(&[header.as_bytes(), &packet.packet()].concat());
+            expect(&live.node, &[(counted, 1)]);
+        };
+        // Its own connection is here: a retransmission, as TCP sees it.
+        let first = live.client.get(COOKIE);
+        numbered(&adopt(&live.client), 8, &first, "ds_duplicate");
+        numbered(&adopt(&live.client), 8, &first, "ds_duplicate");
+
+        let request = live.request();
+        let handover = handover(&live.client, 1);
+        numbered(&handover, 9, &request, "ds_handed_over");
+        numbered(&handover, 9, &request, "lccp_repeated");
+        numbered(&adopt(&live.client), 8, &first, "lccp_repeated");
+        // What the client itself sends again comes with another number.
+        numbered(&handover, 10, &request, "ds_passed_on");
     });
 }
