@@ -309,7 +309,7 @@ struct tcb {
 	unsigned char options;         /* enum lccp_tcb_option */
 	unsigned char state;           /* enum tcb_state */
 	unsigned short reserved;
-	unsigned int reserved_word;
+	unsigned int next_request;     /* where the next request begins: behind the current one and its body */
 };
 
 /* Argument and result of the sweep program, which expires TCB entries. */
@@ -346,6 +346,7 @@ enum counter {
 	COUNTER_CS_FORWARD_BYTES,
 	COUNTER_CS_REQUEST,          /* a further request on a connection that may move */
 	COUNTER_CS_PINNED,           /* a connection that can move no more */
+	COUNTER_CS_UNMOVED,          /* a request for another data server that cannot move, as with a body */
 	COUNTER_CS_HANDOVER,         /* sent to an owner */
 	COUNTER_CS_HANDOVER_AGAIN,   /* the request was retransmitted */
 	COUNTER_CS_QUEUED,           /* sent after a HANDOVER, the same way */

@@ -64,27 +64,29 @@ static __always_inline struct choice dispatch(struct packet *p, struct request *
 /* The split: an entry here, DM1 to the data server that the dispatcher names. */
 static __noinline int split(struct packet *p, u32 cookie)
 {
-	struct request r = {};
+	struct request *r = blank_request();
 	u8 state = TCB_PINNED;
 
+	if (!r)
+		return XDP_ABORTED;
 	if (!fits_in_lccp(p))
 		return drop(p, COUNTER_CS_TOO_BIG);
 	if (p->service->flags & SERVICE_HANDOVER) {
-		if (read_request_of(p, &r) && !p->frame.tcp->fin)
+		if (read_request_of(p, r) && !p->frame.tcp->fin)
 			state = 0;
 		else
 			count(p->counters, COUNTER_CS_PINNED);
 	}
 
-	struct choice choice = dispatch(p, &r);
+	struct choice choice = dispatch(p, r);
 	const struct data_server *to = data_server(choice.owner);
 
 	if (!to || !(to->flags & DATA_SERVER_PRESENT))
-		return nobody_answers(p, &r);
+		return nobody_answers(p, r);
 
 	struct lccp_tcb part = {};
 	cookie_open(cookie, p->settings->rcv_wscale, &part);
-	if (!create_tcb(p, &choice, state, &part))
+	if (!create_tcb(p, &choice, state, r->end + r->body, &part))
 		return drop(p, COUNTER_CS_TCB_FULL);
 
 	count_adoption(choice.owner);

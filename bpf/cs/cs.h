@@ -43,13 +43,16 @@ static __always_inline int receive_unsure(struct packet *p, struct tcb *held)
 static __always_inline int receive_known(struct packet *p, struct tcb *tcb)
 {
 	enum course course = COURSE_FOLLOW;
+	struct request *r = 0;
 	u16 next = NO_DATA_SERVER;
 
 	if (p->frame.payload && !(tcb->state & TCB_PINNED))
-		course = set_course(p, tcb, &next);
+		r = blank_request();
+	if (r)
+		course = set_course(p, tcb, r, &next);
 	switch (course) {
 	case COURSE_HAND_OVER:
-		return hand_over(p, tcb, next);
+		return hand_over(p, tcb, r, next);
 	case COURSE_UNAVAILABLE:
 		bpf_map_delete_elem(&tcbs, &p->flow);
 		return answer_unavailable(p);

@@ -13,18 +13,18 @@
 #include "tcb.h"
 
 /*
- * Whether a request begins with this packet, of which the entry knows nothing yet. Data out of its order,
- * or more data before any of the response is acknowledged (a client that pipelines, a header of several
- * segments, a body): from then on nobody here knows where requests begin.
+ * Whether a request begins with this packet, of which the entry knows nothing yet. More of a body does not.
+ * Data out of its order, or more data before any of the response is acknowledged (a client that pipelines, a
+ * header of several segments): from then on nobody here knows where requests begin.
  */
 static __always_inline bool begins_request(struct packet *p, struct tcb *tcb, struct request *r)
 {
 	struct tcphdr *tcp = p->frame.tcp;
-	u32 seq = bpf_ntohl(tcp->seq);
+	u32 seq = bpf_ntohl(tcp->seq), end = seq + p->frame.payload;
 
-	if ((int)(seq + p->frame.payload - tcb->last_seq) <= 0)
+	if ((int)(end - tcb->last_seq) <= 0 || (int)(end - tcb->next_request) <= 0)
 		return false;
-	if (seq != tcb->last_seq || tcp->ack_seq == bpf_htonl(tcb->response_start) || tcp->fin || tcp->rst ||
+	if (seq != tcb->next_request || seq != tcb->last_seq || tcp->ack_seq == bpf_htonl(tcb->response_start) || tcp->fin || tcp->rst ||
 	    tcp->urg || !read_request_of(p, r)) {
 		pin(p, tcb);
 		return false;
@@ -50,9 +50,10 @@ static __always_inline u16 choose_next(struct packet *p, struct tcb *tcb, struct
 }
 
 /* What the entry says of the request before, now of this one. */
-static __always_inline void note_request(struct tcb *tcb, struct packet *p, u16 owner)
+static __always_inline void note_request(struct tcb *tcb, struct packet *p, const struct request *r, u16 owner)
 {
 	tcb->request_seq = bpf_ntohl(p->frame.tcp->seq);
+	tcb->next_request = tcb->request_seq + r->end + r->body;
 	tcb->response_start = bpf_ntohl(p->frame.tcp->ack_seq);
 	tcb->previous = NO_DATA_SERVER;
 	if (owner != tcb->owner) {
@@ -68,28 +69,29 @@ enum course {
 	COURSE_UNAVAILABLE,        /* a request for a pool in which nobody is */
 };
 
-/* `next` is whom a connection is handed to. */
-static __noinline enum course set_course(struct packet *p, struct tcb *tcb, u16 *next)
+/* `next` is whom the connection is handed to with the request `r`. */
+static __noinline enum course set_course(struct packet *p, struct tcb *tcb, struct request *r, u16 *next)
 {
-	struct request r = {};
-
-	if (!begins_request(p, tcb, &r))
+	if (!begins_request(p, tcb, r))
 		return COURSE_FOLLOW;
 	p->service = service_at(p->frame.ip->daddr, p->frame.tcp->dest);
 	if (!p->service)
 		return COURSE_FOLLOW;
 	count(p->counters, COUNTER_CS_REQUEST);
-	*next = choose_next(p, tcb, &r);
+	*next = choose_next(p, tcb, r);
 	if (*next == NO_DATA_SERVER)
 		return COURSE_UNAVAILABLE;
-	if (*next != tcb->owner && is_present(tcb->owner) && is_present(*next) && fits_in_lccp(p))
-		return COURSE_HAND_OVER;
-	note_request(tcb, p, tcb->owner);
+	if (*next != tcb->owner) {
+		if (may_move(r) && is_present(tcb->owner) && is_present(*next) && fits_in_lccp(p))
+			return COURSE_HAND_OVER;
+		count(p->counters, COUNTER_CS_UNMOVED);
+	}
+	note_request(tcb, p, r, tcb->owner);
 	return COURSE_FOLLOW;
 }
 
 /* Both are present, and the packet fits. */
-static __always_inline int hand_over(struct packet *p, struct tcb *tcb, u16 next)
+static __always_inline int hand_over(struct packet *p, struct tcb *tcb, const struct request *r, u16 next)
 {
 	const struct data_server *owner = data_server(tcb->owner);
 	const struct data_server *to = data_server(next);
@@ -97,7 +99,7 @@ static __always_inline int hand_over(struct packet *p, struct tcb *tcb, u16 next
 
 	if (!owner || !to)
 		return XDP_ABORTED;
-	note_request(tcb, p, next);
+	note_request(tcb, p, r, next);
 	note_packet(tcb, p);
 	tcb->state |= TCB_ADOPTING; /* also if this packet was the first to acknowledge what was before */
 	count_adoption(next);

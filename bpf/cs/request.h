@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Where a request begins, what it asks for, and whether it is surely one and all of it. A connection may
- * only move on a request that begins and ends with its segment and has no body: then the next segment
- * surely begins one as well. For all others the connection is pinned. The check errs on the side of
- * pinning, because a body taken for a request would be answered.
+ * Where a request begins, what it asks for, and where the next one begins: behind its header, which must be
+ * all in one segment, and its body, whose length it must say. A connection may only move on a request that
+ * begins and ends with its segment and has no body. If it is not sure where the next one begins, the
+ * connection is pinned. The check errs on that side, because a body taken for a request would be answered.
  */
 #ifndef BATON_CS_REQUEST_H
 #define BATON_CS_REQUEST_H
@@ -14,17 +14,31 @@ enum {
 	TEXT_BYTES = 2048,         /* a power of two above what a segment of a usual MTU holds */
 	TEXT_SPARE = 128,          /* so that what begins in the text can be read without a look at its end */
 	REQUEST_MIN = 18,          /* "GET / HTTP/1.0", and two line ends */
+	CONTENT_LENGTH = 14,       /* letters of that name */
+	LENGTH_DIGITS = 9,         /* a body of less than a gigabyte: sequence numbers cannot tell of more */
 	METHOD_MIN = 3,
 	METHOD_MAX = 8,
 	WORD = sizeof(u64),
 };
 
+/* What the text says; offsets in it. */
+struct request {
+	u32 bytes;                 /* of the text; 0: there is none */
+	u32 target;                /* where the request target begins; 0: this begins no request */
+	u32 host;                  /* where the Host header's value begins; 0: there is none */
+	u32 end;                   /* where the header's empty line ends; 0: not in this segment */
+	u32 body;                  /* bytes of body that follow the header */
+	u32 lengths;               /* how often it said so */
+	u32 odd;                   /* it is not sure where the next request begins */
+};
+
 /*
- * A segment's payload, copied to where it can be read at any offset, and zeros behind it; and the keys
- * made of it, which are too large for the stack.
+ * A segment's payload, copied to where it can be read at any offset, and zeros behind it; and what is made
+ * of it, which is too large for the stack.
  */
 struct text {
 	u8 at[TEXT_BYTES + TEXT_SPARE];
+	struct request request;
 	struct host_key host;
 	struct route_key route;
 };
@@ -35,15 +49,6 @@ struct {
 	__type(key, u32);
 	__type(value, struct text);
 } texts SEC(".maps");
-
-/* What the text says; offsets in it. */
-struct request {
-	u32 bytes;                 /* of the text; 0: there is none */
-	u32 target;                /* where the request target begins; 0: this begins no request */
-	u32 host;                  /* where the Host header's value begins; 0: there is none */
-	u32 end;                   /* where the header's empty line ends; 0: not in this segment */
-	u32 odd;                   /* not surely one bodyless request and nothing else */
-};
 
 static __always_inline struct text *text_of_this_cpu(void)
 {
@@ -70,6 +75,28 @@ struct header_walk {
 	struct request *request;
 };
 
+/* The value of Content-Length, behind the name at `offset`: a colon, perhaps a blank, and digits. */
+static __always_inline void read_length(const struct text *text, struct request *r, u32 offset)
+{
+	u32 body = 0, digits = 0;
+
+	if (text->at[offset & (TEXT_BYTES - 1)] != ':')
+		r->odd = 1;
+	offset++;
+	if (text->at[offset & (TEXT_BYTES - 1)] == ' ')
+		offset++;
+	for (; digits < LENGTH_DIGITS; digits++) {
+		u8 digit = text->at[(offset + digits) & (TEXT_BYTES - 1)] - '0';
+		if (digit > 9)
+			break;
+		body = body * 10 + digit;
+	}
+	/* More digits, or several lengths, or other signs: the server's to judge. */
+	r->odd |= !digits || text->at[(offset + digits) & (TEXT_BYTES - 1)] != '\r' || r->lengths;
+	r->lengths++;
+	r->body = body;
+}
+
 /* A header line, or the empty one, begins at `offset`. */
 static __noinline void read_line(const struct text *text, struct request *r, u32 offset)
 {
@@ -79,8 +106,7 @@ static __noinline void read_line(const struct text *text, struct request *r, u32
 	switch ((u8)word) {
 	case '\r':
 		r->end = offset + 2;
-		/* More behind the end is a second request, or a body. */
-		r->odd |= (u16)word != 0x0a0d || r->end != r->bytes;
+		r->odd |= (u16)word != 0x0a0d;
 		return;
 	case '\n':
 	case ' ':
@@ -95,10 +121,13 @@ static __noinline void read_line(const struct text *text, struct request *r, u32
 		r->host = offset + 5;
 	} else if (small == LETTERS('c', 'o', 'n', 't', 'e', 'n', 't', '-')) {
 		u64 rest = text_word(text, offset + WORD) | EVERY_BYTE(0x20);
-		r->odd |= (rest & FIRST(6)) == LETTERS('l', 'e', 'n', 'g', 't', 'h', 0, 0);
+		if ((rest & FIRST(6)) == LETTERS('l', 'e', 'n', 'g', 't', 'h', 0, 0))
+			read_length(text, r, offset + CONTENT_LENGTH);
 	} else {
+		/* After 100 Continue the client has acknowledged something, but not the response. */
 		r->odd |= small == LETTERS('t', 'r', 'a', 'n', 's', 'f', 'e', 'r') ||
-			  small == LETTERS('u', 'p', 'g', 'r', 'a', 'd', 'e', ':');
+			  small == LETTERS('u', 'p', 'g', 'r', 'a', 'd', 'e', ':') ||
+			  (small & FIRST(7)) == LETTERS('e', 'x', 'p', 'e', 'c', 't', ':', 0);
 	}
 }
 
@@ -140,8 +169,9 @@ static __always_inline bool is_bodyless(const struct text *text)
 }
 
 /*
- * Reads what the frame has from `at` on, so many bytes of payload. False if that is not surely one whole
- * bodyless request; `r` then says what could be made out. Global, so that it is verified by itself.
+ * Reads what the frame has from `at` on, so many bytes of payload. False if that does not surely begin a
+ * request and say where the next one begins; `r` then says what could be made out. Global, so that it is
+ * verified by itself.
  */
 __noinline int read_request(struct xdp_md *ctx, u32 at, u32 bytes, struct request *r)
 {
@@ -157,10 +187,29 @@ __noinline int read_request(struct xdp_md *ctx, u32 at, u32 bytes, struct reques
 	r->target = find_target(text);
 	if (!r->target || bytes < REQUEST_MIN)
 		return false;
-	r->odd = !is_bodyless(text);
 	struct header_walk walk = { .text = text, .request = r };
 	bpf_loop(bytes / WORD + 1, read_word, &walk, 0);
-	return r->end && !r->odd;
+	/* Other methods have a body, if only by its length. */
+	r->odd |= !r->lengths && !is_bodyless(text);
+	/* What is behind is a second request. */
+	return r->end && !r->odd && r->end + r->body >= bytes;
+}
+
+/* Whether all of it is in its segment, and safe to be asked twice: then its connection may move with it. */
+static __always_inline bool may_move(const struct request *r)
+{
+	return r->end == r->bytes && !r->body && !r->lengths;
+}
+
+/* Where the request of a packet is read to: nothing yet. */
+static __always_inline struct request *blank_request(void)
+{
+	struct text *text = text_of_this_cpu();
+
+	if (!text)
+		return 0;
+	__builtin_memset(&text->request, 0, sizeof(text->request));
+	return &text->request;
 }
 
 static __always_inline bool read_request_of(struct packet *p, struct request *r)

@@ -94,7 +94,7 @@ static __always_inline void note_jump(struct tcb *tcb, struct packet *p)
 
 /* The packet that is adopted is the first the entry knows of. */
 static __always_inline bool create_tcb(struct packet *p, const struct choice *choice, u8 state,
-				       const struct lccp_tcb *tcp_part)
+				       u32 request_bytes, const struct lccp_tcb *tcp_part)
 {
 	struct tcphdr *tcp = p->frame.tcp;
 	struct tcb tcb = {
@@ -102,6 +102,7 @@ static __always_inline bool create_tcb(struct packet *p, const struct choice *ch
 		.response_start = bpf_ntohl(tcp->ack_seq),
 		.last_seq = bpf_ntohl(tcp->seq) + p->frame.payload,
 		.last_ack = bpf_ntohl(tcp->ack_seq),
+		.next_request = bpf_ntohl(tcp->seq) + request_bytes,
 		.seen = tick_now(),
 		.owner = choice->owner,
 		.previous = NO_DATA_SERVER,

@@ -89,10 +89,11 @@ pub fn holds_at_ds(seen: &Seen) -> Result<(), String> {
 
 /// Each packet has one reason; some reasons have a companion.
 fn counted_once(seen: &Seen) -> Result<(), String> {
-    const COMPANIONS: [&str; 11] = [
+    const COMPANIONS: [&str; 12] = [
         "cs_forward_bytes",
         "cs_fin",
         "cs_pinned",
+        "cs_unmoved",
         "cs_rst",
         "cs_refused_by_all",
         "cs_request",

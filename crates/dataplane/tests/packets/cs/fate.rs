@@ -2,7 +2,7 @@
 
 use baton_abi::TCB_PINNED;
 
-use super::http::{Connection, forwarded, forwarded_and};
+use super::http::{Connection, forwarded, forwarded_and, get};
 use crate::{
     cluster::{HTTP, ds, ds_mac},
     lccp::{handover, sent},
@@ -17,10 +17,12 @@ pub enum Fate {
     Moves,
     /// It is a request, but one that any data server may answer.
     Stays,
+    /// The owner keeps it for this request, of whose body so many bytes follow. The next one may move.
+    Waits(usize),
     /// The owner keeps it for good.
     Pins,
 }
-pub use Fate::{Moves, Pins, Stays};
+pub use Fate::{Moves, Pins, Stays, Waits};
 
 /// As a connection's first request, and as its second.
 #[track_caller]
@@ -44,7 +46,7 @@ fn first(node: &Node, name: &str, fate: Fate, request: &[u8]) {
     let entry = node.tcb(&client).unwrap();
     let pinned = u32::from(entry.state) & TCB_PINNED != 0;
     assert_eq!(pinned, fate == Pins, "{name}");
-    if fate == Moves {
+    if matches!(fate, Moves | Waits(_)) {
         assert_eq!(entry.owner, 1, "{name}");
     }
 }
@@ -58,6 +60,11 @@ pub fn second(node: &Node, name: &str, fate: Fate, packet: impl Fn(Segment) -> S
     let mut counted = match fate {
         Moves => vec![("cs_handover", 1), ("cs_request", 1)],
         Stays => forwarded_and("cs_request", &packet),
+        Waits(_) => {
+            let mut counted = forwarded_and("cs_request", &packet);
+            counted.push(("cs_unmoved", 1));
+            counted
+        }
         Pins => forwarded_and("cs_pinned", &packet),
     };
     if packet.flags.contains('F') {
@@ -78,6 +85,10 @@ pub fn second(node: &Node, name: &str, fate: Fate, packet: impl Fn(Segment) -> S
         return;
     }
     assert_eq!(entry.owner, 0, "{name}");
+    if let Waits(body) = fate {
+        moves_behind(node, connection, name, body);
+        return;
+    }
     // A connection that is pinned stays so, whatever comes.
     connection.ack += 500;
     let next = connection.data("GET /ds3/ HTTP/1.1\r\nHost: a\r\n\r\n");
@@ -86,4 +97,22 @@ pub fn second(node: &Node, name: &str, fate: Fate, packet: impl Fn(Segment) -> S
         seen.check(Tx, &forwarded(&next))
             .unwrap_or_else(|error| panic!("{name}, then another: {error}"));
     }
+}
+
+/// Behind its body, which is forwarded whatever it looks like, the next request moves it.
+#[track_caller]
+fn moves_behind(node: &Node, mut connection: Connection, name: &str, body: usize) {
+    let lookalike = get("/ds3/").into_bytes();
+    let body: Vec<u8> = lookalike.into_iter().cycle().take(body).collect();
+    for part in body.chunks(1000) {
+        let part = connection.data(part);
+        let seen = connection.send(node, &part);
+        seen.check(Tx, &forwarded(&part))
+            .unwrap_or_else(|error| panic!("{name}, its body: {error}"));
+    }
+    connection.ack += 500;
+    let next = connection.data(get("/ds3/"));
+    let seen = connection.send(node, &next);
+    seen.check(Tx, &[("cs_handover", 1), ("cs_request", 1)])
+        .unwrap_or_else(|error| panic!("{name}, then another: {error}"));
 }

@@ -189,7 +189,7 @@ fn the_owner_is_gone() {
         .set_data_server(0, &DataServer::default())
         .unwrap();
     let request = connection.data(get("/ds2/"));
-    let counted: Counted<'_> = &[("cs_owner_gone", 1), ("cs_request", 1)];
+    let counted: Counted<'_> = &[("cs_owner_gone", 1), ("cs_request", 1), ("cs_unmoved", 1)];
     let seen = node.run(&request.frame()).expect(Tx, counted);
     assert_eq!(seen.packet().tcp().unwrap().flags(), "R");
     assert!(node.tcb(&connection.client).is_none());
@@ -205,7 +205,8 @@ fn the_next_is_gone() {
         .set_data_server(1, &DataServer::default())
         .unwrap();
     let request = connection.data(get("/ds2/"));
-    let counted = forwarded_and("cs_request", &request);
+    let mut counted = forwarded_and("cs_request", &request);
+    counted.push(("cs_unmoved", 1));
     let seen = connection.send(&node, &request).expect(Tx, &counted);
     assert_eq!(seen.packet().ethernet.destination, ds_mac(0));
     // The next request is another chance.

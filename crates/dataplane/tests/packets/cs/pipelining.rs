@@ -5,9 +5,9 @@ use baton_abi::TCB_PINNED;
 
 use super::http::{ANSWER, Connection, forwarded, forwarded_and, get, routes_by_name};
 use crate::{
-    cluster::{HTTP, ds_mac},
+    cluster::ds_mac,
     node::{Node, Tx},
-    segment::{Client, Segment},
+    segment::Segment,
 };
 
 /// The packet pins the connection and goes to its owner, as does a good request behind it.
@@ -162,26 +162,60 @@ fn a_body_that_looks_like_a_request() {
     assert_eq!(connection.entry(&node).owner, 0);
 }
 
-/// The same as a connection's first request.
+/// A connection whose first request is for the first data server, with a body of so many bytes.
+fn posting(node: &Node, bytes: usize) -> Connection {
+    let head = format!("POST /ds1/ HTTP/1.1\r\nHost: a\r\nContent-Length: {bytes}\r\n\r\n");
+    let connection = Connection::open(node, head);
+    assert_eq!(connection.entry(node).owner, 0);
+    connection
+}
+
+/// Whatever order its segments come in, and whatever is acknowledged meanwhile.
 #[test]
-fn a_first_request_with_a_body() {
+fn behind_a_body_the_next_request_may_move() {
+    let orders: [&[usize]; 4] = [&[0, 1, 2], &[0, 2, 1], &[2, 0, 2, 1, 1], &[1, 2, 0]];
+    let part = get("/ds2/");
+    for order in orders {
+        let node = Node::cs();
+        routes_by_name(&node);
+        let mut connection = posting(&node, 3 * part.len());
+        for index in order {
+            let segment = connection.data(part.clone());
+            let seq = connection.seq + (index * part.len()) as u32;
+            let segment = segment.seq(seq);
+            node.run(&segment.frame()).expect(Tx, &forwarded(&segment));
+        }
+        connection.seq += 3 * part.len() as u32;
+        connection.ack += ANSWER;
+        let next = connection.data(get("/ds2/"));
+        let counted = [("cs_handover", 1), ("cs_request", 1)];
+        connection.send(&node, &next).expect(Tx, &counted);
+    }
+}
+
+/// Some of the body has not come, or more than it came, or its response has not.
+#[test]
+fn a_body_that_is_not_whole() {
+    let part = get("/ds2/");
     let node = Node::cs();
     routes_by_name(&node);
-    let post = "POST /ds1/ HTTP/1.1\r\nHost: a\r\nContent-Length: 45\r\n\r\n";
-    let client = Client::of(HTTP);
-    let first = client.get(node.cookie(&client)).payload(post);
-    node.run(&first.frame())
-        .expect(Tx, &[("cs_adopt", 1), ("cs_pinned", 1)]);
-    // Its route was taken all the same.
-    assert_eq!(node.tcb(&client).unwrap().owner, 0);
-    let mut connection = Connection {
-        client,
-        seq: first.seq + post.len() as u32,
-        ack: first.ack + 25,
+
+    let connection = posting(&node, 2 * part.len());
+    let behind = Connection {
+        seq: connection.seq + 2 * part.len() as u32,
+        ack: connection.ack + ANSWER,
+        ..connection
     };
-    let body = connection.data(get("/ds2/"));
+    pins(&node, behind, &behind.data(get("/ds2/")));
+
+    let connection = posting(&node, part.len());
+    let more = connection.data(part.clone() + "x");
+    pins(&node, connection, &more);
+
+    let mut connection = posting(&node, part.len());
+    let body = connection.data(part);
     connection.send(&node, &body).expect(Tx, &forwarded(&body));
-    assert_eq!(connection.entry(&node).owner, 0);
+    pins(&node, connection, &connection.data(get("/ds2/")));
 }
 
 /// The client has said all: what else comes is not a request.

@@ -1,8 +1,8 @@
-//! What is surely one whole request without a body, so that the connection may move at it; and what is
-//! not, so that it moves no more. In the tables `|` is a line's end.
+//! What is surely one whole request without a body, so that the connection may move at it; what has a body
+//! of known length, so that it may move behind that; and what is neither, so that it moves no more. In the tables `|` is a line's end.
 
 use super::{
-    fate::{Fate, Moves, Pins, Stays, meets},
+    fate::{Fate, Moves, Pins, Stays, Waits, meets},
     http::routes_by_name,
 };
 use crate::node::Node;
@@ -51,9 +51,33 @@ const HEADERS: &[(&str, Fate, &str)] = &[
     ("a length in a value", Moves, "X: Content-Length: 5|Host: a"),
     ("Host in a value", Moves, "Host: a|X: Host: b"),
     ("X-Host", Moves, "Host: a|X-Host: b"),
-    ("Content-Length", Pins, "Host: a|Content-Length: 5"),
-    ("the same of nothing", Pins, "Host: a|Content-Length: 0"),
-    ("the same in other letters", Pins, "cOnTeNt-LeNgTh:2"),
+    ("Content-Length", Waits(5), "Host: a|Content-Length: 5"),
+    (
+        "a longer one",
+        Waits(12_345),
+        "Content-Length: 12345|Host: a",
+    ),
+    ("of too many digits", Pins, "Content-Length: 1234567890"),
+    ("with zeros before", Waits(5), "Content-Length: 000000005"),
+    ("two of them", Pins, "Content-Length: 5|Content-Length: 5"),
+    ("two in one", Pins, "Content-Length: 5, 5"),
+    ("none", Pins, "Content-Length:"),
+    ("a blank", Pins, "Content-Length: |Host: a"),
+    ("two blanks", Pins, "Content-Length:  5"),
+    ("a tab", Pins, "Content-Length:\t5"),
+    ("a sign", Pins, "Content-Length: +5"),
+    ("below zero", Pins, "Content-Length: -5"),
+    ("in hexadecimal", Pins, "Content-Length: 0x5"),
+    ("a blank behind", Pins, "Content-Length: 5 |Host: a"),
+    ("a longer name", Pins, "Content-Lengthy: 5"),
+    (
+        "and Transfer-Encoding",
+        Pins,
+        "Content-Length: 5|Transfer-Encoding: chunked",
+    ),
+    ("Expect", Pins, "Content-Length: 5|Expect: 100-continue"),
+    ("the same of nothing", Waits(0), "Host: a|Content-Length: 0"),
+    ("the same in other letters", Waits(2), "cOnTeNt-LeNgTh:2"),
     ("the same with a blank", Pins, "Content-Length : 2"),
     ("Transfer-Encoding", Pins, "Transfer-Encoding: chunked"),
     (
@@ -79,7 +103,7 @@ const PAYLOADS: &[(&str, Fate, &str)] = &[
     ("the shortest there is", Stays, "GET / HTTP/1.0||"),
     (
         "POST with a body",
-        Pins,
+        Waits(0),
         "POST /ds2/ HTTP/1.1|Content-Length: 2||ab",
     ),
     ("no method", Pins, "/ds2/ HTTP/1.1|Host: aaaaaaaaa||"),
@@ -89,8 +113,23 @@ const PAYLOADS: &[(&str, Fate, &str)] = &[
         "|GET /ds2/ HTTP/1.1|Host: a||",
     ),
     (
-        "a length and a body",
+        "with a part of it",
+        Waits(3),
+        "PUT /ds2/ HTTP/1.1|Content-Length: 5||ab",
+    ),
+    (
+        "with more than it",
         Pins,
+        "PUT /ds2/ HTTP/1.1|Content-Length: 1||ab",
+    ),
+    (
+        "DELETE of nothing",
+        Waits(0),
+        "DELETE /ds2/ HTTP/1.1|Content-Length: 0||",
+    ),
+    (
+        "a length and a body",
+        Waits(0),
         "GET /ds2/ HTTP/1.1|Content-Length: 2||ab",
     ),
     ("line feeds alone", Pins, "GET /ds2/ HTTP/1.1\nHost: a\n\n"),

@@ -1,7 +1,7 @@
 //! Requests byte by byte: as long and as short as they come, at every offset, and what is beside them.
 
 use super::{
-    fate::{Fate, Moves, Pins, Stays, meets, second},
+    fate::{Fate, Moves, Pins, Stays, Waits, meets, second},
     http::routes_by_name,
 };
 use crate::{cluster::MSS, node::Node, segment::Segment};
@@ -32,7 +32,7 @@ fn at_every_offset() {
         };
         run("Host: a", Moves);
         run("Content-Type: a/b", Moves);
-        run("Content-Length: 1", Pins);
+        run("Content-Length: 1", Waits(1));
         run("Transfer-Encoding: x", Pins);
         run("Upgrade: x", Pins);
         run(" folded", Pins);
@@ -76,8 +76,8 @@ fn long_cookies() {
         (mss - 1, Moves),
         (mss, Moves),
         // It may be on its way, but not inside HANDOVER.
-        (mss + 1, Stays),
-        (2040, Stays),
+        (mss + 1, Waits(0)),
+        (2040, Waits(0)),
         // More than is looked at.
         (2041, Pins),
         (2500, Pins),
