@@ -19,6 +19,7 @@ ENUM(pool_flag);
 ENUM(service_flag);
 ENUM(data_server_flag);
 ENUM(tcb_state);
+ENUM(tally_place);
 ENUM(counter);
 ENUM(mark);
 
@@ -35,5 +36,6 @@ STRUCT(route_key);
 STRUCT(data_server);
 STRUCT(tcb_key);
 STRUCT(tcb);
+STRUCT(tally);
 STRUCT(sweep);
 STRUCT(counters);

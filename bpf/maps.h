@@ -100,13 +100,21 @@ struct {
 	__type(value, u64);
 } handovers SEC(".maps");
 
-/* Connections given to each data server since the start. */
+/* What each data server, pool and route had to do: enum tally_place says where. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, MAX_DATA_SERVERS);
+	__uint(max_entries, TALLIES);
+	__type(key, u32);
+	__type(value, struct tally);
+} tallies SEC(".maps");
+
+/* Whose each route number is, for the next daemon; 0: nobody's. The programs do not read it. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, TALLIED_ROUTES);
 	__type(key, u32);
 	__type(value, u64);
-} adoptions SEC(".maps");
+} route_ids SEC(".maps");
 
 /* The TCP table. Its size is the daemon's to set before loading. */
 struct {

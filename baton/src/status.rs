@@ -1,8 +1,12 @@
 //! What a node says of itself, to people and to programs.
 
+mod tally;
+
 use std::{collections::BTreeMap, fmt};
 
 use serde::{Deserialize, Serialize};
+
+pub use tally::{Bytes, Handovers, Tally};
 
 /// The answer to `baton status`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -48,6 +52,9 @@ pub struct Peer {
     pub cpu: Option<u16>,
     /// How far its clock is from ours, milliseconds, at the last HELLO (with the network's delay).
     pub clock_skew_ms: Option<i64>,
+    /// What it had to do as a data server; connection servers only.
+    #[serde(default)]
+    pub tally: Option<Tally>,
 }
 
 /// A service, as this node sees it.
@@ -61,6 +68,10 @@ pub struct Service {
     pub policy: String,
     /// Where routes lead.
     pub pools: Vec<Pool>,
+    /// Which requests go there, in the order of the configuration.
+    pub routes: Vec<Route>,
+    /// Of what no route takes; connection servers only.
+    pub rest: Option<Tally>,
     /// Data servers that take requests, of the service itself or of one of its pools.
     pub taking: Vec<String>,
     /// Data servers that do not, each with why.
@@ -80,6 +91,19 @@ pub struct Pool {
     pub routes: Vec<String>,
     /// Those of its data servers that take requests.
     pub taking: Vec<String>,
+    /// Connection servers only.
+    pub tally: Option<Tally>,
+}
+
+/// Which requests go to a pool.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Route {
+    /// Host and path.
+    pub route: String,
+    /// The name of the pool.
+    pub pool: String,
+    /// Connection servers only.
+    pub tally: Option<Tally>,
 }
 
 /// How full the TCP table is.
@@ -125,10 +149,23 @@ impl fmt::Display for Status {
                 service.policy,
                 names(&service.taking)
             )?;
+            if let Some(tally) = &service.rest {
+                writeln!(f, "    {tally}")?;
+            }
             for pool in &service.pools {
                 let (name, policy) = (&pool.name, &pool.policy);
                 let (routes, taking) = (pool.routes.join(" "), names(&pool.taking));
                 writeln!(f, "    pool {name} {policy} ({routes}): {taking}")?;
+                if let Some(tally) = &pool.tally {
+                    writeln!(f, "      {tally}")?;
+                }
+                // Of a pool's only route there is no more to say.
+                let its_routes = service.routes.iter().filter(|route| route.pool == *name);
+                for route in its_routes.filter(|_| pool.routes.len() > 1) {
+                    if let Some(tally) = &route.tally {
+                        writeln!(f, "      {}: {tally}", route.route)?;
+                    }
+                }
             }
             for (node, why) in &service.out {
                 writeln!(f, "    out: {node}: {why}")?;
@@ -154,6 +191,9 @@ impl fmt::Display for Status {
                 write!(f, ", next hop unknown")?;
             }
             writeln!(f)?;
+            if let Some(tally) = &peer.tally {
+                writeln!(f, "    {tally}")?;
+            }
         }
         writeln!(f, "\ncounters (those not zero)")?;
         for (name, value) in self.counters.iter().filter(|(_, value)| **value > 0) {

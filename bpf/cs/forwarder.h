@@ -69,6 +69,7 @@ static __noinline int follow(struct packet *p, struct tcb *tcb)
 	const struct data_server *owner = data_server(tcb->owner);
 
 	if (!owner || !(owner->flags & DATA_SERVER_PRESENT)) {
+		settle(tcb, tcb->last_ack);
 		bpf_map_delete_elem(&tcbs, &p->flow);
 		return reset(p, COUNTER_CS_OWNER_GONE);
 	}

@@ -33,20 +33,21 @@ static __always_inline bool begins_request(struct packet *p, struct tcb *tcb, st
 }
 
 /* The owner stays if it can answer; a pool that got new members has everybody choose once more. */
-static __always_inline u16 choose_next(struct packet *p, struct tcb *tcb, struct request *r)
+static __always_inline struct choice choose_next(struct packet *p, const struct tcb *tcb, struct request *r)
 {
-	u32 index = find_pool(p->service, r);
+	struct choice next = { .owner = tcb->owner, .pool = tcb->pool, .generation = tcb->generation };
+	u32 index = find_pool(p->service, r, &next.route);
 	const struct pool *pool = pool_at(index);
 
 	if (!pool)
-		return tcb->owner;
+		return next;
 	bool settled = tcb->pool != index || tcb->generation == pool->generation;
-	tcb->pool = index;
-	tcb->generation = pool->generation;
+	next.pool = index;
+	next.generation = pool->generation;
 	bool stays = settled && !(pool->flags & POOL_PER_REQUEST) && pool->policy != POLICY_PATH;
-	if (stays && is_member(pool, tcb->owner))
-		return tcb->owner;
-	return choose(pool, index, &p->flow, r, 0);
+	if (!stays || !is_member(pool, tcb->owner))
+		next.owner = choose(pool, index, &p->flow, r, 0);
+	return next;
 }
 
 /* What the entry says of the request before, now of this one. */
@@ -79,11 +80,26 @@ static __noinline enum course set_course(struct packet *p, struct tcb *tcb, u16 
 	if (!p->service)
 		return COURSE_FOLLOW;
 	count(p->counters, COUNTER_CS_REQUEST);
-	*next = choose_next(p, tcb, &r);
-	if (*next == NO_DATA_SERVER)
+	struct choice choice = choose_next(p, tcb, &r);
+	u32 ack = bpf_ntohl(p->frame.tcp->ack_seq);
+	bool moves = choice.owner != tcb->owner && is_present(tcb->owner) && is_present(choice.owner) &&
+		     fits_in_lccp(p);
+	bool lost = choice.owner == NO_DATA_SERVER;
+
+	if (moves || lost || choice.route != tcb->route || choice.pool != tcb->pool)
+		settle(tcb, ack);
+	tcb->pool = choice.pool;
+	tcb->generation = choice.generation;
+	tcb->route = choice.route;
+	*next = choice.owner;
+	if (lost) {
+		tally_request(tcb->route, tcb->pool);
+		tally_unavailable(tcb->route, tcb->pool);
 		return COURSE_UNAVAILABLE;
-	if (*next != tcb->owner && is_present(tcb->owner) && is_present(*next) && fits_in_lccp(p))
+	}
+	if (moves)
 		return COURSE_HAND_OVER;
+	tally_further(tcb, ack);
 	note_request(tcb, p, tcb->owner);
 	return COURSE_FOLLOW;
 }
@@ -100,7 +116,7 @@ static __always_inline int hand_over(struct packet *p, struct tcb *tcb, u16 next
 	note_request(tcb, p, next);
 	note_packet(tcb, p);
 	tcb->state |= TCB_ADOPTING; /* also if this packet was the first to acknowledge what was before */
-	count_adoption(next);
+	tally_handover(tcb, tcb->previous, next);
 	count(p->counters, COUNTER_CS_HANDOVER);
 	return distribute(p, owner, LCCP_HANDOVER, unmap_address(to->address), &part);
 }

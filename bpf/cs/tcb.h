@@ -4,6 +4,7 @@
 #define BATON_CS_TCB_H
 
 #include "packet.h"
+#include "tally.h"
 #include "../clock.h"
 
 /* What the dispatcher decided. */
@@ -11,6 +12,7 @@ struct choice {
 	u16 owner;
 	u16 pool;
 	u16 generation;
+	u16 route;
 };
 
 enum {
@@ -58,10 +60,14 @@ static __always_inline void note_packet(struct tcb *tcb, struct packet *p)
 		tcb->last_seq = end;
 	if (tcp->ack && (int)(ack - tcb->last_ack) > 0) {
 		tcb->last_ack = ack;
+		if (ack - tcb->counted >= SETTLE_BYTES)
+			settle(tcb, ack);
 		/* A response has begun: whoever was to adopt the request has it. */
 		if (tcb->state & TCB_ADOPTING)
 			tcb->state &= ~TCB_ADOPTING;
 	}
+	if (tcp->fin | tcp->rst)
+		settle(tcb, tcb->last_ack);
 	if (tcp->fin) {
 		tcb->state |= TCB_FIN;
 		count(p->counters, COUNTER_CS_FIN);
@@ -85,9 +91,10 @@ static __always_inline void note_jump(struct tcb *tcb, struct packet *p)
 	struct tcphdr *tcp = p->frame.tcp;
 
 	touch(tcb);
+	settle(tcb, tcb->last_ack);
 	tcb->last_seq = bpf_ntohl(tcp->seq) + p->frame.payload;
 	if (tcp->ack)
-		tcb->last_ack = bpf_ntohl(tcp->ack_seq);
+		tcb->counted = tcb->last_ack = bpf_ntohl(tcp->ack_seq);
 	if (p->frame.payload && !(tcb->state & TCB_PINNED))
 		pin(p, tcb);
 }
@@ -107,6 +114,8 @@ static __always_inline bool create_tcb(struct packet *p, const struct choice *ch
 		.previous = NO_DATA_SERVER,
 		.pool = choice->pool,
 		.generation = choice->generation,
+		.route = choice->route,
+		.counted = bpf_ntohl(tcp->ack_seq),
 		.mss = bpf_ntohs(tcp_part->be_mss),
 		.snd_wscale = tcp_part->snd_wscale,
 		.rcv_wscale = tcp_part->rcv_wscale,

@@ -1,5 +1,7 @@
 //! Prometheus metrics: the status, as numbers.
 
+mod tallies;
+
 use std::net::SocketAddr;
 
 use anyhow::{Context, Result};
@@ -145,6 +147,8 @@ fn text(status: &Status) -> Result<String, std::fmt::Error> {
         }
     }
 
+    tallies::register(&mut registry, status);
+
     if let Some(table) = &status.flows {
         let live = Gauge::<i64>::default();
         let capacity = Gauge::<i64>::default();
@@ -160,4 +164,105 @@ fn text(status: &Status) -> Result<String, std::fmt::Error> {
 
 fn number(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::status::{Flows, Handovers, Peer, Pool, Route, Service, Tally};
+
+    fn tally() -> Tally {
+        Tally {
+            requests: 7,
+            taken_back: 2,
+            bytes: 4096,
+            unavailable: 1,
+            handovers: Handovers {
+                tried: 5,
+                made: 2,
+                none: 1,
+                kept: [("unread".to_owned(), 2)].into(),
+            },
+        }
+    }
+
+    fn status() -> Status {
+        Status {
+            node: "cs1".into(),
+            roles: vec!["cs".into()],
+            interface: "eth0".into(),
+            xdp: None,
+            uptime: 1,
+            nodes: vec![Peer {
+                name: "ds1".into(),
+                address: "192.0.2.11".into(),
+                roles: vec!["ds".into()],
+                state: "alive".into(),
+                reachable: Some(true),
+                adoptions: Some(3),
+                flows: Some(1),
+                cpu: Some(10),
+                clock_skew_ms: Some(0),
+                tally: Some(tally()),
+            }],
+            services: vec![Service {
+                name: "web".into(),
+                address: "192.0.2.1:80".into(),
+                policy: "round-robin".into(),
+                pools: vec![Pool {
+                    name: "static".into(),
+                    policy: "path".into(),
+                    routes: vec!["/s/".into()],
+                    taking: vec!["ds1".into()],
+                    tally: Some(tally()),
+                }],
+                routes: vec![Route {
+                    route: "/s/".into(),
+                    pool: "static".into(),
+                    tally: Some(tally()),
+                }],
+                rest: Some(tally()),
+                taking: vec!["ds1".into()],
+                out: Vec::new(),
+                local_health: None,
+            }],
+            flows: Some(Flows {
+                live: 1,
+                capacity: 2,
+                expired: 0,
+            }),
+            counters: [("cs_syn".to_owned(), 1)].into(),
+        }
+    }
+
+    #[test]
+    fn every_tally_is_there_under_its_names() {
+        let text = text(&status()).expect("it is written to memory");
+        for line in [
+            r#"baton_route_requests_total{service="web",pool="static",route="/s/"} 9"#,
+            r#"baton_route_unavailable_total{service="web",pool="static",route="/s/"} 1"#,
+            r#"baton_pool_response_bytes_total{service="web",pool="static"} 4096"#,
+            r#"baton_pool_requests_total{service="web",pool=""} 9"#,
+            r#"baton_pool_handovers_kept_total{service="web",pool="static",reason="unread"} 2"#,
+            r#"baton_data_server_requests_total{node="ds1"} 9"#,
+            r#"baton_data_server_requests_taken_back_total{node="ds1"} 2"#,
+            r#"baton_data_server_handovers_tried_total{node="ds1"} 5"#,
+            r#"baton_data_server_handovers_lost_total{node="ds1"} 1"#,
+        ] {
+            assert!(text.lines().any(|found| found == line), "no {line}\n{text}");
+        }
+    }
+
+    /// A data server counts nothing of the kind.
+    #[test]
+    fn without_tallies_there_are_none() {
+        let mut status = status();
+        status.nodes[0].tally = None;
+        status.services[0].rest = None;
+        status.services[0].pools[0].tally = None;
+        status.services[0].routes[0].tally = None;
+        let text = text(&status).expect("it is written to memory");
+        assert!(!text.contains("_total{service"), "{text}");
+        assert!(!text.contains("data_server_requests_total{"), "{text}");
+    }
 }

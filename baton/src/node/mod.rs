@@ -25,6 +25,7 @@ mod report;
 mod reset;
 mod set_up;
 mod tables;
+mod tallies;
 
 use std::path::Path;
 

@@ -1,19 +1,20 @@
 //! The daemon's knowledge as a [`Status`].
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddrV4};
 
 use anyhow::Result;
 use baton_config::{Node, Roles};
 use baton_core::membership::{Basis, Presence};
-use baton_dataplane::{XdpMode, counter_name};
+use baton_dataplane::{Tallied, XdpMode, counter_name};
 use baton_wire::{Address, Health};
 
 use super::{
     daemon::Daemon,
     heartbeat::clock_now,
     tables::{self, endpoint},
+    tallies,
 };
-use crate::status::{Flows, Peer, Pool, Service, Status};
+use crate::status::{Flows, Peer, Pool, Route, Service, Status, Tally};
 
 /// Everything about a node, as of now.
 pub fn status(daemon: &Daemon) -> Result<Status> {
@@ -77,6 +78,9 @@ fn peer(daemon: &Daemon, node: &Node) -> Result<Peer> {
         .tables
         .slot(address)
         .filter(|_| daemon.place.me.roles.is_cs());
+    let tally = slot
+        .map(|slot| daemon.dataplane.tally(Tallied::DataServer(slot)))
+        .transpose()?;
     let (cpu, clock_skew_ms) = match presence {
         Some(Presence::Heard { cpu, sent, .. }) => (Some(cpu.get()), Some(skew_ms(sent))),
         _ => (None, None),
@@ -87,12 +91,11 @@ fn peer(daemon: &Daemon, node: &Node) -> Result<Peer> {
         roles: role_names(node.roles),
         state: state(node.name == daemon.place.me.name, presence).to_owned(),
         reachable: slot.map(|_| daemon.tables.reachable(address)),
-        adoptions: slot
-            .map(|slot| daemon.dataplane.adoptions(slot))
-            .transpose()?,
+        adoptions: tally.as_ref().map(|tally| tally.connections),
         flows: slot.map(|slot| daemon.dataplane.flows(slot)).transpose()?,
         cpu,
         clock_skew_ms,
+        tally: tally.map(|tally| tallies::shown(&tally)),
     })
 }
 
@@ -158,8 +161,16 @@ fn service(daemon: &Daemon, service: &baton_config::Service) -> Result<Service> 
         },
         policy: service.policy.to_string(),
         pools: (service.pools.iter().enumerate())
-            .map(|(index, pool)| self::pool(service, index, pool, &taking))
-            .collect(),
+            .map(|(index, pool)| {
+                let tallied = daemon.tables.tallied_pool(at, Some(pool.name.as_str()));
+                let tally = tallies::of(&daemon.dataplane, tallied)?;
+                Ok(self::pool(service, index, pool, &taking, tally))
+            })
+            .collect::<Result<_>>()?,
+        routes: (service.routes.iter())
+            .map(|route| self::route(daemon, service, at, route))
+            .collect::<Result<_>>()?,
+        rest: tallies::of(&daemon.dataplane, daemon.tables.tallied_pool(at, None))?,
         taking,
         out,
         local_health: own_health
@@ -174,6 +185,7 @@ fn pool(
     index: usize,
     pool: &baton_config::Pool,
     taking: &[String],
+    tally: Option<Tally>,
 ) -> Pool {
     let routes = service.routes.iter().filter(|route| route.pool == index);
     Pool {
@@ -185,7 +197,21 @@ fn pool(
         taking: (pool.nodes.iter().map(ToString::to_string))
             .filter(|node| taking.contains(node))
             .collect(),
+        tally,
     }
+}
+
+fn route(
+    daemon: &Daemon,
+    service: &baton_config::Service,
+    at: SocketAddrV4,
+    route: &baton_config::Route,
+) -> Result<Route> {
+    Ok(Route {
+        route: format!("{}{}", route.host, route.path),
+        pool: service.pools[route.pool].name.to_string(),
+        tally: tallies::of(&daemon.dataplane, daemon.tables.tallied_route(at, route))?,
+    })
 }
 
 fn why_out(

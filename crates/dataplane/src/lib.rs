@@ -13,6 +13,7 @@ mod maps;
 mod pins;
 mod routing;
 pub mod sys;
+mod tally;
 
 #[allow(
     warnings,
@@ -31,3 +32,4 @@ pub use dataplane::{Dataplane, Swept, counter_name};
 pub use error::Error;
 pub use load::{Options, Programs};
 pub use pins::Pins;
+pub use tally::Tallied;

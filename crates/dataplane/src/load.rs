@@ -37,14 +37,15 @@ pub struct Programs {
 }
 
 /// Maps that only the connection server's programs use; a pure data server need not pay for them.
-const CS_MAPS: [&str; 10] = [
+const CS_MAPS: [&str; 11] = [
     "pools",
     "hosts",
     "routes",
     "texts",
     "turns",
     "choices",
-    "adoptions",
+    "tallies",
+    "route_ids",
     "tcbs",
     "strays",
     "flows",
@@ -118,7 +119,8 @@ impl Programs {
                 hosts: cs_only(&loaded.maps.hosts)?,
                 routes: cs_only(&loaded.maps.routes)?,
                 choices: cs_only(&loaded.maps.choices)?,
-                adoptions: cs_only(&loaded.maps.adoptions)?,
+                tallies: cs_only(&loaded.maps.tallies)?,
+                route_ids: cs_only(&loaded.maps.route_ids)?,
                 tcbs: cs_only(&loaded.maps.tcbs)?,
                 flows: cs_only(&loaded.maps.flows)?,
             },

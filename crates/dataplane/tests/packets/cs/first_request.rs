@@ -51,7 +51,7 @@ fn the_whole_handshake() {
         (entry.mss, entry.snd_wscale, entry.rcv_wscale),
         (1460, 7, 7)
     );
-    assert_eq!(node.plane().adoptions(0).unwrap(), 1);
+    assert_eq!(node.connections(0), 1);
 }
 
 /// First packets of many shapes: each is carried byte by byte.
@@ -229,7 +229,7 @@ fn a_retransmitted_request_is_adopted_again_by_the_same() {
     let node = Node::cs();
     let client = Client::fresh();
     let get = client.get(node.cookie(&client));
-    let adopted_before = [0, 1, 2].map(|index| node.plane().adoptions(index).unwrap());
+    let adopted_before = [0, 1, 2].map(|index| node.connections(index));
     let first = node.run(&get.frame()).expect(Tx, ADOPTED);
     for _ in 0..3 {
         let again = node.run(&get.frame()).expect(Tx, &[("cs_adopt_again", 1)]);
@@ -240,7 +240,7 @@ fn a_retransmitted_request_is_adopted_again_by_the_same() {
     }
     let owner = node.tcb(&client).unwrap().owner;
     assert_eq!(
-        node.plane().adoptions(owner).unwrap(),
+        node.connections(owner),
         adopted_before[usize::from(owner)] + 1
     );
 }

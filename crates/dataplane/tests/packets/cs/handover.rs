@@ -42,7 +42,7 @@ fn the_owner_is_asked_and_the_next_is_believed_to_have_it() {
     );
     assert_eq!(u32::from(entry.state), TCB_ADOPTING);
     assert_eq!(entry.pool, first_pool_of_one() + 1);
-    let adoptions = [0, 1, 2].map(|index| node.plane().adoptions(index).unwrap());
+    let adoptions = [0, 1, 2].map(|index| node.connections(index));
     assert_eq!(adoptions, [1, 1, 0]);
 }
 
