@@ -37,5 +37,6 @@ STRUCT(data_server);
 STRUCT(tcb_key);
 STRUCT(tcb);
 STRUCT(tally);
+STRUCT(stale_sender);
 STRUCT(sweep);
 STRUCT(counters);

@@ -319,6 +319,12 @@ struct sweep {
 	unsigned int expired;          /* result: entries removed */
 };
 
+/* Who was refused for its clock last: the message's tag was right, but not the address it came from. */
+struct stale_sender {
+	long long ahead_ns;            /* its clock less ours */
+	unsigned long long seen_ns;    /* coarse monotonic clock */
+};
+
 /* Every decision and every drop. Names are the metric's label: keep them stable. */
 enum counter {
 	/* both programs */

@@ -132,6 +132,14 @@ struct {
 	__type(value, u64);
 } strays SEC(".maps");
 
+/* Nodes whose messages are refused for their clocks, by short address. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, MAX_PEERS);
+	__type(key, u32);
+	__type(value, struct stale_sender);
+} stale_senders SEC(".maps");
+
 /* Live flows of each data server, as the last sweep counted them. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

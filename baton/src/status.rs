@@ -1,11 +1,16 @@
 //! What a node says of itself, to people and to programs.
 
+mod clock;
+#[cfg(test)]
+mod example;
 mod tally;
 
 use std::{collections::BTreeMap, fmt};
 
 use serde::{Deserialize, Serialize};
 
+#[cfg(test)]
+pub use example::example;
 pub use tally::{Bytes, Handovers, Tally};
 
 /// The answer to `baton status`.
@@ -50,8 +55,11 @@ pub struct Peer {
     pub flows: Option<u32>,
     /// Processor load in permille, as it says.
     pub cpu: Option<u16>,
-    /// How far its clock is from ours, milliseconds, at the last HELLO (with the network's delay).
+    /// How far its clock is behind ours, milliseconds, at its last message (with the network's delay).
     pub clock_skew_ms: Option<i64>,
+    /// Whether its messages are refused for that.
+    #[serde(default)]
+    pub clock_refused: bool,
     /// What it had to do as a data server; connection servers only.
     #[serde(default)]
     pub tally: Option<Tally>,
@@ -138,6 +146,9 @@ impl fmt::Display for Status {
                 "flows: {} of {} ({percent:.1} %), {} expired",
                 flows.live, flows.capacity, flows.expired
             )?;
+        }
+        for warning in self.clock_warnings() {
+            writeln!(f, "{warning}")?;
         }
         writeln!(f, "\nservices")?;
         for service in &self.services {

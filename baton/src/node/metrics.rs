@@ -2,7 +2,7 @@
 
 mod tallies;
 
-use std::net::SocketAddr;
+use std::{net::SocketAddr, sync::atomic::AtomicU64};
 
 use anyhow::{Context, Result};
 use axum::{Router, extract::State, http::StatusCode, response::IntoResponse, routing::get};
@@ -106,10 +106,28 @@ fn text(status: &Status) -> Result<String, std::fmt::Error> {
         "Processor load, as the node says",
         cpu.clone(),
     );
+    let skew = Family::<Node, Gauge<f64, AtomicU64>>::default();
+    let refused = Family::<Node, Gauge>::default();
+    registry.register(
+        "clock_behind_seconds",
+        "How far the node's clock is behind this one's",
+        skew.clone(),
+    );
+    registry.register(
+        "clock_refused",
+        "1 if the node's messages are refused because of its clock",
+        refused.clone(),
+    );
     for peer in &status.nodes {
         let labels = Node {
             node: peer.name.clone(),
         };
+        if let Some(ms) = peer.clock_skew_ms {
+            skew.get_or_create(&labels).set(ms as f64 / 1000.0);
+            refused
+                .get_or_create(&labels)
+                .set(i64::from(peer.clock_refused));
+        }
         if let Some(value) = peer.adoptions {
             adoptions.get_or_create(&labels).inc_by(value);
         }
@@ -169,75 +187,31 @@ fn number(value: u64) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::status::{Flows, Handovers, Peer, Pool, Route, Service, Tally};
+    use crate::status::example;
 
-    fn tally() -> Tally {
-        Tally {
-            requests: 7,
-            taken_back: 2,
-            bytes: 4096,
-            unavailable: 1,
-            handovers: Handovers {
-                tried: 5,
-                made: 2,
-                none: 1,
-                kept: [("unread".to_owned(), 2)].into(),
-            },
-        }
-    }
-
-    fn status() -> Status {
-        Status {
-            node: "cs1".into(),
-            roles: vec!["cs".into()],
-            interface: "eth0".into(),
-            xdp: None,
-            uptime: 1,
-            nodes: vec![Peer {
-                name: "ds1".into(),
-                address: "192.0.2.11".into(),
-                roles: vec!["ds".into()],
-                state: "alive".into(),
-                reachable: Some(true),
-                adoptions: Some(3),
-                flows: Some(1),
-                cpu: Some(10),
-                clock_skew_ms: Some(0),
-                tally: Some(tally()),
-            }],
-            services: vec![Service {
-                name: "web".into(),
-                address: "192.0.2.1:80".into(),
-                policy: "round-robin".into(),
-                pools: vec![Pool {
-                    name: "static".into(),
-                    policy: "path".into(),
-                    routes: vec!["/s/".into()],
-                    taking: vec!["ds1".into()],
-                    tally: Some(tally()),
-                }],
-                routes: vec![Route {
-                    route: "/s/".into(),
-                    pool: "static".into(),
-                    tally: Some(tally()),
-                }],
-                rest: Some(tally()),
-                taking: vec!["ds1".into()],
-                out: Vec::new(),
-                local_health: None,
-            }],
-            flows: Some(Flows {
-                live: 1,
-                capacity: 2,
-                expired: 0,
-            }),
-            counters: [("cs_syn".to_owned(), 1)].into(),
-        }
+    #[test]
+    fn clocks() {
+        let mut status = example();
+        let ds1 = &mut status.nodes[1];
+        (ds1.clock_refused, ds1.clock_skew_ms) = (true, Some(-37_500));
+        let text = text(&status).expect("it is written to memory");
+        assert!(
+            text.contains("baton_clock_behind_seconds{node=\"ds1\"} -37.5\n"),
+            "{text}"
+        );
+        assert!(
+            text.contains("baton_clock_refused{node=\"ds1\"} 1\n"),
+            "{text}"
+        );
+        assert!(
+            !text.contains("baton_clock_refused{node=\"cs1\"}"),
+            "{text}"
+        );
     }
 
     #[test]
     fn every_tally_is_there_under_its_names() {
-        let text = text(&status()).expect("it is written to memory");
+        let text = text(&example()).expect("it is written to memory");
         for line in [
             r#"baton_route_requests_total{service="web",pool="static",route="/s/"} 9"#,
             r#"baton_route_unavailable_total{service="web",pool="static",route="/s/"} 1"#,
@@ -256,8 +230,8 @@ mod tests {
     /// A data server counts nothing of the kind.
     #[test]
     fn without_tallies_there_are_none() {
-        let mut status = status();
-        status.nodes[0].tally = None;
+        let mut status = example();
+        status.nodes[1].tally = None;
         status.services[0].rest = None;
         status.services[0].pools[0].tally = None;
         status.services[0].routes[0].tally = None;

@@ -10,6 +10,7 @@
 
 mod announcer;
 mod checks;
+mod clocks;
 pub mod control;
 mod daemon;
 mod events;

@@ -1,16 +1,18 @@
 //! The daemon's knowledge as a [`Status`].
 
-use std::net::{IpAddr, SocketAddrV4};
+use std::{
+    collections::HashMap,
+    net::{IpAddr, Ipv4Addr, SocketAddrV4},
+};
 
 use anyhow::Result;
 use baton_config::{Node, Roles};
 use baton_core::membership::{Basis, Presence};
-use baton_dataplane::{Tallied, XdpMode, counter_name};
+use baton_dataplane::{StaleSender, Tallied, XdpMode, counter_name};
 use baton_wire::{Address, Health};
 
 use super::{
     daemon::Daemon,
-    heartbeat::clock_now,
     tables::{self, endpoint},
     tallies,
 };
@@ -38,6 +40,7 @@ pub fn status(daemon: &Daemon) -> Result<Status> {
             relay.counters.finished.load(Relaxed),
         );
     }
+    let stale = daemon.dataplane.stale_senders()?;
     Ok(Status {
         node: place.me.name.to_string(),
         roles: role_names(place.me.roles),
@@ -54,7 +57,7 @@ pub fn status(daemon: &Daemon) -> Result<Status> {
             .config
             .nodes
             .iter()
-            .map(|node| peer(daemon, node))
+            .map(|node| peer(daemon, node, &stale))
             .collect::<Result<_>>()?,
         services: place
             .config
@@ -71,7 +74,7 @@ pub fn status(daemon: &Daemon) -> Result<Status> {
     })
 }
 
-fn peer(daemon: &Daemon, node: &Node) -> Result<Peer> {
+fn peer(daemon: &Daemon, node: &Node, stale: &HashMap<Ipv4Addr, StaleSender>) -> Result<Peer> {
     let address = Address::from(node.address.ip());
     let presence = daemon.membership.presence(address);
     let slot = daemon
@@ -81,9 +84,13 @@ fn peer(daemon: &Daemon, node: &Node) -> Result<Peer> {
     let tally = slot
         .map(|slot| daemon.dataplane.tally(Tallied::DataServer(slot)))
         .transpose()?;
-    let (cpu, clock_skew_ms) = match presence {
-        Some(Presence::Heard { cpu, sent, .. }) => (Some(cpu.get()), Some(skew_ms(sent))),
-        _ => (None, None),
+    let cpu = match presence {
+        Some(Presence::Heard { cpu, .. }) => Some(cpu.get()),
+        _ => None,
+    };
+    let skew = match node.address.ip() {
+        IpAddr::V4(address) => daemon.clocks.of(daemon.now(), address, stale.get(&address)),
+        IpAddr::V6(_) => None,
     };
     Ok(Peer {
         name: node.name.to_string(),
@@ -94,7 +101,8 @@ fn peer(daemon: &Daemon, node: &Node) -> Result<Peer> {
         adoptions: tally.as_ref().map(|tally| tally.connections),
         flows: slot.map(|slot| daemon.dataplane.flows(slot)).transpose()?,
         cpu,
-        clock_skew_ms,
+        clock_skew_ms: skew.map(|skew| skew.ms),
+        clock_refused: skew.is_some_and(|skew| skew.refused),
         tally: tally.map(|tally| tallies::shown(&tally)),
     })
 }
@@ -240,10 +248,4 @@ fn role_names(roles: Roles) -> Vec<String> {
         .filter(|(has, _)| *has)
         .map(|(_, name)| (*name).to_owned())
         .collect()
-}
-
-/// Ours minus theirs when they spoke last, so at most one heartbeat too much.
-fn skew_ms(sent: baton_wire::Clock) -> i64 {
-    let difference = i128::from(clock_now().as_nanos()) - i128::from(sent.as_nanos());
-    i64::try_from(difference / 1_000_000).unwrap_or(i64::MAX)
 }

@@ -112,6 +112,7 @@ impl Programs {
                 settings: handle(&loaded.maps.settings)?,
                 counters: handle(&loaded.maps.counters)?,
                 services: handle(&loaded.maps.services)?,
+                stale_senders: handle(&loaded.maps.stale_senders)?,
                 data_servers: handle(&loaded.maps.data_servers)?,
                 peers: only(ds, &loaded.maps.peers)?,
                 senders: only(ds, &loaded.maps.senders)?,

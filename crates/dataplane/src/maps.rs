@@ -10,6 +10,7 @@ pub(crate) struct Maps {
     pub settings: MapHandle,
     pub counters: MapHandle,
     pub services: MapHandle,
+    pub stale_senders: MapHandle,
     pub data_servers: MapHandle,
     pub peers: Option<MapHandle>,
     pub senders: Option<MapHandle>,

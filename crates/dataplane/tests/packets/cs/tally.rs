@@ -326,6 +326,20 @@ fn a_cleared_tally() {
     assert_eq!(tally(&node, Tallied::Pool(POOLS[0])).requests, 1);
 }
 
+/// A new connection on the ports of an old one: what that had is counted, and it begins at nothing.
+#[test]
+fn the_port_is_used_again() {
+    let node = prepared();
+    let mut connection = Connection::open(&node, get("/ds1/"));
+    connection.ack += 800;
+    node.run(&connection.empty().frame());
+    let new = connection.client.again();
+    let cookie = node.cookie(&new);
+    node.run(&new.get(cookie).payload(get("/ds2/")).frame());
+    expect(&node, 0, 1, 800);
+    expect(&node, 1, 1, 0);
+}
+
 /// Indices that are none harm nothing.
 #[test]
 fn a_route_out_of_range() {
