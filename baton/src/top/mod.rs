@@ -54,7 +54,7 @@ fn watch(terminal: &mut Terminal, questions: &Questions) -> Result<()> {
     let mut answers = Answers::default();
     let mut changed = true;
     while terminal.signal().is_none() {
-        while let Some(answer) = questions.answer() {
+        while let Some(answer) = questions.answer()? {
             answers.take(answer);
             changed = true;
         }

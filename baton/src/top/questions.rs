@@ -2,8 +2,8 @@
 //! the keys waiting.
 
 use std::{
-    path::{Path, PathBuf},
-    sync::mpsc::{self, Receiver, SyncSender},
+    path::Path,
+    sync::mpsc::{self, Receiver, SyncSender, TryRecvError},
     thread,
     time::{Duration, Instant},
 };
@@ -38,13 +38,20 @@ impl Questions {
     }
 
     /// One that has come since the last call.
-    pub fn answer(&self) -> Option<Answer> {
-        self.answers.try_recv().ok()
+    ///
+    /// # Errors
+    /// The thread has panicked.
+    pub fn answer(&self) -> Result<Option<Answer>> {
+        match self.answers.try_recv() {
+            Ok(answer) => Ok(Some(answer)),
+            Err(TryRecvError::Empty) => Ok(None),
+            Err(TryRecvError::Disconnected) => bail!("nobody asks the node any more"),
+        }
     }
 }
 
 fn go_on(
-    file: &PathBuf,
+    file: &Path,
     interval: Duration,
     first: (Box<Status>, Instant),
     answers: &SyncSender<Answer>,

@@ -65,6 +65,53 @@ impl Terminal {
 
 impl Drop for Terminal {
     fn drop(&mut self) {
-        ratatui::restore();
+        // The panic hook has done it; a second time, the cursor would go back to above what it said.
+        if !std::thread::panicking() {
+            ratatui::restore();
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "../../tests/pty/mod.rs"]
+#[allow(
+    dead_code,
+    clippy::unwrap_used,
+    reason = "of the helper only some is of use here, and a test may panic"
+)]
+mod pty;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    #[test]
+    fn a_panic_leaves_the_terminal_as_it_was() {
+        let this = std::env::current_exe().expect("a test knows where it is");
+        let test = "top::terminal::tests::in_a_terminal_of_its_own";
+        let pty = pty::Pty::start(
+            Command::new(this)
+                .args(["--exact", test, "--ignored", "--nocapture"])
+                .env("TERM", "xterm"),
+        );
+        pty.wait_for(pty::ENTER);
+        let (status, said) = pty.ended();
+        assert!(!status.success());
+        let panic = said.rfind("out of order").expect("the panic is told");
+        assert!(
+            said.rfind(pty::LEAVE) < Some(panic),
+            "it is told on the screen that is gone"
+        );
+    }
+
+    #[test]
+    #[ignore = "panics: run by the test above, in a terminal of its own"]
+    fn in_a_terminal_of_its_own() {
+        let mut terminal = Terminal::open().expect("a terminal");
+        terminal
+            .draw(|frame| frame.render_widget("here", frame.area()))
+            .expect("a terminal");
+        panic!("out of order");
     }
 }
