@@ -35,7 +35,7 @@ static long sweep_entry(struct bpf_map *map, struct tcb_key *flow, struct tcb *t
 	u32 age = walk->now - tcb->seen;
 	u32 limit = tcb->state & (TCB_FIN | TCB_RST) ? walk->sweep.closing_ticks : walk->sweep.idle_ticks;
 
-	if ((int)age > 0)
+	if ((int)age > 1)
 		settle_quiet(tcb);
 	/* Another processor may have noted a packet after `now` was read: that is not an old entry. */
 	if ((int)age > 0 && age > limit) {

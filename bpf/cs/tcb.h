@@ -18,6 +18,7 @@ struct choice {
 enum {
 	NEAR_SEQ = 1 << 16,
 	NEAR_ACK = 1 << 20,
+	WINDOW_MAX = 1 << 30,      /* RFC 7323: more cannot have been acknowledged at once */
 };
 
 /*
@@ -89,12 +90,19 @@ static __always_inline void note_packet(struct tcb *tcb, struct packet *p)
 static __always_inline void note_jump(struct tcb *tcb, struct packet *p)
 {
 	struct tcphdr *tcp = p->frame.tcp;
+	u32 seq = bpf_ntohl(tcp->seq), ack = bpf_ntohl(tcp->ack_seq);
 
 	touch(tcb);
 	settle(tcb, tcb->last_ack);
-	tcb->last_seq = bpf_ntohl(tcp->seq) + p->frame.payload;
-	if (tcp->ack)
-		tcb->counted = tcb->last_ack = bpf_ntohl(tcp->ack_seq);
+	if (tcp->ack) {
+		/* A fast download is acknowledged in large steps: that much, and no more, is one. */
+		if (seq - tcb->last_seq + NEAR_SEQ < 2 * NEAR_SEQ && ack - tcb->last_ack < WINDOW_MAX)
+			settle(tcb, ack);
+		else if (tcb->last_ack - ack >= WINDOW_MAX) /* no late packet, whose bytes are counted */
+			tcb->counted = ack;
+		tcb->last_ack = ack;
+	}
+	tcb->last_seq = seq + p->frame.payload;
 	if (p->frame.payload && !(tcb->state & TCB_PINNED))
 		pin(p, tcb);
 }

@@ -146,6 +146,41 @@ fn a_download_of_more_than_4_gib() {
     expect(&node, 0, 1, u64::from(step) * steps);
 }
 
+/// One acknowledgement of much that came fast is as far away as a jump, and an answer all the same.
+#[test]
+fn a_large_step_is_an_answer() {
+    for step in [(1 << 20) + 1, 8 << 20, (1 << 30) - 1] {
+        let node = prepared();
+        let mut connection = Connection::open(&node, get("/ds1/"));
+        connection.ack = connection.ack.wrapping_add(step);
+        node.run(&connection.empty().frame());
+        expect(&node, 0, 1, step.into());
+        // From elsewhere in what the client sends it is none.
+        connection.seq = connection.seq.wrapping_add(1 << 20);
+        connection.ack = connection.ack.wrapping_add(step);
+        node.run(&connection.empty().frame());
+        node.run(&connection.empty().flags("FA").frame());
+        expect(&node, 0, 1, step.into());
+    }
+}
+
+/// A late packet is a jump back, and the next one a jump to where the connection is.
+#[test]
+fn nothing_counts_twice() {
+    let node = prepared();
+    let mut connection = Connection::open(&node, get("/ds1/"));
+    let late = connection.empty();
+    connection.ack += 2 << 20;
+    for _ in 0..3 {
+        node.run(&connection.empty().frame());
+        node.run(&late.frame());
+    }
+    connection.ack += 10;
+    node.run(&connection.empty().flags("FA").frame());
+    node.run(&connection.empty().flags("FA").frame());
+    expect(&node, 0, 1, (2 << 20) + 10);
+}
+
 /// A jump is believed from there on; what was in between is nobody's.
 #[test]
 fn a_jump_is_no_answer() {
