@@ -19,6 +19,7 @@ ENUM(pool_flag);
 ENUM(service_flag);
 ENUM(data_server_flag);
 ENUM(tcb_state);
+ENUM(tally_place);
 ENUM(counter);
 ENUM(mark);
 
@@ -38,5 +39,7 @@ STRUCT(posted);
 STRUCT(inbox);
 STRUCT(tcb_key);
 STRUCT(tcb);
+STRUCT(tally);
+STRUCT(stale_sender);
 STRUCT(sweep);
 STRUCT(counters);

@@ -141,6 +141,8 @@ enum limit {
 	STRAYS = 4096,
 	ADOPT_ATTEMPTS = 8,            /* then the request counts as refused by all */
 	TICK_SHIFT = 30,               /* a tick is 2^30 ns: 1.07 s, and no division to get it */
+	TALLIED_ROUTES = 2048,         /* numbers of routes; below MAX_SERVICES: what no route of a service takes */
+	TALLY_KEEPS = 8,               /* a power of two above enum lccp_keep */
 	NO_DATA_SERVER = 65535,
 	NO_POOL = 65535,
 };
@@ -231,7 +233,10 @@ struct host_key {
 	unsigned char name[HOST_BYTES];
 };
 
-/* Routes, for the longest match of the request target's first bytes. Host 0 is any. The value: a pool. */
+/*
+ * Routes, for the longest match of the request target's first bytes. Host 0 is any. The value: a pool,
+ * and in the upper half the route's number, by which it is tallied.
+ */
 struct route_key {
 	unsigned int prefix_bits;      /* of what follows */
 	unsigned short service;
@@ -290,12 +295,12 @@ enum tcb_state {
 	TCB_RST = 2,      /* the client sent RST */
 	TCB_PINNED = 4,   /* the owner stays: where a request begins is not sure, or no handover is wanted */
 	TCB_ADOPTING = 8, /* the current request went out with ADOPT or HANDOVER; nothing was answered yet */
+	TCB_WAITING = 16, /* nothing of the response to the current request is acknowledged: it begins at last_ack */
 };
 
 /* What the CS remembers of one connection. With its map overhead 128 bytes: see ARCHITECTURE. */
 struct tcb {
 	unsigned int request_seq;      /* where the current request begins */
-	unsigned int response_start;   /* where the current response begins: the request's acknowledgement */
 	unsigned int last_seq;         /* highest client byte seen + 1 */
 	unsigned int last_ack;         /* highest acknowledgement seen */
 	unsigned int seen;             /* last packet: coarse monotonic clock >> TICK_SHIFT */
@@ -308,8 +313,33 @@ struct tcb {
 	unsigned char rcv_wscale;
 	unsigned char options;         /* enum lccp_tcb_option */
 	unsigned char state;           /* enum tcb_state */
-	unsigned short reserved;
+	unsigned short route;          /* number of the one that the current request took */
 	unsigned int next_request;     /* where the next request begins: behind the current one and its body */
+	unsigned int counted;          /* acknowledgement up to which response bytes were tallied */
+};
+
+/* Where the tallies of each sort begin in their map. */
+enum tally_place {
+	TALLY_DATA_SERVERS = 0,
+	TALLY_POOLS = MAX_DATA_SERVERS,
+	TALLY_ROUTES = MAX_DATA_SERVERS + MAX_POOLS,
+	TALLIES = MAX_DATA_SERVERS + MAX_POOLS + TALLIED_ROUTES,
+};
+
+/*
+ * What a route, a pool or a data server had to do, as the CS decided. Those of a pool or route count the
+ * requests that are for it; those of a data server the ones it was given. Handovers are counted for the
+ * route and pool of the request, and for the owner that was asked.
+ */
+struct tally {
+	unsigned long long requests;
+	unsigned long long bytes;      /* of responses, acknowledged by clients; a server's FIN is one more */
+	unsigned long long handovers;  /* tried */
+	unsigned long long connections; /* given to a data server: to adopt, or handed over */
+	unsigned long long taken_back; /* of a data server's requests: another one answered them */
+	unsigned long long none;       /* handovers that were not made, as it turned out (NONE) */
+	unsigned long long unavailable; /* requests that nobody was there to answer */
+	unsigned long long kept[TALLY_KEEPS]; /* handovers refused, by enum lccp_keep */
 };
 
 /* Argument and result of the sweep program, which expires TCB entries. */
@@ -318,6 +348,12 @@ struct sweep {
 	unsigned int closing_ticks;    /* after FIN or RST */
 	unsigned int live;             /* result: entries kept */
 	unsigned int expired;          /* result: entries removed */
+};
+
+/* Who was refused for its clock last: the message's tag was right, but not the address it came from. */
+struct stale_sender {
+	long long ahead_ns;            /* its clock less ours */
+	unsigned long long seen_ns;    /* coarse monotonic clock */
 };
 
 /* Every decision and every drop. Names are the metric's label: keep them stable. */

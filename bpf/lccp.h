@@ -33,13 +33,25 @@ static __always_inline bool lccp_tag_good(const struct settings *s, const struct
 	return tag == lccp_tag(s->lccp_key[1], h);
 }
 
+/* For the operator to hear whose clock is off. The header's tag is right. */
+static __noinline void note_stale(const struct settings *s, const struct lccp_header *h, __be32 from)
+{
+	u64 now = bpf_ktime_get_coarse_ns();
+	struct stale_sender sender = {
+		.ahead_ns = bpf_be64_to_cpu(h->be_clock) - (now + s->clock_offset_ns),
+		.seen_ns = now,
+	};
+
+	bpf_map_update_elem(&stale_senders, &from, &sender, BPF_ANY);
+}
+
 /*
  * False, and counted, if this header is not from a node of this cluster, or too old to be. A forged
  * tag costs the forger 2^63 tries on average, at the price of a counter: a plain compare is enough,
  * because no answer tells how far it got.
  */
 static __always_inline bool lccp_verify(const struct settings *s, struct counters *c,
-					const struct lccp_header *h)
+					const struct lccp_header *h, __be32 from)
 {
 	if (h->version != LCCP_VERSION) {
 		count(c, COUNTER_LCCP_BAD_VERSION);
@@ -52,6 +64,7 @@ static __always_inline bool lccp_verify(const struct settings *s, struct counter
 	u64 age = wall_clock(s) - bpf_be64_to_cpu(h->be_clock) + s->clock_window_ns;
 	if (age > 2 * s->clock_window_ns) {
 		count(c, COUNTER_LCCP_STALE);
+		note_stale(s, h, from);
 		return false;
 	}
 	return true;

@@ -138,13 +138,21 @@ struct {
 	__type(value, u64);
 } handovers SEC(".maps");
 
-/* Connections given to each data server since the start. */
+/* What each data server, pool and route had to do: enum tally_place says where. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, MAX_DATA_SERVERS);
+	__uint(max_entries, TALLIES);
+	__type(key, u32);
+	__type(value, struct tally);
+} tallies SEC(".maps");
+
+/* Whose each route number is, for the next daemon; 0: nobody's. The programs do not read it. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, TALLIED_ROUTES);
 	__type(key, u32);
 	__type(value, u64);
-} adoptions SEC(".maps");
+} route_ids SEC(".maps");
 
 /* The TCP table. Its size is the daemon's to set before loading. */
 struct {
@@ -161,6 +169,14 @@ struct {
 	__type(key, struct tcb_key);
 	__type(value, u64);
 } strays SEC(".maps");
+
+/* Nodes whose messages are refused for their clocks, by short address. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, MAX_PEERS);
+	__type(key, u32);
+	__type(value, struct stale_sender);
+} stale_senders SEC(".maps");
 
 /* Live flows of each data server, as the last sweep counted them. */
 struct {

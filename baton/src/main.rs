@@ -4,6 +4,7 @@ mod demo;
 mod doctor;
 mod node;
 mod status;
+mod top;
 mod verb;
 
 use std::process::ExitCode;

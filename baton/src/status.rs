@@ -1,8 +1,17 @@
 //! What a node says of itself, to people and to programs.
 
+mod clock;
+#[cfg(test)]
+mod example;
+mod tally;
+
 use std::{collections::BTreeMap, fmt};
 
 use serde::{Deserialize, Serialize};
+
+#[cfg(test)]
+pub use example::example;
+pub use tally::{Bytes, Handovers, Tally};
 
 /// The answer to `baton status`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -46,8 +55,14 @@ pub struct Peer {
     pub flows: Option<u32>,
     /// Processor load in permille, as it says.
     pub cpu: Option<u16>,
-    /// How far its clock is from ours, milliseconds, at the last HELLO (with the network's delay).
+    /// How far its clock is behind ours, milliseconds, at its last message (with the network's delay).
     pub clock_skew_ms: Option<i64>,
+    /// Whether its messages are refused for that.
+    #[serde(default)]
+    pub clock_refused: bool,
+    /// What it had to do as a data server; connection servers only.
+    #[serde(default)]
+    pub tally: Option<Tally>,
 }
 
 /// A service, as this node sees it.
@@ -61,6 +76,10 @@ pub struct Service {
     pub policy: String,
     /// Where routes lead.
     pub pools: Vec<Pool>,
+    /// Which requests go there, in the order of the configuration.
+    pub routes: Vec<Route>,
+    /// Of what no route takes; connection servers only.
+    pub rest: Option<Tally>,
     /// Data servers that take requests, of the service itself or of one of its pools.
     pub taking: Vec<String>,
     /// Data servers that do not, each with why.
@@ -80,6 +99,19 @@ pub struct Pool {
     pub routes: Vec<String>,
     /// Those of its data servers that take requests.
     pub taking: Vec<String>,
+    /// Connection servers only.
+    pub tally: Option<Tally>,
+}
+
+/// Which requests go to a pool.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Route {
+    /// Host and path.
+    pub route: String,
+    /// The name of the pool.
+    pub pool: String,
+    /// Connection servers only.
+    pub tally: Option<Tally>,
 }
 
 /// How full the TCP table is.
@@ -115,6 +147,9 @@ impl fmt::Display for Status {
                 flows.live, flows.capacity, flows.expired
             )?;
         }
+        for warning in self.clock_warnings() {
+            writeln!(f, "{warning}")?;
+        }
         writeln!(f, "\nservices")?;
         for service in &self.services {
             writeln!(
@@ -125,10 +160,23 @@ impl fmt::Display for Status {
                 service.policy,
                 names(&service.taking)
             )?;
+            if let Some(tally) = &service.rest {
+                writeln!(f, "    {tally}")?;
+            }
             for pool in &service.pools {
                 let (name, policy) = (&pool.name, &pool.policy);
                 let (routes, taking) = (pool.routes.join(" "), names(&pool.taking));
                 writeln!(f, "    pool {name} {policy} ({routes}): {taking}")?;
+                if let Some(tally) = &pool.tally {
+                    writeln!(f, "      {tally}")?;
+                }
+                // Of a pool's only route there is no more to say.
+                let its_routes = service.routes.iter().filter(|route| route.pool == *name);
+                for route in its_routes.filter(|_| pool.routes.len() > 1) {
+                    if let Some(tally) = &route.tally {
+                        writeln!(f, "      {}: {tally}", route.route)?;
+                    }
+                }
             }
             for (node, why) in &service.out {
                 writeln!(f, "    out: {node}: {why}")?;
@@ -154,6 +202,9 @@ impl fmt::Display for Status {
                 write!(f, ", next hop unknown")?;
             }
             writeln!(f)?;
+            if let Some(tally) = &peer.tally {
+                writeln!(f, "    {tally}")?;
+            }
         }
         writeln!(f, "\ncounters (those not zero)")?;
         for (name, value) in self.counters.iter().filter(|(_, value)| **value > 0) {

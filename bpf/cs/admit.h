@@ -49,15 +49,18 @@ static __always_inline int stray(struct packet *p)
 /* The data server for a new connection, by what its first packet asks for. */
 static __always_inline struct choice dispatch(struct packet *p, struct request *r)
 {
-	u32 index = find_pool(p->service, r);
+	u16 route;
+	u32 index = find_pool(p->service, r, &route);
 	const struct pool *pool = pool_at(index);
 
+	tally_request(route, index);
 	if (!pool)
-		return (struct choice){ .owner = NO_DATA_SERVER };
+		return (struct choice){ .owner = NO_DATA_SERVER, .pool = index, .route = route };
 	return (struct choice){
 		.owner = choose(pool, index, &p->flow, r, 0),
 		.pool = index,
 		.generation = pool->generation,
+		.route = route,
 	};
 }
 
@@ -81,15 +84,17 @@ static __noinline int split(struct packet *p, u32 cookie)
 	struct choice choice = dispatch(p, r);
 	const struct data_server *to = data_server(choice.owner);
 
-	if (!to || !(to->flags & DATA_SERVER_PRESENT))
+	if (!to || !(to->flags & DATA_SERVER_PRESENT)) {
+		tally_unavailable(choice.route, choice.pool);
 		return nobody_answers(p, r);
+	}
 
 	struct lccp_tcb part = {};
 	cookie_open(cookie, p->settings->rcv_wscale, &part);
 	if (!create_tcb(p, &choice, state, r->end + r->body, &part))
 		return drop(p, COUNTER_CS_TCB_FULL);
 
-	count_adoption(choice.owner);
+	tally_connection(choice.owner);
 	count(p->counters, COUNTER_CS_ADOPT);
 	return distribute(p, to, LCCP_ADOPT, unmap_address(p->settings->address), &part);
 }
@@ -117,6 +122,8 @@ static __always_inline int admit(struct packet *p, struct tcb *held)
 		return jump(p, held);
 	if (!p->frame.payload && !tcp->fin && !(p->service->flags & SERVICE_SPLIT_AT_ACK))
 		return drop(p, COUNTER_CS_HANDSHAKE_ACK);
+	if (held)
+		settle(held, held->last_ack);
 	return split(p, cookie);
 }
 

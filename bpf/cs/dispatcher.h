@@ -30,14 +30,6 @@ static __always_inline u32 next_turn(u32 pool)
 	return turn ? __sync_fetch_and_add(turn, 1) : 0;
 }
 
-static __always_inline void count_adoption(u32 owner)
-{
-	u64 *adopted = bpf_map_lookup_elem(&adoptions, &owner);
-
-	if (adopted)
-		(*adopted)++;
-}
-
 static __always_inline const struct pool *pool_at(u32 index)
 {
 	return bpf_map_lookup_elem(&pools, &index);

@@ -25,7 +25,7 @@ static __always_inline int forward(struct packet *p, const struct data_server *t
 static __always_inline bool is_adopted_packet(const struct tcb *tcb, const struct frame *f)
 {
 	return tcb->state & TCB_ADOPTING && f->tcp->seq == bpf_htonl(tcb->request_seq) &&
-	       f->tcp->ack_seq == bpf_htonl(tcb->response_start) && (f->payload || f->tcp->fin);
+	       f->tcp->ack_seq == bpf_htonl(tcb->last_ack) && (f->payload || f->tcp->fin);
 }
 
 /* The data server knows a duplicate when it sees one. */
@@ -69,6 +69,7 @@ static __noinline int follow(struct packet *p, struct tcb *tcb)
 	const struct data_server *owner = data_server(tcb->owner);
 
 	if (!owner || !(owner->flags & DATA_SERVER_PRESENT)) {
+		settle(tcb, tcb->last_ack);
 		bpf_map_delete_elem(&tcbs, &p->flow);
 		return reset(p, COUNTER_CS_OWNER_GONE);
 	}

@@ -21,11 +21,13 @@ static __always_inline bool begins_request(struct packet *p, struct tcb *tcb, st
 {
 	struct tcphdr *tcp = p->frame.tcp;
 	u32 seq = bpf_ntohl(tcp->seq), end = seq + p->frame.payload;
+	int acknowledged = bpf_ntohl(tcp->ack_seq) - tcb->last_ack;
 
 	if ((int)(end - tcb->last_seq) <= 0 || (int)(end - tcb->next_request) <= 0)
 		return false;
-	if (seq != tcb->next_request || seq != tcb->last_seq || tcp->ack_seq == bpf_htonl(tcb->response_start) || tcp->fin || tcp->rst ||
-	    tcp->urg || !read_request_of(p, r)) {
+	bool waits = tcb->state & TCB_WAITING ? acknowledged <= 0 : acknowledged < 0;
+	if (waits || seq != tcb->next_request || seq != tcb->last_seq || tcp->fin || tcp->rst || tcp->urg ||
+	    !read_request_of(p, r)) {
 		pin(p, tcb);
 		return false;
 	}
@@ -33,20 +35,21 @@ static __always_inline bool begins_request(struct packet *p, struct tcb *tcb, st
 }
 
 /* The owner stays if it can answer; a pool that got new members has everybody choose once more. */
-static __always_inline u16 choose_next(struct packet *p, struct tcb *tcb, struct request *r)
+static __always_inline struct choice choose_next(struct packet *p, const struct tcb *tcb, struct request *r)
 {
-	u32 index = find_pool(p->service, r);
+	struct choice next = { .owner = tcb->owner, .pool = tcb->pool, .generation = tcb->generation };
+	u32 index = find_pool(p->service, r, &next.route);
 	const struct pool *pool = pool_at(index);
 
 	if (!pool)
-		return tcb->owner;
+		return next;
 	bool settled = tcb->pool != index || tcb->generation == pool->generation;
-	tcb->pool = index;
-	tcb->generation = pool->generation;
+	next.pool = index;
+	next.generation = pool->generation;
 	bool stays = settled && !(pool->flags & POOL_PER_REQUEST) && pool->policy != POLICY_PATH;
-	if (stays && is_member(pool, tcb->owner))
-		return tcb->owner;
-	return choose(pool, index, &p->flow, r, 0);
+	if (!stays || !is_member(pool, tcb->owner))
+		next.owner = choose(pool, index, &p->flow, r, 0);
+	return next;
 }
 
 /* What the entry says of the request before, now of this one. */
@@ -54,7 +57,8 @@ static __always_inline void note_request(struct tcb *tcb, struct packet *p, cons
 {
 	tcb->request_seq = bpf_ntohl(p->frame.tcp->seq);
 	tcb->next_request = tcb->request_seq + r->end + r->body;
-	tcb->response_start = bpf_ntohl(p->frame.tcp->ack_seq);
+	tcb->last_ack = bpf_ntohl(p->frame.tcp->ack_seq);
+	tcb->state = (tcb->state & ~TCB_ADOPTING) | TCB_WAITING;
 	tcb->previous = NO_DATA_SERVER;
 	if (owner != tcb->owner) {
 		tcb->previous = tcb->owner;
@@ -78,14 +82,29 @@ static __noinline enum course set_course(struct packet *p, struct tcb *tcb, stru
 	if (!p->service)
 		return COURSE_FOLLOW;
 	count(p->counters, COUNTER_CS_REQUEST);
-	*next = choose_next(p, tcb, r);
-	if (*next == NO_DATA_SERVER)
+	struct choice choice = choose_next(p, tcb, r);
+	u32 ack = bpf_ntohl(p->frame.tcp->ack_seq);
+	bool others = choice.owner != tcb->owner;
+	bool moves = others && may_move(r) && is_present(tcb->owner) && is_present(choice.owner) &&
+		     fits_in_lccp(p);
+	bool lost = choice.owner == NO_DATA_SERVER;
+
+	if (moves || lost || choice.route != tcb->route || choice.pool != tcb->pool)
+		settle(tcb, ack);
+	tcb->pool = choice.pool;
+	tcb->generation = choice.generation;
+	tcb->route = choice.route;
+	*next = choice.owner;
+	if (lost) {
+		tally_request(tcb->route, tcb->pool);
+		tally_unavailable(tcb->route, tcb->pool);
 		return COURSE_UNAVAILABLE;
-	if (*next != tcb->owner) {
-		if (may_move(r) && is_present(tcb->owner) && is_present(*next) && fits_in_lccp(p))
-			return COURSE_HAND_OVER;
-		count(p->counters, COUNTER_CS_UNMOVED);
 	}
+	if (moves)
+		return COURSE_HAND_OVER;
+	if (others)
+		count(p->counters, COUNTER_CS_UNMOVED);
+	tally_further(tcb, ack);
 	note_request(tcb, p, r, tcb->owner);
 	return COURSE_FOLLOW;
 }
@@ -101,8 +120,8 @@ static __always_inline int hand_over(struct packet *p, struct tcb *tcb, const st
 		return XDP_ABORTED;
 	note_request(tcb, p, r, next);
 	note_packet(tcb, p);
-	tcb->state |= TCB_ADOPTING; /* also if this packet was the first to acknowledge what was before */
-	count_adoption(next);
+	tcb->state |= TCB_ADOPTING;
+	tally_handover(tcb, tcb->previous, next);
 	count(p->counters, COUNTER_CS_HANDOVER);
 	return distribute(p, owner, LCCP_HANDOVER, unmap_address(to->address), &part);
 }

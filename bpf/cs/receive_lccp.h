@@ -23,7 +23,7 @@ static __noinline int receive_lccp(struct packet *p)
 	/* Verified once, where it is consumed: on this node that is the DS program. */
 	if (h.receptor == LCCP_RECEPTOR_DS && p->settings->roles & ROLE_DS)
 		return XDP_PASS;
-	if (!lccp_verify(p->settings, p->counters, &h))
+	if (!lccp_verify(p->settings, p->counters, &h, f->ip->saddr))
 		return XDP_DROP;
 	if (h.receptor != LCCP_RECEPTOR_CS)
 		return drop(p, COUNTER_LCCP_UNKNOWN);

@@ -51,13 +51,15 @@ static __noinline int refused(struct packet *p, struct lccp_header *h)
 		owner = choose_other(tcb->pool, &p->flow, tcb->owner, h->tcb.attempt);
 	const struct data_server *to = data_server(owner);
 	if (!to || !(to->flags & DATA_SERVER_PRESENT)) {
+		tally_unavailable(tcb->route, tcb->pool);
 		bpf_map_delete_elem(&tcbs, &p->flow);
 		count(p->counters, COUNTER_CS_REFUSED_BY_ALL);
 		return XDP_PASS;
 	}
+	TALLY(server_tally(tcb->owner), taken_back);
+	tally_connection(owner);
 	tcb->owner = owner;
 	tcb->previous = NO_DATA_SERVER;
-	count_adoption(owner);
 	return send_on(p, h, to, LCCP_ADOPT, unmap_address(p->settings->address));
 }
 

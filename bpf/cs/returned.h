@@ -24,6 +24,7 @@ static __noinline int kept(struct packet *p, struct lccp_header *h)
 	if (!tcb || !is_from(p, tcb->previous))
 		return drop(p, COUNTER_LCCP_MISMATCH);
 	swap_owners(tcb);
+	tally_kept(tcb, bpf_ntohl(h->be_data));
 	tcb->state &= ~TCB_ADOPTING;
 	return drop(p, COUNTER_CS_KEPT);
 }
@@ -44,8 +45,11 @@ static __noinline int none(struct packet *p, struct lccp_header *h)
 	if (!to || !(to->flags & DATA_SERVER_PRESENT))
 		return XDP_DROP;
 	swap_owners(tcb);
-	if (h->tcb.attempt++)
+	if (h->tcb.attempt++) {
+		tally_moved(tcb->previous, tcb->owner);
 		return XDP_DROP;
+	}
+	tally_none(tcb);
 	return send_on(p, h, to, LCCP_FORWARD, 0);
 }
 

@@ -63,7 +63,7 @@ static __always_inline u32 find_host(struct text *text, u32 begin)
 	return host ? *host : 0;
 }
 
-/* The pool of the request in the text; NO_POOL if no route takes it. */
+/* The pool of the request in the text, and the route's number; NO_POOL if no route takes it. */
 __noinline u32 find_route(u32 service, u32 flags, const struct request *r)
 {
 	struct text *text = text_of_this_cpu();
@@ -77,18 +77,23 @@ __noinline u32 find_route(u32 service, u32 flags, const struct request *r)
 	if (flags & SERVICE_HOSTS && r->host)
 		key->host = find_host(text, r->host);
 	__builtin_memcpy(key->path, text->at + (r->target & 15), PATH_BYTES);
-	u32 *pool = bpf_map_lookup_elem(&routes, key);
-	return pool ? *pool : NO_POOL;
+	u32 *found = bpf_map_lookup_elem(&routes, key);
+	return found ? *found : NO_POOL;
 }
 
-/* The pool of a request; if none was read, or no route takes it, that of the service itself. */
-static __always_inline u32 find_pool(const struct service *service, const struct request *r)
+/* The pool of a request, and its route; if none was read, or no route takes it, the service's own. */
+static __always_inline u32 find_pool(const struct service *service, const struct request *r, u16 *route)
 {
-	u32 pool = NO_POOL;
+	u32 found = NO_POOL;
 
 	if (service->flags & SERVICE_PATHS)
-		pool = find_route(service->id, service->flags, r);
-	return pool == NO_POOL ? service->pool : pool;
+		found = find_route(service->id, service->flags, r);
+	if (found == NO_POOL) {
+		*route = service->id;
+		return service->pool;
+	}
+	*route = found >> 16;
+	return (u16)found;
 }
 
 /* A hash of the path in the text, which begins at `target`, up to its query. */

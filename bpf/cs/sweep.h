@@ -12,11 +12,31 @@ struct walk {
 
 struct bpf_map;
 
+/*
+ * What nobody has asked more on since: a response's last bytes. Its connection is quiet, so no processor
+ * is counting them as well; but one may be counting others, between two of this one's instructions.
+ */
+static __always_inline void settle_quiet(struct tcb *tcb)
+{
+	int bytes = tcb->last_ack - tcb->counted;
+	struct tally *tallies_of[] = { route_tally(tcb->route), pool_tally(tcb->pool),
+				       server_tally(tcb->owner) };
+
+	if (bytes <= 0)
+		return;
+	tcb->counted += bytes;
+	for (int i = 0; i < 3; i++)
+		if (tallies_of[i])
+			__sync_fetch_and_add(&tallies_of[i]->bytes, bytes);
+}
+
 static long sweep_entry(struct bpf_map *map, struct tcb_key *flow, struct tcb *tcb, struct walk *walk)
 {
 	u32 age = walk->now - tcb->seen;
 	u32 limit = tcb->state & (TCB_FIN | TCB_RST) ? walk->sweep.closing_ticks : walk->sweep.idle_ticks;
 
+	if ((int)age > 1)
+		settle_quiet(tcb);
 	/* Another processor may have noted a packet after `now` was read: that is not an old entry. */
 	if ((int)age > 0 && age > limit) {
 		bpf_map_delete_elem(map, flow);

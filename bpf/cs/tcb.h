@@ -4,6 +4,7 @@
 #define BATON_CS_TCB_H
 
 #include "packet.h"
+#include "tally.h"
 #include "../clock.h"
 
 /* What the dispatcher decided. */
@@ -11,11 +12,13 @@ struct choice {
 	u16 owner;
 	u16 pool;
 	u16 generation;
+	u16 route;
 };
 
 enum {
 	NEAR_SEQ = 1 << 16,
 	NEAR_ACK = 1 << 20,
+	WINDOW_MAX = 1 << 30,      /* RFC 7323: more cannot have been acknowledged at once */
 };
 
 /*
@@ -58,10 +61,14 @@ static __always_inline void note_packet(struct tcb *tcb, struct packet *p)
 		tcb->last_seq = end;
 	if (tcp->ack && (int)(ack - tcb->last_ack) > 0) {
 		tcb->last_ack = ack;
+		if (ack - tcb->counted >= SETTLE_BYTES)
+			settle(tcb, ack);
 		/* A response has begun: whoever was to adopt the request has it. */
-		if (tcb->state & TCB_ADOPTING)
-			tcb->state &= ~TCB_ADOPTING;
+		if (tcb->state & TCB_WAITING)
+			tcb->state &= ~(TCB_WAITING | TCB_ADOPTING);
 	}
+	if (tcp->fin | tcp->rst)
+		settle(tcb, tcb->last_ack);
 	if (tcp->fin) {
 		tcb->state |= TCB_FIN;
 		count(p->counters, COUNTER_CS_FIN);
@@ -83,11 +90,22 @@ static __always_inline void note_packet(struct tcb *tcb, struct packet *p)
 static __always_inline void note_jump(struct tcb *tcb, struct packet *p)
 {
 	struct tcphdr *tcp = p->frame.tcp;
+	u32 seq = bpf_ntohl(tcp->seq), ack = bpf_ntohl(tcp->ack_seq);
 
 	touch(tcb);
-	tcb->last_seq = bpf_ntohl(tcp->seq) + p->frame.payload;
-	if (tcp->ack)
-		tcb->last_ack = bpf_ntohl(tcp->ack_seq);
+	settle(tcb, tcb->last_ack);
+	if (tcp->ack) {
+		/* A fast download is acknowledged in large steps: that much, and no more, is one. */
+		if (seq - tcb->last_seq + NEAR_SEQ < 2 * NEAR_SEQ && ack - tcb->last_ack < WINDOW_MAX) {
+			settle(tcb, ack);
+			if (ack != tcb->last_ack)
+				tcb->state &= ~(TCB_WAITING | TCB_ADOPTING);
+		} else if (tcb->last_ack - ack >= WINDOW_MAX) {
+			tcb->counted = ack; /* no late packet, whose bytes are counted */
+		}
+		tcb->last_ack = ack;
+	}
+	tcb->last_seq = seq + p->frame.payload;
 	if (p->frame.payload && !(tcb->state & TCB_PINNED))
 		pin(p, tcb);
 }
@@ -99,7 +117,6 @@ static __always_inline bool create_tcb(struct packet *p, const struct choice *ch
 	struct tcphdr *tcp = p->frame.tcp;
 	struct tcb tcb = {
 		.request_seq = bpf_ntohl(tcp->seq),
-		.response_start = bpf_ntohl(tcp->ack_seq),
 		.last_seq = bpf_ntohl(tcp->seq) + p->frame.payload,
 		.last_ack = bpf_ntohl(tcp->ack_seq),
 		.next_request = bpf_ntohl(tcp->seq) + request_bytes,
@@ -108,11 +125,13 @@ static __always_inline bool create_tcb(struct packet *p, const struct choice *ch
 		.previous = NO_DATA_SERVER,
 		.pool = choice->pool,
 		.generation = choice->generation,
+		.route = choice->route,
+		.counted = bpf_ntohl(tcp->ack_seq),
 		.mss = bpf_ntohs(tcp_part->be_mss),
 		.snd_wscale = tcp_part->snd_wscale,
 		.rcv_wscale = tcp_part->rcv_wscale,
 		.options = tcp_part->options,
-		.state = state | TCB_ADOPTING | (tcp->fin ? TCB_FIN : 0),
+		.state = state | TCB_ADOPTING | TCB_WAITING | (tcp->fin ? TCB_FIN : 0),
 	};
 
 	return bpf_map_update_elem(&tcbs, &p->flow, &tcb, BPF_ANY) == 0;

@@ -53,7 +53,7 @@ static __always_inline int receive_lccp_at_ds(struct arrival *a, const struct fr
 	/* A connection server's raw socket takes what its program passed up. */
 	if (h.receptor == LCCP_RECEPTOR_CS && a->settings->roles & ROLE_CS)
 		return TCX_GO_ON;
-	if (!lccp_verify(a->settings, a->counters, &h))
+	if (!lccp_verify(a->settings, a->counters, &h, a->sender))
 		return TCX_DISCARD;
 	if (h.receptor != LCCP_RECEPTOR_DS)
 		return discard(a, COUNTER_LCCP_UNKNOWN);

@@ -23,6 +23,7 @@ pub mod snapshot;
 pub mod status;
 pub mod sticky;
 pub mod stray;
+pub mod tallied;
 pub mod throw;
 pub mod tour;
 pub mod walk;
@@ -115,6 +116,8 @@ pub enum Step {
     Tour(tour::Tour),
     /// Who has answered how many requests.
     Served(served::Served),
+    /// What routes, pools and data servers had to do.
+    Tallied(tallied::Tallied),
     /// Clients that do not wait for answers.
     Pipeline(pipeline::Pipeline),
     /// Time passes.
@@ -173,6 +176,7 @@ impl Step {
             Step::Walk(step) => step.run(world),
             Step::Tour(step) => step.run(world),
             Step::Served(step) => step.run(world),
+            Step::Tallied(step) => step.run(world),
             Step::Pipeline(step) => step.run(world),
             Step::Wait(step) => {
                 std::thread::sleep(step.r#for.0);

@@ -100,8 +100,8 @@ impl World {
         Ok(text.parse()?)
     }
 
-    /// A step's text with the lab's own words in it: `{dir}` is the host's directory, `{key}` the
-    /// cluster's first key.
+    /// A step's text with the lab's own words in it: `{dir}` is the host's directory, `{baton}` the
+    /// program under test, `{key}` the cluster's first key.
     ///
     /// # Errors
     /// No such host.
@@ -109,6 +109,7 @@ impl World {
         let directory = self.directory(host)?;
         Ok(text
             .replace("{dir}", &directory.display().to_string())
+            .replace("{baton}", &self.baton.display().to_string())
             .replace("{key}", &self.key))
     }
 

@@ -86,7 +86,15 @@ fn judge_skew(nodes: &[Peer], window: Duration) -> Finding {
         nodes
             .iter()
             .filter(|peer| skew(peer) > limit)
-            .map(|peer| format!("{} by {:?}", peer.name, skew(peer)))
+            .map(|peer| {
+                let refused = match peer.clock_refused {
+                    true => ", its messages are refused",
+                    false => "",
+                };
+                let behind = peer.clock_skew_ms.is_some_and(|ms| ms > 0);
+                let way = if behind { "behind" } else { "ahead" };
+                format!("{} {:?} {way}{refused}", peer.name, skew(peer))
+            })
             .collect()
     };
     let remedy = format!(
@@ -145,8 +153,17 @@ mod tests {
         assert_eq!(judged(Some(5_001)).verdict(), Advice);
         assert_eq!(judged(Some(-5_001)).verdict(), Advice);
         assert_eq!(judged(Some(-10_001)).verdict(), Bad);
-        assert_eq!(judged(Some(-10_001)).found(), "ds1 by 10.001s");
+        assert_eq!(judged(Some(-10_001)).found(), "ds1 10.001s ahead");
         assert_eq!(judged(Some(i64::MIN)).verdict(), Bad);
+    }
+
+    #[test]
+    fn whose_messages_are_refused() {
+        let mut peer = peer("ds2", "silent", Some(37_000));
+        peer.clock_refused = true;
+        let judged = judge_skew(&[peer], Duration::from_secs(10));
+        assert_eq!(judged.verdict(), Bad);
+        assert_eq!(judged.found(), "ds2 37s behind, its messages are refused");
     }
 
     #[test]

@@ -20,6 +20,7 @@ use tracing::{debug, info, warn};
 
 use super::{
     checks::{Checks, Verdict},
+    clocks::Clocks,
     control::{self, Call, Request, Response},
     file_watch::{self, Watch},
     heartbeat::{CpuMeter, clock_now},
@@ -53,6 +54,7 @@ pub struct Daemon {
     pub(super) dataplane: Dataplane,
     pub(super) tables: Tables,
     pub(super) membership: Membership,
+    pub(super) clocks: Clocks,
     pub(super) checks: Checks,
     pub(super) swept: Swept,
     pub(super) expired: u64,
@@ -133,6 +135,7 @@ impl Daemon {
                 cluster_of(&place.config)?,
                 place.config.cluster.silence,
             ),
+            clocks: Clocks::default(),
             checks: Checks::new(verdict_sender),
             swept: Swept::default(),
             expired: 0,

@@ -4,7 +4,7 @@ use std::net::Ipv4Addr;
 
 use anyhow::Result;
 use baton_core::membership::{Event, Heard};
-use baton_wire::{HelloService, Message, decode};
+use baton_wire::{HelloService, Message, Reject, clock_of, decode};
 use tracing::{debug, info, warn};
 
 use super::{
@@ -16,15 +16,19 @@ use super::{
 
 impl Daemon {
     pub(super) fn handle_message(&mut self, sender: Ipv4Addr, payload: &[u8]) {
+        let ours = clock_now();
         let received = match decode(
             payload,
             &self.keys,
-            clock_now(),
+            ours,
             self.place.config.cluster.clock_window,
         ) {
             Ok(received) => received,
             Err(reject) => {
                 *self.rejected.entry(reject.counter()).or_default() += 1;
+                if let (Reject::Stale, Some(theirs)) = (reject, clock_of(payload)) {
+                    self.clocks.note_refused(self.now(), sender, theirs, ours);
+                }
                 debug!(%sender, "dropped a message: {reject}");
                 return;
             }
@@ -32,6 +36,7 @@ impl Daemon {
         match received.message {
             Message::Hello(hello) => {
                 let now = self.now();
+                self.clocks.note_taken(now, sender, received.clock, ours);
                 if self
                     .membership
                     .handle_hello(now, sender.into(), received.clock, &hello)

@@ -1,6 +1,8 @@
 //! Prometheus metrics: the status, as numbers.
 
-use std::net::SocketAddr;
+mod tallies;
+
+use std::{net::SocketAddr, sync::atomic::AtomicU64};
 
 use anyhow::{Context, Result};
 use axum::{Router, extract::State, http::StatusCode, response::IntoResponse, routing::get};
@@ -104,10 +106,28 @@ fn text(status: &Status) -> Result<String, std::fmt::Error> {
         "Processor load, as the node says",
         cpu.clone(),
     );
+    let skew = Family::<Node, Gauge<f64, AtomicU64>>::default();
+    let refused = Family::<Node, Gauge>::default();
+    registry.register(
+        "clock_behind_seconds",
+        "How far the node's clock is behind this one's",
+        skew.clone(),
+    );
+    registry.register(
+        "clock_refused",
+        "1 if the node's messages are refused because of its clock",
+        refused.clone(),
+    );
     for peer in &status.nodes {
         let labels = Node {
             node: peer.name.clone(),
         };
+        if let Some(ms) = peer.clock_skew_ms {
+            skew.get_or_create(&labels).set(ms as f64 / 1000.0);
+            refused
+                .get_or_create(&labels)
+                .set(i64::from(peer.clock_refused));
+        }
         if let Some(value) = peer.adoptions {
             adoptions.get_or_create(&labels).inc_by(value);
         }
@@ -145,6 +165,8 @@ fn text(status: &Status) -> Result<String, std::fmt::Error> {
         }
     }
 
+    tallies::register(&mut registry, status);
+
     if let Some(table) = &status.flows {
         let live = Gauge::<i64>::default();
         let capacity = Gauge::<i64>::default();
@@ -160,4 +182,61 @@ fn text(status: &Status) -> Result<String, std::fmt::Error> {
 
 fn number(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::status::example;
+
+    #[test]
+    fn clocks() {
+        let mut status = example();
+        let ds1 = &mut status.nodes[1];
+        (ds1.clock_refused, ds1.clock_skew_ms) = (true, Some(-37_500));
+        let text = text(&status).expect("it is written to memory");
+        assert!(
+            text.contains("baton_clock_behind_seconds{node=\"ds1\"} -37.5\n"),
+            "{text}"
+        );
+        assert!(
+            text.contains("baton_clock_refused{node=\"ds1\"} 1\n"),
+            "{text}"
+        );
+        assert!(
+            !text.contains("baton_clock_refused{node=\"cs1\"}"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn every_tally_is_there_under_its_names() {
+        let text = text(&example()).expect("it is written to memory");
+        for line in [
+            r#"baton_route_requests_total{service="web",pool="static",route="/s/"} 9"#,
+            r#"baton_route_unavailable_total{service="web",pool="static",route="/s/"} 1"#,
+            r#"baton_pool_response_bytes_total{service="web",pool="static"} 4096"#,
+            r#"baton_pool_requests_total{service="web",pool=""} 9"#,
+            r#"baton_pool_handovers_kept_total{service="web",pool="static",reason="unread"} 2"#,
+            r#"baton_data_server_requests_total{node="ds1"} 9"#,
+            r#"baton_data_server_requests_taken_back_total{node="ds1"} 2"#,
+            r#"baton_data_server_handovers_tried_total{node="ds1"} 5"#,
+            r#"baton_data_server_handovers_lost_total{node="ds1"} 1"#,
+        ] {
+            assert!(text.lines().any(|found| found == line), "no {line}\n{text}");
+        }
+    }
+
+    /// A data server counts nothing of the kind.
+    #[test]
+    fn without_tallies_there_are_none() {
+        let mut status = example();
+        status.nodes[1].tally = None;
+        status.services[0].rest = None;
+        status.services[0].pools[0].tally = None;
+        status.services[0].routes[0].tally = None;
+        let text = text(&status).expect("it is written to memory");
+        assert!(!text.contains("_total{service"), "{text}");
+        assert!(!text.contains("data_server_requests_total{"), "{text}");
+    }
 }

@@ -10,6 +10,7 @@
 
 mod announcer;
 mod checks;
+mod clocks;
 pub mod control;
 mod daemon;
 mod events;
@@ -26,6 +27,7 @@ mod report;
 mod reset;
 mod set_up;
 mod tables;
+mod tallies;
 
 use std::path::Path;
 

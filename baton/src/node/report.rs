@@ -1,19 +1,22 @@
 //! The daemon's knowledge as a [`Status`].
 
-use std::net::IpAddr;
+use std::{
+    collections::HashMap,
+    net::{IpAddr, Ipv4Addr, SocketAddrV4},
+};
 
 use anyhow::Result;
 use baton_config::{Node, Roles};
 use baton_core::membership::{Basis, Presence};
-use baton_dataplane::{XdpMode, counter_name};
+use baton_dataplane::{StaleSender, Tallied, XdpMode, counter_name};
 use baton_wire::{Address, Health};
 
 use super::{
     daemon::Daemon,
-    heartbeat::clock_now,
     tables::{self, endpoint},
+    tallies,
 };
-use crate::status::{Flows, Peer, Pool, Service, Status};
+use crate::status::{Flows, Peer, Pool, Route, Service, Status, Tally};
 
 /// Everything about a node, as of now.
 pub fn status(daemon: &Daemon) -> Result<Status> {
@@ -38,6 +41,7 @@ pub fn status(daemon: &Daemon) -> Result<Status> {
             relay.counters.finished.load(Relaxed),
         );
     }
+    let stale = daemon.dataplane.stale_senders()?;
     Ok(Status {
         node: place.me.name.to_string(),
         roles: role_names(place.me.roles),
@@ -54,7 +58,7 @@ pub fn status(daemon: &Daemon) -> Result<Status> {
             .config
             .nodes
             .iter()
-            .map(|node| peer(daemon, node))
+            .map(|node| peer(daemon, node, &stale))
             .collect::<Result<_>>()?,
         services: place
             .config
@@ -71,16 +75,23 @@ pub fn status(daemon: &Daemon) -> Result<Status> {
     })
 }
 
-fn peer(daemon: &Daemon, node: &Node) -> Result<Peer> {
+fn peer(daemon: &Daemon, node: &Node, stale: &HashMap<Ipv4Addr, StaleSender>) -> Result<Peer> {
     let address = Address::from(node.address.ip());
     let presence = daemon.membership.presence(address);
     let slot = daemon
         .tables
         .slot(address)
         .filter(|_| daemon.place.me.roles.is_cs());
-    let (cpu, clock_skew_ms) = match presence {
-        Some(Presence::Heard { cpu, sent, .. }) => (Some(cpu.get()), Some(skew_ms(sent))),
-        _ => (None, None),
+    let tally = slot
+        .map(|slot| daemon.dataplane.tally(Tallied::DataServer(slot)))
+        .transpose()?;
+    let cpu = match presence {
+        Some(Presence::Heard { cpu, .. }) => Some(cpu.get()),
+        _ => None,
+    };
+    let skew = match node.address.ip() {
+        IpAddr::V4(address) => daemon.clocks.of(daemon.now(), address, stale.get(&address)),
+        IpAddr::V6(_) => None,
     };
     Ok(Peer {
         name: node.name.to_string(),
@@ -88,12 +99,12 @@ fn peer(daemon: &Daemon, node: &Node) -> Result<Peer> {
         roles: role_names(node.roles),
         state: state(node.name == daemon.place.me.name, presence).to_owned(),
         reachable: slot.map(|_| daemon.tables.reachable(address)),
-        adoptions: slot
-            .map(|slot| daemon.dataplane.adoptions(slot))
-            .transpose()?,
+        adoptions: tally.as_ref().map(|tally| tally.connections),
         flows: slot.map(|slot| daemon.dataplane.flows(slot)).transpose()?,
         cpu,
-        clock_skew_ms,
+        clock_skew_ms: skew.map(|skew| skew.ms),
+        clock_refused: skew.is_some_and(|skew| skew.refused),
+        tally: tally.map(|tally| tallies::shown(&tally)),
     })
 }
 
@@ -159,8 +170,16 @@ fn service(daemon: &Daemon, service: &baton_config::Service) -> Result<Service> 
         },
         policy: service.policy.to_string(),
         pools: (service.pools.iter().enumerate())
-            .map(|(index, pool)| self::pool(service, index, pool, &taking))
-            .collect(),
+            .map(|(index, pool)| {
+                let tallied = daemon.tables.tallied_pool(at, Some(pool.name.as_str()));
+                let tally = tallies::of(&daemon.dataplane, tallied)?;
+                Ok(self::pool(service, index, pool, &taking, tally))
+            })
+            .collect::<Result<_>>()?,
+        routes: (service.routes.iter())
+            .map(|route| self::route(daemon, service, at, route))
+            .collect::<Result<_>>()?,
+        rest: tallies::of(&daemon.dataplane, daemon.tables.tallied_pool(at, None))?,
         taking,
         out,
         local_health: own_health
@@ -175,6 +194,7 @@ fn pool(
     index: usize,
     pool: &baton_config::Pool,
     taking: &[String],
+    tally: Option<Tally>,
 ) -> Pool {
     let routes = service.routes.iter().filter(|route| route.pool == index);
     Pool {
@@ -186,7 +206,21 @@ fn pool(
         taking: (pool.nodes.iter().map(ToString::to_string))
             .filter(|node| taking.contains(node))
             .collect(),
+        tally,
     }
+}
+
+fn route(
+    daemon: &Daemon,
+    service: &baton_config::Service,
+    at: SocketAddrV4,
+    route: &baton_config::Route,
+) -> Result<Route> {
+    Ok(Route {
+        route: format!("{}{}", route.host, route.path),
+        pool: service.pools[route.pool].name.to_string(),
+        tally: tallies::of(&daemon.dataplane, daemon.tables.tallied_route(at, route))?,
+    })
 }
 
 fn why_out(
@@ -215,10 +249,4 @@ fn role_names(roles: Roles) -> Vec<String> {
         .filter(|(has, _)| *has)
         .map(|(_, name)| (*name).to_owned())
         .collect()
-}
-
-/// Ours minus theirs when they spoke last, so at most one heartbeat too much.
-fn skew_ms(sent: baton_wire::Clock) -> i64 {
-    let difference = i128::from(clock_now().as_nanos()) - i128::from(sent.as_nanos());
-    i64::try_from(difference / 1_000_000).unwrap_or(i64::MAX)
 }

@@ -7,6 +7,7 @@ mod node;
 mod reload;
 mod status;
 mod teardown;
+mod top;
 
 use std::{path::PathBuf, process::ExitCode};
 
@@ -24,6 +25,8 @@ pub enum Verb {
     Check(check::Check),
     /// Show nodes, health, flows and counters of the node that runs here
     Status(status::Status),
+    /// Watch nodes, pools, routes and counters of the node that runs here, live
+    Top(top::Top),
     /// Make the running node read its configuration file again
     Reload(ConfigFile),
     /// Say what this kernel and network card can and cannot do, and what to change
@@ -51,6 +54,7 @@ impl Verb {
             Verb::Teardown(config) => teardown::run(&config),
             Verb::Check(verb) => verb.run(),
             Verb::Status(verb) => verb.run(),
+            Verb::Top(verb) => verb.run(),
             Verb::Reload(config) => reload::run(&config),
             Verb::Doctor(verb) => verb.run(),
             Verb::Demo => demo::run(),

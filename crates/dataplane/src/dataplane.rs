@@ -138,11 +138,6 @@ impl Dataplane {
         self.programs.maps.set_data_server(index, server)
     }
 
-    /// Connections given to a data server since the maps were made.
-    pub fn adoptions(&self, index: u16) -> Result<u64, Error> {
-        self.programs.maps.adoptions(index)
-    }
-
     /// Live flows of a data server, as the last sweep counted them.
     pub fn flows(&self, index: u16) -> Result<u32, Error> {
         self.programs.maps.flows(index)

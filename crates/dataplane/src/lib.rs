@@ -13,7 +13,9 @@ mod load;
 mod maps;
 mod pins;
 mod routing;
+mod stale;
 pub mod sys;
+mod tally;
 
 #[allow(
     warnings,
@@ -33,3 +35,5 @@ pub use dataplane::{Dataplane, Swept, counter_name};
 pub use error::Error;
 pub use load::{Options, Programs};
 pub use pins::Pins;
+pub use stale::StaleSender;
+pub use tally::Tallied;

@@ -39,14 +39,15 @@ pub struct Programs {
 }
 
 /// Maps that only the connection server's programs use; a pure data server need not pay for them.
-const CS_MAPS: [&str; 10] = [
+const CS_MAPS: [&str; 11] = [
     "pools",
     "hosts",
     "routes",
     "texts",
     "turns",
     "choices",
-    "adoptions",
+    "tallies",
+    "route_ids",
     "tcbs",
     "strays",
     "flows",
@@ -117,6 +118,7 @@ impl Programs {
                 settings: handle(&loaded.maps.settings)?,
                 counters: handle(&loaded.maps.counters)?,
                 services: handle(&loaded.maps.services)?,
+                stale_senders: handle(&loaded.maps.stale_senders)?,
                 data_servers: handle(&loaded.maps.data_servers)?,
                 peers: only(ds, &loaded.maps.peers)?,
                 senders: only(ds, &loaded.maps.senders)?,
@@ -127,7 +129,8 @@ impl Programs {
                 hosts: cs_only(&loaded.maps.hosts)?,
                 routes: cs_only(&loaded.maps.routes)?,
                 choices: cs_only(&loaded.maps.choices)?,
-                adoptions: cs_only(&loaded.maps.adoptions)?,
+                tallies: cs_only(&loaded.maps.tallies)?,
+                route_ids: cs_only(&loaded.maps.route_ids)?,
                 tcbs: cs_only(&loaded.maps.tcbs)?,
                 flows: cs_only(&loaded.maps.flows)?,
             },

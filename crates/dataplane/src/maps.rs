@@ -10,6 +10,7 @@ pub(crate) struct Maps {
     pub settings: MapHandle,
     pub counters: MapHandle,
     pub services: MapHandle,
+    pub stale_senders: MapHandle,
     pub data_servers: MapHandle,
     pub peers: Option<MapHandle>,
     pub senders: Option<MapHandle>,
@@ -20,7 +21,8 @@ pub(crate) struct Maps {
     pub hosts: Option<MapHandle>,
     pub routes: Option<MapHandle>,
     pub choices: Option<MapHandle>,
-    pub adoptions: Option<MapHandle>,
+    pub tallies: Option<MapHandle>,
+    pub route_ids: Option<MapHandle>,
     pub tcbs: Option<MapHandle>,
     pub flows: Option<MapHandle>,
 }
@@ -85,14 +87,6 @@ impl Maps {
             MapFlags::ANY,
         )
         .map_err(|error| map_error("choices", error))
-    }
-
-    pub fn adoptions(&self, index: u16) -> Result<u64, Error> {
-        let map = only_on_cs("adoptions", &self.adoptions)?;
-        per_cpu("adoptions", map, index.into())?
-            .iter()
-            .map(|cpu| read::<u64>("adoptions", cpu))
-            .sum()
     }
 
     pub fn flows(&self, index: u16) -> Result<u32, Error> {
@@ -191,7 +185,11 @@ pub(crate) fn entries<K: FromBytes, V: FromBytes>(
     Ok(all)
 }
 
-fn per_cpu(name: &'static str, map: &MapHandle, index: u32) -> Result<Vec<Vec<u8>>, Error> {
+pub(crate) fn per_cpu(
+    name: &'static str,
+    map: &MapHandle,
+    index: u32,
+) -> Result<Vec<Vec<u8>>, Error> {
     map.lookup_percpu(index.as_bytes(), MapFlags::ANY)
         .map_err(|error| map_error(name, error))?
         .ok_or_else(|| map_error(name, format!("has no element {index}")))

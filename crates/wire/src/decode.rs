@@ -106,6 +106,13 @@ pub fn decode<'a>(
     })
 }
 
+/// What a message's header says of its sender's clock. That is the sender's word only if the tag is right:
+/// of what [`decode`] took, or found [`Reject::Stale`].
+pub fn clock_of(bytes: &[u8]) -> Option<Clock> {
+    let (header, _) = LccpHeader::read_from_prefix(bytes).ok()?;
+    Some(Clock::from_nanos(u64::from_be(header.be_clock)))
+}
+
 fn split_body<'a>(header: &LccpHeader, rest: &'a [u8]) -> Result<(&'a [u8], &'a [u8]), Reject> {
     let length = u16::from_be(header.be_body_length);
     if u32::from(length) > LCCP_MAX_BODY {

@@ -38,7 +38,7 @@ mod tcb;
 
 pub use address::{Address, Endpoint};
 pub use clock::{Clock, Incarnation};
-pub use decode::{Received, Reject, decode};
+pub use decode::{Received, Reject, clock_of, decode};
 pub use encode::encode;
 pub use error::Error;
 pub use flow::Flow;

@@ -44,7 +44,7 @@ pub struct Lost {
 #[serde(deny_unknown_fields)]
 pub struct Run {
     on: String,
-    /// `{dir}` is the host's directory.
+    /// `{dir}` is the host's directory, `{baton}` the program under test.
     command: Vec<String>,
 }
 

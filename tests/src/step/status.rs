@@ -27,6 +27,12 @@ pub struct Status {
     /// Whether other nodes can be reached.
     #[serde(default)]
     reachable: BTreeMap<String, bool>,
+    /// Nodes whose messages are refused for their clocks, all of them and no other, and by how many
+    /// hours they are behind.
+    refused: Option<BTreeMap<String, i64>>,
+    /// What stands in the text for people.
+    #[serde(default)]
+    says: Vec<String>,
     /// "native" or "generic".
     xdp: Option<String>,
     /// Live entries of the TCP table, which is swept every few seconds.
@@ -45,7 +51,7 @@ impl Status {
         loop {
             let status = world.status(&self.on)?;
             match self.check(&status) {
-                Ok(()) => return Ok(()),
+                Ok(()) => return self.read(world),
                 Err(error) if Instant::now() >= end => {
                     let (services, nodes) = (&status["services"], &status["nodes"]);
                     bail!(
@@ -56,6 +62,18 @@ impl Status {
                 Err(_) => std::thread::sleep(Duration::from_millis(50)),
             }
         }
+    }
+
+    fn read(&self, world: &World) -> Result<()> {
+        if self.says.is_empty() {
+            return Ok(());
+        }
+        let output = world.baton(&self.on, &["status"])?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        for part in &self.says {
+            ensure!(text.contains(part), "{part:?} is not in\n{text}");
+        }
+        Ok(())
     }
 
     fn check(&self, status: &Value) -> Result<()> {
@@ -83,6 +101,17 @@ impl Status {
         for (name, reachable) in &self.reachable {
             let said = &named(&status["nodes"], name)?["reachable"];
             ensure!(said == reachable, "whether {name} is reachable: {said}");
+        }
+        if let Some(expected) = &self.refused {
+            let nodes = status["nodes"].as_array().into_iter().flatten();
+            let refused = nodes.filter(|node| node["clock_refused"] == true);
+            let hours: BTreeMap<String, i64> = refused
+                .filter_map(|node| {
+                    let name = node["name"].as_str()?.to_owned();
+                    Some((name, node["clock_skew_ms"].as_i64()? / 3_600_000))
+                })
+                .collect();
+            ensure!(hours == *expected, "refused for their clocks: {hours:?}");
         }
         if let Some(xdp) = &self.xdp {
             ensure!(status["xdp"] == **xdp, "XDP is {}", status["xdp"]);

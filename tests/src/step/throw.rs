@@ -19,6 +19,9 @@ pub struct Throw {
     what: What,
     /// The node.
     at: String,
+    /// Whose address the frames carry, if not the client's.
+    #[serde(rename = "as")]
+    sender: Option<String>,
     /// How many of each sort.
     #[serde(default = "hundred")]
     count: u32,
@@ -39,6 +42,8 @@ enum What {
     Version,
     /// The right key, but a clock an hour off.
     Stale,
+    /// The same, of the daemon and of a program, all an hour behind.
+    Behind,
     /// The right key, but another connection's packet inside.
     Mismatch,
     /// The right key, but no such command.
@@ -65,6 +70,8 @@ enum What {
 struct Target {
     way: Way,
     client: Ipv4Addr,
+    /// Of messages between nodes.
+    sender: Ipv4Addr,
     node: Ipv4Addr,
     key: String,
     is_cs: bool,
@@ -76,7 +83,7 @@ impl Throw {
     /// # Errors
     /// The kernel refuses to send; or frames that have come were not counted.
     pub fn run(&self, world: &mut World) -> Result<()> {
-        let target = target(world, &self.at)?;
+        let target = target(world, &self.at, self.sender.as_deref())?;
         let frames = self.frames(&target)?;
         let Some(counter) = &self.counted else {
             return frames::send(world, "client", &frames);
@@ -103,6 +110,7 @@ impl Throw {
                 What::Truncated => lccp::truncated(target, &mut frames)?,
                 What::Version => lccp::version(target, &mut frames)?,
                 What::Stale => lccp::stale(target, &mut frames)?,
+                What::Behind => lccp::behind(target, &mut frames)?,
                 What::Mismatch => lccp::mismatch(target, &mut frames)?,
                 What::Command => lccp::command(target, &mut frames)?,
                 What::Fragments => tcp::fragments(target, &mut random, &mut frames)?,
@@ -119,7 +127,7 @@ impl Throw {
     }
 }
 
-fn target(world: &World, node: &str) -> Result<Target> {
+fn target(world: &World, node: &str, sender: Option<&str>) -> Result<Target> {
     let address = |host: &str| match world.lab.host(host)?.addresses.first() {
         Some(IpAddr::V4(address)) => Ok(*address),
         other => bail!("{host} has the address {other:?}"),
@@ -130,6 +138,7 @@ fn target(world: &World, node: &str) -> Result<Target> {
             to: frames::mac(world, node)?,
         },
         client: address("client")?,
+        sender: address(sender.unwrap_or("client"))?,
         node: address(node)?,
         key: world.key.clone(),
         is_cs: world.lab.host(node)?.roles.contains(&"cs"),

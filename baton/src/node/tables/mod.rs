@@ -2,6 +2,7 @@
 
 mod channels;
 mod pools;
+mod route_numbers;
 mod routes;
 mod services;
 mod settings;
@@ -22,17 +23,19 @@ use baton_core::{
     Moment,
     slots::{Slot, Slots},
 };
-use baton_dataplane::Dataplane;
+use baton_dataplane::{Dataplane, Tallied};
 use baton_net::Hop;
 use baton_wire::Address;
 
 use channels::Channels;
-use pools::Pools;
+use pools::{PoolId, Pools};
+use route_numbers::{RouteId, RouteNumbers};
 
 /// What is in the maps, and how to change it.
 pub struct Tables {
     ids: HashMap<SocketAddrV4, u16>,
     pools: Pools,
+    route_numbers: RouteNumbers,
     slots: Slots,
     channels: Channels,
     hops: HashMap<Address, Hop>,
@@ -66,14 +69,15 @@ impl Tables {
             })
             .collect::<Vec<_>>();
         let slots = Slots::restored(now, quarantine, taken);
-        let pools = if roles & ROLE_CS == 0 {
-            Pools::default()
+        let (pools, route_numbers) = if roles & ROLE_CS == 0 {
+            (Pools::default(), RouteNumbers::default())
         } else {
-            Pools::over(dataplane)?
+            (Pools::over(dataplane)?, RouteNumbers::over(dataplane)?)
         };
         Ok(Self {
             ids,
             pools,
+            route_numbers,
             slots,
             channels: Channels::over(dataplane, roles)?,
             hops: HashMap::new(),
@@ -85,6 +89,17 @@ impl Tables {
     /// The channels to other nodes.
     pub fn channels(&self) -> Vec<(Ipv4Addr, u16)> {
         self.channels.list()
+    }
+
+    /// Where a pool of the service at `at` is tallied; the service's own without a name.
+    pub fn tallied_pool(&self, at: SocketAddrV4, name: Option<&str>) -> Option<Tallied> {
+        self.pools.found(PoolId::new(at, name)).map(Tallied::Pool)
+    }
+
+    /// Where a route of the service at `at` is tallied.
+    pub fn tallied_route(&self, at: SocketAddrV4, route: &baton_config::Route) -> Option<Tallied> {
+        let number = self.route_numbers.number(RouteId::new(at, route));
+        number.map(Tallied::Route)
     }
 
     /// The daemon's listener for servers with MPTCP listeners; takes effect with the next settings.

@@ -8,7 +8,7 @@ use baton_core::{
     Moment,
     policy::{Chooser, Policy, Server},
 };
-use baton_dataplane::Dataplane;
+use baton_dataplane::{Dataplane, Tallied};
 
 /// Where each pool is in the map, what makes its choices, and what was written there.
 #[derive(Default)]
@@ -26,15 +26,21 @@ pub struct PoolId(u64);
 impl PoolId {
     /// Of this pool of a service; of the service's own without a name.
     pub fn new(service: std::net::SocketAddrV4, pool: Option<&str>) -> Self {
-        // FNV-1a, which no release will change. 0 is "no pool" in the map.
-        const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
-        const PRIME: u64 = 0x0100_0000_01b3;
-        let name = format!("{service}/{}", pool.unwrap_or_default());
-        let hash = name.bytes().fold(OFFSET, |hash, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(PRIME)
-        });
-        Self(hash.max(1))
+        Self(stable_hash(&format!(
+            "{service}/{}",
+            pool.unwrap_or_default()
+        )))
     }
+}
+
+/// FNV-1a, which no release will change; never 0, which is nobody in the maps.
+pub fn stable_hash(name: &str) -> u64 {
+    const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
+    const PRIME: u64 = 0x0100_0000_01b3;
+    let hash = name.bytes().fold(OFFSET, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(PRIME)
+    });
+    hash.max(1)
 }
 
 impl Pools {
@@ -63,8 +69,14 @@ impl Pools {
             id: id.0,
             ..Pool::default()
         };
+        dataplane.clear_tally(Tallied::Pool(index))?;
         dataplane.set_pool(index, &empty)?;
         Ok(index)
+    }
+
+    /// The index of a pool that has one.
+    pub fn found(&self, id: PoolId) -> Option<u16> {
+        self.indices.get(&id).copied()
     }
 
     /// Empties and forgets all pools but these.

@@ -1,5 +1,7 @@
 //! Routes of the configuration, compiled and written for the program.
 
+use std::collections::HashMap;
+
 use anyhow::{Context, Result};
 use baton_abi::{HostKey, RouteKey};
 use baton_config::HostPattern;
@@ -11,6 +13,8 @@ pub struct Target<'a> {
     pub id: u16,
     pub service: &'a baton_config::Service,
     pub pools: Vec<u16>,
+    /// The numbers of its routes, in the order of the file.
+    pub numbers: Vec<u16>,
 }
 
 /// Makes the maps hold the routes of exactly these services.
@@ -30,12 +34,16 @@ pub fn write(dataplane: &Dataplane, targets: &[Target<'_>]) -> Result<()> {
             Ok((key, host.number.into()))
         })
         .collect::<Result<Vec<_>>>()?;
+    let pools: HashMap<u16, u16> = targets.iter().flat_map(pools_by_number).collect();
     let entries = table
         .entries
         .iter()
         .map(|entry| {
             let key = RouteKey::of(entry.service, entry.host.into(), &entry.path);
-            Ok((key.context("a path is too long")?, entry.pool.into()))
+            let number = entry.pool;
+            let pool = pools.get(&number).context("a route of no pool")?;
+            let value = u32::from(number) << 16 | u32::from(*pool);
+            Ok((key.context("a path is too long")?, value))
         })
         .collect::<Result<Vec<_>>>()?;
     // A host's number means something only with its routes.
@@ -50,8 +58,15 @@ pub fn name_hosts(service: &baton_config::Service) -> bool {
     !service.routes.iter().all(any)
 }
 
+/// Entries are to say more than their pool, so they are compiled with the number of their route instead.
+fn pools_by_number(target: &Target<'_>) -> impl Iterator<Item = (u16, u16)> {
+    let routes = target.service.routes.iter().zip(&target.numbers);
+    routes.map(|(route, number)| (*number, target.pools[route.pool]))
+}
+
 fn of_service<'a>(target: &'a Target<'_>) -> impl Iterator<Item = Route<'a>> {
-    target.service.routes.iter().map(|route| Route {
+    let routes = target.service.routes.iter().zip(&target.numbers);
+    routes.map(|(route, number)| Route {
         service: target.id,
         host: match &route.host {
             HostPattern::Any => Host::Any,
@@ -59,6 +74,6 @@ fn of_service<'a>(target: &'a Target<'_>) -> impl Iterator<Item = Route<'a>> {
             HostPattern::Below(name) => Host::Below(name.as_str()),
         },
         path: route.path.as_str().as_bytes(),
-        pool: target.pools[route.pool],
+        pool: *number,
     })
 }

@@ -19,6 +19,7 @@ use baton_wire::Endpoint;
 use super::{
     Tables,
     pools::PoolId,
+    route_numbers::RouteId,
     routes::{self, Target},
 };
 
@@ -67,6 +68,12 @@ impl Tables {
     pub fn write_routes(&mut self, dataplane: &Dataplane, services: &[Placed<'_>]) -> Result<()> {
         let mut targets = Vec::new();
         let mut kept = Vec::new();
+        let ids = |(at, service): &Placed<'_>| -> Vec<RouteId> {
+            let routes = service.routes.iter();
+            routes.map(|route| RouteId::new(*at, route)).collect()
+        };
+        let wanted: Vec<RouteId> = services.iter().flat_map(ids).collect();
+        self.route_numbers.assign(dataplane, &wanted)?;
         for (at, service) in services {
             let pools: Vec<PoolId> = pools(*at, service).map(|pool| pool.id).collect();
             let indices = pools[1..]
@@ -78,6 +85,14 @@ impl Tables {
                 id: self.ids[at],
                 service,
                 pools: indices,
+                numbers: ids(&(*at, service))
+                    .into_iter()
+                    .map(|id| {
+                        self.route_numbers
+                            .number(id)
+                            .context("a route has no number")
+                    })
+                    .collect::<Result<_>>()?,
             });
         }
         routes::write(dataplane, &targets)?;

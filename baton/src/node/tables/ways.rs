@@ -6,7 +6,7 @@ use anyhow::Result;
 use baton_abi::{DATA_SERVER_LOCAL, DATA_SERVER_PRESENT, DATA_SERVER_ROUTED, DataServer};
 use baton_config::Config;
 use baton_core::Moment;
-use baton_dataplane::Dataplane;
+use baton_dataplane::{Dataplane, Tallied};
 use baton_net::{Hop, Link};
 use baton_wire::Address;
 
@@ -42,6 +42,10 @@ impl Tables {
         };
         let way = data_server(address, &hop, &place.link, channel);
         if let Some(slot) = self.slots.slot(address.into()) {
+            if place.me.roles.is_cs() && dataplane.data_server(slot.into())?.address != way.address
+            {
+                dataplane.clear_tally(Tallied::DataServer(slot.into()))?;
+            }
             dataplane.set_data_server(slot.into(), &way)?;
             self.hops.insert(address.into(), hop);
         }

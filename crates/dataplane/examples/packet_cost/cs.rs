@@ -4,13 +4,13 @@
 use std::os::fd::{AsFd as _, OwnedFd};
 
 use anyhow::{Result, ensure};
-use baton_abi::TcbKey;
+use baton_abi::{RouteKey, SERVICE_HANDOVER, SERVICE_PATHS, Service, ServiceKey, TcbKey};
 use baton_dataplane::sys;
 use libbpf_rs::{MapCore as _, MapFlags, MapHandle};
 use zerocopy::IntoBytes as _;
 
 use crate::{
-    cluster::WEB,
+    cluster::{WEB, first_pool_of_one},
     node::Node,
     program,
     report::Row,
@@ -42,7 +42,12 @@ struct Kind {
     forget: bool,
     /// As many runs as flows, a few times over; else many runs at once.
     few: bool,
+    /// What the service is to the program meanwhile, `enum service_flag`.
+    service: u32,
 }
+
+/// Requests are read, routed and may move.
+const HTTP: u32 = SERVICE_HANDOVER | SERVICE_PATHS;
 
 /// The TCP table, and the keys of all flows.
 struct Table {
@@ -83,6 +88,13 @@ impl<'a> ConnectionServer<'a> {
             })
             .collect();
         wrapper.set_flows(&flows)?;
+        let route = |path: &[u8], pool: u16| {
+            let key = RouteKey::of(0, 0, path).expect("a path is shorter than a key");
+            (key, u32::from(pool))
+        };
+        let (first, second) = (first_pool_of_one(), first_pool_of_one() + 1);
+        node.plane()
+            .set_routes(&[route(b"/ds1/", first), route(b"/ds2/", second)])?;
         let table = Table {
             tcbs: program::map(program_of(&node), "tcbs")?,
             keys: clients.iter().map(|client| node.tcb_key(client)).collect(),
@@ -108,6 +120,13 @@ impl<'a> ConnectionServer<'a> {
             .filter(|kind| kind.row.name.contains(only))
         {
             self.wrapper.set_template(&kind.template)?;
+            let service = Service {
+                flags: kind.service as u8, // bits that C keeps in a byte
+                ..Service::default()
+            };
+            self.node
+                .plane()
+                .set_service(&ServiceKey::of(WEB), &service)?;
             let (frame, flows) = (&kind.template.frame, kind.template.flows);
             let runs = if kind.few { flows } else { FLOWS };
             let passes = if kind.few { PASSES } else { 1 };
@@ -185,6 +204,11 @@ fn kinds(client: &Client) -> Vec<Kind> {
     not_ours.frame[23] = 17;
     let sent = GET.len() as u32;
     let later = client.later(0, 0, 0);
+    let get = |path: &[u8]| {
+        let text = [b"GET ", path, b" HTTP/1.1\r\nHost: a\r\n\r\n"].concat();
+        client.get(0).payload(text)
+    };
+    let request = get(b"/ds1/").payload.len() as u32;
     vec![
         Kind {
             row: Row::new("not for a service (UDP)", None),
@@ -192,6 +216,7 @@ fn kinds(client: &Client) -> Vec<Kind> {
             counter: None,
             forget: false,
             few: false,
+            service: 0,
         },
         Kind {
             row: Row::new("SYN -> SYN-ACK, 65,536 clients", Some(150.0)),
@@ -199,6 +224,7 @@ fn kinds(client: &Client) -> Vec<Kind> {
             counter: Some("cs_syn"),
             forget: false,
             few: false,
+            service: 0,
         },
         Kind {
             row: Row::new("SYN -> SYN-ACK, 4,096 clients", Some(150.0)),
@@ -206,6 +232,7 @@ fn kinds(client: &Client) -> Vec<Kind> {
             counter: Some("cs_syn"),
             forget: false,
             few: false,
+            service: 0,
         },
         Kind {
             row: Row::new("the handshake's ACK, dropped", None),
@@ -213,6 +240,7 @@ fn kinds(client: &Client) -> Vec<Kind> {
             counter: Some("cs_handshake_ack"),
             forget: true,
             few: false,
+            service: 0,
         },
         Kind {
             row: Row::new("first GET -> ADOPT, 65,536 flows", Some(250.0)),
@@ -220,6 +248,7 @@ fn kinds(client: &Client) -> Vec<Kind> {
             counter: Some("cs_adopt"),
             forget: true,
             few: false,
+            service: 0,
         },
         Kind {
             row: Row::new("the same GET again -> ADOPT", None),
@@ -227,6 +256,7 @@ fn kinds(client: &Client) -> Vec<Kind> {
             counter: Some("cs_adopt_again"),
             forget: false,
             few: false,
+            service: 0,
         },
         Kind {
             row: Row::new("forward, 65,536 flows", Some(100.0)),
@@ -234,6 +264,31 @@ fn kinds(client: &Client) -> Vec<Kind> {
             counter: Some("cs_forward"),
             forget: false,
             few: false,
+            service: 0,
+        },
+        Kind {
+            row: Row::new("HTTP: first GET, routed -> ADOPT", None),
+            template: template(get(b"/ds1/"), true, FLOWS, (0, 0)),
+            counter: Some("cs_adopt"),
+            forget: true,
+            few: false,
+            service: HTTP,
+        },
+        Kind {
+            row: Row::new("HTTP: next GET, for its owner", None),
+            template: template(get(b"/ds1/"), false, FLOWS, (request, 1000)),
+            counter: Some("cs_request"),
+            forget: false,
+            few: false,
+            service: HTTP,
+        },
+        Kind {
+            row: Row::new("HTTP: next GET -> HANDOVER", None),
+            template: template(get(b"/ds2/"), true, FLOWS, (2 * request, 2000)),
+            counter: Some("cs_handover"),
+            forget: false,
+            few: false,
+            service: HTTP,
         },
         Kind {
             row: Row::new("first GET -> ADOPT, 4,096 flows", Some(250.0)),
@@ -241,6 +296,7 @@ fn kinds(client: &Client) -> Vec<Kind> {
             counter: Some("cs_adopt"),
             forget: true,
             few: true,
+            service: 0,
         },
         Kind {
             row: Row::new("forward, 4,096 flows", Some(100.0)),
@@ -248,6 +304,7 @@ fn kinds(client: &Client) -> Vec<Kind> {
             counter: Some("cs_forward"),
             forget: false,
             few: false,
+            service: 0,
         },
     ]
 }

@@ -3,7 +3,7 @@
 use std::{cell::RefCell, collections::BTreeMap, os::fd::AsFd as _, sync::Mutex, time::Duration};
 
 use baton_abi::{DataServer, ROLE_CS, ROLE_DS, Settings, Tcb, TcbKey};
-use baton_dataplane::{Dataplane, Options, sys};
+use baton_dataplane::{Dataplane, Options, Tallied, sys};
 use baton_wire::Clock;
 use nix::time::{ClockId, clock_gettime};
 
@@ -224,6 +224,12 @@ impl Node {
     /// The entry of this client's connection.
     pub fn tcb(&self, client: &Client) -> Option<Tcb> {
         self.plane().tcb(&self.tcb_key(client)).unwrap()
+    }
+
+    /// Connections given to a data server.
+    pub fn connections(&self, server: u16) -> u64 {
+        let tally = self.plane().tally(Tallied::DataServer(server));
+        tally.unwrap().connections
     }
 
     pub fn tcb_key(&self, client: &Client) -> TcbKey {

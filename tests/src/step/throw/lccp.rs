@@ -99,6 +99,18 @@ pub(super) fn stale(target: &Target, frames: &mut Vec<Frame>) -> Result<()> {
     Ok(())
 }
 
+pub(super) fn behind(target: &Target, frames: &mut Vec<Frame>) -> Result<()> {
+    let hour = Duration::from_secs(3600).as_nanos() as u64;
+    let clock = Clock::from_nanos(now().as_nanos() - hour);
+    let key = target.key.parse::<ClusterKey>()?.lccp();
+    let life = Incarnation::started_at(clock);
+    let hello = Hello::new(life, Permille::try_from(0)?, Vec::new())?;
+    let hello = encode(&Message::Hello(hello), clock, &key);
+    frames.push(lccp(target, &hello)?);
+    frames.push(lccp(target, &payload(target, clock, CLIENT_PORT)?)?);
+    Ok(())
+}
+
 pub(super) fn mismatch(target: &Target, frames: &mut Vec<Frame>) -> Result<()> {
     frames.push(lccp(target, &payload(target, now(), CLIENT_PORT + 1)?)?);
     Ok(())
@@ -141,7 +153,7 @@ fn payload(target: &Target, clock: Clock, port: u16) -> Result<Vec<u8>> {
 }
 
 fn lccp(target: &Target, payload: &[u8]) -> Result<Frame> {
-    target.way.ip(target.client, target.node, PROTOCOL, payload)
+    target.way.ip(target.sender, target.node, PROTOCOL, payload)
 }
 
 /// A request as the client would send it, IP header first.

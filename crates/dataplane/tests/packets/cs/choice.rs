@@ -16,7 +16,7 @@ fn each_in_turn() {
     let owners: Vec<u16> = (0..9).map(|_| owner(&node, &Client::of(WEB))).collect();
     assert_eq!(owners, [0, 1, 2, 0, 1, 2, 0, 1, 2]);
     for index in 0..3 {
-        assert_eq!(node.plane().adoptions(index).unwrap(), 3);
+        assert_eq!(node.connections(index), 3);
     }
 }
 
@@ -131,7 +131,7 @@ fn the_far_ends_of_the_maps() {
     };
     node.plane().set_service(&key, &far).unwrap();
     assert_eq!(owner(&node, &Client::of(WEB)), 255);
-    assert_eq!(node.plane().adoptions(255).unwrap(), 1);
+    assert_eq!(node.connections(255), 1);
 }
 
 /// A new connection of one of 256 hosts.

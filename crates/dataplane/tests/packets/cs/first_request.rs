@@ -2,7 +2,7 @@
 
 use baton_abi::{
     DATA_SERVER_LOCAL, DATA_SERVER_PRESENT, DataServer, NO_DATA_SERVER, TCB_ADOPTING, TCB_FIN,
-    TCB_PINNED,
+    TCB_PINNED, TCB_WAITING,
 };
 use baton_wire::Message;
 
@@ -38,20 +38,20 @@ fn the_whole_handshake() {
     assert_eq!(sent.packet, get.packet());
 
     let entry = node.tcb(&client).unwrap();
-    assert_eq!(
-        (entry.request_seq, entry.response_start),
-        (get.seq, get.ack)
-    );
+    assert_eq!((entry.request_seq, entry.last_ack), (get.seq, get.ack));
     assert_eq!(entry.last_seq, get.seq + GET.len() as u32);
-    assert_eq!((entry.last_ack, entry.response_start), (get.ack, get.ack));
+    assert_eq!((entry.last_ack, entry.last_ack), (get.ack, get.ack));
     assert_eq!(entry.owner, 0);
-    assert_eq!(u32::from(entry.state), TCB_PINNED | TCB_ADOPTING);
+    assert_eq!(
+        u32::from(entry.state),
+        TCB_PINNED | TCB_ADOPTING | TCB_WAITING
+    );
     assert_eq!(u32::from(entry.previous), NO_DATA_SERVER);
     assert_eq!(
         (entry.mss, entry.snd_wscale, entry.rcv_wscale),
         (1460, 7, 7)
     );
-    assert_eq!(node.plane().adoptions(0).unwrap(), 1);
+    assert_eq!(node.connections(0), 1);
 }
 
 /// First packets of many shapes: each is carried byte by byte.
@@ -119,7 +119,7 @@ fn a_fin_at_once_is_noted() {
     node.run(&get.frame()).expect(Tx, ADOPTED);
     assert_eq!(
         u32::from(node.tcb(&client).unwrap().state),
-        TCB_PINNED | TCB_ADOPTING | TCB_FIN
+        TCB_PINNED | TCB_ADOPTING | TCB_WAITING | TCB_FIN
     );
 }
 
@@ -229,7 +229,7 @@ fn a_retransmitted_request_is_adopted_again_by_the_same() {
     let node = Node::cs();
     let client = Client::fresh();
     let get = client.get(node.cookie(&client));
-    let adopted_before = [0, 1, 2].map(|index| node.plane().adoptions(index).unwrap());
+    let adopted_before = [0, 1, 2].map(|index| node.connections(index));
     let first = node.run(&get.frame()).expect(Tx, ADOPTED);
     for _ in 0..3 {
         let again = node.run(&get.frame()).expect(Tx, &[("cs_adopt_again", 1)]);
@@ -240,7 +240,7 @@ fn a_retransmitted_request_is_adopted_again_by_the_same() {
     }
     let owner = node.tcb(&client).unwrap().owner;
     assert_eq!(
-        node.plane().adoptions(owner).unwrap(),
+        node.connections(owner),
         adopted_before[usize::from(owner)] + 1
     );
 }

@@ -2,6 +2,7 @@
 
 use baton_abi::{
     DATA_SERVER_LOCAL, DATA_SERVER_PRESENT, DATA_SERVER_ROUTED, DataServer, TCB_ADOPTING,
+    TCB_WAITING,
 };
 use baton_wire::Message;
 
@@ -33,16 +34,16 @@ fn the_owner_is_asked_and_the_next_is_believed_to_have_it() {
     let entry = connection.entry(&node);
     assert_eq!((entry.owner, entry.previous), (1, 0));
     assert_eq!(
-        (entry.request_seq, entry.response_start),
+        (entry.request_seq, entry.last_ack),
         (request.seq, request.ack)
     );
     assert_eq!(
         (entry.last_seq, entry.last_ack),
         (connection.seq, request.ack)
     );
-    assert_eq!(u32::from(entry.state), TCB_ADOPTING);
+    assert_eq!(u32::from(entry.state), TCB_ADOPTING | TCB_WAITING);
     assert_eq!(entry.pool, first_pool_of_one() + 1);
-    let adoptions = [0, 1, 2].map(|index| node.plane().adoptions(index).unwrap());
+    let adoptions = [0, 1, 2].map(|index| node.connections(index));
     assert_eq!(adoptions, [1, 1, 0]);
 }
 

@@ -1,6 +1,6 @@
 //! Connections of the service whose requests may be any data server's, as their clients see them.
 
-use baton_abi::{RouteKey, TCB_ADOPTING, Tcb};
+use baton_abi::{RouteKey, TCB_ADOPTING, TCB_WAITING, Tcb};
 
 use crate::{
     cluster::{HTTP, HTTP_SERVICE, first_pool_of_one},
@@ -25,7 +25,11 @@ impl Connection {
     pub fn open(node: &Node, request: impl Into<Vec<u8>>) -> Self {
         let connection = Self::open_any(node, request);
         let state = connection.entry(node).state;
-        assert_eq!(u32::from(state), TCB_ADOPTING, "no request to begin with");
+        assert_eq!(
+            u32::from(state),
+            TCB_ADOPTING | TCB_WAITING,
+            "no request to begin with"
+        );
         connection
     }
 

@@ -173,6 +173,33 @@ fn every_check() {
     }
 }
 
+/// Whose clock is off, and by how much, is known only of those who have the key.
+#[test]
+fn a_stale_sender_is_noted() {
+    let node = Node::fresh_cs();
+    let (client, cookie) = adopted(&node);
+    let throw = |from: u16, seconds: i64, key: &LccpKey| {
+        let mut header = good(&node, &client);
+        shift(&mut header, seconds);
+        seal(&mut header, key);
+        let message = [header.as_bytes(), &client.get(cookie).packet()].concat();
+        node.run(&to_cs_raw(from, &message))
+    };
+    throw(0, 9, &key().lccp());
+    throw(1, -37, &other_key().lccp()).expect(Drop, TAG);
+    assert!(node.plane().stale_senders().unwrap().is_empty());
+
+    throw(1, -3600, &key().lccp()).expect(Drop, STALE);
+    throw(1, -37, &key().lccp()).expect(Drop, STALE);
+    throw(2, 500, &key().lccp()).expect(Drop, STALE);
+    let senders = node.plane().stale_senders().unwrap();
+    assert_eq!(senders.len(), 2);
+    // What is noted is a little later than what was sent.
+    let ahead = |index: u16| senders[&ds(index)].ahead_ns / 1_000_000_000;
+    assert!((-60..=-36).contains(&ahead(1)), "{senders:?}");
+    assert!((400..=500).contains(&ahead(2)), "{senders:?}");
+}
+
 #[test]
 fn under_another_key() {
     let node = Node::cs();

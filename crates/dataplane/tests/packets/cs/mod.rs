@@ -25,5 +25,6 @@ mod route;
 mod stray;
 mod sweep;
 mod syn;
+mod tally;
 mod truncated;
 mod unavailable;

@@ -33,7 +33,7 @@ fn an_owner_that_may_answer_does() {
             (0, NO_DATA_SERVER)
         );
         assert_eq!(
-            (entry.request_seq, entry.response_start),
+            (entry.request_seq, entry.last_ack),
             (request.seq, request.ack)
         );
         connection.ack += ANSWER;

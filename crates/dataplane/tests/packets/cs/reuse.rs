@@ -1,7 +1,7 @@
 //! Packets for ports that have an entry, but not where its connection is: of a new connection on old
 //! ports, of the old one after a jump, or forged. The old one gives way to the first and to nothing else.
 
-use baton_abi::{TCB_ADOPTING, TCB_PINNED};
+use baton_abi::{TCB_ADOPTING, TCB_PINNED, TCB_WAITING};
 
 use super::forward::adopted;
 use crate::{
@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// Of an entry whose request is with a data server that has not answered yet.
-const FRESH: u8 = (TCB_PINNED | TCB_ADOPTING) as u8;
+const FRESH: u8 = (TCB_PINNED | TCB_ADOPTING | TCB_WAITING) as u8;
 
 #[test]
 fn the_port_is_used_again() {
@@ -30,10 +30,7 @@ fn the_port_is_used_again() {
     assert_eq!(sent(&node, &seen).packet, get.packet());
     let entry = node.tcb(&new).unwrap();
     assert_eq!((entry.owner, entry.state), (2, FRESH));
-    assert_eq!(
-        (entry.request_seq, entry.response_start),
-        (get.seq, get.ack)
-    );
+    assert_eq!((entry.request_seq, entry.last_ack), (get.seq, get.ack));
 
     let ack = new.later(cookie, GET.len(), 10);
     node.run(&ack.frame())

@@ -264,6 +264,24 @@ fn every_check() {
     });
 }
 
+/// Whose clock is off, and by how much.
+#[test]
+fn a_stale_sender_is_noted() {
+    on_own_host(|| {
+        let node = Node::ds();
+        let client = Client::fresh();
+        let mut header = good(&node, &client);
+        shift(&mut header, 3600);
+        seal(&mut header, &key().lccp());
+        let message = [header.as_bytes(), &client.get(7).packet()].concat();
+        node.run(&to_ds_raw(&message))
+            .expect(Drop, &[("lccp_stale", 1)]);
+        let senders = node.plane().stale_senders().unwrap();
+        let ahead = senders[&CS].ahead_ns / 1_000_000_000;
+        assert!((3500..=3600).contains(&ahead), "{senders:?}");
+    });
+}
+
 #[test]
 fn keys() {
     on_own_host(|| {

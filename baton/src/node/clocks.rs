@@ -1,0 +1,170 @@
+//! How far the clocks of other nodes are from this one's.
+//!
+//! Whose messages are refused as stale cannot be read off them alone: the address on the outside is not
+//! under the tag, and what was recorded can be played back under any. So a node of which a message was
+//! taken just now has a clock that is right, whatever else arrives in its name.
+
+use std::{collections::HashMap, net::Ipv4Addr, time::Duration};
+
+use baton_core::Moment;
+use baton_dataplane::StaleSender;
+use baton_wire::Clock;
+
+/// What was heard long ago says nothing of a clock that may have been set since.
+const FORGOTTEN: Duration = Duration::from_secs(10);
+
+/// What is known of each node's clock, by the node's address.
+#[derive(Default)]
+pub struct Clocks {
+    taken: HashMap<Ipv4Addr, Reading>,
+    refused: HashMap<Ipv4Addr, Reading>,
+}
+
+/// Ours less theirs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Reading {
+    skew_ms: i64,
+    at: Moment,
+}
+
+/// A node's clock, as it was heard last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Skew {
+    /// Ours less theirs, with the way of the message: more than nothing if they are behind.
+    pub ms: i64,
+    /// So far that its messages are refused.
+    pub refused: bool,
+}
+
+impl Clocks {
+    /// A message that was taken.
+    pub fn note_taken(&mut self, now: Moment, from: Ipv4Addr, theirs: Clock, ours: Clock) {
+        let skew_ms = skew_ms(i128::from(ours.as_nanos()) - i128::from(theirs.as_nanos()));
+        self.taken.insert(from, Reading { skew_ms, at: now });
+        self.refused.remove(&from);
+    }
+
+    /// A message under the right key that was refused for its clock.
+    pub fn note_refused(&mut self, now: Moment, from: Ipv4Addr, theirs: Clock, ours: Clock) {
+        let skew_ms = skew_ms(i128::from(ours.as_nanos()) - i128::from(theirs.as_nanos()));
+        // Addresses are anybody's to write: no more of them than a cluster has nodes.
+        if self.refused.len() < baton_abi::MAX_PEERS as usize || self.refused.contains_key(&from) {
+            self.refused.insert(from, Reading { skew_ms, at: now });
+        }
+    }
+
+    /// What is known of a node; `by_program` is what the programs have refused in its name.
+    pub fn of(
+        &self,
+        now: Moment,
+        node: Ipv4Addr,
+        by_program: Option<&StaleSender>,
+    ) -> Option<Skew> {
+        let fresh = |reading: &&Reading| now < reading.at + FORGOTTEN;
+        if let Some(taken) = self.taken.get(&node).filter(fresh) {
+            let ms = taken.skew_ms;
+            return Some(Skew { ms, refused: false });
+        }
+        let heard = self.refused.get(&node).filter(fresh);
+        let by_program = by_program.filter(|sender| sender.age < FORGOTTEN);
+        let ms = heard
+            .map(|reading| reading.skew_ms)
+            .or(by_program.map(|sender| skew_ms(-i128::from(sender.ahead_ns))))?;
+        Some(Skew { ms, refused: true })
+    }
+}
+
+fn skew_ms(nanoseconds: i128) -> i64 {
+    let ms = nanoseconds / 1_000_000;
+    i64::try_from(ms).unwrap_or(if ms < 0 { i64::MIN } else { i64::MAX })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NODE: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 11);
+
+    fn at(seconds: u64) -> Moment {
+        Moment::after_epoch(Duration::from_secs(seconds))
+    }
+
+    fn clock(seconds: u64) -> Clock {
+        Clock::from_nanos(seconds * 1_000_000_000)
+    }
+
+    #[test]
+    fn who_is_refused_is_known_by_how_much() {
+        let mut clocks = Clocks::default();
+        assert_eq!(clocks.of(at(0), NODE, None), None);
+        clocks.note_refused(at(0), NODE, clock(1000), clock(1037));
+        let behind = Skew {
+            ms: 37_000,
+            refused: true,
+        };
+        assert_eq!(clocks.of(at(9), NODE, None), Some(behind));
+        assert_eq!(clocks.of(at(10), NODE, None), None, "that was long ago");
+        clocks.note_refused(at(20), NODE, clock(1037), clock(1000));
+        assert_eq!(
+            clocks.of(at(20), NODE, None).map(|skew| skew.ms),
+            Some(-37_000)
+        );
+    }
+
+    /// A replay in the name of a node that is heard.
+    #[test]
+    fn who_is_heard_is_right() {
+        let mut clocks = Clocks::default();
+        clocks.note_taken(at(0), NODE, clock(1000), clock(1001));
+        clocks.note_refused(at(1), NODE, clock(1), clock(1001));
+        let program = StaleSender {
+            ahead_ns: -900_000_000_000,
+            age: Duration::ZERO,
+        };
+        let right = Skew {
+            ms: 1000,
+            refused: false,
+        };
+        assert_eq!(clocks.of(at(9), NODE, Some(&program)), Some(right));
+        let refused = clocks
+            .of(at(10), NODE, Some(&program))
+            .expect("still heard");
+        assert!(refused.refused);
+        clocks.note_taken(at(10), NODE, clock(1001), clock(1001));
+        assert!(!clocks.of(at(10), NODE, None).expect("heard").refused);
+    }
+
+    /// A node whose daemon says nothing, while its programs still send.
+    #[test]
+    fn the_programs_know_as_well() {
+        let clocks = Clocks::default();
+        let mut program = StaleSender {
+            ahead_ns: -37_000_000_000,
+            age: Duration::from_secs(9),
+        };
+        let behind = Skew {
+            ms: 37_000,
+            refused: true,
+        };
+        assert_eq!(clocks.of(at(0), NODE, Some(&program)), Some(behind));
+        program.age = FORGOTTEN;
+        assert_eq!(clocks.of(at(0), NODE, Some(&program)), None);
+    }
+
+    #[test]
+    fn any_clock() {
+        let mut clocks = Clocks::default();
+        clocks.note_refused(at(0), NODE, Clock::from_nanos(u64::MAX), clock(0));
+        assert!(clocks.of(at(0), NODE, None).expect("heard").ms < -18_000_000_000_000);
+    }
+
+    #[test]
+    fn a_forger_of_addresses_fills_no_memory() {
+        let mut clocks = Clocks::default();
+        for number in 0..10_000 {
+            let from = Ipv4Addr::from_bits(number);
+            clocks.note_refused(at(0), from, clock(0), clock(1000));
+        }
+        assert_eq!(clocks.refused.len(), baton_abi::MAX_PEERS as usize);
+    }
+}

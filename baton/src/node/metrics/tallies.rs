@@ -1,0 +1,107 @@
+//! What routes, pools and data servers had to do, each as a family of counters that never go back.
+
+use prometheus_client::{
+    metrics::{counter::Counter, family::Family},
+    registry::Registry,
+};
+
+use crate::status::{Status, Tally};
+
+type Labels = Vec<(&'static str, String)>;
+
+/// Adds all that are in the status.
+pub fn register(registry: &mut Registry, status: &Status) {
+    let (mut routes, mut pools, mut servers) = (Vec::new(), Vec::new(), Vec::new());
+    for service in &status.services {
+        let of = |more: &[(&'static str, &String)]| -> Labels {
+            let all = [("service", &service.name)];
+            let all = all.iter().chain(more);
+            all.map(|(key, value)| (*key, (*value).clone())).collect()
+        };
+        let none = String::new();
+        pools.push((of(&[("pool", &none)]), &service.rest));
+        for pool in &service.pools {
+            pools.push((of(&[("pool", &pool.name)]), &pool.tally));
+        }
+        for route in &service.routes {
+            let labels = of(&[("pool", &route.pool), ("route", &route.route)]);
+            routes.push((labels, &route.tally));
+        }
+    }
+    for peer in &status.nodes {
+        servers.push((vec![("node", peer.name.clone())], &peer.tally));
+    }
+    add(registry, "route", &routes);
+    add(registry, "pool", &pools);
+    add(registry, "data_server", &servers);
+}
+
+fn add(registry: &mut Registry, of: &str, rows: &[(Labels, &Option<Tally>)]) {
+    let rows: Vec<(&Labels, &Tally)> = rows
+        .iter()
+        .filter_map(|(labels, tally)| Some((labels, tally.as_ref()?)))
+        .collect();
+    let mut family = |name: &str, help: &str, values: Vec<(Labels, u64)>| {
+        let family = Family::<Labels, Counter>::default();
+        for (labels, value) in values {
+            family.get_or_create(&labels).inc_by(value);
+        }
+        registry.register(format!("{of}_{name}"), help, family);
+    };
+    let each = |value: fn(&Tally) -> u64| -> Vec<(Labels, u64)> {
+        let values = rows.iter();
+        values
+            .map(|(labels, tally)| ((*labels).clone(), value(tally)))
+            .collect()
+    };
+    let requests = match of {
+        "data_server" => "Requests given to it, those included that others answered in the end",
+        _ => "Requests",
+    };
+    family(
+        "requests",
+        requests,
+        each(|tally| tally.requests + tally.taken_back),
+    );
+    if of == "data_server" {
+        family(
+            "requests_taken_back",
+            "Requests given to it that others answered",
+            each(|tally| tally.taken_back),
+        );
+    } else {
+        family(
+            "unavailable",
+            "Requests that nobody was there to answer",
+            each(|tally| tally.unavailable),
+        );
+    }
+    family(
+        "response_bytes",
+        "Bytes of responses that clients have acknowledged",
+        each(|tally| tally.bytes),
+    );
+    family(
+        "handovers_tried",
+        "Connections that were to move; for a data server those that it was asked to let go",
+        each(|tally| tally.handovers.tried),
+    );
+    family(
+        "handovers_lost",
+        "Handovers that were found not to have happened",
+        each(|tally| tally.handovers.none),
+    );
+    let kept = rows.iter().flat_map(|(labels, tally)| {
+        let reasons = tally.handovers.kept.iter();
+        reasons.map(|(reason, count)| {
+            let mut labels = (*labels).clone();
+            labels.push(("reason", reason.clone()));
+            (labels, *count)
+        })
+    });
+    family(
+        "handovers_kept",
+        "Handovers that the owner refused",
+        kept.collect(),
+    );
+}

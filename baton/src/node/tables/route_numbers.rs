@@ -1,0 +1,100 @@
+//! Which number each route is tallied by.
+
+use std::{collections::HashMap, net::SocketAddrV4};
+
+use anyhow::{Context, Result};
+use baton_abi::{MAX_SERVICES, TALLIED_ROUTES};
+use baton_dataplane::{Dataplane, Tallied};
+
+use super::pools::stable_hash;
+
+/// Who has which number. A route keeps its own, and what was counted by it, for as long as it is in the
+/// configuration: over reloads and over restarts of the daemon.
+#[derive(Default)]
+pub struct RouteNumbers {
+    numbers: HashMap<RouteId, u16>,
+    /// Where a free one was found last. Numbers that were given up are used again as late as can be:
+    /// entries may still name them.
+    last: u16,
+}
+
+/// What tells a route from others, in every daemon that ever runs here. Its pool is not part of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct RouteId(u64);
+
+impl RouteId {
+    /// Of this route of the service at this address.
+    pub fn new(service: SocketAddrV4, route: &baton_config::Route) -> Self {
+        Self(stable_hash(&format!(
+            "{service} {}{}",
+            route.host, route.path
+        )))
+    }
+}
+
+impl RouteNumbers {
+    /// Those that an earlier daemon gave.
+    pub fn over(dataplane: &Dataplane) -> Result<Self> {
+        let ids = dataplane.route_ids()?.into_iter().zip(0..);
+        let numbers = ids.filter(|(id, _)| *id != 0);
+        Ok(Self {
+            numbers: numbers.map(|(id, number)| (RouteId(id), number)).collect(),
+            last: 0,
+        })
+    }
+
+    /// The number of a route, if it has one.
+    pub fn number(&self, id: RouteId) -> Option<u16> {
+        self.numbers.get(&id).copied()
+    }
+
+    /// From now on exactly these have numbers; new ones have counted nothing yet.
+    pub fn assign(&mut self, dataplane: &Dataplane, wanted: &[RouteId]) -> Result<()> {
+        let gone = self.numbers.extract_if(|id, _| !wanted.contains(id));
+        for (_, number) in gone {
+            dataplane.set_route_id(number, 0)?;
+        }
+        for id in wanted {
+            if self.numbers.contains_key(id) {
+                continue;
+            }
+            let number = self.free()?;
+            dataplane.clear_tally(Tallied::Route(number))?;
+            dataplane.set_route_id(number, id.0)?;
+            self.numbers.insert(*id, number);
+        }
+        Ok(())
+    }
+
+    fn free(&mut self) -> Result<u16> {
+        let (first, end) = (MAX_SERVICES as u16, TALLIED_ROUTES as u16);
+        let next = (self.last + 1).max(first);
+        let number = (next..end)
+            .chain(first..next.min(end))
+            .find(|number| !self.numbers.values().any(|used| used == number))
+            .with_context(|| format!("no room for more than {} routes", end - first))?;
+        self.last = number;
+        Ok(number)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_is_used_again_as_late_as_can_be() {
+        let mut numbers = RouteNumbers::default();
+        let first = MAX_SERVICES as u16;
+        let last = TALLIED_ROUTES as u16 - 1;
+        for expected in first..=last {
+            assert_eq!(numbers.free().expect("one is free"), expected);
+        }
+        numbers.numbers.insert(RouteId(1), first);
+        assert_eq!(numbers.free().expect("one is free"), first + 1);
+        for number in first..=last {
+            numbers.numbers.insert(RouteId(number.into()), number);
+        }
+        assert!(numbers.free().is_err());
+    }
+}

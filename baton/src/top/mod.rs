@@ -1,0 +1,74 @@
+//! A live view of the node that runs here.
+//!
+//! ```text
+//!  the node --status--> questions, on a thread --> rates: two answers make a view --> draw
+//!                                                   keys --> screen: page, order ------^
+//! ```
+
+mod draw;
+mod questions;
+mod rates;
+mod screen;
+mod terminal;
+
+use std::{
+    io::{IsTerminal as _, stdout},
+    path::Path,
+    time::Duration,
+};
+
+use anyhow::{Result, bail};
+
+use self::{
+    questions::{Answers, Questions},
+    screen::{Screen, Wish},
+    terminal::Terminal,
+};
+
+/// Between two looks at the keys' meaning for signals: a person does not notice.
+const MOMENT: Duration = Duration::from_millis(50);
+
+/// Shows the node of this configuration until somebody quits, asking it this often.
+///
+/// # Errors
+/// There is no terminal, or no node answers to begin with.
+pub fn run(file: &Path, interval: Duration) -> Result<()> {
+    if !stdout().is_terminal() {
+        bail!(
+            "standard output is no terminal: baton status says the same once, with --json for programs"
+        );
+    }
+    let questions = Questions::start(file, interval)?;
+    let mut terminal = Terminal::open()?;
+    watch(&mut terminal, &questions)?;
+    let signal = terminal.signal();
+    drop(terminal);
+    match signal {
+        Some(signal) => Ok(signal_hook::low_level::emulate_default_handler(signal)?),
+        None => Ok(()),
+    }
+}
+
+fn watch(terminal: &mut Terminal, questions: &Questions) -> Result<()> {
+    let mut screen = Screen::default();
+    let mut answers = Answers::default();
+    let mut changed = true;
+    while terminal.signal().is_none() {
+        while let Some(answer) = questions.answer()? {
+            answers.take(answer);
+            changed = true;
+        }
+        if std::mem::take(&mut changed) {
+            let view = answers.view();
+            terminal.draw(|frame| draw::draw(frame, &view, &screen, answers.trouble()))?;
+        }
+        if let Some(event) = terminal.event(MOMENT)? {
+            match screen.handle(&event) {
+                Wish::Quit => break,
+                Wish::Redraw => changed = true,
+                Wish::Nothing => {}
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,132 @@
+//! Asking the node again and again, on a thread of its own: one that is slow to answer must not keep
+//! the keys waiting.
+
+use std::{
+    path::Path,
+    sync::mpsc::{self, Receiver, SyncSender, TryRecvError},
+    thread,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Result, bail};
+
+use super::rates::View;
+use crate::{
+    node::control::{Request, Response, ask},
+    status::Status,
+};
+
+/// What the node said, and when; or why it did not.
+pub type Answer = Result<(Box<Status>, Instant), String>;
+
+/// The thread that asks. It ends with the process, or when nobody listens.
+pub struct Questions {
+    answers: Receiver<Answer>,
+}
+
+impl Questions {
+    /// Asks once right away, and then this often.
+    ///
+    /// # Errors
+    /// No node answers.
+    pub fn start(file: &Path, interval: Duration) -> Result<Self> {
+        let first = status(file)?;
+        let (sender, answers) = mpsc::sync_channel(1);
+        let file = file.to_owned();
+        thread::spawn(move || go_on(&file, interval, first, &sender));
+        Ok(Self { answers })
+    }
+
+    /// One that has come since the last call.
+    ///
+    /// # Errors
+    /// The thread has panicked.
+    pub fn answer(&self) -> Result<Option<Answer>> {
+        match self.answers.try_recv() {
+            Ok(answer) => Ok(Some(answer)),
+            Err(TryRecvError::Empty) => Ok(None),
+            Err(TryRecvError::Disconnected) => bail!("nobody asks the node any more"),
+        }
+    }
+}
+
+fn go_on(
+    file: &Path,
+    interval: Duration,
+    first: (Box<Status>, Instant),
+    answers: &SyncSender<Answer>,
+) {
+    let mut answer = Ok(first);
+    while answers.send(answer).is_ok() {
+        thread::sleep(interval);
+        answer = status(file).map_err(|error| format!("{error:#}"));
+    }
+}
+
+fn status(file: &Path) -> Result<(Box<Status>, Instant)> {
+    match ask(file, &Request::Status)? {
+        Response::Status(status) => Ok((status, Instant::now())),
+        Response::Done { message } | Response::Failed { message } => bail!(message),
+    }
+}
+
+/// The last two answers, and what is wrong since.
+#[derive(Default)]
+pub struct Answers {
+    now: Option<(Box<Status>, Instant)>,
+    before: Option<(Box<Status>, Instant)>,
+    trouble: Option<String>,
+}
+
+impl Answers {
+    /// One more.
+    pub fn take(&mut self, answer: Answer) {
+        match answer {
+            Ok(answer) => {
+                self.before = self.now.replace(answer);
+                self.trouble = None;
+            }
+            Err(why) => self.trouble = Some(why),
+        }
+    }
+
+    /// What they say together.
+    pub fn view(&self) -> View {
+        let Some((now, at)) = &self.now else {
+            return View::default();
+        };
+        let before = self.before.as_ref();
+        View::of(
+            now,
+            before.map(|(before, then)| (&**before, at.duration_since(*then))),
+        )
+    }
+
+    /// Why the view is older than it should be.
+    pub fn trouble(&self) -> Option<&str> {
+        self.trouble.as_deref()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::status::example;
+
+    #[test]
+    fn what_was_known_stays_when_the_node_is_gone() {
+        let mut answers = Answers::default();
+        assert_eq!(answers.view(), View::default());
+        let begin = Instant::now();
+        answers.take(Ok((Box::new(example()), begin)));
+        assert_eq!(answers.view().all.requests, None);
+        answers.take(Ok((Box::new(example()), begin + Duration::from_secs(1))));
+        assert_eq!(answers.view().all.requests, Some(0.0));
+        let view = answers.view();
+        answers.take(Err("no node answers".into()));
+        assert_eq!(answers.view(), view);
+        assert_eq!(answers.trouble(), Some("no node answers"));
+        answers.take(Ok((Box::new(example()), begin + Duration::from_secs(2))));
+        assert_eq!(answers.trouble(), None);
+    }
+}

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Tallies: what each route, pool and data server had to do. Counted where a request is decided and where
+ * an entry ends, never for a packet that is just forwarded. Responses do not come by here: their bytes
+ * are what clients have acknowledged.
+ */
+#ifndef BATON_CS_TALLY_H
+#define BATON_CS_TALLY_H
+
+#include "../kernel.h"
+#include "../maps.h"
+
+enum {
+	/* A download is counted by so much at a time: far from where 32 bits come round. */
+	SETTLE_BYTES = 1 << 20,
+};
+
+static __always_inline struct tally *tally_at(u32 place)
+{
+	return bpf_map_lookup_elem(&tallies, &place);
+}
+
+static __always_inline struct tally *route_tally(u16 route)
+{
+	return tally_at(TALLY_ROUTES + route);
+}
+
+static __always_inline struct tally *pool_tally(u16 pool)
+{
+	return tally_at(TALLY_POOLS + pool);
+}
+
+static __always_inline struct tally *server_tally(u16 server)
+{
+	return tally_at(TALLY_DATA_SERVERS + server);
+}
+
+/* The map has all places, but the verifier wants to see it. */
+#define TALLY(whose, field)                                                                            \
+	do {                                                                                           \
+		struct tally *_whose = (whose);                                                        \
+		if (_whose)                                                                            \
+			_whose->field++;                                                               \
+	} while (0)
+
+static __always_inline void tally_request(u16 route, u16 pool)
+{
+	TALLY(route_tally(route), requests);
+	TALLY(pool_tally(pool), requests);
+}
+
+/* A request that nobody was there to answer. */
+static __always_inline void tally_unavailable(u16 route, u16 pool)
+{
+	TALLY(route_tally(route), unavailable);
+	TALLY(pool_tally(pool), unavailable);
+}
+
+/* A data server is given a connection, and the request on it. */
+static __always_inline void tally_connection(u16 server)
+{
+	struct tally *t = server_tally(server);
+
+	if (t) {
+		t->requests++;
+		t->connections++;
+	}
+}
+
+/* A request with a handover, which is tried: `owner` is asked to let `next` have the connection. */
+static __always_inline void tally_handover(const struct tcb *tcb, u16 owner, u16 next)
+{
+	struct tally *route = route_tally(tcb->route);
+	struct tally *pool = pool_tally(tcb->pool);
+
+	if (route) {
+		route->requests++;
+		route->handovers++;
+	}
+	if (pool) {
+		pool->requests++;
+		pool->handovers++;
+	}
+	TALLY(server_tally(owner), handovers);
+	tally_connection(next);
+}
+
+/* A request that was counted for one data server is another's to answer. */
+static __always_inline void tally_moved(u16 from, u16 to)
+{
+	TALLY(server_tally(from), taken_back);
+	TALLY(server_tally(to), requests);
+}
+
+/* The owner, who is it still, has refused the handover. */
+static __noinline void tally_kept(const struct tcb *tcb, u32 why)
+{
+	TALLY(route_tally(tcb->route), kept[why & (TALLY_KEEPS - 1)]);
+	TALLY(pool_tally(tcb->pool), kept[why & (TALLY_KEEPS - 1)]);
+	TALLY(server_tally(tcb->owner), kept[why & (TALLY_KEEPS - 1)]);
+	tally_moved(tcb->previous, tcb->owner);
+}
+
+/* The next one has it not: the owner, who is it again, did not hand it over. */
+static __noinline void tally_none(const struct tcb *tcb)
+{
+	TALLY(route_tally(tcb->route), none);
+	TALLY(pool_tally(tcb->pool), none);
+	TALLY(server_tally(tcb->owner), none);
+	tally_moved(tcb->previous, tcb->owner);
+}
+
+/* What the client has acknowledged since bytes were counted last. */
+static __always_inline u32 uncounted(struct tcb *tcb, u32 ack)
+{
+	int bytes = ack - tcb->counted;
+
+	if (bytes <= 0)
+		return 0;
+	tcb->counted = ack;
+	return bytes;
+}
+
+/* Counts it for those that the entry names: before it names others, and at its end. */
+static __noinline void settle(struct tcb *tcb, u32 ack)
+{
+	u32 bytes = uncounted(tcb, ack);
+
+	if (!bytes)
+		return;
+	struct tally *route = route_tally(tcb->route);
+	struct tally *pool = pool_tally(tcb->pool);
+	struct tally *server = server_tally(tcb->owner);
+	if (route)
+		route->bytes += bytes;
+	if (pool)
+		pool->bytes += bytes;
+	if (server)
+		server->bytes += bytes;
+}
+
+/* The same, and a further request for the owner, all in one go. */
+static __always_inline void tally_further(struct tcb *tcb, u32 ack)
+{
+	u32 bytes = uncounted(tcb, ack);
+	struct tally *route = route_tally(tcb->route);
+	struct tally *pool = pool_tally(tcb->pool);
+	struct tally *server = server_tally(tcb->owner);
+
+	if (route) {
+		route->requests++;
+		route->bytes += bytes;
+	}
+	if (pool) {
+		pool->requests++;
+		pool->bytes += bytes;
+	}
+	if (server) {
+		server->requests++;
+		server->bytes += bytes;
+	}
+}
+
+#endif

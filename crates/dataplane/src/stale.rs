@@ -1,0 +1,39 @@
+//! Whose messages the programs have refused for their clocks.
+
+use std::{collections::HashMap, net::Ipv4Addr, time::Duration};
+
+use nix::time::{ClockId, clock_gettime};
+
+use crate::{
+    Dataplane, Error,
+    maps::{entries, map_error},
+};
+
+/// Somebody with the right key and another clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StaleSender {
+    /// Its clock less ours.
+    pub ahead_ns: i64,
+    /// How long ago that was.
+    pub age: Duration,
+}
+
+impl Dataplane {
+    /// By the address that was on the outside of the last such message, which no tag protects.
+    pub fn stale_senders(&self) -> Result<HashMap<Ipv4Addr, StaleSender>, Error> {
+        let map = &self.programs().maps.stale_senders;
+        let now = clock_gettime(ClockId::CLOCK_MONOTONIC)
+            .map_err(|error| map_error("stale_senders", error))?;
+        let senders = entries::<u32, baton_abi::StaleSender>("stale_senders", map)?;
+        Ok(senders
+            .into_iter()
+            .map(|(address, sender)| {
+                let sender = StaleSender {
+                    ahead_ns: sender.ahead_ns,
+                    age: Duration::from(now).saturating_sub(Duration::from_nanos(sender.seen_ns)),
+                };
+                (Ipv4Addr::from(address.to_ne_bytes()), sender)
+            })
+            .collect())
+    }
+}

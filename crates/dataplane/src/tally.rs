@@ -1,0 +1,80 @@
+//! What each data server, pool and route had to do, since its index or number is its own.
+
+use baton_abi::{TALLIED_ROUTES, TALLY_DATA_SERVERS, TALLY_POOLS, TALLY_ROUTES, Tally};
+use libbpf_rs::{MapCore as _, MapFlags};
+use zerocopy::IntoBytes as _;
+
+use crate::{
+    Dataplane, Error,
+    maps::{element, map_error, only_on_cs, per_cpu, read, update},
+};
+
+/// Whose tally.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Tallied {
+    /// The data server with this index.
+    DataServer(u16),
+    /// The pool with this index.
+    Pool(u16),
+    /// The route with this number; below `MAX_SERVICES`: what no route of that service takes.
+    Route(u16),
+}
+
+impl Tallied {
+    fn place(self) -> u32 {
+        match self {
+            Self::DataServer(index) => TALLY_DATA_SERVERS + u32::from(index),
+            Self::Pool(index) => TALLY_POOLS + u32::from(index),
+            Self::Route(number) => TALLY_ROUTES + u32::from(number),
+        }
+    }
+}
+
+impl Dataplane {
+    /// The sum over processors.
+    pub fn tally(&self, of: Tallied) -> Result<Tally, Error> {
+        let map = only_on_cs("tallies", &self.programs().maps.tallies)?;
+        let mut sum = Tally::default();
+        for cpu in per_cpu("tallies", map, of.place())? {
+            add(&mut sum, &read("tallies", &cpu)?);
+        }
+        Ok(sum)
+    }
+
+    /// Begins anew, for another owner of the index.
+    pub fn clear_tally(&self, of: Tallied) -> Result<(), Error> {
+        let map = only_on_cs("tallies", &self.programs().maps.tallies)?;
+        let place = of.place();
+        let cpus = per_cpu("tallies", map, place)?.len();
+        let zeros = vec![Tally::default().as_bytes().to_vec(); cpus];
+        map.update_percpu(place.as_bytes(), &zeros, MapFlags::ANY)
+            .map_err(|error| map_error("tallies", error))
+    }
+
+    /// Whose route numbers are, by number; 0 is nobody.
+    pub fn route_ids(&self) -> Result<Vec<u64>, Error> {
+        let map = only_on_cs("route_ids", &self.programs().maps.route_ids)?;
+        (0..TALLIED_ROUTES)
+            .map(|number| element("route_ids", map, number))
+            .collect()
+    }
+
+    /// Says whose a route number is.
+    pub fn set_route_id(&self, number: u16, id: u64) -> Result<(), Error> {
+        let map = only_on_cs("route_ids", &self.programs().maps.route_ids)?;
+        update("route_ids", map, &u32::from(number), &id)
+    }
+}
+
+fn add(sum: &mut Tally, other: &Tally) {
+    sum.requests += other.requests;
+    sum.bytes += other.bytes;
+    sum.handovers += other.handovers;
+    sum.connections += other.connections;
+    sum.taken_back += other.taken_back;
+    sum.none += other.none;
+    sum.unavailable += other.unavailable;
+    for (sum, other) in sum.kept.iter_mut().zip(other.kept) {
+        *sum += other;
+    }
+}
