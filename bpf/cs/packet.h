@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* One packet at the connection server, and how it leaves. */
+/* One packet at a connection server or the switch, and how it leaves. */
 #ifndef BATON_CS_PACKET_H
 #define BATON_CS_PACKET_H
 
@@ -35,6 +35,14 @@ static __always_inline int drop(struct packet *p, enum counter why)
 {
 	count(p->counters, why);
 	return XDP_DROP;
+}
+
+/* What cannot be for a service is the kernel's, unless a cluster address stands on it. */
+static __always_inline int malformed(struct packet *p, enum counter why)
+{
+	if (service_at(p->frame.ip->daddr, 0))
+		return drop(p, why);
+	return XDP_PASS;
 }
 
 static __always_inline const struct data_server *data_server(u32 index)

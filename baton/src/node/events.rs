@@ -49,7 +49,9 @@ impl Daemon {
             | Message::Forward { .. }
             | Message::Handover { .. }
             | Message::Keep { .. }
-            | Message::None { .. } => {
+            | Message::None { .. }
+            | Message::Claim { .. }
+            | Message::Moved { .. } => {
                 debug!(%sender, "a message for a program that is not here")
             }
         }

@@ -6,7 +6,7 @@ use std::{
     sync::Once,
 };
 
-use baton_abi::{ROLE_CS, ROLE_DS};
+use baton_abi::{ROLE_CS, ROLE_DS, ROLE_SWITCH};
 use libbpf_rs::{
     MapHandle, PrintLevel,
     skel::{OpenSkel as _, SkelBuilder as _},
@@ -17,7 +17,7 @@ use crate::{Error, Pins, maps::Maps, skeleton::BatonSkelBuilder};
 /// What to load.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// `ROLE_CS | ROLE_DS` of the ABI: which programs this node runs.
+    /// `ROLE_CS | ROLE_DS`, or `ROLE_SWITCH`, of the ABI: which programs this node runs.
     pub roles: u32,
     /// Size of the TCP table of a connection server, entries.
     pub flows: u32,
@@ -29,6 +29,8 @@ pub struct Options {
 pub struct Programs {
     /// The connection server's XDP program, with role CS.
     pub cs: Option<OwnedFd>,
+    /// The switch's XDP program, with that role.
+    pub switch: Option<OwnedFd>,
     /// The data server's tcx program, with role DS.
     pub ds: Option<OwnedFd>,
     /// Expiry of TCB entries, with role CS.
@@ -37,7 +39,7 @@ pub struct Programs {
 }
 
 /// Maps that only the connection server's programs use; a pure data server need not pay for them.
-const CS_MAPS: [&str; 10] = [
+const CS_MAPS: [&str; 11] = [
     "pools",
     "hosts",
     "routes",
@@ -47,10 +49,13 @@ const CS_MAPS: [&str; 10] = [
     "adoptions",
     "tcbs",
     "strays",
+    "claims",
     "flows",
 ];
 /// Maps that only the data server's program uses.
-const DS_MAPS: [&str; 3] = ["peers", "senders", "handovers"];
+const DS_MAPS: [&str; 4] = ["peers", "senders", "rings", "handovers"];
+/// Maps that only the switch's program uses.
+const SWITCH_MAPS: [&str; 2] = ["places", "begun"];
 
 impl Programs {
     /// Loads the programs for `options.roles`. Pinned maps of an earlier process are taken over with
@@ -67,6 +72,7 @@ impl Programs {
 
         let cs = options.roles & ROLE_CS != 0;
         let ds = options.roles & ROLE_DS != 0;
+        let switch = options.roles & ROLE_SWITCH != 0;
         let mut storage = MaybeUninit::uninit();
         let mut open = BatonSkelBuilder::default()
             .open(&mut storage)
@@ -74,6 +80,7 @@ impl Programs {
         open.progs.baton_cs.set_autoload(cs);
         open.progs.baton_sweep.set_autoload(cs);
         open.progs.baton_ds.set_autoload(ds);
+        open.progs.baton_switch.set_autoload(switch);
         open.maps
             .tcbs
             .set_max_entries(options.flows)
@@ -81,7 +88,7 @@ impl Programs {
         for mut map in open.open_object_mut().maps_mut() {
             let name = map.name().to_string_lossy().into_owned();
             let unused = |maps: &[&str], used: bool| maps.contains(&name.as_str()) && !used;
-            if unused(&CS_MAPS, cs) || unused(&DS_MAPS, ds) {
+            if unused(&CS_MAPS, cs) || unused(&DS_MAPS, ds) || unused(&SWITCH_MAPS, switch) {
                 map.set_autocreate(false).map_err(load_error)?;
             } else if let Some(pins) = &options.pins
                 && !name.starts_with('.')
@@ -101,6 +108,9 @@ impl Programs {
             cs: cs
                 .then(|| duplicate(loaded.progs.baton_cs.as_fd()))
                 .transpose()?,
+            switch: switch
+                .then(|| duplicate(loaded.progs.baton_switch.as_fd()))
+                .transpose()?,
             ds: ds
                 .then(|| duplicate(loaded.progs.baton_ds.as_fd()))
                 .transpose()?,
@@ -114,6 +124,8 @@ impl Programs {
                 data_servers: handle(&loaded.maps.data_servers)?,
                 peers: only(ds, &loaded.maps.peers)?,
                 senders: only(ds, &loaded.maps.senders)?,
+                rings: only(ds, &loaded.maps.rings)?,
+                places: only(switch, &loaded.maps.places)?,
                 pools: cs_only(&loaded.maps.pools)?,
                 hosts: cs_only(&loaded.maps.hosts)?,
                 routes: cs_only(&loaded.maps.routes)?,

@@ -13,6 +13,8 @@ pub(crate) struct Maps {
     pub data_servers: MapHandle,
     pub peers: Option<MapHandle>,
     pub senders: Option<MapHandle>,
+    pub rings: Option<MapHandle>,
+    pub places: Option<MapHandle>,
     pub pools: Option<MapHandle>,
     pub hosts: Option<MapHandle>,
     pub routes: Option<MapHandle>,

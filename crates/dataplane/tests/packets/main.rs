@@ -23,4 +23,5 @@ mod table;
 mod cs;
 mod ds;
 mod fuzz;
+mod switch;
 mod vectors;

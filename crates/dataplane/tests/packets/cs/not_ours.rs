@@ -67,7 +67,7 @@ fn it_passes_untouched() {
         ),
         ("an Ethernet header alone", raw(0x0800, &[])),
         ("half an IP header", raw(0x0800, &get[..19])),
-        ("jumbo", raw(0x88b5, &[0; 3000])),
+        ("jumbo", raw(0x88b6, &[0; 3000])),
     ]
     .map(|(name, input)| Case {
         name,
