@@ -114,7 +114,7 @@ impl Daemon {
             tables,
             membership: Membership::new(
                 now,
-                cluster_of(&place.config)?,
+                cluster_of(&place.config, &place.me)?,
                 place.config.cluster.silence,
             ),
             checks: Checks::new(verdict_sender),

@@ -71,11 +71,18 @@ impl Daemon {
 
     pub(super) fn handle_events(&mut self) -> Result<()> {
         let now = self.now();
+        // Whom a CLAIM asks next follows from who is heard.
         let mut assign = false;
         while let Some(event) = self.membership.poll(now) {
             match event {
-                Event::CameUp { node } => info!(node, "is heard"),
-                Event::WentSilent { node } => warn!(node, "is silent"),
+                Event::CameUp { node } => {
+                    info!(node, "is heard");
+                    assign |= self.place.me.roles.is_ds();
+                }
+                Event::WentSilent { node } => {
+                    warn!(node, "is silent");
+                    assign |= self.place.me.roles.is_ds();
+                }
                 Event::Passing { node, service } => info!(node, service, "serves"),
                 Event::Failing { node, service } => {
                     warn!(node, service, "does not serve: its own check fails")
@@ -88,10 +95,23 @@ impl Daemon {
 
     /// Tells the programs who serves what; writes only what changed.
     pub(super) fn assign_all(&mut self) -> Result<()> {
-        if !self.place.me.roles.is_cs() {
+        let now = self.now();
+        let roles = self.place.me.roles;
+        if roles.is_switch() {
+            let idle = self.place.config.cs.idle;
+            self.tables
+                .write_places(&self.dataplane, &self.place, now, idle, &self.membership)?;
+        }
+        if roles.is_ds() {
+            let services = self.place.config.services_of(&self.place.me.name);
+            let services = services_with_places(services)?;
+            let own = self.place.address;
+            self.tables
+                .write_rings(&self.dataplane, own, &services, &self.membership)?;
+        }
+        if !roles.is_cs() {
             return Ok(());
         }
-        let now = self.now();
         for service in &self.place.config.services {
             let at = tables::service_at(service)?;
             self.tables

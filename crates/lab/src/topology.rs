@@ -77,7 +77,7 @@ pub(crate) fn host(
     ))?;
     tool::run(&format!("ip -n {inside} link set dev lo up"))?;
     tool::run(&format!("ip -n {inside} link set dev {INTERFACE} up"))?;
-    if host.is_cs() {
+    if host.has_xdp() {
         ready_for_xdp(bridge, port.as_str(), directory)?;
     }
     shape(bridge, port.as_str(), &host.link)?;
@@ -129,7 +129,7 @@ pub(crate) fn single_packets(
 ) -> Result<()> {
     let merge = if single { "off" } else { "on" };
     for (namespace, host) in hosts {
-        if host.is_cs() {
+        if host.has_xdp() {
             // A veth whose peer has an XDP program has neither TSO nor GSO to turn off.
             let collect = format!("ethtool -K {} gro {merge}", host.name);
             in_namespace(&bridge.name, &collect)?;

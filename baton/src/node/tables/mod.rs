@@ -1,13 +1,15 @@
 //! From configuration and membership to the programs' maps.
 
+mod places;
 mod pools;
+mod rings;
 mod routes;
 mod services;
 mod settings;
 mod ways;
 
 pub use services::{endpoint, service_at, services_with_places};
-pub use ways::{data_server_addresses, node_addresses};
+pub use ways::{connection_server_addresses, data_server_addresses, node_addresses};
 
 use std::{
     collections::HashMap,
@@ -16,7 +18,7 @@ use std::{
 };
 
 use anyhow::Result;
-use baton_abi::ROLE_CS;
+use baton_abi::{ROLE_CS, ROLE_SWITCH};
 use baton_core::{
     Moment,
     slots::{Slot, Slots},
@@ -25,12 +27,14 @@ use baton_dataplane::Dataplane;
 use baton_net::Hop;
 use baton_wire::Address;
 
+use places::Places;
 use pools::Pools;
 
 /// What is in the maps, and how to change it.
 pub struct Tables {
     ids: HashMap<SocketAddrV4, u16>,
     pools: Pools,
+    places: Places,
     slots: Slots,
     hops: HashMap<Address, Hop>,
     senders: HashMap<Ipv4Addr, [u8; 6]>,
@@ -62,6 +66,11 @@ impl Tables {
                 ))
             })
             .collect::<Vec<_>>();
+        let places = if roles & ROLE_SWITCH == 0 {
+            Places::default()
+        } else {
+            Places::over(dataplane, taken.is_empty())?
+        };
         let slots = Slots::restored(now, quarantine, taken);
         let pools = if roles & ROLE_CS == 0 {
             Pools::default()
@@ -71,6 +80,7 @@ impl Tables {
         Ok(Self {
             ids,
             pools,
+            places,
             slots,
             hops: HashMap::new(),
             senders: HashMap::new(),

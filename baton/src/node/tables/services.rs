@@ -51,7 +51,7 @@ impl Tables {
         Ok(())
     }
 
-    /// On a data server it is enough that a service is one.
+    /// On a data server and a switch it is enough that a service is one.
     pub fn write_names(&self, dataplane: &Dataplane, services: &[Placed<'_>]) -> Result<()> {
         for (at, _) in services {
             let entry = Service {
@@ -128,11 +128,13 @@ impl Tables {
         self.write_service(dataplane, at, service, down)
     }
 
-    /// Whether some pool's choices may be others now though its servers stay, because of their loads.
+    /// Whether assignments may be others now though the servers stay: because of their loads, or because
+    /// time has passed.
     pub fn is_due(&self, now: Moment) -> bool {
-        self.pools
-            .next_timeout()
-            .is_some_and(|timeout| timeout <= now)
+        [self.pools.next_timeout(), self.places.next_timeout()]
+            .into_iter()
+            .flatten()
+            .any(|timeout| timeout <= now)
     }
 
     /// Forgets what assignments were written, so that the next ones are written in any case.

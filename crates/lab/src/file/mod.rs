@@ -54,6 +54,8 @@ pub enum Role {
     Cs,
     /// Data server.
     Ds,
+    /// In front of the connection servers.
+    Switch,
 }
 
 /// The cable between a host and the bridge.
@@ -115,6 +117,11 @@ impl Host {
         self.roles.contains(&Role::Cs)
     }
 
+    /// Whether an XDP program sends from it.
+    pub fn has_xdp(&self) -> bool {
+        self.is_cs() || self.roles.contains(&Role::Switch)
+    }
+
     /// Whether it is a data server.
     pub fn is_ds(&self) -> bool {
         self.roles.contains(&Role::Ds)
@@ -142,6 +149,7 @@ impl Role {
         match self {
             Role::Cs => "cs",
             Role::Ds => "ds",
+            Role::Switch => "switch",
         }
     }
 }
