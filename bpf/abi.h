@@ -174,6 +174,8 @@ struct settings {
 	unsigned char protocol;        /* IP protocol of LCCP */
 	unsigned char roles;           /* enum role */
 	unsigned char reserved;
+	unsigned char mac[6];          /* of this node's interface */
+	unsigned short reserved_word;
 };
 
 /* A service, or, with port 0, just a cluster address: what is malformed has no port to look up. */

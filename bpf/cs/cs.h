@@ -78,10 +78,14 @@ int baton_cs(struct xdp_md *ctx)
 
 	if (!p.settings || !p.counters)
 		return XDP_ABORTED;
-	if (!take_out(ctx))
-		return drop(&p, COUNTER_BAD_IP);
 	void *data = (void *)(long)ctx->data;
 	void *data_end = (void *)(long)ctx->data_end;
+	if (!is_for_us(p.settings, data, data_end))
+		return XDP_PASS;
+	if (!take_out(ctx))
+		return drop(&p, COUNTER_BAD_IP);
+	data = (void *)(long)ctx->data;
+	data_end = (void *)(long)ctx->data_end;
 	switch (parse_frame(data, data_end, data_end - data, p.settings->protocol, &p.frame)) {
 	case FRAME_TCP:
 		return receive_tcp(&p);

@@ -37,6 +37,15 @@ static __always_inline int drop(struct packet *p, enum counter why)
 	return XDP_DROP;
 }
 
+/* XDP sees whatever the LAN floods or a card lets through, also what another node gets as well. */
+static __always_inline bool is_for_us(const struct settings *s, void *data, void *data_end)
+{
+	const u16 *to = data, *own = (const u16 *)s->mac;
+
+	return data + sizeof(struct ethhdr) > data_end ||
+	       !((to[0] ^ own[0]) | (to[1] ^ own[1]) | (to[2] ^ own[2]));
+}
+
 /* What cannot be for a service is the kernel's, unless a cluster address stands on it. */
 static __always_inline int malformed(struct packet *p, enum counter why)
 {

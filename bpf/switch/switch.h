@@ -91,6 +91,8 @@ int baton_switch(struct xdp_md *ctx)
 
 	if (!p.settings || !p.counters)
 		return XDP_ABORTED;
+	if (!is_for_us(p.settings, data, data_end))
+		return XDP_PASS;
 	switch (parse_frame(data, data_end, data_end - data, p.settings->protocol, &p.frame)) {
 	case FRAME_TCP:
 		return spread_tcp(&p);

@@ -4,13 +4,14 @@ use std::net::Ipv4Addr;
 
 use anyhow::Result;
 use baton_core::membership::{Event, Heard};
-use baton_wire::{HelloService, Message, decode};
+use baton_wire::{Health, HelloService, Message, decode};
 use tracing::{debug, info, warn};
 
 use super::{
     daemon::{Daemon, logged},
     heartbeat::{self, clock_now},
     next_hops,
+    place::FRONT,
     tables::{self, endpoint, services_with_places},
 };
 
@@ -133,18 +134,7 @@ impl Daemon {
     /// what the others said of their loads.
     pub(super) async fn beat(&mut self) {
         logged(self.tables.write_settings(&self.dataplane, &self.place));
-        let services: Vec<HelloService> =
-            match services_with_places(self.place.config.services_of(&self.place.me.name)) {
-                Ok(services) if self.place.me.roles.is_ds() => services
-                    .into_iter()
-                    .map(|(at, _)| HelloService {
-                        cluster: endpoint(at),
-                        health: self.checks.health(at),
-                        connections: self.connections.at(at),
-                    })
-                    .collect(),
-                _ => Vec::new(),
-            };
+        let services = self.services_said();
         let cpu = self.cpu.read();
         let messages = heartbeat::messages(self.incarnation, cpu, &services, &self.keys.current);
         if self.place.me.roles.is_ds() {
@@ -162,5 +152,35 @@ impl Daemon {
             }
         }
         logged(self.follow_loads());
+    }
+
+    /// What this node says of its services: as a data server how its own server does; as a connection
+    /// server, to a switch, whether it has a data server at all.
+    fn services_said(&self) -> Vec<HelloService> {
+        let roles = self.place.me.roles;
+        let mut said = Vec::new();
+        let services = services_with_places(self.place.config.services_of(&self.place.me.name));
+        if let Ok(services) = services
+            && roles.is_ds()
+        {
+            said.extend(services.into_iter().map(|(at, _)| HelloService {
+                cluster: endpoint(at),
+                health: self.checks.health(at),
+                connections: self.connections.at(at),
+            }));
+        }
+        if roles.is_cs() && self.place.config.switch().is_some() {
+            let health = if self.tables.can_serve() {
+                Health::Passing
+            } else {
+                Health::Failing
+            };
+            said.push(HelloService {
+                cluster: FRONT,
+                health,
+                connections: self.swept.live,
+            });
+        }
+        said
     }
 }

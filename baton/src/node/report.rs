@@ -210,6 +210,7 @@ fn why_out(
         .is_some_and(|report| report.health == Health::Failing);
     match daemon.membership.presence(address) {
         _ if node.weight == 0 && !daemon.place.me.roles.is_switch() => "weight 0",
+        _ if failing && daemon.place.me.roles.is_switch() => "has no data server",
         _ if failing => "its own check fails",
         _ if unreachable && daemon.place.me.roles.is_switch() => "cannot be reached on this LAN",
         _ if unreachable => "cannot be reached",

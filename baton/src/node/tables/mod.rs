@@ -33,6 +33,8 @@ use pools::Pools;
 /// What is in the maps, and how to change it.
 pub struct Tables {
     ids: HashMap<SocketAddrV4, u16>,
+    /// On a connection server: whether no data server answers for the service.
+    down: HashMap<SocketAddrV4, bool>,
     pools: Pools,
     places: Places,
     slots: Slots,
@@ -79,6 +81,7 @@ impl Tables {
         };
         Ok(Self {
             ids,
+            down: HashMap::new(),
             pools,
             places,
             slots,

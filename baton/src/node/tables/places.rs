@@ -94,8 +94,8 @@ fn next(place: Place, chosen: u16, settled: bool, works: impl Fn(u16) -> bool) -
 }
 
 impl Tables {
-    /// Writes which connection servers get clients' packets now. One that is silent, or behind a router,
-    /// gets none.
+    /// Writes which connection servers get clients' packets now. One that is silent, that has no data
+    /// server itself, or is behind a router, gets none.
     pub fn write_places(
         &mut self,
         dataplane: &Dataplane,
@@ -119,13 +119,18 @@ impl Tables {
                 })
             })
             .collect();
+        // Who has nobody leaves everything as it is: the connection servers know what to tell clients.
+        if servers.is_empty() {
+            return Ok(());
+        }
         let working: BTreeSet<u16> = servers.iter().map(|server| server.slot.into()).collect();
-        // Who comes is there before it has a place; who goes has none any more.
-        self.write_presence(dataplane, place, |slot| working.contains(&slot))?;
+        // Who comes is there before it has a place, who goes until it has none.
+        self.write_presence(dataplane, place, &working, true)?;
         let mut chooser = Chooser::new(Policy::Client);
         let choices = chooser.choices(now, &servers);
         let works = |slot| working.contains(&slot);
-        self.places.write(dataplane, now, idle, choices, works)
+        self.places.write(dataplane, now, idle, choices, works)?;
+        self.write_presence(dataplane, place, &working, false)
     }
 
     /// Whether the switch's frames can reach this connection server.
@@ -133,11 +138,13 @@ impl Tables {
         matches!(self.hops.get(&address), Some(Hop::Next(next)) if !next.routed)
     }
 
+    /// Of those that work, or of those that do not.
     fn write_presence(
         &self,
         dataplane: &Dataplane,
         place: &place::Place,
-        works: impl Fn(u16) -> bool,
+        working: &BTreeSet<u16>,
+        present: bool,
     ) -> Result<()> {
         for address in ways::connection_server_addresses(&place.config) {
             let (Some(slot), Some(hop)) = (
@@ -146,8 +153,11 @@ impl Tables {
             ) else {
                 continue;
             };
+            if working.contains(&slot) != present {
+                continue;
+            }
             let mut way = ways::data_server(address, hop, &place.link);
-            if !works(slot) {
+            if !present {
                 way.flags &= !(DATA_SERVER_PRESENT as u8);
             }
             if dataplane.data_server(slot)? != way {

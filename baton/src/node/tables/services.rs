@@ -38,6 +38,7 @@ impl Tables {
                 dataplane.remove_service(&key)?;
                 if key.be_port != 0 {
                     self.ids.remove(&key.socket_address());
+                    self.down.remove(&key.socket_address());
                 }
             }
         }
@@ -125,7 +126,13 @@ impl Tables {
             )?;
             down &= self.pools.is_empty(dataplane, pool.id)?;
         }
+        self.down.insert(at, down);
         self.write_service(dataplane, at, service, down)
+    }
+
+    /// Whether this connection server has a data server for some of its services.
+    pub fn can_serve(&self) -> bool {
+        self.down.values().any(|down| !down)
     }
 
     /// Whether assignments may be others now though the servers stay: because of their loads, or because

@@ -75,6 +75,7 @@ pub fn settings(address: Ipv4Addr, roles: u32) -> Settings {
         rcv_wscale: WINDOW_SCALE,
         protocol: 253,
         roles: roles as u8,
+        mac: CS_MAC,
         ..Settings::default()
     }
 }

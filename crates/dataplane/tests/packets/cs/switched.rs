@@ -54,6 +54,15 @@ fn a_client_is_answered_directly() {
     assert_eq!(seen.packet().ethernet.destination, ds_mac(owner));
 }
 
+/// Also what another connection server gets as well.
+#[test]
+fn frames_for_other_nodes() {
+    let node = Node::cs();
+    let mut flooded = switched(&Client::fresh().syn().frame());
+    flooded[..6].copy_from_slice(&ds_mac(0));
+    node.run(&flooded).expect(Pass, &[]).untouched();
+}
+
 /// What is the kernel's comes out, as if it had come here by itself.
 #[test]
 fn what_passes_is_taken_out() {

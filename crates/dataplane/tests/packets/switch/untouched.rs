@@ -1,7 +1,7 @@
 //! What is not for a service, and what is broken.
 
 use crate::{
-    cluster::{CLIENT_MAC, CLUSTER, CS, CS_MAC, WEB},
+    cluster::{CLIENT_MAC, CLUSTER, CS, CS_MAC, WEB, ds_mac},
     lccp::{forward, to_ds},
     node::{Counted, Drop, Node, Pass, Verdict},
     segment::{Client, IP, Segment, TCP, ethernet, ip_packet, patched},
@@ -24,7 +24,7 @@ fn what_is_the_kernels_and_what_is_nobodys() {
     };
     let udp = ip_packet(IpNumber::UDP, CS, CLUSTER, &[0; 20]);
     let message = to_ds(&forward(&client), node.now(), &client.get(7).packet());
-    let cases: [(&str, Vec<u8>, Verdict, Counted<'_>); 12] = [
+    let cases: [(&str, Vec<u8>, Verdict, Counted<'_>); 13] = [
         ("another address", other.frame(), Pass, &[]),
         (
             "another port",
@@ -33,6 +33,12 @@ fn what_is_the_kernels_and_what_is_nobodys() {
             &[],
         ),
         ("a response", response.frame(), Pass, &[]),
+        (
+            "for another node",
+            patched(good.clone(), 0, &ds_mac(0)),
+            Pass,
+            &[],
+        ),
         (
             "UDP",
             ethernet(CLIENT_MAC, CS_MAC, EtherType::IPV4, &udp),
