@@ -10,6 +10,8 @@
 #include "answer.h"
 #include "dispatcher.h"
 #include "distributor.h"
+#include "forwarder.h"
+#include "own.h"
 #include "packet.h"
 #include "reply.h"
 #include "../clock.h"
@@ -17,6 +19,7 @@
 enum {
 	/* ns: without an answer for so long, the question or the answer is lost. Clients send again later. */
 	CLAIM_PATIENCE = 1 << 27,
+	ASKED_FIRST = 8, /* so many are tried: they may be gone, or this very node */
 };
 
 /* Every one of them costs a walk through all data servers. */
@@ -39,19 +42,29 @@ static __always_inline const struct data_server *first_asked(const struct servic
 							     const struct tcb_key *flow, u32 walks)
 {
 	const struct pool *pool = pool_at(service->pool);
+	u32 turn = hash_client(flow->client, flow->be_client_port) + walks;
 
 	if (!pool || !pool->choices)
 		return 0;
-	u32 at = pool->first_choice + (hash_client(flow->client, flow->be_client_port) + walks) % pool->choices;
-	u16 *choice = bpf_map_lookup_elem(&choices, &at);
-	const struct data_server *first = choice ? data_server(*choice) : 0;
-	return first && first->flags & DATA_SERVER_PRESENT ? first : 0;
+	for (int i = 0; i < ASKED_FIRST; i++) {
+		u32 at = pool->first_choice + (turn + i) % pool->choices;
+		u16 *choice = bpf_map_lookup_elem(&choices, &at);
+		const struct data_server *first = choice ? data_server(*choice) : 0;
+		if (first && (first->flags & (DATA_SERVER_PRESENT | DATA_SERVER_LOCAL)) == DATA_SERVER_PRESENT)
+			return first;
+	}
+	return 0;
 }
 
 static __noinline int claim(struct packet *p, struct stray *stray, u64 now)
 {
 	const struct data_server *first = first_asked(p->service, &p->flow, stray->walks);
 
+	if (found_here(p)) {
+		struct tcb *tcb = bpf_map_lookup_elem(&tcbs, &p->flow);
+		count(p->counters, COUNTER_CS_MOVED);
+		return tcb ? follow(p, tcb) : XDP_DROP;
+	}
 	if (!first) {
 		stray->unclaimed = 1;
 		return drop(p, COUNTER_CS_STRAY);

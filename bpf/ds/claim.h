@@ -11,42 +11,11 @@
 #include "deliver.h"
 #include "packet.h"
 #include "send.h"
+#include "../claimed.h"
 
 enum {
-	AHEAD_SEQ = 1 << 25, /* more than any receive window */
-	RING_MAX = 255,      /* what the message can count */
+	RING_MAX = 255, /* what the message can count */
 };
-
-/*
- * The connection of these ports that the packet is of, if it is here: an older one, whose client has
- * vanished, is elsewhere in its numbers.
- */
-static __always_inline struct tcp_sock *claimed_socket(struct bpf_sock *sk, const struct inner *in)
-{
-	if (!is_connection(sk) || sk->state == STATE_TIME_WAIT || sk->state == STATE_CLOSE)
-		return 0;
-	struct tcp_sock *tcp = bpf_skc_to_tcp_sock(sk);
-	if (!tcp)
-		return 0;
-	u32 seq = bpf_ntohl(in->tcp.seq) - tcp->rcv_nxt + BEHIND_SEQ;
-	u32 unacknowledged = tcp->write_seq - bpf_ntohl(in->tcp.ack_seq);
-	return seq < BEHIND_SEQ + AHEAD_SEQ && unacknowledged < BEHIND_ACK ? tcp : 0;
-}
-
-/* What ADOPT would have to say of this connection. */
-static __always_inline struct lccp_tcb part_of(const struct tcp_sock *tcp)
-{
-	struct lccp_tcb part = { .be_mss = bpf_htons(tcp->rx_opt.mss_clamp) };
-
-	if (BPF_CORE_READ_BITFIELD(tcp, rx_opt.sack_ok))
-		part.options |= LCCP_TCB_SACK;
-	if (BPF_CORE_READ_BITFIELD(tcp, rx_opt.wscale_ok)) {
-		part.options |= LCCP_TCB_WSCALE;
-		part.snd_wscale = BPF_CORE_READ_BITFIELD(tcp, rx_opt.snd_wscale);
-		part.rcv_wscale = BPF_CORE_READ_BITFIELD(tcp, rx_opt.rcv_wscale);
-	}
-	return part;
-}
 
 static __always_inline int claimed(struct arrival *a, struct lccp_header *h, const struct inner *in,
 				   struct bpf_sock *sk, const struct tcp_sock *tcp)
@@ -101,7 +70,7 @@ static __always_inline int ask_next(struct arrival *a, struct lccp_header *h, co
 static __always_inline int claim_at_ds(struct arrival *a, struct lccp_header *h, const struct inner *in)
 {
 	struct bpf_sock *sk = lookup(a->skb, in->ip.saddr, in->ip.daddr, in->tcp.source, in->tcp.dest);
-	struct tcp_sock *tcp = claimed_socket(sk, in);
+	struct tcp_sock *tcp = claimed_socket(sk, bpf_ntohl(in->tcp.seq), bpf_ntohl(in->tcp.ack_seq));
 	int verdict = tcp ? claimed(a, h, in, sk, tcp) : ask_next(a, h, in);
 
 	if (sk)

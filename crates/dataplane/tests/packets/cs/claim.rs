@@ -7,8 +7,8 @@ use std::{
 };
 
 use baton_abi::{
-    CLAIMS_PER_TICK, DataServer, LCCP_TCB_SACK, LCCP_TCB_WSCALE, NO_DATA_SERVER, TCB_FIN,
-    TCB_PINNED,
+    CLAIMS_PER_TICK, DATA_SERVER_LOCAL, DATA_SERVER_PRESENT, DataServer, LCCP_TCB_SACK,
+    LCCP_TCB_WSCALE, NO_DATA_SERVER, ROLE_CS, ROLE_DS, TCB_FIN, TCB_PINNED,
 };
 use baton_dataplane::sys;
 use baton_wire::{Message, TcbPart};
@@ -19,9 +19,10 @@ use nix::{
 
 use super::http::{Connection, forwarded, get};
 use crate::{
-    cluster::{HTTP, HTTP_SERVICE, WEB, ds_mac, key},
+    cluster::{HTTP, HTTP_SERVICE, WEB, data_server, ds, ds_mac, key, mapped},
+    host::{connect, listen, on_own_host},
     lccp::{INNER, flow, linux_tcb, to_cs},
-    node::{Counted, Drop, Node, Tx},
+    node::{Counted, Drop, Node, Pass, Tx},
     segment::{Client, Segment, patched},
 };
 
@@ -156,6 +157,41 @@ fn what_does_not_fit_together() {
         assert!(node.tcb(&client).is_none(), "{name}");
     }
     node.run(&good).expect(Drop, MOVED);
+}
+
+/// A node that is a data server as well looks at its own connections first: nobody is asked.
+#[test]
+fn what_this_node_has_itself() {
+    on_own_host(|| {
+        let node = Node::cs();
+        node.change(|settings| {
+            settings.roles = (ROLE_CS | ROLE_DS) as u8;
+            settings.address = mapped(ds(1));
+        });
+        let own = DataServer {
+            flags: (DATA_SERVER_PRESENT | DATA_SERVER_LOCAL) as u8,
+            ..data_server(1)
+        };
+        node.plane().set_data_server(1, &own).unwrap();
+        let listener = listen(WEB);
+        let connection = connect(&listener, WEB);
+        let client = Client {
+            address: connection.from,
+            service: WEB,
+            isn: connection.isn,
+        };
+        let packet = client.ack(connection.server_isn).payload("data");
+        let counted = [&[("cs_moved", 1)][..], &forwarded(&packet)].concat();
+        node.run(&packet.frame()).expect(Pass, &counted);
+        let entry = node.tcb(&client).unwrap();
+        assert_eq!((entry.owner, u32::from(entry.state)), (1, TCB_PINNED));
+        assert_eq!(u32::from(entry.options), LCCP_TCB_SACK | LCCP_TCB_WSCALE);
+
+        // Of what is not here the others are asked.
+        let elsewhere = Client::fresh().later(7, 5, 5);
+        let asked = node.run(&elsewhere.frame()).expect(Tx, &[("cs_claim", 1)]);
+        assert_ne!(asked.packet().to(), ds(1));
+    });
 }
 
 /// As much as fits goes into one second, whatever is forged.
