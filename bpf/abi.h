@@ -330,7 +330,7 @@ struct sweep {
 
 /* Every decision and every drop. Names are the metric's label: keep them stable. */
 enum counter {
-	/* both programs */
+	/* all programs */
 	COUNTER_BAD_IP,              /* lying lengths, header too short */
 	COUNTER_BAD_TCP,
 	COUNTER_FRAGMENT,            /* dropped: a fragment has no ports */

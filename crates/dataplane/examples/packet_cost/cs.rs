@@ -26,6 +26,7 @@ const PASSES: u32 = 4;
 pub struct ConnectionServer<'a> {
     node: Node,
     wrapper: &'a Wrapper,
+    flows: Vec<Flow>,
     table: Table,
     kinds: Vec<Kind>,
     /// A forwarded packet stays as it is but for its MACs, so it can repeat without the wrapper: does
@@ -93,7 +94,13 @@ impl<'a> ConnectionServer<'a> {
             node,
             wrapper,
             table,
+            flows,
         })
+    }
+
+    /// Others may have had the wrapper.
+    pub fn set_flows(&self) -> Result<()> {
+        self.wrapper.set_flows(&self.flows)
     }
 
     pub fn program(&self) -> &OwnedFd {
