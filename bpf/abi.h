@@ -308,10 +308,11 @@ struct claims {
 	unsigned int sent;
 };
 
-/* Of a service, at one of its data servers: whom CLAIM asks next, and how many there are in all. */
+/* Of a service, at one of its data servers: whom CLAIM asks next, and how many are asked in all. */
 struct ring {
 	unsigned int next;             /* short address */
-	unsigned int length;
+	unsigned short length;
+	unsigned short missing;        /* how many others may have connections, but are not heard just now */
 };
 
 /* Of a hash: indices of connection servers at the switch. Two where one took the place of another lately. */

@@ -47,7 +47,7 @@ static __always_inline const struct ring *ring_of(__be32 cluster, __be16 port)
 	return bpf_map_lookup_elem(&rings, &id);
 }
 
-/* Who knows no ring cannot say that nobody has the connection: it ends here, unanswered. */
+/* Who does not know all of the ring cannot say that nobody has the connection: it ends here, unanswered. */
 static __always_inline int ask_next(struct arrival *a, struct lccp_header *h, const struct inner *in)
 {
 	const struct ring *ring = ring_of(in->ip.daddr, in->tcp.dest);
@@ -60,6 +60,8 @@ static __always_inline int ask_next(struct arrival *a, struct lccp_header *h, co
 		struct passage on = { peer(ring->next), ring->next, COUNTER_DS_CLAIM_PASSED_ON };
 		return send_message(a, h, in, &on);
 	}
+	if (ring->missing)
+		return discard(a, COUNTER_DS_NO_WAY);
 	struct passage back = { peer(h->be_data), h->be_data, COUNTER_DS_UNCLAIMED };
 	h->receptor = LCCP_RECEPTOR_CS;
 	h->command = LCCP_NONE;

@@ -251,6 +251,8 @@ impl Daemon {
             Ok(Ok(connections)) => {
                 self.connections = connections;
                 logged(self.leave().await);
+                // Who has been silent for long is not waited for any more.
+                logged(self.write_rings());
             }
             Ok(Err(error)) => warn!("{error}"),
             Err(error) => warn!("counting connections: {error}"),

@@ -104,11 +104,7 @@ impl Daemon {
                 .write_places(&self.dataplane, &self.place, now, idle, &self.membership)?;
         }
         if roles.is_ds() {
-            let services = self.place.config.services_of(&self.place.me.name);
-            let services = services_with_places(services)?;
-            let own = self.place.address;
-            self.tables
-                .write_rings(&self.dataplane, own, &services, &self.membership)?;
+            self.write_rings()?;
         }
         if !roles.is_cs() {
             return Ok(());
@@ -119,6 +115,15 @@ impl Daemon {
                 .write_assignment(&self.dataplane, now, (at, service), &self.membership)?;
         }
         Ok(())
+    }
+
+    /// Tells the program whom it asks next who has a connection.
+    pub(super) fn write_rings(&mut self) -> Result<()> {
+        let (now, own) = (self.now(), self.place.address);
+        let services = self.place.config.services_of(&self.place.me.name);
+        let services = services_with_places(services)?;
+        self.tables
+            .write_rings(&self.dataplane, now, own, &services, &self.membership)
     }
 
     /// Has policies that go by load look at the loads, when it is time.

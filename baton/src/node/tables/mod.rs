@@ -37,6 +37,8 @@ pub struct Tables {
     down: HashMap<SocketAddrV4, bool>,
     pools: Pools,
     places: Places,
+    /// On a data server: others that are not heard, and since when.
+    silent_since: HashMap<Address, Moment>,
     slots: Slots,
     hops: HashMap<Address, Hop>,
     senders: HashMap<Ipv4Addr, [u8; 6]>,
@@ -84,6 +86,7 @@ impl Tables {
             down: HashMap::new(),
             pools,
             places,
+            silent_since: HashMap::new(),
             slots,
             hops: HashMap::new(),
             senders: HashMap::new(),

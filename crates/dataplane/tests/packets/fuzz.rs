@@ -172,7 +172,11 @@ fn the_data_server() {
         };
         let stranger = Client::of(SMTP);
         let next = short_address(ds(1));
-        let ring = Ring { next, length: 3 };
+        let ring = Ring {
+            next,
+            length: 3,
+            missing: 0,
+        };
         node.plane().set_ring(1, &ring).unwrap();
         for run in 0..runs() {
             let message = |message: &Message, packet: &Segment| {

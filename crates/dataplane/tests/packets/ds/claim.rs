@@ -24,9 +24,18 @@ fn in_ring(node: &Node) {
     ring(node, ds(1), 3);
 }
 
-fn ring(node: &Node, next: std::net::Ipv4Addr, length: u32) {
+fn ring(node: &Node, next: std::net::Ipv4Addr, length: u16) {
     let next = short_address(next);
-    node.plane().set_ring(0, &Ring { next, length }).unwrap();
+    node.plane()
+        .set_ring(
+            0,
+            &Ring {
+                next,
+                length,
+                missing: 0,
+            },
+        )
+        .unwrap();
 }
 
 #[test]
@@ -213,10 +222,19 @@ fn where_a_question_ends() {
             let frame = to_ds(&claim(&client, asked), node.now(), &packet);
             node.run(&frame).expect(Drop, NO_WAY);
         };
-        // No ring is known; no way to the next; no way to who asks.
+        // No ring is known; no way to the next; somebody is not asked; no way to who asks.
         ends(0);
         ring(&node, ds(2), 3);
         ends(0);
+        let next = short_address(ds(2));
+        let incomplete = Ring {
+            next,
+            length: 2,
+            missing: 1,
+        };
+        node.plane().set_ring(0, &incomplete).unwrap();
+        ends(1);
+        ring(&node, ds(2), 3);
         node.plane().set_peer(CS, &DataServer::default()).unwrap();
         ends(2);
     });
