@@ -4,13 +4,13 @@
 use std::os::fd::{AsFd as _, OwnedFd};
 
 use anyhow::{Result, ensure};
-use baton_abi::TcbKey;
+use baton_abi::{DataServer, TcbKey};
 use baton_dataplane::sys;
 use libbpf_rs::{MapCore as _, MapFlags, MapHandle};
 use zerocopy::IntoBytes as _;
 
 use crate::{
-    cluster::WEB,
+    cluster::{CS_MAC, WEB, data_server},
     node::Node,
     program,
     report::Row,
@@ -70,6 +70,14 @@ impl Table {
 impl<'a> ConnectionServer<'a> {
     pub fn new(wrapper: &'a Wrapper) -> Result<Self> {
         let node = Node::fresh_cs_of(1 << 20);
+        for index in 0..3 {
+            // So that a forwarded packet can come again as it is.
+            let near = DataServer {
+                mac: CS_MAC,
+                ..data_server(index)
+            };
+            node.plane().set_data_server(index, &near)?;
+        }
         let clients: Vec<Client> = (0..FLOWS).map(|_| Client::of(WEB)).collect();
         let flows: Vec<Flow> = clients
             .iter()
