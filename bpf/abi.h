@@ -39,12 +39,14 @@ enum lccp_command {
 	LCCP_NONE = 7,    /* nobody here has this connection; carries the client's packet back */
 	LCCP_SYNC = 8,    /* daemon to daemon: the number of the last message sent to you (data) */
 	LCCP_AGAIN = 9,   /* daemon to daemon: these did not come; the body is a list of be16 numbers */
+	LCCP_CLAIM = 10,  /* who has this connection? From DS to DS until one has; carries the client's packet */
+	LCCP_MOVED = 11,  /* it is here, and so is its travelling part; carries back the packet, delivered here */
 };
 
 /*
  * lccp_header.data: of HANDOVER the short address of the next DS; of FORWARD that of the DS which has the
  * connection if the receiver has not, or 0; of ADOPT that of the CS which is to hear of a refusal; of
- * REFUSED and KEEP why.
+ * REFUSED and KEEP why; of CLAIM that of the CS which asks.
  */
 
 enum lccp_refusal {
@@ -80,7 +82,7 @@ struct lccp_tcb {
 	unsigned char snd_wscale;      /* the client's announced scale, 0-14 */
 	unsigned char rcv_wscale;      /* the scale the SYN-ACK announced, 0-14 */
 	unsigned char options;         /* enum lccp_tcb_option */
-	unsigned char attempt;         /* how many DSs have refused this request before */
+	unsigned char attempt;         /* how many DSs have refused this request, or were asked by CLAIM, before */
 	unsigned short be_cwnd;        /* the owner's congestion window, segments; 0: as of a new connection */
 	unsigned long long be_resume;  /* response bytes the client already has */
 };
@@ -139,6 +141,8 @@ enum limit {
 	CHOICES_PER_POOL = 16381,      /* prime: the Maglev table size */
 	CHOICE_BANKS = 2,              /* one is read while the daemon writes the other */
 	STRAYS = 4096,
+	CLAIMS_PER_TICK = 16384,       /* of each processor: what a flood of forged packets can cause */
+	BEGUN_FLOWS = 131072,          /* connections that the switch has to remember one by one */
 	ADOPT_ATTEMPTS = 8,            /* then the request counts as refused by all */
 	TICK_SHIFT = 30,               /* a tick is 2^30 ns: 1.07 s, and no division to get it */
 	TALLIED_ROUTES = 2048,         /* numbers of routes; below MAX_SERVICES: what no route of a service takes */
@@ -150,6 +154,12 @@ enum limit {
 enum role {
 	ROLE_CS = 1,
 	ROLE_DS = 2,
+	ROLE_SWITCH = 4,
+};
+
+/* Ethernet types of frames that are ours. */
+enum ether_type {
+	ETHER_SWITCHED = 0x88b5,       /* a client's whole frame, from the switch to a CS (IEEE 802: experimental) */
 };
 
 /* Marks a packet that the DS program has put back on its own ingress, so that it does so once. */
@@ -172,6 +182,8 @@ struct settings {
 	unsigned char protocol;        /* IP protocol of LCCP */
 	unsigned char roles;           /* enum role */
 	unsigned char reserved;
+	unsigned char mac[6];          /* of this node's interface */
+	unsigned short reserved_word;
 };
 
 /* A service, or, with port 0, just a cluster address: what is malformed has no port to look up. */
@@ -342,6 +354,33 @@ struct tally {
 	unsigned long long kept[TALLY_KEEPS]; /* handovers refused, by enum lccp_keep */
 };
 
+/* Of a flow nobody here knows. */
+struct stray {
+	unsigned long long first;      /* when its first packet came: coarse monotonic, ns */
+	unsigned long long asked;      /* when the last CLAIM went out, or `first` */
+	unsigned int walks;            /* how many did */
+	unsigned int unclaimed;        /* not 0: the answer to the last was that nobody has it */
+};
+
+/* How many CLAIMs one processor has sent in this tick. */
+struct claims {
+	unsigned int tick;
+	unsigned int sent;
+};
+
+/* Of a service, at one of its data servers: whom CLAIM asks next, and how many are asked in all. */
+struct ring {
+	unsigned int next;             /* short address */
+	unsigned short length;
+	unsigned short missing;        /* how many others may have connections, but are not heard just now */
+};
+
+/* Of a hash: indices of connection servers at the switch. Two where one took the place of another lately. */
+struct place {
+	unsigned short now;            /* of connections that begin */
+	unsigned short before;         /* of those that began before it came; else the same */
+};
+
 /* Argument and result of the sweep program, which expires TCB entries. */
 struct sweep {
 	unsigned int idle_ticks;       /* for open connections */
@@ -358,7 +397,7 @@ struct stale_sender {
 
 /* Every decision and every drop. Names are the metric's label: keep them stable. */
 enum counter {
-	/* both programs */
+	/* all programs */
 	COUNTER_BAD_IP,              /* lying lengths, header too short */
 	COUNTER_BAD_TCP,
 	COUNTER_FRAGMENT,            /* dropped: a fragment has no ports */
@@ -395,6 +434,10 @@ enum counter {
 	COUNTER_CS_REFUSED_BY_ALL,
 	COUNTER_CS_STRAY,            /* unknown flow, within its grace */
 	COUNTER_CS_STRAY_RESET,
+	COUNTER_CS_CLAIM,            /* the data servers are asked who has a connection */
+	COUNTER_CS_CLAIM_LIMIT,      /* dropped: too many were asked in this second */
+	COUNTER_CS_MOVED,            /* one has it: an entry was made */
+	COUNTER_CS_UNCLAIMED,        /* none has */
 	COUNTER_CS_ICMP,             /* an ICMP error about a response, passed to the owner */
 	COUNTER_CS_FIN,
 	COUNTER_CS_RST,
@@ -423,6 +466,18 @@ enum counter {
 	COUNTER_DS_KEPT_NO_WAY,
 	COUNTER_DS_NONE,             /* a packet of no connection here, sent back to its CS */
 	COUNTER_DS_NO_SOCKET,        /* dropped in silence: a RST is the CS's to send */
+	COUNTER_DS_CLAIMED,          /* CLAIM for a connection that is here: delivered, and MOVED sent */
+	COUNTER_DS_CLAIM_PASSED_ON,
+	COUNTER_DS_UNCLAIMED,        /* the last to be asked: NONE sent */
+	/* switch */
+	COUNTER_SWITCH_SYN,          /* a connection begins */
+	COUNTER_SWITCH_FORWARD,      /* to the only connection server of its place */
+	COUNTER_SWITCH_KEPT,         /* to the one that had its place before */
+	COUNTER_SWITCH_BEGUN,        /* to the one with which it began, at such a place */
+	COUNTER_SWITCH_ICMP,         /* an ICMP error about a response */
+	COUNTER_SWITCH_PLAIN,        /* one of these, too big to travel inside another frame */
+	COUNTER_SWITCH_NOBODY,       /* dropped: no connection server */
+	COUNTER_SWITCH_NO_ROOM,      /* dropped: the driver leaves no room for another header */
 	COUNTER_MAX,
 };
 

@@ -12,6 +12,7 @@
 #include <linux/in.h>
 #include <linux/ip.h>
 #include <linux/tcp.h>
+#include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_endian.h>
 
@@ -53,6 +54,11 @@ struct inet_connection_sock {
 } __inner;
 
 /* include/linux/tcp.h */
+struct tcp_options_received {
+	u16 wscale_ok : 1, sack_ok : 3, snd_wscale : 4, rcv_wscale : 4;
+	u16 mss_clamp;
+} __inner;
+
 struct tcp_sock {
 	struct inet_connection_sock inet_conn;
 	u32 rcv_nxt;
@@ -61,6 +67,7 @@ struct tcp_sock {
 	u32 snd_cwnd;
 	u32 lsndtime; /* of the last data sent, jiffies */
 	u64 bytes_received;
+	struct tcp_options_received rx_opt;
 } __inner;
 
 /* include/net/inet_timewait_sock.h */

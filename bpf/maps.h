@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Every map. The daemon writes settings, services, pools, hosts, routes, choices, data_servers and peers,
- * and makes the inboxes; the programs write the rest.
+ * Every map. The daemon writes settings, services, pools, hosts, routes, choices, data_servers, peers,
+ * senders, rings and places, and makes the inboxes; the programs write the rest.
  */
 #ifndef BATON_MAPS_H
 #define BATON_MAPS_H
@@ -76,6 +76,22 @@ struct {
 	__type(value, struct data_server);
 } data_servers SEC(".maps");
 
+/* The switch's table: Maglev over the connection servers, which are its `data_servers`. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, CHOICES_PER_POOL);
+	__type(key, u32);
+	__type(value, struct place);
+} places SEC(".maps");
+
+/* Connections that began where the table says two things, and the connection server of each. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, BEGUN_FLOWS);
+	__type(key, struct tcb_key);
+	__type(value, u16);
+} begun SEC(".maps");
+
 /* The nodes of the cluster by short address: where a data server sends what is not for the client. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -129,6 +145,13 @@ struct {
 	__type(key, struct tcb_key);
 	__type(value, u32);
 } windows SEC(".maps");
+/* By the number of each service of this data server. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, MAX_SERVICES);
+	__type(key, u32);
+	__type(value, struct ring);
+} rings SEC(".maps");
 
 /* When this data server handed a connection over last (coarse monotonic, ns). */
 struct {
@@ -162,12 +185,12 @@ struct {
 	__type(value, struct tcb);
 } tcbs SEC(".maps");
 
-/* Flows nobody knows, and when the first packet of each came (coarse monotonic, ns). */
+/* Flows nobody here knows. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, STRAYS);
 	__type(key, struct tcb_key);
-	__type(value, u64);
+	__type(value, struct stray);
 } strays SEC(".maps");
 
 /* Nodes whose messages are refused for their clocks, by short address. */
@@ -177,6 +200,12 @@ struct {
 	__type(key, u32);
 	__type(value, struct stale_sender);
 } stale_senders SEC(".maps");
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct claims);
+} claims SEC(".maps");
 
 /* Live flows of each data server, as the last sweep counted them. */
 struct {

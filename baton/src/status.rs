@@ -18,7 +18,7 @@ pub use tally::{Bytes, Handovers, Tally};
 pub struct Status {
     /// Name of the node.
     pub node: String,
-    /// "cs", "ds" or both.
+    /// "cs", "ds" or both, or "switch".
     pub roles: Vec<String>,
     /// Its interface.
     pub interface: String,
@@ -43,11 +43,11 @@ pub struct Peer {
     pub name: String,
     /// Its own address.
     pub address: String,
-    /// "cs", "ds" or both.
+    /// "cs", "ds" or both, or "switch".
     pub roles: Vec<String>,
     /// "this node", "alive", "silent" or "never heard of".
     pub state: String,
-    /// Whether its next hop is known; connection servers only.
+    /// Whether its next hop is known; connection servers and switch only.
     pub reachable: Option<bool>,
     /// Connections given to it since the start; connection servers only.
     pub adoptions: Option<u64>,
@@ -80,9 +80,10 @@ pub struct Service {
     pub routes: Vec<Route>,
     /// Of what no route takes; connection servers only.
     pub rest: Option<Tally>,
-    /// Data servers that take requests, of the service itself or of one of its pools.
+    /// Data servers that take requests, of the service itself or of one of its pools. On a switch:
+    /// connection servers that get its packets.
     pub taking: Vec<String>,
-    /// Data servers that do not, each with why.
+    /// Those that do not, each with why.
     pub out: Vec<(String, String)>,
     /// What this node's own check of its server says; data servers only.
     pub local_health: Option<String>,

@@ -3,6 +3,7 @@
 #ifndef BATON_CS_ADMIT_H
 #define BATON_CS_ADMIT_H
 
+#include "claim.h"
 #include "dispatcher.h"
 #include "distributor.h"
 #include "forwarder.h"
@@ -25,25 +26,6 @@ static __always_inline bool has_valid_cookie(struct packet *p, u32 *cookie)
 
 	*cookie = bpf_ntohl(tcp->ack_seq) - 1;
 	return cookie_valid(p->settings, &flow, *cookie);
-}
-
-/*
- * Nobody here knows the connection. Silence first: the beginning of its request may be on its way
- * behind this packet. One that still comes after the grace gets a clear end.
- */
-static __always_inline int stray(struct packet *p)
-{
-	u64 now = bpf_ktime_get_coarse_ns();
-	u64 *first = bpf_map_lookup_elem(&strays, &p->flow);
-
-	if (!first) {
-		bpf_map_update_elem(&strays, &p->flow, &now, BPF_ANY);
-		return drop(p, COUNTER_CS_STRAY);
-	}
-	if (now - *first < p->settings->stray_grace_ns)
-		return drop(p, COUNTER_CS_STRAY);
-	bpf_map_delete_elem(&strays, &p->flow);
-	return reset(p, COUNTER_CS_STRAY_RESET);
 }
 
 /* The data server for a new connection, by what its first packet asks for. */

@@ -12,14 +12,7 @@
 #include "packet.h"
 #include "receive_lccp.h"
 #include "syn.h"
-
-/* What cannot be for a service is the kernel's, unless a cluster address stands on it. */
-static __always_inline int malformed(struct packet *p, enum counter why)
-{
-	if (service_at(p->frame.ip->daddr, 0))
-		return drop(p, why);
-	return XDP_PASS;
-}
+#include "../switched.h"
 
 static __always_inline int not_ours(struct packet *p)
 {
@@ -85,11 +78,17 @@ int baton_cs(struct xdp_md *ctx)
 		.settings = bpf_map_lookup_elem(&settings, &zero),
 		.counters = counters_of_this_cpu(),
 	};
-	void *data = (void *)(long)ctx->data;
-	void *data_end = (void *)(long)ctx->data_end;
 
 	if (!p.settings || !p.counters)
 		return XDP_ABORTED;
+	void *data = (void *)(long)ctx->data;
+	void *data_end = (void *)(long)ctx->data_end;
+	if (!is_for_us(p.settings, data, data_end))
+		return XDP_PASS;
+	if (!take_out(ctx))
+		return drop(&p, COUNTER_BAD_IP);
+	data = (void *)(long)ctx->data;
+	data_end = (void *)(long)ctx->data_end;
 	switch (parse_frame(data, data_end, data_end - data, p.settings->protocol, &p.frame)) {
 	case FRAME_TCP:
 		return receive_tcp(&p);

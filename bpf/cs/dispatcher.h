@@ -5,23 +5,7 @@
 
 #include "packet.h"
 #include "route.h"
-
-/* MurmurHash3's finalizer: every input bit reaches every output bit. */
-static __always_inline u32 mix(u32 h)
-{
-	h ^= h >> 16;
-	h *= 0x85ebca6b;
-	h ^= h >> 13;
-	h *= 0xc2b2ae35;
-	return h ^ h >> 16;
-}
-
-static __always_inline u32 hash_client(const u8 *client, u32 seed)
-{
-	const u32 *words = (const u32 *)client;
-
-	return mix(mix(mix(mix(seed ^ words[0]) ^ words[1]) ^ words[2]) ^ words[3]);
-}
+#include "../hash.h"
 
 static __always_inline u32 next_turn(u32 pool)
 {

@@ -8,48 +8,15 @@
 #define BATON_CS_ICMP_H
 
 #include "forwarder.h"
+#include "icmp_error.h"
 #include "packet.h"
 #include "tcb.h"
 
-enum {
-	ICMP_UNREACHABLE = 3,
-	ICMP_TIME_EXCEEDED = 11,
-};
-
-/* RFC 792: type, code, checksum, four bytes by type, then the IP header and 8 bytes of the packet. */
-struct icmp_error {
-	u8 type;
-	u8 code;
-	u16 checksum;
-	u32 by_type;
-	struct iphdr ip;
-	__be16 source;
-	__be16 dest;
-	__be32 seq;
-} __attribute__((packed));
-
-/* True if the error is about a packet of a flow that has an entry; `p->flow` names it then. */
-static __always_inline struct tcb *flow_in_error(struct packet *p, struct icmp_error *error)
-{
-	if (error->type != ICMP_UNREACHABLE && error->type != ICMP_TIME_EXCEEDED)
-		return 0;
-	/* Our servers send no IP options. */
-	if (error->ip.version != 4 || error->ip.ihl != sizeof(struct iphdr) / 4 ||
-	    error->ip.protocol != IPPROTO_TCP)
-		return 0;
-	name_flow(&p->flow, error->ip.daddr, error->dest, error->ip.saddr, error->source);
-	return bpf_map_lookup_elem(&tcbs, &p->flow);
-}
-
 static __noinline int receive_icmp(struct packet *p)
 {
-	struct icmp_error error;
-	u32 at = sizeof(struct ethhdr) + p->frame.ip_header;
-
-	if (p->frame.ip_bytes < p->frame.ip_header + sizeof(error) ||
-	    bpf_xdp_load_bytes(p->ctx, at, &error, sizeof(error)))
+	if (!name_flow_in_error(p))
 		return XDP_PASS;
-	struct tcb *tcb = flow_in_error(p, &error);
+	struct tcb *tcb = bpf_map_lookup_elem(&tcbs, &p->flow);
 	if (!tcb)
 		return XDP_PASS;
 	const struct data_server *owner = data_server(tcb->owner);

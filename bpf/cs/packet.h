@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* One packet at the connection server, and how it leaves. */
+/* One packet at a connection server or the switch, and how it leaves. */
 #ifndef BATON_CS_PACKET_H
 #define BATON_CS_PACKET_H
 
@@ -35,6 +35,23 @@ static __always_inline int drop(struct packet *p, enum counter why)
 {
 	count(p->counters, why);
 	return XDP_DROP;
+}
+
+/* XDP sees whatever the LAN floods or a card lets through, also what another node gets as well. */
+static __always_inline bool is_for_us(const struct settings *s, void *data, void *data_end)
+{
+	const u16 *to = data, *own = (const u16 *)s->mac;
+
+	return data + sizeof(struct ethhdr) > data_end ||
+	       !((to[0] ^ own[0]) | (to[1] ^ own[1]) | (to[2] ^ own[2]));
+}
+
+/* What cannot be for a service is the kernel's, unless a cluster address stands on it. */
+static __always_inline int malformed(struct packet *p, enum counter why)
+{
+	if (service_at(p->frame.ip->daddr, 0))
+		return drop(p, why);
+	return XDP_PASS;
 }
 
 static __always_inline const struct data_server *data_server(u32 index)

@@ -3,6 +3,7 @@
 #ifndef BATON_CS_RECEIVE_LCCP_H
 #define BATON_CS_RECEIVE_LCCP_H
 
+#include "moved.h"
 #include "packet.h"
 #include "refused.h"
 #include "returned.h"
@@ -34,6 +35,8 @@ static __noinline int receive_lccp(struct packet *p)
 		return kept(p, &h);
 	case LCCP_NONE:
 		return none(p, &h);
+	case LCCP_MOVED:
+		return moved(p, &h);
 	default:
 		return drop(p, COUNTER_LCCP_UNKNOWN);
 	}

@@ -4,6 +4,7 @@
 #define BATON_CS_RETURNED_H
 
 #include "answer.h"
+#include "claim.h"
 
 static __always_inline void swap_owners(struct tcb *tcb)
 {
@@ -32,25 +33,32 @@ static __noinline int kept(struct packet *p, struct lccp_header *h)
 /*
  * The owner does not have the connection. If there was a handover, one of its messages was lost: the one
  * before is the owner, and gets the packet. A packet that comes back a second time ends here, and the
- * client's next one tries again.
+ * client's next one tries again. Where nobody had it before, another connection server has moved it
+ * on: CLAIM finds it. Not while it is being adopted, because then its owner may be about to have it;
+ * and not when the client has ended it.
  */
 static __noinline int none(struct packet *p, struct lccp_header *h)
 {
 	struct tcb *tcb = answered_entry(p, h);
 
+	if (!tcb && h->tcb.attempt)
+		return unclaimed(p);
 	if (!tcb || !is_from(p, tcb->owner))
 		return drop(p, COUNTER_LCCP_MISMATCH);
 	count(p->counters, COUNTER_CS_NONE);
 	const struct data_server *to = data_server(tcb->previous);
 	if (!to || !(to->flags & DATA_SERVER_PRESENT))
-		return XDP_DROP;
+		return tcb->state & (TCB_ADOPTING | TCB_FIN | TCB_RST) ? XDP_DROP : claim_anew(p, h);
 	swap_owners(tcb);
-	if (h->tcb.attempt++) {
+	bool again = h->tcb.attempt++;
+	if (again)
 		tally_moved(tcb->previous, tcb->owner);
-		return XDP_DROP;
-	}
-	tally_none(tcb);
-	return send_on(p, h, to, LCCP_FORWARD, 0);
+	else
+		tally_none(tcb);
+	/* Somebody has answered the request: should it be neither of the two, they are not asked in turns. */
+	if (!(tcb->state & TCB_ADOPTING))
+		tcb->previous = NO_DATA_SERVER;
+	return again ? XDP_DROP : send_on(p, h, to, LCCP_FORWARD, 0);
 }
 
 #endif

@@ -10,6 +10,7 @@
 #include "packet.h"
 #include "refuse.h"
 #include "window.h"
+#include "../claimed.h"
 #include "../tcp_options.h"
 
 enum {
@@ -17,8 +18,6 @@ enum {
 	EINVAL = 22,
 	TIMESTAMPS_ALONE = 0x0101080a, /* NOP NOP TIMESTAMPS 10: what nearly every segment carries */
 	TIMESTAMPS_ALONE_BYTES = 12,
-	BEHIND_SEQ = 1 << 20,
-	BEHIND_ACK = 1 << 28,
 };
 
 /* The timestamps of the client's packet, if it has any: then they were negotiated. */

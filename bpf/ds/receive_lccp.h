@@ -4,6 +4,7 @@
 #define BATON_DS_RECEIVE_LCCP_H
 
 #include "adopt.h"
+#include "claim.h"
 #include "deliver.h"
 #include "packet.h"
 #include "../lccp.h"
@@ -69,6 +70,8 @@ static __always_inline int receive_lccp_at_ds(struct arrival *a, const struct fr
 		return handover(a, &h, &in);
 	case LCCP_FORWARD:
 		return deliver_forwarded(a, &h, &in);
+	case LCCP_CLAIM:
+		return claim_at_ds(a, &h, &in);
 	default:
 		return discard(a, COUNTER_LCCP_UNKNOWN);
 	}

@@ -5,7 +5,7 @@ use std::os::fd::AsRawFd as _;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
-use baton_lab::SWITCH;
+use baton_lab::BRIDGE;
 use baton_net::{Link, Netlink};
 use etherparse::{IpNumber, PacketBuilder, TcpHeader};
 use nix::errno::Errno;
@@ -57,12 +57,12 @@ pub fn send(world: &World, host: &str, frames: &[Frame]) -> Result<()> {
 }
 
 /// Frames that have been lost so far between two hosts' interfaces for want of room: counted where a
-/// veth hands them to the kernel, and where the switch's port hands them to the receiver.
+/// veth hands them to the kernel, and where the bridge's port hands them to the receiver.
 ///
 /// # Errors
 /// No such host.
 pub fn lost(world: &World, from: &str, to: &str) -> Result<u64> {
-    Ok(unsent(world, from, INTERFACE)? + unsent(world, SWITCH, to)?)
+    Ok(unsent(world, from, INTERFACE)? + unsent(world, BRIDGE, to)?)
 }
 
 fn unsent(world: &World, host: &str, interface: &str) -> Result<u64> {

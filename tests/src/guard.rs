@@ -1,7 +1,7 @@
 //! The rule that holds in every scenario: a data server never sends a RST for a connection it does
 //! not own.
 //!
-//! Watched where no data server can know of it, by nftables at its port on the switch. A flow is a
+//! Watched where no data server can know of it, by nftables at its port on the bridge. A flow is a
 //! data server's once it sends anything but a RST in it, and until another data server does.
 
 use std::fmt::Write as _;
@@ -9,7 +9,7 @@ use std::io::Write as _;
 use std::process::Stdio;
 
 use anyhow::{Context as _, Result, bail, ensure};
-use baton_lab::{Role, Running, SWITCH};
+use baton_lab::{BRIDGE, Role, Running};
 use serde_json::Value;
 
 const TABLE: &str = "netdev baton_guard";
@@ -33,7 +33,7 @@ impl Guard {
         let guard = Guard {
             servers: servers.map(|host| host.name.as_str().to_owned()).collect(),
         };
-        let mut nft = lab.exec(SWITCH)?;
+        let mut nft = lab.exec(BRIDGE)?;
         nft.args(["nft", "-f", "-"])
             .stdin(Stdio::piped())
             .stderr(Stdio::piped());
@@ -117,7 +117,7 @@ pub fn own_resets(lab: &Running, server: &str) -> Result<u64> {
 
 fn listed(lab: &Running) -> Result<Value> {
     let output = lab
-        .exec(SWITCH)?
+        .exec(BRIDGE)?
         .args(["nft", "-j", "list", "counters"])
         .output()?;
     serde_json::from_slice(&output.stdout).context("nft lists no counters")

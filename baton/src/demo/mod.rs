@@ -2,7 +2,7 @@
 //! happened, with the numbers of this run.
 //!
 //! Nothing on the page is taken on trust: what it claims is checked ([`claims`]) against what curl and
-//! wrk saw, what the servers logged, and what nftables counted on the switch.
+//! wrk saw, what the servers logged, and what nftables counted on the bridge.
 
 mod access_log;
 mod claims;
@@ -71,7 +71,7 @@ struct Observed {
     load_bytes: u64,
     /// What each data server logged.
     logs: Vec<AccessLog>,
-    /// What crossed the switch.
+    /// What crossed the bridge.
     wire: Wire,
     /// What the connection server's interface did.
     link: Link,

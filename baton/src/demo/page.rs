@@ -40,7 +40,7 @@ fn idea(page: &mut String, seen: &Observed) -> fmt::Result {
         page,
         "
 The client knows one address, {cluster}. Behind it are {count} servers that it has never heard of, each
-an ordinary nginx on a host of its own (here: network namespaces, joined by a switch).
+an ordinary nginx on a host of its own (here: network namespaces, joined by a bridge).
 
                  1  SYN, GET, every ACK
       client  ---------------------------->  {cs:<8} connection server: a program in the
@@ -157,7 +157,7 @@ fn load(page: &mut String, seen: &Observed) -> fmt::Result {
 
 fn wires(page: &mut String, seen: &Observed) -> fmt::Result {
     let (wire, cs) = (&seen.wire, &seen.cs);
-    heading(page, "What crossed the wires, counted on the switch")?;
+    heading(page, "What crossed the wires, counted on the bridge")?;
     writeln!(page, "\n{:56}{:>10}{:>16}", "", "frames", "bytes")?;
     let mut row = |what: &str, crossed: Crossed| {
         writeln!(

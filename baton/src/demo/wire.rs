@@ -1,4 +1,4 @@
-//! What crosses the lab's wires, counted by nftables on the switch: by none of baton's own counters,
+//! What crosses the lab's wires, counted by nftables on the bridge: by none of baton's own counters,
 //! and where no host can reach.
 
 use std::collections::BTreeMap;
@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use std::process::Stdio;
 
 use anyhow::{Context, Result, ensure};
-use baton_lab::{HostView, Running, SWITCH};
+use baton_lab::{BRIDGE, HostView, Running};
 use serde_json::Value;
 
 use super::stage::Stage;
@@ -45,7 +45,7 @@ const LCCP: u8 = 253;
 
 /// Begins to count.
 pub fn watch(stage: &Stage, at: SocketAddr) -> Result<()> {
-    let mut nft = stage.lab()?.exec(SWITCH)?;
+    let mut nft = stage.lab()?.exec(BRIDGE)?;
     nft.args(["nft", "-f", "-"])
         .stdin(Stdio::piped())
         .stderr(Stdio::piped());
@@ -58,7 +58,7 @@ pub fn watch(stage: &Stage, at: SocketAddr) -> Result<()> {
     let why = String::from_utf8_lossy(&output.stderr);
     ensure!(
         output.status.success(),
-        "nft cannot count on the switch: {why}"
+        "nft cannot count on the bridge: {why}"
     );
     Ok(())
 }
@@ -66,7 +66,7 @@ pub fn watch(stage: &Stage, at: SocketAddr) -> Result<()> {
 /// What was counted so far.
 pub fn read(lab: &Running) -> Result<Wire> {
     let output = lab
-        .exec(SWITCH)?
+        .exec(BRIDGE)?
         .args(["nft", "-j", "list", "counters"])
         .output()
         .context("cannot run nft")?;
@@ -74,7 +74,7 @@ pub fn read(lab: &Running) -> Result<Wire> {
     parse(&text).with_context(|| format!("nft lists no counters as expected: {text}"))
 }
 
-/// Each host's port on the switch is named after it.
+/// Each host's port on the bridge is named after it.
 fn script(client: &HostView, cs: &HostView, servers: &[HostView], at: SocketAddr) -> String {
     let family = if at.is_ipv4() { "ip" } else { "ip6" };
     let (cluster, port) = (at.ip(), at.port());

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use baton_config::{Config, Error, Loaded};
+use baton_config::{Config, Error, Loaded, Roles};
 
 use super::{
     finding::Finding,
@@ -24,10 +24,11 @@ fn judge(file: &Path, loaded: Result<Loaded, Error>, host_name: &str) -> (Vec<Fi
     let mut findings = vec![good(file, &config, &loaded.warnings)];
     match config.this_node(host_name).cloned() {
         Ok(me) => {
-            let roles = match (me.roles.is_cs(), me.roles.is_ds()) {
-                (true, true) => "connection server and data server",
-                (true, false) => "connection server",
-                (false, _) => "data server",
+            let roles = match me.roles {
+                Roles::Both => "connection server and data server",
+                Roles::Cs => "connection server",
+                Roles::Ds => "data server",
+                Roles::Switch => "switch",
             };
             findings.push(Finding::good("this_node", format!("{}, {roles}", me.name)));
             let file = file.to_owned();

@@ -5,6 +5,7 @@ use std::{
     time::Duration,
 };
 
+use baton_config::Config;
 use baton_net::{Hop, Link, who_has};
 use tokio::task::JoinSet;
 
@@ -26,12 +27,12 @@ pub async fn check(placed: &Placed, link: &Link, ways: &[Way]) -> Finding {
     match answers {
         Ok(mut answers) => {
             answers.sort();
-            judge(&answers, ways)
+            judge(&placed.config, &answers, ways)
         }
         Err(error) => Finding::advice(
             NAME,
             error.to_string().lines().next().unwrap_or_default(),
-            "Nobody but a connection server may answer ARP for a cluster address, or clients' packets go \
+            "Nobody but a connection server, or the switch, may answer ARP for a cluster address, or clients' packets go \
              astray: whether somebody does could not be found out. Run this as root.",
         ),
     }
@@ -43,7 +44,7 @@ type Answer = (Ipv4Addr, Vec<[u8; 6]>);
 const NAME: &str = "cluster_address";
 const PATIENCE: Duration = Duration::from_millis(500);
 
-fn judge(answers: &[Answer], ways: &[Way]) -> Finding {
+fn judge(config: &Config, answers: &[Answer], ways: &[Way]) -> Finding {
     let (mut rightly, mut wrongly) = (Vec::new(), Vec::new());
     for (address, macs) in answers {
         for mac in macs {
@@ -51,11 +52,16 @@ fn judge(answers: &[Answer], ways: &[Way]) -> Finding {
                 |(_, way)| matches!(way, Ok(Hop::Next(next)) if !next.routed && next.mac == *mac),
             );
             match node {
-                Some((node, _)) if node.roles.is_cs() => {
+                Some((node, _)) if config.is_in_front(node) => {
                     rightly.push(format!("{address} is answered for by {}", node.name))
                 }
                 Some((node, _)) => wrongly.push(format!(
-                    "{address} is answered for by the data server {}",
+                    "{address} is answered for by the {} {}",
+                    if node.roles.is_cs() {
+                        "connection server"
+                    } else {
+                        "data server"
+                    },
                     node.name
                 )),
                 None => wrongly.push(format!(
@@ -76,9 +82,9 @@ fn judge(answers: &[Answer], ways: &[Way]) -> Finding {
     Finding::bad(
         NAME,
         wrongly.join("\n"),
-        "Only a connection server may answer ARP for a cluster address; whoever else does gets clients' \
-         packets and resets their connections. Take the address away from that machine; a data server's \
-         node puts it on lo and silences ARP for it (arp_ignore=1, arp_announce=2), so start the node there.",
+        "Only a connection server, or the switch if there is one, may answer ARP for a cluster address; \
+         whoever else does gets clients' packets and resets their connections. Take the address away from \
+         that machine; a node behind puts it on lo and silences ARP for it (arp_ignore=1, arp_announce=2), so start the node there.",
     )
 }
 
@@ -119,7 +125,7 @@ mod tests {
 
     fn judged(macs: &[u8]) -> Finding {
         let macs = macs.iter().map(|last| [2, 0, 0, 0, 0, *last]).collect();
-        judge(&[(VIP, macs)], &ways())
+        judge(&config(), &[(VIP, macs)], &ways())
     }
 
     #[test]

@@ -71,8 +71,13 @@ pub async fn examine(file: Option<&Path>, interface: Option<&str>) -> Result<Vec
         Some(placed) => running::check(&placed.file, subject.clock_window),
         None => (Vec::new(), None),
     };
+    if let Some(adapter) = adapter.as_ref()
+        && (subject.roles.is_cs() || subject.roles.is_switch())
+    {
+        findings.extend(xdp_findings(adapter).await);
+    }
     if subject.roles.is_cs() {
-        findings.extend(cs_findings(&subject, adapter.as_ref(), status.is_some()).await);
+        findings.push(memory::check(subject.flows, status.is_some()));
     }
     if subject.roles.is_ds() {
         findings.extend(ds_findings(&subject, adapter.as_ref()));
@@ -100,14 +105,10 @@ fn kernel_findings(subject: &Subject) -> Vec<Finding> {
     findings
 }
 
-async fn cs_findings(subject: &Subject, adapter: Option<&Adapter>, running: bool) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    if let Some(adapter) = adapter {
-        findings.extend(xdp::check(adapter));
-        findings.push(offloads::check(adapter).await);
-        findings.push(interface::judge_mtu(adapter));
-    }
-    findings.push(memory::check(subject.flows, running));
+async fn xdp_findings(adapter: &Adapter) -> Vec<Finding> {
+    let mut findings: Vec<Finding> = xdp::check(adapter).into_iter().collect();
+    findings.push(offloads::check(adapter).await);
+    findings.push(interface::judge_mtu(adapter));
     findings
 }
 

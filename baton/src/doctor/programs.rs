@@ -5,7 +5,7 @@ use baton_dataplane::{Options, Programs};
 use super::finding::Finding;
 
 /// Whatever a kernel claims to have, its verifier has the last word. Loads the programs for these
-/// roles (`ROLE_CS | ROLE_DS`), unpinned, attached to nothing, and lets go of them.
+/// roles, unpinned, attached to nothing, and lets go of them.
 pub fn check(roles: u32, privileged: bool) -> Finding {
     if !privileged {
         return Finding::advice(

@@ -1,4 +1,4 @@
-//! Tells the LAN that the cluster addresses are at this connection server.
+//! Tells the LAN that the cluster addresses are at this node.
 
 use std::{net::Ipv4Addr, num::NonZeroU32, time::Duration};
 

@@ -132,7 +132,7 @@ impl Daemon {
             tables,
             membership: Membership::new(
                 now,
-                cluster_of(&place.config)?,
+                cluster_of(&place.config, &place.me)?,
                 place.config.cluster.silence,
             ),
             clocks: Clocks::default(),
@@ -280,6 +280,8 @@ impl Daemon {
             Ok(Ok(connections)) => {
                 self.connections = connections;
                 logged(self.leave().await);
+                // Who has been silent for long is not waited for any more.
+                logged(self.write_rings());
             }
             Ok(Err(error)) => warn!("{error}"),
             Err(error) => warn!("counting connections: {error}"),

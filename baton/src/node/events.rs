@@ -4,13 +4,14 @@ use std::net::Ipv4Addr;
 
 use anyhow::Result;
 use baton_core::membership::{Event, Heard};
-use baton_wire::{HelloService, Message, Reject, clock_of, decode};
+use baton_wire::{Health, HelloService, Message, Reject, clock_of, decode};
 use tracing::{debug, info, warn};
 
 use super::{
     daemon::{Daemon, logged},
     heartbeat::{self, clock_now},
     next_hops,
+    place::FRONT,
     tables::{self, endpoint, services_with_places},
 };
 
@@ -56,7 +57,9 @@ impl Daemon {
             | Message::Forward { .. }
             | Message::Handover { .. }
             | Message::Keep { .. }
-            | Message::None { .. } => {
+            | Message::None { .. }
+            | Message::Claim { .. }
+            | Message::Moved { .. } => {
                 debug!(%sender, "a message for a program that is not here")
             }
         }
@@ -77,11 +80,18 @@ impl Daemon {
 
     pub(super) fn handle_events(&mut self) -> Result<()> {
         let now = self.now();
+        // Whom a CLAIM asks next follows from who is heard.
         let mut assign = false;
         while let Some(event) = self.membership.poll(now) {
             match event {
-                Event::CameUp { node } => info!(node, "is heard"),
-                Event::WentSilent { node } => warn!(node, "is silent"),
+                Event::CameUp { node } => {
+                    info!(node, "is heard");
+                    assign |= self.place.me.roles.is_ds();
+                }
+                Event::WentSilent { node } => {
+                    warn!(node, "is silent");
+                    assign |= self.place.me.roles.is_ds();
+                }
                 Event::Passing { node, service } => info!(node, service, "serves"),
                 Event::Failing { node, service } => {
                     warn!(node, service, "does not serve: its own check fails")
@@ -94,16 +104,34 @@ impl Daemon {
 
     /// Tells the programs who serves what; writes only what changed.
     pub(super) fn assign_all(&mut self) -> Result<()> {
-        if !self.place.me.roles.is_cs() {
+        let now = self.now();
+        let roles = self.place.me.roles;
+        if roles.is_switch() {
+            let idle = self.place.config.cs.idle;
+            self.tables
+                .write_places(&self.dataplane, &self.place, now, idle, &self.membership)?;
+        }
+        if roles.is_ds() {
+            self.write_rings()?;
+        }
+        if !roles.is_cs() {
             return Ok(());
         }
-        let now = self.now();
         for service in &self.place.config.services {
             let at = tables::service_at(service)?;
             self.tables
                 .write_assignment(&self.dataplane, now, (at, service), &self.membership)?;
         }
         Ok(())
+    }
+
+    /// Tells the program whom it asks next who has a connection.
+    pub(super) fn write_rings(&mut self) -> Result<()> {
+        let (now, own) = (self.now(), self.place.address);
+        let services = self.place.config.services_of(&self.place.me.name);
+        let services = services_with_places(services)?;
+        self.tables
+            .write_rings(&self.dataplane, now, own, &services, &self.membership)
     }
 
     /// Has policies that go by load look at the loads, when it is time.
@@ -119,18 +147,7 @@ impl Daemon {
     /// what the others said of their loads.
     pub(super) async fn beat(&mut self) {
         logged(self.tables.write_settings(&self.dataplane, &self.place));
-        let services: Vec<HelloService> =
-            match services_with_places(self.place.config.services_of(&self.place.me.name)) {
-                Ok(services) if self.place.me.roles.is_ds() => services
-                    .into_iter()
-                    .map(|(at, _)| HelloService {
-                        cluster: endpoint(at),
-                        health: self.checks.health(at),
-                        connections: self.connections.at(at),
-                    })
-                    .collect(),
-                _ => Vec::new(),
-            };
+        let services = self.services_said();
         let cpu = self.cpu.read();
         let messages = heartbeat::messages(self.incarnation, cpu, &services, &self.keys.current);
         if self.place.me.roles.is_ds() {
@@ -148,5 +165,35 @@ impl Daemon {
             }
         }
         logged(self.follow_loads());
+    }
+
+    /// What this node says of its services: as a data server how its own server does; as a connection
+    /// server, to a switch, whether it has a data server at all.
+    fn services_said(&self) -> Vec<HelloService> {
+        let roles = self.place.me.roles;
+        let mut said = Vec::new();
+        let services = services_with_places(self.place.config.services_of(&self.place.me.name));
+        if let Ok(services) = services
+            && roles.is_ds()
+        {
+            said.extend(services.into_iter().map(|(at, _)| HelloService {
+                cluster: endpoint(at),
+                health: self.checks.health(at),
+                connections: self.connections.at(at),
+            }));
+        }
+        if roles.is_cs() && self.place.config.switch().is_some() {
+            let health = if self.tables.can_serve() {
+                Health::Passing
+            } else {
+                Health::Failing
+            };
+            said.push(HelloService {
+                cluster: FRONT,
+                health,
+                connections: self.swept.live,
+            });
+        }
+        said
     }
 }

@@ -11,7 +11,7 @@ use baton_config::{ClusterAddress, Config, Node};
 use baton_core::membership::{self, Cluster};
 use baton_dataplane::{Options, Pins};
 use baton_net::{Link, Netlink, netns};
-use baton_wire::{ClusterKey, Keys};
+use baton_wire::{Address, ClusterKey, Endpoint, Keys};
 use nix::fcntl::{Flock, FlockArg};
 use tracing::warn;
 
@@ -67,13 +67,22 @@ impl Place {
         })
     }
 
-    /// The cluster addresses that this node has to hold: all of them on a connection server, those of
-    /// its services on a data server.
+    /// The cluster addresses that this node has to hold: all of them on a connection server and a switch,
+    /// those of its services on a data server.
     pub fn cluster_addresses(&self) -> Vec<ClusterAddress> {
-        if self.me.roles.is_cs() {
+        if self.me.roles.is_cs() || self.me.roles.is_switch() {
             self.config.cluster_addresses()
         } else {
             self.config.cluster_addresses_of(&self.me.name)
+        }
+    }
+
+    /// The interface that holds the cluster addresses: where ARP finds them, or where nobody hears of them.
+    pub fn cluster_interface(&self) -> &str {
+        if self.config.is_in_front(&self.me) {
+            &self.link.name
+        } else {
+            "lo"
         }
     }
 
@@ -95,8 +104,18 @@ pub fn lccp_keys(config: &Config) -> Keys {
     }
 }
 
-/// The part of a configuration that membership is about.
-pub fn cluster_of(config: &Config) -> Result<Cluster> {
+/// What stands for the connection servers as a whole in a switch's membership.
+pub const FRONT: Endpoint = Endpoint {
+    address: Address::from_octets([0; 16]),
+    port: 0,
+};
+
+/// The part of a configuration that a node's membership is about: data servers and services, or, on a
+/// switch, connection servers.
+pub fn cluster_of(config: &Config, me: &Node) -> Result<Cluster> {
+    if me.roles.is_switch() {
+        return connection_servers(config);
+    }
     let nodes = config
         .data_servers()
         .map(|node| membership::Node {
@@ -121,6 +140,21 @@ pub fn cluster_of(config: &Config) -> Result<Cluster> {
         })
         .collect::<Result<_>>()?;
     Ok(Cluster::new(nodes, services)?)
+}
+
+fn connection_servers(config: &Config) -> Result<Cluster> {
+    let node = |node: &Node| membership::Node {
+        name: node.name.to_string(),
+        address: node.address.ip().into(),
+        weight: 1,
+    };
+    let nodes: Vec<_> = config.connection_servers().map(node).collect();
+    let front = membership::Service {
+        name: "connection servers".into(),
+        at: FRONT,
+        nodes: nodes.iter().map(|node| node.name.clone()).collect(),
+    };
+    Ok(Cluster::new(nodes, vec![front])?)
 }
 
 /// Keeps a second daemon from running the same node.

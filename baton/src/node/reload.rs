@@ -24,18 +24,18 @@ impl Daemon {
                 bail!("only a restart can apply this: {}", reasons.join("; "));
             }
         };
-        let cluster = cluster_of(&new)?;
         let me = new
             .node_named(self.place.me.name.as_str())
             .context("this node is gone from the configuration")?
             .clone();
+        let cluster = cluster_of(&new, &me)?;
         let addresses = self.held_addresses();
         let before = self.served()?;
         self.place.config = new;
         self.place.me = me;
         self.keys = lccp_keys(&self.place.config);
         let now = self.now();
-        if !self.place.me.roles.is_cs() {
+        if self.place.me.roles.is_ds() && !self.place.me.roles.is_cs() {
             let after = services_with_places(self.place.config.services_of(&self.place.me.name))?;
             self.leaving.note(now, &before, &after);
         }
@@ -85,11 +85,7 @@ impl Daemon {
     /// Removes those of these addresses that are not needed any more.
     async fn give_up(&mut self, addresses: &[ClusterAddress]) -> Result<()> {
         let kept = self.held_addresses();
-        let interface = if self.place.me.roles.is_cs() {
-            self.place.link.name.clone()
-        } else {
-            "lo".into()
-        };
+        let interface = self.place.cluster_interface().to_owned();
         for gone in addresses.iter().filter(|address| !kept.contains(address)) {
             self.host.remove_address(&interface, gone.ip()).await?;
         }

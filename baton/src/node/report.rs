@@ -13,6 +13,7 @@ use baton_wire::{Address, Health};
 
 use super::{
     daemon::Daemon,
+    place::FRONT,
     tables::{self, endpoint},
     tallies,
 };
@@ -81,8 +82,9 @@ fn peer(daemon: &Daemon, node: &Node, stale: &HashMap<Ipv4Addr, StaleSender>) ->
     let slot = daemon
         .tables
         .slot(address)
-        .filter(|_| daemon.place.me.roles.is_cs());
-    let tally = slot
+        .filter(|_| daemon.place.me.roles.is_cs() || daemon.place.me.roles.is_switch());
+    let of_ds = slot.filter(|_| daemon.place.me.roles.is_cs());
+    let tally = of_ds
         .map(|slot| daemon.dataplane.tally(Tallied::DataServer(slot)))
         .transpose()?;
     let cpu = match presence {
@@ -100,7 +102,7 @@ fn peer(daemon: &Daemon, node: &Node, stale: &HashMap<Ipv4Addr, StaleSender>) ->
         state: state(node.name == daemon.place.me.name, presence).to_owned(),
         reachable: slot.map(|_| daemon.tables.reachable(address)),
         adoptions: tally.as_ref().map(|tally| tally.connections),
-        flows: slot.map(|slot| daemon.dataplane.flows(slot)).transpose()?,
+        flows: of_ds.map(|slot| daemon.dataplane.flows(slot)).transpose()?,
         cpu,
         clock_skew_ms: skew.map(|skew| skew.ms),
         clock_refused: skew.is_some_and(|skew| skew.refused),
@@ -114,13 +116,22 @@ fn state(is_this: bool, presence: Option<Presence>) -> &'static str {
         Some(Presence::Heard { .. }) => "alive",
         Some(Presence::Awaited { .. }) => "never heard of",
         Some(Presence::Silent) => "silent",
-        None => "not a data server",
+        None => "not watched here",
     }
 }
 
 fn service(daemon: &Daemon, service: &baton_config::Service) -> Result<Service> {
     let at = tables::service_at(service)?;
-    let usable = daemon.membership.usable(endpoint(at));
+    let place = &daemon.place;
+    let is_switch = place.me.roles.is_switch();
+    // A switch knows to which connection servers a service's packets go, and no more.
+    let (known_as, members): (_, Vec<&Node>) = if is_switch {
+        (FRONT, place.config.connection_servers().collect())
+    } else {
+        let members = place.config.data_servers_of(service).collect();
+        (endpoint(at), members)
+    };
+    let usable = daemon.membership.usable(known_as);
     let is_usable = |address: Address| {
         usable.is_some_and(|usable| {
             usable
@@ -131,19 +142,17 @@ fn service(daemon: &Daemon, service: &baton_config::Service) -> Result<Service> 
     };
     let mut taking = Vec::new();
     let mut out = Vec::new();
-    for name in service.data_servers() {
-        let Some(node) = daemon.place.config.node_named(name.as_str()) else {
-            continue;
-        };
+    for node in members {
         let address = Address::from(node.address.ip());
-        let unreachable = daemon.place.me.roles.is_cs() && !daemon.tables.reachable(address);
+        let unreachable = match place.me.roles {
+            Roles::Switch => !daemon.tables.is_next_door(address),
+            roles => roles.is_cs() && !daemon.tables.reachable(address),
+        };
         if is_usable(address) && !unreachable {
-            taking.push(name.to_string());
+            taking.push(node.name.to_string());
         } else {
-            out.push((
-                name.to_string(),
-                why_out(daemon, node, address, endpoint(at), unreachable).to_owned(),
-            ));
+            let why = why_out(daemon, node, address, known_as, unreachable);
+            out.push((node.name.to_string(), why.to_owned()));
         }
     }
     if usable.is_some_and(|usable| usable.basis == Basis::Unheard) {
@@ -235,18 +244,15 @@ fn why_out(
         .report(address, at)
         .is_some_and(|report| report.health == Health::Failing);
     match daemon.membership.presence(address) {
-        _ if node.weight == 0 => "weight 0",
+        _ if node.weight == 0 && !daemon.place.me.roles.is_switch() => "weight 0",
+        _ if failing && daemon.place.me.roles.is_switch() => "has no data server",
         _ if failing => "its own check fails",
+        _ if unreachable && daemon.place.me.roles.is_switch() => "cannot be reached on this LAN",
         _ if unreachable => "cannot be reached",
         _ => "silent",
     }
 }
 
 fn role_names(roles: Roles) -> Vec<String> {
-    let named = [(roles.is_cs(), "cs"), (roles.is_ds(), "ds")];
-    named
-        .iter()
-        .filter(|(has, _)| *has)
-        .map(|(_, name)| (*name).to_owned())
-        .collect()
+    roles.names().iter().map(|name| (*name).into()).collect()
 }

@@ -54,7 +54,8 @@ impl Daemon {
         self.tables.write_settings(&self.dataplane, &self.place)?;
         let of_node = services_with_places(config.services_of(&self.place.me.name))?;
         let held: Vec<_> = of_node.into_iter().chain(self.leaving.services()).collect();
-        let services = if self.place.me.roles.is_cs() {
+        let roles = self.place.me.roles;
+        let services = if roles.is_cs() || roles.is_switch() {
             services_with_places(config.services.iter())?
         } else {
             held.clone()
@@ -63,18 +64,22 @@ impl Daemon {
         if let Some(relay) = &self.relay {
             relay.serve(held.iter().map(|(at, _)| *at));
         }
-        let roles = self.place.me.roles;
+        let addresses = if roles.is_ds() {
+            tables::node_addresses(config)
+        } else if roles.is_switch() {
+            tables::connection_server_addresses(config)
+        } else {
+            tables::data_server_addresses(config)
+        };
         if roles.is_cs() {
             let addresses = tables::data_server_addresses(config);
             self.tables.assign_slots(now, &addresses)?;
         } else {
             self.tables.write_names(&self.dataplane, &services)?;
         }
-        let addresses = if roles.is_ds() {
-            tables::node_addresses(config)
-        } else {
-            tables::data_server_addresses(config)
-        };
+        if roles.is_switch() {
+            self.tables.assign_slots(now, &addresses)?;
+        }
         for (address, hop) in next_hops::look(&self.place.netlink, &addresses).await {
             self.tables
                 .write_hop(&self.dataplane, &self.place, address, hop)?;
@@ -86,6 +91,8 @@ impl Daemon {
             self.assign_all()?;
             let services = services_with_places(self.place.config.services.iter())?;
             self.tables.write_routes(&self.dataplane, &services)?;
+        } else {
+            self.assign_all()?;
         }
         Ok(())
     }
@@ -101,13 +108,13 @@ impl Daemon {
         Ok(())
     }
 
-    /// The cluster addresses: on a connection server where it answers ARP for them, on a data server
-    /// where nobody hears of them.
+    /// The cluster addresses: where this node answers ARP for them if it is in front, else where nobody
+    /// hears of them.
     pub(super) async fn take_addresses(&mut self) -> Result<()> {
         let interface = self.place.link.name.clone();
-        let is_cs = self.place.me.roles.is_cs();
+        let in_front = self.place.config.is_in_front(&self.place.me);
         let wanted = self.held_addresses();
-        if !is_cs {
+        if !in_front {
             // Not to answer for an address of another interface, nor to ask in its name.
             self.host.set(&Sysctl::arp_ignore(&interface)?, "1")?;
             self.host.set(&Sysctl::arp_announce(&interface)?, "2")?;
@@ -115,13 +122,13 @@ impl Daemon {
         let mut taken = Vec::new();
         for address in &wanted {
             self.host
-                .add_address(if is_cs { &interface } else { "lo" }, address.ip())
+                .add_address(self.place.cluster_interface(), address.ip())
                 .await?;
             if let std::net::IpAddr::V4(address) = address.ip() {
                 taken.push(address);
             }
         }
-        if is_cs {
+        if in_front {
             announcer::announce_all(&self.place.link, &taken);
         }
         Ok(())

@@ -83,6 +83,17 @@ impl Config {
         self.nodes.iter().filter(|node| node.roles.is_cs())
     }
 
+    /// The node in front of the connection servers, if there is one.
+    pub fn switch(&self) -> Option<&Node> {
+        self.nodes.iter().find(|node| node.roles.is_switch())
+    }
+
+    /// Whether `node` answers ARP for the cluster addresses: the switch, or without one every
+    /// connection server.
+    pub fn is_in_front(&self, node: &Node) -> bool {
+        node.roles.is_switch() || node.roles.is_cs() && self.switch().is_none()
+    }
+
     /// Every node that is a data server, in the order of the file.
     pub fn data_servers(&self) -> impl Iterator<Item = &Node> {
         self.nodes.iter().filter(|node| node.roles.is_ds())

@@ -83,8 +83,8 @@ impl fmt::Display for RestartReason {
 ///
 /// # Errors
 /// Every reason why the running daemon cannot take over: this node's own address, interface or
-/// roles, the directories, the protocol, and the size of the flow table where it is a connection
-/// server. Then nothing of `new` should be applied: half of it would be neither of the two.
+/// roles, the directories, the protocol, and on a connection server the size of the flow table and whether
+/// a switch is in front of it. Then nothing of `new` should be applied: half of it would be neither of the two.
 pub fn diff(old: &Config, new: &Config, own: &NodeName) -> Result<Changes, Vec<RestartReason>> {
     let mut reasons = Vec::new();
     let mut fixed = |key, old: String, new: String| {
@@ -116,6 +116,13 @@ pub fn diff(old: &Config, new: &Config, own: &NodeName) -> Result<Changes, Vec<R
     {
         fixed("flows", old.cs.flows.to_string(), new.cs.flows.to_string());
     }
+    if after.is_some_and(|node| node.roles.is_cs()) {
+        let switch = |config: &Config| match config.switch() {
+            Some(_) => "a node with role \"switch\"".to_owned(),
+            None => "no switch".to_owned(),
+        };
+        fixed("roles of another node", switch(old), switch(new));
+    }
     if !reasons.is_empty() {
         return Err(reasons);
     }
@@ -146,11 +153,7 @@ fn own_node(
             .as_ref()
             .map_or("(by address)".into(), |interface| interface.to_string())
     };
-    let roles = |node: &Node| match (node.roles.is_cs(), node.roles.is_ds()) {
-        (true, true) => "[\"cs\", \"ds\"]".to_owned(),
-        (true, false) => "[\"cs\"]".to_owned(),
-        _ => "[\"ds\"]".to_owned(),
-    };
+    let roles = |node: &Node| format!("{:?}", node.roles.names());
     fixed(
         "address",
         before.address.to_string(),

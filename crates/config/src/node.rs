@@ -28,7 +28,7 @@ pub struct Node {
     pub weight: u8,
 }
 
-/// What a node does: at least one of the two.
+/// What a node does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Roles {
     /// Connection server only.
@@ -37,6 +37,8 @@ pub enum Roles {
     Ds,
     /// Both at once.
     Both,
+    /// In front of several connection servers, and nothing else.
+    Switch,
 }
 
 impl Roles {
@@ -50,12 +52,28 @@ impl Roles {
         matches!(self, Self::Ds | Self::Both)
     }
 
+    /// Whether the node is a switch.
+    pub fn is_switch(self) -> bool {
+        self == Self::Switch
+    }
+
+    /// Their names in the file.
+    pub fn names(self) -> &'static [&'static str] {
+        match self {
+            Self::Cs => &["cs"],
+            Self::Ds => &["ds"],
+            Self::Both => &["cs", "ds"],
+            Self::Switch => &["switch"],
+        }
+    }
+
     /// As `enum role` of `bpf/abi.h`.
     pub fn bits(self) -> u8 {
         let bits = match self {
             Self::Cs => baton_abi::ROLE_CS,
             Self::Ds => baton_abi::ROLE_DS,
             Self::Both => baton_abi::ROLE_CS | baton_abi::ROLE_DS,
+            Self::Switch => baton_abi::ROLE_SWITCH,
         };
         bits as u8
     }
@@ -97,9 +115,7 @@ impl Draft {
             Parsed::Absent => Parsed::Absent,
             Parsed::Wrong => Parsed::Wrong,
         };
-        let roles = roles_given.required(report, header.clone(), || {
-            missing("roles", "[\"cs\"], [\"ds\"] or [\"cs\", \"ds\"]")
-        });
+        let roles = roles_given.required(report, header.clone(), || missing("roles", ROLES));
         let interface = parse(report, "interface", raw.interface, |text| text.parse());
         let weight = parse(report, "weight", raw.weight, |n| {
             in_range::<u8>("weight", n, 0..=255)
@@ -137,13 +153,16 @@ impl Draft {
     }
 }
 
+const ROLES: &str = "[\"cs\"], [\"ds\"], [\"cs\", \"ds\"] or [\"switch\"]";
+
 fn role(text: String) -> Result<Roles, Problem> {
     match text.as_str() {
         "cs" => Ok(Roles::Cs),
         "ds" => Ok(Roles::Ds),
+        "switch" => Ok(Roles::Switch),
         _ => Err(Problem::new(
             format!("there is no role \"{}\"", text.escape_debug()),
-            suggestion(&text, &["cs", "ds"]),
+            suggestion(&text, &["cs", "ds", "switch"]),
         )),
     }
 }
@@ -155,6 +174,12 @@ fn combine(report: &mut Report<'_>, roles: Spanned<Vec<Spanned<Roles>>>) -> Pars
         sum = match (sum, role.get_ref()) {
             (None, &role) => Some(role),
             (Some(Roles::Cs), Roles::Ds) | (Some(Roles::Ds), Roles::Cs) => Some(Roles::Both),
+            (Some(one), other) if (one == Roles::Switch) != (*other == Roles::Switch) => {
+                let what = "a switch is in front of the connection servers, and nothing else";
+                let remedy = "give the other role to another node";
+                report.error(role.span(), Problem::new(what, remedy));
+                return Parsed::Wrong;
+            }
             (Some(_), _) => {
                 report.error(
                     role.span(),
@@ -167,7 +192,7 @@ fn combine(report: &mut Report<'_>, roles: Spanned<Vec<Spanned<Roles>>>) -> Pars
     match sum {
         Some(roles) => Parsed::Right(Spanned::new(span, roles)),
         None => {
-            let remedy = "write [\"cs\"], [\"ds\"] or [\"cs\", \"ds\"]";
+            let remedy = format!("write {ROLES}");
             report.error(span, Problem::new("this node has no roles", remedy));
             Parsed::Wrong
         }
@@ -183,5 +208,6 @@ mod tests {
         assert_eq!(u32::from(Roles::Cs.bits()), baton_abi::ROLE_CS);
         assert_eq!(u32::from(Roles::Ds.bits()), baton_abi::ROLE_DS);
         assert_eq!(Roles::Both.bits(), Roles::Cs.bits() | Roles::Ds.bits());
+        assert_eq!(u32::from(Roles::Switch.bits()), baton_abi::ROLE_SWITCH);
     }
 }

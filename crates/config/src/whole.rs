@@ -31,6 +31,7 @@ pub(crate) fn check(
     unique::check(report, &nodes, &services);
     limits(report, &nodes, &services);
     connection_servers(report, &nodes);
+    switches(report, &nodes);
     if let Some(name) = own_name
         && find(&nodes, name.get_ref()).is_none()
     {
@@ -99,7 +100,26 @@ fn connection_servers(report: &mut Report<'_>, nodes: &[node::Draft]) {
     }
 }
 
-/// A service, its data servers and the connection servers must be of one family: the programs
+/// Two would have to agree on who answers for the cluster addresses.
+fn switches(report: &mut Report<'_>, nodes: &[node::Draft]) {
+    let mut switches = nodes
+        .iter()
+        .filter_map(|node| node.roles.as_ref())
+        .filter(|roles| roles.get_ref().is_switch());
+    let first = switches.next();
+    for roles in switches {
+        let line = first.map_or(0, |first| report.line(&first.span()));
+        report.error(
+            roles.span(),
+            Problem::new(
+                format!("there is a switch already, on line {line}"),
+                "give this node another role: this version has one switch a cluster",
+            ),
+        );
+    }
+}
+
+/// A service, its data servers, the connection servers and the switch must be of one family: the programs
 /// carry a client's packet from one to the other inside one outer header.
 fn families(
     report: &mut Report<'_>,
@@ -130,7 +150,7 @@ fn families(
             let forwards = node
                 .roles
                 .as_ref()
-                .is_some_and(|roles| roles.get_ref().is_cs());
+                .is_some_and(|roles| roles.get_ref().is_cs() || roles.get_ref().is_switch());
             let mixed = node_address.get_ref().ip().is_ipv6();
             if mixed && (serves || forwards) && !reported.contains(&name.get_ref()) {
                 reported.push(name.get_ref());

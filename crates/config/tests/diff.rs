@@ -203,12 +203,19 @@ fn a_restart_is_needed() {
         restart_keys("cs1", "roles = [\"cs\"]", "roles = [\"cs\", \"ds\"]"),
         ["roles"]
     );
+    // With a switch, a connection server has its addresses elsewhere.
+    assert_eq!(restart_keys("cs1", DS1, SWITCH), ["roles of another node"]);
+    assert!(changes("ds1", DS1, SWITCH).is_ok());
     let reasons = changes("ds1", "192.0.2.11", "192.0.2.13").unwrap_err();
     assert_eq!(
         reasons[0].to_string(),
         "address changed from 192.0.2.11 to 192.0.2.13, which needs a restart of the daemon"
     );
 }
+
+const DS1: &str = "[[node]]\nname = \"ds1\"";
+const SWITCH: &str = "[[node]]\nname = \"front\"\naddress = \"192.0.2.9\"\nroles = [\"switch\"]\n\n\
+                      [[node]]\nname = \"ds1\"";
 
 #[test]
 fn only_this_node_needs_the_restart() {

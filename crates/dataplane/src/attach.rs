@@ -11,7 +11,7 @@ use crate::{
     sys::{self, Hook},
 };
 
-/// How the connection server's program runs.
+/// How an XDP program runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum XdpMode {
     /// In the driver, before the kernel has made anything of the packet.
@@ -30,13 +30,14 @@ pub(crate) struct Attached {
     pub taken_over: bool,
 }
 
-/// Attaches the connection server's program, native if the driver can.
-pub(crate) fn attach_cs(
+/// Attaches an XDP program, native if the driver can.
+pub(crate) fn attach_xdp(
+    name: &'static str,
     program: &OwnedFd,
     interface: u32,
     pins: Option<&Pins>,
 ) -> Result<(Attached, XdpMode), Error> {
-    let attempt = |flags| attach("cs", program, interface, Hook::Xdp { flags }, pins);
+    let attempt = |flags| attach(name, program, interface, Hook::Xdp { flags }, pins);
     match attempt(XDP_FLAGS_DRV_MODE) {
         Ok(attached) => Ok((attached, XdpMode::Native)),
         Err(Error::Attach { source, .. }) if source.raw_os_error() != Some(nix::libc::EBUSY) => {

@@ -60,8 +60,10 @@ impl Dataplane {
             self.gives_windows = link.is_some();
             self.links.extend(link);
         }
-        if let Some(program) = &self.programs.cs {
-            let (attached, mode) = attach::attach_cs(program, interface, pins)?;
+        let programs = &self.programs;
+        for (name, program) in [("cs", &programs.cs), ("switch", &programs.switch)] {
+            let Some(program) = program else { continue };
+            let (attached, mode) = attach::attach_xdp(name, program, interface, pins)?;
             self.taken_over |= attached.taken_over;
             self.links.push(attached.link);
             self.xdp_mode = Some(mode);
@@ -74,7 +76,7 @@ impl Dataplane {
         self.links.clear();
     }
 
-    /// How the connection server's program was attached. After a take-over the mode is the link's.
+    /// How the XDP program was attached. After a take-over the mode is the link's.
     pub fn xdp_mode(&self) -> Option<XdpMode> {
         self.xdp_mode
     }

@@ -6,7 +6,7 @@ use std::{
     sync::Once,
 };
 
-use baton_abi::{ROLE_CS, ROLE_DS};
+use baton_abi::{ROLE_CS, ROLE_DS, ROLE_SWITCH};
 use libbpf_rs::{
     MapHandle, PrintLevel,
     skel::{OpenSkel as _, SkelBuilder as _},
@@ -17,7 +17,7 @@ use crate::{Error, Pins, maps::Maps, skeleton::BatonSkelBuilder};
 /// What to load.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// `ROLE_CS | ROLE_DS` of the ABI: which programs this node runs.
+    /// `ROLE_CS | ROLE_DS`, or `ROLE_SWITCH`, of the ABI: which programs this node runs.
     pub roles: u32,
     /// Size of the TCP table of a connection server, entries.
     pub flows: u32,
@@ -29,6 +29,8 @@ pub struct Options {
 pub struct Programs {
     /// The connection server's XDP program, with role CS.
     pub cs: Option<OwnedFd>,
+    /// The switch's XDP program, with that role.
+    pub switch: Option<OwnedFd>,
     /// The data server's tcx program, with role DS.
     pub ds: Option<OwnedFd>,
     /// What gives adopted connections their congestion window, with role DS.
@@ -39,7 +41,7 @@ pub struct Programs {
 }
 
 /// Maps that only the connection server's programs use; a pure data server need not pay for them.
-const CS_MAPS: [&str; 11] = [
+const CS_MAPS: [&str; 12] = [
     "pools",
     "hosts",
     "routes",
@@ -50,10 +52,20 @@ const CS_MAPS: [&str; 11] = [
     "route_ids",
     "tcbs",
     "strays",
+    "claims",
     "flows",
 ];
 /// Maps that only the data server's program uses.
-const DS_MAPS: [&str; 5] = ["peers", "senders", "handovers", "inboxes", "windows"];
+const DS_MAPS: [&str; 6] = [
+    "peers",
+    "senders",
+    "rings",
+    "handovers",
+    "inboxes",
+    "windows",
+];
+/// Maps that only the switch's program uses.
+const SWITCH_MAPS: [&str; 2] = ["places", "begun"];
 
 impl Programs {
     /// Loads the programs for `options.roles`. Pinned maps of an earlier process are taken over with
@@ -70,6 +82,7 @@ impl Programs {
 
         let cs = options.roles & ROLE_CS != 0;
         let ds = options.roles & ROLE_DS != 0;
+        let switch = options.roles & ROLE_SWITCH != 0;
         let mut storage = MaybeUninit::uninit();
         let mut open = BatonSkelBuilder::default()
             .open(&mut storage)
@@ -78,6 +91,7 @@ impl Programs {
         open.progs.baton_sweep.set_autoload(cs);
         open.progs.baton_ds.set_autoload(ds);
         open.progs.baton_window.set_autoload(ds);
+        open.progs.baton_switch.set_autoload(switch);
         open.maps
             .tcbs
             .set_max_entries(options.flows)
@@ -85,7 +99,7 @@ impl Programs {
         for mut map in open.open_object_mut().maps_mut() {
             let name = map.name().to_string_lossy().into_owned();
             let unused = |maps: &[&str], used: bool| maps.contains(&name.as_str()) && !used;
-            if unused(&CS_MAPS, cs) || unused(&DS_MAPS, ds) {
+            if unused(&CS_MAPS, cs) || unused(&DS_MAPS, ds) || unused(&SWITCH_MAPS, switch) {
                 map.set_autocreate(false).map_err(load_error)?;
             } else if let Some(pins) = &options.pins
                 && !name.starts_with('.')
@@ -104,6 +118,9 @@ impl Programs {
         Ok(Self {
             cs: cs
                 .then(|| duplicate(loaded.progs.baton_cs.as_fd()))
+                .transpose()?,
+            switch: switch
+                .then(|| duplicate(loaded.progs.baton_switch.as_fd()))
                 .transpose()?,
             ds: ds
                 .then(|| duplicate(loaded.progs.baton_ds.as_fd()))
@@ -125,6 +142,8 @@ impl Programs {
                 inboxes: only(ds, &loaded.maps.inboxes)?,
                 channels: handle(&loaded.maps.channels)?,
                 outbox: handle(&loaded.maps.outbox)?,
+                rings: only(ds, &loaded.maps.rings)?,
+                places: only(switch, &loaded.maps.places)?,
                 pools: cs_only(&loaded.maps.pools)?,
                 hosts: cs_only(&loaded.maps.hosts)?,
                 routes: cs_only(&loaded.maps.routes)?,

@@ -17,6 +17,8 @@ pub(crate) struct Maps {
     pub inboxes: Option<MapHandle>,
     pub channels: MapHandle,
     pub outbox: MapHandle,
+    pub rings: Option<MapHandle>,
+    pub places: Option<MapHandle>,
     pub pools: Option<MapHandle>,
     pub hosts: Option<MapHandle>,
     pub routes: Option<MapHandle>,

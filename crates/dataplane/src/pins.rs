@@ -68,7 +68,7 @@ impl Pins {
 
     /// Whether an earlier daemon left a program attached.
     pub fn holds_links(&self) -> bool {
-        ["cs", "ds"]
+        ["cs", "ds", "switch"]
             .iter()
             .any(|program| self.link(program).exists())
     }

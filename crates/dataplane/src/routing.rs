@@ -1,8 +1,10 @@
-//! The maps that say where requests go, and to whom data servers speak.
+//! The maps that say where requests go, and to whom data servers and the switch speak.
 
 use std::net::Ipv4Addr;
 
-use baton_abi::{DataServer, HostKey, Pool, RouteKey, SenderKey, short_address};
+use baton_abi::{
+    CHOICES_PER_POOL, DataServer, HostKey, Place, Pool, Ring, RouteKey, SenderKey, short_address,
+};
 use libbpf_rs::MapHandle;
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
@@ -66,11 +68,36 @@ impl Dataplane {
             .collect();
         set_all("senders", map, &entries)
     }
+
+    /// Sets whom this data server asks next for connections of a service.
+    pub fn set_ring(&self, service: u16, ring: &Ring) -> Result<(), Error> {
+        let map = only_on_ds("rings", &self.programs().maps.rings)?;
+        update("rings", map, &u32::from(service), ring)
+    }
+
+    /// The switch's whole table.
+    pub fn places(&self) -> Result<Vec<Place>, Error> {
+        let map = only_on_switch(&self.programs().maps.places)?;
+        (0..CHOICES_PER_POOL)
+            .map(|at| element("places", map, at))
+            .collect()
+    }
+
+    /// Sets one place of the switch's table, at once for all packets.
+    pub fn set_place(&self, at: u32, place: &Place) -> Result<(), Error> {
+        let map = only_on_switch(&self.programs().maps.places)?;
+        update("places", map, &at, place)
+    }
 }
 
 fn only_on_ds<'a>(name: &'static str, map: &'a Option<MapHandle>) -> Result<&'a MapHandle, Error> {
     map.as_ref()
         .ok_or_else(|| map_error(name, "exists on a data server only"))
+}
+
+fn only_on_switch(map: &Option<MapHandle>) -> Result<&MapHandle, Error> {
+    map.as_ref()
+        .ok_or_else(|| map_error("places", "exists on a switch only"))
 }
 
 fn set_all<K>(name: &'static str, map: &MapHandle, wanted: &[(K, u32)]) -> Result<(), Error>

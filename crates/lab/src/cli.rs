@@ -34,7 +34,7 @@ pub enum LabCommand {
     },
     /// Run a command on a host, with its exit status
     Exec {
-        /// A host of the lab file, or "switch"
+        /// A host of the lab file, or "bridge"
         host: String,
         /// Which lab [default: the only one that is up]
         #[arg(long)]
@@ -145,7 +145,7 @@ fn list() -> Result<String> {
 
 fn row(host: &HostView) -> String {
     let addresses: Vec<String> = host.addresses.iter().map(ToString::to_string).collect();
-    let roles = if host.name == crate::SWITCH {
+    let roles = if host.name == crate::BRIDGE {
         "(joins the others)".to_owned()
     } else if host.roles.is_empty() {
         "client".to_owned()

@@ -6,7 +6,7 @@
 //!     |eth0       |eth0      |eth0
 //!     |client     |cs1       |ds1        ports named after the hosts
 //!   +--------------------------------+
-//!   |            br0                 |   the namespace  baton-LAB-switch
+//!   |            br0                 |   the namespace  baton-LAB-bridge
 //!   +--------------------------------+
 //! ```
 //!
@@ -50,8 +50,8 @@ mod up;
 pub use down::{Down, down};
 pub use error::{Error, LogTail, Result};
 pub use file::{
-    Config, Cpu, Host, HostAddress, HostName, Lab, LabName, Link, Loss, Mtu, Port, Program, Rate,
-    Role, SWITCH, Server, ServerKind, Thing, ThingName,
+    BRIDGE, Config, Cpu, Host, HostAddress, HostName, Lab, LabName, Link, Loss, Mtu, Port, Program,
+    Rate, Role, Server, ServerKind, Thing, ThingName,
 };
 pub use nix::sys::signal::Signal;
 pub use running::{HostView, Running, ThingView};

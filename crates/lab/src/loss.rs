@@ -1,6 +1,6 @@
 //! Random loss: each packet from and to a host is dropped with the same probability.
 //!
-//! By nftables at the host's port on the switch, on the way in and on the way out (the latter needs
+//! By nftables at the host's port on the bridge, on the way in and on the way out (the latter needs
 //! `CONFIG_NETFILTER_EGRESS`, Linux 5.16), so that also what XDP sends passes it.
 
 use std::fmt::Write as _;
@@ -13,9 +13,9 @@ use crate::tool;
 const TABLE: &str = "netdev baton_loss";
 
 /// Sets the loss of one host's link, in place of what was set before.
-pub(crate) fn set(switch: &Namespace, port: &str, loss: Loss) -> Result<()> {
+pub(crate) fn set(bridge: &Namespace, port: &str, loss: Loss) -> Result<()> {
     let mut nft = tool::tool("nsenter", [""; 0])?;
-    nft.arg(format!("--net={}", switch.path().display()))
+    nft.arg(format!("--net={}", bridge.path().display()))
         .args(["--", "nft", "-f", "-"]);
     tool::finish(nft, Some(&script(port, loss))).map(drop)
 }

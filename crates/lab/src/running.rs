@@ -9,7 +9,7 @@ use nix::sys::signal::Signal;
 
 use crate::down::{self, Down};
 use crate::error::{Doing, Error, Result};
-use crate::file::{Host, Lab, LabName, Loss, SWITCH};
+use crate::file::{BRIDGE, Host, Lab, LabName, Loss};
 use crate::netns::Namespace;
 use crate::process::{self, Process};
 use crate::state::{self, Lock, State};
@@ -25,9 +25,9 @@ pub struct Running {
 /// Where a host is.
 #[derive(Clone, Debug)]
 pub struct HostView {
-    /// Its name; "switch" for the lab's switch.
+    /// Its name; "bridge" for the lab's bridge.
     pub name: String,
-    /// Its addresses; the first is its own in the cluster. The switch has none.
+    /// Its addresses; the first is its own in the cluster. The bridge has none.
     pub addresses: Vec<IpAddr>,
     /// Its part in the cluster, as in the lab file. Empty: a client.
     pub roles: Vec<&'static str>,
@@ -92,7 +92,7 @@ impl Running {
 
     /// A command that runs a program on a host: add the program and its arguments to it with
     /// [`Command::arg`]. Streams, signals and exit status are the program's own; it shares the
-    /// host's network and CPU quota. `host` may be "switch".
+    /// host's network and CPU quota. `host` may be "bridge".
     ///
     /// # Errors
     /// [`Error::NoSuchHost`], [`Error::NotUp`].
@@ -110,7 +110,7 @@ impl Running {
         self.namespace(&self.state()?, host)?.within(work)
     }
 
-    /// What there is to know of a host. `name` may be "switch".
+    /// What there is to know of a host. `name` may be "bridge".
     ///
     /// # Errors
     /// [`Error::NoSuchHost`], [`Error::NotUp`].
@@ -141,13 +141,13 @@ impl Running {
         })
     }
 
-    /// Every host in the order of the file, the switch last.
+    /// Every host in the order of the file, the bridge last.
     ///
     /// # Errors
     /// [`Error::NotUp`].
     pub fn hosts(&self) -> Result<Vec<HostView>> {
         let hosts = self.lab.hosts.iter().map(|host| host.name.as_str());
-        hosts.chain([SWITCH]).map(|name| self.host(name)).collect()
+        hosts.chain([BRIDGE]).map(|name| self.host(name)).collect()
     }
 
     /// Sends a signal to something on a host. `SIGKILL`, `SIGSTOP` and `SIGCONT` reach all its
@@ -201,19 +201,19 @@ impl Running {
             .doing(|| format!("set the loss of {host}"))?;
         let _lock = Lock::lab(&self.lab.name, &mut |_| {})?;
         let mut state = self.state()?;
-        if topology::is_switch(host) {
+        if topology::is_bridge(host) {
             return Err(self.no_such_host(host));
         }
         self.namespace(&state, host)?;
-        let switch = self.namespace(&state, SWITCH)?.clone();
-        loss::set(&switch, host, lost)?;
+        let bridge = self.namespace(&state, BRIDGE)?.clone();
+        loss::set(&bridge, host, lost)?;
         let had_losses = !state.losses.is_empty();
         match lost.per_million() {
             0 => state.losses.remove(host),
             part => state.losses.insert(host.to_owned(), part),
         };
         if had_losses == state.losses.is_empty() {
-            topology::single_packets(&switch, &self.namespaces(&state)?, !had_losses)?;
+            topology::single_packets(&bridge, &self.namespaces(&state)?, !had_losses)?;
         }
         state.save()
     }

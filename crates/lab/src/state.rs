@@ -28,7 +28,7 @@ pub(crate) struct State {
     pub boot: String,
     /// Whether `up` came to its end.
     pub complete: bool,
-    /// The switch first, then the hosts in the order of the file.
+    /// The bridge first, then the hosts in the order of the file.
     pub namespaces: Vec<Namespace>,
     pub processes: Vec<Process>,
     /// Control groups.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::cgroup::Hierarchy;
 use crate::config::{self, ClusterKey};
 use crate::error::{Doing, Error, Result};
-use crate::file::{Host, Lab, Loss, SWITCH, Thing};
+use crate::file::{BRIDGE, Host, Lab, Loss, Thing};
 use crate::netns::{self, Namespace};
 use crate::running::Running;
 use crate::state::{self, Lock, State};
@@ -99,7 +99,7 @@ impl Lab {
 
     fn refuse_foreign_namespaces(&self) -> Result<()> {
         let hosts = self.hosts.iter().map(|host| host.name.as_str());
-        for host in hosts.chain([SWITCH]) {
+        for host in hosts.chain([BRIDGE]) {
             let name = state::namespace_name(&self.name, host);
             if netns::path(&name).exists() {
                 return Err(Error::Foreign(name));
@@ -138,20 +138,20 @@ impl Raising<'_> {
     fn everything(&mut self) -> Result<()> {
         self.state.save()?;
         (self.progress)(&format!(
-            "joining {} hosts to a switch",
+            "joining {} hosts to a bridge",
             self.lab.hosts.len()
         ));
-        let switch = self.namespace(SWITCH)?;
-        topology::switch(&switch)?;
+        let bridge = self.namespace(BRIDGE)?;
+        topology::bridge(&bridge)?;
         let mut hosts = Vec::new();
         for host in &self.lab.hosts {
             let namespace = self.namespace(host.name.as_str())?;
             let directory = state::host_directory(&self.lab.name, host.name.as_str());
-            topology::host(&switch, &namespace, host, &directory)?;
+            topology::host(&bridge, &namespace, host, &directory)?;
             self.group(host)?;
             hosts.push((namespace, host.clone()));
         }
-        self.losses(&switch, &hosts)?;
+        self.losses(&bridge, &hosts)?;
 
         let key = ClusterKey::random()?;
         // Servers first, so that a node finds its own server in good health at once.
@@ -187,7 +187,7 @@ impl Raising<'_> {
         hierarchy.create(&group, cpu)
     }
 
-    fn losses(&mut self, switch: &Namespace, hosts: &[(Namespace, Host)]) -> Result<()> {
+    fn losses(&mut self, bridge: &Namespace, hosts: &[(Namespace, Host)]) -> Result<()> {
         let lossy: Vec<&Host> = self
             .lab
             .hosts
@@ -195,14 +195,14 @@ impl Raising<'_> {
             .filter(|host| host.link.loss > Loss::default())
             .collect();
         for host in &lossy {
-            loss::set(switch, host.name.as_str(), host.link.loss)?;
+            loss::set(bridge, host.name.as_str(), host.link.loss)?;
             let name = host.name.as_str().to_owned();
             self.state.losses.insert(name, host.link.loss.per_million());
         }
         if lossy.is_empty() {
             Ok(())
         } else {
-            topology::single_packets(switch, hosts, true)
+            topology::single_packets(bridge, hosts, true)
         }
     }
 

@@ -164,9 +164,9 @@ fn bad_files_are_refused_with_reasons() {
             &["line 3"],
         ),
         (
-            "host called switch",
-            two("[[host]]\nname = \"switch\"", ADDRESS),
-            &["switch"],
+            "host called bridge",
+            two("[[host]]\nname = \"bridge\"", ADDRESS),
+            &["bridge"],
         ),
         (
             "host called as the bridge",

@@ -55,7 +55,7 @@ fn a_command_runs_inside_with_its_own_exit_status() -> Outcome {
         lab.text("ds1", "ip -br address show eth0")?
             .contains("10.77.0.11/24")
     );
-    assert!(lab.text("switch", "ip -br link")?.contains("ds1@"));
+    assert!(lab.text("bridge", "ip -br link")?.contains("ds1@"));
     let range = lab.text("client", "cat /proc/sys/net/ipv4/ip_local_port_range")?;
     assert_eq!(
         range.split_whitespace().collect::<Vec<_>>(),
@@ -148,7 +148,7 @@ fn a_lab_that_the_machine_lost_is_raised_again() -> Outcome {
         return Ok(());
     };
     lab.running.kill("ds1", "nginx", Signal::SIGKILL)?;
-    for host in ["switch", "client", "ds1"] {
+    for host in ["bridge", "client", "ds1"] {
         assert!(ip(&format!("netns del baton-{}-{host}", lab.name))?);
     }
     let state = format!("/run/baton-lab/{}/lab.json", lab.name);
@@ -178,11 +178,11 @@ fn losing_every_packet_is_silence_and_losing_none_is_not() -> Outcome {
     lab.running.set_loss("ds1", 0.0)?;
     assert_eq!(lab.get(WHOAMI)?, "ds1\n");
     assert!(
-        !lab.text("switch", "nft list ruleset")?.contains("ds1"),
+        !lab.text("bridge", "nft list ruleset")?.contains("ds1"),
         "no rule is left"
     );
     assert!(lab.running.set_loss("ds1", 1.5).is_err());
-    assert!(lab.running.set_loss("switch", 0.5).is_err());
+    assert!(lab.running.set_loss("bridge", 0.5).is_err());
     Ok(())
 }
 
@@ -195,9 +195,9 @@ fn a_link_has_its_loss_rate_and_mtu() -> Outcome {
     let Some(lab) = raise("link", &(hosts + CS))? else {
         return Ok(());
     };
-    let rules = lab.text("switch", "nft list ruleset")?;
+    let rules = lab.text("bridge", "nft list ruleset")?;
     assert_eq!(rules.matches("mod 1000000 < 20000").count(), 2, "{rules}");
-    for (host, interface) in [("switch", "ds1"), ("ds1", "eth0")] {
+    for (host, interface) in [("bridge", "ds1"), ("ds1", "eth0")] {
         let queue = lab.text(host, &format!("tc qdisc show dev {interface}"))?;
         assert!(
             queue.contains("tbf") && queue.contains("rate 500Mbit"),
@@ -215,7 +215,7 @@ fn a_link_has_its_loss_rate_and_mtu() -> Outcome {
         lab.get("http://10.77.0.11/1m -o /dev/null -w %{size_download}")?,
         "1048576"
     );
-    let rules = lab.text("switch", "nft list ruleset")?;
+    let rules = lab.text("bridge", "nft list ruleset")?;
     assert!(
         !rules.contains("counter packets 0 bytes 0"),
         "none was lost in a direction: {rules}"

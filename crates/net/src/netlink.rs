@@ -8,10 +8,11 @@ pub mod link;
 pub mod neighbor;
 pub mod route;
 
-use std::io;
+use std::{io, sync::Arc};
 
 use futures_util::{Stream, TryStreamExt};
 use rtnetlink::Handle;
+use tokio::sync::Mutex;
 
 use crate::{Error, Result};
 
@@ -19,6 +20,9 @@ use crate::{Error, Result};
 #[derive(Clone, Debug)]
 pub struct Netlink {
     handle: Handle,
+    /// Held while a list of neighbors comes in. Several at once would overrun the socket's buffer, and
+    /// whoever waits for what was lost waits for ever.
+    listing: Arc<Mutex<()>>,
 }
 
 impl Netlink {
@@ -31,7 +35,10 @@ impl Netlink {
         let (connection, handle, _) =
             rtnetlink::new_connection().map_err(Error::system("open the routing socket"))?;
         tokio::spawn(connection);
-        Ok(Self { handle })
+        Ok(Self {
+            handle,
+            listing: Arc::default(),
+        })
     }
 }
 

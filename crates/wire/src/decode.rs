@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use baton_abi::{
     COUNTER_LCCP_BAD_TAG, COUNTER_LCCP_BAD_VERSION, COUNTER_LCCP_MISMATCH, COUNTER_LCCP_SHORT,
-    COUNTER_LCCP_STALE, COUNTER_LCCP_UNKNOWN, LCCP_ADOPT, LCCP_AGAIN, LCCP_FORWARD, LCCP_HANDOVER,
-    LCCP_HELLO, LCCP_KEEP, LCCP_MAX_BODY, LCCP_NONE, LCCP_REFUSED, LCCP_SYNC, LCCP_VERSION,
-    LccpHeader,
+    COUNTER_LCCP_STALE, COUNTER_LCCP_UNKNOWN, LCCP_ADOPT, LCCP_AGAIN, LCCP_CLAIM, LCCP_FORWARD,
+    LCCP_HANDOVER, LCCP_HELLO, LCCP_KEEP, LCCP_MAX_BODY, LCCP_MOVED, LCCP_NONE, LCCP_REFUSED,
+    LCCP_SYNC, LCCP_VERSION, LccpHeader,
 };
 use zerocopy::FromBytes as _;
 
@@ -161,6 +161,16 @@ fn message(header: &LccpHeader, body: &[u8]) -> Result<Message, Reject> {
         LCCP_NONE => Message::None {
             flow: flow(header)?,
             attempt: header.tcb.attempt,
+        },
+        LCCP_CLAIM => Message::Claim {
+            flow: flow(header)?,
+            // Nobody could be answered.
+            asker: ShortAddress::from_word(header.be_data).ok_or(Reject::Unknown)?,
+            attempt: header.tcb.attempt,
+        },
+        LCCP_MOVED => Message::Moved {
+            flow: flow(header)?,
+            tcb: tcb(header)?,
         },
         LCCP_HELLO => Message::Hello(body::read(body).ok_or(Reject::Short)?),
         LCCP_SYNC => Message::Sync {

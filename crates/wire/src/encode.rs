@@ -1,8 +1,8 @@
 //! Messages to bytes.
 
 use baton_abi::{
-    LCCP_ADOPT, LCCP_AGAIN, LCCP_FORWARD, LCCP_HANDOVER, LCCP_HELLO, LCCP_KEEP, LCCP_NONE,
-    LCCP_REFUSED, LCCP_SYNC, LCCP_VERSION, LccpHeader, LccpTcb,
+    LCCP_ADOPT, LCCP_AGAIN, LCCP_CLAIM, LCCP_FORWARD, LCCP_HANDOVER, LCCP_HELLO, LCCP_KEEP,
+    LCCP_MOVED, LCCP_NONE, LCCP_REFUSED, LCCP_SYNC, LCCP_VERSION, LccpHeader, LccpTcb,
 };
 use zerocopy::IntoBytes as _;
 
@@ -21,6 +21,8 @@ pub fn encode(message: &Message, clock: Clock, key: &LccpKey) -> Vec<u8> {
         | Message::Handover { .. }
         | Message::Keep { .. }
         | Message::None { .. }
+        | Message::Claim { .. }
+        | Message::Moved { .. }
         | Message::Sync { .. } => Vec::new(),
     };
     let header = LccpHeader {
@@ -85,6 +87,23 @@ fn fields(message: &Message) -> LccpHeader {
             command: const { byte(LCCP_NONE) },
             flow: flow.into(),
             tcb: only(attempt),
+            ..blank
+        },
+        Message::Claim {
+            flow,
+            asker,
+            attempt,
+        } => LccpHeader {
+            command: const { byte(LCCP_CLAIM) },
+            flow: flow.into(),
+            tcb: only(attempt),
+            be_data: asker.word(),
+            ..blank
+        },
+        Message::Moved { flow, tcb } => LccpHeader {
+            command: const { byte(LCCP_MOVED) },
+            flow: flow.into(),
+            tcb: tcb.into(),
             ..blank
         },
         Message::Hello(_) => LccpHeader {

@@ -58,8 +58,25 @@ pub enum Message {
     None {
         /// Which connection.
         flow: Flow,
-        /// As it came in the FORWARD; 0 of a packet that came by itself.
+        /// 0 of a packet that came by itself or in a FORWARD. At the end of a CLAIM: how many DSs do not
+        /// have it.
         attempt: u8,
+    },
+    /// CS to DS, and from DS to DS until one has it: who has this connection? Carries the client's packet.
+    Claim {
+        /// Which connection.
+        flow: Flow,
+        /// The CS that asks.
+        asker: ShortAddress,
+        /// How many DSs were asked before.
+        attempt: u8,
+    },
+    /// DS to the CS that asks: it is here. Carries the packet back, which has been delivered.
+    Moved {
+        /// Which connection.
+        flow: Flow,
+        /// With which TCP parameters another DS would adopt it.
+        tcb: TcbPart,
     },
     /// Daemon to daemon: heartbeat, load and health.
     Hello(Hello),
@@ -77,8 +94,13 @@ impl Message {
     /// Which component of the receiving node this message is for.
     pub const fn receptor(&self) -> Receptor {
         match self {
-            Self::Adopt { .. } | Self::Forward { .. } | Self::Handover { .. } => Receptor::Ds,
-            Self::Refused { .. } | Self::Keep { .. } | Self::None { .. } => Receptor::Cs,
+            Self::Adopt { .. }
+            | Self::Forward { .. }
+            | Self::Handover { .. }
+            | Self::Claim { .. } => Receptor::Ds,
+            Self::Refused { .. } | Self::Keep { .. } | Self::None { .. } | Self::Moved { .. } => {
+                Receptor::Cs
+            }
             Self::Hello(_) | Self::Sync { .. } | Self::Again(_) => Receptor::Daemon,
         }
     }
@@ -91,7 +113,9 @@ impl Message {
             | Self::Forward { flow, .. }
             | Self::Handover { flow, .. }
             | Self::Keep { flow, .. }
-            | Self::None { flow, .. } => Some(*flow),
+            | Self::None { flow, .. }
+            | Self::Claim { flow, .. }
+            | Self::Moved { flow, .. } => Some(*flow),
             Self::Hello(_) | Self::Sync { .. } | Self::Again(_) => None,
         }
     }

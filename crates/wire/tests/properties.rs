@@ -204,6 +204,12 @@ fn message() -> impl Strategy<Value = Message> {
         }),
         (flow(), tcb(), keep()).prop_map(|(flow, tcb, keep)| Message::Keep { flow, tcb, keep }),
         (flow(), any::<u8>()).prop_map(|(flow, attempt)| Message::None { flow, attempt }),
+        (flow(), short_address(), any::<u8>()).prop_map(|(flow, asker, attempt)| Message::Claim {
+            flow,
+            asker,
+            attempt,
+        }),
+        (flow(), tcb()).prop_map(|(flow, tcb)| Message::Moved { flow, tcb }),
         hello().prop_map(Message::Hello),
     ]
 }

@@ -41,7 +41,7 @@ fn derived_keys_agree() {
 
 #[test]
 fn messages_encode_to_these_bytes() {
-    for vector in vectors("message", 38) {
+    for vector in vectors("message", 44) {
         let bytes = encode(&vector.message(), vector.clock("clock"), &vector.lccp_key());
         assert_eq!(hex(&bytes), vector.field("bytes"), "{}", vector.name);
     }
@@ -49,7 +49,7 @@ fn messages_encode_to_these_bytes() {
 
 #[test]
 fn messages_decode_from_these_bytes() {
-    for vector in vectors("message", 38) {
+    for vector in vectors("message", 44) {
         let clock = vector.clock("clock");
         let packet = vector.packet();
         let bytes = [vector.bytes("bytes"), packet.clone()].concat();
@@ -66,7 +66,7 @@ fn messages_decode_from_these_bytes() {
 
 #[test]
 fn a_receiver_accepts_what_it_need_not_understand() {
-    let messages: BTreeMap<_, _> = vectors("message", 38)
+    let messages: BTreeMap<_, _> = vectors("message", 44)
         .into_iter()
         .map(|vector| (vector.name.clone(), vector))
         .collect();
@@ -83,7 +83,7 @@ fn a_receiver_accepts_what_it_need_not_understand() {
 
 #[test]
 fn a_receiver_rejects_for_the_right_reason() {
-    for vector in vectors("reject", 59) {
+    for vector in vectors("reject", 64) {
         let reason = match vector.field("reason") {
             "short" => Reject::Short,
             "bad-version" => Reject::BadVersion,
@@ -215,6 +215,15 @@ impl Vector {
             "none" => Message::None {
                 flow: self.flow(),
                 attempt: self.number("attempt"),
+            },
+            "claim" => Message::Claim {
+                flow: self.flow(),
+                asker: self.short("asker").unwrap(),
+                attempt: self.number("attempt"),
+            },
+            "moved" => Message::Moved {
+                flow: self.flow(),
+                tcb: self.tcb(),
             },
             "hello" => Message::Hello(self.hello()),
             "sync" => Message::Sync {

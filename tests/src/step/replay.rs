@@ -6,7 +6,7 @@ use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail, ensure};
-use baton_lab::SWITCH;
+use baton_lab::BRIDGE;
 use baton_lab::Signal;
 use nix::sys::signal::kill;
 use nix::unistd::Pid;
@@ -63,14 +63,14 @@ impl Replay {
     }
 }
 
-/// The client's own MAC as sender: another's would lead the switch astray.
+/// The client's own MAC as sender: another's would lead the bridge astray.
 fn from(mut frame: Frame, mac: [u8; 6]) -> Frame {
     frame[6..12].copy_from_slice(&mac);
     frame
 }
 
 fn record(world: &World, port: &str, file: &Path) -> Result<Child> {
-    let mut tcpdump = world.lab.exec(SWITCH)?;
+    let mut tcpdump = world.lab.exec(BRIDGE)?;
     // Every packet is written at once; receptor 2 (a data server), command 1 (ADOPT).
     tcpdump
         .args([

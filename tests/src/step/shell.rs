@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use anyhow::{Context as _, Result, ensure};
-use baton_lab::SWITCH;
+use baton_lab::BRIDGE;
 use serde::Deserialize;
 
 use crate::world::World;
@@ -82,9 +82,9 @@ impl Loss {
 }
 
 impl LoseFirst {
-    /// Does it, by nftables at the client's port of the switch. A segment without data has an IP
+    /// Does it, by nftables at the client's port of the bridge. A segment without data has an IP
     /// packet of 40 bytes, or of 52 with timestamps. What leaves the client in one piece crosses the
-    /// switch in one piece, so its kernel must cut before.
+    /// bridge in one piece, so its kernel must cut before.
     ///
     /// # Errors
     /// nft or ethtool refuses.
@@ -100,12 +100,12 @@ impl LoseFirst {
         }"#;
         let cut = ["ethtool", "-K", "eth0", "tso", "off", "gso", "off"];
         world.run("client", &cut)?;
-        world.run(SWITCH, &["nft", RULES]).map(drop)
+        world.run(BRIDGE, &["nft", RULES]).map(drop)
     }
 }
 
 impl LoseMessages {
-    /// Does it, by nftables where the messages enter the switch.
+    /// Does it, by nftables where the messages enter the bridge.
     ///
     /// # Errors
     /// nft refuses.
@@ -122,7 +122,7 @@ impl LoseMessages {
             )?;
         }
         let rules = format!("table netdev baton_messages {{\n{chains}}}");
-        world.run(SWITCH, &["nft", &rules]).map(drop)
+        world.run(BRIDGE, &["nft", &rules]).map(drop)
     }
 }
 
@@ -132,7 +132,7 @@ impl Lost {
     /// # Errors
     /// It was fewer: then the scenario has shown nothing.
     pub fn run(&self, world: &mut World) -> Result<()> {
-        let listed = world.run(SWITCH, &["nft", "list", "ruleset"])?;
+        let listed = world.run(BRIDGE, &["nft", "list", "ruleset"])?;
         let lost: u64 = listed
             .lines()
             .filter_map(|line| {

@@ -1,7 +1,9 @@
 //! From configuration and membership to the programs' maps.
 
 mod channels;
+mod places;
 mod pools;
+mod rings;
 mod route_numbers;
 mod routes;
 mod services;
@@ -9,7 +11,7 @@ mod settings;
 mod ways;
 
 pub use services::{endpoint, service_at, services_with_places};
-pub use ways::{data_server_addresses, node_addresses};
+pub use ways::{connection_server_addresses, data_server_addresses, node_addresses};
 
 use std::{
     collections::HashMap,
@@ -18,7 +20,7 @@ use std::{
 };
 
 use anyhow::Result;
-use baton_abi::ROLE_CS;
+use baton_abi::{ROLE_CS, ROLE_SWITCH};
 use baton_core::{
     Moment,
     slots::{Slot, Slots},
@@ -28,14 +30,20 @@ use baton_net::Hop;
 use baton_wire::Address;
 
 use channels::Channels;
+use places::Places;
 use pools::{PoolId, Pools};
 use route_numbers::{RouteId, RouteNumbers};
 
 /// What is in the maps, and how to change it.
 pub struct Tables {
     ids: HashMap<SocketAddrV4, u16>,
+    /// On a connection server: whether no data server answers for the service.
+    down: HashMap<SocketAddrV4, bool>,
     pools: Pools,
     route_numbers: RouteNumbers,
+    places: Places,
+    /// On a data server: others that are not heard, and since when.
+    silent_since: HashMap<Address, Moment>,
     slots: Slots,
     channels: Channels,
     hops: HashMap<Address, Hop>,
@@ -68,6 +76,11 @@ impl Tables {
                 ))
             })
             .collect::<Vec<_>>();
+        let places = if roles & ROLE_SWITCH == 0 {
+            Places::default()
+        } else {
+            Places::over(dataplane, taken.is_empty())?
+        };
         let slots = Slots::restored(now, quarantine, taken);
         let (pools, route_numbers) = if roles & ROLE_CS == 0 {
             (Pools::default(), RouteNumbers::default())
@@ -76,8 +89,11 @@ impl Tables {
         };
         Ok(Self {
             ids,
+            down: HashMap::new(),
             pools,
             route_numbers,
+            places,
+            silent_since: HashMap::new(),
             slots,
             channels: Channels::over(dataplane, roles)?,
             hops: HashMap::new(),

@@ -39,6 +39,7 @@ impl Tables {
                 dataplane.remove_service(&key)?;
                 if key.be_port != 0 {
                     self.ids.remove(&key.socket_address());
+                    self.down.remove(&key.socket_address());
                 }
             }
         }
@@ -52,7 +53,7 @@ impl Tables {
         Ok(())
     }
 
-    /// On a data server it is enough that a service is one.
+    /// On a data server and a switch it is enough that a service is one.
     pub fn write_names(&self, dataplane: &Dataplane, services: &[Placed<'_>]) -> Result<()> {
         for (at, _) in services {
             let entry = Service {
@@ -140,14 +141,22 @@ impl Tables {
             )?;
             down &= self.pools.is_empty(dataplane, pool.id)?;
         }
+        self.down.insert(at, down);
         self.write_service(dataplane, at, service, down)
     }
 
-    /// Whether some pool's choices may be others now though its servers stay, because of their loads.
+    /// Whether this connection server has a data server for some of its services.
+    pub fn can_serve(&self) -> bool {
+        self.down.values().any(|down| !down)
+    }
+
+    /// Whether assignments may be others now though the servers stay: because of their loads, or because
+    /// time has passed.
     pub fn is_due(&self, now: Moment) -> bool {
-        self.pools
-            .next_timeout()
-            .is_some_and(|timeout| timeout <= now)
+        [self.pools.next_timeout(), self.places.next_timeout()]
+            .into_iter()
+            .flatten()
+            .any(|timeout| timeout <= now)
     }
 
     /// Forgets what assignments were written, so that the next ones are written in any case.

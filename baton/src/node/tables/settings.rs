@@ -39,7 +39,8 @@ impl Tables {
             rcv_wscale: config.cluster.window_scale.shift(),
             protocol: config.cluster.protocol.number(),
             roles: place.me.roles.bits(),
-            reserved: 0,
+            mac: place.link.mac,
+            ..Settings::default()
         };
         Ok(dataplane.set_settings(&settings)?)
     }

@@ -1,4 +1,5 @@
-//! The ways to other nodes: data servers for a connection server, all nodes for a data server.
+//! The ways to other nodes: data servers for a connection server, connection servers for a switch, all
+//! nodes for a data server.
 
 use std::net::Ipv4Addr;
 
@@ -14,7 +15,7 @@ use super::Tables;
 use crate::node::place::Place;
 
 impl Tables {
-    /// Data servers that are to have slots. Those of an earlier configuration keep serving what they
+    /// Nodes that are to have slots. Those of an earlier configuration keep serving what they
     /// have.
     pub fn assign_slots(&mut self, now: Moment, addresses: &[Ipv4Addr]) -> Result<()> {
         Ok(self
@@ -77,12 +78,12 @@ impl Tables {
         Ok(dataplane.set_senders(&senders)?)
     }
 
-    /// Whether the way to a data server is known.
+    /// Whether the way to a node with a slot is known.
     pub fn reachable(&self, address: Address) -> bool {
         self.hops.contains_key(&address)
     }
 
-    /// The slot of a data server.
+    /// The slot of a node.
     pub fn slot(&self, address: Address) -> Option<u16> {
         self.slots.slot(address).map(u16::from)
     }
@@ -91,6 +92,11 @@ impl Tables {
 /// The IPv4 addresses of all data servers.
 pub fn data_server_addresses(config: &Config) -> Vec<Ipv4Addr> {
     ipv4(config.data_servers())
+}
+
+/// The IPv4 addresses of all connection servers.
+pub fn connection_server_addresses(config: &Config) -> Vec<Ipv4Addr> {
+    ipv4(config.connection_servers())
 }
 
 /// The IPv4 addresses of all nodes.
@@ -107,7 +113,7 @@ fn ipv4<'a>(nodes: impl Iterator<Item = &'a baton_config::Node>) -> Vec<Ipv4Addr
         .collect()
 }
 
-fn data_server(address: Ipv4Addr, hop: &Hop, own: &Link, channel: u16) -> DataServer {
+pub(super) fn data_server(address: Ipv4Addr, hop: &Hop, own: &Link, channel: u16) -> DataServer {
     let (mac, source_mac, ifindex, flags) = match hop {
         Hop::Local => (own.mac, own.mac, own.index, DATA_SERVER_LOCAL),
         Hop::Next(next) => {

@@ -4,13 +4,15 @@
 use std::os::fd::{AsFd as _, OwnedFd};
 
 use anyhow::{Result, ensure};
-use baton_abi::{RouteKey, SERVICE_HANDOVER, SERVICE_PATHS, Service, ServiceKey, TcbKey};
+use baton_abi::{
+    DataServer, RouteKey, SERVICE_HANDOVER, SERVICE_PATHS, Service, ServiceKey, TcbKey,
+};
 use baton_dataplane::sys;
 use libbpf_rs::{MapCore as _, MapFlags, MapHandle};
 use zerocopy::IntoBytes as _;
 
 use crate::{
-    cluster::{WEB, first_pool_of_one},
+    cluster::{CS_MAC, WEB, data_server, first_pool_of_one},
     node::Node,
     program,
     report::Row,
@@ -26,6 +28,7 @@ const PASSES: u32 = 4;
 pub struct ConnectionServer<'a> {
     node: Node,
     wrapper: &'a Wrapper,
+    flows: Vec<Flow>,
     table: Table,
     kinds: Vec<Kind>,
     /// A forwarded packet stays as it is but for its MACs, so it can repeat without the wrapper: does
@@ -74,6 +77,14 @@ impl Table {
 impl<'a> ConnectionServer<'a> {
     pub fn new(wrapper: &'a Wrapper) -> Result<Self> {
         let node = Node::fresh_cs_of(1 << 20);
+        for index in 0..3 {
+            // So that a forwarded packet can come again as it is.
+            let near = DataServer {
+                mac: CS_MAC,
+                ..data_server(index)
+            };
+            node.plane().set_data_server(index, &near)?;
+        }
         let clients: Vec<Client> = (0..FLOWS).map(|_| Client::of(WEB)).collect();
         let flows: Vec<Flow> = clients
             .iter()
@@ -105,7 +116,13 @@ impl<'a> ConnectionServer<'a> {
             node,
             wrapper,
             table,
+            flows,
         })
+    }
+
+    /// Others may have had the wrapper.
+    pub fn set_flows(&self) -> Result<()> {
+        self.wrapper.set_flows(&self.flows)
     }
 
     pub fn program(&self) -> &OwnedFd {

@@ -19,6 +19,7 @@ mod cs;
 mod ds;
 mod program;
 mod report;
+mod switch;
 mod wrapper;
 
 #[allow(
@@ -45,7 +46,9 @@ use nix::{
     unistd::Pid,
 };
 
-use crate::{cs::ConnectionServer, ds::DataServer, program::Statistics, wrapper::Wrapper};
+use crate::{
+    cs::ConnectionServer, ds::DataServer, program::Statistics, switch::Switch, wrapper::Wrapper,
+};
 
 const ROUNDS: usize = 15;
 
@@ -62,6 +65,7 @@ fn measure(rounds: usize, only: &str) -> Result<()> {
     let wrapper = Wrapper::load()?;
     let mut cs = ConnectionServer::new(&wrapper)?;
     let mut ds = DataServer::new(&wrapper)?;
+    let mut switch = Switch::new(&wrapper);
     stay_on_one_processor()?;
     // The first round warms up: it counts for nothing.
     for round in 0..=rounds {
@@ -70,19 +74,24 @@ fn measure(rounds: usize, only: &str) -> Result<()> {
             let statistics = Statistics::on()?;
             ds.round()?;
             drop(statistics);
+            switch.round()?;
+            cs.set_flows()?;
         }
         if round == 0 {
             cs.forget_rounds();
             ds.forget_rounds();
+            switch.forget_rounds();
         }
     }
     let sizes = [
         ("connection server (XDP)", program::size(cs.program())?),
         ("data server (tcx)", program::size(ds.program())?),
+        ("switch (XDP)", program::size(switch.program())?),
     ];
     println!("{rounds} rounds");
     report::print("Connection server", &cs.rows());
     report::print("Data server", &ds.rows());
+    report::print("Switch", &switch.rows());
     report::print_sizes(&sizes);
     Ok(())
 }

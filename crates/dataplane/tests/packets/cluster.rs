@@ -28,6 +28,7 @@ pub const EMPTY: SocketAddrV4 = SocketAddrV4::new(CLUSTER, 81);
 
 /// Own addresses of the nodes.
 pub const CS: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
+pub const SWITCH: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 254);
 /// The data server at an index of the map.
 pub const fn ds(index: u16) -> Ipv4Addr {
     Ipv4Addr::new(192, 0, 2, 11u8.wrapping_add(index as u8))
@@ -74,6 +75,7 @@ pub fn settings(address: Ipv4Addr, roles: u32) -> Settings {
         rcv_wscale: WINDOW_SCALE,
         protocol: 253,
         roles: roles as u8,
+        mac: CS_MAC,
         ..Settings::default()
     }
 }

@@ -5,6 +5,7 @@
 
 use std::{collections::BTreeSet, env, time::SystemTime};
 
+use baton_abi::{Ring, short_address};
 use baton_wire::{Keep, Message, Refusal, encode};
 use fastrand::Rng;
 
@@ -13,26 +14,31 @@ use crate::{
     cs::{
         http::{Connection, get, routes_by_name},
         icmp::{error, response},
+        switched::switched,
     },
     damage::{broken, option_byte},
     host::{connect, listen, on_own_host},
-    invariants::{SYN_ACK, holds_at_cs, holds_at_ds},
-    lccp::{adopt, flow, forward, forward_to, handover, linux_tcb, to_cs, to_cs_raw, to_ds_raw},
+    invariants::{SYN_ACK, holds_at_cs, holds_at_ds, holds_at_switch},
+    lccp::{
+        adopt, claim, flow, forward, forward_to, handover, linux_tcb, to_cs, to_cs_raw, to_ds_raw,
+    },
     node::{Node, Tx},
     segment::{Client, GET, Segment},
 };
 
 const RUNS: u32 = 20_000;
-const MET_AT_CS: [&str; 25] = [
+const MET_AT_CS: [&str; 28] = [
     "bad_ip",
     "bad_tcp",
     "cs_adopt",
     "cs_adopt_again",
+    "cs_claim",
     "cs_forward",
     "cs_handover",
     "cs_handover_again",
     "cs_icmp",
     "cs_kept",
+    "cs_moved",
     "cs_none",
     "cs_pinned",
     "cs_queued",
@@ -42,6 +48,7 @@ const MET_AT_CS: [&str; 25] = [
     "cs_stray_reset",
     "cs_syn",
     "cs_syn_bad_options",
+    "cs_unclaimed",
     "fragment",
     "lccp_bad_tag",
     "lccp_bad_version",
@@ -50,9 +57,11 @@ const MET_AT_CS: [&str; 25] = [
     "lccp_to_daemon",
     "lccp_unknown",
 ];
-const MET_AT_DS: [&str; 18] = [
+const MET_AT_DS: [&str; 21] = [
     "bad_ip",
     "bad_tcp",
+    "ds_claim_passed_on",
+    "ds_claimed",
     "ds_delivered",
     "ds_duplicate",
     "ds_forwarded",
@@ -63,12 +72,24 @@ const MET_AT_DS: [&str; 18] = [
     "ds_passed_on",
     "ds_refused",
     "ds_stale_ended",
+    "ds_unclaimed",
     "fragment",
     "lccp_bad_tag",
     "lccp_bad_version",
     "lccp_mismatch",
     "lccp_short",
     "lccp_unknown",
+];
+
+const MET_AT_SWITCH: [&str; 8] = [
+    "bad_ip",
+    "bad_tcp",
+    "fragment",
+    "switch_begun",
+    "switch_forward",
+    "switch_icmp",
+    "switch_kept",
+    "switch_syn",
 ];
 
 #[test]
@@ -83,6 +104,7 @@ fn the_connection_server() {
     let known_cookie = node.cookie(&known);
     node.run(&known.get(known_cookie).frame());
     let mut http = Http::open(&node);
+    let stray = Client::of(WEB);
     for run in 0..runs() {
         // Broken packets pin a connection sooner or later.
         if run % 16 == 0 {
@@ -119,6 +141,10 @@ fn the_connection_server() {
                     attempt: random.u8(..2),
                 },
             ),
+            claimed_by(&node, random.u16(..4), random.bool(), &Client::of(WEB)),
+            claimed_by(&node, 0, false, &stray),
+            stray.later(7, 10, 10).frame(),
+            switched(&client.syn().frame()),
         ];
         let frame = broken(&mut random, &seeds);
         let seen = node.run(&frame);
@@ -145,6 +171,13 @@ fn the_data_server() {
             isn: connection.isn,
         };
         let stranger = Client::of(SMTP);
+        let next = short_address(ds(1));
+        let ring = Ring {
+            next,
+            length: 3,
+            missing: 0,
+        };
+        node.plane().set_ring(1, &ring).unwrap();
         for run in 0..runs() {
             let message = |message: &Message, packet: &Segment| {
                 let bytes = encode(message, node.now(), &key().lccp());
@@ -159,6 +192,8 @@ fn the_data_server() {
                 message(&forward_to(&stranger, 1), &stranger.later(7, 100, 100)),
                 message(&handover(&stranger, 1), &stranger.get(7)),
                 message(&handover(&known, 1), &known.get(7)),
+                message(&claim(&stranger, random.u8(..4)), &stranger.get(7)),
+                message(&claim(&known, 0), &known.ack(connection.server_isn)),
                 known.later(7, 100, 100).frame(),
                 stranger.get(7).frame(),
             ];
@@ -170,6 +205,31 @@ fn the_data_server() {
         }
         all_met(&met, &MET_AT_DS);
     });
+}
+
+#[test]
+fn the_switch() {
+    let node = Node::switch();
+    node.set_places(|at| ((at % 3) as u16, (at % 2) as u16));
+    let (seed, mut random) = random();
+    let mut met = BTreeSet::new();
+    let client = Client::of(WEB);
+    for run in 0..runs() {
+        let seeds = [
+            client.syn().frame(),
+            Client::of(WEB).get(7).frame(),
+            client.later(7, 1, 1).payload(vec![1; 1300]).frame(),
+            error(3, 4, &response(&client).packet()),
+            to_ds_raw(&encode(&adopt(&client), node.now(), &key().lccp())),
+            switched(&client.syn().frame()),
+        ];
+        let frame = broken(&mut random, &seeds);
+        let seen = node.run(&frame);
+        met.extend(seen.counted.keys().cloned());
+        holds_at_switch(&seen)
+            .unwrap_or_else(|error| panic!("seed {seed}, run {run}: {error}\n{seen:?}"));
+    }
+    all_met(&met, &MET_AT_SWITCH);
 }
 
 /// Options of any bytes on a SYN: an answer, or one counter that says why not.
@@ -232,6 +292,21 @@ impl Http {
 fn all_met(met: &BTreeSet<String>, wanted: &[&str]) {
     let missed: Vec<_> = wanted.iter().filter(|name| !met.contains(**name)).collect();
     assert!(missed.is_empty(), "never counted: {missed:?}");
+}
+
+/// MOVED, or the last one's NONE.
+fn claimed_by(node: &Node, from: u16, moved: bool, client: &Client) -> Vec<u8> {
+    let flow = flow(client);
+    let message = if moved {
+        Message::Moved {
+            flow,
+            tcb: linux_tcb(),
+        }
+    } else {
+        Message::None { flow, attempt: 3 }
+    };
+    let packet = client.later(7, 10, 10).packet();
+    to_cs(from, &message, node.now(), &key().lccp(), &packet)
 }
 
 fn refusal(node: &Node, client: &Client, cookie: u32) -> Vec<u8> {

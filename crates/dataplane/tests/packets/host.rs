@@ -87,12 +87,13 @@ pub fn nothing_to_accept(listener: &TcpListener) -> bool {
     refused.is_some_and(|error| error.kind() == io::ErrorKind::WouldBlock)
 }
 
-/// A connection that the kernel made, both its ends, and the client's initial sequence number.
+/// A connection that the kernel made, both its ends, and their initial sequence numbers.
 pub struct Connection {
     pub client: TcpStream,
     pub server: TcpStream,
     pub from: SocketAddrV4,
     pub isn: u32,
+    pub server_isn: u32,
 }
 
 pub fn connect(listener: &TcpListener, to: SocketAddrV4) -> Connection {
@@ -106,16 +107,18 @@ pub fn connect(listener: &TcpListener, to: SocketAddrV4) -> Connection {
     let (server, SocketAddr::V4(from)) = accept(listener) else {
         panic!("an IPv4 listener accepts IPv4");
     };
+    let (isn, server_isn) = isns(wire, from);
     Connection {
-        isn: isn(wire, from),
+        isn,
+        server_isn,
         client,
         server,
         from,
     }
 }
 
-/// The sequence number of the SYN from this client.
-fn isn(wire: Socket, from: SocketAddrV4) -> u32 {
+/// The sequence numbers of this client's SYN and of its answer, which has both.
+fn isns(wire: Socket, from: SocketAddrV4) -> (u32, u32) {
     use std::io::Read as _;
     wire.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
     let mut packet = [0; 2048];
@@ -123,8 +126,9 @@ fn isn(wire: Socket, from: SocketAddrV4) -> u32 {
         let bytes = (&wire).read(&mut packet).unwrap();
         let (_, tcp) = etherparse::Ipv4Header::from_slice(&packet[..bytes]).unwrap();
         let (tcp, _) = etherparse::TcpHeader::from_slice(tcp).unwrap();
-        if tcp.syn && !tcp.ack && tcp.source_port == from.port() {
-            return tcp.sequence_number;
+        if tcp.syn && tcp.ack && tcp.destination_port == from.port() {
+            let isn = tcp.acknowledgment_number.wrapping_sub(1);
+            return (isn, tcp.sequence_number);
         }
     }
 }

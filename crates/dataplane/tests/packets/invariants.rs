@@ -1,5 +1,7 @@
 //! What holds for every frame, whatever is in it: verdict, length, checksums and counters fit together.
 
+use baton_abi::ETHER_SWITCHED;
+
 use crate::{
     node::{Aborted, Drop, Pass, Redirect, Seen, Tx},
     read::{Packet, verify_checksums},
@@ -10,9 +12,10 @@ const OVERHEAD: usize = 100;
 /// The longest SYN-ACK.
 pub const SYN_ACK: usize = 74;
 /// What the connection server puts a message around.
-const WRAPPED: [&str; 5] = [
+const WRAPPED: [&str; 6] = [
     "cs_adopt",
     "cs_adopt_again",
+    "cs_claim",
     "cs_handover",
     "cs_handover_again",
     "cs_queued",
@@ -24,9 +27,13 @@ pub fn holds_at_cs(seen: &Seen) -> Result<(), String> {
         return Err("aborted".into());
     }
     counted_once(seen)?;
-    let (before, after) = (seen.input.len(), seen.frame.len());
+    // A frame from the switch is taken out, and then like any other.
+    let outer = if is_switched(&seen.input) { 14 } else { 0 };
+    let (before, after) = (seen.input.len() - outer, seen.frame.len());
     match seen.verdict {
-        Pass if seen.frame != seen.input => Err("changed, and passed".into()),
+        Pass if outer == 0 && seen.frame != seen.input => Err("changed, and passed".into()),
+        Pass if seen.frame == seen.input => Ok(()),
+        Pass if seen.frame[6..] != seen.input[outer + 6..] => Err("changed, and passed".into()),
         Tx | Redirect => {
             let is = |names: &[&str]| names.iter().any(|name| seen.counted.contains_key(*name));
             let right = if is(&["cs_forward", "cs_icmp"]) {
@@ -53,7 +60,8 @@ pub fn holds_at_cs(seen: &Seen) -> Result<(), String> {
 pub fn holds_at_ds(seen: &Seen) -> Result<(), String> {
     counted_once(seen)?;
     let (before, after) = (seen.input.len(), seen.frame.len());
-    const STRIPPED: [&str; 5] = [
+    const STRIPPED: [&str; 6] = [
+        "ds_claimed",
         "ds_duplicate",
         "ds_forwarded",
         "ds_handed_over",
@@ -69,9 +77,14 @@ pub fn holds_at_ds(seen: &Seen) -> Result<(), String> {
         Pass => seen.frame == seen.input,
         Redirect if seen.counted.contains_key("ds_refused") => after == before,
         Redirect
-            if ["ds_passed_on", "ds_no_way"]
-                .iter()
-                .any(|way| seen.counted.contains_key(*way)) =>
+            if [
+                "ds_passed_on",
+                "ds_no_way",
+                "ds_claim_passed_on",
+                "ds_unclaimed",
+            ]
+            .iter()
+            .any(|way| seen.counted.contains_key(*way)) =>
         {
             after == before && outer_is_valid(seen)
         }
@@ -87,9 +100,29 @@ pub fn holds_at_ds(seen: &Seen) -> Result<(), String> {
         .ok_or_else(|| "not what its counter says".into())
 }
 
+fn is_switched(frame: &[u8]) -> bool {
+    frame[12..14] == (ETHER_SWITCHED as u16).to_be_bytes()
+}
+
+/// Of a frame at the switch: it goes on whole, inside another or alone.
+pub fn holds_at_switch(seen: &Seen) -> Result<(), String> {
+    counted_once(seen)?;
+    let right = match seen.verdict {
+        Pass => seen.frame == seen.input,
+        Tx if seen.counted.contains_key("switch_plain") => seen.frame[12..] == seen.input[12..],
+        Tx => seen.frame[14..] == seen.input,
+        verdict => verdict == Drop,
+    };
+    right
+        .then_some(())
+        .ok_or_else(|| "not what its counter says".into())
+}
+
 /// Each packet has one reason; some reasons have a companion.
 fn counted_once(seen: &Seen) -> Result<(), String> {
-    const COMPANIONS: [&str; 12] = [
+    const COMPANIONS: [&str; 14] = [
+        "switch_plain",
+        "cs_claim",
         "cs_forward_bytes",
         "cs_fin",
         "cs_pinned",

@@ -99,6 +99,15 @@ pub fn handover(client: &Client, next: u16) -> Message {
     }
 }
 
+/// The connection server wants to know who has the connection; so many do not.
+pub fn claim(client: &Client, attempt: u8) -> Message {
+    Message::Claim {
+        flow: flow(client),
+        asker: short(CS),
+        attempt,
+    }
+}
+
 /// As the connection server sends it where nothing was handed over.
 pub fn forward(client: &Client) -> Message {
     Message::Forward {

@@ -24,4 +24,5 @@ mod channels;
 mod cs;
 mod ds;
 mod fuzz;
+mod switch;
 mod vectors;

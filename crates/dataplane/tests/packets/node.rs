@@ -2,14 +2,16 @@
 
 use std::{cell::RefCell, collections::BTreeMap, os::fd::AsFd as _, sync::Mutex, time::Duration};
 
-use baton_abi::{DataServer, ROLE_CS, ROLE_DS, Settings, Tcb, TcbKey};
+use baton_abi::{
+    CHOICES_PER_POOL, DataServer, Place, ROLE_CS, ROLE_DS, ROLE_SWITCH, Ring, Settings, Tcb, TcbKey,
+};
 use baton_dataplane::{Dataplane, Options, Tallied, sys};
 use baton_wire::Clock;
 use nix::time::{ClockId, clock_gettime};
 
 pub use crate::seen::{Aborted, Counted, Drop, Pass, Redirect, Seen, Tx, Verdict};
 use crate::{
-    cluster::{self, CLIENT_MAC, CS, ds},
+    cluster::{self, CLIENT_MAC, CS, SWITCH, ds},
     read::verify_checksums,
     segment::Client,
 };
@@ -29,6 +31,7 @@ const FLOWS: u32 = 16_384;
 enum Role {
     Cs,
     Ds,
+    Switch,
 }
 
 /// Loading takes the verifier most of a second, so a test that ends well leaves its programs to the
@@ -74,6 +77,26 @@ impl Node {
     /// The same with empty maps.
     pub fn fresh_ds() -> Self {
         Self::new(Role::Ds, load(&options(Role::Ds)), false)
+    }
+
+    /// A switch whose next hops are three connection servers, each with a third of the places. They have
+    /// the addresses that are data servers' elsewhere.
+    pub fn switch() -> Self {
+        let plane = take(Role::Switch).unwrap_or_else(|| load(&options(Role::Switch)));
+        let node = Self::new(Role::Switch, plane, true);
+        node.set_places(|at| {
+            let server = (at % 3) as u16;
+            (server, server)
+        });
+        node
+    }
+
+    /// Of each place who has it now, and who had it before.
+    pub fn set_places(&self, of: impl Fn(u32) -> (u16, u16)) {
+        for at in 0..CHOICES_PER_POOL {
+            let (now, before) = of(at);
+            self.plane().set_place(at, &Place { now, before }).unwrap();
+        }
     }
 
     /// Data server 0 with its program on an interface of the caller's namespace, where it sees packets
@@ -127,10 +150,15 @@ impl Node {
                 self.plane().set_peer(address, &none).unwrap();
             }
             self.plane().set_senders(&[]).unwrap();
+            for service in 0..5 {
+                let none = Ring::default();
+                self.plane().set_ring(service, &none).unwrap();
+            }
         }
         let (address, roles) = match self.role {
             Role::Cs => (CS, ROLE_CS),
             Role::Ds => (ds(0), ROLE_DS),
+            Role::Switch => (SWITCH, ROLE_SWITCH),
         };
         self.plane()
             .set_settings(&cluster::settings(address, roles))
@@ -191,6 +219,7 @@ impl Node {
         let program = match self.role {
             Role::Cs => programs.cs.as_ref(),
             Role::Ds => programs.ds.as_ref(),
+            Role::Switch => programs.switch.as_ref(),
         };
         let mut context = sk_buff(mark.unwrap_or(0));
         self.look();
@@ -256,11 +285,11 @@ impl Node {
     /// `XDP_*` and `TCX_*` of `include/uapi/linux/bpf.h`.
     fn verdict(&self, number: u32) -> Verdict {
         match (self.role, number as i32) {
-            (Role::Cs, 0) => Aborted,
-            (Role::Cs, 1) | (Role::Ds, 2) => Drop,
-            (Role::Cs, 2) | (Role::Ds, -1) => Pass,
-            (Role::Cs, 3) => Tx,
-            (Role::Cs, 4) | (Role::Ds, 7) => Redirect,
+            (Role::Cs | Role::Switch, 0) => Aborted,
+            (Role::Cs | Role::Switch, 1) | (Role::Ds, 2) => Drop,
+            (Role::Cs | Role::Switch, 2) | (Role::Ds, -1) => Pass,
+            (Role::Cs | Role::Switch, 3) => Tx,
+            (Role::Cs | Role::Switch, 4) | (Role::Ds, 7) => Redirect,
             (_, other) => panic!("verdict {other}"),
         }
     }
@@ -292,6 +321,7 @@ fn options(role: Role) -> Options {
         roles: match role {
             Role::Cs => ROLE_CS,
             Role::Ds => ROLE_DS,
+            Role::Switch => ROLE_SWITCH,
         },
         flows: FLOWS,
         pins: None,

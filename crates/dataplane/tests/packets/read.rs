@@ -2,6 +2,7 @@
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 
+use baton_abi::ETHER_SWITCHED;
 use etherparse::{EtherType, Ethernet2Header, IpNumber, Ipv4Header, TcpHeader, TcpSlice};
 
 /// What an LCCP message puts between outer IP header and inner packet, bytes.
@@ -102,10 +103,13 @@ pub fn ends(packet: &Packet, tcp: &Tcp) -> (SocketAddrV4, SocketAddrV4) {
     )
 }
 
-/// Verifies every checksum of a frame, also of the packet inside an LCCP message. Whatever is not
+/// Verifies every checksum of a frame, also of a frame inside it and of the packet inside a message. Whatever is not
 /// IPv4 has none that the programs could harm.
 pub fn verify_checksums(frame: &[u8]) -> Result<(), String> {
     let (ethernet, rest) = Ethernet2Header::from_slice(frame).map_err(|e| e.to_string())?;
+    if u32::from(ethernet.ether_type.0) == ETHER_SWITCHED && rest.len() >= 14 {
+        return verify_checksums(rest);
+    }
     if ethernet.ether_type != EtherType::IPV4 {
         return Ok(());
     }

@@ -22,6 +22,8 @@ const REFUSED: Expected = (Redirect, &[("ds_refused", 1)]);
 /// The connection is not here, and neither is a way to anybody else.
 const NO_SOCKET: Expected = (Drop, &[("ds_no_socket", 1)]);
 const NO_WAY: Expected = (Drop, &[("ds_no_way", 1)]);
+const UNCLAIMED: Expected = (Drop, &[("cs_unclaimed", 1)]);
+const MOVED: Expected = (Drop, &[("cs_moved", 1)]);
 const SHORT: Expected = (Drop, &[("lccp_short", 1)]);
 const VERSION: Expected = (Drop, &[("lccp_bad_version", 1)]);
 const TAG: Expected = (Drop, &[("lccp_bad_tag", 1)]);
@@ -61,19 +63,21 @@ const OTHERWISE: &[(&str, Expected)] = &[
     ("sync-for-a-program", MISMATCH),
     ("again-nothing", TO_DAEMON),
     ("again-half-a-number", TO_DAEMON),
+    ("claim-of-nobody", NO_WAY),
 ];
 
 #[test]
 fn messages_at_the_data_server() {
     on_own_host(|| {
         let node = Node::ds();
-        for vector in vectors("message", 38) {
+        for vector in vectors("message", 44) {
             let expected = match (vector.field("command"), vector.is_ipv4()) {
                 ("adopt", true) => REFUSED,
                 ("forward", true) if vector.field("next") == "none" => NO_SOCKET,
                 ("forward" | "handover", true) => NO_WAY,
-                ("adopt" | "forward" | "handover", false) => MISMATCH,
-                ("refused" | "keep" | "none", _) => UNKNOWN,
+                ("claim", true) => NO_WAY,
+                ("adopt" | "forward" | "handover" | "claim", false) => MISMATCH,
+                ("refused" | "keep" | "none" | "moved", _) => UNKNOWN,
                 ("hello" | "sync" | "again", _) => TO_DAEMON,
                 (other, _) => panic!("{}: no such command: {other}", vector.name),
             };
@@ -91,10 +95,16 @@ fn messages_at_the_data_server() {
 #[test]
 fn messages_at_the_connection_server() {
     let node = Node::cs();
-    for vector in vectors("message", 38) {
+    for vector in vectors("message", 44) {
         let expected = match vector.field("command") {
+            // Nobody has it, and nobody asked.
+            "none" if vector.field("attempt") != "0" => UNCLAIMED,
             "refused" | "keep" | "none" => MISMATCH,
-            "adopt" | "forward" | "handover" => UNKNOWN,
+            // The sender is one of its data servers; but then there is an entry.
+            "moved" if vector.name == "moved-bare-client" => MISMATCH,
+            "moved" if vector.is_ipv4() => MOVED,
+            "moved" => MISMATCH,
+            "adopt" | "forward" | "handover" | "claim" => UNKNOWN,
             "hello" | "sync" | "again" => TO_DAEMON,
             other => panic!("{}: no such command: {other}", vector.name),
         };
@@ -125,7 +135,7 @@ fn what_a_receiver_must_accept() {
 fn what_a_receiver_must_reject() {
     on_own_host(|| {
         let node = Node::ds();
-        for vector in vectors("reject", 59) {
+        for vector in vectors("reject", 64) {
             let named = OTHERWISE.iter().find(|(name, _)| *name == vector.name);
             let expected = match (named, vector.field("reason")) {
                 (Some((_, expected)), _) => *expected,

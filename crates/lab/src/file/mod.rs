@@ -12,7 +12,7 @@ use std::net::IpAddr;
 
 use serde::Deserialize;
 
-pub use names::{HostName, LabName, SWITCH, ThingName};
+pub use names::{BRIDGE, HostName, LabName, ThingName};
 pub use thing::{Program, Server, ServerKind, Thing};
 pub use values::{Cpu, HostAddress, Loss, Mtu, Port, Rate};
 
@@ -27,7 +27,7 @@ pub struct Lab {
     pub(crate) source: String,
 }
 
-/// A host: a network namespace with one interface, `eth0`, on the lab's switch.
+/// A host: a network namespace with one interface, `eth0`, on the lab's bridge.
 #[derive(Clone, Debug)]
 pub struct Host {
     /// Unique in the lab.
@@ -54,9 +54,11 @@ pub enum Role {
     Cs,
     /// Data server.
     Ds,
+    /// In front of the connection servers.
+    Switch,
 }
 
-/// The cable between a host and the switch.
+/// The cable between a host and the bridge.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Link {
@@ -93,7 +95,7 @@ impl Lab {
         &self.name
     }
 
-    /// The hosts in the order of the file, without the switch.
+    /// The hosts in the order of the file, without the bridge.
     pub fn hosts(&self) -> &[Host] {
         &self.hosts
     }
@@ -113,6 +115,11 @@ impl Host {
     /// Whether it is a connection server.
     pub fn is_cs(&self) -> bool {
         self.roles.contains(&Role::Cs)
+    }
+
+    /// Whether an XDP program sends from it.
+    pub fn has_xdp(&self) -> bool {
+        self.is_cs() || self.roles.contains(&Role::Switch)
     }
 
     /// Whether it is a data server.
@@ -142,6 +149,7 @@ impl Role {
         match self {
             Role::Cs => "cs",
             Role::Ds => "ds",
+            Role::Switch => "switch",
         }
     }
 }

@@ -9,15 +9,15 @@ const HOST_NAME_BYTES: usize = 15;
 /// Leaves room for the paths of Unix sockets below the state directory (108 bytes, unix(7)).
 const LAB_NAME_BYTES: usize = 32;
 
-/// The lab's own host: the switch that joins the others.
-pub const SWITCH: &str = "switch";
+/// The lab's own host: the bridge that joins the others.
+pub const BRIDGE: &str = "bridge";
 
 /// A lab's name: `a-z`, then `a-z 0-9 -`, at most 32 bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct LabName(String);
 
-/// A host's name, also that of its port on the switch: `a-z`, then `a-z 0-9 -`, at most 15 bytes.
+/// A host's name, also that of its port on the bridge: `a-z`, then `a-z 0-9 -`, at most 15 bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize)]
 #[serde(try_from = "String")]
 pub struct HostName(String);
@@ -63,14 +63,14 @@ impl TryFrom<String> for HostName {
     fn try_from(name: String) -> Result<Self, String> {
         plain_name("a host's name", &name, HOST_NAME_BYTES)?;
         match name.as_str() {
-            SWITCH => Err(
-                "`switch` is the lab's own host, the switch between the others: \
+            BRIDGE => Err(
+                "`bridge` is the lab's own host, the bridge between the others: \
                            choose another name"
                     .to_owned(),
             ),
-            // The switch's own interfaces, which stand beside the ports named after hosts.
+            // The bridge's own interfaces, which stand beside the ports named after hosts.
             "lo" | "br0" => Err(format!(
-                "`{name}` is the name of an interface of the switch: choose another name"
+                "`{name}` is the name of an interface of the bridge: choose another name"
             )),
             _ => Ok(HostName(name)),
         }

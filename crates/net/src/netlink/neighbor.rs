@@ -124,7 +124,9 @@ impl Netlink {
         };
         let request = self.handle.neighbours().get().set_address_family(family);
         let wanted = NeighbourAttribute::Destination(wanted);
+        let listing = self.listing.lock().await;
         let entries = all("list the neighbors", request.execute()).await?;
+        drop(listing);
         let entry = entries
             .into_iter()
             .find(|entry| entry.header.ifindex == link.index && entry.attributes.contains(&wanted));

@@ -217,7 +217,7 @@ fn segments_in_the_wrong_order() {
         .later(cookie, GET.len(), 0)
         .flags("PA")
         .payload("Accept: */*\r\n\r\n");
-    node.run(&second.frame()).expect(Drop, &[("cs_stray", 1)]);
+    node.run(&second.frame()).expect(Tx, &[("cs_claim", 1)]);
     node.run(&first.frame()).expect(Tx, ADOPTED);
     let bytes = second.packet().len() as u64;
     node.run(&second.frame())

@@ -2,6 +2,7 @@
 
 mod bad_syn;
 mod choice;
+mod claim;
 mod cookie;
 mod fate;
 mod first_request;
@@ -24,6 +25,7 @@ mod reuse;
 mod route;
 mod stray;
 mod sweep;
+pub mod switched;
 mod syn;
 mod tally;
 mod truncated;

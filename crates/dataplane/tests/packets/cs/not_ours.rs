@@ -5,7 +5,7 @@ use etherparse::{EtherType, IpNumber};
 use crate::{
     cluster::{CLIENT_MAC, CLUSTER, CS, CS_MAC, WEB},
     node::{Node, Pass},
-    segment::{Client, Segment, ethernet, ip_packet, ip_packet_with_options, padded},
+    segment::{Client, Segment, ethernet, ip_packet, ip_packet_with_options, padded, patched},
     table::{self, Case, Out},
 };
 
@@ -67,7 +67,7 @@ fn it_passes_untouched() {
         ),
         ("an Ethernet header alone", raw(0x0800, &[])),
         ("half an IP header", raw(0x0800, &get[..19])),
-        ("jumbo", raw(0x88b5, &[0; 3000])),
+        ("jumbo", raw(0x88b6, &[0; 3000])),
     ]
     .map(|(name, input)| Case {
         name,
@@ -77,6 +77,24 @@ fn it_passes_untouched() {
         counted: &[],
     });
     table::run(&Node::cs(), cases.into());
+}
+
+/// What the LAN floods is somebody else's, who gets it as well.
+#[test]
+fn frames_for_other_nodes() {
+    let node = Node::cs();
+    let client = Client::fresh();
+    for frame in [client.syn().frame(), client.get(7).frame()] {
+        for other in [
+            [2, 0, 0, 0, 0, 2],
+            [3, 0, 0, 0, 0, 1],
+            [2, 0, 9, 0, 0, 1],
+            [0xff; 6],
+        ] {
+            let flooded = patched(frame.clone(), 0, &other);
+            node.run(&flooded).expect(Pass, &[]).untouched();
+        }
+    }
 }
 
 /// An Ethernet frame of the shortest length that a driver may hand up.

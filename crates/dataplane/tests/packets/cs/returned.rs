@@ -16,6 +16,7 @@ use crate::{
 
 const KEPT: Counted<'_> = &[("cs_kept", 1)];
 const NONE: Counted<'_> = &[("cs_none", 1)];
+const ASKED: Counted<'_> = &[("cs_claim", 1), ("cs_none", 1)];
 const MISMATCH: Counted<'_> = &[("lccp_mismatch", 1)];
 
 fn prepared() -> Node {
@@ -153,14 +154,73 @@ fn every_packet_that_comes_back_goes_on() {
     }
 }
 
+/// Its ADOPT may still be on its way.
 #[test]
-fn a_connection_that_nobody_had_before() {
+fn a_new_connection_that_nobody_had_before() {
     let node = prepared();
     let connection = Connection::answered(&node);
     let before = connection.entry(&node);
     let frame = none(&node, 0, &connection.empty(), 0);
     node.run(&frame).expect(Drop, NONE);
     assert_eq!(connection.entry(&node), before);
+}
+
+/// Its owner had it, but another connection server has moved it on: all are asked.
+#[test]
+fn a_connection_that_has_gone_elsewhere() {
+    let node = prepared();
+    let connection = acknowledged(&node);
+    let packet = connection.empty();
+    let frame = none(&node, 0, &packet, 0);
+    let seen = node.run(&frame).expect(Tx, ASKED);
+    let message = sent(&node, &seen);
+    let expected = Message::Claim {
+        flow: flow(&connection.client),
+        asker: crate::lccp::short(CS),
+        attempt: 0,
+    };
+    assert_eq!(message.message, expected);
+    assert_eq!(message.packet, packet.packet());
+    assert!(node.tcb(&connection.client).is_none());
+}
+
+/// Neither has it, and somebody has answered it meanwhile: they are not asked in turns for ever.
+#[test]
+fn a_connection_that_neither_of_two_has() {
+    let node = prepared();
+    let (mut connection, _) = Connection::handed_over(&node);
+    connection.ack += ANSWER;
+    let ack = connection.empty();
+    node.run(&ack.frame()).expect(Tx, &forwarded(&ack));
+    node.run(&none(&node, 1, &ack, 0)).expect(Tx, NONE);
+    let entry = connection.entry(&node);
+    assert_eq!(
+        (entry.owner, u32::from(entry.previous)),
+        (0, NO_DATA_SERVER)
+    );
+    node.run(&none(&node, 0, &ack, 0)).expect(Tx, ASKED);
+    assert!(node.tcb(&connection.client).is_none());
+}
+
+/// What is left of one that its client has ended may find nobody.
+#[test]
+fn a_connection_that_has_ended() {
+    for flags in ["FA", "RA"] {
+        let node = prepared();
+        let connection = acknowledged(&node);
+        let end = connection.empty().flags(flags);
+        node.run(&end.frame());
+        let before = connection.entry(&node);
+        node.run(&none(&node, 0, &end, 0)).expect(Drop, NONE);
+        assert_eq!(connection.entry(&node), before);
+    }
+}
+
+fn acknowledged(node: &Node) -> Connection {
+    let connection = Connection::answered(node);
+    let ack = connection.empty();
+    node.run(&ack.frame()).expect(Tx, &forwarded(&ack));
+    connection
 }
 
 #[test]

@@ -1,21 +1,148 @@
-//! Packets of connections nobody here knows: silence, and after the grace a clear end.
+//! Packets of connections nobody here knows: the data servers are asked; then silence, and after the
+//! grace a clear end.
+
+use std::time::{Duration, Instant};
+
+use baton_wire::Message;
 
 use crate::{
+    cluster::{CS, SMTP, ds, key},
+    lccp::{claim, flow, sent, to_cs},
     node::{Counted, Drop, Node, Tx},
     segment::{Client, Segment},
 };
 
+const CLAIM: Counted<'_> = &[("cs_claim", 1)];
 const STRAY: Counted<'_> = &[("cs_stray", 1)];
 const RESET: Counted<'_> = &[("cs_stray_reset", 1)];
+const UNCLAIMED: Counted<'_> = &[("cs_unclaimed", 1)];
+
+/// Whom it may be: something with ACK, and no RST.
+#[test]
+fn the_data_servers_are_asked() {
+    let node = Node::cs();
+    let kinds: [(&str, fn(Segment) -> Segment); 6] = [
+        ("ACK", |packet| packet),
+        ("data", |packet| {
+            packet.flags("PA").payload("GET / HTTP/1.1\r\n\r\n")
+        }),
+        ("FIN", |packet| packet.flags("FA")),
+        ("no TCP options", |packet| packet.options([])),
+        ("IP options", |packet| packet.ip_options([1; 40])),
+        ("another service", |packet| packet.to(SMTP)),
+    ];
+    for (name, change) in kinds {
+        let client = Client::fresh();
+        let packet = change(client.later(7, 100, 100));
+        let seen = node.run(&packet.frame());
+        seen.check(Tx, CLAIM)
+            .unwrap_or_else(|error| panic!("{name}: {error}"));
+        let message = sent(&node, &seen);
+        let client = Client {
+            service: packet.to,
+            ..client
+        };
+        assert_eq!(message.message, claim(&client, 0), "{name}");
+        assert_eq!(message.from, CS, "{name}");
+        assert!([ds(0), ds(1), ds(2)].contains(&message.to), "{name}");
+        assert_eq!(message.packet, packet.packet(), "{name}");
+        assert!(node.tcb(&client).is_none(), "{name}");
+    }
+}
+
+/// Each flow begins somewhere, so that no data server has all the work.
+#[test]
+fn not_always_the_same_is_asked_first() {
+    let node = Node::cs();
+    let mut first: Vec<_> = (0..60)
+        .map(|_| {
+            let packet = Client::fresh().later(7, 1, 1);
+            sent(&node, &node.run(&packet.frame()).expect(Tx, CLAIM)).to
+        })
+        .collect();
+    first.sort();
+    first.dedup();
+    assert_eq!(first, [ds(0), ds(1), ds(2)]);
+}
+
+/// Question or answer is lost: the client's next packet asks again, and another one first.
+#[test]
+fn asked_again() {
+    let node = Node::cs();
+    let packet = Client::fresh().later(7, 1, 1).frame();
+    let first = sent(&node, &node.run(&packet).expect(Tx, CLAIM)).to;
+    std::thread::sleep(Duration::from_millis(200));
+    let second = sent(&node, &node.run(&packet).expect(Tx, CLAIM)).to;
+    assert_ne!(first, second);
+}
+
+/// What comes meanwhile asks nobody.
+#[test]
+fn while_an_answer_is_awaited() {
+    let node = Node::cs();
+    for _ in 0..100 {
+        let packet = Client::fresh().later(7, 1, 1).frame();
+        let begin = Instant::now();
+        node.run(&packet).expect(Tx, CLAIM);
+        let seen = node.run(&packet);
+        // Only then it was certainly within the time.
+        if begin.elapsed() < Duration::from_millis(100) {
+            seen.expect(Drop, STRAY);
+            return;
+        }
+    }
+    panic!("this machine takes more than 100 ms for two packets");
+}
 
 /// Within the grace, as often as it comes.
 #[test]
 fn silence_within_the_grace() {
     let node = Node::cs();
-    let ack = Client::fresh().later(7, 100, 100).frame();
+    let packet = Client::fresh().later(7, 100, 100);
+    node.run(&packet.frame()).expect(Tx, CLAIM);
+    node.run(&nobody_has(&node, &packet))
+        .expect(Drop, UNCLAIMED);
     for _ in 0..5 {
-        node.run(&ack).expect(Drop, STRAY);
+        node.run(&packet.frame()).expect(Drop, STRAY);
     }
+}
+
+/// One that was handed over while they were asked may have been missed: so after the grace again.
+#[test]
+fn asked_once_more_before_the_end() {
+    let node = Node::cs();
+    node.change(|settings| settings.stray_grace_ns = 300_000_000);
+    let packet = Client::fresh().later(7, 100, 100);
+    node.run(&packet.frame()).expect(Tx, CLAIM);
+    node.run(&nobody_has(&node, &packet))
+        .expect(Drop, UNCLAIMED);
+    std::thread::sleep(Duration::from_millis(400));
+    node.run(&packet.frame()).expect(Tx, CLAIM);
+    node.run(&nobody_has(&node, &packet))
+        .expect(Drop, UNCLAIMED);
+    node.run(&packet.frame()).expect(Tx, RESET);
+}
+
+/// As long as nobody says that the connection is nowhere, it gets no RST.
+#[test]
+fn no_answer_no_rst() {
+    let node = Node::cs();
+    node.change(|settings| settings.stray_grace_ns = 0);
+    let packet = Client::fresh().later(7, 100, 100).frame();
+    for _ in 0..3 {
+        node.run(&packet).expect(Tx, CLAIM);
+        std::thread::sleep(Duration::from_millis(200));
+    }
+}
+
+/// The answer is to a question that nobody here remembers.
+#[test]
+fn nobody_asked() {
+    let node = Node::cs();
+    let packet = Client::fresh().later(7, 100, 100);
+    node.run(&nobody_has(&node, &packet))
+        .expect(Drop, UNCLAIMED);
+    node.run(&packet.frame()).expect(Tx, CLAIM);
 }
 
 struct Case {
@@ -93,7 +220,7 @@ fn after_the_grace_a_rst() {
     for case in CASES {
         let client = Client::fresh();
         let packet = (case.packet)(client.later(7, 100, 100));
-        node.run(&packet.frame()).expect(Drop, STRAY);
+        unknown(&node, &packet);
         let seen = node.run(&packet.frame());
         seen.check(Tx, RESET)
             .unwrap_or_else(|error| panic!("{}: {error}", case.name));
@@ -114,8 +241,8 @@ fn after_the_grace_a_rst() {
         assert_eq!(seen.frame.len(), 54, "{}", case.name);
         assert_eq!(seen.packet().to(), *client.address.ip(), "{}", case.name);
 
-        // Then the grace begins anew.
-        node.run(&packet.frame()).expect(Drop, STRAY);
+        // Then all begins anew.
+        unknown(&node, &packet);
     }
 }
 
@@ -140,4 +267,29 @@ fn a_rst_in_place_of_the_request() {
     let rst = client.ack(cookie).flags("RA");
     node.run(&rst.frame()).expect(Drop, &[("cs_rst", 1)]);
     assert!(node.tcb(&client).is_none());
+}
+
+/// Its first packet: what may be a connection's is asked for, and nobody has it.
+#[track_caller]
+fn unknown(node: &Node, packet: &Segment) {
+    if packet.flags.contains('A') {
+        node.run(&packet.frame()).expect(Tx, CLAIM);
+        node.run(&nobody_has(node, packet)).expect(Drop, UNCLAIMED);
+    } else {
+        node.run(&packet.frame()).expect(Drop, STRAY);
+    }
+}
+
+/// The last data server's answer.
+fn nobody_has(node: &Node, packet: &Segment) -> Vec<u8> {
+    let client = Client {
+        address: packet.from,
+        service: packet.to,
+        isn: 0,
+    };
+    let message = Message::None {
+        flow: flow(&client),
+        attempt: 3,
+    };
+    to_cs(2, &message, node.now(), &key().lccp(), &packet.packet())
 }

@@ -3,7 +3,7 @@
 use super::http::{ANSWER, Connection, forwarded, get, route};
 use crate::{
     cluster::{CLIENT_MAC, CS_MAC, HTTP, HTTP_SERVICE},
-    node::{Counted, Drop, Node, Seen, Tx},
+    node::{Counted, Node, Seen, Tx},
     read::ends,
     segment::{Client, Segment},
 };
@@ -70,7 +70,7 @@ fn to_a_further_request() {
     is_503(&seen, &request);
     assert!(node.tcb(&connection.client).is_none());
     let ack = connection.empty();
-    node.run(&ack.frame()).expect(Drop, &[("cs_stray", 1)]);
+    node.run(&ack.frame()).expect(Tx, &[("cs_claim", 1)]);
 }
 
 /// A connection that may move no more is not asked where its requests should go.

@@ -6,6 +6,7 @@
 
 mod adopt;
 mod behind;
+mod claim;
 mod handover;
 mod keep;
 mod lccp_in;

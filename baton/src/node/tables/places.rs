@@ -1,0 +1,210 @@
+//! The switch's table: which connection server has each place, and which had it before.
+
+use std::{collections::BTreeSet, time::Duration};
+
+use anyhow::Result;
+use baton_abi::{CHOICES_PER_POOL, DATA_SERVER_PRESENT, NO_DATA_SERVER, Place};
+use baton_core::{
+    Moment,
+    membership::Membership,
+    policy::{Chooser, Policy, Server},
+};
+use baton_dataplane::Dataplane;
+use baton_net::Hop;
+use baton_wire::Address;
+
+use super::{Tables, ways};
+use crate::node::place::{self, FRONT};
+
+/// What is in the map.
+#[derive(Default)]
+pub struct Places {
+    written: Vec<Place>,
+    /// Then nobody has connections any more from before the last change.
+    settled_at: Option<Moment>,
+}
+
+impl Places {
+    /// What an earlier daemon wrote, unless this is a new map.
+    pub fn over(dataplane: &Dataplane, new: bool) -> Result<Self> {
+        let nobody = Place {
+            now: NO_DATA_SERVER as u16,
+            before: NO_DATA_SERVER as u16,
+        };
+        let written = if new {
+            vec![nobody; CHOICES_PER_POOL as usize]
+        } else {
+            dataplane.places()?
+        };
+        Ok(Self {
+            written,
+            settled_at: None,
+        })
+    }
+
+    /// When the last change is so long ago that no connection from before it is left.
+    pub fn next_timeout(&self) -> Option<Moment> {
+        self.settled_at
+    }
+
+    /// Writes each place that is another than before.
+    fn write(
+        &mut self,
+        dataplane: &Dataplane,
+        now: Moment,
+        idle: Duration,
+        choices: &[u16],
+        works: impl Fn(u16) -> bool,
+    ) -> Result<()> {
+        let settled = self.settled_at.is_some_and(|at| at <= now);
+        if settled {
+            self.settled_at = None;
+        }
+        for (at, (place, chosen)) in (0..).zip(self.written.iter_mut().zip(choices)) {
+            let new = next(*place, *chosen, settled, &works);
+            if new == *place {
+                continue;
+            }
+            if new.now != place.now {
+                self.settled_at = Some(now + idle);
+            }
+            dataplane.set_place(at, &new)?;
+            *place = new;
+        }
+        // Those of an earlier daemon count from its successor's start.
+        if self.settled_at.is_none() && self.written.iter().any(|place| place.now != place.before) {
+            self.settled_at = Some(now + idle);
+        }
+        Ok(())
+    }
+}
+
+/// Connections stay with who had the place before, as long as that one works.
+fn next(place: Place, chosen: u16, settled: bool, works: impl Fn(u16) -> bool) -> Place {
+    let before = if chosen == place.now {
+        place.before
+    } else {
+        place.now
+    };
+    let gone = settled && chosen == place.now || !works(before);
+    Place {
+        now: chosen,
+        before: if gone { chosen } else { before },
+    }
+}
+
+impl Tables {
+    /// Writes which connection servers get clients' packets now. One that is silent, that has no data
+    /// server itself, or is behind a router, gets none.
+    pub fn write_places(
+        &mut self,
+        dataplane: &Dataplane,
+        place: &place::Place,
+        now: Moment,
+        idle: Duration,
+        membership: &Membership,
+    ) -> Result<()> {
+        let usable = membership
+            .usable(FRONT)
+            .map_or(&[][..], |usable| &usable.servers);
+        let servers: Vec<Server<'_>> = usable
+            .iter()
+            .filter(|server| self.is_next_door(server.address))
+            .filter_map(|server| {
+                Some(Server {
+                    slot: self.slots.slot(server.address)?,
+                    name: &server.name,
+                    weight: server.weight,
+                    load: None,
+                })
+            })
+            .collect();
+        // Who has nobody leaves everything as it is: the connection servers know what to tell clients.
+        if servers.is_empty() {
+            return Ok(());
+        }
+        let working: BTreeSet<u16> = servers.iter().map(|server| server.slot.into()).collect();
+        // Who comes is there before it has a place, who goes until it has none.
+        self.write_presence(dataplane, place, &working, true)?;
+        let mut chooser = Chooser::new(Policy::Client);
+        let choices = chooser.choices(now, &servers);
+        let works = |slot| working.contains(&slot);
+        self.places.write(dataplane, now, idle, choices, works)?;
+        self.write_presence(dataplane, place, &working, false)
+    }
+
+    /// Whether the switch's frames can reach this connection server.
+    pub fn is_next_door(&self, address: Address) -> bool {
+        matches!(self.hops.get(&address), Some(Hop::Next(next)) if !next.routed)
+    }
+
+    /// Of those that work, or of those that do not.
+    fn write_presence(
+        &self,
+        dataplane: &Dataplane,
+        place: &place::Place,
+        working: &BTreeSet<u16>,
+        present: bool,
+    ) -> Result<()> {
+        for address in ways::connection_server_addresses(&place.config) {
+            let (Some(slot), Some(hop)) = (
+                self.slot(address.into()),
+                self.hops.get(&Address::from(address)),
+            ) else {
+                continue;
+            };
+            if working.contains(&slot) != present {
+                continue;
+            }
+            let mut way = ways::data_server(address, hop, &place.link, 0);
+            if !present {
+                way.flags &= !(DATA_SERVER_PRESENT as u8);
+            }
+            if dataplane.data_server(slot)? != way {
+                dataplane.set_data_server(slot, &way)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(now: u16, before: u16) -> Place {
+        Place { now, before }
+    }
+
+    #[test]
+    fn connections_stay_while_who_has_them_works() {
+        let all = |_| true;
+        // A new one takes the place; then another one.
+        assert_eq!(next(place(0, 0), 1, false, all), place(1, 0));
+        assert_eq!(next(place(1, 0), 2, false, all), place(2, 1));
+        // Nothing has changed for this place.
+        assert_eq!(next(place(1, 0), 1, false, all), place(1, 0));
+        // It comes back to who had it before: who has it now keeps what has begun.
+        assert_eq!(next(place(1, 0), 0, false, all), place(0, 1));
+    }
+
+    #[test]
+    fn who_does_not_work_has_no_connections() {
+        let not = |gone: u16| move |slot| slot != gone;
+        assert_eq!(next(place(1, 1), 0, false, not(1)), place(0, 0));
+        assert_eq!(next(place(1, 0), 1, false, not(0)), place(1, 1));
+        let nobody = NO_DATA_SERVER as u16;
+        assert_eq!(
+            next(place(nobody, nobody), 3, false, not(nobody)),
+            place(3, 3)
+        );
+    }
+
+    #[test]
+    fn in_the_end_a_place_has_one() {
+        let all = |_| true;
+        assert_eq!(next(place(1, 0), 1, true, all), place(1, 1));
+        // Unless it has just changed again.
+        assert_eq!(next(place(1, 0), 2, true, all), place(2, 1));
+    }
+}

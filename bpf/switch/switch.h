@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The switch: an XDP program in front of several connection servers. To clients it is the cluster
+ * address; each of their frames goes on to one connection server, and nothing comes back this way.
+ */
+#ifndef BATON_SWITCH_H
+#define BATON_SWITCH_H
+
+#include "place.h"
+#include "../cs/icmp_error.h"
+#include "../cs/packet.h"
+#include "../switched.h"
+
+enum {
+	MTU_LESS_MSS = sizeof(struct iphdr) + sizeof(struct tcphdr) + LCCP_OVERHEAD_BYTES,
+};
+
+/* A client that keeps to the MSS that it was told never sends what does not fit. */
+static __always_inline bool fits_in_frame(const struct packet *p)
+{
+	return p->frame.ip_bytes + sizeof(struct ethhdr) <= p->settings->mss + MTU_LESS_MSS;
+}
+
+/* Alone, the frame is forwarded all the same, but the connection server cannot answer it. */
+static __always_inline int send_plain(struct packet *p, const struct data_server *to)
+{
+	count(p->counters, COUNTER_SWITCH_PLAIN);
+	address_frame(p->frame.eth, to);
+	return send(p->ctx, to);
+}
+
+static __always_inline int send_inside(struct packet *p, const struct data_server *to)
+{
+	if (bpf_xdp_adjust_head(p->ctx, -(int)sizeof(struct ethhdr)))
+		return drop(p, COUNTER_SWITCH_NO_ROOM);
+	struct ethhdr *outer = (void *)(long)p->ctx->data;
+	if ((void *)(outer + 1) > (void *)(long)p->ctx->data_end)
+		return drop(p, COUNTER_SWITCH_NO_ROOM);
+	address_frame(outer, to);
+	outer->h_proto = bpf_htons(ETHER_SWITCHED);
+	return send(p->ctx, to);
+}
+
+static __always_inline int send_to_connection_server(struct packet *p, struct direction direction)
+{
+	const struct data_server *to = data_server(direction.server);
+
+	if (!to || !(to->flags & DATA_SERVER_PRESENT))
+		return drop(p, COUNTER_SWITCH_NOBODY);
+	count(p->counters, direction.why);
+	return fits_in_frame(p) ? send_inside(p, to) : send_plain(p, to);
+}
+
+static __always_inline int spread_tcp(struct packet *p)
+{
+	struct frame *f = &p->frame;
+
+	if (!service_at(f->ip->daddr, f->tcp->dest))
+		return XDP_PASS;
+	name_flow(&p->flow, f->ip->saddr, f->tcp->source, f->ip->daddr, f->tcp->dest);
+	const struct place *place = place_of(&p->flow);
+	if (!place)
+		return drop(p, COUNTER_SWITCH_NOBODY);
+	return send_to_connection_server(p, f->tcp->syn ? where_it_begins(p, place) : where_it_is(p, place));
+}
+
+/* To the connection server that has the connection which the error is about: it knows the owner. */
+static __always_inline int spread_icmp(struct packet *p)
+{
+	if (!name_flow_in_error(p) || !service_at(p->flow.cluster, p->flow.be_cluster_port))
+		return XDP_PASS;
+	const struct place *place = place_of(&p->flow);
+	if (!place)
+		return drop(p, COUNTER_SWITCH_NOBODY);
+	struct direction direction = where_it_is(p, place);
+	direction.why = COUNTER_SWITCH_ICMP;
+	return send_to_connection_server(p, direction);
+}
+
+SEC("xdp")
+int baton_switch(struct xdp_md *ctx)
+{
+	u32 zero = 0;
+	struct packet p = {
+		.ctx = ctx,
+		.settings = bpf_map_lookup_elem(&settings, &zero),
+		.counters = counters_of_this_cpu(),
+	};
+	void *data = (void *)(long)ctx->data;
+	void *data_end = (void *)(long)ctx->data_end;
+
+	if (!p.settings || !p.counters)
+		return XDP_ABORTED;
+	if (!is_for_us(p.settings, data, data_end))
+		return XDP_PASS;
+	switch (parse_frame(data, data_end, data_end - data, p.settings->protocol, &p.frame)) {
+	case FRAME_TCP:
+		return spread_tcp(&p);
+	case FRAME_ICMP:
+		return spread_icmp(&p);
+	case FRAME_BAD_IP:
+		return drop(&p, COUNTER_BAD_IP);
+	case FRAME_BAD_TCP:
+		return malformed(&p, COUNTER_BAD_TCP);
+	case FRAME_FRAGMENT:
+		return malformed(&p, COUNTER_FRAGMENT);
+	default:
+		return XDP_PASS;
+	}
+}
+
+#endif

@@ -1,0 +1,271 @@
+//! CLAIM: a connection server looks for a connection.
+
+use baton_abi::{DataServer, Ring, short_address};
+use baton_wire::{Message, TcbPart};
+
+use super::loopback::{COOKIE, FORWARDED, Live, expect, expect_bytes, forward, send};
+use crate::{
+    cluster::{CS, CS_MAC, WEB, ds, ds_mac, peer},
+    host::{accept, listen, on_own_host},
+    lccp::{adopt, claim, flow, linux_tcb, opened, sent, to_ds},
+    node::{Counted, Drop, Node, Redirect},
+    segment::{Client, GET, Segment},
+};
+
+const CLAIMED: Counted<'_> = &[("ds_claimed", 1)];
+const PASSED_ON: Counted<'_> = &[("ds_claim_passed_on", 1)];
+const UNCLAIMED: Counted<'_> = &[("ds_unclaimed", 1)];
+const NO_WAY: Counted<'_> = &[("ds_no_way", 1)];
+
+/// The next of three is data server 1.
+fn in_ring(node: &Node) {
+    node.plane().set_peer(CS, &peer(CS_MAC)).unwrap();
+    node.plane().set_peer(ds(1), &peer(ds_mac(1))).unwrap();
+    ring(node, ds(1), 3);
+}
+
+fn ring(node: &Node, next: std::net::Ipv4Addr, length: u16) {
+    let next = short_address(next);
+    node.plane()
+        .set_ring(
+            0,
+            &Ring {
+                next,
+                length,
+                missing: 0,
+            },
+        )
+        .unwrap();
+}
+
+#[test]
+fn who_has_it_delivers_and_says_so() {
+    on_own_host(|| {
+        let live = Live::answered();
+        in_ring(&live.node);
+        way_out(&live);
+        let request = live.request();
+        send(&live.node, &claim(&live.client, 0), &request);
+        expect(&live.node, CLAIMED);
+        expect_bytes(&live.stream, GET);
+        assert_eq!(moved(&live, &request), linux_tcb());
+    });
+}
+
+/// What ADOPT said is what MOVED says, whatever the client is like.
+#[test]
+fn of_every_kind_of_client() {
+    let bare = TcbPart {
+        mss: 536.try_into().unwrap(),
+        scales: None,
+        sack: false,
+        ..linux_tcb()
+    };
+    let scaled = TcbPart {
+        scales: Some(baton_wire::WindowScales {
+            client: 14.try_into().unwrap(),
+            cluster: 0.try_into().unwrap(),
+        }),
+        sack: false,
+        mss: 8960.try_into().unwrap(),
+        ..linux_tcb()
+    };
+    for tcb in [linux_tcb(), bare, scaled] {
+        on_own_host(|| {
+            let mut live = Live::answered();
+            in_ring(&live.node);
+            way_out(&live);
+            let client = Client::fresh();
+            let mut message = adopt(&client);
+            if let Message::Adopt { tcb: part, .. } = &mut message {
+                *part = tcb;
+            }
+            send(&live.node, &message, &client.get(COOKIE));
+            let (stream, _) = accept(&live.listener);
+            expect(&live.node, &[("ds_adopted", 1)]);
+            (live.client, live.stream) = (client, stream);
+            let next = client
+                .later(COOKIE, GET.len(), 0)
+                .flags("PA")
+                .payload("more");
+            send(&live.node, &claim(&client, 2), &next);
+            expect(&live.node, CLAIMED);
+            assert_eq!(moved(&live, &next), tcb);
+        });
+    }
+}
+
+/// FIN, data sent again, and data that comes before its turn are the connection's as well.
+#[test]
+fn whatever_is_of_the_connection() {
+    let kinds: [fn(&Live) -> Segment; 4] = [
+        |live| live.ack(),
+        |live| live.ack().flags("FA"),
+        |live| live.client.get(COOKIE),
+        |live| {
+            let ahead = live.request();
+            let seq = ahead.seq + 100_000;
+            ahead.seq(seq)
+        },
+    ];
+    for kind in kinds {
+        on_own_host(|| {
+            let live = Live::answered();
+            in_ring(&live.node);
+            way_out(&live);
+            let packet = kind(&live);
+            send(&live.node, &claim(&live.client, 0), &packet);
+            expect(&live.node, CLAIMED);
+            assert_eq!(moved(&live, &packet), linux_tcb());
+        });
+    }
+}
+
+/// An older connection on these ports, whose client has vanished: this packet is not of it.
+#[test]
+fn another_connection_of_the_same_ports() {
+    on_own_host(|| {
+        let live = Live::answered();
+        in_ring(&live.node);
+        way_out(&live);
+        let other = live
+            .client
+            .again()
+            .later(COOKIE.wrapping_add(0x0800_0000), 500, 500);
+        send(&live.node, &claim(&live.client, 0), &other);
+        expect(&live.node, PASSED_ON);
+    });
+}
+
+/// The connection server asks again, with the client's next packet.
+#[test]
+fn without_a_way_to_who_asks_it_is_delivered() {
+    on_own_host(|| {
+        let live = Live::answered();
+        in_ring(&live.node);
+        live.node
+            .plane()
+            .set_peer(CS, &DataServer::default())
+            .unwrap();
+        send(&live.node, &claim(&live.client, 0), &live.request());
+        expect(&live.node, CLAIMED);
+        expect_bytes(&live.stream, GET);
+        // It goes on.
+        let next = live.client.later(COOKIE, 2 * GET.len(), 0);
+        forward(&live.node, &next.flags("PA").payload("more"));
+        expect(&live.node, FORWARDED);
+        expect_bytes(&live.stream, b"more");
+    });
+}
+
+#[test]
+fn who_has_it_not_asks_the_next() {
+    for listening in [false, true] {
+        on_own_host(|| {
+            let _listener = listening.then(|| listen(WEB));
+            let node = Node::ds();
+            in_ring(&node);
+            for asked in [0, 1] {
+                let client = Client::fresh();
+                let packet = client.later(7, 100, 100);
+                let frame = to_ds(&claim(&client, asked), node.now(), &packet.packet());
+                let seen = node.run(&frame).expect(Redirect, PASSED_ON);
+                let on = sent(&node, &seen);
+                assert_eq!((on.from, on.to), (ds(0), ds(1)));
+                assert_eq!(seen.packet().ethernet.destination, ds_mac(1));
+                assert_eq!(on.message, claim(&client, asked + 1));
+                assert_eq!(on.packet, packet.packet());
+                assert_eq!(seen.frame.len(), frame.len());
+            }
+        });
+    }
+}
+
+#[test]
+fn the_last_says_that_nobody_has_it() {
+    on_own_host(|| {
+        let node = Node::ds();
+        in_ring(&node);
+        // Also one who was asked by mistake, and one who counts no further.
+        for asked in [2, 3, 200, 254] {
+            let client = Client::fresh();
+            let packet = client.later(7, 100, 100);
+            let frame = to_ds(&claim(&client, asked), node.now(), &packet.packet());
+            let seen = node.run(&frame).expect(Redirect, UNCLAIMED);
+            let back = sent(&node, &seen);
+            assert_eq!((back.from, back.to), (ds(0), CS));
+            assert_eq!(seen.packet().ethernet.destination, CS_MAC);
+            let expected = Message::None {
+                flow: flow(&client),
+                attempt: asked + 1,
+            };
+            assert_eq!(back.message, expected);
+            assert_eq!(back.packet, packet.packet());
+        }
+        ring(&node, ds(1), 1000);
+        let client = Client::fresh();
+        let packet = client.later(7, 100, 100).packet();
+        let frame = to_ds(&claim(&client, 254), node.now(), &packet);
+        node.run(&frame).expect(Redirect, UNCLAIMED);
+    });
+}
+
+/// Who cannot ask on must not say that nobody has it: that would be a RST for a connection that lives.
+#[test]
+fn where_a_question_ends() {
+    on_own_host(|| {
+        let node = Node::ds();
+        node.plane().set_peer(CS, &peer(CS_MAC)).unwrap();
+        let client = Client::fresh();
+        let packet = client.later(7, 100, 100).packet();
+        let ends = |asked| {
+            let frame = to_ds(&claim(&client, asked), node.now(), &packet);
+            node.run(&frame).expect(Drop, NO_WAY);
+        };
+        // No ring is known; no way to the next; somebody is not asked; no way to who asks.
+        ends(0);
+        ring(&node, ds(2), 3);
+        ends(0);
+        let next = short_address(ds(2));
+        let incomplete = Ring {
+            next,
+            length: 2,
+            missing: 1,
+        };
+        node.plane().set_ring(0, &incomplete).unwrap();
+        ends(1);
+        ring(&node, ds(2), 3);
+        node.plane().set_peer(CS, &DataServer::default()).unwrap();
+        ends(2);
+    });
+}
+
+/// Messages go where [`Live::wire`] sees them.
+fn way_out(live: &Live) {
+    for (address, mac) in [(CS, CS_MAC), (ds(1), ds_mac(1))] {
+        let way = DataServer {
+            ifindex: crate::sniff::Wire::interface(),
+            ..peer(mac)
+        };
+        live.node.plane().set_peer(address, &way).unwrap();
+    }
+}
+
+/// What the answer, which carries `packet`, says of the connection. The kernel may have sent something.
+#[track_caller]
+fn moved(live: &Live, packet: &Segment) -> TcbPart {
+    let message = loop {
+        let packet = live.wire.next();
+        if packet.ip.protocol != etherparse::IpNumber::TCP {
+            assert_eq!(packet.ethernet.destination, CS_MAC);
+            break opened(&live.node, &packet);
+        }
+    };
+    assert_eq!((message.from, message.to), (ds(0), CS));
+    assert_eq!(message.packet, packet.packet());
+    let Message::Moved { flow: of, tcb } = message.message else {
+        panic!("{message:?}");
+    };
+    assert_eq!(of, flow(&live.client));
+    tcb
+}

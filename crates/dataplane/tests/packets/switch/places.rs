@@ -1,0 +1,151 @@
+//! Which connection server a packet goes to.
+
+use baton_abi::DataServer;
+
+use super::goes_to;
+use crate::{
+    cluster::{CLUSTER, MSS, ds_mac},
+    lccp::biggest,
+    node::{Counted, Drop, Node, Tx},
+    segment::{Client, GET},
+};
+
+const SYN: Counted<'_> = &[("switch_syn", 1)];
+const FORWARD: Counted<'_> = &[("switch_forward", 1)];
+const KEPT: Counted<'_> = &[("switch_kept", 1)];
+const BEGUN: Counted<'_> = &[("switch_begun", 1)];
+const NOBODY: Counted<'_> = &[("switch_nobody", 1)];
+
+/// All packets of a connection meet at one connection server.
+#[test]
+fn a_connection_has_one() {
+    let node = Node::switch();
+    let mut shares = [0; 3];
+    for _ in 0..300 {
+        let client = Client::fresh();
+        let server = goes_to(&node, &client.syn().frame(), SYN);
+        let packets = [
+            client.ack(7),
+            client.get(7),
+            client.later(7, GET.len(), 5000).flags("FA"),
+            client.later(7, 0, 0).flags("R"),
+            biggest(&client, 7),
+        ];
+        for packet in packets {
+            assert_eq!(goes_to(&node, &packet.frame(), FORWARD), server);
+        }
+        shares[usize::from(server)] += 1;
+    }
+    // A third each; by chance one of three has less than 60 of 300 once in 10^7 times.
+    assert!(shares.iter().all(|share| *share > 60), "{shares:?}");
+}
+
+/// Address and both ports count, and nothing else does.
+#[test]
+fn what_tells_connections_apart() {
+    let node = Node::switch();
+    node.set_places(|at| {
+        let server = (at % 2) as u16;
+        (server, server)
+    });
+    let client = Client::fresh();
+    let of = |client: Client| goes_to(&node, &client.syn().frame(), SYN);
+    let ways = |vary: &dyn Fn(u16) -> Client| {
+        let mut found: Vec<_> = (0..64).map(|by| of(vary(by))).collect();
+        found.sort();
+        found.dedup();
+        found.len()
+    };
+    let port = |by: u16| {
+        let mut other = client;
+        other.address.set_port(2000 + by);
+        other
+    };
+    let address = |by: u16| {
+        let mut other = client;
+        other.address.set_ip([203, 0, 113, by as u8].into());
+        other
+    };
+    assert_eq!((ways(&port), ways(&address)), (2, 2));
+    let isn = |by: u16| Client {
+        isn: by.into(),
+        ..client
+    };
+    assert_eq!(ways(&isn), 1);
+}
+
+/// One took the place of another, which still works.
+#[test]
+fn connections_stay_where_they_began() {
+    let node = Node::switch();
+    node.set_places(|_| (0, 0));
+    let old = Client::fresh();
+    assert_eq!(goes_to(&node, &old.syn().frame(), SYN), 0);
+    node.set_places(|_| (1, 0));
+    let new = Client::fresh();
+    assert_eq!(goes_to(&node, &new.syn().frame(), SYN), 1);
+    for _ in 0..3 {
+        assert_eq!(goes_to(&node, &old.get(7).frame(), KEPT), 0);
+        assert_eq!(goes_to(&node, &new.get(7).frame(), BEGUN), 1);
+    }
+
+    // A third comes: who began since the second came is still with that one.
+    node.set_places(|_| (2, 1));
+    let newest = Client::fresh();
+    assert_eq!(goes_to(&node, &newest.syn().frame(), SYN), 2);
+    assert_eq!(goes_to(&node, &newest.get(7).frame(), BEGUN), 2);
+    assert_eq!(goes_to(&node, &new.get(7).frame(), BEGUN), 1);
+
+    // The second goes, and its place is all the third's.
+    node.plane()
+        .set_data_server(1, &DataServer::default())
+        .unwrap();
+    assert_eq!(goes_to(&node, &new.get(7).frame(), BEGUN), 2);
+    node.set_places(|_| (2, 2));
+    for client in [old, new, newest] {
+        assert_eq!(goes_to(&node, &client.get(7).frame(), FORWARD), 2);
+    }
+}
+
+/// The ports are used again, after the place has changed.
+#[test]
+fn a_new_connection_on_old_ports() {
+    let node = Node::switch();
+    node.set_places(|_| (0, 0));
+    let client = Client::fresh();
+    goes_to(&node, &client.syn().frame(), SYN);
+    node.set_places(|_| (1, 0));
+    assert_eq!(goes_to(&node, &client.get(7).frame(), KEPT), 0);
+    assert_eq!(goes_to(&node, &client.again().syn().frame(), SYN), 1);
+    assert_eq!(goes_to(&node, &client.again().get(7).frame(), BEGUN), 1);
+}
+
+#[test]
+fn nobody_is_there() {
+    let node = Node::switch();
+    node.set_places(|_| (9, 9));
+    let client = Client::fresh();
+    node.run(&client.syn().frame()).expect(Drop, NOBODY);
+    node.run(&client.get(7).frame()).expect(Drop, NOBODY);
+    node.set_places(|_| (u16::MAX, u16::MAX));
+    node.run(&client.syn().frame()).expect(Drop, NOBODY);
+}
+
+/// A client that does not keep to the MSS: inside another, its frame would not fit the LAN.
+#[test]
+fn what_is_too_big_goes_alone() {
+    let node = Node::switch();
+    let client = Client::fresh();
+    let most = usize::from(MSS) + 100 - 14;
+    let fits = client.get(7).options([]).payload(vec![b'x'; most]);
+    goes_to(&node, &fits.frame(), FORWARD);
+    let more = client.get(7).options([]).payload(vec![b'x'; most + 1]);
+    let frame = more.frame();
+    let seen = node
+        .run(&frame)
+        .expect(Tx, &[("switch_forward", 1), ("switch_plain", 1)]);
+    let packet = seen.packet();
+    assert_eq!(packet.to(), CLUSTER);
+    assert!((0..3).any(|server| packet.ethernet.destination == ds_mac(server)));
+    assert_eq!(seen.frame[12..], frame[12..]);
+}
