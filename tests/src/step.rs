@@ -20,6 +20,8 @@ pub mod served;
 pub mod shares;
 pub mod shell;
 pub mod snapshot;
+pub mod soak;
+pub mod sockets;
 pub mod status;
 pub mod sticky;
 pub mod stray;
@@ -117,6 +119,12 @@ pub enum Step {
     Served(served::Served),
     /// Clients that do not wait for answers.
     Pipeline(pipeline::Pipeline),
+    /// Handovers, as many as one likes.
+    Soak(soak::Soak),
+    /// A host's sockets are counted.
+    CountSockets(sockets::Count),
+    /// There are no more of them than then.
+    NoMoreSockets(sockets::NoMore),
     /// Time passes.
     Wait(Wait),
 }
@@ -174,6 +182,9 @@ impl Step {
             Step::Tour(step) => step.run(world),
             Step::Served(step) => step.run(world),
             Step::Pipeline(step) => step.run(world),
+            Step::Soak(step) => step.run(world),
+            Step::CountSockets(step) => step.run(world),
+            Step::NoMoreSockets(step) => step.run(world),
             Step::Wait(step) => {
                 std::thread::sleep(step.r#for.0);
                 Ok(())
