@@ -10,11 +10,12 @@ use std::time::Instant;
 use anyhow::{Context as _, Result, anyhow, ensure};
 use serde::Deserialize;
 
-use super::counters::Moved;
+use super::counters::{Moved, shown};
 use super::get::has_bytes_of;
 use super::http::{connect, read_response};
 use super::log::until;
 use super::no_connections::connections;
+use crate::guard::own_resets;
 use crate::world::World;
 
 /// In place of `handovers`, whatever the scenario says.
@@ -65,9 +66,10 @@ impl Soak {
         let mut done = 0;
         while done < wanted {
             let each = LEG.min(wanted - done).div_ceil(self.connections);
-            world
+            let ran = world
                 .lab
-                .within("client", || leg(&mut runners, &pages, each))??;
+                .within("client", || leg(&mut runners, &pages, each))?;
+            ran.map_err(|error| anyhow!("{error:#}{}", what_nodes_counted(world)))?;
             done += each * self.connections;
             self.one_socket_each(world)?;
             empty_logs(world)?;
@@ -185,6 +187,22 @@ impl Page<'_> {
         );
         Ok(())
     }
+}
+
+/// Which way a packet has gone wrong shows in a counter of its own.
+fn what_nodes_counted(world: &World) -> String {
+    let hosts = world.hosts_with("node");
+    (hosts.iter())
+        .map(|host| {
+            let counted = world.counters(host).map_or_else(
+                |error| format!("  unknown: {error:#}\n"),
+                |counters| shown(&counters),
+            );
+            let resets = own_resets(&world.lab, host);
+            let resets = resets.map_or(String::new(), |sent| format!("  RSTs to clients {sent}\n"));
+            format!("\n{host}:\n{counted}{resets}")
+        })
+        .collect()
 }
 
 fn request(path: &str) -> String {
