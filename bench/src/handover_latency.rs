@@ -1,6 +1,7 @@
 //! What a handover adds to a request: 4 KB, one request at a time, of two servers in turn. The ways take
 //! turns request by request, so that all meet the same machine.
 
+use std::thread;
 use std::time::Duration;
 
 use anyhow::Result;
@@ -16,6 +17,9 @@ use crate::wrk::Target;
 const PAGES: [&str; 2] = ["/ds1/4k", "/ds2/4k"];
 /// Requests of each way that are not counted.
 const WARM_UP: u32 = 100;
+/// Before each request: a handover leaves work behind, the end of the old owner's socket, which is not to
+/// fall into the time of whose turn is next.
+const PAUSE: Duration = Duration::from_micros(200);
 /// The most that a handover should add, in microseconds.
 const GOAL: &str = "≤ 10";
 
@@ -56,6 +60,7 @@ fn requests(count: u32) -> Result<Vec<Runner>> {
         .collect::<Result<_>>()?;
     for number in 0..WARM_UP + count {
         for runner in &mut runners {
+            thread::sleep(PAUSE);
             let time = runner.request(number as usize)?;
             if number >= WARM_UP {
                 runner.times.push(time);
