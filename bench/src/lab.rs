@@ -8,6 +8,7 @@ use std::process::Command;
 use anyhow::{Context as _, Result, anyhow, bail};
 use baton_lab::{Lab, Running};
 use nix::fcntl::{Flock, FlockArg};
+use serde_json::Value;
 
 use crate::options::Options;
 
@@ -17,6 +18,7 @@ const HAPROXY_CONFIG: &str = "bench/haproxy.cfg";
 /// A lab that is up; dropping it takes it down.
 pub(crate) struct BenchLab {
     running: Option<Running>,
+    baton: PathBuf,
     _only_one: Flock<File>,
 }
 
@@ -31,9 +33,10 @@ impl BenchLab {
         let lab = Lab::parse(&LAB.replace(HAPROXY_CONFIG, &in_bench("haproxy.cfg")?))?;
         let say = |step: &str| eprintln!("{step}");
         baton_lab::down(lab.name(), say)?;
-        let running = lab.up(&baton_lab::Options::new(baton), say)?;
+        let running = lab.up(&baton_lab::Options::new(baton.clone()), say)?;
         Ok(BenchLab {
             running: Some(running),
+            baton,
             _only_one: only_one,
         })
     }
@@ -46,6 +49,42 @@ impl BenchLab {
     /// A command on the client.
     pub fn client(&self) -> Result<Command> {
         Ok(self.running()?.exec("client")?)
+    }
+
+    /// How far a counter is, of all nodes together.
+    pub fn counter(&self, name: &str) -> Result<u64> {
+        self.nodes()?.iter().try_fold(0, |sum, host| {
+            let value = self.counters(host)?[name].as_u64();
+            Ok(sum + value.with_context(|| format!("{host} has no counter {name}"))?)
+        })
+    }
+
+    fn counters(&self, host: &str) -> Result<Value> {
+        let running = self.running()?;
+        let config = running.host(host)?.directory.join("baton.toml");
+        let output = running
+            .exec(host)?
+            .arg(&self.baton)
+            .args(["status", "--json", "--config"])
+            .arg(config)
+            .output()
+            .with_context(|| format!("run {} status on {host}", self.baton.display()))?;
+        if !output.status.success() {
+            let said = String::from_utf8_lossy(&output.stderr);
+            bail!("baton status on {host}: {}: {said}", output.status);
+        }
+        let mut status: Value = serde_json::from_slice(&output.stdout)
+            .with_context(|| format!("read what baton status says on {host}"))?;
+        Ok(status["counters"].take())
+    }
+
+    /// Hosts on which a daemon runs.
+    pub fn nodes(&self) -> Result<Vec<String>> {
+        let hosts = self.running()?.lab().hosts().iter();
+        Ok(hosts
+            .filter(|host| host.thing("node").is_some())
+            .map(|host| host.name.as_str().to_owned())
+            .collect())
     }
 
     /// The process of a host's daemon.

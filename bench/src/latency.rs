@@ -30,15 +30,17 @@ pub(crate) fn measure(lab: &BenchLab, options: &Options) -> Result<Times> {
 
 fn requests(count: u32) -> Result<Times> {
     let mut clients = Each::try_new(|competitor| {
+        let addresses = competitor.addresses();
         (0..SERVERS)
-            .map(|index| Client::connect(competitor, index))
+            .map(|index| addresses[index % addresses.len()])
+            .map(|address| Client::connect(competitor.name(), (address, 80)))
             .collect::<Result<Vec<_>>>()
     })?;
     let mut times = Times::default();
     for number in 0..WARM_UP * SERVERS as u32 + count {
         for competitor in Competitor::ALL {
             let client = &mut clients.of_mut(competitor)[number as usize % SERVERS];
-            let time = client.request()?;
+            let time = client.request("/4k")?;
             if number >= WARM_UP * SERVERS as u32 {
                 times.of_mut(competitor).push(time);
             }
@@ -51,37 +53,37 @@ fn requests(count: u32) -> Result<Times> {
 }
 
 /// One connection.
-struct Client {
-    competitor: Competitor,
+pub(crate) struct Client {
+    name: &'static str,
+    host: &'static str,
     stream: TcpStream,
-    request: String,
     buffer: Vec<u8>,
 }
 
 impl Client {
-    fn connect(competitor: Competitor, index: usize) -> Result<Client> {
-        let addresses = competitor.addresses();
-        let address = addresses[index % addresses.len()];
+    /// Connects. Errors call it by this name.
+    pub fn connect(name: &'static str, to: (&'static str, u16)) -> Result<Client> {
         let connect = || -> std::io::Result<TcpStream> {
-            let stream = TcpStream::connect((address, 80))?;
+            let stream = TcpStream::connect(to)?;
             stream.set_nodelay(true)?;
             stream.set_read_timeout(Some(PATIENCE))?;
             Ok(stream)
         };
         Ok(Client {
-            competitor,
-            stream: connect().with_context(|| format!("connect to {}", competitor.name()))?,
-            request: format!("GET /4k HTTP/1.1\r\nHost: {address}\r\n\r\n"),
+            name,
+            host: to.0,
+            stream: connect().with_context(|| format!("connect to {name}"))?,
             buffer: vec![0; 64 << 10],
         })
     }
 
     /// From before the first byte is sent until the last has come.
-    fn request(&mut self) -> Result<Duration> {
-        let doing = || format!("ask {}", self.competitor.name());
+    pub fn request(&mut self, page: &str) -> Result<Duration> {
+        let request = format!("GET {page} HTTP/1.1\r\nHost: {}\r\n\r\n", self.host);
+        let doing = || format!("ask {} for {page}", self.name);
         let start = Instant::now();
         self.stream
-            .write_all(self.request.as_bytes())
+            .write_all(request.as_bytes())
             .with_context(doing)?;
         let mut filled = 0;
         let mut whole = None;
@@ -91,10 +93,7 @@ impl Client {
                 .read(&mut self.buffer[filled..])
                 .with_context(doing)?
             {
-                0 => bail!(
-                    "{} closed in the middle of an answer",
-                    self.competitor.name()
-                ),
+                0 => bail!("{} closed in the middle of an answer", self.name),
                 bytes => filled += bytes,
             }
             if whole.is_none() {
@@ -132,14 +131,19 @@ pub(crate) fn markdown(times: &Times) -> String {
         times.baton.len()
     );
     for competitor in Competitor::ALL {
-        let at = |part| match percentile(times.of(competitor), part) {
-            Some(time) => format!("{:.1}", time.as_secs_f64() * 1e6),
-            None => "–".to_owned(),
-        };
-        let name = competitor.name();
-        text += &format!("| {name} | {} | {} | {} |\n", at(0.5), at(0.9), at(0.99));
+        let (name, times) = (competitor.name(), times.of(competitor));
+        text += &format!("| {name} | {} |\n", percentiles(times));
     }
     text
+}
+
+/// Three cells of a table, of sorted times: p50, p90, p99, in microseconds.
+pub(crate) fn percentiles(times: &[Duration]) -> String {
+    let at = |part| match percentile(times, part) {
+        Some(time) => format!("{:.1}", time.as_secs_f64() * 1e6),
+        None => "–".to_owned(),
+    };
+    [0.5, 0.9, 0.99].map(at).join(" | ")
 }
 
 #[cfg(test)]

@@ -5,8 +5,10 @@ mod bpf;
 mod competitor;
 mod cpu;
 mod handover;
+mod handover_latency;
 mod lab;
 mod latency;
+mod loss;
 mod machine;
 mod memory;
 mod options;
@@ -46,9 +48,16 @@ fn run(options: &Options) -> Result<()> {
         report.add(profile::measure(&lab, options, load)?.markdown());
         return report.write(options);
     }
-    if options.handover {
+    if options.handover || options.loss {
         let lab = BenchLab::raise(options)?;
-        report.add(handover::measure(&lab, options)?);
+        if options.handover {
+            report.add(handover::measure(&lab, options)?);
+            report.add(handover_latency::measure(&lab, options)?);
+        }
+        if options.loss {
+            report.add(loss::measure(&lab, options)?);
+        }
+        report.add(machine::load_after()?);
         return report.write(options);
     }
     // Before the lab, whose own tables would come and go beside it.
@@ -59,6 +68,8 @@ fn run(options: &Options) -> Result<()> {
     report.add(cpu::markdown(&measured));
     if options.loads.is_empty() {
         report.add(handover::measure(&lab, options)?);
+        report.add(handover_latency::measure(&lab, options)?);
+        report.add(loss::measure(&lab, options)?);
     }
     report.add(latency::markdown(&latency::measure(&lab, options)?));
     report.add(bpf::markdown(&bpf::measure(&lab, options)?));

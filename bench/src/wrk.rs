@@ -23,6 +23,11 @@ impl Target {
     /// HAProxy, where it chooses the server by the path.
     pub const HAPROXY_ROUTING: Target = Target::new("HAProxy", &["10.77.0.3"], 81);
 
+    /// Where clients connect first.
+    pub fn first(self) -> (&'static str, u16) {
+        (self.addresses[0], self.port)
+    }
+
     const fn new(name: &'static str, addresses: &'static [&'static str], port: u16) -> Target {
         Target {
             name,

@@ -12,14 +12,15 @@
  * before TCP sees the first. If that is the RST of a handover, the socket will be gone when TCP comes to
  * this packet, and would be asked for in vain: a RST would go to the client. Binding a packet to its
  * socket costs a route look-up, so it is done only where connections are handed over. False if the
- * socket is gone already.
+ * socket is gone already: the kernel refuses one that has left its tables, which on another processor it
+ * does shortly before its state says so.
  */
 static __always_inline bool keep_for(struct arrival *a, struct bpf_sock *sk)
 {
 	if (sk->state == STATE_TIME_WAIT || !handed_over_lately())
 		return true;
-	/* In a test run, which has no ingress, no socket can be assigned. */
-	return bpf_sk_assign(a->skb, sk, 0) == 0 || sk->state != STATE_CLOSE;
+	/* In a test run, where packets come in nowhere, no socket can be assigned. */
+	return bpf_sk_assign(a->skb, sk, 0) == 0 || !a->skb->ingress_ifindex;
 }
 
 /*

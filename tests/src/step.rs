@@ -20,6 +20,8 @@ pub mod served;
 pub mod shares;
 pub mod shell;
 pub mod snapshot;
+pub mod soak;
+pub mod sockets;
 pub mod status;
 pub mod sticky;
 pub mod stray;
@@ -120,6 +122,12 @@ pub enum Step {
     Tallied(tallied::Tallied),
     /// Clients that do not wait for answers.
     Pipeline(pipeline::Pipeline),
+    /// Handovers, as many as one likes.
+    Soak(soak::Soak),
+    /// A host's sockets are counted.
+    CountSockets(sockets::Count),
+    /// There are no more of them than then.
+    NoMoreSockets(sockets::NoMore),
     /// Time passes.
     Wait(Wait),
 }
@@ -178,6 +186,9 @@ impl Step {
             Step::Served(step) => step.run(world),
             Step::Tallied(step) => step.run(world),
             Step::Pipeline(step) => step.run(world),
+            Step::Soak(step) => step.run(world),
+            Step::CountSockets(step) => step.run(world),
+            Step::NoMoreSockets(step) => step.run(world),
             Step::Wait(step) => {
                 std::thread::sleep(step.r#for.0);
                 Ok(())

@@ -14,6 +14,7 @@ use toml::Table;
 
 use crate::step::node::Started;
 use crate::step::snapshot::Snapshot;
+use crate::step::sockets::Sockets;
 
 /// The cluster address of every lab.
 pub const CLUSTER: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 100);
@@ -39,6 +40,8 @@ pub struct World {
     pub marks: Marks,
     /// What `snapshot` saw, by host.
     pub snapshots: BTreeMap<String, Snapshot>,
+    /// What `count-sockets` counted, by host.
+    pub sockets: BTreeMap<String, Sockets>,
     /// Nodes that steps started, by host.
     pub nodes: BTreeMap<String, Started>,
     /// What every `sticky` found.
@@ -59,6 +62,7 @@ impl World {
             scratch: tempfile::tempdir()?,
             marks: Marks::new(),
             snapshots: BTreeMap::new(),
+            sockets: BTreeMap::new(),
             nodes: BTreeMap::new(),
             clients: Vec::new(),
             key: String::new(),

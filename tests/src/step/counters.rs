@@ -122,7 +122,8 @@ fn of(moved: &Counters, name: &str) -> Result<u64> {
     found.with_context(|| format!("there is no counter {name}"))
 }
 
-fn shown(counters: &Counters) -> String {
+/// Those that have moved, a line each.
+pub(super) fn shown(counters: &Counters) -> String {
     let moving = counters.iter().filter(|(_, value)| **value > 0);
     moving
         .map(|(name, value)| format!("  {name} {value}\n"))

@@ -212,13 +212,21 @@ impl Get {
         if length == 0 {
             return Ok(());
         }
-        let (expected, sum) = (listed(name).unwrap_or_default(), sha256(file)?);
-        ensure!(
-            sum == expected,
-            "the bytes are wrong: sha256 {sum} instead of {expected}"
-        );
-        Ok(())
+        has_bytes_of(file, name)
     }
+}
+
+/// A file holds the same bytes as this one of the lab.
+///
+/// # Errors
+/// It holds others.
+pub(super) fn has_bytes_of(file: &Path, name: &str) -> Result<()> {
+    let (expected, sum) = (listed(name).unwrap_or_default(), sha256(file)?);
+    ensure!(
+        sum == expected,
+        "the bytes are wrong: sha256 {sum} instead of {expected:?}"
+    );
+    Ok(())
 }
 
 /// SHA-256 of a file.

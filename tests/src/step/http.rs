@@ -76,12 +76,7 @@ pub fn ask(stream: &mut TcpStream) -> Result<String> {
 /// # Errors
 /// The connection ends before.
 pub fn read_response(stream: &mut TcpStream) -> Result<(String, Vec<u8>)> {
-    let mut head = Vec::new();
-    let mut byte = [0];
-    while !head.ends_with(b"\r\n\r\n") {
-        stream.read_exact(&mut byte)?;
-        head.push(byte[0]);
-    }
+    let head = read_head(stream)?;
     let head = String::from_utf8(head)?;
     let length = head
         .lines()
@@ -91,4 +86,30 @@ pub fn read_response(stream: &mut TcpStream) -> Result<(String, Vec<u8>)> {
     let mut body = vec![0; length];
     stream.read_exact(&mut body)?;
     Ok((head, body))
+}
+
+/// Up to the empty line and not a byte more: what follows may be of the next answer.
+fn read_head(stream: &mut TcpStream) -> Result<Vec<u8>> {
+    const END: &[u8] = b"\r\n\r\n";
+    let mut head = Vec::new();
+    let mut seen = [0; 1024];
+    loop {
+        let count = stream.peek(&mut seen)?;
+        ensure!(
+            count > 0,
+            "the connection ended within {} bytes",
+            head.len()
+        );
+        let had = head.len();
+        head.extend(&seen[..count]);
+        // The end may have begun in what was there before.
+        let from = had.saturating_sub(END.len() - 1);
+        let end = head[from..].windows(END.len()).position(|four| four == END);
+        head.truncate(end.map_or(head.len(), |at| from + at + END.len()));
+        let taken = head.len() - had;
+        stream.read_exact(&mut seen[..taken])?;
+        if end.is_some() {
+            return Ok(head);
+        }
+    }
 }

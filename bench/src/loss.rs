@@ -1,0 +1,192 @@
+//! What it costs to move where messages between nodes are lost: wrk as under handovers, with a part of
+//! LCCP's packets dropped at the switch. In turns, as the other loads.
+
+use std::process::{Command, Stdio};
+
+use anyhow::{Context as _, Result, bail};
+use baton_lab::SWITCH;
+use serde_json::Value;
+
+use crate::lab::BenchLab;
+use crate::options::Options;
+use crate::statistics::Spread;
+use crate::wrk::{self, Measured, Pages, Target, Work};
+
+/// Percent, in the order of the turns of a round. The first is what others are compared with.
+const LOSSES: [u32; 3] = [0, 1, 5];
+/// The least part of the lossless rate, by percent.
+const GOALS: [(u32, f64); 1] = [(1, 0.97)];
+const PAGES: [&str; 2] = ["/ds1/4k", "/ds2/4k"];
+const CONNECTIONS: u32 = 64;
+const THREADS: u32 = 2;
+const TABLE: &str = "netdev baton_bench_loss";
+const COUNTER: &str = "lost";
+
+/// One loss in one round.
+#[derive(Clone, Copy, Debug, Default)]
+struct Turn {
+    measured: Measured,
+    /// Messages that the switch dropped, and that nodes have sent again.
+    lost: u64,
+    sent_again: u64,
+    /// Retransmission timers of the client that went off.
+    timeouts: u64,
+}
+
+/// Measures, and says it in Markdown.
+pub(crate) fn measure(lab: &BenchLab, options: &Options) -> Result<String> {
+    eprintln!("moving with losses: {} rounds", options.rounds);
+    round(lab, options)?; // warms up
+    let rounds: Vec<[Turn; LOSSES.len()]> = (0..options.rounds)
+        .map(|_| round(lab, options))
+        .collect::<Result<_>>()?;
+    Ok(markdown(&rounds))
+}
+
+fn round(lab: &BenchLab, options: &Options) -> Result<[Turn; LOSSES.len()]> {
+    let mut turns = [Turn::default(); LOSSES.len()];
+    for (turn, percent) in turns.iter_mut().zip(LOSSES) {
+        *turn = self::turn(lab, options, percent)?;
+    }
+    Ok(turns)
+}
+
+fn turn(lab: &BenchLab, options: &Options, percent: u32) -> Result<Turn> {
+    let rules = Rules::set(lab, percent)?;
+    let (sent_again, timeouts) = (lab.counter("lccp_sent_again")?, timeouts(lab)?);
+    let measured = wrk::run(
+        lab,
+        Target::BATON,
+        Work {
+            pages: Pages::InTurn(PAGES),
+            close: false,
+            connections: CONNECTIONS,
+            threads: THREADS,
+            time: options.turn,
+        },
+    )?;
+    Ok(Turn {
+        measured,
+        lost: rules.lost()?,
+        sent_again: lab.counter("lccp_sent_again")? - sent_again,
+        timeouts: self::timeouts(lab)? - timeouts,
+    })
+}
+
+/// nftables' rules where messages enter the switch; dropping this takes them away. They are there
+/// without loss too, so that they cost every turn the same.
+struct Rules<'a> {
+    lab: &'a BenchLab,
+}
+
+impl Rules<'_> {
+    fn set(lab: &BenchLab, percent: u32) -> Result<Rules<'_>> {
+        let chains: String = lab
+            .nodes()?
+            .iter()
+            .map(|host| {
+                format!(
+                    "chain from_{host} {{\n\
+                     type filter hook ingress device \"{host}\" priority 0; policy accept;\n\
+                     ip protocol 253 numgen random mod 100 < {percent} counter name {COUNTER} drop\n}}\n"
+                )
+            })
+            .collect();
+        let text = format!("table {TABLE} {{\ncounter {COUNTER} {{ }}\n{chains}}}\n");
+        // nft makes all of it or nothing, so there is nothing to take away before.
+        nft(lab, &text)?;
+        Ok(Rules { lab })
+    }
+
+    fn lost(&self) -> Result<u64> {
+        let said = nft(self.lab, &format!("list counter {TABLE} {COUNTER}"))?;
+        let listed: Value = serde_json::from_slice(&said).context("read what nft lists")?;
+        let entries = listed["nftables"].as_array().into_iter().flatten();
+        entries
+            .filter_map(|entry| entry["counter"]["packets"].as_u64())
+            .next()
+            .with_context(|| format!("nft lists no counter {COUNTER}"))
+    }
+}
+
+impl Drop for Rules<'_> {
+    fn drop(&mut self) {
+        if let Err(error) = nft(self.lab, &format!("delete table {TABLE}")) {
+            eprintln!("bench: packets are still lost in the lab: {error:#}");
+        }
+    }
+}
+
+fn nft(lab: &BenchLab, script: &str) -> Result<Vec<u8>> {
+    let mut command: Command = lab.running()?.exec(SWITCH)?;
+    let output = command
+        .args(["nft", "-j", script])
+        .stdin(Stdio::null())
+        .output()
+        .context("run nft (on Debian, `apt-get install nftables`)")?;
+    if !output.status.success() {
+        bail!(
+            "nft, {}: {}",
+            output.status,
+            String::from_utf8_lossy(&output.stderr)
+        );
+    }
+    Ok(output.stdout)
+}
+
+/// How often a retransmission timer of the client has gone off: TcpExt's TCPTimeouts, as nstat(8) has it.
+fn timeouts(lab: &BenchLab) -> Result<u64> {
+    let read = || std::fs::read_to_string("/proc/thread-self/net/netstat");
+    let text = lab.running()?.within("client", read)??;
+    column(&text, "TCPTimeouts").context("find TCPTimeouts in the client's /proc/net/netstat")
+}
+
+/// Lines come in twos, the first of which names the columns of the second (proc_pid_net(5)).
+fn column(text: &str, name: &str) -> Option<u64> {
+    let mut lines = text.lines().filter(|line| line.starts_with("TcpExt: "));
+    let (names, values) = lines.next().zip(lines.next())?;
+    let mut columns = names.split(' ').zip(values.split(' '));
+    columns.find(|(one, _)| *one == name)?.1.parse().ok()
+}
+
+fn markdown(rounds: &[[Turn; LOSSES.len()]]) -> String {
+    let mut text = format!(
+        "## Requests a second where messages between nodes are lost ({CONNECTIONS} connections that move, 4 KB)\n\n\
+         | lost | requests/s | of the lossless rate | goal | errors | messages lost | sent again | client's timeouts |\n\
+         |---|--:|--:|--:|--:|--:|--:|--:|\n"
+    );
+    for (at, percent) in LOSSES.into_iter().enumerate() {
+        let turns = || rounds.iter().map(|round| round[at]);
+        let sum = |of: fn(Turn) -> u64| turns().map(of).sum::<u64>();
+        let rate = Spread::of(turns().map(|turn| turn.measured.rate())).median;
+        let ratios = rounds
+            .iter()
+            .map(|round| round[at].measured.rate() / round[0].measured.rate());
+        let ratio = match percent {
+            0 => "–".to_owned(),
+            _ => Spread::of(ratios).to_string(),
+        };
+        let goal = GOALS.iter().find(|(of, _)| *of == percent);
+        let goal = goal.map_or("–".to_owned(), |(_, least)| format!("≥ {least}"));
+        text += &format!(
+            "| {percent} % | {rate:.0} | {ratio} | {goal} | {} | {} | {} | {} |\n",
+            sum(|turn| turn.measured.errors()),
+            sum(|turn| turn.lost),
+            sum(|turn| turn.sent_again),
+            sum(|turn| turn.timeouts),
+        );
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_column_has_its_name_above() {
+        let text = "TcpExt: A TCPTimeouts B\nTcpExt: 1 22 333\nIpExt: TCPTimeouts\nIpExt: 4\n";
+        assert_eq!(column(text, "TCPTimeouts"), Some(22));
+        assert_eq!(column(text, "C"), None);
+    }
+}
