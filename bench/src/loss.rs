@@ -4,7 +4,7 @@
 use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result, bail};
-use baton_lab::SWITCH;
+use baton_lab::BRIDGE;
 use serde_json::Value;
 
 use crate::lab::BenchLab;
@@ -118,7 +118,7 @@ impl Drop for Rules<'_> {
 }
 
 fn nft(lab: &BenchLab, script: &str) -> Result<Vec<u8>> {
-    let mut command: Command = lab.running()?.exec(SWITCH)?;
+    let mut command: Command = lab.running()?.exec(BRIDGE)?;
     let output = command
         .args(["nft", "-j", script])
         .stdin(Stdio::null())
