@@ -134,6 +134,10 @@ enum limit {
 	CHOICES_PER_POOL = 16381,      /* prime: the Maglev table size */
 	CHOICE_BANKS = 2,              /* one is read while the daemon writes the other */
 	STRAYS = 4096,
+	PUNT_FRAME_BYTES = 2272,       /* longest frame that user space is shown */
+	PUNT_RING_BYTES = 1 << 21,     /* a power of two, and so many frames wait at most */
+	PUNT_FLOWS = 4096,             /* new connections whose first request user space may have */
+	PUNT_PATIENCE_NS = 100000000,  /* user space that gave no sign of life for so long decides nothing */
 	ADOPT_ATTEMPTS = 8,            /* then the request counts as refused by all */
 	TICK_SHIFT = 30,               /* a tick is 2^30 ns: 1.07 s, and no division to get it */
 	NO_DATA_SERVER = 65535,
@@ -179,6 +183,7 @@ enum service_flag {
 	SERVICE_PATHS = 4,        /* it has routes */
 	SERVICE_HOSTS = 8,        /* some of them name hosts */
 	SERVICE_DOWN = 16,        /* no pool of it has a data server */
+	SERVICE_PUNTS = 32,       /* some of its routes are user space's to judge */
 };
 
 struct service {
@@ -225,12 +230,20 @@ struct host_key {
 	unsigned char name[HOST_BYTES];
 };
 
-/* Routes, for the longest match of the request target's first bytes. Host 0 is any. The value: a pool. */
+/*
+ * Routes, for the longest match of the request target's first bytes. Host 0 is any. The value: a pool, or
+ * NO_POOL for that of the service, in its lower half; above it flags.
+ */
 struct route_key {
 	unsigned int prefix_bits;      /* of what follows */
 	unsigned short service;
 	unsigned short host;
 	unsigned char path[PATH_BYTES];
+};
+
+enum route_flag {
+	ROUTE_POOL = 0xffff,       /* mask of the pool */
+	ROUTE_PUNTS = 0x10000,     /* user space may decide otherwise: rules on more than host and path */
 };
 
 enum data_server_flag {
@@ -260,6 +273,7 @@ enum tcb_state {
 	TCB_RST = 2,      /* the client sent RST */
 	TCB_PINNED = 4,   /* the owner stays: where a request begins is not sure, or no handover is wanted */
 	TCB_ADOPTING = 8, /* the current request went out with ADOPT or HANDOVER; nothing was answered yet */
+	TCB_PUNTED = 16,  /* user space has the next request; what comes after it goes the same way */
 };
 
 /* What the CS remembers of one connection. With its map overhead 128 bytes: see ARCHITECTURE. */
@@ -280,6 +294,29 @@ struct tcb {
 	unsigned char state;           /* enum tcb_state */
 	unsigned short reserved;
 	unsigned int reserved_word;
+};
+
+/* A frame that is user space's to judge, in the ring. */
+struct punted {
+	unsigned long long time;       /* when it came: coarse monotonic, ns */
+	unsigned int interface;        /* where */
+	unsigned short service;        /* struct service.id */
+	unsigned short bytes;          /* of the frame, without padding */
+	unsigned char frame[PUNT_FRAME_BYTES];
+};
+
+enum verdict_mark {
+	VERDICT_MARK = 0x76657264,
+};
+
+/*
+ * What user space found. It stands in front of its frame, as XDP metadata, when that is run through the
+ * program again: so it is of exactly this packet, and a packet that has one is never punted again.
+ */
+struct verdict {
+	unsigned int mark;             /* VERDICT_MARK */
+	unsigned short pool;           /* or NO_POOL: that of the service */
+	unsigned short reserved;
 };
 
 /* Argument and result of the sweep program, which expires TCB entries. */
@@ -318,6 +355,12 @@ enum counter {
 	COUNTER_CS_QUEUED,           /* sent after a HANDOVER, the same way */
 	COUNTER_CS_KEPT,             /* an owner refused a handover */
 	COUNTER_CS_NONE,             /* a DS does not have a connection: back to the one before */
+	COUNTER_CS_PUNTED,           /* a request that user space is to judge */
+	COUNTER_CS_PUNTED_BEHIND,    /* sent after such a one, the same way */
+	COUNTER_CS_PUNT_DECIDED,     /* came back with a verdict, which was followed */
+	COUNTER_CS_PUNT_FULL,        /* no room in the ring: decided by host and path alone */
+	COUNTER_CS_PUNT_STALE,       /* no sign of life of user space: the same */
+	COUNTER_CS_PUNT_TOO_BIG,     /* longer than a place in the ring: the same */
 	COUNTER_CS_NO_DATA_SERVER,   /* nobody to choose: reset */
 	COUNTER_CS_UNAVAILABLE,      /* the same for a request of HTTP: answered with 503 */
 	COUNTER_CS_OWNER_GONE,       /* the entry's owner is not configured any more: reset */

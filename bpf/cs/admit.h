@@ -7,6 +7,7 @@
 #include "distributor.h"
 #include "forwarder.h"
 #include "packet.h"
+#include "punt.h"
 #include "tcb.h"
 #include "unavailable.h"
 #include "../cookie.h"
@@ -46,10 +47,9 @@ static __always_inline int stray(struct packet *p)
 	return reset(p, COUNTER_CS_STRAY_RESET);
 }
 
-/* The data server for a new connection, by what its first packet asks for. */
-static __always_inline struct choice dispatch(struct packet *p, struct request *r)
+/* The data server for a new connection, whose first packet asks for this pool. */
+static __always_inline struct choice dispatch(struct packet *p, struct request *r, u32 index)
 {
-	u32 index = find_pool(p->service, r);
 	const struct pool *pool = pool_at(index);
 
 	if (!pool)
@@ -69,14 +69,18 @@ static __noinline int split(struct packet *p, u32 cookie)
 
 	if (!fits_in_lccp(p))
 		return drop(p, COUNTER_CS_TOO_BIG);
-	if (p->service->flags & SERVICE_HANDOVER) {
-		if (read_request_of(p, &r) && !p->frame.tcp->fin)
-			state = 0;
-		else
-			count(p->counters, COUNTER_CS_PINNED);
-	}
+	if (p->service->flags & (SERVICE_HANDOVER | SERVICE_PATHS) && read_request_of(p, &r) &&
+	    p->service->flags & SERVICE_HANDOVER && !p->frame.tcp->fin)
+		state = 0;
 
-	struct choice choice = dispatch(p, &r);
+	u32 pool = find_pool(p, &r);
+	if (pool == POOL_PUNTED) {
+		note_punted_flow(p);
+		return XDP_DROP;
+	}
+	if (p->service->flags & SERVICE_HANDOVER && state)
+		count(p->counters, COUNTER_CS_PINNED);
+	struct choice choice = dispatch(p, &r, pool);
 	const struct data_server *to = data_server(choice.owner);
 
 	if (!to || !(to->flags & DATA_SERVER_PRESENT))
@@ -105,6 +109,8 @@ static __always_inline int admit(struct packet *p, struct tcb *held)
 	u32 cookie;
 
 	if (!tcp->ack || tcp->rst || !has_valid_cookie(p, &cookie)) {
+		if (!tcp->rst && waits_for_first(p))
+			return XDP_DROP;
 		if (held)
 			return jump(p, held);
 		if (tcp->rst)

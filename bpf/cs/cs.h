@@ -10,6 +10,7 @@
 #include "forwarder.h"
 #include "icmp.h"
 #include "packet.h"
+#include "punt.h"
 #include "receive_lccp.h"
 #include "syn.h"
 
@@ -45,6 +46,8 @@ static __always_inline int receive_known(struct packet *p, struct tcb *tcb)
 	enum course course = COURSE_FOLLOW;
 	u16 next = NO_DATA_SERVER;
 
+	if (tcb->state & TCB_PUNTED && waits_for_next(p, tcb))
+		return XDP_DROP;
 	if (p->frame.payload && !(tcb->state & TCB_PINNED))
 		course = set_course(p, tcb, &next);
 	switch (course) {
@@ -53,6 +56,8 @@ static __always_inline int receive_known(struct packet *p, struct tcb *tcb)
 	case COURSE_UNAVAILABLE:
 		bpf_map_delete_elem(&tcbs, &p->flow);
 		return answer_unavailable(p);
+	case COURSE_PUNTED:
+		return XDP_DROP;
 	default:
 		note_packet(tcb, p);
 		return follow(p, tcb);

@@ -10,6 +10,7 @@
 #include "dispatcher.h"
 #include "distributor.h"
 #include "packet.h"
+#include "punt.h"
 #include "tcb.h"
 
 /*
@@ -32,10 +33,12 @@ static __always_inline bool begins_request(struct packet *p, struct tcb *tcb, st
 	return true;
 }
 
-/* The owner stays if it can answer; a pool that got new members has everybody choose once more. */
-static __always_inline u16 choose_next(struct packet *p, struct tcb *tcb, struct request *r)
+/*
+ * The owner stays if it can answer, being in the pool with this index; a pool that got new members has
+ * everybody choose once more.
+ */
+static __always_inline u16 choose_next(struct packet *p, struct tcb *tcb, struct request *r, u32 index)
 {
-	u32 index = find_pool(p->service, r);
 	const struct pool *pool = pool_at(index);
 
 	if (!pool)
@@ -66,6 +69,7 @@ enum course {
 	COURSE_FOLLOW,             /* to the owner */
 	COURSE_HAND_OVER,          /* to the owner, who is to give the connection to another */
 	COURSE_UNAVAILABLE,        /* a request for a pool in which nobody is */
+	COURSE_PUNTED,             /* user space has it */
 };
 
 /* `next` is whom a connection is handed to. */
@@ -78,8 +82,13 @@ static __noinline enum course set_course(struct packet *p, struct tcb *tcb, u16 
 	p->service = service_at(p->frame.ip->daddr, p->frame.tcp->dest);
 	if (!p->service)
 		return COURSE_FOLLOW;
+	u32 pool = find_pool(p, &r);
+	if (pool == POOL_PUNTED) {
+		tcb->state |= TCB_PUNTED;
+		return COURSE_PUNTED;
+	}
 	count(p->counters, COUNTER_CS_REQUEST);
-	*next = choose_next(p, tcb, &r);
+	*next = choose_next(p, tcb, &r, pool);
 	if (*next == NO_DATA_SERVER)
 		return COURSE_UNAVAILABLE;
 	if (*next != tcb->owner && is_present(tcb->owner) && is_present(*next) && fits_in_lccp(p))

@@ -63,7 +63,7 @@ static __always_inline u32 find_host(struct text *text, u32 begin)
 	return host ? *host : 0;
 }
 
-/* The pool of the request in the text; NO_POOL if no route takes it. */
+/* The route of the request in the text, as the map has it; NO_POOL if none takes it. */
 __noinline u32 find_route(u32 service, u32 flags, const struct request *r)
 {
 	struct text *text = text_of_this_cpu();
@@ -77,18 +77,8 @@ __noinline u32 find_route(u32 service, u32 flags, const struct request *r)
 	if (flags & SERVICE_HOSTS && r->host)
 		key->host = find_host(text, r->host);
 	__builtin_memcpy(key->path, text->at + (r->target & 15), PATH_BYTES);
-	u32 *pool = bpf_map_lookup_elem(&routes, key);
-	return pool ? *pool : NO_POOL;
-}
-
-/* The pool of a request; if none was read, or no route takes it, that of the service itself. */
-static __always_inline u32 find_pool(const struct service *service, const struct request *r)
-{
-	u32 pool = NO_POOL;
-
-	if (service->flags & SERVICE_PATHS)
-		pool = find_route(service->id, service->flags, r);
-	return pool == NO_POOL ? service->pool : pool;
+	u32 *route = bpf_map_lookup_elem(&routes, key);
+	return route ? *route : NO_POOL;
 }
 
 /* A hash of the path in the text, which begins at `target`, up to its query. */

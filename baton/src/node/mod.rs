@@ -15,6 +15,7 @@ mod daemon;
 mod events;
 mod file_watch;
 mod heartbeat;
+mod judge;
 mod leaving;
 mod metrics;
 mod next_hops;

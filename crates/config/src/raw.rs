@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use toml::Spanned;
 
-use crate::field::{Field, List};
+use crate::field::{Field, List, Table};
 
 /// The file.
 #[derive(Deserialize)]
@@ -106,6 +106,11 @@ pub(crate) struct RawPool {
 pub(crate) struct RawRoute {
     pub(crate) host: Field<String>,
     pub(crate) path: Field<String>,
+    pub(crate) regex: Field<String>,
+    pub(crate) method: Field<String>,
+    pub(crate) header: Table,
+    pub(crate) cookie: Table,
+    pub(crate) query: Table,
     pub(crate) pool: Field<String>,
 }
 

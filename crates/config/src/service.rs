@@ -34,7 +34,8 @@ pub struct Service {
     pub nodes: Members,
     /// Where else requests can go, in the order of the file.
     pub pools: Vec<Pool>,
-    /// Which requests do, in the order of the file, no two of equal host and path; none where
+    /// Which requests do, in the order of the file, no two of equal host, path and
+    /// conditions; none where
     /// `split` is [`Split::Ack`].
     pub routes: Vec<Route>,
     /// When a connection is handed to its data server.

@@ -7,7 +7,9 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::time::Duration;
 
-use baton_config::{Config, Error, HealthCheck, HostPattern, Policy, Probe, Roles, Split};
+use baton_config::{
+    Conditions, Config, Error, HealthCheck, HostPattern, Pattern, Policy, Probe, Roles, Split,
+};
 use common::{SAMPLE, parse, routed};
 
 fn cluster_key(hex: &str) -> baton_wire::ClusterKey {
@@ -150,6 +152,51 @@ fn the_sample_shows_a_pool_and_a_route_as_they_are_written() {
     };
     assert!(matches!(&route.host, HostPattern::Below(name) if name.as_str() == "example.org"));
     assert_eq!((route.path.as_str(), route.pool), ("/images/", 0));
+}
+
+#[test]
+fn conditions_of_routes() {
+    let text = SAMPLE.to_owned()
+        + r#"
+        [[service.pool]]
+        name = "own"
+        [[service.route]]
+        path = "/a/"
+        regex = '\.php$'
+        method = "POST"
+        header = { X-Beta = "yes", User-Agent = "~(?i)mobile" }
+        cookie = { group = "b" }
+        query = { v = "2", debug = "~" }
+        pool = "own"
+        [[service.route]]
+        path = "/a/"
+        method = "~^P"
+        pool = "own"
+        [[service.route]]
+        path = "/a/"
+        pool = "own"
+        "#;
+    let loaded = parse(&text).unwrap();
+    assert_eq!(loaded.warnings, []);
+    let routes = &loaded.config.services[0].routes;
+    let regex = |text: &str| Pattern::Regex(text.parse().unwrap());
+    let exactly = |text: &str| Pattern::Exactly(text.into());
+    let all = Conditions {
+        regex: Some(r"\.php$".parse().unwrap()),
+        method: Some(exactly("POST")),
+        header: vec![
+            ("User-Agent".into(), regex("(?i)mobile")),
+            ("X-Beta".into(), exactly("yes")),
+        ],
+        cookie: vec![("group".into(), exactly("b"))],
+        query: vec![("debug".into(), regex("")), ("v".into(), exactly("2"))],
+    };
+    let method = Conditions {
+        method: Some(regex("^P")),
+        ..Conditions::default()
+    };
+    let found: Vec<_> = routes.iter().map(|route| &route.conditions).collect();
+    assert_eq!(found, [&all, &method, &Conditions::default()]);
 }
 
 #[test]

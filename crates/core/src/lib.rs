@@ -11,7 +11,8 @@
 //!                 (on the DS)                (on the CS)                    turn | maglev
 //! ```
 //!
-//! Which pool of servers a request goes to is decided before that, by its content: `routes`.
+//! Which pool of servers a request goes to is decided before that, by its content: `routes`,
+//! and what the program cannot decide so by `rules`.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test fails by panicking"))]
@@ -24,6 +25,7 @@ pub mod maglev;
 pub mod membership;
 pub mod policy;
 pub mod routes;
+pub mod rules;
 pub mod slots;
 pub mod turn;
 

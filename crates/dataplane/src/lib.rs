@@ -11,6 +11,7 @@ mod error;
 mod load;
 mod maps;
 mod pins;
+mod punts;
 mod routing;
 pub mod sys;
 
@@ -31,3 +32,4 @@ pub use dataplane::{Dataplane, Swept, counter_name};
 pub use error::Error;
 pub use load::{Options, Programs};
 pub use pins::Pins;
+pub use punts::{Punt, Punts, Resumed};

@@ -37,7 +37,7 @@ pub struct Programs {
 }
 
 /// Maps that only the connection server's programs use; a pure data server need not pay for them.
-const CS_MAPS: [&str; 10] = [
+const CS_MAPS: [&str; 13] = [
     "pools",
     "hosts",
     "routes",
@@ -47,6 +47,9 @@ const CS_MAPS: [&str; 10] = [
     "adoptions",
     "tcbs",
     "strays",
+    "punts",
+    "judge",
+    "punted_flows",
     "flows",
 ];
 /// Maps that only the data server's program uses.
@@ -121,6 +124,8 @@ impl Programs {
                 adoptions: cs_only(&loaded.maps.adoptions)?,
                 tcbs: cs_only(&loaded.maps.tcbs)?,
                 flows: cs_only(&loaded.maps.flows)?,
+                punts: cs_only(&loaded.maps.punts)?,
+                judge: cs_only(&loaded.maps.judge)?,
             },
         })
     }

@@ -20,6 +20,8 @@ pub(crate) struct Maps {
     pub adoptions: Option<MapHandle>,
     pub tcbs: Option<MapHandle>,
     pub flows: Option<MapHandle>,
+    pub punts: Option<MapHandle>,
+    pub judge: Option<MapHandle>,
 }
 
 impl Maps {

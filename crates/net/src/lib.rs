@@ -31,6 +31,7 @@ pub use netlink::Netlink;
 pub use netlink::adapter::Adapter;
 pub use netlink::link::Link;
 pub use netlink::neighbor::{Hop, NextHop};
+pub use packet_socket::PacketSocket;
 pub use sysctl::Sysctl;
 pub use undo::Undo;
 pub use who_has::who_has;

@@ -8,7 +8,7 @@ use socket2::{Domain, SockAddr, SockAddrStorage, Socket, Type};
 use crate::{Error, Link, Result};
 
 /// Bound to an interface; receives nothing.
-pub(crate) struct PacketSocket {
+pub struct PacketSocket {
     socket: Socket,
     interface: String,
 }
@@ -16,7 +16,7 @@ pub(crate) struct PacketSocket {
 impl PacketSocket {
     /// # Errors
     /// [`Error::System`] without CAP_NET_RAW.
-    pub(crate) fn open(link: &Link) -> Result<Self> {
+    pub fn open(link: &Link) -> Result<Self> {
         let open = || -> io::Result<Socket> {
             // Protocol 0: no frame is ever queued for receiving (packet(7)).
             let socket = Socket::new(Domain::PACKET, Type::RAW.nonblocking(), None)?;
@@ -34,7 +34,7 @@ impl PacketSocket {
     ///
     /// # Errors
     /// [`Error::System`], for instance when the interface is down.
-    pub(crate) fn send(&self, frame: &[u8]) -> Result<()> {
+    pub fn send(&self, frame: &[u8]) -> Result<()> {
         let doing = format!("send a frame out of {}", self.interface);
         self.socket
             .send(frame)

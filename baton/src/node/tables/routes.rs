@@ -1,9 +1,12 @@
 //! Routes of the configuration, compiled and written for the program.
 
 use anyhow::{Context, Result};
-use baton_abi::{HostKey, RouteKey};
-use baton_config::HostPattern;
-use baton_core::routes::{Host, Route, RouteTable};
+use baton_abi::{HostKey, NO_POOL, ROUTE_PUNTS, RouteKey};
+use baton_config::{HostPattern, Pattern};
+use baton_core::{
+    routes::{Host, Leads, Route, RouteTable},
+    rules::{Conditions, Matcher, Rules},
+};
 use baton_dataplane::Dataplane;
 
 /// A service's number in the maps, and the indices of its pools in the order of the file.
@@ -15,7 +18,9 @@ pub struct Target<'a> {
 
 /// Makes the maps hold the routes of exactly these services.
 pub fn write(dataplane: &Dataplane, targets: &[Target<'_>]) -> Result<()> {
-    let routes: Vec<Route<'_>> = targets.iter().flat_map(of_service).collect();
+    let routes: Vec<Route<'_>> = (targets.iter().flat_map(of_service))
+        .map(|(route, _)| route)
+        .collect();
     let table = RouteTable::compile(&routes)?;
     let hosts = table
         .hosts
@@ -35,7 +40,7 @@ pub fn write(dataplane: &Dataplane, targets: &[Target<'_>]) -> Result<()> {
         .iter()
         .map(|entry| {
             let key = RouteKey::of(entry.service, entry.host.into(), &entry.path);
-            Ok((key.context("a path is too long")?, entry.pool.into()))
+            Ok((key.context("a path is too long")?, value(entry.leads)))
         })
         .collect::<Result<Vec<_>>>()?;
     // A host's number means something only with its routes.
@@ -44,21 +49,63 @@ pub fn write(dataplane: &Dataplane, targets: &[Target<'_>]) -> Result<()> {
     Ok(())
 }
 
+/// The same routes with their conditions, for what the program cannot decide.
+pub fn rules(targets: &[Target<'_>]) -> Rules {
+    Rules::new(targets.iter().flat_map(of_service))
+}
+
+/// What the map of routes says.
+fn value(leads: Leads) -> u32 {
+    let pool = leads.pool.map_or(NO_POOL, u32::from);
+    pool | if leads.unless { ROUTE_PUNTS } else { 0 }
+}
+
+/// Whether some of a service's routes have conditions.
+pub fn have_conditions(service: &baton_config::Service) -> bool {
+    let mut routes = service.routes.iter();
+    routes.any(|route| !route.conditions.is_empty())
+}
+
 /// Whether some of a service's routes name hosts.
 pub fn name_hosts(service: &baton_config::Service) -> bool {
     let any = |route: &baton_config::Route| matches!(route.host, HostPattern::Any);
     !service.routes.iter().all(any)
 }
 
-fn of_service<'a>(target: &'a Target<'_>) -> impl Iterator<Item = Route<'a>> {
-    target.service.routes.iter().map(|route| Route {
-        service: target.id,
-        host: match &route.host {
-            HostPattern::Any => Host::Any,
-            HostPattern::Exact(name) => Host::Name(name.as_str()),
-            HostPattern::Below(name) => Host::Below(name.as_str()),
-        },
-        path: route.path.as_str().as_bytes(),
-        pool: target.pools[route.pool],
+fn of_service<'a>(target: &'a Target<'_>) -> impl Iterator<Item = (Route<'a>, Conditions)> {
+    target.service.routes.iter().map(|route| {
+        let found = Route {
+            service: target.id,
+            host: match &route.host {
+                HostPattern::Any => Host::Any,
+                HostPattern::Exact(name) => Host::Name(name.as_str()),
+                HostPattern::Below(name) => Host::Below(name.as_str()),
+            },
+            path: route.path.as_str().as_bytes(),
+            conditional: !route.conditions.is_empty(),
+            pool: target.pools[route.pool],
+        };
+        (found, conditions(&route.conditions))
     })
+}
+
+fn conditions(of: &baton_config::Conditions) -> Conditions {
+    let named = |list: &[(String, Pattern)]| {
+        let one = |(name, pattern): &(String, Pattern)| (name.clone(), matcher(pattern));
+        list.iter().map(one).collect()
+    };
+    Conditions {
+        path: of.regex.as_ref().map(|regex| regex.regex().clone()),
+        method: of.method.as_ref().map(matcher),
+        headers: named(&of.header),
+        cookies: named(&of.cookie),
+        queries: named(&of.query),
+    }
+}
+
+fn matcher(pattern: &Pattern) -> Matcher {
+    match pattern {
+        Pattern::Exactly(text) => Matcher::Exactly(text.clone()),
+        Pattern::Regex(expression) => Matcher::Regex(expression.regex().clone()),
+    }
 }

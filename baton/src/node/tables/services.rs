@@ -4,7 +4,7 @@ use std::net::SocketAddrV4;
 
 use anyhow::{Context, Result, bail};
 use baton_abi::{
-    MAX_SERVICES, SERVICE_DOWN, SERVICE_HANDOVER, SERVICE_HOSTS, SERVICE_PATHS,
+    MAX_SERVICES, SERVICE_DOWN, SERVICE_HANDOVER, SERVICE_HOSTS, SERVICE_PATHS, SERVICE_PUNTS,
     SERVICE_SPLIT_AT_ACK, Service, ServiceKey,
 };
 use baton_config::{Handover, NodeName, Policy, Split};
@@ -16,6 +16,7 @@ use baton_core::{
 use baton_dataplane::Dataplane;
 use baton_wire::Endpoint;
 
+use super::super::judge::Judge;
 use super::{
     Tables,
     pools::PoolId,
@@ -63,8 +64,14 @@ impl Tables {
         Ok(())
     }
 
-    /// Makes the maps hold exactly the pools and routes of these services.
-    pub fn write_routes(&mut self, dataplane: &Dataplane, services: &[Placed<'_>]) -> Result<()> {
+    /// Makes the maps hold exactly the pools and routes of these services, and gives the judge their
+    /// conditions.
+    pub fn write_routes(
+        &mut self,
+        dataplane: &Dataplane,
+        services: &[Placed<'_>],
+        judge: &Judge,
+    ) -> Result<()> {
         let mut targets = Vec::new();
         let mut kept = Vec::new();
         for (at, service) in services {
@@ -80,6 +87,8 @@ impl Tables {
                 pools: indices,
             });
         }
+        // Who is asked must know; what it knows beyond that does no harm.
+        judge.follow(routes::rules(&targets));
         routes::write(dataplane, &targets)?;
         self.pools.keep(dataplane, &kept)
     }
@@ -158,6 +167,7 @@ impl Tables {
             )
             | flag(!service.routes.is_empty(), SERVICE_PATHS)
             | flag(routes::name_hosts(service), SERVICE_HOSTS)
+            | flag(routes::have_conditions(service), SERVICE_PUNTS)
             | flag(down, SERVICE_DOWN);
         let entry = Service {
             id,

@@ -16,6 +16,7 @@ mod not_ours;
 mod owner;
 mod path_hash;
 mod pipelining;
+mod punt;
 mod refused;
 mod request;
 mod request_bytes;

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Punts: a request that some rule looks deeper into than this program does goes to user space, and the
+ * same frame comes back through this program with a verdict. Nothing is changed before it does, so that
+ * it then takes the ordinary way, once. Who cannot be asked, because the ring is full or its reader dead,
+ * decides nothing: then host and path alone do.
+ */
+#ifndef BATON_CS_PUNT_H
+#define BATON_CS_PUNT_H
+
+#include "packet.h"
+#include "request.h"
+#include "route.h"
+#include "../clock.h"
+
+enum {
+	POOL_PUNTED = ROUTE_POOL + 1, /* no pool yet: user space has the packet */
+};
+
+static __always_inline bool read_verdict(struct xdp_md *ctx, struct verdict *verdict)
+{
+	const struct verdict *at = (void *)(long)ctx->data_meta;
+
+	if ((void *)(at + 1) > (void *)(long)ctx->data || at->mark != VERDICT_MARK)
+		return false;
+	*verdict = *at;
+	return true;
+}
+
+static __always_inline bool is_judge_alive(void)
+{
+	u32 zero = 0;
+	u64 *sign = bpf_map_lookup_elem(&judge, &zero);
+
+	/* The daemon's clock may be a tick ahead of this processor's. */
+	return sign && (long)(bpf_ktime_get_coarse_ns() - *sign) < PUNT_PATIENCE_NS;
+}
+
+/* Hands a copy of the frame to user space. False, and counted, if that cannot be. */
+static __noinline bool punt(struct packet *p)
+{
+	u32 bytes = sizeof(struct ethhdr) + p->frame.ip_bytes;
+
+	if (!is_judge_alive()) {
+		count(p->counters, COUNTER_CS_PUNT_STALE);
+		return false;
+	}
+	if (bytes < sizeof(struct ethhdr) || bytes > PUNT_FRAME_BYTES) {
+		count(p->counters, COUNTER_CS_PUNT_TOO_BIG);
+		return false;
+	}
+	struct punted *record = bpf_ringbuf_reserve(&punts, sizeof(*record), 0);
+	if (!record) {
+		count(p->counters, COUNTER_CS_PUNT_FULL);
+		return false;
+	}
+	if (bpf_xdp_load_bytes(p->ctx, 0, record->frame, bytes)) {
+		bpf_ringbuf_discard(record, 0);
+		return false;
+	}
+	record->time = bpf_ktime_get_coarse_ns();
+	record->interface = p->ctx->ingress_ifindex;
+	record->service = p->service->id;
+	record->bytes = bytes;
+	bpf_ringbuf_submit(record, 0);
+	return true;
+}
+
+/* The pool of a request, or POOL_PUNTED; if none was read, or no route takes it, the service's own. */
+static __noinline u32 find_pool(struct packet *p, const struct request *r)
+{
+	struct verdict verdict;
+	u32 route = NO_POOL;
+
+	if (p->service->flags & SERVICE_PATHS)
+		route = find_route(p->service->id, p->service->flags, r);
+	if (route & ROUTE_PUNTS) {
+		if (read_verdict(p->ctx, &verdict)) {
+			count(p->counters, COUNTER_CS_PUNT_DECIDED);
+			route = verdict.pool;
+		} else if (punt(p)) {
+			count(p->counters, COUNTER_CS_PUNTED);
+			return POOL_PUNTED;
+		}
+	}
+	route &= ROUTE_POOL;
+	return route == NO_POOL ? p->service->pool : route;
+}
+
+/* The first request of a new connection went to user space. */
+static __always_inline void note_punted_flow(struct packet *p)
+{
+	u64 now = bpf_ktime_get_coarse_ns();
+
+	bpf_map_update_elem(&punted_flows, &p->flow, &now, BPF_ANY);
+}
+
+static __always_inline bool goes_behind(struct packet *p)
+{
+	struct verdict verdict;
+
+	if (read_verdict(p->ctx, &verdict) || !punt(p))
+		return false;
+	count(p->counters, COUNTER_CS_PUNTED_BEHIND);
+	return true;
+}
+
+/* More of a connection that has no entry yet, because user space has its first request: the same way. */
+static __noinline bool waits_for_first(struct packet *p)
+{
+	u64 *since;
+
+	if (!(p->service->flags & SERVICE_PUNTS))
+		return false;
+	since = bpf_map_lookup_elem(&punted_flows, &p->flow);
+	return since && bpf_ktime_get_coarse_ns() - *since < PUNT_PATIENCE_NS && goes_behind(p);
+}
+
+/* More of a known connection, whose next request user space has: the same way, until one is back. */
+static __noinline bool waits_for_next(struct packet *p, struct tcb *tcb)
+{
+	p->service = service_at(p->frame.ip->daddr, p->frame.tcp->dest);
+	if (p->service && goes_behind(p))
+		return true;
+	tcb->state &= ~TCB_PUNTED;
+	return false;
+}
+
+#endif
