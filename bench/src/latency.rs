@@ -15,7 +15,7 @@ use crate::statistics::percentile;
 
 const SERVERS: usize = 3;
 /// Requests of each connection that are not counted.
-const WARM_UP: u32 = 50;
+pub(crate) const WARM_UP: u32 = 50;
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Times of single requests, sorted.
@@ -31,7 +31,7 @@ pub(crate) fn measure(lab: &BenchLab, options: &Options) -> Result<Times> {
 fn requests(count: u32) -> Result<Times> {
     let mut clients = Each::try_new(|competitor| {
         (0..SERVERS)
-            .map(|index| Client::connect(competitor, index))
+            .map(|index| Client::of(competitor, index))
             .collect::<Result<Vec<_>>>()
     })?;
     let mut times = Times::default();
@@ -50,18 +50,23 @@ fn requests(count: u32) -> Result<Times> {
     Ok(times)
 }
 
-/// One connection.
-struct Client {
-    competitor: Competitor,
+/// One connection, and what it asks for.
+pub(crate) struct Client {
+    name: &'static str,
     stream: TcpStream,
     request: String,
     buffer: Vec<u8>,
 }
 
 impl Client {
-    fn connect(competitor: Competitor, index: usize) -> Result<Client> {
+    fn of(competitor: Competitor, index: usize) -> Result<Client> {
         let addresses = competitor.addresses();
         let address = addresses[index % addresses.len()];
+        Client::connect(competitor.name(), address, "/4k")
+    }
+
+    /// To this address, for this page.
+    pub fn connect(name: &'static str, address: &str, page: &str) -> Result<Client> {
         let connect = || -> std::io::Result<TcpStream> {
             let stream = TcpStream::connect((address, 80))?;
             stream.set_nodelay(true)?;
@@ -69,16 +74,16 @@ impl Client {
             Ok(stream)
         };
         Ok(Client {
-            competitor,
-            stream: connect().with_context(|| format!("connect to {}", competitor.name()))?,
-            request: format!("GET /4k HTTP/1.1\r\nHost: {address}\r\n\r\n"),
+            name,
+            stream: connect().with_context(|| format!("connect to {name}"))?,
+            request: format!("GET {page} HTTP/1.1\r\nHost: {address}\r\n\r\n"),
             buffer: vec![0; 64 << 10],
         })
     }
 
     /// From before the first byte is sent until the last has come.
-    fn request(&mut self) -> Result<Duration> {
-        let doing = || format!("ask {}", self.competitor.name());
+    pub fn request(&mut self) -> Result<Duration> {
+        let doing = || format!("ask {}", self.name);
         let start = Instant::now();
         self.stream
             .write_all(self.request.as_bytes())
@@ -91,10 +96,7 @@ impl Client {
                 .read(&mut self.buffer[filled..])
                 .with_context(doing)?
             {
-                0 => bail!(
-                    "{} closed in the middle of an answer",
-                    self.competitor.name()
-                ),
+                0 => bail!("{} closed in the middle of an answer", self.name),
                 bytes => filled += bytes,
             }
             if whole.is_none() {
@@ -132,14 +134,18 @@ pub(crate) fn markdown(times: &Times) -> String {
         times.baton.len()
     );
     for competitor in Competitor::ALL {
-        let at = |part| match percentile(times.of(competitor), part) {
-            Some(time) => format!("{:.1}", time.as_secs_f64() * 1e6),
-            None => "–".to_owned(),
-        };
-        let name = competitor.name();
-        text += &format!("| {name} | {} | {} | {} |\n", at(0.5), at(0.9), at(0.99));
+        text += &row(competitor.name(), times.of(competitor));
     }
     text
+}
+
+/// A line of such a table; the times are sorted.
+pub(crate) fn row(name: &str, times: &[Duration]) -> String {
+    let at = |part| match percentile(times, part) {
+        Some(time) => format!("{:.1}", time.as_secs_f64() * 1e6),
+        None => "–".to_owned(),
+    };
+    format!("| {name} | {} | {} | {} |\n", at(0.5), at(0.9), at(0.99))
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ mod memory;
 mod options;
 mod profile;
 mod report;
+mod rules;
 mod statistics;
 mod throughput;
 mod wrk;
@@ -51,6 +52,11 @@ fn run(options: &Options) -> Result<()> {
         report.add(handover::measure(&lab, options)?);
         return report.write(options);
     }
+    if options.rules {
+        let lab = BenchLab::raise(options)?;
+        report.add(rules::measure(&lab, options)?);
+        return report.write(options);
+    }
     // Before the lab, whose own tables would come and go beside it.
     let memory = memory::measure(options.flows)?;
     let lab = BenchLab::raise(options)?;
@@ -61,6 +67,7 @@ fn run(options: &Options) -> Result<()> {
         report.add(handover::measure(&lab, options)?);
     }
     report.add(latency::markdown(&latency::measure(&lab, options)?));
+    report.add(rules::measure(&lab, options)?);
     report.add(bpf::markdown(&bpf::measure(&lab, options)?));
     report.add(memory.markdown());
     report.add(machine::load_after()?);
