@@ -37,6 +37,8 @@ enum lccp_command {
 	LCCP_HANDOVER = 5, /* to the owner: give this connection to another DS; carries the client's request */
 	LCCP_KEEP = 6,    /* the owner will not; carries the request back, which it has delivered itself */
 	LCCP_NONE = 7,    /* nobody here has this connection; carries the client's packet back */
+	LCCP_QUERY = 12,  /* CS to dispatcher: which DS is to serve this request? Has a body */
+	LCCP_REPLY = 13,  /* dispatcher to CS: this one. Has a body */
 };
 
 /*
@@ -120,6 +122,28 @@ struct lccp_hello_service {
 	unsigned int be_connections;   /* established, of this service */
 };
 
+/* Body of QUERY: this, then `be_host_bytes` of the host that was asked for, then the path. */
+struct lccp_query {
+	unsigned long long be_number;  /* the question's, which its answer repeats */
+	unsigned long long be_pool;    /* struct pool.id: of whom one is wanted */
+	unsigned short be_host_bytes;
+	unsigned short be_path_bytes;
+	unsigned int reserved;
+};
+
+enum query_limit {
+	QUERY_HOST_BYTES = 255,
+	QUERY_PATH_BYTES = 512,        /* of a longer one the beginning */
+};
+
+/* Body of REPLY. */
+struct lccp_reply {
+	unsigned long long be_number;
+	unsigned int be_lifetime_ms;   /* so long the same answer is good for the same request */
+	unsigned int reserved;
+	unsigned char server[16];      /* all zero: the dispatcher knows nobody */
+};
+
 /* ---- maps: programs and daemon ------------------------------------------------------------ */
 
 enum limit {
@@ -137,6 +161,7 @@ enum limit {
 	PUNT_FRAME_BYTES = 2272,       /* longest frame that user space is shown */
 	PUNT_RING_BYTES = 1 << 21,     /* a power of two, and so many frames wait at most */
 	PUNT_FLOWS = 4096,             /* new connections whose first request user space may have */
+	ANSWERS = 16384,               /* of a dispatcher on another node, remembered */
 	PUNT_PATIENCE_NS = 100000000,  /* user space that gave no sign of life for so long decides nothing */
 	ADOPT_ATTEMPTS = 8,            /* then the request counts as refused by all */
 	TICK_SHIFT = 30,               /* a tick is 2^30 ns: 1.07 s, and no division to get it */
@@ -183,7 +208,8 @@ enum service_flag {
 	SERVICE_PATHS = 4,        /* it has routes */
 	SERVICE_HOSTS = 8,        /* some of them name hosts */
 	SERVICE_DOWN = 16,        /* no pool of it has a data server */
-	SERVICE_PUNTS = 32,       /* some of its routes are user space's to judge */
+	SERVICE_PUNTS = 32,       /* some of its requests are user space's to judge */
+	SERVICE_ASKS = 64,        /* a dispatcher on another node chooses its data servers */
 };
 
 struct service {
@@ -296,8 +322,25 @@ struct tcb {
 	unsigned int reserved_word;
 };
 
+/* Requests that a dispatcher on another node answers alike. */
+struct answer_key {
+	unsigned long long hash;       /* of host and path; 0: of no request */
+	unsigned int client;           /* a hash of its address, where the pool's policy is by that, else 0 */
+	unsigned short pool;           /* NO_POOL: user space decides that first */
+	unsigned short reserved;
+};
+
+/* What it said. */
+struct answer {
+	unsigned long long until;      /* coarse monotonic, ns */
+	unsigned short owner;          /* index into data_servers */
+	unsigned short reserved;
+	unsigned int reserved_word;
+};
+
 /* A frame that is user space's to judge, in the ring. */
 struct punted {
+	struct answer_key key;         /* `hash` is 0 where nobody need be asked */
 	unsigned long long time;       /* when it came: coarse monotonic, ns */
 	unsigned int interface;        /* where */
 	unsigned short service;        /* struct service.id */
@@ -316,7 +359,7 @@ enum verdict_mark {
 struct verdict {
 	unsigned int mark;             /* VERDICT_MARK */
 	unsigned short pool;           /* or NO_POOL: that of the service */
-	unsigned short reserved;
+	unsigned short owner;          /* or NO_DATA_SERVER: choose one */
 };
 
 /* Argument and result of the sweep program, which expires TCB entries. */
@@ -358,6 +401,7 @@ enum counter {
 	COUNTER_CS_PUNTED,           /* a request that user space is to judge */
 	COUNTER_CS_PUNTED_BEHIND,    /* sent after such a one, the same way */
 	COUNTER_CS_PUNT_DECIDED,     /* came back with a verdict, which was followed */
+	COUNTER_CS_ANSWERED,         /* a choice that a dispatcher on another node made lately */
 	COUNTER_CS_PUNT_FULL,        /* no room in the ring: decided by host and path alone */
 	COUNTER_CS_PUNT_STALE,       /* no sign of life of user space: the same */
 	COUNTER_CS_PUNT_TOO_BIG,     /* longer than a place in the ring: the same */

@@ -146,6 +146,14 @@ struct {
 	__type(value, u64);
 } punted_flows SEC(".maps");
 
+/* What a dispatcher on another node said lately; the daemon's to write. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, ANSWERS);
+	__type(key, struct answer_key);
+	__type(value, struct answer);
+} answers SEC(".maps");
+
 /* Live flows of each data server, as the last sweep counted them. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

@@ -55,7 +55,7 @@ static __always_inline struct choice dispatch(struct packet *p, struct request *
 	if (!pool)
 		return (struct choice){ .owner = NO_DATA_SERVER };
 	return (struct choice){
-		.owner = choose(pool, index, &p->flow, r, 0),
+		.owner = pick(p, pool, index, r),
 		.pool = index,
 		.generation = pool->generation,
 	};
@@ -74,13 +74,15 @@ static __noinline int split(struct packet *p, u32 cookie)
 		state = 0;
 
 	u32 pool = find_pool(p, &r);
-	if (pool == POOL_PUNTED) {
+	struct choice choice = { .owner = SERVER_PUNTED };
+	if (pool != POOL_PUNTED)
+		choice = dispatch(p, &r, pool);
+	if (choice.owner == SERVER_PUNTED) {
 		note_punted_flow(p);
 		return XDP_DROP;
 	}
 	if (p->service->flags & SERVICE_HANDOVER && state)
 		count(p->counters, COUNTER_CS_PINNED);
-	struct choice choice = dispatch(p, &r, pool);
 	const struct data_server *to = data_server(choice.owner);
 
 	if (!to || !(to->flags & DATA_SERVER_PRESENT))

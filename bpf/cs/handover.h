@@ -44,12 +44,15 @@ static __always_inline u16 choose_next(struct packet *p, struct tcb *tcb, struct
 	if (!pool)
 		return tcb->owner;
 	bool settled = tcb->pool != index || tcb->generation == pool->generation;
+	bool stays = settled && !(pool->flags & POOL_PER_REQUEST) && pool->policy != POLICY_PATH;
+	u16 next = tcb->owner;
+	if (!stays || !is_member(pool, tcb->owner))
+		next = pick(p, pool, index, r);
+	if (next == SERVER_PUNTED)
+		return next;
 	tcb->pool = index;
 	tcb->generation = pool->generation;
-	bool stays = settled && !(pool->flags & POOL_PER_REQUEST) && pool->policy != POLICY_PATH;
-	if (stays && is_member(pool, tcb->owner))
-		return tcb->owner;
-	return choose(pool, index, &p->flow, r, 0);
+	return next;
 }
 
 /* What the entry says of the request before, now of this one. */
@@ -83,12 +86,12 @@ static __noinline enum course set_course(struct packet *p, struct tcb *tcb, u16 
 	if (!p->service)
 		return COURSE_FOLLOW;
 	u32 pool = find_pool(p, &r);
-	if (pool == POOL_PUNTED) {
+	*next = pool == POOL_PUNTED ? SERVER_PUNTED : choose_next(p, tcb, &r, pool);
+	if (*next == SERVER_PUNTED) {
 		tcb->state |= TCB_PUNTED;
 		return COURSE_PUNTED;
 	}
 	count(p->counters, COUNTER_CS_REQUEST);
-	*next = choose_next(p, tcb, &r, pool);
 	if (*next == NO_DATA_SERVER)
 		return COURSE_UNAVAILABLE;
 	if (*next != tcb->owner && is_present(tcb->owner) && is_present(*next) && fits_in_lccp(p))

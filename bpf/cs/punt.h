@@ -8,6 +8,7 @@
 #ifndef BATON_CS_PUNT_H
 #define BATON_CS_PUNT_H
 
+#include "dispatcher.h"
 #include "packet.h"
 #include "request.h"
 #include "route.h"
@@ -15,6 +16,7 @@
 
 enum {
 	POOL_PUNTED = ROUTE_POOL + 1, /* no pool yet: user space has the packet */
+	SERVER_PUNTED = NO_DATA_SERVER - 1, /* the same of a data server */
 };
 
 static __always_inline bool read_verdict(struct xdp_md *ctx, struct verdict *verdict)
@@ -36,8 +38,8 @@ static __always_inline bool is_judge_alive(void)
 	return sign && (long)(bpf_ktime_get_coarse_ns() - *sign) < PUNT_PATIENCE_NS;
 }
 
-/* Hands a copy of the frame to user space. False, and counted, if that cannot be. */
-static __noinline bool punt(struct packet *p)
+/* Hands a copy of the frame to user space, and what is asked of it. False, and counted, if that cannot be. */
+static __noinline bool punt(struct packet *p, const struct answer_key *key)
 {
 	u32 bytes = sizeof(struct ethhdr) + p->frame.ip_bytes;
 
@@ -58,12 +60,27 @@ static __noinline bool punt(struct packet *p)
 		bpf_ringbuf_discard(record, 0);
 		return false;
 	}
+	record->key = *key;
 	record->time = bpf_ktime_get_coarse_ns();
 	record->interface = p->ctx->ingress_ifindex;
 	record->service = p->service->id;
 	record->bytes = bytes;
 	bpf_ringbuf_submit(record, 0);
 	return true;
+}
+
+/* What requests that this one is like have in common. */
+static __noinline void name_request(struct packet *p, const struct request *r, u32 pool,
+				    struct answer_key *key)
+{
+	u32 host = r->host ? hash_host(r->host) : 0;
+
+	key->hash = 0;
+	if (r->target)
+		key->hash = ((u64)hash_path(r->target, host) << 32 | hash_path(r->target, ~host)) | 1;
+	key->client = hash_client(p->flow.client, 0);
+	key->pool = pool;
+	key->reserved = 0;
 }
 
 /* The pool of a request, or POOL_PUNTED; if none was read, or no route takes it, the service's own. */
@@ -78,13 +95,60 @@ static __noinline u32 find_pool(struct packet *p, const struct request *r)
 		if (read_verdict(p->ctx, &verdict)) {
 			count(p->counters, COUNTER_CS_PUNT_DECIDED);
 			route = verdict.pool;
-		} else if (punt(p)) {
-			count(p->counters, COUNTER_CS_PUNTED);
-			return POOL_PUNTED;
+		} else {
+			struct answer_key key = {};
+
+			if (p->service->flags & SERVICE_ASKS)
+				name_request(p, r, NO_POOL, &key);
+			if (punt(p, &key)) {
+				count(p->counters, COUNTER_CS_PUNTED);
+				return POOL_PUNTED;
+			}
 		}
 	}
 	route &= ROUTE_POOL;
 	return route == NO_POOL ? p->service->pool : route;
+}
+
+/* What a dispatcher on another node said lately, if it still holds. */
+static __always_inline u16 find_answer(const struct pool *pool, const struct answer_key *key)
+{
+	struct answer *answer = bpf_map_lookup_elem(&answers, key);
+
+	if (!answer || bpf_ktime_get_coarse_ns() >= answer->until || !is_member(pool, answer->owner))
+		return NO_DATA_SERVER;
+	return answer->owner;
+}
+
+/*
+ * A data server of the pool for a request, by whoever dispatches for its service: NO_DATA_SERVER if there
+ * is none, SERVER_PUNTED if user space is to ask.
+ */
+static __noinline u16 pick(struct packet *p, const struct pool *pool, u32 index, const struct request *r)
+{
+	struct verdict verdict;
+	struct answer_key key;
+
+	if (!(p->service->flags & SERVICE_ASKS) || !r->target || !pool->choices)
+		return choose(pool, index, &p->flow, r, 0);
+	if (read_verdict(p->ctx, &verdict)) {
+		if (is_member(pool, verdict.owner))
+			return verdict.owner;
+		return choose(pool, index, &p->flow, r, 0);
+	}
+	name_request(p, r, index, &key);
+	if (pool->policy != POLICY_CLIENT)
+		key.client = 0;
+	u16 owner = find_answer(pool, &key);
+	if (owner != NO_DATA_SERVER) {
+		count(p->counters, COUNTER_CS_ANSWERED);
+		return owner;
+	}
+	if (punt(p, &key)) {
+		count(p->counters, COUNTER_CS_PUNTED);
+		return SERVER_PUNTED;
+	}
+	return choose(pool, index, &p->flow, r, 0);
 }
 
 /* The first request of a new connection went to user space. */
@@ -97,9 +161,10 @@ static __always_inline void note_punted_flow(struct packet *p)
 
 static __always_inline bool goes_behind(struct packet *p)
 {
+	struct answer_key key = {};
 	struct verdict verdict;
 
-	if (read_verdict(p->ctx, &verdict) || !punt(p))
+	if (read_verdict(p->ctx, &verdict) || !punt(p, &key))
 		return false;
 	count(p->counters, COUNTER_CS_PUNTED_BEHIND);
 	return true;

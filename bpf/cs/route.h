@@ -81,6 +81,29 @@ __noinline u32 find_route(u32 service, u32 flags, const struct request *r)
 	return route ? *route : NO_POOL;
 }
 
+/* A hash of the beginning of the line in the text that goes on at `at`. */
+__noinline u32 hash_host(u32 at)
+{
+	struct text *text = text_of_this_cpu();
+	u64 hash = 0;
+
+	if (!text)
+		return 0;
+	for (u32 i = 0; i < HOST_BYTES / WORD; i++) {
+		u64 word = text_word(text, at + i * WORD);
+		u64 line = word ^ EVERY_BYTE('\r');
+		u64 ends = (line - EVERY_BYTE(1)) & ~line & EVERY_BYTE(0x80);
+
+		if (ends)
+			word &= (ends ^ (ends - 1)) >> 8;
+		hash = (hash ^ word) * 0x9e3779b97f4a7c15ULL;
+		hash ^= hash >> 32;
+		if (ends)
+			break;
+	}
+	return hash;
+}
+
 /* A hash of the path in the text, which begins at `target`, up to its query. */
 __noinline u32 hash_path(u32 target, u32 seed)
 {

@@ -12,7 +12,8 @@
 //! ```
 //!
 //! Which pool of servers a request goes to is decided before that, by its content: `routes`,
-//! and what the program cannot decide so by `rules`.
+//! and what the program cannot decide so by `rules`. Where another
+//! node dispatches, the choices are at its `desk`, and the CS is its `asker`.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test fails by panicking"))]
@@ -20,6 +21,8 @@
 mod error;
 mod moment;
 
+pub mod asker;
+pub mod desk;
 pub mod health;
 pub mod maglev;
 pub mod membership;

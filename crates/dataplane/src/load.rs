@@ -37,7 +37,7 @@ pub struct Programs {
 }
 
 /// Maps that only the connection server's programs use; a pure data server need not pay for them.
-const CS_MAPS: [&str; 13] = [
+const CS_MAPS: [&str; 14] = [
     "pools",
     "hosts",
     "routes",
@@ -50,6 +50,7 @@ const CS_MAPS: [&str; 13] = [
     "punts",
     "judge",
     "punted_flows",
+    "answers",
     "flows",
 ];
 /// Maps that only the data server's program uses.
@@ -126,6 +127,7 @@ impl Programs {
                 flows: cs_only(&loaded.maps.flows)?,
                 punts: cs_only(&loaded.maps.punts)?,
                 judge: cs_only(&loaded.maps.judge)?,
+                answers: cs_only(&loaded.maps.answers)?,
             },
         })
     }

@@ -22,6 +22,7 @@ pub(crate) struct Maps {
     pub flows: Option<MapHandle>,
     pub punts: Option<MapHandle>,
     pub judge: Option<MapHandle>,
+    pub answers: Option<MapHandle>,
 }
 
 impl Maps {

@@ -2,12 +2,12 @@
 //! same program with a verdict, so that there is one way for a packet and not two.
 
 use std::{
-    os::fd::{AsFd as _, OwnedFd},
+    os::fd::{AsFd, BorrowedFd, OwnedFd},
     sync::mpsc,
     time::Duration,
 };
 
-use baton_abi::{NO_POOL, Punted, VERDICT_MARK, Verdict};
+use baton_abi::{Answer, AnswerKey, NO_DATA_SERVER, NO_POOL, Punted, VERDICT_MARK, Verdict};
 use libbpf_rs::{MapHandle, RingBuffer, RingBufferBuilder};
 use zerocopy::{FromBytes as _, IntoBytes as _};
 
@@ -33,6 +33,8 @@ pub struct Punt {
     pub interface: u32,
     /// The service's number in the maps.
     pub service: u16,
+    /// What the program would remember an answer of the dispatcher under, if one is to be asked.
+    pub key: Option<AnswerKey>,
     /// Ethernet, IP and TCP headers, which the program has checked, and what follows.
     pub frame: Vec<u8>,
 }
@@ -54,6 +56,8 @@ pub struct Punts {
     read: mpsc::Receiver<Punt>,
     program: OwnedFd,
     judge: MapHandle,
+    answers: MapHandle,
+    ready: OwnedFd,
 }
 
 impl Dataplane {
@@ -73,12 +77,17 @@ impl Dataplane {
         let program = self.programs().cs.as_ref();
         let program =
             program.ok_or_else(|| map_error("punts", "exists on a connection server only"))?;
+        let shared = |name, map| {
+            MapHandle::try_from(only_on_cs(name, map)?).map_err(|error| map_error(name, error))
+        };
+        let ready = only_on_cs("punts", &maps.punts)?.as_fd();
         Ok(Punts {
+            ready: (ready.try_clone_to_owned()).map_err(|error| map_error("punts", error))?,
             ring,
             read,
             program: (program.try_clone()).map_err(|error| map_error("punts", error))?,
-            judge: MapHandle::try_from(only_on_cs("judge", &maps.judge)?)
-                .map_err(|error| map_error("judge", error))?,
+            judge: shared("judge", &maps.judge)?,
+            answers: shared("answers", &maps.answers)?,
         })
     }
 }
@@ -104,13 +113,30 @@ impl Punts {
         }
     }
 
+    /// Has the program choose this data server for requests of this name, for so long.
+    pub fn remember(&self, key: &AnswerKey, owner: u16, lifetime: Duration) -> Result<(), Error> {
+        let lifetime = u64::try_from(lifetime.as_nanos()).unwrap_or(u64::MAX);
+        let answer = Answer {
+            until: coarse_clock().saturating_add(lifetime),
+            owner,
+            ..Answer::default()
+        };
+        update("answers", &self.answers, key, &answer)
+    }
+
     /// Runs the frame through the program once more, which now sends it to this pool, or, without one, to
-    /// the service's own.
-    pub fn resume(&self, punt: &Punt, pool: Option<u16>) -> Result<Resumed, Error> {
+    /// the service's own; and there to this data server, or to one that it chooses.
+    pub fn resume(
+        &self,
+        punt: &Punt,
+        pool: Option<u16>,
+        owner: Option<u16>,
+    ) -> Result<Resumed, Error> {
         let verdict = Verdict {
             mark: VERDICT_MARK,
-            pool: pool.unwrap_or(NO_POOL as u16), // a number that C keeps in 16 bits
-            reserved: 0,
+            // Numbers that C keeps in 16 bits.
+            pool: pool.unwrap_or(NO_POOL as u16),
+            owner: owner.unwrap_or(NO_DATA_SERVER as u16),
         };
         let outcome = sys::run_on_arrival(
             self.program.as_fd(),
@@ -136,6 +162,13 @@ impl Punts {
     }
 }
 
+/// Readable when there are some.
+impl AsFd for Punts {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.ready.as_fd()
+    }
+}
+
 fn failed(source: std::io::Error) -> Error {
     Error::Run {
         program: "cs",
@@ -152,6 +185,7 @@ fn read_record(record: &[u8]) -> Option<Punt> {
     Some(Punt {
         interface: record.interface,
         service: record.service,
+        key: (record.key.hash != 0).then_some(record.key),
         frame: record.frame.get(..record.bytes.into())?.to_vec(),
     })
 }

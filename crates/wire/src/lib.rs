@@ -6,7 +6,7 @@
 //! argument.
 //!
 //! ```text
-//!  outer IP | header 72 | tag 8 | body (HELLO)                 tagged: header and body
+//!  outer IP | header 72 | tag 8 | body (daemons)               tagged: header and body
 //!  outer IP | header 72 | tag 8 | the client's IP packet       tagged: header alone
 //! ```
 //!
@@ -30,6 +30,7 @@ mod flow;
 mod hello;
 mod key;
 mod message;
+mod question;
 mod reason;
 mod short;
 mod tag;
@@ -44,6 +45,7 @@ pub use flow::Flow;
 pub use hello::{Health, Hello, HelloService, Permille};
 pub use key::{ClusterKey, CookieKey, Keys, LccpKey};
 pub use message::{Message, Receptor};
+pub use question::{Query, Reply};
 pub use reason::{Keep, Refusal};
 pub use short::ShortAddress;
 pub use tag::{siphash24, tag};

@@ -2,7 +2,7 @@
 
 use baton_abi::{LCCP_RECEPTOR_CS, LCCP_RECEPTOR_DAEMON, LCCP_RECEPTOR_DS};
 
-use crate::{Flow, Hello, Keep, Refusal, ShortAddress, TcbPart};
+use crate::{Flow, Hello, Keep, Query, Refusal, Reply, ShortAddress, TcbPart};
 
 /// One LCCP message. Its command and its [`Receptor`] follow from the variant.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,6 +63,10 @@ pub enum Message {
     },
     /// Daemon to daemon: heartbeat, load and health.
     Hello(Hello),
+    /// CS to dispatcher: which DS is to serve this request?
+    Query(Query),
+    /// Dispatcher to CS: this one.
+    Reply(Reply),
 }
 
 impl Message {
@@ -71,7 +75,7 @@ impl Message {
         match self {
             Self::Adopt { .. } | Self::Forward { .. } | Self::Handover { .. } => Receptor::Ds,
             Self::Refused { .. } | Self::Keep { .. } | Self::None { .. } => Receptor::Cs,
-            Self::Hello(_) => Receptor::Daemon,
+            Self::Hello(_) | Self::Query(_) | Self::Reply(_) => Receptor::Daemon,
         }
     }
 
@@ -84,7 +88,7 @@ impl Message {
             | Self::Handover { flow, .. }
             | Self::Keep { flow, .. }
             | Self::None { flow, .. } => Some(*flow),
-            Self::Hello(_) => None,
+            Self::Hello(_) | Self::Query(_) | Self::Reply(_) => None,
         }
     }
 }

@@ -83,6 +83,7 @@ fn a_first_request_is_handed_over_as_it_is() {
     let expected = Punt {
         interface: ARRIVES_AT,
         service: HTTP_SERVICE,
+        key: None,
         frame: segment.frame(),
     };
     // A test run without a context arrives at the loopback.
@@ -107,7 +108,7 @@ fn any_first_request_that_such_a_route_fits() {
     ] {
         let (client, segment) = first(&node, request.as_str());
         node.run(&segment.frame()).expect(Drop, &[("cs_punted", 1)]);
-        let resumed = punts.resume(&read_one(&punts), Some(B)).unwrap();
+        let resumed = punts.resume(&read_one(&punts), Some(B), None).unwrap();
         leaves(resumed);
         let entry = node.tcb(&client).unwrap();
         let state = TCB_ADOPTING | if pinned { TCB_PINNED } else { 0 };
@@ -144,7 +145,7 @@ fn a_verdict_is_followed() {
         node.run(&segment.frame());
         let punt = read_one(&punts);
         node.look();
-        let packet = leaves(punts.resume(&punt, verdict).unwrap());
+        let packet = leaves(punts.resume(&punt, verdict, None).unwrap());
         let moved = node.moved();
         let names: Vec<_> = moved
             .iter()
@@ -166,7 +167,7 @@ fn other_metadata_is_no_verdict() {
         let metadata = Verdict {
             mark,
             pool: B,
-            reserved: 0,
+            owner: 0,
         };
         let outcome = baton_dataplane::sys::run_on_arrival(
             std::os::fd::AsFd::as_fd(programs.cs.as_ref().unwrap()),
@@ -189,11 +190,11 @@ fn a_request_sent_again() {
         node.run(&segment.frame()).expect(Drop, &[("cs_punted", 1)]);
     }
     let both = read(&punts);
-    leaves(punts.resume(&both[0], Some(B)).unwrap());
+    leaves(punts.resume(&both[0], Some(B), None).unwrap());
     node.run(&segment.frame())
         .expect(Tx, &[("cs_adopt_again", 1)]);
     node.look();
-    leaves(punts.resume(&both[1], Some(A)).unwrap());
+    leaves(punts.resume(&both[1], Some(A), None).unwrap());
     assert_eq!(node.moved().keys().collect::<Vec<_>>(), ["cs_adopt_again"]);
     assert_eq!(node.tcb(&client).unwrap().pool, B);
     assert_eq!(read(&punts), []);
@@ -225,7 +226,7 @@ fn what_follows_a_first_request() {
     let frames: Vec<_> = waiting.iter().map(|punt| punt.frame.clone()).collect();
     assert_eq!(frames, [head.frame(), body.frame(), fin.frame()]);
     for punt in &waiting {
-        leaves(punts.resume(punt, Some(B)).unwrap());
+        leaves(punts.resume(punt, Some(B), None).unwrap());
     }
     let entry = node.tcb(&client).unwrap();
     assert_eq!((entry.pool, entry.last_seq), (B, after + 4));
@@ -254,9 +255,13 @@ fn what_follows_nothing() {
     let punt = Punt {
         interface: ARRIVES_AT,
         service: HTTP_SERVICE,
+        key: None,
         frame: rest.frame(),
     };
-    assert_eq!(punts.resume(&punt, Some(B)).unwrap(), Resumed::Dropped);
+    assert_eq!(
+        punts.resume(&punt, Some(B), None).unwrap(),
+        Resumed::Dropped
+    );
     assert_eq!(read(&punts), []);
 }
 
@@ -291,14 +296,14 @@ fn a_further_request() {
     let behind = read_one(&punts);
 
     node.look();
-    leaves(punts.resume(&punt, Some(B)).unwrap());
+    leaves(punts.resume(&punt, Some(B), None).unwrap());
     let moved: Vec<_> = node.moved().into_keys().collect();
     assert_eq!(moved, ["cs_handover", "cs_punt_decided", "cs_request"]);
     let entry = connection.entry(&node);
     assert_eq!((entry.pool, entry.owner, entry.previous), (B, 1, 0));
     assert_eq!(u32::from(entry.state), TCB_ADOPTING);
     node.look();
-    leaves(punts.resume(&behind, Some(B)).unwrap());
+    leaves(punts.resume(&behind, Some(B), None).unwrap());
     let moved: Vec<_> = node.moved().into_keys().collect();
     assert_eq!(moved, ["cs_fin", "cs_queued"]);
 }
