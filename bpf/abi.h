@@ -402,6 +402,10 @@ enum counter {
 	COUNTER_CS_PUNTED_BEHIND,    /* sent after such a one, the same way */
 	COUNTER_CS_PUNT_DECIDED,     /* came back with a verdict, which was followed */
 	COUNTER_CS_ANSWERED,         /* a choice that a dispatcher on another node made lately */
+	COUNTER_CS_ASKED,            /* a dispatcher on another node, by the daemon */
+	COUNTER_CS_ASK_LATE,         /* not answered in time: chosen here */
+	COUNTER_CS_ASK_DEAD,         /* not asked, after many of those: the same */
+	COUNTER_CS_ASK_LIE,          /* an answer that names nobody who can serve, or to no question: the same */
 	COUNTER_CS_PUNT_FULL,        /* no room in the ring: decided by host and path alone */
 	COUNTER_CS_PUNT_STALE,       /* no sign of life of user space: the same */
 	COUNTER_CS_PUNT_TOO_BIG,     /* longer than a place in the ring: the same */

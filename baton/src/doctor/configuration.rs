@@ -24,11 +24,13 @@ fn judge(file: &Path, loaded: Result<Loaded, Error>, host_name: &str) -> (Vec<Fi
     let mut findings = vec![good(file, &config, &loaded.warnings)];
     match config.this_node(host_name).cloned() {
         Ok(me) => {
-            let roles = match (me.roles.is_cs(), me.roles.is_ds()) {
-                (true, true) => "connection server and data server",
-                (true, false) => "connection server",
-                (false, _) => "data server",
-            };
+            let named = [
+                (me.roles.is_cs(), "connection server"),
+                (me.roles.is_ds(), "data server"),
+                (me.roles.is_dispatcher(), "dispatcher"),
+            ];
+            let has = named.iter().filter(|(has, _)| *has);
+            let roles = has.map(|(_, name)| *name).collect::<Vec<_>>().join(" and ");
             findings.push(Finding::good("this_node", format!("{}, {roles}", me.name)));
             let file = file.to_owned();
             (findings, Subject::placed(Placed { file, config, me }))

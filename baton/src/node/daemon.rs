@@ -21,6 +21,7 @@ use tracing::{debug, info, warn};
 use super::{
     checks::{Checks, Verdict},
     control::{self, Call, Request, Response},
+    desk::Desk,
     file_watch::{self, Watch},
     heartbeat::{CpuMeter, clock_now},
     judge::Judge,
@@ -63,6 +64,9 @@ pub struct Daemon {
     pub(super) socket: LccpSocket,
     pub(super) resetter: Resetter,
     pub(super) judge: Judge,
+    pub(super) desk: Desk,
+    /// Messages that are to leave, and where to.
+    pub(super) outbox: Vec<(Ipv4Addr, Vec<u8>)>,
     pub(super) keys: Keys,
     pub(super) incarnation: Incarnation,
     pub(super) cpu: CpuMeter,
@@ -128,6 +132,8 @@ impl Daemon {
             socket,
             resetter,
             judge: Judge::default(),
+            desk: Desk::default(),
+            outbox: Vec::new(),
             keys: lccp_keys(&place.config),
             incarnation: Incarnation::started_at(clock_now()),
             cpu: CpuMeter::default(),
@@ -203,6 +209,11 @@ impl Daemon {
                 }
             }
             logged(self.handle_events());
+            for (to, message) in std::mem::take(&mut self.outbox) {
+                if let Err(error) = self.socket.send_to(&message, to).await {
+                    debug!("{error}");
+                }
+            }
         }
     }
 

@@ -45,6 +45,9 @@ impl Daemon {
                 debug!(client = %flow.client(), ?refusal, "refused by all");
                 logged(self.resetter.reset(received.packet));
             }
+            Message::Query(query) => self.handle_query(sender, &query),
+            // The judge has heard it too.
+            Message::Reply(_) => {}
             Message::Adopt { .. }
             | Message::Forward { .. }
             | Message::Handover { .. }
@@ -86,6 +89,7 @@ impl Daemon {
 
     /// Tells the programs who serves what; writes only what changed.
     pub(super) fn assign_all(&mut self) -> Result<()> {
+        self.follow_at_desk()?;
         if !self.place.me.roles.is_cs() {
             return Ok(());
         }
@@ -100,7 +104,7 @@ impl Daemon {
 
     /// Has policies that go by load look at the loads, when it is time.
     fn follow_loads(&mut self) -> Result<()> {
-        if self.tables.is_due(self.now()) {
+        if self.tables.is_due(self.now()) || self.desk.is_due(self.now()) {
             self.assign_all()
         } else {
             Ok(())

@@ -12,6 +12,7 @@ mod announcer;
 mod checks;
 pub mod control;
 mod daemon;
+mod desk;
 mod events;
 mod file_watch;
 mod heartbeat;

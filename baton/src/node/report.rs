@@ -24,6 +24,15 @@ pub fn status(daemon: &Daemon) -> Result<Status> {
     for (counter, dropped) in &daemon.rejected {
         *counters.entry(counter_name(*counter)).or_default() += dropped;
     }
+    let asked = daemon.judge.counts();
+    for (counter, value) in [
+        (baton_abi::COUNTER_CS_ASKED, asked.asked),
+        (baton_abi::COUNTER_CS_ASK_LATE, asked.late),
+        (baton_abi::COUNTER_CS_ASK_DEAD, asked.dead),
+        (baton_abi::COUNTER_CS_ASK_LIE, asked.lie),
+    ] {
+        *counters.entry(counter_name(counter)).or_default() += value;
+    }
     if let Some(relay) = &daemon.relay {
         use std::sync::atomic::Ordering::Relaxed;
         counters.insert(
@@ -208,7 +217,11 @@ fn why_out(
 }
 
 fn role_names(roles: Roles) -> Vec<String> {
-    let named = [(roles.is_cs(), "cs"), (roles.is_ds(), "ds")];
+    let named = [
+        (roles.is_cs(), "cs"),
+        (roles.is_ds(), "ds"),
+        (roles.is_dispatcher(), "dispatcher"),
+    ];
     named
         .iter()
         .filter(|(has, _)| *has)

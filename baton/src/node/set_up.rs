@@ -22,7 +22,7 @@ impl Daemon {
         }
         self.write_maps().await?;
         if self.place.me.roles.is_cs() {
-            self.judge.start(&self.dataplane, &self.place.link)?;
+            self.judge.start(&self.dataplane, &self.place)?;
         }
         self.dataplane.attach(self.place.link.index, options)?;
         if self.dataplane.xdp_mode() == Some(XdpMode::Generic) {
@@ -85,9 +85,9 @@ impl Daemon {
             self.assign_all()?;
             let services = services_with_places(self.place.config.services.iter())?;
             self.tables
-                .write_routes(&self.dataplane, &services, &self.judge)?;
+                .write_routes(&self.dataplane, &services, &self.judge, &self.place)?;
         }
-        Ok(())
+        self.follow_at_desk()
     }
 
     /// Health checks go to the cluster addresses. Those must be here before: else a check would go out,

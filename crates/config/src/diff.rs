@@ -147,18 +147,13 @@ fn own_node(
             .as_ref()
             .map_or("(by address)".into(), |interface| interface.to_string())
     };
-    let roles = |node: &Node| match (node.roles.is_cs(), node.roles.is_ds()) {
-        (true, true) => "[\"cs\", \"ds\"]".to_owned(),
-        (true, false) => "[\"cs\"]".to_owned(),
-        _ => "[\"ds\"]".to_owned(),
-    };
     fixed(
         "address",
         before.address.to_string(),
         after.address.to_string(),
     );
     fixed("interface", interface(before), interface(after));
-    fixed("roles", roles(before), roles(after));
+    fixed("roles", before.roles.to_string(), after.roles.to_string());
 }
 
 fn keys(config: &Config) -> impl PartialEq + '_ {

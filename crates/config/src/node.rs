@@ -28,36 +28,86 @@ pub struct Node {
     pub weight: u8,
 }
 
-/// What a node does: at least one of the two.
+/// What a node does: at least one of the three.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Roles {
-    /// Connection server only.
-    Cs,
-    /// Data server only.
-    Ds,
-    /// Both at once.
-    Both,
+pub struct Roles {
+    cs: bool,
+    ds: bool,
+    dispatcher: bool,
 }
 
 impl Roles {
+    /// Connection server only.
+    pub const CS: Self = Self {
+        cs: true,
+        ds: false,
+        dispatcher: false,
+    };
+    /// Data server only.
+    pub const DS: Self = Self {
+        cs: false,
+        ds: true,
+        dispatcher: false,
+    };
+    /// Dispatcher only.
+    pub const DISPATCHER: Self = Self {
+        cs: false,
+        ds: false,
+        dispatcher: true,
+    };
+    /// Connection server and data server at once.
+    pub const CS_AND_DS: Self = Self {
+        ds: true,
+        ..Self::CS
+    };
+
     /// Whether the node is a connection server.
     pub fn is_cs(self) -> bool {
-        matches!(self, Self::Cs | Self::Both)
+        self.cs
     }
 
     /// Whether the node is a data server.
     pub fn is_ds(self) -> bool {
-        matches!(self, Self::Ds | Self::Both)
+        self.ds
     }
 
-    /// As `enum role` of `bpf/abi.h`.
+    /// Whether connection servers ask the node which data server is to serve a request.
+    pub fn is_dispatcher(self) -> bool {
+        self.dispatcher
+    }
+
+    /// Those that programs have, as `enum role` of `bpf/abi.h`.
     pub fn bits(self) -> u8 {
-        let bits = match self {
-            Self::Cs => baton_abi::ROLE_CS,
-            Self::Ds => baton_abi::ROLE_DS,
-            Self::Both => baton_abi::ROLE_CS | baton_abi::ROLE_DS,
-        };
-        bits as u8
+        let bit = |has: bool, bit: u32| if has { bit } else { 0 };
+        (bit(self.cs, baton_abi::ROLE_CS) | bit(self.ds, baton_abi::ROLE_DS)) as u8
+    }
+
+    /// Both, if they have nothing in common.
+    fn and(self, other: Self) -> Option<Self> {
+        let twice =
+            self.cs && other.cs || self.ds && other.ds || self.dispatcher && other.dispatcher;
+        (!twice).then_some(Self {
+            cs: self.cs || other.cs,
+            ds: self.ds || other.ds,
+            dispatcher: self.dispatcher || other.dispatcher,
+        })
+    }
+}
+
+/// As a list in the file.
+impl std::fmt::Display for Roles {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let all = [
+            (self.cs, "cs"),
+            (self.ds, "ds"),
+            (self.dispatcher, "dispatcher"),
+        ];
+        let names: Vec<_> = all
+            .iter()
+            .filter(|(has, _)| *has)
+            .map(|(_, name)| *name)
+            .collect();
+        write!(f, "{names:?}")
     }
 }
 
@@ -139,11 +189,12 @@ impl Draft {
 
 fn role(text: String) -> Result<Roles, Problem> {
     match text.as_str() {
-        "cs" => Ok(Roles::Cs),
-        "ds" => Ok(Roles::Ds),
+        "cs" => Ok(Roles::CS),
+        "ds" => Ok(Roles::DS),
+        "dispatcher" => Ok(Roles::DISPATCHER),
         _ => Err(Problem::new(
             format!("there is no role \"{}\"", text.escape_debug()),
-            suggestion(&text, &["cs", "ds"]),
+            suggestion(&text, &["cs", "ds", "dispatcher"]),
         )),
     }
 }
@@ -152,17 +203,17 @@ fn combine(report: &mut Report<'_>, roles: Spanned<Vec<Spanned<Roles>>>) -> Pars
     let span = roles.span();
     let mut sum: Option<Roles> = None;
     for role in roles.into_inner() {
-        sum = match (sum, role.get_ref()) {
-            (None, &role) => Some(role),
-            (Some(Roles::Cs), Roles::Ds) | (Some(Roles::Ds), Roles::Cs) => Some(Roles::Both),
-            (Some(_), _) => {
-                report.error(
-                    role.span(),
-                    Problem::new("this role is listed twice", "list each role once"),
-                );
-                return Parsed::Wrong;
-            }
+        sum = match sum {
+            None => Some(*role.get_ref()),
+            Some(sum) => sum.and(*role.get_ref()),
         };
+        if sum.is_none() {
+            report.error(
+                role.span(),
+                Problem::new("this role is listed twice", "list each role once"),
+            );
+            return Parsed::Wrong;
+        }
     }
     match sum {
         Some(roles) => Parsed::Right(Spanned::new(span, roles)),
@@ -180,8 +231,14 @@ mod tests {
 
     #[test]
     fn bits_are_those_of_the_programs() {
-        assert_eq!(u32::from(Roles::Cs.bits()), baton_abi::ROLE_CS);
-        assert_eq!(u32::from(Roles::Ds.bits()), baton_abi::ROLE_DS);
-        assert_eq!(Roles::Both.bits(), Roles::Cs.bits() | Roles::Ds.bits());
+        assert_eq!(u32::from(Roles::CS.bits()), baton_abi::ROLE_CS);
+        assert_eq!(u32::from(Roles::DS.bits()), baton_abi::ROLE_DS);
+        let both = Roles::CS.bits() | Roles::DS.bits();
+        assert_eq!(Roles::CS_AND_DS.bits(), both);
+        assert_eq!(Roles::DISPATCHER.bits(), 0);
+        let all = Roles::CS_AND_DS.and(Roles::DISPATCHER).unwrap();
+        assert_eq!((all.bits(), all.is_dispatcher()), (both, true));
+        assert_eq!(all.to_string(), r#"["cs", "ds", "dispatcher"]"#);
+        assert_eq!(all.and(Roles::DS), None);
     }
 }

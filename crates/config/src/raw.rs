@@ -54,6 +54,7 @@ pub(crate) struct RawCs {
     pub(crate) idle: Field<String>,
     pub(crate) closing: Field<String>,
     pub(crate) stray_grace: Field<String>,
+    pub(crate) dispatcher_patience: Field<String>,
 }
 
 /// `[[node]]`
@@ -75,6 +76,7 @@ pub(crate) struct RawService {
     pub(crate) address: Field<String>,
     pub(crate) port: Field<i64>,
     pub(crate) policy: Field<String>,
+    pub(crate) dispatcher: Field<String>,
     pub(crate) nodes: List,
     pub(crate) split: Field<String>,
     pub(crate) handover: Field<String>,

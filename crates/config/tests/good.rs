@@ -124,7 +124,7 @@ fn every_key_is_read() {
     assert_eq!(config.cs.closing, Duration::from_secs(5));
     assert_eq!(config.cs.stray_grace, Duration::ZERO);
     let node = &config.nodes[0];
-    assert_eq!((node.roles, node.weight), (Roles::Both, 255));
+    assert_eq!((node.roles, node.weight), (Roles::CS_AND_DS, 255));
     assert_eq!(node.interface.as_ref().unwrap().as_str(), "lan.7");
     let [smtp, db] = &config.services[..] else {
         panic!("two services")

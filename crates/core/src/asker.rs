@@ -52,6 +52,18 @@ pub struct Counts {
     pub lie: u64,
 }
 
+impl std::iter::Sum for Counts {
+    fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
+        all.fold(Self::default(), |sum, one| Self {
+            asked: sum.asked + one.asked,
+            answered: sum.answered + one.answered,
+            late: sum.late + one.late,
+            dead: sum.dead + one.dead,
+            lie: sum.lie + one.lie,
+        })
+    }
+}
+
 /// What an answer means.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Heard<T> {

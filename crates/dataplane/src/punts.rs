@@ -7,14 +7,14 @@ use std::{
     time::Duration,
 };
 
-use baton_abi::{Answer, AnswerKey, NO_DATA_SERVER, NO_POOL, Punted, VERDICT_MARK, Verdict};
+use baton_abi::{Answer, AnswerKey, NO_DATA_SERVER, NO_POOL, Pool, Punted, VERDICT_MARK, Verdict};
 use libbpf_rs::{MapHandle, RingBuffer, RingBufferBuilder};
 use zerocopy::{FromBytes as _, IntoBytes as _};
 
 use crate::{
     Dataplane, Error,
     clock::coarse_clock,
-    maps::{map_error, only_on_cs, update},
+    maps::{element, map_error, only_on_cs, update},
     sys,
 };
 
@@ -57,6 +57,7 @@ pub struct Punts {
     program: OwnedFd,
     judge: MapHandle,
     answers: MapHandle,
+    pools: MapHandle,
     ready: OwnedFd,
 }
 
@@ -88,6 +89,7 @@ impl Dataplane {
             program: (program.try_clone()).map_err(|error| map_error("punts", error))?,
             judge: shared("judge", &maps.judge)?,
             answers: shared("answers", &maps.answers)?,
+            pools: shared("pools", &maps.pools)?,
         })
     }
 }
@@ -111,6 +113,11 @@ impl Punts {
             }
             _ => Ok(self.read.try_iter()),
         }
+    }
+
+    /// The pool at an index; all zero if there is none.
+    pub fn pool(&self, index: u16) -> Result<Pool, Error> {
+        element("pools", &self.pools, index.into())
     }
 
     /// Has the program choose this data server for requests of this name, for so long.

@@ -54,6 +54,8 @@ pub enum Role {
     Cs,
     /// Data server.
     Ds,
+    /// Dispatcher.
+    Dispatcher,
 }
 
 /// The cable between a host and the switch.
@@ -142,6 +144,7 @@ impl Role {
         match self {
             Role::Cs => "cs",
             Role::Ds => "ds",
+            Role::Dispatcher => "dispatcher",
         }
     }
 }

@@ -3,6 +3,7 @@
 mod bad_syn;
 mod choice;
 mod cookie;
+mod dispatch;
 mod fate;
 mod first_request;
 mod forward;
