@@ -155,6 +155,26 @@ fn the_sample_shows_a_pool_and_a_route_as_they_are_written() {
 }
 
 #[test]
+fn a_dispatcher_on_a_node_of_its_own() {
+    let node = "[[node]]\nname = \"d\"\naddress = \"192.0.2.20\"\nroles = [\"dispatcher\"]\n";
+    let text = SAMPLE
+        .replacen("[[service]]", &format!("{node}[[service]]"), 1)
+        .replacen("name = \"web\" ", "dispatcher = \"d\"\nname = \"web\" ", 1);
+    let loaded = parse(&text).unwrap();
+    assert_eq!(loaded.warnings, []);
+    let config = loaded.config;
+    let node = config.node_named("d").unwrap();
+    assert_eq!(node.roles, Roles::DISPATCHER);
+    let web = &config.services[0];
+    assert_eq!(web.dispatcher.as_ref(), Some(&node.name));
+    // It serves nothing itself.
+    assert!(config.data_servers().all(|server| server.name != node.name));
+    assert!(!web.data_servers().contains(&&node.name));
+    let patience = config.cs.dispatcher_patience;
+    assert_eq!(patience, std::time::Duration::from_millis(5));
+}
+
+#[test]
 fn conditions_of_routes() {
     let text = SAMPLE.to_owned()
         + r#"

@@ -5,7 +5,7 @@
 //! if it is of an open question and names somebody who can serve the request. In all other cases the
 //! asker decides as if there were no dispatcher.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use baton_wire::{Address, Flow, Reply};
@@ -21,11 +21,10 @@ pub const REST: Duration = Duration::from_secs(1);
 /// The questions to one dispatcher; `T` is what each is about.
 #[derive(Debug)]
 pub struct Asker<T> {
-    patience: Duration,
     next: u64,
     open: BTreeMap<u64, Open<T>>,
-    /// In the order in which they end: all have the same time.
-    ends: VecDeque<(Moment, u64)>,
+    /// When each of these is late.
+    ends: BTreeSet<(Moment, u64)>,
     late_in_a_row: u32,
     rests_until: Option<Moment>,
     counts: Counts,
@@ -34,6 +33,7 @@ pub struct Asker<T> {
 #[derive(Debug)]
 struct Open<T> {
     flow: Flow,
+    end: Moment,
     about: T,
 }
 
@@ -76,22 +76,21 @@ pub enum Heard<T> {
 }
 
 impl<T> Asker<T> {
-    /// One that waits so long for an answer. `first` is the number of its first question, best one that an
-    /// earlier asker has not come to.
-    pub fn new(patience: Duration, first: u64) -> Self {
+    /// `first` is the number of its first question, best one that an earlier asker has not come to.
+    pub fn new(first: u64) -> Self {
         Self {
-            patience,
             next: first,
             open: BTreeMap::new(),
-            ends: VecDeque::new(),
+            ends: BTreeSet::new(),
             late_in_a_row: 0,
             rests_until: None,
             counts: Counts::default(),
         }
     }
 
-    /// The number under which to ask, or `about` back: the dispatcher counts as dead.
-    pub fn ask(&mut self, now: Moment, flow: Flow, about: T) -> Result<u64, T> {
+    /// The number under which to ask for an answer before `end`, or `about` back: the dispatcher counts
+    /// as dead.
+    pub fn ask(&mut self, now: Moment, end: Moment, flow: Flow, about: T) -> Result<u64, T> {
         if self.rests(now) {
             self.counts.dead += 1;
             return Err(about);
@@ -99,8 +98,8 @@ impl<T> Asker<T> {
         let number = self.next;
         self.next = self.next.wrapping_add(1);
         self.counts.asked += 1;
-        self.open.insert(number, Open { flow, about });
-        self.ends.push_back((now + self.patience, number));
+        self.open.insert(number, Open { flow, end, about });
+        self.ends.insert((end, number));
         Ok(number)
     }
 
@@ -120,10 +119,11 @@ impl<T> Asker<T> {
             }
             return Heard::Unasked;
         }
-        let Some(Open { about, .. }) = self.open.remove(&reply.number) else {
+        let Some(Open { about, end, .. }) = self.open.remove(&reply.number) else {
             return Heard::Unasked;
         };
-        if self.is_over(now, reply.number) {
+        self.ends.remove(&(end, reply.number));
+        if end <= now {
             self.note_late(now);
             return Heard::Nothing(about);
         }
@@ -144,32 +144,22 @@ impl<T> Asker<T> {
 
     /// A question whose time is over.
     pub fn poll(&mut self, now: Moment) -> Option<T> {
-        while let Some((end, number)) = self.ends.front().copied() {
-            if end > now {
-                return None;
-            }
-            self.ends.pop_front();
-            if let Some(Open { about, .. }) = self.open.remove(&number) {
-                self.note_late(now);
-                return Some(about);
-            }
-        }
-        None
+        let first = self.ends.first().copied();
+        let (end, number) = first.filter(|(end, _)| *end <= now)?;
+        self.ends.remove(&(end, number));
+        let Open { about, .. } = self.open.remove(&number)?;
+        self.note_late(now);
+        Some(about)
     }
 
     /// When to poll again.
     pub fn next_timeout(&self) -> Option<Moment> {
-        self.ends.front().map(|(end, _)| *end)
+        self.ends.first().map(|(end, _)| *end)
     }
 
     /// What came of all questions so far.
     pub fn counts(&self) -> Counts {
         self.counts
-    }
-
-    fn is_over(&self, now: Moment, number: u64) -> bool {
-        let end = self.ends.iter().find(|(_, found)| *found == number);
-        end.is_none_or(|(end, _)| *end <= now)
     }
 
     fn rests(&self, now: Moment) -> bool {

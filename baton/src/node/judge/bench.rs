@@ -184,9 +184,9 @@ impl Bench {
         let now = self.now();
         let asker = self.askers.entry(asks.dispatcher).or_insert_with(|| {
             // The clock is ahead of all numbers that an earlier daemon has used.
-            Asker::new(docket.patience, clock_now().as_nanos())
+            Asker::new(clock_now().as_nanos())
         });
-        match asker.ask(now, flow, question) {
+        match asker.ask(now, now + docket.patience, flow, question) {
             Ok(number) => {
                 self.waiting.insert(flow, Vec::new());
                 let message = Message::Query(query(number));

@@ -48,8 +48,8 @@ fn serves(_: &&str, found: Address) -> bool {
 
 #[test]
 fn an_answer_in_time() {
-    let mut asker = Asker::new(PATIENCE, 100);
-    assert_eq!(asker.ask(at(0), flow(1), "a"), Ok(100));
+    let mut asker = Asker::new(100);
+    assert_eq!(asker.ask(at(0), at(0) + PATIENCE, flow(1), "a"), Ok(100));
     assert_eq!(asker.next_timeout(), Some(at(5)));
     let heard = asker.handle_reply(at(4), &reply(flow(1), 100, Some(server(11))), serves);
     assert_eq!(
@@ -70,9 +70,11 @@ fn an_answer_in_time() {
 
 #[test]
 fn an_answer_too_late() {
-    let mut asker = Asker::new(PATIENCE, 0);
+    let mut asker = Asker::new(0);
     for (question, polled) in [("a", true), ("b", false)] {
-        let number = asker.ask(at(0), flow(1), question).unwrap();
+        let number = asker
+            .ask(at(0), at(0) + PATIENCE, flow(1), question)
+            .unwrap();
         if polled {
             assert_eq!((asker.poll(at(4)), asker.poll(at(5))), (None, Some("a")));
         }
@@ -91,9 +93,9 @@ fn an_answer_too_late() {
 
 #[test]
 fn lies() {
-    let mut asker = Asker::new(PATIENCE, 7);
-    let mut lie = |asker: &mut Asker<_>, reply: Reply| asker.handle_reply(at(1), &reply, serves);
-    assert_eq!(asker.ask(at(0), flow(1), "a"), Ok(7));
+    let mut asker = Asker::new(7);
+    let lie = |asker: &mut Asker<_>, reply: Reply| asker.handle_reply(at(1), &reply, serves);
+    assert_eq!(asker.ask(at(0), at(0) + PATIENCE, flow(1), "a"), Ok(7));
     // Numbers that were never given, and another connection's.
     for (flow, number) in [(flow(1), 8), (flow(1), 1 << 40), (flow(2), 7)] {
         assert_eq!(
@@ -109,7 +111,7 @@ fn lies() {
     );
     assert_eq!(asker.counts().lie, 4);
     // Nobody is no lie.
-    assert_eq!(asker.ask(at(0), flow(1), "b"), Ok(8));
+    assert_eq!(asker.ask(at(0), at(0) + PATIENCE, flow(1), "b"), Ok(8));
     assert_eq!(
         lie(&mut asker, reply(flow(1), 8, None)),
         Heard::Nothing("b")
@@ -119,29 +121,56 @@ fn lies() {
 
 #[test]
 fn who_never_answers_is_left_alone_for_a_while() {
-    let mut asker = Asker::new(PATIENCE, 0);
+    let mut asker = Asker::new(0);
     for number in 0..u64::from(DEAD_AFTER) {
-        assert_eq!(asker.ask(at(0), flow(1), "a"), Ok(number));
+        assert_eq!(asker.ask(at(0), at(0) + PATIENCE, flow(1), "a"), Ok(number));
     }
     while asker.poll(at(5)).is_some() {}
     assert_eq!(asker.counts().late, u64::from(DEAD_AFTER));
     let rest = REST.as_millis() as u64;
-    assert_eq!(asker.ask(at(6), flow(1), "b"), Err("b"));
-    assert_eq!(asker.ask(at(4 + rest), flow(1), "b"), Err("b"));
+    assert_eq!(asker.ask(at(6), at(6) + PATIENCE, flow(1), "b"), Err("b"));
+    assert_eq!(
+        asker.ask(at(4 + rest), at(4 + rest) + PATIENCE, flow(1), "b"),
+        Err("b")
+    );
     assert_eq!(asker.counts().dead, 2);
     // One tries it; in vain.
-    let number = asker.ask(at(5 + rest), flow(1), "c").unwrap();
-    assert_eq!(asker.ask(at(6 + rest), flow(1), "d"), Err("d"));
+    let number = asker
+        .ask(at(5 + rest), at(5 + rest) + PATIENCE, flow(1), "c")
+        .unwrap();
+    assert_eq!(
+        asker.ask(at(6 + rest), at(6 + rest) + PATIENCE, flow(1), "d"),
+        Err("d")
+    );
     assert_eq!(asker.poll(at(10 + rest)), Some("c"));
-    assert_eq!(asker.ask(at(11 + rest), flow(1), "d"), Err("d"));
+    assert_eq!(
+        asker.ask(at(11 + rest), at(11 + rest) + PATIENCE, flow(1), "d"),
+        Err("d")
+    );
     // The next one is answered: from then on all are asked.
-    let next = asker.ask(at(10 + 2 * rest), flow(1), "e").unwrap();
+    let next = asker
+        .ask(
+            at(10 + 2 * rest),
+            at(10 + 2 * rest) + PATIENCE,
+            flow(1),
+            "e",
+        )
+        .unwrap();
     assert_eq!(next, number + 1);
     let good = reply(flow(1), next, Some(server(11)));
     let heard = asker.handle_reply(at(11 + 2 * rest), &good, serves);
     assert!(matches!(heard, Heard::Answer("e", ..)));
     for question in ["f", "g"] {
-        assert!(asker.ask(at(12 + 2 * rest), flow(1), question).is_ok());
+        assert!(
+            asker
+                .ask(
+                    at(12 + 2 * rest),
+                    at(12 + 2 * rest) + PATIENCE,
+                    flow(1),
+                    question
+                )
+                .is_ok()
+        );
     }
 }
 

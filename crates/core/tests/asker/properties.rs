@@ -49,7 +49,7 @@ proptest! {
         acts in vec(act(), 1..120),
         first in prop_oneof![Just(0), Just(u64::MAX - 3), any::<u64>()],
     ) {
-        let mut asker = Asker::new(PATIENCE, first);
+        let mut asker = Asker::new(first);
         let (mut now, mut questions) = (0u64, 0usize);
         // Number of the message, and when it was asked, of each open question.
         let mut open: BTreeMap<usize, (u64, u64)> = BTreeMap::new();
@@ -58,7 +58,7 @@ proptest! {
         for act in acts {
             match act {
                 Act::Ask => {
-                    match asker.ask(at(now), flow(questions as u16), questions) {
+                    match asker.ask(at(now), at(now) + PATIENCE, flow(questions as u16), questions) {
                         Ok(number) => {
                             prop_assert!(numbers.iter().all(|(_, known)| *known != number));
                             numbers.push((questions, number));
@@ -130,6 +130,6 @@ proptest! {
         }
         prop_assert!(open.is_empty());
         now += REST.as_millis() as u64;
-        prop_assert!(asker.ask(at(now), flow(0), questions).is_ok());
+        prop_assert!(asker.ask(at(now), at(now) + PATIENCE, flow(0), questions).is_ok());
     }
 }
