@@ -44,10 +44,13 @@ const OTHERWISE: &[(&str, Expected)] = &[
     ("body-untagged", TO_DAEMON),
     ("hello-fewer-services-than-said", TO_DAEMON),
     ("hello-head-cut", TO_DAEMON),
+    ("query-shorter-than-it-says", TO_DAEMON),
+    ("reply-head-cut", TO_DAEMON),
     // No message for the programs has a body, so a tag over one is a wrong tag.
     ("adopt-with-body", TAG),
     ("hello-for-receptor-0", TAG),
     ("none-with-body", TAG),
+    ("query-for-the-cs", TAG),
     // Not for a data server, so it is not opened.
     ("none-other-client", UNKNOWN),
     // The kernel judges the values, when it makes a socket of them: here nothing listens.
@@ -62,14 +65,14 @@ const OTHERWISE: &[(&str, Expected)] = &[
 fn messages_at_the_data_server() {
     on_own_host(|| {
         let node = Node::ds();
-        for vector in vectors("message", 33) {
+        for vector in vectors("message", 38) {
             let expected = match (vector.field("command"), vector.is_ipv4()) {
                 ("adopt", true) => REFUSED,
                 ("forward", true) if vector.field("next") == "none" => NO_SOCKET,
                 ("forward" | "handover", true) => NO_WAY,
                 ("adopt" | "forward" | "handover", false) => MISMATCH,
                 ("refused" | "keep" | "none", _) => UNKNOWN,
-                ("hello", _) => TO_DAEMON,
+                ("hello" | "query" | "reply", _) => TO_DAEMON,
                 (other, _) => panic!("{}: no such command: {other}", vector.name),
             };
             let seen = vector.run_at_ds(&node, vector.clock("clock"));
@@ -86,11 +89,11 @@ fn messages_at_the_data_server() {
 #[test]
 fn messages_at_the_connection_server() {
     let node = Node::cs();
-    for vector in vectors("message", 33) {
+    for vector in vectors("message", 38) {
         let expected = match vector.field("command") {
             "refused" | "keep" | "none" => MISMATCH,
             "adopt" | "forward" | "handover" => UNKNOWN,
-            "hello" => TO_DAEMON,
+            "hello" | "query" | "reply" => TO_DAEMON,
             other => panic!("{}: no such command: {other}", vector.name),
         };
         vector.prepare(&node, vector.clock("clock"));
@@ -105,7 +108,7 @@ fn what_a_receiver_must_accept() {
         for vector in vectors("accept", 10) {
             let (command, _) = vector.field("as").split_once('-').unwrap();
             let expected = match command {
-                "hello" => TO_DAEMON,
+                "hello" | "query" | "reply" => TO_DAEMON,
                 "adopt" => REFUSED,
                 "forward" => NO_SOCKET,
                 "refused" | "keep" | "none" => UNKNOWN,
@@ -120,7 +123,7 @@ fn what_a_receiver_must_accept() {
 fn what_a_receiver_must_reject() {
     on_own_host(|| {
         let node = Node::ds();
-        for vector in vectors("reject", 55) {
+        for vector in vectors("reject", 58) {
             let named = OTHERWISE.iter().find(|(name, _)| *name == vector.name);
             let expected = match (named, vector.field("reason")) {
                 (Some((_, expected)), _) => *expected,
