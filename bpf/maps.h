@@ -154,6 +154,14 @@ struct {
 	__type(value, struct answer);
 } answers SEC(".maps");
 
+/* By service: until when its dispatcher is not asked (coarse monotonic, ns); the daemon's to write. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, MAX_SERVICES);
+	__type(key, u32);
+	__type(value, u64);
+} resting SEC(".maps");
+
 /* Live flows of each data server, as the last sweep counted them. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

@@ -120,6 +120,15 @@ static __always_inline u16 find_answer(const struct pool *pool, const struct ans
 	return answer->owner;
 }
 
+/* The dispatcher of this service counts as dead for now. */
+static __always_inline bool dispatcher_rests(const struct service *service)
+{
+	u32 id = service->id;
+	u64 *until = bpf_map_lookup_elem(&resting, &id);
+
+	return until && bpf_ktime_get_coarse_ns() < *until;
+}
+
 /*
  * A data server of the pool for a request, by whoever dispatches for its service: NO_DATA_SERVER if there
  * is none, SERVER_PUNTED if user space is to ask.
@@ -144,7 +153,9 @@ static __noinline u16 pick(struct packet *p, const struct pool *pool, u32 index,
 		count(p->counters, COUNTER_CS_ANSWERED);
 		return owner;
 	}
-	if (punt(p, &key)) {
+	if (dispatcher_rests(p->service)) {
+		count(p->counters, COUNTER_CS_ASK_DEAD);
+	} else if (punt(p, &key)) {
 		count(p->counters, COUNTER_CS_PUNTED);
 		return SERVER_PUNTED;
 	}

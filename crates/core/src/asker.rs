@@ -142,6 +142,12 @@ impl<T> Asker<T> {
         }
     }
 
+    /// For how long it is of no use to ask.
+    pub fn rest(&self, now: Moment) -> Option<Duration> {
+        let until = self.rests_until.filter(|until| now < *until)?;
+        Some(until.since(now))
+    }
+
     /// A question whose time is over.
     pub fn poll(&mut self, now: Moment) -> Option<T> {
         let first = self.ends.first().copied();

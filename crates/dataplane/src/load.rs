@@ -37,7 +37,7 @@ pub struct Programs {
 }
 
 /// Maps that only the connection server's programs use; a pure data server need not pay for them.
-const CS_MAPS: [&str; 14] = [
+const CS_MAPS: [&str; 15] = [
     "pools",
     "hosts",
     "routes",
@@ -51,6 +51,7 @@ const CS_MAPS: [&str; 14] = [
     "judge",
     "punted_flows",
     "answers",
+    "resting",
     "flows",
 ];
 /// Maps that only the data server's program uses.
@@ -128,6 +129,7 @@ impl Programs {
                 punts: cs_only(&loaded.maps.punts)?,
                 judge: cs_only(&loaded.maps.judge)?,
                 answers: cs_only(&loaded.maps.answers)?,
+                resting: cs_only(&loaded.maps.resting)?,
             },
         })
     }

@@ -23,6 +23,7 @@ pub(crate) struct Maps {
     pub punts: Option<MapHandle>,
     pub judge: Option<MapHandle>,
     pub answers: Option<MapHandle>,
+    pub resting: Option<MapHandle>,
 }
 
 impl Maps {

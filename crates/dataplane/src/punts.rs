@@ -57,6 +57,7 @@ pub struct Punts {
     program: OwnedFd,
     judge: MapHandle,
     answers: MapHandle,
+    resting: MapHandle,
     pools: MapHandle,
     ready: OwnedFd,
 }
@@ -89,6 +90,7 @@ impl Dataplane {
             program: (program.try_clone()).map_err(|error| map_error("punts", error))?,
             judge: shared("judge", &maps.judge)?,
             answers: shared("answers", &maps.answers)?,
+            resting: shared("resting", &maps.resting)?,
             pools: shared("pools", &maps.pools)?,
         })
     }
@@ -122,13 +124,18 @@ impl Punts {
 
     /// Has the program choose this data server for requests of this name, for so long.
     pub fn remember(&self, key: &AnswerKey, owner: u16, lifetime: Duration) -> Result<(), Error> {
-        let lifetime = u64::try_from(lifetime.as_nanos()).unwrap_or(u64::MAX);
         let answer = Answer {
-            until: coarse_clock().saturating_add(lifetime),
+            until: coarse_after(lifetime),
             owner,
             ..Answer::default()
         };
         update("answers", &self.answers, key, &answer)
+    }
+
+    /// Has the program choose by itself for so long, and not ask about this service.
+    pub fn rest(&self, service: u16, time: Duration) -> Result<(), Error> {
+        let until = coarse_after(time);
+        update("resting", &self.resting, &u32::from(service), &until)
     }
 
     /// Runs the frame through the program once more, which now sends it to this pool, or, without one, to
@@ -174,6 +181,11 @@ impl AsFd for Punts {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.ready.as_fd()
     }
+}
+
+fn coarse_after(time: Duration) -> u64 {
+    let time = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+    coarse_clock().saturating_add(time)
 }
 
 fn failed(source: std::io::Error) -> Error {

@@ -194,7 +194,13 @@ impl Bench {
                 // What cannot be sent is late.
                 Ok(self.lccp.send_to(&message, asks.dispatcher).await?)
             }
-            Err(question) => self.resume(&question.punt, question.pool, None),
+            Err(question) => {
+                // Nor need the program hand over what is only to be asked about.
+                if let Some(rest) = asker.rest(now) {
+                    self.punts.rest(question.punt.service, rest)?;
+                }
+                self.resume(&question.punt, question.pool, None)
+            }
         }
     }
 

@@ -134,6 +134,8 @@ fn who_never_answers_is_left_alone_for_a_while() {
         Err("b")
     );
     assert_eq!(asker.counts().dead, 2);
+    assert_eq!(asker.rest(at(4 + rest)), Some(Duration::from_millis(1)));
+    assert_eq!(asker.rest(at(5 + rest)), None);
     // One tries it; in vain.
     let number = asker
         .ask(at(5 + rest), at(5 + rest) + PATIENCE, flow(1), "c")

@@ -227,6 +227,24 @@ fn chosen_here() {
         .expect(Tx, &[("cs_unavailable", 1)]);
 }
 
+/// While its dispatcher counts as dead a service asks nobody, but for answers that it has; others do.
+#[test]
+fn a_dispatcher_that_is_left_alone() {
+    let (node, punts) = node();
+    let key = ask(&node, &punts, get("/known")).key.unwrap();
+    punts.remember(&key, 2, LONG).unwrap();
+    punts.rest(HTTP_SERVICE + 1, LONG).unwrap();
+    ask(&node, &punts, get("/a"));
+    punts.rest(HTTP_SERVICE, LONG).unwrap();
+    for (target, counter) in [("/a", "cs_ask_dead"), ("/known", "cs_answered")] {
+        let (_, segment) = first(&node, get(target));
+        node.run(&segment.frame())
+            .expect(Tx, &[("cs_adopt", 1), (counter, 1)]);
+    }
+    punts.rest(HTTP_SERVICE, Duration::ZERO).unwrap();
+    ask(&node, &punts, get("/a"));
+}
+
 /// Upper and lower case of the host make two questions; its number does not matter.
 #[test]
 fn the_host_is_part_of_the_question() {
