@@ -130,7 +130,7 @@ struct {
 	__uint(max_entries, PUNT_RING_BYTES);
 } punts SEC(".maps");
 
-/* The last sign of life of who reads them (coarse monotonic, ns); the daemon's to write. */
+/* Until when somebody is known to read them (coarse monotonic, ns); the daemon's to write. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);

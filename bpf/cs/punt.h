@@ -32,10 +32,9 @@ static __always_inline bool read_verdict(struct xdp_md *ctx, struct verdict *ver
 static __always_inline bool is_judge_alive(void)
 {
 	u32 zero = 0;
-	u64 *sign = bpf_map_lookup_elem(&judge, &zero);
+	u64 *until = bpf_map_lookup_elem(&judge, &zero);
 
-	/* The daemon's clock may be a tick ahead of this processor's. */
-	return sign && (long)(bpf_ktime_get_coarse_ns() - *sign) < PUNT_PATIENCE_NS;
+	return until && bpf_ktime_get_coarse_ns() < *until;
 }
 
 /* Hands a copy of the frame to user space, and what is asked of it. False, and counted, if that cannot be. */
@@ -189,7 +188,7 @@ static __noinline bool waits_for_first(struct packet *p)
 	if (!(p->service->flags & SERVICE_PUNTS))
 		return false;
 	since = bpf_map_lookup_elem(&punted_flows, &p->flow);
-	return since && bpf_ktime_get_coarse_ns() - *since < PUNT_PATIENCE_NS && goes_behind(p);
+	return since && bpf_ktime_get_coarse_ns() - *since < PUNT_WAIT_NS && goes_behind(p);
 }
 
 /* More of a known connection, whose next request user space has: the same way, until one is back. */

@@ -50,7 +50,7 @@ pub enum Resumed {
     Dropped,
 }
 
-/// The reader's end. Whoever has it must [`Punts::give_sign`] every few milliseconds, or is not asked.
+/// The reader's end. Whoever has it must [`Punts::give_sign`] again and again, or is not asked.
 pub struct Punts {
     ring: RingBuffer<'static>,
     read: mpsc::Receiver<Punt>,
@@ -97,9 +97,9 @@ impl Dataplane {
 }
 
 impl Punts {
-    /// Tells the program that somebody reads what it punts.
-    pub fn give_sign(&self) -> Result<(), Error> {
-        update("judge", &self.judge, &0u32, &coarse_clock())
+    /// Tells the program that somebody reads what it punts, now and for so long.
+    pub fn give_sign(&self, time: Duration) -> Result<(), Error> {
+        update("judge", &self.judge, &0u32, &coarse_after(time))
     }
 
     /// Tells the program that nobody does any more, from now on.

@@ -9,7 +9,7 @@ use std::{
 };
 
 use anyhow::{Context as _, Result};
-use baton_abi::{AnswerKey, LCCP_REPLY, NO_POOL, POLICY_CLIENT};
+use baton_abi::{AnswerKey, LCCP_REPLY, NO_POOL, POLICY_CLIENT, PUNT_PATIENCE_NS};
 use baton_core::{
     Moment,
     asker::{Asker, Counts, Heard},
@@ -28,6 +28,9 @@ use crate::node::heartbeat::clock_now;
 
 /// Between two signs of life, of which the program misses some before it stops asking.
 const SIGN: Duration = Duration::from_millis(10);
+
+/// How long the program believes one.
+const PATIENCE: Duration = Duration::from_nanos(PUNT_PATIENCE_NS as u64);
 
 /// So many requests may take as long as that.
 const LONG: usize = 32;
@@ -104,7 +107,7 @@ impl Bench {
                     }
                 }
                 _ = sign.tick() => {
-                    logged(self.punts.give_sign().map_err(Into::into));
+                    logged(self.punts.give_sign(PATIENCE).map_err(Into::into));
                     self.judge_all().await;
                 }
             }
@@ -123,7 +126,7 @@ impl Bench {
         };
         for (judged, punt) in punts.into_iter().enumerate() {
             if judged % LONG == LONG - 1 {
-                logged(self.punts.give_sign().map_err(Into::into));
+                logged(self.punts.give_sign(PATIENCE).map_err(Into::into));
             }
             logged(self.judge(punt).await);
         }

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use baton_abi::{
-    HostKey, NO_POOL, POLICY_CLIENT, PUNT_PATIENCE_NS, ROUTE_PUNTS, SERVICE_ASKS, SERVICE_PUNTS,
-    ServiceKey, TCB_PUNTED,
+    HostKey, NO_POOL, POLICY_CLIENT, ROUTE_PUNTS, SERVICE_ASKS, SERVICE_PUNTS, ServiceKey,
+    TCB_PUNTED,
 };
 use baton_dataplane::{Punt, Punts, Resumed};
 
@@ -30,7 +30,7 @@ fn node() -> (Node, Punts) {
     service.flags |= (SERVICE_ASKS | SERVICE_PUNTS) as u8;
     node.plane().set_service(&key, &service).unwrap();
     let punts = node.plane().punts().unwrap();
-    punts.give_sign().unwrap();
+    punts.give_sign(LONG).unwrap();
     (node, punts)
 }
 
@@ -51,7 +51,7 @@ fn first(node: &Node, request: impl Into<Vec<u8>>) -> (Client, Segment) {
 #[track_caller]
 fn ask(node: &Node, punts: &Punts, request: impl Into<Vec<u8>>) -> Punt {
     let (client, segment) = first(node, request);
-    punts.give_sign().unwrap();
+    punts.give_sign(LONG).unwrap();
     node.run(&segment.frame()).expect(Drop, &[("cs_punted", 1)]);
     assert_eq!(node.tcb(&client), None);
     read_one(punts)
@@ -99,7 +99,7 @@ fn an_answer_is_remembered_while_it_is_good() {
     let (node, punts) = node();
     let key = ask(&node, &punts, get("/a?x")).key.unwrap();
     punts.remember(&key, 2, LONG).unwrap();
-    // The query is not part of what is asked; case of the host is.
+    // The query is not part of what is asked.
     for request in [get("/a"), get("/a?y=z"), get("/a?x")] {
         let (client, segment) = first(&node, request);
         let answered = [("cs_adopt", 1), ("cs_answered", 1)];
@@ -212,13 +212,13 @@ fn chosen_here() {
     let pinned = [("cs_adopt", 1), ("cs_pinned", 1)];
     node.run(&segment.frame()).expect(Tx, &pinned);
     assert!(node.tcb(&client).unwrap().owner < 3);
-    std::thread::sleep(Duration::from_nanos(PUNT_PATIENCE_NS.into()) * 2);
+    punts.give_sign(Duration::ZERO).unwrap();
     let (client, segment) = first(&node, get("/a"));
     let stale = [("cs_adopt", 1), ("cs_punt_stale", 1)];
     node.run(&segment.frame()).expect(Tx, &stale);
     assert!(node.tcb(&client).unwrap().owner < 3);
     // An empty pool is nobody's to ask about.
-    punts.give_sign().unwrap();
+    punts.give_sign(LONG).unwrap();
     let mut pool = node.plane().pool(REST).unwrap();
     (pool.choices, pool.first_choice) = (0, first_choice(REST));
     node.plane().set_pool(REST, &pool).unwrap();
@@ -245,7 +245,7 @@ fn a_dispatcher_that_is_left_alone() {
     ask(&node, &punts, get("/a"));
 }
 
-/// Upper and lower case of the host make two questions; its number does not matter.
+/// Whether or not routes name it.
 #[test]
 fn the_host_is_part_of_the_question() {
     let (node, punts) = node();

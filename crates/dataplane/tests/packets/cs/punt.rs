@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use baton_abi::{
-    NO_POOL, PUNT_PATIENCE_NS, ROUTE_PUNTS, SERVICE_PUNTS, ServiceKey, TCB_ADOPTING, TCB_PINNED,
-    TCB_PUNTED, VERDICT_MARK, Verdict,
+    NO_POOL, ROUTE_PUNTS, SERVICE_PUNTS, ServiceKey, TCB_ADOPTING, TCB_PINNED, TCB_PUNTED,
+    VERDICT_MARK, Verdict,
 };
 use baton_dataplane::{Punt, Punts, Resumed};
 
@@ -21,6 +21,7 @@ use crate::{
 const REST: u16 = HTTP_SERVICE;
 const A: u16 = first_pool_of_one();
 const B: u16 = A + 1;
+const LONG: Duration = Duration::from_secs(3600);
 
 /// A connection server whose `/asked/` is user space's to judge, and its own pool A's if nobody does, and
 /// `/open/` likewise, but the service's own. The reader has given a sign.
@@ -40,7 +41,7 @@ fn node() -> (Node, Punts) {
     service.flags |= SERVICE_PUNTS as u8;
     node.plane().set_service(&key, &service).unwrap();
     let punts = node.plane().punts().unwrap();
-    punts.give_sign().unwrap();
+    punts.give_sign(LONG).unwrap();
     (node, punts)
 }
 
@@ -312,10 +313,9 @@ fn a_further_request() {
 #[test]
 fn nobody_judges() {
     let (node, punts) = node();
-    let patience = Duration::from_nanos(PUNT_PATIENCE_NS.into());
-    let late = || std::thread::sleep(patience + Duration::from_millis(20));
+    let late = || punts.give_sign(Duration::ZERO).unwrap();
     for silence in [&late as &dyn Fn(), &|| punts.withdraw().unwrap()] {
-        punts.give_sign().unwrap();
+        punts.give_sign(LONG).unwrap();
         let mut connection = Connection::open(&node, get("/a/"));
         connection.ack += ANSWER;
         let asked = connection.data(get("/asked/"));
@@ -348,7 +348,6 @@ fn a_full_ring() {
     let (_, segment) = first(&node, get("/asked/"));
     let mut asked = 0;
     while node.run(&segment.frame()).verdict == Drop {
-        punts.give_sign().unwrap();
         asked += 1;
         assert!(asked < 10_000, "the ring has no end");
     }
