@@ -41,6 +41,8 @@ enum lccp_command {
 	LCCP_AGAIN = 9,   /* daemon to daemon: these did not come; the body is a list of be16 numbers */
 	LCCP_CLAIM = 10,  /* who has this connection? From DS to DS until one has; carries the client's packet */
 	LCCP_MOVED = 11,  /* it is here, and so is its travelling part; carries back the packet, delivered here */
+	LCCP_QUERY = 12,  /* CS to dispatcher: which DS is to serve this request? Has a body */
+	LCCP_REPLY = 13,  /* dispatcher to CS: this one. Has a body */
 };
 
 /*
@@ -124,6 +126,28 @@ struct lccp_hello_service {
 	unsigned int be_connections;   /* established, of this service */
 };
 
+/* Body of QUERY: this, then `be_host_bytes` of the host that was asked for, then the path. */
+struct lccp_query {
+	unsigned long long be_number;  /* the question's, which its answer repeats */
+	unsigned long long be_pool;    /* struct pool.id: of whom one is wanted */
+	unsigned short be_host_bytes;
+	unsigned short be_path_bytes;
+	unsigned int reserved;
+};
+
+enum query_limit {
+	QUERY_HOST_BYTES = 255,
+	QUERY_PATH_BYTES = 512,        /* of a longer one the beginning */
+};
+
+/* Body of REPLY. */
+struct lccp_reply {
+	unsigned long long be_number;
+	unsigned int be_lifetime_ms;   /* so long the same answer is good for the same request */
+	unsigned int reserved;
+	unsigned char server[16];      /* all zero: the dispatcher knows nobody */
+};
+
 /* ---- maps: programs and daemon ------------------------------------------------------------ */
 
 enum limit {
@@ -143,6 +167,12 @@ enum limit {
 	STRAYS = 4096,
 	CLAIMS_PER_TICK = 16384,       /* of each processor: what a flood of forged packets can cause */
 	BEGUN_FLOWS = 131072,          /* connections that the switch has to remember one by one */
+	PUNT_FRAME_BYTES = 2272,       /* longest frame that user space is shown */
+	PUNT_RING_BYTES = 1 << 21,     /* a power of two, and so many frames wait at most */
+	PUNT_FLOWS = 4096,             /* new connections whose first request user space may have */
+	ANSWERS = 16384,               /* of a dispatcher on another node, remembered */
+	PUNT_PATIENCE_NS = 100000000,  /* so long a sign of life of user space counts */
+	PUNT_WAIT_NS = 1000000000,     /* so long a new connection may wait for its first request */
 	ADOPT_ATTEMPTS = 8,            /* then the request counts as refused by all */
 	TICK_SHIFT = 30,               /* a tick is 2^30 ns: 1.07 s, and no division to get it */
 	TALLIED_ROUTES = 2048,         /* numbers of routes; below MAX_SERVICES: what no route of a service takes */
@@ -199,6 +229,8 @@ enum service_flag {
 	SERVICE_PATHS = 4,        /* it has routes */
 	SERVICE_HOSTS = 8,        /* some of them name hosts */
 	SERVICE_DOWN = 16,        /* no pool of it has a data server */
+	SERVICE_PUNTS = 32,       /* some of its requests are user space's to judge */
+	SERVICE_ASKS = 64,        /* a dispatcher on another node chooses its data servers */
 };
 
 struct service {
@@ -246,14 +278,22 @@ struct host_key {
 };
 
 /*
- * Routes, for the longest match of the request target's first bytes. Host 0 is any. The value: a pool,
- * and in the upper half the route's number, by which it is tallied.
+ * Routes, for the longest match of the request target's first bytes. Host 0 is any. The value: a pool, or
+ * NO_POOL for that of the service, in its lower half; above it the route's number, by which it is tallied,
+ * and flags.
  */
 struct route_key {
 	unsigned int prefix_bits;      /* of what follows */
 	unsigned short service;
 	unsigned short host;
 	unsigned char path[PATH_BYTES];
+};
+
+enum route_flag {
+	ROUTE_POOL = 0xffff,       /* mask of the pool */
+	ROUTE_NUMBER_SHIFT = 16,
+	ROUTE_NUMBER = 0x3fff,     /* mask of the number, when shifted down */
+	ROUTE_PUNTS = 0x40000000,  /* user space may decide otherwise: rules on more than host and path */
 };
 
 enum data_server_flag {
@@ -308,6 +348,7 @@ enum tcb_state {
 	TCB_PINNED = 4,   /* the owner stays: where a request begins is not sure, or no handover is wanted */
 	TCB_ADOPTING = 8, /* the current request went out with ADOPT or HANDOVER; nothing was answered yet */
 	TCB_WAITING = 16, /* nothing of the response to the current request is acknowledged: it begins at last_ack */
+	TCB_PUNTED = 32,  /* user space has the next request; what comes after it goes the same way */
 };
 
 /* What the CS remembers of one connection. With its map overhead 128 bytes: see ARCHITECTURE. */
@@ -381,6 +422,48 @@ struct place {
 	unsigned short before;         /* of those that began before it came; else the same */
 };
 
+/* Requests that a dispatcher on another node answers alike. */
+struct answer_key {
+	unsigned long long hash;       /* of host and path; 0: of no request */
+	unsigned int client;           /* a hash of its address, where the pool's policy is by that, else 0 */
+	unsigned short pool;           /* NO_POOL: user space decides that first */
+	unsigned short reserved;
+};
+
+/* What it said. */
+struct answer {
+	unsigned long long until;      /* coarse monotonic, ns */
+	unsigned short owner;          /* index into data_servers */
+	unsigned short reserved;
+	unsigned int reserved_word;
+};
+
+/* A frame that is user space's to judge, in the ring. */
+struct punted {
+	struct answer_key key;         /* `hash` is 0 where nobody need be asked */
+	unsigned long long time;       /* when it came: coarse monotonic, ns */
+	unsigned int interface;        /* where */
+	unsigned short service;        /* struct service.id */
+	unsigned short bytes;          /* of the frame, without padding */
+	unsigned char frame[PUNT_FRAME_BYTES];
+};
+
+enum verdict_mark {
+	VERDICT_MARK = 0x76657264,
+};
+
+/*
+ * What user space found. It stands in front of its frame, as XDP metadata, when that is run through the
+ * program again: so it is of exactly this packet, and a packet that has one is never punted again.
+ */
+struct verdict {
+	unsigned int mark;             /* VERDICT_MARK */
+	unsigned short pool;           /* or NO_POOL: that of the service */
+	unsigned short route;          /* the number of the one that leads there; without a pool of no meaning */
+	unsigned short owner;          /* or NO_DATA_SERVER: choose one */
+	unsigned short reserved;
+};
+
 /* Argument and result of the sweep program, which expires TCB entries. */
 struct sweep {
 	unsigned int idle_ticks;       /* for open connections */
@@ -427,6 +510,17 @@ enum counter {
 	COUNTER_CS_QUEUED,           /* sent after a HANDOVER, the same way */
 	COUNTER_CS_KEPT,             /* an owner refused a handover */
 	COUNTER_CS_NONE,             /* a DS does not have a connection: back to the one before */
+	COUNTER_CS_PUNTED,           /* a request that user space is to judge */
+	COUNTER_CS_PUNTED_BEHIND,    /* sent after such a one, the same way */
+	COUNTER_CS_PUNT_DECIDED,     /* came back with a verdict, which was followed */
+	COUNTER_CS_ANSWERED,         /* a choice that a dispatcher on another node made lately */
+	COUNTER_CS_ASKED,            /* a dispatcher on another node, by the daemon */
+	COUNTER_CS_ASK_LATE,         /* not answered in time: chosen here */
+	COUNTER_CS_ASK_DEAD,         /* not asked, after many of those: the same */
+	COUNTER_CS_ASK_LIE,          /* an answer that names nobody who can serve, or to no question: the same */
+	COUNTER_CS_PUNT_FULL,        /* no room in the ring: decided by host and path alone */
+	COUNTER_CS_PUNT_STALE,       /* no sign of life of user space: the same */
+	COUNTER_CS_PUNT_TOO_BIG,     /* longer than a place in the ring: the same */
 	COUNTER_CS_NO_DATA_SERVER,   /* nobody to choose: reset */
 	COUNTER_CS_UNAVAILABLE,      /* the same for a request of HTTP: answered with 503 */
 	COUNTER_CS_OWNER_GONE,       /* the entry's owner is not configured any more: reset */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Every map. The daemon writes settings, services, pools, hosts, routes, choices, data_servers, peers,
- * senders, rings and places, and makes the inboxes; the programs write the rest.
+ * senders, rings, places and judge, and makes the inboxes; the programs write the rest.
  */
 #ifndef BATON_MAPS_H
 #define BATON_MAPS_H
@@ -206,6 +206,43 @@ struct {
 	__type(key, u32);
 	__type(value, struct claims);
 } claims SEC(".maps");
+/* Frames that are user space's to judge. */
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, PUNT_RING_BYTES);
+} punts SEC(".maps");
+
+/* Until when somebody is known to read them (coarse monotonic, ns); the daemon's to write. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, u64);
+} judge SEC(".maps");
+
+/* New connections whose first request user space has, and since when (coarse monotonic, ns). */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, PUNT_FLOWS);
+	__type(key, struct tcb_key);
+	__type(value, u64);
+} punted_flows SEC(".maps");
+
+/* What a dispatcher on another node said lately; the daemon's to write. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, ANSWERS);
+	__type(key, struct answer_key);
+	__type(value, struct answer);
+} answers SEC(".maps");
+
+/* By service: until when its dispatcher is not asked (coarse monotonic, ns); the daemon's to write. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, MAX_SERVICES);
+	__type(key, u32);
+	__type(value, u64);
+} resting SEC(".maps");
 
 /* Live flows of each data server, as the last sweep counted them. */
 struct {

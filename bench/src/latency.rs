@@ -15,7 +15,7 @@ use crate::statistics::percentile;
 
 const SERVERS: usize = 3;
 /// Requests of each connection that are not counted.
-const WARM_UP: u32 = 50;
+pub(crate) const WARM_UP: u32 = 50;
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Times of single requests, sorted.

@@ -14,6 +14,7 @@ mod memory;
 mod options;
 mod profile;
 mod report;
+mod rules;
 mod statistics;
 mod throughput;
 mod wrk;
@@ -60,6 +61,11 @@ fn run(options: &Options) -> Result<()> {
         report.add(machine::load_after()?);
         return report.write(options);
     }
+    if options.rules {
+        let lab = BenchLab::raise(options)?;
+        report.add(rules::measure(&lab, options)?);
+        return report.write(options);
+    }
     // Before the lab, whose own tables would come and go beside it.
     let memory = memory::measure(options.flows)?;
     let lab = BenchLab::raise(options)?;
@@ -72,6 +78,7 @@ fn run(options: &Options) -> Result<()> {
         report.add(loss::measure(&lab, options)?);
     }
     report.add(latency::markdown(&latency::measure(&lab, options)?));
+    report.add(rules::measure(&lab, options)?);
     report.add(bpf::markdown(&bpf::measure(&lab, options)?));
     report.add(memory.markdown());
     report.add(machine::load_after()?);

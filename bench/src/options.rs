@@ -35,6 +35,9 @@ pub(crate) struct Options {
     /// Only measure what it costs to move when messages between nodes are lost
     #[arg(long, conflicts_with = "memory")]
     pub loss: bool,
+    /// Only measure what it costs a request to be decided in user space
+    #[arg(long, conflicts_with = "memory")]
+    pub rules: bool,
     /// Entries of that table
     #[arg(long, default_value_t = 1 << 20, value_parser = clap::value_parser!(u32).range(1..))]
     pub flows: u32,

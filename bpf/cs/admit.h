@@ -8,6 +8,7 @@
 #include "distributor.h"
 #include "forwarder.h"
 #include "packet.h"
+#include "punt.h"
 #include "tcb.h"
 #include "unavailable.h"
 #include "../cookie.h"
@@ -28,18 +29,15 @@ static __always_inline bool has_valid_cookie(struct packet *p, u32 *cookie)
 	return cookie_valid(p->settings, &flow, *cookie);
 }
 
-/* The data server for a new connection, by what its first packet asks for. */
-static __always_inline struct choice dispatch(struct packet *p, struct request *r)
+/* The data server for a new connection, whose first packet asks for this pool by this route. */
+static __always_inline struct choice dispatch(struct packet *p, struct request *r, u32 index, u16 route)
 {
-	u16 route;
-	u32 index = find_pool(p->service, r, &route);
 	const struct pool *pool = pool_at(index);
 
-	tally_request(route, index);
 	if (!pool)
 		return (struct choice){ .owner = NO_DATA_SERVER, .pool = index, .route = route };
 	return (struct choice){
-		.owner = choose(pool, index, &p->flow, r, 0),
+		.owner = pick(p, pool, index, r),
 		.pool = index,
 		.generation = pool->generation,
 		.route = route,
@@ -56,14 +54,22 @@ static __noinline int split(struct packet *p, u32 cookie)
 		return XDP_ABORTED;
 	if (!fits_in_lccp(p))
 		return drop(p, COUNTER_CS_TOO_BIG);
-	if (p->service->flags & SERVICE_HANDOVER) {
-		if (read_request_of(p, r) && !p->frame.tcp->fin)
-			state = 0;
-		else
-			count(p->counters, COUNTER_CS_PINNED);
-	}
+	if (p->service->flags & (SERVICE_HANDOVER | SERVICE_PATHS) && read_request_of(p, r) &&
+	    p->service->flags & SERVICE_HANDOVER && !p->frame.tcp->fin)
+		state = 0;
 
-	struct choice choice = dispatch(p, r);
+	u16 route;
+	u32 pool = find_pool(p, r, &route);
+	struct choice choice = { .owner = SERVER_PUNTED };
+	if (pool != POOL_PUNTED)
+		choice = dispatch(p, r, pool, route);
+	if (choice.owner == SERVER_PUNTED) {
+		note_punted_flow(p);
+		return XDP_DROP;
+	}
+	tally_request(choice.route, choice.pool);
+	if (p->service->flags & SERVICE_HANDOVER && state)
+		count(p->counters, COUNTER_CS_PINNED);
 	const struct data_server *to = data_server(choice.owner);
 
 	if (!to || !(to->flags & DATA_SERVER_PRESENT)) {
@@ -94,6 +100,8 @@ static __always_inline int admit(struct packet *p, struct tcb *held)
 	u32 cookie;
 
 	if (!tcp->ack || tcp->rst || !has_valid_cookie(p, &cookie)) {
+		if (!tcp->rst && waits_for_first(p))
+			return XDP_DROP;
 		if (held)
 			return jump(p, held);
 		if (tcp->rst)

@@ -10,6 +10,7 @@
 #include "forwarder.h"
 #include "icmp.h"
 #include "packet.h"
+#include "punt.h"
 #include "receive_lccp.h"
 #include "syn.h"
 #include "../switched.h"
@@ -39,6 +40,8 @@ static __always_inline int receive_known(struct packet *p, struct tcb *tcb)
 	struct request *r = 0;
 	u16 next = NO_DATA_SERVER;
 
+	if (tcb->state & TCB_PUNTED && waits_for_next(p, tcb))
+		return XDP_DROP;
 	if (p->frame.payload && !(tcb->state & TCB_PINNED))
 		r = blank_request();
 	if (r)
@@ -49,6 +52,8 @@ static __always_inline int receive_known(struct packet *p, struct tcb *tcb)
 	case COURSE_UNAVAILABLE:
 		bpf_map_delete_elem(&tcbs, &p->flow);
 		return answer_unavailable(p);
+	case COURSE_PUNTED:
+		return XDP_DROP;
 	default:
 		note_packet(tcb, p);
 		return follow(p, tcb);

@@ -10,6 +10,7 @@
 #include "dispatcher.h"
 #include "distributor.h"
 #include "packet.h"
+#include "punt.h"
 #include "tcb.h"
 
 /*
@@ -34,11 +35,15 @@ static __always_inline bool begins_request(struct packet *p, struct tcb *tcb, st
 	return true;
 }
 
-/* The owner stays if it can answer; a pool that got new members has everybody choose once more. */
-static __always_inline struct choice choose_next(struct packet *p, const struct tcb *tcb, struct request *r)
+/*
+ * The owner stays if it can answer, being in the pool with this index; a pool that got new members has
+ * everybody choose once more.
+ */
+static __always_inline struct choice choose_next(struct packet *p, const struct tcb *tcb, struct request *r,
+						 u32 index, u16 route)
 {
-	struct choice next = { .owner = tcb->owner, .pool = tcb->pool, .generation = tcb->generation };
-	u32 index = find_pool(p->service, r, &next.route);
+	struct choice next = { .owner = tcb->owner, .pool = tcb->pool, .generation = tcb->generation,
+			       .route = route };
 	const struct pool *pool = pool_at(index);
 
 	if (!pool)
@@ -48,7 +53,7 @@ static __always_inline struct choice choose_next(struct packet *p, const struct 
 	next.generation = pool->generation;
 	bool stays = settled && !(pool->flags & POOL_PER_REQUEST) && pool->policy != POLICY_PATH;
 	if (!stays || !is_member(pool, tcb->owner))
-		next.owner = choose(pool, index, &p->flow, r, 0);
+		next.owner = pick(p, pool, index, r);
 	return next;
 }
 
@@ -71,6 +76,7 @@ enum course {
 	COURSE_FOLLOW,             /* to the owner */
 	COURSE_HAND_OVER,          /* to the owner, who is to give the connection to another */
 	COURSE_UNAVAILABLE,        /* a request for a pool in which nobody is */
+	COURSE_PUNTED,             /* user space has it */
 };
 
 /* `next` is whom the connection is handed to with the request `r`. */
@@ -81,8 +87,16 @@ static __noinline enum course set_course(struct packet *p, struct tcb *tcb, stru
 	p->service = service_at(p->frame.ip->daddr, p->frame.tcp->dest);
 	if (!p->service)
 		return COURSE_FOLLOW;
+	u16 route;
+	u32 pool = find_pool(p, r, &route);
+	struct choice choice = { .owner = SERVER_PUNTED };
+	if (pool != POOL_PUNTED)
+		choice = choose_next(p, tcb, r, pool, route);
+	if (choice.owner == SERVER_PUNTED) {
+		tcb->state |= TCB_PUNTED;
+		return COURSE_PUNTED;
+	}
 	count(p->counters, COUNTER_CS_REQUEST);
-	struct choice choice = choose_next(p, tcb, r);
 	u32 ack = bpf_ntohl(p->frame.tcp->ack_seq);
 	bool others = choice.owner != tcb->owner;
 	bool moves = others && may_move(r) && is_present(tcb->owner) && is_present(choice.owner) &&

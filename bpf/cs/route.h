@@ -63,7 +63,7 @@ static __always_inline u32 find_host(struct text *text, u32 begin)
 	return host ? *host : 0;
 }
 
-/* The pool of the request in the text, and the route's number; NO_POOL if no route takes it. */
+/* The route of the request in the text, as the map has it; NO_POOL if none takes it. */
 __noinline u32 find_route(u32 service, u32 flags, const struct request *r)
 {
 	struct text *text = text_of_this_cpu();
@@ -77,23 +77,31 @@ __noinline u32 find_route(u32 service, u32 flags, const struct request *r)
 	if (flags & SERVICE_HOSTS && r->host)
 		key->host = find_host(text, r->host);
 	__builtin_memcpy(key->path, text->at + (r->target & 15), PATH_BYTES);
-	u32 *found = bpf_map_lookup_elem(&routes, key);
-	return found ? *found : NO_POOL;
+	u32 *route = bpf_map_lookup_elem(&routes, key);
+	return route ? *route : NO_POOL;
 }
 
-/* The pool of a request, and its route; if none was read, or no route takes it, the service's own. */
-static __always_inline u32 find_pool(const struct service *service, const struct request *r, u16 *route)
+/* A hash of the beginning of the line in the text that goes on at `at`. */
+__noinline u32 hash_host(u32 at)
 {
-	u32 found = NO_POOL;
+	struct text *text = text_of_this_cpu();
+	u64 hash = 0;
 
-	if (service->flags & SERVICE_PATHS)
-		found = find_route(service->id, service->flags, r);
-	if (found == NO_POOL) {
-		*route = service->id;
-		return service->pool;
+	if (!text)
+		return 0;
+	for (u32 i = 0; i < HOST_BYTES / WORD; i++) {
+		u64 word = text_word(text, at + i * WORD);
+		u64 line = word ^ EVERY_BYTE('\r');
+		u64 ends = (line - EVERY_BYTE(1)) & ~line & EVERY_BYTE(0x80);
+
+		if (ends)
+			word &= (ends ^ (ends - 1)) >> 8;
+		hash = (hash ^ word) * 0x9e3779b97f4a7c15ULL;
+		hash ^= hash >> 32;
+		if (ends)
+			break;
 	}
-	*route = found >> 16;
-	return (u16)found;
+	return hash;
 }
 
 /* A hash of the path in the text, which begins at `target`, up to its query. */

@@ -1,5 +1,6 @@
 //! The vocabulary of scenarios: each step a struct whose fields are the step's parameters.
 
+pub mod ask;
 pub mod broken_off;
 pub mod client;
 pub mod config;
@@ -116,6 +117,8 @@ pub enum Step {
     Walk(walk::Walk),
     /// One curl, one connection, every data server.
     Tour(tour::Tour),
+    /// Requests of all kinds, each answered by whom the rules say.
+    Ask(ask::Ask),
     /// Who has answered how many requests.
     Served(served::Served),
     /// What routes, pools and data servers had to do.
@@ -183,6 +186,7 @@ impl Step {
             Step::Stray(step) => step.run(world),
             Step::Walk(step) => step.run(world),
             Step::Tour(step) => step.run(world),
+            Step::Ask(step) => step.run(world),
             Step::Served(step) => step.run(world),
             Step::Tallied(step) => step.run(world),
             Step::Pipeline(step) => step.run(world),

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use baton_config::{Config, Error, Loaded, Roles};
+use baton_config::{Config, Error, Loaded};
 
 use super::{
     finding::Finding,
@@ -24,12 +24,14 @@ fn judge(file: &Path, loaded: Result<Loaded, Error>, host_name: &str) -> (Vec<Fi
     let mut findings = vec![good(file, &config, &loaded.warnings)];
     match config.this_node(host_name).cloned() {
         Ok(me) => {
-            let roles = match me.roles {
-                Roles::Both => "connection server and data server",
-                Roles::Cs => "connection server",
-                Roles::Ds => "data server",
-                Roles::Switch => "switch",
-            };
+            let named = [
+                (me.roles.is_cs(), "connection server"),
+                (me.roles.is_ds(), "data server"),
+                (me.roles.is_dispatcher(), "dispatcher"),
+                (me.roles.is_switch(), "switch"),
+            ];
+            let has = named.iter().filter(|(has, _)| *has);
+            let roles = has.map(|(_, name)| *name).collect::<Vec<_>>().join(" and ");
             findings.push(Finding::good("this_node", format!("{}, {roles}", me.name)));
             let file = file.to_owned();
             (findings, Subject::placed(Placed { file, config, me }))

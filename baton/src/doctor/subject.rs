@@ -38,7 +38,7 @@ impl Subject {
     /// A machine of which nothing is known, with the defaults of a configuration.
     pub fn unknown() -> Self {
         Self {
-            roles: Roles::Both,
+            roles: Roles::CS_AND_DS,
             window_scale: 7,
             clock_window: Duration::from_secs(10),
             flows: 1 << 20,
@@ -50,7 +50,7 @@ impl Subject {
     /// What a configuration says of all its nodes.
     pub fn of(config: &Config) -> Self {
         Self {
-            roles: Roles::Both,
+            roles: Roles::CS_AND_DS,
             window_scale: config.cluster.window_scale.shift(),
             clock_window: config.cluster.clock_window,
             flows: config.cs.flows.get(),

@@ -22,8 +22,10 @@ use super::{
     checks::{Checks, Verdict},
     clocks::Clocks,
     control::{self, Call, Request, Response},
+    desk::Desk,
     file_watch::{self, Watch},
     heartbeat::{CpuMeter, clock_now},
+    judge::Judge,
     leaving::Leaving,
     lost, next_hops,
     place::{self, Place, cluster_of, lccp_keys},
@@ -63,6 +65,10 @@ pub struct Daemon {
     pub(super) host: Host,
     pub(super) socket: LccpSocket,
     pub(super) resetter: Resetter,
+    pub(super) judge: Judge,
+    pub(super) desk: Desk,
+    /// Messages that are to leave, and where to.
+    pub(super) outbox: Vec<(Ipv4Addr, Vec<u8>)>,
     pub(super) keys: Keys,
     pub(super) incarnation: Incarnation,
     pub(super) cpu: CpuMeter,
@@ -144,6 +150,9 @@ impl Daemon {
             host: Host::new(place.netlink.clone(), undo),
             socket,
             resetter,
+            judge: Judge::default(),
+            desk: Desk::default(),
+            outbox: Vec::new(),
             keys,
             incarnation: Incarnation::started_at(clock_now()),
             cpu: CpuMeter::default(),
@@ -220,6 +229,11 @@ impl Daemon {
                 }
             }
             logged(self.handle_events());
+            for (to, message) in std::mem::take(&mut self.outbox) {
+                if let Err(error) = self.socket.send_to(&message, to).await {
+                    debug!("{error}");
+                }
+            }
         }
     }
 

@@ -53,6 +53,9 @@ impl Daemon {
             }
             // Another task hears them as well.
             Message::Sync { .. } | Message::Again(_) => {}
+            Message::Query(query) => self.handle_query(sender, &query),
+            // The judge has heard it too.
+            Message::Reply(_) => {}
             Message::Adopt { .. }
             | Message::Forward { .. }
             | Message::Handover { .. }
@@ -104,6 +107,7 @@ impl Daemon {
 
     /// Tells the programs who serves what; writes only what changed.
     pub(super) fn assign_all(&mut self) -> Result<()> {
+        self.follow_at_desk()?;
         let now = self.now();
         let roles = self.place.me.roles;
         if roles.is_switch() {
@@ -136,7 +140,7 @@ impl Daemon {
 
     /// Has policies that go by load look at the loads, when it is time.
     fn follow_loads(&mut self) -> Result<()> {
-        if self.tables.is_due(self.now()) {
+        if self.tables.is_due(self.now()) || self.desk.is_due(self.now()) {
             self.assign_all()
         } else {
             Ok(())

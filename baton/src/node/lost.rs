@@ -142,8 +142,8 @@ impl Task {
     async fn look_at_all(&mut self) -> Duration {
         let now = Moment::after_epoch(self.epoch.elapsed());
         let end = self.nodes.values().map(|node| node.channel + 1).max();
-        let look = match self.maps.look(end.unwrap_or(0)) {
-            Ok(look) => look,
+        let next = match self.maps.all_next(end.unwrap_or(0)) {
+            Ok(next) => next,
             Err(error) => {
                 warn!("{error}");
                 return IDLE_TICK;
@@ -152,7 +152,16 @@ impl Task {
         let mut moved = false;
         let mut messages = Vec::new();
         for (address, node) in &mut self.nodes {
-            let found = node.look(now, look.next(node.channel), look.inbox(*address));
+            // A pure connection server has none: nobody gives it connections.
+            let inbox = match self.maps.inbox(*address) {
+                Ok(inbox) => inbox.unwrap_or_default(),
+                Err(error) => {
+                    warn!("{error}");
+                    continue;
+                }
+            };
+            let next = next.get(usize::from(node.channel)).copied().unwrap_or(0);
+            let found = node.look(now, next, inbox);
             moved |= found.moved;
             let asked = Numbers::lists(&found.lost).into_iter().map(Message::Again);
             let sync = found.last.map(|last| Message::Sync { last });

@@ -1,11 +1,13 @@
 //! The daemon of a node: fills the programs' maps, keeps the host and its neighbors informed, and is
-//! never in the way of a packet.
+//! never in the way of a packet, but for those that rules have it judge.
 //!
 //! ```text
 //!  baton.toml --> tables --> maps --> the programs          checks --> the local server
 //!                   ^                                          |
 //!   heartbeat --> membership <-- HELLO of other nodes          v
 //!                                                          HELLO to other nodes
+//!
+//!  the program --punts--> judge --verdicts--> the program     desk <-- QUERY of other nodes
 //! ```
 
 mod announcer;
@@ -13,9 +15,11 @@ mod checks;
 mod clocks;
 pub mod control;
 mod daemon;
+mod desk;
 mod events;
 mod file_watch;
 mod heartbeat;
+mod judge;
 mod leaving;
 mod lost;
 mod metrics;

@@ -29,6 +29,15 @@ pub fn status(daemon: &Daemon) -> Result<Status> {
     for (counter, more) in rejected.chain(daemon.lost.counts.get()) {
         *counters.entry(counter_name(counter)).or_default() += more;
     }
+    let asked = daemon.judge.counts();
+    for (counter, value) in [
+        (baton_abi::COUNTER_CS_ASKED, asked.asked),
+        (baton_abi::COUNTER_CS_ASK_LATE, asked.late),
+        (baton_abi::COUNTER_CS_ASK_DEAD, asked.dead),
+        (baton_abi::COUNTER_CS_ASK_LIE, asked.lie),
+    ] {
+        *counters.entry(counter_name(counter)).or_default() += value;
+    }
     if let Some(relay) = &daemon.relay {
         use std::sync::atomic::Ordering::Relaxed;
         counters.insert(
@@ -144,9 +153,11 @@ fn service(daemon: &Daemon, service: &baton_config::Service) -> Result<Service> 
     let mut out = Vec::new();
     for node in members {
         let address = Address::from(node.address.ip());
-        let unreachable = match place.me.roles {
-            Roles::Switch => !daemon.tables.is_next_door(address),
-            roles => roles.is_cs() && !daemon.tables.reachable(address),
+        let roles = place.me.roles;
+        let unreachable = if roles.is_switch() {
+            !daemon.tables.is_next_door(address)
+        } else {
+            roles.is_cs() && !daemon.tables.reachable(address)
         };
         if is_usable(address) && !unreachable {
             taking.push(node.name.to_string());

@@ -21,6 +21,9 @@ impl Daemon {
                 .relay_at(self.relay.as_ref().map_or(0, |relay| relay.port));
         }
         self.write_maps().await?;
+        if self.place.me.roles.is_cs() {
+            self.judge.start(&self.dataplane, &self.place)?;
+        }
         self.dataplane.attach(self.place.link.index, options)?;
         if self.dataplane.xdp_mode() == Some(XdpMode::Generic) {
             warn!(
@@ -90,11 +93,12 @@ impl Daemon {
             self.tables.write_all_again();
             self.assign_all()?;
             let services = services_with_places(self.place.config.services.iter())?;
-            self.tables.write_routes(&self.dataplane, &services)?;
+            self.tables
+                .write_routes(&self.dataplane, &services, &self.judge, &self.place)?;
         } else {
             self.assign_all()?;
         }
-        Ok(())
+        self.follow_at_desk()
     }
 
     /// Health checks go to the cluster addresses. Those must be here before: else a check would go out,

@@ -21,10 +21,13 @@ pub struct ConnectionServer {
     pub closing: Duration,
     /// How long an unknown connection is met with silence before a RST, 0 to 1 h.
     pub stray_grace: Duration,
+    /// How long a request waits for a dispatcher on another node, 1 ms to 100 ms.
+    pub dispatcher_patience: Duration,
 }
 
 const LIFE: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(30 * 86_400);
 const GRACE: RangeInclusive<Duration> = Duration::ZERO..=Duration::from_secs(3600);
+const PATIENCE: RangeInclusive<Duration> = Duration::from_millis(1)..=Duration::from_millis(100);
 const DEFAULT_FLOWS: NonZeroU32 = NonZeroU32::MIN.saturating_add((1 << 20) - 1);
 
 impl ConnectionServer {
@@ -41,11 +44,13 @@ impl ConnectionServer {
         let idle = time("idle", raw.idle, LIFE);
         let closing = time("closing", raw.closing, LIFE);
         let stray_grace = time("stray_grace", raw.stray_grace, GRACE);
+        let patience = time("dispatcher_patience", raw.dispatcher_patience, PATIENCE);
         Some(Self {
             flows: NonZeroU32::new(flows.or(DEFAULT_FLOWS.get())?)?,
             idle: idle.or(Duration::from_secs(3600))?,
             closing: closing.or(Duration::from_secs(60))?,
             stray_grace: stray_grace.or(Duration::from_secs(1))?,
+            dispatcher_patience: patience.or(Duration::from_millis(5))?,
         })
     }
 }

@@ -25,7 +25,8 @@ pub struct Changes {
     /// Pools by the names of their service and their own. Those of a service that came or went did so
     /// with it.
     pub pools: ListChange<(ServiceName, PoolName)>,
-    /// What some route matches or where it leads; not the order of routes, which means nothing.
+    /// What some route matches or where it leads; not the order of routes, but that of those with
+    /// conditions for the same host and path.
     pub routes: bool,
 }
 
@@ -153,14 +154,13 @@ fn own_node(
             .as_ref()
             .map_or("(by address)".into(), |interface| interface.to_string())
     };
-    let roles = |node: &Node| format!("{:?}", node.roles.names());
     fixed(
         "address",
         before.address.to_string(),
         after.address.to_string(),
     );
     fixed("interface", interface(before), interface(after));
-    fixed("roles", roles(before), roles(after));
+    fixed("roles", before.roles.to_string(), after.roles.to_string());
 }
 
 fn keys(config: &Config) -> impl PartialEq + '_ {
@@ -187,19 +187,20 @@ fn pools(config: &Config) -> Vec<((ServiceName, PoolName), &Pool)> {
         .collect()
 }
 
-/// With the names of pools: their order means nothing either.
-fn routes(config: &Config) -> Vec<impl Ord + '_> {
+/// With the names of pools, whose order means nothing; in the order in which they are asked.
+fn routes(config: &Config) -> Vec<impl PartialEq + '_> {
     let mut routes: Vec<_> = config
         .services
         .iter()
         .flat_map(|service| {
             service.routes.iter().map(move |route| {
                 let pool = &service.pools[route.pool].name;
-                (&service.name, &route.host, &route.path, pool)
+                let place = (&service.name, &route.host, &route.path);
+                (place, route.conditions.is_empty(), &route.conditions, pool)
             })
         })
         .collect();
-    routes.sort_unstable();
+    routes.sort_by_key(|(place, plain, _, _)| (*place, *plain));
     routes
 }
 

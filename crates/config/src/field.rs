@@ -1,6 +1,8 @@
 //! A value of the raw schema on its way to its type: where it stands, and what to do if it is
 //! absent or wrong.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Deserializer};
 use toml::Spanned;
 
@@ -12,6 +14,9 @@ pub(crate) type Field<T> = Option<Spanned<Lenient<T>>>;
 
 /// A key that holds a list of strings.
 pub(crate) type List = Field<Vec<Spanned<Lenient<String>>>>;
+
+/// A key that holds strings by name.
+pub(crate) type Table = Field<BTreeMap<String, Spanned<Lenient<String>>>>;
 
 /// A value of the expected TOML type, or what serde said about it. Serde gives up at the first
 /// error; this lets it go on, so that all wrong values are reported.
@@ -86,6 +91,35 @@ pub(crate) fn parse_list<V>(
     }
 }
 
+/// Turns every value of a table into its type, reporting each that cannot be.
+pub(crate) fn parse_table<V>(
+    report: &mut Report<'_>,
+    key: &str,
+    table: Table,
+    convert: impl Fn(&str, String) -> Result<V, Problem>,
+) -> Parsed<Vec<(String, V)>> {
+    let items = match parse(report, key, table, Ok) {
+        Parsed::Absent => return Parsed::Absent,
+        Parsed::Wrong => return Parsed::Wrong,
+        Parsed::Right(items) => items,
+    };
+    let span = items.span();
+    let items = items.into_inner();
+    let expected = items.len();
+    let good: Vec<_> = items
+        .into_iter()
+        .filter_map(|(name, value)| {
+            let value = parse(report, &name, Some(value), |text| convert(&name, text));
+            Some((name, value.right()?.into_inner()))
+        })
+        .collect();
+    if good.len() == expected {
+        Parsed::Right(Spanned::new(span, good))
+    } else {
+        Parsed::Wrong
+    }
+}
+
 impl<V> Parsed<V> {
     /// The value if it was given and right.
     pub(crate) fn right(self) -> Option<Spanned<V>> {
@@ -124,6 +158,18 @@ impl<V> Parsed<V> {
         }
     }
 
+    /// As [`Parsed::optional`], of a value that stays here.
+    pub(crate) fn clone_optional(&self) -> Option<Option<V>>
+    where
+        V: Clone,
+    {
+        match self {
+            Self::Right(value) => Some(Some(value.get_ref().clone())),
+            Self::Absent => Some(None),
+            Self::Wrong => None,
+        }
+    }
+
     /// The value if the key is there at all; the outer `None` if it was wrong.
     pub(crate) fn optional(self) -> Option<Option<V>> {
         match self {
@@ -157,6 +203,7 @@ fn wrong_type(key: &str, message: &str) -> Problem {
         "a string" => "write it in quotes, like \"…\"",
         "i64" => "write a whole number, without quotes",
         "a sequence" => "write a list, like [\"…\", \"…\"]",
+        "a map" => "write a table, like { name = \"…\" }",
         _ => "see the commented baton.toml for this key",
     };
     Problem::new(

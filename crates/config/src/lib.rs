@@ -13,6 +13,7 @@
 
 mod address;
 mod cluster;
+mod condition;
 mod config;
 mod cs;
 mod diff;
@@ -40,6 +41,7 @@ mod whole;
 
 pub use address::{ClusterAddress, NodeAddress};
 pub use cluster::Cluster;
+pub use condition::{Conditions, Expression, Pattern};
 pub use config::Config;
 pub use cs::ConnectionServer;
 pub use diff::{Changes, ListChange, RestartReason, diff};

@@ -28,54 +28,110 @@ pub struct Node {
     pub weight: u8,
 }
 
-/// What a node does.
+/// What a node does: at least one of these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Roles {
-    /// Connection server only.
-    Cs,
-    /// Data server only.
-    Ds,
-    /// Both at once.
-    Both,
-    /// In front of several connection servers, and nothing else.
-    Switch,
+pub struct Roles {
+    cs: bool,
+    ds: bool,
+    dispatcher: bool,
+    switch: bool,
 }
 
 impl Roles {
+    /// Connection server only.
+    pub const CS: Self = Self {
+        cs: true,
+        ds: false,
+        dispatcher: false,
+        switch: false,
+    };
+    /// Data server only.
+    pub const DS: Self = Self {
+        cs: false,
+        ds: true,
+        dispatcher: false,
+        switch: false,
+    };
+    /// Dispatcher only.
+    pub const DISPATCHER: Self = Self {
+        cs: false,
+        ds: false,
+        dispatcher: true,
+        switch: false,
+    };
+    /// Switch only: it can be nothing else.
+    pub const SWITCH: Self = Self {
+        cs: false,
+        ds: false,
+        dispatcher: false,
+        switch: true,
+    };
+    /// Connection server and data server at once.
+    pub const CS_AND_DS: Self = Self {
+        ds: true,
+        ..Self::CS
+    };
+
     /// Whether the node is a connection server.
     pub fn is_cs(self) -> bool {
-        matches!(self, Self::Cs | Self::Both)
+        self.cs
     }
 
     /// Whether the node is a data server.
     pub fn is_ds(self) -> bool {
-        matches!(self, Self::Ds | Self::Both)
+        self.ds
     }
 
-    /// Whether the node is a switch.
+    /// Whether connection servers ask the node which data server is to serve a request.
+    pub fn is_dispatcher(self) -> bool {
+        self.dispatcher
+    }
+
+    /// Whether the node is in front of the connection servers. It has no other role then.
     pub fn is_switch(self) -> bool {
-        self == Self::Switch
+        self.switch
     }
 
     /// Their names in the file.
-    pub fn names(self) -> &'static [&'static str] {
-        match self {
-            Self::Cs => &["cs"],
-            Self::Ds => &["ds"],
-            Self::Both => &["cs", "ds"],
-            Self::Switch => &["switch"],
-        }
+    pub fn names(self) -> Vec<&'static str> {
+        let all = [
+            (self.cs, "cs"),
+            (self.ds, "ds"),
+            (self.dispatcher, "dispatcher"),
+            (self.switch, "switch"),
+        ];
+        let has = all.iter().filter(|(has, _)| *has);
+        has.map(|(_, name)| *name).collect()
     }
 
-    /// As `enum role` of `bpf/abi.h`.
+    /// Those that programs have, as `enum role` of `bpf/abi.h`.
     pub fn bits(self) -> u8 {
-        let bits = match self {
-            Self::Cs => baton_abi::ROLE_CS,
-            Self::Ds => baton_abi::ROLE_DS,
-            Self::Both => baton_abi::ROLE_CS | baton_abi::ROLE_DS,
-            Self::Switch => baton_abi::ROLE_SWITCH,
-        };
+        let bit = |has: bool, bit: u32| if has { bit } else { 0 };
+        let bits = bit(self.cs, baton_abi::ROLE_CS)
+            | bit(self.ds, baton_abi::ROLE_DS)
+            | bit(self.switch, baton_abi::ROLE_SWITCH);
         bits as u8
+    }
+
+    /// Both, if they have nothing in common.
+    fn and(self, other: Self) -> Option<Self> {
+        let twice = self.cs && other.cs
+            || self.ds && other.ds
+            || self.dispatcher && other.dispatcher
+            || self.switch && other.switch;
+        (!twice).then_some(Self {
+            cs: self.cs || other.cs,
+            ds: self.ds || other.ds,
+            dispatcher: self.dispatcher || other.dispatcher,
+            switch: self.switch || other.switch,
+        })
+    }
+}
+
+/// As a list in the file.
+impl std::fmt::Display for Roles {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:?}", self.names())
     }
 }
 
@@ -157,12 +213,13 @@ const ROLES: &str = "[\"cs\"], [\"ds\"], [\"cs\", \"ds\"] or [\"switch\"]";
 
 fn role(text: String) -> Result<Roles, Problem> {
     match text.as_str() {
-        "cs" => Ok(Roles::Cs),
-        "ds" => Ok(Roles::Ds),
-        "switch" => Ok(Roles::Switch),
+        "cs" => Ok(Roles::CS),
+        "ds" => Ok(Roles::DS),
+        "dispatcher" => Ok(Roles::DISPATCHER),
+        "switch" => Ok(Roles::SWITCH),
         _ => Err(Problem::new(
             format!("there is no role \"{}\"", text.escape_debug()),
-            suggestion(&text, &["cs", "ds", "switch"]),
+            suggestion(&text, &["cs", "ds", "dispatcher", "switch"]),
         )),
     }
 }
@@ -171,23 +228,23 @@ fn combine(report: &mut Report<'_>, roles: Spanned<Vec<Spanned<Roles>>>) -> Pars
     let span = roles.span();
     let mut sum: Option<Roles> = None;
     for role in roles.into_inner() {
-        sum = match (sum, role.get_ref()) {
-            (None, &role) => Some(role),
-            (Some(Roles::Cs), Roles::Ds) | (Some(Roles::Ds), Roles::Cs) => Some(Roles::Both),
-            (Some(one), other) if (one == Roles::Switch) != (*other == Roles::Switch) => {
-                let what = "a switch is in front of the connection servers, and nothing else";
-                let remedy = "give the other role to another node";
-                report.error(role.span(), Problem::new(what, remedy));
-                return Parsed::Wrong;
-            }
-            (Some(_), _) => {
-                report.error(
-                    role.span(),
-                    Problem::new("this role is listed twice", "list each role once"),
-                );
-                return Parsed::Wrong;
-            }
+        if sum.is_some_and(|sum| sum.is_switch() != role.get_ref().is_switch()) {
+            let what = "a switch is in front of the connection servers, and nothing else";
+            let remedy = "give the other role to another node";
+            report.error(role.span(), Problem::new(what, remedy));
+            return Parsed::Wrong;
+        }
+        sum = match sum {
+            None => Some(*role.get_ref()),
+            Some(sum) => sum.and(*role.get_ref()),
         };
+        if sum.is_none() {
+            report.error(
+                role.span(),
+                Problem::new("this role is listed twice", "list each role once"),
+            );
+            return Parsed::Wrong;
+        }
     }
     match sum {
         Some(roles) => Parsed::Right(Spanned::new(span, roles)),
@@ -205,9 +262,15 @@ mod tests {
 
     #[test]
     fn bits_are_those_of_the_programs() {
-        assert_eq!(u32::from(Roles::Cs.bits()), baton_abi::ROLE_CS);
-        assert_eq!(u32::from(Roles::Ds.bits()), baton_abi::ROLE_DS);
-        assert_eq!(Roles::Both.bits(), Roles::Cs.bits() | Roles::Ds.bits());
-        assert_eq!(u32::from(Roles::Switch.bits()), baton_abi::ROLE_SWITCH);
+        assert_eq!(u32::from(Roles::CS.bits()), baton_abi::ROLE_CS);
+        assert_eq!(u32::from(Roles::DS.bits()), baton_abi::ROLE_DS);
+        let both = Roles::CS.bits() | Roles::DS.bits();
+        assert_eq!(Roles::CS_AND_DS.bits(), both);
+        assert_eq!(Roles::DISPATCHER.bits(), 0);
+        assert_eq!(u32::from(Roles::SWITCH.bits()), baton_abi::ROLE_SWITCH);
+        let all = Roles::CS_AND_DS.and(Roles::DISPATCHER).unwrap();
+        assert_eq!((all.bits(), all.is_dispatcher()), (both, true));
+        assert_eq!(all.to_string(), r#"["cs", "ds", "dispatcher"]"#);
+        assert_eq!(all.and(Roles::DS), None);
     }
 }

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use toml::Spanned;
 
-use crate::field::{Field, List};
+use crate::field::{Field, List, Table};
 
 /// The file.
 #[derive(Deserialize)]
@@ -54,6 +54,7 @@ pub(crate) struct RawCs {
     pub(crate) idle: Field<String>,
     pub(crate) closing: Field<String>,
     pub(crate) stray_grace: Field<String>,
+    pub(crate) dispatcher_patience: Field<String>,
 }
 
 /// `[[node]]`
@@ -75,6 +76,7 @@ pub(crate) struct RawService {
     pub(crate) address: Field<String>,
     pub(crate) port: Field<i64>,
     pub(crate) policy: Field<String>,
+    pub(crate) dispatcher: Field<String>,
     pub(crate) nodes: List,
     pub(crate) split: Field<String>,
     pub(crate) handover: Field<String>,
@@ -106,6 +108,11 @@ pub(crate) struct RawPool {
 pub(crate) struct RawRoute {
     pub(crate) host: Field<String>,
     pub(crate) path: Field<String>,
+    pub(crate) regex: Field<String>,
+    pub(crate) method: Field<String>,
+    pub(crate) header: Table,
+    pub(crate) cookie: Table,
+    pub(crate) query: Table,
     pub(crate) pool: Field<String>,
 }
 

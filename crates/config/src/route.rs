@@ -4,7 +4,8 @@ use std::ops::Range;
 
 use toml::Spanned;
 
-use crate::field::{Parsed, parse};
+use crate::condition::{self, Conditions, Expression, Pattern};
+use crate::field::{Parsed, parse, parse_table};
 use crate::host::HostPattern;
 use crate::name::PoolName;
 use crate::path::PathPrefix;
@@ -13,13 +14,15 @@ use crate::raw::RawRoute;
 use crate::report::Report;
 
 /// Requests that go to a pool. Of several routes that match, the one of the most specific host is
-/// taken, and of those the one of the longest path.
+/// taken, of those the one of the longest path, and of those the first with conditions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Route {
     /// The hosts it is about.
     pub host: HostPattern,
     /// What the request target begins with.
     pub path: PathPrefix,
+    /// What else it asks for.
+    pub conditions: Conditions,
     /// Index of one of the service's `pools`.
     pub pool: usize,
 }
@@ -29,6 +32,11 @@ pub(crate) struct Draft {
     pub(crate) header: Range<usize>,
     pub(crate) host: Parsed<HostPattern>,
     pub(crate) path: Parsed<PathPrefix>,
+    regex: Parsed<Expression>,
+    method: Parsed<Pattern>,
+    header_lines: Parsed<Vec<(String, Pattern)>>,
+    cookie: Parsed<Vec<(String, Pattern)>>,
+    query: Parsed<Vec<(String, Pattern)>>,
     pub(crate) pool: Option<Spanned<PoolName>>,
 }
 
@@ -43,6 +51,11 @@ impl Draft {
         {
             report.warning(path.span(), doubt);
         }
+        let regex = parse(report, "regex", raw.regex, |text| text.parse());
+        let method = parse(report, "method", raw.method, condition::method);
+        let header_lines = parse_table(report, "header", raw.header, condition::named_by_token);
+        let cookie = parse_table(report, "cookie", raw.cookie, condition::named_by_token);
+        let query = parse_table(report, "query", raw.query, condition::named_in_query);
         let pool = parse(report, "pool", raw.pool, |text| text.parse()).required(
             report,
             header.clone(),
@@ -57,15 +70,27 @@ impl Draft {
             header,
             host,
             path,
+            regex,
+            method,
+            header_lines,
+            cookie,
+            query,
             pool,
         }
     }
 
     /// What it matches, if that could be read.
-    pub(crate) fn matches(&self) -> Option<(HostPattern, PathPrefix)> {
+    pub(crate) fn matches(&self) -> Option<(HostPattern, PathPrefix, Conditions)> {
         let host = self.host.clone_or(HostPattern::Any)?;
         let path = self.path.clone_or(PathPrefix::root())?;
-        Some((host, path))
+        let conditions = Conditions {
+            regex: self.regex.clone_optional()?,
+            method: self.method.clone_optional()?,
+            header: self.header_lines.clone_or(Vec::new())?,
+            cookie: self.cookie.clone_or(Vec::new())?,
+            query: self.query.clone_or(Vec::new())?,
+        };
+        Some((host, path, conditions))
     }
 
     /// Where it says what it matches.
@@ -76,10 +101,11 @@ impl Draft {
 
     /// The route, if all of it could be read; `pool` is the index of the pool it names.
     pub(crate) fn finish(self, pool: Option<usize>) -> Option<Route> {
-        let (host, path) = self.matches()?;
+        let (host, path, conditions) = self.matches()?;
         Some(Route {
             host,
             path,
+            conditions,
             pool: pool?,
         })
     }

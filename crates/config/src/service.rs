@@ -30,11 +30,14 @@ pub struct Service {
     pub port: NonZeroU16,
     /// How a data server is chosen for a request that no route takes.
     pub policy: Policy,
+    /// The node that chooses, for its pools too; `None`: each connection server itself.
+    pub dispatcher: Option<NodeName>,
     /// The data servers for requests that no route takes.
     pub nodes: Members,
     /// Where else requests can go, in the order of the file.
     pub pools: Vec<Pool>,
-    /// Which requests do, in the order of the file, no two of equal host and path; none where
+    /// Which requests do, in the order of the file, no two of equal host, path and
+    /// conditions; none where
     /// `split` is [`Split::Ack`].
     pub routes: Vec<Route>,
     /// When a connection is handed to its data server.
@@ -86,6 +89,7 @@ pub(crate) struct Draft {
     pub(crate) address: Option<Spanned<ClusterAddress>>,
     pub(crate) port: Option<Spanned<u16>>,
     pub(crate) policy: Parsed<Policy>,
+    pub(crate) dispatcher: Parsed<NodeName>,
     pub(crate) nodes: Parsed<Vec<Spanned<NodeName>>>,
     pub(crate) pools: Vec<pool::Draft>,
     pub(crate) routes: Vec<route::Draft>,
@@ -130,6 +134,7 @@ impl Draft {
             address,
             port,
             policy,
+            dispatcher: parse(report, "dispatcher", raw.dispatcher, |text| text.parse()),
             nodes: parse_list(report, "nodes", raw.nodes, |text| text.parse()),
             pools: (raw.pool.into_iter())
                 .map(|pool| pool::Draft::parse(report, pool))
@@ -160,6 +165,7 @@ impl Draft {
             address: self.address?.into_inner(),
             port: NonZeroU16::new(self.port?.into_inner())?,
             policy,
+            dispatcher: self.dispatcher.optional()?,
             nodes: nodes.own?,
             pools: pools
                 .map(|(pool, nodes)| pool.finish(nodes, policy))

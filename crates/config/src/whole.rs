@@ -42,6 +42,7 @@ pub(crate) fn check(
         .map(|service| members(report, service, &nodes))
         .collect();
     routes::check(report, &services);
+    dispatchers(report, &nodes, &services);
     let targets: Vec<_> = services
         .iter()
         .map(|service| routes::targets(report, service))
@@ -116,6 +117,38 @@ fn switches(report: &mut Report<'_>, nodes: &[node::Draft]) {
                 "give this node another role: this version has one switch a cluster",
             ),
         );
+    }
+}
+
+/// Who is to be asked is there, and a dispatcher.
+fn dispatchers(report: &mut Report<'_>, nodes: &[node::Draft], services: &[service::Draft]) {
+    for service in services {
+        let Parsed::Right(name) = &service.dispatcher else {
+            continue;
+        };
+        let is_none = |node: &node::Draft| {
+            let roles = node.roles.as_ref().map(Spanned::get_ref);
+            roles.is_some_and(|roles| !roles.is_dispatcher())
+        };
+        match find(nodes, name.get_ref()) {
+            None => report.error(name.span(), unknown_node(name.get_ref(), nodes)),
+            Some(node) if is_none(node) => report.error(
+                name.span(),
+                Problem::new(
+                    format!("the node \"{}\" is not a dispatcher", name.get_ref()),
+                    "add \"dispatcher\" to its roles, or remove the key: each connection server \
+                     then chooses itself",
+                ),
+            ),
+            Some(_) if service.split == Some(service::Split::Ack) => report.error(
+                name.span(),
+                Problem::new(
+                    "a dispatcher needs the request, and split = \"ack\" decides before it is there",
+                    "remove split, or the dispatcher",
+                ),
+            ),
+            Some(_) => {}
+        }
     }
 }
 

@@ -170,6 +170,18 @@ fn pools_and_routes() {
         assert_eq!(changes(&edited(from, to)), expected);
     }
 
+    // The order of two routes for the same host and path means something, if they have conditions.
+    let first = "[[service.route]]\nmethod = \"PUT\"\npool = \"images\"\n";
+    let second = "[[service.route]]\nheader = { a = \"~b\" }\npool = \"images\"\n";
+    let last = "[[service.route]]\npool = \"images\"\n";
+    let of = |routes: &[&str]| config(&(old.clone() + &routes.concat()));
+    let routes_change = |from: &[&str], to: &[&str]| diff(&of(from), &of(to), &own).unwrap().routes;
+    assert!(routes_change(&[first, second], &[second, first]));
+    assert!(routes_change(&[first], &[last]));
+    assert!(routes_change(&[second], &[&second.replace("~b", "b")]));
+    assert!(!routes_change(&[first, last], &[last, first]));
+    assert!(!routes_change(&[first, second], &[first, second]));
+
     let more = "[[service.pool]]\nname = \"more\"\n[[service.route]]\npool = \"more\"\n";
     let got = changes(&(old.clone() + more));
     assert_eq!((got.pools.added, got.routes), (name("more"), true));

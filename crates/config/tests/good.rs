@@ -7,7 +7,9 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::time::Duration;
 
-use baton_config::{Config, Error, HealthCheck, HostPattern, Policy, Probe, Roles, Split};
+use baton_config::{
+    Conditions, Config, Error, HealthCheck, HostPattern, Pattern, Policy, Probe, Roles, Split,
+};
 use common::{SAMPLE, parse, routed};
 
 fn cluster_key(hex: &str) -> baton_wire::ClusterKey {
@@ -122,7 +124,7 @@ fn every_key_is_read() {
     assert_eq!(config.cs.closing, Duration::from_secs(5));
     assert_eq!(config.cs.stray_grace, Duration::ZERO);
     let node = &config.nodes[0];
-    assert_eq!((node.roles, node.weight), (Roles::Both, 255));
+    assert_eq!((node.roles, node.weight), (Roles::CS_AND_DS, 255));
     assert_eq!(node.interface.as_ref().unwrap().as_str(), "lan.7");
     let [smtp, db] = &config.services[..] else {
         panic!("two services")
@@ -150,6 +152,71 @@ fn the_sample_shows_a_pool_and_a_route_as_they_are_written() {
     };
     assert!(matches!(&route.host, HostPattern::Below(name) if name.as_str() == "example.org"));
     assert_eq!((route.path.as_str(), route.pool), ("/images/", 0));
+}
+
+#[test]
+fn a_dispatcher_on_a_node_of_its_own() {
+    let node = "[[node]]\nname = \"d\"\naddress = \"192.0.2.20\"\nroles = [\"dispatcher\"]\n";
+    let text = SAMPLE
+        .replacen("[[service]]", &format!("{node}[[service]]"), 1)
+        .replacen("name = \"web\" ", "dispatcher = \"d\"\nname = \"web\" ", 1);
+    let loaded = parse(&text).unwrap();
+    assert_eq!(loaded.warnings, []);
+    let config = loaded.config;
+    let node = config.node_named("d").unwrap();
+    assert_eq!(node.roles, Roles::DISPATCHER);
+    let web = &config.services[0];
+    assert_eq!(web.dispatcher.as_ref(), Some(&node.name));
+    // It serves nothing itself.
+    assert!(config.data_servers().all(|server| server.name != node.name));
+    assert!(!web.data_servers().contains(&&node.name));
+    let patience = config.cs.dispatcher_patience;
+    assert_eq!(patience, std::time::Duration::from_millis(5));
+}
+
+#[test]
+fn conditions_of_routes() {
+    let text = SAMPLE.to_owned()
+        + r#"
+        [[service.pool]]
+        name = "own"
+        [[service.route]]
+        path = "/a/"
+        regex = '\.php$'
+        method = "POST"
+        header = { X-Beta = "yes", User-Agent = "~(?i)mobile" }
+        cookie = { group = "b" }
+        query = { v = "2", debug = "~" }
+        pool = "own"
+        [[service.route]]
+        path = "/a/"
+        method = "~^P"
+        pool = "own"
+        [[service.route]]
+        path = "/a/"
+        pool = "own"
+        "#;
+    let loaded = parse(&text).unwrap();
+    assert_eq!(loaded.warnings, []);
+    let routes = &loaded.config.services[0].routes;
+    let regex = |text: &str| Pattern::Regex(text.parse().unwrap());
+    let exactly = |text: &str| Pattern::Exactly(text.into());
+    let all = Conditions {
+        regex: Some(r"\.php$".parse().unwrap()),
+        method: Some(exactly("POST")),
+        header: vec![
+            ("User-Agent".into(), regex("(?i)mobile")),
+            ("X-Beta".into(), exactly("yes")),
+        ],
+        cookie: vec![("group".into(), exactly("b"))],
+        query: vec![("debug".into(), regex("")), ("v".into(), exactly("2"))],
+    };
+    let method = Conditions {
+        method: Some(regex("^P")),
+        ..Conditions::default()
+    };
+    let found: Vec<_> = routes.iter().map(|route| &route.conditions).collect();
+    assert_eq!(found, [&all, &method, &Conditions::default()]);
 }
 
 #[test]

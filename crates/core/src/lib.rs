@@ -11,7 +11,9 @@
 //!                 (on the DS)                (on the CS)                    turn | maglev
 //! ```
 //!
-//! Which pool of servers a request goes to is decided before that, by its content: `routes`.
+//! Which pool of servers a request goes to is decided before that, by its content: `routes`,
+//! and what the program cannot decide so by `rules`. Where another
+//! node dispatches, the choices are at its `desk`, and the CS is its `asker`.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test fails by panicking"))]
@@ -19,12 +21,15 @@
 mod error;
 mod moment;
 
+pub mod asker;
 pub mod channel;
+pub mod desk;
 pub mod health;
 pub mod maglev;
 pub mod membership;
 pub mod policy;
 pub mod routes;
+pub mod rules;
 pub mod slots;
 pub mod turn;
 

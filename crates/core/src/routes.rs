@@ -16,6 +16,11 @@
 //! inherits from less specific patterns, but none that begins with a more specific pattern's path:
 //! there the rule takes the more specific one, whatever follows.
 //!
+//! **Conditions.** A route may ask for more than host and path: then it is taken only by requests that
+//! meet its conditions ([`crate::rules`]), and others go on to the next that the rule names. The program
+//! cannot tell. Its entry says so, and who takes the request if no condition is met; what is not said of
+//! an entry, no request that finds it needs.
+//!
 //! Numbers are of host patterns, not of services: a pattern that one service names has entries of
 //! every service that has routes it inherits.
 
@@ -42,6 +47,8 @@ pub struct Route<'a> {
     pub host: Host<'a>,
     /// What the request target begins with, byte by byte; no longer than the entries' keys hold.
     pub path: &'a [u8],
+    /// Whether it asks for more than that.
+    pub conditional: bool,
     /// Any number that tells the pools of the service apart.
     pub pool: u16,
 }
@@ -65,8 +72,17 @@ pub struct Entry {
     pub host: u8,
     /// As in the [`Route`].
     pub path: Vec<u8>,
-    /// As in the [`Route`].
-    pub pool: u16,
+    /// Who takes its requests.
+    pub leads: Leads,
+}
+
+/// Where the requests that find an entry go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Leads {
+    /// To this pool, as in the [`Route`]; without one, to the service's own nodes.
+    pub pool: Option<u16>,
+    /// If they do not meet some route's conditions.
+    pub unless: bool,
 }
 
 /// Why routes do not fit the tables.
@@ -99,8 +115,8 @@ pub enum Error {
 }
 
 impl RouteTable {
-    /// The tables that do what the rule says. Of routes with equal service, host and path the first
-    /// counts.
+    /// The tables that do what the rule says. Of routes with equal service, host and path the first that
+    /// has no conditions counts.
     ///
     /// # Errors
     /// If they do not fit.

@@ -1,37 +1,15 @@
 //! Channels: what was sent to each node and came from it, and what can be sent again.
 
-use std::{collections::HashMap, net::Ipv4Addr};
+use std::net::Ipv4Addr;
 
 use baton_abi::{Channel, Inbox, MAX_PEERS, OUTBOX, Posted, WINDOW, short_address};
 use libbpf_rs::{MapCore as _, MapFlags, MapHandle};
-use zerocopy::{FromBytes, IntoBytes as _};
+use zerocopy::IntoBytes as _;
 
 use crate::{
     Dataplane, Error,
     maps::{element, lookup, map_error, read, update},
 };
-
-/// What has moved in the channels, or not.
-#[derive(Debug, Default)]
-pub struct Look {
-    next: Vec<u16>,
-    inboxes: HashMap<u32, Inbox>,
-}
-
-impl Look {
-    /// The number of a channel's next message.
-    pub fn next(&self, channel: u16) -> u16 {
-        self.next.get(usize::from(channel)).copied().unwrap_or(0)
-    }
-
-    /// What came from a node; all zero before anything of it was to be noted.
-    pub fn inbox(&self, sender: Ipv4Addr) -> Inbox {
-        self.inboxes
-            .get(&short_address(sender))
-            .copied()
-            .unwrap_or_default()
-    }
-}
 
 /// The maps of the channels, for a task of its own.
 pub struct Channels {
@@ -67,21 +45,15 @@ impl Channels {
         Ok(self.channel(channel)?.next as u16)
     }
 
-    /// The next numbers of the channels below `end`, by channel, and what came from each node, by short
-    /// address. In few system calls: this is asked for again and again.
-    pub fn look(&self, end: u16) -> Result<Look, Error> {
-        let channels = batch::<u32, Channel>("channels", &self.channels, end.into())?;
-        let inboxes = match &self.inboxes {
-            Some(map) => batch("inboxes", map, map.max_entries())?,
-            None => Vec::new(),
-        };
-        Ok(Look {
-            next: channels
-                .iter()
-                .map(|(_, channel)| channel.next as u16)
-                .collect(),
-            inboxes: inboxes.into_iter().collect(),
-        })
+    /// The next numbers of the channels below `end`, by channel: for who asks again and again.
+    pub fn all_next(&self, end: u16) -> Result<Vec<u16>, Error> {
+        let batch = u32::from(end).max(1);
+        self.channels
+            .lookup_batch(batch, MapFlags::ANY, MapFlags::ANY)
+            .map_err(|error| map_error("channels", error))?
+            .take(end.into())
+            .map(|(_, value)| Ok(read::<Channel>("channels", &value)?.next as u16))
+            .collect()
     }
 
     /// Has the numbers of a channel that was never used begin at `first`, so that its receiver can
@@ -135,20 +107,4 @@ impl Channels {
     fn channel(&self, channel: u16) -> Result<Channel, Error> {
         element("channels", &self.channels, channel.into())
     }
-}
-
-/// How many elements come with one system call.
-const BATCH: u32 = 64;
-
-/// The first elements of a map, no more than `most`.
-fn batch<K: FromBytes, V: FromBytes>(
-    name: &'static str,
-    map: &MapHandle,
-    most: u32,
-) -> Result<Vec<(K, V)>, Error> {
-    map.lookup_batch(most.clamp(1, BATCH), MapFlags::ANY, MapFlags::ANY)
-        .map_err(|error| map_error(name, error))?
-        .take(most as usize)
-        .map(|(key, value)| Ok((read(name, &key)?, read(name, &value)?)))
-        .collect()
 }

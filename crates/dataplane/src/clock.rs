@@ -11,6 +11,12 @@ pub fn wall_clock_offset() -> i64 {
     nanoseconds(ClockId::CLOCK_REALTIME) - nanoseconds(ClockId::CLOCK_MONOTONIC)
 }
 
+/// The monotonic clock as of the last timer tick, by which the programs tell how old things are.
+pub(crate) fn coarse_clock() -> u64 {
+    // Nanoseconds since the machine's start.
+    u64::try_from(nanoseconds(ClockId::CLOCK_MONOTONIC_COARSE)).unwrap_or_default()
+}
+
 fn nanoseconds(clock: ClockId) -> i64 {
     // Neither clock can be missing on a kernel that runs BPF; zero would only make LCCP stale.
     clock_gettime(clock).map_or(0, |time| time.tv_sec() * 1_000_000_000 + time.tv_nsec())

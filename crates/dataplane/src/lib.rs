@@ -12,6 +12,7 @@ mod error;
 mod load;
 mod maps;
 mod pins;
+mod punts;
 mod routing;
 mod stale;
 pub mod sys;
@@ -29,11 +30,12 @@ mod skeleton {
 }
 
 pub use attach::XdpMode;
-pub use channels::{Channels, Look};
+pub use channels::Channels;
 pub use clock::{Tick, wall_clock_offset};
 pub use dataplane::{Dataplane, Swept, counter_name};
 pub use error::Error;
 pub use load::{Options, Programs};
 pub use pins::Pins;
+pub use punts::{Lead, Punt, Punts, Resumed};
 pub use stale::StaleSender;
 pub use tally::Tallied;

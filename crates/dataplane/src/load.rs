@@ -41,7 +41,7 @@ pub struct Programs {
 }
 
 /// Maps that only the connection server's programs use; a pure data server need not pay for them.
-const CS_MAPS: [&str; 12] = [
+const CS_MAPS: [&str; 17] = [
     "pools",
     "hosts",
     "routes",
@@ -53,6 +53,11 @@ const CS_MAPS: [&str; 12] = [
     "tcbs",
     "strays",
     "claims",
+    "punts",
+    "judge",
+    "punted_flows",
+    "answers",
+    "resting",
     "flows",
 ];
 /// Maps that only the data server's program uses.
@@ -152,6 +157,10 @@ impl Programs {
                 route_ids: cs_only(&loaded.maps.route_ids)?,
                 tcbs: cs_only(&loaded.maps.tcbs)?,
                 flows: cs_only(&loaded.maps.flows)?,
+                punts: cs_only(&loaded.maps.punts)?,
+                judge: cs_only(&loaded.maps.judge)?,
+                answers: cs_only(&loaded.maps.answers)?,
+                resting: cs_only(&loaded.maps.resting)?,
             },
         })
     }

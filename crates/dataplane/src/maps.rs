@@ -27,6 +27,10 @@ pub(crate) struct Maps {
     pub route_ids: Option<MapHandle>,
     pub tcbs: Option<MapHandle>,
     pub flows: Option<MapHandle>,
+    pub punts: Option<MapHandle>,
+    pub judge: Option<MapHandle>,
+    pub answers: Option<MapHandle>,
+    pub resting: Option<MapHandle>,
 }
 
 impl Maps {

@@ -13,6 +13,7 @@ use std::{
 };
 
 use libbpf_rs::libbpf_sys as raw;
+use zerocopy::IntoBytes as _;
 
 /// Where a program is attached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,6 +121,59 @@ pub fn run_on_frame(
         frame: out,
         duration: Duration::from_nanos(options.duration.into()),
     })
+}
+
+/// `struct xdp_md` (`include/uapi/linux/bpf.h`) of a frame that begins behind so many bytes of metadata.
+fn xdp_context(metadata: usize, end: usize, interface: u32) -> [u32; 6] {
+    // Queue 0, which every interface has.
+    [metadata as u32, end as u32, 0, interface, 0, 0]
+}
+
+/// Runs an XDP program once on a frame that has arrived at `interface`, with `metadata`, whole words of
+/// it, in front.
+pub fn run_on_arrival(
+    program: BorrowedFd<'_>,
+    metadata: &[u8],
+    frame: &[u8],
+    interface: u32,
+) -> io::Result<Outcome> {
+    let input = [metadata, frame].concat();
+    let mut context = xdp_context(metadata.len(), input.len(), interface);
+    let words: &mut [u8] = context.as_mut_bytes();
+    let mut outcome = run_on_frame(program, &input, Some(words), 1)?;
+    // What comes back begins with the metadata, wherever the program has moved the frame's own beginning.
+    let begin = (context[0] as usize).min(outcome.frame.len());
+    outcome.frame.drain(..begin);
+    Ok(outcome)
+}
+
+/// Runs an XDP program once on a frame that has arrived at `interface`, and does what it decides: what it
+/// passes goes up to the kernel.
+pub fn run_live(program: BorrowedFd<'_>, frame: &[u8], interface: u32) -> io::Result<()> {
+    let context = xdp_context(0, frame.len(), interface);
+    // SAFETY: all-zero is what LIBBPF_OPTS makes of it.
+    let mut options: raw::bpf_test_run_opts = unsafe { std::mem::zeroed() };
+    options.sz = size_of::<raw::bpf_test_run_opts>() as raw::size_t;
+    options.data_in = frame.as_ptr().cast();
+    options.data_size_in = frame.len() as u32;
+    options.ctx_in = context.as_ptr().cast();
+    options.ctx_size_in = size_of_val(&context) as u32;
+    options.repeat = 1;
+    options.batch_size = 1;
+    options.flags = raw::BPF_F_TEST_XDP_LIVE_FRAMES;
+    // SAFETY: every buffer in `options` lives through the call and has the length stated.
+    done(unsafe { raw::bpf_prog_test_run_opts(program.as_raw_fd(), &mut options) })
+}
+
+/// Makes the calling thread the first of those that wait for a processor.
+pub fn run_first() -> io::Result<()> {
+    const HIGHEST: i32 = -20;
+    // SAFETY: no pointers; on Linux 0 means the calling thread.
+    if unsafe { nix::libc::setpriority(nix::libc::PRIO_PROCESS, 0, HIGHEST) } == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
 }
 
 /// Runs a `syscall` program over `argument`, which it may change.

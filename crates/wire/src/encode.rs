@@ -2,19 +2,22 @@
 
 use baton_abi::{
     LCCP_ADOPT, LCCP_AGAIN, LCCP_CLAIM, LCCP_FORWARD, LCCP_HANDOVER, LCCP_HELLO, LCCP_KEEP,
-    LCCP_MOVED, LCCP_NONE, LCCP_REFUSED, LCCP_SYNC, LCCP_VERSION, LccpHeader, LccpTcb,
+    LCCP_MOVED, LCCP_NONE, LCCP_QUERY, LCCP_REFUSED, LCCP_REPLY, LCCP_SYNC, LCCP_VERSION,
+    LccpHeader, LccpTcb,
 };
 use zerocopy::IntoBytes as _;
 
 use crate::tag::TAGGED_BYTES;
-use crate::{Clock, LccpKey, Message, ShortAddress, body, tag};
+use crate::{Clock, LccpKey, Message, Reply, ShortAddress, body, tag};
 
-/// The bytes of `message`, tagged under `key` and dated `clock`: the header and, of a HELLO, the
+/// The bytes of `message`, tagged under `key` and dated `clock`: the header and, of a daemon's, the
 /// body. Behind every other the caller appends the client's packet.
 pub fn encode(message: &Message, clock: Clock, key: &LccpKey) -> Vec<u8> {
     let body = match message {
         Message::Hello(hello) => body::write(hello),
         Message::Again(numbers) => numbers.write(),
+        Message::Query(query) => query.body(),
+        Message::Reply(reply) => reply.body(),
         Message::Adopt { .. }
         | Message::Refused { .. }
         | Message::Forward { .. }
@@ -117,6 +120,16 @@ fn fields(message: &Message) -> LccpHeader {
         },
         Message::Again(_) => LccpHeader {
             command: const { byte(LCCP_AGAIN) },
+            ..blank
+        },
+        Message::Query(ref query) => LccpHeader {
+            command: const { byte(LCCP_QUERY) },
+            flow: query.flow().into(),
+            ..blank
+        },
+        Message::Reply(Reply { flow, .. }) => LccpHeader {
+            command: const { byte(LCCP_REPLY) },
+            flow: flow.into(),
             ..blank
         },
     }

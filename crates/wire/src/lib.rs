@@ -6,7 +6,7 @@
 //! argument.
 //!
 //! ```text
-//!  outer IP | header 72 | tag 8 | body (HELLO, AGAIN)          tagged: header and body
+//!  outer IP | header 72 | tag 8 | body (daemons)               tagged: header and body
 //!  outer IP | header 72 | tag 8 | the client's IP packet       tagged: header alone
 //! ```
 //!
@@ -31,6 +31,7 @@ mod hello;
 mod key;
 mod message;
 mod numbers;
+mod question;
 mod reason;
 mod short;
 mod tag;
@@ -46,6 +47,7 @@ pub use hello::{Health, Hello, HelloService, Permille};
 pub use key::{ClusterKey, CookieKey, Keys, LccpKey};
 pub use message::{Message, Receptor};
 pub use numbers::Numbers;
+pub use question::{Query, Reply};
 pub use reason::{Keep, Refusal};
 pub use short::ShortAddress;
 pub use tag::{siphash24, tag};

@@ -2,7 +2,7 @@
 
 use baton_abi::{LCCP_RECEPTOR_CS, LCCP_RECEPTOR_DAEMON, LCCP_RECEPTOR_DS};
 
-use crate::{Flow, Hello, Keep, Numbers, Refusal, ShortAddress, TcbPart};
+use crate::{Flow, Hello, Keep, Numbers, Query, Refusal, Reply, ShortAddress, TcbPart};
 
 /// One LCCP message. Its command and its [`Receptor`] follow from the variant.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -88,6 +88,10 @@ pub enum Message {
     },
     /// Daemon to daemon: these messages did not come; they may be sent again.
     Again(Numbers),
+    /// CS to dispatcher: which DS is to serve this request?
+    Query(Query),
+    /// Dispatcher to CS: this one.
+    Reply(Reply),
 }
 
 impl Message {
@@ -101,7 +105,11 @@ impl Message {
             Self::Refused { .. } | Self::Keep { .. } | Self::None { .. } | Self::Moved { .. } => {
                 Receptor::Cs
             }
-            Self::Hello(_) | Self::Sync { .. } | Self::Again(_) => Receptor::Daemon,
+            Self::Hello(_)
+            | Self::Sync { .. }
+            | Self::Again(_)
+            | Self::Query(_)
+            | Self::Reply(_) => Receptor::Daemon,
         }
     }
 
@@ -116,7 +124,11 @@ impl Message {
             | Self::None { flow, .. }
             | Self::Claim { flow, .. }
             | Self::Moved { flow, .. } => Some(*flow),
-            Self::Hello(_) | Self::Sync { .. } | Self::Again(_) => None,
+            Self::Hello(_)
+            | Self::Sync { .. }
+            | Self::Again(_)
+            | Self::Query(_)
+            | Self::Reply(_) => None,
         }
     }
 }

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use baton_wire::{
     Address, Clock, Endpoint, Flow, Health, Hello, HelloService, Incarnation, Keep, Keys, LccpKey,
-    Message, Numbers, Permille, Received, Refusal, Reject, ShortAddress, TcbPart, WindowScale,
-    WindowScales, decode, encode,
+    Message, Numbers, Permille, Query, Received, Refusal, Reject, Reply, ShortAddress, TcbPart,
+    WindowScale, WindowScales, decode, encode,
 };
 use proptest::collection::vec;
 use proptest::option;
@@ -116,7 +116,7 @@ proptest! {
 
     #[test]
     fn arbitrary_fields_under_a_right_tag_never_panic(
-        command in 0u8..11,
+        command in 0u8..15,
         receptor in 0u8..5,
         fields in vec(any::<u8>(), 68),
         body in vec(any::<u8>(), 0..300),
@@ -211,6 +211,8 @@ fn message() -> impl Strategy<Value = Message> {
         }),
         (flow(), tcb()).prop_map(|(flow, tcb)| Message::Moved { flow, tcb }),
         hello().prop_map(Message::Hello),
+        query().prop_map(Message::Query),
+        reply().prop_map(Message::Reply),
     ]
 }
 
@@ -278,6 +280,26 @@ fn keep() -> impl Strategy<Value = Keep> {
 
 fn short_address() -> impl Strategy<Value = ShortAddress> {
     any::<IpAddr>().prop_filter_map("zero", |ip| ShortAddress::try_from(ip).ok())
+}
+
+fn query() -> impl Strategy<Value = Query> {
+    let text = |most| vec(any::<u8>(), 0..=most);
+    (flow(), any::<u64>(), any::<u64>(), text(300), text(600))
+        .prop_map(|(flow, number, pool, host, path)| Query::new(flow, number, pool, &host, &path))
+}
+
+fn reply() -> impl Strategy<Value = Reply> {
+    let server = option::of(
+        any::<IpAddr>().prop_filter("none", |ip| Address::from(*ip).octets() != [0; 16]),
+    );
+    (flow(), any::<u64>(), server, any::<u32>()).prop_map(|(flow, number, server, lifetime_ms)| {
+        Reply {
+            flow,
+            number,
+            server: server.map(Address::from),
+            lifetime_ms,
+        }
+    })
 }
 
 fn hello() -> impl Strategy<Value = Hello> {

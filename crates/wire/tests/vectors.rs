@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use baton_wire::{
     Address, Clock, ClusterKey, Endpoint, Flow, Health, Hello, HelloService, Incarnation, Keep,
-    Keys, LccpKey, Message, Numbers, Permille, Received, Refusal, Reject, ShortAddress, TcbPart,
-    WindowScales, decode, encode, siphash24,
+    Keys, LccpKey, Message, Numbers, Permille, Query, Received, Refusal, Reject, Reply,
+    ShortAddress, TcbPart, WindowScales, decode, encode, siphash24,
 };
 
 #[test]
@@ -41,7 +41,7 @@ fn derived_keys_agree() {
 
 #[test]
 fn messages_encode_to_these_bytes() {
-    for vector in vectors("message", 44) {
+    for vector in vectors("message", 49) {
         let bytes = encode(&vector.message(), vector.clock("clock"), &vector.lccp_key());
         assert_eq!(hex(&bytes), vector.field("bytes"), "{}", vector.name);
     }
@@ -49,7 +49,7 @@ fn messages_encode_to_these_bytes() {
 
 #[test]
 fn messages_decode_from_these_bytes() {
-    for vector in vectors("message", 44) {
+    for vector in vectors("message", 49) {
         let clock = vector.clock("clock");
         let packet = vector.packet();
         let bytes = [vector.bytes("bytes"), packet.clone()].concat();
@@ -66,7 +66,7 @@ fn messages_decode_from_these_bytes() {
 
 #[test]
 fn a_receiver_accepts_what_it_need_not_understand() {
-    let messages: BTreeMap<_, _> = vectors("message", 44)
+    let messages: BTreeMap<_, _> = vectors("message", 49)
         .into_iter()
         .map(|vector| (vector.name.clone(), vector))
         .collect();
@@ -83,7 +83,7 @@ fn a_receiver_accepts_what_it_need_not_understand() {
 
 #[test]
 fn a_receiver_rejects_for_the_right_reason() {
-    for vector in vectors("reject", 64) {
+    for vector in vectors("reject", 67) {
         let reason = match vector.field("reason") {
             "short" => Reject::Short,
             "bad-version" => Reject::BadVersion,
@@ -230,6 +230,22 @@ impl Vector {
                 last: self.number("last"),
             },
             "again" => Message::Again(self.numbers()),
+            "query" => Message::Query(Query::new(
+                self.flow(),
+                self.number("number"),
+                self.number("pool"),
+                &self.bytes("host"),
+                &self.bytes("path"),
+            )),
+            "reply" => Message::Reply(Reply {
+                flow: self.flow(),
+                number: self.number("number"),
+                server: match self.field("server") {
+                    "none" => None,
+                    address => Some(address.parse::<IpAddr>().unwrap().into()),
+                },
+                lifetime_ms: self.number("lifetime"),
+            }),
             other => panic!("{}: no such command: {other}", self.name),
         }
     }

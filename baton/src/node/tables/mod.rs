@@ -10,7 +10,7 @@ mod services;
 mod settings;
 mod ways;
 
-pub use services::{endpoint, service_at, services_with_places};
+pub use services::{endpoint, policy, pools, service_at, services_with_places};
 pub use ways::{connection_server_addresses, data_server_addresses, node_addresses};
 
 use std::{

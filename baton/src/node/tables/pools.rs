@@ -24,6 +24,11 @@ pub struct Pools {
 pub struct PoolId(u64);
 
 impl PoolId {
+    /// As messages name it.
+    pub fn number(self) -> u64 {
+        self.0
+    }
+
     /// Of this pool of a service; of the service's own without a name.
     pub fn new(service: std::net::SocketAddrV4, pool: Option<&str>) -> Self {
         Self(stable_hash(&format!(

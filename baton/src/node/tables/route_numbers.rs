@@ -25,10 +25,11 @@ pub struct RouteId(u64);
 impl RouteId {
     /// Of this route of the service at this address.
     pub fn new(service: SocketAddrV4, route: &baton_config::Route) -> Self {
-        Self(stable_hash(&format!(
-            "{service} {}{}",
-            route.host, route.path
-        )))
+        let mut text = format!("{service} {}{}", route.host, route.path);
+        if !route.conditions.is_empty() {
+            text += &format!(" {:?}", route.conditions);
+        }
+        Self(stable_hash(&text))
     }
 }
 

@@ -3,9 +3,12 @@
 use std::collections::HashMap;
 
 use anyhow::{Context, Result};
-use baton_abi::{HostKey, RouteKey};
-use baton_config::HostPattern;
-use baton_core::routes::{Host, Route, RouteTable};
+use baton_abi::{HostKey, NO_POOL, ROUTE_NUMBER_SHIFT, ROUTE_PUNTS, RouteKey};
+use baton_config::{HostPattern, Pattern};
+use baton_core::{
+    routes::{Host, Leads, Route, RouteTable},
+    rules::{Conditions, Matcher, Rules},
+};
 use baton_dataplane::Dataplane;
 
 /// A service's number in the maps, and the indices of its pools in the order of the file.
@@ -19,7 +22,9 @@ pub struct Target<'a> {
 
 /// Makes the maps hold the routes of exactly these services.
 pub fn write(dataplane: &Dataplane, targets: &[Target<'_>]) -> Result<()> {
-    let routes: Vec<Route<'_>> = targets.iter().flat_map(of_service).collect();
+    let routes: Vec<Route<'_>> = (targets.iter().flat_map(of_service))
+        .map(|(route, _)| route)
+        .collect();
     let table = RouteTable::compile(&routes)?;
     let hosts = table
         .hosts
@@ -34,22 +39,48 @@ pub fn write(dataplane: &Dataplane, targets: &[Target<'_>]) -> Result<()> {
             Ok((key, host.number.into()))
         })
         .collect::<Result<Vec<_>>>()?;
-    let pools: HashMap<u16, u16> = targets.iter().flat_map(pools_by_number).collect();
+    let pools = pools(targets);
     let entries = table
         .entries
         .iter()
         .map(|entry| {
             let key = RouteKey::of(entry.service, entry.host.into(), &entry.path);
-            let number = entry.pool;
-            let pool = pools.get(&number).context("a route of no pool")?;
-            let value = u32::from(number) << 16 | u32::from(*pool);
-            Ok((key.context("a path is too long")?, value))
+            Ok((
+                key.context("a path is too long")?,
+                value(entry.leads, &pools)?,
+            ))
         })
         .collect::<Result<Vec<_>>>()?;
     // A host's number means something only with its routes.
     dataplane.set_routes(&entries)?;
     dataplane.set_hosts(&hosts)?;
     Ok(())
+}
+
+/// The same routes with their conditions, for what the program cannot decide.
+pub fn rules(targets: &[Target<'_>]) -> Rules {
+    Rules::new(targets.iter().flat_map(of_service))
+}
+
+/// What the map of routes says.
+fn value(leads: Leads, pools: &HashMap<u16, u16>) -> Result<u32> {
+    let punts = if leads.unless { ROUTE_PUNTS } else { 0 };
+    let Some(number) = leads.pool else {
+        return Ok(punts | NO_POOL);
+    };
+    let pool = pools.get(&number).context("a route of no pool")?;
+    Ok(punts | u32::from(number) << ROUTE_NUMBER_SHIFT | u32::from(*pool))
+}
+
+/// Where each route leads, by its number.
+pub fn pools(targets: &[Target<'_>]) -> HashMap<u16, u16> {
+    targets.iter().flat_map(pools_by_number).collect()
+}
+
+/// Whether some of a service's routes have conditions.
+pub fn have_conditions(service: &baton_config::Service) -> bool {
+    let mut routes = service.routes.iter();
+    routes.any(|route| !route.conditions.is_empty())
 }
 
 /// Whether some of a service's routes name hosts.
@@ -64,16 +95,41 @@ fn pools_by_number(target: &Target<'_>) -> impl Iterator<Item = (u16, u16)> {
     routes.map(|(route, number)| (*number, target.pools[route.pool]))
 }
 
-fn of_service<'a>(target: &'a Target<'_>) -> impl Iterator<Item = Route<'a>> {
+fn of_service<'a>(target: &'a Target<'_>) -> impl Iterator<Item = (Route<'a>, Conditions)> {
     let routes = target.service.routes.iter().zip(&target.numbers);
-    routes.map(|(route, number)| Route {
-        service: target.id,
-        host: match &route.host {
-            HostPattern::Any => Host::Any,
-            HostPattern::Exact(name) => Host::Name(name.as_str()),
-            HostPattern::Below(name) => Host::Below(name.as_str()),
-        },
-        path: route.path.as_str().as_bytes(),
-        pool: *number,
+    routes.map(|(route, number)| {
+        let found = Route {
+            service: target.id,
+            host: match &route.host {
+                HostPattern::Any => Host::Any,
+                HostPattern::Exact(name) => Host::Name(name.as_str()),
+                HostPattern::Below(name) => Host::Below(name.as_str()),
+            },
+            path: route.path.as_str().as_bytes(),
+            conditional: !route.conditions.is_empty(),
+            pool: *number,
+        };
+        (found, conditions(&route.conditions))
     })
+}
+
+fn conditions(of: &baton_config::Conditions) -> Conditions {
+    let named = |list: &[(String, Pattern)]| {
+        let one = |(name, pattern): &(String, Pattern)| (name.clone(), matcher(pattern));
+        list.iter().map(one).collect()
+    };
+    Conditions {
+        path: of.regex.as_ref().map(|regex| regex.regex().clone()),
+        method: of.method.as_ref().map(matcher),
+        headers: named(&of.header),
+        cookies: named(&of.cookie),
+        queries: named(&of.query),
+    }
+}
+
+fn matcher(pattern: &Pattern) -> Matcher {
+    match pattern {
+        Pattern::Exactly(text) => Matcher::Exactly(text.clone()),
+        Pattern::Regex(expression) => Matcher::Regex(expression.regex().clone()),
+    }
 }

@@ -1,11 +1,14 @@
 //! Services: what they are to the programs, and who answers their requests.
 
-use std::net::SocketAddrV4;
+use std::{
+    collections::HashMap,
+    net::{IpAddr, Ipv4Addr, SocketAddrV4},
+};
 
 use anyhow::{Context, Result, bail};
 use baton_abi::{
-    MAX_SERVICES, SERVICE_DOWN, SERVICE_HANDOVER, SERVICE_HOSTS, SERVICE_PATHS,
-    SERVICE_SPLIT_AT_ACK, Service, ServiceKey,
+    MAX_SERVICES, SERVICE_ASKS, SERVICE_DOWN, SERVICE_HANDOVER, SERVICE_HOSTS, SERVICE_PATHS,
+    SERVICE_PUNTS, SERVICE_SPLIT_AT_ACK, Service, ServiceKey,
 };
 use baton_config::{Handover, NodeName, Policy, Split};
 use baton_core::{
@@ -16,6 +19,10 @@ use baton_core::{
 use baton_dataplane::Dataplane;
 use baton_wire::Endpoint;
 
+use super::super::{
+    judge::{Asks, Docket, Judge},
+    place::{Place, lccp_keys},
+};
 use super::{
     Tables,
     pools::PoolId,
@@ -65,8 +72,16 @@ impl Tables {
         Ok(())
     }
 
-    /// Makes the maps hold exactly the pools and routes of these services.
-    pub fn write_routes(&mut self, dataplane: &Dataplane, services: &[Placed<'_>]) -> Result<()> {
+    /// Makes the maps hold exactly the pools and routes of these services, and gives the judge their
+    /// conditions.
+    pub fn write_routes(
+        &mut self,
+        dataplane: &Dataplane,
+        services: &[Placed<'_>],
+        judge: &Judge,
+        place: &Place,
+    ) -> Result<()> {
+        let mut asks = HashMap::new();
         let mut targets = Vec::new();
         let mut kept = Vec::new();
         let ids = |(at, service): &Placed<'_>| -> Vec<RouteId> {
@@ -81,6 +96,10 @@ impl Tables {
                 .iter()
                 .map(|id| self.pools.index(dataplane, *id))
                 .collect::<Result<_>>()?;
+            if let Some(dispatcher) = dispatcher_of(service, place) {
+                let pool = self.pools.index(dataplane, pools[0])?;
+                asks.insert(self.ids[at], Asks { dispatcher, pool });
+            }
             kept.extend(pools);
             targets.push(Target {
                 id: self.ids[at],
@@ -96,6 +115,16 @@ impl Tables {
                     .collect::<Result<_>>()?,
             });
         }
+        // Who is asked must know; what it knows beyond that does no harm.
+        judge.follow(Docket {
+            rules: routes::rules(&targets),
+            pools: routes::pools(&targets),
+            asks,
+            servers: self.slots_of(place),
+            keys: lccp_keys(&place.config),
+            clock_window: place.config.cluster.clock_window,
+            patience: place.config.cs.dispatcher_patience,
+        });
         routes::write(dataplane, &targets)?;
         self.pools.keep(dataplane, &kept)
     }
@@ -182,6 +211,11 @@ impl Tables {
             )
             | flag(!service.routes.is_empty(), SERVICE_PATHS)
             | flag(routes::name_hosts(service), SERVICE_HOSTS)
+            | flag(
+                routes::have_conditions(service) || service.dispatcher.is_some(),
+                SERVICE_PUNTS,
+            )
+            | flag(service.dispatcher.is_some(), SERVICE_ASKS)
             | flag(down, SERVICE_DOWN);
         let entry = Service {
             id,
@@ -200,14 +234,14 @@ impl Tables {
 }
 
 /// Some data servers of a service.
-struct PoolOf<'a> {
-    id: PoolId,
-    nodes: &'a [NodeName],
-    policy: Policy,
+pub struct PoolOf<'a> {
+    pub id: PoolId,
+    pub nodes: &'a [NodeName],
+    pub policy: Policy,
 }
 
 /// A service's own pool, then those of its routes.
-fn pools<'a>(
+pub fn pools<'a>(
     at: SocketAddrV4,
     service: &'a baton_config::Service,
 ) -> impl Iterator<Item = PoolOf<'a>> {
@@ -222,6 +256,15 @@ fn pools<'a>(
         policy: pool.policy,
     });
     std::iter::once(own).chain(named)
+}
+
+/// Where the dispatcher of a service is, if it has one on some node.
+fn dispatcher_of(service: &baton_config::Service, place: &Place) -> Option<Ipv4Addr> {
+    let name = service.dispatcher.as_ref()?;
+    match place.config.node_named(name.as_str())?.address.ip() {
+        IpAddr::V4(address) => Some(address),
+        IpAddr::V6(_) => None,
+    }
 }
 
 /// A cluster address and port as messages and membership name it.
@@ -257,7 +300,8 @@ fn address_key(at: SocketAddrV4) -> ServiceKey {
     ServiceKey::of(SocketAddrV4::new(*at.ip(), 0))
 }
 
-fn policy(policy: Policy) -> policy::Policy {
+/// As the core calls it.
+pub fn policy(policy: Policy) -> policy::Policy {
     match policy {
         Policy::RoundRobin => policy::Policy::RoundRobin,
         Policy::Weighted => policy::Policy::Weighted,

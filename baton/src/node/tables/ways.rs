@@ -1,7 +1,7 @@
 //! The ways to other nodes: data servers for a connection server, connection servers for a switch, all
 //! nodes for a data server.
 
-use std::net::Ipv4Addr;
+use std::{collections::HashMap, net::Ipv4Addr};
 
 use anyhow::Result;
 use baton_abi::{DATA_SERVER_LOCAL, DATA_SERVER_PRESENT, DATA_SERVER_ROUTED, DataServer};
@@ -76,6 +76,14 @@ impl Tables {
             .map(|(address, mac)| (*mac, *address))
             .collect();
         Ok(dataplane.set_senders(&senders)?)
+    }
+
+    /// The slots of all data servers.
+    pub fn slots_of(&self, place: &Place) -> HashMap<Address, u16> {
+        let addresses = place.config.data_servers().map(|node| node.address.ip());
+        addresses
+            .filter_map(|ip| Some((ip.into(), self.slot(ip.into())?)))
+            .collect()
     }
 
     /// Whether the way to a node with a slot is known.

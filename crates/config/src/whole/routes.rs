@@ -6,7 +6,6 @@ use std::ops::Range;
 use crate::document::suggestion;
 use crate::field::Parsed;
 use crate::host::HostPattern;
-use crate::path::PathPrefix;
 use crate::problem::Problem;
 use crate::report::Report;
 use crate::route;
@@ -106,7 +105,11 @@ fn twice(report: &mut Report<'_>, service: &service::Draft) {
         names,
         "give every pool of a service its own name",
     );
-    let mut taken: HashMap<(HostPattern, PathPrefix), Range<usize>> = HashMap::new();
+    #[expect(
+        clippy::mutable_key_type,
+        reason = "an expression is hashed and compared by its text"
+    )]
+    let mut taken: HashMap<_, Range<usize>> = HashMap::new();
     for route in &service.routes {
         let Some(matched) = route.matches() else {
             continue;
@@ -115,13 +118,17 @@ fn twice(report: &mut Report<'_>, service: &service::Draft) {
             taken.insert(matched, route.place());
             continue;
         };
-        let (host, path) = matched;
+        let (host, path, conditions) = matched;
         let line = report.line(first);
+        let (with, change) = match conditions.is_empty() {
+            true => ("", "its host or path"),
+            false => (" with the same conditions", "its host, path or conditions"),
+        };
         report.error(
             route.place(),
             Problem::new(
-                format!("\"{host}{path}\" has a route already, on line {line}"),
-                "remove one of the two, or change its host or path",
+                format!("\"{host}{path}\" has a route{with} already, on line {line}"),
+                format!("remove one of the two, or change {change}"),
             ),
         );
     }

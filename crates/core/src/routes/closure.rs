@@ -3,10 +3,18 @@
 use std::collections::BTreeMap;
 
 use super::host::Numbers;
-use super::{Entry, Route};
+use super::{Entry, Leads, Route};
 
-/// A service's routes by the number of their host pattern, each with path and pool.
-type ByHost<'a> = Vec<Vec<(&'a [u8], u16)>>;
+/// A service's routes by the number of their host pattern.
+type ByHost<'a> = Vec<Vec<Place<'a>>>;
+
+/// A route of some host pattern.
+#[derive(Clone, Copy)]
+struct Place<'a> {
+    path: &'a [u8],
+    conditional: bool,
+    pool: u16,
+}
 
 /// The routes of each service.
 pub(super) struct Levels<'a>(BTreeMap<u16, ByHost<'a>>);
@@ -18,7 +26,11 @@ impl<'a> Levels<'a> {
             let by_host: &mut ByHost<'a> = services
                 .entry(route.service)
                 .or_insert_with(|| vec![Vec::new(); numbers.len() + 1]);
-            by_host[numbers.number(route.host)].push((route.path, route.pool));
+            by_host[numbers.number(route.host)].push(Place {
+                path: route.path,
+                conditional: route.conditional,
+                pool: route.pool,
+            });
         }
         Self(services)
     }
@@ -29,7 +41,7 @@ pub(super) struct Draft<'a> {
     service: u16,
     host: usize,
     path: &'a [u8],
-    pool: u16,
+    leads: Leads,
 }
 
 impl From<Draft<'_>> for Entry {
@@ -39,7 +51,7 @@ impl From<Draft<'_>> for Entry {
             // A number, and they end at MAX_HOSTS.
             host: draft.host as u8,
             path: draft.path.to_owned(),
-            pool: draft.pool,
+            leads: draft.leads,
         }
     }
 }
@@ -49,51 +61,133 @@ pub(super) fn closure<'a>(levels: &Levels<'a>, chains: &[Vec<usize>]) -> Vec<Dra
     let mut entries = Vec::new();
     for (&service, by_host) in &levels.0 {
         for (host, chain) in chains.iter().enumerate() {
-            let paths = inherit(chain.iter().map(|&number| by_host[number].as_slice()));
-            entries.extend(paths.into_iter().map(|(path, pool)| Draft {
+            let levels: Vec<_> = chain.iter().map(|&number| &*by_host[number]).collect();
+            entries.extend(inherit(&levels).into_iter().map(|(path, leads)| Draft {
                 service,
                 host,
                 path,
-                pool,
+                leads,
             }));
         }
     }
     entries
 }
 
-/// Paths and their pools, of the most specific level first. A path that begins with one of a more
-/// specific level is never asked for.
-fn inherit<'l, 'a: 'l>(
-    levels: impl Iterator<Item = &'l [(&'a [u8], u16)]>,
-) -> BTreeMap<&'a [u8], u16> {
-    let mut paths: BTreeMap<&[u8], u16> = BTreeMap::new();
+/// Paths and where they lead, of levels of which the first is the most specific. A path that begins with
+/// one of a more specific level is never asked for, if that takes every request.
+fn inherit<'a>(levels: &[&[Place<'a>]]) -> BTreeMap<&'a [u8], Leads> {
+    let mut taken: Vec<&[u8]> = Vec::new();
+    let mut paths = BTreeMap::new();
     for level in levels {
-        let shadowed = |path: &[u8]| paths.keys().any(|shorter| path.starts_with(shorter));
-        let open: Vec<_> = level.iter().filter(|(path, _)| !shadowed(path)).collect();
-        for &(path, pool) in open {
-            paths.entry(path).or_insert(pool);
+        let open =
+            |place: &&Place<'a>| !taken.iter().any(|shorter| place.path.starts_with(shorter));
+        let open: Vec<Place<'a>> = level.iter().filter(open).copied().collect();
+        for place in &open {
+            paths
+                .entry(place.path)
+                .or_insert_with(|| leads(levels, place.path));
         }
+        let plain = open.iter().filter(|place| !place.conditional);
+        taken.extend(plain.map(|place| place.path));
     }
     paths
+}
+
+/// Where requests go of which `path` is the longest that any open route names: all routes whose path
+/// it begins with are asked, the most specific first, up to one without conditions.
+fn leads(levels: &[&[Place<'_>]], path: &[u8]) -> Leads {
+    let mut unless = false;
+    for level in levels {
+        let covering = level.iter().filter(|place| path.starts_with(place.path));
+        let (conditional, plain): (Vec<&Place<'_>>, Vec<_>) =
+            covering.partition(|place| place.conditional);
+        // Of equally long ones the first.
+        let longest = plain.iter().rev().max_by_key(|place| place.path.len());
+        let least = longest.map_or(0, |place| place.path.len());
+        unless |= conditional.iter().any(|place| place.path.len() >= least);
+        if let Some(place) = longest {
+            return Leads {
+                pool: Some(place.pool),
+                unless,
+            };
+        }
+    }
+    Leads { pool: None, unless }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn plain<'a>(path: &'a str, pool: u16) -> Place<'a> {
+        Place {
+            path: path.as_bytes(),
+            conditional: false,
+            pool,
+        }
+    }
+
+    fn conditional<'a>(path: &'a str, pool: u16) -> Place<'a> {
+        Place {
+            conditional: true,
+            ..plain(path, pool)
+        }
+    }
+
+    /// Each path, the pool it leads to, and whether unless.
+    fn check(levels: &[&[Place<'_>]], expected: &[(&str, Option<u16>, bool)]) {
+        let expected = expected
+            .iter()
+            .map(|&(path, pool, unless)| (path.as_bytes(), Leads { pool, unless }));
+        assert_eq!(inherit(levels), expected.collect());
+    }
+
     #[test]
     fn a_path_of_a_more_specific_level_hides_all_that_begin_with_it() {
-        let own: &[(&[u8], u16)] = &[(b"/a/", 1), (b"/a/b/", 2)];
-        let inherited: &[(&[u8], u16)] = &[(b"/a/c/", 3), (b"/a/", 4), (b"/a", 5), (b"/", 6)];
-        let last: &[(&[u8], u16)] = &[(b"/", 7), (b"/b", 8)];
-        let paths = inherit([own, inherited, last].into_iter());
-        let expected: [(&[u8], u16); 4] = [(b"/", 6), (b"/a", 5), (b"/a/", 1), (b"/a/b/", 2)];
-        assert_eq!(paths, expected.into());
+        let own = [plain("/a/", 1), plain("/a/b/", 2)];
+        let inherited = [
+            plain("/a/c/", 3),
+            plain("/a/", 4),
+            plain("/a", 5),
+            plain("/", 6),
+        ];
+        let last = [plain("/", 7), plain("/b", 8)];
+        check(
+            &[&own, &inherited, &last],
+            &[
+                ("/", Some(6), false),
+                ("/a", Some(5), false),
+                ("/a/", Some(1), false),
+                ("/a/b/", Some(2), false),
+            ],
+        );
     }
 
     #[test]
     fn of_equal_routes_the_first_counts() {
-        let own: &[(&[u8], u16)] = &[(b"/", 1), (b"/", 2)];
-        assert_eq!(inherit([own].into_iter()), [(&b"/"[..], 1)].into());
+        check(&[&[plain("/", 1), plain("/", 2)]], &[("/", Some(1), false)]);
+    }
+
+    #[test]
+    fn conditions_hide_nothing() {
+        let own = [conditional("/a/", 1)];
+        let inherited = [plain("/a/b/", 2), plain("/", 3)];
+        check(
+            &[&own, &inherited],
+            &[
+                ("/", Some(3), false),
+                ("/a/", Some(3), true),
+                // The host's own route is asked first, however short its path.
+                ("/a/b/", Some(2), true),
+            ],
+        );
+    }
+
+    #[test]
+    fn what_a_longer_path_takes_needs_no_look_at_conditions() {
+        let level = [conditional("/", 1), plain("/a/", 2), conditional("/a/", 3)];
+        check(&[&level], &[("/", None, true), ("/a/", Some(2), true)]);
+        let level = [conditional("/", 1), plain("/a/", 2)];
+        check(&[&level], &[("/", None, true), ("/a/", Some(2), false)]);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use baton_core::routes::RouteTable;
+use baton_core::routes::{Leads, RouteTable};
 
 /// The program looks at no more of a request's target.
 pub const LONGEST_TARGET: usize = 120;
@@ -12,7 +12,7 @@ pub struct Program {
     /// By name and whether it is a wildcard.
     hosts: HashMap<(Vec<u8>, bool), u8>,
     /// By service, host number and path: the trie's key, whose first three bytes always match whole.
-    entries: HashMap<(u16, u8, Vec<u8>), u16>,
+    entries: HashMap<(u16, u8, Vec<u8>), Leads>,
 }
 
 impl Program {
@@ -21,7 +21,7 @@ impl Program {
             ((host.name.clone().into_bytes(), host.wildcard), host.number)
         };
         let entry = |entry: &baton_core::routes::Entry| {
-            ((entry.service, entry.host, entry.path.clone()), entry.pool)
+            ((entry.service, entry.host, entry.path.clone()), entry.leads)
         };
         let program = Self {
             hosts: table.hosts.iter().map(host).collect(),
@@ -34,6 +34,10 @@ impl Program {
     }
 
     pub fn pool(&self, service: u16, host: Option<&str>, target: &[u8]) -> Option<u16> {
+        self.leads(service, host, target)?.pool
+    }
+
+    pub fn leads(&self, service: u16, host: Option<&str>, target: &[u8]) -> Option<Leads> {
         let number = host.map_or(0, |host| self.number(host.as_bytes()));
         let target = &target[..target.len().min(LONGEST_TARGET)];
         (0..=target.len()).rev().find_map(|length| {

@@ -57,6 +57,7 @@ fn borrowed(routes: &[Owned]) -> Vec<Route<'_>> {
                 Some((false, name)) => Host::Name(name),
             },
             path: path.as_bytes(),
+            conditional: false,
             pool: *pool,
         })
         .collect()
@@ -100,7 +101,8 @@ proptest! {
                 }
             };
             let ruled = rule::pool(&routes, entry.service, host.as_deref(), &entry.path);
-            prop_assert_eq!(ruled, Some(entry.pool));
+            prop_assert_eq!(ruled, entry.leads.pool);
+            prop_assert!(ruled.is_some() && !entry.leads.unless);
         }
     }
 }

@@ -46,10 +46,13 @@ const OTHERWISE: &[(&str, Expected)] = &[
     ("body-untagged", TO_DAEMON),
     ("hello-fewer-services-than-said", TO_DAEMON),
     ("hello-head-cut", TO_DAEMON),
+    ("query-shorter-than-it-says", TO_DAEMON),
+    ("reply-head-cut", TO_DAEMON),
     // No message for the programs has a body, so a tag over one is a wrong tag.
     ("adopt-with-body", TAG),
     ("hello-for-receptor-0", TAG),
     ("none-with-body", TAG),
+    ("query-for-the-cs", TAG),
     // Not for a data server, so it is not opened.
     ("none-other-client", UNKNOWN),
     // The kernel judges the values, when it makes a socket of them: here nothing listens.
@@ -70,7 +73,7 @@ const OTHERWISE: &[(&str, Expected)] = &[
 fn messages_at_the_data_server() {
     on_own_host(|| {
         let node = Node::ds();
-        for vector in vectors("message", 44) {
+        for vector in vectors("message", 49) {
             let expected = match (vector.field("command"), vector.is_ipv4()) {
                 ("adopt", true) => REFUSED,
                 ("forward", true) if vector.field("next") == "none" => NO_SOCKET,
@@ -78,7 +81,7 @@ fn messages_at_the_data_server() {
                 ("claim", true) => NO_WAY,
                 ("adopt" | "forward" | "handover" | "claim", false) => MISMATCH,
                 ("refused" | "keep" | "none" | "moved", _) => UNKNOWN,
-                ("hello" | "sync" | "again", _) => TO_DAEMON,
+                ("hello" | "sync" | "again" | "query" | "reply", _) => TO_DAEMON,
                 (other, _) => panic!("{}: no such command: {other}", vector.name),
             };
             let seen = vector.run_at_ds(&node, vector.clock("clock"));
@@ -95,7 +98,7 @@ fn messages_at_the_data_server() {
 #[test]
 fn messages_at_the_connection_server() {
     let node = Node::cs();
-    for vector in vectors("message", 44) {
+    for vector in vectors("message", 49) {
         let expected = match vector.field("command") {
             // Nobody has it, and nobody asked.
             "none" if vector.field("attempt") != "0" => UNCLAIMED,
@@ -105,7 +108,7 @@ fn messages_at_the_connection_server() {
             "moved" if vector.is_ipv4() => MOVED,
             "moved" => MISMATCH,
             "adopt" | "forward" | "handover" | "claim" => UNKNOWN,
-            "hello" | "sync" | "again" => TO_DAEMON,
+            "hello" | "sync" | "again" | "query" | "reply" => TO_DAEMON,
             other => panic!("{}: no such command: {other}", vector.name),
         };
         vector.prepare(&node, vector.clock("clock"));
@@ -135,7 +138,7 @@ fn what_a_receiver_must_accept() {
 fn what_a_receiver_must_reject() {
     on_own_host(|| {
         let node = Node::ds();
-        for vector in vectors("reject", 64) {
+        for vector in vectors("reject", 67) {
             let named = OTHERWISE.iter().find(|(name, _)| *name == vector.name);
             let expected = match (named, vector.field("reason")) {
                 (Some((_, expected)), _) => *expected,

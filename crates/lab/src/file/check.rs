@@ -122,13 +122,9 @@ impl Checker<'_> {
 
     fn roles(&self, host: &WrittenHost) -> Result<()> {
         match &host.roles {
-            Some(roles) if matches!(roles.get_ref()[..], [one, other, ..] if one == other) => {
+            Some(roles) if has_twice(roles.get_ref()) => {
                 let what = format!("{} has a role twice: remove one", host.name.get_ref());
                 Err(self.error(roles.span().start, what))
-            }
-            Some(roles) if roles.get_ref().len() > 2 => {
-                let what = format!("{} has more roles than there are", host.name.get_ref());
-                Err(self.error(roles.span().start, what + ": write [\"cs\", \"ds\"]"))
             }
             _ => Ok(()),
         }
@@ -173,6 +169,10 @@ impl Checker<'_> {
             what: what.into(),
         }
     }
+}
+
+fn has_twice(roles: &[Role]) -> bool {
+    (1..roles.len()).any(|at| roles[..at].contains(&roles[at]))
 }
 
 impl From<WrittenHost> for Host {

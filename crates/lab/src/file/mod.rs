@@ -56,6 +56,8 @@ pub enum Role {
     Ds,
     /// In front of the connection servers.
     Switch,
+    /// Dispatcher.
+    Dispatcher,
 }
 
 /// The cable between a host and the bridge.
@@ -150,6 +152,7 @@ impl Role {
             Role::Cs => "cs",
             Role::Ds => "ds",
             Role::Switch => "switch",
+            Role::Dispatcher => "dispatcher",
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Connections of the service whose requests may be any data server's, as their clients see them.
 
 use baton_abi::{RouteKey, TCB_ADOPTING, TCB_WAITING, Tcb};
+use baton_dataplane::Lead;
 
 use crate::{
     cluster::{HTTP, HTTP_SERVICE, first_pool_of_one},
@@ -123,4 +124,13 @@ pub fn forwarded(packet: &Segment) -> Vec<(&'static str, u64)> {
 /// The same, and another one.
 pub fn forwarded_and(counter: &'static str, packet: &Segment) -> Vec<(&'static str, u64)> {
     [&[(counter, 1)][..], &forwarded(packet)].concat()
+}
+
+/// The number of the route by which verdicts lead.
+pub const ROUTE: u16 = 100;
+
+/// What user space says of a request for this pool.
+#[allow(clippy::unnecessary_wraps, reason = "as Punts::resume() takes it")]
+pub fn to(pool: u16) -> Option<Lead> {
+    Some(Lead { pool, route: ROUTE })
 }

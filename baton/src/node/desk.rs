@@ -1,0 +1,109 @@
+//! The dispatcher of other nodes' connection servers: its choices, kept as theirs are.
+
+use std::{collections::HashMap, net::Ipv4Addr};
+
+use anyhow::Result;
+use baton_core::{
+    Moment, desk,
+    membership::Membership,
+    policy::{Chooser, Server},
+    slots::Slot,
+};
+use baton_wire::{Address, Query, Reply};
+
+use super::{
+    daemon::Daemon,
+    tables::{self, endpoint, policy, pools},
+};
+
+/// Who is to serve what, of the services that name this node as their dispatcher.
+#[derive(Default)]
+pub struct Desk {
+    desk: desk::Desk,
+    choosers: HashMap<u64, Chooser>,
+}
+
+impl Desk {
+    /// The answer to a question.
+    pub fn answer(&mut self, query: &Query) -> Reply {
+        self.desk.answer(query)
+    }
+
+    /// Whether some choices may be others now though the servers stay, because of their loads.
+    pub fn is_due(&self, now: Moment) -> bool {
+        let timeouts = self.choosers.values().filter_map(Chooser::next_timeout);
+        timeouts.min().is_some_and(|timeout| timeout <= now)
+    }
+
+    /// Chooses among those that are usable now.
+    fn follow<'a>(
+        &mut self,
+        now: Moment,
+        services: impl Iterator<Item = &'a baton_config::Service>,
+        membership: &Membership,
+    ) -> Result<()> {
+        let mut kept = Vec::new();
+        for service in services {
+            let at = tables::service_at(service)?;
+            let usable = membership.usable(endpoint(at));
+            let usable = usable.map_or(&[][..], |usable| &usable.servers);
+            for pool in pools(at, service) {
+                let members: Vec<_> = usable
+                    .iter()
+                    .filter(|server| pool.nodes.iter().any(|node| node.as_str() == server.name))
+                    .zip(0u8..)
+                    .collect();
+                let servers: Vec<Server<'_>> = members
+                    .iter()
+                    .map(|(server, place)| Server {
+                        slot: Slot::from(*place),
+                        name: &server.name,
+                        weight: server.weight,
+                        load: membership.load(server.address, endpoint(at)),
+                    })
+                    .collect();
+                let (id, policy) = (pool.id.number(), policy(pool.policy));
+                let chooser = self
+                    .choosers
+                    .entry(id)
+                    .or_insert_with(|| Chooser::new(policy));
+                if chooser.policy() != policy {
+                    *chooser = Chooser::new(policy);
+                }
+                let address = |place: &u16| {
+                    let member = members.get(usize::from(*place));
+                    member.map(|(server, _)| server.address)
+                };
+                let choices: Vec<Address> = chooser
+                    .choices(now, &servers)
+                    .iter()
+                    .filter_map(address)
+                    .collect();
+                self.desk.set(id, policy.number(), choices);
+                kept.push(id);
+            }
+        }
+        self.desk.keep(&kept);
+        self.choosers.retain(|id, _| kept.contains(id));
+        Ok(())
+    }
+}
+
+impl Daemon {
+    /// Chooses anew for those who ask here.
+    pub(super) fn follow_at_desk(&mut self) -> Result<()> {
+        let now = self.now();
+        let own = &self.place.me.name;
+        let services = (self.place.config.services.iter())
+            .filter(|service| service.dispatcher.as_ref() == Some(own));
+        self.desk.follow(now, services, &self.membership)
+    }
+
+    /// A connection server asks.
+    pub(super) fn handle_query(&mut self, sender: Ipv4Addr, query: &Query) {
+        let reply = baton_wire::Message::Reply(self.desk.answer(query));
+        let clock = super::heartbeat::clock_now();
+        let message = baton_wire::encode(&reply, clock, &self.keys.current);
+        self.outbox.push((sender, message));
+    }
+}

@@ -1,0 +1,130 @@
+//! The judge: decides the requests that the program cannot, by rules or by asking a dispatcher on another
+//! node, and sends each on through the program. It has a thread of its own, so that nothing the daemon does
+//! delays a request.
+
+mod bench;
+mod question;
+
+use std::{
+    collections::HashMap,
+    net::Ipv4Addr,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread::JoinHandle,
+    time::Duration,
+};
+
+use anyhow::{Context, Result};
+use baton_core::{
+    asker::Counts,
+    rules::{Request, Rules},
+};
+use baton_dataplane::{Dataplane, Lead};
+use baton_net::{LccpSocket, PacketSocket};
+use baton_wire::{Address, Keys};
+use tracing::warn;
+
+use self::bench::Bench;
+use super::place::Place;
+
+/// What it judges by: all of it replaced at once.
+#[derive(Clone, Debug)]
+pub struct Docket {
+    /// They lead to numbers of routes.
+    pub rules: Rules,
+    /// The pool of each route, by its number.
+    pub pools: HashMap<u16, u16>,
+    /// Services, by id, that a dispatcher on another node chooses for.
+    pub asks: HashMap<u16, Asks>,
+    /// Indices of data servers.
+    pub servers: HashMap<Address, u16>,
+    pub keys: Keys,
+    pub clock_window: Duration,
+    pub patience: Duration,
+}
+
+impl Docket {
+    /// Where the rules lead a request.
+    fn lead(&self, service: u16, request: &Request) -> Option<Lead> {
+        let route = self.rules.pool(service, request)?;
+        let pool = *self.pools.get(&route)?;
+        Some(Lead { pool, route })
+    }
+}
+
+/// Whom to ask about a service.
+#[derive(Clone, Copy, Debug)]
+pub struct Asks {
+    pub dispatcher: Ipv4Addr,
+    /// Index of the service's own pool.
+    pub pool: u16,
+}
+
+/// What the daemon holds of it.
+#[derive(Default)]
+pub struct Judge {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// What both threads see.
+#[derive(Default)]
+struct Shared {
+    docket: Mutex<Option<Arc<Docket>>>,
+    counts: Mutex<Counts>,
+    ends: AtomicBool,
+}
+
+impl Judge {
+    /// Lets it judge from now on what comes to this interface.
+    pub fn start(&mut self, dataplane: &Dataplane, place: &Place) -> Result<()> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .context("cannot make the runtime of the thread that judges requests")?;
+        let bench = {
+            let _guard = runtime.enter();
+            Bench::new(
+                dataplane.punts()?,
+                PacketSocket::open(&place.link)?,
+                LccpSocket::open(place.address, place.config.cluster.protocol.number())?,
+                self.shared.clone(),
+            )
+        };
+        let thread = std::thread::Builder::new()
+            .name("judge".into())
+            .spawn(move || runtime.block_on(bench.serve()))
+            .context("cannot start the thread that judges requests")?;
+        self.thread = Some(thread);
+        Ok(())
+    }
+
+    /// Judges by this from now on.
+    pub fn follow(&self, docket: Docket) {
+        *lock(&self.shared.docket) = Some(Arc::new(docket));
+    }
+
+    /// What came of its questions to dispatchers.
+    pub fn counts(&self) -> Counts {
+        *lock(&self.shared.counts)
+    }
+}
+
+/// The program is told, and what it has asked before is answered.
+impl Drop for Judge {
+    fn drop(&mut self) {
+        self.shared.ends.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take()
+            && thread.join().is_err()
+        {
+            warn!("the thread that judged requests had failed");
+        }
+    }
+}
+
+/// Whoever panicked with it left it whole: it is replaced in one step.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Punts: a request that some rule looks deeper into than this program does goes to user space, and the
+ * same frame comes back through this program with a verdict. Nothing is changed before it does, so that
+ * it then takes the ordinary way, once. Who cannot be asked, because the ring is full or its reader dead,
+ * decides nothing: then host and path alone do.
+ */
+#ifndef BATON_CS_PUNT_H
+#define BATON_CS_PUNT_H
+
+#include "dispatcher.h"
+#include "packet.h"
+#include "request.h"
+#include "route.h"
+#include "../clock.h"
+
+enum {
+	POOL_PUNTED = ROUTE_POOL + 1, /* no pool yet: user space has the packet */
+	SERVER_PUNTED = NO_DATA_SERVER - 1, /* the same of a data server */
+};
+
+static __always_inline bool read_verdict(struct xdp_md *ctx, struct verdict *verdict)
+{
+	const struct verdict *at = (void *)(long)ctx->data_meta;
+
+	if ((void *)(at + 1) > (void *)(long)ctx->data || at->mark != VERDICT_MARK)
+		return false;
+	*verdict = *at;
+	return true;
+}
+
+static __always_inline bool is_judge_alive(void)
+{
+	u32 zero = 0;
+	u64 *until = bpf_map_lookup_elem(&judge, &zero);
+
+	return until && bpf_ktime_get_coarse_ns() < *until;
+}
+
+/* Hands a copy of the frame to user space, and what is asked of it. False, and counted, if that cannot be. */
+static __noinline bool punt(struct packet *p, const struct answer_key *key)
+{
+	u32 bytes = sizeof(struct ethhdr) + p->frame.ip_bytes;
+
+	if (!is_judge_alive()) {
+		count(p->counters, COUNTER_CS_PUNT_STALE);
+		return false;
+	}
+	if (bytes < sizeof(struct ethhdr) || bytes > PUNT_FRAME_BYTES) {
+		count(p->counters, COUNTER_CS_PUNT_TOO_BIG);
+		return false;
+	}
+	struct punted *record = bpf_ringbuf_reserve(&punts, sizeof(*record), 0);
+	if (!record) {
+		count(p->counters, COUNTER_CS_PUNT_FULL);
+		return false;
+	}
+	if (bpf_xdp_load_bytes(p->ctx, 0, record->frame, bytes)) {
+		bpf_ringbuf_discard(record, 0);
+		return false;
+	}
+	record->key = *key;
+	record->time = bpf_ktime_get_coarse_ns();
+	record->interface = p->ctx->ingress_ifindex;
+	record->service = p->service->id;
+	record->bytes = bytes;
+	bpf_ringbuf_submit(record, 0);
+	return true;
+}
+
+/* What requests that this one is like have in common. */
+static __noinline void name_request(struct packet *p, const struct request *r, u32 pool,
+				    struct answer_key *key)
+{
+	u32 host = r->host ? hash_host(r->host) : 0;
+
+	key->hash = 0;
+	if (r->target)
+		key->hash = ((u64)hash_path(r->target, host) << 32 | hash_path(r->target, ~host)) | 1;
+	key->client = hash_client(p->flow.client, 0);
+	key->pool = pool;
+	key->reserved = 0;
+}
+
+/*
+ * The pool of a request, or POOL_PUNTED, and the number of the route that leads there; if none was read, or
+ * no route takes it, the service's own.
+ */
+static __noinline u32 find_pool(struct packet *p, const struct request *r, u16 *number)
+{
+	struct verdict verdict;
+	u32 route = NO_POOL;
+
+	if (p->service->flags & SERVICE_PATHS)
+		route = find_route(p->service->id, p->service->flags, r);
+	if (route & ROUTE_PUNTS) {
+		if (read_verdict(p->ctx, &verdict)) {
+			count(p->counters, COUNTER_CS_PUNT_DECIDED);
+			route = (u32)verdict.route << ROUTE_NUMBER_SHIFT | verdict.pool;
+		} else {
+			struct answer_key key = {};
+
+			if (p->service->flags & SERVICE_ASKS)
+				name_request(p, r, NO_POOL, &key);
+			if (punt(p, &key)) {
+				count(p->counters, COUNTER_CS_PUNTED);
+				return POOL_PUNTED;
+			}
+		}
+	}
+	u32 pool = route & ROUTE_POOL;
+	*number = pool == NO_POOL ? p->service->id : route >> ROUTE_NUMBER_SHIFT & ROUTE_NUMBER;
+	return pool == NO_POOL ? p->service->pool : pool;
+}
+
+/* What a dispatcher on another node said lately, if it still holds. */
+static __always_inline u16 find_answer(const struct pool *pool, const struct answer_key *key)
+{
+	struct answer *answer = bpf_map_lookup_elem(&answers, key);
+
+	if (!answer || bpf_ktime_get_coarse_ns() >= answer->until || !is_member(pool, answer->owner))
+		return NO_DATA_SERVER;
+	return answer->owner;
+}
+
+/* The dispatcher of this service counts as dead for now. */
+static __always_inline bool dispatcher_rests(const struct service *service)
+{
+	u32 id = service->id;
+	u64 *until = bpf_map_lookup_elem(&resting, &id);
+
+	return until && bpf_ktime_get_coarse_ns() < *until;
+}
+
+/*
+ * A data server of the pool for a request, by whoever dispatches for its service: NO_DATA_SERVER if there
+ * is none, SERVER_PUNTED if user space is to ask.
+ */
+static __noinline u16 pick(struct packet *p, const struct pool *pool, u32 index, const struct request *r)
+{
+	struct verdict verdict;
+	struct answer_key key;
+
+	if (!(p->service->flags & SERVICE_ASKS) || !r->target || !pool->choices)
+		return choose(pool, index, &p->flow, r, 0);
+	if (read_verdict(p->ctx, &verdict)) {
+		if (is_member(pool, verdict.owner))
+			return verdict.owner;
+		return choose(pool, index, &p->flow, r, 0);
+	}
+	name_request(p, r, index, &key);
+	if (pool->policy != POLICY_CLIENT)
+		key.client = 0;
+	u16 owner = find_answer(pool, &key);
+	if (owner != NO_DATA_SERVER) {
+		count(p->counters, COUNTER_CS_ANSWERED);
+		return owner;
+	}
+	if (dispatcher_rests(p->service)) {
+		count(p->counters, COUNTER_CS_ASK_DEAD);
+	} else if (punt(p, &key)) {
+		count(p->counters, COUNTER_CS_PUNTED);
+		return SERVER_PUNTED;
+	}
+	return choose(pool, index, &p->flow, r, 0);
+}
+
+/* The first request of a new connection went to user space. */
+static __always_inline void note_punted_flow(struct packet *p)
+{
+	u64 now = bpf_ktime_get_coarse_ns();
+
+	bpf_map_update_elem(&punted_flows, &p->flow, &now, BPF_ANY);
+}
+
+static __always_inline bool goes_behind(struct packet *p)
+{
+	struct answer_key key = {};
+	struct verdict verdict;
+
+	if (read_verdict(p->ctx, &verdict) || !punt(p, &key))
+		return false;
+	count(p->counters, COUNTER_CS_PUNTED_BEHIND);
+	return true;
+}
+
+/* More of a connection that has no entry yet, because user space has its first request: the same way. */
+static __noinline bool waits_for_first(struct packet *p)
+{
+	u64 *since;
+
+	if (!(p->service->flags & SERVICE_PUNTS))
+		return false;
+	since = bpf_map_lookup_elem(&punted_flows, &p->flow);
+	return since && bpf_ktime_get_coarse_ns() - *since < PUNT_WAIT_NS && goes_behind(p);
+}
+
+/* More of a known connection, whose next request user space has: the same way, until one is back. */
+static __noinline bool waits_for_next(struct packet *p, struct tcb *tcb)
+{
+	p->service = service_at(p->frame.ip->daddr, p->frame.tcp->dest);
+	if (p->service && goes_behind(p))
+		return true;
+	tcb->state &= ~TCB_PUNTED;
+	return false;
+}
+
+#endif

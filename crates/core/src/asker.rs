@@ -1,0 +1,187 @@
+//! What a connection server asks a dispatcher on another node, and what it makes of the answers.
+//!
+//! Nothing waits for a dispatcher that does not answer: a question has its time, and who has let several
+//! in a row go by is not asked for a while; then a single question tries it again. An answer is believed
+//! if it is of an open question and names somebody who can serve the request. In all other cases the
+//! asker decides as if there were no dispatcher.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use baton_wire::{Address, Flow, Reply};
+
+use crate::Moment;
+
+/// Questions in a row without an answer in time after which the dispatcher counts as dead.
+pub const DEAD_AFTER: u32 = 8;
+
+/// How long one that counts as dead is not asked.
+pub const REST: Duration = Duration::from_secs(1);
+
+/// The questions to one dispatcher; `T` is what each is about.
+#[derive(Debug)]
+pub struct Asker<T> {
+    next: u64,
+    open: BTreeMap<u64, Open<T>>,
+    /// When each of these is late.
+    ends: BTreeSet<(Moment, u64)>,
+    late_in_a_row: u32,
+    rests_until: Option<Moment>,
+    counts: Counts,
+}
+
+#[derive(Debug)]
+struct Open<T> {
+    flow: Flow,
+    end: Moment,
+    about: T,
+}
+
+/// What came of questions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Asked.
+    pub asked: u64,
+    /// Answered in time, by the name of somebody who can serve the request.
+    pub answered: u64,
+    /// Not answered in time.
+    pub late: u64,
+    /// Not asked, because the dispatcher counts as dead.
+    pub dead: u64,
+    /// Answered by the name of somebody who cannot, or what was not asked.
+    pub lie: u64,
+}
+
+impl std::iter::Sum for Counts {
+    fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
+        all.fold(Self::default(), |sum, one| Self {
+            asked: sum.asked + one.asked,
+            answered: sum.answered + one.answered,
+            late: sum.late + one.late,
+            dead: sum.dead + one.dead,
+            lie: sum.lie + one.lie,
+        })
+    }
+}
+
+/// What an answer means.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Heard<T> {
+    /// This data server is to serve what was asked about, and what is like it for so long.
+    Answer(T, Address, Duration),
+    /// The dispatcher knows nobody, or somebody who cannot serve it: decide without.
+    Nothing(T),
+    /// It answers no open question.
+    Unasked,
+}
+
+impl<T> Asker<T> {
+    /// `first` is the number of its first question, best one that an earlier asker has not come to.
+    pub fn new(first: u64) -> Self {
+        Self {
+            next: first,
+            open: BTreeMap::new(),
+            ends: BTreeSet::new(),
+            late_in_a_row: 0,
+            rests_until: None,
+            counts: Counts::default(),
+        }
+    }
+
+    /// The number under which to ask for an answer before `end`, or `about` back: the dispatcher counts
+    /// as dead.
+    pub fn ask(&mut self, now: Moment, end: Moment, flow: Flow, about: T) -> Result<u64, T> {
+        if self.rests(now) {
+            self.counts.dead += 1;
+            return Err(about);
+        }
+        let number = self.next;
+        self.next = self.next.wrapping_add(1);
+        self.counts.asked += 1;
+        self.open.insert(number, Open { flow, end, about });
+        self.ends.insert((end, number));
+        Ok(number)
+    }
+
+    /// Takes an answer. `can_serve` knows who could serve what was asked about.
+    pub fn handle_reply(
+        &mut self,
+        now: Moment,
+        reply: &Reply,
+        can_serve: impl FnOnce(&T, Address) -> bool,
+    ) -> Heard<T> {
+        let is_of = |open: &Open<T>| open.flow == reply.flow;
+        if !self.open.get(&reply.number).is_some_and(is_of) {
+            // Late answers are to questions that were asked.
+            let ahead = self.next.wrapping_sub(reply.number).wrapping_sub(1) > u64::MAX / 2;
+            if ahead || self.open.contains_key(&reply.number) {
+                self.counts.lie += 1;
+            }
+            return Heard::Unasked;
+        }
+        let Some(Open { about, end, .. }) = self.open.remove(&reply.number) else {
+            return Heard::Unasked;
+        };
+        self.ends.remove(&(end, reply.number));
+        if end <= now {
+            self.note_late(now);
+            return Heard::Nothing(about);
+        }
+        self.late_in_a_row = 0;
+        self.rests_until = None;
+        match reply.server {
+            Some(server) if can_serve(&about, server) => {
+                self.counts.answered += 1;
+                Heard::Answer(about, server, reply.lifetime())
+            }
+            Some(_) => {
+                self.counts.lie += 1;
+                Heard::Nothing(about)
+            }
+            None => Heard::Nothing(about),
+        }
+    }
+
+    /// For how long it is of no use to ask.
+    pub fn rest(&self, now: Moment) -> Option<Duration> {
+        let until = self.rests_until.filter(|until| now < *until)?;
+        Some(until.since(now))
+    }
+
+    /// A question whose time is over.
+    pub fn poll(&mut self, now: Moment) -> Option<T> {
+        let first = self.ends.first().copied();
+        let (end, number) = first.filter(|(end, _)| *end <= now)?;
+        self.ends.remove(&(end, number));
+        let Open { about, .. } = self.open.remove(&number)?;
+        self.note_late(now);
+        Some(about)
+    }
+
+    /// When to poll again.
+    pub fn next_timeout(&self) -> Option<Moment> {
+        self.ends.first().map(|(end, _)| *end)
+    }
+
+    /// What came of all questions so far.
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    fn rests(&self, now: Moment) -> bool {
+        match self.rests_until {
+            Some(until) if now < until => true,
+            // One question tries it.
+            Some(_) => !self.open.is_empty(),
+            None => false,
+        }
+    }
+
+    fn note_late(&mut self, now: Moment) {
+        self.counts.late += 1;
+        self.late_in_a_row += 1;
+        if self.late_in_a_row >= DEAD_AFTER {
+            self.rests_until = Some(now + REST);
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! Rules: the pool of a request by all that it says, where host and path alone do not decide.
+//!
+//! The rule is that of [`crate::routes`], and a route with conditions is taken only by a request that
+//! meets all of them. Of routes with the same host pattern and path those with conditions are asked
+//! first, in the order in which they were given.
+//!
+//! Only requests whose entry in the table of routes says so are judged here, each by its first segment:
+//! a condition on what that does not hold is not met.
+
+mod condition;
+mod request;
+
+pub use condition::{Conditions, Matcher};
+pub use request::Request;
+
+use std::{cmp::Reverse, collections::BTreeMap};
+
+use crate::routes::{Host, Route};
+
+/// The routes of every service, in the order in which they are asked.
+#[derive(Clone, Debug, Default)]
+pub struct Rules(BTreeMap<u16, Vec<Rule>>);
+
+#[derive(Clone, Debug)]
+struct Rule {
+    host: Pattern,
+    path: Vec<u8>,
+    conditions: Conditions,
+    pool: u16,
+}
+
+/// A [`Host`] of its own, in lower case; from the least specific to the most. Those that cover the same
+/// name are never equally specific.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Pattern {
+    Any,
+    Below { length: usize, name: String },
+    Name(String),
+}
+
+impl Rules {
+    /// Puts routes, each with its conditions, in order.
+    pub fn new<'a>(routes: impl IntoIterator<Item = (Route<'a>, Conditions)>) -> Self {
+        let mut services: BTreeMap<u16, Vec<Rule>> = BTreeMap::new();
+        for (route, conditions) in routes {
+            services.entry(route.service).or_default().push(Rule {
+                host: route.host.into(),
+                path: route.path.to_owned(),
+                conditions,
+                pool: route.pool,
+            });
+        }
+        for rules in services.values_mut() {
+            // A stable sort: what is equal stays in the order it was given.
+            rules.sort_by_cached_key(|rule| {
+                let plain = rule.conditions.is_empty();
+                (Reverse(rule.host.clone()), Reverse(rule.path.len()), plain)
+            });
+        }
+        Self(services)
+    }
+
+    /// The pool of a request; without one, the service's own nodes answer it.
+    pub fn pool(&self, service: u16, request: &Request) -> Option<u16> {
+        let host = request.host();
+        let takes = |rule: &&Rule| {
+            request.target().starts_with(&rule.path)
+                && rule.host.covers(&host)
+                && rule.conditions.are_met(request)
+        };
+        self.0
+            .get(&service)?
+            .iter()
+            .find(takes)
+            .map(|rule| rule.pool)
+    }
+}
+
+impl Pattern {
+    fn covers(&self, host: &str) -> bool {
+        match self {
+            Self::Any => true,
+            Self::Name(name) => name == host,
+            Self::Below { name, .. } => {
+                let above = host.strip_suffix(name.as_str());
+                above.is_some_and(|below| below.ends_with('.'))
+            }
+        }
+    }
+}
+
+impl From<Host<'_>> for Pattern {
+    fn from(host: Host<'_>) -> Self {
+        match host {
+            Host::Any => Self::Any,
+            Host::Name(name) => Self::Name(name.to_ascii_lowercase()),
+            Host::Below(name) => Self::Below {
+                length: name.len(),
+                name: name.to_ascii_lowercase(),
+            },
+        }
+    }
+}

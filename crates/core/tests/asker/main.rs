@@ -1,0 +1,213 @@
+//! A connection server and a dispatcher on another node, in virtual time.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod properties;
+
+use std::net::Ipv4Addr;
+use std::time::Duration;
+
+use baton_abi::{POLICY_CLIENT, POLICY_PATH, POLICY_TURN};
+use baton_core::{
+    Moment,
+    asker::{Asker, Counts, DEAD_AFTER, Heard, REST},
+    desk::Desk,
+};
+use baton_wire::{Address, Endpoint, Flow, Query, Reply};
+
+const PATIENCE: Duration = Duration::from_millis(5);
+
+fn at(ms: u64) -> Moment {
+    Moment::after_epoch(Duration::from_millis(ms))
+}
+
+fn flow(client: u16) -> Flow {
+    let end = |address: [u8; 4], port| Endpoint {
+        address: Ipv4Addr::from(address).into(),
+        port,
+    };
+    Flow::new(end([198, 51, 100, 7], client), end([10, 77, 0, 100], 80)).unwrap()
+}
+
+fn server(number: u8) -> Address {
+    Ipv4Addr::new(192, 0, 2, number).into()
+}
+
+fn reply(flow: Flow, number: u64, server: Option<Address>) -> Reply {
+    Reply {
+        flow,
+        number,
+        server,
+        lifetime_ms: 1000,
+    }
+}
+
+fn serves(_: &&str, found: Address) -> bool {
+    found == server(11)
+}
+
+#[test]
+fn an_answer_in_time() {
+    let mut asker = Asker::new(100);
+    assert_eq!(asker.ask(at(0), at(0) + PATIENCE, flow(1), "a"), Ok(100));
+    assert_eq!(asker.next_timeout(), Some(at(5)));
+    let heard = asker.handle_reply(at(4), &reply(flow(1), 100, Some(server(11))), serves);
+    assert_eq!(
+        heard,
+        Heard::Answer("a", server(11), Duration::from_secs(1))
+    );
+    // Said twice, it is no answer any more, nor a lie.
+    let again = asker.handle_reply(at(4), &reply(flow(1), 100, Some(server(11))), serves);
+    assert_eq!(again, Heard::Unasked);
+    assert_eq!(asker.poll(at(9)), None);
+    let counts = Counts {
+        asked: 1,
+        answered: 1,
+        ..Counts::default()
+    };
+    assert_eq!(asker.counts(), counts);
+}
+
+#[test]
+fn an_answer_too_late() {
+    let mut asker = Asker::new(0);
+    for (question, polled) in [("a", true), ("b", false)] {
+        let number = asker
+            .ask(at(0), at(0) + PATIENCE, flow(1), question)
+            .unwrap();
+        if polled {
+            assert_eq!((asker.poll(at(4)), asker.poll(at(5))), (None, Some("a")));
+        }
+        let heard = asker.handle_reply(at(5), &reply(flow(1), number, Some(server(11))), serves);
+        assert_eq!(
+            heard,
+            if polled {
+                Heard::Unasked
+            } else {
+                Heard::Nothing("b")
+            }
+        );
+    }
+    assert_eq!((asker.counts().late, asker.counts().lie), (2, 0));
+}
+
+#[test]
+fn lies() {
+    let mut asker = Asker::new(7);
+    let lie = |asker: &mut Asker<_>, reply: Reply| asker.handle_reply(at(1), &reply, serves);
+    assert_eq!(asker.ask(at(0), at(0) + PATIENCE, flow(1), "a"), Ok(7));
+    // Numbers that were never given, and another connection's.
+    for (flow, number) in [(flow(1), 8), (flow(1), 1 << 40), (flow(2), 7)] {
+        assert_eq!(
+            lie(&mut asker, reply(flow, number, Some(server(11)))),
+            Heard::Unasked
+        );
+    }
+    assert_eq!(asker.counts().lie, 3);
+    // Somebody who cannot.
+    assert_eq!(
+        lie(&mut asker, reply(flow(1), 7, Some(server(12)))),
+        Heard::Nothing("a")
+    );
+    assert_eq!(asker.counts().lie, 4);
+    // Nobody is no lie.
+    assert_eq!(asker.ask(at(0), at(0) + PATIENCE, flow(1), "b"), Ok(8));
+    assert_eq!(
+        lie(&mut asker, reply(flow(1), 8, None)),
+        Heard::Nothing("b")
+    );
+    assert_eq!((asker.counts().lie, asker.counts().late), (4, 0));
+}
+
+#[test]
+fn who_never_answers_is_left_alone_for_a_while() {
+    let mut asker = Asker::new(0);
+    for number in 0..u64::from(DEAD_AFTER) {
+        assert_eq!(asker.ask(at(0), at(0) + PATIENCE, flow(1), "a"), Ok(number));
+    }
+    while asker.poll(at(5)).is_some() {}
+    assert_eq!(asker.counts().late, u64::from(DEAD_AFTER));
+    let rest = REST.as_millis() as u64;
+    assert_eq!(asker.ask(at(6), at(6) + PATIENCE, flow(1), "b"), Err("b"));
+    assert_eq!(
+        asker.ask(at(4 + rest), at(4 + rest) + PATIENCE, flow(1), "b"),
+        Err("b")
+    );
+    assert_eq!(asker.counts().dead, 2);
+    assert_eq!(asker.rest(at(4 + rest)), Some(Duration::from_millis(1)));
+    assert_eq!(asker.rest(at(5 + rest)), None);
+    // One tries it; in vain.
+    let number = asker
+        .ask(at(5 + rest), at(5 + rest) + PATIENCE, flow(1), "c")
+        .unwrap();
+    assert_eq!(
+        asker.ask(at(6 + rest), at(6 + rest) + PATIENCE, flow(1), "d"),
+        Err("d")
+    );
+    assert_eq!(asker.poll(at(10 + rest)), Some("c"));
+    assert_eq!(
+        asker.ask(at(11 + rest), at(11 + rest) + PATIENCE, flow(1), "d"),
+        Err("d")
+    );
+    // The next one is answered: from then on all are asked.
+    let next = asker
+        .ask(
+            at(10 + 2 * rest),
+            at(10 + 2 * rest) + PATIENCE,
+            flow(1),
+            "e",
+        )
+        .unwrap();
+    assert_eq!(next, number + 1);
+    let good = reply(flow(1), next, Some(server(11)));
+    let heard = asker.handle_reply(at(11 + 2 * rest), &good, serves);
+    assert!(matches!(heard, Heard::Answer("e", ..)));
+    for question in ["f", "g"] {
+        assert!(
+            asker
+                .ask(
+                    at(12 + 2 * rest),
+                    at(12 + 2 * rest) + PATIENCE,
+                    flow(1),
+                    question
+                )
+                .is_ok()
+        );
+    }
+}
+
+#[test]
+fn the_desk_chooses_as_its_policies_say() {
+    let mut desk = Desk::default();
+    let all = vec![server(11), server(12), server(13)];
+    desk.set(1, POLICY_TURN, all.clone());
+    desk.set(2, POLICY_CLIENT, all.clone());
+    desk.set(3, POLICY_PATH, all.clone());
+    desk.set(4, POLICY_TURN, Vec::new());
+    let mut ask = |pool, client, path: &str| {
+        let query = Query::new(flow(client), 42, pool, b"", path.as_bytes());
+        let reply = desk.answer(&query);
+        assert_eq!((reply.flow, reply.number), (flow(client), 42));
+        reply.server
+    };
+    let mut turns: Vec<_> = (0..6).filter_map(|_| ask(1, 1, "/")).collect();
+    turns.sort();
+    assert_eq!(turns, [all[0], all[0], all[1], all[1], all[2], all[2]]);
+    // The same client, from whatever port; the same path.
+    assert!((1..50).all(|port| ask(2, port, "/x") == ask(2, 0, "/y")));
+    let paths: Vec<_> = (0..60).map(|path| ask(3, 1, &format!("/{path}"))).collect();
+    let again: Vec<_> = (0..60).map(|path| ask(3, 2, &format!("/{path}"))).collect();
+    assert_eq!(paths, again);
+    assert!(all.iter().all(|server| paths.contains(&Some(*server))));
+    assert_eq!((ask(4, 1, "/"), ask(5, 1, "/")), (None, None));
+    desk.keep(&[2]);
+    assert_eq!(
+        desk.answer(&Query::new(flow(1), 1, 1, b"", b"/")).server,
+        None
+    );
+    assert!(
+        desk.answer(&Query::new(flow(1), 1, 2, b"", b"/"))
+            .server
+            .is_some()
+    );
+}

@@ -1,0 +1,102 @@
+//! Rules: conditions one by one, the order in which routes are asked, and the table of routes beside them.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod conditions;
+#[path = "../routes/program.rs"]
+#[allow(dead_code, reason = "the other test asks in other ways")]
+mod program;
+mod properties;
+mod request;
+
+use baton_core::{
+    routes::{Host, Route},
+    rules::{Conditions, Matcher, Request, Rules},
+};
+use regex::bytes::Regex;
+
+/// A route of service 0 for any host.
+fn route(path: &str, pool: u16) -> Route<'_> {
+    Route {
+        service: 0,
+        host: Host::Any,
+        path: path.as_bytes(),
+        conditional: false,
+        pool,
+    }
+}
+
+fn exactly(text: &str) -> Matcher {
+    Matcher::Exactly(text.into())
+}
+
+fn regex(text: &str) -> Matcher {
+    Matcher::Regex(Regex::new(text).unwrap())
+}
+
+fn method(name: &str) -> Conditions {
+    Conditions {
+        method: Some(exactly(name)),
+        ..Conditions::default()
+    }
+}
+
+fn read(text: &str) -> Request {
+    Request::read(text.as_bytes()).unwrap()
+}
+
+#[test]
+fn conditions_are_asked_in_the_order_of_the_routes_and_plain_ones_last() {
+    let long = Conditions {
+        path: Some(Regex::new("long").unwrap()),
+        ..Conditions::default()
+    };
+    let rules = Rules::new([
+        (route("/a/", 9), Conditions::default()),
+        (route("/", 1), method("PUT")),
+        (route("/a/", 2), long.clone()),
+        (route("/a/", 3), method("PUT")),
+        (route("/a/", 4), method("PUT")),
+        (route("/a/long/", 5), method("DELETE")),
+    ]);
+    for (request, pool) in [
+        ("GET / HTTP/1.1", None),
+        ("PUT / HTTP/1.1", Some(1)),
+        ("PUT /a HTTP/1.1", Some(1)),
+        ("GET /a/ HTTP/1.1", Some(9)),
+        ("PUT /a/ HTTP/1.1", Some(3)),
+        ("PUT /a/long HTTP/1.1", Some(2)),
+        ("GET /a/long/ HTTP/1.1", Some(2)),
+        ("DELETE /a/long/ HTTP/1.1", Some(5)),
+    ] {
+        let request = format!("{request}\r\nHost: a\r\n\r\n");
+        assert_eq!(rules.pool(0, &read(&request)), pool, "{request}");
+    }
+    assert_eq!(rules.pool(1, &read("PUT / HTTP/1.1\r\n\r\n")), None);
+}
+
+#[test]
+fn a_more_specific_host_is_asked_first_whatever_its_path() {
+    let of = |host, path, pool| Route {
+        host,
+        ..route(path, pool)
+    };
+    let rules = Rules::new([
+        (of(Host::Any, "/a/b/", 1), Conditions::default()),
+        (of(Host::Below("Example.org"), "/a/", 2), method("PUT")),
+        (of(Host::Below("b.example.org"), "/a/", 3), method("PUT")),
+        (of(Host::Name("A.b.example.org"), "/", 4), method("PUT")),
+    ]);
+    for (method, host, pool) in [
+        ("GET", "a.b.example.org", 1),
+        ("PUT", "a.b.example.org", 4),
+        ("PUT", "A.B.Example.Org:8080", 4),
+        ("PUT", "c.b.example.org", 3),
+        ("PUT", "c.example.org", 2),
+        ("PUT", "example.org", 1),
+        ("PUT", "badexample.org", 1),
+    ] {
+        let request = read(&format!("{method} /a/b/ HTTP/1.1\r\nHost: {host}\r\n\r\n"));
+        assert_eq!(rules.pool(0, &request), Some(pool), "{method} {host}");
+    }
+}

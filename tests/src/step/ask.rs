@@ -1,0 +1,100 @@
+//! Requests of all kinds, each answered by whom the rules say.
+
+use std::io::Write as _;
+use std::net::TcpStream;
+use std::thread;
+
+use anyhow::{Context as _, Result, anyhow, ensure};
+use serde::Deserialize;
+
+use super::get::once;
+use super::http::{connect, read_response};
+use crate::world::World;
+
+/// Connections that stay, each with these requests one after the other, over and over.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Ask {
+    requests: Vec<Request>,
+    /// Every connection starts at another request.
+    #[serde(default = "once")]
+    connections: usize,
+    /// How often each connection goes through all of them.
+    #[serde(default = "once")]
+    times: usize,
+    /// A connection for each request, instead of one for all.
+    #[serde(default)]
+    close: bool,
+}
+
+/// One request, and who is to answer it.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Request {
+    /// Method and target.
+    line: String,
+    /// Further lines of its header.
+    #[serde(default)]
+    headers: Vec<String>,
+    /// What follows the header, sent in a segment of its own.
+    #[serde(default)]
+    body: String,
+    by: String,
+}
+
+impl Ask {
+    /// Does it.
+    ///
+    /// # Errors
+    /// A connection ended, or another data server than expected has answered.
+    pub fn run(&self, world: &mut World) -> Result<()> {
+        world.lab.within("client", || {
+            thread::scope(|scope| {
+                let clients: Vec<_> = (0..self.connections)
+                    .map(|number| scope.spawn(move || self.connection(number)))
+                    .collect();
+                clients.into_iter().try_for_each(|client| {
+                    let asked = client.join();
+                    asked.map_err(|_| anyhow!("a client panicked"))?
+                })
+            })
+        })?
+    }
+
+    fn connection(&self, number: usize) -> Result<()> {
+        let mut stream = connect(None, 80)?;
+        for turn in 0..self.times * self.requests.len() {
+            if self.close && turn > 0 {
+                stream = connect(None, 80)?;
+            }
+            let request = &self.requests[(number + turn) % self.requests.len()];
+            request
+                .ask(&mut stream)
+                .with_context(|| format!("connection {number}, request {turn}: {request:?}"))?;
+        }
+        Ok(())
+    }
+}
+
+impl Request {
+    fn ask(&self, stream: &mut TcpStream) -> Result<()> {
+        let mut head = format!("{} HTTP/1.1\r\nHost: cluster\r\n", self.line);
+        for line in &self.headers {
+            head += &format!("{line}\r\n");
+        }
+        if !self.body.is_empty() {
+            head += &format!("Content-Length: {}\r\n", self.body.len());
+        }
+        stream.write_all(format!("{head}\r\n").as_bytes())?;
+        stream.write_all(self.body.as_bytes())?;
+        let (head, body) = read_response(stream)?;
+        ensure!(head.starts_with("HTTP/1.1 200 "), "the answer is {head}");
+        let answer = String::from_utf8_lossy(&body);
+        let target = self.line.split(' ').nth(1).unwrap_or_default();
+        ensure!(
+            answer.trim() == format!("{} {target}", self.by),
+            "the answer is {answer:?}"
+        );
+        Ok(())
+    }
+}
