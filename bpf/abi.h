@@ -242,7 +242,7 @@ struct route_key {
 enum data_server_flag {
 	DATA_SERVER_PRESENT = 1,
 	DATA_SERVER_LOCAL = 2,     /* this very node */
-	DATA_SERVER_ROUTED = 4,    /* behind a router: client packets travel inside FORWARD */
+	DATA_SERVER_ROUTED = 4,    /* client packets travel inside FORWARD: behind a router, or a CS itself */
 };
 
 struct data_server {

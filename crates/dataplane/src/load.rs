@@ -77,6 +77,10 @@ impl Programs {
         open.progs.baton_sweep.set_autoload(cs);
         open.progs.baton_ds.set_autoload(ds);
         open.progs.baton_window.set_autoload(ds);
+        let constants = open.maps.rodata_data.as_deref_mut();
+        constants
+            .ok_or_else(|| load_error("the object has no constants"))?
+            .is_also_cs = cs.into();
         open.maps
             .tcbs
             .set_max_entries(options.flows)
