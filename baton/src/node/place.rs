@@ -67,13 +67,23 @@ impl Place {
         })
     }
 
-    /// The cluster addresses that this node has to hold: all of them on a connection server, those of
-    /// its services on a data server.
+    /// The cluster addresses that this node has to hold: those that it answers for as a connection
+    /// server, and those of its services as a data server.
     pub fn cluster_addresses(&self) -> Vec<ClusterAddress> {
-        if self.me.roles.is_cs() {
-            self.config.cluster_addresses()
+        let mut held = self.config.cluster_addresses_of(&self.me.name);
+        held.extend(
+            (self.config.cluster_addresses().into_iter())
+                .filter(|address| self.config.answers_for(&self.me, *address)),
+        );
+        held
+    }
+
+    /// The interface that holds a cluster address: where ARP finds it, or where nobody hears of it.
+    pub fn holds_at(&self, address: ClusterAddress) -> &str {
+        if self.config.answers_for(&self.me, address) {
+            &self.link.name
         } else {
-            self.config.cluster_addresses_of(&self.me.name)
+            "lo"
         }
     }
 

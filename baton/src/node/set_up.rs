@@ -1,6 +1,7 @@
 //! Setting a node up, at the start and again with another configuration.
 
 use anyhow::Result;
+use baton_config::ClusterAddress;
 use baton_dataplane::{Options, XdpMode};
 use baton_net::Sysctl;
 use tracing::{info, warn};
@@ -105,23 +106,26 @@ impl Daemon {
     /// where nobody hears of them.
     pub(super) async fn take_addresses(&mut self) -> Result<()> {
         let interface = self.place.link.name.clone();
-        let is_cs = self.place.me.roles.is_cs();
         let wanted = self.held_addresses();
-        if !is_cs {
+        let config = &self.place.config;
+        let (shown, hidden): (Vec<ClusterAddress>, Vec<_>) =
+            (wanted.into_iter()).partition(|address| config.answers_for(&self.place.me, *address));
+        if !hidden.is_empty() || !self.place.me.roles.is_cs() {
             // Not to answer for an address of another interface, nor to ask in its name.
             self.host.set(&Sysctl::arp_ignore(&interface)?, "1")?;
             self.host.set(&Sysctl::arp_announce(&interface)?, "2")?;
         }
+        for address in hidden {
+            self.host.add_address("lo", address.ip()).await?;
+        }
         let mut taken = Vec::new();
-        for address in &wanted {
-            self.host
-                .add_address(if is_cs { &interface } else { "lo" }, address.ip())
-                .await?;
+        for address in shown {
+            self.host.add_address(&interface, address.ip()).await?;
             if let std::net::IpAddr::V4(address) = address.ip() {
                 taken.push(address);
             }
         }
-        if is_cs {
+        if !taken.is_empty() {
             announcer::announce_all(&self.place.link, &taken);
         }
         Ok(())

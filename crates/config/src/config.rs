@@ -118,6 +118,16 @@ impl Config {
         addresses(self.services.iter())
     }
 
+    /// Whether `node` is to answer for a cluster address: no other node of the LAN may.
+    pub fn answers_for(&self, node: &Node, address: ClusterAddress) -> bool {
+        let fronts = |service: &Service| match &service.connection_servers {
+            None => true,
+            Some(members) => members.contains(&node.name),
+        };
+        let of_address = |service: &&Service| service.address == address;
+        node.roles.is_cs() && self.services.iter().filter(of_address).all(fronts)
+    }
+
     /// The cluster addresses that `node` serves as a data server, once each, in ascending order.
     pub fn cluster_addresses_of(&self, node: &NodeName) -> Vec<ClusterAddress> {
         addresses(self.services_of(node))

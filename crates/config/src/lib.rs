@@ -36,6 +36,7 @@ mod read;
 mod report;
 mod route;
 mod service;
+mod weights;
 mod whole;
 
 pub use address::{ClusterAddress, NodeAddress};
@@ -57,3 +58,4 @@ pub use problem::{Diagnostic, Error, Place, Problem};
 pub use read::{KeyFile, Loaded, Source};
 pub use route::Route;
 pub use service::{Handover, Service, Split};
+pub use weights::Weights;

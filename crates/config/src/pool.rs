@@ -11,6 +11,7 @@ use crate::policy::Policy;
 use crate::problem::Problem;
 use crate::raw::RawPool;
 use crate::report::Report;
+use crate::weights::Weights;
 
 /// Data servers that a route can lead to, and how one of them is chosen.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,6 +20,8 @@ pub struct Pool {
     pub name: PoolName,
     /// Its data servers.
     pub nodes: Members,
+    /// Their shares in this pool, where they are not their own.
+    pub weights: Weights,
     /// How one is chosen.
     pub policy: Policy,
 }
@@ -28,6 +31,7 @@ pub(crate) struct Draft {
     pub(crate) header: Range<usize>,
     pub(crate) name: Option<Spanned<PoolName>>,
     pub(crate) nodes: Parsed<Vec<Spanned<NodeName>>>,
+    pub(crate) weights: Parsed<Weights>,
     pub(crate) policy: Parsed<Policy>,
 }
 
@@ -44,15 +48,22 @@ impl Draft {
             header,
             name,
             nodes: parse_list(report, "nodes", raw.nodes, |text| text.parse()),
+            weights: parse(report, "weights", raw.weights, Weights::try_from),
             policy: parse(report, "policy", raw.policy, |text| text.parse()),
         }
     }
 
     /// The pool, if all of it could be read.
-    pub(crate) fn finish(self, nodes: Option<Members>, of_service: Policy) -> Option<Pool> {
+    pub(crate) fn finish(
+        self,
+        nodes: Option<Members>,
+        of_service: Policy,
+        weights_of_service: &Weights,
+    ) -> Option<Pool> {
         Some(Pool {
             name: self.name?.into_inner(),
             nodes: nodes?,
+            weights: self.weights.or(weights_of_service.clone())?,
             policy: self.policy.or(of_service)?,
         })
     }

@@ -1,5 +1,7 @@
 //! The schema of `baton.toml`: every key, and nothing else. What a value means is decided elsewhere.
 
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -76,6 +78,8 @@ pub(crate) struct RawService {
     pub(crate) port: Field<i64>,
     pub(crate) policy: Field<String>,
     pub(crate) nodes: List,
+    pub(crate) weights: Field<BTreeMap<String, i64>>,
+    pub(crate) connection_servers: List,
     pub(crate) split: Field<String>,
     pub(crate) handover: Field<String>,
     pub(crate) health: Option<Spanned<RawHealth>>,
@@ -94,6 +98,7 @@ pub(crate) struct RawService {
 pub(crate) struct RawPool {
     pub(crate) name: Field<String>,
     pub(crate) nodes: List,
+    pub(crate) weights: Field<BTreeMap<String, i64>>,
     pub(crate) policy: Field<String>,
 }
 

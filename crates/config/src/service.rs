@@ -18,6 +18,7 @@ use crate::problem::Problem;
 use crate::raw::RawService;
 use crate::report::Report;
 use crate::route::{self, Route};
+use crate::weights::Weights;
 
 /// What clients reach: a cluster address and a port, and who serves it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,6 +33,10 @@ pub struct Service {
     pub policy: Policy,
     /// The data servers for requests that no route takes.
     pub nodes: Members,
+    /// Their shares in this service, where they are not their own.
+    pub weights: Weights,
+    /// Who answers for the address, the same for all services of it; `None`: every connection server.
+    pub connection_servers: Option<Members>,
     /// Where else requests can go, in the order of the file.
     pub pools: Vec<Pool>,
     /// Which requests do, in the order of the file, no two of equal host and path; none where
@@ -87,6 +92,8 @@ pub(crate) struct Draft {
     pub(crate) port: Option<Spanned<u16>>,
     pub(crate) policy: Parsed<Policy>,
     pub(crate) nodes: Parsed<Vec<Spanned<NodeName>>>,
+    pub(crate) weights: Parsed<Weights>,
+    pub(crate) connection_servers: Parsed<Vec<Spanned<NodeName>>>,
     pub(crate) pools: Vec<pool::Draft>,
     pub(crate) routes: Vec<route::Draft>,
     pub(crate) split: Option<Split>,
@@ -131,6 +138,13 @@ impl Draft {
             port,
             policy,
             nodes: parse_list(report, "nodes", raw.nodes, |text| text.parse()),
+            weights: parse(report, "weights", raw.weights, Weights::try_from),
+            connection_servers: parse_list(
+                report,
+                "connection_servers",
+                raw.connection_servers,
+                |text| text.parse(),
+            ),
             pools: (raw.pool.into_iter())
                 .map(|pool| pool::Draft::parse(report, pool))
                 .collect(),
@@ -153,6 +167,7 @@ impl Draft {
     /// of the pools that its routes name.
     pub(crate) fn finish(self, nodes: Nodes, targets: Vec<Option<usize>>) -> Option<Service> {
         let policy = self.policy()?;
+        let weights = self.weights.or(Weights::default())?;
         let pools = self.pools.into_iter().zip(nodes.pools);
         let routes = self.routes.into_iter().zip(targets);
         Some(Service {
@@ -161,12 +176,14 @@ impl Draft {
             port: NonZeroU16::new(self.port?.into_inner())?,
             policy,
             nodes: nodes.own?,
+            connection_servers: nodes.connection_servers?,
             pools: pools
-                .map(|(pool, nodes)| pool.finish(nodes, policy))
+                .map(|(pool, nodes)| pool.finish(nodes, policy, &weights))
                 .collect::<Option<_>>()?,
             routes: routes
                 .map(|(route, target)| route.finish(target))
                 .collect::<Option<_>>()?,
+            weights,
             split: self.split?,
             handover: self.handover?,
             health: self.health?,
@@ -174,8 +191,10 @@ impl Draft {
     }
 }
 
-/// The data servers of a service and of each of its pools, where they could be read.
+/// The data servers of a service and of each of its pools, and its connection servers, where they
+/// could be read.
 pub(crate) struct Nodes {
+    pub(crate) connection_servers: Option<Option<Members>>,
     pub(crate) own: Option<Members>,
     pub(crate) pools: Vec<Option<Members>>,
 }

@@ -7,7 +7,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::time::Duration;
 
-use baton_config::{Config, Error, HealthCheck, HostPattern, Policy, Probe, Roles, Split};
+use baton_config::{Config, Error, HealthCheck, HostPattern, Policy, Probe, Roles, Split, Weights};
 use common::{SAMPLE, parse, routed};
 
 fn cluster_key(hex: &str) -> baton_wire::ClusterKey {
@@ -249,6 +249,42 @@ fn questions() {
     let web = &config.services[0];
     assert_eq!(config.service_at(web.address, web.port), Some(web));
     assert_eq!(config.service_named(&web.name), Some(web));
+}
+
+/// In a service, and in a pool, which else has those of its service.
+#[test]
+fn weights_of_a_service() {
+    let text = SAMPLE.replace(
+        "policy = \"round-robin\"\n",
+        "weights = { ds1 = 3, ds2 = 0 }\n",
+    ) + "\n[[service.pool]]\nname = \"same\"\n[[service.pool]]\nname = \"own\"\nweights.ds2 = 7\n";
+    let config = parse(&text).unwrap().config;
+    let web = &config.services[0];
+    let of = |weights: &Weights| ["ds1", "ds2"].map(|node| weights.of(node));
+    assert_eq!(of(&web.weights), [Some(3), Some(0)]);
+    assert_eq!(of(&web.pools[0].weights), [Some(3), Some(0)]);
+    assert_eq!(of(&web.pools[1].weights), [None, Some(7)]);
+    let config = parse(SAMPLE).unwrap().config;
+    assert_eq!(of(&config.services[0].weights), [None, None]);
+}
+
+#[test]
+fn connection_servers_answer_for_their_addresses() {
+    let node = "[[node]]\nname = \"cs2\"\naddress = \"192.0.2.3\"\nroles = [\"cs\", \"ds\"]\n";
+    let service = "[[service]]\nname = \"other\"\naddress = \"192.0.2.101\"\nport = 80\n\
+                   connection_servers = [\"cs2\"]\n";
+    let config = parse(&format!("{SAMPLE}\n{node}\n{service}"))
+        .unwrap()
+        .config;
+    let answers = |node: &str| {
+        let node = config.node_named(node).unwrap();
+        (config.cluster_addresses().into_iter())
+            .map(|address| config.answers_for(node, address))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(answers("cs1"), [true, false]);
+    assert_eq!(answers("cs2"), [true, true]);
+    assert_eq!(answers("ds1"), [false, false]);
 }
 
 #[test]

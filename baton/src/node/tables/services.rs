@@ -1,13 +1,13 @@
 //! Services: what they are to the programs, and who answers their requests.
 
-use std::net::SocketAddrV4;
+use std::{net::SocketAddrV4, num::NonZeroU8};
 
 use anyhow::{Context, Result, bail};
 use baton_abi::{
     MAX_SERVICES, SERVICE_DOWN, SERVICE_HANDOVER, SERVICE_HOSTS, SERVICE_PATHS,
     SERVICE_SPLIT_AT_ACK, Service, ServiceKey,
 };
-use baton_config::{Handover, NodeName, Policy, Split};
+use baton_config::{Handover, NodeName, Policy, Split, Weights};
 use baton_core::{
     Moment,
     membership::Membership,
@@ -107,10 +107,14 @@ impl Tables {
                         .slots
                         .slot(server.address)
                         .filter(|_| self.reachable(server.address))?;
+                    let weight = match pool.weights.of(&server.name) {
+                        Some(weight) => NonZeroU8::new(weight)?,
+                        None => server.weight,
+                    };
                     Some(Server {
                         slot,
                         name: &server.name,
-                        weight: server.weight,
+                        weight,
                         load: membership.load(server.address, at_endpoint),
                     })
                 })
@@ -179,6 +183,7 @@ impl Tables {
 struct PoolOf<'a> {
     id: PoolId,
     nodes: &'a [NodeName],
+    weights: &'a Weights,
     policy: Policy,
 }
 
@@ -190,11 +195,13 @@ fn pools<'a>(
     let own = PoolOf {
         id: PoolId::new(at, None),
         nodes: &service.nodes,
+        weights: &service.weights,
         policy: service.policy,
     };
     let named = service.pools.iter().map(move |pool| PoolOf {
         id: PoolId::new(at, Some(pool.name.as_str())),
         nodes: &pool.nodes,
+        weights: &pool.weights,
         policy: pool.policy,
     });
     std::iter::once(own).chain(named)
