@@ -95,8 +95,13 @@ impl Daemon {
         let now = self.now();
         for service in &self.place.config.services {
             let at = tables::service_at(service)?;
-            self.tables
-                .write_assignment(&self.dataplane, now, (at, service), &self.membership)?;
+            self.tables.write_assignment(
+                &self.dataplane,
+                now,
+                (at, service),
+                &self.place.me.name,
+                &self.membership,
+            )?;
         }
         Ok(())
     }

@@ -7,6 +7,7 @@ use toml::Spanned;
 use crate::field::{Parsed, parse, parse_list};
 use crate::members::Members;
 use crate::name::{NodeName, PoolName};
+use crate::overflow::{self, Overflow};
 use crate::policy::Policy;
 use crate::problem::Problem;
 use crate::raw::RawPool;
@@ -24,6 +25,8 @@ pub struct Pool {
     pub weights: Weights,
     /// How one is chosen.
     pub policy: Policy,
+    /// With [`Policy::Overflow`], and only then.
+    pub overflow: Option<Overflow>,
 }
 
 /// What could be read of a pool; see [`crate::node::Draft`]. An absent key is the service's.
@@ -33,6 +36,7 @@ pub(crate) struct Draft {
     pub(crate) nodes: Parsed<Vec<Spanned<NodeName>>>,
     pub(crate) weights: Parsed<Weights>,
     pub(crate) policy: Parsed<Policy>,
+    pub(crate) overflow: Parsed<overflow::Draft>,
 }
 
 impl Draft {
@@ -50,6 +54,7 @@ impl Draft {
             nodes: parse_list(report, "nodes", raw.nodes, |text| text.parse()),
             weights: parse(report, "weights", raw.weights, Weights::try_from),
             policy: parse(report, "policy", raw.policy, |text| text.parse()),
+            overflow: overflow::Draft::parse(report, raw.overflow),
         }
     }
 
@@ -59,12 +64,19 @@ impl Draft {
         nodes: Option<Members>,
         of_service: Policy,
         weights_of_service: &Weights,
+        overflow_of_service: Option<&Overflow>,
     ) -> Option<Pool> {
+        let policy = self.policy.or(of_service)?;
+        let overflow = match self.overflow.optional()? {
+            None => overflow_of_service.cloned(),
+            Some(own) => Some(own.finish()?),
+        };
         Some(Pool {
             name: self.name?.into_inner(),
             nodes: nodes?,
             weights: self.weights.or(weights_of_service.clone())?,
-            policy: self.policy.or(of_service)?,
+            policy,
+            overflow: overflow.filter(|_| policy == Policy::Overflow),
         })
     }
 }

@@ -79,6 +79,7 @@ pub(crate) struct RawService {
     pub(crate) policy: Field<String>,
     pub(crate) nodes: List,
     pub(crate) weights: Field<BTreeMap<String, i64>>,
+    pub(crate) overflow: Field<RawOverflow>,
     pub(crate) connection_servers: List,
     pub(crate) split: Field<String>,
     pub(crate) handover: Field<String>,
@@ -100,6 +101,19 @@ pub(crate) struct RawPool {
     pub(crate) nodes: List,
     pub(crate) weights: Field<BTreeMap<String, i64>>,
     pub(crate) policy: Field<String>,
+    pub(crate) overflow: Field<RawOverflow>,
+}
+
+/// `overflow`
+#[derive(Deserialize)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a table, written as { home = \"…\", connections = 1000 }"
+)]
+pub(crate) struct RawOverflow {
+    pub(crate) home: Field<String>,
+    pub(crate) cpu: Field<f64>,
+    pub(crate) connections: Field<i64>,
 }
 
 /// `[[service.route]]`

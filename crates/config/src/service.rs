@@ -12,6 +12,7 @@ use crate::health::HealthCheck;
 use crate::members::Members;
 use crate::name::{NodeName, ServiceName};
 use crate::number::in_range;
+use crate::overflow::{self, Overflow};
 use crate::policy::Policy;
 use crate::pool::{self, Pool};
 use crate::problem::Problem;
@@ -31,6 +32,8 @@ pub struct Service {
     pub port: NonZeroU16,
     /// How a data server is chosen for a request that no route takes.
     pub policy: Policy,
+    /// With [`Policy::Overflow`], and only then.
+    pub overflow: Option<Overflow>,
     /// The data servers for requests that no route takes.
     pub nodes: Members,
     /// Their shares in this service, where they are not their own.
@@ -93,6 +96,7 @@ pub(crate) struct Draft {
     pub(crate) policy: Parsed<Policy>,
     pub(crate) nodes: Parsed<Vec<Spanned<NodeName>>>,
     pub(crate) weights: Parsed<Weights>,
+    pub(crate) overflow: Parsed<overflow::Draft>,
     pub(crate) connection_servers: Parsed<Vec<Spanned<NodeName>>>,
     pub(crate) pools: Vec<pool::Draft>,
     pub(crate) routes: Vec<route::Draft>,
@@ -139,6 +143,7 @@ impl Draft {
             policy,
             nodes: parse_list(report, "nodes", raw.nodes, |text| text.parse()),
             weights: parse(report, "weights", raw.weights, Weights::try_from),
+            overflow: overflow::Draft::parse(report, raw.overflow),
             connection_servers: parse_list(
                 report,
                 "connection_servers",
@@ -168,6 +173,10 @@ impl Draft {
     pub(crate) fn finish(self, nodes: Nodes, targets: Vec<Option<usize>>) -> Option<Service> {
         let policy = self.policy()?;
         let weights = self.weights.or(Weights::default())?;
+        let overflow = match self.overflow.optional()? {
+            None => None,
+            Some(draft) => Some(draft.finish()?),
+        };
         let pools = self.pools.into_iter().zip(nodes.pools);
         let routes = self.routes.into_iter().zip(targets);
         Some(Service {
@@ -178,12 +187,13 @@ impl Draft {
             nodes: nodes.own?,
             connection_servers: nodes.connection_servers?,
             pools: pools
-                .map(|(pool, nodes)| pool.finish(nodes, policy, &weights))
+                .map(|(pool, nodes)| pool.finish(nodes, policy, &weights, overflow.as_ref()))
                 .collect::<Option<_>>()?,
             routes: routes
                 .map(|(route, target)| route.finish(target))
                 .collect::<Option<_>>()?,
             weights,
+            overflow: overflow.filter(|_| policy == Policy::Overflow),
             split: self.split?,
             handover: self.handover?,
             health: self.health?,

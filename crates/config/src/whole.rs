@@ -2,6 +2,7 @@
 
 mod connection_servers;
 mod members;
+mod overflow;
 mod routes;
 mod unique;
 
@@ -47,6 +48,7 @@ pub(crate) fn check(
     connection_servers::alike(report, &services, &fronts);
     for (service, members) in services.iter().zip(&members) {
         connection_servers::weights(report, service, members);
+        overflow::check(report, service, members);
     }
     routes::check(report, &services);
     let targets: Vec<_> = services

@@ -268,6 +268,32 @@ fn weights_of_a_service() {
     assert_eq!(of(&config.services[0].weights), [None, None]);
 }
 
+/// Of a service, and of a pool, which else has that of its service.
+#[test]
+fn overflow() {
+    let text = SAMPLE.replace(
+        "policy = \"round-robin\"\n",
+        "policy = \"overflow\"\noverflow = { home = \"ds2\", cpu = 0.8 }\n",
+    ) + "\n[[service.pool]]\nname = \"same\"\n\
+         [[service.pool]]\nname = \"own\"\noverflow.connections = 7\n\
+         [[service.pool]]\nname = \"other\"\npolicy = \"path\"\n";
+    let config = parse(&text).unwrap().config;
+    let web = &config.services[0];
+    let of_service = web.overflow.as_ref().unwrap();
+    assert_eq!(of_service.home.as_ref().unwrap().as_str(), "ds2");
+    assert_eq!((of_service.cpu, of_service.connections), (Some(800), None));
+    assert_eq!(web.pools[0].overflow.as_ref(), Some(of_service));
+    let own = web.pools[1].overflow.as_ref().unwrap();
+    assert_eq!((&own.home, own.cpu), (&None, None));
+    assert_eq!(own.connections.unwrap().get(), 7);
+    assert_eq!(web.pools[2].overflow, None);
+    // It does nothing under another policy, and that is said.
+    let text = SAMPLE.replace("split = \"request\"", "overflow = { cpu = 1 }");
+    let loaded = parse(&text).unwrap();
+    assert_eq!(loaded.config.services[0].overflow, None);
+    assert_eq!(loaded.warnings.len(), 1, "{:?}", loaded.warnings);
+}
+
 #[test]
 fn connection_servers_answer_for_their_addresses() {
     let node = "[[node]]\nname = \"cs2\"\naddress = \"192.0.2.3\"\nroles = [\"cs\", \"ds\"]\n";

@@ -1,20 +1,24 @@
 //! Services: what they are to the programs, and who answers their requests.
 
-use std::{net::SocketAddrV4, num::NonZeroU8};
+use std::{
+    net::SocketAddrV4,
+    num::{NonZeroU8, NonZeroU32},
+};
 
 use anyhow::{Context, Result, bail};
 use baton_abi::{
     MAX_SERVICES, SERVICE_DOWN, SERVICE_HANDOVER, SERVICE_HOSTS, SERVICE_PATHS,
     SERVICE_SPLIT_AT_ACK, Service, ServiceKey,
 };
-use baton_config::{Handover, NodeName, Policy, Split, Weights};
+use baton_config::{Handover, NodeName, Overflow, Policy, Split, Weights};
 use baton_core::{
     Moment,
     membership::Membership,
     policy::{self, Server},
+    slots::Slot,
 };
 use baton_dataplane::Dataplane;
-use baton_wire::Endpoint;
+use baton_wire::{Endpoint, Permille};
 
 use super::{
     Tables,
@@ -90,6 +94,7 @@ impl Tables {
         dataplane: &Dataplane,
         now: Moment,
         (at, service): Placed<'_>,
+        me: &NodeName,
         membership: &Membership,
     ) -> Result<()> {
         let at_endpoint = endpoint(at);
@@ -98,7 +103,12 @@ impl Tables {
             .map_or(&[][..], |usable| &usable.servers);
         let per_request = service.handover == Handover::EveryRequest;
         let mut down = true;
+        let slot = |name: &NodeName| {
+            let node = (membership.cluster().nodes()).find(|node| node.name == name.as_str())?;
+            self.slots.slot(node.address)
+        };
         for pool in pools(at, service) {
+            let policy = policy(&pool, me, slot);
             let servers: Vec<Server<'_>> = usable
                 .iter()
                 .filter(|server| pool.nodes.iter().any(|node| node.as_str() == server.name))
@@ -119,14 +129,8 @@ impl Tables {
                     })
                 })
                 .collect();
-            self.pools.write(
-                dataplane,
-                now,
-                pool.id,
-                policy(pool.policy),
-                per_request,
-                &servers,
-            )?;
+            self.pools
+                .write(dataplane, now, pool.id, policy, per_request, &servers)?;
             down &= self.pools.is_empty(dataplane, pool.id)?;
         }
         self.write_service(dataplane, at, service, down)
@@ -185,6 +189,7 @@ struct PoolOf<'a> {
     nodes: &'a [NodeName],
     weights: &'a Weights,
     policy: Policy,
+    overflow: Option<&'a Overflow>,
 }
 
 /// A service's own pool, then those of its routes.
@@ -197,12 +202,14 @@ fn pools<'a>(
         nodes: &service.nodes,
         weights: &service.weights,
         policy: service.policy,
+        overflow: service.overflow.as_ref(),
     };
     let named = service.pools.iter().map(move |pool| PoolOf {
         id: PoolId::new(at, Some(pool.name.as_str())),
         nodes: &pool.nodes,
         weights: &pool.weights,
         policy: pool.policy,
+        overflow: pool.overflow.as_ref(),
     });
     std::iter::once(own).chain(named)
 }
@@ -240,13 +247,37 @@ fn address_key(at: SocketAddrV4) -> ServiceKey {
     ServiceKey::of(SocketAddrV4::new(*at.ip(), 0))
 }
 
-fn policy(policy: Policy) -> policy::Policy {
-    match policy {
+/// How a pool of this node chooses.
+fn policy(
+    pool: &PoolOf<'_>,
+    me: &NodeName,
+    slot: impl Fn(&NodeName) -> Option<Slot>,
+) -> policy::Policy {
+    match pool.policy {
         Policy::RoundRobin => policy::Policy::RoundRobin,
         Policy::Weighted => policy::Policy::Weighted,
         Policy::Client => policy::Policy::Client,
         Policy::Path => policy::Policy::Path,
         Policy::LeastLoaded => policy::Policy::LeastLoaded,
         Policy::Lard => policy::Policy::Lard,
+        Policy::Overflow => overflow(pool, me, slot).unwrap_or(policy::Policy::Weighted),
     }
+}
+
+/// `None` while the home has no slot, and so takes nothing.
+fn overflow(
+    pool: &PoolOf<'_>,
+    me: &NodeName,
+    slot: impl Fn(&NodeName) -> Option<Slot>,
+) -> Option<policy::Policy> {
+    let limits = pool.overflow?;
+    let here = pool.nodes.iter().find(|node| *node == me);
+    // Limits may be the service's, and so not speak of this pool's nodes.
+    let named = (limits.home.as_ref()).filter(|home| pool.nodes.contains(home));
+    let home = named.or(here).or(pool.nodes.first())?;
+    Some(policy::Policy::Overflow(policy::Limits {
+        home: slot(home)?,
+        cpu: limits.cpu.map(Permille::saturating),
+        connections: limits.connections.map(NonZeroU32::get),
+    }))
 }
