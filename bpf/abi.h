@@ -39,6 +39,7 @@ enum lccp_command {
 	LCCP_NONE = 7,    /* nobody here has this connection; carries the client's packet back */
 	LCCP_SYNC = 8,    /* daemon to daemon: the number of the last message sent to you (data) */
 	LCCP_AGAIN = 9,   /* daemon to daemon: these did not come; the body is a list of be16 numbers */
+	LCCP_SIZES = 14,  /* daemon to daemon: paths whose content is large; has a body */
 };
 
 /*
@@ -122,6 +123,19 @@ struct lccp_hello_service {
 	unsigned int be_connections;   /* established, of this service */
 };
 
+/*
+ * Body of SIZES: this, then `be_paths` hashes of paths (be64). All parts of one generation together are
+ * what is large at the sender; another generation replaces them.
+ */
+struct lccp_sizes {
+	unsigned char cluster[16];
+	unsigned long long be_generation;
+	unsigned short be_port;
+	unsigned short be_part;        /* from 0 */
+	unsigned short be_parts;
+	unsigned short be_paths;       /* in this part */
+};
+
 /* ---- maps: programs and daemon ------------------------------------------------------------ */
 
 enum limit {
@@ -131,6 +145,7 @@ enum limit {
 	MAX_ROUTES = 8192,             /* of all services, hosts by paths */
 	HOST_BYTES = 64,               /* longest host name of a route and what ends it */
 	PATH_BYTES = 120,              /* longest path of a route */
+	MAX_LARGE = 16384,             /* paths of large content, of all services */
 	MAX_DATA_SERVERS = 256,
 	MAX_PEERS = 512,               /* nodes of all roles */
 	WINDOW = 256,                  /* messages of a channel that its two ends remember */
@@ -185,13 +200,15 @@ enum service_flag {
 	SERVICE_PATHS = 4,        /* it has routes */
 	SERVICE_HOSTS = 8,        /* some of them name hosts */
 	SERVICE_DOWN = 16,        /* no pool of it has a data server */
+	SERVICE_SIZES = 128,      /* large content has a pool of its own */
 };
 
 struct service {
 	unsigned short id;             /* 0 .. MAX_SERVICES-1 */
 	unsigned short pool;           /* of requests that no route takes */
 	unsigned char flags;           /* enum service_flag */
-	unsigned char reserved[3];
+	unsigned char reserved;
+	unsigned short large;          /* pool of large content, with SERVICE_SIZES */
 };
 
 enum policy {
@@ -237,6 +254,13 @@ struct route_key {
 	unsigned short service;
 	unsigned short host;
 	unsigned char path[PATH_BYTES];
+};
+
+/* A path of large content: see find_large() for its hash. */
+struct large_key {
+	unsigned long long path;
+	unsigned int service;
+	unsigned int reserved;
 };
 
 enum data_server_flag {

@@ -5,6 +5,7 @@
 
 #include "packet.h"
 #include "request.h"
+#include "sizes.h"
 
 enum {
 	HOST_BITS = 8 * (sizeof(struct host_key) - sizeof(u32)),
@@ -81,13 +82,15 @@ __noinline u32 find_route(u32 service, u32 flags, const struct request *r)
 	return pool ? *pool : NO_POOL;
 }
 
-/* The pool of a request; if none was read, or no route takes it, that of the service itself. */
+/* The pool of a request: by its route, then by the size of its content, else that of the service itself. */
 static __always_inline u32 find_pool(const struct service *service, const struct request *r)
 {
 	u32 pool = NO_POOL;
 
 	if (service->flags & SERVICE_PATHS)
 		pool = find_route(service->id, service->flags, r);
+	if (pool == NO_POOL && service->flags & SERVICE_SIZES && r && r->target)
+		pool = find_large(service->id, service->large, r->target);
 	return pool == NO_POOL ? service->pool : pool;
 }
 

@@ -45,6 +45,7 @@ impl Daemon {
                 debug!(client = %flow.client(), ?refusal, "refused by all");
                 logged(self.resetter.reset(received.packet));
             }
+            Message::Sizes(part) => self.hear_sizes(sender, received.clock, &part),
             // Another task hears them as well.
             Message::Sync { .. } | Message::Again(_) => {}
             Message::Adopt { .. }

@@ -10,6 +10,7 @@
 
 mod announcer;
 mod checks;
+mod content;
 pub mod control;
 mod daemon;
 mod events;
@@ -25,6 +26,7 @@ mod reload;
 mod report;
 mod reset;
 mod set_up;
+mod sizes;
 mod tables;
 
 use std::path::Path;

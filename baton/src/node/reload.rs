@@ -44,6 +44,9 @@ impl Daemon {
         self.write_maps().await?;
         self.take_addresses().await?;
         self.check_servers()?;
+        if self.place.me.roles.is_cs() {
+            self.write_sizes()?;
+        }
         self.give_up(&addresses).await?;
         Ok(format!(
             "reloaded: {} of {} node(s) and {} of {} service(s) are new or changed",

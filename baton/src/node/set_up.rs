@@ -91,13 +91,15 @@ impl Daemon {
         Ok(())
     }
 
-    /// Health checks go to the cluster addresses. Those must be here before: else a check would go out,
+    /// What this data server knows of its services by looking. Health checks go to the cluster addresses. Those must be here before: else a check would go out,
     /// to the connection server, and say how another data server does.
     pub(super) fn check_servers(&mut self) -> Result<()> {
         if self.place.me.roles.is_ds() {
             let config = &self.place.config;
             let of_node = services_with_places(config.services_of(&self.place.me.name))?;
             self.checks.follow(of_node);
+            let of_node = services_with_places(config.services_of(&self.place.me.name))?;
+            self.sizes.follow(of_node);
         }
         Ok(())
     }

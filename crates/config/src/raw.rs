@@ -83,6 +83,7 @@ pub(crate) struct RawService {
     pub(crate) connection_servers: List,
     pub(crate) split: Field<String>,
     pub(crate) handover: Field<String>,
+    pub(crate) large: Field<RawLarge>,
     pub(crate) health: Option<Spanned<RawHealth>>,
     #[serde(default)]
     pub(crate) pool: Vec<Spanned<RawPool>>,
@@ -114,6 +115,15 @@ pub(crate) struct RawOverflow {
     pub(crate) home: Field<String>,
     pub(crate) cpu: Field<f64>,
     pub(crate) connections: Field<i64>,
+}
+
+/// `[service.large]`
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a table, written as [service.large]")]
+pub(crate) struct RawLarge {
+    pub(crate) pool: Field<String>,
+    pub(crate) larger_than: Field<String>,
+    pub(crate) root: Field<String>,
 }
 
 /// `[[service.route]]`

@@ -9,6 +9,7 @@ use crate::address::ClusterAddress;
 use crate::document::suggestion;
 use crate::field::{Parsed, parse, parse_list};
 use crate::health::HealthCheck;
+use crate::large::{self, Large};
 use crate::members::Members;
 use crate::name::{NodeName, ServiceName};
 use crate::number::in_range;
@@ -45,6 +46,8 @@ pub struct Service {
     /// Which requests do, in the order of the file, no two of equal host and path; none where
     /// `split` is [`Split::Ack`].
     pub routes: Vec<Route>,
+    /// Who serves large content that no route takes; `None`: who serves the rest.
+    pub large: Option<Large>,
     /// When a connection is handed to its data server.
     pub split: Split,
     /// When a connection moves to another data server.
@@ -100,6 +103,7 @@ pub(crate) struct Draft {
     pub(crate) connection_servers: Parsed<Vec<Spanned<NodeName>>>,
     pub(crate) pools: Vec<pool::Draft>,
     pub(crate) routes: Vec<route::Draft>,
+    pub(crate) large: Parsed<large::Draft>,
     pub(crate) split: Option<Split>,
     handover: Option<Handover>,
     health: Option<Option<HealthCheck>>,
@@ -156,6 +160,7 @@ impl Draft {
             routes: (raw.route.into_iter())
                 .map(|route| route::Draft::parse(report, route))
                 .collect(),
+            large: large::Draft::parse(report, raw.large),
             split: split.or(Split::Request),
             handover: handover.or(Handover::AsNeeded),
             health: HealthCheck::parse(report, raw.health),
@@ -168,9 +173,9 @@ impl Draft {
         self.policy.clone_or(Policy::RoundRobin)
     }
 
-    /// The service, if all of it could be read; `nodes` are its data servers, `targets` the indices
-    /// of the pools that its routes name.
-    pub(crate) fn finish(self, nodes: Nodes, targets: Vec<Option<usize>>) -> Option<Service> {
+    /// The service, if all of it could be read; `nodes` are its data servers, `targets` the pools
+    /// that it names.
+    pub(crate) fn finish(self, nodes: Nodes, targets: Targets) -> Option<Service> {
         let policy = self.policy()?;
         let weights = self.weights.or(Weights::default())?;
         let overflow = match self.overflow.optional()? {
@@ -178,7 +183,11 @@ impl Draft {
             Some(draft) => Some(draft.finish()?),
         };
         let pools = self.pools.into_iter().zip(nodes.pools);
-        let routes = self.routes.into_iter().zip(targets);
+        let routes = self.routes.into_iter().zip(targets.routes);
+        let large = match self.large.optional()? {
+            None => None,
+            Some(draft) => Some(draft.finish(targets.large)?),
+        };
         Some(Service {
             name: self.name?.into_inner(),
             address: self.address?.into_inner(),
@@ -192,6 +201,7 @@ impl Draft {
             routes: routes
                 .map(|(route, target)| route.finish(target))
                 .collect::<Option<_>>()?,
+            large,
             weights,
             overflow: overflow.filter(|_| policy == Policy::Overflow),
             split: self.split?,
@@ -207,6 +217,12 @@ pub(crate) struct Nodes {
     pub(crate) connection_servers: Option<Option<Members>>,
     pub(crate) own: Option<Members>,
     pub(crate) pools: Vec<Option<Members>>,
+}
+
+/// The indices of the pools that routes and size classes name, where they are known.
+pub(crate) struct Targets {
+    pub(crate) routes: Vec<Option<usize>>,
+    pub(crate) large: Option<usize>,
 }
 
 impl Nodes {

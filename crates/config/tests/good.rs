@@ -294,6 +294,20 @@ fn overflow() {
     assert_eq!(loaded.warnings.len(), 1, "{:?}", loaded.warnings);
 }
 
+/// Its pool needs no route.
+#[test]
+fn large_content() {
+    let text = SAMPLE.to_owned()
+        + "\n[service.large]\npool = \"films\"\nlarger_than = \"10 MB\"\nroot = \"/srv/www\"\n\
+           [[service.pool]]\nname = \"films\"\nnodes = [\"ds2\"]\n";
+    let loaded = parse(&text).unwrap();
+    assert_eq!(loaded.warnings, []);
+    let large = loaded.config.services[0].large.as_ref().unwrap();
+    assert_eq!((large.pool, large.larger_than), (0, 10_000_000));
+    assert_eq!(large.root, std::path::Path::new("/srv/www"));
+    assert_eq!(parse(SAMPLE).unwrap().config.services[0].large, None);
+}
+
 #[test]
 fn connection_servers_answer_for_their_addresses() {
     let node = "[[node]]\nname = \"cs2\"\naddress = \"192.0.2.3\"\nroles = [\"cs\", \"ds\"]\n";

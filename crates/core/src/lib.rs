@@ -25,6 +25,7 @@ pub mod maglev;
 pub mod membership;
 pub mod policy;
 pub mod routes;
+pub mod sizes;
 pub mod slots;
 pub mod turn;
 

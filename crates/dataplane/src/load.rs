@@ -39,10 +39,11 @@ pub struct Programs {
 }
 
 /// Maps that only the connection server's programs use; a pure data server need not pay for them.
-const CS_MAPS: [&str; 10] = [
+const CS_MAPS: [&str; 11] = [
     "pools",
     "hosts",
     "routes",
+    "large",
     "texts",
     "turns",
     "choices",
@@ -130,6 +131,7 @@ impl Programs {
                 pools: cs_only(&loaded.maps.pools)?,
                 hosts: cs_only(&loaded.maps.hosts)?,
                 routes: cs_only(&loaded.maps.routes)?,
+                large: cs_only(&loaded.maps.large)?,
                 choices: cs_only(&loaded.maps.choices)?,
                 adoptions: cs_only(&loaded.maps.adoptions)?,
                 tcbs: cs_only(&loaded.maps.tcbs)?,

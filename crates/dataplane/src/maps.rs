@@ -19,6 +19,7 @@ pub(crate) struct Maps {
     pub pools: Option<MapHandle>,
     pub hosts: Option<MapHandle>,
     pub routes: Option<MapHandle>,
+    pub large: Option<MapHandle>,
     pub choices: Option<MapHandle>,
     pub adoptions: Option<MapHandle>,
     pub tcbs: Option<MapHandle>,

@@ -5,15 +5,16 @@ use std::time::Duration;
 use baton_abi::{
     COUNTER_LCCP_BAD_TAG, COUNTER_LCCP_BAD_VERSION, COUNTER_LCCP_MISMATCH, COUNTER_LCCP_SHORT,
     COUNTER_LCCP_STALE, COUNTER_LCCP_UNKNOWN, LCCP_ADOPT, LCCP_AGAIN, LCCP_FORWARD, LCCP_HANDOVER,
-    LCCP_HELLO, LCCP_KEEP, LCCP_MAX_BODY, LCCP_NONE, LCCP_REFUSED, LCCP_SYNC, LCCP_VERSION,
-    LccpHeader,
+    LCCP_HELLO, LCCP_KEEP, LCCP_MAX_BODY, LCCP_NONE, LCCP_REFUSED, LCCP_SIZES, LCCP_SYNC,
+    LCCP_VERSION, LccpHeader,
 };
 use zerocopy::FromBytes as _;
 
 use crate::tag::TAGGED_BYTES;
 use crate::tcb::tcb_from_wire;
 use crate::{
-    Clock, Flow, Keep, Keys, Message, Numbers, Refusal, ShortAddress, TcbPart, body, carried, tag,
+    Clock, Flow, Keep, Keys, Message, Numbers, Refusal, ShortAddress, Sizes, TcbPart, body,
+    carried, tag,
 };
 
 /// A message as it came in.
@@ -160,6 +161,7 @@ fn message(header: &LccpHeader, body: &[u8]) -> Result<Message, Reject> {
             last: u16::try_from(u32::from_be(header.be_data)).map_err(|_| Reject::Unknown)?,
         },
         LCCP_AGAIN => Message::Again(Numbers::read(body).ok_or(Reject::Unknown)?),
+        LCCP_SIZES => Message::Sizes(Sizes::read(body).ok_or(Reject::Unknown)?),
         _ => return Err(Reject::Unknown),
     };
     let body_without_use = message.carries().is_some() && !body.is_empty();

@@ -2,7 +2,7 @@
 
 use baton_abi::{
     LCCP_ADOPT, LCCP_AGAIN, LCCP_FORWARD, LCCP_HANDOVER, LCCP_HELLO, LCCP_KEEP, LCCP_NONE,
-    LCCP_REFUSED, LCCP_SYNC, LCCP_VERSION, LccpHeader, LccpTcb,
+    LCCP_REFUSED, LCCP_SIZES, LCCP_SYNC, LCCP_VERSION, LccpHeader, LccpTcb,
 };
 use zerocopy::IntoBytes as _;
 
@@ -15,6 +15,7 @@ pub fn encode(message: &Message, clock: Clock, key: &LccpKey) -> Vec<u8> {
     let body = match message {
         Message::Hello(hello) => body::write(hello),
         Message::Again(numbers) => numbers.write(),
+        Message::Sizes(sizes) => sizes.write(),
         Message::Adopt { .. }
         | Message::Refused { .. }
         | Message::Forward { .. }
@@ -98,6 +99,10 @@ fn fields(message: &Message) -> LccpHeader {
         },
         Message::Again(_) => LccpHeader {
             command: const { byte(LCCP_AGAIN) },
+            ..blank
+        },
+        Message::Sizes(_) => LccpHeader {
+            command: const { byte(LCCP_SIZES) },
             ..blank
         },
     }

@@ -33,6 +33,7 @@ mod message;
 mod numbers;
 mod reason;
 mod short;
+mod sizes;
 mod tag;
 mod tcb;
 
@@ -48,5 +49,6 @@ pub use message::{Message, Receptor};
 pub use numbers::Numbers;
 pub use reason::{Keep, Refusal};
 pub use short::ShortAddress;
+pub use sizes::{PathHash, Sizes};
 pub use tag::{siphash24, tag};
 pub use tcb::{TcbPart, WindowScale, WindowScales};

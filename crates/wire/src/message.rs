@@ -2,7 +2,7 @@
 
 use baton_abi::{LCCP_RECEPTOR_CS, LCCP_RECEPTOR_DAEMON, LCCP_RECEPTOR_DS};
 
-use crate::{Flow, Hello, Keep, Numbers, Refusal, ShortAddress, TcbPart};
+use crate::{Flow, Hello, Keep, Numbers, Refusal, ShortAddress, Sizes, TcbPart};
 
 /// One LCCP message. Its command and its [`Receptor`] follow from the variant.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,6 +71,8 @@ pub enum Message {
     },
     /// Daemon to daemon: these messages did not come; they may be sent again.
     Again(Numbers),
+    /// Daemon to daemon: paths whose content is large at the sender.
+    Sizes(Sizes),
 }
 
 impl Message {
@@ -79,7 +81,9 @@ impl Message {
         match self {
             Self::Adopt { .. } | Self::Forward { .. } | Self::Handover { .. } => Receptor::Ds,
             Self::Refused { .. } | Self::Keep { .. } | Self::None { .. } => Receptor::Cs,
-            Self::Hello(_) | Self::Sync { .. } | Self::Again(_) => Receptor::Daemon,
+            Self::Hello(_) | Self::Sync { .. } | Self::Again(_) | Self::Sizes(_) => {
+                Receptor::Daemon
+            }
         }
     }
 
@@ -92,7 +96,7 @@ impl Message {
             | Self::Handover { flow, .. }
             | Self::Keep { flow, .. }
             | Self::None { flow, .. } => Some(*flow),
-            Self::Hello(_) | Self::Sync { .. } | Self::Again(_) => None,
+            Self::Hello(_) | Self::Sync { .. } | Self::Again(_) | Self::Sizes(_) => None,
         }
     }
 }

@@ -1,24 +1,27 @@
 //! Services: what they are to the programs, and who answers their requests.
 
 use std::{
+    collections::BTreeSet,
     net::SocketAddrV4,
     num::{NonZeroU8, NonZeroU32},
 };
 
 use anyhow::{Context, Result, bail};
 use baton_abi::{
-    MAX_SERVICES, SERVICE_DOWN, SERVICE_HANDOVER, SERVICE_HOSTS, SERVICE_PATHS,
-    SERVICE_SPLIT_AT_ACK, Service, ServiceKey,
+    MAX_LARGE, MAX_SERVICES, SERVICE_DOWN, SERVICE_HANDOVER, SERVICE_HOSTS, SERVICE_PATHS,
+    SERVICE_SIZES, SERVICE_SPLIT_AT_ACK, Service, ServiceKey,
 };
 use baton_config::{Handover, NodeName, Overflow, Policy, Split, Weights};
 use baton_core::{
     Moment,
     membership::Membership,
     policy::{self, Server},
+    sizes::Known,
     slots::Slot,
 };
 use baton_dataplane::Dataplane;
 use baton_wire::{Endpoint, Permille};
+use tracing::warn;
 
 use super::{
     Tables,
@@ -136,6 +139,31 @@ impl Tables {
         self.write_service(dataplane, at, service, down)
     }
 
+    /// Writes which paths of services are large.
+    pub fn write_large(
+        &self,
+        dataplane: &Dataplane,
+        services: &[Placed<'_>],
+        known: &Known,
+    ) -> Result<()> {
+        let mut all = BTreeSet::new();
+        for (at, service) in services {
+            if service.large.is_some()
+                && let Some(id) = self.ids.get(at)
+            {
+                let paths = known.large(endpoint(*at));
+                all.extend(paths.into_iter().map(|path| (*id, path.get())));
+            }
+        }
+        if all.len() > MAX_LARGE as usize {
+            warn!(
+                "{} large files are more than {MAX_LARGE}: the rest count as small",
+                all.len()
+            );
+        }
+        Ok(dataplane.set_large(&all)?)
+    }
+
     /// Whether some pool's choices may be others now though its servers stay, because of their loads.
     pub fn is_due(&self, now: Moment) -> bool {
         self.pools
@@ -166,11 +194,21 @@ impl Tables {
             )
             | flag(!service.routes.is_empty(), SERVICE_PATHS)
             | flag(routes::name_hosts(service), SERVICE_HOSTS)
+            | flag(service.large.is_some(), SERVICE_SIZES)
             | flag(down, SERVICE_DOWN);
+        let large = match &service.large {
+            Some(large) => {
+                let pool = &service.pools[large.pool].name;
+                let id = PoolId::new(at, Some(pool.as_str()));
+                self.pools.index(dataplane, id)?
+            }
+            None => 0,
+        };
         let entry = Service {
             id,
             pool: self.pools.index(dataplane, PoolId::new(at, None))?,
             flags: flags as u8, // bits that C keeps in a byte
+            large,
             ..Service::default()
         };
         Ok(dataplane.set_service(&ServiceKey::of(at), &entry)?)

@@ -61,20 +61,22 @@ const OTHERWISE: &[(&str, Expected)] = &[
     ("sync-for-a-program", MISMATCH),
     ("again-nothing", TO_DAEMON),
     ("again-half-a-number", TO_DAEMON),
+    ("sizes-fewer-than-said", TO_DAEMON),
+    ("sizes-part-of-none", TO_DAEMON),
 ];
 
 #[test]
 fn messages_at_the_data_server() {
     on_own_host(|| {
         let node = Node::ds();
-        for vector in vectors("message", 38) {
+        for vector in vectors("message", 40) {
             let expected = match (vector.field("command"), vector.is_ipv4()) {
                 ("adopt", true) => REFUSED,
                 ("forward", true) if vector.field("next") == "none" => NO_SOCKET,
                 ("forward" | "handover", true) => NO_WAY,
                 ("adopt" | "forward" | "handover", false) => MISMATCH,
                 ("refused" | "keep" | "none", _) => UNKNOWN,
-                ("hello" | "sync" | "again", _) => TO_DAEMON,
+                ("hello" | "sync" | "again" | "sizes", _) => TO_DAEMON,
                 (other, _) => panic!("{}: no such command: {other}", vector.name),
             };
             let seen = vector.run_at_ds(&node, vector.clock("clock"));
@@ -91,11 +93,11 @@ fn messages_at_the_data_server() {
 #[test]
 fn messages_at_the_connection_server() {
     let node = Node::cs();
-    for vector in vectors("message", 38) {
+    for vector in vectors("message", 40) {
         let expected = match vector.field("command") {
             "refused" | "keep" | "none" => MISMATCH,
             "adopt" | "forward" | "handover" => UNKNOWN,
-            "hello" | "sync" | "again" => TO_DAEMON,
+            "hello" | "sync" | "again" | "sizes" => TO_DAEMON,
             other => panic!("{}: no such command: {other}", vector.name),
         };
         vector.prepare(&node, vector.clock("clock"));
@@ -110,7 +112,7 @@ fn what_a_receiver_must_accept() {
         for vector in vectors("accept", 10) {
             let (command, _) = vector.field("as").split_once('-').unwrap();
             let expected = match command {
-                "hello" | "sync" | "again" => TO_DAEMON,
+                "hello" | "sync" | "again" | "sizes" => TO_DAEMON,
                 "adopt" => REFUSED,
                 "forward" => NO_SOCKET,
                 "refused" | "keep" | "none" => UNKNOWN,
@@ -125,7 +127,7 @@ fn what_a_receiver_must_accept() {
 fn what_a_receiver_must_reject() {
     on_own_host(|| {
         let node = Node::ds();
-        for vector in vectors("reject", 59) {
+        for vector in vectors("reject", 61) {
             let named = OTHERWISE.iter().find(|(name, _)| *name == vector.name);
             let expected = match (named, vector.field("reason")) {
                 (Some((_, expected)), _) => *expected,

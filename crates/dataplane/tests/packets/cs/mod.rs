@@ -22,6 +22,7 @@ mod request_bytes;
 mod returned;
 mod reuse;
 mod route;
+mod sizes;
 mod stray;
 mod sweep;
 mod syn;
