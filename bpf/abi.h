@@ -43,6 +43,7 @@ enum lccp_command {
 	LCCP_MOVED = 11,  /* it is here, and so is its travelling part; carries back the packet, delivered here */
 	LCCP_QUERY = 12,  /* CS to dispatcher: which DS is to serve this request? Has a body */
 	LCCP_REPLY = 13,  /* dispatcher to CS: this one. Has a body */
+	LCCP_SIZES = 14,  /* daemon to daemon: paths whose content is large; has a body */
 };
 
 /*
@@ -148,6 +149,19 @@ struct lccp_reply {
 	unsigned char server[16];      /* all zero: the dispatcher knows nobody */
 };
 
+/*
+ * Body of SIZES: this, then `be_paths` hashes of paths (be64). All parts of one generation together are
+ * what is large at the sender; another generation replaces them.
+ */
+struct lccp_sizes {
+	unsigned char cluster[16];
+	unsigned long long be_generation;
+	unsigned short be_port;
+	unsigned short be_part;        /* from 0 */
+	unsigned short be_parts;
+	unsigned short be_paths;       /* in this part */
+};
+
 /* ---- maps: programs and daemon ------------------------------------------------------------ */
 
 enum limit {
@@ -157,6 +171,7 @@ enum limit {
 	MAX_ROUTES = 8192,             /* of all services, hosts by paths */
 	HOST_BYTES = 64,               /* longest host name of a route and what ends it */
 	PATH_BYTES = 120,              /* longest path of a route */
+	MAX_LARGE = 16384,             /* paths of large content, of all services */
 	MAX_DATA_SERVERS = 256,
 	MAX_PEERS = 512,               /* nodes of all roles */
 	WINDOW = 256,                  /* messages of a channel that its two ends remember */
@@ -231,13 +246,15 @@ enum service_flag {
 	SERVICE_DOWN = 16,        /* no pool of it has a data server */
 	SERVICE_PUNTS = 32,       /* some of its requests are user space's to judge */
 	SERVICE_ASKS = 64,        /* a dispatcher on another node chooses its data servers */
+	SERVICE_SIZES = 128,      /* large content has a pool of its own */
 };
 
 struct service {
 	unsigned short id;             /* 0 .. MAX_SERVICES-1 */
 	unsigned short pool;           /* of requests that no route takes */
 	unsigned char flags;           /* enum service_flag */
-	unsigned char reserved[3];
+	unsigned char reserved;
+	unsigned short large;          /* pool of large content, with SERVICE_SIZES */
 };
 
 enum policy {
@@ -296,10 +313,17 @@ enum route_flag {
 	ROUTE_PUNTS = 0x40000000,  /* user space may decide otherwise: rules on more than host and path */
 };
 
+/* A path of large content: see find_large() for its hash. */
+struct large_key {
+	unsigned long long path;
+	unsigned int service;
+	unsigned int reserved;
+};
+
 enum data_server_flag {
 	DATA_SERVER_PRESENT = 1,
 	DATA_SERVER_LOCAL = 2,     /* this very node */
-	DATA_SERVER_ROUTED = 4,    /* behind a router: client packets travel inside FORWARD */
+	DATA_SERVER_ROUTED = 4,    /* client packets travel inside FORWARD: behind a router, or a CS itself */
 };
 
 struct data_server {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Every map. The daemon writes settings, services, pools, hosts, routes, choices, data_servers, peers,
+ * Every map. The daemon writes settings, services, pools, hosts, routes, large, choices, data_servers, peers,
  * senders, rings, places and judge, and makes the inboxes; the programs write the rest.
  */
 #ifndef BATON_MAPS_H
@@ -52,6 +52,15 @@ struct {
 	__type(key, struct route_key);
 	__type(value, u32);
 } routes SEC(".maps");
+
+/* Paths of large content. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, MAX_LARGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct large_key);
+	__type(value, u32);
+} large SEC(".maps");
 
 /* How often a pool has chosen: where its next turn is. */
 struct {

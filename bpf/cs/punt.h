@@ -110,6 +110,8 @@ static __noinline u32 find_pool(struct packet *p, const struct request *r, u16 *
 	}
 	u32 pool = route & ROUTE_POOL;
 	*number = pool == NO_POOL ? p->service->id : route >> ROUTE_NUMBER_SHIFT & ROUTE_NUMBER;
+	if (pool == NO_POOL && p->service->flags & SERVICE_SIZES && r->target)
+		pool = find_large(p->service->id, p->service->large, r->target);
 	return pool == NO_POOL ? p->service->pool : pool;
 }
 

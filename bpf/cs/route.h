@@ -5,6 +5,7 @@
 
 #include "packet.h"
 #include "request.h"
+#include "sizes.h"
 
 enum {
 	HOST_BITS = 8 * (sizeof(struct host_key) - sizeof(u32)),

@@ -62,6 +62,8 @@ static __always_inline int ask_next(struct arrival *a, struct lccp_header *h, co
 	}
 	if (ring->missing)
 		return discard(a, COUNTER_DS_NO_WAY);
+	if (is_own_cs(peer(h->be_data)))
+		return unclaimed_here(a, h);
 	struct passage back = { peer(h->be_data), h->be_data, COUNTER_DS_UNCLAIMED };
 	h->receptor = LCCP_RECEPTOR_CS;
 	h->command = LCCP_NONE;

@@ -4,6 +4,7 @@
 #define BATON_DS_DELIVER_H
 
 #include "handover.h"
+#include "own_cs.h"
 #include "packet.h"
 #include "send.h"
 
@@ -33,6 +34,8 @@ static __always_inline int send_none(struct arrival *a, struct lccp_header *h, c
 
 	if (!asker || h->tcb.attempt)
 		return discard(a, COUNTER_DS_NO_SOCKET);
+	if (is_own_cs(asker))
+		return none_here(a, h, bpf_ntohs(in->ip.tot_len));
 	h->receptor = LCCP_RECEPTOR_CS;
 	h->command = LCCP_NONE;
 	h->be_data = 0;
@@ -98,9 +101,12 @@ static __always_inline int bounce(struct arrival *a, const struct frame *f)
 		return discard(a, COUNTER_DS_NO_SOCKET);
 	map_address(h.flow.client, f->ip->saddr);
 	map_address(h.flow.cluster, f->ip->daddr);
+	if (bpf_skb_adjust_room(a->skb, OUTER_BYTES, BPF_ADJ_ROOM_MAC, BPF_F_ADJ_ROOM_FIXED_GSO))
+		return discard(a, COUNTER_DS_NO_SOCKET);
+	if (is_own_cs(asker))
+		return none_here(a, &h, inner_bytes);
 	lccp_seal(a->settings, &h);
-	if (bpf_skb_adjust_room(a->skb, OUTER_BYTES, BPF_ADJ_ROOM_MAC, BPF_F_ADJ_ROOM_FIXED_GSO) ||
-	    !write_outer_at_ds(a, asker, a->sender, &h, inner_bytes))
+	if (!write_outer_at_ds(a, asker, a->sender, &h, inner_bytes))
 		return discard(a, COUNTER_DS_NO_SOCKET);
 	count(a->counters, COUNTER_DS_NONE);
 	return bpf_redirect(asker->ifindex, 0);

@@ -8,6 +8,7 @@
 #define BATON_DS_HANDOVER_H
 
 #include "end.h"
+#include "own_cs.h"
 #include "packet.h"
 #include "send.h"
 #include "window.h"
@@ -60,6 +61,10 @@ static __always_inline int keep(struct arrival *a, struct lccp_header *h, const 
 	const struct data_server *asker = peer(a->sender);
 
 	count(a->counters, keep_counter(why));
+	if (is_own_cs(asker)) {
+		kept_here(a, h, why);
+		return strip(a->skb) ? TCX_GO_ON : TCX_DISCARD;
+	}
 	h->receptor = LCCP_RECEPTOR_CS;
 	h->command = LCCP_KEEP;
 	h->be_data = bpf_htonl(why);
@@ -103,7 +108,7 @@ struct passage {
 
 /*
  * To the next data server as ADOPT, in the name of the connection server that asked. If no way to it is
- * known (yet), back to who asked, who knows one.
+ * known (yet), back to who asked, who knows one; not if that is this node, which would know it here.
  */
 static __always_inline struct passage open_passage(struct arrival *a, struct lccp_header *h, enum counter how)
 {
@@ -115,10 +120,13 @@ static __always_inline struct passage open_passage(struct arrival *a, struct lcc
 		h->be_data = a->sender;
 		return passage;
 	}
+	passage = (struct passage){ .way = peer(a->sender), .address = a->sender, .how = COUNTER_DS_NO_WAY };
+	if (is_own_cs(passage.way))
+		return (struct passage){ .how = COUNTER_DS_NO_WAY };
 	h->receptor = LCCP_RECEPTOR_CS;
 	h->command = LCCP_REFUSED;
 	h->be_data = bpf_htonl(LCCP_REFUSAL_NO_WAY);
-	return (struct passage){ .way = peer(a->sender), .address = a->sender, .how = COUNTER_DS_NO_WAY };
+	return passage;
 }
 
 static __always_inline int hand_on(struct arrival *a, struct lccp_header *h, const struct inner *in,

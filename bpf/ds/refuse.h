@@ -3,6 +3,7 @@
 #ifndef BATON_DS_REFUSE_H
 #define BATON_DS_REFUSE_H
 
+#include "own_cs.h"
 #include "packet.h"
 #include "send.h"
 #include "../lccp.h"
@@ -38,6 +39,8 @@ static __always_inline int refuse(struct arrival *a, struct lccp_header *h, cons
 	const struct data_server *asker = peer(asker_address);
 
 	count(a->counters, COUNTER_DS_REFUSED);
+	if (is_own_cs(asker))
+		return refused_here(a, h, in, asker, why);
 	h->receptor = LCCP_RECEPTOR_CS;
 	h->command = LCCP_REFUSED;
 	h->be_data = bpf_htonl(why);

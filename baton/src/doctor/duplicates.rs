@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use baton_config::Config;
+use baton_config::{Config, Node};
 use baton_net::{Hop, Link, who_has};
 use tokio::task::JoinSet;
 
@@ -27,7 +27,7 @@ pub async fn check(placed: &Placed, link: &Link, ways: &[Way]) -> Finding {
     match answers {
         Ok(mut answers) => {
             answers.sort();
-            judge(&placed.config, &answers, ways)
+            judge(&answers, ways, &placed.config)
         }
         Err(error) => Finding::advice(
             NAME,
@@ -44,17 +44,25 @@ type Answer = (Ipv4Addr, Vec<[u8; 6]>);
 const NAME: &str = "cluster_address";
 const PATIENCE: Duration = Duration::from_millis(500);
 
-fn judge(config: &Config, answers: &[Answer], ways: &[Way]) -> Finding {
+fn judge(answers: &[Answer], ways: &[Way], config: &Config) -> Finding {
     let (mut rightly, mut wrongly) = (Vec::new(), Vec::new());
     for (address, macs) in answers {
+        let answers_for = |node: &Node| {
+            let mut known = config.cluster_addresses().into_iter();
+            known.any(|known| known.ip() == *address && config.answers_for(node, known))
+        };
         for mac in macs {
             let node = ways.iter().find(
                 |(_, way)| matches!(way, Ok(Hop::Next(next)) if !next.routed && next.mac == *mac),
             );
             match node {
-                Some((node, _)) if config.is_in_front(node) => {
+                Some((node, _)) if answers_for(node) => {
                     rightly.push(format!("{address} is answered for by {}", node.name))
                 }
+                Some((node, _)) if node.roles.is_cs() => wrongly.push(format!(
+                    "{address} is answered for by {}, which is not among its connection_servers",
+                    node.name
+                )),
                 Some((node, _)) => wrongly.push(format!(
                     "{address} is answered for by the {} {}",
                     if node.roles.is_cs() {
@@ -125,7 +133,7 @@ mod tests {
 
     fn judged(macs: &[u8]) -> Finding {
         let macs = macs.iter().map(|last| [2, 0, 0, 0, 0, *last]).collect();
-        judge(&config(), &[(VIP, macs)], &ways())
+        judge(&[(VIP, macs)], &ways(), &config())
     }
 
     #[test]
@@ -135,6 +143,19 @@ mod tests {
         assert_eq!(
             (cs.verdict(), cs.found()),
             (Good, "192.0.2.100 is answered for by cs1")
+        );
+    }
+
+    #[test]
+    fn a_connection_server_of_other_services() {
+        let mut config = config();
+        let members = config.services[0].nodes.clone();
+        config.services[0].connection_servers = Some(members);
+        let finding = judge(&[(VIP, vec![[2, 0, 0, 0, 0, 0]])], &ways(), &config);
+        assert_eq!(finding.verdict(), Bad);
+        assert_eq!(
+            finding.found(),
+            "192.0.2.100 is answered for by cs1, which is not among its connection_servers"
         );
     }
 

@@ -31,6 +31,7 @@ use super::{
     place::{self, Place, cluster_of, lccp_keys},
     relay, report,
     reset::Resetter,
+    sizes::{Looked, Sizes},
     tables::Tables,
     take_back,
 };
@@ -58,6 +59,7 @@ pub struct Daemon {
     pub(super) membership: Membership,
     pub(super) clocks: Clocks,
     pub(super) checks: Checks,
+    pub(super) sizes: Sizes,
     pub(super) swept: Swept,
     pub(super) expired: u64,
     pub(super) relay: Option<relay::Running>,
@@ -92,6 +94,7 @@ pub(super) struct Lost {
 /// What other tasks report.
 pub(super) struct Inbox {
     verdicts: mpsc::Receiver<Verdict>,
+    looked: mpsc::Receiver<Looked>,
     hops: mpsc::Receiver<next_hops::Found>,
     calls: mpsc::Receiver<Call>,
     pub(super) calls_sender: mpsc::Sender<Call>,
@@ -119,6 +122,7 @@ impl Daemon {
         let quarantine = place.config.cs.idle;
         let tables = Tables::over(&dataplane, options.roles, now, quarantine)?;
         let (verdict_sender, verdicts) = mpsc::channel(64);
+        let (looked_sender, looked) = mpsc::channel(64);
         let (hop_sender, hops) = mpsc::channel(256);
         let (calls_sender, calls) = mpsc::channel(16);
         let (wanted_hops, wanted) = watch::channel(Vec::new());
@@ -143,6 +147,7 @@ impl Daemon {
             ),
             clocks: Clocks::default(),
             checks: Checks::new(verdict_sender),
+            sizes: Sizes::new(looked_sender),
             swept: Swept::default(),
             expired: 0,
             relay: None,
@@ -160,6 +165,7 @@ impl Daemon {
             leaving: Leaving::default(),
             inbox: Inbox {
                 verdicts,
+                looked,
                 hops,
                 calls,
                 calls_sender,
@@ -211,6 +217,7 @@ impl Daemon {
                     self.checks.note(&verdict);
                     self.beat().await;
                 }
+                Some(looked) = self.inbox.looked.recv() => self.tell_sizes(looked).await,
                 Some(found) = self.inbox.hops.recv() => logged(self.handle_hop(found)),
                 received = self.socket.recv_from(&mut buffer) => match received {
                     Ok(received) => {

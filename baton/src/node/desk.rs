@@ -1,8 +1,9 @@
 //! The dispatcher of other nodes' connection servers: its choices, kept as theirs are.
 
-use std::{collections::HashMap, net::Ipv4Addr};
+use std::{collections::HashMap, net::Ipv4Addr, num::NonZeroU8};
 
 use anyhow::Result;
+use baton_config::NodeName;
 use baton_core::{
     Moment, desk,
     membership::Membership,
@@ -39,6 +40,7 @@ impl Desk {
     fn follow<'a>(
         &mut self,
         now: Moment,
+        me: &NodeName,
         services: impl Iterator<Item = &'a baton_config::Service>,
         membership: &Membership,
     ) -> Result<()> {
@@ -55,14 +57,26 @@ impl Desk {
                     .collect();
                 let servers: Vec<Server<'_>> = members
                     .iter()
-                    .map(|(server, place)| Server {
-                        slot: Slot::from(*place),
-                        name: &server.name,
-                        weight: server.weight,
-                        load: membership.load(server.address, endpoint(at)),
+                    .filter_map(|(server, place)| {
+                        let weight = match pool.weights.of(&server.name) {
+                            Some(weight) => NonZeroU8::new(weight)?,
+                            None => server.weight,
+                        };
+                        Some(Server {
+                            slot: Slot::from(*place),
+                            name: &server.name,
+                            weight,
+                            load: membership.load(server.address, endpoint(at)),
+                        })
                     })
                     .collect();
-                let (id, policy) = (pool.id.number(), policy(pool.policy));
+                let slot = |name: &NodeName| {
+                    let found = members
+                        .iter()
+                        .find(|(server, _)| server.name == name.as_str());
+                    found.map(|(_, place)| Slot::from(*place))
+                };
+                let (id, policy) = (pool.id.number(), policy(&pool, me, slot));
                 let chooser = self
                     .choosers
                     .entry(id)
@@ -96,7 +110,7 @@ impl Daemon {
         let own = &self.place.me.name;
         let services = (self.place.config.services.iter())
             .filter(|service| service.dispatcher.as_ref() == Some(own));
-        self.desk.follow(now, services, &self.membership)
+        self.desk.follow(now, own, services, &self.membership)
     }
 
     /// A connection server asks.

@@ -51,6 +51,7 @@ impl Daemon {
                 debug!(client = %flow.client(), ?refusal, "refused by all");
                 logged(self.resetter.reset(received.packet));
             }
+            Message::Sizes(part) => self.hear_sizes(sender, received.clock, &part),
             // Another task hears them as well.
             Message::Sync { .. } | Message::Again(_) => {}
             Message::Query(query) => self.handle_query(sender, &query),
@@ -123,8 +124,13 @@ impl Daemon {
         }
         for service in &self.place.config.services {
             let at = tables::service_at(service)?;
-            self.tables
-                .write_assignment(&self.dataplane, now, (at, service), &self.membership)?;
+            self.tables.write_assignment(
+                &self.dataplane,
+                now,
+                (at, service),
+                &self.place.me.name,
+                &self.membership,
+            )?;
         }
         Ok(())
     }

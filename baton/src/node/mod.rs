@@ -13,6 +13,7 @@
 mod announcer;
 mod checks;
 mod clocks;
+mod content;
 pub mod control;
 mod daemon;
 mod desk;
@@ -30,6 +31,7 @@ mod reload;
 mod report;
 mod reset;
 mod set_up;
+mod sizes;
 mod tables;
 mod tallies;
 

@@ -67,19 +67,22 @@ impl Place {
         })
     }
 
-    /// The cluster addresses that this node has to hold: all of them on a connection server and a switch,
-    /// those of its services on a data server.
+    /// The cluster addresses that this node has to hold: those that it fronts, as connection server or
+    /// switch, and those of its services as a data server.
     pub fn cluster_addresses(&self) -> Vec<ClusterAddress> {
-        if self.me.roles.is_cs() || self.me.roles.is_switch() {
-            self.config.cluster_addresses()
-        } else {
-            self.config.cluster_addresses_of(&self.me.name)
-        }
+        let mut held = self.config.cluster_addresses_of(&self.me.name);
+        held.extend(
+            (self.config.cluster_addresses().into_iter())
+                .filter(|address| self.config.fronts(&self.me, *address)),
+        );
+        held.sort_unstable();
+        held.dedup();
+        held
     }
 
-    /// The interface that holds the cluster addresses: where ARP finds them, or where nobody hears of them.
-    pub fn cluster_interface(&self) -> &str {
-        if self.config.is_in_front(&self.me) {
+    /// The interface that holds a cluster address: where ARP finds it, or where nobody hears of it.
+    pub fn holds_at(&self, address: ClusterAddress) -> &str {
+        if self.config.answers_for(&self.me, address) {
             &self.link.name
         } else {
             "lo"

@@ -29,7 +29,7 @@ impl Daemon {
             .context("this node is gone from the configuration")?
             .clone();
         let cluster = cluster_of(&new, &me)?;
-        let addresses = self.held_addresses();
+        let addresses = self.held_places();
         let before = self.served()?;
         self.place.config = new;
         self.place.me = me;
@@ -44,6 +44,9 @@ impl Daemon {
         self.write_maps().await?;
         self.take_addresses().await?;
         self.check_servers()?;
+        if self.place.me.roles.is_cs() {
+            self.write_sizes()?;
+        }
         self.give_up(&addresses).await?;
         Ok(format!(
             "reloaded: {} of {} node(s) and {} of {} service(s) are new or changed",
@@ -56,7 +59,7 @@ impl Daemon {
 
     /// Lets go of services that this node was taken out of and whose last connection has ended.
     pub(super) async fn leave(&mut self) -> Result<()> {
-        let addresses = self.held_addresses();
+        let addresses = self.held_places();
         let gone = self.leaving.end(self.now(), &self.connections);
         if gone.is_empty() {
             return Ok(());
@@ -75,6 +78,12 @@ impl Daemon {
         held
     }
 
+    /// The same, each with the interface that holds it.
+    fn held_places(&self) -> Vec<(ClusterAddress, String)> {
+        let place = |address| (address, self.place.holds_at(address).to_owned());
+        self.held_addresses().into_iter().map(place).collect()
+    }
+
     /// The services of this node as a data server.
     fn served(&self) -> Result<Vec<(SocketAddrV4, Service)>> {
         let services = services_with_places(self.place.config.services_of(&self.place.me.name))?;
@@ -82,12 +91,14 @@ impl Daemon {
         Ok(owned.collect())
     }
 
-    /// Removes those of these addresses that are not needed any more.
-    async fn give_up(&mut self, addresses: &[ClusterAddress]) -> Result<()> {
+    /// Removes those of these addresses that are not needed any more where they are.
+    async fn give_up(&mut self, addresses: &[(ClusterAddress, String)]) -> Result<()> {
         let kept = self.held_addresses();
-        let interface = self.place.cluster_interface().to_owned();
-        for gone in addresses.iter().filter(|address| !kept.contains(address)) {
-            self.host.remove_address(&interface, gone.ip()).await?;
+        for gone in addresses
+            .iter()
+            .filter(|(address, at)| !kept.contains(address) || self.place.holds_at(*address) != at)
+        {
+            self.host.remove_address(&gone.1, gone.0.ip()).await?;
         }
         Ok(())
     }

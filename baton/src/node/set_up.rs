@@ -1,6 +1,7 @@
 //! Setting a node up, at the start and again with another configuration.
 
 use anyhow::Result;
+use baton_config::ClusterAddress;
 use baton_dataplane::{Options, XdpMode};
 use baton_net::Sysctl;
 use tracing::{info, warn};
@@ -101,13 +102,15 @@ impl Daemon {
         self.follow_at_desk()
     }
 
-    /// Health checks go to the cluster addresses. Those must be here before: else a check would go out,
+    /// What this data server knows of its services by looking. Health checks go to the cluster addresses. Those must be here before: else a check would go out,
     /// to the connection server, and say how another data server does.
     pub(super) fn check_servers(&mut self) -> Result<()> {
         if self.place.me.roles.is_ds() {
             let config = &self.place.config;
             let of_node = services_with_places(config.services_of(&self.place.me.name))?;
             self.checks.follow(of_node);
+            let of_node = services_with_places(config.services_of(&self.place.me.name))?;
+            self.sizes.follow(of_node);
         }
         Ok(())
     }
@@ -116,23 +119,26 @@ impl Daemon {
     /// hears of them.
     pub(super) async fn take_addresses(&mut self) -> Result<()> {
         let interface = self.place.link.name.clone();
-        let in_front = self.place.config.is_in_front(&self.place.me);
         let wanted = self.held_addresses();
-        if !in_front {
+        let config = &self.place.config;
+        let (shown, hidden): (Vec<ClusterAddress>, Vec<_>) =
+            (wanted.into_iter()).partition(|address| config.answers_for(&self.place.me, *address));
+        if !hidden.is_empty() || shown.is_empty() {
             // Not to answer for an address of another interface, nor to ask in its name.
             self.host.set(&Sysctl::arp_ignore(&interface)?, "1")?;
             self.host.set(&Sysctl::arp_announce(&interface)?, "2")?;
         }
+        for address in hidden {
+            self.host.add_address("lo", address.ip()).await?;
+        }
         let mut taken = Vec::new();
-        for address in &wanted {
-            self.host
-                .add_address(self.place.cluster_interface(), address.ip())
-                .await?;
+        for address in shown {
+            self.host.add_address(&interface, address.ip()).await?;
             if let std::net::IpAddr::V4(address) = address.ip() {
                 taken.push(address);
             }
         }
-        if in_front {
+        if !taken.is_empty() {
             announcer::announce_all(&self.place.link, &taken);
         }
         Ok(())

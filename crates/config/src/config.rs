@@ -88,12 +88,6 @@ impl Config {
         self.nodes.iter().find(|node| node.roles.is_switch())
     }
 
-    /// Whether `node` answers ARP for the cluster addresses: the switch, or without one every
-    /// connection server.
-    pub fn is_in_front(&self, node: &Node) -> bool {
-        node.roles.is_switch() || node.roles.is_cs() && self.switch().is_none()
-    }
-
     /// Every node that is a data server, in the order of the file.
     pub fn data_servers(&self) -> impl Iterator<Item = &Node> {
         self.nodes.iter().filter(|node| node.roles.is_ds())
@@ -127,6 +121,23 @@ impl Config {
     /// Every cluster address once, in ascending order.
     pub fn cluster_addresses(&self) -> Vec<ClusterAddress> {
         addresses(self.services.iter())
+    }
+
+    /// Whether clients' packets for a cluster address come to `node`: to a connection server of its
+    /// services, and before that to the switch, if there is one.
+    pub fn fronts(&self, node: &Node, address: ClusterAddress) -> bool {
+        let is_member = |service: &Service| match &service.connection_servers {
+            None => true,
+            Some(members) => members.contains(&node.name),
+        };
+        let mut of_address = (self.services.iter()).filter(|service| service.address == address);
+        node.roles.is_switch() || node.roles.is_cs() && of_address.all(is_member)
+    }
+
+    /// Whether `node` is to answer ARP for a cluster address: no other node of the LAN may, but for
+    /// connection servers that are to.
+    pub fn answers_for(&self, node: &Node, address: ClusterAddress) -> bool {
+        self.fronts(node, address) && (node.roles.is_switch() || self.switch().is_none())
     }
 
     /// The cluster addresses that `node` serves as a data server, once each, in ascending order.

@@ -21,15 +21,18 @@ pub enum Policy {
     LeastLoaded,
     /// Locality-aware request distribution: by the path of the request, as far as the load allows.
     Lard,
+    /// One serves until it has too much to do, and the others what is beyond that.
+    Overflow,
 }
 
-const ALL: [Policy; 6] = [
+const ALL: [Policy; 7] = [
     Policy::RoundRobin,
     Policy::Weighted,
     Policy::Client,
     Policy::Path,
     Policy::LeastLoaded,
     Policy::Lard,
+    Policy::Overflow,
 ];
 
 impl Policy {
@@ -42,6 +45,7 @@ impl Policy {
             Self::Path => "path",
             Self::LeastLoaded => "least-loaded",
             Self::Lard => "lard",
+            Self::Overflow => "overflow",
         }
     }
 

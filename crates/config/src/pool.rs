@@ -7,10 +7,12 @@ use toml::Spanned;
 use crate::field::{Parsed, parse, parse_list};
 use crate::members::Members;
 use crate::name::{NodeName, PoolName};
+use crate::overflow::{self, Overflow};
 use crate::policy::Policy;
 use crate::problem::Problem;
 use crate::raw::RawPool;
 use crate::report::Report;
+use crate::weights::Weights;
 
 /// Data servers that a route can lead to, and how one of them is chosen.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,8 +21,12 @@ pub struct Pool {
     pub name: PoolName,
     /// Its data servers.
     pub nodes: Members,
+    /// Their shares in this pool, where they are not their own.
+    pub weights: Weights,
     /// How one is chosen.
     pub policy: Policy,
+    /// With [`Policy::Overflow`], and only then.
+    pub overflow: Option<Overflow>,
 }
 
 /// What could be read of a pool; see [`crate::node::Draft`]. An absent key is the service's.
@@ -28,7 +34,9 @@ pub(crate) struct Draft {
     pub(crate) header: Range<usize>,
     pub(crate) name: Option<Spanned<PoolName>>,
     pub(crate) nodes: Parsed<Vec<Spanned<NodeName>>>,
+    pub(crate) weights: Parsed<Weights>,
     pub(crate) policy: Parsed<Policy>,
+    pub(crate) overflow: Parsed<overflow::Draft>,
 }
 
 impl Draft {
@@ -44,16 +52,31 @@ impl Draft {
             header,
             name,
             nodes: parse_list(report, "nodes", raw.nodes, |text| text.parse()),
+            weights: parse(report, "weights", raw.weights, Weights::try_from),
             policy: parse(report, "policy", raw.policy, |text| text.parse()),
+            overflow: overflow::Draft::parse(report, raw.overflow),
         }
     }
 
     /// The pool, if all of it could be read.
-    pub(crate) fn finish(self, nodes: Option<Members>, of_service: Policy) -> Option<Pool> {
+    pub(crate) fn finish(
+        self,
+        nodes: Option<Members>,
+        of_service: Policy,
+        weights_of_service: &Weights,
+        overflow_of_service: Option<&Overflow>,
+    ) -> Option<Pool> {
+        let policy = self.policy.or(of_service)?;
+        let overflow = match self.overflow.optional()? {
+            None => overflow_of_service.cloned(),
+            Some(own) => Some(own.finish()?),
+        };
         Some(Pool {
             name: self.name?.into_inner(),
             nodes: nodes?,
-            policy: self.policy.or(of_service)?,
+            weights: self.weights.or(weights_of_service.clone())?,
+            policy,
+            overflow: overflow.filter(|_| policy == Policy::Overflow),
         })
     }
 }

@@ -1,5 +1,7 @@
 //! The schema of `baton.toml`: every key, and nothing else. What a value means is decided elsewhere.
 
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -78,8 +80,12 @@ pub(crate) struct RawService {
     pub(crate) policy: Field<String>,
     pub(crate) dispatcher: Field<String>,
     pub(crate) nodes: List,
+    pub(crate) weights: Field<BTreeMap<String, i64>>,
+    pub(crate) overflow: Field<RawOverflow>,
+    pub(crate) connection_servers: List,
     pub(crate) split: Field<String>,
     pub(crate) handover: Field<String>,
+    pub(crate) large: Field<RawLarge>,
     pub(crate) health: Option<Spanned<RawHealth>>,
     #[serde(default)]
     pub(crate) pool: Vec<Spanned<RawPool>>,
@@ -96,7 +102,30 @@ pub(crate) struct RawService {
 pub(crate) struct RawPool {
     pub(crate) name: Field<String>,
     pub(crate) nodes: List,
+    pub(crate) weights: Field<BTreeMap<String, i64>>,
     pub(crate) policy: Field<String>,
+    pub(crate) overflow: Field<RawOverflow>,
+}
+
+/// `overflow`
+#[derive(Deserialize)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a table, written as { home = \"…\", connections = 1000 }"
+)]
+pub(crate) struct RawOverflow {
+    pub(crate) home: Field<String>,
+    pub(crate) cpu: Field<f64>,
+    pub(crate) connections: Field<i64>,
+}
+
+/// `[service.large]`
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a table, written as [service.large]")]
+pub(crate) struct RawLarge {
+    pub(crate) pool: Field<String>,
+    pub(crate) larger_than: Field<String>,
+    pub(crate) root: Field<String>,
 }
 
 /// `[[service.route]]`

@@ -9,15 +9,18 @@ use crate::address::ClusterAddress;
 use crate::document::suggestion;
 use crate::field::{Parsed, parse, parse_list};
 use crate::health::HealthCheck;
+use crate::large::{self, Large};
 use crate::members::Members;
 use crate::name::{NodeName, ServiceName};
 use crate::number::in_range;
+use crate::overflow::{self, Overflow};
 use crate::policy::Policy;
 use crate::pool::{self, Pool};
 use crate::problem::Problem;
 use crate::raw::RawService;
 use crate::report::Report;
 use crate::route::{self, Route};
+use crate::weights::Weights;
 
 /// What clients reach: a cluster address and a port, and who serves it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,14 +35,22 @@ pub struct Service {
     pub policy: Policy,
     /// The node that chooses, for its pools too; `None`: each connection server itself.
     pub dispatcher: Option<NodeName>,
+    /// With [`Policy::Overflow`], and only then.
+    pub overflow: Option<Overflow>,
     /// The data servers for requests that no route takes.
     pub nodes: Members,
+    /// Their shares in this service, where they are not their own.
+    pub weights: Weights,
+    /// Who answers for the address, the same for all services of it; `None`: every connection server.
+    pub connection_servers: Option<Members>,
     /// Where else requests can go, in the order of the file.
     pub pools: Vec<Pool>,
     /// Which requests do, in the order of the file, no two of equal host, path and
     /// conditions; none where
     /// `split` is [`Split::Ack`].
     pub routes: Vec<Route>,
+    /// Who serves large content that no route takes; `None`: who serves the rest.
+    pub large: Option<Large>,
     /// When a connection is handed to its data server.
     pub split: Split,
     /// When a connection moves to another data server.
@@ -91,8 +102,12 @@ pub(crate) struct Draft {
     pub(crate) policy: Parsed<Policy>,
     pub(crate) dispatcher: Parsed<NodeName>,
     pub(crate) nodes: Parsed<Vec<Spanned<NodeName>>>,
+    pub(crate) weights: Parsed<Weights>,
+    pub(crate) overflow: Parsed<overflow::Draft>,
+    pub(crate) connection_servers: Parsed<Vec<Spanned<NodeName>>>,
     pub(crate) pools: Vec<pool::Draft>,
     pub(crate) routes: Vec<route::Draft>,
+    pub(crate) large: Parsed<large::Draft>,
     pub(crate) split: Option<Split>,
     handover: Option<Handover>,
     health: Option<Option<HealthCheck>>,
@@ -136,12 +151,21 @@ impl Draft {
             policy,
             dispatcher: parse(report, "dispatcher", raw.dispatcher, |text| text.parse()),
             nodes: parse_list(report, "nodes", raw.nodes, |text| text.parse()),
+            weights: parse(report, "weights", raw.weights, Weights::try_from),
+            overflow: overflow::Draft::parse(report, raw.overflow),
+            connection_servers: parse_list(
+                report,
+                "connection_servers",
+                raw.connection_servers,
+                |text| text.parse(),
+            ),
             pools: (raw.pool.into_iter())
                 .map(|pool| pool::Draft::parse(report, pool))
                 .collect(),
             routes: (raw.route.into_iter())
                 .map(|route| route::Draft::parse(report, route))
                 .collect(),
+            large: large::Draft::parse(report, raw.large),
             split: split.or(Split::Request),
             handover: handover.or(Handover::AsNeeded),
             health: HealthCheck::parse(report, raw.health),
@@ -154,12 +178,21 @@ impl Draft {
         self.policy.clone_or(Policy::RoundRobin)
     }
 
-    /// The service, if all of it could be read; `nodes` are its data servers, `targets` the indices
-    /// of the pools that its routes name.
-    pub(crate) fn finish(self, nodes: Nodes, targets: Vec<Option<usize>>) -> Option<Service> {
+    /// The service, if all of it could be read; `nodes` are its data servers, `targets` the pools
+    /// that it names.
+    pub(crate) fn finish(self, nodes: Nodes, targets: Targets) -> Option<Service> {
         let policy = self.policy()?;
+        let weights = self.weights.or(Weights::default())?;
+        let overflow = match self.overflow.optional()? {
+            None => None,
+            Some(draft) => Some(draft.finish()?),
+        };
         let pools = self.pools.into_iter().zip(nodes.pools);
-        let routes = self.routes.into_iter().zip(targets);
+        let routes = self.routes.into_iter().zip(targets.routes);
+        let large = match self.large.optional()? {
+            None => None,
+            Some(draft) => Some(draft.finish(targets.large)?),
+        };
         Some(Service {
             name: self.name?.into_inner(),
             address: self.address?.into_inner(),
@@ -167,12 +200,16 @@ impl Draft {
             policy,
             dispatcher: self.dispatcher.optional()?,
             nodes: nodes.own?,
+            connection_servers: nodes.connection_servers?,
             pools: pools
-                .map(|(pool, nodes)| pool.finish(nodes, policy))
+                .map(|(pool, nodes)| pool.finish(nodes, policy, &weights, overflow.as_ref()))
                 .collect::<Option<_>>()?,
             routes: routes
                 .map(|(route, target)| route.finish(target))
                 .collect::<Option<_>>()?,
+            large,
+            weights,
+            overflow: overflow.filter(|_| policy == Policy::Overflow),
             split: self.split?,
             handover: self.handover?,
             health: self.health?,
@@ -180,10 +217,18 @@ impl Draft {
     }
 }
 
-/// The data servers of a service and of each of its pools, where they could be read.
+/// The data servers of a service and of each of its pools, and its connection servers, where they
+/// could be read.
 pub(crate) struct Nodes {
+    pub(crate) connection_servers: Option<Option<Members>>,
     pub(crate) own: Option<Members>,
     pub(crate) pools: Vec<Option<Members>>,
+}
+
+/// The indices of the pools that routes and size classes name, where they are known.
+pub(crate) struct Targets {
+    pub(crate) routes: Vec<Option<usize>>,
+    pub(crate) large: Option<usize>,
 }
 
 impl Nodes {

@@ -1,6 +1,8 @@
 //! What must hold between the parts of a configuration: references, duplicates, families, limits.
 
+mod connection_servers;
 mod members;
+mod overflow;
 mod routes;
 mod unique;
 
@@ -30,7 +32,7 @@ pub(crate) fn check(
 ) -> Option<(Vec<Node>, Vec<Service>)> {
     unique::check(report, &nodes, &services);
     limits(report, &nodes, &services);
-    connection_servers(report, &nodes);
+    some_connection_server(report, &nodes);
     switches(report, &nodes);
     if let Some(name) = own_name
         && find(&nodes, name.get_ref()).is_none()
@@ -41,6 +43,14 @@ pub(crate) fn check(
         .iter()
         .map(|service| members(report, service, &nodes))
         .collect();
+    let fronts: Vec<_> = (members.iter())
+        .map(|members| members.connection_servers.clone())
+        .collect();
+    connection_servers::alike(report, &services, &fronts);
+    for (service, members) in services.iter().zip(&members) {
+        connection_servers::weights(report, service, members);
+        overflow::check(report, service, members);
+    }
     routes::check(report, &services);
     dispatchers(report, &nodes, &services);
     let targets: Vec<_> = services
@@ -87,7 +97,7 @@ fn limits(report: &mut Report<'_>, nodes: &[node::Draft], services: &[service::D
     }
 }
 
-fn connection_servers(report: &mut Report<'_>, nodes: &[node::Draft]) {
+fn some_connection_server(report: &mut Report<'_>, nodes: &[node::Draft]) {
     // A node whose roles could not be read may be the one that is missed here.
     let possible = |node: &node::Draft| node.roles.as_ref().is_none_or(|r| r.get_ref().is_cs());
     if !nodes.iter().any(possible) {

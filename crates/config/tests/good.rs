@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use baton_config::{
     Conditions, Config, Error, HealthCheck, HostPattern, Pattern, Policy, Probe, Roles, Split,
+    Weights,
 };
 use common::{SAMPLE, parse, routed};
 
@@ -316,6 +317,82 @@ fn questions() {
     let web = &config.services[0];
     assert_eq!(config.service_at(web.address, web.port), Some(web));
     assert_eq!(config.service_named(&web.name), Some(web));
+}
+
+/// In a service, and in a pool, which else has those of its service.
+#[test]
+fn weights_of_a_service() {
+    let text = SAMPLE.replace(
+        "policy = \"round-robin\"\n",
+        "weights = { ds1 = 3, ds2 = 0 }\n",
+    ) + "\n[[service.pool]]\nname = \"same\"\n[[service.pool]]\nname = \"own\"\nweights.ds2 = 7\n";
+    let config = parse(&text).unwrap().config;
+    let web = &config.services[0];
+    let of = |weights: &Weights| ["ds1", "ds2"].map(|node| weights.of(node));
+    assert_eq!(of(&web.weights), [Some(3), Some(0)]);
+    assert_eq!(of(&web.pools[0].weights), [Some(3), Some(0)]);
+    assert_eq!(of(&web.pools[1].weights), [None, Some(7)]);
+    let config = parse(SAMPLE).unwrap().config;
+    assert_eq!(of(&config.services[0].weights), [None, None]);
+}
+
+/// Of a service, and of a pool, which else has that of its service.
+#[test]
+fn overflow() {
+    let text = SAMPLE.replace(
+        "policy = \"round-robin\"\n",
+        "policy = \"overflow\"\noverflow = { home = \"ds2\", cpu = 0.8 }\n",
+    ) + "\n[[service.pool]]\nname = \"same\"\n\
+         [[service.pool]]\nname = \"own\"\noverflow.connections = 7\n\
+         [[service.pool]]\nname = \"other\"\npolicy = \"path\"\n";
+    let config = parse(&text).unwrap().config;
+    let web = &config.services[0];
+    let of_service = web.overflow.as_ref().unwrap();
+    assert_eq!(of_service.home.as_ref().unwrap().as_str(), "ds2");
+    assert_eq!((of_service.cpu, of_service.connections), (Some(800), None));
+    assert_eq!(web.pools[0].overflow.as_ref(), Some(of_service));
+    let own = web.pools[1].overflow.as_ref().unwrap();
+    assert_eq!((&own.home, own.cpu), (&None, None));
+    assert_eq!(own.connections.unwrap().get(), 7);
+    assert_eq!(web.pools[2].overflow, None);
+    // It does nothing under another policy, and that is said.
+    let text = SAMPLE.replace("split = \"request\"", "overflow = { cpu = 1 }");
+    let loaded = parse(&text).unwrap();
+    assert_eq!(loaded.config.services[0].overflow, None);
+    assert_eq!(loaded.warnings.len(), 1, "{:?}", loaded.warnings);
+}
+
+/// Its pool needs no route.
+#[test]
+fn large_content() {
+    let text = SAMPLE.to_owned()
+        + "\n[service.large]\npool = \"films\"\nlarger_than = \"10 MB\"\nroot = \"/srv/www\"\n\
+           [[service.pool]]\nname = \"films\"\nnodes = [\"ds2\"]\n";
+    let loaded = parse(&text).unwrap();
+    assert_eq!(loaded.warnings, []);
+    let large = loaded.config.services[0].large.as_ref().unwrap();
+    assert_eq!((large.pool, large.larger_than), (0, 10_000_000));
+    assert_eq!(large.root, std::path::Path::new("/srv/www"));
+    assert_eq!(parse(SAMPLE).unwrap().config.services[0].large, None);
+}
+
+#[test]
+fn connection_servers_answer_for_their_addresses() {
+    let node = "[[node]]\nname = \"cs2\"\naddress = \"192.0.2.3\"\nroles = [\"cs\", \"ds\"]\n";
+    let service = "[[service]]\nname = \"other\"\naddress = \"192.0.2.101\"\nport = 80\n\
+                   connection_servers = [\"cs2\"]\n";
+    let config = parse(&format!("{SAMPLE}\n{node}\n{service}"))
+        .unwrap()
+        .config;
+    let answers = |node: &str| {
+        let node = config.node_named(node).unwrap();
+        (config.cluster_addresses().into_iter())
+            .map(|address| config.answers_for(node, address))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(answers("cs1"), [true, false]);
+    assert_eq!(answers("cs2"), [true, true]);
+    assert_eq!(answers("ds1"), [false, false]);
 }
 
 #[test]

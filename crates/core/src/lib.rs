@@ -30,6 +30,7 @@ pub mod membership;
 pub mod policy;
 pub mod routes;
 pub mod rules;
+pub mod sizes;
 pub mod slots;
 pub mod turn;
 

@@ -41,10 +41,11 @@ pub struct Programs {
 }
 
 /// Maps that only the connection server's programs use; a pure data server need not pay for them.
-const CS_MAPS: [&str; 17] = [
+const CS_MAPS: [&str; 18] = [
     "pools",
     "hosts",
     "routes",
+    "large",
     "texts",
     "turns",
     "choices",
@@ -97,6 +98,10 @@ impl Programs {
         open.progs.baton_ds.set_autoload(ds);
         open.progs.baton_window.set_autoload(ds);
         open.progs.baton_switch.set_autoload(switch);
+        let constants = open.maps.rodata_data.as_deref_mut();
+        constants
+            .ok_or_else(|| load_error("the object has no constants"))?
+            .is_also_cs = cs.into();
         open.maps
             .tcbs
             .set_max_entries(options.flows)
@@ -152,6 +157,7 @@ impl Programs {
                 pools: cs_only(&loaded.maps.pools)?,
                 hosts: cs_only(&loaded.maps.hosts)?,
                 routes: cs_only(&loaded.maps.routes)?,
+                large: cs_only(&loaded.maps.large)?,
                 choices: cs_only(&loaded.maps.choices)?,
                 tallies: cs_only(&loaded.maps.tallies)?,
                 route_ids: cs_only(&loaded.maps.route_ids)?,

@@ -22,6 +22,7 @@ pub(crate) struct Maps {
     pub pools: Option<MapHandle>,
     pub hosts: Option<MapHandle>,
     pub routes: Option<MapHandle>,
+    pub large: Option<MapHandle>,
     pub choices: Option<MapHandle>,
     pub tallies: Option<MapHandle>,
     pub route_ids: Option<MapHandle>,

@@ -1,9 +1,10 @@
 //! The maps that say where requests go, and to whom data servers and the switch speak.
 
-use std::net::Ipv4Addr;
+use std::{collections::BTreeSet, net::Ipv4Addr};
 
 use baton_abi::{
-    CHOICES_PER_POOL, DataServer, HostKey, Place, Pool, Ring, RouteKey, SenderKey, short_address,
+    CHOICES_PER_POOL, DataServer, HostKey, LargeKey, MAX_LARGE, Place, Pool, Ring, RouteKey,
+    SenderKey, short_address,
 };
 use libbpf_rs::MapHandle;
 use zerocopy::{FromBytes, Immutable, IntoBytes};
@@ -36,6 +37,28 @@ impl Dataplane {
     pub fn set_routes(&self, routes: &[(RouteKey, u32)]) -> Result<(), Error> {
         let map = only_on_cs("routes", &self.programs().maps.routes)?;
         set_all("routes", map, routes)
+    }
+
+    /// Makes the map of large content hold exactly these paths of services, as many as it has room for.
+    /// What stays is never missing meanwhile.
+    pub fn set_large(&self, wanted: &BTreeSet<(u16, u64)>) -> Result<(), Error> {
+        let map = only_on_cs("large", &self.programs().maps.large)?;
+        let key = |(service, path): &(u16, u64)| LargeKey {
+            path: *path,
+            service: (*service).into(),
+            reserved: 0,
+        };
+        let wanted: Vec<_> = wanted.iter().take(MAX_LARGE as usize).collect();
+        let mut missing: BTreeSet<_> = wanted.iter().map(|one| **one).collect();
+        // Old ones first: together they might not fit.
+        for (known, _) in entries::<LargeKey, u32>("large", map)? {
+            let is_wanted = u16::try_from(known.service)
+                .is_ok_and(|service| missing.remove(&(service, known.path)));
+            if !is_wanted {
+                remove("large", map, &known)?;
+            }
+        }
+        (missing.iter()).try_for_each(|one| update("large", map, &key(one), &1u32))
     }
 
     /// Sets the way to a node, for messages of this data server; a default one says that there is none.

@@ -6,15 +6,15 @@ use baton_abi::{
     COUNTER_LCCP_BAD_TAG, COUNTER_LCCP_BAD_VERSION, COUNTER_LCCP_MISMATCH, COUNTER_LCCP_SHORT,
     COUNTER_LCCP_STALE, COUNTER_LCCP_UNKNOWN, LCCP_ADOPT, LCCP_AGAIN, LCCP_CLAIM, LCCP_FORWARD,
     LCCP_HANDOVER, LCCP_HELLO, LCCP_KEEP, LCCP_MAX_BODY, LCCP_MOVED, LCCP_NONE, LCCP_QUERY,
-    LCCP_REFUSED, LCCP_REPLY, LCCP_SYNC, LCCP_VERSION, LccpHeader,
+    LCCP_REFUSED, LCCP_REPLY, LCCP_SIZES, LCCP_SYNC, LCCP_VERSION, LccpHeader,
 };
 use zerocopy::FromBytes as _;
 
 use crate::tag::TAGGED_BYTES;
 use crate::tcb::tcb_from_wire;
 use crate::{
-    Clock, Flow, Keep, Keys, Message, Numbers, Query, Refusal, Reply, ShortAddress, TcbPart, body,
-    carried, tag,
+    Clock, Flow, Keep, Keys, Message, Numbers, Query, Refusal, Reply, ShortAddress, Sizes, TcbPart,
+    body, carried, tag,
 };
 
 /// A message as it came in.
@@ -180,6 +180,7 @@ fn message(header: &LccpHeader, body: &[u8]) -> Result<Message, Reject> {
         LCCP_AGAIN => Message::Again(Numbers::read(body).ok_or(Reject::Unknown)?),
         LCCP_QUERY => Message::Query(Query::read(flow(header)?, body).ok_or(Reject::Short)?),
         LCCP_REPLY => Message::Reply(Reply::read(flow(header)?, body).ok_or(Reject::Short)?),
+        LCCP_SIZES => Message::Sizes(Sizes::read(body).ok_or(Reject::Unknown)?),
         _ => return Err(Reject::Unknown),
     };
     let body_without_use = message.carries().is_some() && !body.is_empty();

@@ -2,8 +2,8 @@
 
 use baton_abi::{
     LCCP_ADOPT, LCCP_AGAIN, LCCP_CLAIM, LCCP_FORWARD, LCCP_HANDOVER, LCCP_HELLO, LCCP_KEEP,
-    LCCP_MOVED, LCCP_NONE, LCCP_QUERY, LCCP_REFUSED, LCCP_REPLY, LCCP_SYNC, LCCP_VERSION,
-    LccpHeader, LccpTcb,
+    LCCP_MOVED, LCCP_NONE, LCCP_QUERY, LCCP_REFUSED, LCCP_REPLY, LCCP_SIZES, LCCP_SYNC,
+    LCCP_VERSION, LccpHeader, LccpTcb,
 };
 use zerocopy::IntoBytes as _;
 
@@ -18,6 +18,7 @@ pub fn encode(message: &Message, clock: Clock, key: &LccpKey) -> Vec<u8> {
         Message::Again(numbers) => numbers.write(),
         Message::Query(query) => query.body(),
         Message::Reply(reply) => reply.body(),
+        Message::Sizes(sizes) => sizes.write(),
         Message::Adopt { .. }
         | Message::Refused { .. }
         | Message::Forward { .. }
@@ -130,6 +131,10 @@ fn fields(message: &Message) -> LccpHeader {
         Message::Reply(Reply { flow, .. }) => LccpHeader {
             command: const { byte(LCCP_REPLY) },
             flow: flow.into(),
+            ..blank
+        },
+        Message::Sizes(_) => LccpHeader {
+            command: const { byte(LCCP_SIZES) },
             ..blank
         },
     }

@@ -34,6 +34,7 @@ mod numbers;
 mod question;
 mod reason;
 mod short;
+mod sizes;
 mod tag;
 mod tcb;
 
@@ -50,5 +51,6 @@ pub use numbers::Numbers;
 pub use question::{Query, Reply};
 pub use reason::{Keep, Refusal};
 pub use short::ShortAddress;
+pub use sizes::{PathHash, Sizes};
 pub use tag::{siphash24, tag};
 pub use tcb::{TcbPart, WindowScale, WindowScales};

@@ -2,7 +2,7 @@
 
 use baton_abi::{LCCP_RECEPTOR_CS, LCCP_RECEPTOR_DAEMON, LCCP_RECEPTOR_DS};
 
-use crate::{Flow, Hello, Keep, Numbers, Query, Refusal, Reply, ShortAddress, TcbPart};
+use crate::{Flow, Hello, Keep, Numbers, Query, Refusal, Reply, ShortAddress, Sizes, TcbPart};
 
 /// One LCCP message. Its command and its [`Receptor`] follow from the variant.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -92,6 +92,8 @@ pub enum Message {
     Query(Query),
     /// Dispatcher to CS: this one.
     Reply(Reply),
+    /// Daemon to daemon: paths whose content is large at the sender.
+    Sizes(Sizes),
 }
 
 impl Message {
@@ -109,7 +111,8 @@ impl Message {
             | Self::Sync { .. }
             | Self::Again(_)
             | Self::Query(_)
-            | Self::Reply(_) => Receptor::Daemon,
+            | Self::Reply(_)
+            | Self::Sizes(_) => Receptor::Daemon,
         }
     }
 
@@ -128,7 +131,8 @@ impl Message {
             | Self::Sync { .. }
             | Self::Again(_)
             | Self::Query(_)
-            | Self::Reply(_) => None,
+            | Self::Reply(_)
+            | Self::Sizes(_) => None,
         }
     }
 }

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use baton_wire::{
     Address, Clock, Endpoint, Flow, Health, Hello, HelloService, Incarnation, Keep, Keys, LccpKey,
-    Message, Numbers, Permille, Query, Received, Refusal, Reject, Reply, ShortAddress, TcbPart,
-    WindowScale, WindowScales, decode, encode,
+    Message, Numbers, PathHash, Permille, Query, Received, Refusal, Reject, Reply, ShortAddress,
+    Sizes, TcbPart, WindowScale, WindowScales, decode, encode,
 };
 use proptest::collection::vec;
 use proptest::option;
@@ -183,6 +183,16 @@ fn message() -> impl Strategy<Value = Message> {
         any::<u16>().prop_map(|last| Message::Sync { last }),
         vec(any::<u16>(), 1..Numbers::MAX)
             .prop_map(|numbers| Message::Again(Numbers::lists(&numbers).swap_remove(0))),
+        (
+            any::<([u8; 16], u16, u64)>(),
+            vec(any::<u64>(), 0..Sizes::PATHS)
+        )
+            .prop_map(|((address, port, generation), paths)| {
+                let address = Address::from_octets(address);
+                let paths: Vec<_> = paths.into_iter().map(PathHash::from).collect();
+                let cluster = Endpoint { address, port };
+                Message::Sizes(Sizes::parts(cluster, generation, &paths).swap_remove(0))
+            }),
         (flow(), tcb(), option::of(short_address()))
             .prop_map(|(flow, tcb, asker)| { Message::Adopt { flow, tcb, asker } }),
         (flow(), tcb(), refusal()).prop_map(|(flow, tcb, refusal)| Message::Refused {

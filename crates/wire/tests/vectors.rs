@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use baton_wire::{
     Address, Clock, ClusterKey, Endpoint, Flow, Health, Hello, HelloService, Incarnation, Keep,
-    Keys, LccpKey, Message, Numbers, Permille, Query, Received, Refusal, Reject, Reply,
-    ShortAddress, TcbPart, WindowScales, decode, encode, siphash24,
+    Keys, LccpKey, Message, Numbers, PathHash, Permille, Query, Received, Refusal, Reject, Reply,
+    ShortAddress, Sizes, TcbPart, WindowScales, decode, encode, siphash24,
 };
 
 #[test]
@@ -41,7 +41,7 @@ fn derived_keys_agree() {
 
 #[test]
 fn messages_encode_to_these_bytes() {
-    for vector in vectors("message", 49) {
+    for vector in vectors("message", 51) {
         let bytes = encode(&vector.message(), vector.clock("clock"), &vector.lccp_key());
         assert_eq!(hex(&bytes), vector.field("bytes"), "{}", vector.name);
     }
@@ -49,7 +49,7 @@ fn messages_encode_to_these_bytes() {
 
 #[test]
 fn messages_decode_from_these_bytes() {
-    for vector in vectors("message", 49) {
+    for vector in vectors("message", 51) {
         let clock = vector.clock("clock");
         let packet = vector.packet();
         let bytes = [vector.bytes("bytes"), packet.clone()].concat();
@@ -66,7 +66,7 @@ fn messages_decode_from_these_bytes() {
 
 #[test]
 fn a_receiver_accepts_what_it_need_not_understand() {
-    let messages: BTreeMap<_, _> = vectors("message", 49)
+    let messages: BTreeMap<_, _> = vectors("message", 51)
         .into_iter()
         .map(|vector| (vector.name.clone(), vector))
         .collect();
@@ -83,7 +83,7 @@ fn a_receiver_accepts_what_it_need_not_understand() {
 
 #[test]
 fn a_receiver_rejects_for_the_right_reason() {
-    for vector in vectors("reject", 67) {
+    for vector in vectors("reject", 69) {
         let reason = match vector.field("reason") {
             "short" => Reject::Short,
             "bad-version" => Reject::BadVersion,
@@ -246,6 +246,7 @@ impl Vector {
                 },
                 lifetime_ms: self.number("lifetime"),
             }),
+            "sizes" => Message::Sizes(self.sizes()),
             other => panic!("{}: no such command: {other}", self.name),
         }
     }
@@ -312,6 +313,14 @@ impl Vector {
             .map(|number| number.parse().unwrap())
             .collect();
         Numbers::lists(&numbers).remove(0)
+    }
+
+    fn sizes(&self) -> Sizes {
+        let (address, port) = self.field("cluster").split_once(' ').unwrap();
+        let paths: Vec<PathHash> = (self.fields("path"))
+            .map(|path| PathHash::of(path.as_bytes()).unwrap())
+            .collect();
+        Sizes::parts(endpoint(address, port), self.number("generation"), &paths).remove(0)
     }
 
     fn hello(&self) -> Hello {

@@ -1,23 +1,27 @@
 //! Services: what they are to the programs, and who answers their requests.
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeSet, HashMap},
     net::{IpAddr, Ipv4Addr, SocketAddrV4},
+    num::{NonZeroU8, NonZeroU32},
 };
 
 use anyhow::{Context, Result, bail};
 use baton_abi::{
-    MAX_SERVICES, SERVICE_ASKS, SERVICE_DOWN, SERVICE_HANDOVER, SERVICE_HOSTS, SERVICE_PATHS,
-    SERVICE_PUNTS, SERVICE_SPLIT_AT_ACK, Service, ServiceKey,
+    MAX_LARGE, MAX_SERVICES, SERVICE_ASKS, SERVICE_DOWN, SERVICE_HANDOVER, SERVICE_HOSTS,
+    SERVICE_PATHS, SERVICE_PUNTS, SERVICE_SIZES, SERVICE_SPLIT_AT_ACK, Service, ServiceKey,
 };
-use baton_config::{Handover, NodeName, Policy, Split};
+use baton_config::{Handover, NodeName, Overflow, Policy, Split, Weights};
 use baton_core::{
     Moment,
     membership::Membership,
     policy::{self, Server},
+    sizes::Known,
+    slots::Slot,
 };
 use baton_dataplane::Dataplane;
-use baton_wire::Endpoint;
+use baton_wire::{Endpoint, Permille};
+use tracing::warn;
 
 use super::super::{
     judge::{Asks, Docket, Judge},
@@ -135,6 +139,7 @@ impl Tables {
         dataplane: &Dataplane,
         now: Moment,
         (at, service): Placed<'_>,
+        me: &NodeName,
         membership: &Membership,
     ) -> Result<()> {
         let at_endpoint = endpoint(at);
@@ -143,7 +148,12 @@ impl Tables {
             .map_or(&[][..], |usable| &usable.servers);
         let per_request = service.handover == Handover::EveryRequest;
         let mut down = true;
+        let slot = |name: &NodeName| {
+            let node = (membership.cluster().nodes()).find(|node| node.name == name.as_str())?;
+            self.slots.slot(node.address)
+        };
         for pool in pools(at, service) {
+            let policy = policy(&pool, me, slot);
             let servers: Vec<Server<'_>> = usable
                 .iter()
                 .filter(|server| pool.nodes.iter().any(|node| node.as_str() == server.name))
@@ -152,26 +162,49 @@ impl Tables {
                         .slots
                         .slot(server.address)
                         .filter(|_| self.reachable(server.address))?;
+                    let weight = match pool.weights.of(&server.name) {
+                        Some(weight) => NonZeroU8::new(weight)?,
+                        None => server.weight,
+                    };
                     Some(Server {
                         slot,
                         name: &server.name,
-                        weight: server.weight,
+                        weight,
                         load: membership.load(server.address, at_endpoint),
                     })
                 })
                 .collect();
-            self.pools.write(
-                dataplane,
-                now,
-                pool.id,
-                policy(pool.policy),
-                per_request,
-                &servers,
-            )?;
+            self.pools
+                .write(dataplane, now, pool.id, policy, per_request, &servers)?;
             down &= self.pools.is_empty(dataplane, pool.id)?;
         }
         self.down.insert(at, down);
         self.write_service(dataplane, at, service, down)
+    }
+
+    /// Writes which paths of services are large.
+    pub fn write_large(
+        &self,
+        dataplane: &Dataplane,
+        services: &[Placed<'_>],
+        known: &Known,
+    ) -> Result<()> {
+        let mut all = BTreeSet::new();
+        for (at, service) in services {
+            if service.large.is_some()
+                && let Some(id) = self.ids.get(at)
+            {
+                let paths = known.large(endpoint(*at));
+                all.extend(paths.into_iter().map(|path| (*id, path.get())));
+            }
+        }
+        if all.len() > MAX_LARGE as usize {
+            warn!(
+                "{} large files are more than {MAX_LARGE}: the rest count as small",
+                all.len()
+            );
+        }
+        Ok(dataplane.set_large(&all)?)
     }
 
     /// Whether this connection server has a data server for some of its services.
@@ -216,11 +249,21 @@ impl Tables {
                 SERVICE_PUNTS,
             )
             | flag(service.dispatcher.is_some(), SERVICE_ASKS)
+            | flag(service.large.is_some(), SERVICE_SIZES)
             | flag(down, SERVICE_DOWN);
+        let large = match &service.large {
+            Some(large) => {
+                let pool = &service.pools[large.pool].name;
+                let id = PoolId::new(at, Some(pool.as_str()));
+                self.pools.index(dataplane, id)?
+            }
+            None => 0,
+        };
         let entry = Service {
             id,
             pool: self.pools.index(dataplane, PoolId::new(at, None))?,
             flags: flags as u8, // bits that C keeps in a byte
+            large,
             ..Service::default()
         };
         Ok(dataplane.set_service(&ServiceKey::of(at), &entry)?)
@@ -237,7 +280,9 @@ impl Tables {
 pub struct PoolOf<'a> {
     pub id: PoolId,
     pub nodes: &'a [NodeName],
+    pub weights: &'a Weights,
     pub policy: Policy,
+    pub overflow: Option<&'a Overflow>,
 }
 
 /// A service's own pool, then those of its routes.
@@ -248,12 +293,16 @@ pub fn pools<'a>(
     let own = PoolOf {
         id: PoolId::new(at, None),
         nodes: &service.nodes,
+        weights: &service.weights,
         policy: service.policy,
+        overflow: service.overflow.as_ref(),
     };
     let named = service.pools.iter().map(move |pool| PoolOf {
         id: PoolId::new(at, Some(pool.name.as_str())),
         nodes: &pool.nodes,
+        weights: &pool.weights,
         policy: pool.policy,
+        overflow: pool.overflow.as_ref(),
     });
     std::iter::once(own).chain(named)
 }
@@ -300,14 +349,37 @@ fn address_key(at: SocketAddrV4) -> ServiceKey {
     ServiceKey::of(SocketAddrV4::new(*at.ip(), 0))
 }
 
-/// As the core calls it.
-pub fn policy(policy: Policy) -> policy::Policy {
-    match policy {
+/// How a pool of this node chooses.
+pub fn policy(
+    pool: &PoolOf<'_>,
+    me: &NodeName,
+    slot: impl Fn(&NodeName) -> Option<Slot>,
+) -> policy::Policy {
+    match pool.policy {
         Policy::RoundRobin => policy::Policy::RoundRobin,
         Policy::Weighted => policy::Policy::Weighted,
         Policy::Client => policy::Policy::Client,
         Policy::Path => policy::Policy::Path,
         Policy::LeastLoaded => policy::Policy::LeastLoaded,
         Policy::Lard => policy::Policy::Lard,
+        Policy::Overflow => overflow(pool, me, slot).unwrap_or(policy::Policy::Weighted),
     }
+}
+
+/// `None` while the home has no slot, and so takes nothing.
+fn overflow(
+    pool: &PoolOf<'_>,
+    me: &NodeName,
+    slot: impl Fn(&NodeName) -> Option<Slot>,
+) -> Option<policy::Policy> {
+    let limits = pool.overflow?;
+    let here = pool.nodes.iter().find(|node| *node == me);
+    // Limits may be the service's, and so not speak of this pool's nodes.
+    let named = (limits.home.as_ref()).filter(|home| pool.nodes.contains(home));
+    let home = named.or(here).or(pool.nodes.first())?;
+    Some(policy::Policy::Overflow(policy::Limits {
+        home: slot(home)?,
+        cpu: limits.cpu.map(Permille::saturating),
+        connections: limits.connections.map(NonZeroU32::get),
+    }))
 }

@@ -41,7 +41,16 @@ impl Tables {
             Hop::Local => 0,
             Hop::Next(_) => self.channels.to(address),
         };
-        let way = data_server(address, &hop, &place.link, channel);
+        let mut way = data_server(address, &hop, &place.link, channel);
+        let is_cs = (place.config.node_at(address.into())).is_some_and(|node| node.roles.is_cs());
+        if place.me.roles.is_ds() {
+            dataplane.set_peer(address, &way)?;
+            self.write_sender(dataplane, address, &way, is_cs)?;
+        }
+        // Another connection server would take a client's bare packet for one of its own.
+        if is_cs && hop != Hop::Local {
+            way.flags |= DATA_SERVER_ROUTED as u8; // a bit that C keeps in a byte
+        }
         if let Some(slot) = self.slots.slot(address.into()) {
             if place.me.roles.is_cs() && dataplane.data_server(slot.into())?.address != way.address
             {
@@ -50,10 +59,6 @@ impl Tables {
             dataplane.set_data_server(slot.into(), &way)?;
             self.hops.insert(address.into(), hop);
         }
-        if place.me.roles.is_ds() {
-            dataplane.set_peer(address, &way)?;
-            self.write_sender(dataplane, place, address, &way)?;
-        }
         Ok(())
     }
 
@@ -61,12 +66,10 @@ impl Tables {
     fn write_sender(
         &mut self,
         dataplane: &Dataplane,
-        place: &Place,
         address: Ipv4Addr,
         way: &DataServer,
+        is_cs: bool,
     ) -> Result<()> {
-        let node = place.config.node_at(address.into());
-        let is_cs = node.is_some_and(|node| node.roles.is_cs());
         if is_cs && u32::from(way.flags) & DATA_SERVER_ROUTED == 0 {
             self.senders.insert(address, way.mac);
         } else {

@@ -2,6 +2,7 @@
 
 use toml::Spanned;
 
+use super::connection_servers;
 use crate::document::suggestion;
 use crate::field::Parsed;
 use crate::members::Members;
@@ -27,8 +28,10 @@ pub(super) fn members(
         Parsed::Absent => own.clone(),
         Parsed::Right(names) => listed(report, "pool", names, nodes),
     });
+    let pools = pools.collect();
     Nodes {
-        pools: pools.collect(),
+        connection_servers: connection_servers::of_service(report, service, nodes),
+        pools,
         own,
     }
 }

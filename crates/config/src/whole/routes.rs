@@ -3,13 +3,15 @@
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
+use toml::Spanned;
+
 use crate::document::suggestion;
 use crate::field::Parsed;
 use crate::host::HostPattern;
+use crate::name::PoolName;
 use crate::problem::Problem;
 use crate::report::Report;
-use crate::route;
-use crate::service::{self, Split};
+use crate::service::{self, Split, Targets};
 
 /// Most pools, the services' own nodes not counted.
 const MAX_POOLS: usize = 127;
@@ -30,32 +32,46 @@ pub(super) fn check(report: &mut Report<'_>, services: &[service::Draft]) {
     }
 }
 
-/// For each route of a service the index of the pool it names; reports those that there are not.
-pub(super) fn targets(report: &mut Report<'_>, service: &service::Draft) -> Vec<Option<usize>> {
-    let known: Vec<Option<&str>> = service
-        .pools
-        .iter()
+/// For each route of a service, and for its large content, the index of the pool it names; reports those
+/// that there are not.
+pub(super) fn targets(report: &mut Report<'_>, service: &service::Draft) -> Targets {
+    let routes = service.routes.iter().map(|route| route.pool.as_ref());
+    Targets {
+        routes: routes.map(|name| index(report, service, name?)).collect(),
+        large: large_pool(service).and_then(|name| index(report, service, name)),
+    }
+}
+
+fn large_pool(service: &service::Draft) -> Option<&Spanned<PoolName>> {
+    match &service.large {
+        Parsed::Right(large) => large.get_ref().pool.as_ref(),
+        Parsed::Absent | Parsed::Wrong => None,
+    }
+}
+
+fn index(
+    report: &mut Report<'_>,
+    service: &service::Draft,
+    name: &Spanned<PoolName>,
+) -> Option<usize> {
+    let known: Vec<Option<&str>> = (service.pools.iter())
         .map(|pool| Some(pool.name.as_ref()?.get_ref().as_str()))
         .collect();
-    let mut target = |route: &route::Draft| {
-        let name = route.pool.as_ref()?;
-        let wanted = name.get_ref().as_str();
-        let index = known.iter().position(|name| *name == Some(wanted));
-        // A pool whose name could not be read may be the one that is missed here.
-        if index.is_none() && !known.contains(&None) {
-            let known: Vec<&str> = known.iter().copied().flatten().collect();
-            let remedy = match known.is_empty() {
-                true => "add a [[service.pool]] with this name".to_owned(),
-                false => suggestion(wanted, &known),
-            };
-            report.error(
-                name.span(),
-                Problem::new(format!("this service has no pool \"{wanted}\""), remedy),
-            );
-        }
-        index
-    };
-    service.routes.iter().map(&mut target).collect()
+    let wanted = name.get_ref().as_str();
+    let index = known.iter().position(|name| *name == Some(wanted));
+    // A pool whose name could not be read may be the one that is missed here.
+    if index.is_none() && !known.contains(&None) {
+        let known: Vec<&str> = known.iter().copied().flatten().collect();
+        let remedy = match known.is_empty() {
+            true => "add a [[service.pool]] with this name".to_owned(),
+            false => suggestion(wanted, &known),
+        };
+        report.error(
+            name.span(),
+            Problem::new(format!("this service has no pool \"{wanted}\""), remedy),
+        );
+    }
+    index
 }
 
 fn limits(report: &mut Report<'_>, services: &[service::Draft]) {
@@ -141,7 +157,11 @@ fn pools_without_a_route(report: &mut Report<'_>, service: &service::Draft) {
         .map(|route| Some(route.pool.as_ref()?.get_ref()))
         .collect();
     // A route whose pool could not be read may be the one that is missed here.
-    let Some(targets) = targets else { return };
+    let Some(mut targets) = targets else { return };
+    if matches!(service.large, Parsed::Wrong) {
+        return;
+    }
+    targets.extend(large_pool(service).map(Spanned::get_ref));
     for pool in &service.pools {
         if let Some(name) = &pool.name
             && !targets.contains(&name.get_ref())
@@ -168,6 +188,10 @@ fn decided_too_early(report: &mut Report<'_>, service: &service::Draft) {
             let what = format!("policy \"{}\"", policy.get_ref());
             report.error(policy.span(), too_early(&what, remedy));
         }
+    }
+    if let Parsed::Right(large) = &service.large {
+        let remedy = "remove split, or large";
+        report.error(large.get_ref().header.clone(), too_early("large", remedy));
     }
     if let Some(route) = service.routes.first() {
         let remedy = "remove split, or the routes of this service";

@@ -12,6 +12,7 @@ mod client;
 mod lard;
 mod least_loaded;
 mod load;
+mod overflow;
 mod path;
 mod round_robin;
 mod weighted;
@@ -22,6 +23,7 @@ use std::num::NonZeroU8;
 use baton_abi::{POLICY_CLIENT, POLICY_PATH, POLICY_TURN};
 
 pub use load::Load;
+pub use overflow::Limits;
 
 use crate::Moment;
 use crate::slots::Slot;
@@ -41,13 +43,17 @@ pub enum Policy {
     LeastLoaded,
     /// By the request's path, as far as nobody has too much to do while another has too little.
     Lard,
+    /// One serves until it has too much to do, and the others what is beyond that.
+    Overflow(Limits),
 }
 
 impl Policy {
     /// How the program reads the choices (`enum policy`): walks them, or indexes them by a hash.
     pub const fn number(self) -> u32 {
         match self {
-            Self::RoundRobin | Self::Weighted | Self::LeastLoaded => POLICY_TURN,
+            Self::RoundRobin | Self::Weighted | Self::LeastLoaded | Self::Overflow(_) => {
+                POLICY_TURN
+            }
             Self::Client => POLICY_CLIENT,
             Self::Path | Self::Lard => POLICY_PATH,
         }
@@ -61,6 +67,7 @@ impl Policy {
             Self::Path => Box::new(path::Path),
             Self::LeastLoaded => Box::<least_loaded::LeastLoaded>::default(),
             Self::Lard => Box::<lard::Lard>::default(),
+            Self::Overflow(limits) => Box::new(overflow::Overflow::new(limits)),
         }
     }
 }

@@ -7,4 +7,5 @@ mod chance;
 mod lard;
 mod least_loaded;
 mod locality;
+mod overflow;
 mod queues;

@@ -6,9 +6,9 @@ use std::{
 };
 
 use baton_abi::{
-    CHOICES_PER_POOL, DATA_SERVER_PRESENT, DataServer, POLICY_CLIENT, POLICY_PATH, POLICY_TURN,
-    Pool, SERVICE_DOWN, SERVICE_HANDOVER, SERVICE_HOSTS, SERVICE_PATHS, SERVICE_SPLIT_AT_ACK,
-    Service, ServiceKey, Settings,
+    CHOICES_PER_POOL, DATA_SERVER_LOCAL, DATA_SERVER_PRESENT, DataServer, POLICY_CLIENT,
+    POLICY_PATH, POLICY_TURN, Pool, SERVICE_DOWN, SERVICE_HANDOVER, SERVICE_HOSTS, SERVICE_PATHS,
+    SERVICE_SPLIT_AT_ACK, Service, ServiceKey, Settings,
 };
 use baton_wire::{ClusterKey, Keys};
 
@@ -154,6 +154,16 @@ pub fn data_server(index: u16) -> DataServer {
         ifindex: ARRIVES_AT,
         flags: DATA_SERVER_PRESENT as u8,
         ..DataServer::default()
+    }
+}
+
+/// A node that is both: the connection server as a data server of its own.
+pub fn this_node() -> DataServer {
+    DataServer {
+        address: mapped(CS),
+        mac: CS_MAC,
+        flags: (DATA_SERVER_PRESENT | DATA_SERVER_LOCAL) as u8,
+        ..data_server(0)
     }
 }
 

@@ -20,6 +20,7 @@ mod segment;
 mod sniff;
 mod table;
 
+mod both;
 mod channels;
 mod cs;
 mod ds;

@@ -1,6 +1,13 @@
 //! One node under test: a program with filled maps, fed one packet at a time.
 
-use std::{cell::RefCell, collections::BTreeMap, os::fd::AsFd as _, sync::Mutex, time::Duration};
+use std::{
+    cell::RefCell,
+    collections::BTreeMap,
+    net::Ipv4Addr,
+    os::fd::{AsFd as _, OwnedFd},
+    sync::Mutex,
+    time::Duration,
+};
 
 use baton_abi::{
     CHOICES_PER_POOL, DataServer, Place, ROLE_CS, ROLE_DS, ROLE_SWITCH, Ring, Settings, Tcb, TcbKey,
@@ -11,7 +18,7 @@ use nix::time::{ClockId, clock_gettime};
 
 pub use crate::seen::{Aborted, Counted, Drop, Pass, Redirect, Seen, Tx, Verdict};
 use crate::{
-    cluster::{self, CLIENT_MAC, CS, SWITCH, ds},
+    cluster::{self, CLIENT_MAC, CS, CS_MAC, SWITCH, ds},
     read::verify_checksums,
     segment::Client,
 };
@@ -32,6 +39,17 @@ enum Role {
     Cs,
     Ds,
     Switch,
+    Both,
+}
+
+impl Role {
+    fn is_cs(self) -> bool {
+        matches!(self, Self::Cs | Self::Both)
+    }
+
+    fn is_ds(self) -> bool {
+        matches!(self, Self::Ds | Self::Both)
+    }
 }
 
 /// Loading takes the verifier most of a second, so a test that ends well leaves its programs to the
@@ -107,6 +125,19 @@ impl Node {
         Self::new(Role::Ds, plane, false)
     }
 
+    /// The connection server, which is data server 0 as well.
+    pub fn both() -> Self {
+        let plane = take(Role::Both).unwrap_or_else(|| load(&options(Role::Both)));
+        Self::new(Role::Both, plane, true)
+    }
+
+    /// The same with its programs on an interface of the caller's namespace.
+    pub fn attached_both(interface: u32) -> Self {
+        let mut plane = load(&options(Role::Both));
+        plane.attach(interface, &options(Role::Both)).unwrap();
+        Self::new(Role::Both, plane, false)
+    }
+
     fn new(role: Role, plane: Dataplane, shared: bool) -> Self {
         let node = Self {
             plane: Some(plane),
@@ -127,7 +158,7 @@ impl Node {
         for (key, service) in cluster::services() {
             self.plane().set_service(&key, &service).unwrap();
         }
-        if self.role == Role::Cs {
+        if self.role.is_cs() {
             for (index, pool) in cluster::pools() {
                 self.plane().set_pool(index, &pool).unwrap();
                 let only = index.checked_sub(cluster::first_pool_of_one());
@@ -144,7 +175,7 @@ impl Node {
             let server = cluster::data_server(index);
             self.plane().set_data_server(index, &server).unwrap();
         }
-        if self.role == Role::Ds {
+        if self.role.is_ds() {
             for address in [CS, ds(0), ds(1), ds(2)] {
                 let none = DataServer::default();
                 self.plane().set_peer(address, &none).unwrap();
@@ -159,7 +190,14 @@ impl Node {
             Role::Cs => (CS, ROLE_CS),
             Role::Ds => (ds(0), ROLE_DS),
             Role::Switch => (SWITCH, ROLE_SWITCH),
+            Role::Both => (CS, ROLE_CS | ROLE_DS),
         };
+        if self.role == Role::Both {
+            let here = cluster::this_node();
+            self.plane().set_data_server(0, &here).unwrap();
+            self.plane().set_peer(CS, &here).unwrap();
+            self.plane().set_senders(&[(CS_MAC, CS)]).unwrap();
+        }
         self.plane()
             .set_settings(&cluster::settings(address, roles))
             .unwrap();
@@ -168,6 +206,11 @@ impl Node {
 
     pub fn plane(&self) -> &Dataplane {
         self.plane.as_ref().unwrap()
+    }
+
+    /// Whether this is the node's own address.
+    pub fn is_at(&self, address: Ipv4Addr) -> bool {
+        self.plane().settings().unwrap().address == cluster::mapped(address)
     }
 
     /// At a data server: whoever sends frames as clients of these tables do is the connection server.
@@ -216,25 +259,43 @@ impl Node {
     #[track_caller]
     pub fn run_marked(&self, frame: &[u8], mark: Option<u32>) -> Seen {
         let programs = self.plane().programs();
-        let program = match self.role {
-            Role::Cs => programs.cs.as_ref(),
-            Role::Ds => programs.ds.as_ref(),
-            Role::Switch => programs.switch.as_ref(),
-        };
         let mut context = sk_buff(mark.unwrap_or(0));
         self.look();
-        let outcome = sys::run_on_frame(
-            program.unwrap().as_fd(),
-            frame,
-            mark.is_some().then_some(&mut context),
-            1,
-        )
-        .unwrap();
+        let mut run = |program: &Option<OwnedFd>, frame: &[u8]| {
+            let program = program.as_ref().unwrap().as_fd();
+            let context = mark.is_some().then_some(&mut context[..]);
+            sys::run_on_frame(program, frame, context, 1).unwrap()
+        };
+        let (verdict, frame_after) = match self.role {
+            Role::Ds => {
+                let outcome = run(&programs.ds, frame);
+                (verdict_of_ds(outcome.verdict), outcome.frame)
+            }
+            Role::Cs => {
+                let outcome = run(&programs.cs, frame);
+                (verdict_of_cs(outcome.verdict), outcome.frame)
+            }
+            Role::Switch => {
+                let outcome = run(&programs.switch, frame);
+                (verdict_of_cs(outcome.verdict), outcome.frame)
+            }
+            // What the first program leaves to the kernel, the second one sees next.
+            Role::Both => {
+                let first = run(&programs.cs, frame);
+                match verdict_of_cs(first.verdict) {
+                    Pass => {
+                        let outcome = run(&programs.ds, &first.frame);
+                        (verdict_of_ds(outcome.verdict), outcome.frame)
+                    }
+                    verdict => (verdict, first.frame),
+                }
+            }
+        };
         let counted = self.moved();
         let seen = Seen {
-            verdict: self.verdict(outcome.verdict),
+            verdict,
             input: frame.to_vec(),
-            frame: outcome.frame,
+            frame: frame_after,
             counted,
         };
         if seen.verdict != Drop && verify_checksums(frame).is_ok() {
@@ -281,17 +342,27 @@ impl Node {
             .map(|((_, old), (name, new))| (name, new - old))
             .collect()
     }
+}
 
-    /// `XDP_*` and `TCX_*` of `include/uapi/linux/bpf.h`.
-    fn verdict(&self, number: u32) -> Verdict {
-        match (self.role, number as i32) {
-            (Role::Cs | Role::Switch, 0) => Aborted,
-            (Role::Cs | Role::Switch, 1) | (Role::Ds, 2) => Drop,
-            (Role::Cs | Role::Switch, 2) | (Role::Ds, -1) => Pass,
-            (Role::Cs | Role::Switch, 3) => Tx,
-            (Role::Cs | Role::Switch, 4) | (Role::Ds, 7) => Redirect,
-            (_, other) => panic!("verdict {other}"),
-        }
+/// `XDP_*` of `include/uapi/linux/bpf.h`.
+fn verdict_of_cs(number: u32) -> Verdict {
+    match number {
+        0 => Aborted,
+        1 => Drop,
+        2 => Pass,
+        3 => Tx,
+        4 => Redirect,
+        other => panic!("verdict {other}"),
+    }
+}
+
+/// `TCX_*`, in the same place.
+fn verdict_of_ds(number: u32) -> Verdict {
+    match number as i32 {
+        2 => Drop,
+        -1 => Pass,
+        7 => Redirect,
+        other => panic!("verdict {other}"),
     }
 }
 
@@ -322,6 +393,7 @@ fn options(role: Role) -> Options {
             Role::Cs => ROLE_CS,
             Role::Ds => ROLE_DS,
             Role::Switch => ROLE_SWITCH,
+            Role::Both => ROLE_CS | ROLE_DS,
         },
         flows: FLOWS,
         pins: None,

@@ -67,13 +67,15 @@ const OTHERWISE: &[(&str, Expected)] = &[
     ("again-nothing", TO_DAEMON),
     ("again-half-a-number", TO_DAEMON),
     ("claim-of-nobody", NO_WAY),
+    ("sizes-fewer-than-said", TO_DAEMON),
+    ("sizes-part-of-none", TO_DAEMON),
 ];
 
 #[test]
 fn messages_at_the_data_server() {
     on_own_host(|| {
         let node = Node::ds();
-        for vector in vectors("message", 49) {
+        for vector in vectors("message", 51) {
             let expected = match (vector.field("command"), vector.is_ipv4()) {
                 ("adopt", true) => REFUSED,
                 ("forward", true) if vector.field("next") == "none" => NO_SOCKET,
@@ -81,7 +83,7 @@ fn messages_at_the_data_server() {
                 ("claim", true) => NO_WAY,
                 ("adopt" | "forward" | "handover" | "claim", false) => MISMATCH,
                 ("refused" | "keep" | "none" | "moved", _) => UNKNOWN,
-                ("hello" | "sync" | "again" | "query" | "reply", _) => TO_DAEMON,
+                ("hello" | "sync" | "again" | "query" | "reply" | "sizes", _) => TO_DAEMON,
                 (other, _) => panic!("{}: no such command: {other}", vector.name),
             };
             let seen = vector.run_at_ds(&node, vector.clock("clock"));
@@ -98,7 +100,7 @@ fn messages_at_the_data_server() {
 #[test]
 fn messages_at_the_connection_server() {
     let node = Node::cs();
-    for vector in vectors("message", 49) {
+    for vector in vectors("message", 51) {
         let expected = match vector.field("command") {
             // Nobody has it, and nobody asked.
             "none" if vector.field("attempt") != "0" => UNCLAIMED,
@@ -108,7 +110,7 @@ fn messages_at_the_connection_server() {
             "moved" if vector.is_ipv4() => MOVED,
             "moved" => MISMATCH,
             "adopt" | "forward" | "handover" | "claim" => UNKNOWN,
-            "hello" | "sync" | "again" | "query" | "reply" => TO_DAEMON,
+            "hello" | "sync" | "again" | "query" | "reply" | "sizes" => TO_DAEMON,
             other => panic!("{}: no such command: {other}", vector.name),
         };
         vector.prepare(&node, vector.clock("clock"));
@@ -123,7 +125,7 @@ fn what_a_receiver_must_accept() {
         for vector in vectors("accept", 10) {
             let (command, _) = vector.field("as").split_once('-').unwrap();
             let expected = match command {
-                "hello" | "sync" | "again" => TO_DAEMON,
+                "hello" | "sync" | "again" | "sizes" => TO_DAEMON,
                 "adopt" => REFUSED,
                 "forward" => NO_SOCKET,
                 "refused" | "keep" | "none" => UNKNOWN,
@@ -138,7 +140,7 @@ fn what_a_receiver_must_accept() {
 fn what_a_receiver_must_reject() {
     on_own_host(|| {
         let node = Node::ds();
-        for vector in vectors("reject", 67) {
+        for vector in vectors("reject", 69) {
             let named = OTHERWISE.iter().find(|(name, _)| *name == vector.name);
             let expected = match (named, vector.field("reason")) {
                 (Some((_, expected)), _) => *expected,

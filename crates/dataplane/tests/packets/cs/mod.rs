@@ -25,6 +25,7 @@ mod request_bytes;
 mod returned;
 mod reuse;
 mod route;
+mod sizes;
 mod stray;
 mod sweep;
 pub mod switched;

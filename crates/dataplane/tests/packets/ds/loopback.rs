@@ -59,7 +59,12 @@ pub const ANSWER: &[u8] = b"HTTP/1.1 204 No Content\r\n\r\n";
 impl Live {
     /// The connection server and the next data server are where [`Live::wire`] sees what they get.
     pub fn answered() -> Self {
-        let mut live = Self::adopted();
+        Self::answered_at(attached())
+    }
+
+    /// The same at this node.
+    pub fn answered_at(node: Node) -> Self {
+        let mut live = Self::adopted_at(node);
         expect_bytes(&live.stream, GET);
         live.answer();
         live
@@ -67,9 +72,16 @@ impl Live {
 
     /// The same, but the server has not even read the request.
     pub fn adopted() -> Self {
+        Self::adopted_at(attached())
+    }
+
+    /// The same at this node, which is attached to the loopback.
+    pub fn adopted_at(node: Node) -> Self {
         let listener = listen(WEB);
-        let node = attached();
         for (address, mac) in [(CS, CS_MAC), (ds(1), ds_mac(1))] {
+            if node.is_at(address) {
+                continue;
+            }
             let way = DataServer {
                 ifindex: Wire::interface(),
                 ..peer(mac)

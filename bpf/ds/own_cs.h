@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Answers to the connection server of this very node. Its program is in front of this one, at the same
+ * interface, and nothing that is sent from here ever reaches it: so what it would do with KEEP, NONE and
+ * REFUSED is done here, to its entries, and what it would send leaves from here.
+ */
+#ifndef BATON_DS_OWN_CS_H
+#define BATON_DS_OWN_CS_H
+
+#include "packet.h"
+#include "send.h"
+#include "../cs/refused.h"
+#include "../cs/returned.h"
+
+/* Set before loading where this node is a connection server: only there are its maps, and is this code. */
+const volatile u32 is_also_cs = 0;
+
+static __always_inline bool is_own_cs(const struct data_server *asker)
+{
+	return is_also_cs && asker && asker->flags & DATA_SERVER_LOCAL;
+}
+
+static __always_inline struct tcb *own_entry(const struct lccp_header *h, struct tcb_key *flow)
+{
+	name_flow(flow, unmap_address(h->flow.client), h->flow.be_client_port,
+		  unmap_address(h->flow.cluster), h->flow.be_cluster_port);
+	return bpf_map_lookup_elem(&tcbs, flow);
+}
+
+static __always_inline bool is_this_node(u16 server)
+{
+	const struct data_server *found = data_server(server);
+
+	return found && found->flags & DATA_SERVER_LOCAL;
+}
+
+/* Who else is there, and known how to reach; 0 for this node. */
+static __always_inline const struct data_server *elsewhere(u16 server)
+{
+	const struct data_server *found = data_server(server);
+
+	if (!found || !(found->flags & DATA_SERVER_PRESENT) || found->flags & DATA_SERVER_LOCAL)
+		return 0;
+	return found;
+}
+
+/* KEEP: see cs/returned.h. */
+static __noinline void kept_here(struct arrival *a, const struct lccp_header *h, u32 why)
+{
+	struct tcb_key flow;
+	struct tcb *tcb = own_entry(h, &flow);
+
+	if (!tcb || !is_this_node(tcb->previous)) {
+		count(a->counters, COUNTER_LCCP_MISMATCH);
+		return;
+	}
+	swap_owners(tcb);
+	tally_kept(tcb, why);
+	tcb->state &= ~TCB_ADOPTING;
+	count(a->counters, COUNTER_CS_KEPT);
+}
+
+/* NONE: see cs/returned.h. The frame has room for a message's headers around its `inner_bytes`. */
+static __noinline int none_here(struct arrival *a, struct lccp_header *h, u32 inner_bytes)
+{
+	struct tcb_key flow;
+	struct tcb *tcb = own_entry(h, &flow);
+
+	if (!tcb || !is_this_node(tcb->owner))
+		return discard(a, COUNTER_DS_NO_SOCKET);
+	count(a->counters, COUNTER_DS_NONE);
+	count(a->counters, COUNTER_CS_NONE);
+	const struct data_server *to = elsewhere(tcb->previous);
+	if (!to)
+		return TCX_DISCARD;
+	swap_owners(tcb);
+	tally_none(tcb);
+	if (!(tcb->state & TCB_ADOPTING))
+		tcb->previous = NO_DATA_SERVER;
+	h->receptor = LCCP_RECEPTOR_DS;
+	h->command = LCCP_FORWARD;
+	h->be_data = 0;
+	h->tcb.attempt = 1;
+	lccp_seal(a->settings, h);
+	if (!write_outer_at_ds(a, to, unmap_address(to->address), h, inner_bytes))
+		return TCX_DISCARD;
+	return bpf_redirect(to->ifindex, 0);
+}
+
+/* NONE at the end of a CLAIM: see unclaimed() of cs/claim.h. */
+static __noinline int unclaimed_here(struct arrival *a, const struct lccp_header *h)
+{
+	struct tcb_key flow;
+
+	name_flow(&flow, unmap_address(h->flow.client), h->flow.be_client_port,
+		  unmap_address(h->flow.cluster), h->flow.be_cluster_port);
+	struct stray *known = bpf_map_lookup_elem(&strays, &flow);
+	if (known)
+		known->unclaimed = 1;
+	return discard(a, COUNTER_CS_UNCLAIMED);
+}
+
+/* For another data server than this one. */
+struct other_search {
+	struct tcb_key flow;
+	u32 pool;
+	u16 owner;                 /* this one */
+	u16 found;
+	u32 attempt;               /* how many have refused so far */
+};
+
+static long look_elsewhere(u32 index, struct other_search *s)
+{
+	if (++s->attempt >= ADOPT_ATTEMPTS)
+		return 1;
+	s->found = choose_other(s->pool, &s->flow, s->owner, s->attempt);
+	return elsewhere(s->found) != 0;
+}
+
+/* To the daemon, which resets the client. As if from there: the kernel takes nothing from its own address. */
+static __always_inline int pass_up(struct arrival *a, struct lccp_header *h, const struct inner *in,
+				   const struct data_server *own_cs, enum lccp_refusal why)
+{
+	const u32 ip_at = sizeof(struct ethhdr);
+	__be32 own = unmap_address(a->settings->address), client = in->ip.saddr;
+
+	h->receptor = LCCP_RECEPTOR_CS;
+	h->command = LCCP_REFUSED;
+	h->be_data = bpf_htonl(why);
+	if (!make_message(a, h, in, own_cs, own) ||
+	    bpf_l3_csum_replace(a->skb, ip_at + __builtin_offsetof(struct iphdr, check), own, client, 4) ||
+	    bpf_skb_store_bytes(a->skb, ip_at + __builtin_offsetof(struct iphdr, saddr), &client,
+				sizeof(client), BPF_F_RECOMPUTE_CSUM))
+		return TCX_DISCARD;
+	return TCX_GO_ON;
+}
+
+/*
+ * REFUSED: see cs/refused.h. This node is not asked again, as others are: its listener will not have come
+ * meanwhile.
+ */
+static __noinline int refused_here(struct arrival *a, struct lccp_header *h, const struct inner *in,
+				   const struct data_server *own_cs, enum lccp_refusal why)
+{
+	struct other_search search = { .attempt = h->tcb.attempt, .found = NO_DATA_SERVER };
+	struct tcb *tcb = own_entry(h, &search.flow);
+
+	if (!tcb || !is_this_node(tcb->owner))
+		return discard(a, COUNTER_LCCP_MISMATCH);
+	count(a->counters, COUNTER_CS_REFUSED);
+	search.pool = tcb->pool;
+	search.owner = tcb->owner;
+	bpf_loop(ADOPT_ATTEMPTS, look_elsewhere, &search, 0);
+	h->tcb.attempt = search.attempt;
+	const struct data_server *to = elsewhere(search.found);
+	if (!to) {
+		tally_unavailable(tcb->route, tcb->pool);
+		bpf_map_delete_elem(&tcbs, &search.flow);
+		count(a->counters, COUNTER_CS_REFUSED_BY_ALL);
+		return pass_up(a, h, in, own_cs, why);
+	}
+	TALLY(server_tally(tcb->owner), taken_back);
+	tally_connection(search.found);
+	tcb->owner = search.found;
+	tcb->previous = NO_DATA_SERVER;
+	h->receptor = LCCP_RECEPTOR_DS;
+	h->command = LCCP_ADOPT;
+	h->be_data = unmap_address(a->settings->address);
+	if (!make_message(a, h, in, to, unmap_address(to->address)))
+		return TCX_DISCARD;
+	return bpf_redirect(to->ifindex, 0);
+}
+
+#endif

@@ -1,0 +1,126 @@
+//! Which connection servers answer for a service's address, and the weights that services give.
+
+use toml::Spanned;
+
+use super::members::{find, unknown_node};
+use crate::field::Parsed;
+use crate::members::Members;
+use crate::name::NodeName;
+use crate::node;
+use crate::problem::Problem;
+use crate::report::Report;
+use crate::service::{self, Nodes};
+
+/// The connection servers of a service; those that there are not have been reported. `None` within:
+/// all of them.
+pub(super) fn of_service(
+    report: &mut Report<'_>,
+    service: &service::Draft,
+    nodes: &[node::Draft],
+) -> Option<Option<Members>> {
+    let names = match &service.connection_servers {
+        Parsed::Absent => return Some(None),
+        Parsed::Wrong => return None,
+        Parsed::Right(names) => names,
+    };
+    let mut good: Vec<NodeName> = Vec::new();
+    for name in names.get_ref() {
+        let found = find(nodes, name.get_ref());
+        let is_cs = |node: &node::Draft| {
+            let roles = node.roles.as_ref();
+            roles.is_none_or(|roles| roles.get_ref().is_cs())
+        };
+        let wrong = match found {
+            None => Some(unknown_node(name.get_ref(), nodes)),
+            Some(node) if !is_cs(node) => Some(Problem::new(
+                format!("the node \"{name}\" is not a connection server"),
+                "add \"cs\" to its roles, or remove it from connection_servers",
+            )),
+            Some(_) if good.contains(name.get_ref()) => Some(Problem::new(
+                format!("the node \"{name}\" is listed twice"),
+                "list it once",
+            )),
+            Some(_) => None,
+        };
+        match wrong {
+            Some(problem) => report.error(name.span(), problem),
+            None => good.push(name.get_ref().clone()),
+        }
+    }
+    if names.get_ref().is_empty() {
+        let what = "this service has no connection server";
+        let remedy = "name at least one, or remove the key to use all connection servers";
+        report.error(names.span(), Problem::new(what, remedy));
+    }
+    let complete = good.len() == names.get_ref().len();
+    let members = Members::new(good).filter(|_| complete)?;
+    Some(Some(members))
+}
+
+/// Who answers for an address does so for all of its services: ARP knows no ports.
+pub(super) fn alike(
+    report: &mut Report<'_>,
+    services: &[service::Draft],
+    connection_servers: &[Option<Option<Members>>],
+) {
+    let mut seen: Vec<(&service::Draft, Vec<&str>)> = Vec::new();
+    for (service, members) in services.iter().zip(connection_servers) {
+        let (Some(address), Some(members)) = (&service.address, members) else {
+            continue;
+        };
+        let mut names: Vec<&str> = (members.iter().flat_map(|members| members.iter()))
+            .map(NodeName::as_str)
+            .collect();
+        names.sort_unstable();
+        let same_address = |other: &&service::Draft| {
+            let other = other.address.as_ref();
+            other.is_some_and(|other| other.get_ref() == address.get_ref())
+        };
+        match seen.iter().find(|(other, _)| same_address(other)) {
+            Some((_, others)) if *others != names => report.error(
+                service.connection_servers.span().or(Some(address.span())),
+                Problem::new(
+                    "a service of the same address has other connection servers",
+                    "give both the same connection_servers: who answers ARP for an address does so for all its ports",
+                ),
+            ),
+            Some(_) => {}
+            None => seen.push((service, names)),
+        }
+    }
+}
+
+/// Weights are those of data servers that the service or pool has.
+pub(super) fn weights(report: &mut Report<'_>, service: &service::Draft, nodes: &Nodes) {
+    let pools = service.pools.iter().zip(&nodes.pools);
+    let pools = pools.map(|(pool, members)| (&pool.weights, members, "pool"));
+    for (weights, members, whose) in
+        std::iter::once((&service.weights, &nodes.own, "service")).chain(pools)
+    {
+        let (Parsed::Right(weights), Some(members)) = (weights, members) else {
+            continue;
+        };
+        strangers(report, weights, members, whose);
+    }
+}
+
+fn strangers(
+    report: &mut Report<'_>,
+    weights: &Spanned<crate::Weights>,
+    members: &Members,
+    whose: &str,
+) {
+    for name in weights.get_ref().nodes() {
+        if !members.contains(name) {
+            report.error(
+                weights.span(),
+                Problem::new(
+                    format!(
+                        "weights names \"{name}\", which is not among the nodes of this {whose}"
+                    ),
+                    "add it to `nodes`, or remove it here",
+                ),
+            );
+        }
+    }
+}

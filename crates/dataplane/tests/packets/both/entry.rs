@@ -1,0 +1,64 @@
+//! Connections of a both-role node as its connection server knows them, and messages to itself.
+
+use baton_abi::{LCCP_TCB_SACK, LCCP_TCB_WSCALE, NO_DATA_SERVER, TCB_ADOPTING, TCB_WAITING, Tcb};
+use baton_wire::{Message, encode};
+use etherparse::{EtherType, IpNumber};
+
+use crate::{
+    cluster::{CS, CS_MAC, WINDOW_SCALE, ds, ds_mac, key, peer},
+    node::Node,
+    segment::{Client, Segment, ethernet, ip_packet},
+};
+
+/// This node as a data server.
+pub const HERE: u16 = 0;
+pub const NOBODY: u16 = NO_DATA_SERVER as u16;
+
+/// A both-role node that knows the ways to two other data servers.
+pub fn both() -> Node {
+    let node = Node::both();
+    for index in [1, 2] {
+        let way = peer(ds_mac(index));
+        node.plane().set_peer(ds(index), &way).unwrap();
+    }
+    node
+}
+
+/// An entry whose current request, which begins at `first`, was handed from `previous` to `owner`.
+pub fn enter(node: &Node, client: &Client, first: &Segment, owner: u16, previous: u16) {
+    let tcb = Tcb {
+        request_seq: first.seq,
+        last_seq: first.seq.wrapping_add(first.payload.len() as u32),
+        last_ack: first.ack,
+        owner,
+        previous,
+        mss: 1460,
+        snd_wscale: 7,
+        rcv_wscale: WINDOW_SCALE,
+        options: (LCCP_TCB_SACK | LCCP_TCB_WSCALE) as u8,
+        state: (TCB_ADOPTING | TCB_WAITING) as u8,
+        ..Tcb::default()
+    };
+    node.plane().set_tcb(&node.tcb_key(client), &tcb).unwrap();
+}
+
+/// Owner and the one before.
+#[track_caller]
+pub fn owners(node: &Node, client: &Client) -> (u16, u16) {
+    let tcb = node.tcb(client).unwrap();
+    (tcb.owner, tcb.previous)
+}
+
+/// A frame from another data server to this node.
+pub fn from_ds(index: u16, node: &Node, message: &Message, packet: &[u8]) -> Vec<u8> {
+    let body = [&encode(message, node.now(), &key().lccp())[..], packet].concat();
+    let packet = ip_packet(IpNumber(253), ds(index), CS, &body);
+    ethernet(ds_mac(index), CS_MAC, EtherType::IPV4, &packet)
+}
+
+/// A frame from this node's connection server to its data server, which no wire has seen.
+pub fn from_self(node: &Node, message: &Message, packet: &[u8]) -> Vec<u8> {
+    let body = [&encode(message, node.now(), &key().lccp())[..], packet].concat();
+    let packet = ip_packet(IpNumber(253), CS, CS, &body);
+    ethernet(CS_MAC, CS_MAC, EtherType::IPV4, &packet)
+}

@@ -1,0 +1,149 @@
+//! REFUSED: no listener here, so another data server gets the request, or nobody does.
+
+use std::net::IpAddr;
+
+use baton_abi::ADOPT_ATTEMPTS;
+use baton_wire::{Message, Refusal, TcbPart};
+
+use super::entry::{HERE, NOBODY, both, enter, from_ds, from_self, owners};
+use crate::{
+    cluster::{CS, CS_MAC, ds, ds_mac},
+    host::on_own_host,
+    lccp::{adopt, flow, linux_tcb, sent, short},
+    node::{Counted, Drop, Node, Pass, Redirect, Seen},
+    segment::{Client, Segment},
+};
+
+const REFUSED: Counted<'_> = &[("cs_refused", 1), ("ds_refused", 1)];
+const BY_ALL: Counted<'_> = &[
+    ("cs_refused", 1),
+    ("cs_refused_by_all", 1),
+    ("ds_refused", 1),
+];
+
+/// The message says who asked, and how often somebody has refused.
+fn adopt_after(client: &Client, attempt: u8) -> Message {
+    let Message::Adopt { flow, tcb, .. } = adopt(client) else {
+        unreachable!("an ADOPT is one");
+    };
+    Message::Adopt {
+        flow,
+        tcb: TcbPart { attempt, ..tcb },
+        asker: Some(short(CS)),
+    }
+}
+
+#[track_caller]
+fn goes_to(node: &Node, seen: &Seen, index: u16, message: &Message, packet: &Segment) {
+    let sent = sent(node, seen);
+    assert_eq!((sent.from, sent.to), (CS, ds(index)));
+    assert_eq!(seen.packet().ethernet.destination, ds_mac(index));
+    assert_eq!(seen.packet().ethernet.source, CS_MAC);
+    assert_eq!(&sent.message, message);
+    assert_eq!(sent.packet, packet.packet());
+}
+
+/// From the client's first packet to another data server, all on this node.
+#[test]
+fn a_request_that_nobody_here_listens_for() {
+    on_own_host(|| {
+        let node = both();
+        // Where the turn is depends on the cases before: one in three is this node's.
+        node.set_choices(0, &[HERE, 1, 1]);
+        let (client, get, seen) = loop {
+            let client = Client::fresh();
+            let get = client.get(node.cookie(&client));
+            let seen = node.run(&get.frame());
+            if seen.counted.contains_key("ds_refused") {
+                break (client, get, seen);
+            }
+        };
+        let counted = [&[("cs_adopt", 1)], REFUSED].concat();
+        let seen = seen.expect(Redirect, &counted);
+        assert_eq!(owners(&node, &client), (1, NOBODY));
+        goes_to(&node, &seen, 1, &adopt_after(&client, 1), &get);
+    });
+}
+
+/// Another data server has let the connection go, and this one cannot take it.
+#[test]
+fn a_connection_that_was_handed_here() {
+    on_own_host(|| {
+        let node = both();
+        let client = Client::fresh();
+        let request = client.get(7);
+        enter(&node, &client, &request, HERE, 1);
+        node.set_choices(0, &[2; 3]);
+        let frame = from_ds(1, &node, &adopt(&client), &request.packet());
+        let seen = node.run(&frame).expect(Redirect, REFUSED);
+        assert_eq!(owners(&node, &client), (2, NOBODY));
+        goes_to(&node, &seen, 2, &adopt_after(&client, 1), &request);
+    });
+}
+
+/// The daemon hears of it, which resets the client: in a packet that the kernel does not take for one
+/// of its own.
+#[test]
+fn nobody_takes_it() {
+    let ways: [(&str, fn(&Node), u8); 3] = [
+        (
+            "nobody else is there",
+            |node| node.set_choices(0, &[HERE; 3]),
+            0,
+        ),
+        (
+            "the other is not configured",
+            |node| node.set_choices(0, &[9; 3]),
+            0,
+        ),
+        ("after the last attempt", |_| (), ADOPT_ATTEMPTS as u8 - 1),
+    ];
+    for (name, prepare, attempt) in ways {
+        on_own_host(|| {
+            let node = both();
+            let client = Client::fresh();
+            let request = client.get(7);
+            enter(&node, &client, &request, HERE, NOBODY);
+            prepare(&node);
+            let frame = from_self(&node, &adopt_after(&client, attempt), &request.packet());
+            let seen = node.run(&frame);
+            seen.check(Pass, BY_ALL)
+                .unwrap_or_else(|error| panic!("{name}: {error}"));
+            let message = sent(&node, &seen);
+            assert_eq!(
+                (IpAddr::V4(message.from), message.to),
+                (IpAddr::V4(*client.address.ip()), CS),
+                "{name}"
+            );
+            assert_eq!(seen.packet().ethernet.destination, CS_MAC, "{name}");
+            let (flow, refusal) = (flow(&client), Refusal::NoListener);
+            let Message::Refused { tcb, .. } = message.message else {
+                panic!("{name}: {message:?}");
+            };
+            let attempt = tcb.attempt;
+            let tcb = TcbPart {
+                attempt,
+                ..linux_tcb()
+            };
+            assert_eq!(message.message, Message::Refused { flow, tcb, refusal });
+            assert_eq!(message.packet, request.packet(), "{name}");
+            assert!(node.tcb(&client).is_none(), "{name}");
+        });
+    }
+}
+
+/// Late: the connection is somebody else's by now, or nobody's.
+#[test]
+fn only_the_owner_can_refuse() {
+    on_own_host(|| {
+        let node = both();
+        let client = Client::fresh();
+        let request = client.get(7);
+        let mismatch: Counted<'_> = &[("ds_refused", 1), ("lccp_mismatch", 1)];
+        let frame = from_ds(1, &node, &adopt(&client), &request.packet());
+        node.run(&frame).expect(Drop, mismatch);
+        enter(&node, &client, &request, 1, HERE);
+        node.run(&frame).expect(Drop, mismatch);
+        assert_eq!(owners(&node, &client), (1, HERE));
+    });
+}

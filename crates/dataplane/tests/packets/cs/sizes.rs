@@ -1,0 +1,165 @@
+//! Size classes: requests for large content have a pool of their own, where no route takes them.
+
+use std::collections::BTreeSet;
+
+use baton_abi::{SERVICE_HANDOVER, SERVICE_PATHS, SERVICE_SIZES, Service, ServiceKey};
+use baton_wire::PathHash;
+
+use super::http::{ANSWER, Connection, get, route};
+use crate::{
+    cluster::{HTTP, HTTP_SERVICE, first_pool_of_one},
+    node::Node,
+};
+
+/// Small content is the first data server's, large content the second's.
+const SMALL: u16 = 0;
+const LARGE: u16 = 1;
+
+fn prepared(paths: &[&str]) -> Node {
+    let node = Node::cs();
+    let service = Service {
+        id: HTTP_SERVICE,
+        pool: first_pool_of_one() + SMALL,
+        large: first_pool_of_one() + LARGE,
+        flags: (SERVICE_HANDOVER | SERVICE_PATHS | SERVICE_SIZES) as u8,
+        ..Service::default()
+    };
+    set(&node, service);
+    large(&node, paths);
+    node
+}
+
+fn set(node: &Node, service: Service) {
+    node.plane()
+        .set_service(&ServiceKey::of(HTTP), &service)
+        .unwrap();
+}
+
+fn large(node: &Node, paths: &[&str]) {
+    let all: BTreeSet<_> = paths.iter().map(|path| entry(HTTP_SERVICE, path)).collect();
+    node.plane().set_large(&all).unwrap();
+}
+
+fn entry(service: u16, path: &str) -> (u16, u64) {
+    (service, PathHash::of(path.as_bytes()).unwrap().get())
+}
+
+#[track_caller]
+fn owner(node: &Node, request: &str) -> u16 {
+    let owner = Connection::open_any(node, request).entry(node).owner;
+    // Whoever read it: nobody else may answer.
+    assert!(owner == SMALL || owner == LARGE, "{owner}");
+    owner
+}
+
+/// However long the path, whatever stands behind it, and whoever asks how.
+#[test]
+fn a_large_path_and_no_other() {
+    for length in 1..=PathHash::LONGEST {
+        let path = format!("/{}", "p".repeat(length - 1));
+        let node = prepared(&[&path]);
+        for request in [
+            get(&path),
+            get(&format!("{path}?")),
+            get(&format!("{path}?a=/b c")),
+            format!("HEAD {path} HTTP/1.1\r\nHost: other\r\n\r\n"),
+            format!("POST {path} HTTP/1.1\r\nContent-Length: 1\r\n\r\nx"),
+        ] {
+            assert_eq!(owner(&node, &request), LARGE, "{length}: {request:?}");
+        }
+        for request in [
+            get(&format!("{path}p")),
+            get(&format!("{path}/")),
+            get(&format!("/x{path}")),
+            get(&path.replacen('/', "", 1)),
+            get(&format!("{}q", &path[..length - 1])),
+        ] {
+            if request.starts_with("GET  ") {
+                continue;
+            }
+            assert_eq!(owner(&node, &request), SMALL, "{length}: {request:?}");
+        }
+    }
+}
+
+/// A path of which the program sees no end cannot be known.
+#[test]
+fn paths_that_are_too_long() {
+    let longest = format!("/{}", "p".repeat(PathHash::LONGEST - 1));
+    let node = prepared(&[&longest]);
+    for more in [1, 2, 8, 100] {
+        let path = format!("{longest}{}", "p".repeat(more));
+        assert_eq!(owner(&node, &get(&path)), SMALL, "{more} more");
+    }
+}
+
+/// With the next request a connection goes to where its content is, and back.
+#[test]
+fn a_connection_moves_by_size() {
+    let node = prepared(&["/large"]);
+    let mut connection = Connection::open(&node, get("/small"));
+    for (path, to) in [
+        ("/large", LARGE),
+        ("/large?x", LARGE),
+        ("/other", SMALL),
+        ("/large", LARGE),
+    ] {
+        connection.ack += ANSWER;
+        let request = connection.data(get(path));
+        let before = connection.entry(&node).owner;
+        let seen = connection.send(&node, &request);
+        let moves = u64::from(before != to);
+        assert_eq!(
+            seen.counted.get("cs_handover").copied().unwrap_or(0),
+            moves,
+            "{path}"
+        );
+        assert_eq!(connection.entry(&node).owner, to, "{path}");
+    }
+}
+
+#[test]
+fn routes_come_first() {
+    let node = prepared(&["/large", "/held/large"]);
+    let to_third = u32::from(first_pool_of_one() + 2);
+    node.plane()
+        .set_routes(&[(route(0, "/held/"), to_third)])
+        .unwrap();
+    let held = Connection::open(&node, get("/held/large"));
+    assert_eq!(held.entry(&node).owner, 2);
+    assert_eq!(owner(&node, &get("/large")), LARGE);
+}
+
+/// Neither where the service has no size classes, nor for another one's paths.
+#[test]
+fn only_where_it_is_wanted() {
+    let node = prepared(&[]);
+    let foreign = [entry(HTTP_SERVICE + 1, "/large")];
+    node.plane().set_large(&foreign.into()).unwrap();
+    assert_eq!(owner(&node, &get("/large")), SMALL);
+    large(&node, &["/large"]);
+    assert_eq!(owner(&node, &get("/large")), LARGE);
+    set(
+        &node,
+        Service {
+            id: HTTP_SERVICE,
+            pool: first_pool_of_one() + SMALL,
+            large: first_pool_of_one() + LARGE,
+            flags: SERVICE_HANDOVER as u8,
+            ..Service::default()
+        },
+    );
+    assert_eq!(owner(&node, &get("/large")), SMALL);
+}
+
+/// The set is another one: what went is small again, and what stays is never missing.
+#[test]
+fn sets_replace_each_other() {
+    let node = prepared(&["/a", "/b"]);
+    let owners = |paths: [&str; 3]| paths.map(|path| owner(&node, &get(path)));
+    assert_eq!(owners(["/a", "/b", "/c"]), [LARGE, LARGE, SMALL]);
+    large(&node, &["/b", "/c"]);
+    assert_eq!(owners(["/a", "/b", "/c"]), [SMALL, LARGE, LARGE]);
+    large(&node, &[]);
+    assert_eq!(owners(["/a", "/b", "/c"]), [SMALL, SMALL, SMALL]);
+}
