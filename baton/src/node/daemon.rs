@@ -107,7 +107,7 @@ impl Daemon {
         let run_dir = &place.config.local.run_dir;
         std::fs::create_dir_all(run_dir)
             .with_context(|| format!("cannot make {}", run_dir.display()))?;
-        let lock = place::lock(run_dir)?;
+        let lock = place::lock(run_dir).await?;
         let successor = Pins::new(&place.config.local.bpf_dir).holds_links();
         let journal = place::journal(&place.config);
         let undo =

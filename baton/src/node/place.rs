@@ -4,9 +4,10 @@ use std::{
     fs::File,
     net::{IpAddr, Ipv4Addr},
     path::{Path, PathBuf},
+    time::{Duration, Instant},
 };
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, bail};
 use baton_config::{ClusterAddress, Config, Node};
 use baton_core::membership::{self, Cluster};
 use baton_dataplane::{Options, Pins};
@@ -163,16 +164,25 @@ fn connection_servers(config: &Config) -> Result<Cluster> {
 /// Keeps a second daemon from running the same node.
 pub type Lock = Flock<File>;
 
-/// Takes the lock in `run_dir`; a daemon that was killed left it free.
-pub fn lock(run_dir: &Path) -> Result<Lock> {
+/// How long a daemon that was killed may take to end: the kernel has to let go of all it held.
+const ENDING: Duration = Duration::from_secs(2);
+
+/// Takes the lock in `run_dir`; a daemon that was killed leaves it free.
+pub async fn lock(run_dir: &Path) -> Result<Lock> {
     let path = run_dir.join("lock");
-    let file = File::create(&path).with_context(|| format!("cannot make {}", path.display()))?;
-    Flock::lock(file, FlockArg::LockExclusiveNonblock).map_err(|(_, error)| {
-        anyhow!(
-            "another baton node runs here: it holds {} ({error}); end it first, or give this one another [local] run_dir and bpf_dir",
-            path.display()
-        )
-    })
+    let mut file = File::create(&path).with_context(|| format!("cannot make {}", path.display()))?;
+    let begun = Instant::now();
+    loop {
+        match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
+            Ok(lock) => return Ok(lock),
+            Err((again, _)) if begun.elapsed() < ENDING => file = again,
+            Err((_, error)) => bail!(
+                "another baton node runs here: it holds {} ({error}); end it first, or give this one another [local] run_dir and bpf_dir",
+                path.display()
+            ),
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
 }
 
 /// The journal of changes to the host.
