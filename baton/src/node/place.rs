@@ -170,7 +170,8 @@ const ENDING: Duration = Duration::from_secs(2);
 /// Takes the lock in `run_dir`; a daemon that was killed leaves it free.
 pub async fn lock(run_dir: &Path) -> Result<Lock> {
     let path = run_dir.join("lock");
-    let mut file = File::create(&path).with_context(|| format!("cannot make {}", path.display()))?;
+    let mut file =
+        File::create(&path).with_context(|| format!("cannot make {}", path.display()))?;
     let begun = Instant::now();
     loop {
         match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
