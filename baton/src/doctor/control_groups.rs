@@ -1,21 +1,18 @@
 //! Control groups of version 2, through which a program hears of sockets.
 
+use baton_dataplane::{control_groups, mounts};
+
 use super::finding::Finding;
 
 const NAME: &str = "control_groups";
 
 /// Without them the congestion window does not travel with a connection.
 pub fn check() -> Finding {
-    judge(&std::fs::read_to_string("/proc/self/mounts").unwrap_or_default())
+    judge(&mounts())
 }
 
 fn judge(mounts: &str) -> Finding {
-    let place = mounts.lines().find_map(|line| {
-        let mut words = line.split(' ').skip(1);
-        let (place, kind) = (words.next()?, words.next()?);
-        (kind == "cgroup2").then_some(place)
-    });
-    match place {
+    match control_groups(mounts) {
         Some(place) => Finding::good(NAME, format!("version 2, at {place}")),
         None => Finding::advice(
             NAME,

@@ -23,7 +23,7 @@ use baton_wire::{Keys, Message, Numbers, decode, encode};
 use tokio::{sync::watch, time::sleep};
 use tracing::{debug, warn};
 
-use super::heartbeat::clock_now;
+use super::{daemon::logged, heartbeat::clock_now};
 
 /// What the task needs to know of the configuration.
 #[derive(Clone)]
@@ -236,11 +236,5 @@ impl Node {
             },
             last: self.sender.look(now, next),
         }
-    }
-}
-
-fn logged(result: Result<()>) {
-    if let Err(error) = result {
-        warn!("{error:#}");
     }
 }

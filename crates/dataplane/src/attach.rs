@@ -70,7 +70,7 @@ pub(crate) fn attach_window(
         sys::link_update(link.as_fd(), program.as_fd()).map_err(failed)?;
         return Ok(Some(link));
     }
-    let Some(group) = all_processes() else {
+    let Some(group) = control_groups(&mounts()).and_then(|place| File::open(place).ok()) else {
         return Ok(None);
     };
     let target = group.as_raw_fd().cast_unsigned();
@@ -81,15 +81,18 @@ pub(crate) fn attach_window(
     Ok(Some(link))
 }
 
-/// The root of the control groups, version 2, wherever it is mounted.
-fn all_processes() -> Option<File> {
-    let mounts = std::fs::read_to_string("/proc/self/mounts").ok()?;
-    let place = mounts.lines().find_map(|line| {
+/// What is mounted here (proc(5)).
+pub fn mounts() -> String {
+    std::fs::read_to_string("/proc/self/mounts").unwrap_or_default()
+}
+
+/// Where the control groups of version 2 are mounted; their root has all processes.
+pub fn control_groups(mounts: &str) -> Option<&str> {
+    mounts.lines().find_map(|line| {
         let mut words = line.split(' ').skip(1);
         let (place, kind) = (words.next()?, words.next()?);
         (kind == "cgroup2").then_some(place)
-    })?;
-    File::open(place).ok()
+    })
 }
 
 fn attach(

@@ -29,7 +29,7 @@ mod skeleton {
     include!(concat!(env!("OUT_DIR"), "/baton.skel.rs"));
 }
 
-pub use attach::XdpMode;
+pub use attach::{XdpMode, control_groups, mounts};
 pub use channels::Channels;
 pub use clock::{Tick, wall_clock_offset};
 pub use dataplane::{Dataplane, Swept, counter_name};
