@@ -27,6 +27,7 @@ use super::{
     heartbeat::{CpuMeter, clock_now},
     judge::Judge,
     leaving::Leaving,
+    logged::logged,
     lost, next_hops,
     place::{self, Place, cluster_of, lccp_keys},
     relay, report,
@@ -321,10 +322,4 @@ fn ticker(period: Duration) -> tokio::time::Interval {
     let mut ticker = interval(period);
     ticker.set_missed_tick_behavior(MissedTickBehavior::Delay);
     ticker
-}
-
-pub(super) fn logged(result: Result<()>) {
-    if let Err(error) = result {
-        warn!("{error:#}");
-    }
 }

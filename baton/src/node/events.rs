@@ -8,8 +8,9 @@ use baton_wire::{Health, HelloService, Message, Reject, clock_of, decode};
 use tracing::{debug, info, warn};
 
 use super::{
-    daemon::{Daemon, logged},
+    daemon::Daemon,
     heartbeat::{self, clock_now},
+    logged::logged,
     next_hops,
     place::FRONT,
     tables::{self, endpoint, services_with_places},

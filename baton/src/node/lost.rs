@@ -23,7 +23,7 @@ use baton_wire::{Keys, Message, Numbers, decode, encode};
 use tokio::{sync::watch, time::sleep};
 use tracing::{debug, warn};
 
-use super::{daemon::logged, heartbeat::clock_now};
+use super::{heartbeat::clock_now, logged::logged};
 
 /// What the task needs to know of the configuration.
 #[derive(Clone)]

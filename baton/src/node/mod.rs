@@ -22,6 +22,7 @@ mod file_watch;
 mod heartbeat;
 mod judge;
 mod leaving;
+mod logged;
 mod lost;
 mod metrics;
 mod next_hops;

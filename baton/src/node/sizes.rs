@@ -16,8 +16,9 @@ use tracing::{debug, info, warn};
 
 use super::{
     content::{Found, walk},
-    daemon::{Daemon, logged},
+    daemon::Daemon,
     heartbeat::clock_now,
+    logged::logged,
     tables::{endpoint, services_with_places},
 };
 

@@ -2,6 +2,7 @@
 
 mod channels;
 mod places;
+mod policies;
 mod pools;
 mod rings;
 mod route_numbers;
@@ -10,7 +11,8 @@ mod services;
 mod settings;
 mod ways;
 
-pub use services::{endpoint, policy, pools, service_at, services_with_places};
+pub use policies::policy;
+pub use services::{endpoint, pools, service_at, services_with_places};
 pub use ways::{connection_server_addresses, data_server_addresses, node_addresses};
 
 use std::{

@@ -3,7 +3,7 @@
 use std::{
     collections::{BTreeSet, HashMap},
     net::{IpAddr, Ipv4Addr, SocketAddrV4},
-    num::{NonZeroU8, NonZeroU32},
+    num::NonZeroU8,
 };
 
 use anyhow::{Context, Result, bail};
@@ -12,15 +12,9 @@ use baton_abi::{
     SERVICE_PATHS, SERVICE_PUNTS, SERVICE_SIZES, SERVICE_SPLIT_AT_ACK, Service, ServiceKey,
 };
 use baton_config::{Handover, NodeName, Overflow, Policy, Split, Weights};
-use baton_core::{
-    Moment,
-    membership::Membership,
-    policy::{self, Server},
-    sizes::Known,
-    slots::Slot,
-};
+use baton_core::{Moment, membership::Membership, policy::Server, sizes::Known};
 use baton_dataplane::Dataplane;
-use baton_wire::{Endpoint, Permille};
+use baton_wire::Endpoint;
 use tracing::warn;
 
 use super::super::{
@@ -28,7 +22,7 @@ use super::super::{
     place::{Place, lccp_keys},
 };
 use super::{
-    Tables,
+    Tables, policies,
     pools::PoolId,
     route_numbers::RouteId,
     routes::{self, Target},
@@ -153,7 +147,7 @@ impl Tables {
             self.slots.slot(node.address)
         };
         for pool in pools(at, service) {
-            let policy = policy(&pool, me, slot);
+            let policy = policies::policy(&pool, me, slot);
             let servers: Vec<Server<'_>> = usable
                 .iter()
                 .filter(|server| pool.nodes.iter().any(|node| node.as_str() == server.name))
@@ -347,39 +341,4 @@ pub fn services_with_places<'a>(
 /// Of the cluster address alone.
 fn address_key(at: SocketAddrV4) -> ServiceKey {
     ServiceKey::of(SocketAddrV4::new(*at.ip(), 0))
-}
-
-/// How a pool of this node chooses.
-pub fn policy(
-    pool: &PoolOf<'_>,
-    me: &NodeName,
-    slot: impl Fn(&NodeName) -> Option<Slot>,
-) -> policy::Policy {
-    match pool.policy {
-        Policy::RoundRobin => policy::Policy::RoundRobin,
-        Policy::Weighted => policy::Policy::Weighted,
-        Policy::Client => policy::Policy::Client,
-        Policy::Path => policy::Policy::Path,
-        Policy::LeastLoaded => policy::Policy::LeastLoaded,
-        Policy::Lard => policy::Policy::Lard,
-        Policy::Overflow => overflow(pool, me, slot).unwrap_or(policy::Policy::Weighted),
-    }
-}
-
-/// `None` while the home has no slot, and so takes nothing.
-fn overflow(
-    pool: &PoolOf<'_>,
-    me: &NodeName,
-    slot: impl Fn(&NodeName) -> Option<Slot>,
-) -> Option<policy::Policy> {
-    let limits = pool.overflow?;
-    let here = pool.nodes.iter().find(|node| *node == me);
-    // Limits may be the service's, and so not speak of this pool's nodes.
-    let named = (limits.home.as_ref()).filter(|home| pool.nodes.contains(home));
-    let home = named.or(here).or(pool.nodes.first())?;
-    Some(policy::Policy::Overflow(policy::Limits {
-        home: slot(home)?,
-        cpu: limits.cpu.map(Permille::saturating),
-        connections: limits.connections.map(NonZeroU32::get),
-    }))
 }
