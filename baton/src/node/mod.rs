@@ -44,6 +44,7 @@ use baton_dataplane::Pins;
 use baton_net::{Host, Netlink, Undo};
 use tracing::{error, info};
 
+pub use self::tables::check_routes;
 use self::{daemon::Daemon, place::Place};
 
 /// How the daemon ended.

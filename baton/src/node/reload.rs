@@ -9,13 +9,15 @@ use tracing::info;
 use super::{
     daemon::Daemon,
     place::{cluster_of, lccp_keys},
-    tables::services_with_places,
+    tables::{check_routes, services_with_places},
 };
 
 impl Daemon {
     /// All of the new configuration, or nothing.
     pub(super) async fn reload(&mut self) -> Result<String> {
         let new = Config::read(&self.place.file)?.config;
+        // Before anything of it is applied.
+        check_routes(&new.services)?;
         let changes = match diff(&self.place.config, &new, &self.place.me.name) {
             Ok(changes) if changes.is_empty() => return Ok("nothing changed".into()),
             Ok(changes) => changes,

@@ -6,6 +6,8 @@ use anyhow::Result;
 use baton_config::{Config, Error};
 use clap::Args;
 
+use crate::node::check_routes;
+
 /// Validate a configuration.
 #[derive(Args)]
 pub struct Check {
@@ -22,6 +24,7 @@ impl Check {
                     println!("warning: {warning}");
                 }
                 let config = &loaded.config;
+                check_routes(&config.services)?;
                 println!(
                     "{}: good: {} connection server(s), {} data server(s), {} service(s)",
                     self.file.display(),

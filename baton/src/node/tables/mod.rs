@@ -12,6 +12,7 @@ mod settings;
 mod ways;
 
 pub use policies::policy;
+pub use routes::check as check_routes;
 pub use services::{endpoint, pools, service_at, services_with_places};
 pub use ways::{connection_server_addresses, data_server_addresses, node_addresses};
 

@@ -20,12 +20,32 @@ pub struct Target<'a> {
     pub numbers: Vec<u16>,
 }
 
-/// Makes the maps hold the routes of exactly these services.
-pub fn write(dataplane: &Dataplane, targets: &[Target<'_>]) -> Result<()> {
+/// Whether the routes of a configuration fit the maps. What else can be wrong with them is found when it
+/// is read.
+pub fn check(services: &[baton_config::Service]) -> Result<()> {
+    // Any numbers will do that tell services, pools and routes apart.
+    let numbers = |count: usize| (0..).take(count).collect::<Vec<u16>>();
+    let targets: Vec<Target<'_>> = (services.iter().zip(0..))
+        .map(|(service, id)| Target {
+            id,
+            service,
+            pools: numbers(service.pools.len()),
+            numbers: numbers(service.routes.len()),
+        })
+        .collect();
+    compile(&targets).map(drop)
+}
+
+fn compile(targets: &[Target<'_>]) -> Result<RouteTable> {
     let routes: Vec<Route<'_>> = (targets.iter().flat_map(of_service))
         .map(|(route, _)| route)
         .collect();
-    let table = RouteTable::compile(&routes)?;
+    Ok(RouteTable::compile(&routes)?)
+}
+
+/// Makes the maps hold the routes of exactly these services.
+pub fn write(dataplane: &Dataplane, targets: &[Target<'_>]) -> Result<()> {
+    let table = compile(targets)?;
     let hosts = table
         .hosts
         .iter()
@@ -131,5 +151,45 @@ fn matcher(pattern: &Pattern) -> Matcher {
     match pattern {
         Pattern::Exactly(text) => Matcher::Exactly(text.clone()),
         Pattern::Regex(expression) => Matcher::Regex(expression.regex().clone()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use baton_config::{Config, Source};
+
+    use super::*;
+
+    fn with_hosts(count: usize) -> Config {
+        let routes: String = (0..count)
+            .map(|n| format!("[[service.route]]\nhost = \"h{n}.example\"\npool = \"p\"\n"))
+            .collect();
+        let text = format!(
+            "[cluster]\nkey = \"{}\"\n\
+             [[node]]\nname = \"n\"\naddress = \"192.0.2.1\"\nroles = [\"cs\", \"ds\"]\n\
+             [[service]]\nname = \"s\"\naddress = \"192.0.2.100\"\nport = 80\n\
+             [[service.pool]]\nname = \"p\"\nnodes = [\"n\"]\n{routes}",
+            "5a".repeat(32)
+        );
+        let source = Source {
+            path: Path::new("baton.toml"),
+            text: &text,
+            mode: None,
+        };
+        let no_files = |_: &Path| Err(std::io::Error::other("names no files"));
+        Config::parse(source, no_files)
+            .unwrap_or_else(|error| panic!("{error}"))
+            .config
+    }
+
+    #[test]
+    fn what_does_not_fit_the_maps_is_told_before_it_is_tried() {
+        assert!(check(&with_hosts(63).services).is_ok());
+        let error = check(&with_hosts(64).services)
+            .err()
+            .map(|error| error.to_string());
+        assert!(error.is_some_and(|error| error.contains("64 different hosts")));
     }
 }
