@@ -69,6 +69,28 @@ static __always_inline u64 text_word(const struct text *text, u32 offset)
 #define EVERY_BYTE(b) LETTERS(b, b, b, b, b, b, b, b)
 #define FIRST(n) (~0ULL >> (64 - 8 * (n)))  /* of a word's bytes */
 
+/* The highest bit of each byte that is zero, and maybe of some behind the first of them. */
+static __always_inline u64 zero_bytes(u64 word)
+{
+	return (word - EVERY_BYTE(1)) & ~word & EVERY_BYTE(0x80);
+}
+
+/* Takes a word into a hash; of one with an end in it, as zero_bytes() tells, the bytes before that. */
+static __always_inline u64 hash_word(u64 hash, u64 word, u64 ends)
+{
+	/* All bits below the first that is set. */
+	if (ends)
+		word &= (ends ^ (ends - 1)) >> 8;
+	hash = (hash ^ word) * 0x9e3779b97f4a7c15ULL;
+	return hash ^ hash >> 32;
+}
+
+/* Where a path ends: at a blank, or at its query. */
+static __always_inline u64 path_ends(u64 word)
+{
+	return zero_bytes(word ^ EVERY_BYTE(' ')) | zero_bytes(word ^ EVERY_BYTE('?'));
+}
+
 /* The walk over a header. */
 struct header_walk {
 	const struct text *text;
@@ -135,9 +157,8 @@ static __noinline void read_line(const struct text *text, struct request *r, u32
 static long read_word(u32 index, struct header_walk *w)
 {
 	u64 word = text_word(w->text, index * WORD);
-	u64 differs = word ^ EVERY_BYTE('\n');
 
-	if (!((differs - EVERY_BYTE(1)) & ~differs & EVERY_BYTE(0x80)))
+	if (!zero_bytes(word ^ EVERY_BYTE('\n')))
 		return 0;
 	for (u32 i = 0; i < WORD; i++)
 		if ((u8)(word >> 8 * i) == '\n' && !w->request->end)

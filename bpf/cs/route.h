@@ -92,13 +92,9 @@ __noinline u32 hash_host(u32 at)
 		return 0;
 	for (u32 i = 0; i < HOST_BYTES / WORD; i++) {
 		u64 word = text_word(text, at + i * WORD);
-		u64 line = word ^ EVERY_BYTE('\r');
-		u64 ends = (line - EVERY_BYTE(1)) & ~line & EVERY_BYTE(0x80);
+		u64 ends = zero_bytes(word ^ EVERY_BYTE('\r'));
 
-		if (ends)
-			word &= (ends ^ (ends - 1)) >> 8;
-		hash = (hash ^ word) * 0x9e3779b97f4a7c15ULL;
-		hash ^= hash >> 32;
+		hash = hash_word(hash, word, ends);
 		if (ends)
 			break;
 	}
@@ -115,15 +111,9 @@ __noinline u32 hash_path(u32 target, u32 seed)
 		return 0;
 	for (int i = 0; i < PATH_BYTES / WORD; i++) {
 		u64 word = text_word(text, (target & 15) + i * WORD);
-		u64 blank = word ^ EVERY_BYTE(' '), query = word ^ EVERY_BYTE('?');
-		u64 ends = ((blank - EVERY_BYTE(1)) & ~blank) | ((query - EVERY_BYTE(1)) & ~query);
+		u64 ends = path_ends(word);
 
-		ends &= EVERY_BYTE(0x80);
-		/* All bits below the first that is set: the bytes before the end. */
-		if (ends)
-			word &= (ends ^ (ends - 1)) >> 8;
-		hash = (hash ^ word) * 0x9e3779b97f4a7c15ULL;
-		hash ^= hash >> 32;
+		hash = hash_word(hash, word, ends);
 		if (ends)
 			break;
 	}

@@ -20,15 +20,9 @@ __noinline u32 find_large(u32 service, u32 pool, u32 target)
 		return NO_POOL;
 	for (int i = 0; i < PATH_BYTES / WORD && !ends; i++) {
 		u64 word = text_word(text, (target & 15) + i * WORD);
-		u64 blank = word ^ EVERY_BYTE(' '), query = word ^ EVERY_BYTE('?');
 
-		ends = ((blank - EVERY_BYTE(1)) & ~blank) | ((query - EVERY_BYTE(1)) & ~query);
-		ends &= EVERY_BYTE(0x80);
-		/* All bits below the first that is set: the bytes before the end. */
-		if (ends)
-			word &= (ends ^ (ends - 1)) >> 8;
-		hash = (hash ^ word) * 0x9e3779b97f4a7c15ULL;
-		hash ^= hash >> 32;
+		ends = path_ends(word);
+		hash = hash_word(hash, word, ends);
 	}
 	if (!ends)
 		return NO_POOL;

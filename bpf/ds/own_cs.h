@@ -20,10 +20,15 @@ static __always_inline bool is_own_cs(const struct data_server *asker)
 	return is_also_cs && asker && asker->flags & DATA_SERVER_LOCAL;
 }
 
-static __always_inline struct tcb *own_entry(const struct lccp_header *h, struct tcb_key *flow)
+static __always_inline void name_flow_of(const struct lccp_header *h, struct tcb_key *flow)
 {
 	name_flow(flow, unmap_address(h->flow.client), h->flow.be_client_port,
 		  unmap_address(h->flow.cluster), h->flow.be_cluster_port);
+}
+
+static __always_inline struct tcb *own_entry(const struct lccp_header *h, struct tcb_key *flow)
+{
+	name_flow_of(h, flow);
 	return bpf_map_lookup_elem(&tcbs, flow);
 }
 
@@ -92,8 +97,7 @@ static __noinline int unclaimed_here(struct arrival *a, const struct lccp_header
 {
 	struct tcb_key flow;
 
-	name_flow(&flow, unmap_address(h->flow.client), h->flow.be_client_port,
-		  unmap_address(h->flow.cluster), h->flow.be_cluster_port);
+	name_flow_of(h, &flow);
 	struct stray *known = bpf_map_lookup_elem(&strays, &flow);
 	if (known)
 		known->unclaimed = 1;

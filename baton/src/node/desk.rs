@@ -1,6 +1,6 @@
 //! The dispatcher of other nodes' connection servers: its choices, kept as theirs are.
 
-use std::{collections::HashMap, net::Ipv4Addr, num::NonZeroU8};
+use std::{collections::HashMap, net::Ipv4Addr};
 
 use anyhow::Result;
 use baton_config::NodeName;
@@ -58,10 +58,7 @@ impl Desk {
                 let servers: Vec<Server<'_>> = members
                     .iter()
                     .filter_map(|(server, place)| {
-                        let weight = match pool.weights.of(&server.name) {
-                            Some(weight) => NonZeroU8::new(weight)?,
-                            None => server.weight,
-                        };
+                        let weight = pool.weight(&server.name, server.weight)?;
                         Some(Server {
                             slot: Slot::from(*place),
                             name: &server.name,

@@ -177,9 +177,10 @@ impl Task {
     }
 
     async fn handle(&mut self, sender: Ipv4Addr, payload: &[u8]) -> Result<()> {
-        let Wanted {
-            keys, clock_window, ..
-        } = self.wanted.borrow().clone();
+        let (keys, clock_window) = {
+            let wanted = self.wanted.borrow();
+            (wanted.keys, wanted.clock_window)
+        };
         let Some(node) = self.nodes.get_mut(&sender) else {
             return Ok(());
         };

@@ -102,8 +102,9 @@ impl Daemon {
         self.follow_at_desk()
     }
 
-    /// What this data server knows of its services by looking. Health checks go to the cluster addresses. Those must be here before: else a check would go out,
-    /// to the connection server, and say how another data server does.
+    /// What this data server knows of its services by looking. Health checks go to the cluster addresses.
+    /// Those must be here before: else a check would go out, to the connection server, and say how another
+    /// data server does.
     pub(super) fn check_servers(&mut self) -> Result<()> {
         if self.place.me.roles.is_ds() {
             let config = &self.place.config;

@@ -156,10 +156,7 @@ impl Tables {
                         .slots
                         .slot(server.address)
                         .filter(|_| self.reachable(server.address))?;
-                    let weight = match pool.weights.of(&server.name) {
-                        Some(weight) => NonZeroU8::new(weight)?,
-                        None => server.weight,
-                    };
+                    let weight = pool.weight(&server.name, server.weight)?;
                     Some(Server {
                         slot,
                         name: &server.name,
@@ -277,6 +274,16 @@ pub struct PoolOf<'a> {
     pub weights: &'a Weights,
     pub policy: Policy,
     pub overflow: Option<&'a Overflow>,
+}
+
+impl PoolOf<'_> {
+    /// A server's share here: its own, if this pool gives it no other. `None`: it takes nothing.
+    pub fn weight(&self, server: &str, own: NonZeroU8) -> Option<NonZeroU8> {
+        match self.weights.of(server) {
+            Some(weight) => NonZeroU8::new(weight),
+            None => Some(own),
+        }
+    }
 }
 
 /// A service's own pool, then those of its routes.
