@@ -15,9 +15,10 @@ SUDO := $(if $(filter-out 0,$(shell id -u)),sudo)
 help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
 
-build: ## the program, optimized: target/release/baton
+build: ## the program and libeop.so, optimized: target/release
 	@scripts/setup build
 	cargo build --release --bin baton
+	cargo build --release -p eop-c
 
 # In the debug profile, which builds in half the time; packets meet the same BPF programs.
 demo: ## the whole idea on this machine: a cluster, real requests, a page that explains them (root)
@@ -53,8 +54,14 @@ clean: ## remove what was built
 	cargo clean
 	rm -rf fuzz/target
 
-install: build ## the program, a sample configuration, a systemd unit; PREFIX=/usr/local DESTDIR=
+install: build ## the program, libeop, a sample configuration, a systemd unit; PREFIX=/usr/local DESTDIR=
 	install -D -m 755 $(TARGET)/release/baton $(DESTDIR)$(PREFIX)/bin/baton
+	install -D -m 755 $(TARGET)/release/libeop.so $(DESTDIR)$(PREFIX)/lib/libeop.so.0
+	ln -sf libeop.so.0 $(DESTDIR)$(PREFIX)/lib/libeop.so
+	install -D -m 644 crates/eop-c/include/eop.h $(DESTDIR)$(PREFIX)/include/eop.h
+	install -D -m 644 packaging/eop/eop.3 $(DESTDIR)$(PREFIX)/share/man/man3/eop.3
+	install -d -m 755 $(DESTDIR)$(PREFIX)/lib/pkgconfig
+	sed 's,@PREFIX@,$(PREFIX),' packaging/eop/eop.pc > $(DESTDIR)$(PREFIX)/lib/pkgconfig/eop.pc
 	install -D -m 644 baton.toml $(DESTDIR)$(PREFIX)/share/doc/baton/baton.toml
 	install -d -m 755 $(DESTDIR)$(UNITS) $(DESTDIR)/etc/baton
 	sed 's,@PREFIX@,$(PREFIX),' packaging/baton.service > $(DESTDIR)$(UNITS)/baton.service

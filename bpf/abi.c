@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Exists to be compiled: a type reaches BTF only when something uses it. */
 #include "abi.h"
+#include "app/abi.h"
 
 #define STRUCT(name) struct name abi_struct_##name
 #define ENUM(name) enum name abi_enum_##name
@@ -8,11 +9,23 @@
 ENUM(lccp_constant);
 ENUM(lccp_receptor);
 ENUM(lccp_command);
+ENUM(lccp_flag);
 ENUM(lccp_refusal);
 ENUM(lccp_keep);
+ENUM(lccp_yield);
 ENUM(lccp_tcb_option);
 ENUM(lccp_health);
+ENUM(lccp_batch_flag);
+ENUM(lccp_entry_flag);
+ENUM(lccp_taken_refusal);
+ENUM(lccp_left_out);
+ENUM(migration_limit);
+ENUM(lccp_candidate_state);
+ENUM(lccp_hello_flag);
+ENUM(lccp_order_verb);
+ENUM(lccp_outcome);
 ENUM(query_limit);
+ENUM(head_part);
 ENUM(limit);
 ENUM(role);
 ENUM(ether_type);
@@ -22,6 +35,7 @@ ENUM(service_flag);
 ENUM(route_flag);
 ENUM(data_server_flag);
 ENUM(tcb_state);
+ENUM(move_step);
 ENUM(tally_place);
 ENUM(counter);
 ENUM(mark);
@@ -33,6 +47,16 @@ STRUCT(lccp_hello_service);
 STRUCT(lccp_query);
 STRUCT(lccp_reply);
 STRUCT(lccp_sizes);
+STRUCT(lccp_tcbs);
+STRUCT(lccp_tcbs_entry);
+STRUCT(lccp_taken);
+STRUCT(lccp_candidate);
+STRUCT(lccp_order);
+STRUCT(lccp_account);
+STRUCT(lccp_resume);
+STRUCT(lccp_ready);
+STRUCT(lccp_heads);
+STRUCT(lccp_head);
 STRUCT(settings);
 STRUCT(service_key);
 STRUCT(service);
@@ -47,9 +71,17 @@ STRUCT(posted);
 STRUCT(inbox);
 STRUCT(tcb_key);
 STRUCT(tcb);
+STRUCT(kept_request);
+STRUCT(seen_head);
+STRUCT(orphan);
+STRUCT(muster);
+STRUCT(change);
+STRUCT(moving);
+STRUCT(yielding);
 STRUCT(tally);
 STRUCT(stale_sender);
 STRUCT(stray);
+STRUCT(given);
 STRUCT(ring);
 STRUCT(place);
 STRUCT(answer_key);
@@ -57,4 +89,20 @@ STRUCT(answer);
 STRUCT(punted);
 STRUCT(verdict);
 STRUCT(sweep);
+STRUCT(idle_walk);
+STRUCT(idle_flow);
 STRUCT(counters);
+
+ENUM(app_limit);
+ENUM(app_socket_flag);
+ENUM(app_event_kind);
+ENUM(app_counter);
+
+STRUCT(app_address);
+STRUCT(app_settings);
+STRUCT(app_direct_key);
+STRUCT(app_socket);
+STRUCT(app_arrival);
+STRUCT(app_listener);
+STRUCT(app_event);
+STRUCT(app_counters);

@@ -20,6 +20,7 @@ enum lccp_constant {
 	LCCP_TAGGED_BYTES = 72,   /* the header without its tag */
 	LCCP_OVERHEAD_BYTES = 100, /* what an outer IPv4 header and LCCP add to a client's packet */
 	LCCP_MAX_BODY = 1024,
+	LCCP_MAX_RESUME = 1400,   /* the longest body of RESUME, which must hold a request */
 };
 
 /* Which component of the receiving node a message is for. */
@@ -44,12 +45,29 @@ enum lccp_command {
 	LCCP_QUERY = 12,  /* CS to dispatcher: which DS is to serve this request? Has a body */
 	LCCP_REPLY = 13,  /* dispatcher to CS: this one. Has a body */
 	LCCP_SIZES = 14,  /* daemon to daemon: paths whose content is large; has a body */
+	LCCP_RELEASE = 15, /* DM2: your part of this connection ends; carries an empty ACK in the client's name */
+	LCCP_ALIVE = 16,  /* daemon to DS program, which turns it round: does your host live? No body */
+	LCCP_RESUME = 17, /* daemon to daemon: fetch the rest of this response; has a body */
+	LCCP_READY = 18,  /* daemon to daemon: what has become of that; has a body */
+	LCCP_CANDIDATE = 19, /* daemon to daemon: who is, or would be, the connection server in front; has a body */
+	LCCP_TCBS = 20,   /* daemon to daemon: a batch of TCB entries; has a body */
+	LCCP_TAKEN = 21,  /* daemon to daemon: these batches have come; has a body */
+	LCCP_ORDER = 22,  /* daemon to daemon: what an operator wants of you; has a body */
+	LCCP_YIELD = 24,  /* daemon to DS program: let this response go on elsewhere; back: enum lccp_yield. Carries an ACK */
+	LCCP_ACCOUNT = 27, /* daemon to daemon: how an order is getting on; has a body */
+	LCCP_HEAD = 23,   /* daemon to daemon: how responses begin that leave the sender; has a body */
+};
+
+/* lccp_header.flags */
+enum lccp_flag {
+	LCCP_FLAG_RESUME = 1, /* of ADOPT: into the agent that has the rest of a response */
 };
 
 /*
- * lccp_header.data: of HANDOVER the short address of the next DS; of FORWARD that of the DS which has the
+ * lccp_header.data: of HANDOVER and RELEASE the short address of the next DS; of FORWARD that of the DS which has the
  * connection if the receiver has not, or 0; of ADOPT that of the CS which is to hear of a refusal; of
- * REFUSED and KEEP why; of CLAIM that of the CS which asks.
+ * REFUSED and KEEP why; of CLAIM that of the CS which asks; of YIELD that of the next DS, 0: stay, and of its
+ * answer what is the case (enum lccp_yield).
  */
 
 enum lccp_refusal {
@@ -64,6 +82,14 @@ enum lccp_keep {
 	LCCP_KEEP_UNREAD = 3,          /* the server has not read all of the requests before */
 	LCCP_KEEP_SEQUENCE = 4,        /* this is not the next byte: sent again, or one before is missing */
 	LCCP_KEEP_NO_WAY = 5,          /* the owner knows no way to the next DS, nor to the CS */
+	LCCP_KEEP_BUSY = 6,            /* of a RELEASE: it is not idle */
+};
+
+/* What the owner answers to YIELD, once that is decided. */
+enum lccp_yield {
+	LCCP_YIELD_GONE = 1,           /* the connection is not here (any more) */
+	LCCP_YIELD_KEPT = 2,           /* it is here, and stays, as was told */
+	LCCP_YIELD_REFUSED = 3,        /* it is here, and cannot go */
 };
 
 /* lccp_tcb.options */
@@ -92,10 +118,10 @@ struct lccp_tcb {
 
 /* Then: `be_body_length` bytes of body under the tag, or (body length 0) the client's packet. */
 struct lccp_header {
-	unsigned char version;
+	unsigned char version;         /* this and the receptor are where they are in every version */
 	unsigned char receptor;
 	unsigned char command;
-	unsigned char flags;           /* 0; a receiver ignores bits it does not know */
+	unsigned char flags;           /* enum lccp_flag; a receiver ignores bits it does not know */
 	unsigned short be_body_length;
 	unsigned short be_sequence;    /* of ADOPT and HANDOVER from this sender to this receiver; 0: none */
 	struct lccp_flow flow;
@@ -111,12 +137,17 @@ enum lccp_health {
 	LCCP_HEALTH_FAILING = 2,
 };
 
+/* lccp_hello.be_flags; a receiver ignores bits it does not know. */
+enum lccp_hello_flag {
+	LCCP_HELLO_DRAINING = 1,       /* the sender wants no new requests */
+};
+
 /* Body of HELLO: this, then `be_services` times a struct lccp_hello_service. */
 struct lccp_hello {
 	unsigned long long be_incarnation; /* start of the sending daemon, nanoseconds since 1970 */
 	unsigned short be_cpu_permille;
 	unsigned short be_services;
-	unsigned int reserved;
+	unsigned int be_flags;         /* enum lccp_hello_flag */
 };
 
 struct lccp_hello_service {
@@ -162,6 +193,194 @@ struct lccp_sizes {
 	unsigned short be_paths;       /* in this part */
 };
 
+/* lccp_tcbs.be_flags */
+enum lccp_batch_flag {
+	LCCP_BATCH_FIRST = 1,          /* a migration begins; batch 0 */
+	LCCP_BATCH_LAST = 2,           /* and ends: none comes behind this one */
+	LCCP_BATCH_ABORT = 4,          /* it ends without having come to its end; what came stays */
+};
+
+/*
+ * Body of TCBS: this, then `be_entries` times a struct lccp_tcbs_entry. The batches of a migration are
+ * numbered from 0; each is sent until it is acknowledged.
+ */
+struct lccp_tcbs {
+	unsigned long long be_migration; /* later ones of the same sender have higher numbers */
+	unsigned int be_batch;
+	unsigned short be_entries;
+	unsigned short be_flags;       /* enum lccp_batch_flag */
+};
+
+/* lccp_tcbs_entry.flags */
+enum lccp_entry_flag {
+	LCCP_ENTRY_CURRENT = 1,        /* the owner was chosen by the pool as it is now */
+};
+
+/* A TCB entry between two tables: what is an index in one (struct tcb) is an address or an id here. */
+struct lccp_tcbs_entry {
+	unsigned char client[16];
+	unsigned int cluster;          /* short address */
+	unsigned short be_client_port;
+	unsigned short be_cluster_port;
+	unsigned long long be_pool;    /* struct pool.id */
+	unsigned long long be_route;   /* route_ids; 0: none */
+	unsigned int be_request_seq;
+	unsigned int be_last_seq;
+	unsigned int be_last_ack;
+	unsigned int be_next_request;
+	unsigned int be_age;           /* ticks since the last packet */
+	unsigned int owner;            /* short address */
+	unsigned int previous;         /* short address; 0: nobody */
+	unsigned short be_mss;
+	unsigned char snd_wscale;
+	unsigned char rcv_wscale;
+	unsigned char options;         /* enum lccp_tcb_option */
+	unsigned char state;           /* enum tcb_state */
+	unsigned char flags;           /* enum lccp_entry_flag */
+	unsigned char reserved;
+	unsigned int reserved_word;
+};
+
+/* Why the receiver of TCBS refuses all of it. */
+enum lccp_taken_refusal {
+	LCCP_TAKEN_NO_CS = 1,          /* it is no connection server of the sender's addresses */
+	LCCP_TAKEN_STRANGER = 2,       /* the sender is no connection server in the receiver's configuration */
+	LCCP_TAKEN_BUSY = 3,           /* it takes another node's entries */
+	LCCP_TAKEN_UNKNOWN = 4,        /* it knows of no such migration: its daemon has begun anew */
+	LCCP_TAKEN_NO_TABLE = 5,       /* its table cannot be written */
+};
+
+/* Why an entry is not in the receiver's table. */
+enum lccp_left_out {
+	LCCP_LEFT_OUT_FULL = 0,        /* the table is full */
+	LCCP_LEFT_OUT_OWNER = 1,       /* no such data server there */
+	LCCP_LEFT_OUT_SERVICE = 2,     /* no such service there */
+	LCCP_LEFT_OUT_OLDER = 3,       /* the table has a newer one of this connection */
+	LCCP_LEFT_OUT_REASONS = 4,
+};
+
+enum migration_limit {
+	BATCH_WINDOW = 256,            /* batches that may be under way at once */
+};
+
+/* Body of TAKEN. */
+struct lccp_taken {
+	unsigned long long be_migration;
+	unsigned int be_next;          /* all batches below this number came */
+	unsigned short be_refusal;     /* enum lccp_taken_refusal; 0: none */
+	unsigned short reserved;
+	unsigned int be_taken;         /* entries that are in the table, so far */
+	unsigned int be_left_out[LCCP_LEFT_OUT_REASONS];
+	unsigned int reserved_word;
+	unsigned long long be_came[BATCH_WINDOW / 64]; /* bit by bit, from be_next on: these came as well */
+};
+
+enum lccp_candidate_state {
+	LCCP_CANDIDATE_STANDBY = 1,
+	LCCP_CANDIDATE_FRONT = 2,
+	LCCP_CANDIDATE_HANDING = 3,    /* in front, until `next` is, under the next epoch */
+};
+
+/* Body of CANDIDATE. */
+struct lccp_candidate {
+	unsigned long long be_epoch;   /* of the sender's own time in front, or the highest it has heard of */
+	unsigned char state;           /* enum lccp_candidate_state */
+	unsigned char reserved[7];
+	unsigned char next[16];        /* to whom, when it is being handed over; else all zero */
+};
+
+enum lccp_order_verb {
+	LCCP_ORDER_DRAIN = 1,          /* take no new requests */
+	LCCP_ORDER_UNDRAIN = 2,        /* take them again */
+	LCCP_ORDER_MIGRATE = 3,        /* let another connection server take over from you */
+	LCCP_ORDER_TELL = 4,           /* say how the order of this number is getting on */
+};
+
+/* Body of ORDER: this, then `be_name_bytes` of a node's name, where the verb wants one. */
+struct lccp_order {
+	unsigned long long be_number;  /* of one sender's orders the highest counts; sent again it is the same */
+	unsigned short be_verb;        /* enum lccp_order_verb */
+	unsigned short be_name_bytes;
+	unsigned int other;            /* of MIGRATE: short address of who takes over */
+};
+
+/* Body of ACCOUNT: this, then `be_text_bytes` of JSON, as the control socket would have answered. */
+struct lccp_account {
+	unsigned long long be_number;  /* of the order */
+	unsigned short be_text_bytes;
+	unsigned short reserved;
+	unsigned int reserved_word;
+};
+
+/* What a digest of a response's head is made of, as far as it was seen. */
+enum head_part {
+	HEAD_PART_STATUS = 1,
+	HEAD_PART_SIZE = 2,            /* of the head itself */
+	HEAD_PART_LENGTH = 4,          /* Content-Length */
+	HEAD_PART_ETAG = 8,
+	HEAD_PART_MODIFIED = 16,       /* Last-Modified */
+};
+
+/* Body of HEAD: this, then `be_heads` times a struct lccp_head. */
+struct lccp_heads {
+	unsigned short be_heads;
+	unsigned short reserved;
+	unsigned int reserved_word;
+};
+
+/* Of the response to this client that begins at this sequence number. */
+struct lccp_head {
+	unsigned char client[16];
+	unsigned int cluster;          /* short address */
+	unsigned short be_client_port;
+	unsigned short be_cluster_port;
+	unsigned long long be_digest;  /* of what was seen of its head */
+	unsigned int be_response_start;
+	unsigned int be_length;        /* of all of it, if it has a body, bytes; 0: unknown */
+	unsigned short be_unseen;      /* enum head_part: what is not in the digest; 0: it is of the whole head */
+	unsigned short reserved;
+	unsigned int reserved_word;
+};
+
+/*
+ * Body of RESUME: this, then `be_request_bytes` of request. Of the message's flow, some part of the response
+ * has come to the client; the receiver is to ask its own server for the same.
+ */
+struct lccp_resume {
+	unsigned long long be_number;  /* the order's, which READY repeats */
+	/* Of the head of the response that the client has begun to get; 0: unknown. Without a request the
+	 * number of an order, which is taken back. */
+	unsigned long long be_digest;
+	unsigned long long be_length;  /* of all of that response, head and body, bytes; 0: unknown */
+	unsigned int be_response_start; /* sequence number of its first byte */
+	unsigned int be_acknowledged;  /* the highest that the client has acknowledged */
+	unsigned short be_request_bytes;
+	unsigned short be_unseen;      /* enum head_part: what is not in the digest */
+	unsigned int reserved_word;
+};
+
+/* Body of READY. */
+struct lccp_ready {
+	unsigned long long be_number;
+	unsigned long long be_digest;  /* as in RESUME, of the response that is here */
+	unsigned long long be_length;
+	unsigned int be_outcome;       /* enum lccp_outcome */
+	unsigned int reserved;
+};
+
+enum lccp_outcome {
+	LCCP_OUTCOME_READY = 1,        /* the response is here, and waits for its connection */
+	LCCP_OUTCOME_BEGUN = 2,        /* and the connection has come */
+	LCCP_OUTCOME_COMPLETE = 3,     /* the client has all of the response already */
+	/* It will not be resumed from here: */
+	LCCP_OUTCOME_UNREACHABLE = 4,  /* the server here does not answer */
+	LCCP_OUTCOME_STATUS = 5,       /* it answers with a status whose content is not known to be the same */
+	LCCP_OUTCOME_NO_LENGTH = 6,    /* it does not say how long its answer is */
+	LCCP_OUTCOME_LENGTH = 7,       /* its answer is shorter than what the client has, or 4 GiB and longer */
+	LCCP_OUTCOME_DIFFERS = 8,      /* it is known to be another one */
+	LCCP_OUTCOME_FULL = 9,         /* too many are resumed from here */
+};
+
 /* ---- maps: programs and daemon ------------------------------------------------------------ */
 
 enum limit {
@@ -180,7 +399,10 @@ enum limit {
 	CHOICES_PER_POOL = 16381,      /* prime: the Maglev table size */
 	CHOICE_BANKS = 2,              /* one is read while the daemon writes the other */
 	STRAYS = 4096,
+	IDLE_FLOWS = 4096,             /* that one walk finds */
 	CLAIMS_PER_TICK = 16384,       /* of each processor: what a flood of forged packets can cause */
+	GIVEN_FLOWS = 131072,          /* connections that a data server remembers to have given away */
+	YIELDS = 16384,                /* connections that a data server is about to give away */
 	BEGUN_FLOWS = 131072,          /* connections that the switch has to remember one by one */
 	PUNT_FRAME_BYTES = 2272,       /* longest frame that user space is shown */
 	PUNT_RING_BYTES = 1 << 21,     /* a power of two, and so many frames wait at most */
@@ -192,6 +414,10 @@ enum limit {
 	TICK_SHIFT = 30,               /* a tick is 2^30 ns: 1.07 s, and no division to get it */
 	TALLIED_ROUTES = 2048,         /* numbers of routes; below MAX_SERVICES: what no route of a service takes */
 	TALLY_KEEPS = 8,               /* a power of two above enum lccp_keep */
+	KEPT_BYTES = 1360,             /* longest request that is kept: what one segment holds */
+	ORPHANS = 4096,                /* entries that one muster finds at most */
+	HEAD_BYTES = 1024,             /* of how a response begins, that user space is shown */
+	HEADS_RING_BYTES = 1 << 20,    /* a power of two */
 	NO_DATA_SERVER = 65535,
 	NO_POOL = 65535,
 };
@@ -228,7 +454,7 @@ struct settings {
 	unsigned char roles;           /* enum role */
 	unsigned char reserved;
 	unsigned char mac[6];          /* of this node's interface */
-	unsigned short reserved_word;
+	unsigned short resume_port;    /* host order; the resume agent's listener on 127.0.0.1, 0: none */
 };
 
 /* A service, or, with port 0, just a cluster address: what is malformed has no port to look up. */
@@ -247,13 +473,13 @@ enum service_flag {
 	SERVICE_PUNTS = 32,       /* some of its requests are user space's to judge */
 	SERVICE_ASKS = 64,        /* a dispatcher on another node chooses its data servers */
 	SERVICE_SIZES = 128,      /* large content has a pool of its own */
+	SERVICE_RESUME = 256,     /* a response whose data server dies can go on from another one */
 };
 
 struct service {
 	unsigned short id;             /* 0 .. MAX_SERVICES-1 */
 	unsigned short pool;           /* of requests that no route takes */
-	unsigned char flags;           /* enum service_flag */
-	unsigned char reserved;
+	unsigned short flags;          /* enum service_flag */
 	unsigned short large;          /* pool of large content, with SERVICE_SIZES */
 };
 
@@ -324,6 +550,8 @@ enum data_server_flag {
 	DATA_SERVER_PRESENT = 1,
 	DATA_SERVER_LOCAL = 2,     /* this very node */
 	DATA_SERVER_ROUTED = 4,    /* client packets travel inside FORWARD: behind a router, or a CS itself */
+	DATA_SERVER_DEAD = 8,      /* neither its daemon nor its program answers */
+	DATA_SERVER_DEAF = 16,     /* it lives and refuses messages, because its clock is wrong */
 };
 
 struct data_server {
@@ -373,6 +601,8 @@ enum tcb_state {
 	TCB_ADOPTING = 8, /* the current request went out with ADOPT or HANDOVER; nothing was answered yet */
 	TCB_WAITING = 16, /* nothing of the response to the current request is acknowledged: it begins at last_ack */
 	TCB_PUNTED = 32,  /* user space has the next request; what comes after it goes the same way */
+	TCB_RESUMING = 64, /* the owner has the rest of the response, and waits for the connection */
+	TCB_RELEASED = 128, /* the owner was to adopt it while it was idle; nothing was acknowledged since */
 };
 
 /* What the CS remembers of one connection. With its map overhead 128 bytes: see ARCHITECTURE. */
@@ -393,6 +623,79 @@ struct tcb {
 	unsigned short route;          /* number of the one that the current request took */
 	unsigned int next_request;     /* where the next request begins: behind the current one and its body */
 	unsigned int counted;          /* acknowledgement up to which response bytes were tallied */
+};
+
+/* A request whose response may go on from another data server, as the client sent it. */
+struct kept_request {
+	unsigned int request_seq;      /* of the connection's entry, when it was the current request */
+	unsigned int response_start;   /* sequence number of the response's first byte */
+	unsigned int bytes;
+	unsigned int reserved;
+	unsigned char text[KEPT_BYTES];
+};
+
+/* How a response begins, as it leaves its data server. */
+struct seen_head {
+	struct tcb_key flow;
+	unsigned int response_start;   /* sequence number of its first byte */
+	unsigned int bytes;
+	unsigned char text[HEAD_BYTES];
+};
+
+/* An entry whose data server died in the middle of a response, or may have. */
+struct orphan {
+	struct tcb_key key;
+	struct tcb tcb;
+	unsigned int reserved;
+};
+
+/* Argument and result of the muster program, which finds orphans. */
+struct muster {
+	unsigned int owner;            /* index of the dead data server */
+	unsigned int since;            /* tick: entries without a packet since are idle; found if their request is kept */
+	unsigned int first;            /* so many are known from an earlier muster */
+	unsigned int found;            /* result: how many there are, up to first + ORPHANS */
+};
+
+/* Argument and result of the change program: an entry in place, if it is as the daemon believes. */
+struct change {
+	struct tcb_key key;
+	unsigned int request_seq;      /* if this is the current request */
+	unsigned short owner;          /* and this the owner */
+	unsigned short next;           /* then this one is */
+	unsigned char set;             /* enum tcb_state */
+	unsigned char clear;
+	unsigned short found;          /* result: 1 if that was so */
+	struct tcb tcb;                /* result: the entry then; valid if found */
+};
+
+enum move_step {
+	MOVE_BEGIN = 1,                /* it is to be the next one's, and goes by its last owner until it is */
+	MOVE_BACK = 2,                 /* it stays where it was after all */
+	MOVE_DONE = 3,                 /* the next one has it */
+	MOVE_ORPHANED = 4,             /* its last owner has let go or is dead, and the next one has not got it */
+};
+
+/* Argument and result of the move program: an entry whose response is to go on at another data server. */
+struct moving {
+	struct tcb_key key;
+	unsigned int request_seq;      /* if this is the current request, */
+	unsigned short from;           /* and these its owners, before and after */
+	unsigned short to;
+	unsigned short step;           /* enum move_step */
+	unsigned short found;          /* result: 1 if that was so */
+	struct tcb tcb;                /* result: the entry then; valid if found */
+};
+
+/* Of a connection that a data server is about to give away: see ds/yield.h. */
+struct yielding {
+	unsigned long long since;      /* when its client's window was closed first: monotonic, ns */
+	unsigned long long until;      /* so long it counts */
+	unsigned int next;             /* short address of who is to have it */
+	unsigned int asker;            /* and of the CS that wants that */
+	unsigned short be_window;      /* what its client's last packet said of its window */
+	unsigned short reserved;
+	unsigned int reserved_word;
 };
 
 /* Where the tallies of each sort begin in their map. */
@@ -433,6 +736,12 @@ struct claims {
 	unsigned int sent;
 };
 
+/* Of a connection that a data server gave away: the first request that is not its own any more. */
+struct given {
+	unsigned int seq;
+	unsigned int tick;             /* when: coarse monotonic clock >> TICK_SHIFT */
+};
+
 /* Of a service, at one of its data servers: whom CLAIM asks next, and how many are asked in all. */
 struct ring {
 	unsigned int next;             /* short address */
@@ -444,6 +753,7 @@ struct ring {
 struct place {
 	unsigned short now;            /* of connections that begin */
 	unsigned short before;         /* of those that began before it came; else the same */
+	unsigned int turn;             /* how often `now` has become another */
 };
 
 /* Requests that a dispatcher on another node answers alike. */
@@ -496,6 +806,25 @@ struct sweep {
 	unsigned int expired;          /* result: entries removed */
 };
 
+/*
+ * Argument and result of the walk that looks for idle connections of data servers which drain. Those that it
+ * finds lie in a queue, as many as there is room for; the next walk finds the rest.
+ */
+struct idle_walk {
+	unsigned long long draining[MAX_DATA_SERVERS / 64]; /* bit by index */
+	unsigned int quiet_ticks;      /* without a packet for so long: idle */
+	unsigned int idle;             /* result: entries found and queued */
+	unsigned int pinned;           /* result: entries of these data servers that cannot move */
+	unsigned int busy;             /* result: those whose response has not begun, or lately went on */
+};
+
+/* An idle connection, and where it is in its numbers. */
+struct idle_flow {
+	struct tcb_key flow;
+	unsigned int seq;
+	unsigned int ack;
+};
+
 /* Who was refused for its clock last: the message's tag was right, but not the address it came from. */
 struct stale_sender {
 	long long ahead_ns;            /* its clock less ours */
@@ -514,6 +843,7 @@ enum counter {
 	COUNTER_LCCP_STALE,
 	COUNTER_LCCP_UNKNOWN,        /* right tag, but no such command for this receptor */
 	COUNTER_LCCP_MISMATCH,       /* header's flow and carried packet differ */
+	COUNTER_LCCP_NOT_OURS,       /* for another node: flooded to this one as well */
 	COUNTER_LCCP_TO_DAEMON,
 	COUNTER_LCCP_MISSED,         /* did not come, and was asked for again */
 	COUNTER_LCCP_SENT_AGAIN,     /* asked for again, and was still there */
@@ -527,12 +857,17 @@ enum counter {
 	COUNTER_CS_FORWARD,
 	COUNTER_CS_FORWARD_BYTES,
 	COUNTER_CS_REQUEST,          /* a further request on a connection that may move */
+	COUNTER_CS_HELD,             /* a request that waits until another connection server has taken over */
 	COUNTER_CS_PINNED,           /* a connection that can move no more */
 	COUNTER_CS_UNMOVED,          /* a request for another data server that cannot move, as with a body */
 	COUNTER_CS_HANDOVER,         /* sent to an owner */
 	COUNTER_CS_HANDOVER_AGAIN,   /* the request was retransmitted */
 	COUNTER_CS_QUEUED,           /* sent after a HANDOVER, the same way */
 	COUNTER_CS_KEPT,             /* an owner refused a handover */
+	COUNTER_CS_RELEASE,          /* sent to an owner that drains: an idle connection is another's from now on */
+	COUNTER_CS_RELEASE_AGAIN,    /* the same once more, a while later: the first may be lost */
+	COUNTER_CS_RELEASE_LATE,     /* not sent: something has happened on the connection meanwhile */
+	COUNTER_CS_RELEASE_NOBODY,   /* not sent: there is nobody else to have it */
 	COUNTER_CS_NONE,             /* a DS does not have a connection: back to the one before */
 	COUNTER_CS_PUNTED,           /* a request that user space is to judge */
 	COUNTER_CS_PUNTED_BEHIND,    /* sent after such a one, the same way */
@@ -562,12 +897,26 @@ enum counter {
 	COUNTER_CS_TCB_FULL,
 	COUNTER_CS_TOO_BIG,          /* would not fit with LCCP around it */
 	COUNTER_CS_NO_ROOM,          /* the driver leaves no room in the frame for an answer's headers */
+	COUNTER_CS_REQUEST_KEPT,     /* its response could go on from another data server */
+	COUNTER_CS_REQUEST_TOO_LONG, /* it could not: longer than what is kept */
+	COUNTER_CS_ORPHAN_ADOPT,     /* a request whose data server is dead, or takes no messages: to another one */
+	COUNTER_CS_ORPHAN_WAITS,     /* dropped: more of a connection whose response is to be resumed */
+	COUNTER_CS_ORPHAN_RESET,     /* more of a connection whose response died with its data server */
+	COUNTER_CS_RESUME,           /* an acknowledgement, to the data server that has the rest of a response */
+	COUNTER_CS_DEAF,             /* a request again whose data server refuses messages: to be adopted by another one */
+	COUNTER_CS_MOVE,             /* a response is to go on at another data server, because its own drains */
+	COUNTER_CS_MOVE_VIA,         /* a packet of such a connection, by its last owner, who knows where it is */
+	COUNTER_CS_MOVE_BACK,        /* one that stays after all */
+	COUNTER_CS_MOVE_DONE,        /* one that the next data server has */
+	COUNTER_CS_MOVE_ORPHANED,    /* one that neither has: to be resumed */
+	COUNTER_CS_MOVE_LATE,        /* not so: something has happened on the connection meanwhile */
 	COUNTER_CS_RESPONSE_BYTES,   /* from the cluster address through the CS: must stay 0 */
 	/* DS */
 	COUNTER_DS_ADOPTED,
 	COUNTER_DS_WINDOW,           /* an adopted connection began with its last owner's congestion window */
 	COUNTER_DS_ADOPTED_RELAY,    /* into the daemon's listener: the server's is MPTCP */
 	COUNTER_DS_DUPLICATE,        /* ADOPT for a connection that is here already: delivered */
+	COUNTER_DS_GIVEN,            /* ADOPT for one that was here and has moved on since: dropped */
 	COUNTER_DS_TIME_WAIT_ENDED,
 	COUNTER_DS_STALE_ENDED,      /* an older connection with the same ports */
 	COUNTER_DS_REFUSED,
@@ -582,11 +931,25 @@ enum counter {
 	COUNTER_DS_KEPT_UNREAD,
 	COUNTER_DS_KEPT_SEQUENCE,
 	COUNTER_DS_KEPT_NO_WAY,
+	COUNTER_DS_RELEASED,         /* an idle connection, to another DS; the socket here ended */
+	COUNTER_DS_RELEASE_REFUSED,  /* it is not idle, or there is no way to the other DS */
+	COUNTER_DS_RELEASE_GONE,     /* it is not here (any more) */
 	COUNTER_DS_NONE,             /* a packet of no connection here, sent back to its CS */
 	COUNTER_DS_NO_SOCKET,        /* dropped in silence: a RST is the CS's to send */
 	COUNTER_DS_CLAIMED,          /* CLAIM for a connection that is here: delivered, and MOVED sent */
 	COUNTER_DS_CLAIM_PASSED_ON,
 	COUNTER_DS_UNCLAIMED,        /* the last to be asked: NONE sent */
+	COUNTER_DS_ALIVE,            /* a connection server asked whether this host lives */
+	COUNTER_DS_RESUMED,          /* adopted into the agent that has the rest of a response */
+	COUNTER_DS_YIELDING,         /* a response is to go on elsewhere: nothing new is sent from now on */
+	COUNTER_DS_YIELD_CLOSED,     /* a client's packet, delivered with a closed window */
+	COUNTER_DS_YIELDED,          /* its client has all that was sent: to the other data server */
+	COUNTER_DS_YIELD_REFUSED,    /* it cannot go, or there is no way to the other data server */
+	COUNTER_DS_YIELD_GONE,       /* it is not here (any more) */
+	COUNTER_DS_YIELD_STOPPED,    /* it is to stay after all */
+	COUNTER_DS_YIELD_ENDED,      /* its client has sent something: it stays */
+	COUNTER_DS_HEAD,             /* a response that could be resumed begins: its head was shown to the daemon */
+	COUNTER_DS_HEAD_FULL,        /* it was not: no room in the ring */
 	/* switch */
 	COUNTER_SWITCH_SYN,          /* a connection begins */
 	COUNTER_SWITCH_FORWARD,      /* to the only connection server of its place */

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The one object: all programs over the same maps. */
 #include "cs/cs.h"
+#include "cs/release.h"
+#include "cs/move.h"
+#include "cs/muster.h"
 #include "cs/sweep.h"
 #include "ds/ds.h"
+#include "ds/head.h"
 #include "switch/switch.h"
 
 /* "Dual BSD/GPL" is how the kernel spells a licence under which GPL-only helpers may be called. */

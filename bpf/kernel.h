@@ -55,7 +55,9 @@ struct inet_connection_sock {
 
 /* include/linux/tcp.h */
 struct tcp_options_received {
-	u16 wscale_ok : 1, sack_ok : 3, snd_wscale : 4, rcv_wscale : 4;
+	u32 ts_recent;
+	u32 rcv_tsecr;
+	u16 tstamp_ok : 1, wscale_ok : 1, sack_ok : 3, snd_wscale : 4, rcv_wscale : 4;
 	u16 mss_clamp;
 } __inner;
 
@@ -64,7 +66,11 @@ struct tcp_sock {
 	u32 rcv_nxt;
 	u32 copied_seq;
 	u32 write_seq;
+	u32 snd_una;
+	u32 snd_nxt;
 	u32 snd_cwnd;
+	u32 snd_wnd;
+	u32 tsoffset;
 	u32 lsndtime; /* of the last data sent, jiffies */
 	u64 bytes_received;
 	struct tcp_options_received rx_opt;

@@ -93,12 +93,12 @@ struct {
 	__type(value, struct place);
 } places SEC(".maps");
 
-/* Connections that began where the table says two things, and the connection server of each. */
+/* Connections that began where the table says two things, and in which turn of their place. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, BEGUN_FLOWS);
 	__type(key, struct tcb_key);
-	__type(value, u16);
+	__type(value, u32);
 } begun SEC(".maps");
 
 /* The nodes of the cluster by short address: where a data server sends what is not for the client. */
@@ -162,6 +162,14 @@ struct {
 	__type(value, struct ring);
 } rings SEC(".maps");
 
+/* Connections that this data server gave to another one lately, and with which request. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, GIVEN_FLOWS);
+	__type(key, struct tcb_key);
+	__type(value, struct given);
+} given SEC(".maps");
+
 /* When this data server handed a connection over last (coarse monotonic, ns). */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -169,6 +177,22 @@ struct {
 	__type(key, u32);
 	__type(value, u64);
 } handovers SEC(".maps");
+
+/* Connections that this data server is about to give away, */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, YIELDS);
+	__type(key, struct tcb_key);
+	__type(value, struct yielding);
+} yields SEC(".maps");
+
+/* and until when there may be any (coarse monotonic, ns). */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, u64);
+} yielding_until SEC(".maps");
 
 /* What each data server, pool and route had to do: enum tally_place says where. */
 struct {
@@ -194,6 +218,28 @@ struct {
 	__type(value, struct tcb);
 } tcbs SEC(".maps");
 
+/* The current requests of connections whose responses could go on from another data server. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 16384);
+	__type(key, struct tcb_key);
+	__type(value, struct kept_request);
+} kept_requests SEC(".maps");
+
+/* How responses begin that could be resumed, for the data server's daemon. */
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, HEADS_RING_BYTES);
+} seen_heads SEC(".maps");
+
+/* What the last muster found. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, ORPHANS);
+	__type(key, u32);
+	__type(value, struct orphan);
+} orphans SEC(".maps");
+
 /* Flows nobody here knows. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
@@ -201,6 +247,13 @@ struct {
 	__type(key, struct tcb_key);
 	__type(value, struct stray);
 } strays SEC(".maps");
+
+/* Idle connections that a walk has found. */
+struct {
+	__uint(type, BPF_MAP_TYPE_QUEUE);
+	__uint(max_entries, IDLE_FLOWS);
+	__type(value, struct idle_flow);
+} idle_flows SEC(".maps");
 
 /* Nodes whose messages are refused for their clocks, by short address. */
 struct {
@@ -228,6 +281,14 @@ struct {
 	__type(key, u32);
 	__type(value, u64);
 } judge SEC(".maps");
+
+/* Until when no request goes on (coarse monotonic, ns), 0: all do; the daemon's to write. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, u64);
+} holds SEC(".maps");
 
 /* New connections whose first request user space has, and since when (coarse monotonic, ns). */
 struct {

@@ -2,6 +2,7 @@
 
 mod demo;
 mod doctor;
+mod drain;
 mod node;
 mod status;
 mod top;

@@ -3,7 +3,11 @@
 mod clock;
 #[cfg(test)]
 mod example;
+mod failover;
+mod forwarding;
+mod migration;
 mod tally;
+mod version;
 
 use std::{collections::BTreeMap, fmt};
 
@@ -11,14 +15,18 @@ use serde::{Deserialize, Serialize};
 
 #[cfg(test)]
 pub use example::example;
+pub use failover::Failover;
+pub use forwarding::{Channel, Forwarding, Port};
+pub use migration::Migration;
 pub use tally::{Bytes, Handovers, Tally};
+pub use version::speaks;
 
 /// The answer to `baton status`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Status {
     /// Name of the node.
     pub node: String,
-    /// "cs", "ds" or both, or "switch".
+    /// "cs", "ds" or both, or "switch", "io" or "app".
     pub roles: Vec<String>,
     /// Its interface.
     pub interface: String,
@@ -32,6 +40,18 @@ pub struct Status {
     pub services: Vec<Service>,
     /// The TCP table, on a connection server.
     pub flows: Option<Flows>,
+    /// Who is in front; candidates of failover only.
+    #[serde(default)]
+    pub failover: Option<Failover>,
+    /// Entries that went over to other connection servers or came; connection servers only.
+    #[serde(default)]
+    pub migration: Option<Migration>,
+    /// What data servers that drain still have, as far as it came by this connection server.
+    #[serde(default)]
+    pub leaving: Option<Leaving>,
+    /// Channels; I/O servers and application nodes only.
+    #[serde(default)]
+    pub forwarding: Option<Forwarding>,
     /// Every counter of the programs.
     pub counters: BTreeMap<String, u64>,
 }
@@ -45,8 +65,14 @@ pub struct Peer {
     pub address: String,
     /// "cs", "ds" or both, or "switch".
     pub roles: Vec<String>,
-    /// "this node", "alive", "silent" or "never heard of".
+    /// "this node", "alive", "silent", "dead" or "never heard of".
     pub state: String,
+    /// Whether it takes no new requests because somebody wants that.
+    #[serde(default)]
+    pub draining: bool,
+    /// Established connections by service, as it says itself; data servers only.
+    #[serde(default)]
+    pub connections: BTreeMap<String, u32>,
     /// Whether its next hop is known; connection servers and switch only.
     pub reachable: Option<bool>,
     /// Connections given to it since the start; connection servers only.
@@ -60,6 +86,9 @@ pub struct Peer {
     /// Whether its messages are refused for that.
     #[serde(default)]
     pub clock_refused: bool,
+    /// Which version of LCCP it speaks, if it is another than this node's.
+    #[serde(default)]
+    pub lccp_version: Option<u8>,
     /// What it had to do as a data server; connection servers only.
     #[serde(default)]
     pub tally: Option<Tally>,
@@ -115,6 +144,17 @@ pub struct Route {
     pub tally: Option<Tally>,
 }
 
+/// Connections of data servers that drain.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Leaving {
+    /// They are being given to others.
+    pub idle: u32,
+    /// They stay until clients or servers close them.
+    pub pinned: u32,
+    /// A response is under way, or was lately.
+    pub busy: u32,
+}
+
 /// How full the TCP table is.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Flows {
@@ -124,6 +164,13 @@ pub struct Flows {
     pub capacity: u32,
     /// Entries expired since the daemon started.
     pub expired: u64,
+}
+
+impl Peer {
+    /// Established connections of all services.
+    pub fn open(&self) -> u64 {
+        self.connections.values().copied().map(u64::from).sum()
+    }
 }
 
 impl fmt::Display for Status {
@@ -148,10 +195,20 @@ impl fmt::Display for Status {
                 flows.live, flows.capacity, flows.expired
             )?;
         }
-        for warning in self.clock_warnings() {
+        if let Some(failover) = &self.failover {
+            writeln!(f, "{failover}")?;
+        }
+        if let Some(migration) = self.migration.as_ref().filter(|of| of.is_worth_a_line()) {
+            writeln!(f, "{migration}")?;
+        }
+        for warning in self.clock_warnings().iter().chain(&self.version_warnings()) {
             writeln!(f, "{warning}")?;
         }
-        writeln!(f, "\nservices")?;
+        if let Some(forwarding) = &self.forwarding {
+            write!(f, "{forwarding}")?;
+        } else {
+            writeln!(f, "\nservices")?;
+        }
         for service in &self.services {
             writeln!(
                 f,
@@ -196,6 +253,9 @@ impl fmt::Display for Status {
                 peer.roles.join("+"),
                 peer.state
             )?;
+            if peer.draining {
+                write!(f, ", drains ({} connections open)", peer.open())?;
+            }
             if let (Some(adoptions), Some(flows)) = (peer.adoptions, peer.flows) {
                 write!(f, ", {adoptions} connections given, {flows} live")?;
             }
@@ -220,5 +280,24 @@ fn names(taking: &[String]) -> String {
         "no data server takes requests".into()
     } else {
         taking.join(", ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_drains_is_shown_with_what_is_left() {
+        let mut status = example();
+        assert!(!status.to_string().contains("drains"));
+        let ds1 = &mut status.nodes[1];
+        ds1.draining = true;
+        ds1.connections = [("web".to_owned(), 3), ("api".to_owned(), 4)].into();
+        let text = status.to_string();
+        assert!(
+            text.contains("alive, drains (7 connections open), "),
+            "{text}"
+        );
     }
 }

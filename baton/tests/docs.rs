@@ -66,10 +66,18 @@ fn every_verb_and_flag_exists() {
     assert!(named.len() >= 5, "the documents name no verbs");
     for words in named {
         let own = words.iter().take_while(|word| *word != "--");
-        let verbs = own
-            .clone()
-            .take_while(|word| word.chars().all(|c| c.is_ascii_lowercase()))
-            .take(if words[0] == "lab" { 2 } else { 1 });
+        // `lab fault HOST FAULT` is one with a host's name inside.
+        let (places, is_fault) = match words[0].as_str() {
+            "lab" if words.get(1).is_some_and(|verb| verb == "fault") => (4, true),
+            "lab" => (2, false),
+            _ => (1, false),
+        };
+        let verbs = (own.clone().enumerate())
+            .take_while(|(place, word)| {
+                is_fault && *place == 2 || word.chars().all(|c| c.is_ascii_lowercase())
+            })
+            .map(|(_, word)| word)
+            .take(places);
         let help = Command::new(env!("CARGO_BIN_EXE_baton"))
             .args(verbs)
             .arg("--help")

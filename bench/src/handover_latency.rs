@@ -1,7 +1,7 @@
-//! What a handover adds to a request: 4 KB, one request at a time, of two servers in turn. The ways take
-//! turns request by request, so that all meet the same machine.
+//! What a handover adds to a request: 4 KB, one request after the other, of two servers in turn. The ways
+//! take turns in short spells, so that all meet the same machine, and each pays itself for what it leaves
+//! behind (a handover: the end of the old owner's socket).
 
-use std::thread;
 use std::time::Duration;
 
 use anyhow::Result;
@@ -15,11 +15,12 @@ use crate::wrk::Target;
 
 /// Each of another server.
 const PAGES: [&str; 2] = ["/ds1/4k", "/ds2/4k"];
-/// Requests of each way that are not counted.
+/// Requests of each way that are not counted: at the beginning,
 const WARM_UP: u32 = 100;
-/// Before each request: a handover leaves work behind, the end of the old owner's socket, which is not to
-/// fall into the time of whose turn is next.
-const PAUSE: Duration = Duration::from_micros(200);
+/// and of each spell, in which the caches are still another way's.
+const FIRST: u32 = 10;
+/// Requests of one spell that are counted.
+const SPELL: u32 = 100;
 /// The most that a handover should add, in microseconds.
 const GOAL: &str = "≤ 10";
 
@@ -30,6 +31,8 @@ enum Way {
     Moving,
     /// Over a connection for each page.
     Staying,
+    /// Over one connection to one server, for its page alone.
+    Alone,
     /// Over one connection of the client's, by path.
     HaProxy,
     /// Over a connection to each server.
@@ -58,14 +61,16 @@ fn requests(count: u32) -> Result<Vec<Runner>> {
         .into_iter()
         .map(Runner::begin)
         .collect::<Result<_>>()?;
-    for number in 0..WARM_UP + count {
+    for runner in &mut runners {
+        runner.spell(WARM_UP, 0)?;
+    }
+    let mut left = count;
+    while left > 0 {
+        let counted = left.min(SPELL);
         for runner in &mut runners {
-            thread::sleep(PAUSE);
-            let time = runner.request(number as usize)?;
-            if number >= WARM_UP {
-                runner.times.push(time);
-            }
+            runner.spell(FIRST, counted)?;
         }
+        left -= counted;
     }
     for runner in &mut runners {
         runner.times.sort();
@@ -77,7 +82,7 @@ impl Runner {
     fn begin(way: Way) -> Result<Runner> {
         let connect = |to| Client::connect(way.name(), to);
         let clients = match way {
-            Way::Moving => vec![connect(Target::BATON.first())?],
+            Way::Moving | Way::Alone => vec![connect(Target::BATON.first())?],
             Way::Staying => vec![
                 connect(Target::BATON.first())?,
                 connect(Target::BATON.first())?,
@@ -97,9 +102,24 @@ impl Runner {
         })
     }
 
+    /// Requests one after the other, of which the last are counted.
+    fn spell(&mut self, uncounted: u32, counted: u32) -> Result<()> {
+        for number in 0..uncounted + counted {
+            let time = self.request(number as usize)?;
+            if number >= uncounted {
+                self.times.push(time);
+            }
+        }
+        Ok(())
+    }
+
     fn request(&mut self, number: usize) -> Result<Duration> {
         let client = number % self.clients.len();
-        self.clients[client].request(PAGES[number % PAGES.len()])
+        let page = match self.way {
+            Way::Alone => PAGES[0],
+            _ => PAGES[number % PAGES.len()],
+        };
+        self.clients[client].request(page)
     }
 
     /// In microseconds; NaN without a request.
@@ -110,12 +130,19 @@ impl Runner {
 
 impl Way {
     /// In the order of their turns. The first is what the others are compared with.
-    const ALL: [Way; 4] = [Way::Moving, Way::Staying, Way::HaProxy, Way::Direct];
+    const ALL: [Way; 5] = [
+        Way::Moving,
+        Way::Staying,
+        Way::Alone,
+        Way::HaProxy,
+        Way::Direct,
+    ];
 
     fn name(self) -> &'static str {
         match self {
             Way::Moving => "moving",
             Way::Staying => "staying",
+            Way::Alone => "staying, one server",
             Way::HaProxy => "HAProxy",
             Way::Direct => "direct",
         }
@@ -125,7 +152,7 @@ impl Way {
     fn goal(self) -> &'static str {
         match self {
             Way::Moving | Way::Direct => "–",
-            Way::Staying => GOAL,
+            Way::Staying | Way::Alone => GOAL,
             Way::HaProxy => "< 0",
         }
     }

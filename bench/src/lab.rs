@@ -1,4 +1,4 @@
-//! The lab that is measured: bench/lab.toml.
+//! The lab that is measured: bench/lab.toml, unless another is named.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -25,12 +25,18 @@ pub(crate) struct BenchLab {
 impl BenchLab {
     /// Raises the lab; clears one that was cut off before.
     pub fn raise(options: &Options) -> Result<BenchLab> {
+        let text = LAB.replace(HAPROXY_CONFIG, &in_bench("haproxy.cfg")?);
+        BenchLab::raise_from(&text, options)
+    }
+
+    /// Raises the lab of this text, in the same manner.
+    pub fn raise_from(text: &str, options: &Options) -> Result<BenchLab> {
         let baton = match &options.baton {
             Some(baton) => baton.clone(),
             None => build_baton()?,
         };
         let only_one = lock(&options.results)?;
-        let lab = Lab::parse(&LAB.replace(HAPROXY_CONFIG, &in_bench("haproxy.cfg")?))?;
+        let lab = Lab::parse(text)?;
         let say = |step: &str| eprintln!("{step}");
         baton_lab::down(lab.name(), say)?;
         let running = lab.up(&baton_lab::Options::new(baton.clone()), say)?;
@@ -51,6 +57,26 @@ impl BenchLab {
         Ok(self.running()?.exec("client")?)
     }
 
+    /// What `baton` says as JSON on a host whose daemon runs, to this verb and its arguments.
+    pub fn ask(&self, host: &str, arguments: &[&str]) -> Result<Value> {
+        let running = self.running()?;
+        let config = running.host(host)?.directory.join("baton.toml");
+        let output = running
+            .exec(host)?
+            .arg(&self.baton)
+            .args(arguments)
+            .args(["--json", "--config"])
+            .arg(config)
+            .output()
+            .with_context(|| format!("run {} on {host}", self.baton.display()))?;
+        if !output.status.success() {
+            let (verb, said) = (arguments.first(), String::from_utf8_lossy(&output.stderr));
+            bail!("baton {verb:?} on {host}: {}: {said}", output.status);
+        }
+        serde_json::from_slice(&output.stdout)
+            .with_context(|| format!("read what baton says on {host}"))
+    }
+
     /// How far a counter is, of all nodes together.
     pub fn counter(&self, name: &str) -> Result<u64> {
         self.nodes()?.iter().try_fold(0, |sum, host| {
@@ -60,22 +86,7 @@ impl BenchLab {
     }
 
     fn counters(&self, host: &str) -> Result<Value> {
-        let running = self.running()?;
-        let config = running.host(host)?.directory.join("baton.toml");
-        let output = running
-            .exec(host)?
-            .arg(&self.baton)
-            .args(["status", "--json", "--config"])
-            .arg(config)
-            .output()
-            .with_context(|| format!("run {} status on {host}", self.baton.display()))?;
-        if !output.status.success() {
-            let said = String::from_utf8_lossy(&output.stderr);
-            bail!("baton status on {host}: {}: {said}", output.status);
-        }
-        let mut status: Value = serde_json::from_slice(&output.stdout)
-            .with_context(|| format!("read what baton status says on {host}"))?;
-        Ok(status["counters"].take())
+        Ok(self.ask(host, &["status"])?["counters"].take())
     }
 
     /// Hosts on which a daemon runs.

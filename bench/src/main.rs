@@ -8,9 +8,11 @@ mod handover;
 mod handover_latency;
 mod lab;
 mod latency;
+mod locality;
 mod loss;
 mod machine;
 mod memory;
+mod migration;
 mod options;
 mod profile;
 mod report;
@@ -58,6 +60,16 @@ fn run(options: &Options) -> Result<()> {
         if options.loss {
             report.add(loss::measure(&lab, options)?);
         }
+        report.add(machine::load_after()?);
+        return report.write(options);
+    }
+    if options.locality {
+        report.add(locality::measure(options)?);
+        report.add(machine::load_after()?);
+        return report.write(options);
+    }
+    if options.migrate {
+        report.add(migration::measure(options)?);
         report.add(machine::load_after()?);
         return report.write(options);
     }

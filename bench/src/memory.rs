@@ -37,6 +37,7 @@ pub(crate) fn measure(entries: u32) -> Result<Memory> {
     let dataplane = Dataplane::load(&baton_dataplane::Options {
         roles: ROLE_CS as _,
         flows: entries,
+        kept_requests: 1024,
         pins: None,
     })?;
     let made = InUse::now()?.since(before);

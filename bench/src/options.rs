@@ -38,6 +38,12 @@ pub(crate) struct Options {
     /// Only measure what it costs a request to be decided in user space
     #[arg(long, conflicts_with = "memory")]
     pub rules: bool,
+    /// Only show what policies do to the hit rates of caches
+    #[arg(long, conflicts_with = "memory")]
+    pub locality: bool,
+    /// Only measure how long a connection server's entries take to another one
+    #[arg(long, conflicts_with = "memory")]
+    pub migrate: bool,
     /// Entries of that table
     #[arg(long, default_value_t = 1 << 20, value_parser = clap::value_parser!(u32).range(1..))]
     pub flows: u32,

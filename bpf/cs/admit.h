@@ -7,6 +7,8 @@
 #include "dispatcher.h"
 #include "distributor.h"
 #include "forwarder.h"
+#include "hold.h"
+#include "keep.h"
 #include "packet.h"
 #include "punt.h"
 #include "tcb.h"
@@ -82,6 +84,8 @@ static __noinline int split(struct packet *p, u32 cookie)
 	if (!create_tcb(p, &choice, state, r->end + r->body, &part))
 		return drop(p, COUNTER_CS_TCB_FULL);
 
+	if (!(state & TCB_PINNED))
+		keep_request(p, r);
 	tally_connection(choice.owner);
 	count(p->counters, COUNTER_CS_ADOPT);
 	return distribute(p, to, LCCP_ADOPT, unmap_address(p->settings->address), &part);
@@ -112,6 +116,8 @@ static __always_inline int admit(struct packet *p, struct tcb *held)
 		return jump(p, held);
 	if (!p->frame.payload && !tcp->fin && !(p->service->flags & SERVICE_SPLIT_AT_ACK))
 		return drop(p, COUNTER_CS_HANDSHAKE_ACK);
+	if (holds_requests())
+		return drop(p, COUNTER_CS_HELD);
 	if (held)
 		settle(held, held->last_ack);
 	return split(p, cookie);

@@ -8,6 +8,7 @@
 
 #include "admit.h"
 #include "forwarder.h"
+#include "hold.h"
 #include "icmp.h"
 #include "packet.h"
 #include "punt.h"
@@ -42,8 +43,11 @@ static __always_inline int receive_known(struct packet *p, struct tcb *tcb)
 
 	if (tcb->state & TCB_PUNTED && waits_for_next(p, tcb))
 		return XDP_DROP;
-	if (p->frame.payload && !(tcb->state & TCB_PINNED))
+	if (p->frame.payload && !(tcb->state & TCB_PINNED)) {
+		if (is_held(p, tcb))
+			return drop(p, COUNTER_CS_HELD);
 		r = blank_request();
+	}
 	if (r)
 		course = set_course(p, tcb, r, &next);
 	switch (course) {

@@ -59,13 +59,19 @@ static __always_inline void keep_copy(struct xdp_md *ctx, struct posted *posted)
 		posted->bytes = bytes;
 }
 
+enum {
+	/* ADOPT with LCCP_FLAG_RESUME, as distribute() takes it. */
+	ADOPT_RESUMED = LCCP_ADOPT | LCCP_FLAG_RESUME << 8,
+};
+
 /* Sends the client's packet, which fits, inside `command`; `be_data` is the command's. */
 static __noinline int distribute(struct packet *p, const struct data_server *to,
-			       enum lccp_command command, __be32 be_data, const struct lccp_tcb *tcb)
+			       u32 command, __be32 be_data, const struct lccp_tcb *tcb)
 {
 	struct lccp_header h = {
 		.receptor = LCCP_RECEPTOR_DS,
-		.command = command,
+		.command = (u8)command,
+		.flags = command >> 8,
 		.flow.be_client_port = p->flow.be_client_port,
 		.flow.be_cluster_port = p->frame.tcp->dest,
 		.be_data = be_data,

@@ -21,11 +21,21 @@ static __always_inline int forward(struct packet *p, const struct data_server *t
 	return send(p->ctx, to);
 }
 
-/* The current request comes again, and nothing was answered yet: its ADOPT or HANDOVER may be lost. */
+/*
+ * The current request comes again, and nothing was answered yet: its ADOPT or HANDOVER may be lost. Or it is the
+ * first after a RELEASE.
+ */
 static __always_inline bool is_adopted_packet(const struct tcb *tcb, const struct frame *f)
 {
-	return tcb->state & TCB_ADOPTING && f->tcp->seq == bpf_htonl(tcb->request_seq) &&
+	return tcb->state & (TCB_ADOPTING | TCB_RELEASED) && f->tcp->seq == bpf_htonl(tcb->request_seq) &&
 	       f->tcp->ack_seq == bpf_htonl(tcb->last_ack) && (f->payload || f->tcp->fin);
+}
+
+/* Whether it is there and takes messages. */
+static __always_inline bool hears(const struct data_server *server)
+{
+	return (server->flags & (DATA_SERVER_PRESENT | DATA_SERVER_DEAD | DATA_SERVER_DEAF)) ==
+	       DATA_SERVER_PRESENT;
 }
 
 /* The data server knows a duplicate when it sees one. */
@@ -36,7 +46,8 @@ static __always_inline int adopt_again(struct packet *p, struct tcb *tcb, const 
 
 	if (!fits_in_lccp(p))
 		return drop(p, COUNTER_CS_TOO_BIG);
-	if (previous && previous->flags & DATA_SERVER_PRESENT) {
+	if (previous && hears(previous) &&
+	    tcb->state & TCB_ADOPTING) {
 		count(p->counters, COUNTER_CS_HANDOVER_AGAIN);
 		return distribute(p, previous, LCCP_HANDOVER, unmap_address(owner->address), &part);
 	}
@@ -57,11 +68,13 @@ static __always_inline int queue(struct packet *p, u16 previous, const struct da
 {
 	const struct data_server *via = data_server(previous);
 
-	if (!via || !(via->flags & DATA_SERVER_PRESENT))
+	if (!via || !hears(via))
 		return forward(p, owner);
 	count(p->counters, COUNTER_CS_QUEUED);
 	return distribute(p, via, LCCP_FORWARD, unmap_address(owner->address), &(struct lccp_tcb){});
 }
+
+#include "orphan.h"
 
 /* A packet of a known connection, noted in its entry. */
 static __noinline int follow(struct packet *p, struct tcb *tcb)
@@ -73,6 +86,12 @@ static __noinline int follow(struct packet *p, struct tcb *tcb)
 		bpf_map_delete_elem(&tcbs, &p->flow);
 		return reset(p, COUNTER_CS_OWNER_GONE);
 	}
+	if (tcb->state & TCB_RESUMING)
+		return resume(p, tcb, owner);
+	if (owner->flags & DATA_SERVER_DEAD)
+		return orphaned(p, tcb);
+	if (owner->flags & DATA_SERVER_DEAF)
+		return follow_deaf(p, tcb, owner);
 	if (is_adopted_packet(tcb, &p->frame))
 		return adopt_again(p, tcb, owner);
 	if (must_queue(tcb, p))

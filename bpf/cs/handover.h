@@ -9,9 +9,19 @@
 
 #include "dispatcher.h"
 #include "distributor.h"
+#include "keep.h"
 #include "packet.h"
 #include "punt.h"
 #include "tcb.h"
+
+/* A dead owner need not be asked. One that takes no messages cannot be, and serves the request itself. */
+static __always_inline bool lets_go(u16 owner)
+{
+	const struct data_server *found = data_server(owner);
+
+	return found && found->flags & DATA_SERVER_PRESENT &&
+	       (found->flags & (DATA_SERVER_DEAD | DATA_SERVER_DEAF)) != DATA_SERVER_DEAF;
+}
 
 /*
  * Whether a request begins with this packet, of which the entry knows nothing yet. More of a body does not.
@@ -57,14 +67,22 @@ static __always_inline struct choice choose_next(struct packet *p, const struct 
 	return next;
 }
 
-/* What the entry says of the request before, now of this one. */
+/*
+ * What the entry says of the request before, now of this one. The first one after a RELEASE is adopted, should
+ * the connection not have come to its owner, and goes the same way as that.
+ */
 static __always_inline void note_request(struct tcb *tcb, struct packet *p, const struct request *r, u16 owner)
 {
 	tcb->request_seq = bpf_ntohl(p->frame.tcp->seq);
 	tcb->next_request = tcb->request_seq + r->end + r->body;
 	tcb->last_ack = bpf_ntohl(p->frame.tcp->ack_seq);
-	tcb->state = (tcb->state & ~TCB_ADOPTING) | TCB_WAITING;
-	tcb->previous = NO_DATA_SERVER;
+	if (is_moving(tcb))
+		tcb->state |= TCB_RELEASED; /* its response was whole before it could go */
+	if (!(tcb->state & TCB_RELEASED)) {
+		tcb->state &= ~TCB_ADOPTING;
+		tcb->previous = NO_DATA_SERVER;
+	}
+	tcb->state = (tcb->state & ~TCB_RESUMING) | TCB_WAITING;
 	if (owner != tcb->owner) {
 		tcb->previous = tcb->owner;
 		tcb->owner = owner;
@@ -99,7 +117,7 @@ static __noinline enum course set_course(struct packet *p, struct tcb *tcb, stru
 	count(p->counters, COUNTER_CS_REQUEST);
 	u32 ack = bpf_ntohl(p->frame.tcp->ack_seq);
 	bool others = choice.owner != tcb->owner;
-	bool moves = others && may_move(r) && is_present(tcb->owner) && is_present(choice.owner) &&
+	bool moves = others && may_move(r) && lets_go(tcb->owner) && is_present(choice.owner) &&
 		     fits_in_lccp(p);
 	bool lost = choice.owner == NO_DATA_SERVER;
 
@@ -120,6 +138,7 @@ static __noinline enum course set_course(struct packet *p, struct tcb *tcb, stru
 		count(p->counters, COUNTER_CS_UNMOVED);
 	tally_further(tcb, ack);
 	note_request(tcb, p, r, tcb->owner);
+	keep_request(p, r);
 	return COURSE_FOLLOW;
 }
 
@@ -134,7 +153,15 @@ static __always_inline int hand_over(struct packet *p, struct tcb *tcb, const st
 		return XDP_ABORTED;
 	note_request(tcb, p, r, next);
 	note_packet(tcb, p);
+	keep_request(p, r);
 	tcb->state |= TCB_ADOPTING;
+	if (owner->flags & DATA_SERVER_DEAD) {
+		/* It cannot let go any more, and need not. */
+		tcb->previous = NO_DATA_SERVER;
+		tally_connection(next);
+		count(p->counters, COUNTER_CS_ORPHAN_ADOPT);
+		return distribute(p, to, LCCP_ADOPT, unmap_address(p->settings->address), &part);
+	}
 	tally_handover(tcb, tcb->previous, next);
 	count(p->counters, COUNTER_CS_HANDOVER);
 	return distribute(p, owner, LCCP_HANDOVER, unmap_address(to->address), &part);

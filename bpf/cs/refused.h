@@ -45,6 +45,9 @@ static __noinline int refused(struct packet *p, struct lccp_header *h)
 	if (!tcb || !is_from(p, tcb->owner))
 		return drop(p, COUNTER_LCCP_MISMATCH);
 
+	/* It has no agent: another one has not what this one has not either, and the daemon sees to that. */
+	if (tcb->state & TCB_RESUMING)
+		return drop(p, COUNTER_CS_ORPHAN_WAITS);
 	count(p->counters, COUNTER_CS_REFUSED);
 	u16 owner = NO_DATA_SERVER;
 	if (++h->tcb.attempt < ADOPT_ATTEMPTS)

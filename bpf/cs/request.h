@@ -37,6 +37,7 @@ struct request {
  * of it, which is too large for the stack.
  */
 struct text {
+	u32 kept[4];               /* with the text behind it, a struct kept_request: see keep.h */
 	u8 at[TEXT_BYTES + TEXT_SPARE];
 	struct request request;
 	struct host_key host;

@@ -15,8 +15,9 @@ static __always_inline void swap_owners(struct tcb *tcb)
 }
 
 /*
- * The owner refused a handover and has delivered the request itself: it stays the owner. Late, when the
- * connection has moved on, this is wrong, and the next packet's NONE takes it back.
+ * The owner refused a handover and has delivered the request itself, or a RELEASE, which was about none: it
+ * stays the owner. Late, when the connection has moved on, this is wrong, and the next packet's NONE takes it
+ * back.
  */
 static __noinline int kept(struct packet *p, struct lccp_header *h)
 {
@@ -25,8 +26,9 @@ static __noinline int kept(struct packet *p, struct lccp_header *h)
 	if (!tcb || !is_from(p, tcb->previous))
 		return drop(p, COUNTER_LCCP_MISMATCH);
 	swap_owners(tcb);
-	tally_kept(tcb, bpf_ntohl(h->be_data));
-	tcb->state &= ~TCB_ADOPTING;
+	if (h->be_data != bpf_htonl(LCCP_KEEP_BUSY))
+		tally_kept(tcb, bpf_ntohl(h->be_data));
+	tcb->state &= ~(TCB_ADOPTING | TCB_RELEASED);
 	return drop(p, COUNTER_CS_KEPT);
 }
 
@@ -48,7 +50,7 @@ static __noinline int none(struct packet *p, struct lccp_header *h)
 	count(p->counters, COUNTER_CS_NONE);
 	const struct data_server *to = data_server(tcb->previous);
 	if (!to || !(to->flags & DATA_SERVER_PRESENT))
-		return tcb->state & (TCB_ADOPTING | TCB_FIN | TCB_RST) ? XDP_DROP : claim_anew(p, h);
+		return tcb->state & (TCB_ADOPTING | TCB_RESUMING | TCB_FIN | TCB_RST) ? XDP_DROP : claim_anew(p, h);
 	swap_owners(tcb);
 	bool again = h->tcb.attempt++;
 	if (again)

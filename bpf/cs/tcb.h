@@ -35,6 +35,12 @@ static __always_inline bool continues(const struct tcb *tcb, const struct tcphdr
 	return seq < 2 * NEAR_SEQ && (ack < 2 * NEAR_ACK || !tcp->ack);
 }
 
+/* Its response is to go on at its owner, and the one before has it until nothing of it is on its way: cs/move.h. */
+static __always_inline bool is_moving(const struct tcb *tcb)
+{
+	return (tcb->state & (TCB_RESUMING | TCB_ADOPTING)) == (TCB_RESUMING | TCB_ADOPTING);
+}
+
 static __always_inline void pin(struct packet *p, struct tcb *tcb)
 {
 	tcb->state |= TCB_PINNED;
@@ -57,15 +63,16 @@ static __always_inline void note_packet(struct tcb *tcb, struct packet *p)
 	u32 ack = bpf_ntohl(tcp->ack_seq);
 
 	touch(tcb);
-	if ((int)(end - tcb->last_seq) > 0)
+	/* An acknowledgement also tells of data that was sent and has not come: that is still to come. */
+	if ((p->frame.payload || tcp->fin) && (int)(end - tcb->last_seq) > 0)
 		tcb->last_seq = end;
 	if (tcp->ack && (int)(ack - tcb->last_ack) > 0) {
 		tcb->last_ack = ack;
 		if (ack - tcb->counted >= SETTLE_BYTES)
 			settle(tcb, ack);
-		/* A response has begun: whoever was to adopt the request has it. */
-		if (tcb->state & TCB_WAITING)
-			tcb->state &= ~(TCB_WAITING | TCB_ADOPTING);
+		/* A response has begun: whoever was to adopt the request, or the idle connection, has it. */
+		if (tcb->state & (TCB_WAITING | TCB_RELEASED))
+			tcb->state &= ~(TCB_WAITING | TCB_ADOPTING | TCB_RELEASED);
 	}
 	if (tcp->fin | tcp->rst)
 		settle(tcb, tcb->last_ack);
@@ -98,8 +105,8 @@ static __always_inline void note_jump(struct tcb *tcb, struct packet *p)
 		/* A fast download is acknowledged in large steps: that much, and no more, is one. */
 		if (seq - tcb->last_seq + NEAR_SEQ < 2 * NEAR_SEQ && ack - tcb->last_ack < WINDOW_MAX) {
 			settle(tcb, ack);
-			if (ack != tcb->last_ack)
-				tcb->state &= ~(TCB_WAITING | TCB_ADOPTING);
+			if (ack != tcb->last_ack && !is_moving(tcb))
+				tcb->state &= ~(TCB_WAITING | TCB_ADOPTING | TCB_RELEASED);
 		} else if (tcb->last_ack - ack >= WINDOW_MAX) {
 			tcb->counted = ack; /* no late packet, whose bytes are counted */
 		}

@@ -7,6 +7,7 @@
 #define BATON_DS_ADOPT_H
 
 #include "end.h"
+#include "given.h"
 #include "packet.h"
 #include "refuse.h"
 #include "window.h"
@@ -47,9 +48,9 @@ static __always_inline bool read_timestamps(struct __sk_buff *skb, const struct 
 	return true;
 }
 
-/* Makes the socket on `listener`; 0 or a negative errno. */
-static __always_inline int assign(struct arrival *a, const struct lccp_header *h, const struct inner *in,
-				  struct bpf_sock *listener)
+/* Makes the socket on `listener`; 0 or a negative errno. Attributes and options are on a stack of their own. */
+static __noinline int assign(struct arrival *a, const struct lccp_header *h, const struct inner *in,
+			     struct bpf_sock *listener)
 {
 	struct bpf_tcp_req_attrs attrs = {
 		.mss = bpf_ntohs(h->tcb.be_mss),
@@ -65,14 +66,14 @@ static __always_inline int assign(struct arrival *a, const struct lccp_header *h
 	return bpf_sk_assign_tcp_reqsk(a->skb, (struct sock *)sk, &attrs, sizeof(attrs));
 }
 
-/* The kernel refuses MPTCP listeners (-EINVAL): then the daemon's own takes the connection and relays. */
-static __always_inline bool assign_relay(struct arrival *a, const struct lccp_header *h,
-					 const struct inner *in)
+/* Into a plain listener of the daemon's own, at this port of 127.0.0.1; 0: it has none. */
+static __always_inline bool assign_own(struct arrival *a, const struct lccp_header *h,
+				       const struct inner *in, u16 port)
 {
-	if (!a->settings->relay_port)
+	if (!port)
 		return false;
 	struct bpf_sock *relay = lookup(a->skb, in->ip.saddr, bpf_htonl(LOOPBACK), in->tcp.source,
-					bpf_htons(a->settings->relay_port));
+					bpf_htons(port));
 	if (!relay)
 		return false;
 	bool assigned = relay->state == STATE_LISTEN && assign(a, h, in, relay) == 0;
@@ -86,8 +87,9 @@ static __always_inline int adopt_at(struct arrival *a, struct lccp_header *h, co
 	enum counter how = COUNTER_DS_ADOPTED;
 
 	if (assign(a, h, in, listener)) {
+		/* It refuses MPTCP listeners (-EINVAL): the daemon takes the connection and relays. */
 		how = COUNTER_DS_ADOPTED_RELAY;
-		if (!assign_relay(a, h, in)) {
+		if (!assign_own(a, h, in, a->settings->relay_port)) {
 			count(a->counters, COUNTER_DS_UNASSIGNED);
 			return refuse(a, h, in, LCCP_REFUSAL_NOT_ASSIGNED);
 		}
@@ -96,6 +98,25 @@ static __always_inline int adopt_at(struct arrival *a, struct lccp_header *h, co
 	if (!strip(a->skb))
 		return TCX_DISCARD;
 	count(a->counters, how);
+	return TCX_GO_ON;
+}
+
+/*
+ * The agent has the rest of this connection's response. Without its listener nobody has: the connection
+ * server's daemon asks again, and then somebody else.
+ */
+static __always_inline int adopt_resumed(struct arrival *a, struct lccp_header *h, const struct inner *in)
+{
+	if (a->again)
+		return discard(a, COUNTER_LCCP_REPEATED);
+	if (!a->settings->resume_port)
+		return refuse(a, h, in, LCCP_REFUSAL_NO_LISTENER);
+	if (!assign_own(a, h, in, a->settings->resume_port))
+		return discard(a, COUNTER_DS_UNASSIGNED);
+	expect_window(h);
+	if (!strip(a->skb))
+		return TCX_DISCARD;
+	count(a->counters, COUNTER_DS_RESUMED);
 	return TCX_GO_ON;
 }
 
@@ -115,7 +136,8 @@ static __always_inline bool is_behind(const struct tcp_sock *sk, const struct in
  * A full socket has these ports. Its first byte was rcv_nxt - bytes_received: if that is where this
  * packet begins, or if that was before, the ADOPT is a duplicate; if not, the connection is an older one.
  */
-static __always_inline int adopt_over(struct arrival *a, const struct inner *in, struct bpf_sock *held)
+static __always_inline int adopt_over(struct arrival *a, const struct lccp_header *h, const struct inner *in,
+				      struct bpf_sock *held)
 {
 	struct tcp_sock *sk = bpf_skc_to_tcp_sock(held);
 
@@ -123,7 +145,9 @@ static __always_inline int adopt_over(struct arrival *a, const struct inner *in,
 		return discard(a, COUNTER_DS_NO_SOCKET);
 	u32 expected = sk->rcv_nxt;
 	u32 begin = expected - (u32)sk->bytes_received;
-	if (bpf_ntohl(in->tcp.seq) != begin && !is_behind(sk, in, begin))
+	/* What another data server has sent on meanwhile, this socket never will. */
+	bool overtaken = h->flags & LCCP_FLAG_RESUME && (int)(bpf_ntohl(in->tcp.ack_seq) - sk->write_seq) > 0;
+	if (overtaken || (bpf_ntohl(in->tcp.seq) != begin && !is_behind(sk, in, begin)))
 		return end_older(a, in, expected, COUNTER_DS_STALE_ENDED);
 	if (!strip(a->skb))
 		return TCX_DISCARD;
@@ -145,18 +169,29 @@ static __always_inline int adopt(struct arrival *a, struct lccp_header *h, const
 	struct bpf_sock *sk = lookup(a->skb, in->ip.saddr, in->ip.daddr, in->tcp.source, in->tcp.dest);
 	int verdict;
 
+	if (h->flags & LCCP_FLAG_RESUME && (!sk || sk->state == STATE_LISTEN)) {
+		verdict = adopt_resumed(a, h, in);
+		if (sk)
+			bpf_sk_release(sk);
+		return verdict;
+	}
 	if (!sk)
 		return a->again ? discard(a, COUNTER_LCCP_REPEATED)
 				: refuse(a, h, in, LCCP_REFUSAL_NO_LISTENER);
 	switch (sk->state) {
 	case STATE_LISTEN:
-		verdict = a->again ? discard(a, COUNTER_LCCP_REPEATED) : adopt_at(a, h, in, sk);
+		if (a->again)
+			verdict = discard(a, COUNTER_LCCP_REPEATED);
+		else if (was_given(h, in))
+			verdict = discard(a, COUNTER_DS_GIVEN);
+		else
+			verdict = adopt_at(a, h, in, sk);
 		break;
 	case STATE_TIME_WAIT:
 		verdict = adopt_after(a, in, sk);
 		break;
 	default:
-		verdict = adopt_over(a, in, sk);
+		verdict = adopt_over(a, h, in, sk);
 	}
 	bpf_sk_release(sk);
 	return verdict;

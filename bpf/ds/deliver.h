@@ -7,6 +7,7 @@
 #include "own_cs.h"
 #include "packet.h"
 #include "send.h"
+#include "yielding.h"
 
 /*
  * To this socket and no other. The kernel takes packets in batches: this program has seen all of a batch
@@ -128,6 +129,8 @@ static __always_inline int deliver(struct arrival *a, const struct frame *f)
 		return bounce(a, f);
 	if (!kept)
 		return discard(a, COUNTER_DS_NO_SOCKET);
+	if (any_yields())
+		note_straight(f->ip, f->tcp);
 	count(a->counters, COUNTER_DS_DELIVERED);
 	return TCX_GO_ON;
 }

@@ -22,6 +22,10 @@ static __always_inline int malformed_at_ds(struct arrival *a, __be32 address, en
 	return is_service(address, 0) ? discard(a, why) : TCX_GO_ON;
 }
 
+/*
+ * The frames of a chain of calls may have 512 bytes together. This one, below all others, has the message: what
+ * is large besides is in functions of its own, and no address of `f` is passed on, or it were in memory.
+ */
 SEC("tcx/ingress")
 int baton_ds(struct __sk_buff *skb)
 {

@@ -8,6 +8,7 @@
 #define BATON_DS_HANDOVER_H
 
 #include "end.h"
+#include "given.h"
 #include "own_cs.h"
 #include "packet.h"
 #include "send.h"
@@ -73,32 +74,6 @@ static __always_inline int keep(struct arrival *a, struct lccp_header *h, const 
 	return strip(a->skb) ? TCX_GO_ON : TCX_DISCARD;
 }
 
-enum {
-	LATELY_SHIFT = 36, /* of nanoseconds: 69 s */
-};
-
-static __always_inline u64 *last_handover(void)
-{
-	u32 zero = 0;
-
-	return bpf_map_lookup_elem(&handovers, &zero);
-}
-
-static __always_inline void note_handover(void)
-{
-	u64 *last = last_handover();
-
-	if (last)
-		*last = bpf_ktime_get_coarse_ns();
-}
-
-static __always_inline bool handed_over_lately(void)
-{
-	u64 *last = last_handover();
-
-	return last && *last && bpf_ktime_get_coarse_ns() - *last < 1ULL << LATELY_SHIFT;
-}
-
 /* Where a request goes that this data server does not answer, and as what. */
 struct passage {
 	const struct data_server *way; /* 0: nowhere */
@@ -137,7 +112,7 @@ static __always_inline int hand_on(struct arrival *a, struct lccp_header *h, con
 
 	if (!passage.way)
 		return keep(a, h, in, LCCP_KEEP_NO_WAY);
-	note_handover();
+	note_handover(h, in);
 	h->tcb.be_cwnd = sk ? window_to_give(sk) : 0;
 	if (!send_copy(a, h, in, passage.way, passage.address))
 		return TCX_DISCARD;

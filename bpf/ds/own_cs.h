@@ -20,15 +20,9 @@ static __always_inline bool is_own_cs(const struct data_server *asker)
 	return is_also_cs && asker && asker->flags & DATA_SERVER_LOCAL;
 }
 
-static __always_inline void name_flow_of(const struct lccp_header *h, struct tcb_key *flow)
-{
-	name_flow(flow, unmap_address(h->flow.client), h->flow.be_client_port,
-		  unmap_address(h->flow.cluster), h->flow.be_cluster_port);
-}
-
 static __always_inline struct tcb *own_entry(const struct lccp_header *h, struct tcb_key *flow)
 {
-	name_flow_of(h, flow);
+	*flow = flow_of(h);
 	return bpf_map_lookup_elem(&tcbs, flow);
 }
 
@@ -60,8 +54,9 @@ static __noinline void kept_here(struct arrival *a, const struct lccp_header *h,
 		return;
 	}
 	swap_owners(tcb);
-	tally_kept(tcb, why);
-	tcb->state &= ~TCB_ADOPTING;
+	if (why != LCCP_KEEP_BUSY)
+		tally_kept(tcb, why);
+	tcb->state &= ~(TCB_ADOPTING | TCB_RELEASED);
 	count(a->counters, COUNTER_CS_KEPT);
 }
 
@@ -95,9 +90,7 @@ static __noinline int none_here(struct arrival *a, struct lccp_header *h, u32 in
 /* NONE at the end of a CLAIM: see unclaimed() of cs/claim.h. */
 static __noinline int unclaimed_here(struct arrival *a, const struct lccp_header *h)
 {
-	struct tcb_key flow;
-
-	name_flow_of(h, &flow);
+	struct tcb_key flow = flow_of(h);
 	struct stray *known = bpf_map_lookup_elem(&strays, &flow);
 	if (known)
 		known->unclaimed = 1;

@@ -49,6 +49,19 @@ static __always_inline struct bpf_sock *lookup(struct __sk_buff *skb, __be32 cli
 	return bpf_skc_lookup_tcp(skb, &tuple, sizeof(tuple.ipv4), BPF_F_CURRENT_NETNS, 0);
 }
 
+/* Which connection a message is about. */
+static __always_inline struct tcb_key flow_of(const struct lccp_header *h)
+{
+	struct tcb_key flow = {
+		.cluster = unmap_address(h->flow.cluster),
+		.be_client_port = h->flow.be_client_port,
+		.be_cluster_port = h->flow.be_cluster_port,
+	};
+
+	__builtin_memcpy(flow.client, h->flow.client, 16);
+	return flow;
+}
+
 /* Takes the outer IP and LCCP headers off. */
 static __always_inline bool strip(struct __sk_buff *skb)
 {

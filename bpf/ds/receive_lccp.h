@@ -4,9 +4,12 @@
 #define BATON_DS_RECEIVE_LCCP_H
 
 #include "adopt.h"
+#include "alive.h"
 #include "claim.h"
 #include "deliver.h"
 #include "packet.h"
+#include "release.h"
+#include "yield.h"
 #include "../lccp.h"
 #include "../outbox.h"
 
@@ -34,6 +37,9 @@ static __always_inline int receive_lccp_at_ds(struct arrival *a, const struct fr
 {
 	struct __sk_buff *skb = a->skb;
 
+	/* While a host is down, a switch may flood what is for it: another one must not adopt that. */
+	if (f->ip->daddr != unmap_address(a->settings->address))
+		return discard(a, COUNTER_LCCP_NOT_OURS);
 	/* The mark must not stay: with tcp_fwmark_accept the new socket would inherit it. */
 	a->requeued = skb->mark == MARK_REQUEUED;
 	if (a->requeued)
@@ -58,6 +64,8 @@ static __always_inline int receive_lccp_at_ds(struct arrival *a, const struct fr
 		return TCX_DISCARD;
 	if (h.receptor != LCCP_RECEPTOR_DS)
 		return discard(a, COUNTER_LCCP_UNKNOWN);
+	if (h.command == LCCP_ALIVE)
+		return answer_alive(a, &h);
 	if (!open_inner(skb, &h, ip_bytes - OUTER_BYTES, &in))
 		return discard(a, COUNTER_LCCP_MISMATCH);
 
@@ -68,8 +76,12 @@ static __always_inline int receive_lccp_at_ds(struct arrival *a, const struct fr
 		return adopt(a, &h, &in);
 	case LCCP_HANDOVER:
 		return handover(a, &h, &in);
+	case LCCP_RELEASE:
+		return release(a, &h, &in);
 	case LCCP_FORWARD:
-		return deliver_forwarded(a, &h, &in);
+		return receive_forwarded(a, &h, &in);
+	case LCCP_YIELD:
+		return yield(a, &h, &in);
 	case LCCP_CLAIM:
 		return claim_at_ds(a, &h, &in);
 	default:

@@ -16,8 +16,8 @@ static __always_inline const struct data_server *peer(__be32 short_address)
 }
 
 /* Writes the headers of a message from here to `to` in front of `inner_bytes` of a client's packet. */
-static __always_inline bool write_outer_at_ds(struct arrival *a, const struct data_server *to, __be32 daddr,
-					      const struct lccp_header *h, u32 inner_bytes)
+static __noinline bool write_outer_at_ds(struct arrival *a, const struct data_server *to, __be32 daddr,
+					 const struct lccp_header *h, u32 inner_bytes)
 {
 	struct {
 		struct ethhdr eth;

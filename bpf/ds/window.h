@@ -25,18 +25,13 @@ static __always_inline __be16 window_to_give(const struct tcp_sock *sk)
 	return bpf_htons(window < 0xffff ? window : 0xffff);
 }
 
-static __always_inline void expect_window(const struct lccp_header *h)
+static __noinline void expect_window(const struct lccp_header *h)
 {
 	u32 window = bpf_ntohs(h->tcb.be_cwnd);
-	struct tcb_key flow = {
-		.be_client_port = h->flow.be_client_port,
-		.be_cluster_port = h->flow.be_cluster_port,
-	};
+	struct tcb_key flow = flow_of(h);
 
 	if (!window)
 		return;
-	__builtin_memcpy(flow.client, h->flow.client, 16);
-	flow.cluster = unmap_address(h->flow.cluster);
 	bpf_map_update_elem(&windows, &flow, &window, BPF_ANY);
 }
 

@@ -3,7 +3,9 @@
  * Which connection server. A hash of the client's address and both ports is a place in the daemon's
  * table. At most places there is one connection server, and nothing has to be remembered. Where one
  * took the place of another that still works, the connections of that one stay with it, and those that
- * have begun since are remembered. To be wrong costs a CLAIM, no connection: so entries may get lost.
+ * have begun since are remembered, for as long as the place does not change again: who leaves and comes
+ * back must not find what went on elsewhere meanwhile. To be wrong costs a CLAIM, no connection: so entries
+ * may get lost.
  */
 #ifndef BATON_SWITCH_PLACE_H
 #define BATON_SWITCH_PLACE_H
@@ -27,24 +29,21 @@ static __always_inline const struct place *place_of(const struct tcb_key *flow)
 
 static __always_inline struct direction where_it_begins(struct packet *p, const struct place *place)
 {
-	u16 now = place->now;
+	u32 turn = place->turn;
 
-	if (now != place->before)
-		bpf_map_update_elem(&begun, &p->flow, &now, BPF_ANY);
-	return (struct direction){ now, COUNTER_SWITCH_SYN };
+	if (place->now != place->before)
+		bpf_map_update_elem(&begun, &p->flow, &turn, BPF_ANY);
+	return (struct direction){ place->now, COUNTER_SWITCH_SYN };
 }
 
 static __always_inline struct direction where_it_is(struct packet *p, const struct place *place)
 {
-	u16 now = place->now, before = place->before;
-
-	if (now == before)
-		return (struct direction){ now, COUNTER_SWITCH_FORWARD };
-	u16 *server = bpf_map_lookup_elem(&begun, &p->flow);
-	if (!server)
-		return (struct direction){ before, COUNTER_SWITCH_KEPT };
-	/* One that does not work any more has left its connections to whoever gets them. */
-	return (struct direction){ is_present(*server) ? *server : now, COUNTER_SWITCH_BEGUN };
+	if (place->now == place->before)
+		return (struct direction){ place->now, COUNTER_SWITCH_FORWARD };
+	u32 *turn = bpf_map_lookup_elem(&begun, &p->flow);
+	if (!turn || *turn != place->turn)
+		return (struct direction){ place->before, COUNTER_SWITCH_KEPT };
+	return (struct direction){ place->now, COUNTER_SWITCH_BEGUN };
 }
 
 #endif

@@ -10,8 +10,9 @@ use libbpf_rs::btf::{Btf, BtfKind, BtfType, types};
 fn main() -> Result<()> {
     let root = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?).join("../../bpf");
     let out = PathBuf::from(env::var("OUT_DIR")?);
-    println!("cargo:rerun-if-changed={}", root.join("abi.h").display());
-    println!("cargo:rerun-if-changed={}", root.join("abi.c").display());
+    for file in ["abi.h", "abi.c", "app/abi.h"] {
+        println!("cargo:rerun-if-changed={}", root.join(file).display());
+    }
 
     let object = out.join("abi.o");
     let clang = env::var("CLANG").unwrap_or_else(|_| "clang".into());

@@ -14,7 +14,9 @@ const TAGGED_BYTES: usize = 72;
 const BODY_LENGTH_AT: usize = 4;
 
 fuzz_target!(|input: &[u8]| {
-    let Some((header, rest)) = input.split_first_chunk::<TAGGED_BYTES>() else { return };
+    let Some((header, rest)) = input.split_first_chunk::<TAGGED_BYTES>() else {
+        return;
+    };
     let length = u16::from_be_bytes([header[BODY_LENGTH_AT], header[BODY_LENGTH_AT + 1]]);
     let body = &rest[..rest.len().min(length.into())];
 
@@ -22,9 +24,14 @@ fuzz_target!(|input: &[u8]| {
     let keys = Keys::only(key);
     let bytes = [header, &tag(&key, header, body).to_be_bytes()[..], rest].concat();
     let now = baton_wire::Clock::from_nanos(0);
-    let Ok(received) = decode(&bytes, &keys, now, Duration::MAX) else { return };
+    let Ok(received) = decode(&bytes, &keys, now, Duration::MAX) else {
+        return;
+    };
 
     let mut again = encode(&received.message, received.clock, &key);
     again.extend_from_slice(received.packet);
-    assert_eq!(decode(&again, &keys, received.clock, Duration::ZERO).as_ref(), Ok(&received));
+    assert_eq!(
+        decode(&again, &keys, received.clock, Duration::ZERO).as_ref(),
+        Ok(&received)
+    );
 });

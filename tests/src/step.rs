@@ -1,20 +1,29 @@
 //! The vocabulary of scenarios: each step a struct whose fields are the step's parameters.
 
 pub mod ask;
+pub mod background;
 pub mod broken_off;
 pub mod client;
 pub mod config;
 pub mod counters;
+pub mod crowd;
+pub mod downloads;
+pub mod drain;
+pub mod fault;
 pub mod get;
 pub mod http;
+pub mod interrupted;
 pub mod load;
 pub mod log;
+pub mod migrate;
 pub mod no_connections;
 pub mod node;
 pub mod pipeline;
 pub mod post;
 pub mod process;
+pub mod readers;
 pub mod refuses;
+pub mod repeat;
 pub mod replay;
 pub mod resets;
 pub mod served;
@@ -29,6 +38,7 @@ pub mod stray;
 pub mod tallied;
 pub mod throw;
 pub mod tour;
+pub mod upgrade;
 pub mod walk;
 
 use std::fmt;
@@ -49,10 +59,26 @@ pub enum Step {
     Post(post::Post),
     /// wrk or ab, and no request fails, while other steps happen.
     Load(load::Load),
+    /// Clients that go on while further steps happen.
+    Begin(background::Begin),
+    /// They end, and none has failed.
+    Finish(background::Finish),
+    /// Some steps several times.
+    Repeat(repeat::Repeat),
+    /// Long downloads live through other steps.
+    Downloads(downloads::Downloads),
+    /// Many clients, most of them idle, while other steps happen.
+    Crowd(crowd::Crowd),
+    /// `baton drain`.
+    Drain(drain::Drain),
     /// A request in small pieces.
     Trickle(client::Trickle),
     /// An answer that is broken off.
     BrokenOff(broken_off::BrokenOff),
+    /// Long downloads, some of which may break off; each byte of them is right.
+    Interrupted(interrupted::Interrupted),
+    /// Many slow ones at once.
+    Readers(readers::Readers),
     /// A WebSocket that echoes.
     Websocket(client::Websocket),
     /// A server that speaks first.
@@ -67,6 +93,10 @@ pub enum Step {
     Kill(process::Kill),
     /// What runs in the lab is started again.
     Restart(process::Restart),
+    /// Something goes wrong: a cable, a machine, a program, packets.
+    Fault(fault::Fault),
+    /// The next version takes the place of a node's daemon and programs.
+    Upgrade(upgrade::Upgrade),
     /// A node started by the scenario itself.
     StartNode(node::StartNode),
     /// It is told to end, and ends well.
@@ -77,6 +107,8 @@ pub enum Step {
     Refuses(refuses::Refuses),
     /// A changed configuration, and `baton reload`.
     Reload(config::Reload),
+    /// Another connection server takes over in order.
+    Migrate(migrate::Migrate),
     /// What a log must hold.
     Log(log::Log),
     /// Every line of the access logs names the client.
@@ -152,8 +184,15 @@ impl Step {
             Step::Get(step) => step.run(world),
             Step::Post(step) => step.run(world),
             Step::Load(step) => step.run(world),
+            Step::Begin(step) => step.run(world),
+            Step::Finish(step) => step.run(world),
+            Step::Downloads(step) => step.run(world),
+            Step::Crowd(step) => step.run(world),
+            Step::Drain(step) => step.run(world),
             Step::Trickle(step) => step.run(world),
             Step::BrokenOff(step) => step.run(world),
+            Step::Interrupted(step) => step.run(world),
+            Step::Readers(step) => step.run(world),
             Step::Websocket(step) => step.run(world),
             Step::Banner(step) => step.run(world),
             Step::Resets(step) => step.run(world),
@@ -161,11 +200,14 @@ impl Step {
             Step::Sticky(step) => step.run(world),
             Step::Kill(step) => step.run(world),
             Step::Restart(step) => step.run(world),
+            Step::Fault(step) => step.run(world),
+            Step::Upgrade(step) => step.run(world),
             Step::StartNode(step) => step.run(world),
             Step::StopNode(step) => step.run(world),
             Step::Teardown(step) => step.run(world),
             Step::Refuses(step) => step.run(world),
             Step::Reload(step) => step.run(world),
+            Step::Migrate(step) => step.run(world),
             Step::Log(step) => step.run(world),
             Step::AccessLog(step) => step.run(world),
             Step::Mark(step) => step.run(world),
@@ -193,6 +235,7 @@ impl Step {
             Step::Soak(step) => step.run(world),
             Step::CountSockets(step) => step.run(world),
             Step::NoMoreSockets(step) => step.run(world),
+            Step::Repeat(step) => step.run(world),
             Step::Wait(step) => {
                 std::thread::sleep(step.r#for.0);
                 Ok(())

@@ -12,6 +12,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 use toml::Table;
 
+use crate::step::background::Background;
 use crate::step::node::Started;
 use crate::step::snapshot::Snapshot;
 use crate::step::sockets::Sockets;
@@ -44,6 +45,8 @@ pub struct World {
     pub sockets: BTreeMap<String, Sockets>,
     /// Nodes that steps started, by host.
     pub nodes: BTreeMap<String, Started>,
+    /// Clients that `begin` started and no `finish` has ended.
+    pub background: Option<Background>,
     /// What every `sticky` found.
     pub clients: Vec<Clients>,
     /// The cluster's key when the lab was raised.
@@ -64,6 +67,7 @@ impl World {
             snapshots: BTreeMap::new(),
             sockets: BTreeMap::new(),
             nodes: BTreeMap::new(),
+            background: None,
             clients: Vec::new(),
             key: String::new(),
         };
@@ -105,7 +109,7 @@ impl World {
     }
 
     /// A step's text with the lab's own words in it: `{dir}` is the host's directory, `{baton}` the
-    /// program under test, `{key}` the cluster's first key.
+    /// program under test, `{repository}` where its sources are, `{key}` the cluster's first key.
     ///
     /// # Errors
     /// No such host.
@@ -114,6 +118,7 @@ impl World {
         Ok(text
             .replace("{dir}", &directory.display().to_string())
             .replace("{baton}", &self.baton.display().to_string())
+            .replace("{repository}", concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
             .replace("{key}", &self.key))
     }
 
@@ -124,7 +129,9 @@ impl World {
     pub fn command(&self, host: &str, limit: Duration) -> Result<Command> {
         let mut command = self.lab.exec(host)?;
         command
-            .args(["timeout", "-k", "1"])
+            // A load that is told to end early has time to say what it has seen: it walks tens of megabytes of
+            // latencies, maybe beside a thousand others.
+            .args(["timeout", "-k", "60"])
             .arg(format!("{}s", limit.as_secs_f64()));
         Ok(command)
     }
@@ -210,6 +217,9 @@ impl World {
     pub fn end(&mut self) -> Vec<anyhow::Error> {
         let hosts: Vec<String> = self.nodes.keys().cloned().collect();
         let mut errors = Vec::new();
+        if let Some(background) = self.background.take() {
+            background.abandon();
+        }
         for host in hosts {
             if let Some(started) = self.nodes.remove(&host) {
                 errors.extend(started.kill().err());

@@ -74,6 +74,7 @@ impl Stage {
         match ask(&config, &Request::Status)? {
             Response::Status(status) => Ok(*status),
             Response::Failed { message } | Response::Done { message } => bail!("{message}"),
+            Response::Migration(_) => bail!("the node gave an answer to another question"),
         }
     }
 

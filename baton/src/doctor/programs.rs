@@ -18,6 +18,7 @@ pub fn check(roles: u32, privileged: bool) -> Finding {
     let options = Options {
         roles,
         flows: 64,
+        kept_requests: 1024,
         pins: None,
     };
     judge(

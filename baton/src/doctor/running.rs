@@ -21,6 +21,7 @@ pub fn check(file: &Path, window: Duration) -> (Vec<Finding>, Option<Status>) {
                 ),
                 judge_silence(&status.nodes),
                 judge_skew(&status.nodes, window),
+                judge_versions(&status.nodes),
             ];
             (findings, Some(status))
         }
@@ -34,6 +35,7 @@ fn status(file: &Path) -> Result<Status> {
     match ask(file, &Request::Status)? {
         Response::Status(status) => Ok(*status),
         Response::Done { message } | Response::Failed { message } => anyhow::bail!(message),
+        Response::Migration(_) => anyhow::bail!("the node gave an answer to another question"),
     }
 }
 
@@ -115,6 +117,25 @@ fn judge_skew(nodes: &[Peer], window: Duration) -> Finding {
     }
 }
 
+/// Nodes of different versions of the protocol do not understand a word of each other.
+fn judge_versions(nodes: &[Peer]) -> Finding {
+    const NAME: &str = "lccp_versions";
+    let other = nodes.iter().filter_map(|peer| {
+        let version = peer.lccp_version?;
+        Some(format!("{} speaks version {version} of LCCP", peer.name))
+    });
+    let other: Vec<String> = other.collect();
+    if other.is_empty() {
+        return Finding::good(NAME, "all that are heard speak this node's");
+    }
+    Finding::bad(
+        NAME,
+        other.join(", "),
+        "Messages of another version are dropped, so these nodes and this one are dead to each other: give \
+         all nodes the same release of baton.",
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -164,6 +185,18 @@ mod tests {
         let judged = judge_skew(&[peer], Duration::from_secs(10));
         assert_eq!(judged.verdict(), Bad);
         assert_eq!(judged.found(), "ds2 37s behind, its messages are refused");
+    }
+
+    #[test]
+    fn who_speaks_another_version() {
+        let mut nodes = [peer("cs1", "this node", None), peer("cs2", "silent", None)];
+        assert_eq!(judge_versions(&nodes).verdict(), Good);
+        nodes[1].lccp_version = Some(2);
+        assert_eq!(judge_versions(&nodes).verdict(), Bad);
+        assert_eq!(
+            judge_versions(&nodes).found(),
+            "cs2 speaks version 2 of LCCP"
+        );
     }
 
     #[test]

@@ -6,22 +6,24 @@ use baton_net::{
     Link,
     announce::{announce, arp},
 };
+use tokio::task::AbortHandle;
 use tracing::warn;
 
 /// RFC 5227, section 3: more than once, because one may be lost.
 const TIMES: NonZeroU32 = NonZeroU32::new(3).expect("3 is not 0");
 const GAP: Duration = Duration::from_millis(500);
 
-/// Announces the addresses in the background, three times.
-pub fn announce_all(link: &Link, addresses: &[Ipv4Addr]) {
+/// Announces the addresses in the background, three times, unless it is aborted.
+pub fn announce_all(link: &Link, addresses: &[Ipv4Addr]) -> AbortHandle {
     let link = link.clone();
     let frames: Vec<_> = addresses
         .iter()
         .flat_map(|address| arp::gratuitous(link.mac, *address))
         .collect();
-    tokio::spawn(async move {
+    let announcing = tokio::spawn(async move {
         if let Err(error) = announce(&link, &frames, TIMES, GAP).await {
             warn!("the cluster address could not be announced: {error}");
         }
     });
+    announcing.abort_handle()
 }

@@ -24,6 +24,7 @@ pub struct Clocks {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Reading {
     skew_ms: i64,
+    theirs: Clock,
     at: Moment,
 }
 
@@ -40,17 +41,37 @@ impl Clocks {
     /// A message that was taken.
     pub fn note_taken(&mut self, now: Moment, from: Ipv4Addr, theirs: Clock, ours: Clock) {
         let skew_ms = skew_ms(i128::from(ours.as_nanos()) - i128::from(theirs.as_nanos()));
-        self.taken.insert(from, Reading { skew_ms, at: now });
+        let reading = Reading {
+            skew_ms,
+            theirs,
+            at: now,
+        };
+        self.taken.insert(from, reading);
         self.refused.remove(&from);
     }
 
-    /// A message under the right key that was refused for its clock.
-    pub fn note_refused(&mut self, now: Moment, from: Ipv4Addr, theirs: Clock, ours: Clock) {
+    /// A message under the right key that was refused for its clock. True if it is a sign of life: that clock
+    /// goes on. One message that is played back again and again is none; and who has recorded many, and plays
+    /// them back in their order, has a dead host pass for one that lives for as long as that takes, no more.
+    pub fn note_refused(
+        &mut self,
+        now: Moment,
+        from: Ipv4Addr,
+        theirs: Clock,
+        ours: Clock,
+    ) -> bool {
         let skew_ms = skew_ms(i128::from(ours.as_nanos()) - i128::from(theirs.as_nanos()));
         // Addresses are anybody's to write: no more of them than a cluster has nodes.
         if self.refused.len() < baton_abi::MAX_PEERS as usize || self.refused.contains_key(&from) {
-            self.refused.insert(from, Reading { skew_ms, at: now });
+            let reading = Reading {
+                skew_ms,
+                theirs,
+                at: now,
+            };
+            let before = self.refused.insert(from, reading);
+            return before.is_some_and(|of| now < of.at + FORGOTTEN && of.theirs < theirs);
         }
+        false
     }
 
     /// What is known of a node; `by_program` is what the programs have refused in its name.
@@ -132,6 +153,20 @@ mod tests {
         assert!(refused.refused);
         clocks.note_taken(at(10), NODE, clock(1001), clock(1001));
         assert!(!clocks.of(at(10), NODE, None).expect("heard").refused);
+    }
+
+    #[test]
+    fn a_wrong_clock_that_goes_on_is_a_sign_of_life_and_a_replay_is_none() {
+        let mut clocks = Clocks::default();
+        assert!(!clocks.note_refused(at(0), NODE, clock(100), clock(1000)));
+        assert!(!clocks.note_refused(at(1), NODE, clock(100), clock(1001)));
+        assert!(clocks.note_refused(at(2), NODE, clock(102), clock(1002)));
+        assert!(!clocks.note_refused(at(3), NODE, clock(101), clock(1003)));
+        assert!(
+            !clocks.note_refused(at(13), NODE, clock(113), clock(1013)),
+            "long after"
+        );
+        assert!(clocks.note_refused(at(14), NODE, clock(114), clock(1014)));
     }
 
     /// A node whose daemon says nothing, while its programs still send.

@@ -18,16 +18,34 @@ use tokio::{
 };
 use tracing::debug;
 
+use super::{drain::Wish, migrate};
 use crate::status::Status;
 
 /// What a running node can be asked.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Request {
     /// Everything about it.
     Status,
     /// To read its configuration file again.
     Reload,
+    /// That a connection server, this one or another, gives one more its TCB entries, and then the cluster
+    /// addresses.
+    Migrate {
+        /// The name of the first.
+        from: String,
+        /// The other's.
+        to: String,
+    },
+    /// How that is getting on.
+    Migration {
+        /// As it was asked for.
+        from: String,
+        /// As it was asked for.
+        to: String,
+    },
+    /// That a data server takes no new requests, or takes them again.
+    Drain(Wish),
 }
 
 /// What it says.
@@ -36,6 +54,8 @@ pub enum Request {
 pub enum Response {
     /// To [`Request::Status`].
     Status(Box<Status>),
+    /// To [`Request::Migrate`] and [`Request::Migration`].
+    Migration(Box<migrate::State>),
     /// It was done, and how.
     Done {
         /// For people.

@@ -1,13 +1,18 @@
 //! The daemon: one task that owns everything and reacts.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, HashMap},
     net::Ipv4Addr,
     time::{Duration, Instant},
 };
 
 use anyhow::{Context, Result};
-use baton_core::{Moment, membership::Membership};
+use baton_abi::LCCP_HEAD;
+use baton_core::{
+    Moment,
+    membership::Membership,
+    pulse::{self, Pulse},
+};
 use baton_dataplane::{Dataplane, Pins, Swept};
 use baton_net::{Connections, Host, LccpSocket, Undo};
 use baton_wire::{Incarnation, Keys};
@@ -23,22 +28,34 @@ use super::{
     clocks::Clocks,
     control::{self, Call, Request, Response},
     desk::Desk,
+    drain::{Drain, Wish},
+    failover,
     file_watch::{self, Watch},
     heartbeat::{CpuMeter, clock_now},
     judge::Judge,
     leaving::Leaving,
     logged::logged,
-    lost, next_hops,
+    lost,
+    migrate::{self, Migrations},
+    next_hops,
     place::{self, Place, cluster_of, lccp_keys},
-    relay, report,
-    reset::Resetter,
+    relay,
+    releases::Releases,
+    report,
+    resume::{self, Resume},
+    segments::Segments,
     sizes::{Looked, Sizes},
+    succession::Succession,
     tables::Tables,
     take_back,
+    versions::Versions,
 };
 
 /// Between two counts of this data server's connections.
 const COUNT: Duration = Duration::from_secs(1);
+
+/// Between two looks for idle connections of data servers that drain.
+const RELEASE: Duration = Duration::from_secs(1);
 
 /// Between two sweeps of the TCP table.
 const SWEEP: Duration = Duration::from_secs(5);
@@ -58,7 +75,10 @@ pub struct Daemon {
     pub(super) dataplane: Dataplane,
     pub(super) tables: Tables,
     pub(super) membership: Membership,
+    pub(super) pulse: Pulse,
+    pub(super) resume: Resume,
     pub(super) clocks: Clocks,
+    pub(super) versions: Versions,
     pub(super) checks: Checks,
     pub(super) sizes: Sizes,
     pub(super) swept: Swept,
@@ -67,9 +87,11 @@ pub struct Daemon {
     pub(super) epoch: Instant,
     pub(super) host: Host,
     pub(super) socket: LccpSocket,
-    pub(super) resetter: Resetter,
+    pub(super) segments: Segments,
     pub(super) judge: Judge,
     pub(super) desk: Desk,
+    pub(super) drain: Drain,
+    pub(super) releases: Releases,
     /// Messages that are to leave, and where to.
     pub(super) outbox: Vec<(Ipv4Addr, Vec<u8>)>,
     pub(super) keys: Keys,
@@ -77,8 +99,11 @@ pub struct Daemon {
     pub(super) cpu: CpuMeter,
     pub(super) connections: Connections,
     pub(super) leaving: Leaving,
+    /// Where baton moves the cluster addresses between candidates, and this is one.
+    pub(super) failover: Option<failover::Running>,
     pub(super) inbox: Inbox,
     pub(super) lost: Lost,
+    pub(super) migrations: Migrations,
     pub(super) wanted_hops: watch::Sender<Vec<Ipv4Addr>>,
     /// Messages to this daemon that were dropped, by counter.
     pub(super) rejected: BTreeMap<u32, u64>,
@@ -103,19 +128,30 @@ pub(super) struct Inbox {
 
 impl Daemon {
     /// Sets the node up. The order matters: maps before programs, programs before addresses, so that
-    /// no packet ever meets a half.
-    pub async fn start(place: Place) -> Result<Self> {
+    /// no packet ever meets a half. `fresh`: with maps that hold nothing.
+    pub async fn start(place: Place, fresh: bool) -> Result<Self> {
         let run_dir = &place.config.local.run_dir;
         std::fs::create_dir_all(run_dir)
             .with_context(|| format!("cannot make {}", run_dir.display()))?;
         let lock = place::lock(run_dir).await?;
         let successor = Pins::new(&place.config.local.bpf_dir).holds_links();
+        let incarnation = Incarnation::started_at(clock_now());
+        let drain = Drain::resumed(&place.config);
+        // Until the daemon itself speaks.
+        let _succession = successor
+            .then(|| Succession::begin(&place, incarnation, drain.is_on()))
+            .transpose()?;
         let journal = place::journal(&place.config);
         let undo =
             Undo::load(&journal).context("cannot read the journal of changes to this host")?;
         let socket = LccpSocket::open(place.address, place.config.cluster.protocol.number())?;
-        let resetter = Resetter::open()?;
+        // These have sockets of their own, and are many.
+        socket.hear_not(&[&migrate::COMMANDS[..], &[LCCP_HEAD as u8]].concat())?;
+        let segments = Segments::open()?;
         let options = place.options();
+        if let Some(pins) = options.pins.as_ref().filter(|_| fresh) {
+            pins.forget_maps()?;
+        }
         let dataplane = Dataplane::load(&options)?;
 
         let epoch = Instant::now();
@@ -138,7 +174,22 @@ impl Daemon {
         let maps = dataplane.channels()?;
         let counts = lost::start(place.address, protocol, &place.link, maps, channels)?;
 
+        let migrations = Migrations::start(&dataplane, &place)?;
+        let orphans = (place.me.roles.is_cs())
+            .then(|| dataplane.orphans())
+            .transpose()?;
+        let nothing_yet = resume::Wanted {
+            keys,
+            clock_window: place.config.cluster.clock_window,
+            slots: HashMap::new(),
+            fronts: Vec::new(),
+        };
+        let resume = Resume::start(place.address, protocol, nothing_yet, orphans)?;
+        let (hello, dead_after) = (place.config.cluster.hello, place.config.cs.dead_after);
+
         let mut daemon = Self {
+            pulse: Pulse::new(now, hello, dead_after),
+            resume,
             dataplane,
             tables,
             membership: Membership::new(
@@ -147,6 +198,7 @@ impl Daemon {
                 place.config.cluster.silence,
             ),
             clocks: Clocks::default(),
+            versions: Versions::default(),
             checks: Checks::new(verdict_sender),
             sizes: Sizes::new(looked_sender),
             swept: Swept::default(),
@@ -155,15 +207,18 @@ impl Daemon {
             epoch,
             host: Host::new(place.netlink.clone(), undo),
             socket,
-            resetter,
+            segments,
             judge: Judge::default(),
             desk: Desk::default(),
+            drain,
+            releases: Releases::default(),
             outbox: Vec::new(),
             keys,
-            incarnation: Incarnation::started_at(clock_now()),
+            incarnation,
             cpu: CpuMeter::default(),
             connections: Connections::default(),
             leaving: Leaving::default(),
+            failover: None,
             inbox: Inbox {
                 verdicts,
                 looked,
@@ -172,6 +227,7 @@ impl Daemon {
                 calls_sender,
             },
             lost: Lost { wanted, counts },
+            migrations,
             wanted_hops,
             rejected: BTreeMap::new(),
             _lock: lock,
@@ -196,6 +252,8 @@ impl Daemon {
         let mut hang_up = signal(SignalKind::hangup())?;
         let mut beat = ticker(self.place.config.cluster.hello);
         let mut sweep = ticker(SWEEP);
+        let mut release = ticker(RELEASE);
+        let mut pulse = ticker(pulse::TICK);
         let mut count = ticker(COUNT);
         let mut look = ticker(file_watch::INTERVAL);
         let mut file = Watch::begin(&self.place.file);
@@ -207,7 +265,7 @@ impl Daemon {
                 _ = quit.recv() => return Ok(Ending::LeaveInPlace),
                 _ = hang_up.recv() => self.reload_unasked().await,
                 Some((request, reply)) = self.inbox.calls.recv() => {
-                    let response = self.answer(request).await;
+                    let response = self.answer(&request).await;
                     if let (Request::Reload, Response::Done { .. }) = (request, &response) {
                         beat = ticker(self.place.config.cluster.hello);
                     }
@@ -218,6 +276,8 @@ impl Daemon {
                     self.checks.note(&verdict);
                     self.beat().await;
                 }
+                action = failover::decision(&mut self.failover) => self.follow_failover(action).await,
+                transfer = Self::next_transfer(&mut self.migrations) => self.begin_transfer(transfer),
                 Some(looked) = self.inbox.looked.recv() => self.tell_sizes(looked).await,
                 Some(found) = self.inbox.hops.recv() => logged(self.handle_hop(found)),
                 received = self.socket.recv_from(&mut buffer) => match received {
@@ -228,14 +288,20 @@ impl Daemon {
                     Err(error) => debug!("{error}"),
                 },
                 _ = beat.tick() => self.beat().await,
+                _ = release.tick() => {
+                    self.release_idle();
+                    self.move_busy();
+                }
                 _ = count.tick(), if self.place.me.roles.is_ds() => self.count_connections().await,
                 _ = sweep.tick() => logged(self.sweep()),
+                _ = pulse.tick(), if self.place.me.roles.is_cs() => self.feel_pulse(),
                 _ = look.tick(), if self.place.config.local.watch => {
                     if file.changed(&self.place.file) {
                         self.reload_unasked().await;
                     }
                 }
             }
+            self.follow_transfer();
             logged(self.handle_events());
             for (to, message) in std::mem::take(&mut self.outbox) {
                 if let Err(error) = self.socket.send_to(&message, to).await {
@@ -279,7 +345,7 @@ impl Daemon {
         }
     }
 
-    async fn answer(&mut self, request: Request) -> Response {
+    async fn answer(&mut self, request: &Request) -> Response {
         match request {
             Request::Status => match report::status(self) {
                 Ok(status) => Response::Status(Box::new(status)),
@@ -287,11 +353,29 @@ impl Daemon {
                     message: format!("{error:#}"),
                 },
             },
+            Request::Migrate { from, to } => self.answer_migrate(from, to),
+            Request::Migration { from, to } => self.answer_migration(from, to),
+            Request::Drain(wish) => self.answer_drain(wish).await,
             Request::Reload => match self.reload().await {
                 Ok(message) => Response::Done { message },
                 Err(error) => Response::Failed {
                     message: format!("{error:#}"),
                 },
+            },
+        }
+    }
+
+    /// What was asked is in force with the next heartbeat, which follows at once.
+    async fn answer_drain(&mut self, wish: &Wish) -> Response {
+        match self.drain(wish) {
+            Ok(message) => {
+                self.beat().await;
+                // Whoever asked may go by it at once.
+                logged(self.handle_events());
+                Response::Done { message }
+            }
+            Err(error) => Response::Failed {
+                message: format!("{error:#}"),
             },
         }
     }

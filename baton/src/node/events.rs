@@ -4,7 +4,7 @@ use std::net::Ipv4Addr;
 
 use anyhow::Result;
 use baton_core::membership::{Event, Heard};
-use baton_wire::{Health, HelloService, Message, Reject, clock_of, decode};
+use baton_wire::{Health, HelloService, Message, Reject, clock_of, decode, version_of};
 use tracing::{debug, info, warn};
 
 use super::{
@@ -28,8 +28,17 @@ impl Daemon {
             Ok(received) => received,
             Err(reject) => {
                 *self.rejected.entry(reject.counter()).or_default() += 1;
-                if let (Reject::Stale, Some(theirs)) = (reject, clock_of(payload)) {
-                    self.clocks.note_refused(self.now(), sender, theirs, ours);
+                if let (Reject::Stale, Some(theirs)) = (reject, clock_of(payload))
+                    && (self.clocks).note_refused(self.now(), sender, theirs, ours)
+                {
+                    // It refuses what is said to it, but what is there goes on: it is not dead.
+                    self.pulse.handle_sign(self.now(), sender.into());
+                    self.note_deaf(sender, true);
+                }
+                if let (Reject::BadVersion, Some(version)) = (reject, version_of(payload))
+                    && self.place.config.node_at(sender.into()).is_some()
+                {
+                    self.versions.note_other(self.now(), sender, version);
                 }
                 debug!(%sender, "dropped a message: {reject}");
                 return;
@@ -39,6 +48,9 @@ impl Daemon {
             Message::Hello(hello) => {
                 let now = self.now();
                 self.clocks.note_taken(now, sender, received.clock, ours);
+                self.versions.note_understood(now, sender);
+                self.note_deaf(sender, false);
+                self.pulse.handle_sign(now, sender.into());
                 if self
                     .membership
                     .handle_hello(now, sender.into(), received.clock, &hello)
@@ -50,23 +62,45 @@ impl Daemon {
             // The program passed it up: every data server has refused.
             Message::Refused { flow, refusal, .. } => {
                 debug!(client = %flow.client(), ?refusal, "refused by all");
-                logged(self.resetter.reset(received.packet));
+                logged(self.segments.refuse(received.packet));
             }
+            Message::Order(order) => self.handle_order(sender, order),
+            Message::Account(account) => self.handle_account(sender, &account),
             Message::Sizes(part) => self.hear_sizes(sender, received.clock, &part),
             // Another task hears them as well.
-            Message::Sync { .. } | Message::Again(_) => {}
+            Message::Sync { .. }
+            | Message::Again(_)
+            | Message::Candidate(_)
+            | Message::Tcbs(_)
+            | Message::Taken(_) => {}
+            Message::Alive { turned: true } => self.pulse.handle_sign(self.now(), sender.into()),
             Message::Query(query) => self.handle_query(sender, &query),
             // The judge has heard it too.
             Message::Reply(_) => {}
+            // And so has the task that resumes.
+            Message::Resume(_)
+            | Message::Ready(_)
+            | Message::Yielded { .. }
+            | Message::Heads(_) => {}
             Message::Adopt { .. }
             | Message::Forward { .. }
             | Message::Handover { .. }
+            | Message::Release { .. }
             | Message::Keep { .. }
             | Message::None { .. }
             | Message::Claim { .. }
-            | Message::Moved { .. } => {
+            | Message::Moved { .. }
+            | Message::Yield { .. }
+            | Message::Alive { turned: false } => {
                 debug!(%sender, "a message for a program that is not here")
             }
+        }
+    }
+
+    /// Whether a data server's clock is so wrong that it refuses messages.
+    fn note_deaf(&mut self, node: Ipv4Addr, deaf: bool) {
+        if self.place.me.roles.is_cs() {
+            logged(self.tables.mark_deaf(&self.dataplane, node.into(), deaf));
         }
     }
 
@@ -85,6 +119,7 @@ impl Daemon {
 
     pub(super) fn handle_events(&mut self) -> Result<()> {
         let now = self.now();
+        let died = self.hear_of_lives()?;
         // Whom a CLAIM asks next follows from who is heard.
         let mut assign = false;
         while let Some(event) = self.membership.poll(now) {
@@ -101,10 +136,15 @@ impl Daemon {
                 Event::Failing { node, service } => {
                     warn!(node, service, "does not serve: its own check fails")
                 }
+                Event::Draining { node } => info!(node, "drains: no new requests go there"),
+                Event::Undrained { node } => info!(node, "does not drain any more"),
                 Event::UsableChanged { .. } => assign = true,
             }
         }
-        if assign { self.assign_all() } else { Ok(()) }
+        if assign {
+            self.assign_all()?;
+        }
+        self.bury(&died)
     }
 
     /// Tells the programs who serves what; writes only what changed.
@@ -160,7 +200,13 @@ impl Daemon {
         logged(self.tables.write_settings(&self.dataplane, &self.place));
         let services = self.services_said();
         let cpu = self.cpu.read();
-        let messages = heartbeat::messages(self.incarnation, cpu, &services, &self.keys.current);
+        let messages = heartbeat::messages(
+            self.incarnation,
+            cpu,
+            self.drain.is_on(),
+            &services,
+            &self.keys.current,
+        );
         if self.place.me.roles.is_ds() {
             // A node hears itself without a network.
             for message in &messages {
@@ -175,6 +221,7 @@ impl Daemon {
                 }
             }
         }
+        self.send_orders();
         logged(self.follow_loads());
     }
 

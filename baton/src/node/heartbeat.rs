@@ -33,13 +33,14 @@ pub fn peers(config: &Config, own: Ipv4Addr) -> Vec<Ipv4Addr> {
 pub fn messages(
     incarnation: Incarnation,
     cpu: Permille,
+    draining: bool,
     services: &[HelloService],
     key: &LccpKey,
 ) -> Vec<Vec<u8>> {
     let clock = clock_now();
     Hello::batches(incarnation, cpu, services)
         .into_iter()
-        .map(|hello| encode(&Message::Hello(hello), clock, key))
+        .map(|hello| encode(&Message::Hello(hello.with_draining(draining)), clock, key))
         .collect()
 }
 

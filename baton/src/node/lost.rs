@@ -12,7 +12,7 @@ use std::{
 };
 
 use anyhow::Result;
-use baton_abi::{COUNTER_LCCP_MISSED, COUNTER_LCCP_SENT_AGAIN, Inbox};
+use baton_abi::{COUNTER_LCCP_MISSED, COUNTER_LCCP_SENT_AGAIN, Inbox, LCCP_AGAIN, LCCP_SYNC};
 use baton_core::{
     Moment,
     channel::{IDLE_TICK, Pace, Receiver, Sender, TICK},
@@ -60,8 +60,10 @@ pub fn start(
     wanted: watch::Receiver<Wanted>,
 ) -> Result<Arc<Counts>> {
     let counts = Arc::new(Counts::default());
+    let socket = LccpSocket::open(own, protocol)?;
+    socket.hear_only(&[LCCP_SYNC as u8, LCCP_AGAIN as u8])?;
     let task = Task {
-        socket: LccpSocket::open(own, protocol)?,
+        socket,
         frames: PacketSocket::open(link)?,
         maps,
         wanted,

@@ -1,5 +1,8 @@
 //! Prometheus metrics: the status, as numbers.
 
+mod failover;
+mod forwarding;
+mod migration;
 mod tallies;
 
 use std::{net::SocketAddr, sync::atomic::AtomicU64};
@@ -93,6 +96,7 @@ fn text(status: &Status) -> Result<String, std::fmt::Error> {
     let adoptions = Family::<Node, Counter>::default();
     let flows = Family::<Node, Gauge>::default();
     let alive = Family::<Node, Gauge>::default();
+    let draining = Family::<Node, Gauge>::default();
     let cpu = Family::<Node, Gauge>::default();
     registry.register(
         "adoptions",
@@ -101,6 +105,11 @@ fn text(status: &Status) -> Result<String, std::fmt::Error> {
     );
     registry.register("flows", "Live flows of a data server", flows.clone());
     registry.register("alive", "1 if the data server is heard", alive.clone());
+    registry.register(
+        "draining",
+        "1 if the data server takes no new requests because somebody wants that",
+        draining.clone(),
+    );
     registry.register(
         "cpu_permille",
         "Processor load, as the node says",
@@ -140,6 +149,9 @@ fn text(status: &Status) -> Result<String, std::fmt::Error> {
             }
         }
         if peer.roles.iter().any(|role| role == "ds") {
+            draining
+                .get_or_create(&labels)
+                .set(i64::from(peer.draining));
             alive.get_or_create(&labels).set(i64::from(
                 peer.state == "alive" || peer.state == "this node",
             ));
@@ -166,6 +178,9 @@ fn text(status: &Status) -> Result<String, std::fmt::Error> {
     }
 
     tallies::register(&mut registry, status);
+    migration::register(&mut registry, status);
+    failover::register(&mut registry, status);
+    forwarding::register(&mut registry, status);
 
     if let Some(table) = &status.flows {
         let live = Gauge::<i64>::default();
@@ -238,5 +253,14 @@ mod tests {
         let text = text(&status).expect("it is written to memory");
         assert!(!text.contains("_total{service"), "{text}");
         assert!(!text.contains("data_server_requests_total{"), "{text}");
+    }
+
+    #[test]
+    fn who_drains() {
+        let mut status = example();
+        status.nodes[1].draining = true;
+        let text = text(&status).expect("it is written to memory");
+        assert!(text.contains("baton_draining{node=\"ds1\"} 1\n"), "{text}");
+        assert!(!text.contains("baton_draining{node=\"cs1\"}"), "{text}");
     }
 }

@@ -9,32 +9,46 @@
 //!
 //!  the program --punts--> judge --verdicts--> the program     desk <-- QUERY of other nodes
 //! ```
+//!
+//! I/O servers and application nodes have none of this: see `saps`.
 
 mod announcer;
+pub mod app;
 mod checks;
 mod clocks;
 mod content;
 pub mod control;
 mod daemon;
 mod desk;
+pub mod drain;
 mod events;
+mod failover;
 mod file_watch;
 mod heartbeat;
 mod judge;
 mod leaving;
+mod lives;
+mod locked;
 mod logged;
 mod lost;
 mod metrics;
+pub mod migrate;
+mod moving;
 mod next_hops;
 mod place;
 mod relay;
+mod releases;
 mod reload;
 mod report;
-mod reset;
+mod resume;
+mod saps;
+mod segments;
 mod set_up;
 mod sizes;
+mod succession;
 mod tables;
 mod tallies;
+mod versions;
 
 use std::path::Path;
 
@@ -59,15 +73,20 @@ pub enum End {
 }
 
 /// Runs the node of this machine until it is told to end. On an error at the start, everything that
-/// was set up is taken back, unless it was an earlier daemon's.
-pub async fn run(file: &Path) -> Result<End> {
+/// was set up is taken back, unless it was an earlier daemon's. `fresh`: what that knows of connections is
+/// not taken over.
+pub async fn run(file: &Path, fresh: bool) -> Result<End> {
     let place = Place::find(file).await?;
-    let mut daemon = Daemon::start(place).await?;
+    if place.me.roles.is_io() || place.me.roles.is_app() {
+        return saps::run(place).await;
+    }
+    let mut daemon = Daemon::start(place, fresh).await?;
     info!("ready");
     if daemon.serve().await? == daemon::Ending::LeaveInPlace {
         info!("ended; the packet path stays");
         return Ok(End::LeftInPlace);
     }
+    daemon.hand_over().await;
     let errors = daemon.take_down().await;
     for error in &errors {
         error!("{error:#}");
@@ -98,6 +117,7 @@ pub async fn teardown(file: &Path) -> Result<Vec<anyhow::Error>> {
 async fn take_back(host: &mut Host, pins: &Pins, socket: &Path) -> Vec<anyhow::Error> {
     let mut errors: Vec<anyhow::Error> = host.unwind().await.into_iter().map(Into::into).collect();
     errors.extend(pins.remove().into_iter().map(Into::into));
+    errors.extend(app::remove_group(pins).err());
     if let Err(error) = std::fs::remove_file(socket)
         && error.kind() != std::io::ErrorKind::NotFound
     {

@@ -72,13 +72,17 @@ impl Place {
     /// switch, and those of its services as a data server.
     pub fn cluster_addresses(&self) -> Vec<ClusterAddress> {
         let mut held = self.config.cluster_addresses_of(&self.me.name);
-        held.extend(
-            (self.config.cluster_addresses().into_iter())
-                .filter(|address| self.config.fronts(&self.me, *address)),
-        );
+        held.extend(self.fronted());
         held.sort_unstable();
         held.dedup();
         held
+    }
+
+    /// The cluster addresses whose packets come to this node, or may.
+    pub fn fronted(&self) -> Vec<ClusterAddress> {
+        let all = self.config.cluster_addresses().into_iter();
+        all.filter(|address| self.config.fronts(&self.me, *address))
+            .collect()
     }
 
     /// The interface that holds a cluster address: where ARP finds it, or where nobody hears of it.
@@ -95,6 +99,7 @@ impl Place {
         Options {
             roles: self.me.roles.bits().into(),
             flows: self.config.cs.flows.get(),
+            kept_requests: self.config.cs.kept_requests.get(),
             pins: Some(Pins::new(&self.config.local.bpf_dir)),
         }
     }

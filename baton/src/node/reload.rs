@@ -43,6 +43,7 @@ impl Daemon {
         }
         self.membership
             .reconfigure(now, cluster, self.place.config.cluster.silence);
+        self.retime_failover();
         self.write_maps().await?;
         self.take_addresses().await?;
         self.check_servers()?;
@@ -81,9 +82,12 @@ impl Daemon {
     }
 
     /// The same, each with the interface that holds it.
-    fn held_places(&self) -> Vec<(ClusterAddress, String)> {
-        let place = |address| (address, self.place.holds_at(address).to_owned());
-        self.held_addresses().into_iter().map(place).collect()
+    pub(super) fn held_places(&self) -> Vec<(ClusterAddress, String)> {
+        let places = |address| {
+            let holders = self.holders(address).into_iter();
+            holders.map(move |at| (address, at))
+        };
+        self.held_addresses().into_iter().flat_map(places).collect()
     }
 
     /// The services of this node as a data server.
@@ -94,13 +98,10 @@ impl Daemon {
     }
 
     /// Removes those of these addresses that are not needed any more where they are.
-    async fn give_up(&mut self, addresses: &[(ClusterAddress, String)]) -> Result<()> {
-        let kept = self.held_addresses();
-        for gone in addresses
-            .iter()
-            .filter(|(address, at)| !kept.contains(address) || self.place.holds_at(*address) != at)
-        {
-            self.host.remove_address(&gone.1, gone.0.ip()).await?;
+    pub(super) async fn give_up(&mut self, addresses: &[(ClusterAddress, String)]) -> Result<()> {
+        let kept = self.held_places();
+        for (address, at) in addresses.iter().filter(|place| !kept.contains(place)) {
+            self.host.remove_address(at, address.ip()).await?;
         }
         Ok(())
     }

@@ -1,14 +1,14 @@
 //! The daemon's knowledge as a [`Status`].
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeMap, HashMap},
     net::{IpAddr, Ipv4Addr, SocketAddrV4},
 };
 
 use anyhow::Result;
 use baton_config::{Node, Roles};
 use baton_core::membership::{Basis, Presence};
-use baton_dataplane::{StaleSender, Tallied, XdpMode, counter_name};
+use baton_dataplane::{StaleSender, Tallied, Walked, XdpMode, counter_name};
 use baton_wire::{Address, Health};
 
 use super::{
@@ -17,16 +17,19 @@ use super::{
     tables::{self, endpoint},
     tallies,
 };
-use crate::status::{Flows, Peer, Pool, Route, Service, Status, Tally};
+use crate::status::{Flows, Leaving, Peer, Pool, Route, Service, Status, Tally};
 
 /// Everything about a node, as of now.
 pub fn status(daemon: &Daemon) -> Result<Status> {
     let place = &daemon.place;
     let is_cs = place.me.roles.is_cs();
-    let mut counters: std::collections::BTreeMap<String, u64> =
-        daemon.dataplane.counters()?.into_iter().collect();
+    let migrations = daemon.migrations.state();
+    let mut counters: BTreeMap<String, u64> = daemon.dataplane.counters()?.into_iter().collect();
     let rejected = daemon.rejected.iter().map(|(counter, n)| (*counter, *n));
-    for (counter, more) in rejected.chain(daemon.lost.counts.get()) {
+    for (counter, more) in rejected
+        .chain(migrations.rejected.clone())
+        .chain(daemon.lost.counts.get())
+    {
         *counters.entry(counter_name(counter)).or_default() += more;
     }
     let asked = daemon.judge.counts();
@@ -50,6 +53,9 @@ pub fn status(daemon: &Daemon) -> Result<Status> {
             "relay_finished".into(),
             relay.counters.finished.load(Relaxed),
         );
+    }
+    for (name, value) in daemon.resume.counts.get() {
+        counters.insert(name.into(), value);
     }
     let stale = daemon.dataplane.stale_senders()?;
     Ok(Status {
@@ -81,8 +87,20 @@ pub fn status(daemon: &Daemon) -> Result<Status> {
             capacity: daemon.dataplane.tcb_capacity(),
             expired: daemon.expired,
         }),
+        failover: daemon.failover_status(),
+        forwarding: None,
+        migration: is_cs.then(|| migrations.shown()),
+        leaving: is_cs.then(|| leaving(&daemon.releases.found())),
         counters,
     })
+}
+
+fn leaving(found: &Walked) -> Leaving {
+    Leaving {
+        idle: found.idle,
+        pinned: found.pinned,
+        busy: found.busy,
+    }
 }
 
 fn peer(daemon: &Daemon, node: &Node, stale: &HashMap<Ipv4Addr, StaleSender>) -> Result<Peer> {
@@ -100,23 +118,44 @@ fn peer(daemon: &Daemon, node: &Node, stale: &HashMap<Ipv4Addr, StaleSender>) ->
         Some(Presence::Heard { cpu, .. }) => Some(cpu.get()),
         _ => None,
     };
-    let skew = match node.address.ip() {
-        IpAddr::V4(address) => daemon.clocks.of(daemon.now(), address, stale.get(&address)),
-        IpAddr::V6(_) => None,
-    };
+    let skew = (node.address.ipv4())
+        .and_then(|address| daemon.clocks.of(daemon.now(), address, stale.get(&address)));
     Ok(Peer {
         name: node.name.to_string(),
         address: node.address.ip().to_string(),
         roles: role_names(node.roles),
-        state: state(node.name == daemon.place.me.name, presence).to_owned(),
+        draining: daemon.membership.is_draining(address),
+        connections: connections(daemon, address)?,
+        state: if daemon.pulse.is_dead(address) {
+            "dead"
+        } else {
+            state(node.name == daemon.place.me.name, presence)
+        }
+        .to_owned(),
         reachable: slot.map(|_| daemon.tables.reachable(address)),
         adoptions: tally.as_ref().map(|tally| tally.connections),
         flows: of_ds.map(|slot| daemon.dataplane.flows(slot)).transpose()?,
         cpu,
         clock_skew_ms: skew.map(|skew| skew.ms),
         clock_refused: skew.is_some_and(|skew| skew.refused),
+        lccp_version: match node.address.ip() {
+            IpAddr::V4(address) => daemon.versions.of(daemon.now(), address),
+            IpAddr::V6(_) => None,
+        },
         tally: tally.map(|tally| tallies::shown(&tally)),
     })
+}
+
+/// Of each service that the node says it has some of.
+fn connections(daemon: &Daemon, node: Address) -> Result<BTreeMap<String, u32>> {
+    let mut open = BTreeMap::new();
+    for service in &daemon.place.config.services {
+        let at = endpoint(tables::service_at(service)?);
+        if let Some(report) = daemon.membership.report(node, at) {
+            open.insert(service.name.to_string(), report.connections);
+        }
+    }
+    Ok(open)
 }
 
 fn state(is_this: bool, presence: Option<Presence>) -> &'static str {
@@ -255,8 +294,10 @@ fn why_out(
         .report(address, at)
         .is_some_and(|report| report.health == Health::Failing);
     match daemon.membership.presence(address) {
+        _ if daemon.pulse.is_dead(address) => "dead",
         _ if node.weight == 0 && !daemon.place.me.roles.is_switch() => "weight 0",
         _ if failing && daemon.place.me.roles.is_switch() => "has no data server",
+        _ if daemon.membership.is_draining(address) => "drains",
         _ if failing => "its own check fails",
         _ if unreachable && daemon.place.me.roles.is_switch() => "cannot be reached on this LAN",
         _ if unreachable => "cannot be reached",

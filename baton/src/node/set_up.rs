@@ -1,7 +1,9 @@
 //! Setting a node up, at the start and again with another configuration.
 
+use std::net::{IpAddr, Ipv4Addr};
+
 use anyhow::Result;
-use baton_config::ClusterAddress;
+use baton_config::{ClusterAddress, FrontAddress};
 use baton_dataplane::{Options, XdpMode};
 use baton_net::Sysctl;
 use tracing::{info, warn};
@@ -24,6 +26,7 @@ impl Daemon {
         self.write_maps().await?;
         if self.place.me.roles.is_cs() {
             self.judge.start(&self.dataplane, &self.place)?;
+            self.releases.start(&self.dataplane, &self.place)?;
         }
         self.dataplane.attach(self.place.link.index, options)?;
         if self.dataplane.xdp_mode() == Some(XdpMode::Generic) {
@@ -38,7 +41,13 @@ impl Daemon {
         if self.dataplane.taken_over() {
             info!("took over the packet path of an earlier daemon");
         }
+        if !self.dataplane.made_anew().is_empty() {
+            let maps = self.dataplane.made_anew().join(", ");
+            info!(maps, "made anew: an earlier version wrote them otherwise");
+        }
+        self.start_failover().await?;
         self.take_addresses().await?;
+        self.await_front().await;
         self.check_servers()?;
         let config = &self.place.config;
         control::listen(
@@ -68,6 +77,22 @@ impl Daemon {
         if let Some(relay) = &self.relay {
             relay.serve(held.iter().map(|(at, _)| *at));
         }
+        let resumable: Vec<_> = (held.iter())
+            .filter(|(_, service)| service.resume)
+            .map(|(at, _)| *at)
+            .collect();
+        let resumes = roles.is_ds() && !resumable.is_empty();
+        let options = self.place.options();
+        self.dataplane
+            .look_for_heads(resumes, self.place.link.index, &options)?;
+        if resumes {
+            self.resume.tell_heads(&self.dataplane)?;
+            baton_net::relay::prepare(&mut self.host, &baton_net::relay::Routing::default())
+                .await?;
+            self.resume.serve(resumable)?;
+            self.tables.resume_at(self.resume.port);
+            self.tables.write_settings(&self.dataplane, &self.place)?;
+        }
         let addresses = if roles.is_ds() {
             tables::node_addresses(config)
         } else if roles.is_switch() {
@@ -89,7 +114,9 @@ impl Daemon {
                 .write_hop(&self.dataplane, &self.place, address, hop)?;
         }
         self.wanted_hops.send_replace(addresses);
+        self.watch_lives();
         self.look_after_channels();
+        self.migrations.follow(&self.place);
         if roles.is_cs() {
             self.tables.write_all_again();
             self.assign_all()?;
@@ -116,32 +143,42 @@ impl Daemon {
         Ok(())
     }
 
-    /// The cluster addresses: where this node answers ARP for them if it is in front, else where nobody
-    /// hears of them.
+    /// The cluster addresses, where this node is to have them; and the LAN hears of those that it answers
+    /// ARP for.
     pub(super) async fn take_addresses(&mut self) -> Result<()> {
-        let interface = self.place.link.name.clone();
-        let wanted = self.held_addresses();
-        let config = &self.place.config;
-        let (shown, hidden): (Vec<ClusterAddress>, Vec<_>) =
-            (wanted.into_iter()).partition(|address| config.answers_for(&self.place.me, *address));
-        if !hidden.is_empty() || shown.is_empty() {
-            // Not to answer for an address of another interface, nor to ask in its name.
-            self.host.set(&Sysctl::arp_ignore(&interface)?, "1")?;
-            self.host.set(&Sysctl::arp_announce(&interface)?, "2")?;
-        }
-        for address in hidden {
-            self.host.add_address("lo", address.ip()).await?;
-        }
-        let mut taken = Vec::new();
-        for address in shown {
-            self.host.add_address(&interface, address.ip()).await?;
-            if let std::net::IpAddr::V4(address) = address.ip() {
-                taken.push(address);
-            }
-        }
+        let taken = self.place_addresses().await?;
         if !taken.is_empty() {
             announcer::announce_all(&self.place.link, &taken);
         }
         Ok(())
+    }
+
+    /// The same without a word; says which addresses the LAN is to hear of. With failover those that are
+    /// new: where one was already, another node may be in front by now.
+    pub(super) async fn place_addresses(&mut self) -> Result<Vec<Ipv4Addr>> {
+        let interface = self.place.link.name.clone();
+        let failover = self.place.config.failover.as_ref();
+        let leaves_alone = failover.is_some_and(|found| found.address == FrontAddress::External);
+        let (has_failover, places) = (failover.is_some(), self.held_places());
+        let is_hidden = |(_, at): &&(ClusterAddress, String)| *at != interface;
+        let hidden = places.iter().filter(is_hidden).count();
+        if hidden > 0 || (hidden == places.len() || has_failover) && !leaves_alone {
+            // Not to answer for an address of another interface, nor to ask in its name.
+            self.host.set(&Sysctl::arp_ignore(&interface)?, "1")?;
+            self.host.set(&Sysctl::arp_announce(&interface)?, "2")?;
+        }
+        let mut told = Vec::new();
+        // What others hear of comes last: by then all is ready.
+        let (hidden, shown): (Vec<_>, Vec<_>) = places.iter().partition(|(_, at)| *at != interface);
+        for (address, at) in hidden.into_iter().chain(shown) {
+            let is_new = self.host.add_address(at, address.ip()).await?;
+            if let IpAddr::V4(address) = address.ip()
+                && *at == interface
+                && (is_new || !has_failover)
+            {
+                told.push(address);
+            }
+        }
+        Ok(told)
     }
 }

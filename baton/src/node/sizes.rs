@@ -3,7 +3,7 @@
 
 use std::{
     collections::HashMap,
-    net::{IpAddr, Ipv4Addr, SocketAddrV4},
+    net::{Ipv4Addr, SocketAddrV4},
     time::Duration,
 };
 
@@ -151,10 +151,7 @@ impl Daemon {
         for part in parts {
             let message = encode(&Message::Sizes(part), clock_now(), &key);
             let fronts: Vec<Ipv4Addr> = (self.place.config.connection_servers())
-                .filter_map(|node| match node.address.ip() {
-                    IpAddr::V4(address) => Some(address),
-                    IpAddr::V6(_) => None,
-                })
+                .filter_map(|node| node.address.ipv4())
                 .collect();
             for front in fronts {
                 if front == own {

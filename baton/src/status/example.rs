@@ -17,6 +17,10 @@ pub fn example() -> Status {
             capacity: 1_048_576,
             expired: 0,
         }),
+        migration: None,
+        failover: None,
+        forwarding: None,
+        leaving: None,
         counters: [("cs_syn".to_owned(), 1), ("cs_rst".to_owned(), 0)].into(),
     }
 }
@@ -27,12 +31,15 @@ fn cs() -> Peer {
         address: "192.0.2.1".into(),
         roles: vec!["cs".into()],
         state: "this node".into(),
+        draining: false,
+        connections: [].into(),
         reachable: None,
         adoptions: None,
         flows: None,
         cpu: None,
         clock_skew_ms: None,
         clock_refused: false,
+        lccp_version: None,
         tally: None,
     }
 }
@@ -43,12 +50,15 @@ fn ds() -> Peer {
         address: "192.0.2.11".into(),
         roles: vec!["ds".into()],
         state: "alive".into(),
+        draining: false,
+        connections: [].into(),
         reachable: Some(true),
         adoptions: Some(3),
         flows: Some(1),
         cpu: Some(417),
         clock_skew_ms: Some(0),
         clock_refused: false,
+        lccp_version: None,
         tally: Some(tally()),
     }
 }

@@ -67,6 +67,7 @@ fn status(file: &Path) -> Result<(Box<Status>, Instant)> {
     match ask(file, &Request::Status)? {
         Response::Status(status) => Ok((status, Instant::now())),
         Response::Done { message } | Response::Failed { message } => bail!(message),
+        Response::Migration(_) => bail!("the node gave an answer to another question"),
     }
 }
 

@@ -117,7 +117,7 @@ fn node(status: &Status, peer: &Peer, before: Before<'_>) -> NodeRow {
     NodeRow {
         name: peer.name.clone(),
         roles: peer.roles.join("+"),
-        state: in_a_word(&peer.state).into(),
+        state: in_a_word(if peer.draining { "drains" } else { &peer.state }).into(),
         health: health(status, peer),
         cpu_permille: peer.cpu,
         flows: peer.flows,
@@ -312,5 +312,13 @@ mod tests {
             .push(("ds1".into(), "its own check fails".into()));
         assert_eq!(health(&status), "its own check fails");
         assert_eq!(View::of(&status, None).nodes[0].health, "-");
+    }
+
+    #[test]
+    fn who_drains_says_so() {
+        let (_, mut now) = moments();
+        assert_eq!(View::of(&now, None).nodes[1].state, "alive");
+        now.nodes[1].draining = true;
+        assert_eq!(View::of(&now, None).nodes[1].state, "drains");
     }
 }

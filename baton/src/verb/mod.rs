@@ -1,8 +1,12 @@
 //! The command line, one file a verb.
 
+mod app;
 mod check;
 mod demo;
 mod doctor;
+mod drain;
+mod eop;
+mod migrate;
 mod node;
 mod reload;
 mod status;
@@ -19,6 +23,8 @@ use clap::{Args, Subcommand};
 pub enum Verb {
     /// Run this machine's node: the daemon
     Node(node::Node),
+    /// Run a program whose TCP is at the cluster's I/O server
+    App(app::App),
     /// Take this machine back to what it was before the node ran here
     Teardown(ConfigFile),
     /// Say what is wrong with a configuration file
@@ -29,8 +35,15 @@ pub enum Verb {
     Top(top::Top),
     /// Make the running node read its configuration file again
     Reload(ConfigFile),
+    /// Let another connection server take over from this one while traffic runs
+    Migrate(migrate::Migrate),
+    /// Have a data server take no new requests, and let go of the connections it has
+    Drain(drain::Drain),
     /// Say what this kernel and network card can and cannot do, and what to change
     Doctor(doctor::Doctor),
+    /// Redirectable sockets: have them found out in the TCP handshake
+    #[command(subcommand)]
+    Eop(eop::Eop),
     /// Show the whole idea on this machine: raise a small cluster, send requests, tell what happened
     Demo,
     /// A whole cluster on this machine, in network namespaces
@@ -51,12 +64,16 @@ impl Verb {
     pub fn run(self) -> Result<ExitCode> {
         match self {
             Verb::Node(verb) => verb.run(),
+            Verb::App(verb) => verb.run(),
             Verb::Teardown(config) => teardown::run(&config),
             Verb::Check(verb) => verb.run(),
             Verb::Status(verb) => verb.run(),
             Verb::Top(verb) => verb.run(),
             Verb::Reload(config) => reload::run(&config),
+            Verb::Migrate(verb) => verb.run(),
+            Verb::Drain(verb) => verb.run(),
             Verb::Doctor(verb) => verb.run(),
+            Verb::Eop(verb) => verb.run(),
             Verb::Demo => demo::run(),
             Verb::Lab(command) => Ok(baton_lab::cli::run(command)?),
         }

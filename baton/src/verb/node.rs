@@ -17,6 +17,10 @@ pub struct Node {
     /// How the log is written; what is logged: RUST_LOG, default "info"
     #[arg(long, value_enum, default_value_t = LogFormat::Text)]
     log: LogFormat,
+    /// Take over no connections: where the node runs already, with maps of another version or size. The
+    /// packet path goes on; data servers are asked who has each connection
+    #[arg(long)]
+    fresh: bool,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -36,7 +40,7 @@ impl Node {
             .enable_all()
             .build()
             .context("cannot start the runtime")?;
-        match runtime.block_on(node::run(&self.config.config))? {
+        match runtime.block_on(node::run(&self.config.config, self.fresh))? {
             End::TakenDown { errors: 0 } | End::LeftInPlace => Ok(ExitCode::SUCCESS),
             End::TakenDown { .. } => Ok(ExitCode::FAILURE),
         }

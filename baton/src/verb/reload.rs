@@ -15,6 +15,8 @@ pub fn run(file: &ConfigFile) -> Result<ExitCode> {
             Ok(ExitCode::SUCCESS)
         }
         Response::Failed { message } => bail!("{message}"),
-        Response::Status(_) => bail!("the node gave an answer to another question"),
+        Response::Status(_) | Response::Migration(_) => {
+            bail!("the node gave an answer to another question")
+        }
     }
 }

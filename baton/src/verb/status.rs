@@ -27,6 +27,7 @@ impl Status {
             }
             Response::Status(status) => print!("{status}"),
             Response::Failed { message } | Response::Done { message } => bail!("{message}"),
+            Response::Migration(_) => bail!("the node gave an answer to another question"),
         }
         Ok(ExitCode::SUCCESS)
     }

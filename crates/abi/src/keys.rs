@@ -33,6 +33,23 @@ impl TcbKey {
     }
 }
 
+impl TcbKey {
+    /// The two ends of the connection, the client's and the cluster's, if they are IPv4.
+    pub fn ends(&self) -> (SocketAddrV4, SocketAddrV4) {
+        let client = std::net::Ipv6Addr::from(self.client);
+        (
+            SocketAddrV4::new(
+                client.to_ipv4_mapped().unwrap_or(Ipv4Addr::UNSPECIFIED),
+                u16::from_be(self.be_client_port),
+            ),
+            SocketAddrV4::new(
+                Ipv4Addr::from(self.cluster.to_ne_bytes()),
+                u16::from_be(self.be_cluster_port),
+            ),
+        )
+    }
+}
+
 impl HostKey {
     /// The key of one host; `None` if the name is longer than the key has room for.
     pub fn exact(name: &str) -> Option<Self> {

@@ -1,7 +1,7 @@
 //! Addresses: a node's own, and the cluster's. Two types, so that one never stands for the other.
 
 use std::fmt;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::str::FromStr;
 
 use crate::problem::Problem;
@@ -21,6 +21,14 @@ macro_rules! address {
             /// The address itself.
             pub fn ip(self) -> IpAddr {
                 self.0
+            }
+
+            /// The address, if it is one of IPv4.
+            pub fn ipv4(self) -> Option<Ipv4Addr> {
+                match self.0 {
+                    IpAddr::V4(address) => Some(address),
+                    IpAddr::V6(_) => None,
+                }
             }
         }
 

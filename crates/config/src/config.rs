@@ -9,6 +9,8 @@ use crate::address::ClusterAddress;
 use crate::cluster::Cluster;
 use crate::cs::ConnectionServer;
 use crate::document::{self, Document};
+use crate::failover::{self, Failover};
+use crate::forwarding::{self, Forwarding};
 use crate::local::{self, Local};
 use crate::name::{NodeName, ServiceName};
 use crate::node::{self, Node};
@@ -20,7 +22,7 @@ use crate::whole;
 
 /// A configuration in which everything fits together: every name that a service or `[local]` uses
 /// is a node's, every service and pool has a data server, every route leads to a pool, and there is
-/// a connection server.
+/// a connection server, or an I/O server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
     /// What all nodes have in common.
@@ -29,6 +31,10 @@ pub struct Config {
     pub local: Local,
     /// Limits of a connection server.
     pub cs: ConnectionServer,
+    /// Which connection server is in front. `None`: each is, at once.
+    pub failover: Option<Failover>,
+    /// The I/O server's addresses, and its channels to application nodes. `None`: there is none.
+    pub forwarding: Option<Forwarding>,
     /// In the order of the file, at most 256 of them data servers.
     pub nodes: Vec<Node>,
     /// In the order of the file, at most 64.
@@ -88,6 +94,16 @@ impl Config {
         self.nodes.iter().find(|node| node.roles.is_switch())
     }
 
+    /// The node that has the TCP of application nodes, if there is one.
+    pub fn io_server(&self) -> Option<&Node> {
+        self.nodes.iter().find(|node| node.roles.is_io())
+    }
+
+    /// Every application node, in the order of the file.
+    pub fn application_nodes(&self) -> impl Iterator<Item = &Node> {
+        self.nodes.iter().filter(|node| node.roles.is_app())
+    }
+
     /// Every node that is a data server, in the order of the file.
     pub fn data_servers(&self) -> impl Iterator<Item = &Node> {
         self.nodes.iter().filter(|node| node.roles.is_ds())
@@ -123,13 +139,16 @@ impl Config {
         addresses(self.services.iter())
     }
 
-    /// Whether clients' packets for a cluster address come to `node`: to a connection server of its
-    /// services, and before that to the switch, if there is one.
+    /// Whether clients' packets for a cluster address come to `node`, or may: to a connection server of
+    /// its services, and before that to the switch, if there is one; of candidates to the one in front.
     pub fn fronts(&self, node: &Node, address: ClusterAddress) -> bool {
         let is_member = |service: &Service| match &service.connection_servers {
             None => true,
             Some(members) => members.contains(&node.name),
         };
+        if self.failover.is_some() && self.failover_of(&node.name).is_none() {
+            return false;
+        }
         let mut of_address = (self.services.iter()).filter(|service| service.address == address);
         node.roles.is_switch() || node.roles.is_cs() && of_address.all(is_member)
     }
@@ -138,6 +157,11 @@ impl Config {
     /// connection servers that are to.
     pub fn answers_for(&self, node: &Node, address: ClusterAddress) -> bool {
         self.fronts(node, address) && (node.roles.is_switch() || self.switch().is_none())
+    }
+
+    /// The failover that `node` takes part in.
+    pub fn failover_of(&self, node: &NodeName) -> Option<&Failover> {
+        (self.failover.as_ref()).filter(|failover| failover.candidates.contains(node))
     }
 
     /// The cluster addresses that `node` serves as a data server, once each, in ascending order.
@@ -170,12 +194,14 @@ fn sections(
     };
     let local = local::Draft::parse(report, raw.local);
     let cs = ConnectionServer::parse(report, raw.cs);
-    let nodes = raw
+    let failover = (raw.failover).map(|section| failover::Draft::parse(report, section));
+    let forwarding = (raw.forwarding).map(|section| forwarding::Draft::parse(report, section));
+    let nodes: Vec<node::Draft> = raw
         .node
         .into_iter()
         .map(|node| node::Draft::parse(report, node))
         .collect();
-    let services = raw
+    let services: Vec<service::Draft> = raw
         .service
         .into_iter()
         .map(|service| service::Draft::parse(report, service))
@@ -183,11 +209,15 @@ fn sections(
     if torn {
         return None;
     }
+    let failover = whole::failover::check(report, failover, &nodes, &services);
+    let forwarding = whole::forwarding::check(report, forwarding, &nodes, &services);
     let (nodes, services) = whole::check(report, local.name.as_ref(), nodes, services)?;
     Some(Config {
         cluster: cluster?,
         local: local.local?,
         cs: cs?,
+        failover: failover?,
+        forwarding: forwarding?,
         nodes,
         services,
     })

@@ -21,13 +21,23 @@ pub struct ConnectionServer {
     pub closing: Duration,
     /// How long an unknown connection is met with silence before a RST, 0 to 1 h.
     pub stray_grace: Duration,
+    /// A data server of which neither daemon nor program is heard for so long is dead, 200 ms to 1 h.
+    pub dead_after: Duration,
+    /// Requests that are kept so that their responses can be resumed, at most 2^24.
+    pub kept_requests: NonZeroU32,
     /// How long a request waits for a dispatcher on another node, 1 ms to 100 ms.
     pub dispatcher_patience: Duration,
+    /// A connection without a packet for this long is idle, and leaves a data server that drains, 2 s to
+    /// 1 h. `None`: idle ones wait for their next request.
+    pub release_after: Option<Duration>,
 }
 
 const LIFE: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(30 * 86_400);
 const GRACE: RangeInclusive<Duration> = Duration::ZERO..=Duration::from_secs(3600);
 const PATIENCE: RangeInclusive<Duration> = Duration::from_millis(1)..=Duration::from_millis(100);
+const RELEASE: RangeInclusive<Duration> = Duration::from_secs(2)..=Duration::from_secs(3600);
+const DEATH: RangeInclusive<Duration> = Duration::from_millis(200)..=Duration::from_secs(3600);
+const DEFAULT_KEPT: NonZeroU32 = NonZeroU32::MIN.saturating_add((1 << 14) - 1);
 const DEFAULT_FLOWS: NonZeroU32 = NonZeroU32::MIN.saturating_add((1 << 20) - 1);
 
 impl ConnectionServer {
@@ -35,6 +45,9 @@ impl ConnectionServer {
     pub(crate) fn parse(report: &mut Report<'_>, raw: RawCs) -> Option<Self> {
         let flows = parse(report, "flows", raw.flows, |value| {
             in_range::<u32>("flows", value, 1..=1 << 28)
+        });
+        let kept = parse(report, "kept_requests", raw.kept_requests, |value| {
+            in_range::<u32>("kept_requests", value, 1..=1 << 24)
         });
         let mut time = |key: &str, field: Field<String>, range: RangeInclusive<Duration>| {
             parse(report, key, field, |text| {
@@ -44,13 +57,18 @@ impl ConnectionServer {
         let idle = time("idle", raw.idle, LIFE);
         let closing = time("closing", raw.closing, LIFE);
         let stray_grace = time("stray_grace", raw.stray_grace, GRACE);
+        let dead_after = time("dead_after", raw.dead_after, DEATH);
         let patience = time("dispatcher_patience", raw.dispatcher_patience, PATIENCE);
+        let release = time("release_after", raw.release_after, RELEASE);
         Some(Self {
             flows: NonZeroU32::new(flows.or(DEFAULT_FLOWS.get())?)?,
             idle: idle.or(Duration::from_secs(3600))?,
             closing: closing.or(Duration::from_secs(60))?,
             stray_grace: stray_grace.or(Duration::from_secs(1))?,
+            dead_after: dead_after.or(Duration::from_secs(1))?,
+            kept_requests: NonZeroU32::new(kept.or(DEFAULT_KEPT.get())?)?,
             dispatcher_patience: patience.or(Duration::from_millis(5))?,
+            release_after: release.optional()?,
         })
     }
 }

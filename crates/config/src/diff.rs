@@ -14,8 +14,12 @@ pub struct Changes {
     pub keys: bool,
     /// `clock_window`, `window_scale`, `hello` or `silence`.
     pub cluster: bool,
-    /// `idle`, `closing` or `stray_grace`.
+    /// `idle`, `closing`, `stray_grace` or `dead_after`.
     pub cs: bool,
+    /// Anything of `[failover]`.
+    pub failover: bool,
+    /// Anything of `[forwarding]`, of nodes that have no part in it.
+    pub forwarding: bool,
     /// Where metrics are served.
     pub metrics: bool,
     /// Nodes by name.
@@ -84,8 +88,9 @@ impl fmt::Display for RestartReason {
 ///
 /// # Errors
 /// Every reason why the running daemon cannot take over: this node's own address, interface or
-/// roles, the directories, the protocol, and on a connection server the size of the flow table and whether
-/// a switch is in front of it. Then nothing of `new` should be applied: half of it would be neither of the two.
+/// roles, the directories, the protocol, and on a connection server the size of the flow table, whether
+/// a switch is in front of it, and the candidates of failover, and for an I/O server or an application node anything
+/// of `[forwarding]`. Then nothing of `new` should be applied: half of it would be neither of the two.
 pub fn diff(old: &Config, new: &Config, own: &NodeName) -> Result<Changes, Vec<RestartReason>> {
     let mut reasons = Vec::new();
     let mut fixed = |key, old: String, new: String| {
@@ -116,6 +121,11 @@ pub fn diff(old: &Config, new: &Config, own: &NodeName) -> Result<Changes, Vec<R
         .any(|node| node.roles.is_cs())
     {
         fixed("flows", old.cs.flows.to_string(), new.cs.flows.to_string());
+        fixed(
+            "kept_requests",
+            old.cs.kept_requests.to_string(),
+            new.cs.kept_requests.to_string(),
+        );
     }
     if after.is_some_and(|node| node.roles.is_cs()) {
         let switch = |config: &Config| match config.switch() {
@@ -123,11 +133,17 @@ pub fn diff(old: &Config, new: &Config, own: &NodeName) -> Result<Changes, Vec<R
             None => "no switch".to_owned(),
         };
         fixed("roles of another node", switch(old), switch(new));
+        fixed("failover", candidates(old), candidates(new));
+    }
+    if after.is_some_and(|node| node.roles.is_io() || node.roles.is_app()) {
+        fixed("forwarding", channels(old), channels(new));
     }
     if !reasons.is_empty() {
         return Err(reasons);
     }
     Ok(Changes {
+        failover: old.failover != new.failover,
+        forwarding: old.forwarding != new.forwarding,
         keys: keys(old) != keys(new),
         cluster: timing(old) != timing(new),
         cs: old.cs != new.cs,
@@ -161,6 +177,37 @@ fn own_node(
     );
     fixed("interface", interface(before), interface(after));
     fixed("roles", before.roles.to_string(), after.roles.to_string());
+}
+
+/// Who may be in front, and how: what every candidate must see alike.
+fn candidates(config: &Config) -> String {
+    match &config.failover {
+        None => "none".into(),
+        Some(failover) => {
+            let names: Vec<&str> = failover.candidates.iter().map(NodeName::as_str).collect();
+            let address = failover.address.name();
+            format!("candidates {} with address {address}", names.join(", "))
+        }
+    }
+}
+
+/// What the ends of a channel must see alike, with what the I/O server has.
+fn channels(config: &Config) -> String {
+    let Some(forwarding) = &config.forwarding else {
+        return "none".into();
+    };
+    let addresses: Vec<String> = (forwarding.addresses.iter())
+        .map(ToString::to_string)
+        .collect();
+    let io = config.io_server().map(|node| node.address.to_string());
+    format!(
+        "network {} at {} port {} with addresses {} and a buffer of {} bytes",
+        forwarding.network.name(),
+        io.unwrap_or_default(),
+        forwarding.port,
+        addresses.join(", "),
+        forwarding.buffer
+    )
 }
 
 fn keys(config: &Config) -> impl PartialEq + '_ {

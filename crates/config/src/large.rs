@@ -10,6 +10,7 @@ use crate::name::PoolName;
 use crate::problem::Problem;
 use crate::raw::RawLarge;
 use crate::report::Report;
+use crate::size::bytes;
 
 /// What counts as large, and who serves it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,8 +55,10 @@ impl Draft {
                 )
             },
         );
-        let larger_than = parse(report, "larger_than", raw.larger_than, |text| bytes(&text))
-            .required(report, at(), || missing("larger_than", "\"1MiB\""));
+        let larger_than = parse(report, "larger_than", raw.larger_than, |text| {
+            bytes("larger_than", &text)
+        })
+        .required(report, at(), || missing("larger_than", "\"1MiB\""));
         let root =
             parse(report, "root", raw.root, |text| absolute(&text)).required(report, at(), || {
                 missing(
@@ -82,29 +85,6 @@ impl Draft {
     }
 }
 
-const UNITS: [(&str, u64); 7] = [
-    ("KiB", 1 << 10),
-    ("MiB", 1 << 20),
-    ("GiB", 1 << 30),
-    ("kB", 1_000),
-    ("MB", 1_000_000),
-    ("GB", 1_000_000_000),
-    ("B", 1),
-];
-
-fn bytes(text: &str) -> Result<u64, Problem> {
-    let found = UNITS.iter().find_map(|(unit, factor)| {
-        let number: u64 = text.strip_suffix(unit)?.trim_end().parse().ok()?;
-        number.checked_mul(*factor)
-    });
-    found.ok_or_else(|| {
-        Problem::new(
-            format!("larger_than = \"{}\" is no size", text.escape_debug()),
-            "write a whole number and a unit, like \"64KiB\", \"1MiB\" or \"10MB\"",
-        )
-    })
-}
-
 fn absolute(text: &str) -> Result<PathBuf, Problem> {
     let path = PathBuf::from(text);
     if path.is_absolute() {
@@ -114,32 +94,4 @@ fn absolute(text: &str) -> Result<PathBuf, Problem> {
         format!("root = \"{}\" is not absolute", text.escape_debug()),
         "write the whole path, beginning with /",
     ))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sizes_have_units() {
-        for (text, size) in [
-            ("1MiB", 1 << 20),
-            ("10 MB", 10_000_000),
-            ("0B", 0),
-            ("64KiB", 65_536),
-        ] {
-            assert_eq!(bytes(text), Ok(size), "{text}");
-        }
-        for text in [
-            "",
-            "1",
-            "MiB",
-            "-1MiB",
-            "1.5MiB",
-            "1mib",
-            "99999999999999GiB",
-        ] {
-            assert!(bytes(text).is_err(), "{text}");
-        }
-    }
 }

@@ -35,36 +35,48 @@ pub struct Roles {
     ds: bool,
     dispatcher: bool,
     switch: bool,
+    io: bool,
+    app: bool,
 }
 
 impl Roles {
+    const NONE: Self = Self {
+        cs: false,
+        ds: false,
+        dispatcher: false,
+        switch: false,
+        io: false,
+        app: false,
+    };
     /// Connection server only.
     pub const CS: Self = Self {
         cs: true,
-        ds: false,
-        dispatcher: false,
-        switch: false,
+        ..Self::NONE
     };
     /// Data server only.
     pub const DS: Self = Self {
-        cs: false,
         ds: true,
-        dispatcher: false,
-        switch: false,
+        ..Self::NONE
     };
     /// Dispatcher only.
     pub const DISPATCHER: Self = Self {
-        cs: false,
-        ds: false,
         dispatcher: true,
-        switch: false,
+        ..Self::NONE
     };
     /// Switch only: it can be nothing else.
     pub const SWITCH: Self = Self {
-        cs: false,
-        ds: false,
-        dispatcher: false,
         switch: true,
+        ..Self::NONE
+    };
+    /// I/O server only: it can be nothing else.
+    pub const IO: Self = Self {
+        io: true,
+        ..Self::NONE
+    };
+    /// Application node only: it can be nothing else.
+    pub const APP: Self = Self {
+        app: true,
+        ..Self::NONE
     };
     /// Connection server and data server at once.
     pub const CS_AND_DS: Self = Self {
@@ -92,6 +104,21 @@ impl Roles {
         self.switch
     }
 
+    /// Whether the node has the cluster addresses and the TCP of application nodes. It has no other role then.
+    pub fn is_io(self) -> bool {
+        self.io
+    }
+
+    /// Whether programs on the node have virtual sockets. It has no other role then.
+    pub fn is_app(self) -> bool {
+        self.app
+    }
+
+    /// Whether the node has no other role beside one like this.
+    fn is_alone(self) -> bool {
+        self.switch || self.io || self.app
+    }
+
     /// Their names in the file.
     pub fn names(self) -> Vec<&'static str> {
         let all = [
@@ -99,6 +126,8 @@ impl Roles {
             (self.ds, "ds"),
             (self.dispatcher, "dispatcher"),
             (self.switch, "switch"),
+            (self.io, "io"),
+            (self.app, "app"),
         ];
         let has = all.iter().filter(|(has, _)| *has);
         has.map(|(_, name)| *name).collect()
@@ -118,12 +147,16 @@ impl Roles {
         let twice = self.cs && other.cs
             || self.ds && other.ds
             || self.dispatcher && other.dispatcher
-            || self.switch && other.switch;
+            || self.switch && other.switch
+            || self.io && other.io
+            || self.app && other.app;
         (!twice).then_some(Self {
             cs: self.cs || other.cs,
             ds: self.ds || other.ds,
             dispatcher: self.dispatcher || other.dispatcher,
             switch: self.switch || other.switch,
+            io: self.io || other.io,
+            app: self.app || other.app,
         })
     }
 }
@@ -209,7 +242,8 @@ impl Draft {
     }
 }
 
-const ROLES: &str = "[\"cs\"], [\"ds\"], [\"cs\", \"ds\"] or [\"switch\"]";
+const ROLES: &str =
+    "[\"cs\"], [\"ds\"], [\"cs\", \"ds\"] or [\"switch\"], or [\"io\"] or [\"app\"]";
 
 fn role(text: String) -> Result<Roles, Problem> {
     match text.as_str() {
@@ -217,9 +251,11 @@ fn role(text: String) -> Result<Roles, Problem> {
         "ds" => Ok(Roles::DS),
         "dispatcher" => Ok(Roles::DISPATCHER),
         "switch" => Ok(Roles::SWITCH),
+        "io" => Ok(Roles::IO),
+        "app" => Ok(Roles::APP),
         _ => Err(Problem::new(
             format!("there is no role \"{}\"", text.escape_debug()),
-            suggestion(&text, &["cs", "ds", "dispatcher", "switch"]),
+            suggestion(&text, &["cs", "ds", "dispatcher", "switch", "io", "app"]),
         )),
     }
 }
@@ -228,8 +264,16 @@ fn combine(report: &mut Report<'_>, roles: Spanned<Vec<Spanned<Roles>>>) -> Pars
     let span = roles.span();
     let mut sum: Option<Roles> = None;
     for role in roles.into_inner() {
-        if sum.is_some_and(|sum| sum.is_switch() != role.get_ref().is_switch()) {
-            let what = "a switch is in front of the connection servers, and nothing else";
+        let is_alone = |roles: &Roles| roles.is_alone() && *roles != *role.get_ref();
+        if let Some(sum) = &sum
+            && (is_alone(sum) || role.get_ref().is_alone() && sum != role.get_ref())
+        {
+            let is_switch = sum.is_switch() || role.get_ref().is_switch();
+            let what = if is_switch {
+                "a switch is in front of the connection servers, and nothing else"
+            } else {
+                "an I/O server and an application node are that and nothing else"
+            };
             let remedy = "give the other role to another node";
             report.error(role.span(), Problem::new(what, remedy));
             return Parsed::Wrong;

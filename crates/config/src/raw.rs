@@ -16,6 +16,8 @@ pub(crate) struct RawConfig {
     pub(crate) local: RawLocal,
     #[serde(default)]
     pub(crate) cs: RawCs,
+    pub(crate) failover: Option<Spanned<RawFailover>>,
+    pub(crate) forwarding: Option<Spanned<RawForwarding>>,
     #[serde(default)]
     pub(crate) node: Vec<Spanned<RawNode>>,
     #[serde(default)]
@@ -56,7 +58,30 @@ pub(crate) struct RawCs {
     pub(crate) idle: Field<String>,
     pub(crate) closing: Field<String>,
     pub(crate) stray_grace: Field<String>,
+    pub(crate) dead_after: Field<String>,
+    pub(crate) kept_requests: Field<i64>,
     pub(crate) dispatcher_patience: Field<String>,
+    pub(crate) release_after: Field<String>,
+}
+
+/// `[failover]`
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a table, written as [failover]")]
+pub(crate) struct RawFailover {
+    pub(crate) candidates: List,
+    pub(crate) detection: Field<String>,
+    pub(crate) preempt: Field<bool>,
+    pub(crate) address: Field<String>,
+}
+
+/// `[forwarding]`
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a table, written as [forwarding]")]
+pub(crate) struct RawForwarding {
+    pub(crate) network: Field<String>,
+    pub(crate) port: Field<i64>,
+    pub(crate) addresses: List,
+    pub(crate) buffer: Field<String>,
 }
 
 /// `[[node]]`
@@ -85,6 +110,7 @@ pub(crate) struct RawService {
     pub(crate) connection_servers: List,
     pub(crate) split: Field<String>,
     pub(crate) handover: Field<String>,
+    pub(crate) resume: Field<bool>,
     pub(crate) large: Field<RawLarge>,
     pub(crate) health: Option<Spanned<RawHealth>>,
     #[serde(default)]

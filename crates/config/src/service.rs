@@ -55,6 +55,8 @@ pub struct Service {
     pub split: Split,
     /// When a connection moves to another data server.
     pub handover: Handover,
+    /// Whether a response whose data server dies goes on from another one: all of a pool answer alike.
+    pub resume: bool,
     /// How a data server checks its own local server; `None`: not at all.
     pub health: Option<HealthCheck>,
 }
@@ -109,7 +111,8 @@ pub(crate) struct Draft {
     pub(crate) routes: Vec<route::Draft>,
     pub(crate) large: Parsed<large::Draft>,
     pub(crate) split: Option<Split>,
-    handover: Option<Handover>,
+    pub(crate) handover: Option<Handover>,
+    pub(crate) resume: Parsed<bool>,
     health: Option<Option<HealthCheck>>,
 }
 
@@ -144,6 +147,7 @@ impl Draft {
         let handover = parse(report, "handover", raw.handover, |text| {
             one_of("handover", &text, HANDOVERS)
         });
+        let resume = parse(report, "resume", raw.resume, Ok);
         Self {
             name,
             address,
@@ -168,6 +172,7 @@ impl Draft {
             large: large::Draft::parse(report, raw.large),
             split: split.or(Split::Request),
             handover: handover.or(Handover::AsNeeded),
+            resume,
             health: HealthCheck::parse(report, raw.health),
             header,
         }
@@ -212,6 +217,7 @@ impl Draft {
             overflow: overflow.filter(|_| policy == Policy::Overflow),
             split: self.split?,
             handover: self.handover?,
+            resume: self.resume.or(false)?,
             health: self.health?,
         })
     }

@@ -1,8 +1,11 @@
 //! What must hold between the parts of a configuration: references, duplicates, families, limits.
 
 mod connection_servers;
+pub(crate) mod failover;
+pub(crate) mod forwarding;
 mod members;
 mod overflow;
+mod resume;
 mod routes;
 mod unique;
 
@@ -50,6 +53,7 @@ pub(crate) fn check(
     for (service, members) in services.iter().zip(&members) {
         connection_servers::weights(report, service, members);
         overflow::check(report, service, members);
+        resume::check(report, service);
     }
     routes::check(report, &services);
     dispatchers(report, &nodes, &services);
@@ -99,7 +103,13 @@ fn limits(report: &mut Report<'_>, nodes: &[node::Draft], services: &[service::D
 
 fn some_connection_server(report: &mut Report<'_>, nodes: &[node::Draft]) {
     // A node whose roles could not be read may be the one that is missed here.
-    let possible = |node: &node::Draft| node.roles.as_ref().is_none_or(|r| r.get_ref().is_cs());
+    let possible = |node: &node::Draft| {
+        let roles = node.roles.as_ref();
+        // A cluster of application nodes has an I/O server in its place, and its own section says so.
+        roles.is_none_or(|roles| {
+            roles.get_ref().is_cs() || roles.get_ref().is_io() || roles.get_ref().is_app()
+        })
+    };
     if !nodes.iter().any(possible) {
         report.error(
             None,
@@ -241,7 +251,11 @@ fn weights(
             }
         }
     }
-    if services.is_empty() {
+    let has_io = |node: &node::Draft| {
+        let roles = node.roles.as_ref();
+        roles.is_some_and(|roles| roles.get_ref().is_io())
+    };
+    if services.is_empty() && !nodes.iter().any(has_io) {
         report.warning(
             None,
             Problem::new(

@@ -230,6 +230,26 @@ const SWITCH: &str = "[[node]]\nname = \"front\"\naddress = \"192.0.2.9\"\nroles
                       [[node]]\nname = \"ds1\"";
 
 #[test]
+fn candidates_must_agree_on_who_they_are() {
+    let with = |section: &str| format!("[failover]\n{section}\n\n[[node]]\nname = \"ds1\"");
+    assert_eq!(restart_keys("cs1", DS1, &with("")), ["failover"]);
+    assert!(changes("ds1", DS1, &with("")).is_ok());
+    let own = "cs1".parse().unwrap();
+    let times = diff(
+        &edited(DS1, &with("")),
+        &edited(DS1, &with("detection = \"1s\"\npreempt = true")),
+        &own,
+    );
+    assert!(times.unwrap().failover);
+    let address = diff(
+        &edited(DS1, &with("")),
+        &edited(DS1, &with("address = \"routed\"")),
+        &own,
+    );
+    assert_eq!(address.unwrap_err()[0].key, "failover");
+}
+
+#[test]
 fn only_this_node_needs_the_restart() {
     assert!(changes("ds1", "\"eth0\"", "\"eth1\"").is_ok());
     assert!(changes("ds1", "roles = [\"cs\"]", "roles = [\"cs\", \"ds\"]").is_ok());

@@ -8,8 +8,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::time::Duration;
 
 use baton_config::{
-    Conditions, Config, Error, HealthCheck, HostPattern, Pattern, Policy, Probe, Roles, Split,
-    Weights,
+    Conditions, Config, Error, ForwardingNetwork, FrontAddress, HealthCheck, HostPattern, Pattern,
+    Policy, Probe, Roles, Split, Weights,
 };
 use common::{SAMPLE, parse, routed};
 
@@ -83,7 +83,7 @@ fn every_key_is_read() {
         r#"
         cluster = { key = "00ffABcd00ffABcd00ffABcd00ffABcd00ffABcd00ffABcd00ffABcd00ffABcd", previous_key_file = "/etc/baton/cluster.previous.key", protocol = 254, clock_window = "2s", window_scale = 0, hello = "50ms", silence = "300ms" }
         local = { name = "a", bpf_dir = "/b", run_dir = "/r", metrics = "" }
-        cs = { flows = 1, idle = "2h", closing = "5s", stray_grace = "0s" }
+        cs = { flows = 1, idle = "2h", closing = "5s", stray_grace = "0s", dead_after = "200ms", kept_requests = 4 }
         [[node]]
         name = "a"
         address = "10.0.0.1"
@@ -103,6 +103,7 @@ fn every_key_is_read() {
         address = "10.0.0.101"
         port = 5432
         policy = "weighted"
+        resume = true
         "#,
     )
     .unwrap()
@@ -124,6 +125,12 @@ fn every_key_is_read() {
     assert_eq!(config.cs.idle, Duration::from_secs(7200));
     assert_eq!(config.cs.closing, Duration::from_secs(5));
     assert_eq!(config.cs.stray_grace, Duration::ZERO);
+    assert_eq!(config.cs.dead_after, Duration::from_millis(200));
+    assert_eq!(config.cs.kept_requests.get(), 4);
+    assert_eq!(
+        [config.services[0].resume, config.services[1].resume],
+        [false, true]
+    );
     let node = &config.nodes[0];
     assert_eq!((node.roles, node.weight), (Roles::CS_AND_DS, 255));
     assert_eq!(node.interface.as_ref().unwrap().as_str(), "lan.7");
@@ -173,6 +180,8 @@ fn a_dispatcher_on_a_node_of_its_own() {
     assert!(!web.data_servers().contains(&&node.name));
     let patience = config.cs.dispatcher_patience;
     assert_eq!(patience, std::time::Duration::from_millis(5));
+    let release = config.cs.release_after;
+    assert_eq!(release, None, "a response may pause");
 }
 
 #[test]
@@ -317,6 +326,54 @@ fn questions() {
     let web = &config.services[0];
     assert_eq!(config.service_at(web.address, web.port), Some(web));
     assert_eq!(config.service_named(&web.name), Some(web));
+}
+
+#[test]
+fn failover() {
+    let cs2 = "[[node]]\nname = \"cs2\"\naddress = \"192.0.2.3\"\nroles = [\"cs\"]\n\n[[node]]\nname = \"ds1\"";
+    let two = SAMPLE.replace("[[node]]\nname = \"ds1\"", cs2);
+    let names = |config: &Config| -> Vec<String> {
+        let failover = config.failover.as_ref().unwrap();
+        failover
+            .candidates
+            .iter()
+            .map(ToString::to_string)
+            .collect()
+    };
+    let without = parse(&two).unwrap().config;
+    assert_eq!(without.failover, None);
+    let alone = parse(&(SAMPLE.to_owned() + "\n[failover]\n")).unwrap();
+    assert!(alone.warnings[0].problem.what.contains("only candidate"));
+
+    let config = parse(&(two.clone() + "\n[failover]\n")).unwrap().config;
+    assert_eq!(names(&config), ["cs1", "cs2"]);
+    let failover = config.failover.as_ref().unwrap();
+    assert_eq!(
+        (failover.detection, failover.preempt, failover.address),
+        (Duration::from_millis(300), false, FrontAddress::Managed)
+    );
+
+    let other = "\n[failover]\ncandidates = [\"cs2\"]\ndetection = \"1s\"\npreempt = true\naddress = \"routed\"\n";
+    let config = parse(&(two + other)).unwrap().config;
+    assert_eq!(names(&config), ["cs2"]);
+    let failover = config.failover.as_ref().unwrap();
+    assert_eq!(
+        (failover.detection, failover.preempt, failover.address),
+        (Duration::from_secs(1), true, FrontAddress::Routed)
+    );
+    // Who is no candidate has nothing to do with the addresses.
+    let address = config.cluster_addresses()[0];
+    let fronts = |name| config.fronts(config.node_named(name).unwrap(), address);
+    assert_eq!(
+        (fronts("cs1"), fronts("cs2"), fronts("ds1")),
+        (false, true, false)
+    );
+    let takes_part = |name| {
+        config
+            .failover_of(&config.node_named(name).unwrap().name)
+            .is_some()
+    };
+    assert_eq!((takes_part("cs1"), takes_part("cs2")), (false, true));
 }
 
 /// In a service, and in a pool, which else has those of its service.
@@ -541,4 +598,39 @@ fn doubtful_pools_and_routes_are_warnings() {
         found[0].0.contains("this service has weight 0"),
         "{found:?}"
     );
+}
+
+#[test]
+fn an_io_server_and_application_nodes_need_no_service() {
+    let loaded = parse(
+        r#"
+        [cluster]
+        key_file = "cluster.key"
+        [forwarding]
+        addresses = ["192.0.2.100", "2001:db8::100"]
+        network = "quic"
+        buffer = "64KiB"
+        [[node]]
+        name = "io1"
+        address = "192.0.2.2"
+        roles = ["io"]
+        [[node]]
+        name = "app1"
+        address = "192.0.2.11"
+        roles = ["app"]
+        "#,
+    )
+    .unwrap();
+    assert_eq!(loaded.warnings, []);
+    let config = loaded.config;
+    let forwarding = config.forwarding.as_ref().unwrap();
+    assert_eq!(forwarding.network, ForwardingNetwork::Quic);
+    assert_eq!(
+        (forwarding.port.get(), forwarding.buffer.get()),
+        (7727, 65_536)
+    );
+    assert_eq!(forwarding.addresses.len(), 2);
+    assert_eq!(config.io_server().unwrap().name.as_str(), "io1");
+    assert_eq!(config.application_nodes().count(), 1);
+    assert_eq!(config.connection_servers().count(), 0);
 }

@@ -14,6 +14,8 @@
 //! Which pool of servers a request goes to is decided before that, by its content: `routes`,
 //! and what the program cannot decide so by `rules`. Where another
 //! node dispatches, the choices are at its `desk`, and the CS is its `asker`.
+//!
+//! The other half of the project, an I/O server and its application nodes, is in `forwarding`.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test fails by panicking"))]
@@ -24,10 +26,19 @@ mod moment;
 pub mod asker;
 pub mod channel;
 pub mod desk;
+pub mod eop;
+pub mod errand;
+pub mod failover;
+pub mod forwarding;
 pub mod health;
 pub mod maglev;
 pub mod membership;
+pub mod migration;
+pub mod moves;
+pub mod orders;
 pub mod policy;
+pub mod pulse;
+pub mod resume;
 pub mod routes;
 pub mod rules;
 pub mod sizes;

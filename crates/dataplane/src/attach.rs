@@ -56,6 +56,15 @@ pub(crate) fn attach_ds(
     attach("ds", program, interface, Hook::TcxIngress, pins)
 }
 
+/// Attaches the program that shows how responses begin.
+pub(crate) fn attach_head(
+    program: &OwnedFd,
+    interface: u32,
+    pins: Option<&Pins>,
+) -> Result<OwnedFd, Error> {
+    Ok(attach("head", program, interface, Hook::TcxEgress, pins)?.link)
+}
+
 /// Attaches the program that hears of sockets to the control group of all processes, if this machine has
 /// such groups.
 pub(crate) fn attach_window(

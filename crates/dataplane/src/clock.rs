@@ -17,6 +17,11 @@ pub(crate) fn coarse_clock() -> u64 {
     u64::try_from(nanoseconds(ClockId::CLOCK_MONOTONIC_COARSE)).unwrap_or_default()
 }
 
+pub(crate) fn coarse_after(time: Duration) -> u64 {
+    let time = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+    coarse_clock().saturating_add(time)
+}
+
 fn nanoseconds(clock: ClockId) -> i64 {
     // Neither clock can be missing on a kernel that runs BPF; zero would only make LCCP stale.
     clock_gettime(clock).map_or(0, |time| time.tv_sec() * 1_000_000_000 + time.tv_nsec())
@@ -25,6 +30,21 @@ fn nanoseconds(clock: ClockId) -> i64 {
 /// The unit in which TCB entries age: 2^30 ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tick(pub u32);
+
+impl Tick {
+    /// The one that is now, as the programs count.
+    pub fn now() -> Self {
+        // The lower bits, as in the programs: ages are differences.
+        Self((coarse_clock() >> TICK_SHIFT) as u32)
+    }
+}
+
+/// The tick that it was so long ago.
+pub fn tick_ago(ago: Duration) -> Tick {
+    let ago = u64::try_from(ago.as_nanos()).unwrap_or(u64::MAX);
+    // Ticks are counted modulo 2^32.
+    Tick((coarse_clock().saturating_sub(ago) >> TICK_SHIFT) as u32)
+}
 
 impl From<Duration> for Tick {
     /// Rounds up, so that a short time is not none.

@@ -17,6 +17,7 @@ use crate::{Error, Options, Programs, Tick, XdpMode, attach, sys};
 pub struct Dataplane {
     programs: Programs,
     links: Vec<OwnedFd>,
+    pub(crate) head_link: Option<OwnedFd>,
     xdp_mode: Option<XdpMode>,
     taken_over: bool,
     gives_windows: bool,
@@ -39,6 +40,7 @@ impl Dataplane {
         Ok(Self {
             programs,
             links: Vec::new(),
+            head_link: None,
             xdp_mode: None,
             taken_over: false,
             gives_windows: false,
@@ -74,6 +76,7 @@ impl Dataplane {
     /// Lets go of the links, so that removing their pins ends the programs.
     pub fn release(&mut self) {
         self.links.clear();
+        self.head_link = None;
     }
 
     /// How the XDP program was attached. After a take-over the mode is the link's.
@@ -90,6 +93,12 @@ impl Dataplane {
     /// Whether links of an earlier process were found and updated.
     pub fn taken_over(&self) -> bool {
         self.taken_over
+    }
+
+    /// Pinned maps of an earlier process that could not be taken over, because another version wrote them
+    /// otherwise. No connection was in them.
+    pub fn made_anew(&self) -> &[String] {
+        &self.programs.made_anew
     }
 
     /// The settings as the programs read them.

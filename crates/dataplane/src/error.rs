@@ -13,7 +13,7 @@ pub enum Error {
     #[error("cannot load the BPF programs: {reason}; `baton doctor` says what this kernel lacks")]
     Load { reason: String },
     #[error(
-        "the maps pinned in {dir} have another layout or size than this version or configuration wants ({reason}); stop the node, run `baton teardown --config FILE`, and start it again"
+        "the connections here cannot be taken over: in {dir}, {reason}. The packet path goes on as it is. Start the version and configuration that it is of; or move the connections away, run `baton teardown --config FILE` and start again; or start once with --fresh: then data servers are asked who has each connection, and it stays where it is until its end"
     )]
     Layout { dir: PathBuf, reason: String },
     #[error("cannot attach the {program} program to interface {interface}: {source}{hint}")]
@@ -25,6 +25,14 @@ pub enum Error {
     },
     #[error("cannot hear of the sockets of this machine's control groups: {source}")]
     AttachSockets { source: io::Error },
+    #[error(
+        "cannot attach the {program} program to the control group {group}: {source}; it must be of version 2, and baton needs root"
+    )]
+    AttachGroup {
+        program: &'static str,
+        group: PathBuf,
+        source: io::Error,
+    },
     #[error("BPF map {map}: {reason}")]
     Map { map: &'static str, reason: String },
     #[error("running the {program} program: {source}")]

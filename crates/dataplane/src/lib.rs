@@ -4,13 +4,37 @@
 //! Pinned maps and links outlive the process: when the daemon is killed or upgraded, packets keep
 //! flowing, and the next [`Dataplane::load`] takes the same maps and replaces the programs in place.
 
+/// What was generated of a BPF object: not ours to polish.
+macro_rules! skeleton {
+    ($name:ident, $file:literal) => {
+        #[allow(
+            warnings,
+            clippy::all,
+            clippy::unwrap_used,
+            clippy::undocumented_unsafe_blocks,
+            missing_docs
+        )]
+        mod $name {
+            include!(concat!(env!("OUT_DIR"), $file));
+        }
+    };
+}
+
+mod app;
 mod attach;
 mod channels;
 mod clock;
 mod dataplane;
+mod entries;
+mod eop;
 mod error;
+mod heads;
+mod idle;
+mod layout;
 mod load;
 mod maps;
+mod moves;
+mod orphans;
 mod pins;
 mod punts;
 mod routing;
@@ -18,23 +42,22 @@ mod stale;
 pub mod sys;
 mod tally;
 
-#[allow(
-    warnings,
-    clippy::all,
-    clippy::unwrap_used,
-    clippy::undocumented_unsafe_blocks,
-    missing_docs
-)]
-mod skeleton {
-    include!(concat!(env!("OUT_DIR"), "/baton.skel.rs"));
-}
+skeleton!(skeleton, "/baton.skel.rs");
+skeleton!(app_skeleton, "/app.skel.rs");
 
+pub use app::{App, AppEvent, AppEvents, AppListener, AppMaps, app_counter_name, app_is_alive};
 pub use attach::{XdpMode, control_groups, mounts};
 pub use channels::Channels;
-pub use clock::{Tick, wall_clock_offset};
+pub use clock::{Tick, tick_ago, wall_clock_offset};
 pub use dataplane::{Dataplane, Swept, counter_name};
+pub use entries::Entries;
+pub use eop::{EOP_COUNTERS, EopPins};
 pub use error::Error;
+pub use heads::{Heads, SeenHead};
+pub use idle::{Releaser, Walked};
 pub use load::{Options, Programs};
+pub use moves::{Moving, Step};
+pub use orphans::Orphans;
 pub use pins::Pins;
 pub use punts::{Lead, Punt, Punts, Resumed};
 pub use stale::StaleSender;

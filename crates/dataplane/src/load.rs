@@ -12,7 +12,12 @@ use libbpf_rs::{
     skel::{OpenSkel as _, SkelBuilder as _},
 };
 
-use crate::{Error, Pins, maps::Maps, skeleton::BatonSkelBuilder};
+use crate::{
+    Error, Pins,
+    layout::{self, Wanted},
+    maps::Maps,
+    skeleton::BatonSkelBuilder,
+};
 
 /// What to load.
 #[derive(Clone, Debug)]
@@ -21,6 +26,8 @@ pub struct Options {
     pub roles: u32,
     /// Size of the TCP table of a connection server, entries.
     pub flows: u32,
+    /// How many requests a connection server keeps, for responses that can be resumed.
+    pub kept_requests: u32,
     /// Where maps are pinned and found again. None: they live as long as this process (tests).
     pub pins: Option<Pins>,
 }
@@ -33,15 +40,29 @@ pub struct Programs {
     pub switch: Option<OwnedFd>,
     /// The data server's tcx program, with role DS.
     pub ds: Option<OwnedFd>,
+    /// What shows how responses begin, with role DS.
+    pub head: Option<OwnedFd>,
     /// What gives adopted connections their congestion window, with role DS.
     pub window: Option<OwnedFd>,
     /// Expiry of TCB entries, with role CS.
     pub sweep: Option<OwnedFd>,
+    /// Pinned maps that could not be taken over, because another version wrote them otherwise.
+    pub made_anew: Vec<String>,
+    /// The walk over the TCP table for idle connections, with role CS.
+    pub idle: Option<OwnedFd>,
+    /// What makes RELEASE of an idle connection, with role CS.
+    pub release: Option<OwnedFd>,
+    /// Finds entries of a dead data server, with role CS.
+    pub muster: Option<OwnedFd>,
+    /// Changes one of them, with role CS.
+    pub change: Option<OwnedFd>,
+    /// Moves one of a data server that drains, with role CS.
+    pub moves: Option<OwnedFd>,
     pub(crate) maps: Maps,
 }
 
 /// Maps that only the connection server's programs use; a pure data server need not pay for them.
-const CS_MAPS: [&str; 18] = [
+const CS_MAPS: [&str; 22] = [
     "pools",
     "hosts",
     "routes",
@@ -56,19 +77,26 @@ const CS_MAPS: [&str; 18] = [
     "claims",
     "punts",
     "judge",
+    "holds",
     "punted_flows",
     "answers",
     "resting",
     "flows",
+    "idle_flows",
+    "kept_requests",
+    "orphans",
 ];
 /// Maps that only the data server's program uses.
-const DS_MAPS: [&str; 6] = [
+const DS_MAPS: [&str; 9] = [
     "peers",
     "senders",
     "rings",
     "handovers",
     "inboxes",
     "windows",
+    "yields",
+    "yielding_until",
+    "seen_heads",
 ];
 /// Maps that only the switch's program uses.
 const SWITCH_MAPS: [&str; 2] = ["places", "begun"];
@@ -76,15 +104,15 @@ const SWITCH_MAPS: [&str; 2] = ["places", "begun"];
 impl Programs {
     /// Loads the programs for `options.roles`. Pinned maps of an earlier process are taken over with
     /// all they hold; others are made and pinned.
+    ///
+    /// # Errors
+    /// [`Error::Layout`] if connections are in maps that another version wrote otherwise, or that have
+    /// another size: then nothing is changed. [`Error::Load`], [`Error::Pins`].
     pub fn load(options: &Options) -> Result<Self, Error> {
-        static QUIET: Once = Once::new();
-        QUIET.call_once(|| {
-            libbpf_rs::set_print(Some((PrintLevel::Warn, collect_message)));
-        });
+        collect_messages();
         if let Some(pins) = &options.pins {
             pins.prepare()?;
         }
-        take_messages();
 
         let cs = options.roles & ROLE_CS != 0;
         let ds = options.roles & ROLE_DS != 0;
@@ -95,8 +123,14 @@ impl Programs {
             .map_err(load_error)?;
         open.progs.baton_cs.set_autoload(cs);
         open.progs.baton_sweep.set_autoload(cs);
+        open.progs.baton_idle.set_autoload(cs);
+        open.progs.baton_release.set_autoload(cs);
+        open.progs.baton_muster.set_autoload(cs);
+        open.progs.baton_change.set_autoload(cs);
+        open.progs.baton_move.set_autoload(cs);
         open.progs.baton_ds.set_autoload(ds);
         open.progs.baton_window.set_autoload(ds);
+        open.progs.baton_head.set_autoload(ds);
         open.progs.baton_switch.set_autoload(switch);
         let constants = open.maps.rodata_data.as_deref_mut();
         constants
@@ -105,6 +139,11 @@ impl Programs {
         open.maps
             .tcbs
             .set_max_entries(options.flows)
+            .map_err(load_error)?;
+        let mut pinned = Vec::new();
+        open.maps
+            .kept_requests
+            .set_max_entries(options.kept_requests)
             .map_err(load_error)?;
         for mut map in open.open_object_mut().maps_mut() {
             let name = map.name().to_string_lossy().into_owned();
@@ -115,11 +154,16 @@ impl Programs {
                 && !name.starts_with('.')
                 && !name.contains(".rodata")
             {
+                pinned.push(Wanted::of(&map));
                 map.set_pin_path(pins.map(&name)).map_err(load_error)?;
             }
         }
+        let made_anew = match &options.pins {
+            Some(pins) => layout::settle(pins, options.roles, &pinned)?,
+            None => Vec::new(),
+        };
 
-        let loaded = open.load().map_err(|error| explain(error, options))?;
+        let loaded = open.load().map_err(explain)?;
         let duplicate =
             |fd: std::os::fd::BorrowedFd<'_>| fd.try_clone_to_owned().map_err(load_error);
         let handle = |map: &libbpf_rs::MapMut<'_>| MapHandle::try_from(map).map_err(load_error);
@@ -135,11 +179,30 @@ impl Programs {
             ds: ds
                 .then(|| duplicate(loaded.progs.baton_ds.as_fd()))
                 .transpose()?,
+            head: ds
+                .then(|| duplicate(loaded.progs.baton_head.as_fd()))
+                .transpose()?,
             window: ds
                 .then(|| duplicate(loaded.progs.baton_window.as_fd()))
                 .transpose()?,
             sweep: cs
                 .then(|| duplicate(loaded.progs.baton_sweep.as_fd()))
+                .transpose()?,
+            made_anew,
+            idle: cs
+                .then(|| duplicate(loaded.progs.baton_idle.as_fd()))
+                .transpose()?,
+            release: cs
+                .then(|| duplicate(loaded.progs.baton_release.as_fd()))
+                .transpose()?,
+            muster: cs
+                .then(|| duplicate(loaded.progs.baton_muster.as_fd()))
+                .transpose()?,
+            change: cs
+                .then(|| duplicate(loaded.progs.baton_change.as_fd()))
+                .transpose()?,
+            moves: cs
+                .then(|| duplicate(loaded.progs.baton_move.as_fd()))
                 .transpose()?,
             maps: Maps {
                 settings: handle(&loaded.maps.settings)?,
@@ -153,6 +216,7 @@ impl Programs {
                 channels: handle(&loaded.maps.channels)?,
                 outbox: handle(&loaded.maps.outbox)?,
                 rings: only(ds, &loaded.maps.rings)?,
+                seen_heads: only(ds, &loaded.maps.seen_heads)?,
                 places: only(switch, &loaded.maps.places)?,
                 pools: cs_only(&loaded.maps.pools)?,
                 hosts: cs_only(&loaded.maps.hosts)?,
@@ -165,37 +229,40 @@ impl Programs {
                 flows: cs_only(&loaded.maps.flows)?,
                 punts: cs_only(&loaded.maps.punts)?,
                 judge: cs_only(&loaded.maps.judge)?,
+                holds: cs_only(&loaded.maps.holds)?,
                 answers: cs_only(&loaded.maps.answers)?,
                 resting: cs_only(&loaded.maps.resting)?,
+                idle_flows: cs_only(&loaded.maps.idle_flows)?,
+                kept_requests: cs_only(&loaded.maps.kept_requests)?,
+                orphans: cs_only(&loaded.maps.orphans)?,
             },
         })
     }
 }
 
-fn load_error(error: impl std::fmt::Display) -> Error {
+pub(crate) fn load_error(error: impl std::fmt::Display) -> Error {
     Error::Load {
         reason: error.to_string(),
     }
 }
 
 /// libbpf says why only in its log.
-fn explain(error: libbpf_rs::Error, options: &Options) -> Error {
+pub(crate) fn explain(error: libbpf_rs::Error) -> Error {
     let messages = take_messages();
-    if let Some(pins) = &options.pins
-        && let Some(line) = messages
-            .lines()
-            .find(|line| line.contains("parameter mismatch"))
-    {
-        return Error::Layout {
-            dir: pins.dir().to_owned(),
-            reason: line.to_owned(),
-        };
-    }
     let tail: Vec<&str> = messages.lines().rev().take(8).collect();
     let tail: Vec<&str> = tail.into_iter().rev().collect();
     Error::Load {
         reason: format!("{error}\n{}", tail.join("\n")),
     }
+}
+
+/// From now on what libbpf says is kept for [`explain`].
+pub(crate) fn collect_messages() {
+    static QUIET: Once = Once::new();
+    QUIET.call_once(|| {
+        libbpf_rs::set_print(Some((PrintLevel::Warn, collect_message)));
+    });
+    take_messages();
 }
 
 static MESSAGES: std::sync::Mutex<String> = std::sync::Mutex::new(String::new());

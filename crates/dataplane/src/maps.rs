@@ -18,6 +18,7 @@ pub(crate) struct Maps {
     pub channels: MapHandle,
     pub outbox: MapHandle,
     pub rings: Option<MapHandle>,
+    pub seen_heads: Option<MapHandle>,
     pub places: Option<MapHandle>,
     pub pools: Option<MapHandle>,
     pub hosts: Option<MapHandle>,
@@ -30,8 +31,12 @@ pub(crate) struct Maps {
     pub flows: Option<MapHandle>,
     pub punts: Option<MapHandle>,
     pub judge: Option<MapHandle>,
+    pub holds: Option<MapHandle>,
     pub answers: Option<MapHandle>,
     pub resting: Option<MapHandle>,
+    pub idle_flows: Option<MapHandle>,
+    pub kept_requests: Option<MapHandle>,
+    pub orphans: Option<MapHandle>,
 }
 
 impl Maps {

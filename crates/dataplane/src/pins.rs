@@ -12,6 +12,9 @@ use nix::{
 
 use crate::Error;
 
+/// How the names of pinned links begin; no map's does.
+const LINK: &str = "link_";
+
 /// A node's pins: one directory, everything in it ours.
 #[derive(Clone, Debug)]
 pub struct Pins {
@@ -63,7 +66,19 @@ impl Pins {
 
     /// Where the link of a program is pinned.
     pub fn link(&self, program: &str) -> PathBuf {
-        self.dir.join(format!("link_{program}"))
+        self.dir.join(format!("{LINK}{program}"))
+    }
+
+    /// Removes the pin of a program's link, if there is one: without anybody else who holds it, the program
+    /// is attached no more.
+    pub(crate) fn forget_link(&self, program: &str) -> Result<(), Error> {
+        let path = self.link(program);
+        match fs::remove_file(&path) {
+            Err(source) if source.kind() != io::ErrorKind::NotFound => {
+                Err(Error::Pins { path, source })
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Whether an earlier daemon left a program attached.
@@ -71,6 +86,34 @@ impl Pins {
         ["cs", "ds", "switch"]
             .iter()
             .any(|program| self.link(program).exists())
+    }
+
+    /// Removes the pins of all maps, so that the next load makes them anew. The programs that are
+    /// attached stay, with the maps that they have.
+    pub fn forget_maps(&self) -> Result<(), Error> {
+        let failed = |source| Error::Pins {
+            path: self.dir.clone(),
+            source,
+        };
+        let entries = match fs::read_dir(&self.dir) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(failed(error)),
+        };
+        for entry in entries {
+            let name = entry.map_err(failed)?.file_name();
+            let name = name.to_string_lossy();
+            if !name.starts_with(LINK) {
+                self.forget_map(&name)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes the pin of one.
+    pub(crate) fn forget_map(&self, name: &str) -> Result<(), Error> {
+        let path = self.map(name);
+        fs::remove_file(&path).map_err(|source| Error::Pins { path, source })
     }
 
     /// Removes every pin, and with them programs and maps, unless something else holds them. Goes on

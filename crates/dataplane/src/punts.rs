@@ -13,15 +13,15 @@ use zerocopy::{FromBytes as _, IntoBytes as _};
 
 use crate::{
     Dataplane, Error,
-    clock::coarse_clock,
+    clock::{coarse_after, coarse_clock},
     maps::{element, map_error, only_on_cs, update},
     sys,
 };
 
 /// `enum xdp_action` (`include/uapi/linux/bpf.h`).
-const XDP_DROP: u32 = 1;
-const XDP_PASS: u32 = 2;
-const XDP_TX: u32 = 3;
+pub(crate) const XDP_DROP: u32 = 1;
+pub(crate) const XDP_PASS: u32 = 2;
+pub(crate) const XDP_TX: u32 = 3;
 
 /// What lies in the ring longer than this is of no use: its client has sent it again, or is gone.
 const TOO_OLD: Duration = Duration::from_secs(1);
@@ -192,11 +192,6 @@ impl AsFd for Punts {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.ready.as_fd()
     }
-}
-
-fn coarse_after(time: Duration) -> u64 {
-    let time = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-    coarse_clock().saturating_add(time)
 }
 
 fn failed(source: std::io::Error) -> Error {

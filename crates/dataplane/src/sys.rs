@@ -13,7 +13,7 @@ use std::{
 };
 
 use libbpf_rs::libbpf_sys as raw;
-use zerocopy::IntoBytes as _;
+use zerocopy::{FromBytes, IntoBytes};
 
 /// Where a program is attached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,8 +25,12 @@ pub enum Hook {
     },
     /// Ingress of the traffic control layer.
     TcxIngress,
+    /// Egress of the same.
+    TcxEgress,
     /// Events of the sockets of a control group; the target is the group's descriptor.
     SocketEvents,
+    /// Another hook of a control group, by its `enum bpf_attach_type`; the target as above.
+    ControlGroup(raw::bpf_attach_type),
 }
 
 /// Attaches a program to a target, the index of an interface if not said otherwise; the link lives as long as the descriptor or a pin of it.
@@ -34,7 +38,9 @@ pub fn link_create(program: BorrowedFd<'_>, target: u32, hook: Hook) -> io::Resu
     let (attach_type, flags) = match hook {
         Hook::Xdp { flags } => (raw::BPF_XDP, flags),
         Hook::TcxIngress => (raw::BPF_TCX_INGRESS, 0),
+        Hook::TcxEgress => (raw::BPF_TCX_EGRESS, 0),
         Hook::SocketEvents => (raw::BPF_CGROUP_SOCK_OPS, 0),
+        Hook::ControlGroup(attach_type) => (attach_type, 0),
     };
     // SAFETY: an all-zero bpf_link_create_opts is what libbpf's own LIBBPF_OPTS makes.
     let mut options: raw::bpf_link_create_opts = unsafe { std::mem::zeroed() };
@@ -44,6 +50,56 @@ pub fn link_create(program: BorrowedFd<'_>, target: u32, hook: Hook) -> io::Resu
     let fd =
         unsafe { raw::bpf_link_create(program.as_raw_fd(), target as i32, attach_type, &options) };
     owned(fd)
+}
+
+/// Elements of a hash map that one call has copied.
+pub struct Copied {
+    /// How many.
+    pub count: usize,
+    /// Where the next call goes on; `None`: nothing is left.
+    pub next: Option<u32>,
+}
+
+/// Copies keys and values of a hash map, bucket by bucket, from a place on that the last call has said, or
+/// from the beginning. Each must be as long as many of the map's own. It is `ENOSPC` if the first bucket has
+/// more elements than that.
+pub fn copy_elements(
+    map: BorrowedFd<'_>,
+    place: Option<u32>,
+    keys: &mut [impl FromBytes + IntoBytes],
+    values: &mut [impl FromBytes + IntoBytes],
+) -> io::Result<Copied> {
+    let most = keys.len().min(values.len());
+    let mut count = u32::try_from(most).map_err(|_| io::ErrorKind::InvalidInput)?;
+    let mut from = place.unwrap_or_default();
+    let mut next = 0u32;
+    let from = place.map_or(ptr::null_mut(), |_| (&raw mut from).cast());
+    let (keys, values) = (keys.as_mut_bytes(), values.as_mut_bytes());
+    // SAFETY: `keys` and `values` have room for `count` elements each, `from` and `next` for the number of a
+    // bucket, which is all that a hash map says of a place; all of them live through the call.
+    let code = unsafe {
+        raw::bpf_map_lookup_batch(
+            map.as_raw_fd(),
+            from,
+            (&raw mut next).cast(),
+            keys.as_mut_ptr().cast(),
+            values.as_mut_ptr().cast(),
+            &raw mut count,
+            ptr::null(),
+        )
+    };
+    match done(code) {
+        Ok(()) => Ok(Copied {
+            count: count as usize,
+            next: Some(next),
+        }),
+        // The last ones have been copied nevertheless.
+        Err(error) if error.raw_os_error() == Some(nix::libc::ENOENT) => Ok(Copied {
+            count: count as usize,
+            next: None,
+        }),
+        Err(error) => Err(error),
+    }
 }
 
 /// Puts another program in the place of a link's, between two packets.

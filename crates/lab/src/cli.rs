@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use crate::down::down;
 use crate::error::{Doing, Result};
+use crate::fault::FaultCommand;
 use crate::file::{Lab, LabName};
 use crate::running::{HostView, Running};
 use crate::up::Options;
@@ -43,6 +44,17 @@ pub enum LabCommand {
         #[arg(last = true, required = true)]
         command: Vec<String>,
     },
+    /// Let something go wrong at a host; `lab down` undoes it
+    Fault {
+        /// A host of the lab file
+        host: String,
+        /// Which lab [default: the only one that is up]
+        #[arg(long)]
+        lab: Option<String>,
+        /// What goes wrong
+        #[command(subcommand)]
+        fault: FaultCommand,
+    },
     /// Show the labs that are up: hosts, addresses, roles, what runs
     List,
 }
@@ -60,6 +72,10 @@ pub fn run(command: LabCommand) -> Result<ExitCode> {
         } => up(&file, baton, Duration::from_secs(timeout)),
         LabCommand::Down { lab } => take_down(lab),
         LabCommand::Exec { host, lab, command } => exec(&host, lab, &command),
+        LabCommand::Fault { host, lab, fault } => {
+            running(lab)?.fault(&host, &fault.into())?;
+            Ok(ExitCode::SUCCESS)
+        }
         LabCommand::List => {
             print!("{}", list()?);
             Ok(ExitCode::SUCCESS)
@@ -113,14 +129,17 @@ fn only_name() -> Result<LabName> {
 }
 
 fn exec(host: &str, lab: Option<String>, words: &[String]) -> Result<ExitCode> {
-    let lab = match lab {
-        Some(name) => Running::open(&name)?,
-        None => Running::only()?,
-    };
-    let mut command = lab.exec(host)?;
+    let mut command = running(lab)?.exec(host)?;
     command.args(words);
     // Returns only if it could not become the command.
     Err(command.exec()).doing(|| format!("run {}", words.join(" ")))
+}
+
+fn running(lab: Option<String>) -> Result<Running> {
+    match lab {
+        Some(name) => Running::open(&name),
+        None => Running::only(),
+    }
 }
 
 fn list() -> Result<String> {

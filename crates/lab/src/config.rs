@@ -94,6 +94,12 @@ pub(crate) fn text(lab: &Lab, host: &Host, key: &ClusterKey) -> String {
     if let Some(cs) = config.cs {
         file.insert("cs".into(), cs.into());
     }
+    if let Some(failover) = config.failover {
+        file.insert("failover".into(), failover.into());
+    }
+    if let Some(forwarding) = config.forwarding {
+        file.insert("forwarding".into(), forwarding.into());
+    }
     let nodes = lab.hosts.iter().filter(|host| host.is_node());
     file.insert(
         "node".into(),

@@ -102,7 +102,7 @@ pub(crate) fn take_down(state: &State) -> Result<Vec<String>> {
 }
 
 /// Removes a directory of pins and all below it; gives how many pins there were.
-fn remove_pins(directory: &Path) -> Result<usize> {
+pub(crate) fn remove_pins(directory: &Path) -> Result<usize> {
     let entries = match std::fs::read_dir(directory) {
         Ok(entries) => entries,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(0),

@@ -49,6 +49,12 @@ pub enum Error {
         hint: String,
     },
 
+    /// Its programs are told the machine's time, which is not the lab's to set.
+    #[error(
+        "{0} has no clock of its own: write `own_clock = true` under its [[host]] in the lab file"
+    )]
+    NoOwnClock(String),
+
     /// The operating system refused.
     #[error("cannot {what}: {source}")]
     Io {
@@ -96,6 +102,10 @@ pub enum Error {
         /// The names there are.
         known: Vec<String>,
     },
+
+    /// A router cannot lose its power: only first interfaces can be made anew.
+    #[error("{0} has several interfaces, and cannot be halted or rebooted: cut its link instead")]
+    HasPorts(String),
 
     /// Nothing of this name runs on the host.
     #[error("nothing called {thing} runs on {host}: there is {}", .known.join(", "))]

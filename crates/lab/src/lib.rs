@@ -30,9 +30,11 @@
 
 mod cgroup;
 pub mod cli;
+mod clock;
 mod config;
 mod down;
 mod error;
+mod fault;
 mod file;
 mod loss;
 mod needs;
@@ -49,6 +51,7 @@ mod up;
 
 pub use down::{Down, down};
 pub use error::{Error, LogTail, Result};
+pub use fault::{Direction, Fault, FaultCommand, Only, Packets};
 pub use file::{
     BRIDGE, Config, Cpu, Host, HostAddress, HostName, Lab, LabName, Link, Loss, Mtu, Port, Program,
     Rate, Role, Server, ServerKind, Thing, ThingName,

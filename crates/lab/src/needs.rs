@@ -3,7 +3,7 @@
 use crate::cgroup::Hierarchy;
 use crate::error::{Error, Result};
 use crate::file::{Lab, ServerKind, Thing};
-use crate::{servers, tool};
+use crate::{clock, servers, tool};
 
 impl Lab {
     /// What this machine lacks to raise the lab.
@@ -41,6 +41,9 @@ impl Lab {
             {
                 need(&one.program);
             }
+        }
+        if self.hosts.iter().any(|host| host.own_clock) {
+            missing.extend(clock::library().err().map(|error| error.to_string()));
         }
         if self.hosts.iter().any(|host| host.cpu.is_some())
             && let Err(error) = Hierarchy::find()

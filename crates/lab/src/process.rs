@@ -153,9 +153,12 @@ impl Process {
 /// Ends processes and all they started: asks each process with SIGTERM, waits up to `patience` for
 /// all of them, then kills what is left.
 pub(crate) fn end(processes: &[Process], patience: Duration) -> Vec<crate::Error> {
+    // What stands still would not hear the one without the other.
+    let ask = [Signal::SIGTERM, Signal::SIGCONT];
     let mut errors: Vec<crate::Error> = processes
         .iter()
-        .filter_map(|process| process.signal(Signal::SIGTERM).err())
+        .flat_map(|process| ask.map(|signal| process.signal(signal)))
+        .filter_map(Result::err)
         .collect();
     if !wait_until(patience, || processes.iter().all(is_gone)) {
         errors.extend(

@@ -1,7 +1,7 @@
 //! When what was started can be used.
 
 use std::io::{Read as _, Write as _};
-use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -48,6 +48,15 @@ pub(crate) fn wait(
     }
 }
 
+/// Virtual sockets listen on loopback.
+fn listens_at(host: &Host) -> IpAddr {
+    if host.is_app() {
+        Ipv4Addr::LOCALHOST.into()
+    } else {
+        host.address()
+    }
+}
+
 /// One try: why it is not ready yet. The outer error: the host could not be entered.
 fn probe(
     host: &Host,
@@ -59,9 +68,9 @@ fn probe(
         Thing::Node => Ok(answers_locally(
             &process.start.directory.join("control.sock"),
         )),
-        Thing::Server(server) => namespace.within(|| is_healthy(host.address(), server.port)),
+        Thing::Server(server) => namespace.within(|| is_healthy(listens_at(host), server.port)),
         Thing::Program(program) => match program.port {
-            Some(port) => namespace.within(|| connect(host.address(), port).map(drop)),
+            Some(port) => namespace.within(|| connect(listens_at(host), port).map(drop)),
             None => Ok(Ok(())),
         },
     }

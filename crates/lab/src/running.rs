@@ -226,17 +226,17 @@ impl Running {
         down::down(&self.lab.name, |_| {})
     }
 
-    fn state(&self) -> Result<State> {
+    pub(crate) fn state(&self) -> Result<State> {
         State::load(&self.lab.name)?.ok_or_else(|| Error::NotUp(self.lab.name.as_str().to_owned()))
     }
 
-    fn namespace<'a>(&self, state: &'a State, host: &str) -> Result<&'a Namespace> {
+    pub(crate) fn namespace<'a>(&self, state: &'a State, host: &str) -> Result<&'a Namespace> {
         state
             .namespace(&state::namespace_name(&self.lab.name, host))
             .ok_or_else(|| self.no_such_host(host))
     }
 
-    fn namespaces(&self, state: &State) -> Result<Vec<(Namespace, Host)>> {
+    pub(crate) fn namespaces(&self, state: &State) -> Result<Vec<(Namespace, Host)>> {
         let hosts = self.lab.hosts.iter();
         hosts
             .map(|host| {
@@ -264,7 +264,7 @@ impl Running {
             })
     }
 
-    fn no_such_host(&self, host: &str) -> Error {
+    pub(crate) fn no_such_host(&self, host: &str) -> Error {
         Error::NoSuchHost {
             lab: self.lab.name.as_str().to_owned(),
             host: host.to_owned(),

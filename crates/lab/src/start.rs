@@ -7,7 +7,7 @@ use crate::error::{Doing, Result};
 use crate::file::{Host, Lab, Program, Server, Thing};
 use crate::netns::Namespace;
 use crate::process::{Process, Start};
-use crate::{cgroup, config, servers, state, tool};
+use crate::{cgroup, clock, config, servers, state, tool};
 
 /// The command that enters a host; what to run there is added to it. It becomes that program, so
 /// its pid, standard streams and exit status are the program's own.
@@ -47,13 +47,23 @@ pub(crate) fn prepare(
                 vec![directory.join("control.sock")],
             )
         }
-        Thing::Server(server) => server_words(host, server, &directory)?,
-        Thing::Program(program) => (program_words(program)?, Vec::new()),
+        Thing::Server(server) => {
+            let (words, leftovers) = server_words(host, server, &directory)?;
+            (on_node(lab, host, baton, words), leftovers)
+        }
+        Thing::Program(program) => {
+            let words = on_node(lab, host, baton, program_words(program)?);
+            (words, Vec::new())
+        }
+    };
+    let clock = match host.own_clock {
+        true => clock::words(&directory)?,
+        false => Vec::new(),
     };
     Ok(Start {
         host: host.name.as_str().to_owned(),
         thing: thing.name().to_owned(),
-        words,
+        words: [clock, words].concat(),
         leftovers,
         log: directory.join(format!("{}.log", thing.name())),
         directory,
@@ -81,6 +91,22 @@ fn node_words(lab: &Lab, host: &Host, baton: &Path) -> Vec<String> {
         "--config".into(),
         file,
     ]
+}
+
+/// The same program; on an application node with virtual sockets.
+fn on_node(lab: &Lab, host: &Host, baton: &Path, words: Vec<String>) -> Vec<String> {
+    if !host.is_app() {
+        return words;
+    }
+    let file = config::path(lab, host).display().to_string();
+    let app = [
+        baton.display().to_string(),
+        "app".into(),
+        "--config".into(),
+        file,
+        "--".into(),
+    ];
+    app.into_iter().chain(words).collect()
 }
 
 fn server_words(

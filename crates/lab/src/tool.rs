@@ -17,7 +17,7 @@ const MORE_PLACES: [&str; 6] = [
 ];
 
 /// Programs and the Debian packages that bring them.
-const PACKAGES: [(&str, &str); 9] = [
+const PACKAGES: [(&str, &str); 10] = [
     ("ip", "iproute2"),
     ("tc", "iproute2"),
     ("ethtool", "ethtool"),
@@ -25,6 +25,7 @@ const PACKAGES: [(&str, &str); 9] = [
     ("nsenter", "util-linux"),
     ("setsid", "util-linux"),
     ("nginx", "nginx-light"),
+    ("python3", "python3"),
     ("apache2", "apache2"),
     ("sha256sum", "coreutils"),
 ];

@@ -1,16 +1,18 @@
-//! The wires: a bridge with a port for each host, and each host's end.
+//! The wires: a bridge for each LAN with a port for each host on it, and the hosts' ends.
 
 use std::path::Path;
 
 use crate::error::{Doing, Result};
-use crate::file::{BRIDGE, Host, Link};
+use crate::file::{BRIDGE, Host, HostAddress, LanName, Link};
 use crate::netns::Namespace;
 use crate::tool;
 
-/// The device that does it, inside its namespace.
+/// The bridge of those that name no LAN, inside the bridges' namespace.
 const DEVICE: &str = "br0";
-/// The one interface of a host.
+/// The first interface of a host.
 const INTERFACE: &str = "eth0";
+/// What it is called between two namespaces; no port is, because no host's name has a dot.
+const PARKED: &str = "eth0.parked";
 
 /// An XDP program that does nothing: bpf/pass.bpf.c.
 const PASS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/pass.bpf.o"));
@@ -30,22 +32,37 @@ const BRIDGE_KNOWS_NO_IP: [(&str, &str); 3] = [
 /// All ports an ordinary program may use, so that one client can hold many connections.
 const CLIENT: [(&str, &str); 1] = [("net/ipv4/ip_local_port_range", "1024 65535")];
 
-/// Readies the namespace of the bridge.
-pub(crate) fn bridge(bridge: &Namespace) -> Result<()> {
+/// What a router needs.
+const ROUTER: [(&str, &str); 2] = [
+    ("net/ipv4/ip_forward", "1"),
+    ("net/ipv6/conf/all/forwarding", "1"),
+];
+
+/// Readies the namespace of the bridges, with one for each of these LANs and one for who names none.
+pub(crate) fn bridge(bridge: &Namespace, lans: &[&LanName]) -> Result<()> {
     bridge.sysctl(&EVERYWHERE)?;
     if bridge.within(|| Path::new("/proc/sys/net/bridge").exists())? {
         bridge.sysctl(&BRIDGE_KNOWS_NO_IP)?;
     }
     let bridge = &bridge.name;
     tool::run(&format!("ip -n {bridge} link set dev lo up"))?;
-    tool::run(&format!(
-        "ip -n {bridge} link add name {DEVICE} type bridge \
-         stp_state 0 forward_delay 0 mcast_snooping 0"
-    ))?;
-    tool::run(&format!("ip -n {bridge} link set dev {DEVICE} up")).map(drop)
+    let named = lans.iter().map(|lan| device(Some(lan)));
+    for device in named.chain([device(None)]) {
+        tool::run(&format!(
+            "ip -n {bridge} link add name {device} type bridge \
+             stp_state 0 forward_delay 0 mcast_snooping 0"
+        ))?;
+        tool::run(&format!("ip -n {bridge} link set dev {device} up"))?;
+    }
+    Ok(())
 }
 
-/// Joins a host to the bridge, its port named after it, and gives it its addresses.
+/// The bridge of a LAN. No host's name has a dot, so none is that of its port.
+fn device(lan: Option<&LanName>) -> String {
+    lan.map_or(DEVICE.to_owned(), |lan| format!("lan.{lan}"))
+}
+
+/// Joins a host to the bridges, its port named after it, and gives it its addresses.
 /// `directory`: for files of the host.
 pub(crate) fn host(
     bridge: &Namespace,
@@ -53,35 +70,131 @@ pub(crate) fn host(
     host: &Host,
     directory: &Path,
 ) -> Result<()> {
-    namespace.sysctl(&EVERYWHERE)?;
-    if !host.is_node() {
-        namespace.sysctl(&CLIENT)?;
-    }
+    prepare(namespace, host)?;
     let (bridge, inside, port) = (&bridge.name, &namespace.name, &host.name);
-    tool::run(&format!(
-        "ip -n {bridge} link add name {port} type veth peer name {INTERFACE} netns {inside}"
-    ))?;
+    tool::run(&format!("ip -n {inside} link set dev lo up"))?;
+    cable(bridge, inside, (port.as_str(), INTERFACE))?;
     if let Some(mtu) = host.link.mtu.map(crate::file::Mtu::bytes) {
         tool::run(&format!("ip -n {bridge} link set dev {port} mtu {mtu}"))?;
         tool::run(&format!(
             "ip -n {inside} link set dev {INTERFACE} mtu {mtu}"
         ))?;
     }
-    for address in &host.addresses {
-        tool::run(&format!(
-            "ip -n {inside} address add {address} dev {INTERFACE}"
-        ))?;
+    in_bridge(bridge, port.as_str(), host.lan.as_ref())?;
+    for (number, further) in (1..).zip(&host.ports) {
+        let (port, interface) = (port_of(host, number), format!("eth{number}"));
+        cable(bridge, inside, (port.as_str(), interface.as_str()))?;
+        in_bridge(bridge, port.as_str(), further.lan.as_ref())?;
+        give(inside, &interface, &further.addresses)?;
     }
-    tool::run(&format!(
-        "ip -n {bridge} link set dev {port} master {DEVICE} up"
-    ))?;
-    tool::run(&format!("ip -n {inside} link set dev lo up"))?;
-    tool::run(&format!("ip -n {inside} link set dev {INTERFACE} up"))?;
+    if !host.ports.is_empty() {
+        namespace.sysctl(&ROUTER)?;
+    }
     if host.has_xdp() {
         ready_for_xdp(bridge, port.as_str(), directory)?;
     }
     shape(bridge, port.as_str(), &host.link)?;
+    dress(namespace, host)
+}
+
+/// Sets a host's kernel parameters: before it has an interface, which takes them over when it comes.
+pub(crate) fn prepare(namespace: &Namespace, host: &Host) -> Result<()> {
+    namespace.sysctl(&EVERYWHERE)?;
+    if host.is_node() {
+        return Ok(());
+    }
+    namespace.sysctl(&CLIENT)
+}
+
+/// Gives a host's first interface all that a start of the host gives it.
+pub(crate) fn dress(namespace: &Namespace, host: &Host) -> Result<()> {
+    let inside = &namespace.name;
+    tool::run(&format!("ip -n {inside} link set dev lo up"))?;
+    give(inside, INTERFACE, &host.addresses)?;
+    if let Some(gateway) = host.gateway {
+        tool::run(&format!("ip -n {inside} route add default via {gateway}"))?;
+    }
     shape(inside, INTERFACE, &host.link)
+}
+
+/// The port of a router's further interface. Interface names have 15 bytes at most (`IFNAMSIZ`).
+fn port_of(host: &Host, number: usize) -> String {
+    let name = host.name.as_str();
+    let short = name.get(..name.len().min(12)).unwrap_or(name);
+    format!("{short}.{number}")
+}
+
+/// A cable with these two ends: of the bridges, and of a host.
+fn cable(bridge: &str, inside: &str, (port, interface): (&str, &str)) -> Result<()> {
+    tool::run(&format!(
+        "ip -n {bridge} link add name {port} type veth peer name {interface} netns {inside}"
+    ))
+    .map(drop)
+}
+
+/// Makes one end of a cable a port of the bridge of a LAN.
+fn in_bridge(bridge: &str, port: &str, lan: Option<&LanName>) -> Result<()> {
+    let device = device(lan);
+    tool::run(&format!(
+        "ip -n {bridge} link set dev {port} master {device} up"
+    ))
+    .map(drop)
+}
+
+/// Gives the other end its addresses.
+fn give(inside: &str, interface: &str, addresses: &[HostAddress]) -> Result<()> {
+    for address in addresses {
+        tool::run(&format!(
+            "ip -n {inside} address add {address} dev {interface}"
+        ))?;
+    }
+    tool::run(&format!("ip -n {inside} link set dev {interface} up")).map(drop)
+}
+
+/// Whether the cable of a host is in its port.
+pub(crate) fn carrier(bridge: &Namespace, port: &str, is_in: bool) -> Result<()> {
+    let state = if is_in { "up" } else { "down" };
+    let bridge = &bridge.name;
+    tool::run(&format!("ip -n {bridge} link set dev {port} {state}")).map(drop)
+}
+
+/// Takes a host's interface out of its namespace, which is to go. It keeps its MAC address and its
+/// port, and loses addresses, routes and queues.
+pub(crate) fn park(bridge: &Namespace, inside: &Namespace) -> Result<()> {
+    let (bridge, inside) = (&bridge.name, &inside.name);
+    tool::run(&format!(
+        "ip -n {inside} link set dev {INTERFACE} down netns {bridge} name {PARKED}"
+    ))
+    .map(drop)
+}
+
+/// Puts it into its next one.
+pub(crate) fn take_back(bridge: &Namespace, inside: &Namespace) -> Result<()> {
+    let (bridge, inside) = (&bridge.name, &inside.name);
+    tool::run(&format!(
+        "ip -n {bridge} link set dev {PARKED} netns {inside} name {INTERFACE}"
+    ))
+    .map(drop)
+}
+
+/// Makes a device of the bridge send packets whole: none longer than the MTU, each with its checksum.
+pub(crate) fn plain(bridge: &Namespace, device: &str) -> Result<()> {
+    in_namespace(
+        &bridge.name,
+        &format!("ethtool -K {device} tx off tso off gso off"),
+    )
+}
+
+/// Joins a device to the bridge of a host's LAN as a port that is sent nothing, and from which it learns
+/// nothing.
+pub(crate) fn silent_port(bridge: &Namespace, device: &str, host: &Host) -> Result<()> {
+    let bridge = &bridge.name;
+    in_bridge(bridge, device, host.lan.as_ref())?;
+    tool::run(&format!(
+        "ip -n {bridge} link set dev {device} type bridge_slave \
+         learning off flood off mcast_flood off bcast_flood off"
+    ))
+    .map(drop)
 }
 
 /// How a veth is made to treat XDP like a network card does, on the bridge's side

@@ -142,7 +142,7 @@ impl Raising<'_> {
             self.lab.hosts.len()
         ));
         let bridge = self.namespace(BRIDGE)?;
-        topology::bridge(&bridge)?;
+        topology::bridge(&bridge, &self.lab.lans())?;
         let mut hosts = Vec::new();
         for host in &self.lab.hosts {
             let namespace = self.namespace(host.name.as_str())?;
@@ -154,15 +154,19 @@ impl Raising<'_> {
         self.losses(&bridge, &hosts)?;
 
         let key = ClusterKey::random()?;
-        // Servers first, so that a node finds its own server in good health at once.
-        self.things(&hosts, &key, |thing| *thing != Thing::Node)?;
+        // Servers first, so that a node finds its own server in good health at once; but sockets of an application
+        // node are virtual only once its daemon is there.
+        let before = |host: &Host, thing: &Thing| *thing != Thing::Node && !host.is_app();
+        self.things(&hosts, &key, before)?;
         if hosts
             .iter()
             .any(|(_, host)| host.run.contains(&Thing::Node))
         {
             self.pins(&hosts)?;
-            self.things(&hosts, &key, |thing| *thing == Thing::Node)?;
+            self.things(&hosts, &key, |_, thing| *thing == Thing::Node)?;
         }
+        let after = |host: &Host, thing: &Thing| *thing != Thing::Node && host.is_app();
+        self.things(&hosts, &key, after)?;
         self.state.complete = true;
         self.state.save()
     }
@@ -211,11 +215,11 @@ impl Raising<'_> {
         &mut self,
         hosts: &[(Namespace, Host)],
         key: &ClusterKey,
-        which: impl Fn(&Thing) -> bool,
+        which: impl Fn(&Host, &Thing) -> bool,
     ) -> Result<()> {
         let mut started = Vec::new();
         for (namespace, host) in hosts {
-            for thing in host.run.iter().filter(|thing| which(thing)) {
+            for thing in host.run.iter().filter(|thing| which(host, thing)) {
                 let prepared = start::prepare(self.lab, host, thing, &self.baton, key)?;
                 let group = self.state.group(host.name.as_str());
                 let process = start::start(prepared, namespace, group.as_deref())?;

@@ -202,6 +202,27 @@ fn bad_files_are_refused_with_reasons() {
             ),
             &["10.78.0.2/24", "10.77.0.1/24", "line 8"],
         ),
+        (
+            "another network on a named LAN",
+            two(
+                &format!("[[host]]\nname = \"a\"\nlan = \"x\"\n{ADDRESS}"),
+                &format!("{b}lan = \"x\"\naddress = \"10.78.0.2/24\""),
+            ),
+            &["10.78.0.2/24", "10.77.0.1/24"],
+        ),
+        (
+            "a gateway that nobody is",
+            host(&format!("{ADDRESS}\ngateway = \"10.77.0.254\"")),
+            &["nobody on the LAN", "10.77.0.254"],
+        ),
+        (
+            "a gateway with one interface",
+            two(
+                &format!("[[host]]\nname = \"a\"\n{ADDRESS}"),
+                &format!("{b}address = \"10.77.0.2/24\"\ngateway = \"10.77.0.1\""),
+            ),
+            &["forwards nothing"],
+        ),
         ("no address", host(""), &["address"]),
         ("an empty list of addresses", address("[]"), &["no address"]),
         (

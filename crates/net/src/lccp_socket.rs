@@ -3,11 +3,12 @@
 use std::io::{self, Read as _};
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 
+use nix::sys::socket::{setsockopt, sockopt::RcvBufForce};
 use socket2::{Domain, Protocol, Socket, Type};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-use crate::{Error, Result};
+use crate::{Error, Result, lccp_filter};
 
 /// Sends and receives what stands behind the IPv4 header. Receives only what is sent to its own
 /// address.
@@ -54,6 +55,40 @@ impl LccpSocket {
         })
     }
 
+    /// Hears only messages with these commands (`enum lccp_command`) from now on.
+    ///
+    /// # Errors
+    /// [`Error::System`].
+    pub fn hear_only(&self, commands: &[u8]) -> Result<()> {
+        self.filter(commands, true)
+    }
+
+    /// Hears no messages with these commands from now on.
+    ///
+    /// # Errors
+    /// [`Error::System`].
+    pub fn hear_not(&self, commands: &[u8]) -> Result<()> {
+        self.filter(commands, false)
+    }
+
+    fn filter(&self, commands: &[u8], heard: bool) -> Result<()> {
+        self.socket
+            .get_ref()
+            .attach_filter(&lccp_filter::by_command(commands, heard))
+            .map_err(Error::system("have the kernel choose among LCCP messages"))
+    }
+
+    /// Makes room for `bytes` of packets that wait to be read, beyond what `net.core.rmem_max` allows: each
+    /// takes about four kilobytes, however short it is.
+    ///
+    /// # Errors
+    /// [`Error::System`] without CAP_NET_ADMIN.
+    pub fn make_room(&self, bytes: usize) -> Result<()> {
+        setsockopt(self.socket.get_ref(), RcvBufForce, &bytes)
+            .map_err(io::Error::from)
+            .map_err(Error::system("give a raw socket a larger receive buffer"))
+    }
+
     /// Sends `payload` in one packet; the kernel writes the IPv4 header.
     ///
     /// # Errors
@@ -84,6 +119,20 @@ impl LccpSocket {
             .await
             .map_err(Error::system("receive an LCCP message"))?;
         strip(&buffer[..length], self.protocol)
+    }
+}
+
+impl LccpSocket {
+    /// The next message that is there already; `None`: there is none.
+    ///
+    /// # Errors
+    /// As [`Self::recv_from`].
+    pub fn try_recv_from<'a>(&self, buffer: &'a mut [u8]) -> Result<Option<Received<'a>>> {
+        match self.socket.get_ref().read(buffer) {
+            Ok(length) => strip(&buffer[..length], self.protocol).map(Some),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
+            Err(error) => Err(Error::system("receive an LCCP message")(error)),
+        }
     }
 }
 

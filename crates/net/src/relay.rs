@@ -16,6 +16,8 @@
 
 mod outgoing;
 
+pub(crate) use outgoing::connect as connect_as;
+
 use std::collections::HashSet;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
@@ -221,7 +223,7 @@ async fn relay(client: &mut TcpStream, target: SocketAddrV4, mark: u32) -> io::R
 
 /// Makes the end of the connection a RST: its other half broke, and an orderly end would pass a
 /// part for the whole.
-fn reset(stream: &TcpStream) {
+pub(crate) fn reset(stream: &TcpStream) {
     // Fails only on a socket that is no socket; then there is nothing to end.
     let _ = SockRef::from(stream).set_linger(Some(Duration::ZERO));
 }

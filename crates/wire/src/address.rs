@@ -1,7 +1,7 @@
 //! Addresses as LCCP and the maps write them: 16 bytes, IPv4 as v4-mapped.
 
 use std::fmt;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4};
 
 /// An IP address in 16 bytes, network order; IPv4 as `::ffff:a.b.c.d` (RFC 4291, 2.5.5.2).
 ///
@@ -24,6 +24,14 @@ impl Address {
     /// The address in its own IP version: a v4-mapped one is an IPv4 address.
     pub fn ip(self) -> IpAddr {
         Ipv6Addr::from(self.0).to_canonical()
+    }
+
+    /// The address, if it is one of IPv4.
+    pub fn ipv4(self) -> Option<Ipv4Addr> {
+        match self.ip() {
+            IpAddr::V4(address) => Some(address),
+            IpAddr::V6(_) => None,
+        }
     }
 
     /// Whether this is an IPv4 address.
@@ -80,6 +88,12 @@ impl From<SocketAddr> for Endpoint {
             address: from.ip().into(),
             port: from.port(),
         }
+    }
+}
+
+impl From<SocketAddrV4> for Endpoint {
+    fn from(at: SocketAddrV4) -> Self {
+        SocketAddr::V4(at).into()
     }
 }
 

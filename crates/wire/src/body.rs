@@ -1,6 +1,6 @@
 //! The body of HELLO as bytes.
 
-use baton_abi::{LccpHello, LccpHelloService};
+use baton_abi::{LCCP_HELLO_DRAINING, LccpHello, LccpHelloService};
 use zerocopy::{FromBytes as _, IntoBytes as _};
 
 use crate::{Address, Clock, Endpoint, Health, Hello, HelloService, Incarnation, Permille};
@@ -12,7 +12,7 @@ pub(crate) fn write(hello: &Hello) -> Vec<u8> {
         be_cpu_permille: hello.cpu().get().to_be(),
         // No truncation: a Hello holds at most MAX_SERVICES, and those fit 1024 bytes.
         be_services: (hello.services().len() as u16).to_be(),
-        reserved: 0,
+        be_flags: flags(hello).to_be(),
     };
     let mut body = head.as_bytes().to_vec();
     for service in hello.services() {
@@ -26,13 +26,22 @@ pub(crate) fn read(body: &[u8]) -> Option<Hello> {
     let (head, rest) = LccpHello::read_from_prefix(body).ok()?;
     let count = usize::from(u16::from_be(head.be_services));
     let (services, _) = <[LccpHelloService]>::ref_from_prefix_with_elems(rest, count).ok()?;
-    Hello::new(
+    let draining = u32::from_be(head.be_flags) & LCCP_HELLO_DRAINING != 0;
+    let hello = Hello::new(
         Incarnation::started_at(Clock::from_nanos(u64::from_be(head.be_incarnation))),
         // A load above all is still just full: no reason to lose a heartbeat.
         Permille::saturating(u16::from_be(head.be_cpu_permille)),
         services.iter().map(read_service).collect(),
-    )
-    .ok()
+    );
+    Some(hello.ok()?.with_draining(draining))
+}
+
+fn flags(hello: &Hello) -> u32 {
+    if hello.is_draining() {
+        LCCP_HELLO_DRAINING
+    } else {
+        0
+    }
 }
 
 fn wire_service(service: &HelloService) -> LccpHelloService {

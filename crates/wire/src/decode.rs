@@ -4,17 +4,20 @@ use std::time::Duration;
 
 use baton_abi::{
     COUNTER_LCCP_BAD_TAG, COUNTER_LCCP_BAD_VERSION, COUNTER_LCCP_MISMATCH, COUNTER_LCCP_SHORT,
-    COUNTER_LCCP_STALE, COUNTER_LCCP_UNKNOWN, LCCP_ADOPT, LCCP_AGAIN, LCCP_CLAIM, LCCP_FORWARD,
-    LCCP_HANDOVER, LCCP_HELLO, LCCP_KEEP, LCCP_MAX_BODY, LCCP_MOVED, LCCP_NONE, LCCP_QUERY,
-    LCCP_REFUSED, LCCP_REPLY, LCCP_SIZES, LCCP_SYNC, LCCP_VERSION, LccpHeader,
+    COUNTER_LCCP_STALE, COUNTER_LCCP_UNKNOWN, LCCP_ACCOUNT, LCCP_ADOPT, LCCP_AGAIN, LCCP_ALIVE,
+    LCCP_CANDIDATE, LCCP_CLAIM, LCCP_FORWARD, LCCP_HANDOVER, LCCP_HEAD, LCCP_HELLO, LCCP_KEEP,
+    LCCP_MAX_BODY, LCCP_MAX_RESUME, LCCP_MOVED, LCCP_NONE, LCCP_ORDER, LCCP_QUERY, LCCP_READY,
+    LCCP_RECEPTOR_DAEMON, LCCP_REFUSED, LCCP_RELEASE, LCCP_REPLY, LCCP_RESUME, LCCP_SIZES,
+    LCCP_SYNC, LCCP_TAKEN, LCCP_TCBS, LCCP_VERSION, LCCP_YIELD, LccpHeader,
 };
 use zerocopy::FromBytes as _;
 
 use crate::tag::TAGGED_BYTES;
 use crate::tcb::tcb_from_wire;
 use crate::{
-    Clock, Flow, Keep, Keys, Message, Numbers, Query, Refusal, Reply, ShortAddress, Sizes, TcbPart,
-    body, carried, tag,
+    Account, Candidate, Clock, Flow, Heads, Keep, Keys, Message, Numbers, Order, Query, Ready,
+    Refusal, Reply, Resume, ShortAddress, Sizes, Taken, TcbPart, Tcbs, YieldAnswer, body, carried,
+    tag,
 };
 
 /// A message as it came in.
@@ -114,9 +117,19 @@ pub fn clock_of(bytes: &[u8]) -> Option<Clock> {
     Some(Clock::from_nanos(u64::from_be(header.be_clock)))
 }
 
+/// Which version of LCCP a message says it is of. Nothing tells whether that is true: where another version
+/// has its tag is not known here.
+pub fn version_of(bytes: &[u8]) -> Option<u8> {
+    bytes.first().copied()
+}
+
 fn split_body<'a>(header: &LccpHeader, rest: &'a [u8]) -> Result<(&'a [u8], &'a [u8]), Reject> {
     let length = u16::from_be(header.be_body_length);
-    if u32::from(length) > LCCP_MAX_BODY {
+    let most = match u32::from(header.command) {
+        LCCP_RESUME => LCCP_MAX_RESUME,
+        _ => LCCP_MAX_BODY,
+    };
+    if u32::from(length) > most {
         return Err(Reject::Short);
     }
     rest.split_at_checked(length.into()).ok_or(Reject::Short)
@@ -173,6 +186,11 @@ fn message(header: &LccpHeader, body: &[u8]) -> Result<Message, Reject> {
             flow: flow(header)?,
             tcb: tcb(header)?,
         },
+        LCCP_RELEASE => Message::Release {
+            flow: flow(header)?,
+            tcb: tcb(header)?,
+            next: ShortAddress::from_word(header.be_data).ok_or(Reject::Unknown)?,
+        },
         LCCP_HELLO => Message::Hello(body::read(body).ok_or(Reject::Short)?),
         LCCP_SYNC => Message::Sync {
             last: u16::try_from(u32::from_be(header.be_data)).map_err(|_| Reject::Unknown)?,
@@ -181,6 +199,26 @@ fn message(header: &LccpHeader, body: &[u8]) -> Result<Message, Reject> {
         LCCP_QUERY => Message::Query(Query::read(flow(header)?, body).ok_or(Reject::Short)?),
         LCCP_REPLY => Message::Reply(Reply::read(flow(header)?, body).ok_or(Reject::Short)?),
         LCCP_SIZES => Message::Sizes(Sizes::read(body).ok_or(Reject::Unknown)?),
+        LCCP_TCBS => Message::Tcbs(Tcbs::read(body).ok_or(Reject::Unknown)?),
+        LCCP_TAKEN => Message::Taken(Taken::read(body).ok_or(Reject::Unknown)?),
+        LCCP_CANDIDATE => Message::Candidate(Candidate::read(body).ok_or(Reject::Unknown)?),
+        LCCP_ORDER => Message::Order(Order::read(body).ok_or(Reject::Unknown)?),
+        LCCP_ACCOUNT => Message::Account(Account::read(body).ok_or(Reject::Unknown)?),
+        LCCP_ALIVE => Message::Alive {
+            turned: u32::from(header.receptor) == LCCP_RECEPTOR_DAEMON,
+        },
+        LCCP_YIELD if u32::from(header.receptor) == LCCP_RECEPTOR_DAEMON => Message::Yielded {
+            flow: flow(header)?,
+            answer: YieldAnswer::from_number(u32::from_be(header.be_data))
+                .ok_or(Reject::Unknown)?,
+        },
+        LCCP_YIELD => Message::Yield {
+            flow: flow(header)?,
+            next: ShortAddress::from_word(header.be_data),
+        },
+        LCCP_RESUME => Message::Resume(Resume::read(flow(header)?, body).ok_or(Reject::Short)?),
+        LCCP_READY => Message::Ready(Ready::read(flow(header)?, body).ok_or(Reject::Short)?),
+        LCCP_HEAD => Message::Heads(Heads::read(body).ok_or(Reject::Unknown)?),
         _ => return Err(Reject::Unknown),
     };
     let body_without_use = message.carries().is_some() && !body.is_empty();

@@ -1,14 +1,15 @@
 //! Messages to bytes.
 
 use baton_abi::{
-    LCCP_ADOPT, LCCP_AGAIN, LCCP_CLAIM, LCCP_FORWARD, LCCP_HANDOVER, LCCP_HELLO, LCCP_KEEP,
-    LCCP_MOVED, LCCP_NONE, LCCP_QUERY, LCCP_REFUSED, LCCP_REPLY, LCCP_SIZES, LCCP_SYNC,
-    LCCP_VERSION, LccpHeader, LccpTcb,
+    LCCP_ACCOUNT, LCCP_ADOPT, LCCP_AGAIN, LCCP_ALIVE, LCCP_CANDIDATE, LCCP_CLAIM, LCCP_FORWARD,
+    LCCP_HANDOVER, LCCP_HEAD, LCCP_HELLO, LCCP_KEEP, LCCP_MOVED, LCCP_NONE, LCCP_ORDER, LCCP_QUERY,
+    LCCP_READY, LCCP_REFUSED, LCCP_RELEASE, LCCP_REPLY, LCCP_RESUME, LCCP_SIZES, LCCP_SYNC,
+    LCCP_TAKEN, LCCP_TCBS, LCCP_VERSION, LCCP_YIELD, LccpHeader, LccpTcb,
 };
 use zerocopy::IntoBytes as _;
 
 use crate::tag::TAGGED_BYTES;
-use crate::{Clock, LccpKey, Message, Reply, ShortAddress, body, tag};
+use crate::{Clock, LccpKey, Message, Ready, Reply, ShortAddress, body, tag};
 
 /// The bytes of `message`, tagged under `key` and dated `clock`: the header and, of a daemon's, the
 /// body. Behind every other the caller appends the client's packet.
@@ -19,20 +20,32 @@ pub fn encode(message: &Message, clock: Clock, key: &LccpKey) -> Vec<u8> {
         Message::Query(query) => query.body(),
         Message::Reply(reply) => reply.body(),
         Message::Sizes(sizes) => sizes.write(),
+        Message::Tcbs(batch) => batch.write(),
+        Message::Taken(taken) => taken.write(),
+        Message::Candidate(candidate) => candidate.write(),
+        Message::Order(order) => order.body(),
+        Message::Account(account) => account.body(),
+        Message::Resume(resume) => resume.body(),
+        Message::Ready(ready) => ready.body(),
+        Message::Heads(heads) => heads.write(),
         Message::Adopt { .. }
         | Message::Refused { .. }
         | Message::Forward { .. }
         | Message::Handover { .. }
+        | Message::Release { .. }
         | Message::Keep { .. }
         | Message::None { .. }
         | Message::Claim { .. }
         | Message::Moved { .. }
-        | Message::Sync { .. } => Vec::new(),
+        | Message::Sync { .. }
+        | Message::Yield { .. }
+        | Message::Yielded { .. }
+        | Message::Alive { .. } => Vec::new(),
     };
     let header = LccpHeader {
         version: const { byte(LCCP_VERSION) },
         receptor: byte(message.receptor().number()),
-        // No truncation: the body is at most LCCP_MAX_BODY, 1024.
+        // No truncation: the body is at most LCCP_MAX_RESUME, 1400.
         be_body_length: (body.len() as u16).to_be(),
         be_clock: clock.as_nanos().to_be(),
         ..fields(message)
@@ -110,6 +123,13 @@ fn fields(message: &Message) -> LccpHeader {
             tcb: tcb.into(),
             ..blank
         },
+        Message::Release { flow, tcb, next } => LccpHeader {
+            command: const { byte(LCCP_RELEASE) },
+            flow: flow.into(),
+            tcb: tcb.into(),
+            be_data: next.word(),
+            ..blank
+        },
         Message::Hello(_) => LccpHeader {
             command: const { byte(LCCP_HELLO) },
             ..blank
@@ -135,6 +155,56 @@ fn fields(message: &Message) -> LccpHeader {
         },
         Message::Sizes(_) => LccpHeader {
             command: const { byte(LCCP_SIZES) },
+            ..blank
+        },
+        Message::Tcbs(_) => LccpHeader {
+            command: const { byte(LCCP_TCBS) },
+            ..blank
+        },
+        Message::Taken(_) => LccpHeader {
+            command: const { byte(LCCP_TAKEN) },
+            ..blank
+        },
+        Message::Candidate(_) => LccpHeader {
+            command: const { byte(LCCP_CANDIDATE) },
+            ..blank
+        },
+        Message::Order(_) => LccpHeader {
+            command: const { byte(LCCP_ORDER) },
+            ..blank
+        },
+        Message::Account(_) => LccpHeader {
+            command: const { byte(LCCP_ACCOUNT) },
+            ..blank
+        },
+        Message::Yield { flow, next } => LccpHeader {
+            command: const { byte(LCCP_YIELD) },
+            flow: flow.into(),
+            be_data: word(next),
+            ..blank
+        },
+        Message::Yielded { flow, answer } => LccpHeader {
+            command: const { byte(LCCP_YIELD) },
+            flow: flow.into(),
+            be_data: answer.number().to_be(),
+            ..blank
+        },
+        Message::Alive { .. } => LccpHeader {
+            command: const { byte(LCCP_ALIVE) },
+            ..blank
+        },
+        Message::Resume(ref resume) => LccpHeader {
+            command: const { byte(LCCP_RESUME) },
+            flow: resume.flow().into(),
+            ..blank
+        },
+        Message::Heads(_) => LccpHeader {
+            command: const { byte(LCCP_HEAD) },
+            ..blank
+        },
+        Message::Ready(Ready { flow, .. }) => LccpHeader {
+            command: const { byte(LCCP_READY) },
+            flow: flow.into(),
             ..blank
         },
     }

@@ -48,6 +48,12 @@ pub enum Error {
         /// The address.
         address: IpAddr,
     },
+    /// A request that is too long to be sent to a data server.
+    #[error("the request has {bytes} bytes, more than one segment holds; it cannot be resumed")]
+    RequestTooLong {
+        /// Its length.
+        bytes: usize,
+    },
     /// A TCP window scale beyond what RFC 7323 allows.
     #[error("window scale {found} is above 14, the largest that RFC 7323 allows")]
     WindowScale {

@@ -16,6 +16,7 @@ use crate::{Endpoint, Error, Incarnation};
 pub struct Hello {
     incarnation: Incarnation,
     cpu: Permille,
+    draining: bool,
     services: Vec<HelloService>,
 }
 
@@ -42,8 +43,14 @@ impl Hello {
         Ok(Self {
             incarnation,
             cpu,
+            draining: false,
             services,
         })
+    }
+
+    /// The same heartbeat of a node that wants no new requests, or wants them (again).
+    pub fn with_draining(self, draining: bool) -> Self {
+        Self { draining, ..self }
     }
 
     /// As many heartbeats as `services` need: one at least, since a node without services lives too.
@@ -55,6 +62,7 @@ impl Hello {
         let one = |services: &[HelloService]| Self {
             incarnation,
             cpu,
+            draining: false,
             services: services.to_vec(),
         };
         if services.is_empty() {
@@ -71,6 +79,11 @@ impl Hello {
     /// How much of all its processors the node uses.
     pub const fn cpu(&self) -> Permille {
         self.cpu
+    }
+
+    /// Whether the node wants no new requests.
+    pub const fn is_draining(&self) -> bool {
+        self.draining
     }
 
     /// The services it speaks for.

@@ -17,7 +17,8 @@ use crate::{Error, siphash24};
 /// ```
 ///
 /// k0 and k1 are the two words of a SipHash key as in the reference implementation: its first and
-/// last 8 bytes, little-endian. Labels are `baton lccp` and `baton cookie`.
+/// last 8 bytes, little-endian. Labels are `baton lccp` and `baton cookie`, and for the two halves of the key of
+/// channels `baton forwarding 1` and `baton forwarding 2`.
 ///
 /// ```
 /// let text = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f";
@@ -53,6 +54,25 @@ impl ClusterKey {
     /// The key under which a CS makes its SYN cookies.
     pub fn cookie(&self) -> CookieKey {
         CookieKey(self.derive(b"baton cookie"))
+    }
+
+    /// The secret by which the ends of a channel of the forwarding network prove who they are.
+    pub fn forwarding(&self) -> ForwardingKey {
+        let mut bytes = [0; 32];
+        let labels: [&[u8]; 2] = [b"baton forwarding 1", b"baton forwarding 2"];
+        let words = labels.map(|label| self.derive(label));
+        for (bytes, word) in bytes.chunks_exact_mut(8).zip(words.as_flattened()) {
+            bytes.copy_from_slice(&word.to_le_bytes());
+        }
+        ForwardingKey(bytes)
+    }
+
+    /// The secret itself, for derivations that are not made of SipHash.
+    pub(crate) fn bytes(&self) -> [u8; 32] {
+        let mut bytes = [0; 32];
+        bytes[..16].copy_from_slice(&self.halves[0]);
+        bytes[16..].copy_from_slice(&self.halves[1]);
+        bytes
     }
 
     fn derive(&self, label: &[u8]) -> [u64; 2] {
@@ -113,6 +133,17 @@ impl CookieKey {
     }
 }
 
+/// The secret of channels: of their challenges and of their certificates' keys.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct ForwardingKey([u8; 32]);
+
+impl ForwardingKey {
+    /// The bytes, for what derives keys from them.
+    pub const fn bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+}
+
 /// What a receiver accepts: the key in use, and another one while keys are being rotated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Keys {
@@ -141,6 +172,12 @@ impl fmt::Debug for ClusterKey {
 impl fmt::Debug for LccpKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("LccpKey(secret)")
+    }
+}
+
+impl fmt::Debug for ForwardingKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ForwardingKey(secret)")
     }
 }
 
@@ -191,9 +228,10 @@ mod tests {
     fn no_key_is_ever_printed() {
         let key: ClusterKey = TEXT.parse().unwrap();
         let shown = format!(
-            "{key:?} {:?} {:?} {:?}",
+            "{key:?} {:?} {:?} {:?} {:?}",
             key.lccp(),
             key.cookie(),
+            key.forwarding(),
             Keys::only(key.lccp())
         );
         assert!(!shown.contains(|c: char| c.is_ascii_digit()), "{shown}");

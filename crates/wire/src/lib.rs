@@ -14,43 +14,66 @@
 //! either. What the tag protects is what a node concludes from a message: which flow, and with
 //! which TCP parameters. That the packet is of that flow is checked by [`decode()`].
 //!
-//! The C programs speak the same format; `vectors/lccp.txt` holds the bytes both must produce.
+//! What a channel between an I/O server and an application node carries is in [`forwarding`]; what the ends of a
+//! redirectable socket say to each other in [`eop`].
+//!
+//! The C programs speak the same format as LCCP here; `vectors/lccp.txt` holds the bytes both must produce.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test fails by panicking"))]
 
+mod account;
 mod address;
 mod body;
+mod candidate;
 mod carried;
 mod clock;
 mod decode;
 mod encode;
+pub mod eop;
 mod error;
 mod flow;
+pub mod forwarding;
+mod head;
 mod hello;
 mod key;
 mod message;
 mod numbers;
+mod order;
 mod question;
 mod reason;
+mod resume;
 mod short;
 mod sizes;
 mod tag;
+mod taken;
 mod tcb;
+mod tcb_entry;
+mod tcbs;
+mod yielding;
 
+pub use account::Account;
 pub use address::{Address, Endpoint};
+pub use candidate::{Candidate, CandidateState};
 pub use clock::{Clock, Incarnation};
-pub use decode::{Received, Reject, clock_of, decode};
+pub use decode::{Received, Reject, clock_of, decode, version_of};
 pub use encode::encode;
 pub use error::Error;
 pub use flow::Flow;
+pub use head::{Head, HeadDigest, Heads};
 pub use hello::{Health, Hello, HelloService, Permille};
-pub use key::{ClusterKey, CookieKey, Keys, LccpKey};
+pub use key::{ClusterKey, CookieKey, ForwardingKey, Keys, LccpKey};
 pub use message::{Message, Receptor};
 pub use numbers::Numbers;
+pub use order::{Order, Verb};
 pub use question::{Query, Reply};
 pub use reason::{Keep, Refusal};
+pub use resume::{Outcome, Progress, Ready, Resume};
 pub use short::ShortAddress;
 pub use sizes::{PathHash, Sizes};
 pub use tag::{siphash24, tag};
+pub use taken::{LeftOut, Taken, TakenRefusal};
 pub use tcb::{TcbPart, WindowScale, WindowScales};
+pub use tcb_entry::{EntryKey, TcbEntry};
+pub use tcbs::{BatchFlags, Tcbs};
+pub use yielding::YieldAnswer;

@@ -2,7 +2,10 @@
 
 use baton_abi::{LCCP_RECEPTOR_CS, LCCP_RECEPTOR_DAEMON, LCCP_RECEPTOR_DS};
 
-use crate::{Flow, Hello, Keep, Numbers, Query, Refusal, Reply, ShortAddress, Sizes, TcbPart};
+use crate::{
+    Account, Candidate, Flow, Heads, Hello, Keep, Numbers, Order, Query, Ready, Refusal, Reply,
+    Resume, ShortAddress, Sizes, Taken, TcbPart, Tcbs, YieldAnswer,
+};
 
 /// One LCCP message. Its command and its [`Receptor`] follow from the variant.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,6 +81,16 @@ pub enum Message {
         /// With which TCP parameters another DS would adopt it.
         tcb: TcbPart,
     },
+    /// DM2, CS to the owner: your part of this connection, on which nothing happens, ends; give it to
+    /// another DS. Carries an empty ACK in the client's name.
+    Release {
+        /// Which connection.
+        flow: Flow,
+        /// With which TCP parameters the other is to adopt it.
+        tcb: TcbPart,
+        /// The other DS.
+        next: ShortAddress,
+    },
     /// Daemon to daemon: heartbeat, load and health.
     Hello(Hello),
     /// Daemon to daemon: the number of the last message that moves a connection from here to there. The
@@ -94,6 +107,42 @@ pub enum Message {
     Reply(Reply),
     /// Daemon to daemon: paths whose content is large at the sender.
     Sizes(Sizes),
+    /// Daemon to daemon: a batch of TCB entries that the receiver is to have.
+    Tcbs(Tcbs),
+    /// Daemon to daemon: which of those batches came, and what became of them.
+    Taken(Taken),
+    /// Daemon to daemon: who is, or would be, the connection server in front.
+    Candidate(Candidate),
+    /// Daemon to daemon: what an operator wants of the receiver.
+    Order(Order),
+    /// Daemon to daemon: how an order is getting on.
+    Account(Account),
+    /// Daemon to DS program, which turns it round to the daemon: does the host live?
+    Alive {
+        /// The answer.
+        turned: bool,
+    },
+    /// CS daemon to DS program: let the rest of this response come from another DS. Carries an empty ACK in
+    /// the client's name.
+    Yield {
+        /// Which connection.
+        flow: Flow,
+        /// The other DS; none: it stays where it is.
+        next: Option<ShortAddress>,
+    },
+    /// DS program to CS daemon: what has become of that. Carries the ACK back.
+    Yielded {
+        /// Which connection.
+        flow: Flow,
+        /// Where it is.
+        answer: YieldAnswer,
+    },
+    /// CS to DS, daemon to daemon: have the rest of this response ready.
+    Resume(Resume),
+    /// DS to CS, daemon to daemon: what has become of that.
+    Ready(Ready),
+    /// DS to CS, daemon to daemon: how responses begin that leave the sender.
+    Heads(Heads),
 }
 
 impl Message {
@@ -103,7 +152,10 @@ impl Message {
             Self::Adopt { .. }
             | Self::Forward { .. }
             | Self::Handover { .. }
-            | Self::Claim { .. } => Receptor::Ds,
+            | Self::Release { .. }
+            | Self::Claim { .. }
+            | Self::Yield { .. }
+            | Self::Alive { turned: false } => Receptor::Ds,
             Self::Refused { .. } | Self::Keep { .. } | Self::None { .. } | Self::Moved { .. } => {
                 Receptor::Cs
             }
@@ -112,7 +164,14 @@ impl Message {
             | Self::Again(_)
             | Self::Query(_)
             | Self::Reply(_)
-            | Self::Sizes(_) => Receptor::Daemon,
+            | Self::Sizes(_)
+            | Self::Tcbs(_)
+            | Self::Taken(_)
+            | Self::Candidate(_) => Receptor::Daemon,
+            Self::Order(_) | Self::Account(_) | Self::Heads(_) | Self::Yielded { .. } => {
+                Receptor::Daemon
+            }
+            Self::Alive { turned: true } | Self::Resume(_) | Self::Ready(_) => Receptor::Daemon,
         }
     }
 
@@ -123,16 +182,24 @@ impl Message {
             | Self::Refused { flow, .. }
             | Self::Forward { flow, .. }
             | Self::Handover { flow, .. }
+            | Self::Release { flow, .. }
             | Self::Keep { flow, .. }
             | Self::None { flow, .. }
             | Self::Claim { flow, .. }
+            | Self::Yield { flow, .. }
+            | Self::Yielded { flow, .. }
             | Self::Moved { flow, .. } => Some(*flow),
             Self::Hello(_)
             | Self::Sync { .. }
             | Self::Again(_)
             | Self::Query(_)
             | Self::Reply(_)
-            | Self::Sizes(_) => None,
+            | Self::Sizes(_)
+            | Self::Tcbs(_)
+            | Self::Taken(_)
+            | Self::Candidate(_) => None,
+            Self::Order(_) | Self::Account(_) | Self::Heads(_) => None,
+            Self::Alive { .. } | Self::Resume(_) | Self::Ready(_) => None,
         }
     }
 }

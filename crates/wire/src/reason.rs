@@ -1,8 +1,8 @@
 //! Why a data server did not do what it was asked to.
 
 use baton_abi::{
-    LCCP_KEEP_NO_WAY, LCCP_KEEP_SEQUENCE, LCCP_KEEP_STATE, LCCP_KEEP_UNREAD, LCCP_KEEP_UNSENT,
-    LCCP_REFUSAL_NO_LISTENER, LCCP_REFUSAL_NO_WAY, LCCP_REFUSAL_NOT_ASSIGNED,
+    LCCP_KEEP_BUSY, LCCP_KEEP_NO_WAY, LCCP_KEEP_SEQUENCE, LCCP_KEEP_STATE, LCCP_KEEP_UNREAD,
+    LCCP_KEEP_UNSENT, LCCP_REFUSAL_NO_LISTENER, LCCP_REFUSAL_NO_WAY, LCCP_REFUSAL_NOT_ASSIGNED,
 };
 
 /// Why a DS did not adopt.
@@ -52,6 +52,8 @@ pub enum Keep {
     Sequence,
     /// The owner knows no way to the next DS.
     NoWay,
+    /// Of a RELEASE: it is not idle.
+    Busy,
     /// A reason that this version does not know. The CS does the same for all of them.
     Other,
 }
@@ -65,6 +67,7 @@ impl Keep {
             Self::Unread => LCCP_KEEP_UNREAD,
             Self::Sequence => LCCP_KEEP_SEQUENCE,
             Self::NoWay => LCCP_KEEP_NO_WAY,
+            Self::Busy => LCCP_KEEP_BUSY,
             Self::Other => 0,
         }
     }
@@ -76,6 +79,7 @@ impl Keep {
             LCCP_KEEP_UNREAD => Self::Unread,
             LCCP_KEEP_SEQUENCE => Self::Sequence,
             LCCP_KEEP_NO_WAY => Self::NoWay,
+            LCCP_KEEP_BUSY => Self::Busy,
             _ => Self::Other,
         }
     }

@@ -23,8 +23,8 @@ impl ShortAddress {
         u32::from_ne_bytes(self.0)
     }
 
-    /// What `be_data` says; `None`: nobody.
-    pub(crate) const fn from_word(word: u32) -> Option<Self> {
+    /// What `be_data` or the key of a map says; `None`: nobody.
+    pub const fn from_word(word: u32) -> Option<Self> {
         match word {
             0 => None,
             _ => Some(Self(word.to_ne_bytes())),

@@ -33,6 +33,23 @@ pub struct WindowScales {
     pub cluster: WindowScale,
 }
 
+impl WindowScales {
+    /// What the bytes of a message or a map say; `None` where `options` (`LCCP_TCB_*`) lack window scaling.
+    ///
+    /// # Errors
+    ///
+    /// A scale is above [`WindowScale::MAX`].
+    pub fn told(options: u8, client: u8, cluster: u8) -> Result<Option<Self>, Error> {
+        if u32::from(options) & LCCP_TCB_WSCALE == 0 {
+            return Ok(None);
+        }
+        Ok(Some(Self {
+            client: client.try_into()?,
+            cluster: cluster.try_into()?,
+        }))
+    }
+}
+
 /// A TCP window scale: a shift of 0 to 14 (RFC 7323, 2.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WindowScale(u8);
@@ -85,19 +102,10 @@ impl From<TcbPart> for LccpTcb {
 
 /// `None` if the MSS is zero or a scale is above 14. Option bits without a meaning are ignored.
 pub(crate) fn tcb_from_wire(tcb: &LccpTcb) -> Option<TcbPart> {
-    let has = |option: u32| u32::from(tcb.options) & option != 0;
-    let scales = if has(LCCP_TCB_WSCALE) {
-        Some(WindowScales {
-            client: tcb.snd_wscale.try_into().ok()?,
-            cluster: tcb.rcv_wscale.try_into().ok()?,
-        })
-    } else {
-        None
-    };
     Some(TcbPart {
         mss: NonZeroU16::new(u16::from_be(tcb.be_mss))?,
-        scales,
-        sack: has(LCCP_TCB_SACK),
+        scales: WindowScales::told(tcb.options, tcb.snd_wscale, tcb.rcv_wscale).ok()?,
+        sack: u32::from(tcb.options) & LCCP_TCB_SACK != 0,
         attempt: tcb.attempt,
         cwnd: u16::from_be(tcb.be_cwnd),
         resume: u64::from_be(tcb.be_resume),

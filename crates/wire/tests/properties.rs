@@ -3,13 +3,15 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::num::NonZeroU16;
+use std::num::{NonZeroU16, NonZeroU32, NonZeroU64};
 use std::time::Duration;
 
 use baton_wire::{
-    Address, Clock, Endpoint, Flow, Health, Hello, HelloService, Incarnation, Keep, Keys, LccpKey,
-    Message, Numbers, PathHash, Permille, Query, Received, Refusal, Reject, Reply, ShortAddress,
-    Sizes, TcbPart, WindowScale, WindowScales, decode, encode,
+    Account, Address, BatchFlags, Candidate, CandidateState, Clock, Endpoint, EntryKey, Flow, Head,
+    HeadDigest, Heads, Health, Hello, HelloService, Incarnation, Keep, Keys, LccpKey, Message,
+    Numbers, Order, Outcome, PathHash, Permille, Progress, Query, Ready, Received, Refusal, Reject,
+    Reply, Resume, ShortAddress, Sizes, Taken, TakenRefusal, TcbEntry, TcbPart, Tcbs, Verb,
+    WindowScale, WindowScales, YieldAnswer, decode, encode,
 };
 use proptest::collection::vec;
 use proptest::option;
@@ -116,7 +118,7 @@ proptest! {
 
     #[test]
     fn arbitrary_fields_under_a_right_tag_never_panic(
-        command in 0u8..15,
+        command in 0u8..25,
         receptor in 0u8..5,
         fields in vec(any::<u8>(), 68),
         body in vec(any::<u8>(), 0..300),
@@ -212,6 +214,21 @@ fn message() -> impl Strategy<Value = Message> {
             tcb,
             next
         }),
+        (flow(), tcb(), short_address()).prop_map(|(flow, tcb, next)| Message::Release {
+            flow,
+            tcb,
+            next
+        }),
+        (
+            any::<u64>(),
+            prop_oneof![
+                prop::sample::select(vec![Verb::Drain, Verb::Undrain, Verb::Tell]),
+                short_address().prop_map(Verb::Migrate),
+            ]
+        )
+            .prop_map(|(number, verb)| Message::Order(Order { number, verb })),
+        (any::<u64>(), ".{0,200}")
+            .prop_map(|(number, text)| Message::Account(Account::new(number, text).unwrap())),
         (flow(), tcb(), keep()).prop_map(|(flow, tcb, keep)| Message::Keep { flow, tcb, keep }),
         (flow(), any::<u8>()).prop_map(|(flow, attempt)| Message::None { flow, attempt }),
         (flow(), short_address(), any::<u8>()).prop_map(|(flow, asker, attempt)| Message::Claim {
@@ -220,10 +237,88 @@ fn message() -> impl Strategy<Value = Message> {
             attempt,
         }),
         (flow(), tcb()).prop_map(|(flow, tcb)| Message::Moved { flow, tcb }),
+        resumption(),
         hello().prop_map(Message::Hello),
         query().prop_map(Message::Query),
         reply().prop_map(Message::Reply),
+        tcbs().prop_map(Message::Tcbs),
+        taken().prop_map(Message::Taken),
+        candidate().prop_map(Message::Candidate),
     ]
+}
+
+fn resumption() -> impl Strategy<Value = Message> {
+    let known = || option::of(1..=u64::MAX);
+    let digest = || (1..=u64::MAX).prop_map(|n| NonZeroU64::new(n).unwrap());
+    let partial =
+        || (digest(), any::<u16>()).prop_map(|(value, unseen)| HeadDigest::new(value, unseen));
+    let progress = (any::<[u32; 2]>(), option::of(partial()), known()).prop_map(
+        |([start, acknowledged], digest, length)| Progress {
+            start,
+            acknowledged,
+            digest,
+            length,
+        },
+    );
+    let outcome = prop::sample::select(vec![Outcome::Ready, Outcome::Differs, Outcome::Full]);
+    prop_oneof![
+        any::<bool>().prop_map(|turned| Message::Alive { turned }),
+        (flow(), option::of(short_address()))
+            .prop_map(|(flow, next)| Message::Yield { flow, next }),
+        (
+            flow(),
+            prop::sample::select(vec![
+                YieldAnswer::Gone,
+                YieldAnswer::Kept,
+                YieldAnswer::Refused
+            ])
+        )
+            .prop_map(|(flow, answer)| Message::Yielded { flow, answer }),
+        (
+            flow(),
+            any::<u64>(),
+            progress,
+            vec(any::<u8>(), 0..=Resume::LONGEST)
+        )
+            .prop_map(|(flow, number, progress, request)| {
+                Message::Resume(Resume::new(flow, number, progress, request).unwrap())
+            }),
+        (
+            flow(),
+            any::<u64>(),
+            outcome,
+            option::of(digest().prop_map(HeadDigest::whole)),
+            known()
+        )
+            .prop_map(
+                |(flow, number, outcome, digest, length)| Message::Ready(Ready {
+                    flow,
+                    number,
+                    outcome,
+                    digest,
+                    length,
+                })
+            ),
+        vec((flow(), any::<[u32; 2]>(), partial()), 1..=Heads::MAX).prop_map(|heads| {
+            let heads: Vec<Head> = heads.into_iter().map(head).collect();
+            Message::Heads(Heads::lists(&heads).remove(0))
+        }),
+    ]
+    .boxed()
+}
+
+fn head((flow, [start, length], digest): (Flow, [u32; 2], HeadDigest)) -> Head {
+    Head {
+        key: EntryKey {
+            client: flow.client(),
+            cluster: ShortAddress::try_from(flow.cluster().address.ip())
+                .unwrap_or(ShortAddress::from_word(1).unwrap()),
+            port: flow.cluster().port,
+        },
+        start,
+        digest,
+        length: NonZeroU32::new(length),
+    }
 }
 
 /// Boxed, as the TCB part is: by value in every message they are more than a test's stack holds.
@@ -284,6 +379,7 @@ fn keep() -> impl Strategy<Value = Keep> {
         Keep::Unread,
         Keep::Sequence,
         Keep::NoWay,
+        Keep::Busy,
         Keep::Other,
     ])
 }
@@ -312,15 +408,106 @@ fn reply() -> impl Strategy<Value = Reply> {
     })
 }
 
+fn tcbs() -> impl Strategy<Value = Tcbs> {
+    (
+        any::<(u64, u32, bool, bool, bool)>(),
+        vec(tcb_entry(), 0..=Tcbs::ENTRIES),
+    )
+        .prop_map(|((migration, batch, first, last, abort), entries)| {
+            let flags = BatchFlags { first, last, abort };
+            Tcbs::new(migration, batch, flags, &entries)
+        })
+}
+
+fn tcb_entry() -> BoxedStrategy<TcbEntry> {
+    (
+        any::<([u8; 16], u16, u16)>(),
+        [short_address(), short_address()],
+        option::of(short_address()),
+        any::<(u64, bool, [u32; 5], u8)>(),
+        option::of(1..=u64::MAX),
+        tcb(),
+    )
+        .prop_map(|(at, [cluster, owner], previous, rest, route, tcb)| {
+            let (address, client_port, port) = at;
+            let (pool, current, [request_seq, last_seq, last_ack, next_request, age], state) = rest;
+            let client = Endpoint {
+                address: Address::from_octets(address),
+                port: client_port,
+            };
+            TcbEntry {
+                key: EntryKey {
+                    client,
+                    cluster,
+                    port,
+                },
+                pool,
+                route,
+                current,
+                request_seq,
+                last_seq,
+                last_ack,
+                next_request,
+                age,
+                owner,
+                previous,
+                mss: tcb.mss,
+                scales: tcb.scales,
+                sack: tcb.sack,
+                state,
+            }
+        })
+        .boxed()
+}
+
+fn taken() -> impl Strategy<Value = Taken> {
+    let refusal = prop::sample::select(vec![
+        TakenRefusal::NoConnectionServer,
+        TakenRefusal::Stranger,
+        TakenRefusal::Busy,
+        TakenRefusal::Unknown,
+        TakenRefusal::NoTable,
+        TakenRefusal::Other,
+    ]);
+    (
+        any::<(u64, u32, [u64; 4], u32, [u32; 4])>(),
+        option::of(refusal),
+    )
+        .prop_map(
+            |((migration, next, came, taken, left_out), refusal)| Taken {
+                migration,
+                next,
+                came,
+                taken,
+                left_out,
+                refusal,
+            },
+        )
+}
+
+fn candidate() -> impl Strategy<Value = Candidate> {
+    let handing = any::<IpAddr>()
+        .prop_filter("nobody", |ip| Address::from(*ip).octets() != [0; 16])
+        .prop_map(|to| CandidateState::Handing { to: to.into() });
+    let state = prop_oneof![
+        Just(CandidateState::Standby),
+        Just(CandidateState::Front),
+        handing,
+    ];
+    (any::<u64>(), state).prop_map(|(epoch, state)| Candidate { epoch, state })
+}
+
 fn hello() -> impl Strategy<Value = Hello> {
     (
         any::<u64>(),
         0..=Permille::MAX,
+        any::<bool>(),
         vec(hello_service(), 0..=Hello::MAX_SERVICES),
     )
-        .prop_map(|(incarnation, cpu, services)| {
+        .prop_map(|(incarnation, cpu, draining, services)| {
             let incarnation = Incarnation::started_at(Clock::from_nanos(incarnation));
-            Hello::new(incarnation, Permille::try_from(cpu).unwrap(), services).unwrap()
+            let hello = Hello::new(incarnation, Permille::try_from(cpu).unwrap(), services);
+            hello.unwrap().with_draining(draining)
         })
 }
 

@@ -4,12 +4,15 @@
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
+use std::num::{NonZeroU32, NonZeroU64};
 use std::time::Duration;
 
 use baton_wire::{
-    Address, Clock, ClusterKey, Endpoint, Flow, Health, Hello, HelloService, Incarnation, Keep,
-    Keys, LccpKey, Message, Numbers, PathHash, Permille, Query, Received, Refusal, Reject, Reply,
-    ShortAddress, Sizes, TcbPart, WindowScales, decode, encode, siphash24,
+    Account, Address, BatchFlags, Candidate, CandidateState, Clock, ClusterKey, Endpoint, EntryKey,
+    Flow, Head, HeadDigest, Heads, Health, Hello, HelloService, Incarnation, Keep, Keys, LccpKey,
+    Message, Numbers, Order, Outcome, PathHash, Permille, Progress, Query, Ready, Received,
+    Refusal, Reject, Reply, Resume, ShortAddress, Sizes, Taken, TakenRefusal, TcbEntry, TcbPart,
+    Tcbs, Verb, WindowScales, YieldAnswer, decode, encode, siphash24,
 };
 
 #[test]
@@ -41,7 +44,7 @@ fn derived_keys_agree() {
 
 #[test]
 fn messages_encode_to_these_bytes() {
-    for vector in vectors("message", 51) {
+    for vector in vectors("message", 86) {
         let bytes = encode(&vector.message(), vector.clock("clock"), &vector.lccp_key());
         assert_eq!(hex(&bytes), vector.field("bytes"), "{}", vector.name);
     }
@@ -49,7 +52,7 @@ fn messages_encode_to_these_bytes() {
 
 #[test]
 fn messages_decode_from_these_bytes() {
-    for vector in vectors("message", 51) {
+    for vector in vectors("message", 86) {
         let clock = vector.clock("clock");
         let packet = vector.packet();
         let bytes = [vector.bytes("bytes"), packet.clone()].concat();
@@ -66,11 +69,11 @@ fn messages_decode_from_these_bytes() {
 
 #[test]
 fn a_receiver_accepts_what_it_need_not_understand() {
-    let messages: BTreeMap<_, _> = vectors("message", 51)
+    let messages: BTreeMap<_, _> = vectors("message", 86)
         .into_iter()
         .map(|vector| (vector.name.clone(), vector))
         .collect();
-    for vector in vectors("accept", 10) {
+    for vector in vectors("accept", 13) {
         let same_as = &messages[vector.field("as")];
         let bytes = [vector.bytes("bytes"), vector.packet()].concat();
         let found = vector
@@ -83,7 +86,7 @@ fn a_receiver_accepts_what_it_need_not_understand() {
 
 #[test]
 fn a_receiver_rejects_for_the_right_reason() {
-    for vector in vectors("reject", 69) {
+    for vector in vectors("reject", 92) {
         let reason = match vector.field("reason") {
             "short" => Reject::Short,
             "bad-version" => Reject::BadVersion,
@@ -225,6 +228,25 @@ impl Vector {
                 flow: self.flow(),
                 tcb: self.tcb(),
             },
+            "release" => Message::Release {
+                flow: self.flow(),
+                tcb: self.tcb(),
+                next: self.short("next").unwrap(),
+            },
+            "order" => Message::Order(Order {
+                number: self.number("number"),
+                verb: match self.field("verb") {
+                    "drain" => Verb::Drain,
+                    "undrain" => Verb::Undrain,
+                    "migrate" => Verb::Migrate(self.short("other").unwrap()),
+                    "tell" => Verb::Tell,
+                    other => panic!("{}: no such verb: {other}", self.name),
+                },
+            }),
+            "account" => {
+                let text = String::from_utf8(self.bytes("text")).unwrap();
+                Message::Account(Account::new(self.number("number"), text).unwrap())
+            }
             "hello" => Message::Hello(self.hello()),
             "sync" => Message::Sync {
                 last: self.number("last"),
@@ -247,6 +269,27 @@ impl Vector {
                 lifetime_ms: self.number("lifetime"),
             }),
             "sizes" => Message::Sizes(self.sizes()),
+            "tcbs" => Message::Tcbs(self.tcbs()),
+            "taken" => Message::Taken(self.taken()),
+            "candidate" => Message::Candidate(self.candidate()),
+            "alive" => Message::Alive {
+                turned: self.field("turned") == "yes",
+            },
+            "yield" => Message::Yield {
+                flow: self.flow(),
+                next: self.short("next"),
+            },
+            "yielded" => Message::Yielded {
+                flow: self.flow(),
+                answer: match self.field("answer") {
+                    "gone" => YieldAnswer::Gone,
+                    "kept" => YieldAnswer::Kept,
+                    _ => YieldAnswer::Refused,
+                },
+            },
+            "resume" => Message::Resume(self.resume()),
+            "ready" => Message::Ready(self.ready()),
+            "head" => Message::Heads(self.heads()),
             other => panic!("{}: no such command: {other}", self.name),
         }
     }
@@ -297,6 +340,7 @@ impl Vector {
             "unread" => Keep::Unread,
             "sequence" => Keep::Sequence,
             "no-way" => Keep::NoWay,
+            "busy" => Keep::Busy,
             _ => Keep::Other,
         }
     }
@@ -323,6 +367,115 @@ impl Vector {
         Sizes::parts(endpoint(address, port), self.number("generation"), &paths).remove(0)
     }
 
+    fn tcbs(&self) -> Tcbs {
+        let is = |flag| self.field("flags") == flag;
+        let flags = BatchFlags {
+            first: is("first"),
+            last: is("last"),
+            abort: is("abort"),
+        };
+        let entries: Vec<TcbEntry> = self.fields("entry").map(tcb_entry).collect();
+        Tcbs::new(
+            self.number("migration"),
+            self.number("batch"),
+            flags,
+            &entries,
+        )
+    }
+
+    fn taken(&self) -> Taken {
+        let numbers = |name| -> Vec<u32> {
+            (self.field(name).split(' '))
+                .map(|number| number.parse().unwrap())
+                .collect()
+        };
+        let mut taken = Taken {
+            migration: self.number("migration"),
+            next: self.number("next"),
+            taken: self.number("taken"),
+            left_out: numbers("left-out").try_into().unwrap(),
+            refusal: match self.field("refusal") {
+                "none" => None,
+                "no-cs" => Some(TakenRefusal::NoConnectionServer),
+                "stranger" => Some(TakenRefusal::Stranger),
+                "busy" => Some(TakenRefusal::Busy),
+                "unknown" => Some(TakenRefusal::Unknown),
+                "no-table" => Some(TakenRefusal::NoTable),
+                other => panic!("{}: no such refusal: {other}", self.name),
+            },
+            ..Taken::default()
+        };
+        if self.field("came") != "none" {
+            for batch in numbers("came") {
+                taken.set(batch);
+            }
+        }
+        taken
+    }
+
+    fn candidate(&self) -> Candidate {
+        Candidate {
+            epoch: self.number("epoch"),
+            state: match self.field("state").split_once(' ') {
+                Some(("handing", to)) => CandidateState::Handing {
+                    to: to.parse::<IpAddr>().unwrap().into(),
+                },
+                None if self.field("state") == "front" => CandidateState::Front,
+                _ => CandidateState::Standby,
+            },
+        }
+    }
+
+    fn known(&self, name: &str) -> Option<u64> {
+        Some(self.number(name)).filter(|value| *value != 0)
+    }
+
+    fn resume(&self) -> Resume {
+        let progress = Progress {
+            start: self.number("start"),
+            acknowledged: self.number("acknowledged"),
+            digest: self.digest(),
+            length: self.known("length"),
+        };
+        let request = self.bytes("request");
+        Resume::new(self.flow(), self.number("number"), progress, request).unwrap()
+    }
+
+    fn digest(&self) -> Option<HeadDigest> {
+        let unseen = self.fields("unseen").next();
+        let unseen = unseen.map_or(0, |unseen| unseen.parse().unwrap());
+        let value = NonZeroU64::new(self.number("digest"))?;
+        Some(HeadDigest::new(value, unseen))
+    }
+
+    fn heads(&self) -> Heads {
+        let heads: Vec<Head> = self.fields("head").map(head).collect();
+        Heads::lists(&heads).remove(0)
+    }
+
+    fn ready(&self) -> Ready {
+        let outcomes = [
+            Outcome::Ready,
+            Outcome::Begun,
+            Outcome::Complete,
+            Outcome::Unreachable,
+            Outcome::Status,
+            Outcome::NoLength,
+            Outcome::Length,
+            Outcome::Differs,
+            Outcome::Full,
+        ];
+        let number: u32 = self.number("outcome");
+        let outcome = outcomes.into_iter().find(|o| o.number() == number);
+        Ready {
+            flow: self.flow(),
+            number: self.number("number"),
+            outcome: outcome.unwrap(),
+            digest: self.digest(),
+            length: self.known("length"),
+        }
+    }
+
     fn hello(&self) -> Hello {
         let incarnation = Incarnation::started_at(self.clock("incarnation"));
         let cpu = Permille::try_from(self.number::<u16>("cpu")).unwrap();
@@ -332,6 +485,89 @@ impl Vector {
             self.fields("service").map(hello_service).collect(),
         )
         .unwrap()
+        .with_draining(self.fields("draining").next() == Some("yes"))
+    }
+}
+
+fn head(text: &str) -> Head {
+    let fields: Vec<&str> = text.split(' ').collect();
+    let [
+        client,
+        port,
+        cluster,
+        cluster_port,
+        start,
+        length,
+        digest,
+        unseen,
+    ] = fields[..]
+    else {
+        panic!("not a head: {text}");
+    };
+    Head {
+        key: EntryKey {
+            client: endpoint(client, port),
+            cluster: ShortAddress::try_from(cluster.parse::<IpAddr>().unwrap()).unwrap(),
+            port: cluster_port.parse().unwrap(),
+        },
+        start: start.parse().unwrap(),
+        digest: HeadDigest::new(digest.parse().unwrap(), unseen.parse().unwrap()),
+        length: NonZeroU32::new(length.parse().unwrap()),
+    }
+}
+
+fn tcb_entry(text: &str) -> TcbEntry {
+    let fields: Vec<&str> = text.split(' ').collect();
+    let [
+        client,
+        port,
+        cluster,
+        cluster_port,
+        pool,
+        route,
+        current,
+        request,
+        seq,
+        ack,
+        next,
+        age,
+        owner,
+        previous,
+        mss,
+        scales,
+        sack,
+        state,
+    ] = fields[..]
+    else {
+        panic!("not an entry: {text}");
+    };
+    let short = |text: &str| ShortAddress::try_from(text.parse::<IpAddr>().unwrap()).unwrap();
+    let scale = |text: &str| text.parse::<u8>().unwrap().try_into().unwrap();
+    TcbEntry {
+        key: EntryKey {
+            client: endpoint(client, port),
+            cluster: short(cluster),
+            port: cluster_port.parse().unwrap(),
+        },
+        pool: pool.parse().unwrap(),
+        route: (route != "none").then(|| route.parse().unwrap()),
+        current: current == "yes",
+        request_seq: request.parse().unwrap(),
+        last_seq: seq.parse().unwrap(),
+        last_ack: ack.parse().unwrap(),
+        next_request: next.parse().unwrap(),
+        age: age.parse().unwrap(),
+        owner: short(owner),
+        previous: (previous != "none").then(|| short(previous)),
+        mss: mss.parse().unwrap(),
+        scales: scales
+            .split_once(',')
+            .map(|(client, cluster)| WindowScales {
+                client: scale(client),
+                cluster: scale(cluster),
+            }),
+        sack: sack == "yes",
+        state: state.parse().unwrap(),
     }
 }
 

@@ -1,6 +1,6 @@
 //! curl fetches pages.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
@@ -214,6 +214,15 @@ impl Get {
         }
         has_bytes_of(file, name)
     }
+}
+
+/// The lab's file that a page is, by the last part of its path.
+///
+/// # Errors
+/// It is none.
+pub(super) fn lab_file(page: &str) -> Result<PathBuf> {
+    let name = page.rsplit('/').next().unwrap_or_default();
+    baton_lab::servers::file(name).with_context(|| format!("{page} is not one of the lab's files"))
 }
 
 /// A file holds the same bytes as this one of the lab.

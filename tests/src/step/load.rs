@@ -1,7 +1,7 @@
 //! Load by wrk or ab, while other steps happen. No request may fail, unless its connection was ended
 //! on purpose.
 
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
@@ -61,15 +61,47 @@ enum Tool {
     Ab,
 }
 
+/// wrk that goes on until it is told to end.
+pub struct Going {
+    child: Child,
+    judge: Judge,
+}
+
+/// What a program's report must say.
+#[derive(Clone, Copy, Debug)]
+struct Judge {
+    tool: Tool,
+    requests: u32,
+    may_fail: bool,
+}
+
 impl Load {
+    /// Starts it, to go on until [`Going::end`].
+    ///
+    /// # Errors
+    /// It is not wrk, or cannot be started.
+    pub fn begin(&self, world: &World) -> Result<Going> {
+        ensure!(
+            matches!(self.tool, Tool::Wrk) && self.meanwhile.is_empty(),
+            "only wrk without steps meanwhile goes on until it is told to end"
+        );
+        let child = self.command(world, LONGEST)?.spawn();
+        Ok(Going {
+            child: child.context("cannot start the load")?,
+            judge: self.judge(),
+        })
+    }
+
     /// Does it.
     ///
     /// # Errors
     /// A step failed, or a request did.
     pub fn run(&self, world: &mut World) -> Result<()> {
         let (begin, sent_again) = (Instant::now(), sent_again(world)?);
+        // With other steps meanwhile, the driver ends it.
+        let more = Duration::from_secs(if self.meanwhile.is_empty() { 0 } else { 240 });
         let mut child = self
-            .command(world)?
+            .command(world, self.r#for.0 + more)?
             .spawn()
             .context("cannot start the load")?;
         let steps = self.meanwhile.iter().try_for_each(|step| {
@@ -87,7 +119,7 @@ impl Load {
         }
         let output = child.wait_with_output()?;
         steps?;
-        self.judge(&output)?;
+        self.judge().check(&output)?;
         let Some(most) = self.sent_again_at_most else {
             return Ok(());
         };
@@ -100,18 +132,25 @@ impl Load {
         Ok(())
     }
 
-    fn command(&self, world: &World) -> Result<Command> {
+    fn judge(&self) -> Judge {
+        Judge {
+            tool: self.tool,
+            requests: self.requests,
+            may_fail: self.may_fail,
+        }
+    }
+
+    fn command(&self, world: &World, length: Duration) -> Result<Command> {
         let mut command = world.command("client", self.r#for.0 + LONGEST)?;
         let url = format!("http://{}{}", self.at, self.path);
         let connections = self.connections.to_string();
         match self.tool {
             Tool::Wrk => {
-                // With other steps meanwhile, the driver ends it.
-                let more = if self.meanwhile.is_empty() { 0 } else { 240 };
-                let length = format!("{}s", self.r#for.0.as_secs() + more);
+                let length = format!("{}s", length.as_secs());
                 command.args([
                     "wrk",
                     "-t1",
+                    "--latency",
                     "--timeout",
                     PATIENCE,
                     "-c",
@@ -156,8 +195,40 @@ impl Load {
             .stderr(Stdio::piped());
         Ok(command)
     }
+}
 
-    fn judge(&self, output: &Output) -> Result<()> {
+impl Going {
+    /// Ends it, and gives how long its requests took.
+    ///
+    /// # Errors
+    /// It had ended already, or a request failed.
+    pub fn end(mut self) -> Result<String> {
+        ensure!(self.child.try_wait()?.is_none(), "the load is over already");
+        // wrk ends early and says what it has seen.
+        kill(Pid::from_raw(self.child.id().cast_signed()), Signal::SIGINT)?;
+        let output = self.child.wait_with_output()?;
+        self.judge.check(&output)?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        let line = |first: &str| {
+            text.lines()
+                .find_map(|line| line.trim().strip_prefix(first))
+        };
+        // wrk's columns: average, deviation, maximum.
+        let longest = line("Latency ").and_then(|line| line.split_whitespace().nth(2));
+        Ok(format!(
+            "wrk: {}; latency: longest {}, p99 {}",
+            text.lines()
+                .find(|line| line.contains(" requests in "))
+                .unwrap_or_default()
+                .trim(),
+            longest.unwrap_or_default(),
+            line("99%").unwrap_or_default().trim()
+        ))
+    }
+}
+
+impl Judge {
+    fn check(self, output: &Output) -> Result<()> {
         let text = String::from_utf8_lossy(&output.stdout);
         let errors = String::from_utf8_lossy(&output.stderr);
         ensure!(

@@ -35,6 +35,14 @@ pub struct Restart {
 }
 
 impl Kill {
+    /// Of one thing.
+    pub(super) fn one(host: &str, thing: &str, signal: &str) -> Kill {
+        Kill {
+            things: vec![format!("{host}/{thing}")],
+            signal: signal.to_owned(),
+        }
+    }
+
     /// Does it.
     ///
     /// # Errors

@@ -35,6 +35,10 @@ pub struct Status {
     says: Vec<String>,
     /// "native" or "generic".
     xdp: Option<String>,
+    /// Of failover: "front", "standby" and so on.
+    failover: Option<String>,
+    /// Who is in front.
+    front: Option<String>,
     /// Live entries of the TCP table, which is swept every few seconds.
     live_at_most: Option<u64>,
     #[serde(default = "super::patience")]
@@ -115,6 +119,13 @@ impl Status {
         }
         if let Some(xdp) = &self.xdp {
             ensure!(status["xdp"] == **xdp, "XDP is {}", status["xdp"]);
+        }
+        let failover = &status["failover"];
+        if let Some(state) = &self.failover {
+            ensure!(failover["state"] == **state, "of failover: {failover}");
+        }
+        if let Some(front) = &self.front {
+            ensure!(failover["front"] == **front, "of failover: {failover}");
         }
         if let Some(most) = self.live_at_most {
             let live = &status["flows"]["live"];

@@ -12,13 +12,16 @@ use super::counters::Moved;
 use crate::frames::{self, Frame, Way};
 use crate::world::World;
 
-/// Sends hand-made frames from the client to the MAC address of a node.
+/// Sends hand-made frames from a host to the MAC address of a node.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Throw {
     what: What,
     /// The node.
     at: String,
+    /// Which host sends them, on the same LAN as the node.
+    #[serde(default = "client")]
+    from: String,
     /// Whose address the frames carry, if not the client's.
     #[serde(rename = "as")]
     sender: Option<String>,
@@ -38,7 +41,7 @@ enum What {
     Forged,
     /// Messages with the right tag, cut at every length.
     Truncated,
-    /// Another version of LCCP.
+    /// Another version of LCCP, of a program and of the daemon.
     Version,
     /// The right key, but a clock an hour off.
     Stale,
@@ -83,15 +86,15 @@ impl Throw {
     /// # Errors
     /// The kernel refuses to send; or frames that have come were not counted.
     pub fn run(&self, world: &mut World) -> Result<()> {
-        let target = target(world, &self.at, self.sender.as_deref())?;
+        let target = target(world, &self.from, &self.at, self.sender.as_deref())?;
         let frames = self.frames(&target)?;
         let Some(counter) = &self.counted else {
-            return frames::send(world, "client", &frames);
+            return frames::send(world, &self.from, &frames);
         };
         let before = world.counters(&self.at)?;
-        let lost_before = frames::lost(world, "client", &self.at)?;
-        frames::send(world, "client", &frames)?;
-        let lost = frames::lost(world, "client", &self.at)? - lost_before;
+        let lost_before = frames::lost(world, &self.from, &self.at)?;
+        frames::send(world, &self.from, &frames)?;
+        let lost = frames::lost(world, &self.from, &self.at)? - lost_before;
         let thrown = frames.len() as u64;
         eprintln!("  {thrown} frames thrown, {lost} lost on the way");
         ensure!(
@@ -127,14 +130,14 @@ impl Throw {
     }
 }
 
-fn target(world: &World, node: &str, sender: Option<&str>) -> Result<Target> {
+fn target(world: &World, from: &str, node: &str, sender: Option<&str>) -> Result<Target> {
     let address = |host: &str| match world.lab.host(host)?.addresses.first() {
         Some(IpAddr::V4(address)) => Ok(*address),
         other => bail!("{host} has the address {other:?}"),
     };
     Ok(Target {
         way: Way {
-            from: frames::mac(world, "client")?,
+            from: frames::mac(world, from)?,
             to: frames::mac(world, node)?,
         },
         client: address("client")?,
@@ -143,6 +146,10 @@ fn target(world: &World, node: &str, sender: Option<&str>) -> Result<Target> {
         key: world.key.clone(),
         is_cs: world.lab.host(node)?.roles.contains(&"cs"),
     })
+}
+
+fn client() -> String {
+    "client".to_owned()
 }
 
 fn hundred() -> u32 {

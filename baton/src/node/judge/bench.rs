@@ -21,10 +21,10 @@ use tokio::time::{MissedTickBehavior, interval, sleep_until};
 use tracing::{debug, warn};
 
 use super::{
-    Asks, Docket, Shared, lock,
+    Asks, Docket, Shared,
     question::{Question, Reading},
 };
-use crate::node::heartbeat::clock_now;
+use crate::node::{heartbeat::clock_now, locked::locked};
 
 /// Between two signs of life, of which the program misses some before it stops asking.
 const SIGN: Duration = Duration::from_millis(10);
@@ -111,7 +111,7 @@ impl Bench {
                     self.judge_all().await;
                 }
             }
-            *lock(&self.shared.counts) = self.counts();
+            *locked(&self.shared.counts) = self.counts();
         }
     }
 
@@ -138,7 +138,7 @@ impl Bench {
             waiting.push(punt);
             return Ok(());
         }
-        let docket = lock(&self.shared.docket).clone();
+        let docket = locked(&self.shared.docket).clone();
         let (Some(docket), Some(request)) = (docket, &reading.request) else {
             return self.resume(&punt, None, None);
         };
@@ -214,7 +214,7 @@ impl Bench {
     /// A message to the daemon. Most are for the thread that has all the others.
     fn hear(&mut self, sender: Ipv4Addr, payload: &[u8]) {
         let is_reply = payload.get(COMMAND_AT).copied().map(u32::from) == Some(LCCP_REPLY);
-        let Some(docket) = lock(&self.shared.docket).clone().filter(|_| is_reply) else {
+        let Some(docket) = locked(&self.shared.docket).clone().filter(|_| is_reply) else {
             return;
         };
         let received = decode(payload, &docket.keys, clock_now(), docket.clock_window);

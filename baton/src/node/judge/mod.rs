@@ -9,7 +9,7 @@ use std::{
     collections::HashMap,
     net::Ipv4Addr,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc, Mutex,
         atomic::{AtomicBool, Ordering},
     },
     thread::JoinHandle,
@@ -17,6 +17,7 @@ use std::{
 };
 
 use anyhow::{Context, Result};
+use baton_abi::LCCP_REPLY;
 use baton_core::{
     asker::Counts,
     rules::{Request, Rules},
@@ -27,7 +28,7 @@ use baton_wire::{Address, Keys};
 use tracing::warn;
 
 use self::bench::Bench;
-use super::place::Place;
+use super::{locked::locked, place::Place};
 
 /// What it judges by: all of it replaced at once.
 #[derive(Clone, Debug)]
@@ -86,10 +87,12 @@ impl Judge {
             .context("cannot make the runtime of the thread that judges requests")?;
         let bench = {
             let _guard = runtime.enter();
+            let lccp = LccpSocket::open(place.address, place.config.cluster.protocol.number())?;
+            lccp.hear_only(&[LCCP_REPLY as u8])?;
             Bench::new(
                 dataplane.punts()?,
                 PacketSocket::open(&place.link)?,
-                LccpSocket::open(place.address, place.config.cluster.protocol.number())?,
+                lccp,
                 self.shared.clone(),
             )
         };
@@ -103,12 +106,12 @@ impl Judge {
 
     /// Judges by this from now on.
     pub fn follow(&self, docket: Docket) {
-        *lock(&self.shared.docket) = Some(Arc::new(docket));
+        *locked(&self.shared.docket) = Some(Arc::new(docket));
     }
 
     /// What came of its questions to dispatchers.
     pub fn counts(&self) -> Counts {
-        *lock(&self.shared.counts)
+        *locked(&self.shared.counts)
     }
 }
 
@@ -122,9 +125,4 @@ impl Drop for Judge {
             warn!("the thread that judged requests had failed");
         }
     }
-}
-
-/// Whoever panicked with it left it whole: it is replaced in one step.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -17,7 +17,7 @@ pub use services::{endpoint, pools, service_at, services_with_places};
 pub use ways::{connection_server_addresses, data_server_addresses, node_addresses};
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     net::{Ipv4Addr, SocketAddrV4},
     time::Duration,
 };
@@ -52,6 +52,9 @@ pub struct Tables {
     hops: HashMap<Address, Hop>,
     senders: HashMap<Ipv4Addr, [u8; 6]>,
     relay_port: u16,
+    resume_port: u16,
+    dead: HashSet<Address>,
+    deaf: HashSet<Address>,
 }
 
 impl Tables {
@@ -102,6 +105,9 @@ impl Tables {
             hops: HashMap::new(),
             senders: HashMap::new(),
             relay_port: 0,
+            resume_port: 0,
+            dead: HashSet::new(),
+            deaf: HashSet::new(),
         })
     }
 
@@ -124,5 +130,10 @@ impl Tables {
     /// The daemon's listener for servers with MPTCP listeners; takes effect with the next settings.
     pub fn relay_at(&mut self, port: u16) {
         self.relay_port = port;
+    }
+
+    /// The listener of the agent that resumes; takes effect with the next settings.
+    pub fn resume_at(&mut self, port: u16) {
+        self.resume_port = port;
     }
 }

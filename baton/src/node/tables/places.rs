@@ -30,6 +30,7 @@ impl Places {
         let nobody = Place {
             now: NO_DATA_SERVER as u16,
             before: NO_DATA_SERVER as u16,
+            turn: 0,
         };
         let written = if new {
             vec![nobody; CHOICES_PER_POOL as usize]
@@ -81,15 +82,16 @@ impl Places {
 
 /// Connections stay with who had the place before, as long as that one works.
 fn next(place: Place, chosen: u16, settled: bool, works: impl Fn(u16) -> bool) -> Place {
-    let before = if chosen == place.now {
-        place.before
+    let (before, turn) = if chosen == place.now {
+        (place.before, place.turn)
     } else {
-        place.now
+        (place.now, place.turn.wrapping_add(1))
     };
     let gone = settled && chosen == place.now || !works(before);
     Place {
         now: chosen,
         before: if gone { chosen } else { before },
+        turn,
     }
 }
 
@@ -172,39 +174,39 @@ impl Tables {
 mod tests {
     use super::*;
 
-    fn place(now: u16, before: u16) -> Place {
-        Place { now, before }
+    fn place(now: u16, before: u16, turn: u32) -> Place {
+        Place { now, before, turn }
     }
 
     #[test]
     fn connections_stay_while_who_has_them_works() {
         let all = |_| true;
         // A new one takes the place; then another one.
-        assert_eq!(next(place(0, 0), 1, false, all), place(1, 0));
-        assert_eq!(next(place(1, 0), 2, false, all), place(2, 1));
+        assert_eq!(next(place(0, 0, 7), 1, false, all), place(1, 0, 8));
+        assert_eq!(next(place(1, 0, 8), 2, false, all), place(2, 1, 9));
         // Nothing has changed for this place.
-        assert_eq!(next(place(1, 0), 1, false, all), place(1, 0));
+        assert_eq!(next(place(1, 0, 8), 1, false, all), place(1, 0, 8));
         // It comes back to who had it before: who has it now keeps what has begun.
-        assert_eq!(next(place(1, 0), 0, false, all), place(0, 1));
+        assert_eq!(next(place(1, 0, 8), 0, false, all), place(0, 1, 9));
     }
 
     #[test]
     fn who_does_not_work_has_no_connections() {
         let not = |gone: u16| move |slot| slot != gone;
-        assert_eq!(next(place(1, 1), 0, false, not(1)), place(0, 0));
-        assert_eq!(next(place(1, 0), 1, false, not(0)), place(1, 1));
+        assert_eq!(next(place(1, 1, 3), 0, false, not(1)), place(0, 0, 4));
+        assert_eq!(next(place(1, 0, 3), 1, false, not(0)), place(1, 1, 3));
         let nobody = NO_DATA_SERVER as u16;
         assert_eq!(
-            next(place(nobody, nobody), 3, false, not(nobody)),
-            place(3, 3)
+            next(place(nobody, nobody, 0), 3, false, not(nobody)),
+            place(3, 3, 1)
         );
     }
 
     #[test]
     fn in_the_end_a_place_has_one() {
         let all = |_| true;
-        assert_eq!(next(place(1, 0), 1, true, all), place(1, 1));
+        assert_eq!(next(place(1, 0, 5), 1, true, all), place(1, 1, 5));
         // Unless it has just changed again.
-        assert_eq!(next(place(1, 0), 2, true, all), place(2, 1));
+        assert_eq!(next(place(1, 0, 5), 2, true, all), place(2, 1, 6));
     }
 }

@@ -37,7 +37,7 @@ impl Tables {
             };
             let nodes = membership.cluster().members(endpoint(*at));
             let mut members: Vec<_> = nodes
-                .filter_map(|node| Some((ipv4(node.address)?, self.presence(now, node.address))))
+                .filter_map(|node| Some((node.address.ipv4()?, self.presence(now, node.address))))
                 .collect();
             members.sort_unstable_by_key(|(address, _)| *address);
             dataplane.set_ring(*id, &ring(&members, own))?;
@@ -89,13 +89,6 @@ fn ring(members: &[(Ipv4Addr, Presence)], own: Ipv4Addr) -> Ring {
         next: short_address(next),
         length: asked.len() as u16,
         missing: missing.count() as u16,
-    }
-}
-
-fn ipv4(address: Address) -> Option<Ipv4Addr> {
-    match address.ip() {
-        std::net::IpAddr::V4(address) => Some(address),
-        std::net::IpAddr::V6(_) => None,
     }
 }
 

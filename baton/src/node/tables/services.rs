@@ -2,14 +2,15 @@
 
 use std::{
     collections::{BTreeSet, HashMap},
-    net::{IpAddr, Ipv4Addr, SocketAddrV4},
+    net::{Ipv4Addr, SocketAddrV4},
     num::NonZeroU8,
 };
 
 use anyhow::{Context, Result, bail};
 use baton_abi::{
     MAX_LARGE, MAX_SERVICES, SERVICE_ASKS, SERVICE_DOWN, SERVICE_HANDOVER, SERVICE_HOSTS,
-    SERVICE_PATHS, SERVICE_PUNTS, SERVICE_SIZES, SERVICE_SPLIT_AT_ACK, Service, ServiceKey,
+    SERVICE_PATHS, SERVICE_PUNTS, SERVICE_RESUME, SERVICE_SIZES, SERVICE_SPLIT_AT_ACK, Service,
+    ServiceKey,
 };
 use baton_config::{Handover, NodeName, Overflow, Policy, Split, Weights};
 use baton_core::{Moment, membership::Membership, policy::Server, sizes::Known};
@@ -58,11 +59,14 @@ impl Tables {
         Ok(())
     }
 
-    /// On a data server and a switch it is enough that a service is one.
+    /// On a data server and a switch it is enough that a service is one, and whether its responses can be
+    /// resumed.
     pub fn write_names(&self, dataplane: &Dataplane, services: &[Placed<'_>]) -> Result<()> {
-        for (at, _) in services {
+        for (at, service) in services {
+            let flags = if service.resume { SERVICE_RESUME } else { 0 };
             let entry = Service {
                 id: self.ids[at],
+                flags: flags as u16, // bits that C keeps in 16
                 ..Service::default()
             };
             dataplane.set_service(&ServiceKey::of(*at), &entry)?;
@@ -241,6 +245,7 @@ impl Tables {
             )
             | flag(service.dispatcher.is_some(), SERVICE_ASKS)
             | flag(service.large.is_some(), SERVICE_SIZES)
+            | flag(service.resume, SERVICE_RESUME)
             | flag(down, SERVICE_DOWN);
         let large = match &service.large {
             Some(large) => {
@@ -253,9 +258,8 @@ impl Tables {
         let entry = Service {
             id,
             pool: self.pools.index(dataplane, PoolId::new(at, None))?,
-            flags: flags as u8, // bits that C keeps in a byte
+            flags: flags as u16, // bits that C keeps in 16
             large,
-            ..Service::default()
         };
         Ok(dataplane.set_service(&ServiceKey::of(at), &entry)?)
     }
@@ -311,18 +315,12 @@ pub fn pools<'a>(
 /// Where the dispatcher of a service is, if it has one on some node.
 fn dispatcher_of(service: &baton_config::Service, place: &Place) -> Option<Ipv4Addr> {
     let name = service.dispatcher.as_ref()?;
-    match place.config.node_named(name.as_str())?.address.ip() {
-        IpAddr::V4(address) => Some(address),
-        IpAddr::V6(_) => None,
-    }
+    place.config.node_named(name.as_str())?.address.ipv4()
 }
 
 /// A cluster address and port as messages and membership name it.
 pub fn endpoint(at: SocketAddrV4) -> Endpoint {
-    Endpoint {
-        address: (*at.ip()).into(),
-        port: at.port(),
-    }
+    at.into()
 }
 
 /// Where a service is, which is IPv4 as the configuration makes sure.

@@ -36,6 +36,7 @@ impl Tables {
             address: Address::from(place.address).octets(),
             mss,
             relay_port: self.relay_port,
+            resume_port: self.resume_port,
             rcv_wscale: config.cluster.window_scale.shift(),
             protocol: config.cluster.protocol.number(),
             roles: place.me.roles.bits(),

@@ -4,7 +4,10 @@
 use std::{collections::HashMap, net::Ipv4Addr};
 
 use anyhow::Result;
-use baton_abi::{DATA_SERVER_LOCAL, DATA_SERVER_PRESENT, DATA_SERVER_ROUTED, DataServer};
+use baton_abi::{
+    DATA_SERVER_DEAD, DATA_SERVER_DEAF, DATA_SERVER_LOCAL, DATA_SERVER_PRESENT, DATA_SERVER_ROUTED,
+    DataServer,
+};
 use baton_config::Config;
 use baton_core::Moment;
 use baton_dataplane::{Dataplane, Tallied};
@@ -51,6 +54,12 @@ impl Tables {
         if is_cs && hop != Hop::Local {
             way.flags |= DATA_SERVER_ROUTED as u8; // a bit that C keeps in a byte
         }
+        if self.dead.contains(&address.into()) {
+            way.flags |= DATA_SERVER_DEAD as u8; // the same
+        }
+        if self.deaf.contains(&address.into()) {
+            way.flags |= DATA_SERVER_DEAF as u8; // the same
+        }
         if let Some(slot) = self.slots.slot(address.into()) {
             if place.me.roles.is_cs() && dataplane.data_server(slot.into())?.address != way.address
             {
@@ -60,6 +69,45 @@ impl Tables {
             self.hops.insert(address.into(), hop);
         }
         Ok(())
+    }
+
+    /// Marks a data server as dead, or as alive again.
+    pub fn mark_dead(&mut self, dataplane: &Dataplane, address: Address, dead: bool) -> Result<()> {
+        if dead {
+            self.dead.insert(address);
+        } else {
+            self.dead.remove(&address);
+        }
+        self.mark(dataplane, address, DATA_SERVER_DEAD as u8, dead) // a bit that C keeps in a byte
+    }
+
+    /// Marks a data server as one that refuses messages for their clock, or takes them again.
+    pub fn mark_deaf(&mut self, dataplane: &Dataplane, address: Address, deaf: bool) -> Result<()> {
+        let changed = if deaf {
+            self.deaf.insert(address)
+        } else {
+            self.deaf.remove(&address)
+        };
+        if !changed {
+            return Ok(());
+        }
+        self.mark(dataplane, address, DATA_SERVER_DEAF as u8, deaf) // the same
+    }
+
+    fn mark(&self, dataplane: &Dataplane, address: Address, flag: u8, is_on: bool) -> Result<()> {
+        let Some(slot) = self.slot(address) else {
+            return Ok(());
+        };
+        let mut way = dataplane.data_server(slot)?;
+        if u32::from(way.flags) & DATA_SERVER_PRESENT == 0 {
+            return Ok(());
+        }
+        way.flags = if is_on {
+            way.flags | flag
+        } else {
+            way.flags & !flag
+        };
+        Ok(dataplane.set_data_server(slot, &way)?)
     }
 
     /// Whose frames without a message may be a client's, passed on: the connection servers' here.
@@ -86,6 +134,14 @@ impl Tables {
         let addresses = place.config.data_servers().map(|node| node.address.ip());
         addresses
             .filter_map(|ip| Some((ip.into(), self.slot(ip.into())?)))
+            .collect()
+    }
+
+    /// The data servers by slot.
+    pub fn addresses(&self, place: &Place) -> HashMap<u16, Ipv4Addr> {
+        data_server_addresses(&place.config)
+            .into_iter()
+            .filter_map(|address| Some((self.slot(address.into())?, address)))
             .collect()
     }
 
@@ -116,12 +172,7 @@ pub fn node_addresses(config: &Config) -> Vec<Ipv4Addr> {
 }
 
 fn ipv4<'a>(nodes: impl Iterator<Item = &'a baton_config::Node>) -> Vec<Ipv4Addr> {
-    nodes
-        .filter_map(|node| match node.address.ip() {
-            std::net::IpAddr::V4(address) => Some(address),
-            std::net::IpAddr::V6(_) => None,
-        })
-        .collect()
+    nodes.filter_map(|node| node.address.ipv4()).collect()
 }
 
 pub(super) fn data_server(address: Ipv4Addr, hop: &Hop, own: &Link, channel: u16) -> DataServer {

@@ -29,6 +29,16 @@ pub enum Event {
         /// The service's name.
         service: String,
     },
+    /// The node says that it wants no new requests.
+    Draining {
+        /// Its name.
+        node: String,
+    },
+    /// It says that it wants them again.
+    Undrained {
+        /// Its name.
+        node: String,
+    },
     /// The usable data servers of the service are others than before: choose anew. Said of every
     /// service once after the start.
     UsableChanged {

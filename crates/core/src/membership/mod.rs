@@ -2,11 +2,15 @@
 //!
 //! The rule, for each service, among its nodes with a weight above 0:
 //!
+//! 0. A node that drains is out, of all services: from its word on, heard or not, until it takes that
+//!    back. It does not fail: what it has, it serves.
 //! 1. A node whose last word on the service was FAILING is out: from that word on, heard or not,
 //!    until it says PASSING.
 //! 2. Of the others those that are *heard* are usable: their last HELLO is younger than `silence`.
 //! 3. If none of them is heard, all of them are usable: a dead daemon is not a dead server, so
 //!    silence alone never empties a service.
+//!
+//! Before all that, who is known to be dead (`pulse`) is out: that is more than silence.
 //!
 //! UNKNOWN is no word: the one before it stands, also that of an earlier life of the daemon, so
 //! that restarting a daemon changes nothing. For `silence` after the start a node counts as heard,
@@ -39,6 +43,9 @@ pub struct Membership {
     /// One of each node of `cluster`.
     presences: BTreeMap<Address, Presence>,
     reports: BTreeMap<(Address, Endpoint), Report>,
+    /// Nodes that want no new requests, by their last word.
+    draining: BTreeSet<Address>,
+    dead: BTreeSet<Address>,
     /// One of each service of `cluster`.
     usable: BTreeMap<Endpoint, Usable>,
     events: VecDeque<Event>,
@@ -61,6 +68,8 @@ impl Membership {
             silence,
             presences: BTreeMap::new(),
             reports: BTreeMap::new(),
+            draining: BTreeSet::new(),
+            dead: BTreeSet::new(),
             usable: BTreeMap::new(),
             events: VecDeque::new(),
         };
@@ -117,11 +126,24 @@ impl Membership {
                 changed.insert(word.cluster);
             }
         }
-        if !before.is_present() {
+        if self.note_draining(from, hello.is_draining()) || !before.is_present() {
             changed.extend(self.services_of(from));
         }
         self.refresh(changed);
         Heard::Taken
+    }
+
+    /// Takes the word of whoever watches the hosts themselves that this node is dead, or is not any more.
+    pub fn handle_death(&mut self, now: Moment, address: Address, dead: bool) {
+        self.expire(now);
+        let changed = if dead {
+            self.dead.insert(address)
+        } else {
+            self.dead.remove(&address)
+        };
+        if changed {
+            self.refresh(self.services_of(address).collect());
+        }
     }
 
     /// The next event up to `now`, to be called until there is none: after every other call, and at
@@ -152,6 +174,11 @@ impl Membership {
         self.presences.get(&address).copied()
     }
 
+    /// Whether the node of this address wants no new requests, as it last said.
+    pub fn is_draining(&self, address: Address) -> bool {
+        self.draining.contains(&address)
+    }
+
     /// What the node last said of the service at `at`, if it ever did.
     pub fn report(&self, address: Address, at: Endpoint) -> Option<Report> {
         self.reports.get(&(address, at)).copied()
@@ -176,6 +203,7 @@ impl Membership {
             .collect();
         self.reports
             .retain(|&(address, at), _| cluster.serves(address, at));
+        self.draining.retain(|&node| cluster.node(node).is_some());
         self.usable.retain(|&at, _| cluster.service(at).is_some());
         self.cluster = cluster;
         self.refresh(self.cluster.services().map(|service| service.at).collect());
@@ -198,6 +226,24 @@ impl Membership {
             changed.extend(self.services_of(address));
         }
         self.refresh(changed);
+    }
+
+    /// Takes a node's word on whether it wants new requests. Returns whether it is another than before.
+    fn note_draining(&mut self, node: Address, draining: bool) -> bool {
+        let changed = if draining {
+            self.draining.insert(node)
+        } else {
+            self.draining.remove(&node)
+        };
+        if changed {
+            let node = self.name(node);
+            self.events.push_back(if draining {
+                Event::Draining { node }
+            } else {
+                Event::Undrained { node }
+            });
+        }
+        changed
     }
 
     /// Takes a node's word on a service. Returns whether it is another than before.
@@ -239,7 +285,7 @@ impl Membership {
         }
     }
 
-    /// The nodes that rule 1 leaves, and whether each is heard.
+    /// The nodes that rules 0 and 1 leave, and whether each is heard.
     fn candidates(&self, at: Endpoint) -> Vec<(bool, UsableServer)> {
         let fails = |node: &Node| {
             self.report(node.address, at)
@@ -258,6 +304,7 @@ impl Membership {
         };
         self.cluster
             .members(at)
+            .filter(|node| !self.is_draining(node.address) && !self.dead.contains(&node.address))
             .filter(|node| !fails(node))
             .filter_map(candidate)
             .collect()

@@ -31,7 +31,7 @@ pub enum Basis {
     Heard,
     /// None that does not fail is heard, so all that do not fail are used unheard.
     Unheard,
-    /// There is none: all fail, or are configured with weight 0.
+    /// There is none: all fail, drain, or are configured with weight 0.
     Nobody,
 }
 

@@ -12,6 +12,7 @@ pub(crate) struct Step {
     pub(crate) node: u8,
     pub(crate) life: u64,
     pub(crate) sent: u64,
+    pub(crate) draining: bool,
     pub(crate) words: Vec<(u16, Health)>,
 }
 
@@ -21,7 +22,7 @@ impl Step {
             ms(self.at),
             node(self.node),
             clock(self.sent),
-            &hello(self.life, &self.words),
+            &hello(self.life, &self.words).with_draining(self.draining),
         );
     }
 }
@@ -32,15 +33,27 @@ pub(crate) fn steps(most: usize) -> impl Strategy<Value = Vec<Step>> {
     let words = vec((prop::sample::select(vec![WEB, API]), health), 0..3);
     // Often within the silence, sometimes beyond it, and at times to the millisecond.
     let gap = prop_oneof![4 => 0u64..400, 1 => 0u64..3000, 1 => Just(1000)];
-    vec((gap, 0u8..6, 1u64..4, 0u64..5, words), 1..most).prop_map(|steps| {
+    vec(
+        (
+            gap,
+            0u8..6,
+            1u64..4,
+            0u64..5,
+            prop::bool::weighted(0.2),
+            words,
+        ),
+        1..most,
+    )
+    .prop_map(|steps| {
         let mut at = 0;
-        let step = |(gap, node, life, sent, words)| {
+        let step = |(gap, node, life, sent, draining, words)| {
             at += gap;
             Step {
                 at,
                 node,
                 life,
                 sent,
+                draining,
                 words,
             }
         };
@@ -79,12 +92,13 @@ impl Model {
             let last = words.rfind(|(at, health)| *at == port && *health != Health::Unknown);
             last.is_some_and(|(_, health)| *health == Health::Failing)
         };
+        let drains = |node: u8| self.last(node).is_some_and(|last| last.draining);
         let heard =
             |node: u8| ms(now) < self.last(node).map_or(ms(0), |step| ms(step.at)) + SILENCE;
         let candidates: Vec<u8> = members
             .iter()
             .copied()
-            .filter(|&node| !fails(node))
+            .filter(|&node| !fails(node) && !drains(node))
             .collect();
         let heard: Vec<u8> = candidates
             .iter()

@@ -241,3 +241,59 @@ fn loads_are_those_of_who_is_heard() {
     events(&mut m, 1001);
     assert_eq!(m.load(node(0), service(WEB)), None, "silent since");
 }
+
+/// It is out of every service, and does not fail: also while it is silent, until it says otherwise.
+#[test]
+fn who_drains_is_out_until_it_says_otherwise() {
+    let mut m = membership();
+    events(&mut m, 0);
+    let passing = hello(1, &[(WEB, Health::Passing)]);
+    m.handle_hello(
+        ms(1),
+        node(1),
+        clock(1),
+        &passing.clone().with_draining(true),
+    );
+    let name = || "ds1".to_owned();
+    let expected = [
+        Event::CameUp { node: name() },
+        Event::Passing {
+            node: name(),
+            service: "web".into(),
+        },
+        Event::Draining { node: name() },
+        changed(WEB),
+        changed(API),
+    ];
+    let mut seen = events(&mut m, 1);
+    seen.sort_by_key(|event| expected.iter().position(|one| one == event));
+    assert_eq!(seen, expected);
+    assert!(m.is_draining(node(1)));
+    assert_eq!((usable(&m, WEB), usable(&m, API)), (vec![0, 2, 3], vec![0]));
+    assert_eq!(
+        m.report(node(1), service(WEB)).unwrap().health,
+        Health::Passing
+    );
+
+    // Nobody is heard any more: silence alone empties no service, but this one is not silent alone.
+    events(&mut m, 5000);
+    assert_eq!(usable(&m, WEB), [0, 2, 3]);
+    assert_eq!(m.usable(service(WEB)).unwrap().basis, Basis::Unheard);
+
+    m.handle_hello(ms(5001), node(1), clock(2), &passing);
+    assert!(!m.is_draining(node(1)));
+    assert_eq!(usable(&m, WEB), [1]);
+    let undrained = Event::Undrained { node: name() };
+    assert!(events(&mut m, 5001).contains(&undrained));
+}
+
+#[test]
+fn when_all_drain_nobody_is_usable() {
+    let mut m = membership();
+    for n in 0..5 {
+        let drains = hello(1, &[]).with_draining(true);
+        m.handle_hello(ms(1), node(n), clock(1), &drains);
+    }
+    assert_eq!(usable(&m, WEB), []);
+    assert_eq!(m.usable(service(WEB)).unwrap().basis, Basis::Nobody);
+}

@@ -138,7 +138,7 @@ impl<'a> ConnectionServer<'a> {
         {
             self.wrapper.set_template(&kind.template)?;
             let service = Service {
-                flags: kind.service as u8, // bits that C keeps in a byte
+                flags: kind.service as u16, // bits that C keeps in 16
                 ..Service::default()
             };
             self.node

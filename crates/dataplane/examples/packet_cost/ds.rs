@@ -9,7 +9,11 @@ use std::{
 };
 
 use anyhow::{Result, ensure};
-use baton_dataplane::sys::{self, Hook};
+use baton_abi::{SERVICE_RESUME, Service, ServiceKey};
+use baton_dataplane::{
+    Heads,
+    sys::{self, Hook},
+};
 use baton_wire::{Message, encode};
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 
@@ -29,9 +33,18 @@ const ADOPTS: u32 = 2000;
 /// The connection server's.
 const COOKIE: u32 = 7;
 const REPEATS: u32 = 100_000;
+/// Fewer than the ring has room for.
+const LOOKS: u32 = 500;
+/// As nginx sends it.
+const HEAD: &[u8] =
+    b"HTTP/1.1 200 OK\r\nServer: nginx/1.22.1\r\nDate: Sat, 21 Nov 2026 23:08:36 GMT\r\n\
+    Content-Type: application/octet-stream\r\nContent-Length: 4096\r\n\
+    Last-Modified: Sat, 21 Nov 2026 13:42:41 GMT\r\nConnection: keep-alive\r\n\
+    ETag: \"6b019fd1-1000\"\r\nAccept-Ranges: bytes\r\n\r\n";
 
 pub struct DataServer<'a> {
     node: Node,
+    heads: Heads,
     wrapper: &'a Wrapper,
     listener: TcpListener,
     /// The client of a connection that lives through all rounds.
@@ -43,6 +56,8 @@ pub struct DataServer<'a> {
     not_ours: Row,
     adopt: Row,
     forward: Row,
+    body: Row,
+    head: Row,
 }
 
 impl<'a> DataServer<'a> {
@@ -57,10 +72,16 @@ impl<'a> DataServer<'a> {
         sender.bind(&SocketAddr::from((CS, 0)).into())?;
         sender.connect(&SocketAddr::from((ds(0), 0)).into())?;
         let node = Node::attached_ds(ARRIVES_AT);
+        let resumes = Service {
+            flags: SERVICE_RESUME as u16,
+            ..Service::default()
+        };
+        node.plane().set_service(&ServiceKey::of(WEB), &resumes)?;
         let client = Client::of(WEB);
         sender.send(&message(&node, &adopt(&client), &client.get(COOKIE)))?;
         let (connection, _) = accept(&listener);
         Ok(Self {
+            heads: node.plane().heads()?,
             node,
             wrapper,
             listener,
@@ -71,12 +92,19 @@ impl<'a> DataServer<'a> {
             not_ours: Row::new("not for a service", None),
             deliver: Row::new("plain packet of a connection", None),
             forward: Row::new("FORWARD of a connection (live)", None),
+            body: Row::new("leaving, in the middle of a response", None),
+            head: Row::new("leaving, a response begins (shown)", None),
             adopt: Row::new("ADOPT -> a new socket (live)", Some(400.0)),
         })
     }
 
     pub fn program(&self) -> &OwnedFd {
         program_of(&self.node)
+    }
+
+    /// The one at the way out.
+    pub fn head(&self) -> &OwnedFd {
+        head_of(&self.node)
     }
 
     /// One more value for every row.
@@ -87,6 +115,11 @@ impl<'a> DataServer<'a> {
         self.not_ours.add(whole, floor);
         let (whole, floor) = self.repeat(&old)?;
         self.deliver.add(whole, floor);
+
+        let (whole, floor) = self.leave(&vec![7; 1400])?;
+        self.body.add(whole, floor);
+        let (whole, floor) = self.leave(HEAD)?;
+        self.head.add(whole, floor);
 
         let forward = forward(&self.client);
         let (whole, floor) = self.send_all(
@@ -111,13 +144,22 @@ impl<'a> DataServer<'a> {
             &mut self.deliver,
             &mut self.forward,
             &mut self.adopt,
+            &mut self.body,
+            &mut self.head,
         ] {
             row.clear();
         }
     }
 
     pub fn rows(self) -> Vec<Row> {
-        vec![self.not_ours, self.deliver, self.forward, self.adopt]
+        vec![
+            self.not_ours,
+            self.deliver,
+            self.forward,
+            self.adopt,
+            self.body,
+            self.head,
+        ]
     }
 
     /// The same packet again and again: mean nanoseconds with and without the program.
@@ -130,6 +172,42 @@ impl<'a> DataServer<'a> {
             run(program_of(&self.node))?,
             run(&self.wrapper.tcx_nothing)?,
         ))
+    }
+
+    /// A packet of the server's again and again, through the program at the way out, as often as what it shows
+    /// has room.
+    fn leave(&mut self, payload: &[u8]) -> Result<(f64, f64)> {
+        let request = self.client.later(COOKIE, GET.len(), 0);
+        let packet = Segment {
+            from: request.to,
+            to: request.from,
+            payload: payload.to_vec(),
+            ..request
+        };
+        let head = head_of(&self.node);
+        let run = |program: &OwnedFd| -> Result<f64> {
+            let outcome = sys::run_on_frame(program.as_fd(), &packet.frame(), None, LOOKS)?;
+            Ok(outcome.duration.as_nanos() as f64)
+        };
+        self.node.look();
+        let mut taken = [(0.0, 0.0); 100];
+        for taken in &mut taken {
+            *taken = (run(head)?, run(&self.wrapper.tcx_nothing)?);
+            self.heads.take()?.for_each(drop);
+        }
+        let shown = if payload == HEAD {
+            taken.len() as u64 * u64::from(LOOKS)
+        } else {
+            0
+        };
+        let moved = self.node.moved();
+        ensure!(
+            moved.get("ds_head").copied().unwrap_or(0) == shown,
+            "counted {moved:?}"
+        );
+        let mean =
+            |of: fn(&(f64, f64)) -> f64| taken.iter().map(of).sum::<f64>() / taken.len() as f64;
+        Ok((mean(|(whole, _)| *whole), mean(|(_, floor)| *floor)))
     }
 
     /// Messages through the loopback: mean nanoseconds of the program, and of the empty one.
@@ -176,6 +254,11 @@ impl<'a> DataServer<'a> {
 fn message(node: &Node, message: &Message, packet: &Segment) -> Vec<u8> {
     let bytes = encode(message, node.now(), &key().lccp());
     [bytes, packet.packet()].concat()
+}
+
+fn head_of(node: &Node) -> &OwnedFd {
+    let program = node.plane().programs().head.as_ref();
+    program.expect("a data server has its program")
 }
 
 fn program_of(node: &Node) -> &OwnedFd {

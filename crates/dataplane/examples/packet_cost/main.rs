@@ -86,6 +86,7 @@ fn measure(rounds: usize, only: &str) -> Result<()> {
     let sizes = [
         ("connection server (XDP)", program::size(cs.program())?),
         ("data server (tcx)", program::size(ds.program())?),
+        ("data server, way out (tcx)", program::size(ds.head())?),
         ("switch (XDP)", program::size(switch.program())?),
     ];
     println!("{rounds} rounds");

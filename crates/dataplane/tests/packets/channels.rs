@@ -210,7 +210,7 @@ fn what_comes_again_adopts_nothing() {
             let mut header = LccpHeader::read_from_bytes(&bytes).unwrap();
             header.be_sequence = u16::to_be(number);
             seal(&mut header, &key().lccp());
-            send_lccp(&[header.as_bytes(), &packet.packet()].concat());
+            send_lccp(ds(0), &[header.as_bytes(), &packet.packet()].concat());
             expect(&live.node, &[(counted, 1)]);
         };
         // Its own connection is here: a retransmission, as TCP sees it.

@@ -86,7 +86,7 @@ pub fn services() -> Vec<(ServiceKey, Service)> {
         let service = Service {
             id,
             pool: id,
-            flags: flags as u8,
+            flags: flags as u16,
             ..Service::default()
         };
         (ServiceKey::of(at), service)

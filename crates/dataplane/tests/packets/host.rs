@@ -11,7 +11,10 @@ use std::{
 use nix::sched::{CloneFlags, unshare};
 use socket2::{Domain, Protocol, Socket, Type};
 
-use crate::cluster::{CLUSTER, CS, ds};
+use crate::{
+    cluster::{CLUSTER, CS, ds},
+    segment::Segment,
+};
 
 /// A client on the host itself, for connections that its kernel makes without any of our programs.
 pub const LOCAL_CLIENT: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 7);
@@ -133,12 +136,26 @@ fn isns(wire: Socket, from: SocketAddrV4) -> (u32, u32) {
     }
 }
 
-/// Sends LCCP from the connection server to data server 0, over this host's loopback.
-pub fn send_lccp(message: &[u8]) {
+/// Sends LCCP from the connection server to this node, over this host's loopback.
+pub fn send_lccp(node: Ipv4Addr, message: &[u8]) {
+    send_lccp_from(CS, node, message);
+}
+
+/// The same from another node, whose address is on this host.
+pub fn send_lccp_from(from: Ipv4Addr, node: Ipv4Addr, message: &[u8]) {
     let socket = Socket::new(Domain::IPV4, Type::RAW, Some(Protocol::from(253))).unwrap();
-    socket.bind(&SocketAddr::from((CS, 0)).into()).unwrap();
-    let to = SocketAddr::from((ds(0), 0));
+    socket.bind(&SocketAddr::from((from, 0)).into()).unwrap();
+    let to = SocketAddr::from((node, 0));
     assert_eq!(socket.send_to(message, &to.into()).unwrap(), message.len());
+}
+
+/// Sends a client's packet without a message around it.
+pub fn send_plain(packet: &Segment) {
+    let kind = Type::from(nix::libc::SOCK_RAW);
+    let socket = Socket::new(Domain::IPV4, kind, Some(Protocol::from(255))).unwrap();
+    let to = SocketAddr::from((*packet.to.ip(), 0));
+    let bytes = packet.packet();
+    assert_eq!(socket.send_to(&bytes, &to.into()).unwrap(), bytes.len());
 }
 
 fn ip(arguments: &str) {

@@ -99,6 +99,15 @@ pub fn handover(client: &Client, next: u16) -> Message {
     }
 }
 
+/// The connection server takes the connection for idle, and its owner drains.
+pub fn release(client: &Client, next: u16) -> Message {
+    Message::Release {
+        flow: flow(client),
+        tcb: linux_tcb(),
+        next: short(ds(next)),
+    }
+}
+
 /// The connection server wants to know who has the connection; so many do not.
 pub fn claim(client: &Client, attempt: u8) -> Message {
     Message::Claim {

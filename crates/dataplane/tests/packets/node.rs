@@ -9,9 +9,7 @@ use std::{
     time::Duration,
 };
 
-use baton_abi::{
-    CHOICES_PER_POOL, DataServer, Place, ROLE_CS, ROLE_DS, ROLE_SWITCH, Ring, Settings, Tcb, TcbKey,
-};
+use baton_abi::{DataServer, Place, ROLE_CS, ROLE_DS, ROLE_SWITCH, Ring, Settings, Tcb, TcbKey};
 use baton_dataplane::{Dataplane, Options, Tallied, sys};
 use baton_wire::Clock;
 use nix::time::{ClockId, clock_gettime};
@@ -81,6 +79,7 @@ impl Node {
     pub fn fresh_cs_of(flows: u32) -> Self {
         let options = Options {
             flows,
+            kept_requests: 1024,
             ..options(Role::Cs)
         };
         Self::new(Role::Cs, load(&options), false)
@@ -109,11 +108,13 @@ impl Node {
         node
     }
 
-    /// Of each place who has it now, and who had it before.
+    /// Of each place who has it now, and who had it before. As in the daemon, a turn ends with `now`.
     pub fn set_places(&self, of: impl Fn(u32) -> (u16, u16)) {
-        for at in 0..CHOICES_PER_POOL {
+        for (at, place) in (0..).zip(self.plane().places().unwrap()) {
             let (now, before) = of(at);
-            self.plane().set_place(at, &Place { now, before }).unwrap();
+            let turn = place.turn + u32::from(now != place.now);
+            let place = Place { now, before, turn };
+            self.plane().set_place(at, &place).unwrap();
         }
     }
 
@@ -396,6 +397,7 @@ fn options(role: Role) -> Options {
             Role::Both => ROLE_CS | ROLE_DS,
         },
         flows: FLOWS,
+        kept_requests: 1024,
         pins: None,
     }
 }

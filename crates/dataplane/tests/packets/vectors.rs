@@ -17,11 +17,15 @@ use crate::{
 type Expected = (Verdict, Counted<'static>);
 
 const TO_DAEMON: Expected = (Pass, &[("lccp_to_daemon", 1)]);
+/// This host lives.
+const ALIVE: Expected = (Redirect, &[("ds_alive", 1)]);
 /// No listener: a good ADOPT is refused.
 const REFUSED: Expected = (Redirect, &[("ds_refused", 1)]);
 /// The connection is not here, and neither is a way to anybody else.
 const NO_SOCKET: Expected = (Drop, &[("ds_no_socket", 1)]);
 const NO_WAY: Expected = (Drop, &[("ds_no_way", 1)]);
+const NOT_RELEASED: Expected = (Drop, &[("ds_release_gone", 1)]);
+const NOT_HERE: Expected = (Drop, &[("ds_yield_gone", 1)]);
 const UNCLAIMED: Expected = (Drop, &[("cs_unclaimed", 1)]);
 const MOVED: Expected = (Drop, &[("cs_moved", 1)]);
 const SHORT: Expected = (Drop, &[("lccp_short", 1)]);
@@ -69,21 +73,48 @@ const OTHERWISE: &[(&str, Expected)] = &[
     ("claim-of-nobody", NO_WAY),
     ("sizes-fewer-than-said", TO_DAEMON),
     ("sizes-part-of-none", TO_DAEMON),
+    ("tcbs-fewer-than-said", TO_DAEMON),
+    ("tcbs-head-cut", TO_DAEMON),
+    ("tcbs-of-nobody", TO_DAEMON),
+    ("tcbs-mss-0", TO_DAEMON),
+    ("tcbs-scale-15", TO_DAEMON),
+    ("tcbs-for-the-cs", TAG),
+    ("taken-cut", TO_DAEMON),
+    ("candidate-of-no-state", TO_DAEMON),
+    ("candidate-handing-to-nobody", TO_DAEMON),
+    ("candidate-cut", TO_DAEMON),
+    ("head-fewer-than-said", TO_DAEMON),
+    ("head-of-none", TO_DAEMON),
+    ("head-of-nothing", TO_DAEMON),
+    ("head-to-nobody", TO_DAEMON),
+    ("head-cut", TO_DAEMON),
+    // Its tag is right over its body, of which a program knows nothing.
+    ("head-for-the-cs", TAG),
+    ("order-of-an-unknown-verb", TO_DAEMON),
+    ("order-shorter-than-it-says", TO_DAEMON),
+    ("order-migrate-to-nobody", TO_DAEMON),
+    ("account-shorter-than-it-says", TO_DAEMON),
+    ("account-of-no-text", TO_DAEMON),
+    // The connection is not here.
+    ("release-to-nobody", NOT_RELEASED),
 ];
 
 #[test]
 fn messages_at_the_data_server() {
     on_own_host(|| {
         let node = Node::ds();
-        for vector in vectors("message", 51) {
+        for vector in vectors("message", 86) {
             let expected = match (vector.field("command"), vector.is_ipv4()) {
                 ("adopt", true) => REFUSED,
                 ("forward", true) if vector.field("next") == "none" => NO_SOCKET,
                 ("forward" | "handover", true) => NO_WAY,
                 ("claim", true) => NO_WAY,
+                ("release", true) => NOT_RELEASED,
+                ("yield", true) => NOT_HERE,
                 ("adopt" | "forward" | "handover" | "claim", false) => MISMATCH,
                 ("refused" | "keep" | "none" | "moved", _) => UNKNOWN,
-                ("hello" | "sync" | "again" | "query" | "reply" | "sizes", _) => TO_DAEMON,
+                ("alive", _) if vector.field("turned") == "no" => ALIVE,
+                (command, _) if for_daemons(command) => TO_DAEMON,
                 (other, _) => panic!("{}: no such command: {other}", vector.name),
             };
             let seen = vector.run_at_ds(&node, vector.clock("clock"));
@@ -95,12 +126,35 @@ fn messages_at_the_data_server() {
     });
 }
 
+/// What passes the programs by.
+fn for_daemons(command: &str) -> bool {
+    matches!(
+        command,
+        "hello"
+            | "sync"
+            | "again"
+            | "query"
+            | "reply"
+            | "sizes"
+            | "alive"
+            | "resume"
+            | "ready"
+            | "head"
+            | "candidate"
+            | "tcbs"
+            | "taken"
+            | "order"
+            | "account"
+            | "yielded"
+    )
+}
+
 /// The same at a connection server, which knows none of these flows: whatever is not for it, or of no
 /// connection, has passed its tag.
 #[test]
 fn messages_at_the_connection_server() {
     let node = Node::cs();
-    for vector in vectors("message", 51) {
+    for vector in vectors("message", 86) {
         let expected = match vector.field("command") {
             // Nobody has it, and nobody asked.
             "none" if vector.field("attempt") != "0" => UNCLAIMED,
@@ -109,8 +163,9 @@ fn messages_at_the_connection_server() {
             "moved" if vector.name == "moved-bare-client" => MISMATCH,
             "moved" if vector.is_ipv4() => MOVED,
             "moved" => MISMATCH,
-            "adopt" | "forward" | "handover" | "claim" => UNKNOWN,
-            "hello" | "sync" | "again" | "query" | "reply" | "sizes" => TO_DAEMON,
+            "adopt" | "forward" | "handover" | "release" | "claim" | "yield" => UNKNOWN,
+            "alive" if vector.field("turned") == "no" => UNKNOWN,
+            command if for_daemons(command) => TO_DAEMON,
             other => panic!("{}: no such command: {other}", vector.name),
         };
         vector.prepare(&node, vector.clock("clock"));
@@ -122,10 +177,10 @@ fn messages_at_the_connection_server() {
 fn what_a_receiver_must_accept() {
     on_own_host(|| {
         let node = Node::ds();
-        for vector in vectors("accept", 10) {
+        for vector in vectors("accept", 13) {
             let (command, _) = vector.field("as").split_once('-').unwrap();
             let expected = match command {
-                "hello" | "sync" | "again" | "sizes" => TO_DAEMON,
+                command if for_daemons(command) => TO_DAEMON,
                 "adopt" => REFUSED,
                 "forward" => NO_SOCKET,
                 "refused" | "keep" | "none" => UNKNOWN,
@@ -140,7 +195,7 @@ fn what_a_receiver_must_accept() {
 fn what_a_receiver_must_reject() {
     on_own_host(|| {
         let node = Node::ds();
-        for vector in vectors("reject", 69) {
+        for vector in vectors("reject", 92) {
             let named = OTHERWISE.iter().find(|(name, _)| *name == vector.name);
             let expected = match (named, vector.field("reason")) {
                 (Some((_, expected)), _) => *expected,

@@ -2,13 +2,16 @@
 
 use std::collections::HashSet;
 use std::fmt;
+use std::net::IpAddr;
 
 use serde::de::value::SeqAccessDeserializer;
 use serde::de::{SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use toml::Spanned;
 
-use super::{Config, Cpu, Host, HostAddress, HostName, Lab, LabName, Link, Role, Thing};
+use super::{
+    Config, Cpu, Host, HostAddress, HostName, HostPort, Lab, LabName, LanName, Link, Role, Thing,
+};
 use crate::config;
 use crate::error::{Error, Result};
 
@@ -27,6 +30,10 @@ struct Written {
 struct WrittenHost {
     name: Spanned<HostName>,
     address: Spanned<Addresses>,
+    lan: Option<LanName>,
+    gateway: Option<Spanned<IpAddr>>,
+    #[serde(default, rename = "port")]
+    ports: Vec<WrittenPort>,
     roles: Option<Spanned<Vec<Role>>>,
     #[serde(default = "one")]
     weight: u8,
@@ -34,7 +41,16 @@ struct WrittenHost {
     link: Link,
     cpu: Option<Cpu>,
     #[serde(default)]
+    own_clock: bool,
+    #[serde(default)]
     run: Vec<Spanned<Thing>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenPort {
+    lan: Option<LanName>,
+    address: Spanned<Addresses>,
 }
 
 /// One address, or several in a list.
@@ -50,6 +66,7 @@ pub(super) fn parse(text: &str) -> Result<Lab> {
     checker.addresses(&written.hosts)?;
     for host in &written.hosts {
         checker.roles(host)?;
+        checker.gateway(host, &written.hosts)?;
         checker.things(host, written.config.is_some())?;
     }
     let lab = Lab {
@@ -60,6 +77,22 @@ pub(super) fn parse(text: &str) -> Result<Lab> {
     };
     config::check(&lab)?;
     Ok(lab)
+}
+
+/// An address that was given away.
+struct Seen<'a> {
+    address: HostAddress,
+    lan: Option<&'a LanName>,
+    host: &'a HostName,
+}
+
+impl WrittenHost {
+    /// Where each of its interfaces is, the first one first, and with which addresses.
+    fn interfaces(&self) -> impl Iterator<Item = (Option<&LanName>, &Spanned<Addresses>)> {
+        let ports = self.ports.iter();
+        std::iter::once((self.lan.as_ref(), &self.address))
+            .chain(ports.map(|port| (port.lan.as_ref(), &port.address)))
+    }
 }
 
 /// Knows the text, to turn a place in it into a line.
@@ -80,43 +113,82 @@ impl Checker<'_> {
     }
 
     fn addresses(&self, hosts: &[WrittenHost]) -> Result<()> {
-        let mut seen: Vec<(HostAddress, &HostName)> = Vec::new();
+        let mut seen: Vec<Seen<'_>> = Vec::new();
         for host in hosts {
-            let at = host.address.span().start;
-            if host.address.get_ref().0.is_empty() {
-                return Err(self.error(at, format!("{} has no address", host.name.get_ref())));
-            }
-            for address in &host.address.get_ref().0 {
-                if let Some((_, other)) = seen.iter().find(|(one, _)| one.ip() == address.ip()) {
-                    let what = format!("{} is the address of {other} already", address.ip());
-                    return Err(self.error(at, format!("{what}: give each host its own")));
+            for (lan, addresses) in host.interfaces() {
+                let at = addresses.span().start;
+                if addresses.get_ref().0.is_empty() {
+                    let what = format!("{} has no address", host.name.get_ref());
+                    return Err(self.error(at, what));
                 }
-                self.one_network(at, address, &seen)?;
-                seen.push((*address, host.name.get_ref()));
+                for address in &addresses.get_ref().0 {
+                    if let Some(seen) = seen.iter().find(|one| one.address.ip() == address.ip()) {
+                        let (ip, other) = (address.ip(), seen.host);
+                        let what = format!("{ip} is the address of {other} already");
+                        return Err(self.error(at, format!("{what}: give each host its own")));
+                    }
+                    self.one_network(at, address, lan, &seen)?;
+                    seen.push(Seen {
+                        address: *address,
+                        lan,
+                        host: host.name.get_ref(),
+                    });
+                }
             }
         }
         Ok(())
     }
 
-    /// All hosts are on one LAN, so the addresses of a family share a network.
+    /// On a LAN the addresses of a family share a network.
     fn one_network(
         &self,
         at: usize,
         address: &HostAddress,
-        seen: &[(HostAddress, &HostName)],
+        lan: Option<&LanName>,
+        seen: &[Seen<'_>],
     ) -> Result<()> {
         let same_family = seen
             .iter()
-            .find(|(one, _)| one.ip().is_ipv4() == address.ip().is_ipv4());
+            .find(|one| one.lan == lan && one.address.ip().is_ipv4() == address.ip().is_ipv4());
         match same_family {
-            Some((one, other)) if !one.shares_network_with(address) => {
+            Some(one) if !one.address.shares_network_with(address) => {
+                let (other, of_other) = (one.host, one.address);
                 let what = format!(
-                    "{address} is not in the network of {other} ({one}): \
-                     all hosts are on one LAN, so use its prefix"
+                    "{address} is not in the network of {other} ({of_other}): \
+                     both are on one LAN, so use its prefix"
                 );
                 Err(self.error(at, what))
             }
             _ => Ok(()),
+        }
+    }
+
+    /// Somebody on its LAN has that address, and forwards.
+    fn gateway(&self, host: &WrittenHost, hosts: &[WrittenHost]) -> Result<()> {
+        let Some(gateway) = &host.gateway else {
+            return Ok(());
+        };
+        let is_there = |router: &&WrittenHost| {
+            router.interfaces().any(|(lan, addresses)| {
+                let mut addresses = addresses.get_ref().0.iter();
+                lan == host.lan.as_ref() && addresses.any(|one| one.ip() == *gateway.get_ref())
+            })
+        };
+        let at = gateway.span().start;
+        match hosts.iter().find(is_there) {
+            Some(router) if !router.ports.is_empty() => Ok(()),
+            Some(other) => {
+                let what = format!(
+                    "{} has one interface, so it forwards nothing",
+                    other.name.get_ref()
+                );
+                Err(self.error(at, format!("{what}: give it a [[host.port]]")))
+            }
+            None => {
+                let (name, gateway) = (host.name.get_ref(), gateway.get_ref());
+                let what = format!("nobody on the LAN of {name} has the address {gateway}");
+                Err(self.error(at, format!("{what}: name that of a router")))
+            }
         }
     }
 
@@ -180,10 +252,19 @@ impl From<WrittenHost> for Host {
         Host {
             name: host.name.into_inner(),
             addresses: host.address.into_inner().0,
+            lan: host.lan,
+            gateway: host.gateway.map(Spanned::into_inner),
+            ports: (host.ports.into_iter())
+                .map(|port| HostPort {
+                    lan: port.lan,
+                    addresses: port.address.into_inner().0,
+                })
+                .collect(),
             roles: host.roles.map(Spanned::into_inner).unwrap_or_default(),
             weight: host.weight,
             link: host.link,
             cpu: host.cpu,
+            own_clock: host.own_clock,
             run: host.run.into_iter().map(Spanned::into_inner).collect(),
         }
     }

@@ -1,7 +1,7 @@
 //! The lab file: which hosts there are, how they are linked, and what runs on them.
 //!
-//! One LAN joins all hosts. A host's `address` and `link` speak of its one interface, so that
-//! routers and further LANs can be added as tables of their own without a change to old files.
+//! One LAN joins all hosts that name no other. A host's `address` and `link` speak of its first
+//! interface; a router has more, each a `port`.
 
 mod check;
 mod names;
@@ -12,7 +12,7 @@ use std::net::IpAddr;
 
 use serde::Deserialize;
 
-pub use names::{BRIDGE, HostName, LabName, ThingName};
+pub use names::{BRIDGE, HostName, LabName, LanName, ThingName};
 pub use thing::{Program, Server, ServerKind, Thing};
 pub use values::{Cpu, HostAddress, Loss, Mtu, Port, Rate};
 
@@ -27,13 +27,19 @@ pub struct Lab {
     pub(crate) source: String,
 }
 
-/// A host: a network namespace with one interface, `eth0`, on the lab's bridge.
+/// A host: a network namespace with an interface, `eth0`, on one of the lab's LANs.
 #[derive(Clone, Debug)]
 pub struct Host {
     /// Unique in the lab.
     pub name: HostName,
     /// At least one. The first is the node's own address in the cluster.
     pub addresses: Vec<HostAddress>,
+    /// Where it is. None: on the LAN of all that name none.
+    pub lan: Option<LanName>,
+    /// The router to everywhere else.
+    pub gateway: Option<IpAddr>,
+    /// Further interfaces, `eth1` and so on. With one it is a router: it forwards.
+    pub ports: Vec<HostPort>,
     /// Its part in the cluster: none for a client.
     pub roles: Vec<Role>,
     /// Its share under the policy "weighted".
@@ -42,8 +48,19 @@ pub struct Host {
     pub link: Link,
     /// What all that runs on it may use of the CPUs. None: everything.
     pub cpu: Option<Cpu>,
+    /// Whether its programs see a wall clock of its own, which can be set wrong.
+    pub own_clock: bool,
     /// What runs on it, names unique.
     pub run: Vec<Thing>,
+}
+
+/// A further interface of a router.
+#[derive(Clone, Debug)]
+pub struct HostPort {
+    /// Where it is. None: on the LAN of all that name none.
+    pub lan: Option<LanName>,
+    /// At least one.
+    pub addresses: Vec<HostAddress>,
 }
 
 /// What a node does in the cluster.
@@ -58,6 +75,10 @@ pub enum Role {
     Switch,
     /// Dispatcher.
     Dispatcher,
+    /// I/O server.
+    Io,
+    /// Application node.
+    App,
 }
 
 /// The cable between a host and the bridge.
@@ -80,6 +101,8 @@ pub struct Link {
 pub struct Config {
     pub(crate) cluster: toml::Table,
     pub(crate) cs: Option<toml::Table>,
+    pub(crate) failover: Option<toml::Table>,
+    pub(crate) forwarding: Option<toml::Table>,
     pub(crate) service: Vec<toml::Table>,
 }
 
@@ -100,6 +123,17 @@ impl Lab {
     /// The hosts in the order of the file, without the bridge.
     pub fn hosts(&self) -> &[Host] {
         &self.hosts
+    }
+
+    /// The LANs that have a name, once each.
+    pub fn lans(&self) -> Vec<&LanName> {
+        let ports = self.hosts.iter().flat_map(|host| &host.ports);
+        let ports = ports.map(|port| &port.lan);
+        let all = self.hosts.iter().map(|host| &host.lan).chain(ports);
+        let mut lans: Vec<_> = all.flatten().collect();
+        lans.sort();
+        lans.dedup();
+        lans
     }
 
     /// The host of this name.
@@ -129,6 +163,11 @@ impl Host {
         self.roles.contains(&Role::Ds)
     }
 
+    /// Whether its programs have virtual sockets.
+    pub fn is_app(&self) -> bool {
+        self.roles.contains(&Role::App)
+    }
+
     /// Whether it belongs to the cluster. One that does not is a client.
     pub fn is_node(&self) -> bool {
         !self.roles.is_empty()
@@ -153,6 +192,8 @@ impl Role {
             Role::Ds => "ds",
             Role::Switch => "switch",
             Role::Dispatcher => "dispatcher",
+            Role::Io => "io",
+            Role::App => "app",
         }
     }
 }

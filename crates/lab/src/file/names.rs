@@ -6,6 +6,8 @@ use serde::{Deserialize, Serialize};
 
 /// Names become interface names, and `IFNAMSIZ` (linux/if.h) leaves 15 bytes.
 const HOST_NAME_BYTES: usize = 15;
+/// Leaves room for `lan.` before it.
+const LAN_NAME_BYTES: usize = 11;
 /// Leaves room for the paths of Unix sockets below the state directory (108 bytes, unix(7)).
 const LAB_NAME_BYTES: usize = 32;
 
@@ -22,6 +24,11 @@ pub struct LabName(String);
 #[serde(try_from = "String")]
 pub struct HostName(String);
 
+/// A LAN's name: `a-z`, then `a-z 0-9 -`, at most 11 bytes.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
+#[serde(try_from = "String")]
+pub struct LanName(String);
+
 /// The name of something that runs on a host (its log is NAME.log): `a-z A-Z 0-9 . _ -`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize)]
 #[serde(try_from = "String")]
@@ -35,6 +42,13 @@ impl LabName {
 }
 
 impl HostName {
+    /// The name as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl LanName {
     /// The name as text.
     pub fn as_str(&self) -> &str {
         &self.0
@@ -77,6 +91,15 @@ impl TryFrom<String> for HostName {
     }
 }
 
+impl TryFrom<String> for LanName {
+    type Error = String;
+
+    fn try_from(name: String) -> Result<Self, String> {
+        plain_name("a LAN's name", &name, LAN_NAME_BYTES)?;
+        Ok(LanName(name))
+    }
+}
+
 impl TryFrom<String> for ThingName {
     type Error = String;
 
@@ -104,6 +127,12 @@ impl fmt::Display for LabName {
 }
 
 impl fmt::Display for HostName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Display for LanName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }

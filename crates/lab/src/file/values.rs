@@ -92,6 +92,9 @@ impl Rate {
 }
 
 impl Loss {
+    /// Every packet.
+    pub(crate) const ALL: Loss = Loss(1_000_000);
+
     /// A fraction from 0 to 1.
     pub fn new(fraction: f64) -> Result<Loss, String> {
         if !(0.0..=1.0).contains(&fraction) {

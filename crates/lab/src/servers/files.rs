@@ -32,6 +32,12 @@ pub(crate) fn directory() -> PathBuf {
     Path::new(CACHE).join("files")
 }
 
+/// Where the file of this name of [`FILES`] is, while a lab with servers is up.
+pub fn file(name: &str) -> Option<PathBuf> {
+    let known = FILES.iter().any(|(known, _)| *known == name);
+    known.then(|| directory().join(name))
+}
+
 /// Makes the files unless they are there. Each is checked against its digest when it is made;
 /// later its size, and that the list of digests was completed after it, is enough.
 pub(crate) fn ensure(progress: &mut dyn FnMut(&str)) -> Result<()> {

@@ -7,8 +7,10 @@
 //! | /health | `ok` |
 //! | /empty /1b /4k /64k /1m /64m /256m | the same bytes on every host |
 //! | /ds1/… /dsN/… | the host's name, a space, the path that was asked for |
-//! | /dsN/4k and so on | nginx only: the same bytes as /4k; the header X-Served-By names the host |
+//! | /dsN/4k and so on | nginx only: the same bytes as /4k |
 //! | /upload | reads the whole body (chunked or not), answers its length; Apache and Go also its SHA-256 |
+//!
+//! nginx names the host in the header X-Served-By, whatever the page.
 //!
 //! Every server writes a line a request to `access.log`, except for /health:
 //! `CLIENT-ADDRESS CLIENT-PORT "REQUEST" STATUS BYTES`.
@@ -20,7 +22,7 @@ mod nginx;
 
 use std::path::{Path, PathBuf};
 
-pub use files::{FILES, SUMS};
+pub use files::{FILES, SUMS, file};
 
 use crate::error::{Doing, Result};
 use crate::file::{Host, Lab, Server, ServerKind, Thing};

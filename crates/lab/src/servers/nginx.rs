@@ -79,6 +79,7 @@ http {{
         listen {port} reuseport backlog=4096;
         {listen_ipv6}
         root {files};
+        add_header X-Served-By {name};
 
         location = /whoami {{
             default_type text/plain;
@@ -89,8 +90,7 @@ http {{
             access_log off;
             return 200 "ok\n";
         }}
-        location ~ ^/ds[0-9]+/(?<file>[0-9]+[km])$ {{
-            add_header X-Served-By {name};
+        location ~ ^/ds[0-9]+/(?<file>[0-9]+[bkm])$ {{
             try_files /$file =404;
         }}
         location ~ ^/ds[0-9]+/ {{

@@ -12,7 +12,7 @@ use tokio::net::{TcpSocket, TcpStream};
 /// connection itself is between the client and the cluster address. A server that listens on the
 /// cluster address alone refuses this; there the client's port is taken by that very connection,
 /// and another one is used.
-pub(super) async fn connect(
+pub(crate) async fn connect(
     client: SocketAddrV4,
     target: SocketAddrV4,
     mark: u32,

@@ -77,9 +77,11 @@ pub(super) fn truncated(target: &Target, frames: &mut Vec<Frame>) -> Result<()> 
 }
 
 pub(super) fn version(target: &Target, frames: &mut Vec<Frame>) -> Result<()> {
-    let mut payload = payload(target, now(), CLIENT_PORT)?;
-    payload[0] ^= 0xff;
-    frames.push(lccp(target, &payload)?);
+    let hello = hello(target, now())?;
+    for mut payload in [payload(target, now(), CLIENT_PORT)?, hello] {
+        payload[0] ^= 0xff;
+        frames.push(lccp(target, &payload)?);
+    }
     Ok(())
 }
 
@@ -102,13 +104,17 @@ pub(super) fn stale(target: &Target, frames: &mut Vec<Frame>) -> Result<()> {
 pub(super) fn behind(target: &Target, frames: &mut Vec<Frame>) -> Result<()> {
     let hour = Duration::from_secs(3600).as_nanos() as u64;
     let clock = Clock::from_nanos(now().as_nanos() - hour);
+    frames.push(lccp(target, &hello(target, clock)?)?);
+    frames.push(lccp(target, &payload(target, clock, CLIENT_PORT)?)?);
+    Ok(())
+}
+
+/// A heartbeat, as of a node without services.
+fn hello(target: &Target, clock: Clock) -> Result<Vec<u8>> {
     let key = target.key.parse::<ClusterKey>()?.lccp();
     let life = Incarnation::started_at(clock);
     let hello = Hello::new(life, Permille::try_from(0)?, Vec::new())?;
-    let hello = encode(&Message::Hello(hello), clock, &key);
-    frames.push(lccp(target, &hello)?);
-    frames.push(lccp(target, &payload(target, clock, CLIENT_PORT)?)?);
-    Ok(())
+    Ok(encode(&Message::Hello(hello), clock, &key))
 }
 
 pub(super) fn mismatch(target: &Target, frames: &mut Vec<Frame>) -> Result<()> {

@@ -5,3 +5,5 @@ mod entry;
 mod keep;
 mod none;
 mod refused;
+mod release;
+mod yields;

@@ -90,7 +90,7 @@ fn without_a_path() {
     let service = baton_abi::Service {
         id: crate::cluster::HTTP_SERVICE,
         pool: POOL,
-        flags: baton_abi::SERVICE_HANDOVER as u8,
+        flags: baton_abi::SERVICE_HANDOVER as u16,
         ..baton_abi::Service::default()
     };
     node.plane().set_service(&key, &service).unwrap();

@@ -38,7 +38,7 @@ fn node() -> (Node, Punts) {
     let services = node.plane().services().unwrap();
     let found = services.into_iter().find(|(found, _)| *found == key);
     let (_, mut service) = found.unwrap();
-    service.flags |= SERVICE_PUNTS as u8;
+    service.flags |= SERVICE_PUNTS as u16;
     node.plane().set_service(&key, &service).unwrap();
     let punts = node.plane().punts().unwrap();
     punts.give_sign(LONG).unwrap();

@@ -35,6 +35,7 @@ fn the_owner_keeps_it() {
         Keep::Unread,
         Keep::Sequence,
         Keep::NoWay,
+        Keep::Busy,
         Keep::Other,
     ] {
         let (mut connection, request) = Connection::handed_over(&node);

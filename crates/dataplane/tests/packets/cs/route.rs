@@ -299,6 +299,6 @@ fn change_flags(node: &Node, change: impl FnOnce(u32) -> u32) {
         .into_iter()
         .find(|(found, _)| *found == key)
         .unwrap();
-    service.flags = change(service.flags.into()) as u8;
+    service.flags = change(service.flags.into()) as u16;
     node.plane().set_service(&key, &service).unwrap();
 }

@@ -21,8 +21,7 @@ fn prepared(paths: &[&str]) -> Node {
         id: HTTP_SERVICE,
         pool: first_pool_of_one() + SMALL,
         large: first_pool_of_one() + LARGE,
-        flags: (SERVICE_HANDOVER | SERVICE_PATHS | SERVICE_SIZES) as u8,
-        ..Service::default()
+        flags: (SERVICE_HANDOVER | SERVICE_PATHS | SERVICE_SIZES) as u16,
     };
     set(&node, service);
     large(&node, paths);
@@ -145,8 +144,7 @@ fn only_where_it_is_wanted() {
             id: HTTP_SERVICE,
             pool: first_pool_of_one() + SMALL,
             large: first_pool_of_one() + LARGE,
-            flags: SERVICE_HANDOVER as u8,
-            ..Service::default()
+            flags: SERVICE_HANDOVER as u16,
         },
     );
     assert_eq!(owner(&node, &get("/large")), SMALL);

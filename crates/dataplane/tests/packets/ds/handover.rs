@@ -219,3 +219,41 @@ fn ended(live: &Live) {
     let error = (&live.stream).read(&mut [0; 16]).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::ConnectionReset);
 }
+
+/// What was sent again because its answer was late, and has been on its way for longer than the connection
+/// was here: nobody answers it a second time.
+#[test]
+fn an_earlier_request_does_not_bring_it_back() {
+    on_own_host(|| {
+        let live = Live::answered();
+        let request = live.request();
+        send(&live.node, &handover(&live.client, 1), &request);
+        expect(&live.node, HANDED_OVER);
+        live.message_to(ds(1), ds_mac(1));
+        let first = live.client.ack(COOKIE).flags("PA").payload(GET);
+        send_adopt(&live.node, &first);
+        expect(&live.node, &[("ds_given", 1)]);
+        assert!(nothing_to_accept(&live.listener));
+        live.nothing_sent();
+    });
+}
+
+/// The request that was given away may come back, as later ones may, and another connection is another.
+#[test]
+fn what_is_not_earlier_is_adopted() {
+    for (seq, ack) in [(0, 0), (500, 9000), (0_u32.wrapping_sub(1 << 21), 77)] {
+        on_own_host(|| {
+            let live = Live::answered();
+            let request = live.request();
+            send(&live.node, &handover(&live.client, 1), &request);
+            expect(&live.node, HANDED_OVER);
+            let mut next = request;
+            next.seq = next.seq.wrapping_add(seq);
+            next.ack = next.ack.wrapping_add(ack);
+            send_adopt(&live.node, &next);
+            expect(&live.node, &[("ds_adopted", 1)]);
+            let (stream, _) = accept(&live.listener);
+            expect_bytes(&stream, GET);
+        });
+    }
+}

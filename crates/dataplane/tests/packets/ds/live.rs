@@ -222,7 +222,11 @@ fn an_mptcp_listener_is_relayed_to() {
 
         // The refusal comes back over the loopback, where no connection server is.
         send_adopt(&node, &client.get(COOKIE));
-        let refused: Counted<'_> = &[("ds_refused", 1), ("ds_unassigned", 1), ("lccp_unknown", 1)];
+        let refused: Counted<'_> = &[
+            ("ds_refused", 1),
+            ("ds_unassigned", 1),
+            ("lccp_not_ours", 1),
+        ];
         expect(&node, refused);
 
         node.change(|settings| settings.relay_port = 9999);
@@ -244,7 +248,11 @@ fn an_mss_that_no_socket_can_have_is_refused() {
         let mss = NonZeroU16::new(535).unwrap();
         let tcb = TcbPart { mss, ..linux_tcb() };
         send(&node, &adopt_as(&client, tcb), &client.get(COOKIE));
-        let refused: Counted<'_> = &[("ds_refused", 1), ("ds_unassigned", 1), ("lccp_unknown", 1)];
+        let refused: Counted<'_> = &[
+            ("ds_refused", 1),
+            ("ds_unassigned", 1),
+            ("lccp_not_ours", 1),
+        ];
         expect(&node, refused);
         assert!(nothing_to_accept(&listener));
     });

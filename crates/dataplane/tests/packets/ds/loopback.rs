@@ -3,13 +3,13 @@
 use std::{
     collections::BTreeMap,
     io::{Read as _, Write as _},
-    net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream},
+    net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream},
     thread,
     time::{Duration, Instant},
 };
 
 use baton_abi::DataServer;
-use baton_wire::{Message, encode};
+use baton_wire::{Address, Message, encode};
 use etherparse::TcpSlice;
 
 use crate::{
@@ -189,7 +189,11 @@ pub fn forward(node: &Node, packet: &Segment) {
 
 pub fn send(node: &Node, message: &Message, packet: &Segment) {
     let bytes = encode(message, node.now(), &key().lccp());
-    send_lccp(&[bytes, packet.packet()].concat());
+    let own = Address::from_octets(node.plane().settings().unwrap().address);
+    let IpAddr::V4(own) = own.ip() else {
+        panic!("{own:?}")
+    };
+    send_lccp(own, &[bytes, packet.packet()].concat());
 }
 
 /// Exactly these counters have moved since the last look; packets may still be on their way.

@@ -1,7 +1,5 @@
 //! Which connection server a packet goes to.
 
-use baton_abi::DataServer;
-
 use super::goes_to;
 use crate::{
     cluster::{CLUSTER, MSS, ds_mac},
@@ -89,22 +87,33 @@ fn connections_stay_where_they_began() {
         assert_eq!(goes_to(&node, &new.get(7).frame(), BEGUN), 1);
     }
 
-    // A third comes: who began since the second came is still with that one.
+    // A third comes: who was with the second is still with that one.
     node.set_places(|_| (2, 1));
     let newest = Client::fresh();
     assert_eq!(goes_to(&node, &newest.syn().frame(), SYN), 2);
     assert_eq!(goes_to(&node, &newest.get(7).frame(), BEGUN), 2);
-    assert_eq!(goes_to(&node, &new.get(7).frame(), BEGUN), 1);
+    assert_eq!(goes_to(&node, &new.get(7).frame(), KEPT), 1);
 
     // The second goes, and its place is all the third's.
-    node.plane()
-        .set_data_server(1, &DataServer::default())
-        .unwrap();
-    assert_eq!(goes_to(&node, &new.get(7).frame(), BEGUN), 2);
     node.set_places(|_| (2, 2));
     for client in [old, new, newest] {
         assert_eq!(goes_to(&node, &client.get(7).frame(), FORWARD), 2);
     }
+}
+
+/// What went on elsewhere while its connection server was away does not go back with it.
+#[test]
+fn who_comes_back_finds_no_connections() {
+    let node = Node::switch();
+    node.set_places(|_| (0, 0));
+    node.set_places(|_| (1, 0));
+    let client = Client::fresh();
+    assert_eq!(goes_to(&node, &client.syn().frame(), SYN), 1);
+    assert_eq!(goes_to(&node, &client.get(7).frame(), BEGUN), 1);
+    node.set_places(|_| (0, 0));
+    assert_eq!(goes_to(&node, &client.get(7).frame(), FORWARD), 0);
+    node.set_places(|_| (1, 0));
+    assert_eq!(goes_to(&node, &client.get(7).frame(), KEPT), 0);
 }
 
 /// The ports are used again, after the place has changed.

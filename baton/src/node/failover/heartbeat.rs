@@ -1,0 +1,136 @@
+//! The heartbeat of a candidate: a thread that tells the others that it lives and what it is, hears them,
+//! and asks the machine what follows.
+
+use std::{
+    net::Ipv4Addr,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, Result};
+use baton_abi::LCCP_CANDIDATE;
+use baton_core::{
+    Moment,
+    failover::{Action, Failover},
+};
+use baton_dataplane::sys;
+use baton_net::LccpSocket;
+use baton_wire::{Keys, Message, decode, encode};
+use tokio::{
+    sync::{Notify, mpsc},
+    time::sleep,
+};
+use tracing::debug;
+
+use crate::node::{heartbeat::clock_now, locked::locked};
+
+/// What daemon and heartbeat both know.
+pub struct Shared {
+    pub machine: Mutex<Failover>,
+    /// The machine was told something.
+    pub told: Notify,
+    pub trust: Mutex<Trust>,
+    pub epoch: Instant,
+    /// Nothing more is to be heard of this candidate.
+    pub ended: AtomicBool,
+}
+
+#[derive(Clone, Copy)]
+pub struct Trust {
+    pub keys: Keys,
+    pub clock_window: Duration,
+}
+
+pub struct Heartbeat {
+    pub shared: Arc<Shared>,
+    pub own: Ipv4Addr,
+    pub protocol: u8,
+    pub others: Vec<Ipv4Addr>,
+    pub decided: mpsc::UnboundedSender<Action>,
+}
+
+impl Heartbeat {
+    /// Beats on a thread of its own until it is told to end, or the process does.
+    pub fn start(self) -> Result<()> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .context("cannot start the runtime of failover")?;
+        let socket = {
+            let _within = runtime.enter();
+            LccpSocket::open(self.own, self.protocol)?
+        };
+        socket.hear_only(&[LCCP_CANDIDATE as u8])?;
+        let thread = std::thread::Builder::new().name("failover".into());
+        let beat = move || {
+            if let Err(error) = sys::run_first() {
+                debug!("the thread of failover does not run before others: {error}");
+            }
+            runtime.block_on(self.run(&socket));
+        };
+        thread
+            .spawn(beat)
+            .context("cannot start the thread of failover")?;
+        Ok(())
+    }
+
+    async fn run(&self, socket: &LccpSocket) {
+        let mut buffer = vec![0; LccpSocket::MAX_PACKET];
+        while !self.shared.ended.load(Ordering::Relaxed) {
+            let wait = self.act(socket).await;
+            tokio::select! {
+                received = socket.recv_from(&mut buffer) => match received {
+                    Ok(received) => self.hear(received.sender, received.payload),
+                    Err(error) => debug!("{error}"),
+                },
+                () = self.shared.told.notified() => {}
+                () = sleep(wait) => {}
+            }
+        }
+    }
+
+    /// Does what is to be done, and says for how long there is nothing more.
+    async fn act(&self, socket: &LccpSocket) -> Duration {
+        loop {
+            let now = self.shared.now();
+            let action = locked(&self.shared.machine).poll(now);
+            match action {
+                Some(Action::Say(said)) => self.say(socket, &Message::Candidate(said)).await,
+                // The daemon may be ending.
+                Some(action) => drop(self.decided.send(action)),
+                None => return locked(&self.shared.machine).next_timeout().since(now),
+            }
+        }
+    }
+
+    fn hear(&self, sender: Ipv4Addr, payload: &[u8]) {
+        let Trust { keys, clock_window } = *locked(&self.shared.trust);
+        // What cannot be read is the daemon's to count: it hears all that is heard here.
+        let Ok(received) = decode(payload, &keys, clock_now(), clock_window) else {
+            return;
+        };
+        if let Message::Candidate(said) = received.message {
+            let now = self.shared.now();
+            locked(&self.shared.machine).handle(now, sender.into(), received.clock, said);
+        }
+    }
+
+    async fn say(&self, socket: &LccpSocket, message: &Message) {
+        let key = locked(&self.shared.trust).keys.current;
+        for to in &self.others {
+            let bytes = encode(message, clock_now(), &key);
+            if let Err(error) = socket.send_to(&bytes, *to).await {
+                debug!("{error}");
+            }
+        }
+    }
+}
+
+impl Shared {
+    fn now(&self) -> Moment {
+        Moment::after_epoch(self.epoch.elapsed())
+    }
+}

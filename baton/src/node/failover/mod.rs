@@ -1,0 +1,362 @@
+//! Failover: who of the candidates is in front, and the cluster addresses that follow.
+//!
+//! Signs of life come from a thread of its own that runs before all others, because tenths of a second
+//! count, and daemon and machine may be busy. What it decides the daemon does: it alone changes the host.
+
+mod heartbeat;
+
+use std::{
+    net::Ipv4Addr,
+    path::{Path, PathBuf},
+    sync::{
+        Arc, Mutex, MutexGuard,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, Result};
+use baton_config::{ClusterAddress, Config, FrontAddress};
+use baton_core::failover::{Action, Failover, Rules};
+use baton_wire::{Address, CandidateState};
+use tokio::{
+    sync::{Notify, mpsc},
+    task::AbortHandle,
+    time::{sleep, timeout},
+};
+use tracing::{info, warn};
+
+use self::heartbeat::{Heartbeat, Shared, Trust};
+use super::{announcer, daemon::Daemon, locked::locked, logged::logged, place::Place};
+use crate::status;
+
+/// After the addresses have gone to another node, packets still come here for so long: it tells the LAN
+/// three times.
+const LINGER: Duration = Duration::from_millis(1200);
+
+/// A node is ready when it is known who is in front, or after so long: meanwhile it hears no HELLO.
+const SETTLING: Duration = Duration::from_millis(500);
+
+/// This candidate's part, while its daemon runs.
+pub struct Running {
+    shared: Arc<Shared>,
+    decided: mpsc::UnboundedReceiver<Action>,
+    /// Whether the addresses are here, as far as the daemon has come.
+    holds: bool,
+    announcing: Option<AbortHandle>,
+}
+
+/// The next thing that was decided; never, where there is no failover.
+pub async fn decision(running: &mut Option<Running>) -> Action {
+    let decided = match running {
+        Some(running) => running.decided.recv().await,
+        None => None,
+    };
+    match decided {
+        Some(action) => action,
+        None => std::future::pending().await,
+    }
+}
+
+impl Daemon {
+    /// Takes part from now on, if this node is a candidate for addresses that baton moves. An address that
+    /// is here already is an earlier daemon's, whose time in front goes on.
+    pub(super) async fn start_failover(&mut self) -> Result<()> {
+        let place = &self.place;
+        let failover = place.config.failover_of(&place.me.name);
+        let Some(failover) = failover.filter(|found| found.address == FrontAddress::Managed) else {
+            return Ok(());
+        };
+        let mut holds = false;
+        for address in place.fronted() {
+            let (netlink, interface) = (&place.netlink, &place.link.name);
+            holds |= netlink.has_address(interface, address.ip()).await?;
+        }
+        let (now, own) = (self.now(), Address::from(place.address));
+        let rules = Rules {
+            candidates: candidates(&place.config),
+            detection: failover.detection,
+            preempt: failover.preempt,
+        };
+        let last = last_epoch(&epoch_file(place));
+        let machine = match holds {
+            true => Failover::front(now, own, rules, last.max(1)),
+            false => Failover::standby(now, own, rules, last),
+        };
+        let shared = Arc::new(Shared {
+            machine: Mutex::new(machine),
+            told: Notify::new(),
+            trust: Mutex::new(self.trust()),
+            epoch: self.epoch,
+            ended: AtomicBool::new(false),
+        });
+        let (sender, decided) = mpsc::unbounded_channel();
+        let others = candidates(&place.config).into_iter();
+        let heartbeat = Heartbeat {
+            shared: Arc::clone(&shared),
+            own: place.address,
+            protocol: place.config.cluster.protocol.number(),
+            others: (others.filter(|one| *one != own).filter_map(Address::ipv4)).collect(),
+            decided: sender,
+        };
+        heartbeat.start()?;
+        self.failover = Some(Running {
+            shared,
+            decided,
+            holds,
+            announcing: None,
+        });
+        self.tell_where_this_is();
+        Ok(())
+    }
+
+    /// Waits for a while until somebody is in front, this node or another.
+    pub(super) async fn await_front(&mut self) {
+        let begun = Instant::now();
+        while let Some(running) = &self.failover {
+            let known = running.machine().who(self.now()).is_some();
+            if begun.elapsed() >= SETTLING || known && running.decided.is_empty() {
+                return;
+            }
+            let wait = Duration::from_millis(10);
+            if let Ok(action) = timeout(wait, decision(&mut self.failover)).await {
+                self.follow_failover(action).await;
+            }
+        }
+    }
+
+    /// Does what was decided.
+    pub(super) async fn follow_failover(&mut self, action: Action) {
+        match action {
+            Action::Take { epoch } => {
+                info!(epoch, "in front: takes the cluster addresses");
+                logged(write_epoch(&epoch_file(&self.place), epoch));
+                self.hold(true);
+                logged(self.place_addresses().await.map(drop));
+                self.announce_front();
+                self.look_after_the_dead();
+            }
+            Action::Yield { to } => {
+                let name = self.place.config.node_at(to.ip());
+                let name = name.map_or("?", |node| node.name.as_str());
+                info!(
+                    to = name,
+                    "not in front any more: lets go of the cluster addresses"
+                );
+                let places = self.held_places();
+                self.hold(false);
+                if let Some(announcing) = self.failover.as_mut().and_then(|f| f.announcing.take()) {
+                    announcing.abort();
+                }
+                logged(self.give_up(&places).await);
+            }
+            Action::Announce => {
+                warn!("another candidate believed to be in front as well: tells the LAN again");
+                self.announce_front();
+            }
+            // The thread has said it.
+            Action::Say(_) => {}
+        }
+    }
+
+    /// Before this node is taken down: lets another candidate take over, if one lives, and waits until
+    /// clients' packets have followed.
+    pub(super) async fn hand_over(&mut self) {
+        let failover = self.place.config.failover.as_ref();
+        if failover.is_some_and(|found| found.address == FrontAddress::Routed) {
+            // What announces them from lo takes them back, and routers follow.
+            for (address, at) in self.held_places() {
+                logged(
+                    self.host
+                        .remove_address(&at, address.ip())
+                        .await
+                        .map(drop)
+                        .map_err(Into::into),
+                );
+            }
+            sleep(LINGER).await;
+        }
+        let Some(running) = &self.failover else {
+            return;
+        };
+        let now = self.now();
+        let detection = (self.place.config.failover.as_ref()).map(|found| found.detection);
+        let begun = {
+            let mut machine = running.machine();
+            let next = machine.next(now);
+            next.is_some_and(|next| machine.hand_to(now, next))
+        };
+        if begun {
+            running.shared.told.notify_one();
+            let mut decisions = Vec::new();
+            let yielded = async {
+                loop {
+                    let action = decision(&mut self.failover).await;
+                    decisions.push(action);
+                    if let Action::Yield { .. } = action {
+                        return;
+                    }
+                }
+            };
+            let done = timeout(detection.unwrap_or_default() * 2, yielded).await;
+            for action in decisions {
+                self.follow_failover(action).await;
+            }
+            match done {
+                Ok(()) => {
+                    self.stop_failover();
+                    sleep(LINGER).await;
+                }
+                Err(_) => warn!("no other candidate took over in time"),
+            }
+        }
+        self.stop_failover();
+    }
+
+    /// Hands over to the candidate at `to`, which takes the addresses at once. `false`: this one is not in
+    /// front, or that one is not heard.
+    pub(super) fn hand_front_to(&mut self, to: Ipv4Addr) -> bool {
+        let now = self.now();
+        let Some(running) = &self.failover else {
+            return false;
+        };
+        let begun = running.machine().hand_to(now, to.into());
+        running.shared.told.notify_one();
+        begun
+    }
+
+    /// After a reload.
+    pub(super) fn retime_failover(&mut self) {
+        let trust = self.trust();
+        if let (Some(running), Some(failover)) = (&self.failover, &self.place.config.failover) {
+            let (detection, preempt) = (failover.detection, failover.preempt);
+            running.machine().retime(detection, preempt);
+            *locked(&running.shared.trust) = trust;
+            running.shared.told.notify_one();
+        }
+    }
+
+    /// The interfaces that are to have a cluster address which this node needs: the one where ARP finds it,
+    /// `lo`, where nobody hears of it and a data server's sockets live, or both.
+    pub(super) fn holders(&self, address: ClusterAddress) -> Vec<String> {
+        let place = &self.place;
+        let Some(failover) = &place.config.failover else {
+            return vec![place.holds_at(address).to_owned()];
+        };
+        let is_candidate = place.config.fronts(&place.me, address);
+        let is_served = place
+            .config
+            .cluster_addresses_of(&place.me.name)
+            .contains(&address)
+            || self.leaving.addresses().any(|left| left == address);
+        let mut holders = Vec::new();
+        if is_served || is_candidate && failover.address == FrontAddress::Routed {
+            holders.push("lo".to_owned());
+        }
+        if is_candidate && self.failover.as_ref().is_some_and(|running| running.holds) {
+            holders.push(place.link.name.clone());
+        }
+        holders
+    }
+
+    /// For `baton status`.
+    pub(super) fn failover_status(&self) -> Option<status::Failover> {
+        let place = &self.place;
+        let failover = place.config.failover.as_ref()?;
+        let named = |address: Address| {
+            let node = place.config.node_at(address.ip());
+            node.map(|node| node.name.to_string())
+        };
+        let candidates = failover
+            .candidates
+            .iter()
+            .map(ToString::to_string)
+            .collect();
+        let Some(running) = &self.failover else {
+            let takes_part = failover.candidates.contains(&place.me.name);
+            return takes_part.then(|| status::Failover {
+                state: failover.address.name().into(),
+                candidates,
+                ..status::Failover::default()
+            });
+        };
+        let machine = running.machine();
+        Some(status::Failover {
+            state: match machine.said().state {
+                CandidateState::Standby => "standby".into(),
+                CandidateState::Front => "front".into(),
+                CandidateState::Handing { .. } => "handing over".into(),
+            },
+            candidates,
+            front: machine.who(self.now()).and_then(named),
+            epoch: machine.said().epoch,
+            takeovers: machine.takeovers(),
+        })
+    }
+
+    /// Whether another candidate is in front, as far as is known.
+    pub(super) fn is_on_standby(&self) -> bool {
+        self.failover.as_ref().is_some_and(|running| !running.holds)
+    }
+
+    fn hold(&mut self, holds: bool) {
+        if let Some(running) = &mut self.failover {
+            running.holds = holds;
+        }
+        self.tell_where_this_is();
+    }
+
+    fn announce_front(&mut self) {
+        let addresses: Vec<Ipv4Addr> = (self.place.fronted().into_iter())
+            .filter_map(ClusterAddress::ipv4)
+            .collect();
+        let announcing = announcer::announce_all(&self.place.link, &addresses);
+        if let Some(running) = &mut self.failover
+            && let Some(before) = running.announcing.replace(announcing)
+        {
+            before.abort();
+        }
+    }
+
+    fn stop_failover(&mut self) {
+        if let Some(running) = &self.failover {
+            running.shared.ended.store(true, Ordering::Relaxed);
+            running.shared.told.notify_one();
+        }
+    }
+
+    fn trust(&self) -> Trust {
+        Trust {
+            keys: self.keys,
+            clock_window: self.place.config.cluster.clock_window,
+        }
+    }
+}
+
+impl Running {
+    fn machine(&self) -> MutexGuard<'_, Failover> {
+        locked(&self.shared.machine)
+    }
+}
+
+fn candidates(config: &Config) -> Vec<Address> {
+    let names = config.failover.iter().flat_map(|found| &found.candidates);
+    let nodes = names.filter_map(|name| config.node_named(name.as_str()));
+    nodes.map(|node| node.address.ip().into()).collect()
+}
+
+/// Where a daemon leaves the epoch of its time in front to the next one. A reboot takes it away, with the
+/// addresses.
+fn epoch_file(place: &Place) -> PathBuf {
+    place.config.local.run_dir.join("epoch")
+}
+
+fn last_epoch(file: &Path) -> u64 {
+    let text = std::fs::read_to_string(file).unwrap_or_default();
+    text.trim().parse().unwrap_or(0)
+}
+
+fn write_epoch(file: &Path, epoch: u64) -> Result<()> {
+    std::fs::write(file, format!("{epoch}\n"))
+        .with_context(|| format!("cannot write {}", file.display()))
+}

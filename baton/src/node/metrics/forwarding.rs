@@ -1,0 +1,117 @@
+//! Channels between an I/O server and application nodes, as numbers. What they count since the start is among the
+//! counters.
+
+use prometheus_client::{
+    metrics::{counter::Counter, family::Family, gauge::Gauge},
+    registry::Registry,
+};
+
+use super::{Node, number};
+use crate::status::{Channel, Status};
+
+/// Nothing where there is none.
+pub fn register(registry: &mut Registry, status: &Status) {
+    let Some(forwarding) = &status.forwarding else {
+        return;
+    };
+    let mut gauge = |name: &str, help: &str, of: fn(&Channel) -> u64| {
+        let family = Family::<Node, Gauge>::default();
+        registry.register(name, help, family.clone());
+        for channel in &forwarding.channels {
+            let node = channel.node.clone();
+            family
+                .get_or_create(&Node { node })
+                .set(number(of(channel)));
+        }
+    };
+    gauge(
+        "channel_up",
+        "1 if there is a channel to the node",
+        |channel| channel.up.into(),
+    );
+    gauge(
+        "channel_connections",
+        "Connections on the channel",
+        |channel| channel.connections,
+    );
+    gauge(
+        "channel_stalled",
+        "Connections that have something to send and no credit",
+        |channel| channel.stalled,
+    );
+    gauge(
+        "channel_credit_bytes",
+        "What all connections may send, L_s - A_s",
+        |channel| channel.credit,
+    );
+    gauge(
+        "channel_buffered_bytes",
+        "Received and not read yet",
+        |channel| channel.buffered,
+    );
+    gauge("channel_queued_bytes", "Waits to be sent", |channel| {
+        channel.queued
+    });
+    let mut counter = |name: &str, help: &str, of: fn(&Channel) -> u64| {
+        let family = Family::<Node, Counter>::default();
+        registry.register(name, help, family.clone());
+        for channel in &forwarding.channels {
+            let node = channel.node.clone();
+            family.get_or_create(&Node { node }).inc_by(of(channel));
+        }
+    };
+    counter("channel_made", "Connections made", |channel| channel.made);
+    counter(
+        "channel_stalls",
+        "How often a connection had something to send and no credit",
+        |channel| channel.stalls,
+    );
+    counter("channel_sent_bytes", "Bytes sent to the node", |channel| {
+        channel.bytes_sent
+    });
+    counter(
+        "channel_received_bytes",
+        "Bytes received from the node",
+        |channel| channel.bytes_received,
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::text;
+    use crate::status::{Channel, Forwarding, example};
+
+    #[test]
+    fn channels_are_there_under_their_names() {
+        let mut status = example();
+        let told = text(&status).expect("it is written to memory");
+        assert!(!told.contains("baton_channel"), "{told}");
+        status.forwarding = Some(Forwarding {
+            channels: vec![Channel {
+                node: "app1".into(),
+                address: "10.77.0.11:40000".into(),
+                up: true,
+                connections: 3,
+                stalled: 1,
+                credit: 4,
+                buffered: 5,
+                queued: 6,
+                made: 7,
+                stalls: 8,
+                bytes_sent: 9,
+                bytes_received: 10,
+            }],
+            ..Forwarding::default()
+        });
+        let told = text(&status).expect("it is written to memory");
+        for line in [
+            r#"baton_channel_up{node="app1"} 1"#,
+            r#"baton_channel_stalled{node="app1"} 1"#,
+            r#"baton_channel_credit_bytes{node="app1"} 4"#,
+            r#"baton_channel_stalls_total{node="app1"} 8"#,
+            r#"baton_channel_received_bytes_total{node="app1"} 10"#,
+        ] {
+            assert!(told.lines().any(|found| found == line), "no {line}\n{told}");
+        }
+    }
+}

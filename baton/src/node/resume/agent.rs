@@ -1,0 +1,97 @@
+//! A data server's half: orders come in, the agent fulfils them, and what comes of each goes back.
+
+use std::{collections::HashMap, net::Ipv4Addr};
+
+use baton_net::resume::{Agent, Beginnings, Order, Outcome as Done, Unfit};
+use baton_wire::{Flow, Message, Outcome, Ready, Resume};
+use tokio::sync::mpsc;
+
+use super::{Letter, which::ends};
+
+/// More orders than these at once are dropped, and come again.
+const ORDERS: usize = 8192;
+
+/// The agent, and who has ordered what.
+pub struct Serving {
+    agent: Agent,
+    beginnings: Beginnings,
+    done: mpsc::UnboundedReceiver<Letter>,
+    done_sender: mpsc::UnboundedSender<Letter>,
+    askers: HashMap<u64, Ipv4Addr>,
+}
+
+impl Serving {
+    pub fn new(agent: Agent, beginnings: Beginnings) -> Self {
+        let (done_sender, done) = mpsc::unbounded_channel();
+        Self {
+            agent,
+            beginnings,
+            done,
+            done_sender,
+            askers: HashMap::new(),
+        }
+    }
+
+    /// Takes an order; its outcome comes by [`Serving::next`].
+    pub fn handle(&mut self, asker: Ipv4Addr, order: &Resume) {
+        let (flow, number, progress) = (order.flow(), order.number(), order.progress());
+        let Some(ends) = ends(flow) else { return };
+        if self.askers.len() >= ORDERS {
+            // Orders whose connections never came.
+            self.askers.clear();
+        }
+        self.askers.insert(number, asker);
+        let order = Order {
+            ends,
+            number,
+            request: order.request().to_vec(),
+            start: progress.start,
+            acknowledged: progress.acknowledged,
+            digest: progress.digest,
+            length: progress.length,
+        };
+        let (agent, done) = (self.agent.clone(), self.done_sender.clone());
+        tokio::spawn(async move {
+            if let Some(outcome) = agent.order(&order).await {
+                // Without a receiver the daemon is ending.
+                let _ = done.send((asker, answer(flow, number, outcome)));
+            }
+        });
+    }
+
+    /// What is to be told, and whom.
+    pub async fn next(&mut self) -> Option<Letter> {
+        loop {
+            tokio::select! {
+                Some(letter) = self.done.recv() => return Some(letter),
+                Some(((client, cluster), number, found)) = self.beginnings.recv() => {
+                    let asker = self.askers.remove(&number);
+                    if let (Some(asker), Ok(flow)) = (asker, Flow::new(client, cluster)) {
+                        return Some((asker, answer(flow, number, Done::Begun(found))));
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn answer(flow: Flow, number: u64, outcome: Done) -> Message {
+    let (outcome, found) = match outcome {
+        Done::Ready(found) => (Outcome::Ready, Some(found)),
+        Done::Begun(found) => (Outcome::Begun, Some(found)),
+        Done::Complete(found) => (Outcome::Complete, Some(found)),
+        Done::Unreachable => (Outcome::Unreachable, None),
+        Done::Full => (Outcome::Full, None),
+        Done::Unfit(Unfit::Status) => (Outcome::Status, None),
+        Done::Unfit(Unfit::NoLength) => (Outcome::NoLength, None),
+        Done::Unfit(Unfit::Length) => (Outcome::Length, None),
+        Done::Unfit(Unfit::Differs) => (Outcome::Differs, None),
+    };
+    Message::Ready(Ready {
+        flow,
+        number,
+        outcome,
+        digest: found.map(|found| found.digest),
+        length: found.map(|found| found.length),
+    })
+}

@@ -1,0 +1,273 @@
+//! A connection server's half of a drain: responses under way are found once a second, and each goes on from
+//! another data server, as `baton_core::moves` has it.
+
+use std::{
+    collections::HashMap,
+    net::Ipv4Addr,
+    num::NonZeroU64,
+    sync::atomic::Ordering::Relaxed,
+    time::{Duration, Instant},
+};
+
+use anyhow::Result;
+use baton_abi::{IdleFlow, TCB_ADOPTING, TCB_RESUMING, Tcb, TcbKey};
+use baton_core::{
+    Moment,
+    moves::{Action, Moves},
+    resume::Known as Response,
+};
+use baton_dataplane::{Moving as Between, Step, tick_ago};
+use baton_wire::{Flow, HeadDigest, Message, Outcome, Progress, Resume, ShortAddress, YieldAnswer};
+use tracing::{debug, warn};
+
+use super::{
+    super::{heartbeat::clock_now, releases::ack},
+    Letter,
+    walker::Walker,
+    which::{Which, ends},
+};
+
+/// A client that has said nothing for so long gets nothing: its response goes when it speaks again.
+const RECENT: Duration = Duration::from_secs(60);
+/// Orders of moves have numbers of their own, above those of what is resumed: wall clocks are below.
+const NUMBERS: u64 = 1 << 63;
+/// Of a frame, before the packet.
+const ETHERNET_BYTES: usize = 14;
+
+/// A message with a packet behind it, and where to.
+pub type Parcel = (Ipv4Addr, Message, Vec<u8>);
+
+/// What is being moved, and what is to be sent for it.
+pub struct Moving {
+    pub moves: Moves<Which, u16>,
+    parcels: Vec<Parcel>,
+}
+
+impl Default for Moving {
+    fn default() -> Self {
+        Self {
+            moves: Moves::new(NUMBERS | clock_now().as_nanos()),
+            parcels: Vec::new(),
+        }
+    }
+}
+
+impl Moving {
+    pub fn is_idle(&self) -> bool {
+        self.moves.open() == 0
+    }
+}
+
+impl Walker {
+    /// Finds what is under way at a data server that drains.
+    pub(super) fn look_for_busy(
+        &mut self,
+        now: Moment,
+        slot: u16,
+        slots: &HashMap<u16, Ipv4Addr>,
+    ) -> Result<()> {
+        let found = self.orphans.muster(slot, tick_ago(RECENT))?;
+        for (turn, (key, tcb)) in found.into_iter().enumerate() {
+            let which = Which::of(&key, &tcb);
+            let may_go = tcb.state == 0 && tcb.last_seq == tcb.next_request;
+            if !may_go || !self.moving.moves.would_take(now, &which) {
+                continue;
+            }
+            let kept = self.kept(&key, &tcb)?;
+            let has_begun = kept.is_some_and(|kept| kept.response_start != tcb.last_ack);
+            let servers = self.servers(&tcb, turn, slots)?;
+            if has_begun && !servers.is_empty() {
+                self.moving.moves.handle_busy(now, which, slot, servers);
+            }
+        }
+        Ok(())
+    }
+
+    /// What a data server says of a connection that it was to let go, or to keep.
+    pub(super) fn handle_yielded(
+        &mut self,
+        epoch: Instant,
+        flow: Flow,
+        answer: YieldAnswer,
+    ) -> Result<()> {
+        let now = Moment::after_epoch(epoch.elapsed());
+        if let Some((client, cluster)) = ends(flow)
+            && let key = TcbKey::of(client, cluster)
+            && let Some(tcb) = self.orphans.tcb(&key)?
+        {
+            let which = Which::of(&key, &tcb);
+            self.moving.moves.handle_answer(now, which, answer);
+        }
+        Ok(())
+    }
+
+    /// Does what is due, and returns what is to be sent; see [`Walker::take_parcels`] too.
+    pub(super) fn work_on_moves(
+        &mut self,
+        now: Moment,
+        slots: &HashMap<u16, Ipv4Addr>,
+    ) -> Vec<Letter> {
+        let mut letters = Vec::new();
+        while let Some(action) = self.moving.moves.poll(now) {
+            match self.move_on(now, action, slots) {
+                Ok(letter) => letters.extend(letter),
+                Err(error) => warn!("{error:#}"),
+            }
+        }
+        letters
+    }
+
+    /// What is to be sent with packets.
+    pub(super) fn take_parcels(&mut self) -> Vec<Parcel> {
+        std::mem::take(&mut self.moving.parcels)
+    }
+
+    fn move_on(
+        &mut self,
+        now: Moment,
+        action: Action<Which, u16>,
+        slots: &HashMap<u16, Ipv4Addr>,
+    ) -> Result<Option<Letter>> {
+        match action {
+            Action::Ask {
+                key,
+                server,
+                number,
+                known,
+            } => return self.order_move(now, key, number, known, slots.get(&server)),
+            Action::Cancel {
+                key,
+                server,
+                order,
+                number,
+            } => {
+                let Some(server) = slots.get(&server) else {
+                    return Ok(None);
+                };
+                // Without a request: the agent takes it as what it is.
+                let progress = Progress {
+                    digest: NonZeroU64::new(order).map(HeadDigest::whole),
+                    ..Progress::default()
+                };
+                let order = Resume::new(key.flow()?, number, progress, Vec::new())?;
+                return Ok(Some((*server, Message::Resume(order))));
+            }
+            Action::Begin { key, from, server } => {
+                self.counts.moves.fetch_add(1, Relaxed);
+                if (self
+                    .orphans
+                    .step(between(&key, from, server), Step::Begin)?)
+                .is_none()
+                {
+                    self.moving.moves.forget(now, key);
+                }
+            }
+            Action::Yield { key, from, server } => self.tell(now, key, from, server, slots)?,
+            Action::Back { key, from, server } => {
+                self.orphans.step(between(&key, from, server), Step::Back)?;
+            }
+            Action::Begun { key, from, server } => {
+                self.counts.moved.fetch_add(1, Relaxed);
+                self.orphans.step(between(&key, from, server), Step::Done)?;
+                debug!(client = %key.client, "a response goes on elsewhere");
+            }
+            Action::Orphan { key, from, server } => {
+                self.counts.move_orphans.fetch_add(1, Relaxed);
+                let step = self
+                    .orphans
+                    .step(between(&key, from, server), Step::Orphaned)?;
+                if let Some(tcb) = step {
+                    let mut servers = self.servers(&tcb, 0, slots)?;
+                    // It may have the connection by now.
+                    if !self.dead.contains(&server) {
+                        servers.retain(|other| *other != server);
+                        servers.insert(0, server);
+                    }
+                    self.resumes.handle_orphan(now, key, server, servers);
+                }
+            }
+            Action::Stays { key, why } => {
+                self.counts.note_stays(why);
+                debug!(client = %key.client, ?why, "a response stays where it is");
+            }
+        }
+        Ok(None)
+    }
+
+    /// YIELD to the owner, around an ACK in the client's name.
+    fn tell(
+        &mut self,
+        now: Moment,
+        which: Which,
+        from: u16,
+        server: Option<u16>,
+        slots: &HashMap<u16, Ipv4Addr>,
+    ) -> Result<()> {
+        let moves = TCB_RESUMING | TCB_ADOPTING;
+        let entry = self.entry(&which)?;
+        // Closed, or the next request has come: then whoever of the two has it gets that.
+        let Some(tcb) = entry.filter(|tcb| u32::from(tcb.state) & moves == moves) else {
+            self.moving.moves.forget(now, which);
+            return Ok(());
+        };
+        if !self.moving.moves.holds(&which) {
+            return Ok(());
+        }
+        let next = match server {
+            None => None,
+            Some(server) => match slots.get(&server) {
+                Some(address) => Some(ShortAddress::try_from(std::net::IpAddr::from(*address))?),
+                None => return Ok(()),
+            },
+        };
+        let idle = idle_flow(&which, &tcb);
+        if let (Some(owner), Some(frame)) = (slots.get(&from), ack(&idle, [0; 6])) {
+            let message = Message::Yield {
+                flow: which.flow()?,
+                next,
+            };
+            let packet = frame.get(ETHERNET_BYTES..).unwrap_or_default().to_vec();
+            self.moving.parcels.push((*owner, message, packet));
+        }
+        Ok(())
+    }
+
+    fn order_move(
+        &mut self,
+        now: Moment,
+        which: Which,
+        number: u64,
+        response: Response,
+        server: Option<&Ipv4Addr>,
+    ) -> Result<Option<Letter>> {
+        let (Some(tcb), Some(server)) = (self.entry(&which)?, server) else {
+            self.moving.moves.forget(now, which);
+            return Ok(None);
+        };
+        let Some(kept) = self.kept(&which.key(), &tcb)? else {
+            // Pushed out by others meanwhile.
+            let nothing = Response::default();
+            (self.moving.moves).handle_ready(now, number, Outcome::Unreachable, nothing);
+            return Ok(None);
+        };
+        let order = which.order(number, &tcb, &kept, response)?;
+        Ok(Some((*server, order)))
+    }
+}
+
+fn between(which: &Which, from: u16, to: u16) -> Between {
+    Between {
+        key: which.key(),
+        request_seq: which.request_seq,
+        from,
+        to,
+    }
+}
+
+fn idle_flow(which: &Which, tcb: &Tcb) -> IdleFlow {
+    IdleFlow {
+        flow: which.key(),
+        seq: tcb.last_seq,
+        ack: tcb.last_ack,
+    }
+}

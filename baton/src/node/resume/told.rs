@@ -1,0 +1,87 @@
+//! How responses begin, as data servers have told it: beside the requests that the program keeps, and as many.
+
+use std::collections::HashMap;
+
+use baton_wire::{EntryKey, Head};
+
+/// Those that were told last.
+pub struct Told {
+    /// The most of each generation.
+    most: usize,
+    young: HashMap<EntryKey, Head>,
+    /// When the young are so many, these are forgotten, and those are the old.
+    old: HashMap<EntryKey, Head>,
+}
+
+impl Told {
+    /// Remembers so many at least, and at most twice as many.
+    pub fn new(capacity: u32) -> Self {
+        Self {
+            most: capacity as usize,
+            young: HashMap::new(),
+            old: HashMap::new(),
+        }
+    }
+
+    /// Takes note of how a response begins.
+    pub fn note(&mut self, head: &Head) {
+        if self.young.len() >= self.most && !self.young.contains_key(&head.key) {
+            self.old = std::mem::take(&mut self.young);
+        }
+        self.young.insert(head.key, *head);
+    }
+
+    /// How this connection's response begins, if it is the one that begins at `start`.
+    pub fn get(&self, key: &EntryKey, start: u32) -> Option<Head> {
+        let head = self.young.get(key).or_else(|| self.old.get(key))?;
+        (head.start == start).then_some(*head)
+    }
+
+    /// How many are remembered.
+    pub fn len(&self) -> usize {
+        self.young.len() + self.old.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{net::Ipv4Addr, num::NonZeroU64};
+
+    use baton_abi::TcbKey;
+    use baton_wire::HeadDigest;
+
+    use super::*;
+    use crate::node::resume::heads::name;
+
+    fn head(port: u16, start: u32) -> Head {
+        let at = |port| std::net::SocketAddrV4::new(Ipv4Addr::LOCALHOST, port);
+        Head {
+            key: name(&TcbKey::of(at(port), at(80))).unwrap_or_else(|| panic!("an address")),
+            start,
+            digest: HeadDigest::whole(NonZeroU64::MIN.saturating_add(start.into())),
+            length: None,
+        }
+    }
+
+    #[test]
+    fn the_last_of_each_connection_is_known_by_its_beginning() {
+        let mut told = Told::new(2);
+        told.note(&head(1, 7));
+        told.note(&head(1, 9));
+        assert_eq!(told.get(&head(1, 0).key, 7), None);
+        assert_eq!(told.get(&head(1, 0).key, 9), Some(head(1, 9)));
+        assert_eq!(told.get(&head(2, 0).key, 9), None);
+    }
+
+    #[test]
+    fn the_oldest_are_forgotten() {
+        let mut told = Told::new(10);
+        for port in 1..=1000 {
+            told.note(&head(port, 5));
+            assert!(told.len() <= 20);
+            let first = port.saturating_sub(9).max(1);
+            assert!((first..=port).all(|port| told.get(&head(port, 0).key, 5).is_some()));
+        }
+        assert_eq!(told.get(&head(1, 0).key, 5), None);
+    }
+}

@@ -1,0 +1,374 @@
+//! A connection server's half: who was in the middle of a response, and what comes of them.
+
+use std::{
+    collections::{BTreeSet, HashMap},
+    net::Ipv4Addr,
+    sync::{Arc, atomic::Ordering::Relaxed},
+    time::{Duration, Instant},
+};
+
+use anyhow::Result;
+use baton_abi::{
+    Change, KeptRequest, NO_DATA_SERVER, TCB_ADOPTING, TCB_FIN, TCB_PINNED, TCB_RESUMING,
+    TCB_WAITING, Tcb, TcbKey,
+};
+use baton_core::{
+    Moment,
+    resume::{Action, Known as Response, Resumes},
+};
+use baton_dataplane::{Orphans, Tick, tick_ago};
+use baton_wire::{Head, Heads, Outcome, Ready};
+use tracing::{debug, info, warn};
+
+use super::{
+    super::{
+        heartbeat::clock_now,
+        segments::{Known, Segments},
+    },
+    Counts, Fate, Letter, heads,
+    moving::Moving,
+    told::Told,
+    which::Which,
+};
+
+/// Before its last sign of life a data server may have been dead for as long as two lie apart.
+const BEFORE: Duration = Duration::from_secs(1);
+
+/// A client that was silent for so long may still be in the middle of a response whose length is not known.
+const MAYBE: Duration = Duration::from_secs(30);
+
+/// The entries of the dead, and what becomes of them.
+pub struct Walker {
+    pub(super) orphans: Orphans,
+    segments: Segments,
+    pub(super) resumes: Resumes<Which, u16>,
+    /// What leaves data servers that drain.
+    pub(super) moving: Moving,
+    told: Told,
+    /// Who is dead, as far as was told.
+    pub(super) dead: BTreeSet<u16>,
+    pub(super) counts: Arc<Counts>,
+}
+
+impl Walker {
+    pub fn new(orphans: Orphans, counts: Arc<Counts>) -> Result<Self> {
+        Ok(Self {
+            told: Told::new(orphans.capacity()),
+            orphans,
+            segments: Segments::open()?,
+            resumes: Resumes::new(clock_now().as_nanos()),
+            moving: Moving::default(),
+            dead: BTreeSet::new(),
+            counts,
+        })
+    }
+
+    /// Whether nothing is under way.
+    pub fn is_idle(&self) -> bool {
+        self.resumes.open() == 0 && self.moving.is_idle()
+    }
+
+    /// A data server died, or is back: then it can be asked as any other.
+    pub fn handle_fate(
+        &mut self,
+        epoch: Instant,
+        fate: Fate,
+        slots: &HashMap<u16, Ipv4Addr>,
+    ) -> Result<()> {
+        let now = Moment::after_epoch(epoch.elapsed());
+        match fate {
+            Fate::Dead { slot, silent } => self.handle_death(now, (slot, silent), slots),
+            Fate::Alive { slot } => {
+                self.dead.remove(&slot);
+                self.resumes.handle_life(slot);
+                Ok(())
+            }
+            Fate::Front { here } => {
+                self.resumes.set_front(here);
+                Ok(())
+            }
+            Fate::Drains { slot } => self.look_for_busy(now, slot, slots),
+            Fate::Undrained { slot } => {
+                self.moving.moves.handle_undo(now, slot);
+                Ok(())
+            }
+        }
+    }
+
+    pub fn handle_ready(&mut self, epoch: Instant, ready: &Ready) {
+        let now = Moment::after_epoch(epoch.elapsed());
+        let found = Response {
+            digest: ready.digest,
+            length: ready.length,
+        };
+        self.resumes
+            .handle_ready(now, ready.number, ready.outcome, found);
+        self.moving
+            .moves
+            .handle_ready(now, ready.number, ready.outcome, found);
+    }
+
+    /// Remembers how responses begin.
+    pub fn hear_heads(&mut self, heads: &Heads) {
+        for head in heads.get() {
+            self.told.note(head);
+        }
+        let heard = heads.get().len() as u64;
+        self.counts.heads_heard.fetch_add(heard, Relaxed);
+        self.counts
+            .heads_held
+            .store(self.told.len() as u64, Relaxed);
+    }
+
+    /// Does what is due, and returns what is to be sent.
+    pub fn work(&mut self, epoch: Instant, slots: &HashMap<u16, Ipv4Addr>) -> Vec<Letter> {
+        let now = Moment::after_epoch(epoch.elapsed());
+        let mut letters = self.work_on_moves(now, slots);
+        while let Some(action) = self.resumes.poll(now) {
+            match self.act(now, action, slots) {
+                Ok(letter) => letters.extend(letter),
+                Err(error) => warn!("{error:#}"),
+            }
+        }
+        letters
+    }
+
+    /// Finds who was in the middle of a response: what can be resumed is, of the others each is told.
+    fn handle_death(
+        &mut self,
+        now: Moment,
+        (slot, silent): (u16, Duration),
+        slots: &HashMap<u16, Ipv4Addr>,
+    ) -> Result<()> {
+        if self.dead.insert(slot) {
+            self.counts.deaths.fetch_add(1, Relaxed);
+        }
+        self.resumes.handle_death(now, slot);
+        self.moving.moves.handle_death(now, slot);
+        if !self.resumes.is_front() {
+            return Ok(());
+        }
+        let since = tick_ago(silent + BEFORE);
+        let found = self.orphans.muster(slot, since)?;
+        let (mut all, mut kept) = (0, 0);
+        for (turn, (key, tcb)) in found.into_iter().enumerate() {
+            let which = Which::of(&key, &tcb);
+            if self.moving.moves.holds(&which) {
+                continue;
+            }
+            let request = self.kept(&key, &tcb)?;
+            if !is_awake(&tcb, since) && !self.is_under_way(&key, &tcb, request.as_ref()) {
+                continue;
+            }
+            all += 1;
+            if u32::from(tcb.state) & TCB_FIN == 0
+                && let Some(request) = request
+            {
+                self.count_head(self.head(&key, &request));
+                let servers = self.servers(&tcb, turn, slots)?;
+                self.resumes.handle_orphan(now, which, slot, servers);
+                kept += 1;
+            } else if u32::from(tcb.state) & (TCB_ADOPTING | TCB_WAITING)
+                != TCB_ADOPTING | TCB_WAITING
+            {
+                // Who has closed waits for nothing, most likely.
+                if u32::from(tcb.state) & TCB_FIN == 0 {
+                    self.counts.not_kept.fetch_add(1, Relaxed);
+                }
+                self.reset(&key, &tcb)?;
+            }
+        }
+        self.counts.orphans.fetch_add(all, Relaxed);
+        info!(
+            connections = all,
+            "a data server died: of so many connections in the middle of a response {kept} can go on elsewhere"
+        );
+        Ok(())
+    }
+
+    fn act(
+        &mut self,
+        now: Moment,
+        action: Action<Which, u16>,
+        slots: &HashMap<u16, Ipv4Addr>,
+    ) -> Result<Option<Letter>> {
+        match action {
+            Action::Ask {
+                key,
+                server,
+                number,
+                known,
+            } => return self.order(now, key, number, known, slots.get(&server)),
+            Action::Take { key, from, server } => {
+                let change = change(key, from, server, TCB_RESUMING, TCB_ADOPTING);
+                match self.orphans.change(change)? {
+                    Some(tcb) => self.segments.probe(&known(&key, &tcb))?,
+                    // It was closed, or the request came again and is answered elsewhere.
+                    None => self.resumes.forget(now, key),
+                }
+            }
+            Action::Probe { key } => match self.entry(&key)? {
+                Some(tcb) => self.segments.probe(&known(&key, &tcb))?,
+                None => self.resumes.forget(now, key),
+            },
+            Action::Begun { key, server } => {
+                self.counts.resumed.fetch_add(1, Relaxed);
+                self.orphans
+                    .change(change(key, server, server, 0, TCB_RESUMING))?;
+                debug!(client = %key.client, "a response goes on");
+            }
+            Action::CallLast { server } => self.call_last(server)?,
+            Action::Leave { .. } => {
+                self.counts.complete.fetch_add(1, Relaxed);
+            }
+            Action::Reset { key, from, why } => {
+                if let Some(tcb) = self.entry(&key)?
+                    && tcb.owner == from
+                {
+                    self.counts.note_refused(why);
+                    info!(client = %key.client, ?why, "nobody has the rest of its response");
+                    self.reset(&key.key(), &tcb)?;
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    fn order(
+        &mut self,
+        now: Moment,
+        which: Which,
+        number: u64,
+        response: Response,
+        server: Option<&Ipv4Addr>,
+    ) -> Result<Option<Letter>> {
+        let key = which.key();
+        let (Some(tcb), Some(server)) = (self.entry(&which)?, server) else {
+            self.resumes.forget(now, which);
+            return Ok(None);
+        };
+        let Some(kept) = self.kept(&key, &tcb)? else {
+            // Pushed out by others meanwhile.
+            self.resumes
+                .handle_ready(now, number, Outcome::Unreachable, Response::default());
+            return Ok(None);
+        };
+        let told = || self.head(&key, &kept).map(|head| head.digest);
+        let known = Response {
+            digest: response.digest.or_else(told),
+            ..response
+        };
+        let order = which.order(number, &tcb, &kept, known)?;
+        Ok(Some((*server, order)))
+    }
+
+    /// How the response to this request began, as its data server told it.
+    fn head(&self, key: &TcbKey, kept: &KeptRequest) -> Option<Head> {
+        self.told.get(&heads::name(key)?, kept.response_start)
+    }
+
+    /// Whether the client, of which nothing was heard for a while, waits for more of its response.
+    fn is_under_way(&self, key: &TcbKey, tcb: &Tcb, request: Option<&KeptRequest>) -> bool {
+        let Some(request) = request else {
+            return false;
+        };
+        let length = self.head(key, request).and_then(|head| head.length);
+        match length {
+            Some(length) if !request.text.starts_with(b"HEAD ") => {
+                tcb.last_ack.wrapping_sub(request.response_start) < length.get()
+            }
+            _ => is_awake(tcb, tick_ago(MAYBE)),
+        }
+    }
+
+    fn count_head(&self, head: Option<Head>) {
+        let count = match head {
+            Some(head) if head.digest.unseen() == 0 => &self.counts.head_known,
+            Some(_) => &self.counts.head_partial,
+            None => &self.counts.head_unknown,
+        };
+        count.fetch_add(1, Relaxed);
+    }
+
+    /// Requests that nobody had answered, and that did not come again.
+    fn call_last(&mut self, slot: u16) -> Result<()> {
+        for (key, tcb) in self.orphans.muster(slot, tick_ago(Duration::ZERO))? {
+            if self.kept(&key, &tcb)?.is_none() && u32::from(tcb.state) & TCB_WAITING != 0 {
+                self.counts.not_kept.fetch_add(1, Relaxed);
+                self.reset(&key, &tcb)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Members of the pool that live, each response's beginning with another one.
+    pub(super) fn servers(
+        &self,
+        tcb: &Tcb,
+        turn: usize,
+        slots: &HashMap<u16, Ipv4Addr>,
+    ) -> Result<Vec<u16>> {
+        let pool = self.orphans.pool(tcb.pool)?;
+        let is_member = |slot: u16| {
+            pool.members
+                .get(usize::from(slot / 64))
+                .is_some_and(|word| word >> (slot % 64) & 1 == 1)
+        };
+        let mut servers: Vec<u16> = slots
+            .keys()
+            .copied()
+            .filter(|slot| is_member(*slot) && !self.dead.contains(slot))
+            .collect();
+        servers.sort_unstable();
+        if !servers.is_empty() {
+            let first = turn % servers.len();
+            servers.rotate_left(first);
+        }
+        Ok(servers)
+    }
+
+    /// The request that the entry is about, if it is kept. Of a pinned connection nobody knows which that is.
+    pub(super) fn kept(&self, key: &TcbKey, tcb: &Tcb) -> Result<Option<KeptRequest>> {
+        let kept = self.orphans.kept(key)?;
+        let known = u32::from(tcb.state) & TCB_PINNED == 0;
+        Ok(kept.filter(|kept| known && kept.request_seq == tcb.request_seq))
+    }
+
+    pub(super) fn entry(&self, which: &Which) -> Result<Option<Tcb>> {
+        let tcb = self.orphans.tcb(&which.key())?;
+        Ok(tcb.filter(|tcb| tcb.request_seq == which.request_seq))
+    }
+
+    fn reset(&self, key: &TcbKey, tcb: &Tcb) -> Result<()> {
+        self.segments.reset(&known(&Which::of(key, tcb), tcb))?;
+        Ok(self.orphans.forget(key)?)
+    }
+}
+
+/// Whether it waits for a response to begin, or had a packet since.
+fn is_awake(tcb: &Tcb, since: Tick) -> bool {
+    u32::from(tcb.state) & (TCB_WAITING | TCB_RESUMING) != 0
+        || tcb.seen.wrapping_sub(since.0).cast_signed() >= 0
+}
+
+pub(super) fn known(which: &Which, tcb: &Tcb) -> Known {
+    Known {
+        client: which.client,
+        cluster: which.cluster,
+        last_seq: tcb.last_seq,
+        last_ack: tcb.last_ack,
+    }
+}
+
+fn change(which: Which, owner: u16, next: u16, set: u32, clear: u32) -> Change {
+    debug_assert!(u32::from(next) != NO_DATA_SERVER);
+    Change {
+        key: which.key(),
+        request_seq: which.request_seq,
+        owner,
+        next,
+        set: set as u8, // bits that C keeps in a byte
+        clear: clear as u8,
+        ..Change::default()
+    }
+}

@@ -1,0 +1,35 @@
+//! An application node: its end of the channel to the I/O server. Programs have their sockets from `node::app`.
+
+use std::net::SocketAddr;
+
+use anyhow::{Context, Result};
+use baton_config::Forwarding;
+use baton_forwarding::{Agent, AgentSettings};
+
+use super::super::app::Sockets;
+use super::super::place::Place;
+use super::network;
+
+pub(super) struct Application {
+    pub(super) agent: Agent,
+    pub(super) sockets: Sockets,
+}
+
+impl Application {
+    pub(super) fn start(place: &Place, forwarding: &Forwarding) -> Result<Self> {
+        let io_servers = (place.config.io_server().into_iter())
+            .map(|node| SocketAddr::from((node.address.ip(), forwarding.port.get())))
+            .collect();
+        let agent = Agent::start(AgentSettings {
+            node: place.me.name.to_string(),
+            io_servers,
+            network: network(forwarding),
+            key: place.config.cluster.key.clone(),
+            previous_key: place.config.cluster.previous_key.clone(),
+            buffer: forwarding.buffer.get(),
+        });
+        let agent = agent.context("cannot begin the channel to the I/O server")?;
+        let sockets = Sockets::start(place, forwarding, agent.clone())?;
+        Ok(Self { agent, sockets })
+    }
+}

@@ -1,0 +1,57 @@
+//! The I/O server: the cluster addresses, and TCP with all clients.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+use anyhow::{Context, Result};
+use baton_config::Forwarding;
+use baton_forwarding::{IoReport, IoServer, IoSettings};
+use baton_net::Host;
+
+use super::super::{announcer, place::Place};
+use super::network;
+
+pub(super) struct Io {
+    server: IoServer,
+}
+
+impl Io {
+    /// Takes the cluster addresses, and then channels: a port is listened on only when there is somewhere to
+    /// listen.
+    pub(super) async fn start(
+        place: &Place,
+        forwarding: &Forwarding,
+        host: &mut Host,
+    ) -> Result<Self> {
+        let cluster_addresses: Vec<IpAddr> = (forwarding.addresses.iter())
+            .map(|address| address.ip())
+            .collect();
+        for address in &cluster_addresses {
+            host.add_address(&place.link.name, *address).await?;
+        }
+        let told: Vec<Ipv4Addr> = (cluster_addresses.iter())
+            .filter_map(|address| match address {
+                IpAddr::V4(address) => Some(*address),
+                IpAddr::V6(_) => None,
+            })
+            .collect();
+        let at = SocketAddr::from((place.address, forwarding.port.get()));
+        let server = IoServer::start(IoSettings {
+            node: place.me.name.to_string(),
+            listen: at,
+            network: network(forwarding),
+            key: place.config.cluster.key.clone(),
+            previous_key: place.config.cluster.previous_key.clone(),
+            cluster_addresses,
+            buffer: forwarding.buffer.get(),
+        });
+        let server = server.with_context(|| {
+            format!("cannot take channels at {at}: choose another [forwarding] port")
+        })?;
+        announcer::announce_all(&place.link, &told);
+        Ok(Self { server })
+    }
+
+    pub(super) fn report(&self) -> IoReport {
+        self.server.report()
+    }
+}

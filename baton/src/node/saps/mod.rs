@@ -1,0 +1,180 @@
+//! The daemon of an I/O server or of an application node: no program of baton's is in the way of packets there,
+//! the daemon itself is where connections meet (`baton_forwarding`).
+
+mod application;
+mod io;
+mod report;
+
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail};
+use baton_config::{Config, Forwarding, ForwardingNetwork, diff};
+use baton_dataplane::Pins;
+use baton_forwarding::NetworkKind;
+use baton_net::{Host, Undo};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::mpsc;
+use tracing::{error, info, warn};
+
+use super::control::{self, Call, Request, Response};
+use super::{End, metrics, place, place::Place, take_back};
+
+/// A node that has started, and what ends with it.
+struct Daemon {
+    place: Place,
+    host: Host,
+    part: Part,
+    started: Instant,
+    /// Held for as long as this daemon lives.
+    _lock: place::Lock,
+}
+
+/// What the node does.
+enum Part {
+    Io(io::Io),
+    Application(application::Application),
+}
+
+/// Runs the node until it is told to end.
+pub async fn run(place: Place) -> Result<End> {
+    let run_dir = &place.config.local.run_dir;
+    std::fs::create_dir_all(run_dir)
+        .with_context(|| format!("cannot make {}", run_dir.display()))?;
+    let lock = place::lock(run_dir).await?;
+    let journal = place::journal(&place.config);
+    let undo = Undo::load(&journal).context("cannot read the journal of changes to this host")?;
+    let mut host = Host::new(place.netlink.clone(), undo);
+    let (calls_sender, mut calls) = mpsc::channel(16);
+    let begun = begin(&place, &mut host, calls_sender).await;
+    let part = match begun {
+        Ok(part) => part,
+        Err(error) => {
+            log(take_down(&place, &mut host).await);
+            return Err(error);
+        }
+    };
+    let mut daemon = Daemon {
+        place,
+        host,
+        part,
+        started: Instant::now(),
+        _lock: lock,
+    };
+    info!("ready");
+    if !daemon.serve(&mut calls).await? {
+        info!("ended; the addresses stay");
+        return Ok(End::LeftInPlace);
+    }
+    // Connections end before the addresses go: their clients hear of it.
+    let Daemon {
+        place,
+        mut host,
+        part,
+        ..
+    } = daemon;
+    drop(part);
+    let errors = log(take_down(&place, &mut host).await);
+    info!(errors, "ended; this machine is as it was");
+    Ok(End::TakenDown { errors })
+}
+
+async fn begin(place: &Place, host: &mut Host, calls: mpsc::Sender<Call>) -> Result<Part> {
+    let forwarding = forwarding(&place.config)?;
+    let part = if place.me.roles.is_io() {
+        Part::Io(io::Io::start(place, forwarding, host).await?)
+    } else {
+        Part::Application(application::Application::start(place, forwarding)?)
+    };
+    control::listen(&control::socket_path(&place.config), calls.clone())?;
+    if let Some(address) = place.config.local.metrics {
+        metrics::serve(address, calls).await?;
+    }
+    Ok(part)
+}
+
+/// A configuration has one where a node has one of these roles.
+fn forwarding(config: &Config) -> Result<&Forwarding> {
+    let forwarding = config.forwarding.as_ref();
+    forwarding.context("the configuration has no [forwarding] section: add it")
+}
+
+fn network(forwarding: &Forwarding) -> NetworkKind {
+    match forwarding.network {
+        ForwardingNetwork::Tcp => NetworkKind::Tcp,
+        ForwardingNetwork::Quic => NetworkKind::Quic,
+    }
+}
+
+async fn take_down(place: &Place, host: &mut Host) -> Vec<anyhow::Error> {
+    let pins = Pins::new(&place.config.local.bpf_dir);
+    take_back(host, &pins, &control::socket_path(&place.config)).await
+}
+
+/// Returns how many there were.
+fn log(errors: Vec<anyhow::Error>) -> usize {
+    for error in &errors {
+        error!("{error:#}");
+    }
+    errors.len()
+}
+
+impl Daemon {
+    /// Answers until a signal comes. `false`: to leave in place what can be left.
+    async fn serve(&mut self, calls: &mut mpsc::Receiver<Call>) -> Result<bool> {
+        let mut terminate = signal(SignalKind::terminate())?;
+        let mut interrupt = signal(SignalKind::interrupt())?;
+        let mut quit = signal(SignalKind::quit())?;
+        let mut hang_up = signal(SignalKind::hangup())?;
+        loop {
+            tokio::select! {
+                _ = terminate.recv() => return Ok(true),
+                _ = interrupt.recv() => return Ok(true),
+                _ = quit.recv() => return Ok(false),
+                _ = hang_up.recv() => match self.reload() {
+                    Ok(message) => info!("{message}"),
+                    Err(error) => warn!("not reloaded: {error:#}"),
+                },
+                Some((request, reply)) = calls.recv() => {
+                    // Who asked may have gone.
+                    let _ = reply.send(self.answer(&request));
+                }
+            }
+        }
+    }
+
+    fn answer(&mut self, request: &Request) -> Response {
+        let done = match request {
+            Request::Status => return Response::Status(Box::new(report::status(self))),
+            Request::Reload => self.reload(),
+            _ => Err(anyhow::anyhow!(
+                "{} is an I/O server or an application node, of which this cannot be asked; ask a connection server",
+                self.place.me.name
+            )),
+        };
+        match done {
+            Ok(message) => Response::Done { message },
+            Err(error) => Response::Failed {
+                message: format!("{error:#}"),
+            },
+        }
+    }
+
+    /// What can change while it runs: the other nodes.
+    fn reload(&mut self) -> Result<String> {
+        let new = Config::read(&self.place.file)?.config;
+        match diff(&self.place.config, &new, &self.place.me.name) {
+            Ok(changes) if changes.is_empty() => return Ok("nothing changed".into()),
+            Ok(changes) if changes.keys || changes.metrics => {
+                bail!("only a restart can apply another key, or another address for metrics")
+            }
+            Ok(_) => {}
+            Err(reasons) => {
+                let reasons: Vec<String> = reasons.iter().map(ToString::to_string).collect();
+                bail!("only a restart can apply this: {}", reasons.join("; "));
+            }
+        }
+        self.place.config = new;
+        let nodes = self.place.config.nodes.len();
+        Ok(format!("reloaded: the cluster has {nodes} node(s)"))
+    }
+}

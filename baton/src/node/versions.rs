@@ -1,0 +1,70 @@
+//! Who speaks another version of LCCP than this node.
+//!
+//! The version is the first byte of every message, of all versions; where another version has its tag
+//! is not known here, so that what it says of itself is anybody's word. So it is believed only of a node
+//! of which nothing was understood lately, and it is only ever told to people.
+
+use std::{collections::HashMap, net::Ipv4Addr, time::Duration};
+
+use baton_core::Moment;
+
+/// What was heard long ago says nothing: a node may have been upgraded since.
+const FORGOTTEN: Duration = Duration::from_secs(10);
+
+/// What was heard from nodes, by address.
+#[derive(Default)]
+pub struct Versions {
+    understood: HashMap<Ipv4Addr, Moment>,
+    other: HashMap<Ipv4Addr, (u8, Moment)>,
+}
+
+impl Versions {
+    /// A message that was taken.
+    pub fn note_understood(&mut self, now: Moment, from: Ipv4Addr) {
+        self.understood.insert(from, now);
+    }
+
+    /// A message of another version. Only of nodes: addresses are anybody's to write.
+    pub fn note_other(&mut self, now: Moment, from: Ipv4Addr, version: u8) {
+        self.other.insert(from, (version, now));
+    }
+
+    /// The version that this node speaks, if it is another.
+    pub fn of(&self, now: Moment, node: Ipv4Addr) -> Option<u8> {
+        let is_fresh = |at: Moment| now < at + FORGOTTEN;
+        if (self.understood.get(&node)).is_some_and(|at| is_fresh(*at)) {
+            return None;
+        }
+        let (version, at) = self.other.get(&node)?;
+        is_fresh(*at).then_some(*version)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NODE: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 2);
+
+    fn at(seconds: u64) -> Moment {
+        Moment::after_epoch(Duration::from_secs(seconds))
+    }
+
+    #[test]
+    fn what_it_speaks_is_known_for_a_while() {
+        let mut versions = Versions::default();
+        assert_eq!(versions.of(at(0), NODE), None);
+        versions.note_other(at(0), NODE, 2);
+        assert_eq!(versions.of(at(9), NODE), Some(2));
+        assert_eq!(versions.of(at(10), NODE), None);
+    }
+
+    #[test]
+    fn who_is_understood_speaks_this_version_whatever_comes_in_its_name() {
+        let mut versions = Versions::default();
+        versions.note_understood(at(0), NODE);
+        versions.note_other(at(1), NODE, 2);
+        assert_eq!(versions.of(at(9), NODE), None);
+        assert_eq!(versions.of(at(10), NODE), Some(2));
+    }
+}

@@ -1,0 +1,38 @@
+//! Which connection server is in front.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// What a candidate knows.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Failover {
+    /// "front", "standby" or "handing over"; where baton moves no address, "external" or "routed".
+    pub state: String,
+    /// The first is preferred.
+    pub candidates: Vec<String>,
+    /// Who is in front, if that is known.
+    pub front: Option<String>,
+    /// Of this time in front, or the highest that was heard of.
+    pub epoch: u64,
+    /// How often this node took the cluster addresses since its daemon started.
+    pub takeovers: u64,
+}
+
+impl fmt::Display for Failover {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (state, candidates) = (&self.state, self.candidates.join(", "));
+        match (state.as_str(), &self.front) {
+            ("external" | "routed", _) => {
+                return write!(f, "failover: {state} ({candidates})");
+            }
+            (_, Some(front)) => write!(f, "failover: {state}, {front} is in front")?,
+            (_, None) => write!(f, "failover: {state}, nobody is in front")?,
+        }
+        let (epoch, takeovers) = (self.epoch, self.takeovers);
+        write!(
+            f,
+            " (epoch {epoch}; {takeovers} takeovers here; {candidates})"
+        )
+    }
+}

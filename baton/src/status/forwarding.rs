@@ -1,0 +1,165 @@
+//! Channels between an I/O server and application nodes.
+
+use std::fmt;
+
+use baton_forwarding::ChannelReport;
+use serde::{Deserialize, Serialize};
+
+/// What an I/O server or an application node knows of its channels.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Forwarding {
+    /// "tcp" or "quic".
+    pub network: String,
+    /// The I/O server's cluster addresses.
+    pub addresses: Vec<String>,
+    /// What is listened on.
+    pub ports: Vec<Port>,
+    /// One for each node at the other end.
+    pub channels: Vec<Channel>,
+}
+
+/// A port of the cluster addresses.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Port {
+    /// Its number.
+    pub port: u16,
+    /// "IPv4", "IPv6" or "IPv4 and IPv6".
+    pub families: String,
+    /// On an I/O server the nodes that take turns, on an application node the I/O servers that listen.
+    pub listeners: usize,
+}
+
+/// A channel, now and since the start.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Channel {
+    /// The node at the other end.
+    pub node: String,
+    /// Where it speaks from, or is spoken to.
+    pub address: String,
+    /// Whether it is there.
+    pub up: bool,
+    /// Connections, now.
+    pub connections: u64,
+    /// Of these, those that have something to send and no credit.
+    pub stalled: u64,
+    /// What all of them may send, bytes: the sum of L_s - A_s.
+    pub credit: u64,
+    /// Came, and not read yet, bytes.
+    pub buffered: u64,
+    /// Waits to be sent, bytes.
+    pub queued: u64,
+    /// Connections made, since the start.
+    pub made: u64,
+    /// How often one was out of credit.
+    pub stalls: u64,
+    /// Sent.
+    pub bytes_sent: u64,
+    /// Received.
+    pub bytes_received: u64,
+}
+
+impl Channel {
+    /// The channel to the node of this name.
+    pub fn new(node: String, of: &ChannelReport) -> Self {
+        let (gauges, counters) = (&of.gauges, &of.counters);
+        Self {
+            node,
+            address: of.address.to_string(),
+            up: of.is_up,
+            connections: gauges.connections,
+            stalled: gauges.stalled,
+            credit: gauges.credit,
+            buffered: gauges.buffered,
+            queued: gauges.queued,
+            made: counters.made,
+            stalls: counters.stalls,
+            bytes_sent: counters.bytes_sent,
+            bytes_received: counters.bytes_received,
+        }
+    }
+}
+
+impl Forwarding {
+    /// Whether the channel to the node of this name is there.
+    pub fn is_up(&self, node: &str) -> bool {
+        (self.channels.iter()).any(|channel| channel.up && channel.node == node)
+    }
+}
+
+impl fmt::Display for Forwarding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (addresses, network) = (self.addresses.join(", "), &self.network);
+        writeln!(f, "\nforwarding for {addresses} over {network}")?;
+        for port in &self.ports {
+            let (number, families, listeners) = (port.port, &port.families, port.listeners);
+            writeln!(f, "  port {number} ({families}): {listeners} listening")?;
+        }
+        for channel in &self.channels {
+            let Channel {
+                node,
+                connections,
+                stalled,
+                credit,
+                buffered,
+                queued,
+                ..
+            } = channel;
+            if !channel.up {
+                writeln!(f, "  {node:<12} no channel")?;
+                continue;
+            }
+            writeln!(
+                f,
+                "  {node:<12} {connections} connections, {stalled} stalled; credit {credit}, \
+                 buffered {buffered}, queued {queued} bytes"
+            )?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn channels_are_shown_and_those_that_are_missing() {
+        let channel = Channel {
+            node: "app1".into(),
+            address: "10.77.0.11:40000".into(),
+            up: true,
+            connections: 3,
+            stalled: 1,
+            credit: 131_072,
+            buffered: 7,
+            queued: 9,
+            made: 12,
+            stalls: 2,
+            bytes_sent: 100,
+            bytes_received: 200,
+        };
+        let mut forwarding = Forwarding {
+            network: "quic".into(),
+            addresses: vec!["10.77.0.100".into(), "fd77::100".into()],
+            ports: vec![Port {
+                port: 80,
+                families: "IPv4".into(),
+                listeners: 4,
+            }],
+            channels: vec![channel],
+        };
+        let text = forwarding.to_string();
+        assert!(
+            text.contains("for 10.77.0.100, fd77::100 over quic"),
+            "{text}"
+        );
+        assert!(text.contains("port 80 (IPv4): 4 listening"), "{text}");
+        assert!(
+            text.contains("3 connections, 1 stalled; credit 131072"),
+            "{text}"
+        );
+        assert!(forwarding.is_up("app1") && !forwarding.is_up("app2"));
+        forwarding.channels[0].up = false;
+        assert!(forwarding.to_string().contains("app1         no channel"));
+    }
+}

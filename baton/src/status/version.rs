@@ -1,0 +1,39 @@
+//! Nodes that speak another version of LCCP, in words.
+
+use baton_abi::LCCP_VERSION;
+
+use super::Status;
+
+impl Status {
+    /// A line for each such node.
+    pub fn version_warnings(&self) -> Vec<String> {
+        let other = self.nodes.iter().filter_map(|peer| {
+            let words = speaks(peer.lccp_version?);
+            Some(format!("version: {} {words}", peer.name))
+        });
+        other.collect()
+    }
+}
+
+/// What it means that a node speaks this version.
+pub fn speaks(version: u8) -> String {
+    format!(
+        "speaks version {version} of LCCP, and this node {LCCP_VERSION}: they do not understand each other; give both the same release of baton"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::status::example;
+
+    #[test]
+    fn who_speaks_what() {
+        let mut status = example();
+        assert!(status.version_warnings().is_empty());
+        status.nodes[1].lccp_version = Some(9);
+        assert!(
+            (status.to_string())
+                .contains("\nversion: ds1 speaks version 9 of LCCP, and this node 1: they")
+        );
+    }
+}

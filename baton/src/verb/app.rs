@@ -1,0 +1,63 @@
+//! `baton app -- CMD…`: puts itself into the control group of this application node, and becomes the program. So
+//! signals, exit status and standard streams are the program's own.
+
+use std::{
+    convert::Infallible,
+    ffi::OsString,
+    io,
+    os::unix::process::CommandExt as _,
+    process::{Command, ExitCode},
+};
+
+use anyhow::{Result, bail};
+use baton_config::Config;
+use baton_dataplane::{Pins, app_is_alive};
+use clap::Args;
+
+use super::ConfigFile;
+use crate::node;
+
+/// As env(1) and the shells tell of a command that they could not begin.
+const NOT_FOUND: u8 = 127;
+const NOT_RUN: u8 = 126;
+
+#[derive(Args)]
+pub struct App {
+    #[command(flatten)]
+    config: ConfigFile,
+    /// The program and its arguments
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    command: Vec<OsString>,
+}
+
+impl App {
+    pub fn run(self) -> Result<ExitCode> {
+        let local = Config::read(&self.config.config)?.config.local;
+        let pins = Pins::new(&local.bpf_dir);
+        let group = node::app::group(&pins)?;
+        if group.path().exists() && !app_is_alive(&pins).unwrap_or(false) {
+            bail!(
+                "the daemon of this application node is not running: start `baton node --config {}`, or what the program connects to cannot be reached",
+                self.config.config.display()
+            );
+        }
+        group.enter()?;
+        let Err(error) = become_program(&self.command);
+        eprintln!(
+            "baton: cannot run {}: {error}",
+            self.command
+                .first()
+                .unwrap_or(&OsString::new())
+                .to_string_lossy()
+        );
+        Ok(ExitCode::from(match error.kind() {
+            io::ErrorKind::NotFound => NOT_FOUND,
+            _ => NOT_RUN,
+        }))
+    }
+}
+
+fn become_program(command: &[OsString]) -> io::Result<Infallible> {
+    let (program, arguments) = command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
+    Err(Command::new(program).args(arguments).exec())
+}

@@ -1,0 +1,212 @@
+//! `baton drain`: a data server takes no new requests, and its connections leave it.
+
+use std::{
+    path::Path,
+    process::ExitCode,
+    thread::sleep,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+
+use super::ConfigFile;
+use crate::{
+    drain::{Bar, left},
+    node::{
+        control::{Request, Response, ask},
+        drain::Wish,
+    },
+    status::{Peer, Status},
+};
+
+/// Drain a data server.
+///
+/// From now on no new request goes there. Connections move to other data servers with their next request, or,
+/// where the configuration says so (`release_after`), once nothing has happened on them for a while. Responses under
+/// way go on from another data server at once where their service has `resume = true`, if that one has the very same;
+/// else they end where they are, and so do connections that cannot move (WebSocket, bodies of unknown length,
+/// handover = "never").
+#[derive(Args)]
+pub struct Drain {
+    /// Which one; the node that runs here, if not given
+    node: Option<String>,
+    /// Have it take requests again
+    #[arg(long, conflicts_with_all = ["wait", "until_end"])]
+    undo: bool,
+    /// Wait until it holds no connection of its services any more
+    #[arg(long)]
+    wait: bool,
+    /// Wait no longer than that, then fail and say what is left: 90s, 10m, 1h
+    #[arg(long, value_name = "TIME", requires = "wait", value_parser = time)]
+    timeout: Option<Duration>,
+    /// Even if nobody else takes its requests: clients then get a 503
+    #[arg(long)]
+    force: bool,
+    /// Only until its daemon ends, for the node that runs here: what a service manager does before it stops it
+    #[arg(long)]
+    until_end: bool,
+    #[command(flatten)]
+    config: ConfigFile,
+}
+
+/// So long a node may take to show that it has heard.
+const HEARD: Duration = Duration::from_secs(6);
+
+/// A node counts its connections every second, and says so in its heartbeat: an empty one has said so for this
+/// long.
+const EMPTY: Duration = Duration::from_millis(2500);
+
+const LOOK: Duration = Duration::from_millis(200);
+
+impl Drain {
+    /// Returns when it has taken effect; with `--wait` when the node is empty.
+    pub fn run(self) -> Result<ExitCode> {
+        let file = &self.config.config;
+        let begin = Instant::now();
+        let here = status(file)?;
+        let name = self.node.clone().unwrap_or_else(|| here.node.clone());
+        let is_ds = here.roles.iter().any(|role| role == "ds");
+        if self.until_end && name == here.node && !is_ds {
+            println!("{name} is no data server: there is nothing to drain");
+            return Ok(ExitCode::SUCCESS);
+        }
+        self.say(&name)?;
+        let before = self.heard(&name)?;
+        if self.undo {
+            println!("{name} takes requests again");
+            return Ok(ExitCode::SUCCESS);
+        }
+        if !self.wait {
+            let open = before.open();
+            println!("{name} drains: it takes no new requests, and has {open} connections open");
+            return Ok(ExitCode::SUCCESS);
+        }
+        self.empty(&name, begin, &before)
+    }
+
+    fn say(&self, name: &str) -> Result<()> {
+        let wish = Wish {
+            node: name.to_owned(),
+            undo: self.undo,
+            force: self.force,
+            until_end: self.until_end,
+        };
+        match ask(&self.config.config, &Request::Drain(wish))? {
+            Response::Done { .. } => Ok(()),
+            Response::Failed { message } => bail!("{message}"),
+            Response::Status(_) | Response::Migration(_) => {
+                bail!("the node gave an answer to another question")
+            }
+        }
+    }
+
+    /// Waits until the node shows it.
+    fn heard(&self, name: &str) -> Result<Peer> {
+        let end = Instant::now() + HEARD;
+        loop {
+            let peer = peer(&status(&self.config.config)?, name)?;
+            if peer.draining != self.undo {
+                return Ok(peer);
+            }
+            if Instant::now() >= end {
+                bail!(
+                    "{name} was told, and has not shown within {} s that it heard: it is {}; look there whether \
+                     `baton node` runs, and with the same cluster key and clock; should it hear it after all, \
+                     `baton drain {name}{}` takes that back",
+                    HEARD.as_secs(),
+                    peer.state,
+                    if self.undo { "" } else { " --undo" },
+                );
+            }
+            sleep(LOOK);
+        }
+    }
+
+    fn empty(&self, name: &str, begin: Instant, before: &Peer) -> Result<ExitCode> {
+        let mut bar = Bar::new(before.open());
+        let mut empty_since = None;
+        loop {
+            let status = status(&self.config.config)?;
+            let peer = peer(&status, name)?;
+            if !peer.draining {
+                bail!("{name} does not drain any more: somebody has ended it");
+            }
+            bar.show(name, peer.open(), status.leaving);
+            if peer.open() > 0 {
+                empty_since = None;
+            } else if empty_since.get_or_insert_with(Instant::now).elapsed() >= EMPTY {
+                bar.end();
+                let took = begin.elapsed().as_secs_f64();
+                println!(
+                    "{name} is empty: {} connections have left in {took:.1} s",
+                    bar.most()
+                );
+                return Ok(ExitCode::SUCCESS);
+            }
+            if let Some(timeout) = self.timeout
+                && begin.elapsed() >= timeout
+            {
+                bar.end();
+                bail!(
+                    "{name} still drains, and is not empty after {} s: {}",
+                    timeout.as_secs(),
+                    left(&peer, status.leaving)
+                );
+            }
+            sleep(LOOK);
+        }
+    }
+}
+
+fn status(file: &Path) -> Result<Status> {
+    match ask(file, &Request::Status)? {
+        Response::Status(status) => Ok(*status),
+        Response::Failed { message } | Response::Done { message } => bail!("{message}"),
+        Response::Migration(_) => bail!("the node gave an answer to another question"),
+    }
+}
+
+fn peer(status: &Status, name: &str) -> Result<Peer> {
+    let mut peers = status.nodes.iter();
+    let found = peers.find(|peer| peer.name == name);
+    found
+        .cloned()
+        .with_context(|| format!("the node that runs here does not know {name} any more"))
+}
+
+/// A whole number and a unit.
+fn time(text: &str) -> Result<Duration, String> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit = match &text[digits.len()..] {
+        "" | "s" => 1,
+        "m" => 60,
+        "h" => 3600,
+        _ => return Err("choose s, m or h as the unit, as in 90s".into()),
+    };
+    let count: u32 = digits
+        .parse()
+        .map_err(|_| "a whole number of seconds is wanted, such as 90s".to_owned())?;
+    Ok(Duration::from_secs(u64::from(count) * unit))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times() {
+        for (text, seconds) in [
+            ("90s", 90),
+            ("90", 90),
+            ("10m", 600),
+            ("1h", 3600),
+            ("0s", 0),
+        ] {
+            assert_eq!(time(text), Ok(Duration::from_secs(seconds)), "{text}");
+        }
+        for wrong in ["", "s", "1.5s", "-1s", "1d", "1 s", "ten"] {
+            assert!(time(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! `baton migrate CS CS*`: another connection server takes over, with all that this one remembers.
+
+use std::{path::Path, process::ExitCode, thread::sleep, time::Duration};
+
+use anyhow::{Result, bail};
+use clap::Args;
+use console::Term;
+use indicatif::{ProgressBar, ProgressStyle};
+
+use super::ConfigFile;
+use crate::node::{
+    control::{Request, Response, ask},
+    migrate::{Doing, Ended, Running, State, Summary},
+};
+
+/// Between two looks at how it is getting on.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Let another connection server take over while traffic runs; to be run at any node of the cluster.
+#[derive(Args)]
+pub struct Migrate {
+    /// The connection server that is in front
+    #[arg(value_name = "CS")]
+    from: String,
+    /// The one that takes over
+    #[arg(value_name = "CS*")]
+    to: String,
+    /// Say what was done as JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    config: ConfigFile,
+}
+
+impl Migrate {
+    /// Returns when the other one has taken over, or will not.
+    pub fn run(self) -> Result<ExitCode> {
+        let request = Request::Migrate {
+            from: self.from.clone(),
+            to: self.to.clone(),
+        };
+        let progress = Request::Migration {
+            from: self.from.clone(),
+            to: self.to.clone(),
+        };
+        let mut state = asked(&self.config.config, &request)?;
+        let bar = Bar::new();
+        while let Some(running) = &state.running {
+            bar.show(running);
+            sleep(LOOK);
+            state = asked(&self.config.config, &progress)?;
+        }
+        bar.end();
+        match state.ended {
+            Some(Ended::Done(summary)) if self.json => {
+                println!("{}", serde_json::to_string_pretty(&summary)?);
+                Ok(ExitCode::SUCCESS)
+            }
+            Some(Ended::Done(summary)) => {
+                print(&self.from, &self.to, &summary);
+                if state.by_hand {
+                    println!(
+                        "The cluster addresses are not baton's to move ([failover] address): move them to {} now.",
+                        self.to
+                    );
+                }
+                Ok(ExitCode::SUCCESS)
+            }
+            Some(Ended::Failed(why)) => bail!("{why}"),
+            None => {
+                bail!("the node's daemon has begun anew meanwhile; `baton status` shows what is")
+            }
+        }
+    }
+}
+
+fn asked(file: &Path, request: &Request) -> Result<State> {
+    match ask(file, request)? {
+        Response::Migration(state) => Ok(*state),
+        Response::Failed { message } => bail!("{message}"),
+        Response::Status(_) | Response::Done { .. } => {
+            bail!("the node gave an answer to another question")
+        }
+    }
+}
+
+fn print(from: &str, to: &str, summary: &Summary) {
+    let first = summary.passes.first().copied().unwrap_or(0);
+    println!(
+        "{from} -> {to}: {first} connections in {:.1} ms; then requests were held back for {:.1} ms, until the cluster addresses had moved; in all {:.1} ms.",
+        summary.copied_ms, summary.held_ms, summary.took_ms
+    );
+    let passes: Vec<String> = summary.passes.iter().map(ToString::to_string).collect();
+    println!(
+        "Passes: {} entries, in {} batches, {} sent again.",
+        passes.join(", "),
+        summary.batches,
+        summary.resent
+    );
+    for (count, why) in [
+        (summary.full, "its table is full"),
+        (summary.no_owner, "it has no such data server"),
+        (summary.no_service, "it has no such service"),
+    ] {
+        if count > 0 {
+            println!(
+                "{count} entries are not in {to}'s table: {why}. Their connections are found by asking."
+            );
+        }
+    }
+}
+
+/// A bar on a terminal, nothing elsewhere: it takes milliseconds.
+struct Bar(Option<ProgressBar>);
+
+impl Bar {
+    fn new() -> Self {
+        Self(Term::stderr().is_term().then(|| {
+            let bar = ProgressBar::new(0);
+            let template = "{spinner:.green} [{bar:30.green}] {pos}/{len} {msg}";
+            if let Ok(style) = ProgressStyle::with_template(template) {
+                bar.set_style(style.progress_chars("=> "));
+            }
+            bar
+        }))
+    }
+
+    fn show(&self, running: &Running) {
+        let Some(bar) = &self.0 else { return };
+        bar.set_length(running.entries as u64);
+        bar.set_position(running.came as u64);
+        bar.set_message(match running.stage {
+            Doing::Asking => "asks the other node".into(),
+            Doing::Copying => format!("pass {}", running.pass),
+            Doing::Moving => "the cluster addresses move".into(),
+            Doing::Finishing => "what changed last".to_owned(),
+        });
+    }
+
+    fn end(self) {
+        if let Some(bar) = self.0 {
+            bar.finish_and_clear();
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! Which document is asked for next.
+
+/// Documents by rank: the k-th in proportion to 1/k to some power (Zipf), beside one that is hot.
+#[derive(Clone, Debug)]
+pub(super) struct Popularity {
+    /// By document: the part of requests that is for it or for those before. Ascending.
+    upto: Vec<f64>,
+}
+
+impl Popularity {
+    /// Of so many documents. Document 0 has this part of all requests besides what its rank gives it.
+    pub fn new(documents: usize, zipf: f64, hot: f64) -> Popularity {
+        let mut sum = 0.0;
+        let mut upto: Vec<f64> = (1..=documents)
+            .map(|rank| {
+                sum += (rank as f64).powf(-zipf);
+                sum
+            })
+            .collect();
+        upto.iter_mut()
+            .for_each(|part| *part = hot + (1.0 - hot) * *part / sum);
+        Popularity { upto }
+    }
+
+    /// The document that a number from 0 to 1 falls to.
+    pub fn document(&self, drawn: f64) -> usize {
+        let last = self.upto.len().saturating_sub(1);
+        self.upto.partition_point(|part| *part < drawn).min(last)
+    }
+}
+
+/// Chance that is the same in every run: SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
+#[derive(Clone, Debug)]
+pub(super) struct Chance(u64);
+
+impl Chance {
+    /// Another for each seed.
+    pub fn new(seed: u64) -> Chance {
+        // Seeds that follow each other would begin streams that do.
+        Chance(Chance(seed).bits())
+    }
+
+    /// From 0 to below 1.
+    pub fn part(&mut self) -> f64 {
+        (self.bits() >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    fn bits(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DRAWS: u32 = 100_000;
+
+    fn parts(popularity: &Popularity) -> [f64; 3] {
+        let mut chance = Chance::new(1);
+        let mut counts = [0; 3];
+        (0..DRAWS).for_each(|_| counts[popularity.document(chance.part())] += 1);
+        counts.map(|count| f64::from(count) / f64::from(DRAWS))
+    }
+
+    fn assert_near(parts: [f64; 3], expected: [f64; 3]) {
+        // Five standard deviations of a share at most: 5 * sqrt(0.25 / DRAWS).
+        let near = |(one, other): (&f64, &f64)| (one - other).abs() < 0.008;
+        assert!(parts.iter().zip(&expected).all(near), "{parts:?}");
+    }
+
+    #[test]
+    fn the_second_is_asked_for_half_as_often() {
+        let sum = 1.0 + 1.0 / 2.0 + 1.0 / 3.0;
+        let expected = [1.0 / sum, 1.0 / 2.0 / sum, 1.0 / 3.0 / sum];
+        assert_near(parts(&Popularity::new(3, 1.0, 0.0)), expected);
+    }
+
+    #[test]
+    fn the_hot_one_has_its_part_and_its_rank() {
+        let expected = [0.4 + 0.2, 0.2, 0.2];
+        assert_near(parts(&Popularity::new(3, 0.0, 0.4)), expected);
+    }
+}

@@ -1,0 +1,101 @@
+//! How long it takes until another connection server knows all that one knows, and may take over.
+
+use std::net::{Ipv4Addr, SocketAddrV4};
+
+use anyhow::{Context as _, Result, ensure};
+use baton_abi::{ROLE_CS, Tcb, TcbKey};
+use baton_dataplane::{Dataplane, Pins, Tick};
+
+use crate::lab::{BenchLab, in_bench};
+use crate::options::Options;
+use crate::statistics::Spread;
+
+/// Connections, the time that they should take at most, and what they took on servers without an operating
+/// system ("Splitting HTTP Requests on Two Servers", section 6: 13 and 37 ms), milliseconds.
+const SIZES: [(u32, f64, &str); 3] = [(138, 1.0, "13"), (260, 3.0, "37"), (100_000, 500.0, "")];
+
+/// Between them the entries go to and fro.
+const PAIR: [&str; 2] = ["cs1", "cs2"];
+
+/// Measures, and says it in Markdown.
+pub(crate) fn measure(options: &Options) -> Result<String> {
+    let file = std::fs::read_to_string(in_bench("../labs/failover.toml")?)?;
+    let text = file.replace("name = \"failover\"", "name = \"bench-migrate\"");
+    let lab = BenchLab::raise_from(&text, options)?;
+    let tables = open(&lab)?;
+    let mut text = String::from(
+        "## Milliseconds until another connection server has all entries\n\n\
+         From the first look at the table to the last acknowledgement. In the first round the other table is \
+         empty, later it holds the same entries. Held back: how long no request goes on, which is until the \
+         address has moved.\n\n\
+         | entries | first round | all rounds | goal | in the papers | held back | batches sent again |\n\
+         |--:|--:|--:|--:|--:|--:|--:|\n",
+    );
+    let mut filled = 0;
+    for (entries, goal, papers) in SIZES {
+        eprintln!("migration of {entries} entries: {} rounds", options.rounds);
+        fill(&tables[0], filled..entries)?;
+        filled = entries;
+        let (mut copied, mut held, mut resent) = (Vec::new(), Vec::new(), 0);
+        for round in 0..options.rounds * 2 {
+            let (from, to) = (PAIR[round as usize % 2], PAIR[1 - round as usize % 2]);
+            let found = lab.ask(from, &["migrate", from, to])?;
+            let number = |name: &str| found[name].as_f64().with_context(|| name.to_owned());
+            let first = found["passes"][0].as_u64();
+            ensure!(
+                first >= Some(entries.into()),
+                "{first:?} of {entries} went over"
+            );
+            copied.push(number("copied_ms")?);
+            held.push(number("held_ms")?);
+            resent += found["resent"].as_u64().unwrap_or(0);
+        }
+        text += &format!(
+            "| {entries} | {:.2} | {} | ≤ {goal} | {papers} | {} | {resent} |\n",
+            copied.first().copied().unwrap_or(f64::NAN),
+            Spread::of(copied.iter().copied()),
+            Spread::of(held.iter().copied()),
+        );
+    }
+    Ok(text)
+}
+
+/// The tables of the two, as their daemons have them.
+fn open(lab: &BenchLab) -> Result<Vec<Dataplane>> {
+    let open = |host: &&str| {
+        let directory = lab.running()?.host(host)?.directory.join("baton.toml");
+        let config = std::fs::read_to_string(&directory)?;
+        let line = config.lines().find(|line| line.starts_with("bpf_dir"));
+        let folder = line.and_then(|line| line.split('"').nth(1));
+        let folder = folder.with_context(|| format!("{} has no bpf_dir", directory.display()))?;
+        Ok(Dataplane::load(&baton_dataplane::Options {
+            roles: ROLE_CS,
+            flows: 1 << 20,
+            kept_requests: 1 << 14,
+            pins: Some(Pins::new(std::path::Path::new(folder))),
+        })?)
+    };
+    PAIR.iter().map(open).collect()
+}
+
+/// Idle connections.
+fn fill(table: &Dataplane, numbers: std::ops::Range<u32>) -> Result<()> {
+    let servers = table.data_servers()?;
+    let service = SocketAddrV4::new(Ipv4Addr::new(10, 77, 0, 100), 80);
+    for number in numbers {
+        let (owner, _) = servers[number as usize % servers.len()];
+        let address = Ipv4Addr::from(0x0a00_0000 + number / 50_000);
+        let client = SocketAddrV4::new(address, 1024 + (number % 50_000) as u16);
+        let tcb = Tcb {
+            last_seq: number,
+            next_request: number,
+            owner,
+            previous: u16::MAX,
+            mss: 1460,
+            seen: Tick::now().0,
+            ..Tcb::default()
+        };
+        table.set_tcb(&TcbKey::of(client, service), &tcb)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Kept requests: should a data server die in the middle of a response, another one is asked for the same
+ * with the same bytes. Only where the operator said that all answer alike, and only of requests that are
+ * safe to be asked twice and all in one segment.
+ */
+#ifndef BATON_CS_KEEP_H
+#define BATON_CS_KEEP_H
+
+#include "packet.h"
+#include "request.h"
+
+_Static_assert(__builtin_offsetof(struct text, at) == __builtin_offsetof(struct kept_request, text),
+	       "a text begins like a kept request");
+
+/* `p` is the packet that `r` was read from, with its text still where that left it. */
+static __noinline void keep_request(struct packet *p, const struct request *r)
+{
+	struct text *text = text_of_this_cpu();
+
+	if (!p->service || !(p->service->flags & SERVICE_RESUME) || !text || !r->target || !may_move(r))
+		return;
+	if (r->bytes > KEPT_BYTES) {
+		count(p->counters, COUNTER_CS_REQUEST_TOO_LONG);
+		return;
+	}
+	text->kept[0] = bpf_ntohl(p->frame.tcp->seq);
+	text->kept[1] = bpf_ntohl(p->frame.tcp->ack_seq);
+	text->kept[2] = r->bytes;
+	text->kept[3] = 0;
+	if (!bpf_map_update_elem(&kept_requests, &p->flow, text, BPF_ANY))
+		count(p->counters, COUNTER_CS_REQUEST_KEPT);
+}
+
+/* Whether the current request of this entry is kept. Of a connection that is pinned it is not known. */
+static __always_inline bool is_kept(const struct tcb_key *flow, const struct tcb *tcb)
+{
+	const struct kept_request *kept = bpf_map_lookup_elem(&kept_requests, flow);
+
+	return kept && kept->request_seq == tcb->request_seq && !(tcb->state & TCB_PINNED);
+}
+
+#endif

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What the daemon does to entries whose data server is dead: finds them by a walk in the kernel, and
+ * changes one in place, so that what a processor notes in it meanwhile is not lost.
+ */
+#ifndef BATON_CS_MUSTER_H
+#define BATON_CS_MUSTER_H
+
+#include "keep.h"
+#include "tcb.h"
+
+struct bpf_map;
+
+static long muster_entry(struct bpf_map *map, struct tcb_key *flow, struct tcb *tcb, struct muster *m)
+{
+	bool waits = tcb->state & (TCB_WAITING | TCB_RESUMING);
+
+	if (tcb->owner != m->owner || tcb->state & TCB_RST)
+		return 0;
+	/* A slow client may be silent for long in the middle of a response: the daemon knows how long that is. */
+	if (!waits && (int)(tcb->seen - m->since) < 0 && !is_kept(flow, tcb))
+		return 0;
+	if (m->found >= m->first) {
+		u32 index = m->found - m->first;
+		struct orphan *orphan = bpf_map_lookup_elem(&orphans, &index);
+		if (!orphan)
+			return 1;
+		orphan->key = *flow;
+		orphan->tcb = *tcb;
+	}
+	m->found++;
+	return 0;
+}
+
+SEC("syscall")
+int baton_muster(struct muster *argument)
+{
+	struct muster m = *argument;
+
+	m.found = 0;
+	bpf_for_each_map_elem(&tcbs, muster_entry, &m, 0);
+	argument->found = m.found;
+	return 0;
+}
+
+SEC("syscall")
+int baton_change(struct change *change)
+{
+	struct tcb_key key = change->key;
+	struct tcb *tcb = bpf_map_lookup_elem(&tcbs, &key);
+
+	change->found = 0;
+	if (!tcb || tcb->request_seq != change->request_seq || tcb->owner != change->owner)
+		return 0;
+	if (change->next != tcb->owner)
+		tcb->previous = NO_DATA_SERVER;
+	tcb->owner = change->next;
+	tcb->state = (tcb->state & ~change->clear) | change->set;
+	change->tcb = *tcb;
+	change->found = 1;
+	return 0;
+}
+
+#endif

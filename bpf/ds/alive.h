@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * ALIVE: a connection server has not heard of this node's daemon for a while, and asks whether the host
+ * lives. This program answers: the daemon may be dead, the servers are not.
+ */
+#ifndef BATON_DS_ALIVE_H
+#define BATON_DS_ALIVE_H
+
+#include "packet.h"
+#include "refuse.h"
+#include "../lccp.h"
+
+static __always_inline int answer_alive(struct arrival *a, struct lccp_header *h)
+{
+	h->receptor = LCCP_RECEPTOR_DAEMON;
+	lccp_seal(a->settings, h);
+	if (!turn_around(a->skb) || bpf_skb_store_bytes(a->skb, LCCP_AT, h, sizeof(*h), 0))
+		return TCX_DISCARD;
+	count(a->counters, COUNTER_DS_ALIVE);
+	return bpf_redirect(a->skb->ifindex, 0);
+}
+
+#endif

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Connections that this data server gave to another one lately. An ADOPT of a request before that one has
+ * been on its way for longer than the connection was here: the connection server, or an owner before, sent
+ * it again because the answer was late. Adopted anew it would be a ghost, that answers to the client a second
+ * time, and where the second answer is longer than the first was, into the response that is another's by now.
+ */
+#ifndef BATON_DS_GIVEN_H
+#define BATON_DS_GIVEN_H
+
+#include "packet.h"
+#include "../claimed.h"
+#include "../clock.h"
+
+enum {
+	GIVEN_TICKS = 3, /* longer than anything is on its way inside a cluster */
+	LATELY_SHIFT = 36, /* of nanoseconds: 69 s */
+};
+
+static __always_inline u64 *last_handover(void)
+{
+	u32 zero = 0;
+
+	return bpf_map_lookup_elem(&handovers, &zero);
+}
+
+static __always_inline bool handed_over_lately(void)
+{
+	u64 *last = last_handover();
+
+	return last && *last && bpf_ktime_get_coarse_ns() - *last < 1ULL << LATELY_SHIFT;
+}
+
+/* The request in `in` is the first that is not this data server's any more. */
+static __noinline void note_handover(const struct lccp_header *h, const struct inner *in)
+{
+	struct tcb_key flow = flow_of(h);
+	struct given now = { .seq = bpf_ntohl(in->tcp.seq), .tick = tick_now() };
+	u64 *last = last_handover();
+
+	if (last)
+		*last = bpf_ktime_get_coarse_ns();
+	bpf_map_update_elem(&given, &flow, &now, BPF_ANY);
+}
+
+/* Not so the request that was given away itself: it comes back if nobody else can answer it. */
+static __noinline bool was_given(const struct lccp_header *h, const struct inner *in)
+{
+	struct tcb_key flow = flow_of(h);
+
+	if (!handed_over_lately())
+		return false;
+	struct given *last = bpf_map_lookup_elem(&given, &flow);
+	return last && tick_now() - last->tick < GIVEN_TICKS &&
+	       last->seq - bpf_ntohl(in->tcp.seq) - 1 < BEHIND_SEQ;
+}
+
+#endif

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What is known of a socket that announces EOP, the TCP option that says so, and what was decided. */
+#ifndef BATON_EOP_H
+#define BATON_EOP_H
+
+#include <linux/bpf.h>
+#include <linux/in.h>
+#include <linux/tcp.h>
+#include <stdbool.h>
+#include <bpf/bpf_helpers.h>
+
+typedef __u8 u8;
+typedef __u32 u32;
+typedef __u64 u64;
+
+/* Cloned from a listener to the sockets that it accepts. */
+struct eop_socket {
+	u8 announced;
+	u8 agreed;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC | BPF_F_CLONE);
+	__type(key, int);
+	__type(value, struct eop_socket);
+} eop_sockets SEC(".maps");
+
+/* crates/dataplane/src/eop.rs has their names in this order. */
+enum eop_counter {
+	EOP_ANNOUNCED, /* a socket was told to announce EOP */
+	EOP_SYN, /* a SYN went out with the option */
+	EOP_SYN_WITHOUT, /* a SYN went out without it, because the ones with it had no answer */
+	EOP_SYN_ACK, /* a SYN-ACK answered the option */
+	EOP_SYN_ACK_COOKIE, /* it could not, because the SYN is forgotten (SYN cookies) */
+	EOP_NO_SPACE, /* other options left no space */
+	EOP_AGREED_CLIENT, /* the server's SYN-ACK had the option */
+	EOP_PLAIN_SERVER, /* it had not */
+	EOP_AGREED_SERVER, /* a connection was accepted whose SYN had the option */
+	EOP_PLAIN_CLIENT, /* one whose SYN had not */
+	EOP_COUNTERS,
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, EOP_COUNTERS);
+	__type(key, u32);
+	__type(value, u64);
+} eop_counters SEC(".maps");
+
+static __always_inline void count_eop(u32 which)
+{
+	u64 *counter = bpf_map_lookup_elem(&eop_counters, &which);
+
+	if (counter)
+		++*counter;
+}
+
+/* An experiment's option with a 32-bit identifier (RFC 6994): ours is "EOP", then the version. */
+enum {
+	OPTION_KIND = 253,
+	OPTION_BYTES = 6,
+};
+
+#define EOP_OPTION { OPTION_KIND, OPTION_BYTES, 'E', 'O', 'P', 1 }
+
+#endif

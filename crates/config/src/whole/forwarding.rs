@@ -1,0 +1,100 @@
+//! `[forwarding]` and the nodes that it is about.
+
+use std::collections::HashMap;
+
+use toml::Spanned;
+
+use crate::forwarding::{Draft, Forwarding};
+use crate::node;
+use crate::problem::Problem;
+use crate::report::Report;
+use crate::service;
+
+/// The section, if it fits; what does not has been reported. `None` within: there is none.
+pub(crate) fn check(
+    report: &mut Report<'_>,
+    draft: Option<Draft>,
+    nodes: &[node::Draft],
+    services: &[service::Draft],
+) -> Option<Option<Forwarding>> {
+    let mut io = nodes.iter().filter(|node| has(node, |roles| roles.is_io()));
+    let first = io.next();
+    if let (Some(first), Some(roles)) = (first, io.next().and_then(|node| node.roles.as_ref())) {
+        let line = report.line(&first.header);
+        let what = format!("there is an I/O server already, on line {line}");
+        let remedy = "give this node another role: one has the cluster addresses and their TCP";
+        report.error(roles.span(), Problem::new(what, remedy));
+    }
+    let apps = nodes
+        .iter()
+        .filter(|node| has(node, |roles| roles.is_app()));
+    let first_app = apps.clone().next();
+    let some = first.or(first_app).and_then(|node| node.roles.as_ref());
+    let Some(draft) = draft else {
+        if let Some(roles) = some {
+            let what = "the cluster has no [forwarding] section";
+            let remedy =
+                "add it, with addresses = [\"192.0.2.100\"]: what clients know the I/O server by";
+            report.error(roles.span(), Problem::new(what, remedy));
+            return None;
+        }
+        return Some(None);
+    };
+    // A node whose roles could not be read may be the one that is missed here.
+    let is_unknown = |node: &node::Draft| node.roles.is_none();
+    if first.is_none() && !nodes.iter().any(is_unknown) {
+        let what = "[forwarding] has no I/O server";
+        let remedy = "give the role \"io\" to a [[node]]: it has the cluster addresses; or remove the section";
+        report.error(draft.header.clone(), Problem::new(what, remedy));
+    }
+    if first_app.is_none() && !nodes.iter().any(is_unknown) {
+        let what = "no node is an application node: nothing runs behind the I/O server";
+        let remedy = "give the role \"app\" to a [[node]]";
+        report.warning(draft.header.clone(), Problem::new(what, remedy));
+    }
+    addresses(report, &draft, nodes, services);
+    draft.finish().map(Some)
+}
+
+/// Nobody else has the I/O server's addresses.
+fn addresses(
+    report: &mut Report<'_>,
+    draft: &Draft,
+    nodes: &[node::Draft],
+    services: &[service::Draft],
+) {
+    let of_nodes = (nodes.iter()).filter_map(|node| {
+        let address = node.address.as_ref()?;
+        Some((
+            address.get_ref().ip(),
+            (address.span(), "a node\'s own address"),
+        ))
+    });
+    let of_services = (services.iter()).filter_map(|service| {
+        let address = service.address.as_ref()?;
+        Some((
+            address.get_ref().ip(),
+            (address.span(), "a service of connection servers"),
+        ))
+    });
+    let mut taken: HashMap<_, _> = of_nodes.chain(of_services).collect();
+    for address in draft.addresses.iter().flatten() {
+        let ip = address.get_ref().ip();
+        if let Some((span, what)) = taken.get(&ip) {
+            let line = report.line(span);
+            report.error(
+                address.span(),
+                Problem::new(
+                    format!("{ip} is {what} already, on line {line}"),
+                    "choose an address that only the I/O server has",
+                ),
+            );
+        }
+        taken.insert(ip, (address.span(), "an address of the I/O server"));
+    }
+}
+
+fn has(node: &node::Draft, role: impl Fn(node::Roles) -> bool) -> bool {
+    let roles = node.roles.as_ref().map(Spanned::get_ref);
+    roles.is_some_and(|roles| role(*roles))
+}

@@ -1,0 +1,192 @@
+//! What an operator wants of another node and waits for: the order is sent again until that node has said
+//! something of it, then it is asked how the order is getting on, for as long as somebody here asks.
+//!
+//! ```text
+//!  here [`Errand`]   --ORDER migrate-->  there [`Errands`]     begins it, once
+//!                    <--ACCOUNT-------                         what has become of it
+//!                    --ORDER tell----->
+//!                    <--ACCOUNT-------                         and so on
+//! ```
+//!
+//! Only the first order begins anything, and only if its number is new there: a node that begins anew in
+//! between does not do it once more, because it is only asked.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use baton_wire::{Account, Address, Clock, Order, Verb};
+
+use crate::Moment;
+
+/// A node that has said nothing for so long is not waited for any more.
+pub const PATIENCE: Duration = Duration::from_secs(4);
+
+/// An order from here to another node, and what that has said of it.
+#[derive(Clone, Debug)]
+pub struct Errand {
+    to: Address,
+    order: Order,
+    /// When it was given, or the other node was heard last.
+    heard: Moment,
+    account: Option<String>,
+}
+
+/// How an errand stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing<'a> {
+    /// Nothing was heard yet.
+    Ordered,
+    /// The other node's last word.
+    Said(&'a str),
+    /// Nothing was ever heard, and nothing will be.
+    NoAnswer,
+    /// It spoke, and does not any more.
+    Silent,
+}
+
+impl Errand {
+    /// Orders a node to do this. The wall clock numbers errands, so that one is above those before it; that
+    /// of this node before must be given.
+    pub fn new(
+        now: Moment,
+        clock: Clock,
+        before: Option<&Errand>,
+        to: Address,
+        verb: Verb,
+    ) -> Self {
+        let above = before.map_or(0, |before| before.order.number + 1);
+        let number = clock.as_nanos().max(above);
+        Self {
+            to,
+            order: Order { number, verb },
+            heard: now,
+            account: None,
+        }
+    }
+
+    /// What is to be sent, and to whom, when somebody here wants to know.
+    pub fn ask(&self) -> (Address, Order) {
+        let verb = match self.account {
+            None => self.order.verb,
+            Some(_) => Verb::Tell,
+        };
+        let order = Order { verb, ..self.order };
+        (self.to, order)
+    }
+
+    /// A node has said something of an order.
+    pub fn handle_account(&mut self, now: Moment, from: Address, account: &Account) {
+        if from == self.to && account.number() == self.order.number {
+            self.heard = now;
+            self.account = Some(account.text().to_owned());
+        }
+    }
+
+    /// How it stands.
+    pub fn standing(&self, now: Moment) -> Standing<'_> {
+        let is_silent = now.since(self.heard) >= PATIENCE;
+        match &self.account {
+            None if is_silent => Standing::NoAnswer,
+            None => Standing::Ordered,
+            Some(_) if is_silent => Standing::Silent,
+            Some(text) => Standing::Said(text),
+        }
+    }
+}
+
+/// The last order of each other node to this one, with what has become of it here.
+#[derive(Clone, Debug)]
+pub struct Errands<T> {
+    last: BTreeMap<Address, (u64, T)>,
+}
+
+impl<T> Default for Errands<T> {
+    fn default() -> Self {
+        Self {
+            last: BTreeMap::new(),
+        }
+    }
+}
+
+impl<T> Errands<T> {
+    /// Whether this is to be begun: it has not been, and nothing of that sender since.
+    pub fn is_new(&self, from: Address, number: u64) -> bool {
+        self.last.get(&from).is_none_or(|(last, _)| number > *last)
+    }
+
+    /// It was begun, or refused.
+    pub fn note(&mut self, from: Address, number: u64, became: T) {
+        self.last.insert(from, (number, became));
+    }
+
+    /// What became of it; `None`: it is not known here, or not any more.
+    pub fn became(&self, from: Address, number: u64) -> Option<&T> {
+        let (last, became) = self.last.get(&from)?;
+        (*last == number).then_some(became)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CS1: Address = Address::from_octets([1; 16]);
+    const CS2: Address = Address::from_octets([2; 16]);
+
+    fn at(seconds: u64) -> Moment {
+        Moment::after_epoch(Duration::from_secs(seconds))
+    }
+
+    fn errand(before: Option<&Errand>) -> Errand {
+        Errand::new(at(0), Clock::from_nanos(7), before, CS1, Verb::Drain)
+    }
+
+    fn said(errand: &Errand, text: &str) -> Account {
+        Account::new(errand.order.number, text.into()).unwrap()
+    }
+
+    #[test]
+    fn it_is_ordered_until_something_is_said_and_then_asked_for() {
+        let mut errand = errand(None);
+        let order = Order {
+            number: 7,
+            verb: Verb::Drain,
+        };
+        assert_eq!(errand.ask(), (CS1, order));
+        assert_eq!(errand.ask(), (CS1, order), "again");
+        assert_eq!(errand.standing(at(3)), Standing::Ordered);
+        errand.handle_account(at(3), CS1, &said(&errand, "a"));
+        let tell = Order {
+            verb: Verb::Tell,
+            ..order
+        };
+        assert_eq!(errand.ask(), (CS1, tell));
+        assert_eq!(errand.standing(at(6)), Standing::Said("a"));
+        assert_eq!(errand.standing(at(7)), Standing::Silent);
+    }
+
+    #[test]
+    fn what_others_say_and_of_other_orders_is_not_of_this_one() {
+        let first = errand(None);
+        let mut second = errand(Some(&first));
+        assert!(second.order.number > first.order.number);
+        second.handle_account(at(1), CS1, &said(&first, "late"));
+        second.handle_account(at(1), CS2, &said(&second, "forged"));
+        assert_eq!(second.standing(at(1)), Standing::Ordered);
+        assert_eq!(second.standing(at(4)), Standing::NoAnswer);
+    }
+
+    #[test]
+    fn an_order_is_begun_once() {
+        let mut errands = Errands::default();
+        assert!(errands.is_new(CS1, 5));
+        errands.note(CS1, 5, "begun");
+        assert!(!errands.is_new(CS1, 5), "again");
+        assert!(!errands.is_new(CS1, 4), "late");
+        assert!(errands.is_new(CS1, 6) && errands.is_new(CS2, 1));
+        assert_eq!(errands.became(CS1, 5), Some(&"begun"));
+        errands.note(CS1, 6, "refused");
+        assert_eq!(errands.became(CS1, 5), None);
+        assert_eq!(Errands::<()>::default().became(CS1, 5), None, "a new life");
+    }
+}

@@ -1,0 +1,47 @@
+//! How long to wait before the next attempt to make a channel.
+
+use std::time::Duration;
+
+/// The first attempt after a channel was lost comes at once; then each comes twice as late, up to a limit.
+#[derive(Clone, Copy, Debug)]
+pub struct Backoff {
+    next: Duration,
+}
+
+const FIRST: Duration = Duration::from_millis(50);
+const LONGEST: Duration = Duration::from_secs(2);
+
+impl Default for Backoff {
+    fn default() -> Self {
+        Self { next: FIRST }
+    }
+}
+
+impl Backoff {
+    /// An attempt failed: how long to wait. `jitter`, 0.0 to 1.0, is random, so that all nodes do not come at once.
+    pub fn failed(&mut self, jitter: f64) -> Duration {
+        let wait = self.next;
+        self.next = (2 * wait).min(LONGEST);
+        wait.mul_f64(1.0 - jitter.clamp(0.0, 1.0) / 2.0)
+    }
+
+    /// There is a channel.
+    pub fn succeeded(&mut self) {
+        self.next = FIRST;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_grow_to_a_limit_and_begin_again() {
+        let mut backoff = Backoff::default();
+        let waits: Vec<u128> = (0..8).map(|_| backoff.failed(0.0).as_millis()).collect();
+        assert_eq!(waits, [50, 100, 200, 400, 800, 1600, 2000, 2000]);
+        assert_eq!(backoff.failed(1.0).as_millis(), 1000);
+        backoff.succeeded();
+        assert_eq!(backoff.failed(0.0).as_millis(), 50);
+    }
+}

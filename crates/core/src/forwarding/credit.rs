@@ -1,0 +1,146 @@
+//! How much may be sent: the algorithm of the paper's appendix A, for one direction of one connection. Octets are
+//! counted from the connection's beginning.
+
+/// The sender's part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sender {
+    /// A_s: octets that have already been sent.
+    a_s: u64,
+    /// L_s: the upper limit that the sender may send.
+    l_s: u64,
+}
+
+impl Sender {
+    /// A sender that has been told the first L_r.
+    pub const fn new(l_r: u64) -> Self {
+        Self { a_s: 0, l_s: l_r }
+    }
+
+    /// How much may be sent now: something while A_s < L_s.
+    pub const fn room(&self) -> u64 {
+        self.l_s - self.a_s
+    }
+
+    /// So much is sent, at most [`Sender::room`].
+    pub const fn send(&mut self, octets: u64) {
+        debug_assert!(octets <= self.room());
+        self.a_s += octets;
+    }
+
+    /// L_r has come. `false`: less than before, which no receiver may say; the limit stays.
+    pub const fn handle_limit(&mut self, l_r: u64) -> bool {
+        let grows = l_r >= self.l_s;
+        if grows {
+            self.l_s = l_r;
+        }
+        grows
+    }
+}
+
+/// The receiver's part. A_r + (what the sender may still send) never exceeds A_r + E_r, so the buffer always has
+/// room for what comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Receiver {
+    /// A_r: octets that have already been received.
+    a_r: u64,
+    /// B_r: size of the receive buffer.
+    b_r: u64,
+    /// E_r: current free space of the receive buffer.
+    e_r: u64,
+    /// L_r: the upper limit that has been reported to the sender.
+    l_r: u64,
+}
+
+impl Receiver {
+    /// An empty buffer of this size, at least 1. L_r begins as B_r.
+    pub const fn new(b_r: u64) -> Self {
+        let b_r = if b_r == 0 { 1 } else { b_r };
+        Self {
+            a_r: 0,
+            b_r,
+            e_r: b_r,
+            l_r: b_r,
+        }
+    }
+
+    /// L_r, to be reported when the connection begins.
+    pub const fn limit(&self) -> u64 {
+        self.l_r
+    }
+
+    /// Octets in the buffer.
+    pub const fn buffered(&self) -> u64 {
+        self.b_r - self.e_r
+    }
+
+    /// So much has come.
+    ///
+    /// # Errors
+    /// By how much it is beyond L_r; then it is not taken.
+    pub const fn handle_message(&mut self, octets: u64) -> Result<(), u64> {
+        let a_r = self.a_r + octets;
+        if a_r > self.l_r {
+            return Err(a_r - self.l_r);
+        }
+        self.a_r = a_r;
+        self.e_r -= octets;
+        Ok(())
+    }
+
+    /// So much, at most [`Receiver::buffered`], is taken out of the buffer. Returns L_r if it is to be
+    /// reported: once half a buffer can be gained by it.
+    pub const fn take(&mut self, octets: u64) -> Option<u64> {
+        self.e_r += octets;
+        if self.a_r + self.e_r > self.l_r + self.b_r / 2 {
+            self.l_r = self.a_r + self.e_r;
+            return Some(self.l_r);
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_limit_is_reported_once_half_a_buffer_is_free_again() {
+        let mut receiver = Receiver::new(100);
+        let mut sender = Sender::new(receiver.limit());
+        assert_eq!(sender.room(), 100);
+        sender.send(100);
+        assert_eq!(receiver.handle_message(100), Ok(()));
+        assert_eq!(receiver.take(50), None);
+        assert_eq!(receiver.take(1), Some(151));
+        assert!(sender.handle_limit(151));
+        assert_eq!((sender.room(), receiver.buffered()), (51, 49));
+    }
+
+    #[test]
+    fn what_is_beyond_the_limit_is_not_taken() {
+        let mut receiver = Receiver::new(100);
+        assert_eq!(receiver.handle_message(60), Ok(()));
+        assert_eq!(receiver.handle_message(43), Err(3));
+        assert_eq!(receiver.handle_message(40), Ok(()));
+        assert_eq!(receiver.buffered(), 100);
+    }
+
+    #[test]
+    fn a_limit_does_not_shrink() {
+        let mut sender = Sender::new(100);
+        assert!(!sender.handle_limit(99));
+        assert_eq!(sender.room(), 100);
+    }
+
+    #[test]
+    fn the_smallest_buffer_does_not_get_stuck() {
+        let mut receiver = Receiver::new(1);
+        let mut sender = Sender::new(receiver.limit());
+        for _ in 0..10 {
+            sender.send(1);
+            assert_eq!(receiver.handle_message(1), Ok(()));
+            let limit = receiver.take(1).unwrap();
+            assert!(sender.handle_limit(limit));
+        }
+    }
+}

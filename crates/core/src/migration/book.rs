@@ -1,0 +1,168 @@
+//! Between an entry of this node's table and one that travels: indices of its maps against addresses and ids.
+
+use std::collections::HashMap;
+use std::num::NonZeroU16;
+
+use baton_abi::{
+    LCCP_TCB_SACK, LCCP_TCB_WSCALE, MAX_SERVICES, NO_DATA_SERVER, Pool, ServiceKey, Tcb, TcbKey,
+};
+use baton_wire::{Address, Endpoint, EntryKey, LeftOut, ShortAddress, TcbEntry, WindowScales};
+
+/// A data server as a table names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Server {
+    /// Its address.
+    pub address: ShortAddress,
+    /// Whether it is in the configuration now.
+    pub present: bool,
+}
+
+/// What this node's maps say of their indices, as of one moment.
+#[derive(Clone, Debug, Default)]
+pub struct Book {
+    servers: Vec<Option<Server>>,
+    pools: Vec<(u64, u16)>,
+    routes: Vec<u64>,
+    /// Number and pool of each service.
+    services: HashMap<ServiceAt, (u16, u16)>,
+    server_index: HashMap<ShortAddress, u16>,
+    pool_index: HashMap<u64, u16>,
+    route_number: HashMap<u64, u16>,
+}
+
+/// Short address and port.
+type ServiceAt = (u32, u16);
+
+impl Book {
+    /// From the maps: data servers, pools and ids of routes by their indices, and the services with their
+    /// numbers and pools.
+    pub fn new(
+        servers: Vec<Option<Server>>,
+        pools: &[Pool],
+        routes: Vec<u64>,
+        services: impl IntoIterator<Item = (ServiceKey, u16, u16)>,
+    ) -> Self {
+        let index = |at: usize| u16::try_from(at).unwrap_or(NO_DATA_SERVER as u16);
+        let server_index = (servers.iter().enumerate())
+            .filter_map(|(at, server)| server.map(|server| (at, server)))
+            .filter(|(_, server)| server.present)
+            .map(|(at, server)| (server.address, index(at)))
+            .collect();
+        let pool_index = (pools.iter().enumerate())
+            .filter(|(_, pool)| pool.id != 0)
+            .map(|(at, pool)| (pool.id, index(at)))
+            .collect();
+        let route_number = (routes.iter().enumerate())
+            .filter(|(_, id)| **id != 0)
+            .map(|(number, id)| (*id, index(number)))
+            .collect();
+        Self {
+            servers,
+            pools: pools
+                .iter()
+                .map(|pool| (pool.id, pool.generation))
+                .collect(),
+            routes,
+            services: (services.into_iter())
+                .map(|(at, number, pool)| ((at.cluster, u16::from_be(at.be_port)), (number, pool)))
+                .collect(),
+            server_index,
+            pool_index,
+            route_number,
+        }
+    }
+
+    /// An entry as it travels, at the tick `now`; `None` if there is nothing to say of it: its owner, or
+    /// what a client must have said, is not known.
+    pub fn export(&self, key: &TcbKey, tcb: &Tcb, now: u32) -> Option<TcbEntry> {
+        let server = |index: u16| {
+            let server = self.servers.get(usize::from(index)).copied().flatten();
+            server.map(|server| server.address)
+        };
+        let (pool, generation) = self.pools.get(usize::from(tcb.pool)).copied()?;
+        let route = self.routes.get(usize::from(tcb.route)).copied();
+        Some(TcbEntry {
+            key: EntryKey {
+                client: Endpoint {
+                    address: Address::from_octets(key.client),
+                    port: u16::from_be(key.be_client_port),
+                },
+                cluster: ShortAddress::from_word(key.cluster)?,
+                port: u16::from_be(key.be_cluster_port),
+            },
+            pool,
+            route: route.filter(|id| *id != 0),
+            current: tcb.generation == generation,
+            request_seq: tcb.request_seq,
+            last_seq: tcb.last_seq,
+            last_ack: tcb.last_ack,
+            next_request: tcb.next_request,
+            // A packet may have come since `now` was read.
+            age: u32::try_from(now.wrapping_sub(tcb.seen).cast_signed()).unwrap_or(0),
+            owner: server(tcb.owner)?,
+            previous: server(tcb.previous),
+            mss: NonZeroU16::new(tcb.mss)?,
+            scales: WindowScales::told(tcb.options, tcb.snd_wscale, tcb.rcv_wscale).ok()?,
+            sack: u32::from(tcb.options) & LCCP_TCB_SACK != 0,
+            state: tcb.state,
+        })
+    }
+
+    /// An entry that came, as it is in this node's table at the tick `now`.
+    ///
+    /// A pool that is not known here becomes that of the service, and the next request chooses anew. What
+    /// of the response is not tallied yet the sender tallies: it has the entry too.
+    ///
+    /// # Errors
+    /// Why it cannot be in this table.
+    pub fn import(&self, entry: &TcbEntry, now: u32) -> Result<(TcbKey, Tcb), LeftOut> {
+        let key = &entry.key;
+        let (service, own_pool) = self
+            .services
+            .get(&(key.cluster.word(), key.port))
+            .copied()
+            .ok_or(LeftOut::Service)?;
+        let owner = self.server_index.get(&entry.owner).copied();
+        let previous = entry.previous.and_then(|of| self.server_index.get(&of));
+        let pool = self.pool_index.get(&entry.pool).copied();
+        let generation = |pool: u16| self.pools.get(usize::from(pool)).map_or(0, |pool| pool.1);
+        let route = entry.route.and_then(|id| self.route_number.get(&id));
+        let (client, cluster) = entry
+            .scales
+            .map_or((0, 0), |of| (of.client.shift(), of.cluster.shift()));
+        let option = |is_set: bool, option: u32| if is_set { option as u8 } else { 0 };
+        let tcb = Tcb {
+            request_seq: entry.request_seq,
+            last_seq: entry.last_seq,
+            last_ack: entry.last_ack,
+            seen: now.wrapping_sub(entry.age),
+            owner: owner.ok_or(LeftOut::Owner)?,
+            previous: previous.copied().unwrap_or(NO_DATA_SERVER as u16),
+            pool: pool.unwrap_or(own_pool),
+            generation: match pool {
+                Some(pool) if entry.current => generation(pool),
+                Some(pool) => generation(pool).wrapping_sub(1),
+                None => generation(own_pool).wrapping_sub(1),
+            },
+            mss: entry.mss.get(),
+            snd_wscale: client,
+            rcv_wscale: cluster,
+            options: option(entry.sack, LCCP_TCB_SACK)
+                | option(entry.scales.is_some(), LCCP_TCB_WSCALE),
+            state: entry.state,
+            // Below MAX_SERVICES: what no route takes.
+            route: route.copied().unwrap_or(service),
+            next_request: entry.next_request,
+            counted: entry.last_ack,
+        };
+        let key = TcbKey {
+            client: key.client.address.octets(),
+            cluster: key.cluster.word(),
+            be_client_port: key.client.port.to_be(),
+            be_cluster_port: key.port.to_be(),
+        };
+        Ok((key, tcb))
+    }
+}
+
+const _: () = assert!(MAX_SERVICES <= u16::MAX as u32);

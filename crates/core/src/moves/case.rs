@@ -1,0 +1,115 @@
+//! One response, and how far it has come.
+
+use std::time::Duration;
+
+use baton_wire::Outcome;
+
+use super::{YIELD_AGAIN, YIELD_SOON};
+use crate::Moment;
+use crate::resume::Known;
+
+#[derive(Clone, Debug)]
+pub(super) struct Case<S> {
+    /// Of the last order.
+    pub number: u64,
+    pub from: S,
+    /// Who can still be asked, the next one last.
+    pub servers: Vec<S>,
+    pub known: Known,
+    pub state: State<S>,
+    pub why: Option<Outcome>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State<S> {
+    Waiting,
+    /// Its own server is asked what the response is.
+    Looking {
+        again: Moment,
+        times: u32,
+    },
+    /// Another one is asked whether it has the same.
+    Asked {
+        server: S,
+        again: Moment,
+        times: u32,
+    },
+    /// The owner was told to let go.
+    Yielding {
+        server: S,
+        again: Moment,
+        times: u32,
+    },
+    /// The owner was told to keep it after all; it may have let go already.
+    Recalled {
+        server: S,
+        again: Moment,
+        pause: Duration,
+    },
+    /// The owner has let go.
+    Gone {
+        server: S,
+        again: Moment,
+        times: u32,
+    },
+}
+
+impl<S: Copy> Case<S> {
+    pub fn new(from: S, servers: Vec<S>) -> Self {
+        Self {
+            number: 0,
+            from,
+            servers,
+            known: crate::resume::Known::default(),
+            state: State::Waiting,
+            why: None,
+        }
+    }
+
+    pub fn set_yielding(&mut self, now: Moment, server: S) {
+        self.state = State::Yielding {
+            server,
+            again: now + YIELD_SOON,
+            times: 1,
+        };
+    }
+
+    pub fn set_gone(&mut self, now: Moment, server: S) {
+        self.state = State::Gone {
+            server,
+            again: now + YIELD_AGAIN,
+            times: 0,
+        };
+    }
+
+    /// Who has its response ready, or was asked for it.
+    pub fn server(&self) -> Option<S> {
+        match self.state {
+            State::Waiting => None,
+            State::Looking { .. } => Some(self.from),
+            State::Asked { server, .. }
+            | State::Yielding { server, .. }
+            | State::Recalled { server, .. }
+            | State::Gone { server, .. } => Some(server),
+        }
+    }
+
+    /// Whether its entry says that it moves.
+    pub fn has_begun(&self) -> bool {
+        matches!(
+            self.state,
+            State::Yielding { .. } | State::Recalled { .. } | State::Gone { .. }
+        )
+    }
+
+    pub fn timeout(&self) -> Option<Moment> {
+        match self.state {
+            State::Waiting => None,
+            State::Looking { again, .. }
+            | State::Asked { again, .. }
+            | State::Yielding { again, .. }
+            | State::Recalled { again, .. }
+            | State::Gone { again, .. } => Some(again),
+        }
+    }
+}

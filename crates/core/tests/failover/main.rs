@@ -1,0 +1,7 @@
+//! Candidates for the front, in virtual time.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod properties;
+mod scenarios;
+mod world;

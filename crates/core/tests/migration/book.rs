@@ -1,0 +1,170 @@
+//! Between two tables whose indices differ.
+
+use std::num::NonZeroU16;
+
+use baton_abi::{
+    LCCP_TCB_SACK, LCCP_TCB_WSCALE, NO_DATA_SERVER, Pool, ServiceKey, TCB_PINNED, Tcb, TcbKey,
+};
+use baton_core::migration::{Book, Server};
+use baton_wire::LeftOut;
+
+use crate::entries::short;
+
+const NOW: u32 = 5;
+const SERVICE: &str = "10.77.0.100:80";
+
+fn servers(order: &[Option<u32>]) -> Vec<Option<Server>> {
+    let server = |number: u32| Server {
+        address: short(number),
+        present: true,
+    };
+    order.iter().map(|number| number.map(server)).collect()
+}
+
+fn pool(id: u64, generation: u16) -> Pool {
+    Pool {
+        id,
+        generation,
+        ..Pool::default()
+    }
+}
+
+fn service() -> ServiceKey {
+    ServiceKey::of(SERVICE.parse().unwrap())
+}
+
+/// Data servers 0 to 2, pools 11 and 12, route 21.
+fn old() -> Book {
+    Book::new(
+        servers(&[Some(0), Some(1), Some(2)]),
+        &[pool(11, 3), pool(12, 65_535)],
+        vec![0, 0, 21],
+        [(service(), 0, 0)],
+    )
+}
+
+/// The same elsewhere, but for data server 1.
+fn new() -> Book {
+    Book::new(
+        servers(&[None, Some(2), None, Some(0)]),
+        &[pool(0, 0), pool(12, 0), pool(11, 9)],
+        vec![0, 21, 0],
+        [(service(), 4, 2)],
+    )
+}
+
+fn key() -> TcbKey {
+    TcbKey::of(
+        "198.51.100.7:40000".parse().unwrap(),
+        SERVICE.parse().unwrap(),
+    )
+}
+
+fn tcb() -> Tcb {
+    Tcb {
+        request_seq: 1,
+        last_seq: 2,
+        last_ack: 3,
+        seen: NOW.wrapping_sub(9),
+        owner: 0,
+        previous: 2,
+        pool: 1,
+        generation: 65_535,
+        mss: 1460,
+        snd_wscale: 7,
+        rcv_wscale: 9,
+        options: (LCCP_TCB_SACK | LCCP_TCB_WSCALE) as u8,
+        state: TCB_PINNED as u8,
+        route: 2,
+        next_request: 4,
+        counted: 3,
+    }
+}
+
+#[test]
+fn to_the_same_table_nothing_changes() {
+    let entry = old().export(&key(), &tcb(), NOW).unwrap();
+    assert_eq!((entry.age, entry.mss), (9, NonZeroU16::new(1460).unwrap()));
+    assert_eq!(old().import(&entry, NOW), Ok((key(), tcb())));
+}
+
+#[test]
+fn indices_become_those_of_the_other_table() {
+    let entry = old().export(&key(), &tcb(), NOW).unwrap();
+    let (at, found) = new().import(&entry, 1000).unwrap();
+    let expected = Tcb {
+        owner: 3,
+        previous: 1,
+        pool: 1,
+        generation: 0,
+        route: 1,
+        seen: 991,
+        ..tcb()
+    };
+    assert_eq!((at, found), (key(), expected));
+}
+
+#[test]
+fn a_choice_that_was_old_there_is_old_here() {
+    let before = Tcb {
+        pool: 0,
+        generation: 2,
+        ..tcb()
+    };
+    let entry = old().export(&key(), &before, NOW).unwrap();
+    assert!(!entry.current);
+    let (_, found) = new().import(&entry, NOW).unwrap();
+    assert_eq!((found.pool, found.generation), (2, 8));
+}
+
+#[test]
+fn without_its_owner_or_service_an_entry_is_left_out() {
+    let of = |owner: u16| old().export(&key(), &Tcb { owner, ..tcb() }, NOW);
+    assert_eq!(new().import(&of(1).unwrap(), NOW), Err(LeftOut::Owner));
+    assert_eq!(of(3), None);
+    let none = Book::new(servers(&[Some(0)]), &[], vec![], []);
+    assert_eq!(none.import(&of(0).unwrap(), NOW), Err(LeftOut::Service));
+}
+
+#[test]
+fn what_else_is_unknown_becomes_nothing_in_particular() {
+    let mut entry = old().export(&key(), &tcb(), NOW).unwrap();
+    entry.pool = 99;
+    entry.route = Some(98);
+    entry.previous = Some(short(77));
+    let (_, found) = new().import(&entry, NOW).unwrap();
+    assert_eq!((found.pool, found.generation), (2, 8), "the service's own");
+    assert_eq!(found.route, 4, "what no route takes");
+    assert_eq!(u32::from(found.previous), NO_DATA_SERVER);
+}
+
+/// Only with a data server that is configured a connection can go on.
+#[test]
+fn a_server_that_has_left_can_be_named_but_not_had() {
+    let left = |present: bool| {
+        let server = Server {
+            address: short(0),
+            present,
+        };
+        Book::new(
+            vec![Some(server)],
+            &[pool(11, 3)],
+            vec![],
+            [(service(), 0, 0)],
+        )
+    };
+    let of_first = Tcb { pool: 0, ..tcb() };
+    let entry = left(false).export(&key(), &of_first, NOW).unwrap();
+    assert_eq!(left(false).import(&entry, NOW), Err(LeftOut::Owner));
+    assert!(left(true).import(&entry, NOW).is_ok());
+}
+
+/// A packet was noted after the clock was read.
+#[test]
+fn nothing_is_younger_than_now() {
+    let ahead = Tcb {
+        seen: NOW + 1,
+        ..tcb()
+    };
+    assert_eq!(old().export(&key(), &ahead, NOW).unwrap().age, 0);
+}

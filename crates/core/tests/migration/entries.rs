@@ -1,0 +1,49 @@
+//! Entries to send.
+
+use std::num::NonZeroU16;
+
+use baton_wire::{Address, Endpoint, EntryKey, ShortAddress, TcbEntry};
+
+pub fn short(number: u32) -> ShortAddress {
+    ShortAddress::from_word(number + 1).unwrap()
+}
+
+/// Everything about it follows from its number.
+pub fn entry(number: u32) -> TcbEntry {
+    let mut client = [0; 16];
+    client[..4].copy_from_slice(&number.to_be_bytes());
+    TcbEntry {
+        key: EntryKey {
+            client: Endpoint {
+                address: Address::from_octets(client),
+                port: number as u16,
+            },
+            cluster: short(99),
+            port: 80,
+        },
+        pool: u64::from(number % 3) + 1,
+        route: (!number.is_multiple_of(2)).then_some(7),
+        current: !number.is_multiple_of(5),
+        request_seq: number.wrapping_mul(2_654_435_761),
+        last_seq: number.wrapping_mul(2_654_435_761).wrapping_add(100),
+        last_ack: number.wrapping_mul(40_503),
+        next_request: number.wrapping_mul(2_654_435_761).wrapping_add(100),
+        age: 0,
+        owner: short(number % 4),
+        previous: number.is_multiple_of(7).then(|| short(5)),
+        mss: NonZeroU16::new(1460).unwrap(),
+        scales: None,
+        sack: true,
+        state: 0,
+    }
+}
+
+/// A client has sent its next request, and the connection is another data server's now.
+pub fn advance(entry: &mut TcbEntry) {
+    entry.request_seq = entry.next_request;
+    entry.next_request = entry.next_request.wrapping_add(77);
+    entry.last_seq = entry.next_request;
+    entry.last_ack = entry.last_ack.wrapping_add(4000);
+    entry.previous = Some(entry.owner);
+    entry.owner = short((entry.owner.word() + 1) % 4);
+}

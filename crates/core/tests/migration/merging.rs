@@ -1,0 +1,106 @@
+//! An entry that comes where there is one.
+
+use baton_abi::{TCB_ADOPTING, TCB_PINNED, TCB_PUNTED, TCB_WAITING};
+use baton_core::migration::merge;
+use baton_wire::TcbEntry;
+use proptest::prelude::*;
+
+use crate::entries::{advance, entry, short};
+
+fn later(by: u32) -> TcbEntry {
+    let mut entry = entry(3);
+    for _ in 0..by {
+        advance(&mut entry);
+    }
+    entry
+}
+
+#[test]
+fn newer_replaces_older_and_never_the_other_way() {
+    for (here, came) in [(0, 0), (0, 1), (1, 5), (4, 4)] {
+        let came = later(came);
+        assert_eq!(merge(Some(&later(here)), &came), Some(came));
+    }
+    for (here, came) in [(1, 0), (5, 1)] {
+        assert_eq!(merge(Some(&later(here)), &later(came)), None);
+    }
+    assert_eq!(merge(None, &later(1)), Some(later(1)));
+}
+
+#[test]
+fn acknowledgements_count_where_data_does_not_differ() {
+    let here = later(1);
+    let mut came = here;
+    came.last_ack = came.last_ack.wrapping_sub(1);
+    assert_eq!(merge(Some(&here), &came), None);
+    assert_eq!(merge(Some(&came), &here), Some(here));
+    // An owner changes without a packet of the client.
+    let mut came = here;
+    came.owner = short(9);
+    assert_eq!(merge(Some(&here), &came), Some(came));
+}
+
+#[test]
+fn of_two_connections_the_later_counts() {
+    let (mut here, mut came) = (later(0), later(0));
+    came.last_seq = came.last_seq.wrapping_add(1 << 20);
+    (here.age, came.age) = (9, 2);
+    assert_eq!(merge(Some(&here), &came), Some(came));
+    (here.age, came.age) = (2, 9);
+    assert_eq!(merge(Some(&here), &came), None);
+    (here.age, came.age) = (2, 2);
+    assert_eq!(merge(Some(&here), &came), None, "clients come here");
+}
+
+#[test]
+fn what_user_space_has_there_it_has_not_here() {
+    let mut came = later(1);
+    came.state = (TCB_PUNTED | TCB_WAITING) as u8;
+    let state = merge(None, &came).unwrap().state;
+    assert_eq!(u32::from(state), TCB_WAITING);
+}
+
+/// As `enter()` of the program makes it when a data server says that it has the connection.
+fn found(seq: u32, ack: u32, owner: u32) -> TcbEntry {
+    TcbEntry {
+        last_seq: seq,
+        request_seq: seq,
+        last_ack: ack,
+        next_request: 0,
+        owner: short(owner),
+        previous: None,
+        state: TCB_PINNED as u8,
+        ..later(1)
+    }
+}
+
+#[test]
+fn an_entry_that_was_asked_for_learns_where_requests_begin() {
+    let mut came = later(1);
+    came.state = (TCB_WAITING | TCB_ADOPTING) as u8;
+    let here = found(came.next_request, came.last_ack.wrapping_add(10), 3);
+    let entry = merge(Some(&here), &came).unwrap();
+    assert_eq!(entry.next_request, came.next_request);
+    assert_eq!(
+        (entry.last_seq, entry.last_ack),
+        (here.last_seq, here.last_ack)
+    );
+    assert_eq!((entry.owner, entry.previous), (here.owner, None));
+    assert_eq!(entry.state, 0, "it can move again");
+
+    // A request has come that the other node does not know.
+    let here = found(came.next_request.wrapping_add(1), came.last_ack, 3);
+    assert_eq!(merge(Some(&here), &came), None);
+}
+
+proptest! {
+    /// In any order and however often: it ends with the newest.
+    #[test]
+    fn the_newest_stays(order in prop::collection::vec(0u32..8, 1..20)) {
+        let mut here = None;
+        for by in &order {
+            here = merge(here.as_ref(), &later(*by)).or(here);
+        }
+        prop_assert_eq!(here, order.iter().max().map(|by| later(*by)));
+    }
+}

@@ -1,0 +1,156 @@
+//! Who lives and who is dead, in virtual time.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::net::Ipv4Addr;
+use std::time::Duration;
+
+use baton_core::Moment;
+use baton_core::pulse::{Change, Pulse, TICK};
+use baton_wire::Address;
+use proptest::prelude::*;
+
+const HELLO: Duration = Duration::from_millis(200);
+const DEAD: Duration = Duration::from_secs(1);
+
+fn host(last: u8) -> Address {
+    Ipv4Addr::new(192, 0, 2, last).into()
+}
+
+fn at(ms: u64) -> Moment {
+    Moment::after_epoch(Duration::from_millis(ms))
+}
+
+fn watching(hosts: &[Address]) -> Pulse {
+    let mut pulse = Pulse::new(at(0), HELLO, DEAD);
+    pulse.watch(at(0), hosts.iter().copied(), hosts.len(), HELLO, DEAD);
+    pulse
+}
+
+/// Ticks from `from` to `to`, and what changed.
+fn tick(pulse: &mut Pulse, from: u64, to: u64) -> Vec<Change> {
+    for ms in (from..=to).step_by(TICK.as_millis() as usize) {
+        pulse.tick(at(ms));
+    }
+    std::iter::from_fn(|| pulse.poll()).collect()
+}
+
+#[test]
+fn silence_of_daemon_and_program_is_death_and_a_sign_is_life() {
+    let mut pulse = watching(&[host(1)]);
+    assert!(tick(&mut pulse, 50, 950).is_empty());
+    let Some(Change::Died(who, silent)) = tick(&mut pulse, 1000, 1050).first().copied() else {
+        panic!("it lives")
+    };
+    assert_eq!((who, silent >= DEAD), (host(1), true));
+    assert!(pulse.is_dead(host(1)));
+    // It is said once, and it is asked on.
+    assert!(tick(&mut pulse, 1100, 5000).is_empty());
+    assert_eq!(pulse.tick(at(5050)), vec![host(1)]);
+    pulse.handle_sign(at(5060), host(1));
+    assert_eq!(pulse.poll(), Some(Change::Lives(host(1))));
+    assert!(!pulse.is_dead(host(1)));
+}
+
+#[test]
+fn who_says_hello_is_not_asked() {
+    let mut pulse = watching(&[host(1), host(2)]);
+    for ms in (50..2000).step_by(50) {
+        pulse.handle_sign(at(ms), host(1));
+        assert!(!pulse.tick(at(ms)).contains(&host(1)), "at {ms}");
+    }
+    assert!(pulse.is_dead(host(2)) && !pulse.is_dead(host(1)));
+}
+
+#[test]
+fn who_did_not_listen_has_heard_nobody_and_that_is_nobodys_death() {
+    let mut pulse = watching(&[host(1)]);
+    tick(&mut pulse, 50, 200);
+    // This daemon was not run for a minute.
+    pulse.tick(at(60_000));
+    assert_eq!(pulse.poll(), None);
+    // Then it listens, and hears nothing.
+    let died = tick(&mut pulse, 60_050, 61_500);
+    assert!(matches!(died[..], [Change::Died(who, _)] if who == host(1)));
+}
+
+#[test]
+fn strangers_and_those_no_longer_watched_are_nothing() {
+    let mut pulse = watching(&[host(1)]);
+    pulse.handle_sign(at(10), host(9));
+    assert_eq!(pulse.poll(), None);
+    pulse.watch(at(20), [host(2)], 1, HELLO, DEAD);
+    assert!(tick(&mut pulse, 50, 950).is_empty());
+    assert!(!pulse.is_dead(host(1)));
+}
+
+/// Ticks from `from` to `to`; these give signs every 200 ms.
+fn heard(pulse: &mut Pulse, (from, to): (u64, u64), signing: &[Address]) -> Vec<Change> {
+    for ms in (from..=to).step_by(50) {
+        if ms % 200 == 0 {
+            for host in signing {
+                pulse.handle_sign(at(ms), *host);
+            }
+        }
+        pulse.tick(at(ms));
+    }
+    std::iter::from_fn(|| pulse.poll()).collect()
+}
+
+#[test]
+fn who_hears_nobody_is_cut_off_itself() {
+    let hosts = [host(1), host(2), host(3)];
+    let mut pulse = watching(&hosts);
+    assert!(heard(&mut pulse, (50, 2000), &hosts).is_empty());
+    assert!(heard(&mut pulse, (2050, 9000), &[]).is_empty());
+    // It is back: those who live have as long as ever to be heard, and who does not is dead.
+    assert!(heard(&mut pulse, (9050, 9950), &hosts[..2]).is_empty());
+    let died = heard(&mut pulse, (10_000, 10_500), &hosts[..2]);
+    assert!(
+        matches!(died[..], [Change::Died(who, _)] if who == host(3)),
+        "{died:?}"
+    );
+}
+
+#[test]
+fn somebody_who_is_not_watched_is_a_witness() {
+    let mut pulse = watching(&[host(1), host(2)]);
+    let died = heard(&mut pulse, (50, 2000), &[host(9)]);
+    assert_eq!(died.len(), 2);
+}
+
+#[test]
+fn the_dead_can_be_asked_for() {
+    let mut pulse = watching(&[host(1), host(2)]);
+    heard(&mut pulse, (50, 2000), &[host(2)]);
+    let dead: Vec<_> = pulse.dead(at(2000)).collect();
+    assert_eq!(dead, [(host(1), Duration::from_secs(2))]);
+}
+
+proptest! {
+    /// A host that gives a sign at least every `DEAD - 2 ticks` never dies; deaths and lives alternate.
+    #[test]
+    fn only_the_silent_die(gaps in prop::collection::vec(0u64..2500, 1..60)) {
+        let mut pulse = watching(&[host(1)]);
+        let (mut now, mut dead) = (0, false);
+        for gap in gaps {
+            let signed = now;
+            while now < signed + gap {
+                now += 50;
+                pulse.tick(at(now));
+            }
+            let changes: Vec<_> = std::iter::from_fn(|| pulse.poll()).collect();
+            if gap <= 900 {
+                prop_assert!(changes.is_empty());
+            }
+            if gap >= 1100 {
+                prop_assert_eq!(changes.len(), 1);
+            }
+            dead |= !changes.is_empty();
+            pulse.handle_sign(at(now), host(1));
+            let lives: Vec<_> = std::iter::from_fn(|| pulse.poll()).collect();
+            prop_assert_eq!(lives.len(), usize::from(dead));
+            dead = false;
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! What the programs tell of their own accord.
+
+use std::{net::SocketAddr, sync::mpsc, time::Duration};
+
+use baton_abi::{APP_EVENT_CALL, APP_EVENT_CALL_ENDED, APP_EVENT_LISTENERS, AppEvent as Raw};
+use libbpf_rs::{MapHandle, RingBuffer, RingBufferBuilder};
+use zerocopy::FromBytes as _;
+
+use super::maps::address;
+use crate::{Error, maps::map_error};
+
+/// Something that a socket of the control group did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AppEvent {
+    /// It connects, or goes on waiting for the same.
+    Call {
+        /// The socket's own number.
+        cookie: u64,
+        /// Its SYN's sequence number: tells one attempt of a socket from the next.
+        seq: u32,
+        /// Its own end, on loopback.
+        at: SocketAddr,
+        /// Whom the program wants.
+        wanted: SocketAddr,
+    },
+    /// It has given up, or was refused.
+    CallEnded {
+        /// The socket's own number.
+        cookie: u64,
+    },
+    /// A listener has come or gone.
+    Listeners,
+}
+
+/// The reader's end.
+pub struct AppEvents {
+    ring: RingBuffer<'static>,
+    read: mpsc::Receiver<AppEvent>,
+}
+
+impl AppEvents {
+    pub(super) fn over(map: &MapHandle) -> Result<Self, Error> {
+        let failed = |error| map_error("app_events", error);
+        let (sender, read) = mpsc::channel();
+        let mut builder = RingBufferBuilder::new();
+        builder
+            .add(map, move |record| {
+                // The receiver lives as long as this closure: both are in `AppEvents`.
+                let _ = event(record).map(|event| sender.send(event));
+                0
+            })
+            .map_err(failed)?;
+        let ring = builder.build().map_err(failed)?;
+        Ok(Self { ring, read })
+    }
+
+    /// Waits until there are some, or for so long; in the order in which they came.
+    ///
+    /// # Errors
+    /// [`Error::Map`].
+    pub fn wait(&self, timeout: Duration) -> Result<impl Iterator<Item = AppEvent> + '_, Error> {
+        match self.ring.poll(timeout) {
+            Err(error) if error.kind() != libbpf_rs::ErrorKind::Interrupted => {
+                Err(map_error("app_events", error))
+            }
+            _ => Ok(self.read.try_iter()),
+        }
+    }
+}
+
+fn event(record: &[u8]) -> Option<AppEvent> {
+    let (raw, _) = Raw::read_from_prefix(record).ok()?;
+    match raw.kind {
+        APP_EVENT_CALL => Some(AppEvent::Call {
+            cookie: raw.cookie,
+            seq: raw.seq,
+            at: address(&raw.at),
+            wanted: address(&raw.wanted),
+        }),
+        APP_EVENT_CALL_ENDED => Some(AppEvent::CallEnded { cookie: raw.cookie }),
+        APP_EVENT_LISTENERS => Some(AppEvent::Listeners),
+        _ => None,
+    }
+}

@@ -1,0 +1,164 @@
+//! The TCP table as a whole, read and written in bulk, and what its entries' indices mean: for a task of
+//! its own.
+
+use std::{os::fd::AsFd as _, time::Duration};
+
+use baton_abi::{
+    DataServer, MAX_DATA_SERVERS, MAX_POOLS, Pool, Service, ServiceKey, TALLIED_ROUTES, Tcb, TcbKey,
+};
+use libbpf_rs::{MapCore as _, MapFlags, MapHandle};
+use zerocopy::{FromBytes, FromZeros as _, IntoBytes as _};
+
+use crate::{
+    Dataplane, Error,
+    clock::coarse_after,
+    maps::{entries, lookup, map_error, only_on_cs, read, update},
+    sys,
+};
+
+/// So many entries are copied by one call.
+const AT_ONCE: usize = 16_384;
+
+/// The TCP table of a connection server.
+pub struct Entries {
+    tcbs: MapHandle,
+    data_servers: MapHandle,
+    pools: MapHandle,
+    route_ids: MapHandle,
+    services: MapHandle,
+    holds: MapHandle,
+    flows: MapHandle,
+}
+
+impl Dataplane {
+    /// Another hold on the TCP table; on a connection server only.
+    ///
+    /// # Errors
+    /// [`Error::Map`] elsewhere.
+    pub fn entries(&self) -> Result<Entries, Error> {
+        let programs = self.programs();
+        let maps = &programs.maps;
+        let again = |name, map: &MapHandle| {
+            MapHandle::try_from(map).map_err(|error| map_error(name, error))
+        };
+        Ok(Entries {
+            tcbs: again("tcbs", only_on_cs("tcbs", &maps.tcbs)?)?,
+            data_servers: again("data_servers", &maps.data_servers)?,
+            pools: again("pools", only_on_cs("pools", &maps.pools)?)?,
+            route_ids: again("route_ids", only_on_cs("route_ids", &maps.route_ids)?)?,
+            services: again("services", &maps.services)?,
+            holds: again("holds", only_on_cs("holds", &maps.holds)?)?,
+            flows: again("flows", only_on_cs("flows", &maps.flows)?)?,
+        })
+    }
+}
+
+impl Entries {
+    /// All entries, each as it was at some moment of the walk. One that comes meanwhile may be missing. A
+    /// packet may change an entry while it is copied, so that a copy can hold words of before and after; the
+    /// next copy shows that it has changed.
+    ///
+    /// The kernel's own walk, because it passes an empty bucket in a nanosecond, and most are.
+    pub fn read(&self) -> Result<Vec<(TcbKey, Tcb)>, Error> {
+        let mut all = Vec::new();
+        let (mut place, mut most) = (None, AT_ONCE);
+        loop {
+            let mut keys = TcbKey::new_vec_zeroed(most).map_err(|_| no_memory())?;
+            let mut tcbs = Tcb::new_vec_zeroed(most).map_err(|_| no_memory())?;
+            let copied = sys::copy_elements(self.tcbs.as_fd(), place, &mut keys, &mut tcbs);
+            let copied = match copied {
+                // More in one bucket than there was room for.
+                Err(error) if error.raw_os_error() == Some(nix::libc::ENOSPC) => {
+                    most *= 2;
+                    continue;
+                }
+                copied => copied.map_err(|error| map_error("tcbs", error))?,
+            };
+            all.extend(keys.into_iter().zip(tcbs).take(copied.count));
+            match copied.next {
+                Some(_) => place = copied.next,
+                None => return Ok(all),
+            }
+        }
+    }
+
+    /// The entry of one connection, if there is one.
+    pub fn get(&self, key: &TcbKey) -> Result<Option<Tcb>, Error> {
+        lookup("tcbs", &self.tcbs, key)
+    }
+
+    /// Writes entries, over those of the same connections.
+    pub fn write(&self, keys: &[TcbKey], values: &[Tcb]) -> Result<(), Error> {
+        let count = keys.len().min(values.len());
+        if count == 0 {
+            return Ok(());
+        }
+        let number = u32::try_from(count).map_err(|error| map_error("tcbs", error))?;
+        self.tcbs
+            .update_batch(
+                keys[..count].as_bytes(),
+                values[..count].as_bytes(),
+                number,
+                MapFlags::ANY,
+                MapFlags::ANY,
+            )
+            .map_err(|error| map_error("tcbs", error))
+    }
+
+    /// Holds requests back for so long: packets that begin one are dropped. What else comes goes on.
+    pub fn hold(&self, time: Duration) -> Result<(), Error> {
+        update("holds", &self.holds, &0u32, &coarse_after(time))
+    }
+
+    /// Lets them go on.
+    pub fn release(&self) -> Result<(), Error> {
+        update("holds", &self.holds, &0u32, &0u64)
+    }
+
+    /// How many there is room for.
+    pub fn capacity(&self) -> u32 {
+        self.tcbs.max_entries()
+    }
+
+    /// How many there were when they were swept last.
+    pub fn live(&self) -> Result<u64, Error> {
+        let flows: Vec<u32> = array("flows", &self.flows, MAX_DATA_SERVERS)?;
+        Ok(flows.into_iter().map(u64::from).sum())
+    }
+
+    /// The data servers by index; all zero where there is none.
+    pub fn data_servers(&self) -> Result<Vec<DataServer>, Error> {
+        array("data_servers", &self.data_servers, MAX_DATA_SERVERS)
+    }
+
+    /// The pools by index; all zero where there is none.
+    pub fn pools(&self) -> Result<Vec<Pool>, Error> {
+        array("pools", &self.pools, MAX_POOLS)
+    }
+
+    /// Whose route numbers are, by number; 0 is nobody.
+    pub fn route_ids(&self) -> Result<Vec<u64>, Error> {
+        array("route_ids", &self.route_ids, TALLIED_ROUTES)
+    }
+
+    /// All services, and cluster addresses (port 0).
+    pub fn services(&self) -> Result<Vec<(ServiceKey, Service)>, Error> {
+        entries("services", &self.services)
+    }
+}
+
+fn no_memory() -> Error {
+    map_error("tcbs", "no memory for a copy of it")
+}
+
+/// All elements of an array map, in their order.
+fn array<V: FromBytes>(
+    name: &'static str,
+    map: &MapHandle,
+    elements: u32,
+) -> Result<Vec<V>, Error> {
+    map.lookup_batch(elements, MapFlags::ANY, MapFlags::ANY)
+        .map_err(|error| map_error(name, error))?
+        .map(|(_, value)| read(name, &value))
+        .collect()
+}

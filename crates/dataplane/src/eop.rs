@@ -1,0 +1,142 @@
+//! Redirectable sockets: the programs that have both ends of a connection say in the handshake that they
+//! speak EOP. They are attached to a control group and serve its processes; nothing else of baton is needed.
+
+use std::{
+    fs::{self, File},
+    io,
+    mem::MaybeUninit,
+    os::fd::{AsFd, AsRawFd as _},
+    path::{Path, PathBuf},
+};
+
+use libbpf_rs::{
+    MapCore as _, MapFlags, MapHandle, libbpf_sys as raw,
+    skel::{OpenSkel as _, SkelBuilder as _},
+};
+
+use crate::{
+    Error,
+    load::{collect_messages, explain},
+    sys::{self, Hook},
+};
+
+skeleton!(skeleton, "/eop.skel.rs");
+
+/// The counters, in the order of `bpf/eop/eop.h`.
+pub const EOP_COUNTERS: [&str; 10] = [
+    "eop_announced",
+    "eop_syn",
+    "eop_syn_without",
+    "eop_syn_ack",
+    "eop_syn_ack_cookie",
+    "eop_no_space",
+    "eop_agreed_client",
+    "eop_plain_server",
+    "eop_agreed_server",
+    "eop_plain_client",
+];
+
+/// Where the attached programs are found again.
+#[derive(Clone, Debug)]
+pub struct EopPins {
+    directory: PathBuf,
+}
+
+impl Default for EopPins {
+    fn default() -> Self {
+        Self::at("/sys/fs/bpf/baton-eop".into())
+    }
+}
+
+impl EopPins {
+    /// In this directory, of a BPF file system.
+    pub const fn at(directory: PathBuf) -> Self {
+        Self { directory }
+    }
+
+    /// Loads the programs and attaches them to `group`, a directory of cgroup v2, until
+    /// [`Self::detach`]. What was attached before is replaced.
+    ///
+    /// # Errors
+    /// [`Error::Load`], [`Error::Pins`], [`Error::AttachSockets`].
+    pub fn attach(&self, group: &Path) -> Result<(), Error> {
+        collect_messages();
+        let mut storage = MaybeUninit::uninit();
+        let loaded = skeleton::EopSkelBuilder::default()
+            .open(&mut storage)
+            .and_then(skeleton::OpenEopSkel::load)
+            .map_err(explain)?;
+        let failed = |source| Error::AttachSockets { source };
+        let group = File::open(group).map_err(failed)?;
+        let target = group.as_raw_fd().cast_unsigned();
+
+        self.detach()?;
+        let pins = |source| self.failed(source);
+        fs::create_dir_all(&self.directory).map_err(pins)?;
+        let links = [
+            (
+                "announce",
+                loaded.progs.eop_announce.as_fd(),
+                Hook::ControlGroup(raw::BPF_CGROUP_SETSOCKOPT),
+            ),
+            (
+                "handshake",
+                loaded.progs.eop_handshake.as_fd(),
+                Hook::SocketEvents,
+            ),
+        ];
+        for (name, program, hook) in links {
+            let link = sys::link_create(program, target, hook).map_err(failed)?;
+            sys::pin(link.as_fd(), &self.directory.join(name)).map_err(pins)?;
+        }
+        let counters = loaded.maps.eop_counters.as_fd();
+        sys::pin(counters, &self.directory.join("counters")).map_err(pins)
+    }
+
+    /// Takes the programs away. Connections that were made stay as they are. Safe to do twice.
+    ///
+    /// # Errors
+    /// [`Error::Pins`].
+    pub fn detach(&self) -> Result<(), Error> {
+        match fs::remove_dir_all(&self.directory) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(self.failed(error)),
+            _ => Ok(()),
+        }
+    }
+
+    /// What was decided since they were attached; `None` if they are not.
+    ///
+    /// # Errors
+    /// [`Error::Map`].
+    pub fn counters(&self) -> Result<Option<Vec<(&'static str, u64)>>, Error> {
+        let failed = |reason: String| Error::Map {
+            map: "eop_counters",
+            reason,
+        };
+        let path = self.directory.join("counters");
+        if !path.exists() {
+            return Ok(None);
+        }
+        let map = MapHandle::from_pinned_path(path).map_err(|error| failed(error.to_string()))?;
+        let mut counters = Vec::new();
+        for (index, name) in (0u32..).zip(EOP_COUNTERS) {
+            let values = map.lookup_percpu(&index.to_ne_bytes(), MapFlags::ANY);
+            let values = values.map_err(|error| failed(error.to_string()))?;
+            let values = values.ok_or_else(|| failed(format!("{name} is not there")))?;
+            let sum = values
+                .iter()
+                .filter_map(|value| value.first_chunk::<8>())
+                .map(|value| u64::from_ne_bytes(*value))
+                .sum();
+            counters.push((name, sum));
+        }
+        Ok(Some(counters))
+    }
+
+    fn failed(&self, source: io::Error) -> Error {
+        Error::Pins {
+            path: self.directory.clone(),
+            source,
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! How responses begin that could be resumed: what the data server's program at the way out has seen.
+
+use std::{
+    os::fd::{AsFd, BorrowedFd, OwnedFd},
+    sync::mpsc,
+    time::Duration,
+};
+
+use baton_abi::TcbKey;
+use libbpf_rs::{RingBuffer, RingBufferBuilder};
+use zerocopy::FromBytes as _;
+
+use crate::{Dataplane, Error, Options, attach, maps::map_error};
+
+/// How one begins.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SeenHead {
+    /// Whose it is.
+    pub flow: TcbKey,
+    /// Sequence number of its first byte.
+    pub response_start: u32,
+    /// Its first bytes, at most `HEAD_BYTES` of them and of its first packet.
+    pub text: Vec<u8>,
+}
+
+/// The reader's end.
+pub struct Heads {
+    ring: RingBuffer<'static>,
+    read: mpsc::Receiver<SeenHead>,
+    ready: OwnedFd,
+}
+
+impl Dataplane {
+    /// The reader's end. At most one may be in use. On a data server only.
+    pub fn heads(&self) -> Result<Heads, Error> {
+        let map = self.programs().maps.seen_heads.as_ref();
+        let map = map.ok_or_else(|| map_error("seen_heads", "exists on a data server only"))?;
+        let failed = |error| map_error("seen_heads", error);
+        let (sender, read) = mpsc::channel();
+        let mut builder = RingBufferBuilder::new();
+        builder
+            .add(map, move |record| {
+                // The receiver lives as long as this closure: both are in `Heads`.
+                let _ = read_record(record).map(|head| sender.send(head));
+                0
+            })
+            .map_err(failed)?;
+        let ready = map.as_fd().try_clone_to_owned();
+        Ok(Heads {
+            ring: builder.build().map_err(failed)?,
+            read,
+            ready: ready.map_err(|error| map_error("seen_heads", error))?,
+        })
+    }
+
+    /// Has the program look at what leaves by this interface, or not any more.
+    pub fn look_for_heads(
+        &mut self,
+        wanted: bool,
+        interface: u32,
+        options: &Options,
+    ) -> Result<(), Error> {
+        let pins = options.pins.as_ref();
+        if !wanted {
+            self.head_link = None;
+            return pins.map_or(Ok(()), |pins| pins.forget_link("head"));
+        }
+        if let (None, Some(program)) = (&self.head_link, &self.programs().head) {
+            self.head_link = Some(attach::attach_head(program, interface, pins)?);
+        }
+        Ok(())
+    }
+}
+
+impl Heads {
+    /// All that there are.
+    pub fn take(&mut self) -> Result<impl Iterator<Item = SeenHead> + '_, Error> {
+        match self.ring.poll(Duration::ZERO) {
+            Err(error) if error.kind() != libbpf_rs::ErrorKind::Interrupted => {
+                Err(map_error("seen_heads", error))
+            }
+            _ => Ok(self.read.try_iter()),
+        }
+    }
+}
+
+/// Readable when there are some.
+impl AsFd for Heads {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.ready.as_fd()
+    }
+}
+
+fn read_record(record: &[u8]) -> Option<SeenHead> {
+    let (record, _) = baton_abi::SeenHead::read_from_prefix(record).ok()?;
+    Some(SeenHead {
+        flow: record.flow,
+        response_start: record.response_start,
+        text: record.text.get(..record.bytes as usize)?.to_vec(),
+    })
+}

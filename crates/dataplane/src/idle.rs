@@ -1,0 +1,115 @@
+//! Idle connections of data servers that drain: found by a walk over the TCP table, and released one by one.
+
+use std::{
+    os::fd::{AsFd as _, OwnedFd},
+    time::Duration,
+};
+
+use baton_abi::{IdleFlow, IdleWalk, MAX_DATA_SERVERS};
+use libbpf_rs::{MapCore as _, MapHandle};
+use zerocopy::IntoBytes as _;
+
+use crate::{
+    Dataplane, Error, Resumed, Tick,
+    maps::{map_error, only_on_cs, read},
+    punts::{XDP_PASS, XDP_TX},
+    sys,
+};
+
+/// Finds and releases them, apart from everything else that the daemon does: a table of a million takes a
+/// while.
+pub struct Releaser {
+    walk: OwnedFd,
+    release: OwnedFd,
+    forward: OwnedFd,
+    found: MapHandle,
+    interface: u32,
+}
+
+/// What one walk found of the data servers that drain.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Walked {
+    /// Connections that can be released; of more than a walk has room for, the next one finds the rest.
+    pub idle: u32,
+    /// Those that stay until their clients or servers close them.
+    pub pinned: u32,
+    /// Those with a response under way, or not long enough without a packet.
+    pub busy: u32,
+}
+
+impl Dataplane {
+    /// For connections that came to this interface. On a connection server only.
+    pub fn releaser(&self, interface: u32) -> Result<Releaser, Error> {
+        let programs = self.programs();
+        let of_cs = |program: &Option<OwnedFd>| {
+            let program = program.as_ref();
+            let program = program.ok_or_else(|| failed("exists on a connection server only"))?;
+            program.try_clone().map_err(failed)
+        };
+        let found = only_on_cs("idle_flows", &programs.maps.idle_flows)?;
+        Ok(Releaser {
+            walk: of_cs(&programs.idle)?,
+            release: of_cs(&programs.release)?,
+            forward: of_cs(&programs.cs)?,
+            found: MapHandle::try_from(found).map_err(failed)?,
+            interface,
+        })
+    }
+}
+
+impl Releaser {
+    /// Looks for connections of these data servers, by index, without a packet for `quiet`.
+    pub fn walk(&self, draining: &[u16], quiet: Duration) -> Result<Walked, Error> {
+        let mut walk = IdleWalk {
+            quiet_ticks: Tick::from(quiet).0,
+            ..IdleWalk::default()
+        };
+        for server in draining
+            .iter()
+            .filter(|s| u32::from(**s) < MAX_DATA_SERVERS)
+        {
+            walk.draining[usize::from(server / 64)] |= 1 << (server % 64);
+        }
+        sys::run_on_argument(self.walk.as_fd(), walk.as_mut_bytes()).map_err(|source| {
+            Error::Run {
+                program: "idle",
+                source,
+            }
+        })?;
+        Ok(Walked {
+            idle: walk.idle,
+            pinned: walk.pinned,
+            busy: walk.busy,
+        })
+    }
+
+    /// The next one that a walk has found.
+    pub fn next(&self) -> Result<Option<IdleFlow>, Error> {
+        let found = self.found.lookup_and_delete(&[]).map_err(failed)?;
+        found.map(|bytes| read("idle_flows", &bytes)).transpose()
+    }
+
+    /// Has the program make RELEASE of an empty ACK in the client's name, a whole frame.
+    pub fn release(&self, ack: &[u8]) -> Result<Resumed, Error> {
+        let run = |source| Error::Run {
+            program: "release",
+            source,
+        };
+        let outcome =
+            sys::run_on_arrival(self.release.as_fd(), &[], ack, self.interface).map_err(run)?;
+        match outcome.verdict {
+            XDP_TX => Ok(Resumed::Leaves(outcome.frame)),
+            // The owner is this node: the program in front of it passes its messages up.
+            XDP_PASS => {
+                sys::run_live(self.forward.as_fd(), &outcome.frame, self.interface).map_err(run)?;
+                Ok(Resumed::Done)
+            }
+            // Behind another interface there is no owner: a node has one.
+            _ => Ok(Resumed::Dropped),
+        }
+    }
+}
+
+fn failed(error: impl std::fmt::Display) -> Error {
+    map_error("idle_flows", error)
+}

@@ -1,0 +1,250 @@
+//! Whether pinned maps are read as they were written.
+//!
+//! The next daemon may be of another version, whose structures are others. A size tells little: a member
+//! that moved within a structure leaves it as it was. So what each pinned map's keys and values are made of
+//! is written down as a number beside them, in a map of its own, and looked at before anything is changed:
+//!
+//! | a pinned map | |
+//! |---|---|
+//! | is as this version wants it | taken over with all it holds |
+//! | is not, and the daemon fills it, or it only counts or remembers for moments | made anew |
+//! | is not, and connections would be lost with it or led astray | refused: nothing is changed |
+//!
+//! The programs that run keep the maps that they have until others take their place.
+
+use std::os::fd::AsFd as _;
+
+use baton_abi::{
+    COUNTER_NAMES, LCCP_TCB_OPTION_NAMES, ROLE_CS, ROLE_SWITCH, TALLY_PLACE_NAMES, TCB_STATE_NAMES,
+};
+use libbpf_rs::{MapCore as _, MapFlags, MapHandle, MapInfo, MapType, OpenMapMut, libbpf_sys};
+
+use crate::{Error, Pins};
+
+include!(concat!(env!("OUT_DIR"), "/layouts.rs"));
+
+/// Of a connection server: its connections, and what the numbers in them stand for.
+const OF_CS: [&str; 5] = ["tcbs", "data_servers", "services", "pools", "route_ids"];
+/// Of a switch.
+const OF_SWITCH: [&str; 3] = ["begun", "places", "data_servers"];
+
+/// Where the numbers are pinned: by map, its name filled up with zeros.
+pub(crate) const RECORD: &str = "layouts";
+/// Longer than any map's name.
+const NAME: usize = 16;
+/// More maps than there are.
+const RECORDS: u32 = 256;
+
+/// A map as this version wants it.
+pub(crate) struct Wanted {
+    name: String,
+    kind: u32,
+    key_size: u32,
+    value_size: u32,
+    entries: u32,
+    flags: u32,
+}
+
+/// What becomes of a pinned map.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fate {
+    Missing,
+    Same,
+    /// Another size, as the configuration says it.
+    Resized,
+    /// Written by another version.
+    Other,
+}
+
+impl Wanted {
+    pub fn of(map: &OpenMapMut<'_>) -> Self {
+        Self {
+            name: map.name().to_string_lossy().into_owned(),
+            kind: map.map_type().into(),
+            key_size: map.key_size(),
+            value_size: map.value_size(),
+            entries: map.max_entries(),
+            flags: map.map_flags(),
+        }
+    }
+
+    fn fate(&self, pins: &Pins, record: Option<&MapHandle>) -> Result<Fate, Error> {
+        let path = pins.map(&self.name);
+        if !path.exists() {
+            return Ok(Fate::Missing);
+        }
+        let failed = |error: libbpf_rs::Error| pinned(pins, &self.name, &error);
+        let map = MapHandle::from_pinned_path(&path).map_err(failed)?;
+        let there = MapInfo::new(map.as_fd()).map_err(failed)?.info;
+        let number = match record {
+            Some(record) => record.lookup(&key(&self.name), MapFlags::ANY),
+            None => Ok(None),
+        };
+        let same = there.type_ == self.kind
+            && there.key_size == self.key_size
+            && there.value_size == self.value_size
+            && there.map_flags == self.flags
+            && number.map_err(failed)? == Some(number_of(&self.name).to_le_bytes().to_vec());
+        Ok(match (same, there.max_entries == self.entries) {
+            (true, true) => Fate::Same,
+            (true, false) => Fate::Resized,
+            (false, _) => Fate::Other,
+        })
+    }
+}
+
+/// Makes way for maps that must be made anew, and gives their names.
+///
+/// # Errors
+/// [`Error::Layout`], before anything is changed.
+pub(crate) fn settle(pins: &Pins, roles: u32, wanted: &[Wanted]) -> Result<Vec<String>, Error> {
+    let record = open_record(pins)?;
+    let mut anew = Vec::new();
+    let mut refused = Vec::new();
+    for map in wanted {
+        let fate = map.fate(pins, record.as_ref())?;
+        if fate == Fate::Same {
+            continue;
+        }
+        if fate != Fate::Missing && is_kept(&map.name, roles) {
+            refused.push((map.name.clone(), fate));
+        }
+        anew.push((map.name.clone(), fate));
+    }
+    if !refused.is_empty() {
+        return Err(refuse(pins, &refused));
+    }
+    let record = match record {
+        Some(record) => record,
+        None => make_record(pins)?,
+    };
+    for (name, fate) in &anew {
+        if *fate != Fate::Missing {
+            pins.forget_map(name)?;
+        }
+        // Before the map is there: a number without its map misleads nobody.
+        record
+            .update(&key(name), &number_of(name).to_le_bytes(), MapFlags::ANY)
+            .map_err(|error| pinned(pins, RECORD, &error))?;
+    }
+    let were_there = anew.into_iter().filter(|(_, fate)| *fate != Fate::Missing);
+    Ok(were_there.map(|(name, _)| name).collect())
+}
+
+fn is_kept(map: &str, roles: u32) -> bool {
+    roles & ROLE_CS != 0 && OF_CS.contains(&map)
+        || roles & ROLE_SWITCH != 0 && OF_SWITCH.contains(&map)
+}
+
+fn refuse(pins: &Pins, refused: &[(String, Fate)]) -> Error {
+    let names = |wanted: Fate| -> Vec<&str> {
+        let of_fate = refused.iter().filter(|(_, fate)| *fate == wanted);
+        of_fate.map(|(name, _)| name.as_str()).collect()
+    };
+    let mut reasons = Vec::new();
+    for (fate, why) in [
+        (
+            Fate::Other,
+            "were written by another version, in another layout",
+        ),
+        (
+            Fate::Resized,
+            "have another size than the configuration says",
+        ),
+    ] {
+        if !names(fate).is_empty() {
+            reasons.push(format!("{} {why}", names(fate).join(", ")));
+        }
+    }
+    Error::Layout {
+        dir: pins.dir().to_owned(),
+        reason: reasons.join("; "),
+    }
+}
+
+fn open_record(pins: &Pins) -> Result<Option<MapHandle>, Error> {
+    let path = pins.map(RECORD);
+    if !path.exists() {
+        return Ok(None);
+    }
+    let record =
+        MapHandle::from_pinned_path(&path).map_err(|error| pinned(pins, RECORD, &error))?;
+    Ok(Some(record))
+}
+
+fn make_record(pins: &Pins) -> Result<MapHandle, Error> {
+    let failed = |error: libbpf_rs::Error| pinned(pins, RECORD, &error);
+    let options = libbpf_sys::bpf_map_create_opts {
+        sz: size_of::<libbpf_sys::bpf_map_create_opts>() as libbpf_sys::size_t,
+        ..Default::default()
+    };
+    let (key, value) = (NAME as u32, size_of::<u64>() as u32);
+    let mut record = MapHandle::create(MapType::Hash, Some(RECORD), key, value, RECORDS, &options)
+        .map_err(failed)?;
+    record.pin(pins.map(RECORD)).map_err(failed)?;
+    Ok(record)
+}
+
+fn pinned(pins: &Pins, name: &str, error: &libbpf_rs::Error) -> Error {
+    Error::Pins {
+        path: pins.map(name),
+        source: std::io::Error::other(error.to_string()),
+    }
+}
+
+fn key(name: &str) -> [u8; NAME] {
+    let mut key = [0; NAME];
+    for (place, byte) in key.iter_mut().zip(name.bytes()) {
+        *place = byte;
+    }
+    key
+}
+
+/// Stands for all that a reader of a map must know: 64-bit FNV-1a of it
+/// (<http://www.isthe.com/chongo/tech/comp/fnv/>).
+fn number_of(map: &str) -> u64 {
+    let layout = LAYOUTS.iter().find(|(name, _)| *name == map);
+    let mut text = layout.map_or("", |(_, layout)| layout).to_owned();
+    // What numbers in it mean, where they outlive the daemon.
+    let meanings: &[&[(&str, u32)]] = match map {
+        "counters" => &[COUNTER_NAMES],
+        "tallies" => &[TALLY_PLACE_NAMES],
+        "tcbs" => &[TCB_STATE_NAMES, LCCP_TCB_OPTION_NAMES],
+        _ => &[],
+    };
+    for (name, value) in meanings.iter().copied().flatten() {
+        text.push_str(&format!("{name} {value} "));
+    }
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kept_map_has_a_layout_of_its_own() {
+        for map in OF_CS.iter().chain(&OF_SWITCH) {
+            let layout = LAYOUTS.iter().find(|(name, _)| name == map);
+            assert!(
+                layout.is_some_and(|(_, layout)| layout.contains("value ")),
+                "{map}"
+            );
+        }
+        assert!(LAYOUTS.len() < RECORDS as usize);
+        assert!(LAYOUTS.iter().all(|(name, _)| name.len() <= NAME));
+    }
+
+    #[test]
+    fn a_layout_says_where_each_member_is() {
+        let tcbs = LAYOUTS.iter().find(|(name, _)| *name == "tcbs");
+        let layout = tcbs.map_or("", |(_, layout)| layout);
+        assert!(
+            layout.contains("tcb_key of 24 { client at 0:0 16 times u8"),
+            "{layout}"
+        );
+        assert!(layout.contains("owner at 128:0 u16"), "{layout}");
+    }
+}

@@ -1,0 +1,122 @@
+//! Entries whose data server is dead: found, read with the requests that are kept for them, changed in
+//! place. For a task beside the daemon's own: a walk over a million entries takes a while.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use baton_abi::{Change, KeptRequest, Muster, ORPHANS, Orphan, Pool, Tcb, TcbKey};
+use libbpf_rs::{MapCore as _, MapHandle};
+use zerocopy::IntoBytes as _;
+
+use crate::{
+    Dataplane, Error, Tick,
+    maps::{element, lookup, map_error, only_on_cs, remove},
+    sys,
+};
+
+/// The programs and maps that this takes.
+pub struct Orphans {
+    muster: OwnedFd,
+    change: OwnedFd,
+    pub(crate) moves: OwnedFd,
+    orphans: MapHandle,
+    kept: MapHandle,
+    tcbs: MapHandle,
+    pools: MapHandle,
+}
+
+impl Dataplane {
+    /// A second way to the maps, for a task of its own. On a connection server only.
+    pub fn orphans(&self) -> Result<Orphans, Error> {
+        let programs = self.programs();
+        let program = |program: &Option<OwnedFd>| {
+            program
+                .as_ref()
+                .and_then(|program| program.try_clone().ok())
+                .ok_or_else(|| map_error("orphans", "exists on a connection server only"))
+        };
+        let map = |name, map| {
+            let map: &MapHandle = only_on_cs(name, map)?;
+            MapHandle::try_from(map).map_err(|error| map_error(name, error))
+        };
+        let maps = &programs.maps;
+        Ok(Orphans {
+            muster: program(&programs.muster)?,
+            change: program(&programs.change)?,
+            moves: program(&programs.moves)?,
+            orphans: map("orphans", &maps.orphans)?,
+            kept: map("kept_requests", &maps.kept_requests)?,
+            tcbs: map("tcbs", &maps.tcbs)?,
+            pools: map("pools", &maps.pools)?,
+        })
+    }
+}
+
+impl Orphans {
+    /// The entries of a data server that wait for a response, or had a packet at `since` or later.
+    pub fn muster(&self, owner: u16, since: Tick) -> Result<Vec<(TcbKey, Tcb)>, Error> {
+        let mut all = Vec::new();
+        loop {
+            let first = all.len() as u32; // below 2^28, the largest table there is
+            let mut muster = Muster {
+                owner: owner.into(),
+                since: since.0,
+                first,
+                found: 0,
+            };
+            run("muster", self.muster.as_fd(), muster.as_mut_bytes())?;
+            let more = muster.found.saturating_sub(first).min(ORPHANS);
+            for index in 0..more {
+                let orphan: Orphan = element("orphans", &self.orphans, index)?;
+                all.push((orphan.key, orphan.tcb));
+            }
+            if more < ORPHANS {
+                return Ok(all);
+            }
+        }
+    }
+
+    /// What is kept of the connection's last request, if anything is.
+    pub fn kept(&self, key: &TcbKey) -> Result<Option<KeptRequest>, Error> {
+        lookup("kept_requests", &self.kept, key)
+    }
+
+    /// Changes the entry as `change` says, and returns it as it is then; None if it is another by now.
+    pub fn change(&self, mut change: Change) -> Result<Option<Tcb>, Error> {
+        run("change", self.change.as_fd(), change.as_mut_bytes())?;
+        Ok((change.found != 0).then_some(change.tcb))
+    }
+
+    /// The entry of a connection.
+    pub fn tcb(&self, key: &TcbKey) -> Result<Option<Tcb>, Error> {
+        lookup("tcbs", &self.tcbs, key)
+    }
+
+    /// Forgets a connection. One that is forgotten already is no error.
+    pub fn forget(&self, key: &TcbKey) -> Result<(), Error> {
+        match self.tcb(key)? {
+            Some(_) => remove("tcbs", &self.tcbs, key),
+            None => Ok(()),
+        }
+    }
+
+    /// The pool at an index.
+    pub fn pool(&self, index: u16) -> Result<Pool, Error> {
+        element("pools", &self.pools, index.into())
+    }
+
+    /// How many requests there is room to keep.
+    pub fn capacity(&self) -> u32 {
+        self.kept.max_entries()
+    }
+}
+
+pub(crate) fn run(
+    name: &'static str,
+    program: BorrowedFd<'_>,
+    argument: &mut [u8],
+) -> Result<(), Error> {
+    sys::run_on_argument(program, argument).map_err(|source| Error::Run {
+        program: name,
+        source,
+    })
+}

@@ -1,0 +1,176 @@
+//! Both ends of real connections say in the handshake that they speak EOP. As root, with control groups of
+//! version 2.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::PathBuf;
+use std::thread;
+use std::time::Duration;
+
+use baton_dataplane::{EopPins, control_groups, mounts};
+use eop::{Listener, Options, Peer, Resend, ServerOptions, Session, Speak, connect};
+
+const ANY: &str = "127.0.0.1:0";
+
+/// This process in a control group of its own with the programs, until it is dropped.
+struct Group {
+    path: PathBuf,
+    above: PathBuf,
+    pins: EopPins,
+}
+
+impl Group {
+    fn new() -> Self {
+        let root = mounts();
+        let root = PathBuf::from(control_groups(&root).expect("no control groups of version 2"));
+        let name = format!("baton-test-eop-{}", std::process::id());
+        let path = root.join(&name);
+        fs::create_dir(&path).unwrap();
+        // The line of the unified hierarchy: 0::/where/it/is
+        let own = fs::read_to_string("/proc/self/cgroup").unwrap();
+        let own = own
+            .lines()
+            .find_map(|line| line.strip_prefix("0::/"))
+            .unwrap();
+        let group = Self {
+            above: root.join(own),
+            path,
+            pins: EopPins::at(format!("/sys/fs/bpf/{name}").into()),
+        };
+        fs::write(group.path.join("cgroup.procs"), "0").unwrap();
+        group.pins.attach(&group.path).unwrap();
+        group
+    }
+
+    fn counter(&self, name: &str) -> u64 {
+        let counters = self.pins.counters().unwrap().unwrap();
+        counters.iter().find(|(found, _)| *found == name).unwrap().1
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        self.pins.detach().unwrap();
+        fs::write(self.above.join("cgroup.procs"), "0").unwrap();
+        fs::remove_dir(&self.path).unwrap();
+    }
+}
+
+fn client() -> Options {
+    Options {
+        speak: Speak::Either,
+        resend: Resend::Session { limit: 1 << 20 },
+        // So long that a test that waited for it would be seen to fail by the server's own time.
+        patience: Duration::from_secs(60),
+        ..Options::default()
+    }
+}
+
+fn listen() -> (Listener, SocketAddr) {
+    let options = ServerOptions {
+        speak: Speak::Either,
+        ..ServerOptions::default()
+    };
+    let listener = Listener::bind(ANY.parse().unwrap(), options).unwrap();
+    let at = listener.local_addr().unwrap();
+    (listener, at)
+}
+
+fn echo(session: &mut Session) {
+    while let Some(request) = session.recv().unwrap() {
+        let answer = request.to_vec();
+        session.send(&answer).unwrap();
+    }
+}
+
+/// One test, because the control group is the process's.
+#[test]
+fn the_handshake_says_who_speaks_what() {
+    if !nix::unistd::geteuid().is_root() || control_groups(&mounts()).is_none() {
+        eprintln!("skipped: needs root, and control groups of version 2");
+        return;
+    }
+    let group = Group::new();
+
+    // EOP to EOP: both know before the first byte.
+    let (listener, at) = listen();
+    let server = thread::spawn(move || {
+        let mut session = listener.accept().unwrap();
+        assert_eq!(session.peer(), Some(Peer::Eop), "known when accepted");
+        echo(&mut session);
+        // Plain to EOP, on the same port.
+        let mut session = listener.accept().unwrap();
+        assert_eq!(session.peer(), None);
+        echo(&mut session);
+        assert_eq!(session.peer(), Some(Peer::Plain));
+    });
+    let mut socket = connect(at, client()).unwrap();
+    assert_eq!(socket.peer(), Peer::Eop);
+    socket.send(b"one").unwrap();
+    assert_eq!(socket.recv().unwrap().unwrap(), b"one");
+    drop(socket);
+    assert_eq!(group.counter("eop_agreed_client"), 1);
+    assert_eq!(group.counter("eop_agreed_server"), 1);
+    let mut plain = TcpStream::connect(at).unwrap();
+    plain.write_all(b"two").unwrap();
+    let mut bytes = [0; 3];
+    plain.read_exact(&mut bytes).unwrap();
+    assert_eq!(&bytes, b"two");
+    drop(plain);
+    server.join().unwrap();
+    assert_eq!(group.counter("eop_plain_client"), 1);
+
+    // EOP to plain: one connection, and nothing on it that is not the application's.
+    let listener = TcpListener::bind(ANY).unwrap();
+    let at = listener.local_addr().unwrap();
+    let server = thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut all = String::new();
+        stream.read_to_string(&mut all).unwrap();
+        all
+    });
+    let mut socket = connect(at, client()).unwrap();
+    assert_eq!(socket.peer(), Peer::Plain);
+    socket.send(b"three").unwrap();
+    drop(socket);
+    assert_eq!(server.join().unwrap(), "three");
+    assert_eq!(group.counter("eop_plain_server"), 1);
+
+    // A client that cannot say so in its SYN says HELLO, to a server that can.
+    let (listener, at) = listen();
+    let server = thread::spawn(move || echo(&mut listener.accept().unwrap()));
+    let mut raw = TcpStream::connect(at).unwrap();
+    raw.write_all(&[1, 3, 13, 10, 0xef, b'E', b'O', b'P', 0, 0, 0, 0, 0, 0])
+        .unwrap();
+    raw.write_all(&[0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, b'4'])
+        .unwrap();
+    let mut bytes = [0; 14 + 13];
+    raw.read_exact(&mut bytes).unwrap();
+    assert_eq!(bytes[..2], [1, 4]);
+    assert_eq!(bytes[26], b'4');
+    drop(raw);
+    server.join().unwrap();
+
+    // Redirected: the next server learns it from the HELLO that comes first.
+    let ((first, at), (second, there)) = (listen(), listen());
+    let servers = [
+        thread::spawn(move || first.accept().unwrap().redirect(None, there).unwrap()),
+        thread::spawn(move || echo(&mut second.accept().unwrap())),
+    ];
+    let mut socket = connect(at, client()).unwrap();
+    socket.send(b"five").unwrap();
+    assert_eq!(socket.recv().unwrap().unwrap(), b"five");
+    drop(socket);
+    for server in servers {
+        server.join().unwrap();
+    }
+
+    // Sockets that announce nothing are left alone, and programs that are gone announce nothing.
+    assert_eq!(group.counter("eop_announced"), 7);
+    assert_eq!(group.counter("eop_syn"), 3);
+    assert_eq!(group.counter("eop_syn_ack"), 2);
+    assert_eq!(group.counter("eop_no_space"), 0);
+}

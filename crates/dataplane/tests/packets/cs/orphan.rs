@@ -1,0 +1,318 @@
+//! Connections whose data server is dead, and requests that are kept for that day.
+
+use baton_abi::{
+    Change, DATA_SERVER_DEAD, DATA_SERVER_DEAF, LCCP_ADOPT, LCCP_FLAG_RESUME, SERVICE_RESUME,
+    ServiceKey, TCB_ADOPTING, TCB_RESUMING, Tcb,
+};
+use baton_dataplane::{Orphans, Tick, tick_ago};
+
+use super::http::{ANSWER, Connection, forwarded, forwarded_and, get, routes_by_name};
+use crate::{
+    cluster::{HTTP, HTTP_SERVICE, data_server, ds, ds_mac},
+    lccp::{INNER, LCCP, adopt, sent},
+    node::{Drop, Node, Tx},
+    segment::Client,
+};
+
+/// In a message's header; its flags are behind it.
+const COMMAND: usize = LCCP + 2;
+
+/// A connection server whose HTTP service can be resumed; its first data server has the next connection.
+fn node() -> (Node, Orphans) {
+    let node = Node::fresh_cs();
+    let key = ServiceKey::of(HTTP);
+    let services = node.plane().services().unwrap();
+    let (_, mut service) = services.into_iter().find(|(at, _)| *at == key).unwrap();
+    service.flags |= SERVICE_RESUME as u16;
+    node.plane().set_service(&key, &service).unwrap();
+    routes_by_name(&node);
+    let orphans = node.plane().orphans().unwrap();
+    (node, orphans)
+}
+
+/// The others of the pool take what comes.
+fn kill_first(node: &Node) {
+    mark_first(node, DATA_SERVER_DEAD);
+}
+
+fn mark_first(node: &Node, flag: u32) {
+    let mut way = data_server(0);
+    way.flags |= flag as u8;
+    node.plane().set_data_server(0, &way).unwrap();
+    for pool in 0..=HTTP_SERVICE + 3 {
+        let mut found = node.plane().pool(pool).unwrap();
+        found.members = [0b110, 0, 0, 0];
+        node.plane().set_pool(pool, &found).unwrap();
+        node.set_choices(pool, &[1, 1, 1]);
+    }
+}
+
+fn kept(node: &Node, orphans: &Orphans, client: &Client) -> Option<(u32, u32, Vec<u8>)> {
+    let kept = orphans.kept(&node.tcb_key(client)).unwrap()?;
+    let text = kept.text[..kept.bytes as usize].to_vec();
+    Some((kept.request_seq, kept.response_start, text))
+}
+
+fn change(node: &Node, client: &Client, tcb: &Tcb, next: u16, set: u32, clear: u32) -> Change {
+    Change {
+        key: node.tcb_key(client),
+        request_seq: tcb.request_seq,
+        owner: tcb.owner,
+        next,
+        set: set as u8,
+        clear: clear as u8,
+        ..Change::default()
+    }
+}
+
+#[test]
+fn whole_requests_are_kept_as_they_came() {
+    let (node, orphans) = node();
+    let mut connection = Connection::open(&node, get("/ds1/a"));
+    let entry = connection.entry(&node);
+    let text = get("/ds1/a").into_bytes();
+    let first = (entry.request_seq, entry.last_ack, text);
+    assert_eq!(kept(&node, &orphans, &connection.client), Some(first));
+
+    connection.ack += ANSWER;
+    for target in ["/ds1/b", "/ds2/c"] {
+        let request = connection.data(get(target));
+        let seen = connection.send(&node, &request);
+        assert_eq!(seen.counted.get("cs_request_kept"), Some(&1), "{seen:?}");
+        let next = (request.seq, request.ack, get(target).into_bytes());
+        assert_eq!(kept(&node, &orphans, &connection.client), Some(next));
+        connection.ack += ANSWER;
+    }
+    // Asked twice it would be done twice.
+    let post = connection.data("POST /ds2/ HTTP/1.1\r\nContent-Length: 0\r\n\r\n");
+    let seen = connection.send(&node, &post);
+    assert_eq!(seen.counted.get("cs_request_kept"), None, "{seen:?}");
+}
+
+#[test]
+fn services_that_do_not_want_it_keep_nothing() {
+    let node = Node::cs();
+    let connection = Connection::open(&node, get("/"));
+    let orphans = node.plane().orphans().unwrap();
+    assert_eq!(kept(&node, &orphans, &connection.client), None);
+}
+
+/// It refuses messages: what it has goes on, what it cannot have got goes to another, and a request that
+/// would leave it stays.
+#[test]
+fn of_a_data_server_that_does_not_hear_only_what_it_has_goes_on() {
+    let (node, _) = node();
+    let mut connection = Connection::open(&node, get("/ds1/"));
+    mark_first(&node, DATA_SERVER_DEAF);
+    let mut again = connection;
+    again.seq -= get("/ds1/").len() as u32;
+    let again = again.data(get("/ds1/"));
+
+    // The response comes.
+    let before = connection.entry(&node);
+    connection.ack += ANSWER;
+    let ack = connection.empty();
+    let seen = node.run(&ack.frame()).expect(Tx, &forwarded(&ack));
+    assert_eq!(seen.packet().ethernet.destination, ds_mac(0));
+    let next = connection.data(get("/ds2/"));
+    let seen = connection.send(&node, &next);
+    assert_eq!(seen.counted.get("cs_unmoved"), Some(&1), "{seen:?}");
+    assert_eq!(seen.counted.get("cs_handover"), None, "{seen:?}");
+    assert_eq!(seen.packet().ethernet.destination, ds_mac(0));
+    assert_eq!(connection.entry(&node).owner, 0);
+
+    // It does not come, and the request does.
+    let key = node.tcb_key(&connection.client);
+    node.plane().set_tcb(&key, &before).unwrap();
+    let seen = node
+        .run(&again.frame())
+        .expect(Tx, &[("cs_deaf", 1), ("cs_orphan_adopt", 1)]);
+    let message = sent(&node, &seen);
+    assert_eq!((message.to, message.packet), (ds(1), again.packet()));
+    assert_eq!(message.message, adopt(&connection.client));
+    assert_eq!(connection.entry(&node).owner, 1);
+
+    // Nor when it is dead as well.
+    node.plane().set_tcb(&key, &before).unwrap();
+    mark_first(&node, DATA_SERVER_DEAF | DATA_SERVER_DEAD);
+    let seen = node.run(&again.frame());
+    seen.expect(Tx, &[("cs_orphan_adopt", 1)]);
+}
+
+#[test]
+fn a_request_that_nobody_has_answered_goes_to_another() {
+    let (node, _) = node();
+    let mut connection = Connection::open(&node, get("/ds1/"));
+    kill_first(&node);
+    connection.seq -= get("/ds1/").len() as u32;
+    let again = connection.data(get("/ds1/"));
+    let seen = connection.send(&node, &again);
+    let seen = seen.expect(Tx, &[("cs_orphan_adopt", 1)]);
+    let message = sent(&node, &seen);
+    assert_eq!((message.to, message.packet), (ds(1), again.packet()));
+    assert_eq!(message.message, adopt(&connection.client));
+    assert_eq!(connection.entry(&node).owner, 1);
+}
+
+#[test]
+fn the_next_request_does_not_go_through_the_dead() {
+    let (node, _) = node();
+    let mut connection = Connection::answered(&node);
+    kill_first(&node);
+    let request = connection.data(get("/ds1/"));
+    let seen = connection.send(&node, &request);
+    let counted = [
+        ("cs_orphan_adopt", 1),
+        ("cs_request", 1),
+        ("cs_request_kept", 1),
+    ];
+    let message = sent(&node, &seen.expect(Tx, &counted));
+    assert_eq!(message.to, ds(1));
+    assert_eq!(message.message, adopt(&connection.client));
+    let entry = connection.entry(&node);
+    assert_eq!(
+        (entry.owner, u32::from(entry.previous)),
+        (1, baton_abi::NO_DATA_SERVER)
+    );
+    // Its retransmission neither.
+    let seen = node.run(&request.frame());
+    assert_eq!(
+        sent(&node, &seen.expect(Tx, &[("cs_adopt_again", 1)])).to,
+        ds(1)
+    );
+}
+
+#[test]
+fn in_the_middle_of_a_response_a_client_waits_or_is_told() {
+    let (node, orphans) = node();
+    let connection = Connection::answered(&node);
+    let other = Node::fresh_cs();
+    routes_by_name(&other);
+    let forgotten = Connection::answered(&other);
+    kill_first(&node);
+    kill_first(&other);
+    let ack = connection.empty();
+    node.run(&ack.frame())
+        .expect(Drop, &[("cs_orphan_waits", 1)]);
+    assert!(kept(&node, &orphans, &connection.client).is_some());
+
+    // A keep-alive probe first: it is one byte behind.
+    let mut probe = forgotten.empty();
+    probe.seq -= 1;
+    other
+        .run(&probe.frame())
+        .expect(Drop, &[("cs_orphan_waits", 1)]);
+    let ack = forgotten.empty();
+    let seen = other.run(&ack.frame());
+    let seen = seen.expect(Tx, &[("cs_orphan_reset", 1)]);
+    let tcp = seen.packet().tcp().unwrap().header;
+    assert_eq!(tcp.sequence_number, ack.ack);
+    assert!(tcp.rst && other.tcb(&forgotten.client).is_none());
+}
+
+/// The agent's socket is made where the client says that it is, by nothing else of it.
+#[test]
+fn acknowledgements_go_to_who_has_the_rest() {
+    let (node, orphans) = node();
+    let mut connection = Connection::answered(&node);
+    kill_first(&node);
+    let before = connection.entry(&node);
+    let taken = change(
+        &node,
+        &connection.client,
+        &before,
+        2,
+        TCB_RESUMING,
+        TCB_ADOPTING,
+    );
+    let entry = orphans.change(taken).unwrap().expect("is as it was");
+    assert_eq!(entry.owner, 2);
+    // Once only: it is another one's now.
+    assert_eq!(orphans.change(taken).unwrap(), None);
+
+    let ack = connection.empty();
+    let seen = node.run(&ack.frame()).expect(Tx, &[("cs_resume", 1)]);
+    assert_eq!(seen.packet().ethernet.destination, ds_mac(2));
+    let said = [LCCP_ADOPT, LCCP_FLAG_RESUME].map(|word| word as u8);
+    assert_eq!(seen.frame[COMMAND..COMMAND + 2], said);
+    assert_eq!(seen.frame[INNER..], ack.packet());
+
+    let mut again = connection.data(get("/ds1/"));
+    again.seq -= again.payload.len() as u32;
+    let fin = connection.empty().flags("FA");
+    let mut behind = connection.empty();
+    behind.seq -= 1;
+    for other in [again, behind, fin] {
+        let mut counted = forwarded(&other);
+        if other.flags.contains('F') {
+            counted.push(("cs_fin", 1));
+        }
+        let seen = node.run(&other.frame()).expect(Tx, &counted);
+        assert_eq!(seen.packet().ethernet.destination, ds_mac(2));
+    }
+
+    let entry = connection.entry(&node);
+    let begun = change(&node, &connection.client, &entry, 2, 0, TCB_RESUMING);
+    assert!(orphans.change(begun).unwrap().is_some());
+    connection.ack += ANSWER;
+    let ack = connection.empty();
+    let seen = node.run(&ack.frame()).expect(Tx, &forwarded(&ack));
+    assert_eq!(seen.packet().ethernet.destination, ds_mac(2));
+}
+
+/// A next request says that the response has come.
+#[test]
+fn a_next_request_is_any_owners() {
+    let (node, orphans) = node();
+    let mut connection = Connection::answered(&node);
+    kill_first(&node);
+    let before = connection.entry(&node);
+    let taken = change(
+        &node,
+        &connection.client,
+        &before,
+        2,
+        TCB_RESUMING,
+        TCB_ADOPTING,
+    );
+    orphans.change(taken).unwrap();
+    connection.ack += ANSWER;
+    let request = connection.data(get("/"));
+    let mut counted = forwarded_and("cs_request", &request);
+    counted.push(("cs_request_kept", 1));
+    let seen = connection.send(&node, &request).expect(Tx, &counted);
+    assert_eq!(seen.packet().ethernet.destination, ds_mac(2));
+    assert_eq!(u32::from(connection.entry(&node).state) & TCB_RESUMING, 0);
+}
+
+#[test]
+fn a_muster_finds_who_is_in_the_middle_of_a_response() {
+    let (node, orphans) = node();
+    let waits = Connection::open(&node, get("/ds1/"));
+    let answered = Connection::answered(&node);
+    let ack = answered.empty();
+    node.run(&ack.frame());
+    let elsewhere = Connection::open(&node, get("/ds2/"));
+    let found = |since: Tick| {
+        let found = orphans.muster(0, since).unwrap();
+        let mut clients: Vec<_> = found.iter().map(|(key, _)| key.ends().0).collect();
+        clients.sort_unstable();
+        clients
+    };
+    let mut both = vec![waits.client.address, answered.client.address];
+    both.sort_unstable();
+    let Tick(now) = tick_ago(std::time::Duration::ZERO);
+    assert_eq!(found(Tick(now.wrapping_sub(2))), both);
+    // Whose request is kept may be in the middle of its response, however long it says nothing.
+    assert_eq!(found(Tick(now + 1000)), both);
+    let mut entry = answered.entry(&node);
+    entry.request_seq += 1;
+    let key = node.tcb_key(&answered.client);
+    node.plane().set_tcb(&key, &entry).unwrap();
+    // Who waits for an answer is not idle, whenever it asked.
+    assert_eq!(found(Tick(now + 1000)), [waits.client.address]);
+    orphans.forget(&node.tcb_key(&waits.client)).unwrap();
+    orphans.forget(&node.tcb_key(&waits.client)).unwrap();
+    assert!(found(Tick(now + 1000)).is_empty());
+    assert!(node.tcb(&elsewhere.client).is_some());
+}

@@ -1,0 +1,78 @@
+//! ADOPT of a connection in the middle of a response: into the agent that has the rest.
+
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
+
+use baton_abi::{LCCP_FLAG_RESUME, LccpHeader};
+use baton_wire::encode;
+use zerocopy::{FromBytes as _, IntoBytes as _};
+
+use super::loopback::{COOKIE, attached, expect};
+use crate::{
+    cluster::{WEB, ds, key},
+    host::{accept, listen, nothing_to_accept, on_own_host, send_lccp},
+    lccp::{adopt, seal},
+    node::Node,
+    segment::{Client, Segment},
+};
+
+const AGENT: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 9998);
+
+fn send_resumed(node: &Node, client: &Client, packet: &Segment) {
+    let bytes = encode(&adopt(client), node.now(), &key().lccp());
+    let mut header = LccpHeader::read_from_bytes(&bytes).unwrap();
+    header.flags = LCCP_FLAG_RESUME as u8;
+    seal(&mut header, &key().lccp());
+    send_lccp(ds(0), &[header.as_bytes(), &packet.packet()].concat());
+}
+
+#[test]
+fn an_acknowledgement_is_adopted_into_the_agent() {
+    on_own_host(|| {
+        let (server, agent) = (listen(WEB), listen(AGENT));
+        let node = attached();
+        node.change(|settings| settings.resume_port = AGENT.port());
+        let client = Client::fresh();
+        let ack = client.later(COOKIE, 40, 70_000);
+        send_resumed(&node, &client, &ack);
+        let (stream, from) = accept(&agent);
+        assert_eq!(from, SocketAddr::V4(client.address));
+        assert_eq!(stream.local_addr().unwrap(), SocketAddr::V4(WEB));
+        expect(&node, &[("ds_resumed", 1)]);
+        assert!(nothing_to_accept(&server));
+        // Twice is once.
+        send_resumed(&node, &client, &ack);
+        expect(&node, &[("ds_duplicate", 1)]);
+        assert!(nothing_to_accept(&agent));
+    });
+}
+
+/// What the client has got from somebody else meanwhile, this socket never sent: it is an older one.
+#[test]
+fn a_socket_that_was_overtaken_ends() {
+    on_own_host(|| {
+        let agent = listen(AGENT);
+        let node = attached();
+        node.change(|settings| settings.resume_port = AGENT.port());
+        let client = Client::fresh();
+        send_resumed(&node, &client, &client.later(COOKIE, 40, 70_000));
+        let (_first, _) = accept(&agent);
+        expect(&node, &[("ds_resumed", 1)]);
+        send_resumed(&node, &client, &client.later(COOKIE, 40, 90_000));
+        let (_second, from) = accept(&agent);
+        assert_eq!(from, SocketAddr::V4(client.address));
+        expect(&node, &[("ds_resumed", 1), ("ds_stale_ended", 1)]);
+    });
+}
+
+/// Never into the server, which would wait for a request.
+#[test]
+fn without_an_agent_it_is_refused() {
+    on_own_host(|| {
+        let server = listen(WEB);
+        let node = attached();
+        let client = Client::fresh();
+        send_resumed(&node, &client, &client.later(COOKIE, 40, 70_000));
+        expect(&node, &[("ds_refused", 1), ("lccp_not_ours", 1)]);
+        assert!(nothing_to_accept(&server));
+    });
+}

@@ -1,0 +1,245 @@
+//! The I/O server: it has the cluster address, and TCP with all clients; application nodes have the programs.
+
+mod clients;
+mod nodes;
+mod outgoing;
+mod pump;
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use baton_core::forwarding::{Counters, Event};
+use baton_wire::ClusterKey;
+use baton_wire::forwarding::{Errno, Side, Way};
+use tokio::task::JoinSet;
+
+use self::nodes::Nodes;
+use crate::network::{Acceptor, Handshake, Link, network};
+use crate::shared::{Events, Shared};
+use crate::{ChannelReport, NetworkKind, link};
+
+/// What an I/O server needs to know.
+#[derive(Clone, Debug)]
+pub struct IoSettings {
+    /// The name of this node, as in `baton.toml`.
+    pub node: String,
+    /// Where application nodes reach it: its own address, and the port of `[forwarding]`. Port 0: any.
+    pub listen: SocketAddr,
+    /// What carries the channels.
+    pub network: NetworkKind,
+    /// The cluster's secret; both ends prove that they know it.
+    pub key: ClusterKey,
+    /// The secret before it, while keys are being rotated; believed as well.
+    pub previous_key: Option<ClusterKey>,
+    /// The cluster addresses, which this host has. Programs connect from the first of each IP version.
+    pub cluster_addresses: Vec<IpAddr>,
+    /// B_r: how many bytes of a connection from an application node are buffered here for its client.
+    pub buffer: u32,
+}
+
+/// A running I/O server. Dropped, it ends: its clients are reset.
+#[derive(Debug)]
+pub struct IoServer {
+    inner: Arc<Inner>,
+    local: SocketAddr,
+    _tasks: JoinSet<()>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    settings: IoSettings,
+    nodes: Nodes,
+    tally: Tally,
+}
+
+/// What became of connections, counted by whoever sees it.
+#[derive(Debug, Default)]
+struct Tally {
+    accepted: AtomicU64,
+    unserved: AtomicU64,
+    connected: AtomicU64,
+    not_connected: AtomicU64,
+    reset_by_client: AtomicU64,
+    reset_by_node: AtomicU64,
+    finished: AtomicU64,
+}
+
+/// What became of clients' connections, and of those that programs made, since the start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct IoCounters {
+    /// Accepted from clients.
+    pub accepted: u64,
+    /// Of these, reset because no node took them.
+    pub unserved: u64,
+    /// Made for programs.
+    pub connected: u64,
+    /// Could not be made for programs.
+    pub not_connected: u64,
+    /// Broken by the client, or on the way to it.
+    pub reset_by_client: u64,
+    /// Reset because the program, its node or the channel to it broke.
+    pub reset_by_node: u64,
+    /// Came to a regular end.
+    pub finished: u64,
+}
+
+/// How an I/O server stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IoReport {
+    /// The application nodes whose channels are up.
+    pub nodes: Vec<ChannelReport>,
+    /// Each port that is listened on, whether on IPv6, and for how many nodes.
+    pub ports: Vec<(u16, bool, usize)>,
+    /// Of connections.
+    pub counters: IoCounters,
+    /// Of all channels there have been, the present ones too.
+    pub channels: Counters,
+}
+
+impl IoServer {
+    /// Takes channels from now on. Must be called within a tokio runtime.
+    ///
+    /// # Errors
+    /// If the port for the channels cannot be had.
+    pub fn start(settings: IoSettings) -> io::Result<Self> {
+        let (key, previous) = (&settings.key, settings.previous_key.as_ref());
+        let network = network(settings.network, key, previous)?;
+        let acceptor = network.listen(settings.listen)?;
+        let local = acceptor.local()?;
+        let inner = Arc::new(Inner {
+            settings,
+            nodes: Nodes::default(),
+            tally: Tally::default(),
+        });
+        let mut tasks = JoinSet::new();
+        tasks.spawn(accept_nodes(Arc::clone(&inner), acceptor));
+        Ok(Self {
+            inner,
+            local,
+            _tasks: tasks,
+        })
+    }
+
+    /// Where application nodes reach it.
+    pub fn local(&self) -> SocketAddr {
+        self.local
+    }
+
+    /// How it stands.
+    pub fn report(&self) -> IoReport {
+        let (nodes, ports, channels) = self.inner.nodes.report();
+        IoReport {
+            nodes,
+            ports,
+            counters: self.inner.tally.read(),
+            channels,
+        }
+    }
+}
+
+impl Tally {
+    fn count(counter: &AtomicU64) {
+        counter.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn read(&self) -> IoCounters {
+        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        IoCounters {
+            accepted: read(&self.accepted),
+            unserved: read(&self.unserved),
+            connected: read(&self.connected),
+            not_connected: read(&self.not_connected),
+            reset_by_client: read(&self.reset_by_client),
+            reset_by_node: read(&self.reset_by_node),
+            finished: read(&self.finished),
+        }
+    }
+}
+
+async fn accept_nodes(inner: Arc<Inner>, mut acceptor: Box<dyn Acceptor>) {
+    // Ends with this task: every node's channel, and with it the connections.
+    let mut nodes = JoinSet::new();
+    loop {
+        match acceptor.accept().await {
+            Ok(handshake) => {
+                nodes.spawn(serve_node(Arc::clone(&inner), handshake));
+            }
+            Err(error) => {
+                tracing::warn!(%error, "no channel can be accepted");
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        }
+        while nodes.try_join_next().is_some() {}
+    }
+}
+
+async fn serve_node(inner: Arc<Inner>, handshake: Handshake) {
+    let link = match handshake.await {
+        Ok(link) => link,
+        Err(error) => {
+            tracing::warn!(%error, "a channel was refused");
+            return;
+        }
+    };
+    let Link { peer, .. } = link;
+    let (name, buffer) = (&inner.settings.node, inner.settings.buffer);
+    let (shared, events) = Shared::new(Side::Io, name, buffer);
+    let node = inner.nodes.reserve(peer, &shared);
+    // Its listeners go with this task, however it ends.
+    let _guard = nodes::Guard::new(&inner.nodes, node);
+    tokio::select! {
+        error = link::run(&shared, link, || {}) => {
+            tracing::warn!(%peer, %error, "the channel to an application node is lost");
+        }
+        () = watch_events(&inner, node, &shared, events) => {}
+    }
+}
+
+async fn watch_events(inner: &Arc<Inner>, node: u64, shared: &Arc<Shared>, mut events: Events) {
+    // Connections that are being made for programs end with the node.
+    let mut outgoing = JoinSet::new();
+    while let Some(event) = events.recv().await {
+        match event {
+            Event::Up { name } => {
+                tracing::info!(name, "the channel to an application node is up");
+                inner.nodes.name(node, name);
+            }
+            Event::Listen {
+                listener,
+                port,
+                families,
+            } => {
+                let listening = clients::listen(inner, (node, listener), port, families);
+                if let Err(errno) = listening {
+                    let errno = errno.number();
+                    tracing::info!(port, ?families, errno, "a node may not listen");
+                }
+                shared.with(|state| state.channel.answer_listen(listener, listening));
+            }
+            Event::Unlisten { listener } => {
+                inner.nodes.unlisten(|known| *known == (node, listener));
+            }
+            Event::Asked {
+                id,
+                way: Way::Out { to, options },
+            } => {
+                let connecting = outgoing::connect(
+                    Arc::clone(inner),
+                    Arc::clone(shared),
+                    id,
+                    to.into(),
+                    options,
+                );
+                outgoing.spawn(connecting);
+            }
+            Event::Asked { id, .. } => {
+                shared.with(|state| state.channel.refuse(id, Errno::PROTOCOL));
+            }
+            _ => {}
+        }
+        while outgoing.try_join_next().is_some() {}
+    }
+}

@@ -1,0 +1,177 @@
+//! The application nodes, what they listen on, and the sockets for that.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Shutdown, SocketAddr};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use baton_core::forwarding::Counters;
+use baton_core::forwarding::ports::Ports;
+use baton_wire::forwarding::{Errno, Families, ListenerTag};
+use socket2::SockRef;
+use tokio::net::TcpListener;
+
+use crate::ChannelReport;
+use crate::shared::Shared;
+
+/// A node and its listener.
+pub(super) type Listener = (u64, ListenerTag);
+
+#[derive(Debug, Default)]
+pub(super) struct Nodes {
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    next: u64,
+    nodes: BTreeMap<u64, Node>,
+    ports: Ports<Listener>,
+    sockets: BTreeMap<(IpAddr, u16), Arc<TcpListener>>,
+    /// Of nodes that are gone.
+    past: Counters,
+}
+
+#[derive(Debug)]
+struct Node {
+    /// `None` until it has said Hello.
+    name: Option<String>,
+    peer: SocketAddr,
+    shared: Arc<Shared>,
+}
+
+/// Takes a node's listeners back when dropped.
+pub(super) struct Guard<'a> {
+    nodes: &'a Nodes,
+    node: u64,
+}
+
+impl<'a> Guard<'a> {
+    pub(super) fn new(nodes: &'a Nodes, node: u64) -> Self {
+        Self { nodes, node }
+    }
+}
+
+impl Drop for Guard<'_> {
+    fn drop(&mut self) {
+        self.nodes.unlisten(|(node, _)| *node == self.node);
+        let mut state = self.nodes.lock();
+        if let Some(node) = state.nodes.remove(&self.node) {
+            state.past.add(&node.shared.counters());
+        }
+    }
+}
+
+impl Nodes {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A number for a node whose channel begins.
+    pub(super) fn reserve(&self, peer: SocketAddr, shared: &Arc<Shared>) -> u64 {
+        let mut state = self.lock();
+        let number = state.next;
+        state.next += 1;
+        let node = Node {
+            name: None,
+            peer,
+            shared: Arc::clone(shared),
+        };
+        state.nodes.insert(number, node);
+        number
+    }
+
+    /// The node has said its name.
+    pub(super) fn name(&self, node: u64, name: String) {
+        if let Some(node) = self.lock().nodes.get_mut(&node) {
+            node.name = Some(name);
+        }
+    }
+
+    /// Adds a listener, and returns the sockets that are new with it. `open` makes those, given what must be listened on and
+    /// is not yet.
+    ///
+    /// # Errors
+    /// EADDRINUSE if this node has the port already; those of `open`.
+    pub(super) fn listen(
+        &self,
+        listener: Listener,
+        port: u16,
+        families: Families,
+        addresses: &[IpAddr],
+        open: impl Fn(&[IpAddr], u16) -> Result<Vec<Arc<TcpListener>>, Errno>,
+    ) -> Result<(u16, Vec<Arc<TcpListener>>), Errno> {
+        let mut state = self.lock();
+        if port != 0 && (state.ports.on(port, families)).any(|(node, _)| node == listener.0) {
+            return Err(Errno::ADDRESS_IN_USE);
+        }
+        let missing: Vec<IpAddr> = (addresses.iter().copied())
+            .filter(|address| !state.sockets.contains_key(&(*address, port)))
+            .collect();
+        let opened = open(&missing, port)?;
+        let mut port = port;
+        for socket in &opened {
+            let local = socket
+                .local_addr()
+                .map_err(|error| crate::shared::errno(&error))?;
+            port = local.port();
+            state.sockets.insert((local.ip(), port), Arc::clone(socket));
+        }
+        state.ports.add(port, families, listener);
+        Ok((port, opened))
+    }
+
+    /// Listeners for which `is_gone` holds listen no longer, nor do sockets that nobody else needs.
+    pub(super) fn unlisten(&self, is_gone: impl Fn(&Listener) -> bool) {
+        let mut state = self.lock();
+        let State { ports, sockets, .. } = &mut *state;
+        ports.remove(is_gone);
+        sockets.retain(|(address, port), socket| {
+            let is_needed = ports.count(*port, address.is_ipv6()) > 0;
+            if !is_needed {
+                // At once, whoever else holds it: from here on clients are refused, and the port is free.
+                let _ = SockRef::from(&**socket).shutdown(Shutdown::Both);
+            }
+            is_needed
+        });
+    }
+
+    /// Whose turn it is on a port, of those that were not tried.
+    pub(super) fn next(
+        &self,
+        port: u16,
+        is_ipv6: bool,
+        tried: &[Listener],
+    ) -> Option<(Listener, Arc<Shared>)> {
+        let mut state = self.lock();
+        let listener = state
+            .ports
+            .next(port, is_ipv6, |listener| tried.contains(listener))?;
+        let node = state.nodes.get(&listener.0)?;
+        Some((listener, Arc::clone(&node.shared)))
+    }
+
+    #[allow(
+        clippy::type_complexity,
+        reason = "three lists, named where they are used"
+    )]
+    pub(super) fn report(&self) -> (Vec<ChannelReport>, Vec<(u16, bool, usize)>, Counters) {
+        let state = self.lock();
+        let mut all = state.past;
+        let mut nodes = Vec::new();
+        for node in state.nodes.values() {
+            let counters = node.shared.counters();
+            all.add(&counters);
+            nodes.extend(node.name.as_ref().map(|name| ChannelReport {
+                node: name.clone(),
+                address: node.peer,
+                is_up: true,
+                counters,
+                gauges: node.shared.gauges(),
+            }));
+        }
+        let ports = (state.ports.ports())
+            .map(|(port, is_ipv6)| (port, is_ipv6, state.ports.count(port, is_ipv6)))
+            .collect();
+        (nodes, ports, all)
+    }
+}

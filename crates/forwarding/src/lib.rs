@@ -1,0 +1,32 @@
+//! SAPS: one I/O server owns the cluster address and its TCP; programs on application nodes have virtual
+//! sockets (Matsuba and Ishikawa, "Single IP Address Cluster for Internet Servers", 2007).
+//!
+//! ```text
+//!  client <==TCP==> IoServer: socket -- pump -- VirtualStream
+//!                                                   |  Channel (baton_core::forwarding)
+//!                                   ForwardingNetwork: TCP or QUIC, one link for each node
+//!                                                   |  Channel
+//!                   Agent: Listening::accept, connect --> VirtualStream <--> program
+//! ```
+//!
+//! What a channel does is decided in `baton_core::forwarding`, and what it says in `baton_wire::forwarding`. Here are
+//! the sockets.
+#![forbid(unsafe_code)]
+#![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test may panic"))]
+
+mod agent;
+mod io_server;
+mod link;
+mod listening;
+mod network;
+mod options;
+mod shared;
+mod stream;
+
+pub use agent::{Agent, AgentSettings, ChannelReport};
+pub use baton_core::forwarding::{Counters, Gauges};
+pub use baton_wire::forwarding::{Families as Family, SocketOptions};
+pub use io_server::{IoCounters, IoReport, IoServer, IoSettings};
+pub use listening::{Accepted, ListenError, Listening};
+pub use network::NetworkKind;
+pub use stream::{Connected, VirtualStream};

@@ -1,0 +1,153 @@
+//! Links over QUIC, encrypted. Both ends prove by TLS 1.3 that they hold the key pair that follows from the cluster
+//! key (Ed25519, as a raw public key, RFC 7250: there is nobody to certify it, and nothing to expire).
+//!
+//! A link has eight streams, each a lane: where a packet is lost, QUIC goes on with the other streams, so seven
+//! eighths of the connections do not wait for it. One stream a connection would be better still, but a stream must
+//! be opened and accepted, which costs each connection what a lane costs a node once.
+
+use std::io;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
+use quinn::{
+    ClientConfig, Connection, Endpoint, IdleTimeout, RecvStream, SendStream, ServerConfig,
+    TransportConfig, VarInt,
+};
+use tokio::io::AsyncReadExt;
+
+use self::pinned::Pinned;
+use super::{
+    Acceptor, BoxFuture, DEAD_AFTER, ForwardingNetwork, Handshake, Lane, Link, NetworkKeys, in_time,
+};
+
+mod pinned;
+
+const LANES: u8 = 8;
+const ALPN: &[u8] = b"baton-forwarding/1";
+/// Not looked at: the key is what is known.
+const SERVER_NAME: &str = "io-server.baton";
+const STREAM_WINDOW: u32 = 4 << 20;
+const LINK_WINDOW: u32 = 16 << 20;
+
+#[derive(Debug)]
+pub(super) struct Quic {
+    client: ClientConfig,
+    server: ServerConfig,
+}
+
+impl Quic {
+    pub(super) fn new(keys: &NetworkKeys) -> io::Result<Self> {
+        let pinned = Pinned::new(keys).map_err(io::Error::other)?;
+        let transport = Arc::new(transport());
+        let client: QuicClientConfig = (pinned.client(ALPN).map_err(io::Error::other)?)
+            .try_into()
+            .map_err(io::Error::other)?;
+        let server: QuicServerConfig = (pinned.server(ALPN).map_err(io::Error::other)?)
+            .try_into()
+            .map_err(io::Error::other)?;
+        let mut client = ClientConfig::new(Arc::new(client));
+        client.transport_config(Arc::clone(&transport));
+        let mut server = ServerConfig::with_crypto(Arc::new(server));
+        server.transport_config(transport);
+        Ok(Self { client, server })
+    }
+}
+
+fn transport() -> TransportConfig {
+    let mut transport = TransportConfig::default();
+    // Five seconds are far below what a VarInt of milliseconds holds.
+    let idle = IdleTimeout::from(VarInt::from_u32(DEAD_AFTER.as_millis() as u32));
+    transport
+        .max_idle_timeout(Some(idle))
+        .keep_alive_interval(Some(Duration::from_secs(1)))
+        .max_concurrent_bidi_streams(VarInt::from_u32(LANES.into()))
+        .max_concurrent_uni_streams(VarInt::from_u32(0))
+        .stream_receive_window(VarInt::from_u32(STREAM_WINDOW))
+        .receive_window(VarInt::from_u32(LINK_WINDOW))
+        .send_window(LINK_WINDOW.into());
+    transport
+}
+
+impl ForwardingNetwork for Quic {
+    fn connect(&self, to: SocketAddr) -> BoxFuture<'_, io::Result<Link>> {
+        let making = async move {
+            let any: SocketAddr = match to {
+                SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
+                SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
+            };
+            let endpoint = Endpoint::client(any)?;
+            let connecting = endpoint.connect_with(self.client.clone(), to, SERVER_NAME);
+            let connection = connecting.map_err(io::Error::other)?.await?;
+            let mut lanes = Vec::new();
+            for number in 0..LANES {
+                let (mut writer, reader) = connection.open_bi().await?;
+                // The other end sees a stream by its first byte.
+                writer.write_all(&[number]).await?;
+                lanes.push(lane(reader, writer));
+            }
+            Ok(link(to, lanes, (endpoint, connection)))
+        };
+        in_time(making)
+    }
+
+    fn listen(&self, at: SocketAddr) -> io::Result<Box<dyn Acceptor>> {
+        let endpoint = Endpoint::server(self.server.clone(), at)?;
+        Ok(Box::new(Listener { endpoint }))
+    }
+}
+
+struct Listener {
+    endpoint: Endpoint,
+}
+
+impl Acceptor for Listener {
+    fn accept(&mut self) -> BoxFuture<'_, io::Result<Handshake>> {
+        Box::pin(async {
+            let incoming = self.endpoint.accept().await;
+            let incoming = incoming.ok_or_else(|| io::Error::other("the endpoint is closed"))?;
+            let peer = incoming.remote_address();
+            let making = async move {
+                let connection = incoming.accept()?.await?;
+                let lanes = accept_lanes(&connection).await?;
+                Ok(link(peer, lanes, connection))
+            };
+            Ok(in_time(making))
+        })
+    }
+
+    fn local(&self) -> io::Result<SocketAddr> {
+        self.endpoint.local_addr()
+    }
+}
+
+/// The streams, in the order of their numbers.
+async fn accept_lanes(connection: &Connection) -> io::Result<Vec<Lane>> {
+    let mut lanes: Vec<Option<Lane>> = (0..LANES).map(|_| None).collect();
+    for _ in 0..LANES {
+        let (writer, mut reader) = connection.accept_bi().await?;
+        let number = reader.read_u8().await?;
+        match lanes.get_mut(usize::from(number)) {
+            Some(place @ None) => *place = Some(lane(reader, writer)),
+            _ => return Err(io::Error::other("a lane came twice")),
+        }
+    }
+    // Eight different ones below eight have come.
+    Ok(lanes.into_iter().flatten().collect())
+}
+
+fn lane(reader: RecvStream, writer: SendStream) -> Lane {
+    Lane {
+        reader: Box::new(reader),
+        writer: Box::new(writer),
+    }
+}
+
+fn link(peer: SocketAddr, lanes: Vec<Lane>, keep: impl Send + Sync + 'static) -> Link {
+    Link {
+        peer,
+        lanes,
+        keep: Some(Box::new(keep)),
+    }
+}

@@ -1,0 +1,12 @@
+//! An I/O server and application nodes in one process, over the loopback interface, with clients that know only TCP.
+//! Everything over each network.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod loopback {
+    mod breaking;
+    mod bytes;
+    mod cluster;
+    mod many;
+    mod ports;
+}

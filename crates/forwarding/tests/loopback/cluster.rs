@@ -1,0 +1,110 @@
+//! An I/O server whose cluster addresses are 127.0.0.1 and ::1, and nodes.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::time::Duration;
+
+use baton_forwarding::{Agent, AgentSettings, IoServer, IoSettings, NetworkKind};
+use baton_wire::ClusterKey;
+use tokio::net::TcpStream;
+
+pub const BUFFER: u32 = 128 * 1024;
+pub const NETWORKS: [NetworkKind; 2] = [NetworkKind::Tcp, NetworkKind::Quic];
+
+pub struct Cluster {
+    pub network: NetworkKind,
+    pub io: Option<IoServer>,
+    /// Where the I/O server takes channels.
+    pub at: SocketAddr,
+}
+
+impl Cluster {
+    pub fn new(network: NetworkKind) -> Self {
+        let io = start(network, (Ipv4Addr::LOCALHOST, 0).into()).unwrap();
+        let at = io.local();
+        Self {
+            network,
+            io: Some(io),
+            at,
+        }
+    }
+
+    /// Ends the I/O server.
+    pub fn stop(&mut self) {
+        self.io = None;
+    }
+
+    /// Starts it again where it was.
+    pub async fn start_again(&mut self) {
+        // Its port is taken until what the last one ran has ended.
+        self.io = Some(until(|| start(self.network, self.at).ok()).await);
+    }
+
+    pub fn agent(&self, name: &str) -> Agent {
+        self.agent_with_key(name, key(1))
+    }
+
+    pub fn agent_with_key(&self, name: &str, key: ClusterKey) -> Agent {
+        Agent::start(AgentSettings {
+            node: name.to_owned(),
+            io_servers: vec![self.at],
+            network: self.network,
+            key,
+            previous_key: None,
+            buffer: BUFFER,
+        })
+        .unwrap()
+    }
+}
+
+fn start(network: NetworkKind, listen: SocketAddr) -> io::Result<IoServer> {
+    IoServer::start(IoSettings {
+        node: "io1".to_owned(),
+        listen,
+        network,
+        key: key(1),
+        previous_key: None,
+        cluster_addresses: vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()],
+        buffer: BUFFER,
+    })
+}
+
+pub fn key(byte: u8) -> ClusterKey {
+    ClusterKey::from_bytes([byte; 32]).unwrap()
+}
+
+pub async fn client(port: u16) -> TcpStream {
+    TcpStream::connect((Ipv4Addr::LOCALHOST, port))
+        .await
+        .unwrap()
+}
+
+pub fn v4(port: u16) -> SocketAddr {
+    (IpAddr::V4(Ipv4Addr::LOCALHOST), port).into()
+}
+
+/// Asks again and again; a test that waits for what does not come is ended by `limit`.
+pub async fn until<T>(mut what: impl FnMut() -> Option<T>) -> T {
+    loop {
+        if let Some(found) = what() {
+            return found;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+/// Runs a test on each network; what hangs fails.
+pub fn on_each<F: Future<Output = ()>>(test: impl Fn(Cluster) -> F) {
+    for network in NETWORKS {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .enable_all()
+            .build()
+            .unwrap();
+        runtime.block_on(async {
+            let limit = Duration::from_secs(120);
+            let done = tokio::time::timeout(limit, async { test(Cluster::new(network)).await });
+            assert!(done.await.is_ok(), "it hangs over {network:?}");
+        });
+    }
+}

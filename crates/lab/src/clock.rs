@@ -1,0 +1,75 @@
+//! A wall clock of a host's own (`own_clock` in the lab file), which can be wrong.
+//!
+//! The kernel has one wall clock for all namespaces, so what differs is what programs are told: every
+//! program that `up` starts on the host runs under Debian's libfaketime, which adds to CLOCK_REALTIME what
+//! a file says, and leaves the monotonic clocks alone, as setting a clock does. A node's programs in the
+//! kernel follow: they count from the monotonic clock, with an offset that the daemon tells them.
+//!
+//! What is not skewed: the kernel's own time (of files, of `adjtimex`, which NTP clients and `baton doctor`
+//! look at), programs that are run by `exec`, and those that are linked statically.
+
+use std::path::{Path, PathBuf};
+
+use crate::error::{Doing, Error, Result};
+use crate::file::Host;
+use crate::running::Running;
+use crate::state::{self, Lock};
+
+/// A program looks at the file so often, seconds.
+const LOOK: &str = "1";
+
+/// What must be in front of a command, so that it runs under the clock that this file says.
+pub(crate) fn words(directory: &Path) -> Result<Vec<String>> {
+    let file = file(directory);
+    if !file.exists() {
+        write(&file, 0)?;
+    }
+    Ok(vec![
+        crate::tool::find("env")?.display().to_string(),
+        format!("LD_PRELOAD={}", library()?.display()),
+        format!("FAKETIME_TIMESTAMP_FILE={}", file.display()),
+        format!("FAKETIME_CACHE_DURATION={LOOK}"),
+        "FAKETIME_DONT_FAKE_MONOTONIC=1".to_owned(),
+    ])
+}
+
+/// libfaketime, for programs with threads: in the directory of the machine's architecture.
+pub(crate) fn library() -> Result<PathBuf> {
+    let folders = std::fs::read_dir("/usr/lib").into_iter().flatten();
+    let found = folders
+        .filter_map(|folder| Some(folder.ok()?.path().join("faketime/libfaketimeMT.so.1")))
+        .find(|path| path.exists());
+    found.ok_or_else(|| Error::NotInstalled {
+        program: "libfaketime".to_owned(),
+        hint: "on Debian, `apt-get install libfaketime`".to_owned(),
+    })
+}
+
+impl Running {
+    /// Sets the clock of a host to so many seconds ahead of the right time, or behind it.
+    pub(crate) fn set_clock(&self, host: &str, ahead: i64) -> Result<()> {
+        let _lock = Lock::lab(self.lab().name(), &mut |_| {})?;
+        let host = self
+            .lab()
+            .host(host)
+            .ok_or_else(|| self.no_such_host(host))?;
+        let Host { name, .. } = host;
+        if !host.own_clock {
+            return Err(Error::NoOwnClock(name.as_str().to_owned()));
+        }
+        let directory = state::host_directory(self.lab().name(), name.as_str());
+        write(&file(&directory), ahead)
+    }
+}
+
+fn file(directory: &Path) -> PathBuf {
+    directory.join("clock")
+}
+
+/// Put in place as a whole: a program may look at any moment.
+fn write(file: &Path, ahead: i64) -> Result<()> {
+    let doing = || format!("write {}", file.display());
+    let new = file.with_extension("new");
+    std::fs::write(&new, format!("{ahead:+}\n")).doing(doing)?;
+    std::fs::rename(&new, file).doing(doing)
+}

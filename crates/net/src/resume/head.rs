@@ -1,0 +1,338 @@
+//! The head of a response: whether the response is the one that a client has begun to get.
+//!
+//! A client that has some bytes gets the following ones from another server. For these to fit, the heads
+//! must be of the same length, and the bodies the same. The operator vouches for the bodies (`resume`), as
+//! far as the heads agree: status, length, ETag, Last-Modified and the length of the head itself are in its
+//! digest. Other fields may say what they like, as Date does.
+
+use std::num::{NonZeroU32, NonZeroU64};
+
+use baton_abi::{
+    HEAD_PART_ETAG, HEAD_PART_LENGTH, HEAD_PART_MODIFIED, HEAD_PART_SIZE, HEAD_PART_STATUS,
+};
+use baton_wire::HeadDigest;
+
+/// The longest head, bytes.
+pub(super) const LONGEST: usize = 64 * 1024;
+
+const FIELDS: usize = 96;
+
+/// What a head says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Head {
+    /// What tells it from others.
+    pub digest: HeadDigest,
+    /// Of head and body, bytes.
+    pub length: u64,
+    parts: Parts,
+}
+
+/// Why a response cannot be resumed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Unfit {
+    /// Its status is none whose content is known to be the same.
+    Status,
+    /// It does not say how long it is.
+    NoLength,
+    /// It is shorter than what the client has, or 4 GiB and longer.
+    Length,
+    /// It is known to be another one.
+    Differs,
+}
+
+impl Head {
+    /// Of the answer to `request` that begins with `bytes`; `None`: there must be more of it.
+    ///
+    /// # Errors
+    /// [`Unfit`], if it cannot be resumed.
+    pub fn read(request: &[u8], bytes: &[u8]) -> Result<Option<Self>, Unfit> {
+        let Some(parts) = Parts::read(bytes).map_err(|NoHead| Unfit::Status)? else {
+            return Ok(None);
+        };
+        Ok(Some(Self {
+            digest: parts.digest(0),
+            length: parts.whole(request)?,
+            parts,
+        }))
+    }
+
+    /// Whether a client that has so many bytes of a response, of which this is known, can have the rest of
+    /// this one.
+    ///
+    /// # Errors
+    /// [`Unfit`], if it cannot.
+    pub fn continues(
+        &self,
+        had: u32,
+        digest: Option<HeadDigest>,
+        length: Option<u64>,
+    ) -> Result<(), Unfit> {
+        if digest.is_some_and(|digest| digest != self.parts.digest(digest.unseen()))
+            || length.is_some_and(|length| length != self.length)
+        {
+            return Err(Unfit::Differs);
+        }
+        if u64::from(had) > self.length {
+            return Err(Unfit::Length);
+        }
+        Ok(())
+    }
+}
+
+/// What can be seen of a response that leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Glimpse {
+    /// What tells its head from others.
+    pub digest: HeadDigest,
+    /// Of head and body, bytes, if it has a body, as the answer to HEAD has not.
+    pub length: Option<NonZeroU32>,
+}
+
+/// What can be seen of the head in `bytes`, with which a response begins; `None`: that is no response.
+pub fn glimpse(bytes: &[u8]) -> Option<Glimpse> {
+    if let Some(parts) = Parts::read(bytes).ok()? {
+        return Some(Glimpse {
+            digest: parts.digest(0),
+            length: parts.whole(b"GET ").ok().and_then(|length| {
+                let length = u32::try_from(length).ok()?;
+                NonZeroU32::new(length)
+            }),
+        });
+    }
+    // The lines that are there, as if they were all.
+    let end = bytes.windows(2).rposition(|two| two == b"\r\n")? + 2;
+    let mut parts = Parts::read(&[&bytes[..end], b"\r\n"].concat()).ok()??;
+    parts.size = None;
+    let unseen = parts.absent();
+    Some(Glimpse {
+        digest: parts.digest(unseen),
+        length: None,
+    })
+}
+
+struct NoHead;
+
+/// What of a head is looked at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Parts {
+    status: u16,
+    /// Of the head, bytes; `None`: not all of it is known.
+    size: Option<u64>,
+    length: Option<Vec<u8>>,
+    etag: Option<Vec<u8>>,
+    modified: Option<Vec<u8>>,
+    /// Whether its body comes in pieces, or otherwise than it is.
+    is_coded: bool,
+}
+
+impl Parts {
+    /// `None`: there must be more of it.
+    fn read(bytes: &[u8]) -> Result<Option<Self>, NoHead> {
+        let mut fields = [httparse::EMPTY_HEADER; FIELDS];
+        let mut response = httparse::Response::new(&mut fields);
+        let size = match response.parse(bytes) {
+            Ok(httparse::Status::Complete(size)) => size as u64,
+            Ok(httparse::Status::Partial) => return Ok(None),
+            Err(_) => return Err(NoHead),
+        };
+        let field = |name: &str| {
+            let mut fields = response.headers.iter();
+            let found = fields.find(|field| field.name.eq_ignore_ascii_case(name));
+            found.map(|field| field.value.to_vec())
+        };
+        Ok(Some(Self {
+            status: response.code.unwrap_or(0),
+            size: Some(size),
+            length: field("content-length"),
+            etag: field("etag"),
+            modified: field("last-modified"),
+            is_coded: field("transfer-encoding").is_some(),
+        }))
+    }
+
+    /// Head and body of the answer to `request`, bytes.
+    fn whole(&self, request: &[u8]) -> Result<u64, Unfit> {
+        if !matches!(self.status, 200 | 206 | 304) {
+            return Err(Unfit::Status);
+        }
+        // Where the pieces of a chunked body end, each server decides anew.
+        if self.is_coded {
+            return Err(Unfit::NoLength);
+        }
+        let body = if self.status == 304 || request.starts_with(b"HEAD ") {
+            0
+        } else {
+            let said = self.length.as_deref();
+            said.and_then(|value| std::str::from_utf8(value).ok()?.trim().parse::<u64>().ok())
+                .ok_or(Unfit::NoLength)?
+        };
+        (self.size)
+            .and_then(|head| head.checked_add(body))
+            .filter(|length| *length <= u64::from(u32::MAX))
+            .ok_or(Unfit::Length)
+    }
+
+    /// Bits of `enum head_part`: what is not here.
+    fn absent(&self) -> u16 {
+        let parts = [
+            (self.size.is_none(), HEAD_PART_SIZE),
+            (self.length.is_none(), HEAD_PART_LENGTH),
+            (self.etag.is_none(), HEAD_PART_ETAG),
+            (self.modified.is_none(), HEAD_PART_MODIFIED),
+        ];
+        let absent = parts.iter().filter(|(absent, _)| *absent);
+        absent.map(|(_, part)| *part as u16).sum() // bits that C keeps in 16
+    }
+
+    /// Of all but the parts that are not to be in it. A field that is not in the head is an empty one.
+    fn digest(&self, unseen: u16) -> HeadDigest {
+        let mut digest = Digest::default();
+        let mut add = |part: u32, value: &[u8]| {
+            if u32::from(unseen) & part == 0 {
+                digest.add(value);
+            }
+        };
+        add(HEAD_PART_STATUS, &self.status.to_be_bytes());
+        add(HEAD_PART_SIZE, &self.size.unwrap_or(0).to_be_bytes());
+        for (part, value) in [
+            (HEAD_PART_LENGTH, &self.length),
+            (HEAD_PART_ETAG, &self.etag),
+            (HEAD_PART_MODIFIED, &self.modified),
+        ] {
+            add(part, value.as_deref().unwrap_or_default());
+        }
+        HeadDigest::new(NonZeroU64::new(digest.0).unwrap_or(NonZeroU64::MIN), unseen)
+    }
+}
+
+/// FNV-1a, which no release will change: nodes of two releases must agree. Each value ends with a byte that
+/// no field has, so that two of them cannot be taken for others.
+struct Digest(u64);
+
+impl Default for Digest {
+    fn default() -> Self {
+        Self(0xcbf2_9ce4_8422_2325)
+    }
+}
+
+impl Digest {
+    fn add(&mut self, value: &[u8]) {
+        const PRIME: u64 = 0x0100_0000_01b3;
+        for byte in value.iter().chain(b"\n") {
+            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(PRIME);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GET: &[u8] = b"GET / HTTP/1.1\r\n\r\n";
+
+    fn head(text: &str) -> Result<Option<Head>, Unfit> {
+        Head::read(GET, text.as_bytes())
+    }
+
+    fn whole(fields: &str) -> Head {
+        let head = head(&format!("HTTP/1.1 200 OK\r\n{fields}\r\n"));
+        head.expect("fits").expect("is whole")
+    }
+
+    #[test]
+    fn only_the_date_may_differ() {
+        let date = |seconds| {
+            whole(&format!(
+                "Date: Tue, 21 Nov 2026 10:00:{seconds} GMT\r\nContent-Length: 5\r\nETag: \"a\"\r\n"
+            ))
+        };
+        assert_eq!(date("01"), date("59"));
+        let one = whole("Content-Length: 5\r\nETag: \"a\"\r\n");
+        for other in [
+            "Content-Length: 6\r\nETag: \"a\"\r\n",
+            "Content-Length: 5\r\nETag: \"b\"\r\n",
+            "Content-Length: 5\r\nETag: \"a\"\r\nX: y\r\n",
+            "Content-Length: 5\r\nLast-Modified: \"a\"\r\n",
+        ] {
+            assert_ne!(one.digest, whole(other).digest, "{other}");
+        }
+        assert_eq!(one.continues(3, Some(one.digest), Some(one.length)), Ok(()));
+        let other = whole("Content-Length: 5\r\nETag: \"b\"\r\n").digest;
+        assert_eq!(one.continues(3, Some(other), None), Err(Unfit::Differs));
+        assert_eq!(
+            one.continues(3, None, Some(one.length + 1)),
+            Err(Unfit::Differs)
+        );
+    }
+
+    #[test]
+    fn of_a_head_that_was_seen_in_part_what_was_seen_must_agree() {
+        let text = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nETag: \"a\"\r\nX: y\r\n\r\n";
+        let glimpse = |text: &str| glimpse(text.as_bytes()).expect("is a head");
+        let all = head(text).unwrap().unwrap();
+        assert_eq!(glimpse(text).digest, all.digest);
+        assert_eq!(
+            glimpse(text).length.map(NonZeroU32::get),
+            Some(all.length as u32)
+        );
+        // So much of it: up to its status, its length, its tag.
+        for (seen, with_length, with_tag) in
+            [(20, false, false), (37, true, false), (50, true, true)]
+        {
+            let seen = glimpse(&text[..seen]);
+            assert_eq!(seen.length, None);
+            let seen = Some(seen.digest);
+            let agrees = |fields: &str| whole(fields).continues(1, seen, None).is_ok();
+            assert!(agrees("Content-Length: 5\r\nETag: \"a\"\r\nX: another\r\n"));
+            assert_eq!(agrees("Content-Length: 6\r\nETag: \"a\"\r\n"), !with_length);
+            assert_eq!(agrees("Content-Length: 5\r\nETag: \"b\"\r\n"), !with_tag);
+            assert_eq!(agrees("Content-Length: 5\r\n"), !with_tag);
+        }
+        for nothing in [
+            "",
+            "HTTP/1.1 200",
+            "nonsense\r\n",
+            "HTTP/1.1 nonsense\r\n\r\n",
+        ] {
+            assert_eq!(super::glimpse(nothing.as_bytes()), None, "{nothing}");
+        }
+    }
+
+    #[test]
+    fn what_is_had_is_no_more_than_all() {
+        let head = whole("Content-Length: 100\r\n");
+        let all = u32::try_from(head.length).expect("short");
+        assert_eq!(head.continues(all, None, None), Ok(()));
+        assert_eq!(head.continues(all + 1, None, None), Err(Unfit::Length));
+    }
+
+    #[test]
+    fn what_cannot_be_known_is_refused() {
+        assert_eq!(head("HTTP/1.1 200 OK\r\nContent-Le"), Ok(None));
+        let no_length = Err(Unfit::NoLength);
+        assert_eq!(head("HTTP/1.1 200 OK\r\n\r\n"), no_length);
+        assert_eq!(
+            head("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"),
+            no_length
+        );
+        assert_eq!(
+            head("HTTP/1.1 404 No\r\nContent-Length: 1\r\n\r\n"),
+            Err(Unfit::Status)
+        );
+        assert_eq!(head("nonsense\r\n\r\n"), Err(Unfit::Status));
+        assert_eq!(
+            head("HTTP/1.1 200 OK\r\nContent-Length: 4294967296\r\n\r\n"),
+            Err(Unfit::Length)
+        );
+    }
+
+    #[test]
+    fn the_answer_to_head_has_no_body() {
+        let text = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n";
+        let head = Head::read(b"HEAD / HTTP/1.1\r\n\r\n", text);
+        assert_eq!(
+            head.map(|head| head.map(|head| head.length)),
+            Ok(Some(text.len() as u64))
+        );
+    }
+}

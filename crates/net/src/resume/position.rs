@@ -1,0 +1,34 @@
+//! Where an adopted connection is: its socket was made in the middle of a response.
+
+use std::io;
+
+use nix::sys::socket::{getsockopt, setsockopt};
+use nix::{getsockopt_impl, setsockopt_impl, sockopt_impl};
+use tokio::net::TcpStream;
+
+/// Of tcp(7), TCP_REPAIR: off again, without a packet that asks the peer for its window.
+const OFF_IN_SILENCE: i32 = -1;
+/// Of linux/tcp.h, TCP_SEND_QUEUE.
+const SEND_QUEUE: i32 = 2;
+
+sockopt_impl!(
+    /// Whether the socket's state can be read and written.
+    Repair, SetOnly, libc::IPPROTO_TCP, libc::TCP_REPAIR, i32
+);
+sockopt_impl!(
+    /// Which queue that is about.
+    RepairQueue, SetOnly, libc::IPPROTO_TCP, libc::TCP_REPAIR_QUEUE, i32
+);
+sockopt_impl!(
+    /// The sequence number behind that queue.
+    QueueSeq, GetOnly, libc::IPPROTO_TCP, libc::TCP_QUEUE_SEQ, u32
+);
+
+/// The sequence number of the next byte that is written. Needs CAP_NET_ADMIN.
+pub(super) fn next_to_send(stream: &TcpStream) -> io::Result<u32> {
+    setsockopt(stream, Repair, &1)?;
+    let sequence =
+        setsockopt(stream, RepairQueue, &SEND_QUEUE).and_then(|()| getsockopt(stream, QueueSeq));
+    setsockopt(stream, Repair, &OFF_IN_SILENCE)?;
+    Ok(sequence?)
+}

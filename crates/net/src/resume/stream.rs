@@ -1,0 +1,205 @@
+//! The bytes between a server and a client, both of them sockets: what the server says goes from one to the
+//! other within the kernel (splice(2)), and is copied nowhere.
+
+use std::ffi::OsString;
+use std::io;
+use std::os::fd::{AsRawFd as _, OwnedFd};
+
+use nix::fcntl::{FcntlArg, OFlag, SpliceFFlags, fcntl, splice};
+use nix::sys::socket::sockopt::TcpCongestion;
+use nix::sys::socket::{MsgFlags, recv, setsockopt};
+use nix::unistd::pipe2;
+use tokio::io::{AsyncWriteExt as _, BufReader, Interest, copy_buf};
+use tokio::net::TcpStream;
+
+/// Between a client and its server, bytes.
+const REQUESTS: usize = 16 * 1024;
+/// Between a server and a client, bytes: what waits for a slow client is held here.
+const RESPONSES: usize = 1 << 18;
+/// Read away at once, bytes.
+const AWAY: usize = 1 << 20;
+
+/// Reads so many bytes and copies them nowhere either (tcp(7), MSG_TRUNC).
+pub(super) async fn read_away(stream: &TcpStream, mut bytes: u64) -> io::Result<()> {
+    // Only its length is used.
+    let mut nothing = vec![0; AWAY.min(usize::try_from(bytes).unwrap_or(AWAY))];
+    while bytes > 0 {
+        let most = nothing.len().min(usize::try_from(bytes).unwrap_or(AWAY));
+        let read = stream.async_io(Interest::READABLE, || {
+            Ok(recv(
+                stream.as_raw_fd(),
+                &mut nothing[..most],
+                MsgFlags::MSG_TRUNC,
+            )?)
+        });
+        match read.await? {
+            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+            read => bytes -= read as u64,
+        }
+    }
+    Ok(())
+}
+
+/// Has the kernel find out by losses what the way to this client carries. BBR goes by what is acknowledged in
+/// a round trip, and takes a client whose buffer is full for a way of some kilobits: and the buffer of one whose
+/// response is resumed often is. Where there is no CUBIC, the host's choice stays.
+pub(super) fn go_by_losses(client: &TcpStream) {
+    // Works as well without, only for some slowly.
+    let _ = setsockopt(client, TcpCongestion, &OsString::from("cubic"));
+}
+
+/// Passes on what both sides say until both have ended. Safe to drop: then both sides end. The server owes so
+/// many bytes: if it ends before, that is an error, and no end that could be taken for the response's.
+pub(super) async fn pass_both_ways(
+    client: &mut TcpStream,
+    server: &mut TcpStream,
+    owed: u64,
+) -> io::Result<()> {
+    let (from_client, mut to_client) = client.split();
+    let (from_server, mut to_server) = server.split();
+    let requests = async {
+        let mut from_client = BufReader::with_capacity(REQUESTS, from_client);
+        copy_buf(&mut from_client, &mut to_server).await?;
+        to_server.shutdown().await
+    };
+    let responses = async {
+        if pass(from_server.as_ref(), to_client.as_ref()).await? < owed {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        to_client.shutdown().await
+    };
+    tokio::try_join!(requests, responses)?;
+    Ok(())
+}
+
+/// Until `from` ends; says how many bytes that were. The pipe is empty whenever it is filled: so when nothing more goes in, nothing has come.
+async fn pass(from: &TcpStream, to: &TcpStream) -> io::Result<u64> {
+    let (out, into) = pipe2(OFlag::O_NONBLOCK | OFlag::O_CLOEXEC)?;
+    let (room, mut passed) = (room(&into), 0);
+    let flags = SpliceFFlags::SPLICE_F_MOVE | SpliceFFlags::SPLICE_F_NONBLOCK;
+    loop {
+        let fill = || Ok(splice(from, None, &into, None, room, flags)?);
+        let mut filled = from.async_io(Interest::READABLE, fill).await?;
+        if filled == 0 {
+            return Ok(passed);
+        }
+        passed += filled as u64;
+        while filled > 0 {
+            let empty = || Ok(splice(&out, None, to, None, filled, flags)?);
+            filled -= to.async_io(Interest::WRITABLE, empty).await?;
+        }
+    }
+}
+
+/// What the pipe holds. It is made larger, unless this user has too many large ones already (pipe(7)).
+fn room(pipe: &OwnedFd) -> usize {
+    let larger = fcntl(pipe, FcntlArg::F_SETPIPE_SZ(RESPONSES as i32));
+    let size = larger.or_else(|_| fcntl(pipe, FcntlArg::F_GETPIPE_SZ));
+    size.map_or(RESPONSES, |size| usize::try_from(size).unwrap_or(RESPONSES))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use tokio::io::AsyncReadExt as _;
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    const OWED: u64 = 20_000_000;
+
+    async fn pair() -> (TcpStream, TcpStream) {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+        let one = TcpStream::connect(listener.local_addr().unwrap());
+        let (one, other) = tokio::join!(one, listener.accept());
+        (one.unwrap(), other.unwrap().0)
+    }
+
+    fn bytes(count: usize) -> Vec<u8> {
+        (0..count).map(|n| (n % 251) as u8).collect()
+    }
+
+    #[tokio::test]
+    async fn what_is_read_away_is_gone_and_nothing_more() {
+        let (mut server, mut here) = pair().await;
+        let all = bytes(5_000_000);
+        let sent = all.clone();
+        let sender = tokio::spawn(async move {
+            server.write_all(&sent).await.unwrap();
+        });
+        for count in [0, 1, 1 << 20, 3_000_000] {
+            read_away(&here, count).await.unwrap();
+        }
+        let mut rest = Vec::new();
+        here.read_to_end(&mut rest).await.unwrap();
+        assert!(rest == all[1 + (1 << 20) + 3_000_000..]);
+        sender.await.unwrap();
+        let ended = read_away(&here, 1).await.map_err(|error| error.kind());
+        assert_eq!(ended, Err(io::ErrorKind::UnexpectedEof));
+    }
+
+    #[tokio::test]
+    async fn every_byte_goes_on_in_both_directions_and_so_do_the_ends() {
+        let (mut client, mut to_client) = pair().await;
+        let (mut server, mut to_server) = pair().await;
+        let between =
+            tokio::spawn(async move { pass_both_ways(&mut to_client, &mut to_server, OWED).await });
+        let (request, response) = (bytes(300_000), bytes(OWED as usize));
+        let (asked, answered) = (request.clone(), response.clone());
+        let server = tokio::spawn(async move {
+            let mut heard = vec![0; 300_000];
+            server.read_exact(&mut heard).await.unwrap();
+            assert!(heard == asked);
+            server.write_all(&answered).await.unwrap();
+            server.shutdown().await.unwrap();
+            // The other direction is open still.
+            let mut last = Vec::new();
+            server.read_to_end(&mut last).await.unwrap();
+            assert_eq!(last, b"bye");
+        });
+        client.write_all(&request).await.unwrap();
+        let mut got = Vec::new();
+        client.read_to_end(&mut got).await.unwrap();
+        assert!(got == response);
+        client.write_all(b"bye").await.unwrap();
+        client.shutdown().await.unwrap();
+        server.await.unwrap();
+        between.await.unwrap().unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_server_that_ends_too_early_is_not_believed() {
+        for (said, is_all) in [(OWED - 1, false), (OWED, true), (OWED + 1, true)] {
+            let (mut client, mut to_client) = pair().await;
+            let (mut server, mut to_server) = pair().await;
+            let between = async { pass_both_ways(&mut to_client, &mut to_server, OWED).await };
+            let server = async {
+                server.write_all(&bytes(said as usize)).await.unwrap();
+                server.shutdown().await.unwrap();
+                server
+            };
+            let client = async {
+                let mut got = vec![0; said as usize];
+                client.read_exact(&mut got).await.unwrap();
+                client.shutdown().await.unwrap();
+            };
+            let (ended, ..) = tokio::join!(between, server, client);
+            assert_eq!(ended.is_ok(), is_all, "{said}");
+        }
+    }
+
+    #[tokio::test]
+    async fn who_breaks_off_ends_it() {
+        let (client, mut to_client) = pair().await;
+        let (mut server, mut to_server) = pair().await;
+        let between =
+            tokio::spawn(async move { pass_both_ways(&mut to_client, &mut to_server, OWED).await });
+        crate::relay::reset(&client);
+        drop(client);
+        let error = between.await.unwrap().unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::ConnectionReset);
+        let mut rest = Vec::new();
+        assert_eq!(server.read_to_end(&mut rest).await.unwrap(), 0);
+    }
+}

@@ -1,0 +1,249 @@
+//! The agent: hears of the programs' sockets and gives each its far end.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    net::IpAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
+    time::Duration,
+};
+
+use baton_dataplane::{App, AppEvent, AppEvents, AppListener, AppMaps, Pins};
+use tokio::{
+    sync::{mpsc, watch},
+    task::AbortHandle,
+};
+use tracing::warn;
+
+use crate::{
+    Counters, Error, Family, Far, Group, Result,
+    arrivals::{self, Arrivals, port_of},
+    calls::{Call, Calls},
+    port::AgentPort,
+};
+
+/// After so long without a sign of the agent programs are refused at once, instead of waiting for nobody.
+const SIGN_HOLDS: Duration = Duration::from_secs(2);
+/// Between two signs, and two looks at the listeners whose event may have been lost.
+const SIGN: Duration = Duration::from_millis(250);
+
+/// What an agent needs to know.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Where its programs are.
+    pub group: Group,
+    /// Where programs, maps and links are kept while no agent runs. None: they end with it (tests).
+    pub pins: Option<Pins>,
+    /// The cluster addresses.
+    pub cluster: Vec<IpAddr>,
+    /// Networks that programs reach without the I/O server, as the forwarding network: address and prefix.
+    pub direct: Vec<(IpAddr, u8)>,
+}
+
+/// An agent whose hooks are in place.
+pub struct Agent {
+    app: App,
+    maps: Arc<AppMaps>,
+    port: AgentPort,
+    settings: Settings,
+    counters: Arc<Counters>,
+}
+
+impl Agent {
+    /// Makes the control group and attaches the hooks to it, or takes over what an earlier agent left.
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub fn start(settings: Settings) -> Result<Self> {
+        settings.group.create()?;
+        let mut app = App::load(settings.pins.as_ref())?;
+        let maps = Arc::new(app.maps()?);
+        maps.set_cluster(&settings.cluster)?;
+        maps.set_direct(&settings.direct)?;
+        let port = AgentPort::take(maps.agent_port()?)?;
+        maps.give_sign(port.number(), SIGN_HOLDS)?;
+        app.attach(settings.group.path(), settings.pins.as_ref())?;
+        Ok(Self {
+            app,
+            maps,
+            port,
+            settings,
+            counters: Arc::default(),
+        })
+    }
+
+    /// What it has done; stays readable while it runs.
+    pub fn counters(&self) -> Arc<Counters> {
+        Arc::clone(&self.counters)
+    }
+
+    /// The programs' maps, for their counters.
+    ///
+    /// # Errors
+    /// [`Error::Dataplane`].
+    pub fn maps(&self) -> Result<AppMaps> {
+        Ok(self.app.maps()?)
+    }
+
+    /// Serves the programs until dropped. Must be called within a tokio runtime.
+    ///
+    /// # Errors
+    /// [`Error`] if it cannot begin, or hears no more of the programs.
+    pub async fn serve<F: Far>(&self, far: F) -> Result<()> {
+        let mut events = follow(
+            self.app.events()?,
+            Arc::clone(&self.maps),
+            self.port.number(),
+        )?;
+        let calls = Calls::new(
+            far.clone(),
+            self.port.number(),
+            Arc::clone(&self.maps),
+            Arc::clone(&self.counters),
+        );
+        let (known, listeners) = watch::channel(Vec::new());
+        let arrivals = Arc::new(Arrivals {
+            far,
+            maps: Arc::clone(&self.maps),
+            counters: Arc::clone(&self.counters),
+            listeners,
+        });
+        let mut ports = Ports::default();
+        // Those that listened before this agent began.
+        let mut look = true;
+        loop {
+            if look {
+                match self.maps.listeners() {
+                    Ok(all) => ports.follow(all, &known, &arrivals),
+                    Err(error) => warn!("{error}"),
+                }
+            }
+            let Some(event) = events.receiver.recv().await else {
+                return Err(Error::System {
+                    doing: "hear of the programs' sockets".into(),
+                    source: std::io::ErrorKind::BrokenPipe.into(),
+                });
+            };
+            look = matches!(event, AppEvent::Listeners);
+            match event {
+                AppEvent::Call {
+                    cookie,
+                    seq,
+                    at,
+                    wanted,
+                } => calls.begin(Call {
+                    cookie,
+                    seq,
+                    at,
+                    wanted,
+                }),
+                AppEvent::CallEnded { cookie } => calls.end(cookie),
+                AppEvent::Listeners => {}
+            }
+        }
+    }
+
+    /// Takes the node back to what it was: hooks, pins and control group. Goes on past errors and returns them
+    /// all. Programs that run go on without the cluster.
+    pub fn take_down(mut self) -> Vec<Error> {
+        self.app.release();
+        take_back(&self.settings.group, self.settings.pins.as_ref())
+    }
+}
+
+/// Takes back what an agent left that was killed.
+pub fn take_back(group: &Group, pins: Option<&Pins>) -> Vec<Error> {
+    let mut errors: Vec<Error> = pins
+        .map(|pins| pins.remove().into_iter().map(Into::into).collect())
+        .unwrap_or_default();
+    errors.extend(group.remove().err());
+    errors
+}
+
+/// The ports that the I/O server is asked for, each with its task.
+#[derive(Default)]
+struct Ports {
+    tasks: BTreeMap<(u16, Family), AbortHandle>,
+}
+
+impl Ports {
+    fn follow<F: Far>(
+        &mut self,
+        listeners: Vec<AppListener>,
+        known: &watch::Sender<Vec<AppListener>>,
+        arrivals: &Arc<Arrivals<F>>,
+    ) {
+        let wanted: BTreeSet<_> = listeners.iter().map(port_of).collect();
+        known.send_replace(listeners);
+        self.tasks.retain(|port, task| {
+            let stays = wanted.contains(port);
+            if !stays {
+                task.abort();
+            }
+            stays
+        });
+        for (port, family) in wanted {
+            self.tasks.entry((port, family)).or_insert_with(|| {
+                let serve = arrivals::serve(Arc::clone(arrivals), port, family);
+                tokio::spawn(serve).abort_handle()
+            });
+        }
+    }
+}
+
+impl Drop for Ports {
+    fn drop(&mut self) {
+        self.tasks.values().for_each(AbortHandle::abort);
+    }
+}
+
+/// What the thread that waits for the kernel tells, and its end.
+struct Following {
+    receiver: mpsc::UnboundedReceiver<AppEvent>,
+    ended: Arc<AtomicBool>,
+}
+
+impl Drop for Following {
+    fn drop(&mut self) {
+        self.ended.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Reads the events on a thread of its own, which also gives the signs of life.
+fn follow(events: AppEvents, maps: Arc<AppMaps>, port: u16) -> Result<Following> {
+    let (sender, receiver) = mpsc::unbounded_channel();
+    let ended = Arc::new(AtomicBool::new(false));
+    let stop = Arc::clone(&ended);
+    let work = move || {
+        let sender = sender;
+        let mut signed = std::time::Instant::now();
+        while !stop.load(Ordering::Relaxed) {
+            match events.wait(SIGN) {
+                // The receiver's end is this thread's, by `stop`.
+                Ok(some) => some.for_each(|event| {
+                    let _ = sender.send(event);
+                }),
+                Err(error) => {
+                    warn!("{error}");
+                    return;
+                }
+            }
+            if signed.elapsed() >= SIGN && !stop.load(Ordering::Relaxed) {
+                signed = std::time::Instant::now();
+                let _ = sender.send(AppEvent::Listeners);
+                if let Err(error) = maps.give_sign(port, SIGN_HOLDS) {
+                    warn!("{error}");
+                }
+            }
+        }
+    };
+    let builder = thread::Builder::new().name("app-events".into());
+    // RingBuffer is of one thread: it is moved there whole.
+    builder
+        .spawn(work)
+        .map_err(Error::system("start a thread"))?;
+    Ok(Following { receiver, ended })
+}

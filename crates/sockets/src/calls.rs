@@ -1,0 +1,153 @@
+//! Connections that programs make.
+
+use std::{
+    collections::HashMap,
+    net::SocketAddr,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use baton_dataplane::AppMaps;
+use tokio::{sync::oneshot, time::timeout};
+use tracing::debug;
+
+use crate::{
+    Counters, Far, FarStream as _, answer::answer, counters::count, refusal, relay::relay,
+};
+
+/// A program that is just entering the kernel misses an ICMP error; so the error is told until the socket has
+/// ended, after this time, then twice, four times … it.
+const TELL_AGAIN: Duration = Duration::from_millis(5);
+const TELLINGS: u32 = 8;
+
+/// A socket's attempt to connect, as its SYN says.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Call {
+    pub cookie: u64,
+    pub seq: u32,
+    pub at: SocketAddr,
+    pub wanted: SocketAddr,
+}
+
+/// Calls that wait for their far end. A SYN that comes again begins nothing new.
+pub(crate) struct Calls<F> {
+    far: F,
+    port: u16,
+    maps: Arc<AppMaps>,
+    counters: Arc<Counters>,
+    waiting: Arc<Mutex<HashMap<u64, Waiting>>>,
+}
+
+struct Waiting {
+    seq: u32,
+    /// Dropped when the socket has ended.
+    _ended: oneshot::Sender<()>,
+}
+
+impl<F: Far> Calls<F> {
+    pub fn new(far: F, port: u16, maps: Arc<AppMaps>, counters: Arc<Counters>) -> Self {
+        Self {
+            far,
+            port,
+            maps,
+            counters,
+            waiting: Arc::default(),
+        }
+    }
+
+    /// A SYN was held back.
+    pub fn begin(&self, call: Call) {
+        let (sender, ended) = oneshot::channel();
+        {
+            let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+            if waiting
+                .get(&call.cookie)
+                .is_some_and(|known| known.seq == call.seq)
+            {
+                return;
+            }
+            let (seq, _ended) = (call.seq, sender);
+            waiting.insert(call.cookie, Waiting { seq, _ended });
+        }
+        let (far, port) = (self.far.clone(), self.port);
+        let (maps, counters) = (Arc::clone(&self.maps), Arc::clone(&self.counters));
+        let waiting = Arc::clone(&self.waiting);
+        tokio::spawn(async move {
+            let joined = serve(&far, call, port, &maps, &counters, ended).await;
+            {
+                let mut waiting = waiting.lock().unwrap_or_else(PoisonError::into_inner);
+                if (waiting.get(&call.cookie)).is_some_and(|known| known.seq == call.seq) {
+                    waiting.remove(&call.cookie);
+                }
+            }
+            if let Some((local, stream)) = joined {
+                relay(local, stream, &counters).await;
+            }
+        });
+    }
+
+    /// The socket has given up, or knows that it was refused.
+    pub fn end(&self, cookie: u64) {
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        waiting.remove(&cookie);
+    }
+}
+
+async fn serve<F: Far>(
+    far: &F,
+    call: Call,
+    port: u16,
+    maps: &AppMaps,
+    counters: &Counters,
+    mut ended: oneshot::Receiver<()>,
+) -> Option<(tokio::net::TcpStream, F::Stream)> {
+    let answered = tokio::select! {
+        answered = far.connect(call.wanted) => answered,
+        _ = &mut ended => {
+            count(&counters.calls_given_up);
+            return None;
+        }
+    };
+    let connected = match answered {
+        Ok(connected) => connected,
+        Err(error) if refusal::can_be_told(&error) => {
+            debug!(to = %call.wanted, %error, "a call was refused");
+            count(&counters.calls_refused);
+            tell(call, port, &error, ended).await;
+            return None;
+        }
+        Err(_) => {
+            count(&counters.calls_timed_out);
+            return None;
+        }
+    };
+    // Without it the program would see its loopback address: wrong, but no reason to refuse the connection.
+    if let Err(error) = maps.answer(call.cookie, connected.local) {
+        debug!(%error, "a connection's own address");
+    }
+    match answer(call.at, port, call.cookie).await {
+        Ok(local) => {
+            count(&counters.calls_answered);
+            Some((local, connected.stream))
+        }
+        Err(error) => {
+            debug!(to = %call.wanted, %error, "a call ended before its answer");
+            count(&counters.calls_too_late);
+            connected.stream.reset();
+            None
+        }
+    }
+}
+
+async fn tell(call: Call, port: u16, error: &std::io::Error, mut ended: oneshot::Receiver<()>) {
+    let mut pause = TELL_AGAIN;
+    for _ in 0..TELLINGS {
+        if let Err(failed) = refusal::tell(call.at, port, call.seq, error) {
+            tracing::warn!(%failed, "cannot tell a program that its connection was refused");
+        }
+        if timeout(pause, &mut ended).await.is_ok() {
+            return;
+        }
+        pause *= 2;
+    }
+}

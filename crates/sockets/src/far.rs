@@ -1,0 +1,81 @@
+//! What the agent wants of whatever brings its connections to the I/O server.
+
+use std::{future::Future, io, net::SocketAddr};
+
+use tokio::io::{AsyncRead, AsyncWrite};
+
+/// The far end of virtual sockets. A handle: clones are the same.
+pub trait Far: Clone + Send + Sync + 'static {
+    /// A connection's bytes.
+    type Stream: FarStream;
+    /// A port that is listened on.
+    type Listening: FarListening<Stream = Self::Stream>;
+
+    /// Connects from the cluster address. Dropped before it is done, it leaves nothing.
+    ///
+    /// # Errors
+    /// What connect(2) at the I/O server reported, as an OS error.
+    fn connect(
+        &self,
+        to: SocketAddr,
+    ) -> impl Future<Output = io::Result<Connected<Self::Stream>>> + Send;
+
+    /// Listens on every cluster address of the family.
+    ///
+    /// # Errors
+    /// What listen(2) or bind(2) at the I/O server reported, as an OS error.
+    fn listen(
+        &self,
+        port: u16,
+        family: Family,
+    ) -> impl Future<Output = io::Result<Self::Listening>> + Send;
+}
+
+/// A port that the I/O server listens on for us; given up when dropped.
+pub trait FarListening: Send + 'static {
+    /// A connection's bytes.
+    type Stream: FarStream;
+
+    /// The next connection. Cancel safe.
+    ///
+    /// # Errors
+    /// An OS error if no more connections will come.
+    fn accept(&mut self) -> impl Future<Output = io::Result<Accepted<Self::Stream>>> + Send;
+}
+
+/// A connection's bytes. Shutting down half closes.
+pub trait FarStream: AsyncRead + AsyncWrite + Unpin + Send + 'static {
+    /// Ends the connection with a RST.
+    fn reset(self);
+}
+
+/// Which cluster addresses to listen on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Family {
+    /// IPv4 alone.
+    V4,
+    /// IPv6 alone.
+    V6,
+    /// Every one, as an IPv6 socket without IPV6_V6ONLY does.
+    Both,
+}
+
+/// A connection that a program made.
+#[derive(Debug)]
+pub struct Connected<S> {
+    /// The cluster address and port that it was made from.
+    pub local: SocketAddr,
+    /// Its bytes.
+    pub stream: S,
+}
+
+/// A client's connection.
+#[derive(Debug)]
+pub struct Accepted<S> {
+    /// The client.
+    pub peer: SocketAddr,
+    /// The cluster address and port that it connected to.
+    pub local: SocketAddr,
+    /// Its bytes.
+    pub stream: S,
+}

@@ -1,0 +1,38 @@
+//! Virtual TCP sockets (SAPS: Matsuba and Ishikawa, "Single IP Address Cluster for Internet Servers", 2007): what
+//! programs on an application node believe to be TCP connections of the cluster address, whose TCP is at an I/O
+//! server. Programs are not changed, nor linked anew, in whatever language they are: their sockets are real
+//! ones, over loopback, to this agent, which joins each to its far end.
+//!
+//! ```text
+//!  program --connect()--> hooks of its control group --SYN held, event--> agent --Far::connect--> I/O server
+//!  program <==established, or the far end's error=======================  agent <==============>
+//!
+//!  program --listen()---> hooks ----------------event------------------> agent --Far::listen---> I/O server
+//!  program <==accept(), with the client's own address===================  agent <==============> client
+//! ```
+//!
+//! Everything acts on the network namespace of the calling thread, so a runtime must keep all its threads in one.
+#![forbid(unsafe_code)]
+#![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test may panic"))]
+
+mod agent;
+mod answer;
+mod arrivals;
+mod calls;
+mod counters;
+mod error;
+mod far;
+mod forwarding;
+mod group;
+mod port;
+mod refusal;
+mod relay;
+
+pub use agent::{Agent, Settings, take_back};
+pub use counters::Counters;
+pub use error::Error;
+pub use far::{Accepted, Connected, Family, Far, FarListening, FarStream};
+pub use group::Group;
+
+/// What functions of this crate return.
+pub type Result<T> = std::result::Result<T, Error>;

@@ -1,0 +1,40 @@
+//! One connection: the program's end and the far end, joined.
+
+use std::{io, time::Duration};
+
+use socket2::SockRef;
+use tokio::{io::copy_bidirectional_with_sizes, net::TcpStream};
+
+use crate::{Counters, FarStream, counters::count};
+
+/// Bytes buffered in each direction of a connection. Who does not read stops the other end, not the agent.
+const BUFFER: usize = 64 * 1024;
+
+/// Carries bytes and half-closes both ways until both directions have ended. A reset of one end becomes a
+/// reset of the other.
+pub(crate) async fn relay<S: FarStream>(mut local: TcpStream, mut far: S, counters: &Counters) {
+    let ended = match reset_unless_finished(&local) {
+        Ok(()) => copy_bidirectional_with_sizes(&mut local, &mut far, BUFFER, BUFFER).await,
+        Err(error) => Err(error),
+    };
+    match ended {
+        Ok(_) => {
+            // Nothing is left to lose, and the far end of TIME_WAIT needs no RST.
+            let _ = SockRef::from(&local).set_linger(None);
+            count(&counters.finished);
+        }
+        Err(error) => {
+            tracing::debug!(%error, "a virtual socket's connection was reset");
+            far.reset();
+            count(&counters.reset);
+        }
+    }
+}
+
+/// However the socket ends before the relay has, and be it with the agent's process, the program must not
+/// take a part for the whole: it sees a RST.
+fn reset_unless_finished(local: &TcpStream) -> io::Result<()> {
+    // A small write of either end must not wait here for an acknowledgement.
+    local.set_nodelay(true)?;
+    SockRef::from(local).set_linger(Some(Duration::ZERO))
+}

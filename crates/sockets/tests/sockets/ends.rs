@@ -1,0 +1,142 @@
+//! How listeners, agents and nodes end, and what is left then.
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpListener;
+use std::thread;
+use std::time::Duration;
+
+use baton_dataplane::app_is_alive;
+
+use crate::bed::{Bed, CLIENT};
+use crate::common::may_run;
+
+#[test]
+fn a_killed_server_listens_no_more() {
+    if !may_run("a_killed_server_listens_no_more") {
+        return;
+    }
+    let bed = Bed::new();
+    let mut server = bed.start_python("serve.py", &["echo", "0.0.0.0", "8000"]);
+    server.line();
+    drop(bed.connect("10.88.0.100:8000"));
+    // kill -9
+    server.0.kill().unwrap();
+    server.0.wait().unwrap();
+    let to = "10.88.0.100:8000".parse().unwrap();
+    bed.wait("a refusal", || {
+        let outcome = bed
+            .client
+            .run(|| std::net::TcpStream::connect_timeout(&to, Duration::from_secs(5)));
+        outcome.is_err_and(|error| error.kind() == std::io::ErrorKind::ConnectionRefused)
+    });
+    assert_eq!(bed.counter("app_listen_ended"), 1);
+    // And again.
+    let mut server = bed.start_python("serve.py", &["names", "0.0.0.0", "8000"]);
+    server.line();
+    let mut heard = String::new();
+    (bed.connect("10.88.0.100:8000").read_to_string(&mut heard)).unwrap();
+    assert!(heard.starts_with(CLIENT), "{heard}");
+}
+
+#[test]
+fn a_port_that_is_taken_at_the_io_server_is_asked_for_again() {
+    if !may_run("a_port_that_is_taken_at_the_io_server_is_asked_for_again") {
+        return;
+    }
+    let bed = Bed::new();
+    let taken = bed
+        .io
+        .run(|| TcpListener::bind("10.88.0.100:8000").unwrap());
+    let mut server = bed.start_python("serve.py", &["names", "0.0.0.0", "8000"]);
+    server.line();
+    bed.wait("a refusal", || {
+        bed.counters().all().contains(&("agent_listens_refused", 1))
+    });
+    drop(taken);
+    let mut heard = String::new();
+    (bed.connect("10.88.0.100:8000").read_to_string(&mut heard)).unwrap();
+    assert!(heard.starts_with(CLIENT), "{heard}");
+}
+
+#[test]
+fn a_call_that_is_given_up_leaves_nothing() {
+    if !may_run("a_call_that_is_given_up_leaves_nothing") {
+        return;
+    }
+    let bed = Bed::new();
+    bed.client.exec(
+        "nft",
+        &["add table inet t; add chain inet t c { type filter hook input priority 0; }; add rule inet t c tcp dport 7 drop"],
+    );
+    let mut caller = bed.start_python("call.py", &["block", CLIENT, "7"]);
+    bed.wait("a held SYN", || bed.counter("app_syn_held") > 0);
+    caller.0.kill().unwrap();
+    bed.wait("its end", || {
+        bed.counters().all().contains(&("agent_calls_given_up", 1))
+    });
+    assert_eq!(bed.counter("app_call_ended"), 1);
+}
+
+#[test]
+fn without_an_io_server_calls_fail_and_connections_are_reset() {
+    if !may_run("without_an_io_server_calls_fail_and_connections_are_reset") {
+        return;
+    }
+    let mut bed = Bed::new();
+    let mut server = bed.start_python("serve.py", &["wait", "0.0.0.0", "8000"]);
+    server.line();
+    let mut stream = bed.connect("10.88.0.100:8000");
+    stream.write_all(b"part").unwrap();
+    bed.wait("an arrival", || bed.counter("app_accepted") == 1);
+    bed.stop_io_server();
+    assert_eq!(server.line(), "error 104");
+    // ENETDOWN, as far as a program can be told: no ICMP error says just that.
+    let said = bed.run("call.py", &["block", CLIENT, "9"]);
+    assert!(said.contains("ended ENETUNREACH"), "{said}");
+    bed.start_io_server();
+    let _stream = bed.connect("10.88.0.100:8000");
+    bed.wait("another arrival", || bed.counter("app_accepted") == 2);
+}
+
+#[test]
+fn another_agent_takes_over_and_the_last_leaves_nothing() {
+    if !may_run("another_agent_takes_over_and_the_last_leaves_nothing") {
+        return;
+    }
+    let mut bed = Bed::new();
+    let mut server = bed.start_python("serve.py", &["wait", "0.0.0.0", "8000"]);
+    server.line();
+    let mut names = bed.start_python("serve.py", &["names", "0.0.0.0", "8001"]);
+    names.line();
+    let mut stream = bed.connect("10.88.0.100:8000");
+    stream.write_all(b"part").unwrap();
+    bed.wait("an arrival", || bed.counter("app_accepted") == 1);
+
+    // Its relays end with it, and no end of them takes the part for the whole.
+    bed.kill();
+    assert_eq!(server.line(), "error 104");
+    // Who calls before it is missed hears of it with the SYN's next copy.
+    let said = bed.run("call.py", &["block", CLIENT, "9"]);
+    assert!(said.contains("ended ECONNREFUSED"), "{said}");
+    while app_is_alive(&bed.pins).unwrap() {
+        thread::sleep(Duration::from_millis(10));
+    }
+    let said = bed.run("call.py", &["block", CLIENT, "9"]);
+    assert!(said.contains("ended ENETUNREACH"), "{said}");
+
+    // The listeners that it had are the next one's.
+    bed.start();
+    let mut heard = String::new();
+    (bed.connect("10.88.0.100:8001").read_to_string(&mut heard)).unwrap();
+    assert!(heard.starts_with(CLIENT), "{heard}");
+    let said = bed.run("call.py", &["block", CLIENT, "9"]);
+    assert!(said.contains("ended ECONNREFUSED"), "{said}");
+    assert_eq!(bed.counter("app_syn_let_go"), 1);
+    assert_eq!(bed.counter("app_connect_no_agent"), 1);
+
+    bed.take_down();
+    assert!(!bed.pins.dir().exists());
+    assert!(!bed.group.path().exists());
+    // The programs live on, as this node's own.
+    assert!(names.0.try_wait().unwrap().is_none());
+}

@@ -1,0 +1,94 @@
+"""Listens where it is told and does with each connection what it is told; says whom it sees."""
+import os
+import signal
+import socket
+import struct
+import sys
+import threading
+import time
+
+what, host, port = sys.argv[1], sys.argv[2], int(sys.argv[3])
+family = socket.AF_INET6 if ":" in host else socket.AF_INET
+listener = socket.socket(family, socket.SOCK_STREAM)
+listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+if family == socket.AF_INET6:
+    listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, "only" in sys.argv)
+listener.bind((host, port))
+listener.listen(128)
+print("listens", *listener.getsockname()[:2], flush=True)
+
+
+def names(c, peer):
+    return "%s %s / %s %s / %s %s\n" % (*peer[:2], *c.getpeername()[:2], *c.getsockname()[:2])
+
+
+def echo(c):
+    while data := c.recv(1 << 16):
+        c.sendall(data)
+    c.shutdown(socket.SHUT_WR)
+    c.close()
+
+
+def serve(c, peer):
+    if what == "names":
+        c.sendall(names(c, peer).encode())
+        c.close()
+    elif what == "echo":
+        echo(c)
+    elif what == "gather":
+        # The answer comes after the client's half close.
+        total = 0
+        while data := c.recv(1 << 16):
+            total += len(data)
+        c.sendall(b"%d\n" % total)
+        c.close()
+    elif what == "reset":
+        c.recv(1)
+        c.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        c.close()
+    elif what == "wait":
+        try:
+            while c.recv(1 << 16):
+                pass
+            print("end", flush=True)
+        except OSError as error:
+            print("error", error.errno, flush=True)
+    elif what == "deaf":
+        print("deaf", flush=True)
+        sys.stdin.readline()
+        total = 0
+        while data := c.recv(1 << 16):
+            total += len(data)
+        print("read", total, flush=True)
+    elif what == "half":
+        # Closes its direction first, and reads on.
+        c.sendall(b"first\n")
+        c.shutdown(socket.SHUT_WR)
+        total = 0
+        while data := c.recv(1 << 16):
+            total += len(data)
+        print("then", total, flush=True)
+    elif what == "fork":
+        # A grandchild after exec() answers, over a descriptor that was duplicated.
+        fd = os.dup(c.fileno())
+        os.set_inheritable(fd, True)
+        if os.fork() == 0:
+            os.execv("/bin/sh", ["sh", "-c", "read line <&%d; echo \"heard $line\" >&%d" % (fd, fd)])
+        os.close(fd)
+        c.close()
+    elif what == "pass":
+        # To another process, through a socket of the local kind.
+        a, b = socket.socketpair(socket.AF_UNIX)
+        if os.fork() == 0:
+            _, fds, _, _ = socket.recv_fds(b, 1, 1)
+            passed = socket.socket(fileno=fds[0])
+            echo(passed)
+            os._exit(0)
+        socket.send_fds(a, [b"x"], [c.fileno()])
+        c.close()
+
+
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+while True:
+    c, peer = listener.accept()
+    threading.Thread(target=serve, args=(c, peer), daemon=True).start()

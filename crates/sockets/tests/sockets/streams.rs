@@ -1,0 +1,176 @@
+//! Clients' connections to programs, and their bytes.
+
+use std::io::{self, Read as _, Write as _};
+use std::net::Shutdown;
+use std::thread;
+use std::time::Duration;
+
+use socket2::SockRef;
+
+use crate::bed::{Bed, CLIENT, CLIENT_V6, CLUSTER, CLUSTER_V6, bytes, line};
+use crate::common::may_run;
+
+#[test]
+fn a_server_sees_the_clients_address() {
+    if !may_run("a_server_sees_the_clients_address") {
+        return;
+    }
+    let bed = Bed::new();
+    for (n, (bound, only, peers)) in [
+        ("0.0.0.0", false, vec![(CLIENT, CLUSTER, "")]),
+        (CLUSTER, false, vec![(CLIENT, CLUSTER, "")]),
+        ("::", true, vec![(CLIENT_V6, CLUSTER_V6, "")]),
+        (
+            "::",
+            false,
+            vec![(CLIENT, CLUSTER, "::ffff:"), (CLIENT_V6, CLUSTER_V6, "")],
+        ),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let port = (8000 + n).to_string();
+        let mut arguments = vec!["names", bound, &port];
+        arguments.extend(only.then_some("only"));
+        let mut server = bed.start_python("serve.py", &arguments);
+        assert_eq!(server.line(), format!("listens {bound} {port}"));
+        for (client, cluster, mapped) in peers {
+            let to = if client.contains(':') {
+                format!("[{cluster}]:{port}")
+            } else {
+                format!("{cluster}:{port}")
+            };
+            let mut stream = bed.connect(&to);
+            let own = stream.local_addr().unwrap().port();
+            let peer = format!("{mapped}{client} {own}");
+            assert_eq!(
+                line(&mut stream),
+                format!("{peer} / {peer} / {mapped}{cluster} {port}"),
+                "{bound}"
+            );
+        }
+    }
+    assert_eq!(bed.counter("app_accepted"), 5);
+    assert_eq!(bed.counter("app_listen"), 4);
+}
+
+#[test]
+fn bytes_and_half_closes_go_both_ways() {
+    if !may_run("bytes_and_half_closes_go_both_ways") {
+        return;
+    }
+    let bed = Bed::new();
+    let mut server = bed.start_python("serve.py", &["echo", "0.0.0.0", "8000"]);
+    server.line();
+    for size in [0, 1, 4096, 64 << 20] {
+        let sent = bytes(size);
+        let mut stream = bed.connect("10.88.0.100:8000");
+        let mut output = stream.try_clone().unwrap();
+        let copy = sent.clone();
+        let writer = thread::spawn(move || {
+            output.write_all(&copy).unwrap();
+            output.shutdown(Shutdown::Write).unwrap();
+        });
+        let mut back = Vec::new();
+        stream.read_to_end(&mut back).unwrap();
+        writer.join().unwrap();
+        assert!(back == sent, "{} of {size} bytes came back", back.len());
+    }
+    // The program closes its direction first, and goes on reading.
+    let mut server = bed.start_python("serve.py", &["half", "0.0.0.0", "8001"]);
+    server.line();
+    let mut stream = bed.connect("10.88.0.100:8001");
+    let mut first = String::new();
+    stream.read_to_string(&mut first).unwrap();
+    assert_eq!(first, "first\n");
+    stream.write_all(&bytes(100_000)).unwrap();
+    drop(stream);
+    assert_eq!(server.line(), "then 100000");
+    bed.wait("five regular ends", || {
+        bed.counters().all().contains(&("agent_finished", 5))
+    });
+}
+
+#[test]
+fn a_reset_of_one_end_is_one_of_the_other() {
+    if !may_run("a_reset_of_one_end_is_one_of_the_other") {
+        return;
+    }
+    let bed = Bed::new();
+    let mut resets = bed.start_python("serve.py", &["reset", "0.0.0.0", "8000"]);
+    resets.line();
+    let mut stream = bed.connect("10.88.0.100:8000");
+    stream.write_all(b"x").unwrap();
+    let error = stream.read(&mut [0]).unwrap_err();
+    assert_eq!(error.kind(), io::ErrorKind::ConnectionReset);
+
+    let mut waits = bed.start_python("serve.py", &["wait", "0.0.0.0", "8001"]);
+    waits.line();
+    let stream = bed.connect("10.88.0.100:8001");
+    SockRef::from(&stream)
+        .set_linger(Some(Duration::ZERO))
+        .unwrap();
+    drop(stream);
+    // ECONNRESET
+    assert_eq!(waits.line(), "error 104");
+
+    // Killed with what it has not read, or answered: that is no orderly end either.
+    let mut deaf = bed.start_python("serve.py", &["deaf", "0.0.0.0", "8002"]);
+    deaf.line();
+    let mut stream = bed.connect("10.88.0.100:8002");
+    stream.write_all(b"unread").unwrap();
+    assert_eq!(deaf.line(), "deaf");
+    thread::sleep(Duration::from_millis(100));
+    deaf.0.kill().unwrap();
+    let error = stream.read(&mut [0]).unwrap_err();
+    assert_eq!(error.kind(), io::ErrorKind::ConnectionReset);
+}
+
+#[test]
+fn who_does_not_read_stops_its_sender() {
+    if !may_run("who_does_not_read_stops_its_sender") {
+        return;
+    }
+    let bed = Bed::new();
+    let mut deaf = bed.start_python("serve.py", &["deaf", "0.0.0.0", "8000"]);
+    deaf.line();
+    let mut stream = bed.connect("10.88.0.100:8000");
+    stream
+        .set_write_timeout(Some(Duration::from_millis(500)))
+        .unwrap();
+    let chunk = vec![7; 1 << 20];
+    let mut sent = 0;
+    let error = loop {
+        match stream.write(&chunk) {
+            Ok(count) => sent += count,
+            Err(error) => break error,
+        }
+        assert!(
+            sent < 256 << 20,
+            "nobody reads, and {sent} bytes were taken"
+        );
+    };
+    assert_eq!(error.kind(), io::ErrorKind::WouldBlock);
+    deaf.line();
+    deaf.say("read");
+    drop(stream);
+    assert_eq!(deaf.line(), format!("read {sent}"));
+}
+
+#[test]
+fn sockets_are_forked_duplicated_and_passed() {
+    if !may_run("sockets_are_forked_duplicated_and_passed") {
+        return;
+    }
+    let bed = Bed::new();
+    for (what, port, answer) in [("fork", "8000", "heard you\n"), ("pass", "8001", "you\n")] {
+        let mut server = bed.start_python("serve.py", &[what, "0.0.0.0", port]);
+        server.line();
+        let mut stream = bed.connect(&format!("10.88.0.100:{port}"));
+        stream.write_all(b"you\n").unwrap();
+        stream.shutdown(Shutdown::Write).unwrap();
+        let mut heard = String::new();
+        stream.read_to_string(&mut heard).unwrap();
+        assert_eq!(heard, answer, "{what}");
+    }
+}

@@ -1,0 +1,67 @@
+//! CANDIDATE: of the connection servers that can be in front, who is, and since which epoch.
+
+use baton_abi::{
+    LCCP_CANDIDATE_FRONT, LCCP_CANDIDATE_HANDING, LCCP_CANDIDATE_STANDBY, LccpCandidate,
+};
+use zerocopy::{FromBytes as _, IntoBytes as _};
+
+use crate::Address;
+use crate::encode::byte;
+
+/// What a candidate says of itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Candidate {
+    /// That of its own time in front; on standby the highest that it has heard of. It grows with each
+    /// takeover.
+    pub epoch: u64,
+    /// What it does.
+    pub state: CandidateState,
+}
+
+/// What a candidate does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum CandidateState {
+    /// Waits.
+    Standby,
+    /// Has the cluster addresses.
+    Front,
+    /// Has them until `to` has, which is to take them at once, under the next epoch.
+    Handing {
+        /// The node's own address.
+        to: Address,
+    },
+}
+
+impl Candidate {
+    pub(crate) fn write(self) -> Vec<u8> {
+        let (state, next) = match self.state {
+            CandidateState::Standby => (const { byte(LCCP_CANDIDATE_STANDBY) }, [0; 16]),
+            CandidateState::Front => (const { byte(LCCP_CANDIDATE_FRONT) }, [0; 16]),
+            CandidateState::Handing { to } => (const { byte(LCCP_CANDIDATE_HANDING) }, to.octets()),
+        };
+        let body = LccpCandidate {
+            be_epoch: self.epoch.to_be(),
+            state,
+            next,
+            ..LccpCandidate::default()
+        };
+        body.as_bytes().to_vec()
+    }
+
+    /// `None` if the body is too short or names no state, or nobody to hand over to.
+    pub(crate) fn read(body: &[u8]) -> Option<Self> {
+        let (found, _) = LccpCandidate::read_from_prefix(body).ok()?;
+        let state = match u32::from(found.state) {
+            LCCP_CANDIDATE_STANDBY => CandidateState::Standby,
+            LCCP_CANDIDATE_FRONT => CandidateState::Front,
+            LCCP_CANDIDATE_HANDING if found.next != [0; 16] => CandidateState::Handing {
+                to: Address::from_octets(found.next),
+            },
+            _ => return None,
+        };
+        Some(Self {
+            epoch: u64::from_be(found.be_epoch),
+            state,
+        })
+    }
+}

@@ -1,0 +1,37 @@
+//! The forwarding protocol: what an I/O server and an application node say to each other.
+//!
+//! One channel carries many connections; a tag says which one a frame is about. The channel is reliable and
+//! keeps the order of what is sent about one connection; who is at its other end was proven when it was made.
+//! Names are those of the paper (Matsuba and Ishikawa 2007, section 2.1.1), where it has one.
+//!
+//! ```text
+//!  0 kind u8 | 1 zero | 4 epoch u32 | 8 tag u32 | 12 length u32 | 16 body          big-endian
+//! ```
+//!
+//! The epoch is the number that the *receiver* gave in its Hello on this channel, 0 in a Hello itself: what was
+//! meant for an earlier channel is known by it. Tags of connections are odd where the I/O server made them and
+//! even where the application node did.
+//!
+//! `vectors/forwarding.txt` holds the bytes that every implementation must produce.
+
+mod decode;
+mod encode;
+mod error;
+mod frame;
+mod header;
+mod options;
+
+pub use decode::Decoder;
+pub use error::FrameError;
+pub use frame::{Errno, Families, Frame, Hello, ListenerTag, Side, Tag, Way};
+pub use header::{HEADER_BYTES, Header, Kind};
+pub use options::SocketOptions;
+
+/// The version of the protocol that this code speaks; both ends must speak the same.
+pub const VERSION: u16 = 1;
+
+/// The most bytes that one SendMessage carries.
+pub const MAX_MESSAGE: usize = 64 * 1024;
+
+/// The longest name in a Hello, bytes.
+pub const MAX_NAME: usize = 63;

@@ -1,0 +1,133 @@
+//! HEAD: how responses begin, told by the data server that sends them while it can.
+
+use std::num::{NonZeroU32, NonZeroU64};
+
+use baton_abi::{LCCP_MAX_BODY, LccpHead, LccpHeads};
+use zerocopy::{FromBytes as _, IntoBytes as _};
+
+use crate::{Address, Endpoint, EntryKey, ShortAddress};
+
+/// What tells the head of a response from others: a digest of those parts of it that were seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct HeadDigest {
+    value: NonZeroU64,
+    unseen: u16,
+}
+
+impl HeadDigest {
+    /// Of a head of which the parts in `unseen` (bits of `enum head_part`) are not known.
+    pub const fn new(value: NonZeroU64, unseen: u16) -> Self {
+        Self { value, unseen }
+    }
+
+    /// Of a head of which everything is known.
+    pub const fn whole(value: NonZeroU64) -> Self {
+        Self::new(value, 0)
+    }
+
+    /// The digest itself.
+    pub const fn value(self) -> u64 {
+        self.value.get()
+    }
+
+    /// Bits of `enum head_part`: what is not in it.
+    pub const fn unseen(self) -> u16 {
+        self.unseen
+    }
+
+    /// `None` for a digest of 0, which says that nothing is known.
+    pub(crate) fn read(be_value: u64, be_unseen: u16) -> Option<Self> {
+        let value = NonZeroU64::new(u64::from_be(be_value))?;
+        Some(Self::new(value, u16::from_be(be_unseen)))
+    }
+}
+
+/// How one response begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Head {
+    /// Whose it is.
+    pub key: EntryKey,
+    /// TCP sequence number of its first byte.
+    pub start: u32,
+    /// What tells it from others.
+    pub digest: HeadDigest,
+    /// Of head and body, if it has one, bytes; `None`: not known.
+    pub length: Option<NonZeroU32>,
+}
+
+/// A list of them that fits one message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Heads(Vec<Head>);
+
+impl Heads {
+    /// How many one message holds: what fits `LCCP_MAX_BODY`.
+    pub const MAX: usize =
+        (LCCP_MAX_BODY as usize - size_of::<LccpHeads>()) / size_of::<LccpHead>();
+
+    /// As many lists as `heads` need; none for none.
+    pub fn lists(heads: &[Head]) -> Vec<Self> {
+        (heads.chunks(Self::MAX))
+            .map(|some| Self(some.to_vec()))
+            .collect()
+    }
+
+    /// Of one connection the later one counts.
+    pub fn get(&self) -> &[Head] {
+        &self.0
+    }
+
+    pub(crate) fn write(&self) -> Vec<u8> {
+        let count = LccpHeads {
+            be_heads: (self.0.len() as u16).to_be(), // at most MAX
+            ..LccpHeads::default()
+        };
+        let mut body = count.as_bytes().to_vec();
+        for head in &self.0 {
+            body.extend_from_slice(wire(head).as_bytes());
+        }
+        body
+    }
+
+    /// `None` if there are fewer than it says, or none, or one of which nothing is known.
+    pub(crate) fn read(body: &[u8]) -> Option<Self> {
+        let (count, mut rest) = LccpHeads::read_from_prefix(body).ok()?;
+        let mut heads = Vec::new();
+        for _ in 0..u16::from_be(count.be_heads) {
+            let (head, behind) = LccpHead::read_from_prefix(rest).ok()?;
+            heads.push(read(&head)?);
+            rest = behind;
+        }
+        (!heads.is_empty() && heads.len() <= Self::MAX).then_some(Self(heads))
+    }
+}
+
+fn wire(head: &Head) -> LccpHead {
+    LccpHead {
+        client: head.key.client.address.octets(),
+        cluster: head.key.cluster.word(),
+        be_client_port: head.key.client.port.to_be(),
+        be_cluster_port: head.key.port.to_be(),
+        be_digest: head.digest.value().to_be(),
+        be_response_start: head.start.to_be(),
+        be_length: head.length.map_or(0, NonZeroU32::get).to_be(),
+        be_unseen: head.digest.unseen().to_be(),
+        reserved: 0,
+        reserved_word: 0,
+    }
+}
+
+fn read(head: &LccpHead) -> Option<Head> {
+    Some(Head {
+        key: EntryKey {
+            client: Endpoint {
+                address: Address::from_octets(head.client),
+                port: u16::from_be(head.be_client_port),
+            },
+            cluster: ShortAddress::from_word(head.cluster)?,
+            port: u16::from_be(head.be_cluster_port),
+        },
+        start: u32::from_be(head.be_response_start),
+        digest: HeadDigest::read(head.be_digest, head.be_unseen)?,
+        length: NonZeroU32::new(u32::from_be(head.be_length)),
+    })
+}

@@ -1,0 +1,172 @@
+//! Clients that go on while further steps happen, and are judged when they end.
+//!
+//! ```toml
+//! [[step]]
+//! do = "begin"
+//! downloads = [{ path = "/64m", rate = "40mbit" }, { path = "/ds1/1m", rate = "2mbit", clients = 3 }]
+//! requests = { paths = ["/ds1/4k", "/ds2/4k"], connections = 8 }
+//! load = { tool = "wrk", path = "/4k", connections = 16 }
+//!
+//! # … faults, reloads, migrations …
+//!
+//! [[step]]
+//! do = "finish"
+//! ```
+//!
+//! No request may fail and no byte may be wrong. How long clients had to wait is printed, not judged.
+
+mod download;
+mod requests;
+mod tally;
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering::Relaxed},
+};
+use std::thread::JoinHandle;
+
+use anyhow::{Context as _, Result, anyhow, bail, ensure};
+use serde::Deserialize;
+
+use self::{download::Download, requests::Requests, tally::Tally};
+use super::load::{Going, Load};
+use crate::world::World;
+
+/// As many failures as help.
+const SHOWN: usize = 20;
+
+/// Starts clients. Each begins at once and goes on until `finish`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Begin {
+    /// curl, one page after the other, each over a connection of its own.
+    #[serde(default)]
+    downloads: Vec<Download>,
+    /// Short requests over connections that stay.
+    requests: Option<Requests>,
+    /// As the step `load`, without steps meanwhile; its length does not matter.
+    load: Option<Load>,
+}
+
+/// Ends them, each after its current page, and judges what they saw.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Finish {
+    /// Data servers that were ended on purpose: what has broken off there is counted, not judged. A
+    /// wrong byte is always a failure.
+    #[serde(default)]
+    may_fail: Vec<String>,
+    /// What is to have failed there, at least: else the scenario has shown nothing.
+    #[serde(default)]
+    failed_at_least: usize,
+}
+
+/// Clients that run.
+pub struct Background {
+    clients: Vec<(String, JoinHandle<Tally>)>,
+    load: Option<Going>,
+    orders: Arc<Orders>,
+}
+
+/// What the clients are told.
+#[derive(Default)]
+struct Orders {
+    /// To end after the current page.
+    finish: AtomicBool,
+    /// To end at once.
+    abandon: AtomicBool,
+}
+
+impl Begin {
+    /// Does it.
+    ///
+    /// # Errors
+    /// There are clients already; or a page is not one of the lab's files.
+    pub fn run(&self, world: &mut World) -> Result<()> {
+        ensure!(
+            world.background.is_none(),
+            "clients run already: `finish` them first"
+        );
+        let orders = Arc::new(Orders::default());
+        let mut clients = Vec::new();
+        for download in &self.downloads {
+            clients.extend(download.begin(world, &orders)?);
+        }
+        if let Some(requests) = &self.requests {
+            clients.extend(requests.begin(world, &orders)?);
+        }
+        let mut background = Background {
+            clients,
+            load: None,
+            orders,
+        };
+        let load = self.load.as_ref().map(|load| load.begin(world));
+        let begun = load.transpose().map(|load| background.load = load);
+        // Kept also after a failure: whoever ends the world ends it.
+        world.background = Some(background);
+        begun
+    }
+}
+
+impl Finish {
+    /// Does it.
+    ///
+    /// # Errors
+    /// A request that failed where none may, wrong bytes, or a client that had nothing done.
+    pub fn run(&self, world: &mut World) -> Result<()> {
+        let background = world.background.take();
+        let background = background.context("no step has begun any clients")?;
+        background.orders.finish.store(true, Relaxed);
+        let load = background.load.map(Going::end);
+        let mut whole = Tally::default();
+        for (name, client) in background.clients {
+            let tally = (client.join()).map_err(|_| anyhow!("{name}: its thread panicked"))?;
+            ensure!(
+                tally.done > 0 || !tally.failed.is_empty(),
+                "{name}: it has done nothing"
+            );
+            whole.add(&name, tally);
+        }
+        eprintln!("  {whole}");
+        if let Some(said) = load.transpose()? {
+            eprintln!("  {said}");
+        }
+        let (there, elsewhere): (Vec<_>, Vec<_>) = (whole.failed.into_iter())
+            .partition(|one| !one.wrong_bytes && one.was_of(&self.may_fail));
+        if !elsewhere.is_empty() {
+            let first = elsewhere.iter().take(SHOWN).map(ToString::to_string);
+            let first: Vec<String> = first.collect();
+            bail!("{} requests failed:\n{}", elsewhere.len(), first.join("\n"));
+        }
+        ensure!(
+            there.len() >= self.failed_at_least,
+            "{} requests failed at {:?}, not {} or more",
+            there.len(),
+            self.may_fail,
+            self.failed_at_least
+        );
+        Ok(())
+    }
+}
+
+impl Background {
+    /// Ends all clients at once; nobody judges them any more.
+    pub fn abandon(self) {
+        self.orders.abandon.store(true, Relaxed);
+        // A failure that nobody waits for any more: another came first.
+        let _ = self.load.map(Going::end);
+        for (_, client) in self.clients {
+            let _ = client.join();
+        }
+    }
+}
+
+impl Orders {
+    fn ended(&self) -> bool {
+        self.finish.load(Relaxed) || self.abandoned()
+    }
+
+    fn abandoned(&self) -> bool {
+        self.abandon.load(Relaxed)
+    }
+}

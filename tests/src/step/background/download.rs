@@ -1,0 +1,232 @@
+//! Downloads by curl: every byte compared, every stall noted.
+
+use std::fs::File;
+use std::io::{BufReader, Read};
+use std::path::PathBuf;
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result};
+use baton_lab::{Rate, Running};
+use serde::Deserialize;
+
+use super::super::get::lab_file;
+use super::Orders;
+use super::tally::{Failure, Tally};
+use crate::span::{Span, seconds};
+use crate::world::{CLUSTER, World};
+
+/// Longer than any page takes at any rate that makes sense here. curl then says that it took too long.
+const LONGEST: &str = "900";
+/// As much as is compared at once.
+const PIECE: usize = 64 << 10;
+
+/// Clients that fetch a page again and again. The page must be one of the lab's files.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Download {
+    path: String,
+    /// How fast a client takes it, until `finish`: the rest of its last page it then takes as fast as
+    /// it comes. None: always as fast as it comes.
+    rate: Option<Rate>,
+    #[serde(default = "one")]
+    clients: usize,
+    /// When not a byte has come for so long, which is a failure.
+    #[serde(default = "a_minute")]
+    gives_up_after: Span,
+}
+
+/// One client.
+struct Client {
+    lab: Running,
+    path: String,
+    rate: Option<Rate>,
+    gives_up_after: Span,
+    /// What the page must be.
+    original: PathBuf,
+    /// Where curl writes the header.
+    header: PathBuf,
+    orders: Arc<Orders>,
+}
+
+/// Why a download is over.
+enum End {
+    Whole,
+    /// A byte differs, or is one too many.
+    WrongByte,
+    Short,
+    Abandoned,
+}
+
+impl Download {
+    /// Starts the clients.
+    ///
+    /// # Errors
+    /// The page is not one of the lab's files.
+    pub fn begin(
+        &self,
+        world: &World,
+        orders: &Arc<Orders>,
+    ) -> Result<Vec<(String, thread::JoinHandle<Tally>)>> {
+        let original = lab_file(&self.path)?;
+        let clients = (0..self.clients).map(|number| {
+            let name = format!("download {number} of {}", self.path);
+            let header = format!("header{}-{number}", self.path.replace('/', "-"));
+            let client = Client {
+                lab: world.lab.clone(),
+                path: self.path.clone(),
+                rate: self.rate,
+                gives_up_after: self.gives_up_after,
+                original: original.clone(),
+                header: world.scratch.path().join(header),
+                orders: Arc::clone(orders),
+            };
+            (name, thread::spawn(move || client.run()))
+        });
+        Ok(clients.collect())
+    }
+}
+
+impl Client {
+    fn run(&self) -> Tally {
+        let mut tally = Tally::default();
+        // At least one page, however soon the end comes.
+        loop {
+            if let Err(error) = self.page(&mut tally) {
+                tally.failed.push(Failure {
+                    servers: Vec::new(),
+                    wrong_bytes: false,
+                    what: format!("{error:#}"),
+                });
+            }
+            if self.orders.ended() {
+                return tally;
+            }
+        }
+    }
+
+    fn page(&self, tally: &mut Tally) -> Result<()> {
+        let mut curl = self.curl()?.spawn().context("cannot run curl")?;
+        let output = curl.stdout.take().context("curl has no output")?;
+        let begin = Instant::now();
+        let read = self.compare(output, tally);
+        // Ended by itself, or of no more use.
+        let _ = curl.kill();
+        let said = said(curl)?;
+        let (end, bytes) = read?;
+        let failure = match end {
+            End::Whole if said.is_empty() => {
+                tally.done += 1;
+                tally.bytes += bytes;
+                return Ok(());
+            }
+            End::Abandoned => return Ok(()),
+            End::Whole => said,
+            End::WrongByte => format!("byte {bytes} is wrong"),
+            End::Short => format!("it ended after {bytes} bytes; {said}"),
+        };
+        tally.failed.push(Failure {
+            servers: served_by(&self.header).into_iter().collect(),
+            wrong_bytes: matches!(end, End::WrongByte),
+            what: format!("{failure}, after {:.1?}", begin.elapsed()),
+        });
+        Ok(())
+    }
+
+    /// Reads all that curl writes, at the client's rate, and gives how it ended and how many bytes were
+    /// right. Time that the client itself takes is no stall.
+    fn compare(&self, mut from: ChildStdout, tally: &mut Tally) -> Result<(End, u64)> {
+        let original = File::open(&self.original)
+            .with_context(|| format!("cannot open {}", self.original.display()))?;
+        let mut original = BufReader::with_capacity(PIECE, original);
+        let (mut came, mut expected) = (vec![0; PIECE], vec![0; PIECE]);
+        let (mut bytes, mut stall) = (0_u64, Duration::ZERO);
+        let end = loop {
+            let asked = Instant::now();
+            let count = from.read(&mut came).context("cannot read from curl")?;
+            stall = stall.max(asked.elapsed());
+            let right = fill(&mut original, &mut expected[..count])?;
+            let same = (came[..count].iter().zip(&expected[..right])).position(|(a, b)| a != b);
+            if let Some(at) = same.or((right < count).then_some(right)) {
+                bytes += at as u64;
+                break End::WrongByte;
+            }
+            bytes += count as u64;
+            if count == 0 {
+                let more = fill(&mut original, &mut expected[..1])?;
+                break if more == 0 { End::Whole } else { End::Short };
+            }
+            if self.orders.abandoned() {
+                break End::Abandoned;
+            }
+            self.take_time(count);
+        };
+        tally.stalls.push(stall);
+        Ok((end, bytes))
+    }
+
+    fn take_time(&self, bytes: usize) {
+        if let Some(rate) = self.rate
+            && !self.orders.ended()
+        {
+            let bits = bytes as f64 * 8.0;
+            thread::sleep(Duration::from_secs_f64(bits / rate.bits() as f64));
+        }
+    }
+
+    fn curl(&self) -> Result<Command> {
+        let mut curl = self.lab.exec("client")?;
+        curl.args(["curl", "-sS", "-f", "-N", "--retry", "0", "--max-time"])
+            .args([LONGEST, "--speed-limit", "1", "--speed-time"])
+            .arg(self.gives_up_after.0.as_secs().to_string())
+            .arg("-D")
+            .arg(&self.header)
+            .arg(format!("http://{CLUSTER}{}", self.path))
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        Ok(curl)
+    }
+}
+
+/// What curl complains of; empty if it ended well, or was killed.
+fn said(curl: Child) -> Result<String> {
+    let output = curl.wait_with_output().context("cannot wait for curl")?;
+    match output.status.code() {
+        Some(0) | None => Ok(String::new()),
+        Some(code) => {
+            let errors = String::from_utf8_lossy(&output.stderr);
+            Ok(format!("curl ended with {code}: {}", errors.trim()))
+        }
+    }
+}
+
+fn served_by(header: &std::path::Path) -> Option<String> {
+    let text = std::fs::read_to_string(header).ok()?;
+    let server = text
+        .lines()
+        .find_map(|line| line.strip_prefix("X-Served-By: "));
+    server.map(|name| name.trim().to_owned())
+}
+
+/// As many bytes as there are; gives how many.
+fn fill(from: &mut impl Read, buffer: &mut [u8]) -> Result<usize> {
+    let mut filled = 0;
+    while filled < buffer.len() {
+        match from.read(&mut buffer[filled..])? {
+            0 => break,
+            count => filled += count,
+        }
+    }
+    Ok(filled)
+}
+
+fn a_minute() -> Span {
+    seconds(60)
+}
+
+fn one() -> usize {
+    1
+}

@@ -1,0 +1,202 @@
+//! Short requests over connections that stay: every answer compared, and from whom it must be.
+
+use std::io::Write as _;
+use std::net::TcpStream;
+use std::path::Path;
+use std::sync::Arc;
+use std::thread;
+use std::time::Instant;
+
+use anyhow::{Context as _, Result, anyhow};
+use serde::Deserialize;
+
+use super::super::get::lab_file;
+use super::super::http::{connect, read_response};
+use super::Orders;
+use super::tally::{Failure, Tally};
+use crate::span::Span;
+use crate::world::World;
+
+/// Each connection asks for all of them in turn, the next one as soon as it has an answer.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Requests {
+    /// Files of the lab: /4k from whoever it is, /dsN/4k from that server.
+    paths: Vec<String>,
+    #[serde(default = "four")]
+    connections: usize,
+    /// /dsN/… may be answered by another server, which has the connection and keeps it: so it does when
+    /// in doubt, because of what happened to the client's packets. The content is the same.
+    #[serde(default)]
+    by_others: bool,
+    /// After each answer.
+    pause: Option<Span>,
+}
+
+/// A page, and what a right answer is.
+struct Page {
+    path: String,
+    /// Whom it must be from, if that is said.
+    server: Option<String>,
+    body: Vec<u8>,
+}
+
+/// A whole answer, and whether it is right.
+enum Answer {
+    Right,
+    /// By its name.
+    OfAnother(String),
+    /// So many bytes, and not the page's.
+    Wrong(usize),
+}
+
+/// What a connection's client knows.
+struct Connection {
+    stream: TcpStream,
+    /// Whose the last answer was.
+    owner: Option<String>,
+}
+
+impl Requests {
+    /// Starts the connections.
+    ///
+    /// # Errors
+    /// A page is not one of the lab's files.
+    pub fn begin(
+        &self,
+        world: &World,
+        orders: &Arc<Orders>,
+    ) -> Result<Vec<(String, thread::JoinHandle<Tally>)>> {
+        let pages = self.paths.iter().map(|path| Page::new(path));
+        let pages = Arc::new(pages.collect::<Result<Vec<_>>>()?);
+        let clients = (0..self.connections).map(|number| {
+            let (pages, orders) = (Arc::clone(&pages), Arc::clone(orders));
+            let (lab, pause, by_others) = (world.lab.clone(), self.pause, self.by_others);
+            let client = move || {
+                let work = || run(&pages, number, by_others, pause, &orders);
+                lab.within("client", work).unwrap_or_else(|error| {
+                    let mut tally = Tally::default();
+                    tally.fail(Vec::new(), &error.into());
+                    tally
+                })
+            };
+            (format!("connection {number}"), thread::spawn(client))
+        });
+        Ok(clients.collect())
+    }
+}
+
+/// A connection that fails is followed by another.
+fn run(
+    pages: &[Page],
+    number: usize,
+    by_others: bool,
+    pause: Option<Span>,
+    orders: &Orders,
+) -> Tally {
+    let mut tally = Tally::default();
+    let mut connection = None;
+    for page in pages.iter().cycle().skip(number % pages.len()) {
+        let asked = Instant::now();
+        let mut wrong = |connection: &mut Option<Connection>, what: String| {
+            tally.failed.push(Failure {
+                servers: servers(connection.take(), page),
+                wrong_bytes: true,
+                what: format!("{}: {what}", page.path),
+            });
+        };
+        match ask(&mut connection, page) {
+            Ok(Answer::Wrong(bytes)) => {
+                let what = format!("{bytes} bytes that are not the page's {}", page.body.len());
+                wrong(&mut connection, what);
+            }
+            Ok(Answer::OfAnother(server)) if !by_others => {
+                wrong(&mut connection, format!("it is {server:?}'s answer"));
+            }
+            Ok(answer) => {
+                tally.done += 1;
+                tally.by_others += usize::from(matches!(answer, Answer::OfAnother(_)));
+                tally.bytes += page.body.len() as u64;
+                tally.stalls.push(asked.elapsed());
+            }
+            Err(error) => {
+                let error = error.context(format!("{}, after {:.1?}", page.path, asked.elapsed()));
+                tally.fail(servers(connection.take(), page), &error);
+            }
+        }
+        if orders.ended() {
+            break;
+        }
+        if let Some(pause) = pause {
+            thread::sleep(pause.0);
+        }
+    }
+    tally
+}
+
+/// Gets the page.
+fn ask(connection: &mut Option<Connection>, page: &Page) -> Result<Answer> {
+    let Connection { stream, owner } = match connection {
+        Some(connection) => connection,
+        None => connection.insert(Connection {
+            stream: connect(None, 80)?,
+            owner: None,
+        }),
+    };
+    let request = format!("GET {} HTTP/1.1\r\nHost: cluster\r\n\r\n", page.path);
+    stream.write_all(request.as_bytes())?;
+    let (head, body) = read_response(stream)?;
+    let by = head
+        .lines()
+        .find_map(|line| line.strip_prefix("X-Served-By: "));
+    *owner = by.map(str::to_owned);
+    if !head.starts_with("HTTP/1.1 200 ") {
+        let first = head.lines().next().unwrap_or_default();
+        return Err(anyhow!("the answer is {first:?}"));
+    }
+    if body != page.body {
+        return Ok(Answer::Wrong(body.len()));
+    }
+    match &page.server {
+        Some(server) if page.server != *owner => {
+            let by = owner
+                .clone()
+                .unwrap_or_else(|| format!("nobody, not {server}"));
+            Ok(Answer::OfAnother(by))
+        }
+        _ => Ok(Answer::Right),
+    }
+}
+
+fn servers(connection: Option<Connection>, page: &Page) -> Vec<String> {
+    let owner = connection.and_then(|connection| connection.owner);
+    owner.into_iter().chain(page.server.clone()).collect()
+}
+
+impl Page {
+    fn new(path: &str) -> Result<Page> {
+        let file = lab_file(path)?;
+        let first = path.split('/').nth(1).unwrap_or_default();
+        let named = Path::new(path).components().count() > 2;
+        Ok(Page {
+            path: path.to_owned(),
+            server: named.then(|| first.to_owned()),
+            body: std::fs::read(&file)
+                .with_context(|| format!("cannot read {}", file.display()))?,
+        })
+    }
+}
+
+impl Tally {
+    fn fail(&mut self, servers: Vec<String>, error: &anyhow::Error) {
+        self.failed.push(Failure {
+            servers,
+            wrong_bytes: false,
+            what: format!("{error:#}"),
+        });
+    }
+}
+
+fn four() -> usize {
+    4
+}

@@ -1,0 +1,132 @@
+//! Long downloads, while other steps happen.
+
+use std::fs::File;
+use std::io::{Read as _, Write as _};
+use std::path::PathBuf;
+use std::process::{Child, ChildStdout, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+use serde::Deserialize;
+
+use super::Step;
+use super::get::has_bytes_of;
+use crate::span::{Span, seconds};
+use crate::world::{CLUSTER, World};
+
+/// Downloads a file of the lab several times at once, each over a connection of its own and without a
+/// second try: slowly while the other steps happen, then the rest as fast as it comes. None ends before,
+/// and each has the right bytes.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Downloads {
+    path: String,
+    /// At once.
+    count: usize,
+    /// Bytes a second of each one, while it is slow.
+    #[serde(default = "half_a_million")]
+    rate: u32,
+    #[serde(default = "limit")]
+    within: Span,
+    /// Steps meanwhile.
+    meanwhile: Vec<Step>,
+}
+
+/// One of them.
+struct Download {
+    curl: Child,
+    file: PathBuf,
+}
+
+/// How much is read at once.
+const PIECE: usize = 1 << 16;
+
+impl Downloads {
+    /// Does it.
+    ///
+    /// # Errors
+    /// A step failed, or a download.
+    pub fn run(&self, world: &mut World) -> Result<()> {
+        let slow = AtomicBool::new(true);
+        let piece = Duration::from_secs(PIECE as u64) / self.rate;
+        thread::scope(|scope| {
+            let mut downloads = Vec::new();
+            for number in 0..self.count {
+                let mut one = self.start(world, number)?;
+                let stdout = one.curl.stdout.take().context("curl has no output")?;
+                let file = File::create(&one.file)?;
+                let reader = scope.spawn(|| read(stdout, file, piece, &slow));
+                downloads.push((one, reader));
+            }
+            let steps = self.meanwhile.iter().try_for_each(|step| {
+                step.run(world)
+                    .with_context(|| format!("meanwhile, {step}"))
+            });
+            let mut early = Vec::new();
+            for (one, _) in &mut downloads {
+                early.push(one.curl.try_wait()?.is_some());
+            }
+            slow.store(false, Ordering::Relaxed);
+            let mut ends = Vec::new();
+            for ((one, reader), early) in downloads.into_iter().zip(early) {
+                // Its end is the end of curl's output, which ends in time.
+                let read = reader.join();
+                ends.push((one.curl.wait_with_output()?, read, early, one.file));
+            }
+            steps?;
+            for (number, (output, read, early, file)) in ends.into_iter().enumerate() {
+                let said = String::from_utf8_lossy(&output.stderr);
+                let status = output.status;
+                ensure!(status.success(), "download {number}: {status} {said}");
+                ensure!(!early, "download {number} was over before the steps");
+                ensure!(matches!(read, Ok(Ok(()))), "download {number} was not read");
+                let name = self.path.rsplit('/').next().unwrap_or_default();
+                has_bytes_of(&file, name).with_context(|| format!("download {number}"))?;
+            }
+            Ok(())
+        })
+    }
+
+    fn start(&self, world: &World, number: usize) -> Result<Download> {
+        let file = world.scratch.path().join(format!("download-{number}"));
+        let curl = world
+            .command("client", self.within.0)?
+            .args(["curl", "-sS", "--fail", "--retry", "0"])
+            .arg(format!("http://{CLUSTER}{}", self.path))
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .context("cannot start curl")?;
+        Ok(Download { curl, file })
+    }
+}
+
+/// Who does not read slows the sender down.
+fn read(
+    mut from: ChildStdout,
+    mut to: File,
+    piece: Duration,
+    slow: &AtomicBool,
+) -> std::io::Result<()> {
+    let mut buffer = vec![0; PIECE];
+    loop {
+        let length = from.read(&mut buffer)?;
+        if length == 0 {
+            return Ok(());
+        }
+        to.write_all(&buffer[..length])?;
+        if slow.load(Ordering::Relaxed) {
+            thread::sleep(piece * length as u32 / PIECE as u32);
+        }
+    }
+}
+
+fn half_a_million() -> u32 {
+    500_000
+}
+
+fn limit() -> Span {
+    seconds(600)
+}
