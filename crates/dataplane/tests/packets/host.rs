@@ -8,7 +8,10 @@ use std::{
     time::Duration,
 };
 
-use nix::sched::{CloneFlags, unshare};
+use nix::{
+    sched::{CloneFlags, CpuSet, sched_getcpu, sched_setaffinity, unshare},
+    unistd::Pid,
+};
 use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::{
@@ -21,10 +24,12 @@ pub const LOCAL_CLIENT: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 7);
 
 /// Runs `test` in a new namespace in which the cluster address, data server 0, the connection server
 /// and [`LOCAL_CLIENT`] are local, and every other client is reached through an interface that
-/// swallows all.
+/// swallows all. All of it on one processor: what is sent over the loopback has come all the way, through
+/// our program and TCP, before the next thing is sent.
 pub fn on_own_host<T: Send>(test: impl FnOnce() -> T + Send) -> T {
     thread::scope(|scope| {
         let here = scope.spawn(|| {
+            stay_on_one_processor();
             unshare(CloneFlags::CLONE_NEWNET).expect("a namespace needs root");
             ip("link set lo up");
             for address in [CLUSTER, ds(0), CS, LOCAL_CLIENT] {
@@ -39,6 +44,13 @@ pub fn on_own_host<T: Send>(test: impl FnOnce() -> T + Send) -> T {
         here.join()
             .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })
+}
+
+/// For this thread and those that it starts.
+fn stay_on_one_processor() {
+    let mut one = CpuSet::new();
+    one.set(sched_getcpu().unwrap()).unwrap();
+    sched_setaffinity(Pid::from_raw(0), &one).unwrap();
 }
 
 pub fn listen(at: SocketAddrV4) -> TcpListener {
