@@ -35,10 +35,11 @@ impl Daemon {
                     self.pulse.handle_sign(self.now(), sender.into());
                     self.note_deaf(sender, true);
                 }
-                if let (Reject::BadVersion, Some(version)) = (reject, version_of(payload))
-                    && self.place.config.node_at(sender.into()).is_some()
-                {
-                    self.versions.note_other(self.now(), sender, version);
+                if self.place.config.node_at(sender.into()).is_some() {
+                    self.note_unintelligible(sender, reject);
+                    if let (Reject::BadVersion, Some(version)) = (reject, version_of(payload)) {
+                        self.versions.note_other(self.now(), sender, version);
+                    }
                 }
                 debug!(%sender, "dropped a message: {reject}");
                 return;
@@ -49,6 +50,7 @@ impl Daemon {
                 let now = self.now();
                 self.clocks.note_taken(now, sender, received.clock, ours);
                 self.versions.note_understood(now, sender);
+                self.note_understood();
                 self.note_deaf(sender, false);
                 self.pulse.handle_sign(now, sender.into());
                 if self

@@ -17,6 +17,10 @@ pub struct Failover {
     pub epoch: u64,
     /// How often this node took the cluster addresses since its daemon started.
     pub takeovers: u64,
+    /// A node that is there and not understood, at a candidate that understands nobody: it has another
+    /// key, version or time than the cluster, and does not take over.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unintelligible: Option<String>,
 }
 
 impl fmt::Display for Failover {
@@ -33,6 +37,13 @@ impl fmt::Display for Failover {
         write!(
             f,
             " (epoch {epoch}; {takeovers} takeovers here; {candidates})"
-        )
+        )?;
+        match &self.unintelligible {
+            Some(other) => write!(
+                f,
+                "; {other} is there but not understood, nor is anybody: does not take over (key, version, time?)"
+            ),
+            None => Ok(()),
+        }
     }
 }

@@ -18,12 +18,12 @@ use baton_core::{
 };
 use baton_dataplane::sys;
 use baton_net::LccpSocket;
-use baton_wire::{Keys, Message, decode, encode};
+use baton_wire::{Keys, Message, Reject, decode, encode};
 use tokio::{
     sync::{Notify, mpsc},
     time::sleep,
 };
-use tracing::debug;
+use tracing::{debug, warn};
 
 use crate::node::{heartbeat::clock_now, locked::locked};
 
@@ -107,14 +107,25 @@ impl Heartbeat {
     }
 
     fn hear(&self, sender: Ipv4Addr, payload: &[u8]) {
+        let now = self.shared.now();
+        // First, so that nothing is understood by a key that was replaced before the machine heard of it.
+        let mut machine = locked(&self.shared.machine);
         let Trust { keys, clock_window } = *locked(&self.shared.trust);
         // What cannot be read is the daemon's to count: it hears all that is heard here.
-        let Ok(received) = decode(payload, &keys, clock_now(), clock_window) else {
-            return;
-        };
-        if let Message::Candidate(said) = received.message {
-            let now = self.shared.now();
-            locked(&self.shared.machine).handle(now, sender.into(), received.clock, said);
+        match decode(payload, &keys, clock_now(), clock_window) {
+            Ok(received) => {
+                if let Message::Candidate(said) = received.message {
+                    machine.handle(now, sender.into(), received.clock, said);
+                }
+            }
+            Err(reject) if self.others.contains(&sender) => {
+                let is_news = machine.handle_unintelligible(now, sender.into());
+                drop(machine);
+                if is_news {
+                    warn_of_unintelligible(sender, reject);
+                }
+            }
+            Err(_) => {}
         }
     }
 
@@ -127,6 +138,13 @@ impl Heartbeat {
             }
         }
     }
+}
+
+/// Says what is wrong, and what follows.
+pub fn warn_of_unintelligible(sender: Ipv4Addr, reject: Reject) {
+    warn!(
+        "{sender} is there, but nobody is understood here: {reject}. Has this node the cluster's key, version and time? Meanwhile it does not take the cluster addresses"
+    );
 }
 
 impl Shared {

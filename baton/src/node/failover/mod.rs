@@ -18,7 +18,7 @@ use std::{
 use anyhow::{Context, Result};
 use baton_config::{ClusterAddress, Config, FrontAddress};
 use baton_core::failover::{Action, Failover, Rules};
-use baton_wire::{Address, CandidateState};
+use baton_wire::{Address, CandidateState, Reject};
 use tokio::{
     sync::{Notify, mpsc},
     task::AbortHandle,
@@ -26,7 +26,7 @@ use tokio::{
 };
 use tracing::{info, warn};
 
-use self::heartbeat::{Heartbeat, Shared, Trust};
+use self::heartbeat::{Heartbeat, Shared, Trust, warn_of_unintelligible};
 use super::{announcer, daemon::Daemon, locked::locked, logged::logged, place::Place};
 use crate::status;
 
@@ -227,11 +227,17 @@ impl Daemon {
 
     /// After a reload.
     pub(super) fn retime_failover(&mut self) {
-        let trust = self.trust();
+        let (now, trust) = (self.now(), self.trust());
         if let (Some(running), Some(failover)) = (&self.failover, &self.place.config.failover) {
             let (detection, preempt) = (failover.detection, failover.preempt);
-            running.machine().retime(detection, preempt);
-            *locked(&running.shared.trust) = trust;
+            let mut machine = running.machine();
+            machine.retime(detection, preempt);
+            let mut trusted = locked(&running.shared.trust);
+            if trusted.keys != trust.keys {
+                machine.rekey(now);
+            }
+            *trusted = trust;
+            drop((machine, trusted));
             running.shared.told.notify_one();
         }
     }
@@ -257,6 +263,25 @@ impl Daemon {
             holders.push(place.link.name.clone());
         }
         holders
+    }
+
+    /// Another node's word was understood.
+    pub(super) fn note_understood(&self) {
+        if let Some(running) = &self.failover {
+            running.machine().handle_understood();
+        }
+    }
+
+    /// A node of the cluster said what could not be understood.
+    pub(super) fn note_unintelligible(&self, from: Ipv4Addr, reject: Reject) {
+        if let Some(running) = &self.failover {
+            let is_news = running
+                .machine()
+                .handle_unintelligible(self.now(), from.into());
+            if is_news {
+                warn_of_unintelligible(from, reject);
+            }
+        }
     }
 
     /// For `baton status`.
@@ -291,6 +316,7 @@ impl Daemon {
             front: machine.who(self.now()).and_then(named),
             epoch: machine.said().epoch,
             takeovers: machine.takeovers(),
+            unintelligible: machine.unintelligible(self.now()).and_then(named),
         })
     }
 

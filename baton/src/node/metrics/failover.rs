@@ -15,6 +15,8 @@ pub fn register(registry: &mut Registry, status: &Status) {
     let front = Gauge::<i64>::default();
     let epoch = Gauge::<i64>::default();
     let takeovers = Counter::<u64>::default();
+    let unintelligible = Gauge::<i64>::default();
+    unintelligible.set(i64::from(failover.unintelligible.is_some()));
     front.set(i64::from(failover.front.as_ref() == Some(&status.node)));
     epoch.set(i64::try_from(failover.epoch).unwrap_or(i64::MAX));
     takeovers.inc_by(failover.takeovers);
@@ -32,6 +34,11 @@ pub fn register(registry: &mut Registry, status: &Status) {
         "failover_takeovers",
         "How often it took the cluster addresses since the start",
         takeovers,
+    );
+    registry.register(
+        "failover_unintelligible",
+        "1 if other nodes are there and none is understood: this one does not take over",
+        unintelligible,
     );
 }
 
@@ -51,12 +58,14 @@ mod tests {
             front: Some("cs1".into()),
             epoch: 7,
             takeovers: 2,
+            unintelligible: None,
         });
         let told = text(&status).expect("it is written to memory");
         for line in [
             "baton_failover_front 1",
             "baton_failover_epoch 7",
             "baton_failover_takeovers_total 2",
+            "baton_failover_unintelligible 0",
         ] {
             assert!(told.lines().any(|found| found == line), "no {line}\n{told}");
         }

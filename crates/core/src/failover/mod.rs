@@ -18,8 +18,10 @@
 //! Each takeover has an epoch above all that were heard of, so that of two in front one is the later, and
 //! stays. Which of the two it is does not matter to clients: both can take every connection. That there
 //! is one does, so a doubt is decided for taking, and yielding needs proof: the word of another that is
-//! in front.
+//! in front. But who understands nobody, and hears that another is there, has the wrong key, version or
+//! clock itself, for all it knows: it would serve nobody, so it does not take.
 
+mod hearing;
 mod peer;
 
 use std::collections::VecDeque;
@@ -28,6 +30,7 @@ use std::time::Duration;
 use baton_wire::{Address, Candidate, CandidateState, Clock};
 
 use crate::Moment;
+use hearing::Hearing;
 use peer::Peer;
 
 /// What all candidates agree on.
@@ -75,6 +78,7 @@ pub struct Failover {
     rules: Rules,
     /// All candidates but this one, in their order.
     peers: Vec<Peer>,
+    hearing: Hearing,
     state: State,
     /// In front: of this time. Else the highest that was heard of.
     epoch: u64,
@@ -102,6 +106,7 @@ impl Failover {
             own,
             rules,
             peers,
+            hearing: Hearing::default(),
             state: State::Standby,
             epoch,
             since: now,
@@ -134,6 +139,7 @@ impl Failover {
         let Some(peer) = self.peers.iter_mut().find(|peer| peer.address == from) else {
             return false;
         };
+        self.hearing.understand();
         if !peer.hear(now, sent, said, detection) {
             return false;
         }
@@ -161,6 +167,31 @@ impl Failover {
             self.say(now);
         }
         true
+    }
+
+    /// Another node of the cluster said something that was understood: key, version and clock are right.
+    pub fn handle_understood(&mut self) {
+        self.hearing.understand();
+    }
+
+    /// Something came from a node of the cluster that could not be understood. `true`: this one has understood
+    /// nobody yet, and this is the first that it hears for a while.
+    pub fn handle_unintelligible(&mut self, now: Moment, from: Address) -> bool {
+        self.tick(now);
+        self.hearing.overhear(now, from, self.rules.detection)
+    }
+
+    /// From now on by another key: whom it understood before says nothing, and nobody could be heard by it
+    /// so far.
+    pub fn rekey(&mut self, now: Moment) {
+        self.tick(now);
+        self.hearing = Hearing::default();
+        self.since = now;
+    }
+
+    /// Who is there and not understood, by one that understands nobody.
+    pub fn unintelligible(&self, now: Moment) -> Option<Address> {
+        self.hearing.unintelligible(now, self.rules.detection)
     }
 
     /// Begins to hand over to another candidate. `false`: this one is not in front, or that one not
@@ -283,13 +314,13 @@ impl Failover {
         let begun = self.peers.iter().filter(is_before);
         let last = begun.filter_map(Peer::steady_since).max();
         let theirs = last.unwrap_or(self.since) + detection;
-        (missed.max(theirs) + turn).min(self.since + detection * 2)
+        (missed.max(theirs) + turn).min((self.since + detection * 2).max(missed))
     }
 
     fn missed_since(&self) -> Moment {
         let fronts = self.peers.iter().filter(|peer| peer.is_front());
-        let heard = fronts.filter_map(Peer::heard_at).max();
-        self.since.max(heard.unwrap_or(self.since))
+        let heard = fronts.filter_map(Peer::heard_at);
+        heard.chain(self.hearing.at()).fold(self.since, Moment::max)
     }
 
     /// Hands over to a preferred one, once that has been there for a while.

@@ -177,3 +177,62 @@ fn what_is_not_taken_stays() {
     );
     assert!(!world.machine(0).hand_to(now, address(7)), "no candidate");
 }
+
+#[test]
+fn who_understands_nobody_does_not_take_from_one_that_is_there() {
+    let mut world = settled(2, false);
+    world.crash(1);
+    world.foreign.insert(1);
+    world.start(1);
+    world.run(20 * DETECTION);
+    assert_eq!(world.fronts(), [0]);
+    let now = world.moment();
+    assert_eq!(world.machine(1).unintelligible(now), Some(address(0)));
+    assert_eq!(world.machine(0).unintelligible(now), None);
+
+    // Nobody else is left to serve.
+    world.crash(0);
+    world.run(DETECTION + 10);
+    assert_eq!(world.fronts(), [1]);
+}
+
+/// The preferred one as well, which has a data server's word that its key is right.
+#[test]
+fn who_is_understood_by_others_takes_over() {
+    let mut world = World::new(2, false, 7);
+    world.foreign.insert(1);
+    world.run(DETECTION / 3);
+    world.machine(0).handle_understood();
+    world.run(2 * DETECTION);
+    assert_eq!(world.fronts(), [0]);
+}
+
+#[test]
+fn another_key_makes_strangers_of_all_and_the_right_one_again_mends_it() {
+    let mut world = settled(2, false);
+    world.foreign.insert(1);
+    let now = world.moment();
+    world.machine(1).rekey(now);
+    world.run(20 * DETECTION);
+    assert_eq!(world.fronts(), [0]);
+
+    world.foreign.clear();
+    let now = world.moment();
+    world.machine(1).rekey(now);
+    world.run(DETECTION);
+    assert_eq!(world.machine(1).takeovers(), 0);
+    world.crash(0);
+    world.run(DETECTION + 10);
+    assert_eq!(world.fronts(), [1]);
+}
+
+/// Whose key is the wrong one, they do not agree about; the one that was understood before goes by that.
+#[test]
+fn a_front_that_speaks_in_tongues_is_missed() {
+    let mut world = settled(2, false);
+    world.foreign.insert(0);
+    let now = world.moment();
+    world.machine(0).rekey(now);
+    world.run(2 * DETECTION);
+    assert_eq!(world.fronts(), [0, 1]);
+}

@@ -37,6 +37,8 @@ pub struct World {
     flying: Vec<Flying>,
     /// Pairs that hear nothing of each other.
     pub cut: BTreeSet<(usize, usize)>,
+    /// Hosts with another key: they understand nobody, and nobody them.
+    pub foreign: BTreeSet<usize>,
     /// Of a hundred messages.
     pub loss: u64,
     /// The longest that a message takes.
@@ -69,6 +71,7 @@ impl World {
             hosts: (0..hosts).map(host).collect(),
             flying: Vec::new(),
             cut: BTreeSet::new(),
+            foreign: BTreeSet::new(),
             loss: 0,
             delay: 5,
             preempt,
@@ -162,10 +165,15 @@ impl World {
     fn turn(&mut self, host: usize) {
         let now = at(self.now);
         let queue = std::mem::take(&mut self.hosts[host].queue);
+        let foreign = self.foreign.clone();
         let machine = self.machine(host);
         for one in queue {
-            let sent = Clock::from_nanos(one.sent);
-            machine.handle(now, address(one.from), sent, one.said);
+            let from = address(one.from);
+            if foreign.contains(&one.from) == foreign.contains(&host) {
+                machine.handle(now, from, Clock::from_nanos(one.sent), one.said);
+            } else {
+                machine.handle_unintelligible(now, from);
+            }
         }
         let mut done = Vec::new();
         // As a caller that heeds next_timeout would; other calls leave things to be done as well.
