@@ -61,6 +61,8 @@ pub enum Step {
     Load(load::Load),
     /// Clients that go on while further steps happen.
     Begin(background::Begin),
+    /// What is done to them from now on.
+    Phase(background::Phase),
     /// They end, and none has failed.
     Finish(background::Finish),
     /// Some steps several times.
@@ -185,6 +187,7 @@ impl Step {
             Step::Post(step) => step.run(world),
             Step::Load(step) => step.run(world),
             Step::Begin(step) => step.run(world),
+            Step::Phase(step) => step.run(world),
             Step::Finish(step) => step.run(world),
             Step::Downloads(step) => step.run(world),
             Step::Crowd(step) => step.run(world),

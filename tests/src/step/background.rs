@@ -13,10 +13,12 @@
 //! do = "finish"
 //! ```
 //!
-//! No request may fail and no byte may be wrong. How long clients had to wait is printed, not judged.
+//! No request may fail and no byte may be wrong. How long clients had to wait is printed, not judged, and apart
+//! for each `{ do = "phase", name = "…" }`.
 
 mod download;
 mod requests;
+mod stalls;
 mod tally;
 
 use std::sync::{
@@ -28,7 +30,7 @@ use std::thread::JoinHandle;
 use anyhow::{Context as _, Result, anyhow, bail, ensure};
 use serde::Deserialize;
 
-use self::{download::Download, requests::Requests, tally::Tally};
+use self::{download::Download, requests::Requests, stalls::Phases, tally::Tally};
 use super::load::{Going, Load};
 use crate::world::World;
 
@@ -61,6 +63,13 @@ pub struct Finish {
     failed_at_least: usize,
 }
 
+/// What is done from now on, by a name under which the waits of clients are printed.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Phase {
+    name: String,
+}
+
 /// Clients that run.
 pub struct Background {
     clients: Vec<(String, JoinHandle<Tally>)>,
@@ -75,6 +84,8 @@ struct Orders {
     finish: AtomicBool,
     /// To end at once.
     abandon: AtomicBool,
+    /// What is done meanwhile.
+    phases: Phases,
 }
 
 impl Begin {
@@ -105,6 +116,19 @@ impl Begin {
         // Kept also after a failure: whoever ends the world ends it.
         world.background = Some(background);
         begun
+    }
+}
+
+impl Phase {
+    /// Says so to the clients.
+    ///
+    /// # Errors
+    /// There are none.
+    pub fn run(&self, world: &World) -> Result<()> {
+        let background = world.background.as_ref();
+        let background = background.context("no step has begun any clients")?;
+        background.orders.phases.begin(&self.name);
+        Ok(())
     }
 }
 

@@ -142,11 +142,12 @@ impl Client {
             .with_context(|| format!("cannot open {}", self.original.display()))?;
         let mut original = BufReader::with_capacity(PIECE, original);
         let (mut came, mut expected) = (vec![0; PIECE], vec![0; PIECE]);
-        let (mut bytes, mut stall) = (0_u64, Duration::ZERO);
+        let mut bytes = 0_u64;
         let end = loop {
             let asked = Instant::now();
             let count = from.read(&mut came).context("cannot read from curl")?;
-            stall = stall.max(asked.elapsed());
+            let wait = asked.elapsed();
+            tally.waits.add(self.orders.phases.now(), wait);
             let right = fill(&mut original, &mut expected[..count])?;
             let same = (came[..count].iter().zip(&expected[..right])).position(|(a, b)| a != b);
             if let Some(at) = same.or((right < count).then_some(right)) {
@@ -163,7 +164,6 @@ impl Client {
             }
             self.take_time(count);
         };
-        tally.stalls.push(stall);
         Ok((end, bytes))
     }
 

@@ -117,7 +117,7 @@ fn run(
                 tally.done += 1;
                 tally.by_others += usize::from(matches!(answer, Answer::OfAnother(_)));
                 tally.bytes += page.body.len() as u64;
-                tally.stalls.push(asked.elapsed());
+                tally.waits.add(orders.phases.now(), asked.elapsed());
             }
             Err(error) => {
                 let error = error.context(format!("{}, after {:.1?}", page.path, asked.elapsed()));

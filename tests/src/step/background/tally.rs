@@ -1,7 +1,8 @@
 //! What clients have seen.
 
 use std::fmt;
-use std::time::Duration;
+
+use super::stalls::{Stalls, Waits};
 
 /// Of one client, or of several together.
 #[derive(Default)]
@@ -13,8 +14,10 @@ pub struct Tally {
     /// Their bytes.
     pub bytes: u64,
     pub failed: Vec<Failure>,
-    /// Of each answer, the longest time within which not a byte came.
-    pub stalls: Vec<Duration>,
+    /// Times within which not a byte came, of this client.
+    pub waits: Waits,
+    /// And of those whose tallies were added.
+    stalls: Stalls,
 }
 
 /// An answer that did not come, or not as it must.
@@ -32,7 +35,7 @@ impl Tally {
         self.done += other.done;
         self.by_others += other.by_others;
         self.bytes += other.bytes;
-        self.stalls.extend(other.stalls);
+        self.stalls.add(other.waits);
         self.failed.extend(other.failed.into_iter().map(|one| {
             let what = format!("{name}: {}", one.what);
             Failure { what, ..one }
@@ -57,39 +60,21 @@ impl fmt::Display for Failure {
 
 impl fmt::Display for Tally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut stalls = self.stalls.clone();
-        stalls.sort_unstable();
-        let (longest, p99) = (stalls.last().copied(), percentile(&stalls, 99));
         write!(
             f,
-            "{} answers ({} by others than named), {} MB, {} failed; stalls: longest {:.1?}, p99 {:.1?}",
+            "{} answers ({} by others than named), {} MB, {} failed{}",
             self.done,
             self.by_others,
             self.bytes >> 20,
             self.failed.len(),
-            longest.unwrap_or_default(),
-            p99.unwrap_or_default()
+            self.stalls,
         )
     }
-}
-
-/// The least of these, in order, that so many of a hundred do not exceed.
-fn percentile(sorted: &[Duration], of_hundred: usize) -> Option<Duration> {
-    let rank = (sorted.len() * of_hundred).div_ceil(100);
-    sorted.get(rank.saturating_sub(1)).copied()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_99th_percentile_is_a_stall_that_was_seen() {
-        let stalls: Vec<Duration> = (1..=200).map(Duration::from_millis).collect();
-        assert_eq!(percentile(&stalls, 99), Some(Duration::from_millis(198)));
-        assert_eq!(percentile(&stalls[..1], 99), Some(Duration::from_millis(1)));
-        assert_eq!(percentile(&[], 99), None);
-    }
 
     #[test]
     fn a_failure_elsewhere_is_none_of_a_server_that_was_ended() {
