@@ -258,6 +258,8 @@ impl Daemon {
         let mut look = ticker(file_watch::INTERVAL);
         let mut file = Watch::begin(&self.place.file);
         let mut buffer = vec![0; LccpSocket::MAX_PACKET];
+        // To set up may have taken longer than a silence.
+        self.membership.begin(self.now());
         loop {
             tokio::select! {
                 _ = terminate.recv() => return Ok(Ending::TakeDown),

@@ -48,11 +48,9 @@ impl Desk {
         for service in services {
             let at = tables::service_at(service)?;
             let usable = membership.usable(endpoint(at));
-            let usable = usable.map_or(&[][..], |usable| &usable.servers);
             for pool in pools(at, service) {
-                let members: Vec<_> = usable
-                    .iter()
-                    .filter(|server| pool.nodes.iter().any(|node| node.as_str() == server.name))
+                let members: Vec<_> = (usable.into_iter())
+                    .flat_map(|usable| usable.among(|server| pool.has(server)))
                     .zip(0u8..)
                     .collect();
                 let servers: Vec<Server<'_>> = members

@@ -211,11 +211,9 @@ fn left_to_nobody(config: &Config, node: &Node, membership: &Membership) -> Resu
     for service in &config.services {
         let at = service_at(service)?;
         let usable = membership.usable(endpoint(at));
-        let usable = usable.map_or(&[][..], |usable| &usable.servers);
         for (index, pool) in pools(at, service).enumerate() {
-            let mut takers = (usable.iter())
-                .filter(|server| pool.nodes.iter().any(|name| name.as_str() == server.name))
-                .filter(|server| pool.weight(&server.name, server.weight).is_some())
+            let mut takers = (usable.into_iter())
+                .flat_map(|usable| usable.among(|server| pool.has(server)))
                 .map(|server| server.name.as_str());
             let (mut takes, mut others) = (false, false);
             takers.by_ref().for_each(|name| {

@@ -13,7 +13,12 @@ use baton_abi::{
     ServiceKey,
 };
 use baton_config::{Handover, NodeName, Overflow, Policy, Split, Weights};
-use baton_core::{Moment, membership::Membership, policy::Server, sizes::Known};
+use baton_core::{
+    Moment,
+    membership::{Membership, UsableServer},
+    policy::Server,
+    sizes::Known,
+};
 use baton_dataplane::Dataplane;
 use baton_wire::Endpoint;
 use tracing::warn;
@@ -141,9 +146,7 @@ impl Tables {
         membership: &Membership,
     ) -> Result<()> {
         let at_endpoint = endpoint(at);
-        let usable = membership
-            .usable(at_endpoint)
-            .map_or(&[][..], |usable| &usable.servers);
+        let usable = membership.usable(at_endpoint);
         let per_request = service.handover == Handover::EveryRequest;
         let mut down = true;
         let slot = |name: &NodeName| {
@@ -152,9 +155,8 @@ impl Tables {
         };
         for pool in pools(at, service) {
             let policy = policies::policy(&pool, me, slot);
-            let servers: Vec<Server<'_>> = usable
-                .iter()
-                .filter(|server| pool.nodes.iter().any(|node| node.as_str() == server.name))
+            let servers: Vec<Server<'_>> = (usable.into_iter())
+                .flat_map(|usable| usable.among(|server| pool.has(server)))
                 .filter_map(|server| {
                     let slot = self
                         .slots
@@ -281,6 +283,12 @@ pub struct PoolOf<'a> {
 }
 
 impl PoolOf<'_> {
+    /// Whether this server takes some of its requests, if it can.
+    pub fn has(&self, server: &UsableServer) -> bool {
+        let is_named = |node: &NodeName| node.as_str() == server.name;
+        self.nodes.iter().any(is_named) && self.weight(&server.name, server.weight).is_some()
+    }
+
     /// A server's share here: its own, if this pool gives it no other. `None`: it takes nothing.
     pub fn weight(&self, server: &str, own: NonZeroU8) -> Option<NonZeroU8> {
         match self.weights.of(server) {

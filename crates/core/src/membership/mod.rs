@@ -8,7 +8,7 @@
 //!    until it says PASSING.
 //! 2. Of the others those that are *heard* are usable: their last HELLO is younger than `silence`.
 //! 3. If none of them is heard, all of them are usable: a dead daemon is not a dead server, so
-//!    silence alone never empties a service.
+//!    silence alone never empties a service. Nor does it empty a pool, which has some of a service's nodes.
 //!
 //! Before all that, who is known to be dead (`pulse`) is out: that is more than silence.
 //!
@@ -80,6 +80,16 @@ impl Membership {
             },
         );
         membership
+    }
+
+    /// Begins to wait for whom nobody has heard of yet: before, nobody could be heard.
+    pub fn begin(&mut self, now: Moment) {
+        let until = now + self.silence;
+        for presence in self.presences.values_mut() {
+            if let Presence::Awaited { .. } = presence {
+                *presence = Presence::Awaited { until };
+            }
+        }
     }
 
     /// Puts another configuration in force. What is known of nodes and services that stay is kept.

@@ -11,6 +11,8 @@ pub struct Usable {
     pub servers: Vec<UsableServer>,
     /// Why they.
     pub basis: Basis,
+    /// Those that do not fail and are not heard, while others are.
+    unheard: Vec<UsableServer>,
 }
 
 /// A data server that may get new connections.
@@ -38,17 +40,37 @@ pub enum Basis {
 impl Usable {
     /// Of candidates, each with whether it is heard: those heard, or else all.
     pub(super) fn of(candidates: Vec<(bool, UsableServer)>) -> Self {
-        let basis = match candidates.iter().any(|(heard, _)| *heard) {
-            _ if candidates.is_empty() => Basis::Nobody,
-            true => Basis::Heard,
-            false => Basis::Unheard,
-        };
-        let usable = |&(heard, _): &(bool, UsableServer)| heard || basis == Basis::Unheard;
-        let servers = candidates
-            .into_iter()
-            .filter(usable)
-            .map(|(_, server)| server)
-            .collect();
-        Self { servers, basis }
+        let (heard, unheard): (Vec<_>, Vec<_>) =
+            candidates.into_iter().partition(|(heard, _)| *heard);
+        let servers =
+            |some: Vec<(bool, UsableServer)>| some.into_iter().map(|(_, it)| it).collect();
+        let (heard, unheard): (Vec<_>, Vec<_>) = (servers(heard), servers(unheard));
+        match (heard.is_empty(), unheard.is_empty()) {
+            (false, _) => Self {
+                servers: heard,
+                basis: Basis::Heard,
+                unheard,
+            },
+            (true, false) => Self {
+                servers: unheard,
+                basis: Basis::Unheard,
+                unheard: Vec::new(),
+            },
+            (true, true) => Self {
+                servers: Vec::new(),
+                basis: Basis::Nobody,
+                unheard: Vec::new(),
+            },
+        }
+    }
+
+    /// Those of a pool by the same rule: its members that are heard, or else all of its members.
+    pub fn among<'a>(
+        &'a self,
+        is_member: impl Fn(&UsableServer) -> bool + 'a,
+    ) -> impl Iterator<Item = &'a UsableServer> {
+        let heard = self.servers.iter().any(&is_member);
+        let from = if heard { &self.servers } else { &self.unheard };
+        from.iter().filter(move |server| is_member(server))
     }
 }

@@ -10,7 +10,7 @@ use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use baton_core::Moment;
-use baton_core::membership::{Cluster, Event, Membership, Node, Service};
+use baton_core::membership::{Cluster, Event, Membership, Node, Service, UsableServer};
 use baton_wire::{Address, Clock, Endpoint, Health, Hello, HelloService, Incarnation, Permille};
 
 const SILENCE: Duration = Duration::from_millis(1000);

@@ -297,3 +297,37 @@ fn when_all_drain_nobody_is_usable() {
     assert_eq!(usable(&m, WEB), []);
     assert_eq!(m.usable(service(WEB)).unwrap().basis, Basis::Nobody);
 }
+
+/// The nodes of a pool of these that are to be used.
+fn among(m: &Membership, pool: &[u8]) -> Vec<u8> {
+    let is_member = |server: &UsableServer| pool.contains(&server.address.octets()[15]);
+    let servers = m.usable(service(WEB)).unwrap().among(is_member);
+    servers.map(|server| server.address.octets()[15]).collect()
+}
+
+#[test]
+fn silence_empties_no_pool_though_others_are_heard() {
+    let mut m = membership();
+    m.handle_hello(ms(900), node(0), clock(1), &hello(1, &[]));
+    events(&mut m, 1000);
+    assert_eq!(usable(&m, WEB), [0]);
+    assert_eq!(among(&m, &[0, 1]), [0]);
+    assert_eq!(among(&m, &[1, 2]), [1, 2]);
+
+    let failing = hello(1, &[(WEB, Health::Failing)]);
+    m.handle_hello(ms(1000), node(1), clock(1), &failing);
+    m.handle_death(ms(1000), node(2), true);
+    assert_eq!(among(&m, &[1, 2, 3]), [3]);
+    assert_eq!(among(&m, &[1, 2]), []);
+}
+
+#[test]
+fn a_start_that_takes_long_is_no_silence_of_others() {
+    let mut m = membership();
+    m.begin(ms(5000));
+    assert_eq!(events(&mut m, 5999), [changed(WEB), changed(API)].to_vec());
+    assert_eq!(usable(&m, WEB), [0, 1, 2, 3]);
+    m.handle_hello(ms(5999), node(0), clock(1), &hello(1, &[]));
+    events(&mut m, 6000);
+    assert_eq!(usable(&m, WEB), [0]);
+}
