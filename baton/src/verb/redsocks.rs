@@ -20,6 +20,8 @@ use nix::sys::signal::{self, Signal};
 use nix::unistd::Pid;
 use tokio::process::{Child, Command};
 use tokio::signal::unix::{SignalKind, signal};
+use tracing::level_filters::LevelFilter;
+use tracing_subscriber::EnvFilter;
 
 /// As env(1) and the shells tell of a command that they could not begin.
 const NOT_FOUND: u8 = 127;
@@ -53,6 +55,7 @@ impl RedSocksVerb {
         match &self.within {
             Some(name) => become_program(name, &self.command),
             None => {
+                say_what_goes_wrong();
                 let runtime = tokio::runtime::Builder::new_multi_thread()
                     .worker_threads(2)
                     .enable_all()
@@ -109,6 +112,20 @@ impl RedSocksVerb {
         }
         Ok(status)
     }
+}
+
+/// Beside the program's own words: only why a connection of it was reset, or a redirect not followed.
+fn say_what_goes_wrong() {
+    let filter = EnvFilter::builder()
+        .with_default_directive(LevelFilter::WARN.into())
+        .from_env_lossy();
+    let log = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(io::stderr)
+        .without_time()
+        .with_target(false);
+    // Nobody else has set one.
+    let _ = log.try_init();
 }
 
 /// Signals meant for the program are sent on to it; those that a terminal sends it has got itself.
