@@ -8,6 +8,8 @@ mod drain;
 mod eop;
 mod migrate;
 mod node;
+mod redirector;
+mod redsocks;
 mod reload;
 mod status;
 mod teardown;
@@ -44,6 +46,11 @@ pub enum Verb {
     /// Redirectable sockets: have them found out in the TCP handshake
     #[command(subcommand)]
     Eop(eop::Eop),
+    /// Run a program whose TCP connections servers may redirect
+    #[command(name = "redsocks")]
+    RedSocks(redsocks::RedSocksVerb),
+    /// Speak EOP for servers that do not, and redirect their clients
+    Redirector(redirector::Redirector),
     /// Show the whole idea on this machine: raise a small cluster, send requests, tell what happened
     Demo,
     /// A whole cluster on this machine, in network namespaces
@@ -74,6 +81,8 @@ impl Verb {
             Verb::Drain(verb) => verb.run(),
             Verb::Doctor(verb) => verb.run(),
             Verb::Eop(verb) => verb.run(),
+            Verb::RedSocks(verb) => verb.run(),
+            Verb::Redirector(verb) => verb.run(),
             Verb::Demo => demo::run(),
             Verb::Lab(command) => Ok(baton_lab::cli::run(command)?),
         }

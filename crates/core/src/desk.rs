@@ -70,7 +70,7 @@ impl Pool {
     }
 }
 
-fn hash(bytes: &[u8]) -> usize {
+pub(crate) fn hash(bytes: &[u8]) -> usize {
     let mut hasher = SipHasher24::new();
     hasher.write(bytes);
     hasher.finish() as usize

@@ -38,6 +38,7 @@ impl Lab {
         for thing in self.things() {
             if let Thing::Program(one) = thing
                 && !one.program.contains('/')
+                && one.program != "baton"
             {
                 need(&one.program);
             }

@@ -52,7 +52,7 @@ pub(crate) fn prepare(
             (on_node(lab, host, baton, words), leftovers)
         }
         Thing::Program(program) => {
-            let words = on_node(lab, host, baton, program_words(program)?);
+            let words = on_node(lab, host, baton, program_words(program, baton)?);
             (words, Vec::new())
         }
     };
@@ -118,8 +118,11 @@ fn server_words(
     Ok((prepared.words, prepared.leftovers))
 }
 
-fn program_words(program: &Program) -> Result<Vec<String>> {
-    let path = if program.program.contains('/') {
+/// The program that nodes run is also a command's `baton`.
+fn program_words(program: &Program, baton: &Path) -> Result<Vec<String>> {
+    let path = if program.program == "baton" {
+        baton.display().to_string()
+    } else if program.program.contains('/') {
         program.program.clone()
     } else {
         tool::find(&program.program)?.display().to_string()

@@ -5,7 +5,7 @@ use std::{
     net::IpAddr,
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     thread,
     time::Duration,
@@ -58,8 +58,22 @@ impl Agent {
     /// # Errors
     /// [`Error`].
     pub fn start(settings: Settings) -> Result<Self> {
-        settings.group.create()?;
+        let app = App::load(settings.pins.as_ref())?;
+        Self::start_with(app, settings)
+    }
+
+    /// The same for programs that listen where they say: only what they connect to has its far end elsewhere.
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub fn start_for_calls(settings: Settings) -> Result<Self> {
         let mut app = App::load(settings.pins.as_ref())?;
+        app.only_calls();
+        Self::start_with(app, settings)
+    }
+
+    fn start_with(mut app: App, settings: Settings) -> Result<Self> {
+        settings.group.create()?;
         let maps = Arc::new(app.maps()?);
         maps.set_cluster(&settings.cluster)?;
         maps.set_direct(&settings.direct)?;
@@ -144,6 +158,13 @@ impl Agent {
                 AppEvent::Listeners => {}
             }
         }
+    }
+
+    /// Whether a connection of a program is still being made or carried, as far as has been heard of it.
+    pub fn is_busy(&self) -> bool {
+        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let ended = read(&self.counters.finished) + read(&self.counters.reset);
+        read(&self.counters.calls_answered) > ended
     }
 
     /// Takes the node back to what it was: hooks, pins and control group. Goes on past errors and returns them

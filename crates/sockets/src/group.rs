@@ -70,6 +70,15 @@ impl Group {
         }
     }
 
+    /// Whether no process is in it.
+    ///
+    /// # Errors
+    /// [`Error::Group`].
+    pub fn is_empty(&self) -> Result<bool> {
+        let processes = fs::read_to_string(self.path.join("cgroup.procs"));
+        Ok(processes.map_err(self.failed("look into"))?.is_empty())
+    }
+
     /// Removes it, or does nothing if it is gone. Processes in it move up to the root, and are told nothing:
     /// what they open from then on are this node's own sockets.
     ///

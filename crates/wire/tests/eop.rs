@@ -167,17 +167,23 @@ fn any_token() -> impl Strategy<Value = Option<Token>> {
 /// A head and the message behind it.
 fn any_message() -> impl Strategy<Value = (Head, Vec<u8>)> {
     let message = || prop::collection::vec(any::<u8>(), 0..300);
-    let redirect = (any_place(), any::<bool>(), any_token(), message()).prop_map(
-        |(target, answers, token, message)| {
+    let redirect = (
+        any_place(),
+        any::<bool>(),
+        any_token(),
+        prop::option::of(any::<u64>()),
+        message(),
+    )
+        .prop_map(|(target, answers, token, taken, message)| {
             let answers = answers || !message.is_empty();
             let redirect = Redirect {
                 target,
                 answers,
                 token,
+                taken,
             };
             (Head::Redirect(redirect), message)
-        },
-    );
+        });
     let hello = (any_token(), prop::option::of(any_place())).prop_map(|(token, fell_back_from)| {
         let hello = Hello {
             token,
@@ -302,6 +308,7 @@ impl Vector {
                 target: self.place("target").unwrap(),
                 answers: self.field("answers") == "yes",
                 token,
+                taken: (self.fields.get("taken")).map(|taken| taken.parse().unwrap()),
             }),
             "hello" => Head::Hello(Hello {
                 token,

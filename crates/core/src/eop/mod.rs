@@ -26,9 +26,13 @@
 mod allow;
 mod client;
 mod error;
+mod kept;
 mod server;
+mod targets;
 
 pub use allow::{Allow, NotAllowed, Prefix};
 pub use client::{Client, ClientOptions, Opening, Resend, Verdict};
 pub use error::Error;
+pub use kept::{Kept, Unclear};
 pub use server::{Heard, Server, ServerOptions, TOKEN_LIFETIME};
+pub use targets::{DOWN, MOST, Target, Targets};

@@ -113,6 +113,36 @@ impl Server {
         target: SocketAddr,
         now: Clock,
     ) -> Result<Vec<u8>, Error> {
+        let redirect = self.leave(target, now)?;
+        let redirect = Redirect {
+            answers: answer.is_some(),
+            ..redirect
+        };
+        Ok(Head::Redirect(redirect).bytes(answer.unwrap_or(0)))
+    }
+
+    /// The same for a relay, between a client and a server that know of no messages: of all that the client
+    /// has sent on this connection the server has had the first `taken` bytes, and has answered them. What
+    /// the client has sent beyond them goes to `target`.
+    ///
+    /// # Errors
+    /// [`Error::Ended`].
+    pub fn handle_redirect_of_bytes(
+        &mut self,
+        taken: u64,
+        target: SocketAddr,
+        now: Clock,
+    ) -> Result<Vec<u8>, Error> {
+        let redirect = self.leave(target, now)?;
+        let redirect = Redirect {
+            // Without it all is to be sent again, as the paper's header says.
+            taken: (taken > 0).then_some(taken),
+            ..redirect
+        };
+        Ok(Head::Redirect(redirect).bytes(0))
+    }
+
+    fn leave(&mut self, target: SocketAddr, now: Clock) -> Result<Redirect, Error> {
         if self.state == State::Left {
             return Err(Error::Ended);
         }
@@ -123,12 +153,12 @@ impl Server {
             let expiry = Clock::from_nanos(now.as_nanos().saturating_add(lifetime));
             Token::new(key, target, self.client.ip(), expiry)
         });
-        let redirect = Redirect {
+        Ok(Redirect {
             target,
-            answers: answer.is_some(),
+            answers: false,
             token,
-        };
-        Ok(Head::Redirect(redirect).bytes(answer.unwrap_or(0)))
+            taken: None,
+        })
     }
 
     fn hello(&mut self, hello: &Hello, now: Clock) -> Result<Heard, Error> {

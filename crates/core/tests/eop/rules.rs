@@ -18,6 +18,7 @@ fn redirect(to: u8, answers: bool) -> Head {
         target: at(to),
         answers,
         token: None,
+        taken: None,
     })
 }
 

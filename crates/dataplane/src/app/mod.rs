@@ -138,6 +138,16 @@ impl App {
         })
     }
 
+    /// Leaves alone what programs listen on: only what they connect to goes to the agent.
+    pub fn only_calls(&mut self) {
+        self.programs.retain(|(_, hook, _)| {
+            !matches!(
+                *hook,
+                raw::BPF_CGROUP_INET4_BIND | raw::BPF_CGROUP_INET6_BIND
+            )
+        });
+    }
+
     /// Attaches them to a control group of version 2, or, where an earlier process left its links pinned,
     /// replaces their programs in place.
     ///

@@ -28,6 +28,10 @@ pub struct Redirect {
     pub answers: bool,
     /// To be shown there.
     pub token: Option<Token>,
+    /// Of all bytes in the client's messages on this connection the first so many are answered, and what is
+    /// behind them is to be sent again, whatever the messages were. For relays of byte streams, whose
+    /// answers are not messages; where it is not said, messages count.
+    pub taken: Option<u64>,
 }
 
 /// What a client says first.
@@ -47,7 +51,7 @@ impl Head {
     /// use baton_wire::eop::{Head, Redirect};
     ///
     /// assert_eq!(Head::Normal.bytes(5), [0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 5]);
-    /// let redirect = Redirect { target: "10.0.0.7:80".parse()?, answers: false, token: None };
+    /// let redirect = Redirect { target: "10.0.0.7:80".parse()?, answers: false, token: None, taken: None };
     /// assert_eq!(Head::Redirect(redirect).bytes(0), [0, 2, 0, 80, 10, 0, 0, 7, 0, 0, 0, 0]);
     /// # Ok::<(), std::net::AddrParseError>(())
     /// ```
@@ -80,6 +84,7 @@ impl Redirect {
             }
         };
         items.token = self.token;
+        items.taken = self.taken;
         items.answers = self.answers && slen == 0;
         if items == Items::default() {
             return header(opcode::REDIRECT, self.target.port(), address, slen).to_vec();

@@ -9,6 +9,7 @@ mod kind {
     pub const TOKEN: u8 = 2;
     pub const ANSWERS: u8 = 3;
     pub const FELL_BACK_FROM: u8 = 4;
+    pub const TAKEN: u8 = 5;
     /// From here on: ignored if not known.
     pub const OPTIONAL: u8 = 128;
 }
@@ -20,6 +21,7 @@ pub(super) struct Items {
     pub token: Option<Token>,
     pub answers: bool,
     pub fell_back_from: Option<SocketAddr>,
+    pub taken: Option<u64>,
 }
 
 impl Items {
@@ -50,6 +52,9 @@ impl Items {
                 &[&address.octets()[..], &port].concat(),
             );
         }
+        if let Some(taken) = self.taken {
+            put(kind::TAKEN, &taken.to_be_bytes());
+        }
         bytes
     }
 
@@ -73,6 +78,10 @@ impl Items {
                 kind::FELL_BACK_FROM => {
                     let place = place(value).ok_or(bad)?;
                     items.fell_back_from.replace(place).is_some()
+                }
+                kind::TAKEN => {
+                    let taken = u64::from_be_bytes(value.try_into().map_err(|_| bad)?);
+                    items.taken.replace(taken).is_some()
                 }
                 kind::OPTIONAL.. => false,
                 _ => true,

@@ -12,9 +12,10 @@
 //! ```
 //!
 //! The upper half of an opcode is the version of the extension: 0 is the paper's format, to the byte. What
-//! that cannot say takes extension 1: an IPv6 target, a [`Token`], an answer of no bytes, and how a
-//! connection begins ([`Hello`], [`Head::Welcome`]). `items` counts the bytes of all items. An item of a kind
-//! from 128 on may be ignored by who does not know it; any other unknown one is an error.
+//! that cannot say takes extension 1: an IPv6 target, a [`Token`], an answer of no bytes, how many
+//! bytes of a stream are answered, and how a connection begins ([`Hello`], [`Head::Welcome`]). `items` counts
+//! the bytes of all items. An item of a kind from 128 on may be ignored by who does not know it; any other
+//! unknown one is an error.
 //!
 //! This module does no I/O. `vectors/eop.txt` holds the bytes that every implementation must produce.
 

@@ -109,6 +109,7 @@ fn redirect(port: u16, address: Ipv4Addr, slen: u32, items: Items) -> Result<Hea
         target: SocketAddr::new(address, port),
         answers: slen > 0 || items.answers,
         token: items.token,
+        taken: items.taken,
     }))
 }
 

@@ -1,0 +1,101 @@
+//! Clients that do not speak EOP.
+
+use std::io;
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use httparse::{EMPTY_HEADER, Request, Status};
+use socket2::SockRef;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, copy_bidirectional_with_sizes};
+use tokio::net::TcpStream;
+
+use super::eop::Failed;
+use super::{Plain, Shared, connect, linger};
+use crate::pipe::PIECE;
+
+/// A request line and header fields that are longer are nobody's.
+const LONGEST_HEAD: usize = 16 << 10;
+const MOST_HEADERS: usize = 96;
+
+pub(super) async fn serve(
+    shared: &Shared,
+    mut stream: TcpStream,
+    here: SocketAddr,
+    from: SocketAddr,
+    mut first: Vec<u8>,
+    since: Instant,
+) -> Result<(), Failed> {
+    if shared.plain == Plain::Location
+        && shared.has_others
+        && let Some(target) = target(&mut stream, &mut first).await?
+    {
+        let path = target.split('?').next().unwrap_or_default().as_bytes();
+        if let Some(place) = shared.elsewhere(here, from.ip(), Some(path), &[]) {
+            let answer = format!(
+                "HTTP/1.1 307 Temporary Redirect\r\nLocation: http://{place}{target}\r\n\
+                 Content-Length: 0\r\nConnection: close\r\n\r\n"
+            );
+            stream.write_all(answer.as_bytes()).await?;
+            shared.counters.located.add(since.elapsed());
+            linger(&mut stream).await;
+            return Ok(());
+        }
+    }
+    relay(shared, stream, from, &first).await
+}
+
+/// The target of the request that the client begins with; `None`: it does not speak HTTP/1, or sends more than
+/// one would read.
+async fn target(stream: &mut TcpStream, first: &mut Vec<u8>) -> io::Result<Option<String>> {
+    loop {
+        let mut headers = [EMPTY_HEADER; MOST_HEADERS];
+        let mut request = Request::new(&mut headers);
+        match request.parse(first) {
+            Ok(Status::Complete(_)) => {
+                let target = request.path.unwrap_or_default();
+                // Of a proxy's client the target is elsewhere already.
+                return Ok(target.starts_with('/').then(|| target.to_owned()));
+            }
+            Ok(Status::Partial) if first.len() <= LONGEST_HEAD => {}
+            Ok(Status::Partial) | Err(_) => return Ok(None),
+        }
+        if stream.read_buf(first).await? == 0 {
+            return Ok(None);
+        }
+    }
+}
+
+async fn relay(
+    shared: &Shared,
+    mut stream: TcpStream,
+    from: SocketAddr,
+    first: &[u8],
+) -> Result<(), Failed> {
+    let mut far = reach(shared, from).await?;
+    shared.counters.relayed.add();
+    // However this ends before its end, nobody must take a part for the whole.
+    for end in [&stream, &far] {
+        SockRef::from(end).set_linger(Some(Duration::ZERO))?;
+    }
+    far.write_all(first).await?;
+    copy_bidirectional_with_sizes(&mut stream, &mut far, PIECE, PIECE).await?;
+    for end in [&stream, &far] {
+        let _ = SockRef::from(end).set_linger(None);
+    }
+    Ok(())
+}
+
+async fn reach(shared: &Shared, from: SocketAddr) -> Result<TcpStream, Failed> {
+    if let Some(behind) = shared.behind {
+        return Ok(connect(behind).await?);
+    }
+    let mut tried = Vec::new();
+    while let Some(place) = shared.choose(from.ip(), b"", &tried) {
+        match connect(place).await {
+            Ok(stream) => return Ok(stream),
+            Err(_) => shared.is_down(place),
+        }
+        tried.push(place);
+    }
+    Err(Failed::Nobody)
+}
