@@ -95,12 +95,15 @@ STRUCT(counters);
 
 ENUM(app_limit);
 ENUM(app_socket_flag);
+ENUM(app_family_flag);
+ENUM(app_option);
 ENUM(app_event_kind);
 ENUM(app_counter);
 
 STRUCT(app_address);
 STRUCT(app_settings);
 STRUCT(app_direct_key);
+STRUCT(app_options);
 STRUCT(app_socket);
 STRUCT(app_arrival);
 STRUCT(app_listener);

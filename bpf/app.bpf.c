@@ -8,6 +8,7 @@
 #include "app/connect.h"
 #include "app/hold.h"
 #include "app/names.h"
+#include "app/options.h"
 #include "app/events.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

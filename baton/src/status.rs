@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 #[cfg(test)]
 pub use example::example;
 pub use failover::Failover;
-pub use forwarding::{Channel, Forwarding, Port};
+pub use forwarding::{Channel, Forwarding, MissedPort, Port};
 pub use migration::Migration;
 pub use tally::{Bytes, Handovers, Tally};
 pub use version::speaks;

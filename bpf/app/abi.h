@@ -11,6 +11,8 @@ enum app_limit {
 	MAX_APP_ARRIVALS = 65536,      /* connections between the agent's connect() and the program's side of it */
 	MAX_APP_DIRECT = 256,          /* networks that are reached without the agent */
 	MAX_APP_CLUSTER = 64,          /* cluster addresses */
+	MAX_APP_TAKEN = 1024,          /* ports that somebody else has at the I/O server */
+	APP_OPTION_NUMBERS = 6,
 	APP_EVENT_BYTES = 1 << 20,     /* of the ring */
 };
 
@@ -40,12 +42,38 @@ enum app_socket_flag {
 	APP_SOCKET_IPV6 = 16,           /* of a listener: AF_INET6 */
 };
 
+enum app_family_flag {
+	APP_FAMILY_V4 = 1,
+	APP_FAMILY_V6 = 2,
+};
+
+/* Options that matter where the client is. The numbers have bits in their order, from APP_OPTION_KEEP_IDLE. */
+enum app_option {
+	APP_OPTION_NODELAY = 1,
+	APP_OPTION_KEEPALIVE = 2,
+	APP_OPTION_KEEP_IDLE = 4,
+	APP_OPTION_KEEP_INTERVAL = 8,
+	APP_OPTION_KEEP_PROBES = 16,
+	APP_OPTION_USER_TIMEOUT = 32,
+	APP_OPTION_SEND_BUFFER = 64,
+	APP_OPTION_RECEIVE_BUFFER = 128,
+};
+
+/* What a program has set on its socket. What is not given it has left as it is. */
+struct app_options {
+	unsigned char given;            /* bits of enum app_option */
+	unsigned char on;               /* of the two switches */
+	unsigned short reserved;
+	unsigned int number[APP_OPTION_NUMBERS];
+};
+
 /* What a socket seems to be to its program. Lives and dies with the socket. */
 struct app_socket {
 	struct app_address local;
 	struct app_address peer;
+	unsigned long long cookie;      /* of a listener: its key in app_listeners */
+	struct app_options options;
 	unsigned int flags;             /* enum app_socket_flag */
-	unsigned int reserved;
 };
 
 /* A connection that the agent makes to a listener, by the agent's own end of it. */
@@ -57,22 +85,26 @@ struct app_arrival {
 struct app_listener {
 	struct app_address at;          /* where the kernel has it */
 	struct app_address wanted;      /* where its program believes it to be */
+	struct app_options options;     /* which connections have from it */
 	unsigned int flags;             /* enum app_socket_flag */
-	unsigned int reserved;
 };
 
 enum app_event_kind {
 	APP_EVENT_CALL = 1,             /* a program connects, or still waits; repeated with its SYN */
 	APP_EVENT_CALL_ENDED = 2,       /* it has given up */
-	APP_EVENT_LISTENERS = 3,        /* one has come or gone: the map says which there are */
+	APP_EVENT_LISTENERS = 3,        /* one has come, gone or got options: the map says which there are */
+	APP_EVENT_OPTIONS = 4,          /* of a connection */
+	APP_EVENT_BIND_TAKEN = 5,       /* a program wanted a port that it cannot have */
 };
 
 struct app_event {
 	unsigned long long cookie;      /* the socket's */
-	struct app_address at;          /* of a call: the socket's own end */
-	struct app_address wanted;      /* of a call: whom the program wants */
+	struct app_address at;          /* the socket's own end, on loopback; of a bind what was wanted */
+	struct app_address other;       /* of a call: whom the program wants; of options: the agent's end */
+	struct app_options options;     /* of a call, and of options */
 	unsigned int kind;              /* enum app_event_kind */
 	unsigned int seq;               /* of a call: its SYN's */
+	unsigned int reserved;
 };
 
 /* Every decision. Names are the metric's label: keep them stable. */
@@ -87,12 +119,15 @@ enum app_counter {
 	COUNTER_APP_CALL_ENDED,         /* a connect() that failed, or was given up */
 	COUNTER_APP_BIND,               /* to any or to a cluster address: bound to loopback */
 	COUNTER_APP_BIND_DIRECT,        /* to another address: left alone */
+	COUNTER_APP_BIND_TAKEN,         /* refused with EADDRINUSE: somebody else has the port at the I/O server */
 	COUNTER_APP_LISTEN,             /* a listener of the cluster */
 	COUNTER_APP_LISTEN_DIRECT,      /* a listener of this node alone */
 	COUNTER_APP_LISTEN_FULL,        /* no room to note another: the cluster does not hear of it */
 	COUNTER_APP_LISTEN_ENDED,
 	COUNTER_APP_ACCEPTED,           /* a client's connection, with the client's address */
 	COUNTER_APP_ACCEPTED_DIRECT,    /* a connection of this node itself */
+	COUNTER_APP_OPTION,             /* one that matters at the I/O server */
+	COUNTER_APP_OPTION_LOST,        /* of a connection, and the agent does not hear of it: the ring is full */
 	COUNTER_APP_NO_MPTCP,           /* socket(IPPROTO_MPTCP) refused: programs fall back to TCP */
 	COUNTER_APP_NO_MEMORY,          /* a socket about which nothing could be noted: refused with ENOMEM */
 	COUNTER_APP_MAX,

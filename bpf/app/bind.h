@@ -29,10 +29,35 @@ static __always_inline bool is_for_cluster(const struct words *wanted)
 	return is_any(wanted) || bpf_map_lookup_elem(&app_cluster, &key);
 }
 
+/* Of an address of the cluster, by its place in the socket: one that takes both families needs the port of both. */
+static __always_inline u32 families(const struct words *wanted, u32 flags)
+{
+	if (!(flags & APP_SOCKET_IPV6) || is_mapped(wanted))
+		return APP_FAMILY_V4;
+	return flags & APP_SOCKET_ONLY_IPV6 || !is_any(wanted) ? APP_FAMILY_V6 : APP_FAMILY_V4 | APP_FAMILY_V6;
+}
+
+/* listen() could not be refused: by then nobody can be asked. So the I/O server says beforehand which ports are taken. */
+static __always_inline bool is_taken(const struct words *wanted, u32 be_port, u32 flags)
+{
+	const u32 *taken = bpf_map_lookup_elem(&app_taken, &be_port);
+
+	if (!taken || !be_port || !(*taken & families(wanted, flags)))
+		return false;
+	app_count(COUNTER_APP_BIND_TAKEN);
+	struct app_event *event = bpf_ringbuf_reserve(&app_events, sizeof(*event), 0);
+	if (event) {
+		*event = (struct app_event){ .at = address_of(wanted, be_port), .kind = APP_EVENT_BIND_TAKEN };
+		bpf_ringbuf_submit(event, 0);
+	}
+	return true;
+}
+
 static __always_inline int bound(struct bpf_sock *sk, const struct words *wanted, u32 be_port, u32 flags)
 {
+	if (is_taken(wanted, be_port, flags))
+		return refuse(E_ADDRESS_IN_USE);
 	struct app_socket *s = noted(sk);
-
 	if (!s) {
 		app_count(COUNTER_APP_NO_MEMORY);
 		return refuse(E_NO_MEMORY);

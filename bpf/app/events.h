@@ -4,21 +4,7 @@
 #define BATON_APP_EVENTS_H
 
 #include "hold.h"
-
-enum {
-	FAMILY_V6 = 10,
-};
-
-/*
- * The context can be read only at fixed places. The compiler would make one load of two in branches, at a place
- * that depends.
- */
-#define FIXED(word)                             \
-	({                                      \
-		u32 value_ = (word);            \
-		asm volatile("" : "+r"(value_)); \
-		value_;                         \
-	})
+#include "options.h"
 
 static __always_inline struct words own_end(struct bpf_sock_ops *ops)
 {
@@ -52,7 +38,7 @@ static __always_inline void follow(struct bpf_sock_ops *ops)
 	bpf_sock_ops_cb_flags_set(ops, ops->bpf_sock_ops_cb_flags | BPF_SOCK_OPS_STATE_CB_FLAG);
 }
 
-static __always_inline void listens(struct bpf_sock_ops *ops, const struct app_socket *s)
+static __always_inline void listens(struct bpf_sock_ops *ops, struct app_socket *s)
 {
 	u64 cookie = bpf_get_socket_cookie(ops);
 	u32 be_port = bpf_htons(ops->local_port);
@@ -68,6 +54,8 @@ static __always_inline void listens(struct bpf_sock_ops *ops, const struct app_s
 		.flags = s->flags,
 	};
 	listener.wanted.be_port = be_port;
+	s->cookie = cookie;
+	listener.options = s->options;
 	follow(ops);
 	if (bpf_map_update_elem(&app_listeners, &cookie, &listener, BPF_ANY)) {
 		app_count(COUNTER_APP_LISTEN_FULL);
@@ -100,7 +88,7 @@ static __always_inline void accepted(struct bpf_sock_ops *ops, struct bpf_sock *
 	bpf_map_delete_elem(&app_arrivals, &agent);
 }
 
-static __always_inline void connected(struct app_socket *s, u64 cookie)
+static __always_inline void connected(struct bpf_sock_ops *ops, struct app_socket *s, u64 cookie)
 {
 	const struct app_address *local = bpf_map_lookup_elem(&app_answers, &cookie);
 
@@ -110,6 +98,13 @@ static __always_inline void connected(struct app_socket *s, u64 cookie)
 		bpf_map_delete_elem(&app_answers, &cookie);
 	}
 	app_count(COUNTER_APP_CONNECTED);
+	if (s->options.given) {
+		/* What was set since the agent heard of the call. */
+		struct words own = own_end(ops), other = other_end(ops);
+		struct app_address at = address_of(&own, bpf_htons(ops->local_port));
+		struct app_address agent = address_of(&other, ops->remote_port >> 16);
+		tell_options(s, &at, &agent);
+	}
 }
 
 /* `from`, `to`: states. */
@@ -124,7 +119,7 @@ static __always_inline void changed(struct bpf_sock_ops *ops, struct app_socket 
 	if (!s || !(s->flags & APP_SOCKET_CALLS))
 		return;
 	if (to == STATE_ESTABLISHED)
-		connected(s, cookie);
+		connected(ops, s, cookie);
 	if (from == STATE_SYN_SENT && to == STATE_CLOSE) {
 		app_count(COUNTER_APP_CALL_ENDED);
 		tell(APP_EVENT_CALL_ENDED, cookie);

@@ -33,7 +33,8 @@ static __always_inline void tell_call(struct __sk_buff *skb, const struct app_so
 	*event = (struct app_event){
 		.cookie = bpf_get_socket_cookie(skb),
 		.at = address_of(own, tcp.source),
-		.wanted = s->peer,
+		.other = s->peer,
+		.options = s->options,
 		.kind = APP_EVENT_CALL,
 		.seq = bpf_ntohl(tcp.seq),
 	};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The agent writes app_settings, app_direct, app_cluster, app_arrivals and app_answers; the programs the rest. */
+/* The agent writes app_settings, app_direct, app_cluster, app_taken, app_arrivals and app_answers; the programs the rest. */
 #ifndef BATON_APP_MAPS_H
 #define BATON_APP_MAPS_H
 
@@ -35,6 +35,14 @@ struct {
 	__type(key, struct app_address);
 	__type(value, u32);
 } app_cluster SEC(".maps");
+
+/* By port, in network order: enum app_family_flag. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, MAX_APP_TAKEN);
+	__type(key, u32);
+	__type(value, u32);
+} app_taken SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_SK_STORAGE);

@@ -10,13 +10,26 @@ enum {
 	ALLOW = 1,
 	REFUSE = 0,
 	TYPE_STREAM = 1,
+	FAMILY_V6 = 10,
 	PROTOCOL_MPTCP = 262,
 	E_NO_MEMORY = 12,
 	E_NO_PROTOCOL = 93,
+	E_ADDRESS_IN_USE = 98,
 	E_NET_UNREACHABLE = 101,
 };
 
 #define LOOPBACK_V4 bpf_htonl(0x7f000001)
+
+/*
+ * A context, or a socket, can be read only at fixed places. The compiler would make one load of two in branches,
+ * at a place that depends.
+ */
+#define FIXED(word)                             \
+	({                                      \
+		u32 value_ = (word);            \
+		asm volatile("" : "+r"(value_)); \
+		value_;                         \
+	})
 
 /* An address in words, for the verifier: hooks' words can be read and written one by one only. */
 struct words {

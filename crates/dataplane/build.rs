@@ -1,5 +1,5 @@
 //! Compiles `bpf/baton.bpf.c`, `bpf/app.bpf.c` and `bpf/eop.bpf.c`, and generates their skeletons, and what the
-//! keys and values of each map of the first are made of.
+//! keys and values of each map of the first two are made of.
 
 use std::{
     env,
@@ -18,10 +18,13 @@ use libbpf_rs::btf::{
 fn main() -> Result<()> {
     let bpf = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?).join("../../bpf");
     let out = PathBuf::from(env::var("OUT_DIR")?);
-    build(&bpf, &out, "app")?;
+    let app = build(&bpf, &out, "app")?;
     build(&bpf, &out, "eop")?;
     let object = build(&bpf, &out, "baton")?;
-    fs::write(out.join("layouts.rs"), layouts(&object)?)?;
+    fs::write(
+        out.join("layouts.rs"),
+        layouts(&[object.as_path(), app.as_path()])?,
+    )?;
 
     println!("cargo:rerun-if-changed={}", bpf.display());
     println!("cargo:rerun-if-env-changed=CLANG");
@@ -56,12 +59,20 @@ fn build(bpf: &Path, out: &Path, name: &str) -> Result<PathBuf> {
 
 /// A table of the maps, by name: what their keys and values are made of, in words. libbpf finds their
 /// definitions in the same way: a structure whose members `key` and `value` point to the types.
-fn layouts(object: &Path) -> Result<String> {
+fn layouts(objects: &[&Path]) -> Result<String> {
+    let mut rust = String::from("pub const LAYOUTS: &[(&str, &str)] = &[\n");
+    for object in objects {
+        layouts_of(&mut rust, object)?;
+    }
+    rust.push_str("];\n");
+    Ok(rust)
+}
+
+fn layouts_of(rust: &mut String, object: &Path) -> Result<()> {
     let btf = Btf::from_path(object)?;
     let maps: DataSec<'_> = btf
         .type_by_name(".maps")
         .context("the object has no maps")?;
-    let mut rust = String::from("pub const LAYOUTS: &[(&str, &str)] = &[\n");
     for place in maps.iter() {
         let var: Var<'_> = btf.type_by_id(place.ty).context("a map is no variable")?;
         let name = var.name().context("a map has no name")?;
@@ -78,8 +89,7 @@ fn layouts(object: &Path) -> Result<String> {
         }
         writeln!(rust, "    ({:?}, {layout:?}),", name.to_string_lossy())?;
     }
-    rust.push_str("];\n");
-    Ok(rust)
+    Ok(())
 }
 
 /// Everything that a reader of the bytes must know.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use anyhow::Result;
 use baton_config::{Config, Forwarding};
 use baton_dataplane::{Pins, app_counter_name};
-use baton_sockets::{Agent, Group, Settings};
+use baton_sockets::{Agent, Group, RefusedPort, Settings};
 use tokio::task::JoinHandle;
 use tracing::error;
 
@@ -48,6 +48,16 @@ impl Sockets {
         Ok(Self { agent, task })
     }
 
+    /// The nodes of another configuration are those that programs reach by themselves.
+    pub fn set_direct(&self, config: &Config) -> Result<()> {
+        Ok(self.agent.set_direct(&nodes(config))?)
+    }
+
+    /// The ports that programs listen on and the I/O server does not.
+    pub fn refused(&self) -> Vec<RefusedPort> {
+        self.agent.refused().list()
+    }
+
     /// The hooks' counters and the agent's, by their labels.
     pub fn counters(&self) -> Result<BTreeMap<String, u64>> {
         let hooks = self.agent.maps()?.counters()?;
@@ -70,6 +80,11 @@ impl Drop for Sockets {
 /// The control group of the node that has these pins, which no other node of the machine has.
 pub fn group(pins: &Pins) -> Result<Group> {
     Ok(Group::named_after(pins.dir())?)
+}
+
+/// Whether an earlier daemon's hooks are there.
+pub fn is_set_up(pins: &Pins) -> bool {
+    pins.link("app_connect4").exists()
 }
 
 /// Removes it, or does nothing where there is none.

@@ -78,7 +78,7 @@ pub enum End {
 pub async fn run(file: &Path, fresh: bool) -> Result<End> {
     let place = Place::find(file).await?;
     if place.me.roles.is_io() || place.me.roles.is_app() {
-        return saps::run(place).await;
+        return saps::run(place, fresh).await;
     }
     let mut daemon = Daemon::start(place, fresh).await?;
     info!("ready");

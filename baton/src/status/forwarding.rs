@@ -12,8 +12,17 @@ pub struct Forwarding {
     pub network: String,
     /// The I/O server's cluster addresses.
     pub addresses: Vec<String>,
+    /// On an I/O server, how one of several nodes that listen on a port is chosen.
+    #[serde(default)]
+    pub policy: String,
     /// What is listened on.
     pub ports: Vec<Port>,
+    /// On an application node, what programs listen on and the I/O server does not.
+    #[serde(default)]
+    pub refused: Vec<MissedPort>,
+    /// What no program can listen on: other programs of the I/O server's host have it.
+    #[serde(default)]
+    pub taken: Vec<MissedPort>,
     /// One for each node at the other end.
     pub channels: Vec<Channel>,
 }
@@ -27,6 +36,17 @@ pub struct Port {
     pub families: String,
     /// On an I/O server the nodes that take turns, on an application node the I/O servers that listen.
     pub listeners: usize,
+}
+
+/// A port that programs do not have.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct MissedPort {
+    /// Its number.
+    pub port: u16,
+    /// "IPv4", "IPv6" or "IPv4 and IPv6".
+    pub families: String,
+    /// Why.
+    pub reason: String,
 }
 
 /// A channel, now and since the start.
@@ -89,10 +109,20 @@ impl Forwarding {
 impl fmt::Display for Forwarding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (addresses, network) = (self.addresses.join(", "), &self.network);
-        writeln!(f, "\nforwarding for {addresses} over {network}")?;
+        write!(f, "\nforwarding for {addresses} over {network}")?;
+        if !self.policy.is_empty() {
+            write!(f, ", {}", self.policy)?;
+        }
+        writeln!(f)?;
         for port in &self.ports {
             let (number, families, listeners) = (port.port, &port.families, port.listeners);
             writeln!(f, "  port {number} ({families}): {listeners} listening")?;
+        }
+        for (ports, what) in [(&self.refused, "not listening"), (&self.taken, "taken")] {
+            for port in ports {
+                let (number, families, reason) = (port.port, &port.families, &port.reason);
+                writeln!(f, "  port {number} ({families}): {what}: {reason}")?;
+            }
         }
         for channel in &self.channels {
             let Channel {
@@ -147,13 +177,30 @@ mod tests {
                 listeners: 4,
             }],
             channels: vec![channel],
+            policy: "client".into(),
+            refused: vec![MissedPort {
+                port: 25,
+                families: "IPv6".into(),
+                reason: "Address already in use".into(),
+            }],
+            taken: vec![MissedPort {
+                port: 22,
+                families: "IPv4".into(),
+                reason: "another program".into(),
+            }],
         };
         let text = forwarding.to_string();
         assert!(
-            text.contains("for 10.77.0.100, fd77::100 over quic"),
+            text.contains("for 10.77.0.100, fd77::100 over quic, client\n"),
             "{text}"
         );
-        assert!(text.contains("port 80 (IPv4): 4 listening"), "{text}");
+        for line in [
+            "port 80 (IPv4): 4 listening",
+            "port 25 (IPv6): not listening: Address already in use",
+            "port 22 (IPv4): taken: another program",
+        ] {
+            assert!(text.contains(line), "{text}");
+        }
         assert!(
             text.contains("3 connections, 1 stalled; credit 131072"),
             "{text}"

@@ -18,7 +18,7 @@ pub struct Changes {
     pub cs: bool,
     /// Anything of `[failover]`.
     pub failover: bool,
-    /// Anything of `[forwarding]`, of nodes that have no part in it.
+    /// Anything of `[forwarding]`; of nodes that have a part in it, the policy alone.
     pub forwarding: bool,
     /// Where metrics are served.
     pub metrics: bool,
@@ -90,7 +90,7 @@ impl fmt::Display for RestartReason {
 /// Every reason why the running daemon cannot take over: this node's own address, interface or
 /// roles, the directories, the protocol, and on a connection server the size of the flow table, whether
 /// a switch is in front of it, and the candidates of failover, and for an I/O server or an application node anything
-/// of `[forwarding]`. Then nothing of `new` should be applied: half of it would be neither of the two.
+/// of `[forwarding]` but the policy. Then nothing of `new` should be applied: half of it would be neither of the two.
 pub fn diff(old: &Config, new: &Config, own: &NodeName) -> Result<Changes, Vec<RestartReason>> {
     let mut reasons = Vec::new();
     let mut fixed = |key, old: String, new: String| {

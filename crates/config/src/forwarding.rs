@@ -13,6 +13,7 @@ use crate::number::in_range;
 use crate::problem::Problem;
 use crate::raw::RawForwarding;
 use crate::report::Report;
+use crate::service::one_of;
 use crate::size;
 
 /// What the I/O server and the application nodes have in common.
@@ -26,6 +27,40 @@ pub struct Forwarding {
     pub addresses: Vec<ClusterAddress>,
     /// B_r, the receive buffer of a connection at either end, 4 KiB to 16 MiB.
     pub buffer: NonZeroU32,
+    /// Which of several nodes that listen on a port gets a client's connection.
+    pub policy: ForwardingPolicy,
+}
+
+/// How one of several application nodes is chosen. A node's weight counts under all but the first, and 0 under all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ForwardingPolicy {
+    /// Each in turn.
+    RoundRobin,
+    /// Each in turn, as often as its weight says.
+    Weighted,
+    /// The one with the fewest open connections of the port, for its weight.
+    LeastLoaded,
+    /// By the client's address, with a Maglev table.
+    Client,
+}
+
+impl ForwardingPolicy {
+    const ALL: [Self; 4] = [
+        Self::RoundRobin,
+        Self::Weighted,
+        Self::LeastLoaded,
+        Self::Client,
+    ];
+
+    /// Its name in the file: that of a pool's policy.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::RoundRobin => "round-robin",
+            Self::Weighted => "weighted",
+            Self::LeastLoaded => "least-loaded",
+            Self::Client => "client",
+        }
+    }
 }
 
 /// What carries channels between an I/O server and application nodes.
@@ -61,6 +96,7 @@ pub(crate) struct Draft {
     network: Option<ForwardingNetwork>,
     port: Option<NonZeroU16>,
     buffer: Option<u64>,
+    policy: Option<ForwardingPolicy>,
 }
 
 impl Draft {
@@ -72,6 +108,10 @@ impl Draft {
             in_range::<u16>("port", value, 1..=65535)
         });
         let buffer = parse(report, "buffer", raw.buffer, |text| buffer(&text));
+        let policy = parse(report, "policy", raw.policy, |text| {
+            let all = ForwardingPolicy::ALL.map(|policy| (policy.name(), policy));
+            one_of("policy", &text, &all)
+        });
         let addresses = parse_list(report, "addresses", raw.addresses, |text| text.parse());
         let example = "addresses = [\"192.0.2.100\"], what clients know the cluster by";
         let addresses = addresses.required(report, header.clone(), || {
@@ -87,6 +127,7 @@ impl Draft {
             network: network.or(ForwardingNetwork::Tcp),
             port: port.or(PORT.get()).and_then(NonZeroU16::new),
             buffer: buffer.or(BUFFER),
+            policy: policy.or(ForwardingPolicy::RoundRobin),
         }
     }
 
@@ -98,6 +139,7 @@ impl Draft {
             port: self.port?,
             addresses: addresses.collect(),
             buffer: NonZeroU32::new(u32::try_from(self.buffer?).ok()?)?,
+            policy: self.policy?,
         })
     }
 }

@@ -52,7 +52,7 @@ pub use config::Config;
 pub use cs::ConnectionServer;
 pub use diff::{Changes, ListChange, RestartReason, diff};
 pub use failover::{Failover, FrontAddress};
-pub use forwarding::{Forwarding, ForwardingNetwork};
+pub use forwarding::{Forwarding, ForwardingNetwork, ForwardingPolicy};
 pub use health::{HealthCheck, HttpPath, Probe};
 pub use host::{HostName, HostPattern};
 pub use large::Large;

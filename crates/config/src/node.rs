@@ -211,12 +211,13 @@ impl Draft {
         });
         if let (Parsed::Right(weight), Some(roles)) = (&weight, &roles)
             && !roles.get_ref().is_ds()
+            && !roles.get_ref().is_app()
         {
             report.warning(
                 weight.span(),
                 Problem::new(
-                    "weight has no effect on a node without the role \"ds\"",
-                    "remove it, or add the role",
+                    "weight has no effect on a node without the role \"ds\" or \"app\"",
+                    "remove it, or add one of them",
                 ),
             );
         }

@@ -82,6 +82,7 @@ pub(crate) struct RawForwarding {
     pub(crate) port: Field<i64>,
     pub(crate) addresses: List,
     pub(crate) buffer: Field<String>,
+    pub(crate) policy: Field<String>,
 }
 
 /// `[[node]]`

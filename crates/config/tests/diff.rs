@@ -82,7 +82,9 @@ fn a_reload_takes_over() {
         }
     );
 
-    let got = changes("cs1", "policy = \"round-robin\"", "policy = \"client\"").unwrap();
+    // Not the one of [forwarding], which is commented out.
+    let (old, new) = ("\npolicy = \"round-robin\"", "\npolicy = \"client\"");
+    let got = changes("cs1", old, new).unwrap();
     let services = ListChange {
         changed: vec!["web".parse().unwrap()],
         ..ListChange::default()

@@ -8,8 +8,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::time::Duration;
 
 use baton_config::{
-    Conditions, Config, Error, ForwardingNetwork, FrontAddress, HealthCheck, HostPattern, Pattern,
-    Policy, Probe, Roles, Split, Weights,
+    Conditions, Config, Error, ForwardingNetwork, ForwardingPolicy, FrontAddress, HealthCheck,
+    HostPattern, Pattern, Policy, Probe, Roles, Split, Weights,
 };
 use common::{SAMPLE, parse, routed};
 
@@ -531,7 +531,7 @@ fn doubtful_things_are_warnings() {
     let heavy = SAMPLE.replace("roles = [\"cs\"] ", "weight = 3\nroles = [\"cs\"] ");
     assert_eq!(
         warnings(&heavy),
-        ["weight has no effect on a node without the role \"ds\""]
+        ["weight has no effect on a node without the role \"ds\" or \"app\""]
     );
     let (bare, _) = SAMPLE.split_once("[[service]]").unwrap();
     assert_eq!(
@@ -610,6 +610,7 @@ fn an_io_server_and_application_nodes_need_no_service() {
         addresses = ["192.0.2.100", "2001:db8::100"]
         network = "quic"
         buffer = "64KiB"
+        policy = "least-loaded"
         [[node]]
         name = "io1"
         address = "192.0.2.2"
@@ -618,6 +619,7 @@ fn an_io_server_and_application_nodes_need_no_service() {
         name = "app1"
         address = "192.0.2.11"
         roles = ["app"]
+        weight = 3
         "#,
     )
     .unwrap();
@@ -625,6 +627,7 @@ fn an_io_server_and_application_nodes_need_no_service() {
     let config = loaded.config;
     let forwarding = config.forwarding.as_ref().unwrap();
     assert_eq!(forwarding.network, ForwardingNetwork::Quic);
+    assert_eq!(forwarding.policy, ForwardingPolicy::LeastLoaded);
     assert_eq!(
         (forwarding.port.get(), forwarding.buffer.get()),
         (7727, 65_536)

@@ -16,6 +16,10 @@ pub enum Error {
         "the connections here cannot be taken over: in {dir}, {reason}. The packet path goes on as it is. Start the version and configuration that it is of; or move the connections away, run `baton teardown --config FILE` and start again; or start once with --fresh: then data servers are asked who has each connection, and it stays where it is until its end"
     )]
     Layout { dir: PathBuf, reason: String },
+    #[error(
+        "the programs' sockets here cannot be taken over: in {dir}, {reason}. Nothing is changed. Start the version that it is of; or end the programs, run `baton teardown --config FILE` and start again; or start once with --fresh: then programs that listen must be started again, and until then nobody finds them"
+    )]
+    AppLayout { dir: PathBuf, reason: String },
     #[error("cannot attach the {program} program to interface {interface}: {source}{hint}")]
     Attach {
         program: &'static str,

@@ -12,10 +12,11 @@
 //!
 //! The programs that run keep the maps that they have until others take their place.
 
-use std::os::fd::AsFd as _;
+use std::{os::fd::AsFd as _, path::PathBuf};
 
 use baton_abi::{
-    COUNTER_NAMES, LCCP_TCB_OPTION_NAMES, ROLE_CS, ROLE_SWITCH, TALLY_PLACE_NAMES, TCB_STATE_NAMES,
+    APP_COUNTER_NAMES, APP_EVENT_KIND_NAMES, APP_SOCKET_FLAG_NAMES, AppEvent, COUNTER_NAMES,
+    LCCP_TCB_OPTION_NAMES, ROLE_CS, ROLE_SWITCH, TALLY_PLACE_NAMES, TCB_STATE_NAMES,
 };
 use libbpf_rs::{MapCore as _, MapFlags, MapHandle, MapInfo, MapType, OpenMapMut, libbpf_sys};
 
@@ -27,6 +28,9 @@ include!(concat!(env!("OUT_DIR"), "/layouts.rs"));
 const OF_CS: [&str; 5] = ["tcbs", "data_servers", "services", "pools", "route_ids"];
 /// Of a switch.
 const OF_SWITCH: [&str; 3] = ["begun", "places", "data_servers"];
+
+/// Of an application node: who listens is known by what the programs' hooks have noted, and in no other way.
+const OF_APP: [&str; 2] = ["app_sockets", "app_listeners"];
 
 /// Where the numbers are pinned: by map, its name filled up with zeros.
 pub(crate) const RECORD: &str = "layouts";
@@ -98,6 +102,29 @@ impl Wanted {
 /// # Errors
 /// [`Error::Layout`], before anything is changed.
 pub(crate) fn settle(pins: &Pins, roles: u32, wanted: &[Wanted]) -> Result<Vec<String>, Error> {
+    let is_kept = |map: &str| {
+        roles & ROLE_CS != 0 && OF_CS.contains(&map)
+            || roles & ROLE_SWITCH != 0 && OF_SWITCH.contains(&map)
+    };
+    let refuse = |dir, reason| Error::Layout { dir, reason };
+    settle_all(pins, wanted, is_kept, refuse)
+}
+
+/// The same for an application node.
+///
+/// # Errors
+/// [`Error::AppLayout`], before anything is changed.
+pub(crate) fn settle_app(pins: &Pins, wanted: &[Wanted]) -> Result<Vec<String>, Error> {
+    let refuse = |dir, reason| Error::AppLayout { dir, reason };
+    settle_all(pins, wanted, |map| OF_APP.contains(&map), refuse)
+}
+
+fn settle_all(
+    pins: &Pins,
+    wanted: &[Wanted],
+    is_kept: impl Fn(&str) -> bool,
+    refuse: impl Fn(PathBuf, String) -> Error,
+) -> Result<Vec<String>, Error> {
     let record = open_record(pins)?;
     let mut anew = Vec::new();
     let mut refused = Vec::new();
@@ -106,13 +133,13 @@ pub(crate) fn settle(pins: &Pins, roles: u32, wanted: &[Wanted]) -> Result<Vec<S
         if fate == Fate::Same {
             continue;
         }
-        if fate != Fate::Missing && is_kept(&map.name, roles) {
+        if fate != Fate::Missing && is_kept(&map.name) {
             refused.push((map.name.clone(), fate));
         }
         anew.push((map.name.clone(), fate));
     }
     if !refused.is_empty() {
-        return Err(refuse(pins, &refused));
+        return Err(refuse(pins.dir().to_owned(), reason(&refused)));
     }
     let record = match record {
         Some(record) => record,
@@ -131,12 +158,7 @@ pub(crate) fn settle(pins: &Pins, roles: u32, wanted: &[Wanted]) -> Result<Vec<S
     Ok(were_there.map(|(name, _)| name).collect())
 }
 
-fn is_kept(map: &str, roles: u32) -> bool {
-    roles & ROLE_CS != 0 && OF_CS.contains(&map)
-        || roles & ROLE_SWITCH != 0 && OF_SWITCH.contains(&map)
-}
-
-fn refuse(pins: &Pins, refused: &[(String, Fate)]) -> Error {
+fn reason(refused: &[(String, Fate)]) -> String {
     let names = |wanted: Fate| -> Vec<&str> {
         let of_fate = refused.iter().filter(|(_, fate)| *fate == wanted);
         of_fate.map(|(name, _)| name.as_str()).collect()
@@ -156,10 +178,7 @@ fn refuse(pins: &Pins, refused: &[(String, Fate)]) -> Error {
             reasons.push(format!("{} {why}", names(fate).join(", ")));
         }
     }
-    Error::Layout {
-        dir: pins.dir().to_owned(),
-        reason: reasons.join("; "),
-    }
+    reasons.join("; ")
 }
 
 fn open_record(pins: &Pins) -> Result<Option<MapHandle>, Error> {
@@ -200,6 +219,9 @@ fn key(name: &str) -> [u8; NAME] {
     key
 }
 
+/// A ring has no value of which the layout could be told.
+const EVENT: u32 = size_of::<AppEvent>() as u32;
+
 /// Stands for all that a reader of a map must know: 64-bit FNV-1a of it
 /// (<http://www.isthe.com/chongo/tech/comp/fnv/>).
 fn number_of(map: &str) -> u64 {
@@ -209,6 +231,9 @@ fn number_of(map: &str) -> u64 {
     let meanings: &[&[(&str, u32)]] = match map {
         "counters" => &[COUNTER_NAMES],
         "tallies" => &[TALLY_PLACE_NAMES],
+        "app_counters" => &[APP_COUNTER_NAMES],
+        "app_sockets" | "app_listeners" => &[APP_SOCKET_FLAG_NAMES],
+        "app_events" => &[APP_EVENT_KIND_NAMES, &[("bytes", EVENT)]],
         "tcbs" => &[TCB_STATE_NAMES, LCCP_TCB_OPTION_NAMES],
         _ => &[],
     };
@@ -226,7 +251,7 @@ mod tests {
 
     #[test]
     fn every_kept_map_has_a_layout_of_its_own() {
-        for map in OF_CS.iter().chain(&OF_SWITCH) {
+        for map in OF_CS.iter().chain(&OF_SWITCH).chain(&OF_APP) {
             let layout = LAYOUTS.iter().find(|(name, _)| name == map);
             assert!(
                 layout.is_some_and(|(_, layout)| layout.contains("value ")),

@@ -45,7 +45,10 @@ mod tally;
 skeleton!(skeleton, "/baton.skel.rs");
 skeleton!(app_skeleton, "/app.skel.rs");
 
-pub use app::{App, AppEvent, AppEvents, AppListener, AppMaps, app_counter_name, app_is_alive};
+pub use app::{
+    App, AppEvent, AppEvents, AppListener, AppMaps, AppOptions, AppTaken, app_counter_name,
+    app_is_alive,
+};
 pub use attach::{XdpMode, control_groups, mounts};
 pub use channels::Channels;
 pub use clock::{Tick, tick_ago, wall_clock_offset};

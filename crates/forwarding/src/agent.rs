@@ -4,13 +4,14 @@ mod wanted;
 
 use std::io;
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use baton_core::forwarding::backoff::Backoff;
 use baton_core::forwarding::{ConnectionId, Counters, Event, Gauges};
 use baton_wire::ClusterKey;
-use baton_wire::forwarding::{Errno, ListenerTag, Side, Way};
+use baton_wire::forwarding::{Errno, ListenerTag, Side, TakenPort, Way};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
@@ -58,6 +59,8 @@ pub(crate) struct Inner {
     wanted: Mutex<WantedPorts>,
     /// Counts what may concern those who wait for an answer or a channel.
     changes: watch::Sender<u64>,
+    /// By I/O server: the ports that others have there.
+    taken: watch::Sender<Vec<Box<[TakenPort]>>>,
     /// One for each I/O server; they end with this.
     tasks: Mutex<JoinSet<()>>,
 }
@@ -66,6 +69,7 @@ pub(crate) struct Inner {
 struct Server {
     address: SocketAddr,
     shared: Arc<Shared>,
+    failed: Arc<AtomicU64>,
 }
 
 /// One channel, for `baton status` and the metrics.
@@ -99,20 +103,27 @@ impl Agent {
             .map(|&address| {
                 let (shared, of) = Shared::new(Side::Application, &settings.node, settings.buffer);
                 events.push(of);
-                Server { address, shared }
+                Server {
+                    address,
+                    shared,
+                    failed: Arc::default(),
+                }
             })
             .collect();
         let inner = Arc::new(Inner {
             servers,
             wanted: Mutex::default(),
             changes: watch::Sender::new(0),
+            taken: watch::Sender::new(vec![Box::default(); settings.io_servers.len()]),
             tasks: Mutex::default(),
         });
         {
             let mut tasks = inner.tasks.lock().unwrap_or_else(PoisonError::into_inner);
             for (number, (server, events)) in inner.servers.iter().zip(events).enumerate() {
                 let shared = Arc::clone(&server.shared);
-                tasks.spawn(keep(Arc::clone(&network), server.address, shared));
+                let failed = Arc::clone(&server.failed);
+                let keep = keep(Arc::clone(&network), server.address, shared, failed);
+                tasks.spawn(keep);
                 tasks.spawn(watch_events(Arc::downgrade(&inner), number, events));
             }
         }
@@ -180,9 +191,21 @@ impl Agent {
         })
     }
 
+    /// The ports that nobody can listen on, by I/O server, as they are now and whenever they change. Of an I/O server
+    /// that cannot be reached nothing is known.
+    pub fn taken(&self) -> watch::Receiver<Vec<Box<[TakenPort]>>> {
+        self.inner.taken.subscribe()
+    }
+
     /// Whether an I/O server can be reached right now.
     pub fn is_up(&self) -> bool {
         self.inner.servers.iter().any(Server::is_up)
+    }
+
+    /// How often a channel could not be made: nobody answered, or did not know the cluster key.
+    pub fn failed(&self) -> u64 {
+        let failed = self.inner.servers.iter().map(|server| &server.failed);
+        failed.map(|failed| failed.load(Ordering::Relaxed)).sum()
     }
 
     /// How each channel stands, in the order of the I/O servers.
@@ -211,7 +234,12 @@ impl Server {
 }
 
 /// Keeps a channel up.
-async fn keep(network: Arc<dyn ForwardingNetwork>, to: SocketAddr, shared: Arc<Shared>) {
+async fn keep(
+    network: Arc<dyn ForwardingNetwork>,
+    to: SocketAddr,
+    shared: Arc<Shared>,
+    failed: Arc<AtomicU64>,
+) {
     let mut backoff = Backoff::default();
     let mut is_told = false;
     loop {
@@ -222,10 +250,12 @@ async fn keep(network: Arc<dyn ForwardingNetwork>, to: SocketAddr, shared: Arc<S
                 tracing::warn!(%to, %error, "the channel to the I/O server is lost");
                 is_told = false;
             }
-            Err(error) if !std::mem::replace(&mut is_told, true) => {
-                tracing::warn!(%to, %error, "the I/O server cannot be reached; trying again");
+            Err(error) => {
+                failed.fetch_add(1, Ordering::Relaxed);
+                if !std::mem::replace(&mut is_told, true) {
+                    tracing::warn!(%to, %error, "the I/O server cannot be reached; trying again");
+                }
             }
-            Err(_) => {}
         }
         tokio::time::sleep(backoff.failed(fastrand::f64())).await;
     }
@@ -252,7 +282,11 @@ impl Inner {
                 let keys = self.wanted().keys();
                 keys.into_iter().for_each(|key| self.ask(key, server));
             }
-            Event::Down => self.wanted().forget_answers(server),
+            Event::Down => {
+                self.wanted().forget_answers(server);
+                self.set_taken(server, Box::default());
+            }
+            Event::Taken(ports) => self.set_taken(server, ports),
             Event::Listening { listener, port } => {
                 let key = self.wanted().answered(server, listener, Ok(port));
                 // Where the port was chosen for us, the others can be asked only now.
@@ -266,6 +300,15 @@ impl Inner {
             Event::Asked { id, way } => self.accept(server, id, way),
             _ => {}
         }
+    }
+
+    fn set_taken(&self, server: usize, ports: Box<[TakenPort]>) {
+        self.taken.send_if_modified(|taken| {
+            // As many as I/O servers.
+            let is_new = taken[server] != ports;
+            taken[server] = ports;
+            is_new
+        });
     }
 
     fn ask_all(&self, key: u64) {

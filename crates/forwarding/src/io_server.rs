@@ -4,21 +4,23 @@ mod clients;
 mod nodes;
 mod outgoing;
 mod pump;
+mod taken;
 
+use std::collections::BTreeMap;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use baton_core::forwarding::{Counters, Event};
+use baton_core::forwarding::{Counters, Event, PortPolicy};
 use baton_wire::ClusterKey;
-use baton_wire::forwarding::{Errno, Side, Way};
+use baton_wire::forwarding::{Errno, Side, TakenPort, Way};
 use tokio::task::JoinSet;
 
 use self::nodes::Nodes;
 use crate::network::{Acceptor, Handshake, Link, network};
-use crate::shared::{Events, Shared};
+use crate::shared::{Events, Shared, error};
 use crate::{ChannelReport, NetworkKind, link};
 
 /// What an I/O server needs to know.
@@ -38,7 +40,14 @@ pub struct IoSettings {
     pub cluster_addresses: Vec<IpAddr>,
     /// B_r: how many bytes of a connection from an application node are buffered here for its client.
     pub buffer: u32,
+    /// Which of several nodes that listen on a port gets a client's connection.
+    pub policy: PortPolicy,
+    /// The nodes' weights, by name; who is not there has 1.
+    pub weights: BTreeMap<String, u8>,
 }
+
+/// Between two looks at what other programs of this host listen on.
+const LOOK: Duration = Duration::from_secs(1);
 
 /// A running I/O server. Dropped, it ends: its clients are reset.
 #[derive(Debug)]
@@ -65,6 +74,8 @@ struct Tally {
     reset_by_client: AtomicU64,
     reset_by_node: AtomicU64,
     finished: AtomicU64,
+    listens_refused: AtomicU64,
+    channels_refused: AtomicU64,
 }
 
 /// What became of clients' connections, and of those that programs made, since the start.
@@ -84,6 +95,10 @@ pub struct IoCounters {
     pub reset_by_node: u64,
     /// Came to a regular end.
     pub finished: u64,
+    /// Ports that a node asked for and that could not be listened on.
+    pub listens_refused: u64,
+    /// Channels of nodes that could not prove that they know the cluster key, or did not try.
+    pub channels_refused: u64,
 }
 
 /// How an I/O server stands.
@@ -93,6 +108,8 @@ pub struct IoReport {
     pub nodes: Vec<ChannelReport>,
     /// Each port that is listened on, whether on IPv6, and for how many nodes.
     pub ports: Vec<(u16, bool, usize)>,
+    /// The ports that no node can have, because other programs of this host have them.
+    pub taken: Vec<TakenPort>,
     /// Of connections.
     pub counters: IoCounters,
     /// Of all channels there have been, the present ones too.
@@ -109,18 +126,25 @@ impl IoServer {
         let network = network(settings.network, key, previous)?;
         let acceptor = network.listen(settings.listen)?;
         let local = acceptor.local()?;
+        let nodes = Nodes::new(settings.policy, settings.weights.clone());
         let inner = Arc::new(Inner {
             settings,
-            nodes: Nodes::default(),
+            nodes,
             tally: Tally::default(),
         });
         let mut tasks = JoinSet::new();
         tasks.spawn(accept_nodes(Arc::clone(&inner), acceptor));
+        tasks.spawn(watch_taken(Arc::clone(&inner)));
         Ok(Self {
             inner,
             local,
             _tasks: tasks,
         })
+    }
+
+    /// Another policy, and other weights, from the next client on.
+    pub fn set_policy(&self, policy: PortPolicy, weights: BTreeMap<String, u8>) {
+        self.inner.nodes.set_policy(policy, weights);
     }
 
     /// Where application nodes reach it.
@@ -134,6 +158,7 @@ impl IoServer {
         IoReport {
             nodes,
             ports,
+            taken: self.inner.nodes.taken(),
             counters: self.inner.tally.read(),
             channels,
         }
@@ -155,7 +180,40 @@ impl Tally {
             reset_by_client: read(&self.reset_by_client),
             reset_by_node: read(&self.reset_by_node),
             finished: read(&self.finished),
+            listens_refused: read(&self.listens_refused),
+            channels_refused: read(&self.channels_refused),
         }
+    }
+}
+
+impl Inner {
+    /// Tells the nodes which ports other programs of this host have, if these are others than before.
+    fn look_at_taken(&self) {
+        let before = self.nodes.sockets();
+        let listeners = match baton_net::listeners::listeners() {
+            Ok(listeners) => listeners,
+            // Then a node learns it when it asks.
+            Err(error) => return tracing::debug!(%error, "what listens here is not known"),
+        };
+        let addresses = &self.settings.cluster_addresses;
+        let after = self.nodes.sockets();
+        // One that came or went meanwhile is not somebody else's.
+        let is_ours = |address| before.contains(&address) || after.contains(&address);
+        let taken = taken::taken(&listeners, addresses, is_ours);
+        for TakenPort { port, families } in self.nodes.set_taken(taken) {
+            tracing::info!(
+                port,
+                ?families,
+                "another program of this host has this port: programs of application nodes cannot listen on it"
+            );
+        }
+    }
+}
+
+async fn watch_taken(inner: Arc<Inner>) {
+    loop {
+        inner.look_at_taken();
+        tokio::time::sleep(LOOK).await;
     }
 }
 
@@ -180,6 +238,7 @@ async fn serve_node(inner: Arc<Inner>, handshake: Handshake) {
     let link = match handshake.await {
         Ok(link) => link,
         Err(error) => {
+            Tally::count(&inner.tally.channels_refused);
             tracing::warn!(%error, "a channel was refused");
             return;
         }
@@ -206,6 +265,9 @@ async fn watch_events(inner: &Arc<Inner>, node: u64, shared: &Arc<Shared>, mut e
             Event::Up { name } => {
                 tracing::info!(name, "the channel to an application node is up");
                 inner.nodes.name(node, name);
+                inner.look_at_taken();
+                let taken = inner.nodes.taken();
+                shared.with(|state| state.channel.tell_taken(&taken));
             }
             Event::Listen {
                 listener,
@@ -214,8 +276,11 @@ async fn watch_events(inner: &Arc<Inner>, node: u64, shared: &Arc<Shared>, mut e
             } => {
                 let listening = clients::listen(inner, (node, listener), port, families);
                 if let Err(errno) = listening {
-                    let errno = errno.number();
-                    tracing::info!(port, ?families, errno, "a node may not listen");
+                    Tally::count(&inner.tally.listens_refused);
+                    let error = error(errno);
+                    tracing::warn!(port, ?families, %error, "a node cannot listen");
+                    // Before it hears that, so that its next program is refused at once.
+                    inner.look_at_taken();
                 }
                 shared.with(|state| state.channel.answer_listen(listener, listening));
             }

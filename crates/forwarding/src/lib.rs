@@ -24,9 +24,9 @@ mod shared;
 mod stream;
 
 pub use agent::{Agent, AgentSettings, ChannelReport};
-pub use baton_core::forwarding::{Counters, Gauges};
-pub use baton_wire::forwarding::{Families as Family, SocketOptions};
+pub use baton_core::forwarding::{Counters, Gauges, PortPolicy};
+pub use baton_wire::forwarding::{Families as Family, SocketOptions, TakenPort};
 pub use io_server::{IoCounters, IoReport, IoServer, IoSettings};
 pub use listening::{Accepted, ListenError, Listening};
 pub use network::NetworkKind;
-pub use stream::{Connected, VirtualStream};
+pub use stream::{Connected, StreamOptions, VirtualStream};

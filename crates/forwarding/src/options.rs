@@ -4,6 +4,8 @@ use std::io;
 use std::net::SocketAddr;
 
 use baton_wire::forwarding::SocketOptions;
+use nix::sys::socket::setsockopt;
+use nix::sys::socket::sockopt::{TcpKeepCount, TcpKeepIdle, TcpKeepInterval, TcpUserTimeout};
 use socket2::SockRef;
 use tokio::net::TcpStream;
 
@@ -26,8 +28,18 @@ pub(crate) fn set_before(
     report("SO_KEEPALIVE", options.keepalive, client, |on| {
         socket.set_keepalive(on)
     });
-    report("SO_LINGER", options.linger, client, |time| {
-        socket.set_linger(time)
+    // Not by socket2, which turns keepalives on with these.
+    report("TCP_KEEPIDLE", options.keep_idle, client, |time| {
+        Ok(setsockopt(&socket, TcpKeepIdle, &time)?)
+    });
+    report("TCP_KEEPINTVL", options.keep_interval, client, |time| {
+        Ok(setsockopt(&socket, TcpKeepInterval, &time)?)
+    });
+    report("TCP_KEEPCNT", options.keep_probes, client, |count| {
+        Ok(setsockopt(&socket, TcpKeepCount, &count)?)
+    });
+    report("TCP_USER_TIMEOUT", options.user_timeout, client, |time| {
+        Ok(setsockopt(&socket, TcpUserTimeout, &time)?)
     });
     report("SO_SNDBUF", options.send_buffer, client, |bytes| {
         socket.set_send_buffer_size(bytes as usize)
@@ -50,9 +62,8 @@ fn report<T>(
 
 #[cfg(test)]
 mod tests {
+    use nix::sys::socket::getsockopt;
     use std::net::Ipv4Addr;
-    use std::time::Duration;
-
     use tokio::net::TcpListener;
 
     use super::*;
@@ -66,14 +77,20 @@ mod tests {
         let before = socket.send_buffer_size().unwrap();
         let options = SocketOptions {
             nodelay: Some(true),
-            linger: Some(Some(Duration::from_secs(7))),
+            keep_idle: Some(70),
+            keep_interval: Some(7),
+            keep_probes: Some(3),
+            user_timeout: Some(9000),
             receive_buffer: Some(20_000),
             ..SocketOptions::default()
         };
         set(&stream, &options);
         assert!(socket.tcp_nodelay().unwrap());
         assert!(!socket.keepalive().unwrap());
-        assert_eq!(socket.linger().unwrap(), Some(Duration::from_secs(7)));
+        assert_eq!(getsockopt(&stream, TcpKeepIdle).unwrap(), 70);
+        assert_eq!(getsockopt(&stream, TcpKeepInterval).unwrap(), 7);
+        assert_eq!(getsockopt(&stream, TcpKeepCount).unwrap(), 3);
+        assert_eq!(getsockopt(&stream, TcpUserTimeout).unwrap(), 9000);
         // The kernel doubles what is asked for.
         assert_eq!(socket.recv_buffer_size().unwrap(), 40_000);
         assert_eq!(socket.send_buffer_size().unwrap(), before);

@@ -37,6 +37,21 @@ pub struct VirtualStream {
     id: ConnectionId,
 }
 
+/// Sets options of a [`VirtualStream`]; does nothing once that is dropped.
+#[derive(Clone, Debug)]
+pub struct StreamOptions {
+    shared: Arc<Shared>,
+    id: ConnectionId,
+}
+
+impl StreamOptions {
+    /// As [`VirtualStream::set_options`].
+    pub fn set(&self, options: SocketOptions) {
+        self.shared
+            .with(|state| state.channel.set_options(self.id, options));
+    }
+}
+
 impl VirtualStream {
     pub(crate) fn new(shared: Arc<Shared>, id: ConnectionId) -> Self {
         Self { shared, id }
@@ -55,8 +70,15 @@ impl VirtualStream {
     /// Sets options of the I/O server's socket. Does not wait; an option that the kernel there refuses
     /// is logged there.
     pub fn set_options(&self, options: SocketOptions) {
-        self.shared
-            .with(|state| state.channel.set_options(self.id, options));
+        self.options().set(options);
+    }
+
+    /// What sets its options while the stream is somebody else's.
+    pub fn options(&self) -> StreamOptions {
+        StreamOptions {
+            shared: Arc::clone(&self.shared),
+            id: self.id,
+        }
     }
 
     /// The error that the next call would report, taken, as SO_ERROR.

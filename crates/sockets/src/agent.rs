@@ -11,7 +11,7 @@ use std::{
     time::Duration,
 };
 
-use baton_dataplane::{App, AppEvent, AppEvents, AppListener, AppMaps, Pins};
+use baton_dataplane::{App, AppEvent, AppEvents, AppListener, AppMaps, AppTaken, Pins};
 use tokio::{
     sync::{mpsc, watch},
     task::AbortHandle,
@@ -19,9 +19,10 @@ use tokio::{
 use tracing::warn;
 
 use crate::{
-    Counters, Error, Family, Far, Group, Result,
+    Counters, Error, Family, Far, Group, RefusedPorts, Result,
     arrivals::{self, Arrivals, port_of},
     calls::{Call, Calls},
+    options::Setters,
     port::AgentPort,
 };
 
@@ -50,6 +51,7 @@ pub struct Agent {
     port: AgentPort,
     settings: Settings,
     counters: Arc<Counters>,
+    refused: Arc<RefusedPorts>,
 }
 
 impl Agent {
@@ -86,12 +88,26 @@ impl Agent {
             port,
             settings,
             counters: Arc::default(),
+            refused: Arc::default(),
         })
     }
 
     /// What it has done; stays readable while it runs.
     pub fn counters(&self) -> Arc<Counters> {
         Arc::clone(&self.counters)
+    }
+
+    /// The ports that programs listen on and the I/O server does not; stays readable while it runs.
+    pub fn refused(&self) -> Arc<RefusedPorts> {
+        Arc::clone(&self.refused)
+    }
+
+    /// Other networks that programs reach without the I/O server, from their next call on.
+    ///
+    /// # Errors
+    /// [`Error::Dataplane`].
+    pub fn set_direct(&self, networks: &[(IpAddr, u8)]) -> Result<()> {
+        Ok(self.maps.set_direct(networks)?)
     }
 
     /// The programs' maps, for their counters.
@@ -112,17 +128,23 @@ impl Agent {
             Arc::clone(&self.maps),
             self.port.number(),
         )?;
+        let setters: Arc<Setters> = Arc::default();
         let calls = Calls::new(
             far.clone(),
             self.port.number(),
             Arc::clone(&self.maps),
             Arc::clone(&self.counters),
+            Arc::clone(&setters),
         );
+        let mut taken = far.taken();
+        self.refuse(&taken.borrow_and_update());
         let (known, listeners) = watch::channel(Vec::new());
         let arrivals = Arc::new(Arrivals {
             far,
             maps: Arc::clone(&self.maps),
             counters: Arc::clone(&self.counters),
+            refused: Arc::clone(&self.refused),
+            setters: Arc::clone(&setters),
             listeners,
         });
         let mut ports = Ports::default();
@@ -135,7 +157,15 @@ impl Agent {
                     Err(error) => warn!("{error}"),
                 }
             }
-            let Some(event) = events.receiver.recv().await else {
+            let event = tokio::select! {
+                event = events.receiver.recv() => event,
+                Ok(()) = taken.changed() => {
+                    self.refuse(&taken.borrow_and_update());
+                    look = false;
+                    continue;
+                }
+            };
+            let Some(event) = event else {
                 return Err(Error::System {
                     doing: "hear of the programs' sockets".into(),
                     source: std::io::ErrorKind::BrokenPipe.into(),
@@ -148,14 +178,21 @@ impl Agent {
                     seq,
                     at,
                     wanted,
+                    options,
                 } => calls.begin(Call {
                     cookie,
                     seq,
                     at,
                     wanted,
+                    options,
                 }),
                 AppEvent::CallEnded { cookie } => calls.end(cookie),
                 AppEvent::Listeners => {}
+                AppEvent::Options { at, agent, options } => setters.set(at, agent, options),
+                AppEvent::BindTaken { wanted } => warn!(
+                    port = wanted.port(),
+                    "a program was refused bind() to {wanted} with EADDRINUSE: at the I/O server another program has the port; see `ss -ltnp` there"
+                ),
             }
         }
     }
@@ -165,6 +202,13 @@ impl Agent {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let ended = read(&self.counters.finished) + read(&self.counters.reset);
         read(&self.counters.calls_answered) > ended
+    }
+
+    /// Programs cannot bind to these ports from now on.
+    fn refuse(&self, taken: &[AppTaken]) {
+        if let Err(error) = self.maps.set_taken(taken) {
+            warn!("{error}");
+        }
     }
 
     /// Takes the node back to what it was: hooks, pins and control group. Goes on past errors and returns them

@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use baton_dataplane::{AppListener, AppMaps};
+use baton_dataplane::{AppListener, AppMaps, AppOptions};
 use socket2::{Domain, Socket, Type};
 use tokio::{
     net::{TcpSocket, TcpStream},
@@ -20,7 +20,10 @@ use tokio::{
 use tracing::{debug, info, warn};
 
 use crate::{
-    Accepted, Counters, Family, Far, FarListening as _, FarStream, counters::count, relay::relay,
+    Accepted, Counters, Family, Far, FarListening as _, FarStream, RefusedPorts,
+    counters::count,
+    options::{Known, Setters},
+    relay::relay,
 };
 
 /// How long a port that was refused rests before the next attempt; then twice that, and so on.
@@ -32,6 +35,8 @@ pub(crate) struct Arrivals<F> {
     pub far: F,
     pub maps: Arc<AppMaps>,
     pub counters: Arc<Counters>,
+    pub refused: Arc<RefusedPorts>,
+    pub setters: Arc<Setters>,
     /// Everything that listens here.
     pub listeners: watch::Receiver<Vec<AppListener>>,
 }
@@ -56,9 +61,11 @@ pub(crate) fn port_of(listener: &AppListener) -> (u16, Family) {
 /// Brings what comes to this port to its programs, until dropped.
 pub(crate) async fn serve<F: Far>(shared: Arc<Arrivals<F>>, port: u16, family: Family) {
     let mut pause = FIRST_PAUSE;
+    let asked = shared.refused.ask(port, family);
     loop {
         match shared.far.listen(port, family).await {
             Ok(mut listening) => {
+                asked.granted();
                 info!(port, ?family, "the I/O server listens");
                 pause = FIRST_PAUSE;
                 let error = loop {
@@ -70,6 +77,7 @@ pub(crate) async fn serve<F: Far>(shared: Arc<Arrivals<F>>, port: u16, family: F
                         Err(error) => break error,
                     }
                 };
+                asked.refused(&error);
                 warn!(
                     port,
                     ?family,
@@ -78,6 +86,7 @@ pub(crate) async fn serve<F: Far>(shared: Arc<Arrivals<F>>, port: u16, family: F
             }
             Err(error) => {
                 count(&shared.counters.listens_refused);
+                asked.refused(&error);
                 warn!(
                     port,
                     ?family,
@@ -92,13 +101,13 @@ pub(crate) async fn serve<F: Far>(shared: Arc<Arrivals<F>>, port: u16, family: F
 
 impl<F: Far> Arrivals<F> {
     async fn deliver(&self, accepted: Accepted<F::Stream>) {
-        let target = choose(&self.listeners.borrow(), accepted.peer, accepted.local);
+        let target = choose(&self.listeners.borrow(), accepted.peer, accepted.local).copied();
         let joined = match target {
-            Some(at) => self.join(at, accepted.peer, accepted.local).await,
+            Some(listener) => self.join(&listener, &accepted).await,
             None => Err(io::ErrorKind::ConnectionRefused.into()),
         };
         match joined {
-            Ok(local) => {
+            Ok((local, _known)) => {
                 count(&self.counters.arrivals);
                 relay(local, accepted.stream, &self.counters).await;
             }
@@ -113,21 +122,27 @@ impl<F: Far> Arrivals<F> {
     /// Connects to the program's listener. Whose connection it is, is said before it is made.
     async fn join(
         &self,
-        at: SocketAddr,
-        peer: SocketAddr,
-        local: SocketAddr,
-    ) -> io::Result<TcpStream> {
+        listener: &AppListener,
+        accepted: &Accepted<F::Stream>,
+    ) -> io::Result<(TcpStream, Known)> {
+        let at = listener.at;
         let socket = Socket::new(Domain::for_address(at), Type::STREAM.nonblocking(), None)?;
         socket.bind(&SocketAddr::new(source(at), 0).into())?;
         let own = socket.local_addr()?.as_socket();
         let own = own.ok_or(io::ErrorKind::InvalidData)?;
+        let (peer, local) = (accepted.peer, accepted.local);
         (self.maps.announce(own, peer, local)).map_err(io::Error::other)?;
+        let set = accepted.stream.setter();
+        if listener.options != AppOptions::default() {
+            set(listener.options);
+        }
+        let known = self.setters.know(at, own, set);
         let joined = TcpSocket::from_std_stream(socket.into()).connect(at).await;
         if joined.is_err() {
             // The next to have this port must not be taken for that client.
             self.maps.withdraw(own);
         }
-        joined
+        Ok((joined?, known))
     }
 }
 
@@ -147,7 +162,7 @@ fn source(at: SocketAddr) -> IpAddr {
 
 /// As the kernel would: a listener for the very address before one for any, one for the client's family
 /// alone before one for both.
-fn choose(listeners: &[AppListener], peer: SocketAddr, local: SocketAddr) -> Option<SocketAddr> {
+fn choose(listeners: &[AppListener], peer: SocketAddr, local: SocketAddr) -> Option<&AppListener> {
     let takes = |one: &&AppListener| {
         let wanted = one.wanted.ip();
         one.at.port() == local.port()
@@ -164,7 +179,7 @@ fn choose(listeners: &[AppListener], peer: SocketAddr, local: SocketAddr) -> Opt
             port_of(one).1 == Family::Both,
         )
     };
-    (listeners.iter().filter(takes).min_by_key(rank)).map(|one| one.at)
+    listeners.iter().filter(takes).min_by_key(rank)
 }
 
 #[cfg(test)]
@@ -178,6 +193,7 @@ mod tests {
             wanted: wanted.parse().unwrap(),
             ipv6,
             only_ipv6,
+            options: AppOptions::default(),
         }
     }
 
@@ -188,8 +204,10 @@ mod tests {
         let both = listener("127.0.0.1:81", "[::]:81", true, false);
         let one = listener("127.0.0.1:82", "10.77.0.100:82", false, false);
         let all = [v4, v6, both, one];
-        let chosen =
-            |peer: &str, local: &str| choose(&all, peer.parse().unwrap(), local.parse().unwrap());
+        let chosen = |peer: &str, local: &str| {
+            let found = choose(&all, peer.parse().unwrap(), local.parse().unwrap());
+            found.map(|listener| listener.at)
+        };
         assert_eq!(chosen("192.0.2.1:9", "10.77.0.100:80"), Some(v4.at));
         assert_eq!(chosen("[2001:db8::1]:9", "[fd77::100]:80"), Some(v6.at));
         assert_eq!(chosen("192.0.2.1:9", "10.77.0.100:81"), Some(both.at));

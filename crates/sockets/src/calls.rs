@@ -7,12 +7,17 @@ use std::{
     time::Duration,
 };
 
-use baton_dataplane::AppMaps;
+use baton_dataplane::{AppMaps, AppOptions};
 use tokio::{sync::oneshot, time::timeout};
 use tracing::debug;
 
 use crate::{
-    Counters, Far, FarStream as _, answer::answer, counters::count, refusal, relay::relay,
+    Counters, Far, FarStream as _,
+    answer::{answer, loopback},
+    counters::count,
+    options::{Known, Setters},
+    refusal,
+    relay::relay,
 };
 
 /// A program that is just entering the kernel misses an ICMP error; so the error is told until the socket has
@@ -27,6 +32,7 @@ pub(crate) struct Call {
     pub seq: u32,
     pub at: SocketAddr,
     pub wanted: SocketAddr,
+    pub options: AppOptions,
 }
 
 /// Calls that wait for their far end. A SYN that comes again begins nothing new.
@@ -35,6 +41,7 @@ pub(crate) struct Calls<F> {
     port: u16,
     maps: Arc<AppMaps>,
     counters: Arc<Counters>,
+    setters: Arc<Setters>,
     waiting: Arc<Mutex<HashMap<u64, Waiting>>>,
 }
 
@@ -45,12 +52,19 @@ struct Waiting {
 }
 
 impl<F: Far> Calls<F> {
-    pub fn new(far: F, port: u16, maps: Arc<AppMaps>, counters: Arc<Counters>) -> Self {
+    pub fn new(
+        far: F,
+        port: u16,
+        maps: Arc<AppMaps>,
+        counters: Arc<Counters>,
+        setters: Arc<Setters>,
+    ) -> Self {
         Self {
             far,
             port,
             maps,
             counters,
+            setters,
             waiting: Arc::default(),
         }
     }
@@ -71,16 +85,16 @@ impl<F: Far> Calls<F> {
         }
         let (far, port) = (self.far.clone(), self.port);
         let (maps, counters) = (Arc::clone(&self.maps), Arc::clone(&self.counters));
-        let waiting = Arc::clone(&self.waiting);
+        let (waiting, setters) = (Arc::clone(&self.waiting), Arc::clone(&self.setters));
         tokio::spawn(async move {
-            let joined = serve(&far, call, port, &maps, &counters, ended).await;
+            let joined = serve(&far, call, port, &maps, &counters, &setters, ended).await;
             {
                 let mut waiting = waiting.lock().unwrap_or_else(PoisonError::into_inner);
                 if (waiting.get(&call.cookie)).is_some_and(|known| known.seq == call.seq) {
                     waiting.remove(&call.cookie);
                 }
             }
-            if let Some((local, stream)) = joined {
+            if let Some((local, stream, _known)) = joined {
                 relay(local, stream, &counters).await;
             }
         });
@@ -99,10 +113,11 @@ async fn serve<F: Far>(
     port: u16,
     maps: &AppMaps,
     counters: &Counters,
+    setters: &Arc<Setters>,
     mut ended: oneshot::Receiver<()>,
-) -> Option<(tokio::net::TcpStream, F::Stream)> {
+) -> Option<(tokio::net::TcpStream, F::Stream, Known)> {
     let answered = tokio::select! {
-        answered = far.connect(call.wanted) => answered,
+        answered = far.connect(call.wanted, call.options) => answered,
         _ = &mut ended => {
             count(&counters.calls_given_up);
             return None;
@@ -125,10 +140,12 @@ async fn serve<F: Far>(
     if let Err(error) = maps.answer(call.cookie, connected.local) {
         debug!(%error, "a connection's own address");
     }
+    let agent = SocketAddr::new(loopback(call.at), port);
+    let known = setters.know(call.at, agent, connected.stream.setter());
     match answer(call.at, port, call.cookie).await {
         Ok(local) => {
             count(&counters.calls_answered);
-            Some((local, connected.stream))
+            Some((local, connected.stream, known))
         }
         Err(error) => {
             debug!(to = %call.wanted, %error, "a call ended before its answer");

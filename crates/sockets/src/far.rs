@@ -2,7 +2,11 @@
 
 use std::{future::Future, io, net::SocketAddr};
 
-use tokio::io::{AsyncRead, AsyncWrite};
+use baton_dataplane::{AppOptions, AppTaken};
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    sync::watch,
+};
 
 /// The far end of virtual sockets. A handle: clones are the same.
 pub trait Far: Clone + Send + Sync + 'static {
@@ -11,13 +15,14 @@ pub trait Far: Clone + Send + Sync + 'static {
     /// A port that is listened on.
     type Listening: FarListening<Stream = Self::Stream>;
 
-    /// Connects from the cluster address. Dropped before it is done, it leaves nothing.
+    /// Connects from the cluster address, with these options of the socket there. Dropped before it is done, it leaves nothing.
     ///
     /// # Errors
     /// What connect(2) at the I/O server reported, as an OS error.
     fn connect(
         &self,
         to: SocketAddr,
+        options: AppOptions,
     ) -> impl Future<Output = io::Result<Connected<Self::Stream>>> + Send;
 
     /// Listens on every cluster address of the family.
@@ -29,6 +34,9 @@ pub trait Far: Clone + Send + Sync + 'static {
         port: u16,
         family: Family,
     ) -> impl Future<Output = io::Result<Self::Listening>> + Send;
+
+    /// The ports that it would refuse, as they are now and whenever they change.
+    fn taken(&self) -> watch::Receiver<Vec<AppTaken>>;
 }
 
 /// A port that the I/O server listens on for us; given up when dropped.
@@ -44,9 +52,12 @@ pub trait FarListening: Send + 'static {
 }
 
 /// A connection's bytes. Shutting down half closes.
-pub trait FarStream: AsyncRead + AsyncWrite + Unpin + Send + 'static {
+pub trait FarStream: AsyncRead + AsyncWrite + Unpin + Send + Sync + 'static {
     /// Ends the connection with a RST.
     fn reset(self);
+
+    /// What sets options of its socket, also while it is in use; does nothing after its end.
+    fn setter(&self) -> impl Fn(AppOptions) + Send + Sync + 'static;
 }
 
 /// Which cluster addresses to listen on.

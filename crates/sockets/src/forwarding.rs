@@ -1,8 +1,10 @@
 //! The forwarding network as the far end.
 
-use std::{io, net::SocketAddr};
+use std::{collections::BTreeMap, io, net::SocketAddr};
 
-use baton_forwarding::{Agent, Listening, SocketOptions, VirtualStream};
+use baton_dataplane::{AppOptions, AppTaken};
+use baton_forwarding::{Agent, Listening, SocketOptions, TakenPort, VirtualStream};
+use tokio::sync::watch;
 
 use crate::{Accepted, Connected, Family, Far, FarListening, FarStream};
 
@@ -10,8 +12,12 @@ impl Far for Agent {
     type Stream = VirtualStream;
     type Listening = Listening;
 
-    async fn connect(&self, to: SocketAddr) -> io::Result<Connected<VirtualStream>> {
-        let connected = Agent::connect(self, to, SocketOptions::default()).await?;
+    async fn connect(
+        &self,
+        to: SocketAddr,
+        options: AppOptions,
+    ) -> io::Result<Connected<VirtualStream>> {
+        let connected = Agent::connect(self, to, of_socket(options)).await?;
         Ok(Connected {
             local: connected.local,
             stream: connected.stream,
@@ -26,6 +32,50 @@ impl Far for Agent {
         };
         let listening = Agent::listen(self, port, family).await;
         listening.map_err(|error| io::Error::from_raw_os_error(error.errno()))
+    }
+
+    fn taken(&self) -> watch::Receiver<Vec<AppTaken>> {
+        let mut known = Agent::taken(self);
+        let ports = of_any(&known.borrow_and_update());
+        let (sender, receiver) = watch::channel(ports);
+        // Ends with the agent, or when nobody wants to know.
+        tokio::spawn(async move {
+            loop {
+                tokio::select! {
+                    changed = known.changed() => if changed.is_err() { return },
+                    () = sender.closed() => return,
+                }
+                let ports = of_any(&known.borrow_and_update());
+                sender.send_replace(ports);
+            }
+        });
+        receiver
+    }
+}
+
+/// What any I/O server has not.
+fn of_any(servers: &[Box<[TakenPort]>]) -> Vec<AppTaken> {
+    let mut ports: BTreeMap<u16, AppTaken> = BTreeMap::new();
+    for taken in servers.iter().flatten() {
+        let port = taken.port;
+        let (v4, v6) = (false, false);
+        let all = ports.entry(port).or_insert(AppTaken { port, v4, v6 });
+        all.v4 |= taken.families != baton_forwarding::Family::V6;
+        all.v6 |= taken.families != baton_forwarding::Family::V4;
+    }
+    ports.into_values().collect()
+}
+
+fn of_socket(options: AppOptions) -> SocketOptions {
+    SocketOptions {
+        nodelay: options.nodelay,
+        keepalive: options.keepalive,
+        keep_idle: options.keep_idle,
+        keep_interval: options.keep_interval,
+        keep_probes: options.keep_probes,
+        user_timeout: options.user_timeout,
+        send_buffer: options.send_buffer,
+        receive_buffer: options.receive_buffer,
     }
 }
 
@@ -45,5 +95,10 @@ impl FarListening for Listening {
 impl FarStream for VirtualStream {
     fn reset(self) {
         VirtualStream::reset(self);
+    }
+
+    fn setter(&self) -> impl Fn(AppOptions) + Send + Sync + 'static {
+        let stream = self.options();
+        move |options| stream.set(of_socket(options))
     }
 }

@@ -24,15 +24,19 @@ mod error;
 mod far;
 mod forwarding;
 mod group;
+mod options;
 mod port;
 mod refusal;
+mod refused;
 mod relay;
 
 pub use agent::{Agent, Settings, take_back};
+pub use baton_dataplane::{AppOptions, AppTaken};
 pub use counters::Counters;
 pub use error::Error;
 pub use far::{Accepted, Connected, Family, Far, FarListening, FarStream};
 pub use group::Group;
+pub use refused::{RefusedPort, RefusedPorts};
 
 /// What functions of this crate return.
 pub type Result<T> = std::result::Result<T, Error>;

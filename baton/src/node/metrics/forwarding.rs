@@ -2,12 +2,19 @@
 //! counters.
 
 use prometheus_client::{
+    encoding::EncodeLabelSet,
     metrics::{counter::Counter, family::Family, gauge::Gauge},
     registry::Registry,
 };
 
 use super::{Node, number};
-use crate::status::{Channel, Status};
+use crate::status::{Channel, MissedPort, Status};
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct OfPort {
+    port: String,
+    families: String,
+}
 
 /// Nothing where there is none.
 pub fn register(registry: &mut Registry, status: &Status) {
@@ -52,6 +59,24 @@ pub fn register(registry: &mut Registry, status: &Status) {
     gauge("channel_queued_bytes", "Waits to be sent", |channel| {
         channel.queued
     });
+    let mut ports = |name: &str, help: &str, ports: &[MissedPort]| {
+        let family = Family::<OfPort, Gauge>::default();
+        registry.register(name, help, family.clone());
+        for missed in ports {
+            let (port, families) = (missed.port.to_string(), missed.families.clone());
+            family.get_or_create(&OfPort { port, families }).set(1);
+        }
+    };
+    ports(
+        "port_refused",
+        "1 for each port that a program listens on and the I/O server does not",
+        &forwarding.refused,
+    );
+    ports(
+        "port_taken",
+        "1 for each port that another program of the I/O server's host has",
+        &forwarding.taken,
+    );
     let mut counter = |name: &str, help: &str, of: fn(&Channel) -> u64| {
         let family = Family::<Node, Counter>::default();
         registry.register(name, help, family.clone());
@@ -79,7 +104,7 @@ pub fn register(registry: &mut Registry, status: &Status) {
 #[cfg(test)]
 mod tests {
     use super::super::text;
-    use crate::status::{Channel, Forwarding, example};
+    use crate::status::{Channel, Forwarding, MissedPort, example};
 
     #[test]
     fn channels_are_there_under_their_names() {
@@ -101,10 +126,16 @@ mod tests {
                 bytes_sent: 9,
                 bytes_received: 10,
             }],
+            refused: vec![MissedPort {
+                port: 25,
+                families: "IPv6".into(),
+                reason: "Address already in use".into(),
+            }],
             ..Forwarding::default()
         });
         let told = text(&status).expect("it is written to memory");
         for line in [
+            r#"baton_port_refused{port="25",families="IPv6"} 1"#,
             r#"baton_channel_up{node="app1"} 1"#,
             r#"baton_channel_stalled{node="app1"} 1"#,
             r#"baton_channel_credit_bytes{node="app1"} 4"#,

@@ -1,14 +1,15 @@
 //! The I/O server: the cluster addresses, and TCP with all clients.
 
+use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use anyhow::{Context, Result};
 use baton_config::Forwarding;
-use baton_forwarding::{IoReport, IoServer, IoSettings};
+use baton_forwarding::{IoReport, IoServer, IoSettings, PortPolicy};
 use baton_net::Host;
 
 use super::super::{announcer, place::Place};
-use super::network;
+use super::{network, policy, weights};
 
 pub(super) struct Io {
     server: IoServer,
@@ -43,12 +44,18 @@ impl Io {
             previous_key: place.config.cluster.previous_key.clone(),
             cluster_addresses,
             buffer: forwarding.buffer.get(),
+            policy: policy(forwarding),
+            weights: weights(&place.config),
         });
         let server = server.with_context(|| {
             format!("cannot take channels at {at}: choose another [forwarding] port")
         })?;
         announcer::announce_all(&place.link, &told);
         Ok(Self { server })
+    }
+
+    pub(super) fn set_policy(&self, policy: PortPolicy, weights: BTreeMap<String, u8>) {
+        self.server.set_policy(policy, weights);
     }
 
     pub(super) fn report(&self) -> IoReport {

@@ -5,19 +5,19 @@ mod application;
 mod io;
 mod report;
 
-use std::time::Instant;
+use std::{collections::BTreeMap, time::Instant};
 
 use anyhow::{Context, Result, bail};
-use baton_config::{Config, Forwarding, ForwardingNetwork, diff};
+use baton_config::{Config, Forwarding, ForwardingNetwork, ForwardingPolicy, diff};
 use baton_dataplane::Pins;
-use baton_forwarding::NetworkKind;
+use baton_forwarding::{NetworkKind, PortPolicy};
 use baton_net::{Host, Undo};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 use tracing::{error, info, warn};
 
 use super::control::{self, Call, Request, Response};
-use super::{End, metrics, place, place::Place, take_back};
+use super::{End, app, metrics, place, place::Place, take_back};
 
 /// A node that has started, and what ends with it.
 struct Daemon {
@@ -35,8 +35,8 @@ enum Part {
     Application(application::Application),
 }
 
-/// Runs the node until it is told to end.
-pub async fn run(place: Place) -> Result<End> {
+/// Runs the node until it is told to end. `fresh`: what an earlier daemon noted of programs' sockets is not taken over.
+pub async fn run(place: Place, fresh: bool) -> Result<End> {
     let run_dir = &place.config.local.run_dir;
     std::fs::create_dir_all(run_dir)
         .with_context(|| format!("cannot make {}", run_dir.display()))?;
@@ -45,9 +45,16 @@ pub async fn run(place: Place) -> Result<End> {
     let undo = Undo::load(&journal).context("cannot read the journal of changes to this host")?;
     let mut host = Host::new(place.netlink.clone(), undo);
     let (calls_sender, mut calls) = mpsc::channel(16);
+    let pins = Pins::new(&place.config.local.bpf_dir);
+    let is_successor = app::is_set_up(&pins);
+    if fresh {
+        pins.forget_maps()?;
+    }
     let begun = begin(&place, &mut host, calls_sender).await;
     let part = match begun {
         Ok(part) => part,
+        // What an earlier daemon left goes on as it was.
+        Err(error) if is_successor => return Err(error),
         Err(error) => {
             log(take_down(&place, &mut host).await);
             return Err(error);
@@ -105,6 +112,22 @@ fn network(forwarding: &Forwarding) -> NetworkKind {
     }
 }
 
+fn policy(forwarding: &Forwarding) -> PortPolicy {
+    match forwarding.policy {
+        ForwardingPolicy::RoundRobin => PortPolicy::RoundRobin,
+        ForwardingPolicy::Weighted => PortPolicy::Weighted,
+        ForwardingPolicy::LeastLoaded => PortPolicy::LeastLoaded,
+        ForwardingPolicy::Client => PortPolicy::Client,
+    }
+}
+
+fn weights(config: &Config) -> BTreeMap<String, u8> {
+    let nodes = config.nodes.iter();
+    nodes
+        .map(|node| (node.name.to_string(), node.weight))
+        .collect()
+}
+
 async fn take_down(place: &Place, host: &mut Host) -> Vec<anyhow::Error> {
     let pins = Pins::new(&place.config.local.bpf_dir);
     take_back(host, &pins, &control::socket_path(&place.config)).await
@@ -159,7 +182,7 @@ impl Daemon {
         }
     }
 
-    /// What can change while it runs: the other nodes.
+    /// What can change while it runs: the other nodes, and the policy.
     fn reload(&mut self) -> Result<String> {
         let new = Config::read(&self.place.file)?.config;
         match diff(&self.place.config, &new, &self.place.me.name) {
@@ -172,6 +195,10 @@ impl Daemon {
                 let reasons: Vec<String> = reasons.iter().map(ToString::to_string).collect();
                 bail!("only a restart can apply this: {}", reasons.join("; "));
             }
+        }
+        match &self.part {
+            Part::Io(io) => io.set_policy(policy(forwarding(&new)?), weights(&new)),
+            Part::Application(application) => application.sockets.set_direct(&new)?,
         }
         self.place.config = new;
         let nodes = self.place.config.nodes.len();

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use baton_config::Node;
-use baton_forwarding::{ChannelReport, Counters, Family, IoCounters};
+use baton_forwarding::{ChannelReport, Counters, Family, IoCounters, TakenPort};
 
 use super::{Daemon, Part};
-use crate::status::{Channel, Forwarding, Peer, Port, Status};
+use crate::status::{Channel, Forwarding, MissedPort, Peer, Port, Status};
 
 pub(super) fn status(daemon: &Daemon) -> Status {
     let (forwarding, counters) = match &daemon.part {
@@ -19,7 +19,14 @@ pub(super) fn status(daemon: &Daemon) -> Status {
             });
             let mut counters = of_connections(&report.counters);
             counters.append(&mut of_channels(&report.channels));
-            (shown(daemon, report.nodes, ports.collect()), counters)
+            let policy = (daemon.place.config.forwarding.as_ref())
+                .map_or("", |forwarding| forwarding.policy.name());
+            let forwarding = Forwarding {
+                policy: policy.into(),
+                taken: taken(&report.taken),
+                ..shown(daemon, report.nodes, ports.collect())
+            };
+            (forwarding, counters)
         }
         Part::Application(application) => {
             let agent = &application.agent;
@@ -28,23 +35,34 @@ pub(super) fn status(daemon: &Daemon) -> Status {
                 .into_iter()
                 .map(|(port, family, servers)| Port {
                     port,
-                    families: match family {
-                        Family::V4 => "IPv4",
-                        Family::V6 => "IPv6",
-                        Family::Both => "IPv4 and IPv6",
-                    }
-                    .into(),
+                    families: families(family),
                     listeners: servers,
                 });
             let report = agent.report();
             let mut all = Counters::default();
             report.iter().for_each(|channel| all.add(&channel.counters));
             let mut counters = of_channels(&all);
+            counters.insert("forwarding_not_reached".into(), agent.failed());
             match application.sockets.counters() {
                 Ok(mut of_sockets) => counters.append(&mut of_sockets),
                 Err(error) => tracing::warn!("{error:#}"),
             }
-            (shown(daemon, report, ports.collect()), counters)
+            let refused = application.sockets.refused();
+            let refused = refused.into_iter().map(|refused| MissedPort {
+                port: refused.port,
+                families: families(match refused.family {
+                    baton_sockets::Family::V4 => Family::V4,
+                    baton_sockets::Family::V6 => Family::V6,
+                    baton_sockets::Family::Both => Family::Both,
+                }),
+                reason: format!("the I/O server says: {}", refused.reason),
+            });
+            let forwarding = Forwarding {
+                refused: refused.collect(),
+                taken: taken(&agent.taken().borrow().concat()),
+                ..shown(daemon, report, ports.collect())
+            };
+            (forwarding, counters)
         }
     };
     let place = &daemon.place;
@@ -67,6 +85,24 @@ pub(super) fn status(daemon: &Daemon) -> Status {
     }
 }
 
+fn families(of: Family) -> String {
+    match of {
+        Family::V4 => "IPv4",
+        Family::V6 => "IPv6",
+        Family::Both => "IPv4 and IPv6",
+    }
+    .into()
+}
+
+fn taken(ports: &[TakenPort]) -> Vec<MissedPort> {
+    let missed = ports.iter().map(|taken| MissedPort {
+        port: taken.port,
+        families: families(taken.families),
+        reason: "another program of the I/O server's host has it".into(),
+    });
+    missed.collect()
+}
+
 fn shown(daemon: &Daemon, channels: Vec<ChannelReport>, ports: Vec<Port>) -> Forwarding {
     let config = &daemon.place.config;
     // An application node knows its I/O servers by address.
@@ -81,6 +117,9 @@ fn shown(daemon: &Daemon, channels: Vec<ChannelReport>, ports: Vec<Port>) -> For
             .map(ToString::to_string)
             .collect(),
         ports,
+        policy: String::new(),
+        refused: Vec::new(),
+        taken: Vec::new(),
         channels: (channels.iter())
             .map(|channel| Channel::new(name(channel), channel))
             .collect(),
@@ -129,6 +168,8 @@ fn of_connections(counters: &IoCounters) -> BTreeMap<String, u64> {
         ("io_reset_by_client".into(), counters.reset_by_client),
         ("io_reset_by_node".into(), counters.reset_by_node),
         ("io_finished".into(), counters.finished),
+        ("io_listens_refused".into(), counters.listens_refused),
+        ("io_channels_refused".into(), counters.channels_refused),
     ])
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use baton_wire::Endpoint;
 use baton_wire::forwarding::{
-    Errno, Families, Frame, Hello, ListenerTag, Side, SocketOptions, Tag, Way,
+    Errno, Families, Frame, Hello, ListenerTag, Side, SocketOptions, Tag, TakenPort, Way,
 };
 use bytes::Bytes;
 
@@ -234,6 +234,16 @@ impl Channel {
                 Frame::NotListening { listener, errno }
             }
         });
+    }
+
+    /// Tells the application node which ports nobody can listen on, all that there are now. Does nothing while the
+    /// channel is not up.
+    pub fn tell_taken(&mut self, ports: &[TakenPort]) {
+        if self.is_up() {
+            self.lanes.say_first(Frame::Taken {
+                ports: ports.into(),
+            });
+        }
     }
 
     /// Asks for a connection: the I/O server one way, the application node the other. Events Made or NotMade

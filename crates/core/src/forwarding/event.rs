@@ -1,7 +1,7 @@
 //! What a channel tells its user.
 
 use baton_wire::Endpoint;
-use baton_wire::forwarding::{Errno, Families, ListenerTag, SocketOptions, Way};
+use baton_wire::forwarding::{Errno, Families, ListenerTag, SocketOptions, TakenPort, Way};
 
 use super::ConnectionId;
 
@@ -43,6 +43,8 @@ pub enum Event {
         /// Why.
         errno: Errno,
     },
+    /// Ports that others of the I/O server's host have, all that there are now.
+    Taken(Box<[TakenPort]>),
     /// The other end makes a connection; to be answered by accept or refuse.
     Asked {
         /// Its new name.

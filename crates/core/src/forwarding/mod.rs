@@ -18,6 +18,7 @@
 
 pub mod backoff;
 mod channel;
+mod choice;
 mod connection;
 mod counters;
 pub mod credit;
@@ -29,6 +30,7 @@ pub mod ports;
 mod receive;
 
 pub use channel::{Channel, HELLO_PATIENCE};
+pub use choice::PortPolicy;
 pub use connection::{ConnectionId, QUANTUM, Received, SEND_BUFFER};
 pub use counters::{Counters, Gauges};
 pub use event::Event;

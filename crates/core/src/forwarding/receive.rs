@@ -59,6 +59,11 @@ impl Channel {
                 self.expect(Side::Application)?;
                 self.handle_answer(listener, frame)
             }
+            Frame::Taken { ports } => {
+                self.expect(Side::Application)?;
+                self.events.push_back(Event::Taken(ports));
+                Ok(())
+            }
             Frame::MakeConnection { tag, limit, way } => self.handle_make(tag, limit, way),
             Frame::ConnectionClosed { tag } => match self.closing.remove(&tag) {
                 true => Ok(()),

@@ -2,11 +2,17 @@
 
 use std::{net::SocketAddr, sync::mpsc, time::Duration};
 
-use baton_abi::{APP_EVENT_CALL, APP_EVENT_CALL_ENDED, APP_EVENT_LISTENERS, AppEvent as Raw};
+use baton_abi::{
+    APP_EVENT_BIND_TAKEN, APP_EVENT_CALL, APP_EVENT_CALL_ENDED, APP_EVENT_LISTENERS,
+    APP_EVENT_OPTIONS, AppEvent as Raw,
+};
 use libbpf_rs::{MapHandle, RingBuffer, RingBufferBuilder};
 use zerocopy::FromBytes as _;
 
-use super::maps::address;
+use super::{
+    maps::address,
+    options::{AppOptions, options},
+};
 use crate::{Error, maps::map_error};
 
 /// Something that a socket of the control group did.
@@ -22,14 +28,30 @@ pub enum AppEvent {
         at: SocketAddr,
         /// Whom the program wants.
         wanted: SocketAddr,
+        /// What it has set before.
+        options: AppOptions,
     },
     /// It has given up, or was refused.
     CallEnded {
         /// The socket's own number.
         cookie: u64,
     },
-    /// A listener has come or gone.
+    /// A listener has come, gone or got options.
     Listeners,
+    /// A program has set options of a connection.
+    Options {
+        /// The program's end of it, on loopback.
+        at: SocketAddr,
+        /// The agent's.
+        agent: SocketAddr,
+        /// All that it has set.
+        options: AppOptions,
+    },
+    /// A program was refused a port that somebody else has at the I/O server.
+    BindTaken {
+        /// What it asked for.
+        wanted: SocketAddr,
+    },
 }
 
 /// The reader's end.
@@ -45,8 +67,10 @@ impl AppEvents {
         let mut builder = RingBufferBuilder::new();
         builder
             .add(map, move |record| {
-                // The receiver lives as long as this closure: both are in `AppEvents`.
-                let _ = event(record).map(|event| sender.send(event));
+                if let Some(event) = event(record) {
+                    // The receiver lives as long as this closure: both are in `AppEvents`.
+                    let _ = sender.send(event);
+                }
                 0
             })
             .map_err(failed)?;
@@ -75,10 +99,19 @@ fn event(record: &[u8]) -> Option<AppEvent> {
             cookie: raw.cookie,
             seq: raw.seq,
             at: address(&raw.at),
-            wanted: address(&raw.wanted),
+            wanted: address(&raw.other),
+            options: options(&raw.options),
         }),
         APP_EVENT_CALL_ENDED => Some(AppEvent::CallEnded { cookie: raw.cookie }),
         APP_EVENT_LISTENERS => Some(AppEvent::Listeners),
+        APP_EVENT_OPTIONS => Some(AppEvent::Options {
+            at: address(&raw.at),
+            agent: address(&raw.other),
+            options: options(&raw.options),
+        }),
+        APP_EVENT_BIND_TAKEN => Some(AppEvent::BindTaken {
+            wanted: address(&raw.at),
+        }),
         _ => None,
     }
 }

@@ -6,11 +6,12 @@ use std::{
 };
 
 use baton_abi::{
-    APP_SOCKET_IPV6, APP_SOCKET_ONLY_IPV6, AppAddress, AppArrival, AppCounters, AppDirectKey,
-    AppListener as RawListener, AppSettings,
+    APP_FAMILY_V4, APP_FAMILY_V6, APP_SOCKET_IPV6, APP_SOCKET_ONLY_IPV6, AppAddress, AppArrival,
+    AppCounters, AppDirectKey, AppListener as RawListener, AppSettings,
 };
 use libbpf_rs::MapHandle;
 
+use super::options::{AppOptions, options};
 use crate::{
     Error, Pins,
     clock::{coarse_after, coarse_clock},
@@ -23,6 +24,7 @@ pub struct AppMaps {
     pub(super) counters: MapHandle,
     pub(super) direct: MapHandle,
     pub(super) cluster: MapHandle,
+    pub(super) taken: MapHandle,
     pub(super) listeners: MapHandle,
     pub(super) arrivals: MapHandle,
     pub(super) answers: MapHandle,
@@ -41,6 +43,19 @@ pub struct AppListener {
     pub ipv6: bool,
     /// IPV6_V6ONLY.
     pub only_ipv6: bool,
+    /// What its connections have from it.
+    pub options: AppOptions,
+}
+
+/// A port that programs cannot have: somebody else has it at the I/O server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AppTaken {
+    /// Its number.
+    pub port: u16,
+    /// At the cluster's IPv4 addresses.
+    pub v4: bool,
+    /// At its IPv6 addresses.
+    pub v6: bool,
 }
 
 impl AppMaps {
@@ -52,6 +67,7 @@ impl AppMaps {
             counters: clone(&self.counters)?,
             direct: clone(&self.direct)?,
             cluster: clone(&self.cluster)?,
+            taken: clone(&self.taken)?,
             listeners: clone(&self.listeners)?,
             arrivals: clone(&self.arrivals)?,
             answers: clone(&self.answers)?,
@@ -94,6 +110,22 @@ impl AppMaps {
             if !wanted.contains(&old) {
                 remove("app_cluster", &self.cluster, &old)?;
             }
+        }
+        Ok(())
+    }
+
+    /// The ports that are refused to programs from now on, and no others: at most `MAX_APP_TAKEN`.
+    pub fn set_taken(&self, ports: &[AppTaken]) -> Result<(), Error> {
+        let key = |taken: &AppTaken| u32::from(taken.port.to_be());
+        let flag = |is, flag| if is { flag } else { 0 };
+        for (old, _) in entries::<u32, u32>("app_taken", &self.taken)? {
+            if !ports.iter().any(|taken| key(taken) == old) {
+                remove("app_taken", &self.taken, &old)?;
+            }
+        }
+        for taken in ports {
+            let families = flag(taken.v4, APP_FAMILY_V4) | flag(taken.v6, APP_FAMILY_V6);
+            update("app_taken", &self.taken, &key(taken), &families)?;
         }
         Ok(())
     }
@@ -150,6 +182,7 @@ impl AppMaps {
                 wanted: address(&one.wanted),
                 ipv6: one.flags & APP_SOCKET_IPV6 != 0,
                 only_ipv6: one.flags & APP_SOCKET_ONLY_IPV6 != 0,
+                options: options(&one.options),
             })
             .collect())
     }

@@ -2,6 +2,7 @@
 
 mod events;
 mod maps;
+mod options;
 
 use std::{
     fs::File,
@@ -18,11 +19,13 @@ use libbpf_rs::{
 
 pub use self::{
     events::{AppEvent, AppEvents},
-    maps::{AppListener, AppMaps, app_is_alive},
+    maps::{AppListener, AppMaps, AppTaken, app_is_alive},
+    options::AppOptions,
 };
 use crate::{
     Error, Pins,
     app_skeleton::AppSkelBuilder,
+    layout::{self, Wanted},
     load::{collect_messages, explain, load_error},
     sys::{self, Hook},
 };
@@ -39,7 +42,8 @@ impl App {
     /// Loads them. Pinned maps of an earlier process are taken over with all they hold.
     ///
     /// # Errors
-    /// [`Error::Load`], [`Error::Pins`].
+    /// [`Error::AppLayout`] if another version wrote otherwise what is noted of the programs' sockets: then nothing is
+    /// changed. [`Error::Load`], [`Error::Pins`].
     pub fn load(pins: Option<&Pins>) -> Result<Self, Error> {
         collect_messages();
         if let Some(pins) = pins {
@@ -47,13 +51,16 @@ impl App {
         }
         let mut storage = MaybeUninit::uninit();
         let mut open = (AppSkelBuilder::default().open(&mut storage)).map_err(load_error)?;
-        for mut map in open.open_object_mut().maps_mut() {
-            let name = map.name().to_string_lossy().into_owned();
-            if let Some(pins) = pins
-                && name.starts_with("app_")
-            {
-                map.set_pin_path(pins.map(&name)).map_err(load_error)?;
+        if let Some(pins) = pins {
+            let mut pinned = Vec::new();
+            for mut map in open.open_object_mut().maps_mut() {
+                let name = map.name().to_string_lossy().into_owned();
+                if name.starts_with("app_") {
+                    pinned.push(Wanted::of(&map));
+                    map.set_pin_path(pins.map(&name)).map_err(load_error)?;
+                }
             }
+            layout::settle_app(pins, &pinned)?;
         }
         let loaded = open.load().map_err(explain)?;
         let programs = [
@@ -97,6 +104,11 @@ impl App {
                 raw::BPF_CGROUP_SOCK_OPS,
                 loaded.progs.baton_app_events.as_fd(),
             ),
+            (
+                "app_option",
+                raw::BPF_CGROUP_SETSOCKOPT,
+                loaded.progs.baton_app_option.as_fd(),
+            ),
             // A call must not be led to the agent before its SYN is held: connect comes last.
             (
                 "app_hold",
@@ -130,6 +142,7 @@ impl App {
                 counters: handle(&loaded.maps.app_counters)?,
                 direct: handle(&loaded.maps.app_direct)?,
                 cluster: handle(&loaded.maps.app_cluster)?,
+                taken: handle(&loaded.maps.app_taken)?,
                 listeners: handle(&loaded.maps.app_listeners)?,
                 arrivals: handle(&loaded.maps.app_arrivals)?,
                 answers: handle(&loaded.maps.app_answers)?,

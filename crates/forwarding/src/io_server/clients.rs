@@ -1,4 +1,4 @@
-//! Clients' connections: accepted at the cluster address, and given to the nodes that listen, in turn.
+//! Clients' connections: accepted at the cluster address, and given to the nodes that listen, one of them by the policy.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -103,16 +103,16 @@ async fn serve(inner: Arc<Inner>, client: TcpStream, peer: SocketAddr, port: u16
     let _ = client.set_nodelay(true);
     let client = Arc::new(client);
     let mut tried = Vec::new();
-    while let Some((listener, shared)) = inner.nodes.next(port, local.is_ipv6(), &tried) {
-        tried.push(listener);
+    let next = |tried: &[Listener]| (inner.nodes).next(port, local.is_ipv6(), peer.ip(), tried);
+    while let Some(turn) = next(&tried) {
+        tried.push(turn.listener);
         let way = Way::In {
-            listener: listener.1,
+            listener: turn.listener.1,
             peer: peer.into(),
             local: local.into(),
         };
         let socket = Arc::downgrade(&client);
-        if let Ok(Ok((stream, _))) = timeout(PATIENCE, shared.make(way, socket)).await {
-            drop(shared);
+        if let Ok(Ok((stream, _))) = timeout(PATIENCE, turn.shared.make(way, socket)).await {
             return pump::run(&inner.tally, client, stream).await;
         }
     }

@@ -1,12 +1,12 @@
 //! The application nodes, what they listen on, and the sockets for that.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Shutdown, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use baton_core::forwarding::Counters;
 use baton_core::forwarding::ports::Ports;
-use baton_wire::forwarding::{Errno, Families, ListenerTag};
+use baton_core::forwarding::{Counters, PortPolicy};
+use baton_wire::forwarding::{Errno, Families, ListenerTag, TakenPort};
 use socket2::SockRef;
 use tokio::net::TcpListener;
 
@@ -16,17 +16,21 @@ use crate::shared::Shared;
 /// A node and its listener.
 pub(super) type Listener = (u64, ListenerTag);
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Nodes {
     state: Mutex<State>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct State {
     next: u64,
     nodes: BTreeMap<u64, Node>,
     ports: Ports<Listener>,
     sockets: BTreeMap<(IpAddr, u16), Arc<TcpListener>>,
+    /// By node's name; who is not there has 1.
+    weights: BTreeMap<String, u8>,
+    /// What others of this host have, in order.
+    taken: Vec<TakenPort>,
     /// Of nodes that are gone.
     past: Counters,
 }
@@ -61,7 +65,82 @@ impl Drop for Guard<'_> {
     }
 }
 
+/// A client's connection that a listener was chosen for; it counts until this is dropped.
+pub(super) struct Turn<'a> {
+    nodes: &'a Nodes,
+    port: u16,
+    is_ipv6: bool,
+    pub(super) listener: Listener,
+    pub(super) shared: Arc<Shared>,
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        let mut state = self.nodes.lock();
+        state.ports.ended(self.port, self.is_ipv6, self.listener);
+    }
+}
+
+impl State {
+    fn weight(&self, node: &str) -> u8 {
+        self.weights.get(node).copied().unwrap_or(1)
+    }
+}
+
 impl Nodes {
+    pub(super) fn new(policy: PortPolicy, weights: BTreeMap<String, u8>) -> Self {
+        let state = State {
+            next: 0,
+            nodes: BTreeMap::new(),
+            ports: Ports::new(policy),
+            sockets: BTreeMap::new(),
+            weights,
+            taken: Vec::new(),
+            past: Counters::default(),
+        };
+        Self {
+            state: Mutex::new(state),
+        }
+    }
+
+    /// From the next connection on.
+    pub(super) fn set_policy(&self, policy: PortPolicy, weights: BTreeMap<String, u8>) {
+        let mut state = self.lock();
+        state.weights = weights;
+        let State { ports, weights, .. } = &mut *state;
+        ports.set_policy(policy, |name| weights.get(name).copied().unwrap_or(1));
+    }
+
+    /// Where there are sockets for clients.
+    pub(super) fn sockets(&self) -> BTreeSet<SocketAddr> {
+        let state = self.lock();
+        let addresses = state.sockets.keys();
+        addresses
+            .map(|address| SocketAddr::from(*address))
+            .collect()
+    }
+
+    /// What others of this host have, as far as is known.
+    pub(super) fn taken(&self) -> Vec<TakenPort> {
+        self.lock().taken.clone()
+    }
+
+    /// Remembers what others of this host have now, and tells every node if it is not what it was. Returns what is
+    /// taken that was not before.
+    pub(super) fn set_taken(&self, taken: Vec<TakenPort>) -> Vec<TakenPort> {
+        let mut state = self.lock();
+        if state.taken == taken {
+            return Vec::new();
+        }
+        for node in state.nodes.values() {
+            node.shared.with(|state| state.channel.tell_taken(&taken));
+        }
+        let new = taken.iter().filter(|port| !state.taken.contains(port));
+        let new = new.copied().collect();
+        state.taken = taken;
+        new
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -116,7 +195,10 @@ impl Nodes {
             port = local.port();
             state.sockets.insert((local.ip(), port), Arc::clone(socket));
         }
-        state.ports.add(port, families, listener);
+        let name = (state.nodes.get(&listener.0)).and_then(|node| node.name.clone());
+        let name = name.unwrap_or_default();
+        let weight = state.weight(&name);
+        state.ports.add(port, families, listener, &name, weight);
         Ok((port, opened))
     }
 
@@ -135,19 +217,26 @@ impl Nodes {
         });
     }
 
-    /// Whose turn it is on a port, of those that were not tried.
+    /// Who gets a client's connection on a port, of those that were not tried.
     pub(super) fn next(
         &self,
         port: u16,
         is_ipv6: bool,
+        client: IpAddr,
         tried: &[Listener],
-    ) -> Option<(Listener, Arc<Shared>)> {
+    ) -> Option<Turn<'_>> {
         let mut state = self.lock();
-        let listener = state
-            .ports
-            .next(port, is_ipv6, |listener| tried.contains(listener))?;
-        let node = state.nodes.get(&listener.0)?;
-        Some((listener, Arc::clone(&node.shared)))
+        let is_tried = |listener: &Listener| tried.contains(listener);
+        let listener = state.ports.next(port, is_ipv6, client, is_tried)?;
+        // A node that is gone has taken its listeners with it.
+        let shared = Arc::clone(&state.nodes.get(&listener.0)?.shared);
+        Some(Turn {
+            nodes: self,
+            port,
+            is_ipv6,
+            listener,
+            shared,
+        })
     }
 
     #[allow(

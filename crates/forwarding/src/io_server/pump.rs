@@ -39,11 +39,7 @@ pub(super) async fn run(tally: &Tally, client: Arc<TcpStream>, stream: VirtualSt
             Tally::count(&tally.reset_by_client);
             stream.reset_with(errno(&error));
         }
-        Err(Broken::Node) => {
-            Tally::count(&tally.reset_by_node);
-            // Again: the program may have chosen another lingering.
-            reset(&client);
-        }
+        Err(Broken::Node) => Tally::count(&tally.reset_by_node),
     }
 }
 

@@ -33,7 +33,8 @@ where
     let greeting = hmac::sign(&key, &[b"greeting", &node[..]].concat());
     let first = [MAGIC, &node[..], greeting.as_ref()].concat();
     stream.write_all(&first).await?;
-    let [server, proof] = [read(stream).await?, read(stream).await?];
+    let answer = async { io::Result::Ok([read(stream).await?, read(stream).await?]) };
+    let [server, proof] = answer.await.map_err(refused)?;
     let said = said("I/O server", &node, &server);
     hmac::verify(&key, &said, &proof).map_err(|_| stranger("the I/O server"))?;
     let proof = hmac::sign(&key, &self::said("application node", &node, &server));
@@ -84,6 +85,18 @@ async fn read<S: AsyncRead + Unpin>(stream: &mut S) -> io::Result<[u8; BYTES]> {
     let mut bytes = [0; BYTES];
     stream.read_exact(&mut bytes).await?;
     Ok(bytes)
+}
+
+/// Who does not believe the greeting says nothing.
+fn refused(error: io::Error) -> io::Error {
+    use io::ErrorKind::{ConnectionReset, UnexpectedEof};
+    match error.kind() {
+        UnexpectedEof | ConnectionReset => io::Error::new(
+            io::ErrorKind::PermissionDenied,
+            "what is there refuses this node: it has another cluster key, or is no I/O server; compare key_file and [forwarding] port on both nodes",
+        ),
+        _ => error,
+    }
 }
 
 fn stranger(who: &str) -> io::Error {

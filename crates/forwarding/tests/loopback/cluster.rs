@@ -1,10 +1,11 @@
 //! An I/O server whose cluster addresses are 127.0.0.1 and ::1, and nodes.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
-use baton_forwarding::{Agent, AgentSettings, IoServer, IoSettings, NetworkKind};
+use baton_forwarding::{Agent, AgentSettings, IoServer, IoSettings, NetworkKind, PortPolicy};
 use baton_wire::ClusterKey;
 use tokio::net::TcpStream;
 
@@ -66,6 +67,8 @@ fn start(network: NetworkKind, listen: SocketAddr) -> io::Result<IoServer> {
         previous_key: None,
         cluster_addresses: vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()],
         buffer: BUFFER,
+        policy: PortPolicy::RoundRobin,
+        weights: BTreeMap::new(),
     })
 }
 

@@ -1,6 +1,7 @@
 //! A client, an I/O server with the cluster's addresses, and an application node, which has no route but to the
 //! I/O server. Whatever else a program on the node reaches, it reaches through the agent.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Write as _};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
@@ -11,8 +12,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use baton_dataplane::{AppMaps, Pins, app_counter_name};
-use baton_forwarding::{AgentSettings, IoServer, IoSettings, NetworkKind};
-use baton_sockets::{Agent, Counters, Group, Settings, take_back};
+use baton_forwarding::{AgentSettings, IoServer, IoSettings, NetworkKind, PortPolicy};
+use baton_sockets::{Agent, Counters, Group, RefusedPorts, Settings, take_back};
 use baton_wire::ClusterKey;
 use tokio::sync::oneshot;
 
@@ -31,6 +32,7 @@ pub struct Bed {
     pub dir: tempfile::TempDir,
     pub group: Group,
     pub pins: Pins,
+    network: NetworkKind,
     agent: Option<Running>,
     server: Option<Thread<()>>,
 }
@@ -38,6 +40,7 @@ pub struct Bed {
 struct Running {
     maps: AppMaps,
     counters: Arc<Counters>,
+    refused: Arc<RefusedPorts>,
     thread: Thread<Agent>,
 }
 
@@ -85,6 +88,10 @@ fn key() -> ClusterKey {
 
 impl Bed {
     pub fn new() -> Self {
+        Self::over(NetworkKind::Tcp)
+    }
+
+    pub fn over(network: NetworkKind) -> Self {
         let (client, io) = (Namespace::new("client"), Namespace::new("io"));
         let app = Namespace::new("app");
         for (from, device, to) in [(&client, "eth0", &io), (&app, "eth1", &io)] {
@@ -110,6 +117,7 @@ impl Bed {
             pins: Pins::new(place),
             app,
             dir: tempfile::tempdir().unwrap(),
+            network,
             agent: None,
             server: None,
         };
@@ -121,15 +129,18 @@ impl Bed {
     /// Starts the I/O server, or another one in its place.
     pub fn start_io_server(&mut self) {
         let (ready, is_ready) = mpsc::channel();
+        let network = self.network;
         let work = async move |stopped| {
             let server = IoServer::start(IoSettings {
                 node: "io1".to_owned(),
                 listen: forwarding(),
-                network: NetworkKind::Tcp,
+                network,
                 key: key(),
                 previous_key: None,
                 cluster_addresses: cluster(),
                 buffer: BUFFER,
+                policy: PortPolicy::RoundRobin,
+                weights: BTreeMap::new(),
             });
             let _server = server.unwrap();
             ready.send(()).unwrap();
@@ -148,18 +159,19 @@ impl Bed {
             direct: vec![("10.99.0.0".parse().unwrap(), 16)],
         };
         let (ready, is_ready) = mpsc::channel();
+        let network = self.network;
         let work = async move |stopped: oneshot::Receiver<()>| {
             let far = baton_forwarding::Agent::start(AgentSettings {
                 node: "app1".to_owned(),
                 io_servers: vec![forwarding()],
-                network: NetworkKind::Tcp,
+                network,
                 key: key(),
                 previous_key: None,
                 buffer: BUFFER,
             });
             let agent = Agent::start(settings).unwrap();
             ready
-                .send((agent.maps().unwrap(), agent.counters()))
+                .send((agent.maps().unwrap(), agent.counters(), agent.refused()))
                 .unwrap();
             tokio::select! {
                 ended = agent.serve(far.unwrap()) => panic!("{ended:?}"),
@@ -168,10 +180,11 @@ impl Bed {
             agent
         };
         let thread = Thread::start(&self.app, work);
-        let (maps, counters) = is_ready.recv_timeout(PATIENCE).unwrap();
+        let (maps, counters, refused) = is_ready.recv_timeout(PATIENCE).unwrap();
         self.agent = Some(Running {
             maps,
             counters,
+            refused,
             thread,
         });
     }
@@ -272,6 +285,10 @@ impl Bed {
         let error = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "curl {arguments:?}: {error}");
         output.stdout
+    }
+
+    pub fn refused(&self) -> &RefusedPorts {
+        &self.agent.as_ref().unwrap().refused
     }
 
     pub fn counters(&self) -> &Counters {

@@ -8,5 +8,7 @@ mod calls;
 #[path = "../../../net/tests/common/mod.rs"]
 mod common;
 mod ends;
+mod options;
+mod ports;
 mod programs;
 mod streams;

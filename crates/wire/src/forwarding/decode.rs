@@ -4,7 +4,7 @@ use bytes::{Buf, Bytes, BytesMut};
 
 use super::{
     Errno, Families, Frame, FrameError, HEADER_BYTES, Header, Hello, Kind, ListenerTag, Side,
-    SocketOptions, Tag, VERSION, Way,
+    SocketOptions, Tag, TakenPort, VERSION, Way,
 };
 use crate::{Address, Endpoint};
 
@@ -109,14 +109,7 @@ impl Body {
         Ok(match header.kind {
             Kind::Hello => Frame::Hello(self.hello(header)?),
             Kind::Listen => {
-                let port = self.u16()?;
-                let families = match self.u8()? {
-                    1 => Families::V4,
-                    2 => Families::V6,
-                    3 => Families::Both,
-                    other => return Err(self.value("families", other)),
-                };
-                self.zeros::<1>()?;
+                let (port, families) = self.port()?;
                 Frame::Listen {
                     listener,
                     port,
@@ -165,7 +158,34 @@ impl Body {
                 tag,
                 options: self.options()?,
             },
+            Kind::Taken => Frame::Taken {
+                ports: self.taken(header.tag)?,
+            },
         })
+    }
+
+    fn port(&mut self) -> Result<(u16, Families), FrameError> {
+        let port = self.u16()?;
+        let families = match self.u8()? {
+            1 => Families::V4,
+            2 => Families::V6,
+            3 => Families::Both,
+            other => return Err(self.value("families", other)),
+        };
+        self.zeros::<1>()?;
+        Ok((port, families))
+    }
+
+    fn taken(&mut self, tag: u32) -> Result<Box<[TakenPort]>, FrameError> {
+        if tag != 0 {
+            return Err(FrameError::NotZero { kind: self.kind });
+        }
+        let mut ports = Vec::new();
+        while !self.bytes.is_empty() {
+            let (port, families) = self.port()?;
+            ports.push(TakenPort { port, families });
+        }
+        Ok(ports.into())
     }
 
     fn hello(&mut self, header: Header) -> Result<Hello, FrameError> {

@@ -2,7 +2,7 @@
 
 use bytes::{BufMut, Bytes, BytesMut};
 
-use super::{Families, Frame, HEADER_BYTES, Header, Kind, Side, VERSION, Way};
+use super::{Families, Frame, HEADER_BYTES, Header, Kind, MAX_TAKEN, Side, VERSION, Way};
 use crate::Endpoint;
 
 impl Frame {
@@ -58,13 +58,7 @@ impl Frame {
                 port,
                 families,
             } => {
-                out.put_u16(*port);
-                out.put_u8(match families {
-                    Families::V4 => 1,
-                    Families::V6 => 2,
-                    Families::Both => 3,
-                });
-                out.put_u8(0);
+                put_port(out, *port, *families);
                 (Kind::Listen, listener.0)
             }
             Self::Listening { listener, port } => {
@@ -106,8 +100,24 @@ impl Frame {
                 out.put_slice(&options.encode());
                 (Kind::SetOptions, tag.0)
             }
+            Self::Taken { ports } => {
+                for taken in ports.iter().take(MAX_TAKEN) {
+                    put_port(out, taken.port, taken.families);
+                }
+                (Kind::Taken, 0)
+            }
         }
     }
+}
+
+fn put_port(out: &mut BytesMut, port: u16, families: Families) {
+    out.put_u16(port);
+    out.put_u8(match families {
+        Families::V4 => 1,
+        Families::V6 => 2,
+        Families::Both => 3,
+    });
+    out.put_u8(0);
 }
 
 fn put_way(out: &mut BytesMut, way: &Way) {

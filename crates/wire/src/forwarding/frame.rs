@@ -44,7 +44,7 @@ impl Tag {
 pub struct ListenerTag(pub u32);
 
 /// Which cluster addresses to listen on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Families {
     /// IPv4 alone.
     V4,
@@ -52,6 +52,15 @@ pub enum Families {
     V6,
     /// Every one, as an IPv6 socket without IPV6_V6ONLY does.
     Both,
+}
+
+/// A port of the cluster addresses that somebody else has at the I/O server's host: no program can listen there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TakenPort {
+    /// Its number.
+    pub port: u16,
+    /// On the addresses of which IP version.
+    pub families: Families,
 }
 
 /// A Linux error number; never 0.
@@ -251,5 +260,10 @@ pub enum Frame {
         tag: Tag,
         /// What to set.
         options: SocketOptions,
+    },
+    /// The ports that others of the I/O server's host have, all that there are now. I/O server only.
+    Taken {
+        /// At most [`MAX_TAKEN`](super::MAX_TAKEN).
+        ports: Box<[TakenPort]>,
     },
 }

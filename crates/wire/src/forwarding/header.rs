@@ -1,6 +1,7 @@
 //! What every frame begins with.
 
-use super::{FrameError, MAX_MESSAGE, MAX_NAME};
+use super::options::OPTIONS_BYTES;
+use super::{FrameError, MAX_MESSAGE, MAX_NAME, MAX_TAKEN};
 
 /// Bytes of a header.
 pub const HEADER_BYTES: usize = 16;
@@ -39,10 +40,12 @@ pub enum Kind {
     Reset = 14,
     /// Options of the I/O server's socket.
     SetOptions = 15,
+    /// The ports that programs cannot have.
+    Taken = 16,
 }
 
 impl Kind {
-    const ALL: [Self; 15] = [
+    const ALL: [Self; 16] = [
         Self::Hello,
         Self::Listen,
         Self::Listening,
@@ -58,6 +61,7 @@ impl Kind {
         Self::ConnectionClosed,
         Self::Reset,
         Self::SetOptions,
+        Self::Taken,
     ];
 
     /// The fewest and the most bytes of its body.
@@ -66,11 +70,12 @@ impl Kind {
             Self::Hello => (9, 8 + MAX_NAME),
             Self::Listen => (4, 4),
             Self::Listening | Self::NotListening | Self::Exception | Self::Reset => (2, 2),
-            Self::MakeConnection => (46, 52),
+            Self::MakeConnection => (52, 58),
             Self::ConnectionAccepted => (26, 26),
             Self::SendMessage => (1, MAX_MESSAGE),
             Self::BufferAvailable => (8, 8),
-            Self::SetOptions => (16, 16),
+            Self::SetOptions => (OPTIONS_BYTES, OPTIONS_BYTES),
+            Self::Taken => (0, 4 * MAX_TAKEN),
             Self::Unlisten | Self::Shutdown | Self::CloseConnection | Self::ConnectionClosed => {
                 (0, 0)
             }

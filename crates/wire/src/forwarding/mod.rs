@@ -23,15 +23,18 @@ mod options;
 
 pub use decode::Decoder;
 pub use error::FrameError;
-pub use frame::{Errno, Families, Frame, Hello, ListenerTag, Side, Tag, Way};
+pub use frame::{Errno, Families, Frame, Hello, ListenerTag, Side, Tag, TakenPort, Way};
 pub use header::{HEADER_BYTES, Header, Kind};
 pub use options::SocketOptions;
 
 /// The version of the protocol that this code speaks; both ends must speak the same.
-pub const VERSION: u16 = 1;
+pub const VERSION: u16 = 2;
 
 /// The most bytes that one SendMessage carries.
 pub const MAX_MESSAGE: usize = 64 * 1024;
+
+/// The most ports that one Taken names.
+pub const MAX_TAKEN: usize = 1024;
 
 /// The longest name in a Hello, bytes.
 pub const MAX_NAME: usize = 63;

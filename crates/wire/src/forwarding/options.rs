@@ -1,91 +1,108 @@
 //! What a program sets on its socket, done at the I/O server's.
 
-use std::time::Duration;
-
 use super::{FrameError, Kind};
 
-/// Socket options; what is `None` is left as it is.
+/// Socket options; what is `None` is left as it is. SO_LINGER is not among them: what it does to a client's
+/// connection is a Reset.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SocketOptions {
     /// TCP_NODELAY.
     pub nodelay: Option<bool>,
     /// SO_KEEPALIVE.
     pub keepalive: Option<bool>,
-    /// SO_LINGER: `Some(None)` off, `Some(Some(time))` on; zero: closing resets. Whole seconds: a part of one
-    /// is sent as a whole one.
-    pub linger: Option<Option<Duration>>,
+    /// TCP_KEEPIDLE, seconds.
+    pub keep_idle: Option<u32>,
+    /// TCP_KEEPINTVL, seconds.
+    pub keep_interval: Option<u32>,
+    /// TCP_KEEPCNT.
+    pub keep_probes: Option<u32>,
+    /// TCP_USER_TIMEOUT, milliseconds.
+    pub user_timeout: Option<u32>,
     /// SO_SNDBUF, bytes.
     pub send_buffer: Option<u32>,
     /// SO_RCVBUF, bytes.
     pub receive_buffer: Option<u32>,
 }
 
+/// Bytes of options.
+pub(super) const OPTIONS_BYTES: usize = 4 + 4 * NUMBERS;
+const NUMBERS: usize = 6;
 const NODELAY: u8 = 1;
 const KEEPALIVE: u8 = 2;
-const LINGER: u8 = 4;
-const SEND_BUFFER: u8 = 8;
-const RECEIVE_BUFFER: u8 = 16;
-const SWITCHES: u8 = NODELAY | KEEPALIVE | LINGER;
-const ALL: u8 = SWITCHES | SEND_BUFFER | RECEIVE_BUFFER;
+const SWITCHES: u8 = NODELAY | KEEPALIVE;
+/// The bit of the first number; the next has the next.
+const FIRST_NUMBER: u8 = 4;
 
 impl SocketOptions {
-    /// `given u8 | on u8 | zero u16 | linger u32, seconds | send buffer u32 | receive buffer u32`
-    pub(super) fn encode(&self) -> [u8; 16] {
+    /// Whether none is given.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// `given u8 | on u8 | zero u16 | idle u32 | interval u32 | probes u32 | user timeout u32 | send u32 | receive u32`
+    pub(super) fn encode(&self) -> [u8; OPTIONS_BYTES] {
         let (mut given, mut on) = (0, 0);
-        let mut switch = |bit, value: Option<bool>| {
+        for (bit, value) in [(NODELAY, self.nodelay), (KEEPALIVE, self.keepalive)] {
             given |= if value.is_some() { bit } else { 0 };
             on |= if value == Some(true) { bit } else { 0 };
-        };
-        switch(NODELAY, self.nodelay);
-        switch(KEEPALIVE, self.keepalive);
-        switch(LINGER, self.linger.map(|time| time.is_some()));
-        let mut numbers = [seconds(self.linger.flatten().unwrap_or_default()), 0, 0];
-        for (at, bit, value) in [
-            (1, SEND_BUFFER, self.send_buffer),
-            (2, RECEIVE_BUFFER, self.receive_buffer),
-        ] {
-            given |= if value.is_some() { bit } else { 0 };
-            numbers[at] = value.unwrap_or_default();
         }
-        let mut bytes = [0; 16];
+        let mut bytes = [0; OPTIONS_BYTES];
+        for (at, value) in self.numbers().into_iter().enumerate() {
+            if let Some(value) = value {
+                given |= FIRST_NUMBER << at;
+                bytes[4 + 4 * at..][..4].copy_from_slice(&value.to_be_bytes());
+            }
+        }
         (bytes[0], bytes[1]) = (given, on);
-        for (bytes, number) in bytes[4..].chunks_exact_mut(4).zip(numbers) {
-            bytes.copy_from_slice(&number.to_be_bytes());
-        }
         bytes
     }
 
+    fn numbers(&self) -> [Option<u32>; NUMBERS] {
+        [
+            self.keep_idle,
+            self.keep_interval,
+            self.keep_probes,
+            self.user_timeout,
+            self.send_buffer,
+            self.receive_buffer,
+        ]
+    }
+
     /// What is not given must be zero, so that every value has one form.
-    pub(super) fn decode(kind: Kind, bytes: [u8; 16]) -> Result<Self, FrameError> {
-        let [given, on, z1, z2, numbers @ ..] = bytes;
-        let number = |at: usize| {
-            // Twelve bytes are three numbers.
-            u32::from_be_bytes([0, 1, 2, 3].map(|byte| numbers[4 * at + byte]))
-        };
-        let is_zero = |bit, at| given & bit != 0 || number(at) == 0;
-        let zeros = (z1, z2) == (0, 0)
-            && given & !ALL == 0
-            && on & !(given & SWITCHES) == 0
-            && (on & LINGER != 0 || number(0) == 0)
-            && is_zero(SEND_BUFFER, 1)
-            && is_zero(RECEIVE_BUFFER, 2);
-        if !zeros {
+    pub(super) fn decode(kind: Kind, bytes: [u8; OPTIONS_BYTES]) -> Result<Self, FrameError> {
+        let [given, on, z1, z2, rest @ ..] = bytes;
+        let mut numbers = [None; NUMBERS];
+        let mut is_zero = (z1, z2) == (0, 0) && on & !(given & SWITCHES) == 0;
+        for (at, (number, bytes)) in numbers.iter_mut().zip(rest.chunks_exact(4)).enumerate() {
+            // Chunks of four bytes.
+            let value = bytes
+                .iter()
+                .fold(0, |value, byte| value << 8 | u32::from(*byte));
+            let is_given = given & FIRST_NUMBER << at != 0;
+            *number = is_given.then_some(value);
+            is_zero &= is_given || value == 0;
+        }
+        if !is_zero {
             return Err(FrameError::NotZero { kind });
         }
         let switch = |bit| (given & bit != 0).then_some(on & bit != 0);
-        let value = |bit, at| (given & bit != 0).then(|| number(at));
-        let linger = switch(LINGER);
+        let [
+            keep_idle,
+            keep_interval,
+            keep_probes,
+            user_timeout,
+            send_buffer,
+            receive_buffer,
+        ] = numbers;
         Ok(Self {
             nodelay: switch(NODELAY),
             keepalive: switch(KEEPALIVE),
-            linger: linger.map(|on| on.then(|| Duration::from_secs(number(0).into()))),
-            send_buffer: value(SEND_BUFFER, 1),
-            receive_buffer: value(RECEIVE_BUFFER, 2),
+            keep_idle,
+            keep_interval,
+            keep_probes,
+            user_timeout,
+            send_buffer,
+            receive_buffer,
         })
     }
-}
-
-fn seconds(time: Duration) -> u32 {
-    let whole = time.as_secs() + u64::from(time.subsec_nanos() > 0);
-    u32::try_from(whole).unwrap_or(u32::MAX)
 }

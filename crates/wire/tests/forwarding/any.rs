@@ -1,13 +1,10 @@
 //! Any frame.
 
-use std::time::Duration;
-
 use baton_wire::forwarding::{
-    Errno, Families, Frame, Hello, ListenerTag, Side, SocketOptions, Tag, Way,
+    Errno, Families, Frame, Hello, ListenerTag, Side, SocketOptions, Tag, TakenPort, Way,
 };
 use baton_wire::{Address, Endpoint};
 use proptest::collection::vec;
-use proptest::option::of;
 use proptest::prelude::*;
 
 pub fn frame() -> impl Strategy<Value = Frame> {
@@ -43,6 +40,9 @@ pub fn frame() -> impl Strategy<Value = Frame> {
         tag().prop_map(|tag| Frame::ConnectionClosed { tag }),
         (tag(), errno()).prop_map(|(tag, errno)| Frame::Reset { tag, errno }),
         (tag(), options()).prop_map(|(tag, options)| Frame::SetOptions { tag, options }),
+        vec(taken(), 0..40).prop_map(|ports| Frame::Taken {
+            ports: ports.into(),
+        }),
     ]
 }
 
@@ -79,21 +79,29 @@ fn way() -> impl Strategy<Value = Way> {
 }
 
 fn options() -> impl Strategy<Value = SocketOptions> {
-    let seconds = any::<u32>().prop_map(|seconds| Duration::from_secs(seconds.into()));
-    (
-        any::<Option<bool>>(),
-        any::<Option<bool>>(),
-        of(of(seconds)),
-        any::<Option<u32>>(),
-        any::<Option<u32>>(),
-    )
-        .prop_map(
-            |(nodelay, keepalive, linger, send_buffer, receive_buffer)| SocketOptions {
-                nodelay,
-                keepalive,
-                linger,
-                send_buffer,
-                receive_buffer,
-            },
-        )
+    let switches = any::<[Option<bool>; 2]>();
+    (switches, any::<[Option<u32>; 6]>()).prop_map(|([nodelay, keepalive], numbers)| {
+        let [
+            keep_idle,
+            keep_interval,
+            keep_probes,
+            user_timeout,
+            send_buffer,
+            receive_buffer,
+        ] = numbers;
+        SocketOptions {
+            nodelay,
+            keepalive,
+            keep_idle,
+            keep_interval,
+            keep_probes,
+            user_timeout,
+            send_buffer,
+            receive_buffer,
+        }
+    })
+}
+
+fn taken() -> impl Strategy<Value = TakenPort> {
+    (any::<u16>(), families()).prop_map(|(port, families)| TakenPort { port, families })
 }

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
-use std::time::Duration;
 
 use baton_wire::Endpoint;
 use baton_wire::forwarding::{
-    Decoder, Errno, Families, Frame, FrameError, Hello, ListenerTag, Side, SocketOptions, Tag, Way,
+    Decoder, Errno, Families, Frame, FrameError, Hello, ListenerTag, Side, SocketOptions, Tag,
+    TakenPort, Way,
 };
 
 #[test]
@@ -116,13 +116,16 @@ impl Vector {
         let mut options = SocketOptions::default();
         let words = self.field("options").split(' ');
         for (name, value) in words.filter_map(|word| word.split_once('=')) {
-            let seconds = || Duration::from_secs(value.parse().unwrap());
+            let number = || Some(value.parse().unwrap());
             match name {
                 "nodelay" => options.nodelay = Some(value == "on"),
                 "keepalive" => options.keepalive = Some(value == "on"),
-                "linger" => options.linger = Some((value != "off").then(seconds)),
-                "send" => options.send_buffer = Some(value.parse().unwrap()),
-                "receive" => options.receive_buffer = Some(value.parse().unwrap()),
+                "idle" => options.keep_idle = number(),
+                "interval" => options.keep_interval = number(),
+                "probes" => options.keep_probes = number(),
+                "timeout" => options.user_timeout = number(),
+                "send" => options.send_buffer = number(),
+                "receive" => options.receive_buffer = number(),
                 other => panic!("{}: no option {other}", self.name),
             }
         }
@@ -143,6 +146,17 @@ impl Vector {
         }
     }
 
+    fn taken(&self) -> Box<[TakenPort]> {
+        let words = self.field("ports").split(' ');
+        words
+            .filter_map(|word| word.split_once('/'))
+            .map(|(port, on)| TakenPort {
+                port: port.parse().unwrap(),
+                families: families(on),
+            })
+            .collect()
+    }
+
     fn hello(&self) -> Hello {
         let side = match self.field("side") {
             "io" => Side::Io,
@@ -159,11 +173,7 @@ impl Vector {
             "listen" => Frame::Listen {
                 listener,
                 port: self.number("port"),
-                families: match self.field("families") {
-                    "v4" => Families::V4,
-                    "v6" => Families::V6,
-                    _ => Families::Both,
-                },
+                families: families(self.field("families")),
             },
             "listening" => Frame::Listening {
                 listener,
@@ -207,7 +217,18 @@ impl Vector {
                 tag,
                 options: self.options(),
             },
+            "taken" => Frame::Taken {
+                ports: self.taken(),
+            },
             other => panic!("{}: no kind {other}", self.name),
         }
+    }
+}
+
+fn families(name: &str) -> Families {
+    match name {
+        "v4" => Families::V4,
+        "v6" => Families::V6,
+        _ => Families::Both,
     }
 }

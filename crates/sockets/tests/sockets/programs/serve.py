@@ -1,4 +1,5 @@
 """Listens where it is told and does with each connection what it is told; says whom it sees."""
+import errno
 import os
 import signal
 import socket
@@ -13,7 +14,11 @@ listener = socket.socket(family, socket.SOCK_STREAM)
 listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
 if family == socket.AF_INET6:
     listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, "only" in sys.argv)
-listener.bind((host, port))
+try:
+    listener.bind((host, port))
+except OSError as error:
+    print("refused", errno.errorcode[error.errno], flush=True)
+    sys.exit()
 listener.listen(128)
 print("listens", *listener.getsockname()[:2], flush=True)
 

@@ -1,0 +1,75 @@
+//! Ports that programs listen on and the I/O server does not.
+
+use std::{
+    collections::BTreeMap,
+    io,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use crate::Family;
+
+/// A port that the I/O server has refused, and is asked for again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RefusedPort {
+    /// Its number.
+    pub port: u16,
+    /// On which addresses.
+    pub family: Family,
+    /// What the I/O server said last.
+    pub reason: String,
+}
+
+/// All of them, now.
+#[derive(Debug, Default)]
+pub struct RefusedPorts {
+    all: Mutex<BTreeMap<(u16, Family), String>>,
+}
+
+/// Forgets a port's refusal when the program listens no longer.
+pub(crate) struct Asked<'a> {
+    ports: &'a RefusedPorts,
+    port: u16,
+    family: Family,
+}
+
+impl RefusedPorts {
+    /// In their order.
+    pub fn list(&self) -> Vec<RefusedPort> {
+        (self.lock().iter())
+            .map(|((port, family), reason)| RefusedPort {
+                port: *port,
+                family: *family,
+                reason: reason.clone(),
+            })
+            .collect()
+    }
+
+    pub(crate) fn ask(&self, port: u16, family: Family) -> Asked<'_> {
+        Asked {
+            ports: self,
+            port,
+            family,
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<(u16, Family), String>> {
+        self.all.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Asked<'_> {
+    pub(crate) fn refused(&self, error: &io::Error) {
+        let key = (self.port, self.family);
+        self.ports.lock().insert(key, error.to_string());
+    }
+
+    pub(crate) fn granted(&self) {
+        self.ports.lock().remove(&(self.port, self.family));
+    }
+}
+
+impl Drop for Asked<'_> {
+    fn drop(&mut self) {
+        self.granted();
+    }
+}
