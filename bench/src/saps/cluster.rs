@@ -14,9 +14,12 @@ const LAB: &str = include_str!("../../saps/lab.toml");
 /// What stands for this program there.
 const PROGRAM: &str = "\"baton-bench\"";
 
-/// Every link of io1 and of the servers to the front, and the router's to the clients, in bits a second: a tenth of
-/// the paper's, so that links and not processors are the limit.
+/// Of the router's link to the clients, in bits a second: a tenth of the paper's, so that links and not processors are
+/// the limit.
 const RATE: u64 = 100_000_000;
+/// How many times that the links of io1 and of the servers to the front have, and under `--wide`.
+const OWN: u64 = 1;
+const WIDE: u64 = 10;
 /// Bytes of a full frame.
 const FRAME: u64 = 1514;
 /// Frames that a link may send at once after a pause. A wire sends one; a timer of the kernel that is late would
@@ -44,7 +47,7 @@ impl Cluster {
         };
         cluster.join()?;
         cluster.direct()?;
-        cluster.narrow()?;
+        cluster.narrow(own_rate(options))?;
         Ok(cluster)
     }
 
@@ -122,23 +125,23 @@ impl Cluster {
     }
 
     /// Rates and queues. Packets are sent one by one, so that a queue loses one packet and not 64 KiB.
-    fn narrow(&self) -> Result<()> {
+    fn narrow(&self, own_rate: u64) -> Result<()> {
         for system in System::ALL {
             for host in system.senders() {
                 let link = system.link();
                 self.on(host, &format!("ethtool -K {link} tso off gso off"))?;
-                self.limit(host, link, OWN_QUEUE)?;
+                self.limit((host, link), own_rate, OWN_QUEUE)?;
             }
         }
-        self.limit("router", "eth1", ROUTER_QUEUE)
+        self.limit(("router", "eth1"), RATE, ROUTER_QUEUE)
     }
 
-    fn limit(&self, host: &str, interface: &str, queue: u64) -> Result<()> {
+    fn limit(&self, (host, interface): (&str, &str), rate: u64, queue: u64) -> Result<()> {
         let (burst, queue) = (BURST * FRAME, queue * FRAME);
         self.on(
             host,
             &format!(
-                "tc qdisc add dev {interface} root tbf rate {RATE} burst {burst} limit {queue}"
+                "tc qdisc add dev {interface} root tbf rate {rate} burst {burst} limit {queue}"
             ),
         )
     }
@@ -214,14 +217,20 @@ pub(super) fn sent_by(text: &str, interface: &str) -> Option<u64> {
     line.split_ascii_whitespace().nth(8)?.parse().ok()
 }
 
+/// The rate of the links of io1 and of the servers.
+fn own_rate(options: &Options) -> u64 {
+    RATE * if options.wide { WIDE } else { OWN }
+}
+
 /// What was measured on, in a sentence.
-pub(super) fn markdown() -> String {
+pub(super) fn markdown(options: &Options) -> String {
     format!(
         "## SAPS and the Virtual Server behind one bottleneck\n\n\
-         {} Mbit/s, {ROUTER_QUEUE} packets of queue at the router; io1 and each of {} servers have links of that rate, \
+         {} Mbit/s, {ROUTER_QUEUE} packets of queue at the router; io1 and each of {} servers have links of {} Mbit/s, \
          with {OWN_QUEUE} packets of queue of their own. Ratios are taken within a round: median (min–max).\n",
         RATE / 1_000_000,
         SERVERS.len(),
+        own_rate(options) / 1_000_000,
     )
 }
 

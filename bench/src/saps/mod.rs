@@ -56,7 +56,7 @@ fn narrow(options: &Options) -> Result<String> {
         })?);
     }
     Ok([
-        cluster::markdown(),
+        cluster::markdown(options),
         round_trip::markdown(&trips),
         bandwidth::markdown(&bursts),
         four_streams::markdown(&streams),

@@ -72,7 +72,7 @@ fn timed(what: impl FnOnce() -> std::io::Result<()>) -> std::io::Result<Duration
 pub(super) fn markdown(rounds: &[Round<Times>]) -> String {
     let mut text = String::from(
         "## Round trips without load, µs (table 3)\n\n\
-         User: 4 bytes to a program and back. TCP: SYN to SYN-ACK. In the paper, over Gigabit Ethernet, on average: user \
+         User: 4 bytes to a program and back. TCP: SYN to SYN-ACK, as connect() takes. In the paper, over Gigabit Ethernet, on average: user \
          213 and 173, TCP 96.6 and 134.8.\n\n\
          | sender | system | user: min | p50 | mean | p99 | TCP: min | p50 | mean | p99 |\n\
          |---|---|--:|--:|--:|--:|--:|--:|--:|--:|\n",

@@ -13,7 +13,7 @@ use super::usage::{Meters, Usage};
 use super::{Round, TURNS};
 use crate::statistics::{Spread, percentile};
 
-const WARM_UP: Duration = Duration::from_secs(6);
+const WARM_UP: Duration = Duration::from_secs(15);
 const COUNTED: Duration = Duration::from_secs(15);
 /// TimeGood and TimeTolerable: 3 and 5 seconds before [`SCALE`].
 const GOOD: Duration = Duration::from_millis(3000 / SCALE);

@@ -22,7 +22,7 @@ pub(super) struct Meters {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Counts {
-    /// TCP segments that the senders have sent, but for those again; those; timers that went off for it.
+    /// TCP segments that the senders have sent for the first time (Linux's OutSegs), and again; timers that went off.
     sent: u64,
     retransmitted: u64,
     timeouts: u64,
@@ -41,7 +41,7 @@ struct Counts {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Usage {
     pub retransmitted: f64,
-    /// Parts of the segments that were sent.
+    /// A part of the segments that were sent for the first time.
     retransmitted_part: f64,
     timeouts: f64,
     dropped: f64,
@@ -109,7 +109,7 @@ impl Meters {
 pub(super) fn markdown(rounds: &[Round<Site>]) -> String {
     let mut text = String::from(
         "## What that took, a second: medians of rounds (table 6)\n\n\
-         Retransmissions and timers are the senders'; dropped is what found the router's queue full, \
+         Retransmissions and timers are the senders', also as a part of the segments sent for the first time; dropped is what found the router's queue full, \
          at home what found that of its sender's own interface full, of which TCP is told at once. In the paper: 103 and \
          11984 retransmissions, 930.0 and 917.8 Mbit/s, processor 45 and 6 %. Processor time in \
          hundredths of one processor: daemons and nginx with what the kernel does for them; the machine has all that runs \
