@@ -19,7 +19,8 @@ const HAPROXY_CONFIG: &str = "bench/haproxy.cfg";
 pub(crate) struct BenchLab {
     running: Option<Running>,
     baton: PathBuf,
-    _only_one: Flock<File>,
+    /// That of the first lab of a run.
+    _only_one: Option<Flock<File>>,
 }
 
 impl BenchLab {
@@ -36,6 +37,15 @@ impl BenchLab {
             None => build_baton()?,
         };
         let only_one = lock(&options.results)?;
+        BenchLab::up(text, baton, Some(only_one))
+    }
+
+    /// Raises a further lab, of another name, while this one is up.
+    pub fn raise_beside(&self, text: &str) -> Result<BenchLab> {
+        BenchLab::up(text, self.baton.clone(), None)
+    }
+
+    fn up(text: &str, baton: PathBuf, only_one: Option<Flock<File>>) -> Result<BenchLab> {
         let lab = Lab::parse(text)?;
         let say = |step: &str| eprintln!("{step}");
         baton_lab::down(lab.name(), say)?;
@@ -100,13 +110,18 @@ impl BenchLab {
 
     /// The process of a host's daemon.
     pub fn daemon(&self, host: &str) -> Result<u32> {
+        self.process(host, "node")
+    }
+
+    /// The process of what runs on a host under this name.
+    pub fn process(&self, host: &str, name: &str) -> Result<u32> {
         let view = self.running()?.host(host)?;
-        let node = view.things.iter().find(|thing| thing.name == "node");
-        let node = node.with_context(|| format!("{host} runs no daemon"))?;
-        if !node.alive {
-            bail!("the daemon of {host} has ended: see {}", node.log.display());
+        let thing = view.things.iter().find(|thing| thing.name == name);
+        let thing = thing.with_context(|| format!("{host} runs no {name}"))?;
+        if !thing.alive {
+            bail!("{name} on {host} has ended: see {}", thing.log.display());
         }
-        Ok(node.pid)
+        Ok(thing.pid)
     }
 }
 

@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::lab::BenchLab;
 use crate::options::Options;
+use crate::snmp;
 use crate::statistics::Spread;
 use crate::wrk::{self, Measured, Pages, Target, Work};
 
@@ -138,15 +139,7 @@ fn nft(lab: &BenchLab, script: &str) -> Result<Vec<u8>> {
 fn timeouts(lab: &BenchLab) -> Result<u64> {
     let read = || std::fs::read_to_string("/proc/thread-self/net/netstat");
     let text = lab.running()?.within("client", read)??;
-    column(&text, "TCPTimeouts").context("find TCPTimeouts in the client's /proc/net/netstat")
-}
-
-/// Lines come in twos, the first of which names the columns of the second (proc_pid_net(5)).
-fn column(text: &str, name: &str) -> Option<u64> {
-    let mut lines = text.lines().filter(|line| line.starts_with("TcpExt: "));
-    let (names, values) = lines.next().zip(lines.next())?;
-    let mut columns = names.split(' ').zip(values.split(' '));
-    columns.find(|(one, _)| *one == name)?.1.parse().ok()
+    snmp::column(&text, "TcpExt", "TCPTimeouts")
 }
 
 fn markdown(rounds: &[[Turn; LOSSES.len()]]) -> String {
@@ -177,16 +170,4 @@ fn markdown(rounds: &[[Turn; LOSSES.len()]]) -> String {
         );
     }
     text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_column_has_its_name_above() {
-        let text = "TcpExt: A TCPTimeouts B\nTcpExt: 1 22 333\nIpExt: TCPTimeouts\nIpExt: 4\n";
-        assert_eq!(column(text, "TCPTimeouts"), Some(22));
-        assert_eq!(column(text, "C"), None);
-    }
 }

@@ -2,6 +2,7 @@
 //! machine. Prints Markdown and writes it to bench/results/. Judges nothing: see bench/README.md.
 
 mod bpf;
+mod chance;
 mod competitor;
 mod cpu;
 mod handover;
@@ -14,9 +15,12 @@ mod machine;
 mod memory;
 mod migration;
 mod options;
+mod processes;
 mod profile;
 mod report;
 mod rules;
+mod saps;
+mod snmp;
 mod statistics;
 mod throughput;
 mod wrk;
@@ -31,7 +35,12 @@ use crate::options::Options;
 use crate::report::Report;
 
 fn main() -> ExitCode {
-    match run(&Options::parse()) {
+    let options = Options::parse();
+    let done = match options.echo {
+        Some(port) => saps::echo(port),
+        None => run(&options),
+    };
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("bench: {error:#}");
@@ -70,6 +79,11 @@ fn run(options: &Options) -> Result<()> {
     }
     if options.migrate {
         report.add(migration::measure(options)?);
+        report.add(machine::load_after()?);
+        return report.write(options);
+    }
+    if options.saps {
+        report.add(saps::measure(options)?);
         report.add(machine::load_after()?);
         return report.write(options);
     }

@@ -44,6 +44,18 @@ pub(crate) struct Options {
     /// Only measure how long a connection server's entries take to another one
     #[arg(long, conflicts_with = "memory")]
     pub migrate: bool,
+    /// Only measure an I/O server with virtual sockets beside servers that answer themselves
+    #[arg(long, conflicts_with = "memory")]
+    pub saps: bool,
+    /// Sessions at the support site of `--saps`
+    #[arg(long, default_value_t = 340, value_parser = clap::value_parser!(u32).range(4..=2000))]
+    pub sessions: u32,
+    /// Under `--saps`, links of nodes ten times as fast as the bottleneck, which then is nobody's own
+    #[arg(long, requires = "saps")]
+    pub wide: bool,
+    /// Send back what comes to this port: what `--saps` runs on the hosts of its lab
+    #[arg(long, hide = true, value_name = "PORT")]
+    pub echo: Option<u16>,
     /// Entries of that table
     #[arg(long, default_value_t = 1 << 20, value_parser = clap::value_parser!(u32).range(1..))]
     pub flows: u32,

@@ -23,6 +23,15 @@ impl Target {
     /// HAProxy, where it chooses the server by the path.
     pub const HAPROXY_ROUTING: Target = Target::new("HAProxy", &["10.77.0.3"], 81);
 
+    /// The same, of `--saps`.
+    pub const SAPS: Target = Target::new("SAPS", &["10.77.0.100"], 80);
+    /// Servers of `--saps` that have the same pages and their own TCP.
+    pub const SAPS_DIRECT: Target = Target::new(
+        "direct",
+        &["10.77.0.21", "10.77.0.22", "10.77.0.23", "10.77.0.24"],
+        80,
+    );
+
     /// Where clients connect first.
     pub fn first(self) -> (&'static str, u16) {
         (self.addresses[0], self.port)

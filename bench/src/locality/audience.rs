@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, anyhow};
 
-use super::popularity::{Chance, Popularity};
+use super::popularity::Popularity;
+use crate::chance::Chance;
 use crate::competitor::Competitor;
 use crate::lab::BenchLab;
 use crate::latency::Client;

@@ -29,34 +29,10 @@ impl Popularity {
     }
 }
 
-/// Chance that is the same in every run: SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
-#[derive(Clone, Debug)]
-pub(super) struct Chance(u64);
-
-impl Chance {
-    /// Another for each seed.
-    pub fn new(seed: u64) -> Chance {
-        // Seeds that follow each other would begin streams that do.
-        Chance(Chance(seed).bits())
-    }
-
-    /// From 0 to below 1.
-    pub fn part(&mut self) -> f64 {
-        (self.bits() >> 11) as f64 / (1u64 << 53) as f64
-    }
-
-    fn bits(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::chance::Chance;
 
     const DRAWS: u32 = 100_000;
 

@@ -1,0 +1,96 @@
+//! SAPS as its paper measured it ("Single IP Address Cluster for Internet Servers", section 4): beside the Virtual
+//! Server, whose servers answer clients themselves, where the way to the clients is narrow; then where nothing is
+//! narrow, beside direct access.
+
+mod bandwidth;
+mod cluster;
+mod connection;
+mod four_streams;
+mod mix;
+mod plain;
+mod round_trip;
+mod session;
+mod support;
+mod system;
+mod usage;
+
+use std::io::{Read as _, Write as _};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::thread;
+
+use anyhow::{Context as _, Result};
+
+use crate::options::Options;
+use cluster::Cluster;
+use system::{Sender, System};
+
+/// One turn of each system with each congestion control, in this order.
+const TURNS: [(Sender, System); 4] = [
+    (Sender::Cubic, System::Saps),
+    (Sender::Cubic, System::VirtualServer),
+    (Sender::Bbr, System::Saps),
+    (Sender::Bbr, System::VirtualServer),
+];
+
+/// Something of each turn, in the order of [`TURNS`].
+type Round<T> = [T; TURNS.len()];
+
+/// Measures, and says it in Markdown.
+pub(crate) fn measure(options: &Options) -> Result<String> {
+    let mut text = narrow(options)?;
+    text.push('\n');
+    text += &plain::measure(options)?;
+    Ok(text)
+}
+
+fn narrow(options: &Options) -> Result<String> {
+    let cluster = Cluster::raise(options)?;
+    let (mut trips, mut bursts, mut streams, mut sites) = (vec![], vec![], vec![], vec![]);
+    for round in 1..=options.rounds {
+        eprintln!("round {round} of {}", options.rounds);
+        trips.push(round_trip::round(&cluster)?);
+        bursts.push(turns(|turn| bandwidth::turn(&cluster, turn))?);
+        streams.push(turns(|turn| four_streams::turn(&cluster, turn))?);
+        sites.push(turns(|turn| {
+            support::turn(&cluster, turn, (options.sessions, round))
+        })?);
+    }
+    Ok([
+        cluster::markdown(options),
+        round_trip::markdown(&trips),
+        bandwidth::markdown(&bursts),
+        four_streams::markdown(&streams),
+        support::markdown(&sites, options.sessions),
+        usage::markdown(&sites),
+    ]
+    .join("\n"))
+}
+
+/// Does something for each turn.
+fn turns<T>(mut what: impl FnMut((Sender, System)) -> Result<T>) -> Result<Round<T>> {
+    let [a, b, c, d] = TURNS;
+    Ok([what(a)?, what(b)?, what(c)?, what(d)?])
+}
+
+/// Sends back what comes to this port, for as long as it is let.
+pub(crate) fn echo(port: u16) -> Result<()> {
+    let listener = TcpListener::bind((Ipv4Addr::UNSPECIFIED, port))
+        .with_context(|| format!("listen on port {port}"))?;
+    for client in listener.incoming() {
+        let client = client.context("accept")?;
+        // Who goes away in the middle is nobody's error.
+        thread::spawn(move || send_back(client).ok());
+    }
+    Ok(())
+}
+
+fn send_back(mut client: TcpStream) -> std::io::Result<()> {
+    client.set_nodelay(true)?;
+    let mut buffer = [0; 4096];
+    loop {
+        match client.read(&mut buffer)? {
+            0 => return Ok(()),
+            bytes => client.write_all(&buffer[..bytes])?,
+        }
+    }
+}
