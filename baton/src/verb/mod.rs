@@ -2,6 +2,7 @@
 
 mod app;
 mod check;
+mod client_agent;
 mod demo;
 mod doctor;
 mod drain;
@@ -44,6 +45,9 @@ pub enum Verb {
     /// Redirectable sockets: have them found out in the TCP handshake
     #[command(subcommand)]
     Eop(eop::Eop),
+    /// On a client's host: packets go to data servers themselves, connections still by the connection server
+    #[command(subcommand)]
+    ClientAgent(client_agent::ClientAgent),
     /// Show the whole idea on this machine: raise a small cluster, send requests, tell what happened
     Demo,
     /// A whole cluster on this machine, in network namespaces
@@ -74,6 +78,7 @@ impl Verb {
             Verb::Drain(verb) => verb.run(),
             Verb::Doctor(verb) => verb.run(),
             Verb::Eop(verb) => verb.run(),
+            Verb::ClientAgent(verb) => verb.run(),
             Verb::Demo => demo::run(),
             Verb::Lab(command) => Ok(baton_lab::cli::run(command)?),
         }

@@ -23,6 +23,7 @@ macro_rules! skeleton {
 mod app;
 mod attach;
 mod channels;
+mod client;
 mod clock;
 mod dataplane;
 mod entries;
@@ -48,6 +49,7 @@ skeleton!(app_skeleton, "/app.skel.rs");
 pub use app::{App, AppEvent, AppEvents, AppListener, AppMaps, app_counter_name, app_is_alive};
 pub use attach::{XdpMode, control_groups, mounts};
 pub use channels::Channels;
+pub use client::{ClientOptions, ClientPins, ClientPrograms, Ipv4Network};
 pub use clock::{Tick, tick_ago, wall_clock_offset};
 pub use dataplane::{Dataplane, Swept, counter_name};
 pub use entries::Entries;
