@@ -2,6 +2,7 @@
 /* Exists to be compiled: a type reaches BTF only when something uses it. */
 #include "abi.h"
 #include "app/abi.h"
+#include "client/abi.h"
 
 #define STRUCT(name) struct name abi_struct_##name
 #define ENUM(name) enum name abi_enum_##name
@@ -91,6 +92,7 @@ STRUCT(verdict);
 STRUCT(sweep);
 STRUCT(idle_walk);
 STRUCT(idle_flow);
+STRUCT(expected);
 STRUCT(counters);
 
 ENUM(app_limit);
@@ -109,3 +111,11 @@ STRUCT(app_arrival);
 STRUCT(app_listener);
 STRUCT(app_event);
 STRUCT(app_counters);
+
+ENUM(client_limit);
+ENUM(client_counter);
+
+STRUCT(client_settings);
+STRUCT(client_service);
+STRUCT(client_flow);
+STRUCT(client_counters);

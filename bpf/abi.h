@@ -96,6 +96,7 @@ enum lccp_yield {
 enum lccp_tcb_option {
 	LCCP_TCB_SACK = 1,
 	LCCP_TCB_WSCALE = 2,
+	LCCP_TCB_AWARE = 4,            /* the client sends to the data server itself once it knows where that is */
 };
 
 struct lccp_flow {
@@ -474,6 +475,7 @@ enum service_flag {
 	SERVICE_ASKS = 64,        /* a dispatcher on another node chooses its data servers */
 	SERVICE_SIZES = 128,      /* large content has a pool of its own */
 	SERVICE_RESUME = 256,     /* a response whose data server dies can go on from another one */
+	SERVICE_DIRECT = 512,     /* aware clients may send to their data servers themselves */
 };
 
 struct service {
@@ -818,6 +820,12 @@ struct idle_walk {
 	unsigned int busy;             /* result: those whose response has not begun, or lately went on */
 };
 
+/* Of a connection whose socket is being made: what came with it. */
+struct expected {
+	unsigned short window;         /* congestion window, segments; 0: as of a new connection */
+	unsigned short aware;          /* not 0: its client is to be told where this data server is */
+};
+
 /* An idle connection, and where it is in its numbers. */
 struct idle_flow {
 	struct tcb_key flow;
@@ -854,6 +862,7 @@ enum counter {
 	COUNTER_CS_HANDSHAKE_ACK,    /* dropped: the request follows */
 	COUNTER_CS_ADOPT,            /* DM1 sent for a new entry */
 	COUNTER_CS_ADOPT_AGAIN,      /* the request was retransmitted */
+	COUNTER_CS_AWARE,            /* a new connection whose client will send to its data server itself */
 	COUNTER_CS_FORWARD,
 	COUNTER_CS_FORWARD_BYTES,
 	COUNTER_CS_REQUEST,          /* a further request on a connection that may move */
@@ -914,6 +923,9 @@ enum counter {
 	/* DS */
 	COUNTER_DS_ADOPTED,
 	COUNTER_DS_WINDOW,           /* an adopted connection began with its last owner's congestion window */
+	COUNTER_DS_TOLD,             /* an aware client is told where this data server is */
+	COUNTER_DS_DIRECT,           /* a packet that a client sent here itself, inside another: unwrapped */
+	COUNTER_DS_DIRECT_REFUSED,   /* dropped: one that is not whole, not in its sender's name, or a SYN */
 	COUNTER_DS_ADOPTED_RELAY,    /* into the daemon's listener: the server's is MPTCP */
 	COUNTER_DS_DUPLICATE,        /* ADOPT for a connection that is here already: delivered */
 	COUNTER_DS_GIVEN,            /* ADOPT for one that was here and has moved on since: dropped */

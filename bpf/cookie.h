@@ -103,13 +103,13 @@ static __always_inline bool cookie_valid(const struct settings *s, const struct 
 	       cookie_tried(s->cookie_key[1], f, period - 1, cookie);
 }
 
-/* Of an empty `tcb` what the cookie says. RFC 7323, 2.2: scales are for both directions or none. */
+/* Into a `tcb` without any of it what the cookie says. RFC 7323, 2.2: scales are for both directions or none. */
 static __always_inline void cookie_open(u32 cookie, u8 rcv_wscale, struct lccp_tcb *tcb)
 {
 	u8 wscale = cookie >> 1 & 15;
 
 	tcb->be_mss = bpf_htons(cookie_mss(cookie >> 5 & 7));
-	tcb->options = cookie & 1 ? LCCP_TCB_SACK : 0;
+	tcb->options |= cookie & 1 ? LCCP_TCB_SACK : 0;
 	if (wscale != WSCALE_NONE) {
 		tcb->snd_wscale = wscale;
 		tcb->rcv_wscale = rcv_wscale;

@@ -11,6 +11,7 @@ enum frame_kind {
 	FRAME_TCP,
 	FRAME_LCCP,
 	FRAME_ICMP,      /* `ip` is good */
+	FRAME_IPIP,      /* `ip` is good; a packet inside another (RFC 2003), unchecked */
 	FRAME_BAD_IP,
 	FRAME_BAD_TCP,   /* `ip` is good */
 	FRAME_FRAGMENT,  /* `ip` is good */
@@ -46,7 +47,7 @@ static __always_inline enum frame_kind parse_frame(void *data, void *data_end, u
 	bool tcp = f->ip->protocol == IPPROTO_TCP;
 	bool lccp = f->ip->protocol == lccp_protocol;
 	if (!tcp && !lccp)
-		return FRAME_OTHER;
+		return f->ip->protocol == IPPROTO_IPIP ? FRAME_IPIP : FRAME_OTHER;
 	if (f->ip->frag_off & bpf_htons(0x3fff))
 		return FRAME_FRAGMENT;
 

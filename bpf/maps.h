@@ -147,13 +147,22 @@ struct {
 	__type(value, struct inbox);
 } inboxes SEC(".maps");
 
-/* Congestion windows, segments, that came with connections whose sockets are being made. */
+/* What came with connections whose sockets are being made. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 4096);
 	__type(key, struct tcb_key);
+	__type(value, struct expected);
+} expected SEC(".maps");
+
+/* Sockets whose clients are being told where this data server is. */
+struct {
+	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
 	__type(value, u32);
-} windows SEC(".maps");
+} telling SEC(".maps");
+
 /* By the number of each service of this data server. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

@@ -3,6 +3,7 @@
 #ifndef BATON_CS_ADMIT_H
 #define BATON_CS_ADMIT_H
 
+#include "aware.h"
 #include "claim.h"
 #include "dispatcher.h"
 #include "distributor.h"
@@ -60,6 +61,12 @@ static __noinline int split(struct packet *p, u32 cookie)
 	    p->service->flags & SERVICE_HANDOVER && !p->frame.tcp->fin)
 		state = 0;
 
+	struct lccp_tcb part = {};
+	if (p->service->flags & SERVICE_DIRECT && is_aware(p)) {
+		part.options = LCCP_TCB_AWARE;
+		state = TCB_PINNED;
+	}
+
 	u16 route;
 	u32 pool = find_pool(p, r, &route);
 	struct choice choice = { .owner = SERVER_PUNTED };
@@ -79,7 +86,6 @@ static __noinline int split(struct packet *p, u32 cookie)
 		return nobody_answers(p, r);
 	}
 
-	struct lccp_tcb part = {};
 	cookie_open(cookie, p->settings->rcv_wscale, &part);
 	if (!create_tcb(p, &choice, state, r->end + r->body, &part))
 		return drop(p, COUNTER_CS_TCB_FULL);
@@ -87,6 +93,8 @@ static __noinline int split(struct packet *p, u32 cookie)
 	if (!(state & TCB_PINNED))
 		keep_request(p, r);
 	tally_connection(choice.owner);
+	if (part.options & LCCP_TCB_AWARE)
+		count(p->counters, COUNTER_CS_AWARE);
 	count(p->counters, COUNTER_CS_ADOPT);
 	return distribute(p, to, LCCP_ADOPT, unmap_address(p->settings->address), &part);
 }

@@ -30,10 +30,22 @@ static __always_inline void settle_quiet(struct tcb *tcb)
 			__sync_fetch_and_add(&tallies_of[i]->bytes, bytes);
 }
 
+enum {
+	/* What is to come of an aware client comes at once, or it was lost, or the client is with its data server. */
+	AWARE_TICKS = 8,
+};
+
+static __always_inline u32 life_of(const struct tcb *tcb, const struct sweep *sweep)
+{
+	u32 life = tcb->state & (TCB_FIN | TCB_RST) ? sweep->closing_ticks : sweep->idle_ticks;
+
+	return tcb->options & LCCP_TCB_AWARE && life > AWARE_TICKS ? AWARE_TICKS : life;
+}
+
 static long sweep_entry(struct bpf_map *map, struct tcb_key *flow, struct tcb *tcb, struct walk *walk)
 {
 	u32 age = walk->now - tcb->seen;
-	u32 limit = tcb->state & (TCB_FIN | TCB_RST) ? walk->sweep.closing_ticks : walk->sweep.idle_ticks;
+	u32 limit = life_of(tcb, &walk->sweep);
 
 	if ((int)age > 1)
 		settle_quiet(tcb);

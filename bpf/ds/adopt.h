@@ -94,7 +94,7 @@ static __always_inline int adopt_at(struct arrival *a, struct lccp_header *h, co
 			return refuse(a, h, in, LCCP_REFUSAL_NOT_ASSIGNED);
 		}
 	}
-	expect_window(h);
+	expect(h);
 	if (!strip(a->skb))
 		return TCX_DISCARD;
 	count(a->counters, how);
@@ -113,7 +113,7 @@ static __always_inline int adopt_resumed(struct arrival *a, struct lccp_header *
 		return refuse(a, h, in, LCCP_REFUSAL_NO_LISTENER);
 	if (!assign_own(a, h, in, a->settings->resume_port))
 		return discard(a, COUNTER_DS_UNASSIGNED);
-	expect_window(h);
+	expect(h);
 	if (!strip(a->skb))
 		return TCX_DISCARD;
 	count(a->counters, COUNTER_DS_RESUMED);

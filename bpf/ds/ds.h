@@ -7,6 +7,7 @@
 #define BATON_DS_H
 
 #include "deliver.h"
+#include "direct.h"
 #include "packet.h"
 #include "receive_lccp.h"
 
@@ -51,6 +52,8 @@ int baton_ds(struct __sk_buff *skb)
 		return deliver(&a, &f);
 	case FRAME_LCCP:
 		return receive_lccp_at_ds(&a, &f);
+	case FRAME_IPIP:
+		return receive_direct(&a);
 	case FRAME_BAD_IP:
 		return discard(&a, COUNTER_BAD_IP);
 	case FRAME_BAD_TCP:

@@ -12,9 +12,6 @@
 #include "../cs/refused.h"
 #include "../cs/returned.h"
 
-/* Set before loading where this node is a connection server: only there are its maps, and is this code. */
-const volatile u32 is_also_cs = 0;
-
 static __always_inline bool is_own_cs(const struct data_server *asker)
 {
 	return is_also_cs && asker && asker->flags & DATA_SERVER_LOCAL;

@@ -13,6 +13,9 @@ enum {
 	LCCP_AT = sizeof(struct ethhdr) + sizeof(struct iphdr),
 };
 
+/* Set before loading where this node is a connection server: only there are its maps, and is this code. */
+const volatile u32 is_also_cs = 0;
+
 struct arrival {
 	struct __sk_buff *skb;
 	const struct settings *settings;

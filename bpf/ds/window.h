@@ -8,6 +8,7 @@
 #define BATON_DS_WINDOW_H
 
 #include "packet.h"
+#include "tell.h"
 
 enum {
 	AF_INET_FAMILY = 2,
@@ -25,18 +26,30 @@ static __always_inline __be16 window_to_give(const struct tcp_sock *sk)
 	return bpf_htons(window < 0xffff ? window : 0xffff);
 }
 
-static __noinline void expect_window(const struct lccp_header *h)
+/* A node that is a connection server too is told nothing here: its clients come to it anyway. */
+static __noinline void expect(const struct lccp_header *h)
 {
-	u32 window = bpf_ntohs(h->tcb.be_cwnd);
+	struct expected with = {
+		.window = bpf_ntohs(h->tcb.be_cwnd),
+		.aware = !is_also_cs && h->tcb.options & LCCP_TCB_AWARE,
+	};
 	struct tcb_key flow = flow_of(h);
 
-	if (!window)
+	if (!with.window && !with.aware)
 		return;
-	bpf_map_update_elem(&windows, &flow, &window, BPF_ANY);
+	bpf_map_update_elem(&expected, &flow, &with, BPF_ANY);
+}
+
+static __always_inline void give_window(struct bpf_sock_ops *ops, int window)
+{
+	struct counters *counters = counters_of_this_cpu();
+
+	if (window && !bpf_setsockopt(ops, IPPROTO_TCP, TCP_BPF_IW, &window, sizeof(window)) && counters)
+		count(counters, COUNTER_DS_WINDOW);
 }
 
 /* An accepted connection of this node: what came with it, if it was adopted. */
-static __always_inline void take_window(struct bpf_sock_ops *ops)
+static __always_inline void take_expected(struct bpf_sock_ops *ops)
 {
 	struct tcb_key flow = {
 		.cluster = ops->local_ip4,
@@ -45,27 +58,40 @@ static __always_inline void take_window(struct bpf_sock_ops *ops)
 	};
 
 	map_address(flow.client, ops->remote_ip4);
-	u32 *found = bpf_map_lookup_elem(&windows, &flow);
+	struct expected *found = bpf_map_lookup_elem(&expected, &flow);
 	if (!found)
 		return;
-	int window = *found;
-	bpf_map_delete_elem(&windows, &flow);
-	struct counters *counters = counters_of_this_cpu();
-	if (!bpf_setsockopt(ops, IPPROTO_TCP, TCP_BPF_IW, &window, sizeof(window)) && counters)
-		count(counters, COUNTER_DS_WINDOW);
+	struct expected with = *found;
+	bpf_map_delete_elem(&expected, &flow);
+	give_window(ops, with.window);
+	if (with.aware)
+		begin_to_tell(ops);
+}
+
+static __always_inline bool is_of_this_node(struct bpf_sock_ops *ops)
+{
+	u32 zero = 0;
+	const struct settings *s = bpf_map_lookup_elem(&settings, &zero);
+
+	return ops->family == AF_INET_FAMILY && s && s->netns == bpf_get_netns_cookie(ops);
 }
 
 /* It sees the sockets of every namespace in its control group. */
 SEC("sockops")
 int baton_window(struct bpf_sock_ops *ops)
 {
-	u32 zero = 0;
-
-	if (ops->op != BPF_SOCK_OPS_PASSIVE_ESTABLISHED_CB || ops->family != AF_INET_FAMILY)
-		return 1;
-	const struct settings *s = bpf_map_lookup_elem(&settings, &zero);
-	if (s && s->netns == bpf_get_netns_cookie(ops))
-		take_window(ops);
+	switch (ops->op) {
+	case BPF_SOCK_OPS_PASSIVE_ESTABLISHED_CB:
+		if (is_of_this_node(ops))
+			take_expected(ops);
+		break;
+	case BPF_SOCK_OPS_HDR_OPT_LEN_CB:
+		make_room_to_tell(ops);
+		break;
+	case BPF_SOCK_OPS_WRITE_HDR_OPT_CB:
+		tell(ops);
+		break;
+	}
 	return 1;
 }
 

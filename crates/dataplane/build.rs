@@ -1,5 +1,5 @@
-//! Compiles `bpf/baton.bpf.c`, `bpf/app.bpf.c` and `bpf/eop.bpf.c`, and generates their skeletons, and what the
-//! keys and values of each map of the first two are made of.
+//! Compiles `bpf/baton.bpf.c`, `bpf/app.bpf.c`, `bpf/eop.bpf.c` and `bpf/client.bpf.c`, and generates their
+//! skeletons, and what the keys and values of each map of the first two are made of.
 
 use std::{
     env,
@@ -20,6 +20,7 @@ fn main() -> Result<()> {
     let out = PathBuf::from(env::var("OUT_DIR")?);
     let app = build(&bpf, &out, "app")?;
     build(&bpf, &out, "eop")?;
+    build(&bpf, &out, "client")?;
     let object = build(&bpf, &out, "baton")?;
     fs::write(
         out.join("layouts.rs"),

@@ -2,6 +2,7 @@
 
 mod app;
 mod check;
+mod client_agent;
 mod demo;
 mod doctor;
 mod drain;
@@ -51,6 +52,9 @@ pub enum Verb {
     RedSocks(redsocks::RedSocksVerb),
     /// Speak EOP for servers that do not, and redirect their clients
     Redirector(redirector::Redirector),
+    /// On a client's host: packets go to data servers themselves, connections still by the connection server
+    #[command(subcommand)]
+    ClientAgent(client_agent::ClientAgent),
     /// Show the whole idea on this machine: raise a small cluster, send requests, tell what happened
     Demo,
     /// A whole cluster on this machine, in network namespaces
@@ -83,6 +87,7 @@ impl Verb {
             Verb::Eop(verb) => verb.run(),
             Verb::RedSocks(verb) => verb.run(),
             Verb::Redirector(verb) => verb.run(),
+            Verb::ClientAgent(verb) => verb.run(),
             Verb::Demo => demo::run(),
             Verb::Lab(command) => Ok(baton_lab::cli::run(command)?),
         }

@@ -112,6 +112,7 @@ pub(crate) struct RawService {
     pub(crate) split: Field<String>,
     pub(crate) handover: Field<String>,
     pub(crate) resume: Field<bool>,
+    pub(crate) direct: Field<bool>,
     pub(crate) large: Field<RawLarge>,
     pub(crate) health: Option<Spanned<RawHealth>>,
     #[serde(default)]

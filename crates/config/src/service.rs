@@ -57,6 +57,8 @@ pub struct Service {
     pub handover: Handover,
     /// Whether a response whose data server dies goes on from another one: all of a pool answer alike.
     pub resume: bool,
+    /// Whether aware clients may send to their data servers themselves.
+    pub direct: bool,
     /// How a data server checks its own local server; `None`: not at all.
     pub health: Option<HealthCheck>,
 }
@@ -113,6 +115,7 @@ pub(crate) struct Draft {
     pub(crate) split: Option<Split>,
     pub(crate) handover: Option<Handover>,
     pub(crate) resume: Parsed<bool>,
+    direct: Parsed<bool>,
     health: Option<Option<HealthCheck>>,
 }
 
@@ -173,6 +176,7 @@ impl Draft {
             split: split.or(Split::Request),
             handover: handover.or(Handover::AsNeeded),
             resume,
+            direct: parse(report, "direct", raw.direct, Ok),
             health: HealthCheck::parse(report, raw.health),
             header,
         }
@@ -218,6 +222,7 @@ impl Draft {
             split: self.split?,
             handover: self.handover?,
             resume: self.resume.or(false)?,
+            direct: self.direct.or(false)?,
             health: self.health?,
         })
     }

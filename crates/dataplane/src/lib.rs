@@ -23,6 +23,7 @@ macro_rules! skeleton {
 mod app;
 mod attach;
 mod channels;
+mod client;
 mod clock;
 mod dataplane;
 mod entries;
@@ -51,6 +52,7 @@ pub use app::{
 };
 pub use attach::{XdpMode, control_groups, mounts};
 pub use channels::Channels;
+pub use client::{ClientOptions, ClientPins, ClientPrograms, Ipv4Network};
 pub use clock::{Tick, tick_ago, wall_clock_offset};
 pub use dataplane::{Dataplane, Swept, counter_name};
 pub use entries::Entries;

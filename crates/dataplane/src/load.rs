@@ -87,13 +87,14 @@ const CS_MAPS: [&str; 22] = [
     "orphans",
 ];
 /// Maps that only the data server's program uses.
-const DS_MAPS: [&str; 9] = [
+const DS_MAPS: [&str; 10] = [
     "peers",
     "senders",
     "rings",
     "handovers",
     "inboxes",
-    "windows",
+    "expected",
+    "telling",
     "yields",
     "yielding_until",
     "seen_heads",

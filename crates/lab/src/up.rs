@@ -237,10 +237,8 @@ impl Raising<'_> {
 
     fn pins(&mut self, hosts: &[(Namespace, Host)]) -> Result<()> {
         mount_bpf(Path::new("/sys/fs/bpf"))?;
-        for (_, host) in hosts
-            .iter()
-            .filter(|(_, host)| host.run.contains(&Thing::Node))
-        {
+        // Those of hosts without a node as well: a client's agent keeps its programs there.
+        for (_, host) in hosts {
             self.state.pins.push(config::pins(self.lab, host));
         }
         self.state.save()?;

@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU16;
 
-use baton_abi::{LCCP_TCB_SACK, LCCP_TCB_WSCALE, LccpTcb};
+use baton_abi::{LCCP_TCB_AWARE, LCCP_TCB_SACK, LCCP_TCB_WSCALE, LccpTcb};
 
 use crate::Error;
 use crate::encode::byte;
@@ -16,6 +16,8 @@ pub struct TcbPart {
     pub scales: Option<WindowScales>,
     /// Whether the client takes selective acknowledgements.
     pub sack: bool,
+    /// Whether the client sends to its data server itself, once that has told it where it is.
+    pub aware: bool,
     /// How many DSs have refused this request before.
     pub attempt: u8,
     /// How many segments the owner before could have under way at once; 0: begin as a new connection.
@@ -77,6 +79,7 @@ impl TryFrom<u8> for WindowScale {
 
 impl From<TcbPart> for LccpTcb {
     fn from(tcb: TcbPart) -> Self {
+        let option = |set: bool, option: u8| if set { option } else { 0 };
         let scale = |pick: fn(WindowScales) -> WindowScale| {
             tcb.scales.map_or(0, |scales| pick(scales).shift())
         };
@@ -84,15 +87,9 @@ impl From<TcbPart> for LccpTcb {
             be_mss: tcb.mss.get().to_be(),
             snd_wscale: scale(|scales| scales.client),
             rcv_wscale: scale(|scales| scales.cluster),
-            options: if tcb.sack {
-                const { byte(LCCP_TCB_SACK) }
-            } else {
-                0
-            } | if tcb.scales.is_some() {
-                const { byte(LCCP_TCB_WSCALE) }
-            } else {
-                0
-            },
+            options: option(tcb.sack, const { byte(LCCP_TCB_SACK) })
+                | option(tcb.scales.is_some(), const { byte(LCCP_TCB_WSCALE) })
+                | option(tcb.aware, const { byte(LCCP_TCB_AWARE) }),
             attempt: tcb.attempt,
             be_cwnd: tcb.cwnd.to_be(),
             be_resume: tcb.resume.to_be(),
@@ -106,6 +103,7 @@ pub(crate) fn tcb_from_wire(tcb: &LccpTcb) -> Option<TcbPart> {
         mss: NonZeroU16::new(u16::from_be(tcb.be_mss))?,
         scales: WindowScales::told(tcb.options, tcb.snd_wscale, tcb.rcv_wscale).ok()?,
         sack: u32::from(tcb.options) & LCCP_TCB_SACK != 0,
+        aware: u32::from(tcb.options) & LCCP_TCB_AWARE != 0,
         attempt: tcb.attempt,
         cwnd: u16::from_be(tcb.be_cwnd),
         resume: u64::from_be(tcb.be_resume),

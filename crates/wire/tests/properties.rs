@@ -347,19 +347,22 @@ fn tcb() -> BoxedStrategy<TcbPart> {
     (
         any::<NonZeroU16>(),
         option::of(scales),
-        any::<bool>(),
+        any::<(bool, bool)>(),
         any::<u8>(),
         any::<u16>(),
         any::<u64>(),
     )
-        .prop_map(|(mss, scales, sack, attempt, cwnd, resume)| TcbPart {
-            mss,
-            scales,
-            sack,
-            attempt,
-            cwnd,
-            resume,
-        })
+        .prop_map(
+            |(mss, scales, (sack, aware), attempt, cwnd, resume)| TcbPart {
+                mss,
+                scales,
+                sack,
+                aware,
+                attempt,
+                cwnd,
+                resume,
+            },
+        )
         .boxed()
 }
 

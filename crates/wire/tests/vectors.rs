@@ -317,6 +317,8 @@ impl Vector {
             mss: self.number("mss"),
             scales,
             sack: self.field("sack") == "yes",
+            // Not given in most: no.
+            aware: self.fields("aware").next() == Some("yes"),
             attempt: self.number("attempt"),
             // Not given in most: 0.
             cwnd: (self.fields("cwnd").next()).map_or(0, |cwnd| cwnd.parse().unwrap()),

@@ -8,9 +8,9 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 use baton_abi::{
-    MAX_LARGE, MAX_SERVICES, SERVICE_ASKS, SERVICE_DOWN, SERVICE_HANDOVER, SERVICE_HOSTS,
-    SERVICE_PATHS, SERVICE_PUNTS, SERVICE_RESUME, SERVICE_SIZES, SERVICE_SPLIT_AT_ACK, Service,
-    ServiceKey,
+    MAX_LARGE, MAX_SERVICES, SERVICE_ASKS, SERVICE_DIRECT, SERVICE_DOWN, SERVICE_HANDOVER,
+    SERVICE_HOSTS, SERVICE_PATHS, SERVICE_PUNTS, SERVICE_RESUME, SERVICE_SIZES,
+    SERVICE_SPLIT_AT_ACK, Service, ServiceKey,
 };
 use baton_config::{Handover, NodeName, Overflow, Policy, Split, Weights};
 use baton_core::{
@@ -248,6 +248,7 @@ impl Tables {
             | flag(service.dispatcher.is_some(), SERVICE_ASKS)
             | flag(service.large.is_some(), SERVICE_SIZES)
             | flag(service.resume, SERVICE_RESUME)
+            | flag(service.direct, SERVICE_DIRECT)
             | flag(down, SERVICE_DOWN);
         let large = match &service.large {
             Some(large) => {

@@ -75,6 +75,7 @@ pub fn linux_tcb() -> TcbPart {
             cluster: WINDOW_SCALE.try_into().unwrap(),
         }),
         sack: true,
+        aware: false,
         attempt: 0,
         cwnd: 0,
         resume: 0,

@@ -22,6 +22,7 @@ mod table;
 
 mod both;
 mod channels;
+mod client;
 mod cs;
 mod ds;
 mod fuzz;

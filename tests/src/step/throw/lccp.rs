@@ -192,6 +192,7 @@ fn tcb() -> TcbPart {
         mss: NonZeroU16::MAX,
         scales: None,
         sack: true,
+        aware: false,
         attempt: 0,
         cwnd: 0,
         resume: 0,

@@ -173,6 +173,7 @@ fn the_tcb_part_goes_on() {
         mss: 536.try_into().unwrap(),
         scales: None,
         sack: false,
+        aware: false,
         attempt: 3,
         cwnd: 345,
         resume: 0x1122_3344_5566,

@@ -55,8 +55,8 @@ fn a_million_entries_cost_what_the_kernel_says() {
     );
 }
 
-const IDLE: Duration = Duration::from_secs(3600);
-const CLOSING: Duration = Duration::from_secs(60);
+pub(super) const IDLE: Duration = Duration::from_secs(3600);
+pub(super) const CLOSING: Duration = Duration::from_secs(60);
 
 /// Age in seconds, state, and whether the entry is still there after the sweep.
 const ENTRIES: &[(&str, i64, u32, bool)] = &[
@@ -196,7 +196,7 @@ fn a_full_table_takes_new_connections() {
     );
 }
 
-fn key(number: u8) -> TcbKey {
+pub(super) fn key(number: u8) -> TcbKey {
     TcbKey {
         client: mapped([203, 0, 113, number].into()),
         be_client_port: 1,

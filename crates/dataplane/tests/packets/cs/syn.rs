@@ -101,6 +101,7 @@ fn check(node: &Node, case: &Case) {
             cluster: WINDOW_SCALE.try_into().unwrap(),
         }),
         sack: case.sack,
+        aware: false,
         attempt: 0,
         cwnd: 0,
         resume: 0,

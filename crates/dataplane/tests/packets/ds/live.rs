@@ -102,6 +102,7 @@ const BARE: TcbPart = TcbPart {
     mss: NonZeroU16::new(536).unwrap(),
     scales: None,
     sack: false,
+    aware: false,
     attempt: 0,
     cwnd: 0,
     resume: 0,

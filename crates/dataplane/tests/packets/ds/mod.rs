@@ -7,6 +7,7 @@
 mod adopt;
 mod behind;
 mod claim;
+mod direct;
 mod handover;
 mod head;
 mod keep;
