@@ -39,20 +39,20 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test fails by panicking"))]
 
-mod client;
+mod blocking;
+mod driver;
 mod error;
-mod inbox;
-mod known;
-mod linger;
+mod message;
 mod options;
-mod server;
-mod stream;
-mod ulp;
+#[cfg(feature = "tokio")]
+pub mod tokio;
 
 pub use baton_core::eop::{Allow, Error as SessionError, NotAllowed, Prefix, Resend};
 pub use baton_wire::ClusterKey;
 pub use baton_wire::eop::EopKey;
-pub use client::{Socket, connect};
+pub use blocking::{Listener, Session, Socket, connect};
 pub use error::Error;
+pub use message::Message;
 pub use options::{Options, Peer, ServerOptions, Speak};
-pub use server::{Listener, Session};
+
+use message::Outgoing;
