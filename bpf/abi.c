@@ -2,6 +2,7 @@
 /* Exists to be compiled: a type reaches BTF only when something uses it. */
 #include "abi.h"
 #include "app/abi.h"
+#include "eop/abi.h"
 
 #define STRUCT(name) struct name abi_struct_##name
 #define ENUM(name) enum name abi_enum_##name
@@ -97,6 +98,7 @@ ENUM(app_limit);
 ENUM(app_socket_flag);
 ENUM(app_event_kind);
 ENUM(app_counter);
+ENUM(eop_counter);
 
 STRUCT(app_address);
 STRUCT(app_settings);

@@ -51,7 +51,7 @@ pub use channels::Channels;
 pub use clock::{Tick, tick_ago, wall_clock_offset};
 pub use dataplane::{Dataplane, Swept, counter_name};
 pub use entries::Entries;
-pub use eop::{EOP_COUNTERS, EopPins};
+pub use eop::EopPins;
 pub use error::Error;
 pub use heads::{Heads, SeenHead};
 pub use idle::{Releaser, Walked};

@@ -9,7 +9,7 @@ use std::time::Instant;
 use baton_core::eop::{Client as Machine, ClientOptions, NotAllowed, Verdict};
 use baton_wire::eop::Head;
 
-use super::{Tcp, Wait, inbox::Inbox, known, stream::Stream, ulp};
+use super::{Tcp, Wait, inbox::Inbox, known, stream::Stream, ulp, ulp::Handshake};
 use crate::{Error, Options, Outgoing, Peer, Speak};
 
 /// A session with whichever server it is at.
@@ -228,13 +228,13 @@ impl<T: Tcp> Client<T> {
     /// Decides what the server speaks, or asks it.
     #[cold]
     fn first_connected(&mut self) {
-        let announced = self.stream.announced;
-        self.peer = match self.options.speak {
-            Speak::Eop => Peer::Eop,
-            Speak::Plain => Peer::Plain,
-            Speak::Either if announced && ulp::agreed(self.stream.tcp()) => Peer::Eop,
-            Speak::Either if announced || known::is_plain(self.server()) => Peer::Plain,
-            Speak::Either => {
+        let said = self.stream.announced;
+        let said = said.then(|| ulp::handshake(self.stream.tcp()));
+        self.peer = match (self.options.speak, said) {
+            (Speak::Eop, _) | (_, Some(Handshake::Agreed)) => Peer::Eop,
+            (Speak::Plain, _) | (_, Some(Handshake::Plain)) => Peer::Plain,
+            _ if known::is_plain(self.server()) => Peer::Plain,
+            _ => {
                 self.open();
                 self.state = State::Asking(Instant::now() + self.options.patience);
                 return;

@@ -11,7 +11,7 @@ use baton_wire::Clock;
 use baton_wire::eop::{Head, MAGIC};
 use socket2::{Domain, SockRef, Socket, Type};
 
-use super::{Tcp, Wait, inbox::Inbox, linger::linger, stream::Stream, ulp};
+use super::{Tcp, Wait, inbox::Inbox, linger::linger, stream::Stream, ulp, ulp::Handshake};
 use crate::{Error, Outgoing, Peer, ServerOptions, Speak};
 
 /// A client's connection.
@@ -72,7 +72,9 @@ impl<T: Tcp> Server<T> {
             Speak::Eop => Some(Peer::Eop),
             Speak::Plain => Some(Peer::Plain),
             // No agreement says nothing yet: the client may be one that cannot announce.
-            Speak::Either => (announced && ulp::agreed(&tcp)).then_some(Peer::Eop),
+            Speak::Either => {
+                (announced && ulp::handshake(&tcp) == Handshake::Agreed).then_some(Peer::Eop)
+            }
         };
         let machine = MachineOptions {
             key: options.key.clone(),

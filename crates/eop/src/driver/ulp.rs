@@ -6,16 +6,32 @@
 
 use std::os::fd::AsFd;
 
+use nix::errno::Errno;
 use nix::sys::socket::{setsockopt, sockopt::TcpUlp};
 
 const EOP: &[u8] = b"eop";
+
+/// What the handshake of a connection said, at an end that announced EOP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Handshake {
+    /// Both ends speak it.
+    Agreed,
+    /// The other one did not say so.
+    Plain,
+    /// This end could not say so: what answered was a SYN without the option, after others that were lost. So the
+    /// peer must be found out otherwise.
+    Unsaid,
+}
 
 /// `false`: this machine cannot, and the peer must be found out otherwise.
 pub(crate) fn announce(socket: &impl AsFd) -> bool {
     setsockopt(socket, TcpUlp::default(), &EOP).is_ok()
 }
 
-/// Whether both ends of a connection announced it.
-pub(crate) fn agreed(connection: &impl AsFd) -> bool {
-    announce(connection)
+pub(crate) fn handshake(connection: &impl AsFd) -> Handshake {
+    match setsockopt(connection, TcpUlp::default(), &EOP) {
+        Ok(()) => Handshake::Agreed,
+        Err(Errno::ENOMSG) => Handshake::Unsaid,
+        Err(_) => Handshake::Plain,
+    }
 }
