@@ -27,6 +27,9 @@
 //! With [`Resend::Session`] there is no [`Error::Redo`]: the session asks again itself. The rules are those
 //! of [`baton_core::eop`], the bytes those of [`baton_wire::eop`].
 //!
+//! With feature `tokio` the same sockets are there for that runtime (module `tokio`). A [`Message`] is sent without a
+//! copy.
+//!
 //! **Whom one talks to** ([`Speak`]). Both ends may be told, or find out ([`Peer`]): all four pairs of plain
 //! and EOP ends then work on one port. With the BPF program of `baton eop attach`, the SYN and its answer say
 //! so in a TCP option. Without it the client asks by HELLO, bytes that no common protocol begins with; a
