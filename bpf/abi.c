@@ -3,6 +3,7 @@
 #include "abi.h"
 #include "app/abi.h"
 #include "client/abi.h"
+#include "eop/abi.h"
 
 #define STRUCT(name) struct name abi_struct_##name
 #define ENUM(name) enum name abi_enum_##name
@@ -101,6 +102,7 @@ ENUM(app_family_flag);
 ENUM(app_option);
 ENUM(app_event_kind);
 ENUM(app_counter);
+ENUM(eop_counter);
 
 STRUCT(app_address);
 STRUCT(app_settings);

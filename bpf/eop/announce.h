@@ -2,7 +2,8 @@
 /*
  * How a program without privileges says that a socket of it speaks EOP, and asks whether the peer does: the
  * socket option that names the protocol above TCP, TCP_ULP, with the name "eop", which the kernel does not
- * have. Before connect or listen it announces; on a connection it succeeds if both ends did.
+ * have. Before connect or listen it announces; on a connection it succeeds if both ends did, and says so if
+ * this end could not announce it after all.
  */
 #ifndef BATON_EOP_ANNOUNCE_H
 #define BATON_EOP_ANNOUNCE_H
@@ -15,6 +16,7 @@ enum {
 	LISTENING = 10,
 	NOT_VALID = 22, /* EINVAL */
 	NOT_AGREED = 93, /* EPROTONOSUPPORT */
+	NOT_SAID = 42, /* ENOMSG */
 	TO_KERNEL = 1,
 	ANSWERED = -1, /* optlen: the kernel's own handler is not called */
 };
@@ -54,7 +56,7 @@ int eop_announce(struct bpf_sockopt *call)
 	} else {
 		socket = bpf_sk_storage_get(&eop_sockets, sk, NULL, 0);
 		if (!socket || !socket->agreed)
-			return refuse(NOT_AGREED);
+			return refuse(socket && socket->unsaid ? NOT_SAID : NOT_AGREED);
 	}
 	call->optlen = ANSWERED;
 	return TO_KERNEL;

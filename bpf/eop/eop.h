@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <bpf/bpf_helpers.h>
 
+#include "abi.h"
+
 typedef __u8 u8;
 typedef __u32 u32;
 typedef __u64 u64;
@@ -17,6 +19,7 @@ typedef __u64 u64;
 struct eop_socket {
 	u8 announced;
 	u8 agreed;
+	u8 unsaid; /* the last SYN went out without the option */
 };
 
 struct {
@@ -25,21 +28,6 @@ struct {
 	__type(key, int);
 	__type(value, struct eop_socket);
 } eop_sockets SEC(".maps");
-
-/* crates/dataplane/src/eop.rs has their names in this order. */
-enum eop_counter {
-	EOP_ANNOUNCED, /* a socket was told to announce EOP */
-	EOP_SYN, /* a SYN went out with the option */
-	EOP_SYN_WITHOUT, /* a SYN went out without it, because the ones with it had no answer */
-	EOP_SYN_ACK, /* a SYN-ACK answered the option */
-	EOP_SYN_ACK_COOKIE, /* it could not, because the SYN is forgotten (SYN cookies) */
-	EOP_NO_SPACE, /* other options left no space */
-	EOP_AGREED_CLIENT, /* the server's SYN-ACK had the option */
-	EOP_PLAIN_SERVER, /* it had not */
-	EOP_AGREED_SERVER, /* a connection was accepted whose SYN had the option */
-	EOP_PLAIN_CLIENT, /* one whose SYN had not */
-	EOP_COUNTERS,
-};
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);

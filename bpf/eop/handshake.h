@@ -46,9 +46,12 @@ static __always_inline bool wants_option(struct bpf_sock_ops *ops, bool counts)
 		return false;
 	if (!(flags & FLAG_ACK)) {
 		bool with = ops->total_retrans < SYNS_WITH_OPTION;
+		struct eop_socket *socket = announcer(ops);
 
 		if (counts)
 			count_eop(with ? EOP_SYN : EOP_SYN_WITHOUT);
+		if (socket)
+			socket->unsaid = !with;
 		return with;
 	}
 	if (!has_option(ops, BPF_LOAD_HDR_OPT_TCP_SYN))
@@ -67,7 +70,7 @@ static __always_inline void settle(struct bpf_sock_ops *ops, u64 where, u32 agre
 	if (!socket || !socket->announced)
 		return;
 	socket->agreed = has_option(ops, where);
-	count_eop(socket->agreed ? agreed : plain);
+	count_eop(socket->agreed ? agreed : socket->unsaid ? EOP_UNSAID : plain);
 	hear_of_options(ops, false);
 }
 

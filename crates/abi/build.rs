@@ -10,7 +10,7 @@ use libbpf_rs::btf::{Btf, BtfKind, BtfType, types};
 fn main() -> Result<()> {
     let root = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?).join("../../bpf");
     let out = PathBuf::from(env::var("OUT_DIR")?);
-    for file in ["abi.h", "abi.c", "app/abi.h", "client/abi.h"] {
+    for file in ["abi.h", "abi.c", "app/abi.h", "client/abi.h", "eop/abi.h"] {
         println!("cargo:rerun-if-changed={}", root.join(file).display());
     }
 

@@ -9,6 +9,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use baton_abi::{EOP_COUNTER_NAMES, EOP_COUNTERS};
 use libbpf_rs::{
     MapCore as _, MapFlags, MapHandle, libbpf_sys as raw,
     skel::{OpenSkel as _, SkelBuilder as _},
@@ -21,20 +22,6 @@ use crate::{
 };
 
 skeleton!(skeleton, "/eop.skel.rs");
-
-/// The counters, in the order of `bpf/eop/eop.h`.
-pub const EOP_COUNTERS: [&str; 10] = [
-    "eop_announced",
-    "eop_syn",
-    "eop_syn_without",
-    "eop_syn_ack",
-    "eop_syn_ack_cookie",
-    "eop_no_space",
-    "eop_agreed_client",
-    "eop_plain_server",
-    "eop_agreed_server",
-    "eop_plain_client",
-];
 
 /// Where the attached programs are found again.
 #[derive(Clone, Debug)]
@@ -108,7 +95,7 @@ impl EopPins {
     ///
     /// # Errors
     /// [`Error::Map`].
-    pub fn counters(&self) -> Result<Option<Vec<(&'static str, u64)>>, Error> {
+    pub fn counters(&self) -> Result<Option<Vec<(String, u64)>>, Error> {
         let failed = |reason: String| Error::Map {
             map: "eop_counters",
             reason,
@@ -119,7 +106,11 @@ impl EopPins {
         }
         let map = MapHandle::from_pinned_path(path).map_err(|error| failed(error.to_string()))?;
         let mut counters = Vec::new();
-        for (index, name) in (0u32..).zip(EOP_COUNTERS) {
+        for (name, index) in EOP_COUNTER_NAMES {
+            if *index == EOP_COUNTERS {
+                continue;
+            }
+            let name = name.to_lowercase();
             let values = map.lookup_percpu(&index.to_ne_bytes(), MapFlags::ANY);
             let values = values.map_err(|error| failed(error.to_string()))?;
             let values = values.ok_or_else(|| failed(format!("{name} is not there")))?;

@@ -56,7 +56,7 @@ pub use client::{ClientOptions, ClientPins, ClientPrograms, Ipv4Network};
 pub use clock::{Tick, tick_ago, wall_clock_offset};
 pub use dataplane::{Dataplane, Swept, counter_name};
 pub use entries::Entries;
-pub use eop::{EOP_COUNTERS, EopPins};
+pub use eop::EopPins;
 pub use error::Error;
 pub use heads::{Heads, SeenHead};
 pub use idle::{Releaser, Walked};

@@ -3,14 +3,18 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use std::collections::HashMap;
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::PathBuf;
+use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
 use baton_dataplane::{EopPins, control_groups, mounts};
+use nix::sched::{CloneFlags, unshare};
+
 use eop::{Listener, Options, Peer, Resend, ServerOptions, Session, Speak, connect};
 
 const ANY: &str = "127.0.0.1:0";
@@ -45,9 +49,13 @@ impl Group {
         group
     }
 
-    fn counter(&self, name: &str) -> u64 {
+    fn counters(&self) -> HashMap<String, u64> {
         let counters = self.pins.counters().unwrap().unwrap();
-        counters.iter().find(|(found, _)| *found == name).unwrap().1
+        counters.into_iter().collect()
+    }
+
+    fn counter(&self, name: &str) -> u64 {
+        self.counters()[name]
     }
 }
 
@@ -65,6 +73,7 @@ fn client() -> Options {
         resend: Resend::Session { limit: 1 << 20 },
         // So long that a test that waited for it would be seen to fail by the server's own time.
         patience: Duration::from_secs(60),
+        connect_timeout: Duration::from_secs(60),
         ..Options::default()
     }
 }
@@ -173,4 +182,74 @@ fn the_handshake_says_who_speaks_what() {
     assert_eq!(group.counter("eop_syn"), 3);
     assert_eq!(group.counter("eop_syn_ack"), 2);
     assert_eq!(group.counter("eop_no_space"), 0);
+
+    // Hosts of their own, where the network is not so friendly.
+    on_own_host(|| a_firewall_that_drops_the_option(&group));
+    on_own_host(|| a_server_that_forgets_syns(&group));
+}
+
+/// After two SYNs without an answer the third goes without the option, and the client asks by HELLO.
+fn a_firewall_that_drops_the_option(group: &Group) {
+    run(
+        "nft",
+        "add table inet wall; \
+         add chain inet wall in { type filter hook input priority 0; }; \
+         add rule inet wall in tcp flags & syn == syn tcp option 253 exists drop",
+    );
+    let before = group.counters();
+    let (listener, at) = listen();
+    thread::scope(|scope| {
+        let server = scope.spawn(|| echo(&mut listener.accept().unwrap()));
+        let mut socket = connect(at, client()).unwrap();
+        assert_eq!(socket.peer(), Peer::Eop);
+        socket.send(b"six").unwrap();
+        assert_eq!(socket.recv().unwrap().unwrap(), b"six");
+        drop(socket);
+        server.join().unwrap();
+    });
+    let more = |name: &str| group.counter(name) - before[name];
+    assert_eq!((more("eop_syn"), more("eop_syn_without")), (2, 1));
+    assert_eq!((more("eop_unsaid"), more("eop_plain_server")), (1, 0));
+    assert_eq!(more("eop_plain_client"), 1);
+}
+
+/// With SYN cookies the option is not answered: two EOP ends are plain to each other, and nothing is lost.
+fn a_server_that_forgets_syns(group: &Group) {
+    fs::write("/proc/sys/net/ipv4/tcp_syncookies", "2").unwrap();
+    let before = group.counters();
+    let (listener, at) = listen();
+    thread::scope(|scope| {
+        let server = scope.spawn(|| {
+            let mut session = listener.accept().unwrap();
+            echo(&mut session);
+            assert_eq!(session.peer(), Some(Peer::Plain));
+        });
+        let mut socket = connect(at, client()).unwrap();
+        assert_eq!(socket.peer(), Peer::Plain);
+        socket.send(b"seven").unwrap();
+        assert_eq!(socket.recv().unwrap().unwrap(), b"seven");
+        drop(socket);
+        server.join().unwrap();
+    });
+    let more = |name: &str| group.counter(name) - before[name];
+    assert_eq!((more("eop_syn"), more("eop_syn_ack")), (1, 0));
+    assert_eq!(more("eop_syn_ack_cookie"), 1);
+    assert_eq!((more("eop_plain_server"), more("eop_plain_client")), (1, 1));
+}
+
+fn on_own_host(test: impl FnOnce() + Send) {
+    thread::scope(|scope| {
+        let here = scope.spawn(|| {
+            unshare(CloneFlags::CLONE_NEWNET).unwrap();
+            run("ip", "link set lo up");
+            test();
+        });
+        here.join()
+            .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+    });
+}
+
+fn run(program: &str, arguments: &str) {
+    let status = Command::new(program).args(arguments.split(' ')).status();
+    assert!(status.unwrap().success(), "{program} {arguments}");
 }

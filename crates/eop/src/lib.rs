@@ -27,6 +27,9 @@
 //! With [`Resend::Session`] there is no [`Error::Redo`]: the session asks again itself. The rules are those
 //! of [`baton_core::eop`], the bytes those of [`baton_wire::eop`].
 //!
+//! With feature `tokio` the same sockets are there for that runtime (module `tokio`). A [`Message`] is sent without a
+//! copy.
+//!
 //! **Whom one talks to** ([`Speak`]). Both ends may be told, or find out ([`Peer`]): all four pairs of plain
 //! and EOP ends then work on one port. With the BPF program of `baton eop attach`, the SYN and its answer say
 //! so in a TCP option. Without it the client asks by HELLO, bytes that no common protocol begins with; a
@@ -39,20 +42,20 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test fails by panicking"))]
 
-mod client;
+mod blocking;
+mod driver;
 mod error;
-mod inbox;
-mod known;
-mod linger;
+mod message;
 mod options;
-mod server;
-mod stream;
-mod ulp;
+#[cfg(feature = "tokio")]
+pub mod tokio;
 
 pub use baton_core::eop::{Allow, Error as SessionError, NotAllowed, Prefix, Resend};
 pub use baton_wire::ClusterKey;
 pub use baton_wire::eop::EopKey;
-pub use client::{Socket, connect};
+pub use blocking::{Listener, Session, Socket, connect};
 pub use error::Error;
+pub use message::Message;
 pub use options::{Options, Peer, ServerOptions, Speak};
-pub use server::{Listener, Session};
+
+use message::Outgoing;

@@ -211,6 +211,7 @@ impl Client {
     ///
     /// # Errors
     /// [`Error::Full`]: nothing is to be written. [`Error::Ended`]: not connected.
+    #[inline]
     pub fn handle_send(&mut self, message: &[u8]) -> Result<(), Error> {
         if self.state != State::Open {
             return Err(Error::Ended);
@@ -234,6 +235,7 @@ impl Client {
     ///
     /// # Errors
     /// [`Error::Loop`], [`Error::Hops`], [`Error::Unexpected`]: the session has ended.
+    #[inline]
     pub fn handle_message(&mut self, head: &Head) -> Result<Verdict, Error> {
         if self.state != State::Open {
             return Err(Error::Ended);
@@ -322,6 +324,7 @@ impl Client {
         })
     }
 
+    #[inline]
     fn answered(&mut self) {
         if let Some(request) = self.unanswered.pop_front() {
             self.kept -= request.len();

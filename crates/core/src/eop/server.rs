@@ -76,6 +76,7 @@ impl Server {
     ///
     /// # Errors
     /// [`Error::Refused`], [`Error::Unexpected`]: end the connection.
+    #[inline]
     pub fn handle_message(&mut self, head: &Head, now: Clock) -> Result<Heard, Error> {
         match (head, self.state) {
             (_, State::Left) => Ok(Heard::Nothing),
@@ -95,6 +96,7 @@ impl Server {
     ///
     /// # Errors
     /// [`Error::Ended`].
+    #[inline]
     pub fn handle_send(&mut self, slen: u32) -> Result<[u8; HEADER], Error> {
         match self.state {
             State::Left => Err(Error::Ended),

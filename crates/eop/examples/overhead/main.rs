@@ -3,8 +3,11 @@
 //! short rounds, so that what else the machine does meets both.
 //!
 //! ```text
-//! cargo run --release -p eop --example overhead [-- ROUNDS]
+//! taskset -c 1 cargo run --release -p eop --example overhead [-- [copied] [ROUNDS]]
 //! ```
+//!
+//! Messages are in buffers with room for the header ([`Message`]); with `copied` for the first word they are slices,
+//! which are copied behind it up to 12 KiB, and sent in two pieces beyond.
 //!
 //! A ratio is the median of the ratios of neighbouring rounds, of the time that passed and of the processor
 //! time that both ends took. The second is steadier on a machine that does other things too.
@@ -18,7 +21,7 @@ use std::time::{Duration, Instant};
 
 use nix::time::{ClockId, clock_gettime};
 
-use eop::{Error, Options, connect};
+use eop::{Error, Message, Options, connect};
 
 use plain::Plain;
 
@@ -27,7 +30,9 @@ const TRIPS: u32 = 60;
 const PAIRS: u32 = 12;
 
 fn main() -> Result<(), Error> {
-    let rounds = std::env::args().nth(1).and_then(|count| count.parse().ok());
+    let mut words = std::env::args().skip(1).peekable();
+    let copied = words.next_if(|word| word == "copied").is_some();
+    let rounds = words.next().and_then(|count| count.parse().ok());
     let rounds: usize = rounds.unwrap_or(500);
     println!("one request and answer on a standing connection: EOP / plain TCP");
     for nodelay in [false, true] {
@@ -37,7 +42,7 @@ fn main() -> Result<(), Error> {
         );
         let mut all = Vec::new();
         for size in SIZES {
-            let ratios = trips(size, nodelay, rounds)?;
+            let ratios = trips(size, nodelay, copied, rounds)?;
             all.push(ratios.show(size));
         }
         show_mean(&all);
@@ -158,10 +163,11 @@ fn compare(
     })
 }
 
-fn trips(size: usize, nodelay: bool, rounds: usize) -> Result<Ratios, Error> {
+fn trips(size: usize, nodelay: bool, copied: bool, rounds: usize) -> Result<Ratios, Error> {
     let mut plain = Plain::connect(servers::plain(size, nodelay), size, nodelay);
-    let mut socket = connect(servers::eop(size, nodelay), options(nodelay))?;
+    let mut socket = connect(servers::eop(size, nodelay, copied), options(nodelay))?;
     let request = vec![b'x'; size];
+    let mut message = Message::from(&request[..]);
     compare(
         rounds,
         TRIPS,
@@ -175,7 +181,11 @@ fn trips(size: usize, nodelay: bool, rounds: usize) -> Result<Ratios, Error> {
         || {
             let watch = Stopwatch::start();
             for _ in 0..TRIPS {
-                socket.send(&request)?;
+                if copied {
+                    socket.send(&request)?;
+                } else {
+                    socket.send_message(&mut message)?;
+                }
                 let answer = socket.recv()?.map(<[u8]>::len);
                 assert_eq!(answer, Some(size));
             }
@@ -186,7 +196,7 @@ fn trips(size: usize, nodelay: bool, rounds: usize) -> Result<Ratios, Error> {
 
 fn pairs(size: usize, rounds: usize) -> Result<Ratios, Error> {
     let by_hand = [servers::plain(size, true), servers::plain(size, true)];
-    let second = servers::eop(size, true);
+    let second = servers::eop(size, true, true);
     let first = servers::redirecting(size, second);
     let request = vec![b'x'; size];
     compare(

@@ -6,7 +6,7 @@ use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener};
 use std::thread;
 
-use eop::{Listener, ServerOptions, Session};
+use eop::{Listener, Message, ServerOptions, Session};
 
 const ANY: &str = "127.0.0.1:0";
 
@@ -26,11 +26,15 @@ pub fn plain(size: usize, nodelay: bool) -> SocketAddr {
     at
 }
 
-pub fn eop(size: usize, nodelay: bool) -> SocketAddr {
-    let answer = vec![b'y'; size];
+pub fn eop(size: usize, nodelay: bool, copied: bool) -> SocketAddr {
+    let mut answer = Message::from(&vec![b'y'; size][..]);
     serve(nodelay, move |mut session| {
         while session.recv().unwrap_or_default().is_some() {
-            session.send(&answer).unwrap();
+            if copied {
+                session.send(&answer).unwrap();
+            } else {
+                session.send_message(&mut answer).unwrap();
+            }
         }
     })
 }
@@ -45,7 +49,7 @@ pub fn redirecting(size: usize, next: SocketAddr) -> SocketAddr {
     })
 }
 
-fn serve(nodelay: bool, each: impl Fn(Session) + Send + 'static) -> SocketAddr {
+fn serve(nodelay: bool, mut each: impl FnMut(Session) + Send + 'static) -> SocketAddr {
     let options = ServerOptions {
         nodelay,
         ..ServerOptions::default()

@@ -68,8 +68,24 @@ impl Head {
     }
 
     /// The header of [`Head::Normal`], without an allocation.
-    pub fn normal(slen: u32) -> [u8; HEADER] {
-        header(opcode::NORMAL, 0, Ipv4Addr::UNSPECIFIED, slen)
+    #[inline]
+    pub const fn normal(slen: u32) -> [u8; HEADER] {
+        let [o0, o1] = opcode::NORMAL.to_be_bytes();
+        let [s0, s1, s2, s3] = slen.to_be_bytes();
+        [o0, o1, 0, 0, 0, 0, 0, 0, s0, s1, s2, s3]
+    }
+
+    /// The length of the message, if `bytes` begin with a whole header of [`Head::Normal`]: what almost all are.
+    /// All else, [`parse`](super::parse) says.
+    #[inline]
+    pub const fn normal_slen(bytes: &[u8]) -> Option<u32> {
+        // Port and address of a message that redirects nowhere mean nothing.
+        if let [o0, o1, _, _, _, _, _, _, s0, s1, s2, s3, ..] = *bytes
+            && u16::from_be_bytes([o0, o1]) == opcode::NORMAL
+        {
+            return Some(u32::from_be_bytes([s0, s1, s2, s3]));
+        }
+        None
     }
 }
 

@@ -30,6 +30,11 @@ pub enum Parsed {
 /// # Errors
 /// All of [`Error`] but [`Error::CutOff`]; each as soon as the bytes that show it are there.
 pub fn parse(bytes: &[u8], limit: u32) -> Result<Parsed, Error> {
+    if let Some(slen) = Head::normal_slen(bytes)
+        && slen <= limit
+    {
+        return Ok(whole(Head::Normal, HEADER, slen));
+    }
     if let Some(known) = bytes.first_chunk::<2>() {
         check_opcode(u16::from_be_bytes(*known))?;
     }
@@ -45,8 +50,6 @@ pub fn parse(bytes: &[u8], limit: u32) -> Result<Parsed, Error> {
         return Err(Error::TooLong { slen, limit });
     }
     match opcode {
-        // Port and address of a message that redirects nowhere mean nothing.
-        opcode::NORMAL => return Ok(whole(Head::Normal, HEADER, slen)),
         opcode::REDIRECT => {
             let head = redirect(port, address, slen, Items::default())?;
             return Ok(whole(head, HEADER, slen));

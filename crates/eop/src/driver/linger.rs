@@ -4,11 +4,15 @@
 //! REDIRECT may be lost to the client that has not read it yet, or that still sends its request. So what comes
 //! is read and thrown away until the client closes, which it does when it has understood.
 
-use std::io::{ErrorKind, Read as _};
+use std::io::{self, ErrorKind};
+use std::mem::MaybeUninit;
 use std::net::{Shutdown, TcpStream};
 use std::sync::{Condvar, LazyLock, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
+
+use nix::libc::MSG_DONTWAIT;
+use socket2::SockRef;
 
 /// Between two looks: by then most clients have closed.
 const TICK: Duration = Duration::from_millis(20);
@@ -31,9 +35,10 @@ struct Waiting {
 }
 
 /// Says goodbye on a connection, and closes it when the client has.
-pub(crate) fn linger(stream: TcpStream) {
+pub(crate) fn linger(stream: io::Result<TcpStream>) {
     // If it is not connected any more there is nobody to wait for.
-    if stream.shutdown(Shutdown::Write).is_err() || stream.set_nonblocking(true).is_err() {
+    let Ok(stream) = stream else { return };
+    if stream.shutdown(Shutdown::Write).is_err() {
         return;
     }
     let mut streams = WAITING
@@ -62,16 +67,16 @@ impl Waiting {
             drop(streams);
             thread::sleep(TICK);
             streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
-            streams.retain_mut(|(since, stream)| since.elapsed() < LONGEST && is_open(stream));
+            streams.retain(|(since, stream)| since.elapsed() < LONGEST && is_open(stream));
         }
     }
 }
 
-fn is_open(stream: &mut TcpStream) -> bool {
-    let mut away = [0; 16 << 10];
+fn is_open(stream: &TcpStream) -> bool {
+    let mut away = [MaybeUninit::uninit(); 16 << 10];
     // Not for ever: others wait too.
     for _ in 0..64 {
-        match stream.read(&mut away) {
+        match SockRef::from(stream).recv_with_flags(&mut away, MSG_DONTWAIT) {
             Ok(0) => return false,
             Ok(_) => {}
             Err(error) if error.kind() == ErrorKind::Interrupted => {}

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use baton_wire::eop::{Error, Head, MAX_HEAD, Parsed, parse};
+use baton_wire::eop::{Error, HEADER, Head, MAX_HEAD, Parsed, parse};
 
 /// What most messages fit in.
 const FIRST: usize = MAX_HEAD + (4 << 10);
@@ -32,8 +32,24 @@ impl Inbox {
         }
     }
 
+    /// As [`Self::message`], of one that is nothing but a message, if that is whole.
+    #[inline]
+    pub fn normal(&mut self) -> Option<Range<usize>> {
+        let slen = Head::normal_slen(&self.bytes[self.begin..self.end])?;
+        let begin = self.begin + HEADER;
+        let end = begin.saturating_add(slen as usize);
+        if slen > self.limit || end > self.end {
+            return None;
+        }
+        (self.begin, self.awaited) = (end, 0);
+        Some(begin..end)
+    }
+
     /// The next message, once it is whole: its head, and where it lies until the next call of anything else.
     pub fn message(&mut self) -> Result<Option<(Head, Range<usize>)>, Error> {
+        if self.begin == self.end {
+            return Ok(None);
+        }
         let Parsed::Whole { head, length, slen } =
             parse(&self.bytes[self.begin..self.end], self.limit)?
         else {
@@ -56,10 +72,12 @@ impl Inbox {
         all
     }
 
+    #[inline]
     pub fn waiting(&self) -> &[u8] {
         &self.bytes[self.begin..self.end]
     }
 
+    #[inline]
     pub fn at(&self, range: Range<usize>) -> &[u8] {
         &self.bytes[range]
     }
@@ -70,25 +88,32 @@ impl Inbox {
     }
 
     /// Where to put more; [`Self::filled`] says how much that was.
+    #[inline]
     pub fn space(&mut self) -> &mut [u8] {
         if self.begin == self.end {
             (self.begin, self.end) = (0, 0);
         }
         let awaited = self.awaited.min(AT_ONCE);
-        if self.bytes.is_empty() {
-            self.bytes = vec![0; FIRST];
-        } else if self.end == self.bytes.len() || self.bytes.len() < awaited {
-            if self.begin > 0 && self.bytes.len() >= awaited {
-                self.bytes.copy_within(self.begin..self.end, 0);
-                (self.begin, self.end) = (0, self.end - self.begin);
-            } else {
-                let length = (self.bytes.len() * 2).max(self.begin + awaited);
-                self.bytes.resize(length, 0);
-            }
+        if self.end == self.bytes.len() || self.bytes.len() < awaited {
+            self.make_space(awaited);
         }
         &mut self.bytes[self.end..]
     }
 
+    #[cold]
+    fn make_space(&mut self, awaited: usize) {
+        if self.bytes.is_empty() {
+            self.bytes = vec![0; FIRST];
+        } else if self.begin > 0 && self.bytes.len() >= awaited {
+            self.bytes.copy_within(self.begin..self.end, 0);
+            (self.begin, self.end) = (0, self.end - self.begin);
+        } else {
+            let length = (self.bytes.len() * 2).max(self.begin + awaited);
+            self.bytes.resize(length, 0);
+        }
+    }
+
+    #[inline]
     pub fn filled(&mut self, count: usize) {
         self.end += count;
     }

@@ -1,0 +1,124 @@
+//! Servers, each with a thread, and how they are told to end.
+
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use eop::{Options, Resend, ServerOptions, Speak};
+
+use super::{Listener, Session};
+
+pub const ANY: &str = "127.0.0.1:0";
+pub const ANY6: &str = "[::1]:0";
+
+/// Ends when the clients are gone.
+#[derive(Default)]
+pub struct Fleet {
+    over: Arc<AtomicBool>,
+    servers: Vec<(SocketAddr, JoinHandle<()>)>,
+}
+
+impl Fleet {
+    /// A server of EOP clients, at an address of its own.
+    pub fn serve(&mut self, each: impl FnMut(Session) + Send + 'static) -> SocketAddr {
+        self.serve_with(ServerOptions::default(), each)
+    }
+
+    pub fn serve_with(
+        &mut self,
+        options: ServerOptions,
+        each: impl FnMut(Session) + Send + 'static,
+    ) -> SocketAddr {
+        let (listener, at) = listen(ANY, options);
+        self.run(listener, each);
+        at
+    }
+
+    /// Serves the clients of a listener, one after the other.
+    pub fn run(&mut self, listener: Listener, mut each: impl FnMut(Session) + Send + 'static) {
+        let at = listener.local_addr().unwrap();
+        let over = Arc::clone(&self.over);
+        let server = thread::spawn(move || {
+            loop {
+                let session = listener.accept().unwrap();
+                if over.load(Ordering::Acquire) {
+                    return;
+                }
+                each(session);
+            }
+        });
+        self.servers.push((at, server));
+    }
+
+    /// Waits until the servers have seen the end of the clients. A server that failed fails the test.
+    pub fn end<C>(self, clients: C) {
+        drop(clients);
+        self.over.store(true, Ordering::Release);
+        for (at, server) in self.servers {
+            // It waits for somebody. If it failed, nobody is there.
+            let _ = TcpStream::connect(at);
+            server.join().unwrap();
+        }
+    }
+}
+
+pub fn listen(at: &str, options: ServerOptions) -> (Listener, SocketAddr) {
+    let listener = Listener::bind(at.parse().unwrap(), options).unwrap();
+    let at = listener.local_addr().unwrap();
+    (listener, at)
+}
+
+/// An address where nobody listens.
+pub fn nobody(any: &str) -> SocketAddr {
+    TcpListener::bind(any).unwrap().local_addr().unwrap()
+}
+
+/// Answers every request with a name and the request.
+pub fn echo(name: &'static str) -> impl FnMut(Session) {
+    move |mut session| {
+        while let Some(request) = session.recv().unwrap() {
+            let answer = [name.as_bytes(), b" ", request].concat();
+            session.send(&answer).unwrap();
+        }
+    }
+}
+
+/// Redirects the first client when it has asked, with its own request for an answer if `late`, and answers to all
+/// others that came back from there.
+pub fn redirects_the_first(late: bool, target: SocketAddr) -> impl FnMut(Session) {
+    let mut came = 0;
+    move |mut session| {
+        came += 1;
+        let request = session.recv().unwrap().unwrap().to_vec();
+        if came == 1 {
+            let answer = late.then_some(&request[..]);
+            return session.redirect(answer, target).unwrap();
+        }
+        assert_eq!(session.fell_back_from(), Some(target));
+        session.send(&request).unwrap();
+    }
+}
+
+pub fn in_session() -> Options {
+    Options {
+        resend: Resend::Session { limit: 1 << 20 },
+        ..Options::default()
+    }
+}
+
+pub fn either() -> Options {
+    Options {
+        speak: Speak::Either,
+        patience: Duration::from_millis(300),
+        ..in_session()
+    }
+}
+
+pub fn server_either() -> ServerOptions {
+    ServerOptions {
+        speak: Speak::Either,
+        ..ServerOptions::default()
+    }
+}

@@ -1,0 +1,100 @@
+//! Plain and EOP ends together.
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+
+use eop::{Error, Peer};
+
+use super::connect;
+use super::fleet::{Fleet, echo, either, server_either};
+use crate::plain::plain_server;
+
+const REQUEST: &[u8] = b"GET / HTTP/1.1\r\n\r\n";
+
+#[test]
+fn four_pairs_on_one_port() {
+    // An EOP server that finds out: EOP clients of both kinds, and a plain one.
+    let mut fleet = Fleet::default();
+    let at = fleet.serve_with(server_either(), |mut session| {
+        let request = session.recv().unwrap().unwrap().to_vec();
+        assert_eq!(session.can_redirect().unwrap(), request == b"eop");
+        session.send(&request).unwrap();
+    });
+    let mut socket = connect(at, either()).unwrap();
+    assert_eq!(socket.peer(), Peer::Eop);
+    socket.send(b"eop").unwrap();
+    assert_eq!(socket.recv().unwrap().unwrap(), b"eop");
+    let mut plain = TcpStream::connect(at).unwrap();
+    plain.write_all(REQUEST).unwrap();
+    let mut answer = Vec::new();
+    plain.read_to_end(&mut answer).unwrap();
+    assert_eq!(answer, REQUEST);
+    fleet.end((socket, plain));
+
+    // A plain server: it is asked once, and remembered.
+    let (at, server) = plain_server(b"", 4);
+    for _ in 0..2 {
+        let mut socket = connect(at, either()).unwrap();
+        assert_eq!(socket.peer(), Peer::Plain);
+        socket.send(b"plain").unwrap();
+        assert_eq!(socket.recv().unwrap().unwrap(), b"plain");
+    }
+    let mut plain = TcpStream::connect(at).unwrap();
+    plain.write_all(REQUEST).unwrap();
+    let mut answer = Vec::new();
+    plain.read_to_end(&mut answer).unwrap();
+    assert_eq!(answer, REQUEST);
+    server.join().unwrap();
+}
+
+#[test]
+fn redirects_lead_to_servers_that_find_out_too() {
+    let mut fleet = Fleet::default();
+    let there = fleet.serve_with(server_either(), echo("second"));
+    let at = fleet.serve_with(server_either(), move |session| {
+        session.redirect(None, there).unwrap();
+    });
+    let mut socket = connect(at, either()).unwrap();
+    socket.send(b"x").unwrap();
+    assert_eq!(socket.recv().unwrap().unwrap(), b"second x");
+    fleet.end(socket);
+}
+
+#[test]
+fn servers_that_speak_first_are_heard() {
+    // A plain one, by a client that asks.
+    let (at, server) = plain_server(b"220 hello\r\n", 2);
+    let mut socket = connect(at, either()).unwrap();
+    assert_eq!(socket.peer(), Peer::Plain);
+    assert_eq!(socket.recv().unwrap().unwrap(), b"220 hello\r\n");
+    drop(socket);
+    server.join().unwrap();
+
+    // One that finds out, to a plain client that waits, and to one of its own.
+    let mut fleet = Fleet::default();
+    let at = fleet.serve_with(server_either(), |mut session| {
+        session.send(b"220 hello\r\n").unwrap();
+    });
+    let mut plain = TcpStream::connect(at).unwrap();
+    let mut answer = String::new();
+    plain.read_to_string(&mut answer).unwrap();
+    assert_eq!(answer, "220 hello\r\n");
+    let mut socket = connect(at, either()).unwrap();
+    assert_eq!(socket.peer(), Peer::Eop);
+    assert_eq!(socket.recv().unwrap().unwrap(), b"220 hello\r\n");
+    fleet.end(socket);
+}
+
+#[test]
+fn a_plain_client_cannot_be_redirected() {
+    let mut fleet = Fleet::default();
+    let there = fleet.serve(echo("second"));
+    let at = fleet.serve_with(server_either(), move |mut session| {
+        session.recv().unwrap().unwrap();
+        let refused = session.redirect(None, there).unwrap_err();
+        assert!(matches!(refused, Error::Plain { .. }), "{refused}");
+    });
+    let mut plain = TcpStream::connect(at).unwrap();
+    plain.write_all(REQUEST).unwrap();
+    fleet.end(plain);
+}

@@ -1,0 +1,22 @@
+//! Servers that know nothing of EOP.
+
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener};
+use std::thread::{self, JoinHandle};
+
+/// One that says `first` on each of so many connections, then answers what it gets.
+pub fn plain_server(first: &'static [u8], connections: usize) -> (SocketAddr, JoinHandle<()>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let at = listener.local_addr().unwrap();
+    let server = thread::spawn(move || {
+        for _ in 0..connections {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut bytes = [0; 100];
+            let _ = stream.write_all(first);
+            if let Ok(count @ 1..) = stream.read(&mut bytes) {
+                let _ = stream.write_all(&bytes[..count]);
+            }
+        }
+    });
+    (at, server)
+}
