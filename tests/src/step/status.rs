@@ -54,8 +54,8 @@ impl Status {
         let end = Instant::now() + self.within.0;
         loop {
             let status = world.status(&self.on)?;
-            match self.check(&status) {
-                Ok(()) => return self.read(world),
+            match self.check(&status).and_then(|()| self.read(world)) {
+                Ok(()) => return Ok(()),
                 Err(error) if Instant::now() >= end => {
                     let (services, nodes) = (&status["services"], &status["nodes"]);
                     bail!(
