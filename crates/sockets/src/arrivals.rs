@@ -20,7 +20,9 @@ use tokio::{
 use tracing::{debug, info, warn};
 
 use crate::{
-    Accepted, Counters, Family, Far, FarListening as _, FarStream, counters::count, relay::relay,
+    Accepted, Counters, Family, Far, FarListening as _, FarStream,
+    counters::count,
+    relay::{keep_small, relay},
 };
 
 /// How long a port that was refused rests before the next attempt; then twice that, and so on.
@@ -118,6 +120,7 @@ impl<F: Far> Arrivals<F> {
         local: SocketAddr,
     ) -> io::Result<TcpStream> {
         let socket = Socket::new(Domain::for_address(at), Type::STREAM.nonblocking(), None)?;
+        keep_small(&socket)?;
         socket.bind(&SocketAddr::new(source(at), 0).into())?;
         let own = socket.local_addr()?.as_socket();
         let own = own.ok_or(io::ErrorKind::InvalidData)?;

@@ -2,13 +2,24 @@
 
 use std::{io, time::Duration};
 
-use socket2::SockRef;
+use socket2::{SockRef, Socket};
 use tokio::{io::copy_bidirectional_with_sizes, net::TcpStream};
 
 use crate::{Counters, FarStream, counters::count};
 
 /// Bytes buffered in each direction of a connection. Who does not read stops the other end, not the agent.
 const BUFFER: usize = 64 * 1024;
+
+/// The largest segment between a program and the agent; with the kernel's own overhead it is below 16 KB, to
+/// a power of which the kernel rounds it.
+const SEGMENT: u32 = 15 << 10;
+
+/// To be called before the socket is connected. A program's send buffer grows to the size of twenty segments and more
+/// (`tcp_sndbuf_expand`), which on loopback are of 64 KB. So a client that does not read would cost a node four
+/// megabytes.
+pub(crate) fn keep_small(socket: &Socket) -> io::Result<()> {
+    socket.set_tcp_mss(SEGMENT)
+}
 
 /// Carries bytes and half-closes both ways until both directions have ended. A reset of one end becomes a
 /// reset of the other.
