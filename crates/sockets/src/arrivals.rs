@@ -22,7 +22,7 @@ use tracing::{debug, info, warn};
 use crate::{
     Accepted, Counters, Family, Far, FarListening as _, FarStream,
     counters::count,
-    relay::{keep_small, relay},
+    relay::{prepare, relay},
 };
 
 /// How long a port that was refused rests before the next attempt; then twice that, and so on.
@@ -120,7 +120,7 @@ impl<F: Far> Arrivals<F> {
         local: SocketAddr,
     ) -> io::Result<TcpStream> {
         let socket = Socket::new(Domain::for_address(at), Type::STREAM.nonblocking(), None)?;
-        keep_small(&socket)?;
+        prepare(&socket)?;
         socket.bind(&SocketAddr::new(source(at), 0).into())?;
         let own = socket.local_addr()?.as_socket();
         let own = own.ok_or(io::ErrorKind::InvalidData)?;

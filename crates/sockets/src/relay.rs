@@ -14,17 +14,22 @@ const BUFFER: usize = 64 * 1024;
 /// a power of which the kernel rounds it.
 const SEGMENT: u32 = 15 << 10;
 
-/// To be called before the socket is connected. A program's send buffer grows to the size of twenty segments and more
-/// (`tcp_sndbuf_expand`), which on loopback are of 64 KB. So a client that does not read would cost a node four
-/// megabytes.
-pub(crate) fn keep_small(socket: &Socket) -> io::Result<()> {
+/// What a socket to a program must be from its first moment on, so before it is connected.
+///
+/// - However it ends before its relay has, and be it with the agent's process, the program must not take a part for
+///   the whole: it sees a RST.
+/// - A program's send buffer grows to twenty segments and more (`tcp_sndbuf_expand`), which on loopback are of 64 KB.
+///   So a client that does not read would cost a node some three megabytes.
+pub(crate) fn prepare(socket: &Socket) -> io::Result<()> {
+    socket.set_linger(Some(Duration::ZERO))?;
     socket.set_tcp_mss(SEGMENT)
 }
 
 /// Carries bytes and half-closes both ways until both directions have ended. A reset of one end becomes a
 /// reset of the other.
 pub(crate) async fn relay<S: FarStream>(mut local: TcpStream, mut far: S, counters: &Counters) {
-    let ended = match reset_unless_finished(&local) {
+    // A small write of either end must not wait here for an acknowledgement.
+    let ended = match local.set_nodelay(true) {
         Ok(()) => copy_bidirectional_with_sizes(&mut local, &mut far, BUFFER, BUFFER).await,
         Err(error) => Err(error),
     };
@@ -40,12 +45,4 @@ pub(crate) async fn relay<S: FarStream>(mut local: TcpStream, mut far: S, counte
             count(&counters.reset);
         }
     }
-}
-
-/// However the socket ends before the relay has, and be it with the agent's process, the program must not
-/// take a part for the whole: it sees a RST.
-fn reset_unless_finished(local: &TcpStream) -> io::Result<()> {
-    // A small write of either end must not wait here for an acknowledgement.
-    local.set_nodelay(true)?;
-    SockRef::from(local).set_linger(Some(Duration::ZERO))
 }
