@@ -17,6 +17,7 @@ mod options;
 mod profile;
 mod report;
 mod rules;
+mod saps_stalled;
 mod statistics;
 mod throughput;
 mod wrk;
@@ -70,6 +71,11 @@ fn run(options: &Options) -> Result<()> {
     }
     if options.migrate {
         report.add(migration::measure(options)?);
+        report.add(machine::load_after()?);
+        return report.write(options);
+    }
+    if let Some(connections) = options.stalled {
+        report.add(saps_stalled::measure(options, connections)?);
         report.add(machine::load_after()?);
         return report.write(options);
     }
