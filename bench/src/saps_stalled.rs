@@ -37,6 +37,8 @@ struct Turn {
     p99: f64,
 }
 
+type Of = fn(&Turn) -> f64;
+
 /// Measures, and says it in Markdown.
 pub(crate) fn measure(options: &Options, connections: u32) -> Result<String> {
     allow_files(u64::from(connections) + OTHER_FILES)?;
@@ -132,7 +134,7 @@ fn markdown(rounds: &[[Turn; 2]], others: u32, stalled: u32) -> String {
          | | without | with | with : without | goal |\n|---|--:|--:|--:|--:|\n",
         rounds.len()
     );
-    let rows: [(&str, fn(&Turn) -> f64, &str); 2] =
+    let rows: [(&str, Of, &str); 2] =
         [("p50", |turn| turn.p50, ""), ("p99", |turn| turn.p99, GOAL)];
     for (name, of, goal) in rows {
         let median = |which: usize| Spread::of(rounds.iter().map(|round| of(&round[which]))).median;
