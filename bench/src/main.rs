@@ -20,6 +20,7 @@ mod profile;
 mod report;
 mod rules;
 mod saps;
+mod saps_stalled;
 mod snmp;
 mod statistics;
 mod throughput;
@@ -84,6 +85,11 @@ fn run(options: &Options) -> Result<()> {
     }
     if options.saps {
         report.add(saps::measure(options)?);
+        report.add(machine::load_after()?);
+        return report.write(options);
+    }
+    if let Some(connections) = options.stalled {
+        report.add(saps_stalled::measure(options, connections)?);
         report.add(machine::load_after()?);
         return report.write(options);
     }

@@ -32,6 +32,7 @@ pub mod shell;
 pub mod snapshot;
 pub mod soak;
 pub mod sockets;
+pub mod stalled;
 pub mod status;
 pub mod sticky;
 pub mod stray;
@@ -81,6 +82,8 @@ pub enum Step {
     Interrupted(interrupted::Interrupted),
     /// Many slow ones at once.
     Readers(readers::Readers),
+    /// Very many at once, of which some read nothing.
+    Stalled(stalled::Stalled),
     /// A WebSocket that echoes.
     Websocket(client::Websocket),
     /// A server that speaks first.
@@ -196,6 +199,7 @@ impl Step {
             Step::BrokenOff(step) => step.run(world),
             Step::Interrupted(step) => step.run(world),
             Step::Readers(step) => step.run(world),
+            Step::Stalled(step) => step.run(world),
             Step::Websocket(step) => step.run(world),
             Step::Banner(step) => step.run(world),
             Step::Resets(step) => step.run(world),

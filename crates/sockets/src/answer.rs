@@ -13,7 +13,7 @@ use tokio::{
     time::sleep,
 };
 
-use crate::port::shared;
+use crate::{port::shared, relay::prepare};
 
 /// A pair of ports whose last connection is in TIME_WAIT may be used again after a second at most, because
 /// both ends are on this host (`tcp_tw_reuse`, whose default is loopback).
@@ -42,6 +42,7 @@ pub(crate) async fn answer(at: SocketAddr, port: u16, cookie: u64) -> io::Result
 
 async fn attempt(at: SocketAddr, port: u16) -> io::Result<TcpStream> {
     let socket = shared(SocketAddr::new(loopback(at), port))?;
+    prepare(&socket)?;
     TcpSocket::from_std_stream(socket.into()).connect(at).await
 }
 

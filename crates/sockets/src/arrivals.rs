@@ -23,7 +23,7 @@ use crate::{
     Accepted, Counters, Family, Far, FarListening as _, FarStream, RefusedPorts,
     counters::count,
     options::{Known, Setters},
-    relay::relay,
+    relay::{prepare, relay},
 };
 
 /// How long a port that was refused rests before the next attempt; then twice that, and so on.
@@ -127,6 +127,7 @@ impl<F: Far> Arrivals<F> {
     ) -> io::Result<(TcpStream, Known)> {
         let at = listener.at;
         let socket = Socket::new(Domain::for_address(at), Type::STREAM.nonblocking(), None)?;
+        prepare(&socket)?;
         socket.bind(&SocketAddr::new(source(at), 0).into())?;
         let own = socket.local_addr()?.as_socket();
         let own = own.ok_or(io::ErrorKind::InvalidData)?;

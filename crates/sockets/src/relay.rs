@@ -2,7 +2,7 @@
 
 use std::{io, time::Duration};
 
-use socket2::SockRef;
+use socket2::{SockRef, Socket};
 use tokio::{io::copy_bidirectional_with_sizes, net::TcpStream};
 
 use crate::{Counters, FarStream, counters::count};
@@ -10,10 +10,26 @@ use crate::{Counters, FarStream, counters::count};
 /// Bytes buffered in each direction of a connection. Who does not read stops the other end, not the agent.
 const BUFFER: usize = 64 * 1024;
 
+/// The largest segment between a program and the agent; with the kernel's own overhead it is below 16 KB, to
+/// a power of which the kernel rounds it.
+const SEGMENT: u32 = 15 << 10;
+
+/// What a socket to a program must be from its first moment on, so before it is connected.
+///
+/// - However it ends before its relay has, and be it with the agent's process, the program must not take a part for
+///   the whole: it sees a RST.
+/// - A program's send buffer grows to twenty segments and more (`tcp_sndbuf_expand`), which on loopback are of 64 KB.
+///   So a client that does not read would cost a node some three megabytes.
+pub(crate) fn prepare(socket: &Socket) -> io::Result<()> {
+    socket.set_linger(Some(Duration::ZERO))?;
+    socket.set_tcp_mss(SEGMENT)
+}
+
 /// Carries bytes and half-closes both ways until both directions have ended. A reset of one end becomes a
 /// reset of the other.
 pub(crate) async fn relay<S: FarStream>(mut local: TcpStream, mut far: S, counters: &Counters) {
-    let ended = match reset_unless_finished(&local) {
+    // A small write of either end must not wait here for an acknowledgement.
+    let ended = match local.set_nodelay(true) {
         Ok(()) => copy_bidirectional_with_sizes(&mut local, &mut far, BUFFER, BUFFER).await,
         Err(error) => Err(error),
     };
@@ -29,12 +45,4 @@ pub(crate) async fn relay<S: FarStream>(mut local: TcpStream, mut far: S, counte
             count(&counters.reset);
         }
     }
-}
-
-/// However the socket ends before the relay has, and be it with the agent's process, the program must not
-/// take a part for the whole: it sees a RST.
-fn reset_unless_finished(local: &TcpStream) -> io::Result<()> {
-    // A small write of either end must not wait here for an acknowledgement.
-    local.set_nodelay(true)?;
-    SockRef::from(local).set_linger(Some(Duration::ZERO))
 }

@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result, ensure};
 use serde::Deserialize;
 
 use super::get::{fields, once};
-use super::http::{connect, read_response, whoami};
+use super::http::{connect, connect_to, read_response, whoami};
 use crate::span::Span;
 use crate::world::World;
 
@@ -43,6 +43,8 @@ pub struct Websocket {
     messages: usize,
     /// Bytes of each, below 126.
     bytes: u8,
+    /// Whose it is, where not all servers have it: the connection is upgraded that this one has got.
+    server: Option<String>,
 }
 
 /// A server that speaks first, then echoes lines.
@@ -109,7 +111,10 @@ impl Websocket {
             self.bytes < 126,
             "a message of 126 bytes or more has a longer header"
         );
-        let mut stream = connect(None, 80)?;
+        let mut stream = match &self.server {
+            Some(server) => connect_to(server)?,
+            None => connect(None, 80)?,
+        };
         stream.write_all(
             b"GET /echo HTTP/1.1\r\nHost: cluster\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
               Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n",

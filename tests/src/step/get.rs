@@ -42,6 +42,8 @@ pub struct Get {
     statuses: Vec<u64>,
     /// The lab's file whose bytes are expected.
     same_as: Option<String>,
+    /// The digest that is expected, where the page is none of the lab's files.
+    sha256: Option<String>,
     /// Expects every try to end with a refusal or a reset, and this soon, curl's own start included.
     fails_within: Option<Span>,
     /// How long one address may take.
@@ -203,6 +205,10 @@ impl Get {
                 body.trim() == expected,
                 "the body is {body:?} instead of {expected:?}"
             );
+        }
+        if let Some(expected) = &self.sha256 {
+            let sum = sha256(file)?;
+            ensure!(sum == *expected, "sha256 {sum} instead of {expected}");
         }
         let Some((_, bytes)) = known else {
             return Ok(());

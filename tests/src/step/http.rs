@@ -89,7 +89,7 @@ pub fn read_response(stream: &mut TcpStream) -> Result<(String, Vec<u8>)> {
 }
 
 /// Up to the empty line and not a byte more: what follows may be of the next answer.
-fn read_head(stream: &mut TcpStream) -> Result<Vec<u8>> {
+pub(super) fn read_head(stream: &mut TcpStream) -> Result<Vec<u8>> {
     const END: &[u8] = b"\r\n\r\n";
     let mut head = Vec::new();
     let mut seen = [0; 1024];

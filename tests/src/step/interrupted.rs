@@ -17,6 +17,8 @@ use crate::world::{CLUSTER, World};
 
 /// curl(1): failure in receiving.
 const BROKEN: i32 = 56;
+/// curl(1): a part of the file.
+const PARTIAL: i32 = 18;
 
 /// So many at once, each at a rate of its own. When all have begun, other steps happen. Every byte that
 /// comes is compared with the right one, whatever becomes of the download.
@@ -34,6 +36,9 @@ pub struct Interrupted {
     broken_at_most: usize,
     #[serde(default)]
     broken_at_least: usize,
+    /// They may also end before the last byte by a FIN, as the kernel ends the connections of a program that dies.
+    #[serde(default)]
+    or_by_fin: bool,
     /// How long all of it may take.
     #[serde(default = "limit")]
     within: Span,
@@ -116,7 +121,13 @@ impl Interrupted {
             .spawn()
             .context("cannot start curl")?;
         let (content, begun) = (Arc::clone(content), Arc::clone(begun));
-        Ok(std::thread::spawn(move || follow(child, &content, &begun)))
+        let errors: &[i32] = if self.or_by_fin {
+            &[BROKEN, PARTIAL]
+        } else {
+            &[BROKEN]
+        };
+        let follow = move || follow(child, &content, &begun, errors);
+        Ok(std::thread::spawn(follow))
     }
 }
 
@@ -137,7 +148,13 @@ pub(super) fn content(world: &World, path: &str, within: Span) -> Result<Vec<u8>
     Ok(content)
 }
 
-fn follow(mut curl: Child, content: &[u8], begun: &AtomicUsize) -> Result<Download> {
+/// `errors`: those of curl that tell of a connection that was broken off.
+fn follow(
+    mut curl: Child,
+    content: &[u8],
+    begun: &AtomicUsize,
+    errors: &[i32],
+) -> Result<Download> {
     let mut output = curl.stdout.take().context("curl has no output")?;
     let mut buffer = vec![0; 1 << 16];
     let mut bytes = 0;
@@ -161,7 +178,11 @@ fn follow(mut curl: Child, content: &[u8], begun: &AtomicUsize) -> Result<Downlo
     Ok(Download {
         bytes,
         whole: ended.status.success() && bytes == content.len(),
-        broken: ended.status.code() == Some(BROKEN) && bytes < content.len(),
+        broken: ended
+            .status
+            .code()
+            .is_some_and(|code| errors.contains(&code))
+            && bytes < content.len(),
         report: format!(
             "{} {}",
             ended.status,

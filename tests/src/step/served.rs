@@ -36,10 +36,13 @@ impl Served {
     fn check(&self, world: &World) -> Result<()> {
         let request = format!("\"GET {} ", self.path);
         let mut served = BTreeMap::new();
-        for host in world.hosts_with("nginx") {
-            let text = std::fs::read_to_string(world.directory(&host)?.join("access.log"))?;
-            let count = text.lines().filter(|line| line.contains(&request)).count() as u64;
-            served.insert(host, count);
+        for host in world.lab.hosts()? {
+            let log = host.directory.join("access.log");
+            if log.exists() {
+                let text = std::fs::read_to_string(log)?;
+                let count = text.lines().filter(|line| line.contains(&request)).count() as u64;
+                served.insert(host.name, count);
+            }
         }
         let all: u64 = served.values().sum();
         ensure!(

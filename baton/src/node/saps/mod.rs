@@ -12,6 +12,7 @@ use baton_config::{Config, Forwarding, ForwardingNetwork, ForwardingPolicy, diff
 use baton_dataplane::Pins;
 use baton_forwarding::{NetworkKind, PortPolicy};
 use baton_net::{Host, Undo};
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 use tracing::{error, info, warn};
@@ -37,6 +38,7 @@ enum Part {
 
 /// Runs the node until it is told to end. `fresh`: what an earlier daemon noted of programs' sockets is not taken over.
 pub async fn run(place: Place, fresh: bool) -> Result<End> {
+    allow_files();
     let run_dir = &place.config.local.run_dir;
     std::fs::create_dir_all(run_dir)
         .with_context(|| format!("cannot make {}", run_dir.display()))?;
@@ -83,6 +85,18 @@ pub async fn run(place: Place, fresh: bool) -> Result<End> {
     let errors = log(take_down(&place, &mut host).await);
     info!(errors, "ended; this machine is as it was");
     Ok(End::TakenDown { errors })
+}
+
+/// Each connection is an open file here, and shells as a rule begin programs with a limit of 1024, which these may
+/// raise themselves.
+fn allow_files() {
+    let raised = getrlimit(Resource::RLIMIT_NOFILE).and_then(|(soft, hard)| match soft == hard {
+        true => Ok(()),
+        false => setrlimit(Resource::RLIMIT_NOFILE, hard, hard),
+    });
+    if let Err(errno) = raised {
+        warn!("the limit of open files, and so of connections, stays as it is: {errno}");
+    }
 }
 
 async fn begin(place: &Place, host: &mut Host, calls: mpsc::Sender<Call>) -> Result<Part> {

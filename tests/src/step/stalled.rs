@@ -1,0 +1,189 @@
+//! Very many clients at once, of which some read nothing of a long answer.
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, ensure};
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use serde::Deserialize;
+
+use super::get::lab_file;
+use super::http::{connect, read_head, read_response};
+use crate::world::World;
+
+/// So many connections at once, of which one in ten asks for a large page and reads nothing of the answer. When
+/// nothing moves there any more, all others ask at the same time, again and again, and every byte that they get is
+/// compared with the right one. At the end those that stood still read on, and what they get is right too.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Stalled {
+    connections: usize,
+    /// What the others ask for in turn: the lab's files.
+    paths: Vec<String>,
+    /// By each of the others.
+    requests: usize,
+    /// What the stalled ask for: more than can be on its way.
+    #[serde(default = "large")]
+    large: String,
+    /// Bytes that each of these reads at the end.
+    #[serde(default = "some")]
+    then_reads: usize,
+}
+
+const ONE_IN: usize = 10;
+/// Each sends all its connections' requests before it reads the first answer.
+const THREADS: usize = 8;
+/// Between two looks at what has come.
+const LOOK: Duration = Duration::from_millis(500);
+/// No read takes longer, and nothing moves for longer, on a slow machine either.
+const PATIENCE: Duration = Duration::from_secs(120);
+/// More than a receive buffer holds unless somebody reads.
+const MOST_UNREAD: usize = 1 << 20;
+/// This process's own files, beside the connections.
+const OTHER_FILES: u64 = 1000;
+
+/// A page of the lab's.
+struct Page {
+    path: String,
+    content: Vec<u8>,
+}
+
+impl Stalled {
+    /// Does it.
+    ///
+    /// # Errors
+    /// An answer is wrong or does not come.
+    pub fn run(&self, world: &mut World) -> Result<()> {
+        allow_files(self.connections as u64 + OTHER_FILES)?;
+        let large = Page::new(&self.large)?;
+        let pages: Vec<Page> = (self.paths.iter())
+            .map(|path| Page::new(path))
+            .collect::<Result<_>>()?;
+        let all = world
+            .lab
+            .within("client", || open(self.connections))??
+            .into_iter()
+            .enumerate();
+        // One place further from ten to ten, so that whoever gives connections out in turns stalls everywhere.
+        let (stalled, others): (Vec<_>, Vec<_>) =
+            all.partition(|(number, _)| number % ONE_IN == number / ONE_IN % ONE_IN);
+        let mut stalled: Vec<TcpStream> = stalled.into_iter().map(|(_, stream)| stream).collect();
+        let mut others: Vec<TcpStream> = others.into_iter().map(|(_, stream)| stream).collect();
+        (stalled.iter_mut()).try_for_each(|stream| request(stream, &large.path))?;
+        until_still(&stalled)?;
+        self.ask_all(&mut others, &pages)?;
+        // Whoever is done makes room for what the next one's answer holds up.
+        for (number, stream) in stalled.into_iter().enumerate() {
+            read_on(stream, &large.content, self.then_reads)
+                .with_context(|| format!("number {number} of those that stood still"))?;
+        }
+        Ok(())
+    }
+
+    fn ask_all(&self, streams: &mut [TcpStream], pages: &[Page]) -> Result<()> {
+        let each = streams.len().div_ceil(THREADS).max(1);
+        std::thread::scope(|scope| {
+            let threads: Vec<_> = (streams.chunks_mut(each).enumerate())
+                .map(|(thread, streams)| {
+                    scope.spawn(move || {
+                        (0..self.requests).try_for_each(|round| {
+                            ask(streams, pages, round).with_context(|| {
+                                format!("thread {thread}, request {} of each", round + 1)
+                            })
+                        })
+                    })
+                })
+                .collect();
+            threads.into_iter().try_for_each(|thread| {
+                let asked = thread.join();
+                asked.unwrap_or_else(|_| Err(anyhow::anyhow!("a thread of the clients panicked")))
+            })
+        })
+    }
+}
+
+impl Page {
+    fn new(path: &str) -> Result<Self> {
+        Ok(Self {
+            path: path.to_owned(),
+            content: std::fs::read(lab_file(path)?)?,
+        })
+    }
+}
+
+fn open(connections: usize) -> Result<Vec<TcpStream>> {
+    (0..connections)
+        .map(|number| {
+            let stream = connect(None, 80).with_context(|| format!("connection {number}"))?;
+            stream.set_read_timeout(Some(PATIENCE))?;
+            Ok(stream)
+        })
+        .collect()
+}
+
+fn request(stream: &mut TcpStream, path: &str) -> Result<()> {
+    Ok(stream.write_all(format!("GET {path} HTTP/1.1\r\nHost: cluster\r\n\r\n").as_bytes())?)
+}
+
+/// All requests, then all answers.
+fn ask(streams: &mut [TcpStream], pages: &[Page], round: usize) -> Result<()> {
+    let page = |number: usize| &pages[(number + round) % pages.len()];
+    for (number, stream) in streams.iter_mut().enumerate() {
+        request(stream, &page(number).path)?;
+    }
+    for (number, stream) in streams.iter_mut().enumerate() {
+        let page = page(number);
+        let answer = read_response(stream);
+        let (head, body) = answer.with_context(|| format!("connection {number} of its own"))?;
+        ensure!(head.starts_with("HTTP/1.1 200 "), "the answer is {head}");
+        ensure!(body == page.content, "{} has wrong bytes", page.path);
+    }
+    Ok(())
+}
+
+/// Each has got something, and none gets more.
+fn until_still(streams: &[TcpStream]) -> Result<()> {
+    let begun = Instant::now();
+    let mut seen = vec![0; MOST_UNREAD];
+    let mut before = Vec::new();
+    loop {
+        let now: Vec<usize> = (streams.iter())
+            .map(|stream| stream.peek(&mut seen))
+            .collect::<Result<_, _>>()?;
+        if now == before {
+            return Ok(());
+        }
+        ensure!(begun.elapsed() < PATIENCE, "what nobody reads still grows");
+        before = now;
+        std::thread::sleep(LOOK);
+    }
+}
+
+fn read_on(mut stream: TcpStream, content: &[u8], bytes: usize) -> Result<()> {
+    let head = String::from_utf8(read_head(&mut stream)?)?;
+    ensure!(head.starts_with("HTTP/1.1 200 "), "the answer is {head}");
+    let mut body = vec![0; bytes.min(content.len())];
+    stream.read_exact(&mut body)?;
+    ensure!(body == content[..body.len()], "wrong bytes");
+    Ok(())
+}
+
+/// A process may open so many files; as a rule it begins with fewer.
+fn allow_files(wanted: u64) -> Result<()> {
+    let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE)?;
+    ensure!(
+        hard >= wanted,
+        "{wanted} open files are needed and {hard} allowed: raise `ulimit -Hn`"
+    );
+    setrlimit(Resource::RLIMIT_NOFILE, soft.max(wanted), hard)?;
+    Ok(())
+}
+
+fn large() -> String {
+    "/64m".to_owned()
+}
+
+fn some() -> usize {
+    1 << 20
+}
