@@ -10,7 +10,7 @@ use baton_core::eop::Target;
 use baton_core::policy::Policy;
 use baton_redsocks::agent::{AgentStream, RedSocks};
 use baton_redsocks::front::{Front, Options, Plain, Servers};
-use baton_sockets::Far as _;
+use baton_sockets::{AppOptions, Far as _};
 use baton_wire::eop::{Head, MAGIC, Redirect};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
@@ -58,7 +58,11 @@ fn to(address: SocketAddr) -> Target {
 }
 
 async fn connect(to: SocketAddr) -> AgentStream {
-    RedSocks::default().connect(to).await.unwrap().stream
+    RedSocks::default()
+        .connect(to, AppOptions::default())
+        .await
+        .unwrap()
+        .stream
 }
 
 /// Sends and receives at once, whatever the sizes.

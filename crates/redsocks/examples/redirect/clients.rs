@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use baton_redsocks::agent::RedSocks;
-use baton_sockets::Far as _;
+use baton_sockets::{AppOptions, Far as _};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
@@ -38,7 +38,10 @@ pub async fn run(kind: Kind, servers: &Servers, count: usize, delay: Duration) -
                     ask(&mut TcpStream::connect(place).await?).await?
                 }
                 Kind::Eop => {
-                    let mut stream = RedSocks::default().connect(redirector).await?.stream;
+                    let mut stream = RedSocks::default()
+                        .connect(redirector, AppOptions::default())
+                        .await?
+                        .stream;
                     sleep(delay).await;
                     ask(&mut stream).await?
                 }

@@ -15,8 +15,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use baton_core::eop::{Allow, Client, ClientOptions, Resend};
-use baton_sockets::{Accepted, Connected, Family, Far, FarListening};
+use baton_sockets::{Accepted, AppOptions, AppTaken, Connected, Family, Far, FarListening};
 use tokio::net::TcpStream;
+use tokio::sync::watch;
 
 use link::Found;
 pub use stream::AgentStream;
@@ -110,7 +111,12 @@ impl Far for RedSocks {
     type Stream = AgentStream;
     type Listening = Never;
 
-    async fn connect(&self, to: SocketAddr) -> io::Result<Connected<AgentStream>> {
+    /// A session has one socket after the other: the options of the program's own are not theirs.
+    async fn connect(
+        &self,
+        to: SocketAddr,
+        _options: AppOptions,
+    ) -> io::Result<Connected<AgentStream>> {
         let (stream, client) = self.find(to).await?;
         let local = stream.local_addr()?;
         let stream = match client {
@@ -124,6 +130,11 @@ impl Far for RedSocks {
 
     async fn listen(&self, _: u16, _: Family) -> io::Result<Never> {
         Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// None, ever.
+    fn taken(&self) -> watch::Receiver<Vec<AppTaken>> {
+        watch::channel(Vec::new()).1
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use baton_sockets::FarStream;
+use baton_sockets::{AppOptions, FarStream};
 use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite, DuplexStream, ReadBuf};
 use tokio::net::TcpStream;
@@ -97,5 +97,10 @@ impl FarStream for AgentStream {
             // Its own socket resets when it is dropped before its end.
             Kind::Eop(handle) => handle.task.abort(),
         }
+    }
+
+    /// What a program sets on its socket stays there.
+    fn setter(&self) -> impl Fn(AppOptions) + Send + Sync + 'static {
+        |_| {}
     }
 }
