@@ -7,7 +7,7 @@
 #ifndef BATON_CLIENT_SOCKETS_H
 #define BATON_CLIENT_SOCKETS_H
 
-#include "maps.h"
+#include "doubt.h"
 #include "../aware.h"
 
 enum {
@@ -114,9 +114,8 @@ static __always_inline void give_up(struct bpf_sock_ops *ops)
 
 	if (!socket || !socket->server || ops->args[0] < TIMEOUTS_BEFORE)
 		return;
-	socket->server = 0;
+	back_to_connection_server(socket);
 	change_events(ops, DOUBTS, 0);
-	count_client(CLIENT_RETURNED);
 }
 
 SEC("sockops")

@@ -8,7 +8,7 @@
 #ifndef BATON_CLIENT_WAY_H
 #define BATON_CLIENT_WAY_H
 
-#include "maps.h"
+#include "doubt.h"
 #include "../checksum.h"
 
 enum {
@@ -94,6 +94,8 @@ static __always_inline __be32 server_of(struct __sk_buff *skb, struct bpf_sock *
 {
 	struct client_socket *socket = sk ? bpf_sk_storage_get(&client_sockets, sk, 0, 0) : 0;
 
+	if (socket && socket->server && is_unheard(sk, socket))
+		back_to_connection_server(socket);
 	if (socket)
 		return socket->server;
 	return sk && sk->state != STATE_CLOSE ? 0 : server_of_flow(skb);
