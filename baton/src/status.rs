@@ -57,7 +57,7 @@ pub struct Status {
 }
 
 /// One node of the cluster, as this one sees it.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Peer {
     /// Its name.
     pub name: String,

@@ -31,16 +31,7 @@ fn cs() -> Peer {
         address: "192.0.2.1".into(),
         roles: vec!["cs".into()],
         state: "this node".into(),
-        draining: false,
-        connections: [].into(),
-        reachable: None,
-        adoptions: None,
-        flows: None,
-        cpu: None,
-        clock_skew_ms: None,
-        clock_refused: false,
-        lccp_version: None,
-        tally: None,
+        ..Peer::default()
     }
 }
 

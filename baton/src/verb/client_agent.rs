@@ -9,10 +9,12 @@ use std::{
 };
 
 use anyhow::{Context as _, Result, bail};
-use baton_dataplane::{ClientOptions, ClientPins, Ipv4Network, control_groups, mounts};
+use baton_dataplane::{ClientOptions, ClientPins, Ipv4Network};
 use baton_net::netns;
 use clap::{Args, Subcommand};
 use nix::{ifaddrs::getifaddrs, net::if_::if_nametoindex};
+
+use super::group::group_or_all;
 
 const BPF_DIR: &str = "/sys/fs/bpf/baton-client";
 
@@ -77,15 +79,7 @@ impl Attach {
     fn run(self) -> Result<()> {
         let interface = if_nametoindex(self.interface.as_str())
             .with_context(|| format!("there is no interface {}", self.interface))?;
-        let group = match self.cgroup {
-            Some(group) => group,
-            None => control_groups(&mounts())
-                .context(
-                    "no control groups of version 2 are mounted here; \
-                     mount -t cgroup2 none DIRECTORY, and give it with --cgroup",
-                )?
-                .into(),
-        };
+        let group = group_or_all(self.cgroup)?;
         let options = ClientOptions {
             interface,
             lan: lan(&self.interface)?,

@@ -2,9 +2,11 @@
 
 use std::{path::PathBuf, process::ExitCode};
 
-use anyhow::{Context as _, Result, bail};
-use baton_dataplane::{EopPins, control_groups, mounts};
+use anyhow::{Result, bail};
+use baton_dataplane::EopPins;
 use clap::Subcommand;
+
+use super::group::group_or_all;
 
 /// What is to be done.
 #[derive(Subcommand)]
@@ -26,15 +28,7 @@ impl Eop {
         let pins = EopPins::default();
         match self {
             Self::Attach { cgroup } => {
-                let group = match cgroup {
-                    Some(group) => group,
-                    None => control_groups(&mounts())
-                        .context(
-                            "no control groups of version 2 are mounted here; \
-                             mount -t cgroup2 none DIRECTORY, and give it with --cgroup",
-                        )?
-                        .into(),
-                };
+                let group = group_or_all(cgroup)?;
                 pins.attach(&group)?;
                 println!(
                     "EOP is announced for programs in {} that ask for it",

@@ -7,6 +7,7 @@ mod demo;
 mod doctor;
 mod drain;
 mod eop;
+mod group;
 mod migrate;
 mod node;
 mod redirector;

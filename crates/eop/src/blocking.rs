@@ -179,9 +179,7 @@ impl Session {
     /// # Errors
     /// [`Error::TooLong`], [`Error::Io`].
     pub fn send(&mut self, message: &[u8]) -> Result<(), Error> {
-        self.until_done(Server::settled)?;
-        self.0.send(Outgoing::of(message))?;
-        self.until_done(Server::flush)
+        self.send_outgoing(Outgoing::of(message))
     }
 
     /// As [`Self::send`], without a copy.
@@ -189,9 +187,7 @@ impl Session {
     /// # Errors
     /// As [`Self::send`].
     pub fn send_message(&mut self, message: &mut Message) -> Result<(), Error> {
-        self.until_done(Server::settled)?;
-        self.0.send(message.outgoing())?;
-        self.until_done(Server::flush)
+        self.send_outgoing(message.outgoing())
     }
 
     /// Sends the client to `target`; first delivers `answer`, if there is one. This end is over at once, and
@@ -216,6 +212,12 @@ impl Session {
     pub fn can_redirect(&mut self) -> Result<bool, Error> {
         self.until_done(Server::settled)?;
         Ok(self.0.can_redirect())
+    }
+
+    fn send_outgoing(&mut self, message: Outgoing<'_>) -> Result<(), Error> {
+        self.until_done(Server::settled)?;
+        self.0.send(message)?;
+        self.until_done(Server::flush)
     }
 
     fn until_done<R>(

@@ -491,6 +491,18 @@ impl Vector {
     }
 }
 
+fn entry_key(client: &str, port: &str, cluster: &str, cluster_port: &str) -> EntryKey {
+    EntryKey {
+        client: endpoint(client, port),
+        cluster: short(cluster),
+        port: cluster_port.parse().unwrap(),
+    }
+}
+
+fn short(address: &str) -> ShortAddress {
+    ShortAddress::try_from(address.parse::<IpAddr>().unwrap()).unwrap()
+}
+
 fn head(text: &str) -> Head {
     let fields: Vec<&str> = text.split(' ').collect();
     let [
@@ -507,11 +519,7 @@ fn head(text: &str) -> Head {
         panic!("not a head: {text}");
     };
     Head {
-        key: EntryKey {
-            client: endpoint(client, port),
-            cluster: ShortAddress::try_from(cluster.parse::<IpAddr>().unwrap()).unwrap(),
-            port: cluster_port.parse().unwrap(),
-        },
+        key: entry_key(client, port, cluster, cluster_port),
         start: start.parse().unwrap(),
         digest: HeadDigest::new(digest.parse().unwrap(), unseen.parse().unwrap()),
         length: NonZeroU32::new(length.parse().unwrap()),
@@ -543,14 +551,9 @@ fn tcb_entry(text: &str) -> TcbEntry {
     else {
         panic!("not an entry: {text}");
     };
-    let short = |text: &str| ShortAddress::try_from(text.parse::<IpAddr>().unwrap()).unwrap();
     let scale = |text: &str| text.parse::<u8>().unwrap().try_into().unwrap();
     TcbEntry {
-        key: EntryKey {
-            client: endpoint(client, port),
-            cluster: short(cluster),
-            port: cluster_port.parse().unwrap(),
-        },
+        key: entry_key(client, port, cluster, cluster_port),
         pool: pool.parse().unwrap(),
         route: (route != "none").then(|| route.parse().unwrap()),
         current: current == "yes",

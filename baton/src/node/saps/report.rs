@@ -142,16 +142,7 @@ fn peer(daemon: &Daemon, node: &Node, forwarding: &Forwarding) -> Peer {
         address: node.address.ip().to_string(),
         roles: names(node),
         state: state.into(),
-        draining: false,
-        connections: BTreeMap::new(),
-        reachable: None,
-        adoptions: None,
-        flows: None,
-        cpu: None,
-        clock_skew_ms: None,
-        clock_refused: false,
-        lccp_version: None,
-        tally: None,
+        ..Peer::default()
     }
 }
 

@@ -210,21 +210,21 @@ fn in_the_middle_of_a_response_a_client_waits_or_is_told() {
     assert!(tcp.rst && other.tcb(&forgotten.client).is_none());
 }
 
+/// A connection in the middle of a response whose data server is dead, and what gives it to the second one.
+fn orphan(node: &Node) -> (Connection, Change) {
+    let connection = Connection::answered(node);
+    kill_first(node);
+    let before = connection.entry(node);
+    let client = &connection.client;
+    let taken = change(node, client, &before, 2, TCB_RESUMING, TCB_ADOPTING);
+    (connection, taken)
+}
+
 /// The agent's socket is made where the client says that it is, by nothing else of it.
 #[test]
 fn acknowledgements_go_to_who_has_the_rest() {
     let (node, orphans) = node();
-    let mut connection = Connection::answered(&node);
-    kill_first(&node);
-    let before = connection.entry(&node);
-    let taken = change(
-        &node,
-        &connection.client,
-        &before,
-        2,
-        TCB_RESUMING,
-        TCB_ADOPTING,
-    );
+    let (mut connection, taken) = orphan(&node);
     let entry = orphans.change(taken).unwrap().expect("is as it was");
     assert_eq!(entry.owner, 2);
     // Once only: it is another one's now.
@@ -264,17 +264,7 @@ fn acknowledgements_go_to_who_has_the_rest() {
 #[test]
 fn a_next_request_is_any_owners() {
     let (node, orphans) = node();
-    let mut connection = Connection::answered(&node);
-    kill_first(&node);
-    let before = connection.entry(&node);
-    let taken = change(
-        &node,
-        &connection.client,
-        &before,
-        2,
-        TCB_RESUMING,
-        TCB_ADOPTING,
-    );
+    let (mut connection, taken) = orphan(&node);
     orphans.change(taken).unwrap();
     connection.ack += ANSWER;
     let request = connection.data(get("/"));

@@ -103,15 +103,21 @@ fn the_tcb_part_goes_on() {
     });
 }
 
+/// A connection that was handed over, and the request that it went with.
+fn gone() -> (Live, Segment) {
+    let live = Live::answered();
+    let request = live.request();
+    send(&live.node, &handover(&live.client, 1), &request);
+    expect(&live.node, HANDED_OVER);
+    live.message_to(ds(1), ds_mac(1));
+    (live, request)
+}
+
 /// What comes late, or again, finds it gone and follows it.
 #[test]
 fn what_follows_a_connection_that_is_gone() {
     on_own_host(|| {
-        let live = Live::answered();
-        let request = live.request();
-        send(&live.node, &handover(&live.client, 1), &request);
-        expect(&live.node, HANDED_OVER);
-        live.message_to(ds(1), ds_mac(1));
+        let (live, request) = gone();
 
         send(&live.node, &handover(&live.client, 1), &request);
         expect(&live.node, PASSED_ON);
@@ -225,11 +231,7 @@ fn ended(live: &Live) {
 #[test]
 fn an_earlier_request_does_not_bring_it_back() {
     on_own_host(|| {
-        let live = Live::answered();
-        let request = live.request();
-        send(&live.node, &handover(&live.client, 1), &request);
-        expect(&live.node, HANDED_OVER);
-        live.message_to(ds(1), ds_mac(1));
+        let (live, _) = gone();
         let first = live.client.ack(COOKIE).flags("PA").payload(GET);
         send_adopt(&live.node, &first);
         expect(&live.node, &[("ds_given", 1)]);
