@@ -89,6 +89,7 @@ STRUCT(place);
 STRUCT(answer_key);
 STRUCT(answer);
 STRUCT(punted);
+STRUCT(hold);
 STRUCT(verdict);
 STRUCT(sweep);
 STRUCT(idle_walk);

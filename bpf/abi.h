@@ -407,6 +407,7 @@ enum limit {
 	BEGUN_FLOWS = 131072,          /* connections that the switch has to remember one by one */
 	PUNT_FRAME_BYTES = 2272,       /* longest frame that user space is shown */
 	PUNT_RING_BYTES = 1 << 21,     /* a power of two, and so many frames wait at most */
+	HELD_RING_BYTES = 1 << 22,     /* the same of requests that wait for a migration: 1,800 of them */
 	PUNT_FLOWS = 4096,             /* new connections whose first request user space may have */
 	ANSWERS = 16384,               /* of a dispatcher on another node, remembered */
 	PUNT_PATIENCE_NS = 100000000,  /* so long a sign of life of user space counts */
@@ -774,7 +775,7 @@ struct answer {
 	unsigned int reserved_word;
 };
 
-/* A frame that is user space's to judge, in the ring. */
+/* A frame that is user space's to judge, or to let go later, in its ring. */
 struct punted {
 	struct answer_key key;         /* `hash` is 0 where nobody need be asked */
 	unsigned long long time;       /* when it came: coarse monotonic, ns */
@@ -782,6 +783,17 @@ struct punted {
 	unsigned short service;        /* struct service.id */
 	unsigned short bytes;          /* of the frame, without padding */
 	unsigned char frame[PUNT_FRAME_BYTES];
+};
+
+/*
+ * Until when requests wait here, because another connection server is about to take over; and once it knows
+ * all that is known here, they go there instead.
+ */
+struct hold {
+	unsigned long long until;      /* coarse monotonic, ns; 0: they do not */
+	unsigned int passes_on;        /* not 0: to `to` */
+	unsigned int reserved;
+	struct data_server to;         /* the way to it */
 };
 
 enum verdict_mark {
@@ -866,7 +878,9 @@ enum counter {
 	COUNTER_CS_FORWARD,
 	COUNTER_CS_FORWARD_BYTES,
 	COUNTER_CS_REQUEST,          /* a further request on a connection that may move */
-	COUNTER_CS_HELD,             /* a request that waits until another connection server has taken over */
+	COUNTER_CS_HELD,             /* a request that waits until another connection server takes over */
+	COUNTER_CS_HELD_LOST,        /* dropped: it was to wait, and there was no room for it */
+	COUNTER_CS_PASSED_ON,        /* a request, to the connection server that takes over */
 	COUNTER_CS_PINNED,           /* a connection that can move no more */
 	COUNTER_CS_UNMOVED,          /* a request for another data server that cannot move, as with a body */
 	COUNTER_CS_HANDOVER,         /* sent to an owner */

@@ -291,13 +291,19 @@ struct {
 	__type(value, u64);
 } judge SEC(".maps");
 
-/* Until when no request goes on (coarse monotonic, ns), 0: all do; the daemon's to write. */
+/* Whether requests wait; the daemon's to write. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, u32);
-	__type(value, u64);
+	__type(value, struct hold);
 } holds SEC(".maps");
+
+/* Those that do. */
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, HELD_RING_BYTES);
+} held SEC(".maps");
 
 /* New connections whose first request user space has, and since when (coarse monotonic, ns). */
 struct {

@@ -124,8 +124,9 @@ static __always_inline int admit(struct packet *p, struct tcb *held)
 		return jump(p, held);
 	if (!p->frame.payload && !tcp->fin && !(p->service->flags & SERVICE_SPLIT_AT_ACK))
 		return drop(p, COUNTER_CS_HANDSHAKE_ACK);
-	if (holds_requests())
-		return drop(p, COUNTER_CS_HELD);
+	const struct hold *hold = hold_now();
+	if (hold)
+		return hold_back(p, hold);
 	if (held)
 		settle(held, held->last_ack);
 	return split(p, cookie);

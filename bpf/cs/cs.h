@@ -44,8 +44,9 @@ static __always_inline int receive_known(struct packet *p, struct tcb *tcb)
 	if (tcb->state & TCB_PUNTED && waits_for_next(p, tcb))
 		return XDP_DROP;
 	if (p->frame.payload && !(tcb->state & TCB_PINNED)) {
-		if (is_held(p, tcb))
-			return drop(p, COUNTER_CS_HELD);
+		const struct hold *hold = is_of_next_request(p, tcb) ? hold_now() : 0;
+		if (hold)
+			return hold_back(p, hold);
 		r = blank_request();
 	}
 	if (r)

@@ -8,6 +8,7 @@
 #ifndef BATON_CS_PUNT_H
 #define BATON_CS_PUNT_H
 
+#include "copy.h"
 #include "dispatcher.h"
 #include "packet.h"
 #include "request.h"
@@ -50,20 +51,13 @@ static __noinline bool punt(struct packet *p, const struct answer_key *key)
 		count(p->counters, COUNTER_CS_PUNT_TOO_BIG);
 		return false;
 	}
-	struct punted *record = bpf_ringbuf_reserve(&punts, sizeof(*record), 0);
+	struct punted *record = copy_frame(p, bytes, &punts);
 	if (!record) {
 		count(p->counters, COUNTER_CS_PUNT_FULL);
 		return false;
 	}
-	if (bpf_xdp_load_bytes(p->ctx, 0, record->frame, bytes)) {
-		bpf_ringbuf_discard(record, 0);
-		return false;
-	}
 	record->key = *key;
-	record->time = bpf_ktime_get_coarse_ns();
-	record->interface = p->ctx->ingress_ifindex;
 	record->service = p->service->id;
-	record->bytes = bytes;
 	bpf_ringbuf_submit(record, 0);
 	return true;
 }

@@ -8,36 +8,15 @@
 
 #include "place.h"
 #include "../cs/icmp_error.h"
+#include "../cs/inside.h"
 #include "../cs/packet.h"
 #include "../switched.h"
-
-enum {
-	MTU_LESS_MSS = sizeof(struct iphdr) + sizeof(struct tcphdr) + LCCP_OVERHEAD_BYTES,
-};
-
-/* A client that keeps to the MSS that it was told never sends what does not fit. */
-static __always_inline bool fits_in_frame(const struct packet *p)
-{
-	return p->frame.ip_bytes + sizeof(struct ethhdr) <= p->settings->mss + MTU_LESS_MSS;
-}
 
 /* Alone, the frame is forwarded all the same, but the connection server cannot answer it. */
 static __always_inline int send_plain(struct packet *p, const struct data_server *to)
 {
 	count(p->counters, COUNTER_SWITCH_PLAIN);
 	address_frame(p->frame.eth, to);
-	return send(p->ctx, to);
-}
-
-static __always_inline int send_inside(struct packet *p, const struct data_server *to)
-{
-	if (bpf_xdp_adjust_head(p->ctx, -(int)sizeof(struct ethhdr)))
-		return drop(p, COUNTER_SWITCH_NO_ROOM);
-	struct ethhdr *outer = (void *)(long)p->ctx->data;
-	if ((void *)(outer + 1) > (void *)(long)p->ctx->data_end)
-		return drop(p, COUNTER_SWITCH_NO_ROOM);
-	address_frame(outer, to);
-	outer->h_proto = bpf_htons(ETHER_SWITCHED);
 	return send(p->ctx, to);
 }
 
@@ -48,7 +27,9 @@ static __always_inline int send_to_connection_server(struct packet *p, struct di
 	if (!to || !(to->flags & DATA_SERVER_PRESENT))
 		return drop(p, COUNTER_SWITCH_NOBODY);
 	count(p->counters, direction.why);
-	return fits_in_frame(p) ? send_inside(p, to) : send_plain(p, to);
+	if (!fits_in_frame(p))
+		return send_plain(p, to);
+	return put_inside(p, to) ? send(p->ctx, to) : drop(p, COUNTER_SWITCH_NO_ROOM);
 }
 
 static __always_inline int spread_tcp(struct packet *p)

@@ -1,7 +1,7 @@
 //! The TCP table as a whole, read and written in bulk, and what its entries' indices mean: for a task of
 //! its own.
 
-use std::{os::fd::AsFd as _, time::Duration};
+use std::os::fd::AsFd as _;
 
 use baton_abi::{
     DataServer, MAX_DATA_SERVERS, MAX_POOLS, Pool, Service, ServiceKey, TALLIED_ROUTES, Tcb, TcbKey,
@@ -11,8 +11,7 @@ use zerocopy::{FromBytes, FromZeros as _, IntoBytes as _};
 
 use crate::{
     Dataplane, Error,
-    clock::coarse_after,
-    maps::{entries, lookup, map_error, only_on_cs, read, update},
+    maps::{entries, lookup, map_error, only_on_cs, read},
     sys,
 };
 
@@ -26,7 +25,6 @@ pub struct Entries {
     pools: MapHandle,
     route_ids: MapHandle,
     services: MapHandle,
-    holds: MapHandle,
     flows: MapHandle,
 }
 
@@ -47,7 +45,6 @@ impl Dataplane {
             pools: again("pools", only_on_cs("pools", &maps.pools)?)?,
             route_ids: again("route_ids", only_on_cs("route_ids", &maps.route_ids)?)?,
             services: again("services", &maps.services)?,
-            holds: again("holds", only_on_cs("holds", &maps.holds)?)?,
             flows: again("flows", only_on_cs("flows", &maps.flows)?)?,
         })
     }
@@ -103,16 +100,6 @@ impl Entries {
                 MapFlags::ANY,
             )
             .map_err(|error| map_error("tcbs", error))
-    }
-
-    /// Holds requests back for so long: packets that begin one are dropped. What else comes goes on.
-    pub fn hold(&self, time: Duration) -> Result<(), Error> {
-        update("holds", &self.holds, &0u32, &coarse_after(time))
-    }
-
-    /// Lets them go on.
-    pub fn release(&self) -> Result<(), Error> {
-        update("holds", &self.holds, &0u32, &0u64)
     }
 
     /// How many there is room for.

@@ -11,8 +11,8 @@ use zerocopy::IntoBytes as _;
 
 use crate::{
     Dataplane, Error, Resumed, Tick,
+    again::{XDP_PASS, XDP_TX},
     maps::{map_error, only_on_cs, read},
-    punts::{XDP_PASS, XDP_TX},
     sys,
 };
 

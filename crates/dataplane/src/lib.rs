@@ -20,6 +20,7 @@ macro_rules! skeleton {
     };
 }
 
+mod again;
 mod app;
 mod attach;
 mod channels;
@@ -30,6 +31,7 @@ mod entries;
 mod eop;
 mod error;
 mod heads;
+mod hold;
 mod idle;
 mod layout;
 mod load;
@@ -38,6 +40,7 @@ mod moves;
 mod orphans;
 mod pins;
 mod punts;
+mod ring;
 mod routing;
 mod stale;
 pub mod sys;
@@ -46,6 +49,7 @@ mod tally;
 skeleton!(skeleton, "/baton.skel.rs");
 skeleton!(app_skeleton, "/app.skel.rs");
 
+pub use again::Resumed;
 pub use app::{
     App, AppEvent, AppEvents, AppListener, AppMaps, AppOptions, AppTaken, app_counter_name,
     app_is_alive,
@@ -59,11 +63,12 @@ pub use entries::Entries;
 pub use eop::EopPins;
 pub use error::Error;
 pub use heads::{Heads, SeenHead};
+pub use hold::Hold;
 pub use idle::{Releaser, Walked};
 pub use load::{Options, Programs};
 pub use moves::{Moving, Step};
 pub use orphans::Orphans;
 pub use pins::Pins;
-pub use punts::{Lead, Punt, Punts, Resumed};
+pub use punts::{Lead, Punt, Punts};
 pub use stale::StaleSender;
 pub use tally::Tallied;

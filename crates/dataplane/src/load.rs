@@ -62,7 +62,7 @@ pub struct Programs {
 }
 
 /// Maps that only the connection server's programs use; a pure data server need not pay for them.
-const CS_MAPS: [&str; 22] = [
+const CS_MAPS: [&str; 23] = [
     "pools",
     "hosts",
     "routes",
@@ -78,6 +78,7 @@ const CS_MAPS: [&str; 22] = [
     "punts",
     "judge",
     "holds",
+    "held",
     "punted_flows",
     "answers",
     "resting",
@@ -231,6 +232,7 @@ impl Programs {
                 punts: cs_only(&loaded.maps.punts)?,
                 judge: cs_only(&loaded.maps.judge)?,
                 holds: cs_only(&loaded.maps.holds)?,
+                held: cs_only(&loaded.maps.held)?,
                 answers: cs_only(&loaded.maps.answers)?,
                 resting: cs_only(&loaded.maps.resting)?,
                 idle_flows: cs_only(&loaded.maps.idle_flows)?,

@@ -32,6 +32,7 @@ pub(crate) struct Maps {
     pub punts: Option<MapHandle>,
     pub judge: Option<MapHandle>,
     pub holds: Option<MapHandle>,
+    pub held: Option<MapHandle>,
     pub answers: Option<MapHandle>,
     pub resting: Option<MapHandle>,
     pub idle_flows: Option<MapHandle>,

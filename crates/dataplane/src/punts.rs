@@ -2,31 +2,23 @@
 //! same program with a verdict, so that there is one way for a packet and not two.
 
 use std::{
-    os::fd::{AsFd, BorrowedFd, OwnedFd},
-    sync::mpsc,
+    os::fd::{AsFd, BorrowedFd},
     time::Duration,
 };
 
-use baton_abi::{Answer, AnswerKey, NO_DATA_SERVER, NO_POOL, Pool, Punted, VERDICT_MARK, Verdict};
-use libbpf_rs::{MapHandle, RingBuffer, RingBufferBuilder};
-use zerocopy::{FromBytes as _, IntoBytes as _};
+use baton_abi::{Answer, AnswerKey, NO_DATA_SERVER, NO_POOL, Pool, VERDICT_MARK, Verdict};
+use libbpf_rs::MapHandle;
+use zerocopy::IntoBytes as _;
 
 use crate::{
     Dataplane, Error,
-    clock::{coarse_after, coarse_clock},
+    again::{Again, Resumed},
+    clock::coarse_after,
     maps::{element, map_error, only_on_cs, update},
-    sys,
+    ring::Ring,
 };
 
-/// `enum xdp_action` (`include/uapi/linux/bpf.h`).
-pub(crate) const XDP_DROP: u32 = 1;
-pub(crate) const XDP_PASS: u32 = 2;
-pub(crate) const XDP_TX: u32 = 3;
-
-/// What lies in the ring longer than this is of no use: its client has sent it again, or is gone.
-const TOO_OLD: Duration = Duration::from_secs(1);
-
-/// A frame that is to be judged.
+/// A frame that user space is shown: to be judged, or to be let go later.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Punt {
     /// Index of the interface that it came to.
@@ -37,17 +29,6 @@ pub struct Punt {
     pub key: Option<AnswerKey>,
     /// Ethernet, IP and TCP headers, which the program has checked, and what follows.
     pub frame: Vec<u8>,
-}
-
-/// What came of a frame that ran through the program again.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Resumed {
-    /// This frame is to leave by the interface that the punted one came to.
-    Leaves(Vec<u8>),
-    /// The kernel has it: its data server is this node, or behind another interface.
-    Done,
-    /// The program dropped it, and counted why.
-    Dropped,
 }
 
 /// Where a request is led.
@@ -61,42 +42,24 @@ pub struct Lead {
 
 /// The reader's end. Whoever has it must [`Punts::give_sign`] again and again, or is not asked.
 pub struct Punts {
-    ring: RingBuffer<'static>,
-    read: mpsc::Receiver<Punt>,
-    program: OwnedFd,
+    ring: Ring,
+    again: Again,
     judge: MapHandle,
     answers: MapHandle,
     resting: MapHandle,
     pools: MapHandle,
-    ready: OwnedFd,
 }
 
 impl Dataplane {
     /// The reader's end of the punts of a connection server. At most one may be in use.
     pub fn punts(&self) -> Result<Punts, Error> {
         let maps = &self.programs().maps;
-        let (sender, read) = mpsc::channel();
-        let mut builder = RingBufferBuilder::new();
-        builder
-            .add(only_on_cs("punts", &maps.punts)?, move |record| {
-                // The receiver lives as long as this closure: both are in `Punts`.
-                let _ = read_record(record).map(|punt| sender.send(punt));
-                0
-            })
-            .map_err(|error| map_error("punts", error))?;
-        let ring = builder.build().map_err(|error| map_error("punts", error))?;
-        let program = self.programs().cs.as_ref();
-        let program =
-            program.ok_or_else(|| map_error("punts", "exists on a connection server only"))?;
         let shared = |name, map| {
             MapHandle::try_from(only_on_cs(name, map)?).map_err(|error| map_error(name, error))
         };
-        let ready = only_on_cs("punts", &maps.punts)?.as_fd();
         Ok(Punts {
-            ready: (ready.try_clone_to_owned()).map_err(|error| map_error("punts", error))?,
-            ring,
-            read,
-            program: (program.try_clone()).map_err(|error| map_error("punts", error))?,
+            ring: Ring::of("punts", only_on_cs("punts", &maps.punts)?)?,
+            again: self.again()?,
             judge: shared("judge", &maps.judge)?,
             answers: shared("answers", &maps.answers)?,
             resting: shared("resting", &maps.resting)?,
@@ -118,12 +81,7 @@ impl Punts {
 
     /// Waits until there are some, or for so long; in the order in which they came.
     pub fn wait(&self, timeout: Duration) -> Result<impl Iterator<Item = Punt> + '_, Error> {
-        match self.ring.poll(timeout) {
-            Err(error) if error.kind() != libbpf_rs::ErrorKind::Interrupted => {
-                Err(map_error("punts", error))
-            }
-            _ => Ok(self.read.try_iter()),
-        }
+        self.ring.wait(timeout)
     }
 
     /// The pool at an index; all zero if there is none.
@@ -163,54 +121,14 @@ impl Punts {
             owner: owner.unwrap_or(NO_DATA_SERVER as u16),
             reserved: 0,
         };
-        let outcome = sys::run_on_arrival(
-            self.program.as_fd(),
-            verdict.as_bytes(),
-            &punt.frame,
-            punt.interface,
-        )
-        .map_err(failed)?;
-        match outcome.verdict {
-            XDP_DROP => Ok(Resumed::Dropped),
-            XDP_TX => Ok(Resumed::Leaves(outcome.frame)),
-            // A message for this very node: the program passes it up and changes nothing.
-            XDP_PASS => self.run_live(&outcome.frame, punt.interface),
-            // Out of another interface, which only the kernel knows now. The connection has its entry: this
-            // is the same as if its client had sent the request again.
-            _ => self.run_live(&punt.frame, punt.interface),
-        }
-    }
-
-    fn run_live(&self, frame: &[u8], interface: u32) -> Result<Resumed, Error> {
-        sys::run_live(self.program.as_fd(), frame, interface).map_err(failed)?;
-        Ok(Resumed::Done)
+        self.again
+            .run(&punt.frame, punt.interface, verdict.as_bytes())
     }
 }
 
 /// Readable when there are some.
 impl AsFd for Punts {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.ready.as_fd()
+        self.ring.as_fd()
     }
-}
-
-fn failed(source: std::io::Error) -> Error {
-    Error::Run {
-        program: "cs",
-        source,
-    }
-}
-
-fn read_record(record: &[u8]) -> Option<Punt> {
-    let (record, _) = Punted::read_from_prefix(record).ok()?;
-    let age = coarse_clock().saturating_sub(record.time);
-    if u128::from(age) > TOO_OLD.as_nanos() {
-        return None;
-    }
-    Some(Punt {
-        interface: record.interface,
-        service: record.service,
-        key: (record.key.hash != 0).then_some(record.key),
-        frame: record.frame.get(..record.bytes.into())?.to_vec(),
-    })
 }

@@ -19,6 +19,7 @@ mod state;
 mod table;
 mod task;
 mod transfer;
+mod ways;
 
 use std::{
     net::Ipv4Addr,
@@ -36,6 +37,7 @@ pub use self::{
     task::COMMANDS,
 };
 use self::{
+    table::Table,
     task::Task,
     transfer::{Pending, Transfer},
 };
@@ -72,6 +74,8 @@ struct Wanted {
 struct Order {
     to: Ipv4Addr,
     name: String,
+    /// Somebody else moves the addresses, later.
+    by_hand: bool,
 }
 
 impl Migrations {
@@ -82,7 +86,7 @@ impl Migrations {
         let (transfer_sender, transfers) = mpsc::channel(1);
         let (wanted, wanted_receiver) = watch::channel(Wanted::of(place));
         let is_cs = place.me.roles.is_cs();
-        let entries = is_cs.then(|| dataplane.entries()).transpose()?;
+        let table = is_cs.then(|| Table::open(dataplane, &place.link));
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
@@ -91,7 +95,7 @@ impl Migrations {
             let _within = runtime.enter();
             Task::new(
                 place,
-                entries,
+                table.transpose()?,
                 Arc::clone(&shared),
                 wanted_receiver,
                 order_receiver,

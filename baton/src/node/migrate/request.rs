@@ -57,11 +57,12 @@ impl Daemon {
                 "{from} is not in front: {front} is, so there is nothing to take over; `baton migrate {front} …` moves from there"
             );
         }
+        let by_hand = !self.moves_addresses();
         let order = Order {
             to: address,
             name: name.clone(),
+            by_hand,
         };
-        let by_hand = !self.moves_addresses();
         let mut state = self.migrations.shared.state();
         ensure!(
             state.running.is_none(),

@@ -3,14 +3,18 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use baton_abi::{DATA_SERVER_PRESENT, Tcb, TcbKey};
+use baton_abi::{DATA_SERVER_PRESENT, DataServer, Tcb, TcbKey};
 use baton_core::migration::{Book, Server, merge};
-use baton_dataplane::{Entries, Tick};
+use baton_dataplane::{Dataplane, Entries, Hold, Resumed, Tick};
+use baton_net::{Link, PacketSocket};
 use baton_wire::{Address, LeftOut, ShortAddress, TcbEntry};
 
 /// This node's table.
 pub struct Table {
     entries: Entries,
+    hold: Hold,
+    /// For what waited.
+    socket: PacketSocket,
     book: Book,
     /// Entries that still fit, as far as the last sweep has seen.
     room: u32,
@@ -25,12 +29,14 @@ pub struct Took {
 }
 
 impl Table {
-    pub fn new(entries: Entries) -> Self {
-        Self {
-            entries,
+    pub fn open(dataplane: &Dataplane, link: &Link) -> Result<Self> {
+        Ok(Self {
+            entries: dataplane.entries()?,
+            hold: dataplane.hold()?,
+            socket: PacketSocket::open(link)?,
             book: Book::default(),
             room: 0,
-        }
+        })
     }
 
     /// All that can be said to another node.
@@ -44,14 +50,29 @@ impl Table {
             .collect())
     }
 
-    /// Holds requests back for so long.
+    /// Has requests wait from now on, for so long at most.
     pub fn hold(&self, time: Duration) -> Result<()> {
-        Ok(self.entries.hold(time)?)
+        Ok(self.hold.begin(time)?)
     }
 
-    /// Lets them go on.
+    /// Has them go on to the other connection server, for so long at most.
+    pub fn pass_on(&self, to: &DataServer, time: Duration) -> Result<()> {
+        self.send(self.hold.pass_on(to, time)?)
+    }
+
+    /// Has what waited after all go where the rest went, and then all requests go on here.
     pub fn release(&self) -> Result<()> {
-        Ok(self.entries.release()?)
+        self.send(self.hold.let_go()?)?;
+        self.send(self.hold.end()?)
+    }
+
+    fn send(&self, resumed: Vec<Resumed>) -> Result<()> {
+        for resumed in resumed {
+            if let Resumed::Leaves(frame) = resumed {
+                self.socket.send(&frame)?;
+            }
+        }
+        Ok(())
     }
 
     /// Before entries come.

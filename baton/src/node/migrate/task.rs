@@ -7,12 +7,12 @@ use std::{
 };
 
 use anyhow::{Context as _, Result};
-use baton_abi::{LCCP_TAKEN, LCCP_TCBS};
+use baton_abi::{DataServer, LCCP_TAKEN, LCCP_TCBS};
 use baton_core::{
     Moment,
     migration::{Failure, Happened, Receiver, Report, Sender, Step},
 };
-use baton_dataplane::{Entries, sys};
+use baton_dataplane::sys;
 use baton_net::LccpSocket;
 use baton_wire::{Address, Message, Taken, TakenRefusal, Tcbs, decode, encode};
 use tokio::{
@@ -27,6 +27,7 @@ use super::{
     state::{Ended, Running, Summary},
     table::Table,
     transfer::Transfer,
+    ways::Ways,
 };
 use crate::node::{heartbeat::clock_now, logged::logged, place::Place};
 
@@ -39,7 +40,7 @@ const AT_ONCE: usize = 64;
 /// Nothing is due, but who was silent for long is forgotten sometime.
 const IDLE: Duration = Duration::from_secs(1);
 
-/// Requests are held back for no longer, whatever happens: the address needs a fraction of it.
+/// Requests wait, and then go elsewhere, for no longer, whatever happens: the address needs a fraction of it.
 const LONGEST_HOLD: Duration = Duration::from_secs(1);
 
 /// The commands that this task hears, and nobody else need.
@@ -49,6 +50,7 @@ pub struct Task {
     socket: LccpSocket,
     /// On a connection server.
     table: Option<Table>,
+    ways: Ways,
     shared: Arc<Shared>,
     wanted: watch::Receiver<Wanted>,
     orders: mpsc::Receiver<Order>,
@@ -61,6 +63,8 @@ pub struct Task {
 /// A migration from here.
 struct Outbound {
     order: Order,
+    /// To the other node, once it knows all, if requests are to go on there.
+    way: Option<DataServer>,
     sender: Sender,
     transferring: Option<oneshot::Receiver<Result<(), String>>>,
 }
@@ -68,7 +72,7 @@ struct Outbound {
 impl Task {
     pub fn new(
         place: &Place,
-        entries: Option<Entries>,
+        table: Option<Table>,
         shared: Arc<Shared>,
         wanted: watch::Receiver<Wanted>,
         orders: mpsc::Receiver<Order>,
@@ -79,7 +83,8 @@ impl Task {
         socket.make_room(ROOM)?;
         Ok(Self {
             socket,
-            table: entries.map(Table::new),
+            table,
+            ways: Ways::of(place),
             shared,
             wanted,
             orders,
@@ -126,7 +131,7 @@ impl Task {
                         outbound.sender.transferred(now, result);
                     }
                 }
-                Some(order) = self.orders.recv() => self.begin(order),
+                Some(order) = self.orders.recv() => self.begin(order).await,
                 changed = self.wanted.changed() => if changed.is_err() {
                     // The daemon has ended.
                     return;
@@ -136,12 +141,17 @@ impl Task {
         }
     }
 
-    fn begin(&mut self, order: Order) {
+    async fn begin(&mut self, order: Order) {
         info!(to = order.name, "migrates its TCB entries");
+        let way = match order.by_hand {
+            false => self.ways.to(order.to).await,
+            true => None,
+        };
         // Above that of every earlier one, also of an earlier daemon.
         let number = clock_now().as_nanos();
         self.outbound = Some(Outbound {
             order,
+            way,
             sender: Sender::new(self.now(), number),
             transferring: None,
         });
@@ -258,6 +268,9 @@ impl Task {
                 Some(Step::Read) => self.read(),
                 Some(Step::Hold) => self.hold(),
                 Some(Step::Transfer) => {
+                    if let (Some(table), Some(way)) = (&self.table, &outbound.way) {
+                        logged(table.pass_on(way, LONGEST_HOLD));
+                    }
                     let (done, transferring) = oneshot::channel();
                     outbound.transferring = Some(transferring);
                     // If the daemon has ended, so has what it was to answer.

@@ -14,7 +14,7 @@ mod ways;
 pub use policies::policy;
 pub use routes::check as check_routes;
 pub use services::{endpoint, pools, service_at, services_with_places};
-pub use ways::{connection_server_addresses, data_server_addresses, node_addresses};
+pub use ways::{connection_server_addresses, data_server, data_server_addresses, node_addresses};
 
 use std::{
     collections::{HashMap, HashSet},

@@ -175,7 +175,8 @@ fn ipv4<'a>(nodes: impl Iterator<Item = &'a baton_config::Node>) -> Vec<Ipv4Addr
     nodes.filter_map(|node| node.address.ipv4()).collect()
 }
 
-pub(super) fn data_server(address: Ipv4Addr, hop: &Hop, own: &Link, channel: u16) -> DataServer {
+/// The way to a node, as the program takes it.
+pub fn data_server(address: Ipv4Addr, hop: &Hop, own: &Link, channel: u16) -> DataServer {
     let (mac, source_mac, ifindex, flags) = match hop {
         Hop::Local => (own.mac, own.mac, own.index, DATA_SERVER_LOCAL),
         Hop::Next(next) => {

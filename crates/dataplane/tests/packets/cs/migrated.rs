@@ -1,6 +1,6 @@
 //! Entries that come from another connection server, and are older than their connections.
 
-use std::{collections::HashMap, time::Duration};
+use std::collections::HashMap;
 
 use baton_abi::{TCB_PINNED, Tcb, TcbKey};
 use baton_wire::{Message, TcbPart};
@@ -10,10 +10,10 @@ use super::{
     http::{ANSWER, Connection, forwarded, forwarded_and, get, routes_by_name},
 };
 use crate::{
-    cluster::{HTTP, ds, ds_mac, key},
+    cluster::{ds, ds_mac, key},
     lccp::{flow, handover, linux_tcb, sent, to_cs},
-    node::{Counted, Drop, Node, Tx},
-    segment::{Client, Segment},
+    node::{Drop, Node, Tx},
+    segment::Segment,
 };
 
 #[test]
@@ -117,31 +117,6 @@ fn a_request_sent_again_goes_the_same_way() {
     assert_eq!(first.packet, again.packet);
 }
 
-const HELD: Counted<'_> = &[("cs_held", 1)];
-const LONG: Duration = Duration::from_secs(3600);
-
-/// What begins a request waits; its client sends it again, here or at the next connection server.
-#[test]
-fn requests_are_held_back_and_go_on() {
-    let (node, mut connection) = answered();
-    let entries = node.plane().entries().unwrap();
-    let before = connection.entry(&node);
-    let request = connection.data(get("/ds2/"));
-    entries.hold(LONG).unwrap();
-    for _ in 0..2 {
-        node.run(&request.frame()).expect(Drop, HELD);
-    }
-    assert_eq!(connection.entry(&node), before);
-    let client = Client::of(HTTP);
-    let first = client.get(node.cookie(&client)).payload(get("/ds1/"));
-    node.run(&first.frame()).expect(Drop, HELD);
-    assert_eq!(node.tcb(&client), None);
-
-    entries.release().unwrap();
-    connection.send(&node, &request).expect(Tx, MOVED);
-    node.run(&first.frame()).expect(Tx, &[("cs_adopt", 1)]);
-}
-
 /// The client acknowledges something else before it sends the request again: that has not come yet.
 #[test]
 fn what_was_held_back_is_a_request_when_it_comes_again() {
@@ -154,46 +129,9 @@ fn what_was_held_back_is_a_request_when_it_comes_again() {
     connection.send(&node, &request).expect(Tx, MOVED);
 }
 
-/// A daemon that dies meanwhile holds nobody up.
-#[test]
-fn nothing_is_held_back_for_longer_than_was_said() {
-    let (node, mut connection) = answered();
-    node.plane()
-        .entries()
-        .unwrap()
-        .hold(Duration::ZERO)
-        .unwrap();
-    let request = connection.data(get("/ds2/"));
-    connection.send(&node, &request).expect(Tx, MOVED);
-}
-
-#[test]
-fn what_begins_no_request_is_not_held_back() {
-    let (node, connection) = answered();
-    node.plane().entries().unwrap().hold(LONG).unwrap();
-    let ack = connection.empty();
-    node.run(&ack.frame()).expect(Tx, &forwarded(&ack));
-    // The request of the beginning, sent again.
-    let mut again = connection;
-    again.seq = connection.entry(&node).request_seq;
-    let again = again.data(get("/ds1/"));
-    node.run(&again.frame()).expect(Tx, &forwarded(&again));
-    let fin = connection.empty().flags("FA");
-    node.run(&fin.frame())
-        .expect(Tx, &forwarded_and("cs_fin", &fin));
-    let pinned = Tcb {
-        state: TCB_PINNED as u8,
-        ..connection.entry(&node)
-    };
-    let key = node.tcb_key(&connection.client);
-    node.plane().set_tcb(&key, &pinned).unwrap();
-    let data = connection.data("anything");
-    node.run(&data.frame()).expect(Tx, &forwarded(&data));
-}
-
 /// The entry is as of the moment when the first data server began to answer; the client goes on where it
 /// is by now.
-fn answered() -> (Node, Connection) {
+pub fn answered() -> (Node, Connection) {
     let node = Node::fresh_cs();
     routes_by_name(&node);
     let connection = Connection::answered(&node);

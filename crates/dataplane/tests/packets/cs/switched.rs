@@ -17,12 +17,12 @@ const SWITCH_MAC: [u8; 6] = [2, 0, 0, 0, 0, 254];
 pub fn switched(frame: &[u8]) -> Vec<u8> {
     let mut inside = frame.to_vec();
     inside[..6].copy_from_slice(&SWITCH_MAC);
-    ethernet(
-        SWITCH_MAC,
-        CS_MAC,
-        EtherType(ETHER_SWITCHED as u16),
-        &inside,
-    )
+    switched_by(SWITCH_MAC, CS_MAC, &inside)
+}
+
+/// The same frame, inside one from here to there.
+pub fn switched_by(from: [u8; 6], to: [u8; 6], frame: &[u8]) -> Vec<u8> {
+    ethernet(from, to, EtherType(ETHER_SWITCHED as u16), frame)
 }
 
 /// Answers go to where the client's frame came from, in the connection server's own name.

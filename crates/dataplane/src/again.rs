@@ -1,0 +1,68 @@
+//! The way of a frame that user space was shown: through the connection server's program once more.
+
+use std::os::fd::{AsFd as _, OwnedFd};
+
+use crate::{Dataplane, Error, maps::map_error, sys};
+
+/// `enum xdp_action` (`include/uapi/linux/bpf.h`).
+pub(crate) const XDP_DROP: u32 = 1;
+pub(crate) const XDP_PASS: u32 = 2;
+pub(crate) const XDP_TX: u32 = 3;
+
+/// What came of a frame that ran through the program again.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Resumed {
+    /// This frame is to leave by the interface that the one shown came to.
+    Leaves(Vec<u8>),
+    /// The kernel has it: its data server is this node, or behind another interface.
+    Done,
+    /// The program dropped it, and counted why.
+    Dropped,
+}
+
+/// Another hold on the program.
+pub(crate) struct Again {
+    program: OwnedFd,
+}
+
+impl Dataplane {
+    pub(crate) fn again(&self) -> Result<Again, Error> {
+        let program = self.programs().cs.as_ref();
+        let program =
+            program.ok_or_else(|| map_error("punts", "exists on a connection server only"))?;
+        Ok(Again {
+            program: program
+                .try_clone()
+                .map_err(|error| map_error("punts", error))?,
+        })
+    }
+}
+
+impl Again {
+    /// As if the frame had come to this interface, with `metadata`, whole words, in front.
+    pub fn run(&self, frame: &[u8], interface: u32, metadata: &[u8]) -> Result<Resumed, Error> {
+        let outcome = sys::run_on_arrival(self.program.as_fd(), metadata, frame, interface)
+            .map_err(failed)?;
+        match outcome.verdict {
+            XDP_DROP => Ok(Resumed::Dropped),
+            XDP_TX => Ok(Resumed::Leaves(outcome.frame)),
+            // A message for this very node: the program passes it up and changes nothing.
+            XDP_PASS => self.run_live(&outcome.frame, interface),
+            // Out of another interface, which only the kernel knows now. The connection has its entry: this
+            // is the same as if its client had sent the request again.
+            _ => self.run_live(frame, interface),
+        }
+    }
+
+    fn run_live(&self, frame: &[u8], interface: u32) -> Result<Resumed, Error> {
+        sys::run_live(self.program.as_fd(), frame, interface).map_err(failed)?;
+        Ok(Resumed::Done)
+    }
+}
+
+fn failed(source: std::io::Error) -> Error {
+    Error::Run {
+        program: "cs",
+        source,
+    }
+}

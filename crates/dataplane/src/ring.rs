@@ -1,0 +1,77 @@
+//! A ring in which the connection server's program shows frames to user space.
+
+use std::{
+    os::fd::{AsFd, BorrowedFd, OwnedFd},
+    sync::mpsc,
+    time::Duration,
+};
+
+use baton_abi::Punted;
+use libbpf_rs::{MapHandle, RingBuffer, RingBufferBuilder};
+use zerocopy::FromBytes as _;
+
+use crate::{Error, Punt, clock::coarse_clock, maps::map_error};
+
+/// What lies in the ring longer than this is of no use: its client has sent it again, or is gone.
+const TOO_OLD: Duration = Duration::from_secs(1);
+
+/// The reader's end. At most one may be in use.
+pub(crate) struct Ring {
+    name: &'static str,
+    ring: RingBuffer<'static>,
+    read: mpsc::Receiver<Punt>,
+    ready: OwnedFd,
+}
+
+impl Ring {
+    pub fn of(name: &'static str, map: &MapHandle) -> Result<Self, Error> {
+        let (sender, read) = mpsc::channel();
+        let mut builder = RingBufferBuilder::new();
+        builder
+            .add(map, move |record| {
+                // The receiver lives as long as this closure: both are in `Ring`.
+                let _ = read_record(record).map(|punt| sender.send(punt));
+                0
+            })
+            .map_err(|error| map_error(name, error))?;
+        let ring = builder.build().map_err(|error| map_error(name, error))?;
+        let ready = map.as_fd().try_clone_to_owned();
+        Ok(Self {
+            name,
+            ring,
+            read,
+            ready: ready.map_err(|error| map_error(name, error))?,
+        })
+    }
+
+    /// Waits until there are some, or for so long; in the order in which they came.
+    pub fn wait(&self, timeout: Duration) -> Result<impl Iterator<Item = Punt> + '_, Error> {
+        match self.ring.poll(timeout) {
+            Err(error) if error.kind() != libbpf_rs::ErrorKind::Interrupted => {
+                Err(map_error(self.name, error))
+            }
+            _ => Ok(self.read.try_iter()),
+        }
+    }
+}
+
+/// Readable when there are some.
+impl AsFd for Ring {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.ready.as_fd()
+    }
+}
+
+fn read_record(record: &[u8]) -> Option<Punt> {
+    let (record, _) = Punted::read_from_prefix(record).ok()?;
+    let age = coarse_clock().saturating_sub(record.time);
+    if u128::from(age) > TOO_OLD.as_nanos() {
+        return None;
+    }
+    Some(Punt {
+        interface: record.interface,
+        service: record.service,
+        key: (record.key.hash != 0).then_some(record.key),
+        frame: record.frame.get(..record.bytes.into())?.to_vec(),
+    })
+}

@@ -1,0 +1,199 @@
+//! Requests that wait because another connection server is about to take over.
+
+use std::time::Duration;
+
+use baton_abi::{DATA_SERVER_PRESENT, DataServer, HELD_RING_BYTES, PUNT_FRAME_BYTES, TCB_PINNED, Tcb};
+use baton_dataplane::{Hold, Resumed};
+
+use super::{
+    handover::MOVED,
+    http::{forwarded, forwarded_and, get},
+    migrated::answered,
+    switched::switched_by,
+};
+use crate::{
+    cluster::{ARRIVES_AT, CS_MAC, HTTP},
+    lccp::{adopt, handover, opened},
+    node::{Counted, Drop, Node, Tx},
+    read::Packet,
+    segment::{Client, Segment},
+};
+
+const HELD: Counted<'_> = &[("cs_held", 1)];
+const PASSED_ON: Counted<'_> = &[("cs_passed_on", 1)];
+const LONG: Duration = Duration::from_secs(3600);
+
+const OTHER_MAC: [u8; 6] = [2, 0, 0, 0, 0, 252];
+
+/// The way to the one that takes over.
+fn other() -> DataServer {
+    DataServer {
+        mac: OTHER_MAC,
+        source_mac: CS_MAC,
+        ifindex: ARRIVES_AT,
+        flags: DATA_SERVER_PRESENT as u8,
+        ..DataServer::default()
+    }
+}
+
+fn holding(node: &Node) -> Hold {
+    let hold = node.plane().hold().unwrap();
+    hold.begin(LONG).unwrap();
+    hold
+}
+
+/// The first packet of a client that has its cookie.
+fn first(node: &Node) -> (Client, Segment) {
+    let client = Client::of(HTTP);
+    let segment = client.get(node.cookie(&client)).payload(get("/ds1/"));
+    (client, segment)
+}
+
+/// As the other one gets it.
+fn passed_on(request: &Segment) -> Vec<u8> {
+    switched_by(CS_MAC, OTHER_MAC, &request.frame())
+}
+
+fn leaves(request: &Segment) -> Resumed {
+    Resumed::Leaves(passed_on(request))
+}
+
+/// Nothing has changed before it goes on.
+#[test]
+fn requests_wait_and_go_on_to_the_other_one() {
+    let (node, mut connection) = answered();
+    let hold = holding(&node);
+    let before = connection.entry(&node);
+    let request = connection.data(get("/ds2/"));
+    let (client, first) = first(&node);
+    node.run(&request.frame()).expect(Drop, HELD);
+    node.run(&first.frame()).expect(Drop, HELD);
+    assert_eq!(connection.entry(&node), before);
+    assert_eq!(node.tcb(&client), None);
+
+    let went = hold.pass_on(&other(), LONG).unwrap();
+    assert_eq!(went, [leaves(&request), leaves(&first)]);
+    assert!(hold.let_go().unwrap().is_empty());
+    assert_eq!(connection.entry(&node), before);
+    assert_eq!(node.tcb(&client), None);
+}
+
+/// There is no migration any more that they could disturb.
+#[test]
+fn what_waits_goes_on_here_if_there_is_nobody_else() {
+    let (node, mut connection) = answered();
+    let hold = holding(&node);
+    let request = connection.data(get("/ds2/"));
+    let (client, first) = first(&node);
+    node.run(&request.frame()).expect(Drop, HELD);
+    node.run(&first.frame()).expect(Drop, HELD);
+
+    let went = hold.end().unwrap();
+    let frames: Vec<&[u8]> = went.iter().map(left).collect();
+    let read = |frame: &&[u8]| opened(&node, &Packet::read(frame).unwrap());
+    let messages = frames.iter().map(read);
+    let (messages, packets): (Vec<_>, Vec<_>) =
+        messages.map(|sent| (sent.message, sent.packet)).unzip();
+    assert_eq!(messages, [handover(&connection.client, 1), adopt(&client)]);
+    assert_eq!(packets, [request.packet(), first.packet()]);
+    assert!(node.tcb(&client).is_some());
+}
+
+fn left(resumed: &Resumed) -> &[u8] {
+    match resumed {
+        Resumed::Leaves(frame) => frame,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// What comes once the other one knows all need not wait.
+#[test]
+fn requests_are_passed_on_at_once() {
+    let (node, mut connection) = answered();
+    let hold = holding(&node);
+    assert!(hold.pass_on(&other(), LONG).unwrap().is_empty());
+    let request = connection.data(get("/ds2/"));
+    let (_, first) = first(&node);
+    for request in [&request, &first] {
+        let seen = node.run(&request.frame()).expect(Tx, PASSED_ON);
+        assert_eq!(seen.frame, passed_on(request));
+    }
+    assert!(hold.end().unwrap().is_empty());
+    connection.send(&node, &request).expect(Tx, MOVED);
+}
+
+/// The other one can answer the rest, but not this client where it is.
+#[test]
+fn what_does_not_fit_inside_another_frame_goes_alone() {
+    let (node, mut connection) = answered();
+    let hold = holding(&node);
+    let long = connection.data(vec![b'a'; 1450]);
+    node.run(&long.frame()).expect(Drop, HELD);
+    let went = hold.pass_on(&other(), LONG).unwrap();
+    let mut alone = long.frame();
+    alone[..6].copy_from_slice(&OTHER_MAC);
+    alone[6..12].copy_from_slice(&CS_MAC);
+    assert_eq!(went, [Resumed::Leaves(alone)]);
+}
+
+/// A daemon that dies meanwhile holds nobody up, and the next one does not repeat what is old.
+#[test]
+fn nothing_waits_for_longer_than_was_said() {
+    let (node, mut connection) = answered();
+    let hold = holding(&node);
+    let request = connection.data(get("/ds2/"));
+    node.run(&request.frame()).expect(Drop, HELD);
+    drop(hold);
+
+    let hold = node.plane().hold().unwrap();
+    hold.begin(Duration::ZERO).unwrap();
+    connection.send(&node, &request).expect(Tx, MOVED);
+    assert!(hold.end().unwrap().is_empty());
+}
+
+/// Their clients send them again.
+#[test]
+fn what_there_is_no_room_for_is_dropped_and_counted() {
+    let (node, mut connection) = answered();
+    let hold = holding(&node);
+    let request = connection.data(get("/ds2/"));
+    let most = HELD_RING_BYTES / PUNT_FRAME_BYTES;
+    let mut lost = 0;
+    for _ in 0..most {
+        let seen = node.run(&request.frame());
+        lost += u64::from(seen.check(Drop, &[("cs_held_lost", 1)]).is_ok());
+    }
+    assert!(lost > 0 && lost < u64::from(most), "{lost} of {most}");
+    let went = hold.pass_on(&other(), LONG).unwrap();
+    assert_eq!(went.len() as u64 + lost, most.into());
+    node.run(&request.frame()).expect(Tx, PASSED_ON);
+}
+
+#[test]
+fn what_begins_no_request_does_not_wait() {
+    let (node, connection) = answered();
+    let hold = holding(&node);
+    for passes_on in [false, true] {
+        if passes_on {
+            hold.pass_on(&other(), LONG).unwrap();
+        }
+        let ack = connection.empty();
+        node.run(&ack.frame()).expect(Tx, &forwarded(&ack));
+        // The request of the beginning, sent again.
+        let mut again = connection;
+        again.seq = connection.entry(&node).request_seq;
+        let again = again.data(get("/ds1/"));
+        node.run(&again.frame()).expect(Tx, &forwarded(&again));
+    }
+    let fin = connection.empty().flags("FA");
+    node.run(&fin.frame())
+        .expect(Tx, &forwarded_and("cs_fin", &fin));
+    let pinned = Tcb {
+        state: TCB_PINNED as u8,
+        ..connection.entry(&node)
+    };
+    let key = node.tcb_key(&connection.client);
+    node.plane().set_tcb(&key, &pinned).unwrap();
+    let data = connection.data("anything");
+    node.run(&data.frame()).expect(Tx, &forwarded(&data));
+}
