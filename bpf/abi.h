@@ -787,7 +787,7 @@ struct punted {
 
 /*
  * Until when requests wait here, because another connection server is about to take over; and once it knows
- * all that is known here, they go there instead.
+ * all that is known here, everything of clients goes there instead.
  */
 struct hold {
 	unsigned long long until;      /* coarse monotonic, ns; 0: they do not */
@@ -880,7 +880,7 @@ enum counter {
 	COUNTER_CS_REQUEST,          /* a further request on a connection that may move */
 	COUNTER_CS_HELD,             /* a request that waits until another connection server takes over */
 	COUNTER_CS_HELD_LOST,        /* dropped: it was to wait, and there was no room for it */
-	COUNTER_CS_PASSED_ON,        /* a request, to the connection server that takes over */
+	COUNTER_CS_PASSED_ON,        /* a client's packet, to the connection server that takes over, or has */
 	COUNTER_CS_PINNED,           /* a connection that can move no more */
 	COUNTER_CS_UNMOVED,          /* a request for another data server that cannot move, as with a body */
 	COUNTER_CS_HANDOVER,         /* sent to an owner */

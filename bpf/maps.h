@@ -291,13 +291,11 @@ struct {
 	__type(value, u64);
 } judge SEC(".maps");
 
-/* Whether requests wait; the daemon's to write. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, u32);
-	__type(value, struct hold);
-} holds SEC(".maps");
+/*
+ * Whether requests wait; the daemon's to write. A variable, because every packet asks: that is no lookup. It
+ * goes with the program, and another daemon's begins with zeros.
+ */
+volatile struct hold hold SEC(".data.hold");
 
 /* Those that do. */
 struct {

@@ -28,7 +28,7 @@ pub(crate) fn measure(options: &Options) -> Result<String> {
          From the first look at the table to the last acknowledgement. In the first round the other table is \
          empty, later it holds the same entries. Held back: how long no request goes on, which is until the \
          address has moved.\n\n\
-         | entries | first round | all rounds | goal | in the papers | held back | batches sent again |\n\
+         | entries | first round | all rounds | goal | in the papers | requests waited | batches sent again |\n\
          |--:|--:|--:|--:|--:|--:|--:|\n",
     );
     let mut filled = 0;

@@ -124,9 +124,8 @@ static __always_inline int admit(struct packet *p, struct tcb *held)
 		return jump(p, held);
 	if (!p->frame.payload && !tcp->fin && !(p->service->flags & SERVICE_SPLIT_AT_ACK))
 		return drop(p, COUNTER_CS_HANDSHAKE_ACK);
-	const struct hold *hold = hold_now();
-	if (hold)
-		return hold_back(p, hold);
+	if (is_on_hold())
+		return hold_back(p);
 	if (held)
 		settle(held, held->last_ack);
 	return split(p, cookie);

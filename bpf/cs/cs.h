@@ -44,9 +44,8 @@ static __always_inline int receive_known(struct packet *p, struct tcb *tcb)
 	if (tcb->state & TCB_PUNTED && waits_for_next(p, tcb))
 		return XDP_DROP;
 	if (p->frame.payload && !(tcb->state & TCB_PINNED)) {
-		const struct hold *hold = is_of_next_request(p, tcb) ? hold_now() : 0;
-		if (hold)
-			return hold_back(p, hold);
+		if (is_of_next_request(p, tcb) && is_on_hold())
+			return hold_back(p);
 		r = blank_request();
 	}
 	if (r)
@@ -70,6 +69,8 @@ static __always_inline int receive_tcp(struct packet *p)
 	struct frame *f = &p->frame;
 	struct tcb *tcb = 0;
 
+	if (passes_on(p))
+		return pass_on_to_next(p);
 	if (!f->tcp->syn) {
 		name_flow(&p->flow, f->ip->saddr, f->tcp->source, f->ip->daddr, f->tcp->dest);
 		tcb = bpf_map_lookup_elem(&tcbs, &p->flow);

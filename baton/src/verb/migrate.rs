@@ -87,7 +87,7 @@ fn asked(file: &Path, request: &Request) -> Result<State> {
 fn print(from: &str, to: &str, summary: &Summary) {
     let first = summary.passes.first().copied().unwrap_or(0);
     println!(
-        "{from} -> {to}: {first} connections in {:.1} ms; then requests were held back for {:.1} ms, until the cluster addresses had moved; in all {:.1} ms.",
+        "{from} -> {to}: {first} connections in {:.1} ms; requests waited for {:.1} ms; in all, with the cluster addresses, {:.1} ms.",
         summary.copied_ms, summary.held_ms, summary.took_ms
     );
     let passes: Vec<String> = summary.passes.iter().map(ToString::to_string).collect();

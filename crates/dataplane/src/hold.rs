@@ -15,7 +15,7 @@ use crate::{
 
 /// Whoever has it lets requests wait, and lets them go: at most one may be in use.
 pub struct Hold {
-    holds: MapHandle,
+    variable: MapHandle,
     held: Ring,
     again: Again,
 }
@@ -27,16 +27,24 @@ impl Dataplane {
     /// [`Error::Map`] elsewhere.
     pub fn hold(&self) -> Result<Hold, Error> {
         let maps = &self.programs().maps;
-        let holds = only_on_cs("holds", &maps.holds)?;
-        let hold = Hold {
-            holds: MapHandle::try_from(holds).map_err(|error| map_error("holds", error))?,
-            held: Ring::of("held", only_on_cs("held", &maps.held)?)?,
-            again: self.again()?,
-        };
+        let variable = only_on_cs("hold", &maps.hold)?;
+        let held = Ring::of("held", only_on_cs("held", &maps.held)?)?;
         // What waited for an earlier daemon its clients send again.
-        hold.holds_nothing()?;
-        hold.held.wait(Duration::ZERO)?.for_each(drop);
-        Ok(hold)
+        held.wait(Duration::ZERO)?.for_each(drop);
+        Ok(Hold {
+            variable: MapHandle::try_from(variable).map_err(|error| map_error("hold", error))?,
+            held,
+            again: self.again()?,
+        })
+    }
+
+    /// Nothing waits here or is passed on any more: this connection server is the one that clients come to.
+    ///
+    /// # Errors
+    /// [`Error::Map`] on other nodes.
+    pub fn end_hold(&self) -> Result<(), Error> {
+        let variable = only_on_cs("hold", &self.programs().maps.hold)?;
+        write(variable, &InMap::default())
     }
 }
 
@@ -47,11 +55,11 @@ impl Hold {
             until: coarse_after(time),
             ..InMap::default()
         };
-        update("holds", &self.holds, &0u32, &hold)
+        write(&self.variable, &hold)
     }
 
-    /// From now on, for so long at most, has them go on to this connection server, which knows by now all
-    /// that is known here: those that waited, too. It must be on this LAN.
+    /// From now on, for so long, has all that clients send go on to this connection server, which knows by
+    /// now what is known here: first what has waited. It must be on this LAN.
     pub fn pass_on(&self, to: &DataServer, time: Duration) -> Result<Vec<Resumed>, Error> {
         let mut hold = InMap {
             until: coarse_after(time),
@@ -59,15 +67,15 @@ impl Hold {
             ..InMap::default()
         };
         // The way first: the program may read this while it is written.
-        update("holds", &self.holds, &0u32, &hold)?;
+        write(&self.variable, &hold)?;
         hold.passes_on = 1;
-        update("holds", &self.holds, &0u32, &hold)?;
+        write(&self.variable, &hold)?;
         self.let_go()
     }
 
-    /// Nothing waits any more. What still did goes on here.
+    /// Nothing waits any more, or is passed on. What still waited goes on here.
     pub fn end(&self) -> Result<Vec<Resumed>, Error> {
-        self.holds_nothing()?;
+        write(&self.variable, &InMap::default())?;
         self.let_go()
     }
 
@@ -77,8 +85,8 @@ impl Hold {
         held.map(|held| self.again.run(&held.frame, held.interface, &[]))
             .collect()
     }
+}
 
-    fn holds_nothing(&self) -> Result<(), Error> {
-        update("holds", &self.holds, &0u32, &InMap::default())
-    }
+fn write(variable: &MapHandle, hold: &InMap) -> Result<(), Error> {
+    update("hold", variable, &0u32, hold)
 }

@@ -62,7 +62,7 @@ pub struct Programs {
 }
 
 /// Maps that only the connection server's programs use; a pure data server need not pay for them.
-const CS_MAPS: [&str; 23] = [
+const CS_MAPS: [&str; 22] = [
     "pools",
     "hosts",
     "routes",
@@ -77,7 +77,6 @@ const CS_MAPS: [&str; 23] = [
     "claims",
     "punts",
     "judge",
-    "holds",
     "held",
     "punted_flows",
     "answers",
@@ -231,7 +230,7 @@ impl Programs {
                 flows: cs_only(&loaded.maps.flows)?,
                 punts: cs_only(&loaded.maps.punts)?,
                 judge: cs_only(&loaded.maps.judge)?,
-                holds: cs_only(&loaded.maps.holds)?,
+                hold: cs_only(&loaded.maps.data_hold)?,
                 held: cs_only(&loaded.maps.held)?,
                 answers: cs_only(&loaded.maps.answers)?,
                 resting: cs_only(&loaded.maps.resting)?,

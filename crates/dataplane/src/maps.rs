@@ -31,7 +31,8 @@ pub(crate) struct Maps {
     pub flows: Option<MapHandle>,
     pub punts: Option<MapHandle>,
     pub judge: Option<MapHandle>,
-    pub holds: Option<MapHandle>,
+    /// A variable of the program's.
+    pub hold: Option<MapHandle>,
     pub held: Option<MapHandle>,
     pub answers: Option<MapHandle>,
     pub resting: Option<MapHandle>,

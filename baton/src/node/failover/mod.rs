@@ -132,6 +132,7 @@ impl Daemon {
                 info!(epoch, "in front: takes the cluster addresses");
                 logged(write_epoch(&epoch_file(&self.place), epoch));
                 self.hold(true);
+                logged(self.dataplane.end_hold().map_err(Into::into));
                 logged(self.place_addresses().await.map(drop));
                 self.announce_front();
                 self.look_after_the_dead();

@@ -84,7 +84,7 @@ pub struct Summary {
     pub older: u32,
     /// Milliseconds from the first look at the table until all that was in it had come,
     pub copied_ms: f64,
-    /// for so long requests were held back,
+    /// for so long requests waited,
     pub held_ms: f64,
     /// and in all.
     pub took_ms: f64,

@@ -55,14 +55,18 @@ impl Table {
         Ok(self.hold.begin(time)?)
     }
 
-    /// Has them go on to the other connection server, for so long at most.
+    /// Has all that clients send go on to the other connection server, for so long.
     pub fn pass_on(&self, to: &DataServer, time: Duration) -> Result<()> {
         self.send(self.hold.pass_on(to, time)?)
     }
 
-    /// Has what waited after all go where the rest went, and then all requests go on here.
+    /// What still waits goes there, too: a processor may have been slow.
+    pub fn let_go(&self) -> Result<()> {
+        self.send(self.hold.let_go()?)
+    }
+
+    /// Has all go on here.
     pub fn release(&self) -> Result<()> {
-        self.send(self.hold.let_go()?)?;
         self.send(self.hold.end()?)
     }
 
@@ -75,8 +79,9 @@ impl Table {
         Ok(())
     }
 
-    /// Before entries come.
+    /// Before entries come, and with them clients, who are not to be sent back.
     pub fn prepare(&mut self) -> Result<()> {
+        self.release()?;
         self.look_up()?;
         let used = u32::try_from(self.entries.live()?).unwrap_or(u32::MAX);
         self.room = self.entries.capacity().saturating_sub(used);

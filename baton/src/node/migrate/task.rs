@@ -40,8 +40,13 @@ const AT_ONCE: usize = 64;
 /// Nothing is due, but who was silent for long is forgotten sometime.
 const IDLE: Duration = Duration::from_secs(1);
 
-/// Requests wait, and then go elsewhere, for no longer, whatever happens: the address needs a fraction of it.
+/// Requests wait for no longer, whatever happens.
 const LONGEST_HOLD: Duration = Duration::from_secs(1);
+
+/// So long clients' packets are passed on: until the last neighbour has learned where the address is. Linux
+/// asks anew after a minute at most (`base_reachable_time`), and hears no news within a second of the last
+/// (`locktime`).
+const LINGER: Duration = Duration::from_secs(60);
 
 /// The commands that this task hears, and nobody else need.
 pub const COMMANDS: [u8; 2] = [LCCP_TCBS as u8, LCCP_TAKEN as u8];
@@ -125,10 +130,9 @@ impl Task {
                     Err(error) => debug!("{error}"),
                 },
                 result = transferred => {
-                    let now = self.now();
                     if let Some(outbound) = &mut self.outbound {
                         outbound.transferring = None;
-                        outbound.sender.transferred(now, result);
+                        outbound.sender.transferred(result);
                     }
                 }
                 Some(order) = self.orders.recv() => self.begin(order).await,
@@ -269,7 +273,7 @@ impl Task {
                 Some(Step::Hold) => self.hold(),
                 Some(Step::Transfer) => {
                     if let (Some(table), Some(way)) = (&self.table, &outbound.way) {
-                        logged(table.pass_on(way, LONGEST_HOLD));
+                        logged(table.pass_on(way, LINGER));
                     }
                     let (done, transferring) = oneshot::channel();
                     outbound.transferring = Some(transferring);
@@ -306,19 +310,24 @@ impl Task {
         match table.hold(LONGEST_HOLD) {
             Ok(()) => outbound.sender.held(),
             Err(error) => {
-                error!("cannot hold requests back: {error:#}");
+                error!("cannot have requests wait: {error:#}");
                 outbound.sender.abort();
             }
         }
     }
 
     fn end(&mut self, result: Result<Report, Failure>) {
-        if let Some(table) = &self.table {
-            logged(table.release());
-        }
-        let Some(Outbound { order, .. }) = self.outbound.take() else {
+        let Some(Outbound { order, way, .. }) = self.outbound.take() else {
             return;
         };
+        let passes_on = way.is_some() && matches!(result, Ok(_) | Err(Failure::LastPassLost(_)));
+        if let Some(table) = &self.table {
+            logged(if passes_on {
+                table.let_go()
+            } else {
+                table.release()
+            });
+        }
         let mut state = self.shared.state();
         state.running = None;
         state.ended = Some(match result {

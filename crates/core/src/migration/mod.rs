@@ -8,9 +8,9 @@
 //!
 //! Every batch is sent until it is acknowledged ([`Flight`](flight)), and a pass begins when all of the one
 //! before has been: so what comes later is never older. A batch that comes twice is taken once. When little
-//! is left to be sent, requests are held back (`bpf/cs/hold.h`), the rest goes over, and the address moves:
-//! so the new connection server knows of each connection where its next request begins. What changed in
-//! other ways until the address had moved goes over after it.
+//! is left to be sent, requests wait (`bpf/cs/hold.h`) while the rest goes over: so the new connection server
+//! knows of each connection where its next request begins. Then all that clients send goes on there, and the
+//! address moves. What changed in other ways until then goes over after it.
 //!
 //! # Why an old entry is harmless
 //!
@@ -27,8 +27,8 @@
 //!
 //! One thing would be wrong: a request that only the old connection server has seen comes again, and the new
 //! one takes it for the next. The owner decides then, as always; but if it handed the connection over for the
-//! first copy, and now another data server is chosen than then, two would answer. That is why requests are
-//! held back before the last look, and not only to keep connections from being pinned.
+//! first copy, and now another data server is chosen than then, two would answer. That is why requests
+//! wait before the last look, and not only to keep connections from being pinned.
 
 mod book;
 mod flight;

@@ -21,7 +21,7 @@ impl Passes {
             }
             return self.sent.values().copied().collect();
         }
-        // Most have not changed, and requests may be held back meanwhile: those are only looked at.
+        // Most have not changed, and requests may wait meanwhile: those are only looked at.
         let sent = &mut self.sent;
         let is_news = |entry: &TcbEntry| match sent.get_mut(&entry.key) {
             Some(before) if !is_other(before, entry) => false,

@@ -10,7 +10,7 @@ use super::flight::Flight;
 use super::passes::Passes;
 use crate::Moment;
 
-/// Requests are held back, for one more pass and the address to move, when a pass had no more entries than
+/// Requests wait, for one more pass, when a pass had no more entries than
 /// this, or after so many passes: where all connections are busy, all entries change all the time.
 const SMALL_PASS: usize = 64;
 const MOST_PASSES: usize = 3;
@@ -22,10 +22,10 @@ pub enum Step {
     Send(Tcbs),
     /// To read the table, and say what is in it: [`Sender::read`].
     Read,
-    /// To hold requests back from now on, so that no entry changes in what matters: [`Sender::held`]. They
-    /// go on when the migration has ended.
+    /// To have requests wait from now on, so that no entry changes in what matters: [`Sender::held`].
     Hold,
-    /// To move the address, and say what came of it: [`Sender::transferred`].
+    /// To let what waits go to the receiver, and all that comes; to move the address, and say what came of
+    /// that: [`Sender::transferred`].
     Transfer,
     /// Nothing more.
     End(Result<Report, Failure>),
@@ -44,7 +44,7 @@ pub struct Report {
     pub taken: Taken,
     /// From when the table was first read until all that was in it had come.
     pub copied_in: Duration,
-    /// So long requests were held back: until the address had moved.
+    /// So long requests waited, until they could go on at the receiver.
     pub held_for: Duration,
     /// From the beginning to the end.
     pub took: Duration,
@@ -106,7 +106,7 @@ pub struct Sender {
     waiting: VecDeque<TcbEntry>,
     came: usize,
     switched: bool,
-    /// Since when requests are held back.
+    /// Since when requests wait.
     held_at: Option<Moment>,
     /// Whether the last batch there will be has been sent.
     closed: bool,
@@ -166,6 +166,7 @@ impl Sender {
             }
             State::WantsTransfer => {
                 self.state = State::Transferring;
+                self.report.held_for = self.held_at.map_or(Duration::ZERO, |at| now.since(at));
                 Some(Step::Transfer)
             }
             State::Aborting(failure) => {
@@ -209,7 +210,7 @@ impl Sender {
         self.state = State::Sending;
     }
 
-    /// Requests are held back.
+    /// Requests wait.
     pub fn held(&mut self) {
         if matches!(self.state, State::Holding) {
             self.state = State::WantsRead;
@@ -217,14 +218,13 @@ impl Sender {
     }
 
     /// The address has moved, or not, and why.
-    pub fn transferred(&mut self, now: Moment, result: Result<(), String>) {
+    pub fn transferred(&mut self, result: Result<(), String>) {
         if !matches!(self.state, State::Transferring) {
             return;
         }
         match result {
             Ok(()) => {
                 self.switched = true;
-                self.report.held_for = self.held_at.map_or(Duration::ZERO, |at| now.since(at));
                 self.state = State::WantsRead;
             }
             Err(why) => self.state = State::Aborting(Failure::NotTransferred(why)),

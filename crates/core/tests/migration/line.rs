@@ -90,10 +90,10 @@ impl World {
                         self.sender.held();
                     }
                     Step::Transfer => {
-                        assert_eq!(self.holds, 1, "nothing was held back");
+                        assert_eq!(self.holds, 1, "nothing waited");
                         assert_eq!(self.here_of_there(), self.there, "not all had come");
                         self.transfers += 1;
-                        self.sender.transferred(self.now, Ok(()));
+                        self.sender.transferred(Ok(()));
                     }
                     Step::End(result) => return result,
                 }

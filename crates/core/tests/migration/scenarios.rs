@@ -130,7 +130,7 @@ fn the_address_stays_if_it_cannot_move() {
             Some(Step::Send(batch)) => world.receive(&batch),
             Some(Step::Read) => world.sender.read((0..10).map(entry).collect()),
             Some(Step::Hold) => world.sender.held(),
-            Some(Step::Transfer) => world.sender.transferred(world.now, Err("no".into())),
+            Some(Step::Transfer) => world.sender.transferred(Err("no".into())),
             Some(Step::End(end)) => {
                 assert_eq!(end, Err(Failure::NotTransferred("no".into())));
                 break;

@@ -14,7 +14,7 @@ use super::{
 use crate::{
     cluster::{ARRIVES_AT, CS_MAC, HTTP},
     lccp::{adopt, handover, opened},
-    node::{Counted, Drop, Node, Tx},
+    node::{Counted, Drop, Node, Pass, Tx},
     read::Packet,
     segment::{Client, Segment},
 };
@@ -106,19 +106,57 @@ fn left(resumed: &Resumed) -> &[u8] {
     }
 }
 
-/// What comes once the other one knows all need not wait.
+/// From then on it is as behind a switch, for whatever comes: nothing changes here any more.
 #[test]
-fn requests_are_passed_on_at_once() {
+fn all_that_clients_send_is_passed_on() {
     let (node, mut connection) = answered();
     let hold = holding(&node);
     assert!(hold.pass_on(&other(), LONG).unwrap().is_empty());
+    let before = connection.entry(&node);
     let request = connection.data(get("/ds2/"));
     let (_, first) = first(&node);
-    for request in [&request, &first] {
-        let seen = node.run(&request.frame()).expect(Tx, PASSED_ON);
-        assert_eq!(seen.frame, passed_on(request));
+    let ack = connection.empty();
+    let fin = connection.empty().flags("FA");
+    let stranger = Client::of(HTTP);
+    let stray = stranger.ack(7).payload("who knows");
+    for packet in [&request, &first, &ack, &fin, &stranger.syn(), &stray] {
+        let seen = node.run(&packet.frame()).expect(Tx, PASSED_ON);
+        assert_eq!(seen.frame, passed_on(packet));
     }
+    assert_eq!(connection.entry(&node), before);
     assert!(hold.end().unwrap().is_empty());
+    connection.send(&node, &request).expect(Tx, MOVED);
+}
+
+/// This one is in front again, and its daemon cannot wait for whoever holds.
+#[test]
+fn who_is_in_front_passes_nothing_on() {
+    let (node, mut connection) = answered();
+    let hold = holding(&node);
+    hold.pass_on(&other(), LONG).unwrap();
+    node.plane().end_hold().unwrap();
+    let request = connection.data(get("/ds2/"));
+    connection.send(&node, &request).expect(Tx, MOVED);
+}
+
+#[test]
+fn what_is_for_no_service_is_not_passed_on() {
+    let (node, _) = answered();
+    let hold = holding(&node);
+    hold.pass_on(&other(), LONG).unwrap();
+    let elsewhere = Client::of("10.77.0.101:80".parse().unwrap());
+    node.run(&elsewhere.syn().frame())
+        .expect(Pass, &[])
+        .untouched();
+}
+
+/// The one that passes it on has its own time.
+#[test]
+fn passing_on_ends_by_itself() {
+    let (node, mut connection) = answered();
+    let hold = holding(&node);
+    hold.pass_on(&other(), Duration::ZERO).unwrap();
+    let request = connection.data(get("/ds2/"));
     connection.send(&node, &request).expect(Tx, MOVED);
 }
 
@@ -136,7 +174,7 @@ fn what_does_not_fit_inside_another_frame_goes_alone() {
     assert_eq!(went, [Resumed::Leaves(alone)]);
 }
 
-/// A daemon that dies meanwhile holds nobody up, and the next one does not repeat what is old.
+/// A daemon that dies meanwhile holds nobody up, and the next one does not repeat what waited.
 #[test]
 fn nothing_waits_for_longer_than_was_said() {
     let (node, mut connection) = answered();
@@ -172,19 +210,14 @@ fn what_there_is_no_room_for_is_dropped_and_counted() {
 #[test]
 fn what_begins_no_request_does_not_wait() {
     let (node, connection) = answered();
-    let hold = holding(&node);
-    for passes_on in [false, true] {
-        if passes_on {
-            hold.pass_on(&other(), LONG).unwrap();
-        }
-        let ack = connection.empty();
-        node.run(&ack.frame()).expect(Tx, &forwarded(&ack));
-        // The request of the beginning, sent again.
-        let mut again = connection;
-        again.seq = connection.entry(&node).request_seq;
-        let again = again.data(get("/ds1/"));
-        node.run(&again.frame()).expect(Tx, &forwarded(&again));
-    }
+    holding(&node);
+    let ack = connection.empty();
+    node.run(&ack.frame()).expect(Tx, &forwarded(&ack));
+    // The request of the beginning, sent again.
+    let mut again = connection;
+    again.seq = connection.entry(&node).request_seq;
+    let again = again.data(get("/ds1/"));
+    node.run(&again.frame()).expect(Tx, &forwarded(&again));
     let fin = connection.empty().flags("FA");
     node.run(&fin.frame())
         .expect(Tx, &forwarded_and("cs_fin", &fin));
