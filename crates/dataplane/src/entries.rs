@@ -7,11 +7,11 @@ use baton_abi::{
     DataServer, MAX_DATA_SERVERS, MAX_POOLS, Pool, Service, ServiceKey, TALLIED_ROUTES, Tcb, TcbKey,
 };
 use libbpf_rs::{MapCore as _, MapFlags, MapHandle};
-use zerocopy::{FromBytes, FromZeros as _, IntoBytes as _};
+use zerocopy::{FromBytes, FromZeros as _, IntoBytes};
 
 use crate::{
     Dataplane, Error,
-    maps::{entries, lookup, map_error, only_on_cs, read},
+    maps::{entries, lookup, map_error, only_on_cs},
     sys,
 };
 
@@ -138,14 +138,16 @@ fn no_memory() -> Error {
     map_error("tcbs", "no memory for a copy of it")
 }
 
-/// All elements of an array map, in their order.
-fn array<V: FromBytes>(
+/// All elements of an array map, in their order, by one call.
+fn array<V: FromBytes + IntoBytes>(
     name: &'static str,
     map: &MapHandle,
     elements: u32,
 ) -> Result<Vec<V>, Error> {
-    map.lookup_batch(elements, MapFlags::ANY, MapFlags::ANY)
-        .map_err(|error| map_error(name, error))?
-        .map(|(_, value)| read(name, &value))
-        .collect()
+    let mut keys = vec![0u32; elements as usize];
+    let values = V::new_vec_zeroed(elements as usize);
+    let mut values = values.map_err(|_| map_error(name, "no memory for a copy of it"))?;
+    let copied = sys::copy_elements(map.as_fd(), None, &mut keys, &mut values);
+    copied.map_err(|error| map_error(name, error))?;
+    Ok(values)
 }

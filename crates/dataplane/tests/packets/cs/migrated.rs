@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use baton_abi::{TCB_PINNED, Tcb, TcbKey};
+use baton_abi::{MAX_DATA_SERVERS, TCB_PINNED, Tcb, TcbKey};
 use baton_wire::{Message, TcbPart};
 
 use super::{
@@ -29,6 +29,16 @@ fn the_copy_is_the_table() {
     for (key, tcb) in copied {
         assert_eq!(all[&key.client], (key, tcb));
         assert_eq!(entries.get(&key).unwrap(), Some(tcb));
+    }
+}
+
+#[test]
+fn what_indices_mean_is_copied_in_their_order() {
+    let node = Node::fresh_cs();
+    let copied = node.plane().entries().unwrap().data_servers().unwrap();
+    assert_eq!(copied.len(), MAX_DATA_SERVERS as usize);
+    for (index, copied) in (0..).zip(copied) {
+        assert_eq!(copied, node.plane().data_server(index).unwrap());
     }
 }
 
