@@ -50,14 +50,13 @@ impl Daemon {
         self.await_front().await;
         self.check_servers()?;
         let config = &self.place.config;
-        control::listen(
-            &control::socket_path(config),
-            self.inbox.calls_sender.clone(),
-        )?;
         if let Some(address) = config.local.metrics {
             metrics::serve(address, self.inbox.calls_sender.clone()).await?;
         }
-        Ok(())
+        control::listen(
+            &control::socket_path(config),
+            self.inbox.calls_sender.clone(),
+        )
     }
 
     /// Everything that depends on the configuration, from scratch.

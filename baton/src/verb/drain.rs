@@ -16,6 +16,7 @@ use crate::{
     node::{
         control::{Request, Response, ask},
         drain::Wish,
+        service_manager::{News, tell},
     },
     status::{Peer, Status},
 };
@@ -58,6 +59,12 @@ const HEARD: Duration = Duration::from_secs(6);
 const EMPTY: Duration = Duration::from_millis(2500);
 
 const LOOK: Duration = Duration::from_millis(200);
+
+/// A service manager that runs this before it stops the node is told that often that it goes on,
+const TELL: Duration = Duration::from_secs(1);
+
+/// and that it is not to give up for so long.
+const LONGER: Duration = Duration::from_secs(30);
 
 impl Drain {
     /// Returns when it has taken effect; with `--wait` when the node is empty.
@@ -126,6 +133,7 @@ impl Drain {
     fn empty(&self, name: &str, begin: Instant, before: &Peer) -> Result<ExitCode> {
         let mut bar = Bar::new(before.open());
         let mut empty_since = None;
+        let mut told: Option<Instant> = None;
         loop {
             let status = status(&self.config.config)?;
             let peer = peer(&status, name)?;
@@ -133,6 +141,12 @@ impl Drain {
                 bail!("{name} does not drain any more: somebody has ended it");
             }
             bar.show(name, peer.open(), status.leaving);
+            if told.is_none_or(|told| told.elapsed() >= TELL) {
+                let open = peer.open();
+                let drains = format!("drains: {open} connections open");
+                tell(&[News::Longer(LONGER), News::Status(drains)]);
+                told = Some(Instant::now());
+            }
             if peer.open() > 0 {
                 empty_since = None;
             } else if empty_since.get_or_insert_with(Instant::now).elapsed() >= EMPTY {
