@@ -77,7 +77,7 @@ impl Daemon {
             relay.serve(held.iter().map(|(at, _)| *at));
         }
         let resumable: Vec<_> = (held.iter())
-            .filter(|(_, service)| service.resume)
+            .filter(|(_, service)| service.resumes())
             .map(|(at, _)| *at)
             .collect();
         let resumes = roles.is_ds() && !resumable.is_empty();

@@ -1,12 +1,12 @@
 //! Connections whose data server is dead, and requests that are kept for that day.
 
 use baton_abi::{
-    Change, DATA_SERVER_DEAD, DATA_SERVER_DEAF, LCCP_ADOPT, LCCP_FLAG_RESUME, SERVICE_RESUME,
-    ServiceKey, TCB_ADOPTING, TCB_RESUMING, Tcb,
+    Change, DATA_SERVER_DEAD, DATA_SERVER_DEAF, LCCP_ADOPT, LCCP_FLAG_RESUME, ROUTE_RESUME,
+    SERVICE_RESUME_REST, ServiceKey, TCB_ADOPTING, TCB_RESUMING, Tcb,
 };
 use baton_dataplane::{Orphans, Tick, tick_ago};
 
-use super::http::{ANSWER, Connection, forwarded, forwarded_and, get, routes_by_name};
+use super::http::{ANSWER, Connection, forwarded, forwarded_and, get, routes_by_name, routes_with};
 use crate::{
     cluster::{HTTP, HTTP_SERVICE, data_server, ds, ds_mac},
     lccp::{INNER, LCCP, adopt, sent},
@@ -19,13 +19,19 @@ const COMMAND: usize = LCCP + 2;
 
 /// A connection server whose HTTP service can be resumed; its first data server has the next connection.
 fn node() -> (Node, Orphans) {
+    let (node, orphans) = resuming(SERVICE_RESUME_REST);
+    routes_with(&node, ROUTE_RESUME);
+    (node, orphans)
+}
+
+/// Of requests that no route takes, if these flags of the service say so.
+fn resuming(flags: u32) -> (Node, Orphans) {
     let node = Node::fresh_cs();
     let key = ServiceKey::of(HTTP);
     let services = node.plane().services().unwrap();
     let (_, mut service) = services.into_iter().find(|(at, _)| *at == key).unwrap();
-    service.flags |= SERVICE_RESUME as u16;
+    service.flags |= flags as u16;
     node.plane().set_service(&key, &service).unwrap();
-    routes_by_name(&node);
     let orphans = node.plane().orphans().unwrap();
     (node, orphans)
 }
@@ -95,6 +101,33 @@ fn services_that_do_not_want_it_keep_nothing() {
     let connection = Connection::open(&node, get("/"));
     let orphans = node.plane().orphans().unwrap();
     assert_eq!(kept(&node, &orphans, &connection.client), None);
+}
+
+/// Whatever the service says of those that no route takes.
+#[test]
+fn a_route_has_the_last_word_of_its_requests() {
+    for (flags, by_route, rest) in [
+        (0, 0, false),
+        (0, ROUTE_RESUME, false),
+        (SERVICE_RESUME_REST, 0, true),
+        (SERVICE_RESUME_REST, ROUTE_RESUME, true),
+    ] {
+        let (node, orphans) = resuming(flags);
+        routes_with(&node, by_route);
+        let is_kept = |connection: &Connection| {
+            let kept = kept(&node, &orphans, &connection.client);
+            kept.is_some_and(|(seq, ..)| seq == connection.entry(&node).request_seq)
+        };
+        let mut connection = Connection::open(&node, get("/ds1/a"));
+        assert_eq!(is_kept(&connection), by_route != 0, "{flags} {by_route}");
+        // Of one connection each request counts, also one that goes to another data server.
+        for (target, keeps) in [("/", rest), ("/ds2/", by_route != 0), ("/", rest)] {
+            connection.ack += ANSWER;
+            let request = connection.data(get(target));
+            connection.send(&node, &request);
+            assert_eq!(is_kept(&connection), keeps, "{flags} {by_route} {target}");
+        }
+    }
 }
 
 /// It refuses messages: what it has goes on, what it cannot have got goes to another, and a request that
