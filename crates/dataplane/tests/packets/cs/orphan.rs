@@ -1,17 +1,18 @@
 //! Connections whose data server is dead, and requests that are kept for that day.
 
 use baton_abi::{
-    Change, DATA_SERVER_DEAD, DATA_SERVER_DEAF, LCCP_ADOPT, LCCP_FLAG_RESUME, ROUTE_RESUME,
-    SERVICE_RESUME_REST, ServiceKey, TCB_ADOPTING, TCB_RESUMING, Tcb,
+    Change, DATA_SERVER_DEAD, DATA_SERVER_DEAF, DATA_SERVER_ROUTED, LCCP_ADOPT, LCCP_FLAG_RESUME,
+    ROUTE_RESUME, SERVICE_RESUME_REST, ServiceKey, TCB_ADOPTING, TCB_RESUMING, Tcb,
 };
 use baton_dataplane::{Orphans, Tick, tick_ago};
 
 use super::http::{ANSWER, Connection, forwarded, forwarded_and, get, routes_by_name, routes_with};
 use crate::{
     cluster::{HTTP, HTTP_SERVICE, data_server, ds, ds_mac},
-    lccp::{INNER, LCCP, adopt, sent},
+    lccp::{INNER, LCCP, adopt, forward, sent},
     node::{Drop, Node, Tx},
-    segment::Client,
+    seen::Seen,
+    segment::{Client, Segment},
 };
 
 /// In a message's header; its flags are behind it.
@@ -170,6 +171,47 @@ fn of_a_data_server_that_does_not_hear_only_what_it_has_goes_on() {
     mark_first(&node, DATA_SERVER_DEAF | DATA_SERVER_DEAD);
     let seen = node.run(&again.frame());
     seen.expect(Tx, &[("cs_orphan_adopt", 1)]);
+}
+
+/// Behind a router clients' packets are in messages too, and it refuses them. It may still be sending, and nobody can
+/// have it stop: what it has begun waits for it, and only what it cannot have got goes to another.
+#[test]
+fn behind_a_router_what_it_has_waits_for_it() {
+    let (node, _) = node();
+    let mut connection = Connection::open(&node, get("/ds1/"));
+    mark_first(&node, DATA_SERVER_DEAF | DATA_SERVER_ROUTED);
+    let unanswered = connection.entry(&node);
+    let mut again = connection;
+    again.seq -= get("/ds1/").len() as u32;
+    let again = again.data(get("/ds1/"));
+    let is_forwarded = |connection: &Connection, seen: &Seen, packet: &Segment| {
+        let message = sent(&node, seen);
+        assert_eq!((message.to, message.packet), (ds(0), packet.packet()));
+        assert_eq!(message.message, forward(&connection.client));
+        assert_eq!(connection.entry(&node).owner, 0);
+    };
+
+    // Of the response, of a next request, whoever is to answer it, and of that one again.
+    connection.ack += ANSWER;
+    let ack = connection.empty();
+    let seen = node.run(&ack.frame()).expect(Tx, &forwarded(&ack));
+    is_forwarded(&connection, &seen, &ack);
+    let next = connection.data(get("/ds2/"));
+    let seen = connection.send(&node, &next);
+    assert_eq!(seen.counted.get("cs_unmoved"), Some(&1), "{seen:?}");
+    is_forwarded(&connection, &seen, &next);
+    let seen = node.run(&next.frame()).expect(Tx, &forwarded(&next));
+    is_forwarded(&connection, &seen, &next);
+
+    // Nobody has answered its first request.
+    let key = node.tcb_key(&connection.client);
+    node.plane().set_tcb(&key, &unanswered).unwrap();
+    let seen = node.run(&again.frame());
+    let seen = seen.expect(Tx, &[("cs_deaf", 1), ("cs_orphan_adopt", 1)]);
+    let message = sent(&node, &seen);
+    assert_eq!((message.to, message.packet), (ds(1), again.packet()));
+    assert_eq!(message.message, adopt(&connection.client));
+    assert_eq!(connection.entry(&node).owner, 1);
 }
 
 #[test]
