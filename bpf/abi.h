@@ -475,8 +475,9 @@ enum service_flag {
 	SERVICE_PUNTS = 32,       /* some of its requests are user space's to judge */
 	SERVICE_ASKS = 64,        /* a dispatcher on another node chooses its data servers */
 	SERVICE_SIZES = 128,      /* large content has a pool of its own */
-	SERVICE_RESUME = 256,     /* a response whose data server dies can go on from another one */
+	SERVICE_RESUME = 256,     /* some responses can go on from another data server, should their own die */
 	SERVICE_DIRECT = 512,     /* aware clients may send to their data servers themselves */
+	SERVICE_RESUME_REST = 1024, /* with SERVICE_RESUME: those to requests that no route takes */
 };
 
 struct service {
@@ -538,7 +539,8 @@ struct route_key {
 enum route_flag {
 	ROUTE_POOL = 0xffff,       /* mask of the pool */
 	ROUTE_NUMBER_SHIFT = 16,
-	ROUTE_NUMBER = 0x3fff,     /* mask of the number, when shifted down */
+	ROUTE_NUMBER = 0x1fff,     /* mask of the number, when shifted down */
+	ROUTE_RESUME = 0x20000000, /* responses to its requests can go on from another data server */
 	ROUTE_PUNTS = 0x40000000,  /* user space may decide otherwise: rules on more than host and path */
 };
 
@@ -807,7 +809,7 @@ enum verdict_mark {
 struct verdict {
 	unsigned int mark;             /* VERDICT_MARK */
 	unsigned short pool;           /* or NO_POOL: that of the service */
-	unsigned short route;          /* the number of the one that leads there; without a pool of no meaning */
+	unsigned short route;          /* upper half of what the routes say of the one that leads there; without a pool of no meaning */
 	unsigned short owner;          /* or NO_DATA_SERVER: choose one */
 	unsigned short reserved;
 };

@@ -78,9 +78,9 @@ static __noinline void name_request(struct packet *p, const struct request *r, u
 
 /*
  * The pool of a request, or POOL_PUNTED, and the number of the route that leads there; if none was read, or
- * no route takes it, the service's own.
+ * no route takes it, the service's own. Notes with the request whether its response is one to be resumed.
  */
-static __noinline u32 find_pool(struct packet *p, const struct request *r, u16 *number)
+static __noinline u32 find_pool(struct packet *p, struct request *r, u16 *number)
 {
 	struct verdict verdict;
 	u32 route = NO_POOL;
@@ -103,6 +103,7 @@ static __noinline u32 find_pool(struct packet *p, const struct request *r, u16 *
 		}
 	}
 	u32 pool = route & ROUTE_POOL;
+	r->resumes = pool == NO_POOL ? p->service->flags & SERVICE_RESUME_REST : route & ROUTE_RESUME;
 	*number = pool == NO_POOL ? p->service->id : route >> ROUTE_NUMBER_SHIFT & ROUTE_NUMBER;
 	if (pool == NO_POOL && p->service->flags & SERVICE_SIZES && r->target)
 		pool = find_large(p->service->id, p->service->large, r->target);

@@ -30,6 +30,7 @@ struct request {
 	u32 body;                  /* bytes of body that follow the header */
 	u32 lengths;               /* how often it said so */
 	u32 odd;                   /* it is not sure where the next request begins */
+	u32 resumes;               /* its response may go on from another data server: see find_pool() */
 };
 
 /*

@@ -36,6 +36,7 @@ pub mod stalled;
 pub mod status;
 pub mod sticky;
 pub mod stray;
+pub mod systemd;
 pub mod tallied;
 pub mod throw;
 pub mod tour;
@@ -106,6 +107,10 @@ pub enum Step {
     StartNode(node::StartNode),
     /// It is told to end, and ends well.
     StopNode(node::StopNode),
+    /// A service manager of a host's own, with baton's unit.
+    Systemd(systemd::Systemd),
+    /// What it is told, and what it says.
+    Systemctl(systemd::Systemctl),
     /// `baton teardown`.
     Teardown(node::Teardown),
     /// `baton node` on a wrong configuration.
@@ -211,6 +216,8 @@ impl Step {
             Step::Upgrade(step) => step.run(world),
             Step::StartNode(step) => step.run(world),
             Step::StopNode(step) => step.run(world),
+            Step::Systemd(step) => step.run(world),
+            Step::Systemctl(step) => step.run(world),
             Step::Teardown(step) => step.run(world),
             Step::Refuses(step) => step.run(world),
             Step::Reload(step) => step.run(world),

@@ -16,6 +16,7 @@ use crate::step::background::Background;
 use crate::step::node::Started;
 use crate::step::snapshot::Snapshot;
 use crate::step::sockets::Sockets;
+use crate::step::systemd::Manager;
 
 /// The cluster address of every lab.
 pub const CLUSTER: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 100);
@@ -45,6 +46,8 @@ pub struct World {
     pub sockets: BTreeMap<String, Sockets>,
     /// Nodes that steps started, by host.
     pub nodes: BTreeMap<String, Started>,
+    /// Service managers that steps started, by host.
+    pub managers: BTreeMap<String, Manager>,
     /// Clients that `begin` started and no `finish` has ended.
     pub background: Option<Background>,
     /// What every `sticky` found.
@@ -67,6 +70,7 @@ impl World {
             snapshots: BTreeMap::new(),
             sockets: BTreeMap::new(),
             nodes: BTreeMap::new(),
+            managers: BTreeMap::new(),
             background: None,
             clients: Vec::new(),
             key: String::new(),
@@ -215,12 +219,16 @@ impl World {
 
     /// Ends what steps started, so that the lab can go down. Gives what went wrong.
     pub fn end(&mut self) -> Vec<anyhow::Error> {
-        let hosts: Vec<String> = self.nodes.keys().cloned().collect();
+        let hosts: Vec<String> = (self.nodes.keys())
+            .chain(self.managers.keys())
+            .cloned()
+            .collect();
         let mut errors = Vec::new();
         if let Some(background) = self.background.take() {
             background.abandon();
         }
         for host in hosts {
+            drop(self.managers.remove(&host));
             if let Some(started) = self.nodes.remove(&host) {
                 errors.extend(started.kill().err());
             }

@@ -18,7 +18,11 @@ use tokio::{
 };
 use tracing::debug;
 
-use super::{drain::Wish, migrate};
+use super::{
+    drain::Wish,
+    migrate,
+    service_manager::{News, tell},
+};
 use crate::status::Status;
 
 /// What a running node can be asked.
@@ -99,13 +103,15 @@ pub fn ask(file: &Path, request: &Request) -> Result<Response> {
 /// Longest request that is read.
 const REQUEST_MAX: u64 = 4096;
 
-/// Listens at `path`, for root only, and passes requests on. The file is there when this returns.
+/// Listens at `path`, for root only, and passes requests on. The file is there when this returns, so the node must
+/// be ready; a service manager is told so.
 pub fn listen(path: &Path, calls: mpsc::Sender<Call>) -> Result<()> {
     // A file left by a daemon that was killed is in the way.
     let _ = fs::remove_file(path);
     let listener =
         UnixListener::bind(path).with_context(|| format!("cannot listen at {}", path.display()))?;
     fs::set_permissions(path, fs::Permissions::from_mode(0o600))?;
+    tell(&[News::Ready, News::Status("serves".into())]);
     tokio::spawn(async move {
         while let Ok((stream, _)) = listener.accept().await {
             let calls = calls.clone();

@@ -20,6 +20,7 @@ use super::{
     heartbeat::clock_now,
     tables::{endpoint, pools, service_at},
 };
+use crate::status::speaks;
 
 /// What is asked of the daemon.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -134,6 +135,9 @@ impl Daemon {
             );
         }
         let now = self.now();
+        if let Some(version) = (node.address.ipv4()).and_then(|at| self.versions.of(now, at)) {
+            bail!("{} {}; it has not been told", node.name, speaks(version));
+        }
         self.drain.orders.give(now, clock_now(), address, verb);
         Ok(format!("{}: told", node.name))
     }

@@ -43,6 +43,7 @@ mod report;
 mod resume;
 mod saps;
 mod segments;
+pub mod service_manager;
 mod set_up;
 mod sizes;
 mod succession;
@@ -59,7 +60,11 @@ use baton_net::{Host, Netlink, Undo};
 use tracing::{error, info};
 
 pub use self::tables::check_routes;
-use self::{daemon::Daemon, place::Place};
+use self::{
+    daemon::Daemon,
+    place::Place,
+    service_manager::{News, tell},
+};
 
 /// How the daemon ended.
 pub enum End {
@@ -86,6 +91,10 @@ pub async fn run(file: &Path, fresh: bool) -> Result<End> {
         info!("ended; the packet path stays");
         return Ok(End::LeftInPlace);
     }
+    tell(&[
+        News::Stopping,
+        News::Status("takes this machine back to what it was".into()),
+    ]);
     daemon.hand_over().await;
     let errors = daemon.take_down().await;
     for error in &errors {

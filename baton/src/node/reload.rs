@@ -9,12 +9,20 @@ use tracing::info;
 use super::{
     daemon::Daemon,
     place::{cluster_of, lccp_keys},
+    service_manager::{News, tell},
     tables::{check_routes, services_with_places},
 };
 
 impl Daemon {
     /// All of the new configuration, or nothing.
     pub(super) async fn reload(&mut self) -> Result<String> {
+        tell(&[News::Reloading]);
+        let outcome = self.apply().await;
+        tell(&[News::Ready]);
+        outcome
+    }
+
+    async fn apply(&mut self) -> Result<String> {
         let new = Config::read(&self.place.file)?.config;
         // Before anything of it is applied.
         check_routes(&new.services)?;

@@ -50,14 +50,13 @@ impl Daemon {
         self.await_front().await;
         self.check_servers()?;
         let config = &self.place.config;
-        control::listen(
-            &control::socket_path(config),
-            self.inbox.calls_sender.clone(),
-        )?;
         if let Some(address) = config.local.metrics {
             metrics::serve(address, self.inbox.calls_sender.clone()).await?;
         }
-        Ok(())
+        control::listen(
+            &control::socket_path(config),
+            self.inbox.calls_sender.clone(),
+        )
     }
 
     /// Everything that depends on the configuration, from scratch.
@@ -78,7 +77,7 @@ impl Daemon {
             relay.serve(held.iter().map(|(at, _)| *at));
         }
         let resumable: Vec<_> = (held.iter())
-            .filter(|(_, service)| service.resume)
+            .filter(|(_, service)| service.resumes())
             .map(|(at, _)| *at)
             .collect();
         let resumes = roles.is_ds() && !resumable.is_empty();

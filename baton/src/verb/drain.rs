@@ -8,14 +8,16 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
+use baton_config::{Config, FrontAddress};
 use clap::Args;
 
-use super::ConfigFile;
+use super::{ConfigFile, migrate};
 use crate::{
     drain::{Bar, left},
     node::{
         control::{Request, Response, ask},
         drain::Wish,
+        service_manager::{News, tell},
     },
     status::{Peer, Status},
 };
@@ -27,6 +29,9 @@ use crate::{
 /// way go on from another data server at once where their service has `resume = true`, if that one has the very same;
 /// else they end where they are, and so do connections that cannot move (WebSocket, bodies of unknown length,
 /// handover = "never").
+///
+/// A data server that is the connection server in front as well first lets another candidate take over, as `baton
+/// migrate` does.
 #[derive(Args)]
 pub struct Drain {
     /// Which one; the node that runs here, if not given
@@ -59,6 +64,12 @@ const EMPTY: Duration = Duration::from_millis(2500);
 
 const LOOK: Duration = Duration::from_millis(200);
 
+/// A service manager that runs this before it stops the node is told that often that it goes on,
+const TELL: Duration = Duration::from_secs(1);
+
+/// and that it is not to give up for so long.
+const LONGER: Duration = Duration::from_secs(30);
+
 impl Drain {
     /// Returns when it has taken effect; with `--wait` when the node is empty.
     pub fn run(self) -> Result<ExitCode> {
@@ -72,6 +83,9 @@ impl Drain {
             return Ok(ExitCode::SUCCESS);
         }
         self.say(&name)?;
+        if !self.undo {
+            step_back(file, &here, &name)?;
+        }
         let before = self.heard(&name)?;
         if self.undo {
             println!("{name} takes requests again");
@@ -126,6 +140,7 @@ impl Drain {
     fn empty(&self, name: &str, begin: Instant, before: &Peer) -> Result<ExitCode> {
         let mut bar = Bar::new(before.open());
         let mut empty_since = None;
+        let mut told: Option<Instant> = None;
         loop {
             let status = status(&self.config.config)?;
             let peer = peer(&status, name)?;
@@ -133,6 +148,12 @@ impl Drain {
                 bail!("{name} does not drain any more: somebody has ended it");
             }
             bar.show(name, peer.open(), status.leaving);
+            if told.is_none_or(|told| told.elapsed() >= TELL) {
+                let open = peer.open();
+                let drains = format!("drains: {open} connections open");
+                tell(&[News::Longer(LONGER), News::Status(drains)]);
+                told = Some(Instant::now());
+            }
             if peer.open() > 0 {
                 empty_since = None;
             } else if empty_since.get_or_insert_with(Instant::now).elapsed() >= EMPTY {
@@ -157,6 +178,45 @@ impl Drain {
             sleep(LOOK);
         }
     }
+}
+
+/// Has another candidate take over from a node that is in front, and says so; or why it stays there, since it is told
+/// to drain as a data server in any case.
+fn step_back(file: &Path, here: &Status, name: &str) -> Result<()> {
+    let config = Config::read(file)?.config;
+    let node = config.node_named(name);
+    if !node.is_some_and(|node| node.roles.is_cs()) {
+        return Ok(());
+    }
+    let managed = (config.failover.as_ref()).filter(|it| it.address == FrontAddress::Managed);
+    // Only candidates know who is in front; of others' orders the node itself says whether it is.
+    let is_elsewhere =
+        (here.failover.as_ref()).is_some_and(|it| it.front.as_deref().is_some_and(|it| it != name));
+    if is_elsewhere {
+        return Ok(());
+    }
+    let candidates = managed.map_or(&[][..], |failover| &failover.candidates);
+    let others = candidates
+        .iter()
+        .filter(|candidate| candidate.as_str() != name);
+    let mut why = Vec::new();
+    for to in others {
+        match migrate::carry_out(file, name, to.as_str()) {
+            Ok(_) => {
+                println!("{to} is in front now, in place of {name}");
+                return Ok(());
+            }
+            Err(error) => why.push(format!("{error:#}")),
+        }
+    }
+    if why.is_empty() {
+        why.push("there is no other candidate ([failover])".into());
+    }
+    println!(
+        "{name} is a connection server as well, and none took over from it: {}",
+        why.join("; ")
+    );
+    Ok(())
 }
 
 fn status(file: &Path) -> Result<Status> {

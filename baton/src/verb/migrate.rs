@@ -35,42 +35,45 @@ pub struct Migrate {
 impl Migrate {
     /// Returns when the other one has taken over, or will not.
     pub fn run(self) -> Result<ExitCode> {
-        let request = Request::Migrate {
-            from: self.from.clone(),
-            to: self.to.clone(),
-        };
-        let progress = Request::Migration {
-            from: self.from.clone(),
-            to: self.to.clone(),
-        };
-        let mut state = asked(&self.config.config, &request)?;
-        let bar = Bar::new();
-        while let Some(running) = &state.running {
-            bar.show(running);
-            sleep(LOOK);
-            state = asked(&self.config.config, &progress)?;
+        let (summary, by_hand) = carry_out(&self.config.config, &self.from, &self.to)?;
+        if self.json {
+            println!("{}", serde_json::to_string_pretty(&summary)?);
+            return Ok(ExitCode::SUCCESS);
         }
-        bar.end();
-        match state.ended {
-            Some(Ended::Done(summary)) if self.json => {
-                println!("{}", serde_json::to_string_pretty(&summary)?);
-                Ok(ExitCode::SUCCESS)
-            }
-            Some(Ended::Done(summary)) => {
-                print(&self.from, &self.to, &summary);
-                if state.by_hand {
-                    println!(
-                        "The cluster addresses are not baton's to move ([failover] address): move them to {} now.",
-                        self.to
-                    );
-                }
-                Ok(ExitCode::SUCCESS)
-            }
-            Some(Ended::Failed(why)) => bail!("{why}"),
-            None => {
-                bail!("the node's daemon has begun anew meanwhile; `baton status` shows what is")
-            }
+        print(&self.from, &self.to, &summary);
+        if by_hand {
+            println!(
+                "The cluster addresses are not baton's to move ([failover] address): move them to {} now.",
+                self.to
+            );
         }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// Returns when the other one has taken over, with whether the addresses are still to be moved by hand.
+///
+/// # Errors
+/// It has not, and why.
+pub(super) fn carry_out(file: &Path, from: &str, to: &str) -> Result<(Summary, bool)> {
+    let (from, to) = (from.to_owned(), to.to_owned());
+    let request = Request::Migrate {
+        from: from.clone(),
+        to: to.clone(),
+    };
+    let progress = Request::Migration { from, to };
+    let mut state = asked(file, &request)?;
+    let bar = Bar::new();
+    while let Some(running) = &state.running {
+        bar.show(running);
+        sleep(LOOK);
+        state = asked(file, &progress)?;
+    }
+    bar.end();
+    match state.ended {
+        Some(Ended::Done(summary)) => Ok((summary, state.by_hand)),
+        Some(Ended::Failed(why)) => bail!("{why}"),
+        None => bail!("the node's daemon has begun anew meanwhile; `baton status` shows what is"),
     }
 }
 

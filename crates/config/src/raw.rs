@@ -171,6 +171,7 @@ pub(crate) struct RawRoute {
     pub(crate) cookie: Table,
     pub(crate) query: Table,
     pub(crate) pool: Field<String>,
+    pub(crate) resume: Field<bool>,
 }
 
 /// `[service.health]`

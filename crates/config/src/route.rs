@@ -25,6 +25,9 @@ pub struct Route {
     pub conditions: Conditions,
     /// Index of one of the service's `pools`.
     pub pool: usize,
+    /// Whether a response to such a request goes on from another data server if its own dies; where the file does not
+    /// say, as in the service.
+    pub resume: bool,
 }
 
 /// What could be read of a route; see [`crate::node::Draft`].
@@ -38,6 +41,7 @@ pub(crate) struct Draft {
     cookie: Parsed<Vec<(String, Pattern)>>,
     query: Parsed<Vec<(String, Pattern)>>,
     pub(crate) pool: Option<Spanned<PoolName>>,
+    pub(crate) resume: Parsed<bool>,
 }
 
 impl Draft {
@@ -66,6 +70,7 @@ impl Draft {
                 )
             },
         );
+        let resume = parse(report, "resume", raw.resume, Ok);
         Self {
             header,
             host,
@@ -76,6 +81,7 @@ impl Draft {
             cookie,
             query,
             pool,
+            resume,
         }
     }
 
@@ -99,14 +105,15 @@ impl Draft {
         said.unwrap_or_else(|| self.header.clone())
     }
 
-    /// The route, if all of it could be read; `pool` is the index of the pool it names.
-    pub(crate) fn finish(self, pool: Option<usize>) -> Option<Route> {
+    /// The route, if all of it could be read; `pool` is the index of the pool it names, `resume` what its service says.
+    pub(crate) fn finish(self, pool: Option<usize>, resume: bool) -> Option<Route> {
         let (host, path, conditions) = self.matches()?;
         Some(Route {
             host,
             path,
             conditions,
             pool: pool?,
+            resume: self.resume.or(resume)?,
         })
     }
 }

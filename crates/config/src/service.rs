@@ -55,7 +55,8 @@ pub struct Service {
     pub split: Split,
     /// When a connection moves to another data server.
     pub handover: Handover,
-    /// Whether a response whose data server dies goes on from another one: all of a pool answer alike.
+    /// Whether a response whose data server dies goes on from another one: all of a pool answer alike. Of requests that a
+    /// route takes the route says so.
     pub resume: bool,
     /// Whether aware clients may send to their data servers themselves.
     pub direct: bool,
@@ -64,6 +65,11 @@ pub struct Service {
 }
 
 impl Service {
+    /// Whether some of its responses go on from another data server if their own dies.
+    pub fn resumes(&self) -> bool {
+        self.resume || self.routes.iter().any(|route| route.resume)
+    }
+
     /// Every node that serves some of its requests, once each: its own, then its pools'.
     pub fn data_servers(&self) -> Vec<&NodeName> {
         let pools = self.pools.iter().flat_map(|pool| &pool.nodes);
@@ -198,6 +204,7 @@ impl Draft {
         };
         let pools = self.pools.into_iter().zip(nodes.pools);
         let routes = self.routes.into_iter().zip(targets.routes);
+        let resume = self.resume.or(false)?;
         let large = match self.large.optional()? {
             None => None,
             Some(draft) => Some(draft.finish(targets.large)?),
@@ -214,14 +221,14 @@ impl Draft {
                 .map(|(pool, nodes)| pool.finish(nodes, policy, &weights, overflow.as_ref()))
                 .collect::<Option<_>>()?,
             routes: routes
-                .map(|(route, target)| route.finish(target))
+                .map(|(route, target)| route.finish(target, resume))
                 .collect::<Option<_>>()?,
             large,
             weights,
             overflow: overflow.filter(|_| policy == Policy::Overflow),
             split: self.split?,
             handover: self.handover?,
-            resume: self.resume.or(false)?,
+            resume,
             direct: self.direct.or(false)?,
             health: self.health?,
         })

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use baton_config::{
     Conditions, Config, Error, ForwardingNetwork, ForwardingPolicy, FrontAddress, HealthCheck,
-    HostPattern, Pattern, Policy, Probe, Roles, Split, Weights,
+    HostPattern, Pattern, Policy, Probe, Roles, Service, Split, Weights,
 };
 use common::{SAMPLE, parse, routed};
 
@@ -247,6 +247,7 @@ fn pools_and_routes() {
         host = "WWW.Example.org"
         path = "/Shop"
         pool = "own"
+        resume = true
         [[service]]
         name = "second"
         address = "192.0.2.100"
@@ -259,8 +260,9 @@ fn pools_and_routes() {
         address = "192.0.2.100"
         port = 82
         nodes = ["ds2"]
+        resume = true
         pool = [{ name = "own", nodes = ["ds1"] }]
-        route = [{ pool = "own" }]
+        route = [{ pool = "own" }, { pool = "own", path = "/a", resume = false }]
         "#),
     )
     .unwrap();
@@ -287,6 +289,14 @@ fn pools_and_routes() {
             ("www.example.org".into(), "/Shop", 0)
         ]
     );
+    let of_routes = |service: &Service| -> Vec<bool> {
+        let routes = service.routes.iter();
+        routes.map(|route| route.resume).collect()
+    };
+    assert_eq!((web.resume, of_routes(web)), (false, vec![false, true]));
+    assert_eq!((third.resume, of_routes(third)), (true, vec![true, false]));
+    let resumes = [web, second, third].map(Service::resumes);
+    assert_eq!(resumes, [true, false, true]);
     assert_eq!(web.routes[0].host, HostPattern::Any);
     assert_eq!((second.pools.len(), second.routes.len()), (0, 0));
     // A node of a pool alone serves the service as well.

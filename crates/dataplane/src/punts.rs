@@ -6,7 +6,10 @@ use std::{
     time::Duration,
 };
 
-use baton_abi::{Answer, AnswerKey, NO_DATA_SERVER, NO_POOL, Pool, VERDICT_MARK, Verdict};
+use baton_abi::{
+    Answer, AnswerKey, NO_DATA_SERVER, NO_POOL, Pool, ROUTE_NUMBER_SHIFT, ROUTE_RESUME,
+    VERDICT_MARK, Verdict,
+};
 use libbpf_rs::MapHandle;
 use zerocopy::IntoBytes as _;
 
@@ -38,6 +41,17 @@ pub struct Lead {
     pub pool: u16,
     /// Number of the route that leads there.
     pub route: u16,
+    /// Whether the response may go on from another data server.
+    pub resumes: bool,
+}
+
+impl Lead {
+    /// What the table of routes says above the pool.
+    pub fn upper_half(self) -> u16 {
+        let flags = if self.resumes { ROUTE_RESUME } else { 0 };
+        // Its upper 16 bits.
+        self.route | (flags >> ROUTE_NUMBER_SHIFT) as u16
+    }
 }
 
 /// The reader's end. Whoever has it must [`Punts::give_sign`] again and again, or is not asked.
@@ -117,7 +131,7 @@ impl Punts {
             mark: VERDICT_MARK,
             // Numbers that C keeps in 16 bits.
             pool: lead.map_or(NO_POOL as u16, |lead| lead.pool),
-            route: lead.map_or(0, |lead| lead.route),
+            route: lead.map_or(0, Lead::upper_half),
             owner: owner.unwrap_or(NO_DATA_SERVER as u16),
             reserved: 0,
         };

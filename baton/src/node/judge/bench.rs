@@ -147,6 +147,7 @@ impl Bench {
             Some(key) if u32::from(key.pool) != NO_POOL => Some(Lead {
                 pool: key.pool,
                 route: 0,
+                resumes: false,
             }),
             _ => docket.lead(punt.service, request),
         };

@@ -35,8 +35,8 @@ use super::{locked::locked, place::Place};
 pub struct Docket {
     /// They lead to numbers of routes.
     pub rules: Rules,
-    /// The pool of each route, by its number.
-    pub pools: HashMap<u16, u16>,
+    /// Where each route leads, by its number.
+    pub leads: HashMap<u16, Lead>,
     /// Services, by id, that a dispatcher on another node chooses for.
     pub asks: HashMap<u16, Asks>,
     /// Indices of data servers.
@@ -50,8 +50,7 @@ impl Docket {
     /// Where the rules lead a request.
     fn lead(&self, service: u16, request: &Request) -> Option<Lead> {
         let route = self.rules.pool(service, request)?;
-        let pool = *self.pools.get(&route)?;
-        Some(Lead { pool, route })
+        self.leads.get(&route).copied()
     }
 }
 

@@ -9,7 +9,7 @@ use baton_core::{
     routes::{Host, Leads, Route, RouteTable},
     rules::{Conditions, Matcher, Rules},
 };
-use baton_dataplane::Dataplane;
+use baton_dataplane::{Dataplane, Lead};
 
 /// A service's number in the maps, and the indices of its pools in the order of the file.
 pub struct Target<'a> {
@@ -59,7 +59,7 @@ pub fn write(dataplane: &Dataplane, targets: &[Target<'_>]) -> Result<()> {
             Ok((key, host.number.into()))
         })
         .collect::<Result<Vec<_>>>()?;
-    let pools = pools(targets);
+    let by_number = self::leads(targets);
     let entries = table
         .entries
         .iter()
@@ -67,7 +67,7 @@ pub fn write(dataplane: &Dataplane, targets: &[Target<'_>]) -> Result<()> {
             let key = RouteKey::of(entry.service, entry.host.into(), &entry.path);
             Ok((
                 key.context("a path is too long")?,
-                value(entry.leads, &pools)?,
+                value(entry.leads, &by_number)?,
             ))
         })
         .collect::<Result<Vec<_>>>()?;
@@ -83,18 +83,18 @@ pub fn rules(targets: &[Target<'_>]) -> Rules {
 }
 
 /// What the map of routes says.
-fn value(leads: Leads, pools: &HashMap<u16, u16>) -> Result<u32> {
+fn value(leads: Leads, by_number: &HashMap<u16, Lead>) -> Result<u32> {
     let punts = if leads.unless { ROUTE_PUNTS } else { 0 };
     let Some(number) = leads.pool else {
         return Ok(punts | NO_POOL);
     };
-    let pool = pools.get(&number).context("a route of no pool")?;
-    Ok(punts | u32::from(number) << ROUTE_NUMBER_SHIFT | u32::from(*pool))
+    let lead = by_number.get(&number).context("a route of no pool")?;
+    Ok(punts | u32::from(lead.upper_half()) << ROUTE_NUMBER_SHIFT | u32::from(lead.pool))
 }
 
 /// Where each route leads, by its number.
-pub fn pools(targets: &[Target<'_>]) -> HashMap<u16, u16> {
-    targets.iter().flat_map(pools_by_number).collect()
+pub fn leads(targets: &[Target<'_>]) -> HashMap<u16, Lead> {
+    targets.iter().flat_map(leads_by_number).collect()
 }
 
 /// Whether some of a service's routes have conditions.
@@ -110,9 +110,16 @@ pub fn name_hosts(service: &baton_config::Service) -> bool {
 }
 
 /// Entries are to say more than their pool, so they are compiled with the number of their route instead.
-fn pools_by_number(target: &Target<'_>) -> impl Iterator<Item = (u16, u16)> {
+fn leads_by_number(target: &Target<'_>) -> impl Iterator<Item = (u16, Lead)> {
     let routes = target.service.routes.iter().zip(&target.numbers);
-    routes.map(|(route, number)| (*number, target.pools[route.pool]))
+    routes.map(|(route, number)| {
+        let lead = Lead {
+            pool: target.pools[route.pool],
+            route: *number,
+            resumes: route.resume,
+        };
+        (*number, lead)
+    })
 }
 
 fn of_service<'a>(target: &'a Target<'_>) -> impl Iterator<Item = (Route<'a>, Conditions)> {

@@ -9,8 +9,8 @@ use std::{
 use anyhow::{Context, Result, bail};
 use baton_abi::{
     MAX_LARGE, MAX_SERVICES, SERVICE_ASKS, SERVICE_DIRECT, SERVICE_DOWN, SERVICE_HANDOVER,
-    SERVICE_HOSTS, SERVICE_PATHS, SERVICE_PUNTS, SERVICE_RESUME, SERVICE_SIZES,
-    SERVICE_SPLIT_AT_ACK, Service, ServiceKey,
+    SERVICE_HOSTS, SERVICE_PATHS, SERVICE_PUNTS, SERVICE_RESUME, SERVICE_RESUME_REST,
+    SERVICE_SIZES, SERVICE_SPLIT_AT_ACK, Service, ServiceKey,
 };
 use baton_config::{Handover, NodeName, Overflow, Policy, Split, Weights};
 use baton_core::{
@@ -68,7 +68,7 @@ impl Tables {
     /// resumed.
     pub fn write_names(&self, dataplane: &Dataplane, services: &[Placed<'_>]) -> Result<()> {
         for (at, service) in services {
-            let flags = if service.resume { SERVICE_RESUME } else { 0 };
+            let flags = if service.resumes() { SERVICE_RESUME } else { 0 };
             let entry = Service {
                 id: self.ids[at],
                 flags: flags as u16, // bits that C keeps in 16
@@ -125,7 +125,7 @@ impl Tables {
         // Who is asked must know; what it knows beyond that does no harm.
         judge.follow(Docket {
             rules: routes::rules(&targets),
-            pools: routes::pools(&targets),
+            leads: routes::leads(&targets),
             asks,
             servers: self.slots_of(place),
             keys: lccp_keys(&place.config),
@@ -247,7 +247,8 @@ impl Tables {
             )
             | flag(service.dispatcher.is_some(), SERVICE_ASKS)
             | flag(service.large.is_some(), SERVICE_SIZES)
-            | flag(service.resume, SERVICE_RESUME)
+            | flag(service.resumes(), SERVICE_RESUME)
+            | flag(service.resume, SERVICE_RESUME_REST)
             | flag(service.direct, SERVICE_DIRECT)
             | flag(down, SERVICE_DOWN);
         let large = match &service.large {

@@ -97,11 +97,16 @@ impl Connection {
 
 /// `/ds1/`, `/ds2/` and `/ds3/` are each one data server's, everything else is anybody's.
 pub fn routes_by_name(node: &Node) {
+    routes_with(node, 0);
+}
+
+/// The same, with flags.
+pub fn routes_with(node: &Node, flags: u32) {
     let routes: Vec<_> = (0..3u16)
         .map(|index| {
             let path = format!("/ds{}/", index + 1);
             let pool = u32::from(first_pool_of_one() + index);
-            (route(0, &path), pool)
+            (route(0, &path), pool | flags)
         })
         .collect();
     node.plane().set_routes(&routes).unwrap();
@@ -132,5 +137,9 @@ pub const ROUTE: u16 = 100;
 /// What user space says of a request for this pool.
 #[allow(clippy::unnecessary_wraps, reason = "as Punts::resume() takes it")]
 pub fn to(pool: u16) -> Option<Lead> {
-    Some(Lead { pool, route: ROUTE })
+    Some(Lead {
+        pool,
+        route: ROUTE,
+        resumes: false,
+    })
 }

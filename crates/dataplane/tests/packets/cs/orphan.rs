@@ -1,17 +1,18 @@
 //! Connections whose data server is dead, and requests that are kept for that day.
 
 use baton_abi::{
-    Change, DATA_SERVER_DEAD, DATA_SERVER_DEAF, LCCP_ADOPT, LCCP_FLAG_RESUME, SERVICE_RESUME,
-    ServiceKey, TCB_ADOPTING, TCB_RESUMING, Tcb,
+    Change, DATA_SERVER_DEAD, DATA_SERVER_DEAF, DATA_SERVER_ROUTED, LCCP_ADOPT, LCCP_FLAG_RESUME,
+    ROUTE_RESUME, SERVICE_RESUME_REST, ServiceKey, TCB_ADOPTING, TCB_RESUMING, Tcb,
 };
 use baton_dataplane::{Orphans, Tick, tick_ago};
 
-use super::http::{ANSWER, Connection, forwarded, forwarded_and, get, routes_by_name};
+use super::http::{ANSWER, Connection, forwarded, forwarded_and, get, routes_by_name, routes_with};
 use crate::{
     cluster::{HTTP, HTTP_SERVICE, data_server, ds, ds_mac},
-    lccp::{INNER, LCCP, adopt, sent},
+    lccp::{INNER, LCCP, adopt, forward, sent},
     node::{Drop, Node, Tx},
-    segment::Client,
+    seen::Seen,
+    segment::{Client, Segment},
 };
 
 /// In a message's header; its flags are behind it.
@@ -19,13 +20,19 @@ const COMMAND: usize = LCCP + 2;
 
 /// A connection server whose HTTP service can be resumed; its first data server has the next connection.
 fn node() -> (Node, Orphans) {
+    let (node, orphans) = resuming(SERVICE_RESUME_REST);
+    routes_with(&node, ROUTE_RESUME);
+    (node, orphans)
+}
+
+/// Of requests that no route takes, if these flags of the service say so.
+fn resuming(flags: u32) -> (Node, Orphans) {
     let node = Node::fresh_cs();
     let key = ServiceKey::of(HTTP);
     let services = node.plane().services().unwrap();
     let (_, mut service) = services.into_iter().find(|(at, _)| *at == key).unwrap();
-    service.flags |= SERVICE_RESUME as u16;
+    service.flags |= flags as u16;
     node.plane().set_service(&key, &service).unwrap();
-    routes_by_name(&node);
     let orphans = node.plane().orphans().unwrap();
     (node, orphans)
 }
@@ -97,6 +104,33 @@ fn services_that_do_not_want_it_keep_nothing() {
     assert_eq!(kept(&node, &orphans, &connection.client), None);
 }
 
+/// Whatever the service says of those that no route takes.
+#[test]
+fn a_route_has_the_last_word_of_its_requests() {
+    for (flags, by_route, rest) in [
+        (0, 0, false),
+        (0, ROUTE_RESUME, false),
+        (SERVICE_RESUME_REST, 0, true),
+        (SERVICE_RESUME_REST, ROUTE_RESUME, true),
+    ] {
+        let (node, orphans) = resuming(flags);
+        routes_with(&node, by_route);
+        let is_kept = |connection: &Connection| {
+            let kept = kept(&node, &orphans, &connection.client);
+            kept.is_some_and(|(seq, ..)| seq == connection.entry(&node).request_seq)
+        };
+        let mut connection = Connection::open(&node, get("/ds1/a"));
+        assert_eq!(is_kept(&connection), by_route != 0, "{flags} {by_route}");
+        // Of one connection each request counts, also one that goes to another data server.
+        for (target, keeps) in [("/", rest), ("/ds2/", by_route != 0), ("/", rest)] {
+            connection.ack += ANSWER;
+            let request = connection.data(get(target));
+            connection.send(&node, &request);
+            assert_eq!(is_kept(&connection), keeps, "{flags} {by_route} {target}");
+        }
+    }
+}
+
 /// It refuses messages: what it has goes on, what it cannot have got goes to another, and a request that
 /// would leave it stays.
 #[test]
@@ -137,6 +171,47 @@ fn of_a_data_server_that_does_not_hear_only_what_it_has_goes_on() {
     mark_first(&node, DATA_SERVER_DEAF | DATA_SERVER_DEAD);
     let seen = node.run(&again.frame());
     seen.expect(Tx, &[("cs_orphan_adopt", 1)]);
+}
+
+/// Behind a router clients' packets are in messages too, and it refuses them. It may still be sending, and nobody can
+/// have it stop: what it has begun waits for it, and only what it cannot have got goes to another.
+#[test]
+fn behind_a_router_what_it_has_waits_for_it() {
+    let (node, _) = node();
+    let mut connection = Connection::open(&node, get("/ds1/"));
+    mark_first(&node, DATA_SERVER_DEAF | DATA_SERVER_ROUTED);
+    let unanswered = connection.entry(&node);
+    let mut again = connection;
+    again.seq -= get("/ds1/").len() as u32;
+    let again = again.data(get("/ds1/"));
+    let is_forwarded = |connection: &Connection, seen: &Seen, packet: &Segment| {
+        let message = sent(&node, seen);
+        assert_eq!((message.to, message.packet), (ds(0), packet.packet()));
+        assert_eq!(message.message, forward(&connection.client));
+        assert_eq!(connection.entry(&node).owner, 0);
+    };
+
+    // Of the response, of a next request, whoever is to answer it, and of that one again.
+    connection.ack += ANSWER;
+    let ack = connection.empty();
+    let seen = node.run(&ack.frame()).expect(Tx, &forwarded(&ack));
+    is_forwarded(&connection, &seen, &ack);
+    let next = connection.data(get("/ds2/"));
+    let seen = connection.send(&node, &next);
+    assert_eq!(seen.counted.get("cs_unmoved"), Some(&1), "{seen:?}");
+    is_forwarded(&connection, &seen, &next);
+    let seen = node.run(&next.frame()).expect(Tx, &forwarded(&next));
+    is_forwarded(&connection, &seen, &next);
+
+    // Nobody has answered its first request.
+    let key = node.tcb_key(&connection.client);
+    node.plane().set_tcb(&key, &unanswered).unwrap();
+    let seen = node.run(&again.frame());
+    let seen = seen.expect(Tx, &[("cs_deaf", 1), ("cs_orphan_adopt", 1)]);
+    let message = sent(&node, &seen);
+    assert_eq!((message.to, message.packet), (ds(1), again.packet()));
+    assert_eq!(message.message, adopt(&connection.client));
+    assert_eq!(connection.entry(&node).owner, 1);
 }
 
 #[test]

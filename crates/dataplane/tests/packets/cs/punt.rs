@@ -7,7 +7,7 @@ use baton_abi::{
     NO_POOL, ROUTE_PUNTS, SERVICE_PUNTS, ServiceKey, TCB_ADOPTING, TCB_PINNED, TCB_PUNTED,
     TCB_WAITING, VERDICT_MARK, Verdict,
 };
-use baton_dataplane::{Punt, Punts, Resumed};
+use baton_dataplane::{Lead, Punt, Punts, Resumed};
 
 use super::http::{ANSWER, Connection, ROUTE, forwarded, forwarded_and, get, route, to};
 use crate::{
@@ -157,6 +157,23 @@ fn a_verdict_is_followed() {
         let entry = node.tcb(&client).unwrap();
         let route = verdict.map_or(HTTP_SERVICE, |_| ROUTE);
         assert_eq!((entry.pool, entry.route), (pool, route), "{target}");
+    }
+}
+
+/// Of several routes of one host and path each can have its own word.
+#[test]
+fn a_verdict_says_whether_the_request_is_kept() {
+    let (node, punts) = node();
+    let orphans = node.plane().orphans().unwrap();
+    for resumes in [false, true] {
+        let (client, segment) = first(&node, get("/asked/"));
+        node.run(&segment.frame());
+        let lead = to(B).map(|lead| Lead { resumes, ..lead });
+        leaves(punts.resume(&read_one(&punts), lead, None).unwrap());
+        let entry = node.tcb(&client).unwrap();
+        assert_eq!((entry.pool, entry.route), (B, ROUTE));
+        let kept = orphans.kept(&node.tcb_key(&client)).unwrap();
+        assert_eq!(kept.is_some(), resumes);
     }
 }
 
