@@ -8,5 +8,7 @@ mod loopback {
     mod bytes;
     mod cluster;
     mod many;
+    mod misbehaving;
     mod ports;
+    mod stranger;
 }

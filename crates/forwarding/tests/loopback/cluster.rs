@@ -99,15 +99,20 @@ pub async fn until<T>(mut what: impl FnMut() -> Option<T>) -> T {
 /// Runs a test on each network; what hangs fails.
 pub fn on_each<F: Future<Output = ()>>(test: impl Fn(Cluster) -> F) {
     for network in NETWORKS {
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(2)
-            .enable_all()
-            .build()
-            .unwrap();
-        runtime.block_on(async {
-            let limit = Duration::from_secs(120);
-            let done = tokio::time::timeout(limit, async { test(Cluster::new(network)).await });
-            assert!(done.await.is_ok(), "it hangs over {network:?}");
-        });
+        on(network, &test);
     }
+}
+
+/// Runs a test on one network; what hangs fails.
+pub fn on<F: Future<Output = ()>>(network: NetworkKind, test: impl Fn(Cluster) -> F) {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .unwrap();
+    runtime.block_on(async {
+        let limit = Duration::from_secs(120);
+        let done = tokio::time::timeout(limit, async { test(Cluster::new(network)).await });
+        assert!(done.await.is_ok(), "it hangs over {network:?}");
+    });
 }
