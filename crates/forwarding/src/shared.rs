@@ -276,6 +276,14 @@ impl State {
     }
 }
 
+/// Never, where the connection has come to a regular end.
+pub(crate) fn poll_broken(shared: &Shared, cx: &mut Context<'_>, id: ConnectionId) -> Poll<()> {
+    shared.with(|state| match state.poll_gone(cx, id) {
+        Poll::Ready(()) if state.channel.is_broken(id) => Poll::Ready(()),
+        _ => Poll::Pending,
+    })
+}
+
 pub(crate) fn error(errno: Errno) -> io::Error {
     io::Error::from_raw_os_error(errno.number().into())
 }

@@ -414,6 +414,11 @@ impl Channel {
         (self.connections.get(&id)).is_none_or(|connection| connection.stage == Stage::Detached)
     }
 
+    /// Whether it broke, which nobody has been told yet.
+    pub fn is_broken(&self, id: ConnectionId) -> bool {
+        (self.connections.get(&id)).is_some_and(|connection| connection.error.is_some())
+    }
+
     /// Sets options of the socket at the I/O server.
     pub fn set_options(&mut self, id: ConnectionId, options: SocketOptions) {
         if let Some(connection) = self.connections.get(&id)
