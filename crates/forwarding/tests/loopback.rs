@@ -10,5 +10,6 @@ mod loopback {
     mod many;
     mod misbehaving;
     mod ports;
+    mod several;
     mod stranger;
 }
