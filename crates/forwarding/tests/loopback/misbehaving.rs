@@ -1,6 +1,8 @@
 //! Nodes that know the cluster key and then break the rules, over TCP. What they break is their own: counted by its
 //! name, and beside them another node's connection goes on.
 
+use std::time::Duration;
+
 use baton_forwarding::{Agent, Counters, Family, NetworkKind, SocketOptions, VirtualStream};
 use baton_wire::forwarding::{Errno, Frame, Hello, Side, Tag, Way};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -336,6 +338,28 @@ fn who_asks_and_does_not_read_is_given_up() {
         assert_eq!(cluster.counted().unread, 1);
         drop(stranger);
         cluster.is_alone(&mut bystander).await;
+    });
+}
+
+#[test]
+fn a_node_that_is_behind_is_waited_for_where_there_is_no_other() {
+    on(NetworkKind::Tcp, |cluster| async move {
+        let mut stranger = cluster.stranger().await;
+        let port = stranger.listen().await;
+        let (mut client, offer) = stranger.offer(port).await;
+        let Way::In { local, .. } = offer.way else {
+            panic!("{:?}", offer.way);
+        };
+        // Longer than another node would be given.
+        tokio::time::sleep(Duration::from_secs(4)).await;
+        let (tag, limit) = (offer.tag, 9);
+        stranger
+            .say(Frame::ConnectionAccepted { tag, limit, local })
+            .await;
+        stranger.say(message(tag, 3)).await;
+        let mut found = [0; 3];
+        soon(client.read_exact(&mut found)).await.unwrap();
+        assert_eq!(found, [1; 3]);
     });
 }
 
