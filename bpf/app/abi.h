@@ -71,7 +71,7 @@ struct app_options {
 struct app_socket {
 	struct app_address local;
 	struct app_address peer;
-	unsigned long long cookie;      /* of a listener: its key in app_listeners */
+	unsigned long long cookie;      /* of a listener: its key in app_listeners; of a connection: app_event's */
 	struct app_options options;
 	unsigned int flags;             /* enum app_socket_flag */
 };
@@ -80,6 +80,7 @@ struct app_socket {
 struct app_arrival {
 	struct app_address local;       /* the cluster's end, as the client sees it */
 	struct app_address peer;        /* the client */
+	unsigned long long number;      /* the agent's for it, which no socket has as its cookie */
 };
 
 struct app_listener {
@@ -98,9 +99,10 @@ enum app_event_kind {
 };
 
 struct app_event {
-	unsigned long long cookie;      /* the socket's */
+	/* The socket's. Of options: the socket's that called, or the arrival's number; never a later connection's. */
+	unsigned long long cookie;
 	struct app_address at;          /* the socket's own end, on loopback; of a bind what was wanted */
-	struct app_address other;       /* of a call: whom the program wants; of options: the agent's end */
+	struct app_address other;       /* of a call: whom the program wants */
 	struct app_options options;     /* of a call, and of options */
 	unsigned int kind;              /* enum app_event_kind */
 	unsigned int seq;               /* of a call: its SYN's */

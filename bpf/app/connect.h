@@ -40,6 +40,7 @@ static __always_inline int call(struct bpf_sock_addr *ctx, const struct words *w
 		return refuse(E_NO_MEMORY);
 	}
 	s->peer = address_of(wanted, ctx->user_port);
+	s->cookie = bpf_get_socket_cookie(ctx);
 	s->flags = (s->flags & ~APP_SOCKET_ANSWERED) | APP_SOCKET_CALLS;
 	*through = meets_over_v4(s, wanted) ? mapped(LOOPBACK_V4)
 					    : (struct words){ .w = { 0, 0, 0, bpf_htonl(1) } };

@@ -80,6 +80,7 @@ static __always_inline void accepted(struct bpf_sock_ops *ops, struct bpf_sock *
 	if (s) {
 		s->local = arrival->local;
 		s->peer = arrival->peer;
+		s->cookie = arrival->number;
 		s->flags = APP_SOCKET_ANSWERED;
 		app_count(COUNTER_APP_ACCEPTED);
 	} else {
@@ -98,13 +99,9 @@ static __always_inline void connected(struct bpf_sock_ops *ops, struct app_socke
 		bpf_map_delete_elem(&app_answers, &cookie);
 	}
 	app_count(COUNTER_APP_CONNECTED);
-	if (s->options.given) {
-		/* What was set since the agent heard of the call. */
-		struct words own = own_end(ops), other = other_end(ops);
-		struct app_address at = address_of(&own, bpf_htons(ops->local_port));
-		struct app_address agent = address_of(&other, ops->remote_port >> 16);
-		tell_options(s, &at, &agent);
-	}
+	/* What was set since the agent heard of the call. */
+	if (s->options.given)
+		tell_options(s);
 }
 
 /* `from`, `to`: states. */

@@ -23,8 +23,11 @@ enum {
 	NAME_USER_TIMEOUT = 18,
 };
 
-static __always_inline void tell_options(const struct app_socket *s, const struct app_address *at,
-					 const struct app_address *agent)
+/*
+ * Not by its ends, which a later connection may have: a program can set options of a socket whose connection has
+ * ended, and the agent hears of them a moment later.
+ */
+static __always_inline void tell_options(const struct app_socket *s)
 {
 	struct app_event *event = bpf_ringbuf_reserve(&app_events, sizeof(*event), 0);
 
@@ -33,8 +36,7 @@ static __always_inline void tell_options(const struct app_socket *s, const struc
 		return;
 	}
 	*event = (struct app_event){
-		.at = *at,
-		.other = *agent,
+		.cookie = s->cookie,
 		.options = s->options,
 		.kind = APP_EVENT_OPTIONS,
 	};
@@ -82,24 +84,6 @@ static __always_inline void note_option(struct app_options *options, u32 option,
 			options->number[i] = value;
 }
 
-static __always_inline void tell_of_connection(struct bpf_sock *sk, const struct app_socket *s)
-{
-	struct words own, other;
-
-	if (FIXED(sk->family) == FAMILY_V6) {
-		own = (struct words){ .w = { FIXED(sk->src_ip6[0]), FIXED(sk->src_ip6[1]), FIXED(sk->src_ip6[2]),
-					     FIXED(sk->src_ip6[3]) } };
-		other = (struct words){ .w = { FIXED(sk->dst_ip6[0]), FIXED(sk->dst_ip6[1]), FIXED(sk->dst_ip6[2]),
-					       FIXED(sk->dst_ip6[3]) } };
-	} else {
-		own = mapped(FIXED(sk->src_ip4));
-		other = mapped(FIXED(sk->dst_ip4));
-	}
-	struct app_address at = address_of(&own, bpf_htons(sk->src_port));
-	struct app_address agent = address_of(&other, sk->dst_port);
-	tell_options(s, &at, &agent);
-}
-
 /* Connections that come have them from their listener. */
 static __always_inline void tell_of_listener(const struct app_socket *s)
 {
@@ -139,7 +123,7 @@ int baton_app_option(struct bpf_sockopt *ctx)
 	if (sk->state == STATE_LISTEN)
 		tell_of_listener(s);
 	else if (s->flags & (APP_SOCKET_CALLS | APP_SOCKET_ANSWERED))
-		tell_of_connection(sk, s);
+		tell_options(s);
 	return ALLOW;
 }
 

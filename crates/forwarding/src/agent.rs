@@ -17,8 +17,9 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use self::wanted::{Outcome, WantedPorts};
+use crate::events::Events;
 use crate::network::{ForwardingNetwork, network};
-use crate::shared::{Events, Shared, error};
+use crate::shared::{Shared, error};
 use crate::{
     Accepted, Connected, Family, ListenError, Listening, NetworkKind, SocketOptions, link,
 };

@@ -19,8 +19,9 @@ use baton_wire::forwarding::{Errno, Side, TakenPort, Way};
 use tokio::task::JoinSet;
 
 use self::nodes::Nodes;
+use crate::events::Events;
 use crate::network::{Acceptor, Handshake, Link, network};
-use crate::shared::{Events, Shared, error};
+use crate::shared::{Shared, error};
 use crate::{ChannelReport, NetworkKind, link};
 
 /// What an I/O server needs to know.

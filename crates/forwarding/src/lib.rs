@@ -15,6 +15,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test may panic"))]
 
 mod agent;
+mod events;
 mod io_server;
 mod link;
 mod listening;

@@ -12,16 +12,16 @@ use baton_wire::Endpoint;
 use baton_wire::forwarding::{Errno, Side, Way};
 use bytes::Bytes;
 use tokio::net::TcpStream;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
 
 use crate::VirtualStream;
-
-/// What is not about a connection that has a user already, for the owner of the channel.
-pub(crate) type Events = mpsc::UnboundedReceiver<Event>;
+use crate::events::{Backlog, Events, Teller, events};
 
 #[derive(Debug)]
 pub(crate) struct Shared {
     state: Mutex<State>,
+    /// Of events that the owner has still to take.
+    backlog: Arc<Backlog>,
     started: Instant,
 }
 
@@ -35,7 +35,7 @@ pub(crate) struct State {
     writers: Vec<Option<Waker>>,
     /// Who waits for the other end's Hello.
     greeter: Option<Waker>,
-    owner: mpsc::UnboundedSender<Event>,
+    owner: Teller,
 }
 
 /// What waits for a connection, and the socket that its options are for, at the I/O server.
@@ -49,7 +49,8 @@ struct User {
 
 impl Shared {
     pub(crate) fn new(side: Side, name: &str, buffer: u32) -> (Arc<Self>, Events) {
-        let (owner, events) = mpsc::unbounded_channel();
+        let (owner, events) = events();
+        let backlog = Arc::clone(owner.backlog());
         let channel = Channel::new(side, name, buffer, fastrand::u32(1..));
         let state = State {
             channel,
@@ -61,6 +62,7 @@ impl Shared {
         };
         let shared = Self {
             state: Mutex::new(state),
+            backlog,
             started: Instant::now(),
         };
         (Arc::new(shared), events)
@@ -68,6 +70,10 @@ impl Shared {
 
     pub(crate) fn now(&self) -> Moment {
         Moment::after_epoch(self.started.elapsed())
+    }
+
+    pub(crate) fn backlog(&self) -> &Backlog {
+        &self.backlog
     }
 
     /// Does something with the channel, and wakes whom it concerns.
@@ -200,8 +206,7 @@ impl State {
                 if let (Event::Up { .. }, Some(greeter)) = (&event, self.greeter.take()) {
                     greeter.wake();
                 }
-                // Without an owner there is nobody left to whom it matters.
-                drop(self.owner.send(event));
+                self.owner.tell(event);
             }
         }
     }
@@ -269,6 +274,14 @@ impl State {
         self.users.entry(id).or_default().closer = Some(cx.waker().clone());
         Poll::Pending
     }
+}
+
+/// Never, where the connection has come to a regular end.
+pub(crate) fn poll_broken(shared: &Shared, cx: &mut Context<'_>, id: ConnectionId) -> Poll<()> {
+    shared.with(|state| match state.poll_gone(cx, id) {
+        Poll::Ready(()) if state.channel.is_broken(id) => Poll::Ready(()),
+        _ => Poll::Pending,
+    })
 }
 
 pub(crate) fn error(errno: Errno) -> io::Error {

@@ -13,7 +13,7 @@ use bytes::Bytes;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::SocketOptions;
-use crate::shared::{Shared, error};
+use crate::shared::{Shared, error, poll_broken};
 
 /// A connection that a program made.
 #[derive(Debug)]
@@ -79,6 +79,13 @@ impl VirtualStream {
             shared: Arc::clone(&self.shared),
             id: self.id,
         }
+    }
+
+    /// Waits until the connection breaks, also while nobody reads or writes it, and while the stream is somebody else's. Never
+    /// ends if it does not break, or after the error has been reported.
+    pub fn broken(&self) -> impl Future<Output = ()> + Send + 'static {
+        let (shared, id) = (Arc::clone(&self.shared), self.id);
+        poll_fn(move |cx| poll_broken(&shared, cx, id))
     }
 
     /// The error that the next call would report, taken, as SO_ERROR.

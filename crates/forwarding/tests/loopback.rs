@@ -8,5 +8,8 @@ mod loopback {
     mod bytes;
     mod cluster;
     mod many;
+    mod misbehaving;
     mod ports;
+    mod several;
+    mod stranger;
 }

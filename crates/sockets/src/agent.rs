@@ -188,7 +188,10 @@ impl Agent {
                 }),
                 AppEvent::CallEnded { cookie } => calls.end(cookie),
                 AppEvent::Listeners => {}
-                AppEvent::Options { at, agent, options } => setters.set(at, agent, options),
+                AppEvent::Options {
+                    connection,
+                    options,
+                } => setters.set(connection, options),
                 AppEvent::BindTaken { wanted } => warn!(
                     port = wanted.port(),
                     "a program was refused bind() to {wanted} with EADDRINUSE: at the I/O server another program has the port; see `ss -ltnp` there"

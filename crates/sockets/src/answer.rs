@@ -47,7 +47,7 @@ async fn attempt(at: SocketAddr, port: u16) -> io::Result<TcpStream> {
 }
 
 /// The loopback address of the same family: where the program's hook sent it.
-pub(crate) fn loopback(at: SocketAddr) -> IpAddr {
+fn loopback(at: SocketAddr) -> IpAddr {
     match at {
         SocketAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
         SocketAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),

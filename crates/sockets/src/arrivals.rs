@@ -132,12 +132,16 @@ impl<F: Far> Arrivals<F> {
         let own = socket.local_addr()?.as_socket();
         let own = own.ok_or(io::ErrorKind::InvalidData)?;
         let (peer, local) = (accepted.peer, accepted.local);
-        (self.maps.announce(own, peer, local)).map_err(io::Error::other)?;
+        let number = self.setters.number();
+        (self.maps.announce(own, number, peer, local)).map_err(io::Error::other)?;
         let set = accepted.stream.setter();
-        if listener.options != AppOptions::default() {
-            set(listener.options);
+        // As they are now: the program may have set some since the listeners were last looked at.
+        let now = self.maps.listener_options(listener.cookie);
+        let options = now.map_err(io::Error::other)?.unwrap_or(listener.options);
+        if options != AppOptions::default() {
+            set(options);
         }
-        let known = self.setters.know(at, own, set);
+        let known = self.setters.know(number, set);
         let joined = TcpSocket::from_std_stream(socket.into()).connect(at).await;
         if joined.is_err() {
             // The next to have this port must not be taken for that client.

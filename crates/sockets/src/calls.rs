@@ -13,7 +13,7 @@ use tracing::debug;
 
 use crate::{
     Counters, Far, FarStream as _,
-    answer::{answer, loopback},
+    answer::answer,
     counters::count,
     options::{Known, Setters},
     refusal,
@@ -140,8 +140,7 @@ async fn serve<F: Far>(
     if let Err(error) = maps.answer(call.cookie, connected.local) {
         debug!(%error, "a connection's own address");
     }
-    let agent = SocketAddr::new(loopback(call.at), port);
-    let known = setters.know(call.at, agent, connected.stream.setter());
+    let known = setters.know(call.cookie, connected.stream.setter());
     match answer(call.at, port, call.cookie).await {
         Ok(local) => {
             count(&counters.calls_answered);

@@ -56,6 +56,12 @@ pub trait FarStream: AsyncRead + AsyncWrite + Unpin + Send + Sync + 'static {
     /// Ends the connection with a RST.
     fn reset(self);
 
+    /// Ends when the connection breaks, be it while nobody reads or writes. By default it never does: then a break is
+    /// noticed by who reads or writes.
+    fn broken(&self) -> impl Future<Output = ()> + Send + 'static {
+        std::future::pending()
+    }
+
     /// What sets options of its socket, also while it is in use; does nothing after its end.
     fn setter(&self) -> impl Fn(AppOptions) + Send + Sync + 'static;
 }

@@ -97,6 +97,10 @@ impl FarStream for VirtualStream {
         VirtualStream::reset(self);
     }
 
+    fn broken(&self) -> impl Future<Output = ()> + Send + 'static {
+        VirtualStream::broken(self)
+    }
+
     fn setter(&self) -> impl Fn(AppOptions) + Send + Sync + 'static {
         let stream = self.options();
         move |options| stream.set(of_socket(options))

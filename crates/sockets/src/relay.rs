@@ -1,9 +1,9 @@
 //! One connection: the program's end and the far end, joined.
 
-use std::{io, time::Duration};
+use std::{future::poll_fn, io, pin::pin, task::Poll, time::Duration};
 
 use socket2::{SockRef, Socket};
-use tokio::{io::copy_bidirectional_with_sizes, net::TcpStream};
+use tokio::{io::copy_bidirectional_with_sizes, net::TcpStream, task::unconstrained};
 
 use crate::{Counters, FarStream, counters::count};
 
@@ -30,7 +30,7 @@ pub(crate) fn prepare(socket: &Socket) -> io::Result<()> {
 pub(crate) async fn relay<S: FarStream>(mut local: TcpStream, mut far: S, counters: &Counters) {
     // A small write of either end must not wait here for an acknowledgement.
     let ended = match local.set_nodelay(true) {
-        Ok(()) => copy_bidirectional_with_sizes(&mut local, &mut far, BUFFER, BUFFER).await,
+        Ok(()) => carry(&mut local, &mut far).await,
         Err(error) => Err(error),
     };
     match ended {
@@ -44,5 +44,25 @@ pub(crate) async fn relay<S: FarStream>(mut local: TcpStream, mut far: S, counte
             far.reset();
             count(&counters.reset);
         }
+    }
+}
+
+/// Until both directions have ended, or either end has broken.
+///
+/// A program that does not read must hear of a far end that broke as well: its kernel would have told it. What had come
+/// before and it has room for it still gets; the rest is lost, as what a peer's window has no room for.
+async fn carry<S: FarStream>(local: &mut TcpStream, far: &mut S) -> io::Result<()> {
+    let broken = far.broken();
+    let mut copying = pin!(copy_bidirectional_with_sizes(local, far, BUFFER, BUFFER));
+    tokio::select! {
+        biased;
+        ended = &mut copying => return ended.map(drop),
+        () = broken => {}
+    }
+    let mut rest = unconstrained(copying);
+    let ended = poll_fn(|cx| Poll::Ready(pin!(&mut rest).poll(cx))).await;
+    match ended {
+        Poll::Ready(ended) => ended.map(drop),
+        Poll::Pending => Err(io::ErrorKind::ConnectionReset.into()),
     }
 }

@@ -177,6 +177,9 @@ fn of_channels(counters: &Counters) -> BTreeMap<String, u64> {
         ("forwarding_stale".into(), counters.stale),
         ("forwarding_unknown".into(), counters.unknown),
         ("forwarding_beyond_credit".into(), counters.beyond_credit),
+        ("forwarding_unread".into(), counters.unread),
         ("forwarding_faults".into(), counters.faults),
+        ("forwarding_malformed".into(), counters.malformed),
+        ("forwarding_truncated".into(), counters.truncated),
     ])
 }

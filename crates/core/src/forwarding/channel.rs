@@ -286,10 +286,15 @@ impl Channel {
         let Some(connection) = self.connections.get_mut(&id) else {
             return false;
         };
-        if connection.stage != Stage::Offered {
-            return false;
+        match connection.stage {
+            Stage::Offered => connection.stage = Stage::Open,
+            // Ended while it was being made; nobody will ask for it any more.
+            Stage::Detached => {
+                self.connections.remove(&id);
+                return false;
+            }
+            Stage::Asked | Stage::Open => return false,
         }
-        connection.stage = Stage::Open;
         let (tag, limit) = (connection.tag, connection.receiver.limit());
         self.counters.made += 1;
         self.lanes
@@ -409,6 +414,11 @@ impl Channel {
         (self.connections.get(&id)).is_none_or(|connection| connection.stage == Stage::Detached)
     }
 
+    /// Whether it broke, which nobody has been told yet.
+    pub fn is_broken(&self, id: ConnectionId) -> bool {
+        (self.connections.get(&id)).is_some_and(|connection| connection.error.is_some())
+    }
+
     /// Sets options of the socket at the I/O server.
     pub fn set_options(&mut self, id: ConnectionId, options: SocketOptions) {
         if let Some(connection) = self.connections.get(&id)
@@ -429,8 +439,7 @@ impl Channel {
             Phase::Greeting { .. } => 0,
             Phase::Up { peer_epoch } => peer_epoch,
         };
-        let control = &mut self.lanes.lane(lane)?.control;
-        if let Some(frame) = control.pop_front() {
+        if let Some(frame) = self.lanes.next_control(lane) {
             let epoch = match frame {
                 Frame::Hello(_) => 0,
                 _ => epoch,
@@ -448,7 +457,7 @@ impl Channel {
     /// Whether [`Channel::poll_transmit`] may have something for a lane.
     pub fn wants_to_send(&mut self, lane: usize) -> bool {
         let lane = self.lanes.lane(lane);
-        lane.is_some_and(|lane| !lane.control.is_empty() || !lane.turns.is_empty())
+        lane.is_some_and(|lane| !lane.is_empty())
     }
 
     /// How many lanes the link has.

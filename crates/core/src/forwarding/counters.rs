@@ -27,16 +27,28 @@ pub struct Counters {
     pub unknown: u64,
     /// [`Fault::BeyondCredit`].
     pub beyond_credit: u64,
+    /// [`Fault::Unread`].
+    pub unread: u64,
     /// Every other fault.
     pub faults: u64,
+    /// Links given up because what came was no frame.
+    pub malformed: u64,
+    /// Links that ended within a frame.
+    pub truncated: u64,
 }
 
 impl Counters {
+    /// How often the other end has broken a rule that all who speak in frames know.
+    pub fn broken_rules(&self) -> u64 {
+        self.stale + self.unknown + self.beyond_credit + self.unread + self.faults
+    }
+
     pub(super) fn count(&mut self, fault: &Fault) {
         let counter = match fault {
             Fault::Stale { .. } => &mut self.stale,
             Fault::UnknownTag { .. } => &mut self.unknown,
             Fault::BeyondCredit { .. } => &mut self.beyond_credit,
+            Fault::Unread => &mut self.unread,
             _ => &mut self.faults,
         };
         *counter += 1;
@@ -55,7 +67,10 @@ impl Counters {
         self.stale += other.stale;
         self.unknown += other.unknown;
         self.beyond_credit += other.beyond_credit;
+        self.unread += other.unread;
         self.faults += other.faults;
+        self.malformed += other.malformed;
+        self.truncated += other.truncated;
     }
 }
 

@@ -2,6 +2,8 @@
 
 use baton_wire::forwarding::{ListenerTag, Tag};
 
+use super::lanes::MAX_ANSWERS;
+
 /// A frame that is against the rules. Each is counted in [`Counters`](super::Counters).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
@@ -63,11 +65,14 @@ pub enum Fault {
     /// What only the other side may say. The channel must be given up.
     #[error("the other end is not of the side that it speaks for")]
     WrongSide,
+    /// It goes on to say what has to be answered, and takes no answers. The channel must be given up.
+    #[error("the other end does not read: {MAX_ANSWERS} answers wait for it")]
+    Unread,
 }
 
 impl Fault {
     /// Whether the channel cannot go on.
     pub const fn breaks_channel(&self) -> bool {
-        matches!(self, Self::Hello | Self::WrongSide)
+        matches!(self, Self::Hello | Self::WrongSide | Self::Unread)
     }
 }

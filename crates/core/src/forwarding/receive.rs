@@ -20,10 +20,19 @@ impl Channel {
         done
     }
 
+    /// What came on this channel's link is no frame, or less than one if `is_end`: the link must be given up.
+    pub fn handle_malformed(&mut self, is_end: bool) {
+        match is_end {
+            true => self.counters.truncated += 1,
+            false => self.counters.malformed += 1,
+        }
+    }
+
     fn handle(&mut self, epoch: u32, frame: Frame) -> Result<(), Fault> {
         match (frame, self.phase) {
             (Frame::Hello(hello), Phase::Greeting { .. }) => self.handle_hello(hello),
             (Frame::Hello(_), _) | (_, Phase::Greeting { .. } | Phase::Down) => Err(Fault::Hello),
+            (_, Phase::Up { .. }) if self.lanes.are_unread() => Err(Fault::Unread),
             (_, Phase::Up { .. }) if epoch != self.epoch => Err(Fault::Stale {
                 found: epoch,
                 epoch: self.epoch,

@@ -140,6 +140,63 @@ fn each_rule_that_is_broken_has_a_name() {
 }
 
 #[test]
+fn who_asks_and_does_not_read_the_answers_is_given_up() {
+    let (mut world, _, epoch) = opened();
+    let channel = &mut world.channels[0];
+    let mut sent = 0_usize;
+    let fault = loop {
+        // A tag that is not known is answered: a refusal may have crossed it.
+        let frame = Frame::CloseConnection { tag: Tag(4711) };
+        match channel.handle_frame(epoch, frame) {
+            Ok(()) => sent += 1,
+            Err(fault) => break fault,
+        }
+        assert!(sent < 1 << 20);
+    };
+    assert_eq!(fault, Fault::Unread);
+    assert!(fault.breaks_channel());
+    assert_eq!(channel.counters().unread, 1);
+    // Who reads them may go on for ever.
+    for lane in 0..channel.lanes() {
+        while channel.poll_transmit(lane).is_some() {}
+    }
+    for _ in 0..2 * sent {
+        let frame = Frame::CloseConnection { tag: Tag(4711) };
+        assert_eq!(channel.handle_frame(epoch, frame), Ok(()));
+        for lane in 0..channel.lanes() {
+            while channel.poll_transmit(lane).is_some() {}
+        }
+    }
+}
+
+#[test]
+fn what_ends_while_it_is_being_made_leaves_nothing() {
+    let (mut world, _, epoch) = opened();
+    let (listener, peer) = (world.listener.unwrap(), endpoint("192.0.2.9:9"));
+    let channel = &mut world.channels[0];
+    let before = channel.gauges();
+    let (tag, way) = (
+        Tag(4711),
+        Way::In {
+            listener,
+            peer,
+            local: peer,
+        },
+    );
+    let made = Frame::MakeConnection { tag, limit: 5, way };
+    assert_eq!(channel.handle_frame(epoch, made), Ok(()));
+    let errno = Errno::RESET;
+    let reset = channel.handle_frame(epoch, Frame::Reset { tag, errno });
+    assert_eq!(reset, Ok(()));
+    let asked = std::iter::from_fn(|| channel.poll()).find_map(|event| match event {
+        Event::Asked { id, .. } => Some(id),
+        _ => None,
+    });
+    assert!(!channel.accept(asked.unwrap(), peer));
+    assert_eq!(channel.gauges(), before);
+}
+
+#[test]
 fn a_link_begins_with_a_hello_of_the_other_side_in_time() {
     let mut channel = Channel::new(Side::Io, "io1", B_R, u32::MAX);
     let now = Default::default();

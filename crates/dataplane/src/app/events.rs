@@ -40,10 +40,8 @@ pub enum AppEvent {
     Listeners,
     /// A program has set options of a connection.
     Options {
-        /// The program's end of it, on loopback.
-        at: SocketAddr,
-        /// The agent's.
-        agent: SocketAddr,
+        /// The cookie of the socket that called, or the number that an arrival was announced with.
+        connection: u64,
         /// All that it has set.
         options: AppOptions,
     },
@@ -105,8 +103,7 @@ fn event(record: &[u8]) -> Option<AppEvent> {
         APP_EVENT_CALL_ENDED => Some(AppEvent::CallEnded { cookie: raw.cookie }),
         APP_EVENT_LISTENERS => Some(AppEvent::Listeners),
         APP_EVENT_OPTIONS => Some(AppEvent::Options {
-            at: address(&raw.at),
-            agent: address(&raw.other),
+            connection: raw.cookie,
             options: options(&raw.options),
         }),
         APP_EVENT_BIND_TAKEN => Some(AppEvent::BindTaken {

@@ -15,7 +15,7 @@ use super::options::{AppOptions, options};
 use crate::{
     Error, Pins,
     clock::{coarse_after, coarse_clock},
-    maps::{element, entries, map_error, per_cpu, read, remove, update},
+    maps::{element, entries, lookup, map_error, per_cpu, read, remove, update},
 };
 
 /// The maps of a control group's programs.
@@ -146,16 +146,19 @@ impl AppMaps {
         update("app_settings", &self.settings, &0u32, &settings)
     }
 
-    /// Says whose connection comes next from `agent`, the agent's own end of it.
+    /// Says whose connection comes next from `agent`, the agent's own end of it, and what [`super::AppEvent::Options`] of it
+    /// will name: a number that is no socket's cookie.
     pub fn announce(
         &self,
         agent: SocketAddr,
+        number: u64,
         peer: SocketAddr,
         local: SocketAddr,
     ) -> Result<(), Error> {
         let arrival = AppArrival {
             local: raw(local),
             peer: raw(peer),
+            number,
         };
         update("app_arrivals", &self.arrivals, &raw(agent), &arrival)
     }
@@ -185,6 +188,12 @@ impl AppMaps {
                 options: options(&one.options),
             })
             .collect())
+    }
+
+    /// What a listener's connections have from it now; `None` if it listens no more.
+    pub fn listener_options(&self, cookie: u64) -> Result<Option<AppOptions>, Error> {
+        let found: Option<RawListener> = lookup("app_listeners", &self.listeners, &cookie)?;
+        Ok(found.map(|found| options(&found.options)))
     }
 
     /// The programs' counters; [`crate::app_counter_name`] names them.

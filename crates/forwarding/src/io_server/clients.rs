@@ -17,6 +17,10 @@ use crate::shared::errno;
 /// How long a node has to take a connection before another one is asked.
 const PATIENCE: Duration = Duration::from_secs(3);
 
+/// How much longer where there is no other: one that is behind is better than none, and one that is dead loses its
+/// channel before.
+const LAST_PATIENCE: Duration = Duration::from_secs(27);
+
 /// Connections that wait to be accepted here; the kernel allows no more than net.core.somaxconn.
 const BACKLOG: i32 = 4096;
 
@@ -104,7 +108,8 @@ async fn serve(inner: Arc<Inner>, client: TcpStream, peer: SocketAddr, port: u16
     let client = Arc::new(client);
     let mut tried = Vec::new();
     let next = |tried: &[Listener]| (inner.nodes).next(port, local.is_ipv6(), peer.ip(), tried);
-    while let Some(turn) = next(&tried) {
+    let mut chosen = next(&tried);
+    while let Some(turn) = chosen {
         tried.push(turn.listener);
         let way = Way::In {
             listener: turn.listener.1,
@@ -112,9 +117,20 @@ async fn serve(inner: Arc<Inner>, client: TcpStream, peer: SocketAddr, port: u16
             local: local.into(),
         };
         let socket = Arc::downgrade(&client);
-        if let Ok(Ok((stream, _))) = timeout(PATIENCE, turn.shared.make(way, socket)).await {
+        let making = turn.shared.make(way, socket);
+        tokio::pin!(making);
+        let mut made = timeout(PATIENCE, &mut making).await;
+        let other = match made {
+            Ok(Ok(_)) => None,
+            Ok(Err(_)) | Err(_) => next(&tried),
+        };
+        if made.is_err() && other.is_none() {
+            made = timeout(LAST_PATIENCE, making).await;
+        }
+        if let Ok(Ok((stream, _))) = made {
             return pump::run(&inner.tally, client, stream).await;
         }
+        chosen = other;
     }
     Tally::count(&inner.tally.unserved);
     pump::reset(&client);

@@ -1,10 +1,12 @@
 //! Bytes and ends, both ways.
 
 use std::net::Ipv6Addr;
+use std::time::Duration;
 
-use baton_forwarding::{Family, SocketOptions};
+use baton_forwarding::{Family, SocketOptions, StreamOptions};
+use socket2::SockRef;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 
 use super::cluster::{client, on_each, until, v4};
 
@@ -136,6 +138,45 @@ fn options_reach_the_clients_socket() {
         });
         until(|| keeps_alive(port, peer).then_some(())).await;
         drop(client);
+    });
+}
+
+/// The client has the same port again at once, and whoever sets options of its last connection comes too late.
+#[test]
+fn options_of_a_connection_that_is_over_are_not_those_of_the_next_one() {
+    on_each(|cluster| async move {
+        let agent = cluster.agent("app1");
+        let mut listening = agent.listen(0, Family::V4).await.unwrap();
+        let port = listening.port();
+        let keep = SocketOptions {
+            keepalive: Some(true),
+            ..SocketOptions::default()
+        };
+        let mut own = 0;
+        let mut late = Vec::new();
+        for _ in 0..20 {
+            let socket = TcpSocket::new_v4().unwrap();
+            socket.set_reuseaddr(true).unwrap();
+            socket.bind(v4(own)).unwrap();
+            let mut client = socket.connect(v4(port)).await.unwrap();
+            own = client.local_addr().unwrap().port();
+            let mut stream = listening.accept().await.unwrap().stream;
+            late.iter()
+                .for_each(|options: &StreamOptions| options.set(keep));
+            // Over TCP what was said before this has come before it.
+            stream.write_all(b"x").await.unwrap();
+            client.read_exact(&mut [0]).await.unwrap();
+            assert!(!keeps_alive(port, own));
+            // The last word about a connection that the client ends at the same time.
+            let options = stream.options();
+            SockRef::from(&client)
+                .set_linger(Some(Duration::ZERO))
+                .unwrap();
+            drop(client);
+            options.set(keep);
+            late.push(options);
+            stream.gone().await;
+        }
     });
 }
 

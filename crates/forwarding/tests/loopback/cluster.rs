@@ -17,16 +17,24 @@ pub struct Cluster {
     pub io: Option<IoServer>,
     /// Where the I/O server takes channels.
     pub at: SocketAddr,
+    addresses: Vec<IpAddr>,
 }
 
 impl Cluster {
     pub fn new(network: NetworkKind) -> Self {
-        let io = start(network, (Ipv4Addr::LOCALHOST, 0).into()).unwrap();
+        let addresses = [Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()];
+        Self::at(network, addresses.into())
+    }
+
+    /// The same with other cluster addresses.
+    pub fn at(network: NetworkKind, addresses: Vec<IpAddr>) -> Self {
+        let io = start(network, v4(0), addresses.clone()).unwrap();
         let at = io.local();
         Self {
             network,
             io: Some(io),
             at,
+            addresses,
         }
     }
 
@@ -38,7 +46,7 @@ impl Cluster {
     /// Starts it again where it was.
     pub async fn start_again(&mut self) {
         // Its port is taken until what the last one ran has ended.
-        self.io = Some(until(|| start(self.network, self.at).ok()).await);
+        self.io = Some(until(|| start(self.network, self.at, self.addresses.clone()).ok()).await);
     }
 
     pub fn agent(&self, name: &str) -> Agent {
@@ -46,26 +54,39 @@ impl Cluster {
     }
 
     pub fn agent_with_key(&self, name: &str, key: ClusterKey) -> Agent {
-        Agent::start(AgentSettings {
-            node: name.to_owned(),
-            io_servers: vec![self.at],
-            network: self.network,
-            key,
-            previous_key: None,
-            buffer: BUFFER,
-        })
-        .unwrap()
+        agent(self.network, name, vec![self.at], key)
     }
 }
 
-fn start(network: NetworkKind, listen: SocketAddr) -> io::Result<IoServer> {
+pub fn agent(
+    network: NetworkKind,
+    name: &str,
+    io_servers: Vec<SocketAddr>,
+    key: ClusterKey,
+) -> Agent {
+    Agent::start(AgentSettings {
+        node: name.to_owned(),
+        io_servers,
+        network,
+        key,
+        previous_key: None,
+        buffer: BUFFER,
+    })
+    .unwrap()
+}
+
+fn start(
+    network: NetworkKind,
+    listen: SocketAddr,
+    cluster_addresses: Vec<IpAddr>,
+) -> io::Result<IoServer> {
     IoServer::start(IoSettings {
         node: "io1".to_owned(),
         listen,
         network,
         key: key(1),
         previous_key: None,
-        cluster_addresses: vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()],
+        cluster_addresses,
         buffer: BUFFER,
         policy: PortPolicy::RoundRobin,
         weights: BTreeMap::new(),
@@ -99,15 +120,20 @@ pub async fn until<T>(mut what: impl FnMut() -> Option<T>) -> T {
 /// Runs a test on each network; what hangs fails.
 pub fn on_each<F: Future<Output = ()>>(test: impl Fn(Cluster) -> F) {
     for network in NETWORKS {
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(2)
-            .enable_all()
-            .build()
-            .unwrap();
-        runtime.block_on(async {
-            let limit = Duration::from_secs(120);
-            let done = tokio::time::timeout(limit, async { test(Cluster::new(network)).await });
-            assert!(done.await.is_ok(), "it hangs over {network:?}");
-        });
+        on(network, &test);
     }
+}
+
+/// Runs a test on one network; what hangs fails.
+pub fn on<F: Future<Output = ()>>(network: NetworkKind, test: impl Fn(Cluster) -> F) {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .unwrap();
+    runtime.block_on(async {
+        let limit = Duration::from_secs(120);
+        let done = tokio::time::timeout(limit, async { test(Cluster::new(network)).await });
+        assert!(done.await.is_ok(), "it hangs over {network:?}");
+    });
 }

@@ -1,8 +1,10 @@
 //! Options that programs set, read back from the I/O server's sockets.
 
 use std::io::{Read as _, Write as _};
+use std::time::Duration;
 
 use baton_forwarding::NetworkKind;
+use socket2::SockRef;
 
 use crate::bed::{Bed, CLIENT, CLIENT_V6, here, text};
 use crate::common::may_run;
@@ -113,4 +115,35 @@ fn options_of_calls_are_those_of_the_outgoing_sockets() {
         }
         assert_eq!(bed.counter("app_option_lost"), 0);
     }
+}
+
+#[test]
+fn options_of_a_connection_that_is_over_are_not_those_of_the_next_one() {
+    if !may_run("options_of_a_connection_that_is_over_are_not_those_of_the_next_one") {
+        return;
+    }
+    let bed = Bed::new();
+    for host in [CLIENT, CLIENT_V6] {
+        let listener = bed.client_listener(host);
+        let port = listener.local_addr().unwrap().port();
+        let mut caller = bed.start_python("options.py", &["again", host, &port.to_string()]);
+        let (first, _) = listener.accept().unwrap();
+        assert_eq!(caller.line(), "connected");
+        SockRef::from(&first)
+            .set_linger(Some(Duration::ZERO))
+            .unwrap();
+        drop(first);
+        assert_eq!(caller.line(), "reset");
+        let (_second, peer) = listener.accept().unwrap();
+        assert_eq!(caller.line(), "connected");
+        assert_eq!(caller.line(), "set");
+        // What was set last has come, and nothing that was set before it on the other socket.
+        let found = || options(peer.port(), port);
+        bed.wait("interval 5", || found().contains("interval 5 "));
+        assert_eq!(
+            found(),
+            "nodelay 1 keepalive 0 idle 7200 interval 5 probes 9 timeout 0 send - receive -\n"
+        );
+    }
+    assert_eq!(bed.counter("app_option_lost"), 0);
 }

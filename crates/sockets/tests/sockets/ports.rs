@@ -1,10 +1,10 @@
 //! Ports that another program has at the I/O server.
 
 use std::io::Read as _;
-use std::net::{SocketAddr, TcpListener};
+use std::net::{Shutdown, SocketAddr, TcpListener};
 
 use baton_sockets::Family;
-use socket2::{Domain, Socket, Type};
+use socket2::{Domain, SockRef, Socket, Type};
 
 use crate::bed::{Bed, CLIENT, Program};
 use crate::common::may_run;
@@ -54,6 +54,8 @@ fn a_port_that_another_program_has_is_refused_to_bind() {
         assert_eq!(said, format!("listens {} {}", free[1], free[2]));
     }
     // At its own address it is in nobody's way.
+    // Also where a child of another test has it for the moment between fork() and exec().
+    SockRef::from(&taken).shutdown(Shutdown::Both).unwrap();
     drop(taken);
     let _own = bind("10.99.0.1:8000");
     let _server = until(&bed, &both, "listens :: 8000");

@@ -158,6 +158,34 @@ fn who_does_not_read_stops_its_sender() {
 }
 
 #[test]
+fn who_does_not_read_hears_of_a_reset() {
+    if !may_run("who_does_not_read_hears_of_a_reset") {
+        return;
+    }
+    let mut bed = Bed::new();
+    let mut deaf = bed.start_python("serve.py", &["deaf", "0.0.0.0", "8000"]);
+    deaf.line();
+    let full = || {
+        let stream = bed.connect("10.88.0.100:8000");
+        let patience = Some(Duration::from_millis(500));
+        stream.set_write_timeout(patience).unwrap();
+        while (&stream).write(&[7; 1 << 16]).is_ok() {}
+        stream
+    };
+    // A client's, and one that ends with the I/O server: nothing is kept for either.
+    let (first, _second) = (full(), full());
+    SockRef::from(&first)
+        .set_linger(Some(Duration::ZERO))
+        .unwrap();
+    drop(first);
+    let resets = |count| bed.counters().all().contains(&("agent_reset", count));
+    bed.wait("a reset", || resets(1));
+    bed.stop_io_server();
+    let resets = |count| bed.counters().all().contains(&("agent_reset", count));
+    bed.wait("another reset", || resets(2));
+}
+
+#[test]
 fn sockets_are_forked_duplicated_and_passed() {
     if !may_run("sockets_are_forked_duplicated_and_passed") {
         return;

@@ -1,4 +1,4 @@
-"""Sets options on a listener, on what it accepts, or on what it connects; each next step when it is told."""
+"""Sets options on a listener, on what it accepts, on what it connects, or on what was connected before; each next step when it is told."""
 import socket
 import sys
 
@@ -48,6 +48,27 @@ if what == "serve":
     said("more")
     s.accept()
     c.sendall(c.recv(1))
+elif what == "again":
+    # The same port again at once, while the socket that had it is still open: so has its connection the same ends.
+    own = "::" if family == socket.AF_INET6 else "0.0.0.0"
+    s = socket.socket(family, socket.SOCK_STREAM)
+    s.setsockopt(SOCKET, socket.SO_REUSEADDR, 1)
+    s.bind((own, 5000))
+    s.connect((host, port))
+    said("connected")
+    try:
+        s.recv(1)
+    except ConnectionResetError:
+        said("reset")
+    later = socket.socket(family, socket.SOCK_STREAM)
+    later.setsockopt(SOCKET, socket.SO_REUSEADDR, 1)
+    later.bind((own, 5000))
+    later.connect((host, port))
+    said("connected")
+    s.setsockopt(TCP, socket.TCP_USER_TIMEOUT, 9000)
+    s.setsockopt(SOCKET, socket.SO_KEEPALIVE, 1)
+    later.setsockopt(TCP, socket.TCP_KEEPINTVL, 5)
+    said("set")
 else:
     s.connect((host, port))
     said("connected")
