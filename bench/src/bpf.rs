@@ -79,12 +79,13 @@ pub(crate) fn markdown(costs: &[Cost]) -> String {
 }
 
 /// The kernel's counting, on until dropped.
-struct Counting {
+pub(crate) struct Counting {
     before: String,
 }
 
 impl Counting {
-    fn on() -> Result<Counting> {
+    /// Turns it on.
+    pub fn on() -> Result<Counting> {
         let before = std::fs::read_to_string(SWITCH).with_context(|| format!("read {SWITCH}"))?;
         std::fs::write(SWITCH, "1").with_context(|| format!("write {SWITCH}"))?;
         Ok(Counting { before })
@@ -104,15 +105,18 @@ impl Drop for Counting {
 
 /// enum bpf_prog_type of include/uapi/linux/bpf.h.
 #[derive(Clone, Copy, Debug)]
-enum ProgramType {
+pub(crate) enum ProgramType {
     SchedCls = 3,
     Xdp = 6,
 }
 
+/// Runs of a program since it was loaded, as far as they were counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Runs {
-    count: u64,
-    nanos: u64,
+pub(crate) struct Runs {
+    /// How many.
+    pub count: u64,
+    /// How long they took.
+    pub nanos: u64,
 }
 
 impl Runs {
@@ -136,7 +140,7 @@ impl Runs {
 }
 
 /// A daemon holds one program of each type.
-fn runs_at(lab: &BenchLab, host: &str, kind: ProgramType) -> Result<Runs> {
+pub(crate) fn runs_at(lab: &BenchLab, host: &str, kind: ProgramType) -> Result<Runs> {
     let pid = lab.daemon(host)?;
     for fields in descriptors(&format!("/proc/{pid}/fdinfo"))? {
         let number = |name: &str| fields.get(name).and_then(|value| value.parse::<u64>().ok());

@@ -26,6 +26,11 @@ impl CpuTime {
         self.ticks.saturating_sub(earlier.ticks) as f64 * MICROS_PER_TICK
     }
 
+    /// Seconds since the start.
+    pub fn seconds(self) -> f64 {
+        self.ticks as f64 * MICROS_PER_TICK / 1e6
+    }
+
     fn parse(text: &str) -> Option<CpuTime> {
         let line = text.lines().find_map(|line| line.strip_prefix("cpu "))?;
         let fields: Vec<u64> = line

@@ -62,11 +62,6 @@ impl BenchLab {
         self.running.as_ref().context("the lab is down")
     }
 
-    /// A command on the client.
-    pub fn client(&self) -> Result<Command> {
-        Ok(self.running()?.exec("client")?)
-    }
-
     /// What `baton` says as JSON on a host whose daemon runs, to this verb and its arguments.
     pub fn ask(&self, host: &str, arguments: &[&str]) -> Result<Value> {
         let running = self.running()?;
@@ -85,6 +80,24 @@ impl BenchLab {
         }
         serde_json::from_slice(&output.stdout)
             .with_context(|| format!("read what baton says on {host}"))
+    }
+
+    /// What a command says that ends well on a host.
+    pub fn said(&self, host: &str, words: &[&str]) -> Result<String> {
+        let mut command = self.running()?.exec(host)?;
+        let output =
+            (command.args(words).output()).with_context(|| format!("run {words:?} on {host}"))?;
+        if !output.status.success() {
+            let said = String::from_utf8_lossy(&output.stderr);
+            bail!("{words:?} on {host}: {}: {said}", output.status);
+        }
+        String::from_utf8(output.stdout).with_context(|| format!("read what {words:?} says"))
+    }
+
+    /// The same of the baton that is measured.
+    pub fn baton(&self, host: &str, words: &[&str]) -> Result<String> {
+        let baton = self.baton.to_str().context("its path is not UTF-8")?;
+        self.said(host, &[&[baton], words].concat())
     }
 
     /// How far a counter is, of all nodes together.

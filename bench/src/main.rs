@@ -5,6 +5,7 @@ mod bpf;
 mod chance;
 mod competitor;
 mod cpu;
+mod direct;
 mod handover;
 mod handover_latency;
 mod lab;
@@ -75,6 +76,11 @@ fn run(options: &Options) -> Result<()> {
     }
     if options.locality {
         report.add(locality::measure(options)?);
+        report.add(machine::load_after()?);
+        return report.write(options);
+    }
+    if options.direct {
+        report.add(direct::measure(options)?);
         report.add(machine::load_after()?);
         return report.write(options);
     }

@@ -41,6 +41,9 @@ pub(crate) struct Options {
     /// Only show what policies do to the hit rates of caches
     #[arg(long, conflicts_with = "memory")]
     pub locality: bool,
+    /// Only show how many data servers one connection server is enough for where clients are aware
+    #[arg(long, conflicts_with = "memory")]
+    pub direct: bool,
     /// Only measure how long a connection server's entries take to another one
     #[arg(long, conflicts_with = "memory")]
     pub migrate: bool,

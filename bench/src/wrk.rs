@@ -37,7 +37,8 @@ impl Target {
         (self.addresses[0], self.port)
     }
 
-    const fn new(name: &'static str, addresses: &'static [&'static str], port: u16) -> Target {
+    /// A service or servers by these addresses.
+    pub const fn new(name: &'static str, addresses: &'static [&'static str], port: u16) -> Target {
         Target {
             name,
             addresses,
@@ -107,13 +108,23 @@ impl Measured {
 
 /// Runs wrk on the client to its end.
 pub(crate) fn run(lab: &BenchLab, target: impl Into<Target>, work: Work) -> Result<Measured> {
+    run_on(lab, "client", target, work)
+}
+
+/// The same on another host.
+pub(crate) fn run_on(
+    lab: &BenchLab,
+    host: &str,
+    target: impl Into<Target>,
+    work: Work,
+) -> Result<Measured> {
     let target = target.into();
     let (first, pages, each) = match work.pages {
         Pages::One(page) => (page, String::new(), ""),
         Pages::InTurn(pages) => (pages[0], pages.join(","), "turn"),
         Pages::OneAThread(pages) => (pages[0], pages.join(","), "thread"),
     };
-    let mut command = lab.client()?;
+    let mut command = lab.running()?.exec(host)?;
     command
         .arg("wrk")
         .args(["--threads", &work.threads.to_string()])

@@ -15,6 +15,8 @@ struct client_settings {
 	unsigned int lan_mask;
 	unsigned int within;           /* data servers elsewhere are not believed */
 	unsigned int within_mask;      /* 0: they may be anywhere */
+	unsigned int silence;          /* seconds, after which a data server is asked whether it is there; 0: never */
+	unsigned int reserved;
 };
 
 struct client_service {

@@ -26,6 +26,8 @@ struct client_socket {
 	u32 expected;              /* the next byte that was missing when this one last sent */
 	u32 segments;              /* with data, that had come when that began to be missing */
 	u64 since;                 /* when that was, in ns */
+	u32 probes;                /* sent since anything came */
+	u32 heard;                 /* segments that had come before the first of them */
 };
 
 struct {

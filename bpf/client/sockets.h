@@ -104,6 +104,7 @@ static __always_inline void hear(struct bpf_sock_ops *ops)
 	socket->server = server;
 	bpf_map_update_elem(&client_flows, &flow, &server, BPF_ANY);
 	change_events(ops, SAYS | HEARS, DOUBTS);
+	ask_after_silence(ops);
 	count_client(CLIENT_TOLD);
 }
 

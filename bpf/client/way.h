@@ -94,7 +94,7 @@ static __always_inline __be32 server_of(struct __sk_buff *skb, struct bpf_sock *
 {
 	struct client_socket *socket = sk ? bpf_sk_storage_get(&client_sockets, sk, 0, 0) : 0;
 
-	if (socket && socket->server && is_unheard(sk, socket))
+	if (socket && socket->server && (is_unheard(sk, socket) || is_silent(skb, sk, socket)))
 		back_to_connection_server(socket);
 	if (socket)
 		return socket->server;

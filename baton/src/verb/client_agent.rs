@@ -17,6 +17,8 @@ use nix::{ifaddrs::getifaddrs, net::if_::if_nametoindex};
 use super::group::group_or_all;
 
 const BPF_DIR: &str = "/sys/fs/bpf/baton-client";
+/// tcp(7): the most that the kernel takes as `TCP_KEEPIDLE`.
+const LONGEST_SILENCE: i64 = 32767;
 
 /// What is to be done.
 #[derive(Subcommand)]
@@ -40,6 +42,11 @@ pub struct Attach {
     /// Where data servers are: who claims to be one elsewhere is not believed
     #[arg(long, value_name = "ADDRESS/BITS")]
     within: Option<Prefix>,
+    /// Seconds of silence on a connection, after which its data server is asked whether it is there; if it is not, the
+    /// connection server is asked; 0: never
+    #[arg(long, value_name = "SECONDS", default_value_t = 10,
+          value_parser = clap::value_parser!(u16).range(..=LONGEST_SILENCE))]
+    silence: u16,
     /// Of whose programs, a directory of cgroup v2; all of the machine if not given
     #[arg(long, value_name = "DIRECTORY")]
     cgroup: Option<PathBuf>,
@@ -86,6 +93,7 @@ impl Attach {
             netns: netns::cookie()?,
             services: self.services,
             within: self.within.map(|prefix| prefix.0),
+            silence: self.silence,
         };
         ClientPins::at(self.place.bpf_dir).attach(&group, &options)?;
         println!(

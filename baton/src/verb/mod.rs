@@ -10,6 +10,8 @@ mod eop;
 mod group;
 mod migrate;
 mod node;
+#[cfg(test)]
+mod pages;
 mod redirector;
 mod redsocks;
 mod reload;

@@ -33,9 +33,16 @@ pub struct Redirector {
     /// What becomes of plain clients whose place is elsewhere
     #[arg(long, value_enum, default_value_t = PlainClients::Relay)]
     plain: PlainClients,
+    /// With a 307 say that for so many seconds clients may go to that server themselves, whatever they want of this one
+    /// (Alt-Svc, RFC 7838). Not by path, of which Alt-Svc knows nothing
+    #[arg(long, value_name = "SECONDS")]
+    alt_svc: Option<u32>,
     /// The cluster's key, 64 hex digits: redirected clients get a token, which is checked where they come
     #[arg(long, value_name = "FILE")]
     key_file: Option<PathBuf>,
+    /// Serve only clients that were redirected here, as their token shows; all others are reset
+    #[arg(long, requires = "key_file")]
+    redirected_only: bool,
     /// How many ms a client may be silent until the server, which may want to speak first, is connected
     #[arg(long, value_name = "MS", default_value_t = 200)]
     patience: u64,
@@ -83,6 +90,20 @@ impl Redirector {
         if others.len() > MOST {
             bail!("{} servers are too many: at most {MOST}", others.len());
         }
+        let plain = match (self.plain, self.alt_svc) {
+            (PlainClients::Relay, Some(_)) => {
+                bail!("--alt-svc goes with a 307: add --plain location")
+            }
+            (PlainClients::Location, Some(_)) if matches!(self.policy, By::Path) => {
+                bail!(
+                    "--alt-svc is for all paths of a client: choose another --policy, or leave it out"
+                )
+            }
+            (PlainClients::Relay, None) => Plain::Relay,
+            (PlainClients::Location, seconds) => Plain::Location {
+                alternative: seconds.map(|seconds| Duration::from_secs(seconds.into())),
+            },
+        };
         let servers = match self.to {
             Some(server) if others.is_empty() => Servers::Behind(server),
             Some(server) => Servers::Both(server, others),
@@ -104,11 +125,9 @@ impl Redirector {
                 By::Client => Policy::Client,
                 By::Path => Policy::Path,
             },
-            plain: match self.plain {
-                PlainClients::Relay => Plain::Relay,
-                PlainClients::Location => Plain::Location,
-            },
+            plain,
             key: key.transpose()?,
+            redirected_only: self.redirected_only,
             patience: Duration::from_millis(self.patience),
         };
         let runtime = tokio::runtime::Builder::new_multi_thread()

@@ -47,6 +47,8 @@ pub struct ClientOptions {
     pub services: Vec<SocketAddrV4>,
     /// Data servers elsewhere are not believed; `None`: they may be anywhere.
     pub within: Option<Ipv4Network>,
+    /// Seconds of silence on a connection, after which its data server is asked whether it is there; 0: never.
+    pub silence: u16,
 }
 
 /// The programs of an aware client, loaded but nowhere attached.
@@ -82,6 +84,8 @@ impl ClientPrograms {
             lan_mask,
             within,
             within_mask,
+            silence: options.silence.into(),
+            reserved: 0,
         };
         let failed = |map| {
             move |error: libbpf_rs::Error| Error::Map {

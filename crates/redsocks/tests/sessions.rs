@@ -42,6 +42,7 @@ fn front(servers: Servers) -> SocketAddr {
         policy: Policy::RoundRobin,
         plain: Plain::Relay,
         key: None,
+        redirected_only: false,
         patience: Duration::from_millis(200),
     })
     .unwrap();

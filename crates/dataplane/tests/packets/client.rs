@@ -33,6 +33,7 @@ fn programs() -> ClientPrograms {
         netns: 0,
         services: vec![WEB],
         within: None,
+        silence: 0,
     };
     ClientPrograms::load(&options).unwrap()
 }

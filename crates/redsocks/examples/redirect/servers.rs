@@ -42,8 +42,9 @@ fn options(servers: Who) -> Options {
         listen: SocketAddr::from(([127, 0, 0, 1], 0)),
         servers,
         policy: Policy::RoundRobin,
-        plain: Plain::Location,
+        plain: Plain::Location { alternative: None },
         key: None,
+        redirected_only: false,
         patience: Duration::from_millis(200),
     }
 }

@@ -20,7 +20,9 @@ pub struct Counters {
     pub located: Latency,
     /// Sessions that were relayed to the server behind this front, or to another.
     pub relayed: Count,
-    /// Sessions that were cut off: one end broke off, or nobody could serve.
+    /// Clients that showed no good token where they had to, or a bad one.
+    pub refused: Count,
+    /// Sessions that were cut off otherwise: one end broke off, or nobody could serve.
     pub reset: Count,
 }
 
@@ -37,7 +39,7 @@ pub struct Latency {
 
 impl Counters {
     /// All that are counts, by name.
-    pub fn all(&self) -> [(&'static str, u64); 8] {
+    pub fn all(&self) -> [(&'static str, u64); 9] {
         [
             ("eop", self.eop.get()),
             ("plain", self.plain.get()),
@@ -46,6 +48,7 @@ impl Counters {
             ("fell_back", self.fell_back.get()),
             ("located", self.located.count()),
             ("relayed", self.relayed.get()),
+            ("refused", self.refused.get()),
             ("reset", self.reset.get()),
         ]
     }

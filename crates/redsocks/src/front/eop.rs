@@ -7,7 +7,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use baton_core::eop::{Heard, Server, ServerOptions};
 use baton_wire::Clock;
-use baton_wire::eop::{Decoder, Head, Piece};
+use baton_wire::eop::{Decoder, Head, Piece, Refused};
 use socket2::SockRef;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -20,13 +20,24 @@ use crate::pipe::{PIECE, Pipe};
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Failed {
     #[error(transparent)]
-    Session(#[from] baton_core::eop::Error),
+    Session(baton_core::eop::Error),
+    #[error(transparent)]
+    Refused(#[from] Refused),
     #[error(transparent)]
     Protocol(#[from] baton_wire::eop::Error),
     #[error("no server answers")]
     Nobody,
     #[error(transparent)]
     Io(#[from] io::Error),
+}
+
+impl From<baton_core::eop::Error> for Failed {
+    fn from(error: baton_core::eop::Error) -> Self {
+        match error {
+            baton_core::eop::Error::Refused(refused) => Self::Refused(refused),
+            other => Self::Session(other),
+        }
+    }
 }
 
 struct Session {
@@ -64,7 +75,7 @@ pub(super) async fn serve(
 ) -> Result<(), Failed> {
     let options = ServerOptions {
         key: shared.key.clone(),
-        redirected_only: false,
+        redirected_only: shared.redirected_only,
     };
     let movable = shared.has_others;
     let mut session = Session {
@@ -101,7 +112,8 @@ impl Session {
         agreed: bool,
         since: Instant,
     ) -> Result<After, Failed> {
-        if !agreed {
+        // Who was redirected here says HELLO in any case.
+        if !agreed || self.shared.redirected_only {
             self.greet(stream, first).await?;
         }
         let far = match self.early(stream).await? {

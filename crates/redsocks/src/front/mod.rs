@@ -26,14 +26,15 @@ use std::time::{Duration, Instant};
 use baton_core::Moment;
 use baton_core::eop::{Target, Targets};
 use baton_core::policy::Policy;
-use baton_wire::eop::EopKey;
-use socket2::{Domain, Socket, Type};
+use baton_wire::eop::{EopKey, Refused};
+use socket2::{Domain, SockRef, Socket, Type};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tracing::debug;
 
 pub use counters::{Counters, Latency};
+use eop::Failed;
 use sniff::{Client, sniff};
 
 use crate::ulp;
@@ -51,6 +52,8 @@ pub struct Options {
     pub plain: Plain,
     /// Makes and checks tokens of redirected clients; all fronts that redirect to each other have the same.
     pub key: Option<EopKey>,
+    /// Serve only clients that were redirected here, as their token shows: nobody without `key`, and no plain one.
+    pub redirected_only: bool,
     /// How long a client may be silent before the server is connected, which may want to speak first.
     pub patience: Duration,
 }
@@ -73,7 +76,10 @@ pub enum Plain {
     #[default]
     Relay,
     /// Those of HTTP/1 are told, by 307; others' bytes are carried.
-    Location,
+    Location {
+        /// For so long they may go there themselves, as Alt-Svc says (RFC 7838); `None`: it says nothing.
+        alternative: Option<Duration>,
+    },
 }
 
 /// A front that listens.
@@ -90,6 +96,7 @@ struct Shared {
     behind: Option<SocketAddr>,
     plain: Plain,
     key: Option<EopKey>,
+    redirected_only: bool,
     patience: Duration,
     by_path: bool,
     has_others: bool,
@@ -133,6 +140,7 @@ impl Front {
                 behind,
                 plain: options.plain,
                 key: options.key,
+                redirected_only: options.redirected_only,
                 patience: options.patience,
                 by_path: has_others && targets.by_path(),
                 has_others,
@@ -238,7 +246,7 @@ async fn session(shared: Arc<Shared>, stream: TcpStream, from: SocketAddr, agree
             Client::Eop(Vec::new())
         } else {
             // Where nobody is behind who could want to speak first, there is time.
-            let waits = shared.behind.is_none() && shared.plain == Plain::Location;
+            let waits = shared.behind.is_none() && shared.plain != Plain::Relay;
             sniff(&mut stream, (!waits).then_some(shared.patience)).await?
         };
         match first {
@@ -248,13 +256,20 @@ async fn session(shared: Arc<Shared>, stream: TcpStream, from: SocketAddr, agree
             }
             Client::Plain(first) => {
                 counters.plain.add();
+                if shared.redirected_only {
+                    SockRef::from(&stream).set_linger(Some(Duration::ZERO))?;
+                    return Err(Refused::Missing.into());
+                }
                 plain::serve(&shared, stream, here, from, first, since).await
             }
             Client::Gone => Ok(()),
         }
     };
     if let Err(error) = result.await {
-        counters.reset.add();
+        match error {
+            Failed::Refused(_) => counters.refused.add(),
+            _ => counters.reset.add(),
+        }
         debug!(%from, %error, "a client is reset");
     }
 }

@@ -25,16 +25,13 @@ pub(super) async fn serve(
     mut first: Vec<u8>,
     since: Instant,
 ) -> Result<(), Failed> {
-    if shared.plain == Plain::Location
+    if let Plain::Location { alternative } = shared.plain
         && shared.has_others
         && let Some(target) = target(&mut stream, &mut first).await?
     {
         let path = target.split('?').next().unwrap_or_default().as_bytes();
         if let Some(place) = shared.elsewhere(here, from.ip(), Some(path), &[]) {
-            let answer = format!(
-                "HTTP/1.1 307 Temporary Redirect\r\nLocation: http://{place}{target}\r\n\
-                 Content-Length: 0\r\nConnection: close\r\n\r\n"
-            );
+            let answer = location(place, &target, alternative);
             stream.write_all(answer.as_bytes()).await?;
             shared.counters.located.add(since.elapsed());
             linger(&mut stream).await;
@@ -42,6 +39,19 @@ pub(super) async fn serve(
         }
     }
     relay(shared, stream, from, &first).await
+}
+
+fn location(place: SocketAddr, target: &str, alternative: Option<Duration>) -> String {
+    // The protocol's name is a token, in which a slash must be written otherwise (RFC 7838, section 3).
+    let alternative = alternative.map(|age| {
+        let age = age.as_secs();
+        format!("Alt-Svc: http%2F1.1=\"{place}\"; ma={age}\r\n")
+    });
+    format!(
+        "HTTP/1.1 307 Temporary Redirect\r\nLocation: http://{place}{target}\r\n{}\
+         Content-Length: 0\r\nConnection: close\r\n\r\n",
+        alternative.unwrap_or_default()
+    )
 }
 
 /// The target of the request that the client begins with; `None`: it does not speak HTTP/1, or sends more than
@@ -98,4 +108,32 @@ async fn reach(shared: &Shared, from: SocketAddr) -> Result<TcpStream, Failed> {
         tried.push(place);
     }
     Err(Failed::Nobody)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn where_to_go_and_for_how_long() {
+        let place = SocketAddr::from(([192, 0, 2, 7], 8080));
+        let plain = location(place, "/a?b", None);
+        assert!(plain.starts_with("HTTP/1.1 307 "), "{plain}");
+        assert!(
+            plain.contains("\r\nLocation: http://192.0.2.7:8080/a?b\r\n"),
+            "{plain}"
+        );
+        assert!(
+            plain.ends_with("\r\n\r\n") && !plain.contains("Alt-Svc"),
+            "{plain}"
+        );
+
+        // As RFC 7838, section 3, writes a name with a slash, and RFC 3986 an address of IPv6.
+        let place = SocketAddr::from((std::net::Ipv6Addr::LOCALHOST, 80));
+        let told = location(place, "/", Some(Duration::from_secs(60)));
+        assert!(
+            told.contains("\r\nAlt-Svc: http%2F1.1=\"[::1]:80\"; ma=60\r\n"),
+            "{told}"
+        );
+    }
 }

@@ -1,0 +1,124 @@
+//! What a connection server has taken of the machine, apart from all that runs beside it.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context as _, Result};
+
+/// Processor seconds, as of a moment or between two of them.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Usage {
+    /// Runs of the connection server's program.
+    pub packets: u64,
+    /// Those runs.
+    pub program: f64,
+    /// The thread that polls its interface: the program is a part of this.
+    pub receiving: f64,
+    /// Its daemon.
+    pub daemon: f64,
+    /// The data servers of the turn: nginx, and the threads that poll their interfaces.
+    pub servers: f64,
+    /// All processors of the machine, of one.
+    pub machine: f64,
+}
+
+impl Usage {
+    /// Receiving and daemon.
+    pub fn connection_server(&self) -> f64 {
+        self.receiving + self.daemon
+    }
+
+    /// From an earlier moment to this.
+    pub fn since(self, earlier: Usage) -> Usage {
+        Usage {
+            packets: self.packets - earlier.packets,
+            program: self.program - earlier.program,
+            receiving: self.receiving - earlier.receiving,
+            daemon: self.daemon - earlier.daemon,
+            servers: self.servers - earlier.servers,
+            machine: self.machine - earlier.machine,
+        }
+    }
+}
+
+/// Seconds that all threads of a process that there are now have worked, to the nanosecond:
+/// Documentation/scheduler/sched-stats.rst.
+pub(super) fn seconds(process: u32) -> Result<f64> {
+    let tasks = format!("/proc/{process}/task");
+    let entries = fs::read_dir(&tasks).with_context(|| format!("read {tasks}"))?;
+    let nanos = entries.map(|entry| {
+        let path = entry?.path().join("schedstat");
+        let text = fs::read_to_string(&path).with_context(|| format!("read {}", path.display()))?;
+        let first = text
+            .split(' ')
+            .next()
+            .and_then(|nanos| nanos.parse::<u64>().ok());
+        first.with_context(|| format!("{} is not as the kernel documents it", path.display()))
+    });
+    Ok(nanos.sum::<Result<u64>>()? as f64 / 1e9)
+}
+
+/// The same of a process and its children.
+pub(super) fn seconds_of_all(process: u32) -> Result<f64> {
+    let path = format!("/proc/{process}/task/{process}/children");
+    let children = fs::read_to_string(&path).with_context(|| format!("read {path}"))?;
+    let children = children
+        .split_ascii_whitespace()
+        .map(|child| seconds_of_all(child.parse()?));
+    Ok(seconds(process)? + children.sum::<Result<f64>>()?)
+}
+
+/// Has a thread live from the quota that a process lives from.
+pub(super) fn join(thread: u32, process: u32) -> Result<()> {
+    let groups = fs::read_to_string(format!("/proc/{process}/cgroup"))?;
+    // cgroups(7): "hierarchy:controllers:path", and of version 2 "0::path".
+    let mut groups = groups.lines().filter_map(|line| {
+        let (controllers, path) = line.split_once(':')?.1.split_once(':')?;
+        let place = match controllers {
+            "" => "",
+            "cpu" | "cpu,cpuacct" => "/cpu",
+            _ => return None,
+        };
+        Some(format!("/sys/fs/cgroup{place}{path}/cgroup.procs"))
+    });
+    let group = groups.find(|group| group.contains("baton-lab") && Path::new(group).exists());
+    let group = group.with_context(|| format!("process {process} has no quota of its own"))?;
+    fs::write(&group, thread.to_string()).with_context(|| format!("move {thread} to {group}"))
+}
+
+/// The kernel's threads that poll an interface of this name, in whatever namespace.
+pub(super) fn polling_threads(interface: &str) -> Result<Vec<u32>> {
+    let name = format!("napi/{interface}-");
+    let mut found = Vec::new();
+    for entry in fs::read_dir("/proc").context("read /proc")? {
+        let Some(process) = entry?
+            .file_name()
+            .to_str()
+            .and_then(|name| name.parse().ok())
+        else {
+            continue;
+        };
+        // One that has ended since is none.
+        let comm = fs::read_to_string(format!("/proc/{process}/comm")).unwrap_or_default();
+        if comm.starts_with(&name) {
+            found.push(process);
+        }
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_that_works_has_worked_longer() {
+        let own = std::process::id();
+        let before = seconds(own).expect("schedstat");
+        let mut sum = 0u64;
+        while seconds(own).expect("schedstat") <= before {
+            sum = std::hint::black_box(sum + 1);
+        }
+        assert!(seconds(own).expect("schedstat") > before);
+    }
+}
