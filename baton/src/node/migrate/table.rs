@@ -39,9 +39,8 @@ impl Table {
         })
     }
 
-    /// All that can be said to another node.
-    pub fn read(&mut self) -> Result<Vec<TcbEntry>> {
-        self.look_up()?;
+    /// All that can be said to another node, by what indices meant when they were looked up.
+    pub fn read(&self) -> Result<Vec<TcbEntry>> {
         let copies = self.entries.read()?;
         let now = Tick::now().0;
         Ok(copies
@@ -127,7 +126,9 @@ impl Table {
         })
     }
 
-    fn look_up(&mut self) -> Result<()> {
+    /// Looks up what indices mean. That takes half as long as a look at the whole table, so it is done before
+    /// anything waits: who gets an index meanwhile is asked about as if the entry were lost.
+    pub fn look_up(&mut self) -> Result<()> {
         let servers = self.entries.data_servers()?.into_iter().map(|server| {
             let address = Address::from_octets(server.address);
             (server.address != [0; 16]).then_some(Server {

@@ -151,6 +151,9 @@ impl Task {
             false => self.ways.to(order.to).await,
             true => None,
         };
+        if let Some(table) = &mut self.table {
+            logged(table.look_up());
+        }
         // Above that of every earlier one, also of an earlier daemon.
         let number = clock_now().as_nanos();
         self.outbound = Some(Outbound {
