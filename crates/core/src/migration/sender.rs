@@ -192,8 +192,17 @@ impl Sender {
                 None
             }
             state @ (State::Opening | State::Sending) => {
+                let is_open = !matches!(state, State::Opening);
                 self.state = state;
-                self.batch(now).map(Step::Send)
+                match self.batch(now) {
+                    Some(batch) => Some(Step::Send(batch)),
+                    // An empty pass is over at once.
+                    None if is_open && self.has_all_come() => {
+                        self.end_pass(now);
+                        self.poll(now)
+                    }
+                    None => None,
+                }
             }
         }
     }
@@ -329,11 +338,6 @@ impl Sender {
             !self.waiting.is_empty() || self.switched && !self.closed
         };
         if !wanted {
-            // An empty pass is over at once.
-            if !opens && self.flight.is_empty() && self.waiting.is_empty() {
-                self.end_pass(now);
-                return None;
-            }
             return None;
         }
         let count = self.waiting.len().min(Tcbs::ENTRIES);
@@ -346,6 +350,11 @@ impl Sender {
         self.closed |= flags.last;
         let batch = Tcbs::new(self.number, number, flags, &entries);
         Some(self.flight.send(now, batch))
+    }
+
+    /// Of this pass.
+    fn has_all_come(&self) -> bool {
+        self.flight.is_empty() && self.waiting.is_empty()
     }
 
     /// All of this pass has come.
