@@ -79,6 +79,7 @@ impl Drain {
         let name = self.node.clone().unwrap_or_else(|| here.node.clone());
         let is_ds = here.roles.iter().any(|role| role == "ds");
         if self.until_end && name == here.node && !is_ds {
+            step_back(file, &here, &name)?;
             println!("{name} is no data server: there is nothing to drain");
             return Ok(ExitCode::SUCCESS);
         }
@@ -180,8 +181,8 @@ impl Drain {
     }
 }
 
-/// Has another candidate take over from a node that is in front, and says so; or why it stays there, since it is told
-/// to drain as a data server in any case.
+/// Has another candidate take over from a node that is in front, and says so; or why it stays there, since that is no
+/// reason not to drain, or to stop.
 fn step_back(file: &Path, here: &Status, name: &str) -> Result<()> {
     let config = Config::read(file)?.config;
     let node = config.node_named(name);
@@ -189,6 +190,10 @@ fn step_back(file: &Path, here: &Status, name: &str) -> Result<()> {
         return Ok(());
     }
     let managed = (config.failover.as_ref()).filter(|it| it.address == FrontAddress::Managed);
+    if config.failover.is_some() && managed.is_none() {
+        // Whoever moves the addresses sees to it.
+        return Ok(());
+    }
     // Only candidates know who is in front; of others' orders the node itself says whether it is.
     let is_elsewhere =
         (here.failover.as_ref()).is_some_and(|it| it.front.as_deref().is_some_and(|it| it != name));
@@ -213,7 +218,7 @@ fn step_back(file: &Path, here: &Status, name: &str) -> Result<()> {
         why.push("there is no other candidate ([failover])".into());
     }
     println!(
-        "{name} is a connection server as well, and none took over from it: {}",
+        "{name} is a connection server, and none took over from it: {}",
         why.join("; ")
     );
     Ok(())

@@ -43,27 +43,29 @@ impl Waits {
     }
 }
 
-/// The waits of all.
+/// The waits of all, by what was being done and of which kind the client was.
 #[derive(Debug, Default)]
-pub struct Stalls(BTreeMap<Arc<str>, Vec<Duration>>);
+pub struct Stalls(BTreeMap<(Arc<str>, String), Vec<Duration>>);
 
 impl Stalls {
-    pub fn add(&mut self, waits: Waits) {
+    /// Takes over those of one client.
+    pub fn add(&mut self, kind: &str, waits: Waits) {
         for (phase, wait) in waits.0 {
-            self.0.entry(phase.name).or_default().push(wait);
+            let waits = self.0.entry((phase.name, kind.to_owned())).or_default();
+            waits.push(wait);
         }
     }
 }
 
 impl fmt::Display for Stalls {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (name, waits) in &self.0 {
+        for ((name, kind), waits) in &self.0 {
             let mut waits = waits.clone();
             waits.sort_unstable();
             let (longest, p99) = (waits.last().copied(), percentile(&waits, 99));
             write!(
                 f,
-                "\n  stalls{}{name}: longest {:.1?}, p99 {:.1?} (of {})",
+                "\n  stalls of a {kind}{}{name}: longest {:.1?}, p99 {:.1?} (of {})",
                 if name.is_empty() { "" } else { ", " },
                 longest.unwrap_or_default(),
                 p99.unwrap_or_default(),
@@ -104,11 +106,15 @@ mod tests {
             waits.add(phases.now(), 2 * MS);
             waits.add(phases.now(), MS);
         }
-        stalls.add(waits);
+        stalls.add("download", waits);
+        let mut waits = Waits::default();
+        waits.add(phases.now(), 3 * MS);
+        stalls.add("connection", waits);
         let said = stalls.to_string();
-        let expected = "\n  stalls: longest 1.0ms, p99 1.0ms (of 1)\
-            \n  stalls, crash: longest 2.0ms, p99 2.0ms (of 2)\
-            \n  stalls, planned: longest 2.0ms, p99 2.0ms (of 1)";
+        let expected = "\n  stalls of a download: longest 1.0ms, p99 1.0ms (of 1)\
+            \n  stalls of a download, crash: longest 2.0ms, p99 2.0ms (of 2)\
+            \n  stalls of a connection, planned: longest 3.0ms, p99 3.0ms (of 1)\
+            \n  stalls of a download, planned: longest 2.0ms, p99 2.0ms (of 1)";
         assert_eq!(said, expected);
     }
 }

@@ -35,7 +35,9 @@ impl Tally {
         self.done += other.done;
         self.by_others += other.by_others;
         self.bytes += other.bytes;
-        self.stalls.add(other.waits);
+        // "download 3 of /1m": its kind is what stands first.
+        self.stalls
+            .add(name.split(' ').next().unwrap_or_default(), other.waits);
         self.failed.extend(other.failed.into_iter().map(|one| {
             let what = format!("{name}: {}", one.what);
             Failure { what, ..one }
