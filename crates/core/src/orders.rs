@@ -60,10 +60,11 @@ impl Orders {
             .collect()
     }
 
-    /// Takes an order that came: what to do, unless it is an earlier one of its sender than the last.
+    /// Takes an order that came: what to do, unless the sender's last one is that, come again, or a later one.
+    /// Once only: somebody else may have ordered the opposite since.
     pub fn take(&mut self, from: Address, order: Order) -> Option<Verb> {
         let last = self.taken.entry(from).or_default();
-        if order.number < *last {
+        if order.number <= *last {
             return None;
         }
         *last = order.number;
@@ -116,11 +117,11 @@ mod tests {
     }
 
     #[test]
-    fn a_late_order_is_not_taken_and_a_repeated_one_is() {
+    fn neither_a_late_order_nor_a_repeated_one_is_taken() {
         let mut orders = Orders::default();
         let order = |number, verb| Order { number, verb };
         assert_eq!(orders.take(DS1, order(5, Verb::Drain)), Some(Verb::Drain));
-        assert_eq!(orders.take(DS1, order(5, Verb::Drain)), Some(Verb::Drain));
+        assert_eq!(orders.take(DS1, order(5, Verb::Drain)), None);
         assert_eq!(
             orders.take(DS1, order(6, Verb::Undrain)),
             Some(Verb::Undrain)
@@ -128,5 +129,7 @@ mod tests {
         assert_eq!(orders.take(DS1, order(5, Verb::Drain)), None);
         // Another sender counts by itself.
         assert_eq!(orders.take(DS2, order(1, Verb::Drain)), Some(Verb::Drain));
+        // The one before repeats what that one has made no longer so.
+        assert_eq!(orders.take(DS1, order(6, Verb::Undrain)), None);
     }
 }
