@@ -39,14 +39,14 @@ static __always_inline bool passes_on(struct packet *p)
 
 static __noinline int pass_on_to_next(struct packet *p)
 {
-	const struct data_server to = *(const struct data_server *)&hold.to;
+	const struct data_server *to = (const struct data_server *)&hold.to;
 
 	count(p->counters, COUNTER_CS_PASSED_ON);
 	if (!fits_in_frame(p))
-		address_frame(p->frame.eth, &to);
-	else if (!put_inside(p, &to))
+		address_frame(p->frame.eth, to);
+	else if (!put_inside(p, to))
 		return drop(p, COUNTER_CS_NO_ROOM);
-	return send(p->ctx, &to);
+	return send(p->ctx, to);
 }
 
 /* A copy waits: what is dropped here has not been seen. */

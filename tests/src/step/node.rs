@@ -53,12 +53,25 @@ pub struct Teardown {
 pub struct Started(Option<Child>);
 
 impl StartNode {
+    /// Where it is to run.
+    pub fn host(&self) -> &str {
+        &self.on
+    }
+
+    /// The configuration that it is to have.
+    ///
+    /// # Errors
+    /// No such host.
+    pub fn config(&self, world: &World) -> Result<Table> {
+        config_like(world, &self.like, &self.on, &self.set)
+    }
+
     /// Does it.
     ///
     /// # Errors
     /// It does not become ready.
     pub fn run(&self, world: &mut World) -> Result<()> {
-        let config = config_like(world, &self.like, &self.on, &self.set)?;
+        let config = self.config(world)?;
         let directory = world.directory(&self.on)?;
         let path = directory.join("baton.toml");
         write_secret(&path, &config.to_string())?;

@@ -7,24 +7,16 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 use serde::Deserialize;
-use toml::Table;
 
-use super::node::{config_like, write_secret};
+use super::node::{StartNode, write_secret};
 use super::patience;
 use crate::world::World;
 
 /// Starts systemd on a host on which the lab runs no node. `baton` and its unit are installed there: what `make
 /// install` does, seen by that systemd alone.
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Systemd {
-    on: String,
-    /// Whose configuration, save for what is the host's own.
-    like: String,
-    /// Changes to it.
-    #[serde(default)]
-    set: Table,
-}
+#[serde(transparent)]
+pub struct Systemd(StartNode);
 
 /// Runs systemctl there, or another program of systemd's.
 #[derive(Debug, Deserialize)]
@@ -100,14 +92,15 @@ impl Systemd {
     /// # Errors
     /// It does not come up.
     pub fn run(&self, world: &mut World) -> Result<()> {
-        let directory = world.directory(&self.on)?;
+        let on = self.0.host();
+        let directory = world.directory(on)?;
         self.install(world, &directory)?;
         let lab = world.lab.lab().name().as_str().to_owned();
-        let group = unified()?.join(format!("baton-systemd-{lab}-{}", self.on));
+        let group = unified()?.join(format!("baton-systemd-{lab}-{on}"));
         std::fs::create_dir_all(&group)
             .with_context(|| format!("cannot make {}", group.display()))?;
         let enter = "echo $$ >\"$0/cgroup.procs\" && exec \"$@\"";
-        let mut command = world.lab.exec(&self.on)?;
+        let mut command = world.lab.exec(on)?;
         command.args(["sh", "-c", enter]).arg(&group);
         command.args(["unshare", "--mount", "--pid", "--cgroup", "--uts", "--ipc"]);
         command.args(["--fork", "--kill-child", "sh", "-c", INIT, "sh"]);
@@ -120,9 +113,9 @@ impl Systemd {
             .spawn()
             .context("cannot start systemd")?;
         let manager = Manager { child, group };
-        world.managers.insert(self.on.clone(), manager);
+        world.managers.insert(on.to_owned(), manager);
         let up = Systemctl {
-            on: self.on.clone(),
+            on: on.to_owned(),
             program: systemctl(),
             args: vec!["is-system-running".into()],
             says: vec!["running".into()],
@@ -145,7 +138,7 @@ impl Systemd {
         let more = place.join("units/baton.service.d");
         std::fs::create_dir_all(&more)?;
         std::fs::write(more.join("log.conf"), LOG)?;
-        let mut config = config_like(world, &self.like, &self.on, &self.set)?;
+        let mut config = self.0.config(world)?;
         write_secret(&directory.join("baton.toml"), &config.to_string())?;
         // The unit's: where the state is by default, which is the host's directory.
         let local = config

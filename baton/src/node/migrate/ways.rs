@@ -23,10 +23,7 @@ impl Ways {
     /// `None` to another LAN: an Ethernet header is all that is put around a request.
     pub async fn to(&self, node: Ipv4Addr) -> Option<DataServer> {
         let (_, hop) = next_hops::look(&self.netlink, &[node]).await.pop()?;
-        match hop? {
-            Hop::Next(next) if next.routed => None,
-            Hop::Local => None,
-            hop => Some(tables::data_server(node, &hop, &self.link, 0)),
-        }
+        let hop = hop.filter(|hop| matches!(hop, Hop::Next(next) if !next.routed))?;
+        Some(tables::data_server(node, &hop, &self.link, 0))
     }
 }
