@@ -8,6 +8,7 @@
 #define BATON_OUTBOX_H
 
 #include "abi.h"
+#include "bounds.h"
 #include "maps.h"
 
 /* The next number to this node, written into the header before it is sealed. */
@@ -29,21 +30,20 @@ static __always_inline struct posted *post(struct channel *channel, const struct
 
 	if (!channel || !postings_so_far)
 		return 0;
-	u32 slot = __sync_fetch_and_add(postings_so_far, 1) & (OUTBOX - 1);
+	u32 slot = WRAPPED(__sync_fetch_and_add(postings_so_far, 1), OUTBOX);
 	struct posted *posted = bpf_map_lookup_elem(&outbox, &slot);
 	if (!posted)
 		return 0;
 	posted->channel = to->channel;
 	posted->sequence = sequence;
-	channel->slots[sequence & (WINDOW - 1)] = slot;
+	channel->slots[WRAPPED(sequence, WINDOW)] = slot;
 	return posted;
 }
 
-/* False if a frame of so many bytes does not fit, or is none. The verifier sees what the compiler would hide. */
-static __always_inline bool fits_in_outbox(u64 *bytes)
+/* Whether a frame of so many bytes can be kept. */
+static __always_inline bool fits_in_outbox(u64 bytes)
 {
-	asm volatile("" : "+r"(*bytes));
-	return *bytes > 0 && *bytes <= OUTBOX_FRAME_BYTES;
+	return bytes > 0 && bytes <= OUTBOX_FRAME_BYTES;
 }
 
 /* A message came with this number. True if it had come before: it was sent again in vain. */
@@ -54,7 +54,7 @@ static __always_inline bool note_arrival(__be32 sender, const struct lccp_header
 
 	if (!inbox)
 		return false;
-	u16 *came = &inbox->came[sequence & (WINDOW - 1)];
+	u16 *came = &inbox->came[WRAPPED(sequence, WINDOW)];
 	bool before = *came == sequence;
 	*came = sequence;
 	return before;

@@ -3,6 +3,7 @@
 #ifndef BATON_TCP_OPTIONS_H
 #define BATON_TCP_OPTIONS_H
 
+#include "bounds.h"
 #include "kernel.h"
 
 enum {
@@ -64,7 +65,7 @@ __noinline int parse_options(const struct raw_options *raw, u32 bytes, struct tc
 		u32 at = o->next;
 		if (at >= bytes || at >= OPTIONS_MAX)
 			return true;
-		const u8 *option = raw->bytes + at;
+		const u8 *option = raw->bytes + BOUNDED(at, 0, OPTIONS_MAX - 1);
 		u8 kind = option[0];
 		if (kind == OPTION_END)
 			return true;

@@ -4,6 +4,7 @@
 #define BATON_CS_COPY_H
 
 #include "packet.h"
+#include "../bounds.h"
 
 /* `bytes` of it, which the caller has seen to be some and no more than there is room for. 0: the ring is full. */
 static __always_inline struct punted *copy_frame(struct packet *p, u32 bytes, void *ring)
@@ -12,7 +13,7 @@ static __always_inline struct punted *copy_frame(struct packet *p, u32 bytes, vo
 
 	if (!record)
 		return 0;
-	if (bpf_xdp_load_bytes(p->ctx, 0, record->frame, bytes)) {
+	if (bpf_xdp_load_bytes(p->ctx, 0, record->frame, BOUNDED(bytes, 1, sizeof(record->frame)))) {
 		bpf_ringbuf_discard(record, 0);
 		return 0;
 	}

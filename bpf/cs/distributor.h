@@ -55,7 +55,8 @@ static __always_inline void keep_copy(struct xdp_md *ctx, struct posted *posted)
 	if (!posted)
 		return;
 	posted->bytes = 0;
-	if (fits_in_outbox(&bytes) && !bpf_xdp_load_bytes(ctx, 0, posted->frame, bytes))
+	if (fits_in_outbox(bytes) &&
+	    !bpf_xdp_load_bytes(ctx, 0, posted->frame, BOUNDED(bytes, 1, OUTBOX_FRAME_BYTES)))
 		posted->bytes = bytes;
 }
 

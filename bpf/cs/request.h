@@ -9,6 +9,7 @@
 #define BATON_CS_REQUEST_H
 
 #include "packet.h"
+#include "../bounds.h"
 
 enum {
 	TEXT_BYTES = 2048,         /* a power of two above what a segment of a usual MTU holds */
@@ -18,6 +19,7 @@ enum {
 	LENGTH_DIGITS = 9,         /* a body of less than a gigabyte: sequence numbers cannot tell of more */
 	METHOD_MIN = 3,
 	METHOD_MAX = 8,
+	METHOD_SPAN = 16,          /* a power of two above where any target begins */
 	WORD = sizeof(u64),
 };
 
@@ -59,9 +61,20 @@ static __always_inline struct text *text_of_this_cpu(void)
 	return bpf_map_lookup_elem(&texts, &zero);
 }
 
+static __always_inline const u8 *text_at(const struct text *text, u32 offset)
+{
+	return text->at + (__builtin_constant_p(offset) ? offset : WRAPPED(offset, TEXT_BYTES));
+}
+
+/* Where the request's target is in the text, whose method is of so many letters at most. */
+static __always_inline const u8 *target_in(const struct text *text, u32 target)
+{
+	return text->at + WRAPPED(target, METHOD_SPAN);
+}
+
 static __always_inline u64 text_word(const struct text *text, u32 offset)
 {
-	return *(const u64 *)(text->at + (offset & (TEXT_BYTES - 1)));
+	return *(const u64 *)text_at(text, offset);
 }
 
 /* Eight letters, as they are in memory on a little-endian machine. */
@@ -104,19 +117,19 @@ static __always_inline void read_length(const struct text *text, struct request 
 {
 	u32 body = 0, digits = 0;
 
-	if (text->at[offset & (TEXT_BYTES - 1)] != ':')
+	if (*text_at(text, offset) != ':')
 		r->odd = 1;
 	offset++;
-	if (text->at[offset & (TEXT_BYTES - 1)] == ' ')
+	if (*text_at(text, offset) == ' ')
 		offset++;
 	for (; digits < LENGTH_DIGITS; digits++) {
-		u8 digit = text->at[(offset + digits) & (TEXT_BYTES - 1)] - '0';
+		u8 digit = *text_at(text, offset + digits) - '0';
 		if (digit > 9)
 			break;
 		body = body * 10 + digit;
 	}
 	/* More digits, or several lengths, or other signs: the server's to judge. */
-	r->odd |= !digits || text->at[(offset + digits) & (TEXT_BYTES - 1)] != '\r' || r->lengths;
+	r->odd |= !digits || *text_at(text, offset + digits) != '\r' || r->lengths;
 	r->lengths++;
 	r->body = body;
 }
@@ -174,11 +187,11 @@ static __always_inline u32 find_target(const struct text *text)
 	u32 length = 0;
 
 	for (; length < METHOD_MAX; length++) {
-		u8 c = text->at[length];
+		u8 c = *text_at(text, length);
 		if (c < 'A' || c > 'Z')
 			break;
 	}
-	return length >= METHOD_MIN && text->at[length] == ' ' ? length + 1 : 0;
+	return length >= METHOD_MIN && *text_at(text, length) == ' ' ? length + 1 : 0;
 }
 
 /* Whether requests of this method have no body. */
@@ -203,9 +216,10 @@ __noinline int read_request(struct xdp_md *ctx, u32 at, u32 bytes, struct reques
 	if (!r || !text)
 		return false;
 	__builtin_memset(r, 0, sizeof(*r));
-	if (bytes < 1 || bytes > TEXT_BYTES - WORD || bpf_xdp_load_bytes(ctx, at, text->at, bytes))
+	if (bytes < 1 || bytes > TEXT_BYTES - WORD ||
+	    bpf_xdp_load_bytes(ctx, at, text->at, BOUNDED(bytes, 1, TEXT_BYTES - WORD)))
 		return false;
-	__builtin_memset(text->at + (bytes & (TEXT_BYTES - 1)), 0, TEXT_SPARE);
+	__builtin_memset(text->at + WRAPPED(bytes, TEXT_BYTES), 0, TEXT_SPARE);
 	r->bytes = bytes;
 	r->target = find_target(text);
 	if (!r->target || bytes < REQUEST_MIN)

@@ -22,7 +22,7 @@ struct host_walk {
 
 static __always_inline u8 host_letter(const struct host_walk *w, u32 index)
 {
-	return w->text->at[(w->begin + index) & (TEXT_BYTES - 1)];
+	return *text_at(w->text, w->begin + index);
 }
 
 /* The name ends at the port, a blank or the end of the line. */
@@ -41,7 +41,7 @@ static long copy_letter(u32 index, struct host_walk *w)
 	u8 c = host_letter(w, w->length - 1 - index);
 	u8 is_capital = (u8)(c - 'A') < 26;
 
-	w->text->host.name[index & (HOST_BYTES - 1)] = c | is_capital << 5;
+	w->text->host.name[WRAPPED(index, HOST_BYTES)] = c | is_capital << 5;
 	return 0;
 }
 
@@ -53,7 +53,7 @@ static __always_inline u32 find_host(struct text *text, u32 begin)
 {
 	struct host_key *key = &text->host;
 
-	for (int i = 0; i < 4 && text->at[begin & (TEXT_BYTES - 1)] == ' '; i++)
+	for (int i = 0; i < 4 && *text_at(text, begin) == ' '; i++)
 		begin++;
 	struct host_walk walk = { .text = text, .begin = begin };
 	__builtin_memset(key, 0, sizeof(*key));
@@ -77,7 +77,7 @@ __noinline u32 find_route(u32 service, u32 flags, const struct request *r)
 	key->host = 0;
 	if (flags & SERVICE_HOSTS && r->host)
 		key->host = find_host(text, r->host);
-	__builtin_memcpy(key->path, text->at + (r->target & 15), PATH_BYTES);
+	__builtin_memcpy(key->path, target_in(text, r->target), PATH_BYTES);
 	u32 *route = bpf_map_lookup_elem(&routes, key);
 	return route ? *route : NO_POOL;
 }
@@ -109,8 +109,9 @@ __noinline u32 hash_path(u32 target, u32 seed)
 
 	if (!text)
 		return 0;
+	const u8 *path = target_in(text, target);
 	for (int i = 0; i < PATH_BYTES / WORD; i++) {
-		u64 word = text_word(text, (target & 15) + i * WORD);
+		u64 word = *(const u64 *)(path + i * WORD);
 		u64 ends = path_ends(word);
 
 		hash = hash_word(hash, word, ends);

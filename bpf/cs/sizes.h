@@ -18,8 +18,9 @@ __noinline u32 find_large(u32 service, u32 pool, u32 target)
 
 	if (!text)
 		return NO_POOL;
+	const u8 *path = target_in(text, target);
 	for (int i = 0; i < PATH_BYTES / WORD && !ends; i++) {
-		u64 word = text_word(text, (target & 15) + i * WORD);
+		u64 word = *(const u64 *)(path + i * WORD);
 
 		ends = path_ends(word);
 		hash = hash_word(hash, word, ends);

@@ -84,7 +84,7 @@ static __always_inline bool read_options(struct packet *p, struct tcp_options *o
 		return true;
 	if (bytes > OPTIONS_MAX)
 		return false;
-	if (bytes && bpf_xdp_load_bytes(p->ctx, offset, &raw, bytes))
+	if (bytes && bpf_xdp_load_bytes(p->ctx, offset, &raw, BOUNDED(bytes, 1, OPTIONS_MAX)))
 		return false;
 	return parse_options(&raw, bytes, options);
 }

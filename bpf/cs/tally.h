@@ -7,6 +7,7 @@
 #ifndef BATON_CS_TALLY_H
 #define BATON_CS_TALLY_H
 
+#include "../bounds.h"
 #include "../kernel.h"
 #include "../maps.h"
 
@@ -95,9 +96,9 @@ static __always_inline void tally_moved(u16 from, u16 to)
 /* The owner, who is it still, has refused the handover. */
 static __noinline void tally_kept(const struct tcb *tcb, u32 why)
 {
-	TALLY(route_tally(tcb->route), kept[why & (TALLY_KEEPS - 1)]);
-	TALLY(pool_tally(tcb->pool), kept[why & (TALLY_KEEPS - 1)]);
-	TALLY(server_tally(tcb->owner), kept[why & (TALLY_KEEPS - 1)]);
+	TALLY(route_tally(tcb->route), kept[WRAPPED(why, TALLY_KEEPS)]);
+	TALLY(pool_tally(tcb->pool), kept[WRAPPED(why, TALLY_KEEPS)]);
+	TALLY(server_tally(tcb->owner), kept[WRAPPED(why, TALLY_KEEPS)]);
 	tally_moved(tcb->previous, tcb->owner);
 }
 

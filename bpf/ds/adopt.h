@@ -11,6 +11,7 @@
 #include "packet.h"
 #include "refuse.h"
 #include "window.h"
+#include "../bounds.h"
 #include "../claimed.h"
 #include "../tcp_options.h"
 
@@ -32,7 +33,7 @@ static __always_inline bool read_timestamps(struct __sk_buff *skb, const struct 
 	if (!bytes)
 		return true;
 	if (bytes > OPTIONS_MAX ||
-	    bpf_skb_load_bytes(skb, in->tcp_at + sizeof(struct tcphdr), &raw, bytes))
+	    bpf_skb_load_bytes(skb, in->tcp_at + sizeof(struct tcphdr), &raw, BOUNDED(bytes, 1, OPTIONS_MAX)))
 		return false;
 	if (bytes == TIMESTAMPS_ALONE_BYTES && option_word(raw.bytes) == TIMESTAMPS_ALONE) {
 		attrs->tstamp_ok = 1;

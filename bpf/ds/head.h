@@ -10,6 +10,7 @@
 #define BATON_DS_HEAD_H
 
 #include "packet.h"
+#include "../bounds.h"
 #include "../cs/packet.h"
 #include "../cs/request.h"
 
@@ -29,9 +30,7 @@ static __always_inline void show_head(struct __sk_buff *skb, const struct iphdr 
 	}
 	if (bytes > HEAD_BYTES)
 		bytes = HEAD_BYTES;
-	/* The verifier sees what the compiler would hide. */
-	asm volatile("" : "+r"(bytes));
-	if (!bytes || bytes > HEAD_BYTES || bpf_skb_load_bytes(skb, at, head->text, bytes)) {
+	if (bpf_skb_load_bytes(skb, at, head->text, BOUNDED(bytes, 1, HEAD_BYTES))) {
 		bpf_ringbuf_discard(head, 0);
 		return;
 	}

@@ -52,7 +52,8 @@ static __always_inline void keep_copy_at_ds(struct __sk_buff *skb, struct posted
 	if (!posted)
 		return;
 	posted->bytes = 0;
-	if (fits_in_outbox(&bytes) && !bpf_skb_load_bytes(skb, 0, posted->frame, bytes))
+	if (fits_in_outbox(bytes) &&
+	    !bpf_skb_load_bytes(skb, 0, posted->frame, BOUNDED(bytes, 1, OUTBOX_FRAME_BYTES)))
 		posted->bytes = bytes;
 }
 

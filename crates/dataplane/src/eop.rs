@@ -59,7 +59,7 @@ impl EopPins {
 
         self.detach()?;
         let pins = |source| self.failed(source);
-        fs::create_dir_all(&self.directory).map_err(pins)?;
+        crate::pins::Pins::new(&self.directory).prepare()?;
         let links = [
             (
                 "announce",
