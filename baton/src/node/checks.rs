@@ -12,7 +12,7 @@ use baton_core::{
     Moment,
     health::{Action, HealthCheck, Settings},
 };
-use baton_net::probe::{Get, Probe, probe};
+use baton_net::probe::{Get, Probe, probe_here};
 use baton_wire::Health;
 use tokio::{sync::mpsc, task::JoinHandle, time::sleep_until};
 use tracing::{info, warn};
@@ -104,7 +104,8 @@ fn stop(running: Option<(Option<Check>, Option<JoinHandle<()>>)>) {
 }
 
 /// The cluster address is local on a data server, so that the probe finds its server wherever it
-/// listens, at that address or at all.
+/// listens, at that address or at all. An answer of a server that is not in this network namespace does not
+/// count: no connection could be adopted into it.
 async fn run(target: SocketAddrV4, name: String, check: Check, report: mpsc::Sender<Verdict>) {
     let wanted = match &check.probe {
         Wanted::Tcp => Probe::Tcp,
@@ -134,7 +135,7 @@ async fn run(target: SocketAddrV4, name: String, check: Check, report: mpsc::Sen
         while let Some(action) = health.poll(now()) {
             match action {
                 Action::Start(id) => {
-                    let result = probe(SocketAddr::V4(target), None, &wanted, check.timeout).await;
+                    let result = probe_here(SocketAddr::V4(target), &wanted, check.timeout).await;
                     health.handle_result(now(), id, result.map_err(|reason| reason.to_string()));
                 }
                 // The probe has its own time limit and is over when this comes.
