@@ -72,6 +72,14 @@ impl Thing {
         }
     }
 
+    /// The address of its container, if it runs in one.
+    pub fn container(&self) -> Option<Ipv4Addr> {
+        match self {
+            Thing::Server(server) => server.container,
+            _ => None,
+        }
+    }
+
     /// Where it listens, if that is known.
     pub fn port(&self) -> Option<Port> {
         match self {
