@@ -10,7 +10,6 @@ mod btf;
 mod clock;
 mod configuration;
 mod control_groups;
-mod dnat;
 mod duplicates;
 mod finding;
 mod interface;
@@ -18,6 +17,7 @@ mod jit;
 mod kernel;
 mod list;
 mod memory;
+pub mod nat;
 mod neighbors;
 mod offloads;
 mod privileges;
@@ -121,14 +121,13 @@ fn ds_findings(subject: &Subject, adapter: Option<&Adapter>) -> Vec<Finding> {
     let relayed = subject.relayed();
     // For what it relays the node listens itself, while it runs.
     let is_here = |(name, _): &&servers::Place| relayed.iter().all(|(other, _)| other != name);
-    let here: Option<Vec<_>> = (services.as_ref())
-        .map(|services| services.iter().filter(is_here).cloned().collect());
+    let here: Option<Vec<_>> =
+        (services.as_ref()).map(|services| services.iter().filter(is_here).cloned().collect());
     findings.extend(servers::check(here.as_deref()));
     findings.extend(relayed::check(&relayed));
-    if let (Some(services), Some(here), Some(placed)) = (&services, &here, &subject.placed) {
+    if let (Some(services), Some(here)) = (&services, &here) {
         let interface = adapter.map(|adapter| adapter.name.as_str());
-        let own = placed.me.address.ip();
-        findings.push(dnat::check(services, interface, own));
+        findings.push(nat::check(services, interface));
         findings.push(proxies::check(here));
     }
     findings.extend(adapter.map(|adapter| rp_filter::check(&adapter.name)));

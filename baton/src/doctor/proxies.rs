@@ -34,7 +34,10 @@ fn judge(services: &[Place], listeners: &[Listener], proxies: &HashSet<u32>) -> 
     }
     Finding::advice(
         NAME,
-        format!("a container engine's proxy listens for {}", found.join(", ")),
+        format!(
+            "a container engine's proxy listens for {}",
+            found.join(", ")
+        ),
         "Connections are adopted into the proxy, which copies their bytes to the container, and the server there \
          sees the host's address in place of the client's. Give the container the host's network \
          (docker run --network host), or let the node relay to it in the client's name: relay_to, see \
@@ -84,7 +87,8 @@ mod tests {
         assert_eq!(advice.verdict(), Advice);
         assert!(advice.found().contains("web (192.0.2.100:80)"));
         assert_eq!(judge(&web, &[listener(8)], &proxies).verdict(), Good);
-        let other: Vec<Place> = vec![("tls".into(), "192.0.2.100:443".parse().expect("an address"))];
+        let other: Vec<Place> =
+            vec![("tls".into(), "192.0.2.100:443".parse().expect("an address"))];
         assert_eq!(judge(&other, &[listener(7)], &proxies).verdict(), Good);
     }
 

@@ -34,7 +34,10 @@ fn judge(relayed: &[Relayed], failed: &[(&Relayed, String)]) -> Option<Finding> 
             .iter()
             .map(|(name, server)| format!("{name} at {server}"))
             .collect();
-        return Some(Finding::good(NAME, format!("accepts: {}", servers.join(", "))));
+        return Some(Finding::good(
+            NAME,
+            format!("accepts: {}", servers.join(", ")),
+        ));
     }
     let failed: Vec<String> = failed
         .iter()
@@ -68,6 +71,10 @@ mod tests {
         drop(listener);
         let bad = check(&web).expect("one is relayed");
         assert_eq!(bad.verdict(), Bad);
-        assert!(bad.found().starts_with(&format!("web at {at}: ")), "{}", bad.found());
+        assert!(
+            bad.found().starts_with(&format!("web at {at}: ")),
+            "{}",
+            bad.found()
+        );
     }
 }

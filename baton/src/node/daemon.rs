@@ -201,7 +201,7 @@ impl Daemon {
             ),
             clocks: Clocks::default(),
             versions: Versions::default(),
-            checks: Checks::new(verdict_sender),
+            checks: Checks::new(verdict_sender, place.link.name.clone()),
             sizes: Sizes::new(looked_sender),
             swept: Swept::default(),
             expired: 0,

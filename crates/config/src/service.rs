@@ -18,9 +18,9 @@ use crate::policy::Policy;
 use crate::pool::{self, Pool};
 use crate::problem::Problem;
 use crate::raw::RawService;
+use crate::relay_to::RelayTo;
 use crate::report::Report;
 use crate::route::{self, Route};
-use crate::relay_to::RelayTo;
 use crate::weights::Weights;
 
 /// What clients reach: a cluster address and a port, and who serves it.

@@ -120,7 +120,13 @@ fn server_words(
         Some(address) => {
             let shell = tool::find("sh")?.display().to_string();
             let script = include_str!("container.sh").to_owned();
-            let own = [shell, "-c".into(), script, "container".into(), address.to_string()];
+            let own = [
+                shell,
+                "-c".into(),
+                script,
+                "container".into(),
+                address.to_string(),
+            ];
             own.into_iter().chain(prepared.words).collect()
         }
     };

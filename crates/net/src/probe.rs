@@ -48,8 +48,7 @@ impl fmt::Display for Reason {
             Self::Elsewhere(target) => write!(
                 f,
                 "an address translation (DNAT) on this host leads connections to {target} elsewhere, as a \
-                 published port of a container does, and would lead the clients' packets there too: \
-                 `baton doctor` says what to do"
+                 published port of a container does, and would lead the clients' packets there too"
             ),
         }
     }

@@ -84,7 +84,9 @@ pub(crate) fn state_of(local: SocketAddrV4, remote: SocketAddrV4) -> io::Result<
             error if error.kind() == io::ErrorKind::NotFound => Ok(None),
             error => Err(error),
         },
-        _ => Err(io::Error::other("the kernel answered with neither a socket nor an error")),
+        _ => Err(io::Error::other(
+            "the kernel answered with neither a socket nor an error",
+        )),
     }
 }
 

@@ -42,7 +42,11 @@ pub(super) fn is_taken(error: &io::Error) -> bool {
     )
 }
 
-pub(super) async fn attempt(source: SocketAddrV4, target: SocketAddrV4, mark: u32) -> io::Result<TcpStream> {
+pub(super) async fn attempt(
+    source: SocketAddrV4,
+    target: SocketAddrV4,
+    mark: u32,
+) -> io::Result<TcpStream> {
     let socket = Socket::new(Domain::IPV4, Type::STREAM.nonblocking(), None)?;
     socket.set_ip_transparent_v4(true)?;
     socket.set_mark(mark)?;

@@ -12,6 +12,10 @@ pub fn read(ruleset: &Value, packet: &Packet<'_>, opaque: bool) -> Rules {
     let items = ruleset["nftables"].as_array().into_iter().flatten();
     for item in items {
         let (chain, rule) = (&item["chain"], &item["rule"]);
+        if chain["type"] == "nat" && is_ipv4(chain) {
+            let name = full_name(chain, &chain["name"]);
+            rules.nat.get_or_insert(format!("the chain \"{name}\""));
+        }
         if chain["hook"] == "prerouting" && is_ipv4(chain) {
             rules.bases.push(Base {
                 chain: full_name(chain, &chain["name"]),
@@ -53,7 +57,8 @@ impl Reader<'_> {
     fn rules(&self) -> Vec<Rule> {
         let mut applies = Truth::Yes;
         for statement in self.rule["expr"].as_array().into_iter().flatten() {
-            let Some((kind, value)) = statement.as_object().and_then(|one| one.iter().next()) else {
+            let Some((kind, value)) = statement.as_object().and_then(|one| one.iter().next())
+            else {
                 continue;
             };
             let action = match kind.as_str() {
@@ -134,14 +139,16 @@ impl Reader<'_> {
                 Truth::from(one == "tcp" || one == &Value::from(6))
             }),
             ((Some("udp"), _), _) => Truth::No,
-            (_, Some("iifname" | "iif")) => any(right, &|one| {
-                match (one.as_str(), self.packet.interface) {
+            (_, Some("iifname" | "iif")) => {
+                any(right, &|one| match (one.as_str(), self.packet.interface) {
                     (Some(name), Some(own)) => is_interface(name, own),
                     _ => Truth::Maybe,
-                }
-            }),
+                })
+            }
             (_, Some("nfproto")) => any(right, &|one| Truth::from(one == "ipv4")),
-            _ if left["fib"]["result"] == "type" && left["fib"]["flags"] == Value::from(["daddr"].as_slice()) => {
+            _ if left["fib"]["result"] == "type"
+                && left["fib"]["flags"] == Value::from(["daddr"].as_slice()) =>
+            {
                 any(right, &|one| Truth::from(one == "local"))
             }
             _ => Truth::Maybe,
@@ -162,10 +169,9 @@ fn any(right: &Value, is: &impl Fn(&Value) -> Truth) -> Truth {
 
 fn address_is(one: &Value, address: std::net::Ipv4Addr) -> Truth {
     let parse = |value: &Value| value.as_str()?.parse::<std::net::Ipv4Addr>().ok();
-    if let (Some(base), Some(length)) = (
-        parse(&one["prefix"]["addr"]),
-        one["prefix"]["len"].as_u64(),
-    ) {
+    if let (Some(base), Some(length)) =
+        (parse(&one["prefix"]["addr"]), one["prefix"]["len"].as_u64())
+    {
         let kept = u32::try_from(length).unwrap_or(32).min(32);
         let mask = u32::MAX.checked_shl(32 - kept).unwrap_or(0);
         return Truth::from(base.to_bits() & mask == address.to_bits() & mask);
@@ -181,7 +187,8 @@ fn port_is(one: &Value, port: u16) -> Truth {
     if let (Some(first), Some(last)) = (one["range"][0].as_u64(), one["range"][1].as_u64()) {
         return Truth::from((first..=last).contains(&port));
     }
-    one.as_u64().map_or(Truth::Maybe, |one| Truth::from(one == port))
+    one.as_u64()
+        .map_or(Truth::Maybe, |one| Truth::from(one == port))
 }
 
 fn destination(kind: &str, value: &Value) -> String {
@@ -201,7 +208,7 @@ fn destination(kind: &str, value: &Value) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::doctor::dnat::rules::Fate;
+    use crate::doctor::nat::rules::Fate;
 
     /// `fib daddr type local jump docker`, and in that chain what `rule` says.
     fn ruleset(rule: &str) -> Value {
@@ -258,9 +265,19 @@ mod tests {
         assert_eq!(fate(&format!("{COUNTER}, {DNAT}")), changed(true, to));
         assert_eq!(with(dport, "==", "80"), changed(true, to));
         assert_eq!(with(dport, "==", "81"), Fate::Kept);
-        assert_eq!(with(dport, "==", r#"{"set": [22, {"range": [79, 81]}]}"#), changed(true, to));
+        assert_eq!(
+            with(dport, "==", r#"{"set": [22, {"range": [79, 81]}]}"#),
+            changed(true, to)
+        );
         assert_eq!(with(daddr, "==", r#""192.0.2.11""#), Fate::Kept);
-        assert_eq!(with(daddr, "!=", r#"{"prefix": {"addr": "127.0.0.0", "len": 8}}"#), changed(true, to));
+        assert_eq!(
+            with(
+                daddr,
+                "!=",
+                r#"{"prefix": {"addr": "127.0.0.0", "len": 8}}"#
+            ),
+            changed(true, to)
+        );
         assert_eq!(with(iif, "!=", r#""docker0""#), changed(true, to));
         assert_eq!(with(iif, "==", r#""docker0""#), Fate::Kept);
         assert_eq!(with(dport, "==", r#""@ports""#), changed(false, to));
@@ -270,7 +287,10 @@ mod tests {
 
     #[test]
     fn other_ways_to_say_it() {
-        assert_eq!(fate(r#"{"redirect": {"port": 8080}}"#), changed(true, "port 8080 of this host"));
+        assert_eq!(
+            fate(r#"{"redirect": {"port": 8080}}"#),
+            changed(true, "port 8080 of this host")
+        );
         let jump = r#"{"vmap": {"key": {"payload": {"protocol": "tcp", "field": "dport"}},
             "data": {"set": [[80, {"return": null}], [81, {"accept": null}]]}}}"#;
         assert_eq!(fate(&format!("{jump}, {DNAT}")), Fate::Kept);
@@ -280,6 +300,17 @@ mod tests {
             read(&ruleset(xt), &packet(), true).fate(),
             Fate::Changed { surely: false, .. }
         ));
+    }
+
+    #[test]
+    fn whether_there_is_any_translation() {
+        let mut rules = ruleset(DNAT);
+        let nat = |rules: &Value| read(rules, &packet(), false).nat;
+        assert_eq!(nat(&rules).as_deref(), Some("the chain \"ip nat pre\""));
+        rules["nftables"][2]["chain"]["hook"] = Value::from("postrouting");
+        assert!(nat(&rules).is_some(), "masquerading is one as well");
+        rules["nftables"][2]["chain"]["type"] = Value::from("filter");
+        assert_eq!(nat(&rules), None);
     }
 
     #[test]

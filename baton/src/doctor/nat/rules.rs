@@ -87,6 +87,8 @@ pub struct Base {
 pub struct Rules {
     pub bases: Vec<Base>,
     pub chains: HashMap<String, Vec<Rule>>,
+    /// A chain that may translate, at whatever hook: with one the kernel looks at the addresses of all packets.
+    pub nat: Option<String>,
 }
 
 /// What becomes of the packet's destination.
@@ -198,6 +200,7 @@ mod tests {
                 is_nat: true,
             }],
             chains: chains.collect(),
+            nat: None,
         }
     }
 
