@@ -17,12 +17,15 @@ mod jit;
 mod kernel;
 mod list;
 mod memory;
+pub mod nat;
 mod neighbors;
 mod offloads;
 mod privileges;
 mod proc;
 mod programs;
+mod proxies;
 mod receive_window;
+mod relayed;
 mod rp_filter;
 mod running;
 mod servers;
@@ -114,7 +117,19 @@ async fn xdp_findings(adapter: &Adapter) -> Vec<Finding> {
 
 fn ds_findings(subject: &Subject, adapter: Option<&Adapter>) -> Vec<Finding> {
     let mut findings = tcp_settings::check();
-    findings.extend(servers::check(subject.services().as_deref()));
+    let services = subject.services();
+    let relayed = subject.relayed();
+    // For what it relays the node listens itself, while it runs.
+    let is_here = |(name, _): &&servers::Place| relayed.iter().all(|(other, _)| other != name);
+    let here: Option<Vec<_>> =
+        (services.as_ref()).map(|services| services.iter().filter(is_here).cloned().collect());
+    findings.extend(servers::check(here.as_deref()));
+    findings.extend(relayed::check(&relayed));
+    if let (Some(services), Some(here)) = (&services, &here) {
+        let interface = adapter.map(|adapter| adapter.name.as_str());
+        findings.push(nat::check(services, interface));
+        findings.push(proxies::check(here));
+    }
     findings.extend(adapter.map(|adapter| rp_filter::check(&adapter.name)));
     findings.extend([
         receive_window::check(subject.window_scale),

@@ -4,7 +4,7 @@ use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
 use baton_config::{Config, Node, Roles};
 
-use super::servers::Place;
+use super::{relayed::Relayed, servers::Place};
 
 /// What this machine is to be, or could be.
 #[derive(Clone, Debug)]
@@ -67,6 +67,19 @@ impl Subject {
             placed: Some(placed),
             ..any
         }
+    }
+
+    /// The services whose servers are in containers, to which this machine relays.
+    pub fn relayed(&self) -> Vec<Relayed> {
+        let Some(Placed { config, me, .. }) = &self.placed else {
+            return Vec::new();
+        };
+        let services = config.services_of(&me.name);
+        let relayed = services.filter_map(|service| {
+            let server = service.relay_to.of(me.name.as_str())?;
+            Some((service.name.to_string(), server))
+        });
+        relayed.collect()
     }
 
     /// The services that this machine is a data server of; `None` if that is not known.

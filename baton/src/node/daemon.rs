@@ -26,6 +26,7 @@ use tracing::{debug, info, warn};
 use super::{
     checks::{Checks, Verdict},
     clocks::Clocks,
+    containers::Containers,
     control::{self, Call, Request, Response},
     desk::Desk,
     drain::{Drain, Wish},
@@ -84,6 +85,7 @@ pub struct Daemon {
     pub(super) swept: Swept,
     pub(super) expired: u64,
     pub(super) relay: Option<relay::Running>,
+    pub(super) containers: Containers,
     pub(super) epoch: Instant,
     pub(super) host: Host,
     pub(super) socket: LccpSocket,
@@ -199,11 +201,12 @@ impl Daemon {
             ),
             clocks: Clocks::default(),
             versions: Versions::default(),
-            checks: Checks::new(verdict_sender),
+            checks: Checks::new(verdict_sender, place.link.name.clone()),
             sizes: Sizes::new(looked_sender),
             swept: Swept::default(),
             expired: 0,
             relay: None,
+            containers: Containers::default(),
             epoch,
             host: Host::new(place.netlink.clone(), undo),
             socket,
@@ -383,6 +386,7 @@ impl Daemon {
     }
 
     async fn count_connections(&mut self) {
+        self.find_containers().await;
         // On a thread of its own: a table of a million takes a while.
         match tokio::task::spawn_blocking(Connections::count).await {
             Ok(Ok(connections)) => {

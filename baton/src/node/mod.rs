@@ -16,6 +16,7 @@ mod announcer;
 pub mod app;
 mod checks;
 mod clocks;
+mod containers;
 mod content;
 pub mod control;
 mod daemon;

@@ -41,18 +41,18 @@ pub fn status(daemon: &Daemon) -> Result<Status> {
     ] {
         *counters.entry(counter_name(counter)).or_default() += value;
     }
-    if let Some(relay) = &daemon.relay {
+    let of_containers = (!daemon.containers.is_empty()).then_some(&daemon.containers.counters);
+    let relays = daemon.relay.as_ref().map(|relay| &relay.counters);
+    for relay in relays.into_iter().chain(of_containers) {
         use std::sync::atomic::Ordering::Relaxed;
-        counters.insert(
-            "relay_accepted".into(),
-            relay.counters.accepted.load(Relaxed),
-        );
-        counters.insert("relay_failed".into(), relay.counters.failed.load(Relaxed));
-        counters.insert("relay_foreign".into(), relay.counters.foreign.load(Relaxed));
-        counters.insert(
-            "relay_finished".into(),
-            relay.counters.finished.load(Relaxed),
-        );
+        for (name, counter) in [
+            ("relay_accepted", &relay.accepted),
+            ("relay_failed", &relay.failed),
+            ("relay_foreign", &relay.foreign),
+            ("relay_finished", &relay.finished),
+        ] {
+            *counters.entry(name.into()).or_default() += counter.load(Relaxed);
+        }
     }
     for (name, value) in daemon.resume.counts.get() {
         counters.insert(name.into(), value);

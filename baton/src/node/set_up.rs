@@ -62,6 +62,9 @@ impl Daemon {
     /// Everything that depends on the configuration, from scratch.
     pub(super) async fn write_maps(&mut self) -> Result<()> {
         let now = self.now();
+        if self.place.me.roles.is_ds() {
+            self.relay_to_containers().await?;
+        }
         let config = &self.place.config;
         self.tables.write_settings(&self.dataplane, &self.place)?;
         let of_node = services_with_places(config.services_of(&self.place.me.name))?;

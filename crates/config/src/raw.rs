@@ -107,6 +107,7 @@ pub(crate) struct RawService {
     pub(crate) dispatcher: Field<String>,
     pub(crate) nodes: List,
     pub(crate) weights: Field<BTreeMap<String, i64>>,
+    pub(crate) relay_to: Field<BTreeMap<String, String>>,
     pub(crate) overflow: Field<RawOverflow>,
     pub(crate) connection_servers: List,
     pub(crate) split: Field<String>,

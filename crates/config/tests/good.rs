@@ -388,6 +388,18 @@ fn failover() {
 
 /// In a service, and in a pool, which else has those of its service.
 #[test]
+fn servers_in_containers() {
+    let text = SAMPLE.replace(
+        "nodes = [\"ds1\", \"ds2\"]\n",
+        "nodes = [\"ds1\", \"ds2\"]\nrelay_to = { ds2 = \"172.17.0.2:8080\" }\n",
+    );
+    let config = parse(&text).unwrap().config;
+    let relay_to = &config.services[0].relay_to;
+    assert_eq!(relay_to.of("ds1"), None);
+    assert_eq!(relay_to.of("ds2"), Some("172.17.0.2:8080".parse().unwrap()));
+}
+
+#[test]
 fn weights_of_a_service() {
     let text = SAMPLE.replace(
         "policy = \"round-robin\"\n",

@@ -65,6 +65,11 @@ pub(crate) fn attach_head(
     Ok(attach("head", program, interface, Hook::TcxEgress, pins)?.link)
 }
 
+/// Attaches the program that keeps answers to the relay on this host.
+pub(crate) fn attach_relay_answer(program: &OwnedFd, interface: u32) -> Result<OwnedFd, Error> {
+    Ok(attach("relay_answer", program, interface, Hook::TcxIngress, None)?.link)
+}
+
 /// Attaches the program that hears of sockets to the control group of all processes, if this machine has
 /// such groups.
 pub(crate) fn attach_window(

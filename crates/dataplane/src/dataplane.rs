@@ -1,6 +1,7 @@
 //! A node's packet path, attached: what the daemon holds.
 
 use std::{
+    collections::BTreeMap,
     os::fd::{AsFd, OwnedFd},
     time::Duration,
 };
@@ -18,6 +19,7 @@ pub struct Dataplane {
     programs: Programs,
     links: Vec<OwnedFd>,
     pub(crate) head_link: Option<OwnedFd>,
+    pub(crate) relay_links: BTreeMap<u32, OwnedFd>,
     xdp_mode: Option<XdpMode>,
     taken_over: bool,
     gives_windows: bool,
@@ -41,6 +43,7 @@ impl Dataplane {
             programs,
             links: Vec::new(),
             head_link: None,
+            relay_links: BTreeMap::new(),
             xdp_mode: None,
             taken_over: false,
             gives_windows: false,
@@ -77,6 +80,7 @@ impl Dataplane {
     pub fn release(&mut self) {
         self.links.clear();
         self.head_link = None;
+        self.relay_links.clear();
     }
 
     /// How the XDP program was attached. After a take-over the mode is the link's.

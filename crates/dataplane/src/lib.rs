@@ -40,6 +40,7 @@ mod moves;
 mod orphans;
 mod pins;
 mod punts;
+mod relay_answer;
 mod ring;
 mod routing;
 mod stale;

@@ -42,6 +42,8 @@ pub struct Programs {
     pub ds: Option<OwnedFd>,
     /// What shows how responses begin, with role DS.
     pub head: Option<OwnedFd>,
+    /// Keeps answers to the relay on this host, with role DS.
+    pub relay_answer: Option<OwnedFd>,
     /// What gives adopted connections their congestion window, with role DS.
     pub window: Option<OwnedFd>,
     /// Expiry of TCB entries, with role CS.
@@ -132,6 +134,7 @@ impl Programs {
         open.progs.baton_ds.set_autoload(ds);
         open.progs.baton_window.set_autoload(ds);
         open.progs.baton_head.set_autoload(ds);
+        open.progs.baton_relay_answer.set_autoload(ds);
         open.progs.baton_switch.set_autoload(switch);
         let constants = open.maps.rodata_data.as_deref_mut();
         constants
@@ -182,6 +185,9 @@ impl Programs {
                 .transpose()?,
             head: ds
                 .then(|| duplicate(loaded.progs.baton_head.as_fd()))
+                .transpose()?,
+            relay_answer: ds
+                .then(|| duplicate(loaded.progs.baton_relay_answer.as_fd()))
                 .transpose()?,
             window: ds
                 .then(|| duplicate(loaded.progs.baton_window.as_fd()))
