@@ -187,6 +187,13 @@ impl fmt::Display for Status {
             self.interface,
             self.uptime
         )?;
+        if self.xdp.as_deref() == Some("generic") {
+            writeln!(
+                f,
+                "XDP runs in generic mode on {}: several times slower than native",
+                self.interface
+            )?;
+        }
         if let Some(flows) = &self.flows {
             let percent = 100.0 * f64::from(flows.live) / f64::from(flows.capacity.max(1));
             writeln!(

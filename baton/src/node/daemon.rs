@@ -128,13 +128,30 @@ pub(super) struct Inbox {
 
 impl Daemon {
     /// Sets the node up. The order matters: maps before programs, programs before addresses, so that
-    /// no packet ever meets a half. `fresh`: with maps that hold nothing.
+    /// no packet ever meets a half. `fresh`: with maps that hold nothing. A start that fails leaves nothing
+    /// half done, and what an earlier daemon set up as it is.
     pub async fn start(place: Place, fresh: bool) -> Result<Self> {
         let run_dir = &place.config.local.run_dir;
         std::fs::create_dir_all(run_dir)
             .with_context(|| format!("cannot make {}", run_dir.display()))?;
         let lock = place::lock(run_dir).await?;
-        let successor = Pins::new(&place.config.local.bpf_dir).holds_links();
+        let pins = Pins::new(&place.config.local.bpf_dir);
+        let successor = pins.holds_links();
+        let begun = Self::begin(place, fresh, lock, successor).await;
+        if begun.is_err() && !successor {
+            for error in pins.remove() {
+                warn!("{error}");
+            }
+        }
+        begun
+    }
+
+    async fn begin(
+        place: Place,
+        fresh: bool,
+        lock: place::Lock,
+        successor: bool,
+    ) -> Result<Self> {
         let incarnation = Incarnation::started_at(clock_now());
         let drain = Drain::resumed(&place.config);
         // Until the daemon itself speaks.
@@ -234,7 +251,7 @@ impl Daemon {
             place,
         };
         if let Err(error) = daemon.set_up(&options).await {
-            // What an earlier daemon set up serves on; a first start leaves nothing half done.
+            // What an earlier daemon set up serves on.
             if !successor {
                 daemon.take_down().await;
             }

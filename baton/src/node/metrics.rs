@@ -69,6 +69,12 @@ struct Name {
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct Mode {
+    interface: String,
+    mode: String,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 struct Node {
     node: String,
 }
@@ -91,6 +97,22 @@ fn text(status: &Status) -> Result<String, std::fmt::Error> {
         packets
             .get_or_create(&Name { name: name.clone() })
             .inc_by(*value);
+    }
+
+    if let Some(mode) = &status.xdp {
+        let xdp = Family::<Mode, Gauge>::default();
+        for each in ["native", "generic"] {
+            let labels = Mode {
+                interface: status.interface.clone(),
+                mode: each.into(),
+            };
+            xdp.get_or_create(&labels).set(i64::from(each == mode));
+        }
+        registry.register(
+            "xdp_mode",
+            "1 for the mode that the XDP program runs in; generic is several times slower than native",
+            xdp,
+        );
     }
 
     let adoptions = Family::<Node, Counter>::default();
@@ -222,6 +244,19 @@ mod tests {
             !text.contains("baton_clock_refused{node=\"cs1\"}"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn the_mode_of_xdp() {
+        let mut status = example();
+        let line =
+            |mode, value| format!("baton_xdp_mode{{interface=\"eth0\",mode=\"{mode}\"}} {value}\n");
+        let native = text(&status).expect("it is written to memory");
+        assert!(native.contains(&line("native", 1)), "{native}");
+        status.xdp = Some("generic".into());
+        let generic = text(&status).expect("it is written to memory");
+        assert!(generic.contains(&line("generic", 1)), "{generic}");
+        assert!(generic.contains(&line("native", 0)), "{generic}");
     }
 
     #[test]

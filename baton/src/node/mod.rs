@@ -57,7 +57,7 @@ use anyhow::{Context, Result};
 use baton_config::Config;
 use baton_dataplane::Pins;
 use baton_net::{Host, Netlink, Undo};
-use tracing::{error, info};
+use tracing::{error, info, warn};
 
 pub use self::tables::check_routes;
 use self::{
@@ -65,6 +65,7 @@ use self::{
     place::Place,
     service_manager::{News, tell},
 };
+use crate::doctor;
 
 /// How the daemon ended.
 pub enum End {
@@ -82,6 +83,7 @@ pub enum End {
 /// not taken over.
 pub async fn run(file: &Path, fresh: bool) -> Result<End> {
     let place = Place::find(file).await?;
+    look_before(&place).await?;
     if place.me.roles.is_io() || place.me.roles.is_app() {
         return saps::run(place, fresh).await;
     }
@@ -104,6 +106,20 @@ pub async fn run(file: &Path, fresh: bool) -> Result<End> {
     Ok(End::TakenDown {
         errors: errors.len(),
     })
+}
+
+/// What the doctor calls BAD and keeps the node from working is said before anything is changed.
+async fn look_before(place: &Place) -> Result<()> {
+    let placed = doctor::Placed {
+        file: place.file.clone(),
+        config: place.config.clone(),
+        me: place.me.clone(),
+    };
+    let found = doctor::before_start(placed, &place.netlink).await;
+    for finding in &found.warnings {
+        warn!("{finding}");
+    }
+    found.must_be_able()
 }
 
 /// Takes back what a daemon of this configuration left, and returns all that could not be.

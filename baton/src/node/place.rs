@@ -8,9 +8,9 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
-use baton_config::{ClusterAddress, Config, Node};
+use baton_config::{ClusterAddress, Config, Node, Xdp};
 use baton_core::membership::{self, Cluster};
-use baton_dataplane::{Options, Pins};
+use baton_dataplane::{Options, Pins, XdpChoice};
 use baton_net::{Link, Netlink, netns};
 use baton_wire::{Address, ClusterKey, Endpoint, Keys};
 use nix::fcntl::{Flock, FlockArg};
@@ -100,6 +100,11 @@ impl Place {
             roles: self.me.roles.bits().into(),
             flows: self.config.cs.flows.get(),
             kept_requests: self.config.cs.kept_requests.get(),
+            xdp: match self.me.xdp {
+                Xdp::Native => XdpChoice::Native,
+                Xdp::Auto => XdpChoice::Auto,
+                Xdp::Generic => XdpChoice::Generic,
+            },
             pins: Some(Pins::new(&self.config.local.bpf_dir)),
         }
     }

@@ -44,6 +44,7 @@ mod service;
 mod size;
 mod weights;
 mod whole;
+mod xdp;
 
 pub use address::{ClusterAddress, NodeAddress};
 pub use cluster::Cluster;
@@ -70,3 +71,4 @@ pub use read::{KeyFile, Loaded, Source};
 pub use route::Route;
 pub use service::{Handover, Service, Split};
 pub use weights::Weights;
+pub use xdp::Xdp;
