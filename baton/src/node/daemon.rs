@@ -32,6 +32,7 @@ use super::{
     failover,
     file_watch::{self, Watch},
     heartbeat::{CpuMeter, clock_now},
+    interface,
     judge::Judge,
     leaving::Leaving,
     logged::logged,
@@ -67,6 +68,10 @@ pub enum Ending {
     TakeDown,
     /// To leave the packet path for the next daemon.
     LeaveInPlace,
+    /// Its interface is gone.
+    WithoutInterface,
+    /// Its interface is back: to begin anew.
+    Again,
 }
 
 /// Everything a node has.
@@ -122,7 +127,7 @@ pub(super) struct Inbox {
     verdicts: mpsc::Receiver<Verdict>,
     looked: mpsc::Receiver<Looked>,
     hops: mpsc::Receiver<next_hops::Found>,
-    calls: mpsc::Receiver<Call>,
+    pub(super) calls: mpsc::Receiver<Call>,
     pub(super) calls_sender: mpsc::Sender<Call>,
 }
 
@@ -146,12 +151,7 @@ impl Daemon {
         begun
     }
 
-    async fn begin(
-        place: Place,
-        fresh: bool,
-        lock: place::Lock,
-        successor: bool,
-    ) -> Result<Self> {
+    async fn begin(place: Place, fresh: bool, lock: place::Lock, successor: bool) -> Result<Self> {
         let incarnation = Incarnation::started_at(clock_now());
         let drain = Drain::resumed(&place.config);
         // Until the daemon itself speaks.
@@ -262,7 +262,7 @@ impl Daemon {
 
     /// Reacts until a signal says otherwise. Errors of single events are logged: a running node
     /// keeps running.
-    pub async fn serve(&mut self) -> Result<Ending> {
+    pub async fn serve(&mut self, interface: &mut interface::Watch) -> Result<Ending> {
         let mut terminate = signal(SignalKind::terminate())?;
         let mut interrupt = signal(SignalKind::interrupt())?;
         let mut quit = signal(SignalKind::quit())?;
@@ -283,6 +283,11 @@ impl Daemon {
                 _ = interrupt.recv() => return Ok(Ending::TakeDown),
                 _ = quit.recv() => return Ok(Ending::LeaveInPlace),
                 _ = hang_up.recv() => self.reload_unasked().await,
+                () = interface.news() => {
+                    if !self.place.has_its_interface().await {
+                        return Ok(Ending::WithoutInterface);
+                    }
+                }
                 Some((request, reply)) = self.inbox.calls.recv() => {
                     let response = self.answer(&request).await;
                     if let (Request::Reload, Response::Done { .. }) = (request, &response) {

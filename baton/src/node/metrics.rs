@@ -69,6 +69,11 @@ struct Name {
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct Interface {
+    interface: String,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 struct Mode {
     interface: String,
     mode: String,
@@ -87,6 +92,16 @@ struct Member {
 
 fn text(status: &Status) -> Result<String, std::fmt::Error> {
     let mut registry = Registry::with_prefix("baton");
+    let there = Family::<Interface, Gauge>::default();
+    let interface = status.interface.clone();
+    there
+        .get_or_create(&Interface { interface })
+        .set(i64::from(status.interface_gone.is_none()));
+    registry.register(
+        "interface_there",
+        "1 if the node's interface is there; without it the node does nothing but wait for it",
+        there,
+    );
     let packets = Family::<Name, Counter>::default();
     registry.register(
         "packets",
@@ -244,6 +259,17 @@ mod tests {
             !text.contains("baton_clock_refused{node=\"cs1\"}"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn an_interface_that_is_gone() {
+        let mut status = example();
+        let line = |value| format!("baton_interface_there{{interface=\"eth0\"}} {value}\n");
+        let there = text(&status).expect("it is written to memory");
+        assert!(there.contains(&line(1)), "{there}");
+        status.interface_gone = Some(3);
+        let gone = text(&status).expect("it is written to memory");
+        assert!(gone.contains(&line(0)), "{gone}");
     }
 
     #[test]

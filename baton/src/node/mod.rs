@@ -25,6 +25,7 @@ mod events;
 mod failover;
 mod file_watch;
 mod heartbeat;
+mod interface;
 mod judge;
 mod leaving;
 mod lives;
@@ -59,12 +60,12 @@ use baton_dataplane::Pins;
 use baton_net::{Host, Netlink, Undo};
 use tracing::{error, info, warn};
 
-pub use self::tables::check_routes;
 use self::{
     daemon::Daemon,
     place::Place,
     service_manager::{News, tell},
 };
+pub use self::{interface::begin_anew, tables::check_routes};
 use crate::doctor;
 
 /// How the daemon ended.
@@ -76,6 +77,8 @@ pub enum End {
     },
     /// Programs, addresses and settings stay for the next daemon.
     LeftInPlace,
+    /// Its interface went away and is back: the program is to begin anew ([`begin_anew`]).
+    Again,
 }
 
 /// Runs the node of this machine until it is told to end. On an error at the start, everything that
@@ -87,11 +90,20 @@ pub async fn run(file: &Path, fresh: bool) -> Result<End> {
     if place.me.roles.is_io() || place.me.roles.is_app() {
         return saps::run(place, fresh).await;
     }
+    let mut watch = interface::Watch::begin()?;
     let mut daemon = Daemon::start(place, fresh).await?;
     info!("ready");
-    if daemon.serve().await? == daemon::Ending::LeaveInPlace {
-        info!("ended; the packet path stays");
-        return Ok(End::LeftInPlace);
+    let ending = match daemon.serve(&mut watch).await? {
+        daemon::Ending::WithoutInterface => daemon.outlast_interface(&mut watch).await?,
+        ending => ending,
+    };
+    match ending {
+        daemon::Ending::LeaveInPlace => {
+            info!("ended; the packet path stays");
+            return Ok(End::LeftInPlace);
+        }
+        daemon::Ending::Again => return Ok(End::Again),
+        daemon::Ending::TakeDown | daemon::Ending::WithoutInterface => {}
     }
     tell(&[
         News::Stopping,

@@ -49,11 +49,8 @@ impl Place {
         let config = loaded.config;
         let me = config.this_node(&host_name()?)?.clone();
         let netlink = Netlink::open()?;
-        let link = match &me.interface {
-            Some(name) => netlink.link_named(name.as_str()).await,
-            None => netlink.link_with(me.address.ip()).await,
-        }
-        .with_context(|| format!("node {} has no interface", me.name))?;
+        let link = link_of(&me, &netlink).await;
+        let link = link.with_context(|| format!("node {} has no interface", me.name))?;
         let IpAddr::V4(address) = me.address.ip() else {
             bail!("node {}: its address must be IPv4 in this version", me.name);
         };
@@ -107,6 +104,14 @@ impl Place {
             },
             pins: Some(Pins::new(&self.config.local.bpf_dir)),
         }
+    }
+}
+
+/// The interface that the configuration gives a node: by its name, or by the node's address.
+pub async fn link_of(me: &Node, netlink: &Netlink) -> baton_net::Result<Link> {
+    match &me.interface {
+        Some(name) => netlink.link_named(name.as_str()).await,
+        None => netlink.link_with(me.address.ip()).await,
     }
 }
 
