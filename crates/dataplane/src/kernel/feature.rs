@@ -3,7 +3,7 @@
 use libbpf_rs::{btf::Btf, btf::types::Func, libbpf_sys as raw};
 
 use super::{Kernel, Release};
-use crate::sys;
+use crate::{load::collect_messages, sys};
 
 /// A group of programs that is loaded as a whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -207,6 +207,8 @@ pub fn used_by(parts: &[Part]) -> impl Iterator<Item = &'static Feature> + use<'
 
 /// Each of these features, and whether the kernel that runs has it.
 pub fn probe(parts: &[Part], kernel: &Kernel) -> Vec<(&'static Feature, Presence)> {
+    // libbpf would write to the standard error what the answer says better.
+    collect_messages();
     let btf = Btf::from_vmlinux().ok();
     used_by(parts)
         .map(|feature| (feature, feature.presence(btf.as_ref(), kernel)))
