@@ -114,7 +114,9 @@ impl Fault {
             Fault::Pause(thing) => Some(Fault::Continue(thing.clone())),
             Fault::Packets(_) => Some(Fault::Packets(Packets::default())),
             Fault::Clock(_) => Some(Fault::Clock(0)),
-            Fault::Mend | Fault::Insert | Fault::Reboot | Fault::Kill(_) | Fault::Continue(_) => None,
+            Fault::Mend | Fault::Insert | Fault::Reboot | Fault::Kill(_) | Fault::Continue(_) => {
+                None
+            }
         }
     }
 }
