@@ -72,13 +72,10 @@ impl Place {
     /// Whether an interface is there, up and with the node's address, that a node could begin on.
     async fn could_begin(&self) -> bool {
         let found = place::link_of(&self.me, &self.netlink).await;
-        let holds = async |name: &str| {
-            let held = self.netlink.has_address(name, self.me.address.ip()).await;
-            held.unwrap_or(false)
-        };
-        match found {
-            Ok(link) => link.up && holds(&link.name).await,
-            Err(_) => false,
+        let holder = self.netlink.link_with(self.me.address.ip()).await;
+        match (found, holder) {
+            (Ok(link), Ok(holder)) => link.up && link.index == holder.index,
+            _ => false,
         }
     }
 }
