@@ -30,6 +30,9 @@ pub struct Status {
     pub roles: Vec<String>,
     /// Its interface.
     pub interface: String,
+    /// For how many seconds that is gone; the node waits for it, and does nothing else.
+    #[serde(default)]
+    pub interface_gone: Option<u64>,
     /// "native" or "generic"; absent on a pure data server.
     pub xdp: Option<String>,
     /// Seconds since the daemon started.
@@ -187,6 +190,21 @@ impl fmt::Display for Status {
             self.interface,
             self.uptime
         )?;
+        if let Some(seconds) = self.interface_gone {
+            return writeln!(
+                f,
+                "the interface {} is gone for {seconds} s: this node has let go of its cluster addresses and programs, \
+                 and begins anew when it is back (see `ip link`, and the log)",
+                self.interface
+            );
+        }
+        if self.xdp.as_deref() == Some("generic") {
+            writeln!(
+                f,
+                "XDP runs in generic mode on {}: several times slower than native",
+                self.interface
+            )?;
+        }
         if let Some(flows) = &self.flows {
             let percent = 100.0 * f64::from(flows.live) / f64::from(flows.capacity.max(1));
             writeln!(

@@ -3,6 +3,7 @@
 use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
 use baton_config::{Config, Node, Roles};
+use baton_dataplane::kernel::Part;
 
 use super::{relayed::Relayed, servers::Place};
 
@@ -82,6 +83,14 @@ impl Subject {
         relayed.collect()
     }
 
+    /// The groups of programs that it loads.
+    pub fn parts(&self) -> Vec<Part> {
+        if self.roles.is_app() {
+            return vec![Part::Sockets];
+        }
+        Part::of_roles(self.roles.bits().into())
+    }
+
     /// The services that this machine is a data server of; `None` if that is not known.
     pub fn services(&self) -> Option<Vec<Place>> {
         let Placed { config, me, .. } = self.placed.as_ref()?;
@@ -151,6 +160,22 @@ pub mod tests {
         assert_eq!(by_config.clock_window, unknown.clock_window);
         assert_eq!(by_config.flows, unknown.flows);
         assert_eq!(by_config.bpf_dir, unknown.bpf_dir);
+    }
+
+    #[test]
+    fn programs_follow_from_roles() {
+        let parts = |name| Subject::placed(placed(name)).parts();
+        assert_eq!(parts("cs1"), [Part::ConnectionServer]);
+        assert_eq!(parts("ds1"), [Part::DataServer]);
+        assert_eq!(
+            Subject::unknown().parts(),
+            [Part::ConnectionServer, Part::DataServer]
+        );
+        let app = Subject {
+            roles: Roles::APP,
+            ..Subject::unknown()
+        };
+        assert_eq!(app.parts(), [Part::Sockets]);
     }
 
     #[test]

@@ -1,27 +1,19 @@
 //! Where the connection server's program can run on an interface, and whether the place is free.
 
-use std::{io::stdin, os::fd::AsFd as _, path::Path};
+use std::path::Path;
 
+use baton_config::Xdp;
+use baton_dataplane::kernel::{XdpHolder, XdpState};
 use baton_net::Adapter;
-use libbpf_rs::{Xdp, XdpFlags, query::ProgInfoIter};
 
 use super::{finding::Finding, proc};
 
-/// What the kernel says of XDP on an interface.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Xdpable {
-    /// `enum netdev_xdp_act` of include/uapi/linux/netdev.h.
-    features: u64,
-    /// Number and, where we may see it, name of the program that is attached.
-    attached: Option<(u32, Option<String>)>,
-}
-
 /// Findings: native or generic, whether another program is in the way, and what is special about veth.
-pub fn check(adapter: &Adapter) -> Vec<Finding> {
-    match look(adapter) {
+pub fn check(adapter: &Adapter, wish: Option<Xdp>) -> Vec<Finding> {
+    match XdpState::of(adapter.index) {
         Ok(xdp) => {
             let mut findings = vec![
-                judge_mode(&driver(adapter), &xdp),
+                judge_mode(&driver(adapter), &xdp, wish),
                 judge_place(&adapter.name, &xdp),
             ];
             if adapter.kind.as_deref() == Some("veth") {
@@ -47,38 +39,56 @@ const XMIT: u64 = 4;
 const OURS: &str = "baton_";
 
 /// In the driver the program runs before the kernel has made anything of a packet; elsewhere after it,
-/// which is correct, but slower.
-fn judge_mode(driver: &str, xdp: &Xdpable) -> Finding {
-    if xdp.features & BASIC != 0 {
-        return Finding::good(MODE, format!("native: the driver {driver} knows it"));
+/// which is correct, but slower, so a node does it only if its configuration allows it. `wish`: what that says.
+fn judge_mode(driver: &str, xdp: &XdpState, wish: Option<Xdp>) -> Finding {
+    const SLOW: &str = "The connection server's program then runs after the kernel has made its own form of each \
+                        packet: correct, but several times slower.";
+    let native = xdp.features & BASIC != 0;
+    match wish {
+        Some(Xdp::Generic) if native => Finding::advice(
+            MODE,
+            format!("generic, as the configuration says, and the driver {driver} knows native"),
+            format!("{SLOW} Write xdp = \"native\" under this [[node]]."),
+        ),
+        _ if native => Finding::good(MODE, format!("native: the driver {driver} knows it")),
+        Some(Xdp::Native) => Finding::bad(
+            MODE,
+            format!("generic only: the driver {driver} knows no native XDP"),
+            format!(
+                "The node does not start so. {SLOW} To have that, write xdp = \"auto\" under this [[node]]; or \
+                 name the NIC itself instead of a bridge, bond or tunnel above it."
+            ),
+        ),
+        _ => Finding::advice(
+            MODE,
+            format!("generic only: the driver {driver} knows no native XDP"),
+            format!(
+                "{SLOW} A node needs xdp = \"auto\" for it in the configuration. For speed use a NIC whose driver \
+                 has native XDP, or attach to the NIC itself instead of a bridge, bond or tunnel above it."
+            ),
+        ),
     }
-    Finding::advice(
-        MODE,
-        format!("generic only: the driver {driver} knows none"),
-        "The connection server's program then runs after the kernel has made its own form of each packet: \
-         correct, but several times slower. For speed use a NIC whose driver has native XDP, or attach to \
-         the NIC itself instead of a bridge, bond or tunnel above it.",
-    )
 }
 
 /// An interface takes one XDP program in each mode, so another one keeps ours out.
-fn judge_place(interface: &str, xdp: &Xdpable) -> Finding {
+fn judge_place(interface: &str, xdp: &XdpState) -> Finding {
     const NAME: &str = "xdp_place";
     let remedy = format!(
         "An interface takes one XDP program, and the connection server needs that place: detach the other \
          (ip link set dev {interface} xdp off, or stop what attached it)."
     );
-    match &xdp.attached {
+    match &xdp.holder {
         None => Finding::good(NAME, "free"),
-        Some((id, Some(name))) if name.starts_with(OURS) => {
-            Finding::good(NAME, format!("ours: {name} ({id}) runs"))
+        Some(XdpHolder {
+            id,
+            name: Some(name),
+        }) if name.starts_with(OURS) => Finding::good(NAME, format!("ours: {name} ({id}) runs")),
+        Some(holder) if holder.name.is_some() => {
+            Finding::bad(NAME, format!("taken by {holder}"), remedy)
         }
-        Some((id, Some(name))) => {
-            Finding::bad(NAME, format!("taken by the program {name} ({id})"), remedy)
-        }
-        Some((id, None)) => Finding::advice(
+        Some(holder) => Finding::advice(
             NAME,
-            format!("taken by a program ({id}) whose name only root can see"),
+            format!("taken by {holder}"),
             format!("If it is not baton's own: {remedy}"),
         ),
     }
@@ -87,7 +97,7 @@ fn judge_place(interface: &str, xdp: &Xdpable) -> Finding {
 /// A veth can send from XDP only if its peer runs an XDP program too: the kernel shows by this feature
 /// that the peer may take such frames (`veth_set_xdp_features` in drivers/net/veth.c). And what arrives
 /// over a veth has no TCP checksum yet, unless its sender computes it.
-fn judge_veth(interface: &str, xdp: &Xdpable) -> Finding {
+fn judge_veth(interface: &str, xdp: &XdpState) -> Finding {
     const NAME: &str = "xdp_veth";
     let why = "Only through a peer that runs an XDP program (a bare XDP_PASS will do) can a veth send from XDP, \
                and packets that were sent here with checksum offload on have no checksum.";
@@ -107,31 +117,6 @@ fn judge_veth(interface: &str, xdp: &Xdpable) -> Finding {
         "the peer may take frames from XDP; its program and its senders are not seen from here",
         remedy,
     )
-}
-
-fn look(adapter: &Adapter) -> libbpf_rs::Result<Xdpable> {
-    // The descriptor would be for attaching; a question needs none.
-    let stdin = stdin();
-    let index = i32::try_from(adapter.index).unwrap_or(0);
-    let answer = Xdp::new(stdin.as_fd()).query(index, XdpFlags::NONE)?;
-    let ids = [
-        answer.prog_id,
-        answer.drv_prog_id,
-        answer.skb_prog_id,
-        answer.hw_prog_id,
-    ];
-    Ok(Xdpable {
-        features: answer.feature_flags,
-        attached: ids
-            .into_iter()
-            .find(|id| *id != 0)
-            .map(|id| (id, program_name(id))),
-    })
-}
-
-fn program_name(id: u32) -> Option<String> {
-    let program = ProgInfoIter::default().find(|program| program.id == id)?;
-    Some(program.name.to_string_lossy().into_owned())
 }
 
 /// The driver's name, for people. sysfs may be another network namespace's, whose interface of the same
@@ -157,17 +142,27 @@ mod tests {
     use super::*;
     use crate::doctor::finding::Verdict::{Advice, Bad, Good};
 
-    fn with(features: u64, attached: Option<&str>) -> Xdpable {
-        Xdpable {
+    fn with(features: u64, attached: Option<&str>) -> XdpState {
+        XdpState {
             features,
-            attached: attached.map(|name| (7, Some(name.into()))),
+            holder: attached.map(|name| XdpHolder {
+                id: 7,
+                name: Some(name.into()),
+            }),
+            mode: None,
         }
     }
 
     #[test]
     fn native_or_generic() {
-        assert_eq!(judge_mode("virtio_net", &with(BASIC, None)).verdict(), Good);
-        assert_eq!(judge_mode("dummy", &with(0, None)).verdict(), Advice);
+        let verdict = |features, wish| judge_mode("any", &with(features, None), wish).verdict();
+        for wish in [None, Some(Xdp::Native), Some(Xdp::Auto)] {
+            assert_eq!(verdict(BASIC, wish), Good);
+        }
+        assert_eq!(verdict(0, None), Advice);
+        assert_eq!(verdict(0, Some(Xdp::Auto)), Advice);
+        assert_eq!(verdict(0, Some(Xdp::Native)), Bad);
+        assert_eq!(verdict(BASIC, Some(Xdp::Generic)), Advice);
     }
 
     #[test]
@@ -186,8 +181,8 @@ mod tests {
 
     #[test]
     fn who_cannot_see_accuses_nobody() {
-        let unseen = Xdpable {
-            attached: Some((7, None)),
+        let unseen = XdpState {
+            holder: Some(XdpHolder { id: 7, name: None }),
             ..with(BASIC, None)
         };
         assert_eq!(judge_place("eth0", &unseen).verdict(), Advice);

@@ -8,9 +8,9 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
-use baton_config::{ClusterAddress, Config, Node};
+use baton_config::{ClusterAddress, Config, Node, Xdp};
 use baton_core::membership::{self, Cluster};
-use baton_dataplane::{Options, Pins};
+use baton_dataplane::{Options, Pins, XdpChoice};
 use baton_net::{Link, Netlink, netns};
 use baton_wire::{Address, ClusterKey, Endpoint, Keys};
 use nix::fcntl::{Flock, FlockArg};
@@ -49,11 +49,8 @@ impl Place {
         let config = loaded.config;
         let me = config.this_node(&host_name()?)?.clone();
         let netlink = Netlink::open()?;
-        let link = match &me.interface {
-            Some(name) => netlink.link_named(name.as_str()).await,
-            None => netlink.link_with(me.address.ip()).await,
-        }
-        .with_context(|| format!("node {} has no interface", me.name))?;
+        let link = link_of(&me, &netlink).await;
+        let link = link.with_context(|| format!("node {} has no interface", me.name))?;
         let IpAddr::V4(address) = me.address.ip() else {
             bail!("node {}: its address must be IPv4 in this version", me.name);
         };
@@ -100,8 +97,21 @@ impl Place {
             roles: self.me.roles.bits().into(),
             flows: self.config.cs.flows.get(),
             kept_requests: self.config.cs.kept_requests.get(),
+            xdp: match self.me.xdp {
+                Xdp::Native => XdpChoice::Native,
+                Xdp::Auto => XdpChoice::Auto,
+                Xdp::Generic => XdpChoice::Generic,
+            },
             pins: Some(Pins::new(&self.config.local.bpf_dir)),
         }
+    }
+}
+
+/// The interface that the configuration gives a node: by its name, or by the node's address.
+pub async fn link_of(me: &Node, netlink: &Netlink) -> baton_net::Result<Link> {
+    match &me.interface {
+        Some(name) => netlink.link_named(name.as_str()).await,
+        None => netlink.link_with(me.address.ip()).await,
     }
 }
 

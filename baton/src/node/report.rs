@@ -13,7 +13,7 @@ use baton_wire::{Address, Health};
 
 use super::{
     daemon::Daemon,
-    place::FRONT,
+    place::{FRONT, Place},
     tables::{self, endpoint},
     tallies,
 };
@@ -62,6 +62,7 @@ pub fn status(daemon: &Daemon) -> Result<Status> {
         node: place.me.name.to_string(),
         roles: role_names(place.me.roles),
         interface: place.link.name.clone(),
+        interface_gone: None,
         xdp: daemon.dataplane.xdp_mode().map(|mode| {
             match mode {
                 XdpMode::Native => "native",
@@ -93,6 +94,26 @@ pub fn status(daemon: &Daemon) -> Result<Status> {
         leaving: is_cs.then(|| leaving(&daemon.releases.found())),
         counters,
     })
+}
+
+/// A node that waits for its interface: nothing else of it is worth a word.
+pub fn without_interface(place: &Place, gone: u64, uptime: u64) -> Status {
+    Status {
+        node: place.me.name.to_string(),
+        roles: role_names(place.me.roles),
+        interface: place.link.name.clone(),
+        interface_gone: Some(gone),
+        xdp: None,
+        uptime,
+        nodes: Vec::new(),
+        services: Vec::new(),
+        flows: None,
+        failover: None,
+        migration: None,
+        leaving: None,
+        forwarding: None,
+        counters: BTreeMap::new(),
+    }
 }
 
 fn leaving(found: &Walked) -> Leaving {

@@ -31,7 +31,7 @@ impl Daemon {
         self.dataplane.attach(self.place.link.index, options)?;
         if self.dataplane.xdp_mode() == Some(XdpMode::Generic) {
             warn!(
-                "the driver of {} knows no XDP: generic mode, slower",
+                "XDP runs in generic mode on {}: several times slower than native",
                 self.place.link.name
             );
         }

@@ -45,6 +45,7 @@ mod service;
 mod size;
 mod weights;
 mod whole;
+mod xdp;
 
 pub use address::{ClusterAddress, NodeAddress};
 pub use cluster::Cluster;
@@ -72,3 +73,4 @@ pub use relay_to::RelayTo;
 pub use route::Route;
 pub use service::{Handover, Service, Split};
 pub use weights::Weights;
+pub use xdp::Xdp;

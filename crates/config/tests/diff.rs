@@ -212,6 +212,7 @@ fn a_restart_is_needed() {
         ["flows"]
     );
     assert_eq!(restart_keys("cs1", "\"eth0\"", "\"eth1\""), ["interface"]);
+    assert_eq!(restart_keys("cs1", "\"native\"", "\"auto\""), ["xdp"]);
     assert_eq!(restart_keys("ds1", "192.0.2.11", "192.0.2.13"), ["address"]);
     assert_eq!(
         restart_keys("cs1", "roles = [\"cs\"]", "roles = [\"cs\", \"ds\"]"),

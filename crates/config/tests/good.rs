@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use baton_config::{
     Conditions, Config, Error, ForwardingNetwork, ForwardingPolicy, FrontAddress, HealthCheck,
-    HostPattern, Pattern, Policy, Probe, Roles, Service, Split, Weights,
+    HostPattern, Pattern, Policy, Probe, Roles, Service, Split, Weights, Xdp,
 };
 use common::{SAMPLE, parse, routed};
 
@@ -90,6 +90,7 @@ fn every_key_is_read() {
         roles = ["ds", "cs"]
         weight = 255
         interface = "lan.7"
+        xdp = "auto"
         [[service]]
         name = "smtp"
         address = "10.0.0.100"
@@ -134,6 +135,7 @@ fn every_key_is_read() {
     let node = &config.nodes[0];
     assert_eq!((node.roles, node.weight), (Roles::CS_AND_DS, 255));
     assert_eq!(node.interface.as_ref().unwrap().as_str(), "lan.7");
+    assert_eq!(node.xdp, Xdp::Auto);
     let [smtp, db] = &config.services[..] else {
         panic!("two services")
     };

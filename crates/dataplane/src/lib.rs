@@ -33,6 +33,7 @@ mod error;
 mod heads;
 mod hold;
 mod idle;
+pub mod kernel;
 mod layout;
 mod load;
 mod maps;
@@ -55,7 +56,7 @@ pub use app::{
     App, AppEvent, AppEvents, AppListener, AppMaps, AppOptions, AppTaken, app_counter_name,
     app_is_alive,
 };
-pub use attach::{XdpMode, control_groups, mounts};
+pub use attach::{XdpChoice, XdpMode, control_groups, mounts};
 pub use channels::Channels;
 pub use client::{ClientOptions, ClientPins, ClientPrograms, Ipv4Network};
 pub use clock::{Tick, tick_ago, wall_clock_offset};

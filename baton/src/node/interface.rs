@@ -1,0 +1,173 @@
+//! The interface of this node goes away: it is removed, renamed or moved, or its driver is loaded anew. Whatever was
+//! attached to it is gone with it, so the node lets go of the rest at once: it says no sign of life any more, and holds
+//! no cluster address, so that the others do without it. When the interface is back, with the node's address, the
+//! program begins anew with the tables of connections that it had, as after a restart.
+
+use std::{
+    os::unix::process::CommandExt as _,
+    process::Command,
+    time::{Duration, Instant},
+};
+
+use anyhow::Result;
+use baton_dataplane::Pins;
+use baton_net::LinkEvents;
+use tokio::{
+    signal::unix::{SignalKind, signal},
+    sync::mpsc,
+    time::{Interval, interval},
+};
+use tracing::{error, info, warn};
+
+use super::{
+    control::{Call, Request, Response},
+    daemon::{Daemon, Ending},
+    logged::logged,
+    place::{self, Place},
+    report,
+    service_manager::{News, tell},
+};
+
+/// Between two looks, for events that the kernel has dropped.
+const LOOK: Duration = Duration::from_secs(2);
+
+/// Says when something about interfaces may have changed.
+pub struct Watch {
+    events: LinkEvents,
+    look: Interval,
+    has_events: bool,
+}
+
+impl Watch {
+    /// From now on.
+    pub fn begin() -> Result<Self> {
+        Ok(Self {
+            events: LinkEvents::open()?,
+            look: interval(LOOK),
+            has_events: true,
+        })
+    }
+
+    /// Waits until it may have.
+    pub async fn news(&mut self) {
+        tokio::select! {
+            more = self.events.next(), if self.has_events => self.has_events = more,
+            _ = self.look.tick() => {}
+        }
+    }
+}
+
+impl Place {
+    /// Whether this node's interface is still the one it was found on, under its name.
+    pub async fn has_its_interface(&self) -> bool {
+        match self.netlink.name_of_link(self.link.index).await {
+            Ok(name) => name.as_deref() == Some(&self.link.name),
+            Err(error) => {
+                warn!("{error}");
+                true
+            }
+        }
+    }
+
+    /// Whether an interface is there, up and with the node's address, that a node could begin on.
+    async fn could_begin(&self) -> bool {
+        let found = place::link_of(&self.me, &self.netlink).await;
+        let holder = self.netlink.link_with(self.me.address.ip()).await;
+        match (found, holder) {
+            (Ok(link), Ok(holder)) => link.up && link.index == holder.index,
+            _ => false,
+        }
+    }
+}
+
+impl Daemon {
+    /// After the interface has gone: lets go, and waits until it is back or somebody ends the node.
+    pub(super) async fn outlast_interface(&mut self, watch: &mut Watch) -> Result<Ending> {
+        lament(&self.place);
+        self.stop_failover();
+        self.dataplane.release();
+        let pins = Pins::new(&self.place.config.local.bpf_dir);
+        logged(pins.forget_links().map_err(Into::into));
+        self.leave_renamed().await;
+        for error in self.host.unwind().await {
+            warn!("{error}");
+        }
+        until_back(&self.place, &mut self.inbox.calls, watch, self.epoch).await
+    }
+
+    /// A renamed interface still has the addresses that the journal knows by its old name.
+    async fn leave_renamed(&self) {
+        let (netlink, link) = (&self.place.netlink, &self.place.link);
+        let Ok(Some(name)) = netlink.name_of_link(link.index).await else {
+            return;
+        };
+        for (address, at) in self.held_places() {
+            if at == link.name {
+                let removed = netlink.remove_address(&name, address.ip()).await;
+                logged(removed.map(drop).map_err(Into::into));
+            }
+        }
+    }
+}
+
+/// Loudly.
+pub fn lament(place: &Place) {
+    let message = format!("the interface {} is gone", place.link.name);
+    error!(
+        "{message}: this node has let go of its cluster addresses and programs, and begins anew when it is back, up and \
+         with the address {}",
+        place.address
+    );
+    tell(&[News::Status(message)]);
+}
+
+/// Answers nothing but where it is.
+pub async fn until_back(
+    place: &Place,
+    calls: &mut mpsc::Receiver<Call>,
+    watch: &mut Watch,
+    started: Instant,
+) -> Result<Ending> {
+    let since = Instant::now();
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut quit = signal(SignalKind::quit())?;
+    loop {
+        tokio::select! {
+            _ = terminate.recv() => return Ok(Ending::TakeDown),
+            _ = interrupt.recv() => return Ok(Ending::TakeDown),
+            _ = quit.recv() => return Ok(Ending::LeaveInPlace),
+            Some((request, reply)) = calls.recv() => {
+                let gone = since.elapsed().as_secs();
+                let status = report::without_interface(place, gone, started.elapsed().as_secs());
+                // Who asked may have gone.
+                let _ = reply.send(match request {
+                    Request::Status => Response::Status(Box::new(status)),
+                    _ => Response::Failed {
+                        message: format!("nothing can be asked of this node now: {}", status.to_string().trim_end()),
+                    },
+                });
+            }
+            () = watch.news() => {
+                if place.could_begin().await {
+                    info!("the interface is back: begins anew");
+                    return Ok(Ending::Again);
+                }
+            }
+        }
+    }
+}
+
+/// Becomes this program again, with what it was called with, but for `--fresh`, which is about its first start. It
+/// keeps its process number, by which a service manager knows it.
+pub fn begin_anew() -> anyhow::Error {
+    let mut arguments = std::env::args_os();
+    let name = arguments.next();
+    let program = std::env::current_exe().ok().filter(|path| path.exists());
+    let mut command = Command::new(program.unwrap_or_else(|| "/proc/self/exe".into()));
+    if let Some(name) = name {
+        command.arg0(name);
+    }
+    command.args(arguments.filter(|argument| argument != "--fresh"));
+    anyhow::Error::new(command.exec()).context("cannot begin anew; start the node again")
+}
