@@ -10,7 +10,7 @@ UNITS = $(PREFIX)/lib/systemd/system
 SUDO := $(if $(filter-out 0,$(shell id -u)),sudo)
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test check bench fuzz soak clean install
+.PHONY: help build demo test check bench kernels fuzz soak clean install
 
 help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
@@ -37,6 +37,11 @@ check: ## formatting and lints
 bench: ## side by side with HAProxy and with direct access, on a quiet machine (root)
 	@scripts/setup bench
 	cargo run --release -p baton-bench
+
+# In a guest everything is emulated: an hour and more for all. Debian's kernels, from the package archive.
+kernels: ## Debian's kernels in QEMU: KERNELS="stable 7.3" CHECKS="doctor split", default all (root)
+	@scripts/setup test kernels
+	@tests/kernels/run $(if $(CHECKS),--checks "$(CHECKS)") $(KERNELS)
 
 fuzz: ## every fuzz target, FUZZ_SECONDS=20 each
 	@scripts/setup build

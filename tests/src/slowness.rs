@@ -48,6 +48,7 @@ fn stretch_lab_by(lab: &mut Table, factor: u32) {
     if let Some(Value::Table(config)) = lab.get_mut("config")
         && config.contains_key("service")
     {
+        patient_checks(config);
         for (section, key, default) in SILENCES {
             // There is no failover where no section says so.
             if section == "failover" && !config.contains_key(section) {
@@ -62,6 +63,18 @@ fn stretch_lab_by(lab: &mut Table, factor: u32) {
         }
     }
     stretch_by(lab, factor);
+}
+
+/// Says how patient the health checks of services are that leave it to the defaults.
+fn patient_checks(config: &mut Table) {
+    let services = config.get_mut("service").and_then(Value::as_array_mut);
+    for service in services.into_iter().flatten() {
+        if let Some(health) = service.get_mut("health").and_then(Value::as_table_mut) {
+            for (key, default) in [("interval", "1s"), ("timeout", "500ms")] {
+                health.entry(key).or_insert_with(|| default.into());
+            }
+        }
+    }
 }
 
 fn stretch_by(table: &mut Table, factor: u32) {
@@ -110,10 +123,10 @@ mod tests {
 
     #[test]
     fn nodes_are_silent_for_longer() -> Result<(), toml::de::Error> {
-        let mut lab: Table = "[config.cluster]\nsilence = '3s'\n[[config.service]]\nname = 'web'".parse()?;
+        let mut lab: Table = "[config.cluster]\nsilence = '3s'\n[[config.service]]\nhealth = { interval = '4s' }".parse()?;
         stretch_lab_by(&mut lab, 2);
         let expected = "[config.cluster]\nsilence = '6s'\nhello = '400ms'\n[config.cs]\ndead_after = '2s'\n\
-                        [[config.service]]\nname = 'web'";
+                        [[config.service]]\nhealth = { interval = '8s', timeout = '1000ms' }";
         assert_eq!(lab, expected.parse()?);
         Ok(())
     }
