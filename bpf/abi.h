@@ -405,7 +405,8 @@ enum limit {
 	GIVEN_FLOWS = 131072,          /* connections that a data server remembers to have given away */
 	YIELDS = 16384,                /* connections that a data server is about to give away */
 	BEGUN_FLOWS = 131072,          /* connections that the switch has to remember one by one */
-	PUNT_FRAME_BYTES = 2272,       /* longest frame that user space is shown */
+	PUNT_FRAME_BYTES = 2272,       /* frames up to this length take so much room in the rings below */
+	PUNT_JUMBO_BYTES = 9728,       /* the same of longer ones: no longer frame is shown to user space */
 	PUNT_RING_BYTES = 1 << 21,     /* a power of two, and so many frames wait at most */
 	HELD_RING_BYTES = 1 << 22,     /* the same of requests that wait for a migration: 1,800 of them */
 	PUNT_FLOWS = 4096,             /* new connections whose first request user space may have */
@@ -777,14 +778,13 @@ struct answer {
 	unsigned int reserved_word;
 };
 
-/* A frame that is user space's to judge, or to let go later, in its ring. */
+/* In front of a frame that is user space's to judge, or to let go later, in its ring. */
 struct punted {
 	struct answer_key key;         /* `hash` is 0 where nobody need be asked */
 	unsigned long long time;       /* when it came: coarse monotonic, ns */
 	unsigned int interface;        /* where */
 	unsigned short service;        /* struct service.id */
 	unsigned short bytes;          /* of the frame, without padding */
-	unsigned char frame[PUNT_FRAME_BYTES];
 };
 
 /*
@@ -859,6 +859,7 @@ enum counter {
 	COUNTER_BAD_IP,              /* lying lengths, header too short */
 	COUNTER_BAD_TCP,
 	COUNTER_FRAGMENT,            /* dropped: a fragment has no ports */
+	COUNTER_NOT_LINEAR,          /* dropped: the driver left the headers where kernels before 6.18 cannot read them */
 	COUNTER_LCCP_SHORT,
 	COUNTER_LCCP_BAD_VERSION,
 	COUNTER_LCCP_BAD_TAG,
@@ -869,6 +870,7 @@ enum counter {
 	COUNTER_LCCP_TO_DAEMON,
 	COUNTER_LCCP_MISSED,         /* did not come, and was asked for again */
 	COUNTER_LCCP_SENT_AGAIN,     /* asked for again, and was still there */
+	COUNTER_LCCP_NOT_KEPT,       /* sent, but too long to be kept: should it be lost, the client sends again */
 	COUNTER_LCCP_REPEATED,       /* came a second time, and its connection is not here any more */
 	/* CS */
 	COUNTER_CS_SYN,              /* answered */

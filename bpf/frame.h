@@ -15,6 +15,7 @@ enum frame_kind {
 	FRAME_BAD_IP,
 	FRAME_BAD_TCP,   /* `ip` is good */
 	FRAME_FRAGMENT,  /* `ip` is good */
+	FRAME_NOT_LINEAR, /* headers are behind data_end */
 };
 
 struct frame {
@@ -33,7 +34,9 @@ static __always_inline enum frame_kind parse_frame(void *data, void *data_end, u
 {
 	f->eth = data;
 	f->ip = data + sizeof(struct ethhdr);
-	if ((void *)(f->ip + 1) > data_end || f->eth->h_proto != bpf_htons(ETH_P_IP))
+	if ((void *)(f->ip + 1) > data_end)
+		return bytes < sizeof(struct ethhdr) + sizeof(struct iphdr) ? FRAME_OTHER : FRAME_NOT_LINEAR;
+	if (f->eth->h_proto != bpf_htons(ETH_P_IP))
 		return FRAME_OTHER;
 
 	f->ip_header = f->ip->ihl * 4;
@@ -55,7 +58,7 @@ static __always_inline enum frame_kind parse_frame(void *data, void *data_end, u
 	if (lccp)
 		return FRAME_LCCP;
 	if ((void *)(f->tcp + 1) > data_end)
-		return FRAME_BAD_TCP;
+		return f->ip_bytes < f->ip_header + sizeof(struct tcphdr) ? FRAME_BAD_TCP : FRAME_NOT_LINEAR;
 	f->tcp_header = f->tcp->doff * 4;
 	if (f->tcp_header < sizeof(struct tcphdr) || f->ip_header + f->tcp_header > f->ip_bytes)
 		return FRAME_BAD_TCP;

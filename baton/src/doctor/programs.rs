@@ -19,6 +19,7 @@ pub fn check(roles: u32, privileged: bool) -> Finding {
         roles,
         flows: 64,
         kept_requests: 1024,
+        frags: false,
         pins: None,
     };
     judge(

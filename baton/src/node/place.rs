@@ -10,7 +10,7 @@ use std::{
 use anyhow::{Context, Result, bail};
 use baton_config::{ClusterAddress, Config, Node};
 use baton_core::membership::{self, Cluster};
-use baton_dataplane::{Options, Pins};
+use baton_dataplane::{Options, Pins, wants_frags};
 use baton_net::{Link, Netlink, netns};
 use baton_wire::{Address, ClusterKey, Endpoint, Keys};
 use nix::fcntl::{Flock, FlockArg};
@@ -100,6 +100,7 @@ impl Place {
             roles: self.me.roles.bits().into(),
             flows: self.config.cs.flows.get(),
             kept_requests: self.config.cs.kept_requests.get(),
+            frags: wants_frags(self.link.index, self.link.mtu),
             pins: Some(Pins::new(&self.config.local.bpf_dir)),
         }
     }

@@ -30,17 +30,20 @@ pub(crate) struct Attached {
     pub taken_over: bool,
 }
 
-/// Attaches an XDP program, native if the driver can.
+/// Attaches an XDP program, native if the driver can; one for frames in several pieces natively or not at all.
 pub(crate) fn attach_xdp(
     name: &'static str,
     program: &OwnedFd,
     interface: u32,
+    frags: bool,
     pins: Option<&Pins>,
 ) -> Result<(Attached, XdpMode), Error> {
     let attempt = |flags| attach(name, program, interface, Hook::Xdp { flags }, pins);
     match attempt(XDP_FLAGS_DRV_MODE) {
         Ok(attached) => Ok((attached, XdpMode::Native)),
-        Err(Error::Attach { source, .. }) if source.raw_os_error() != Some(nix::libc::EBUSY) => {
+        Err(Error::Attach { source, .. })
+            if source.raw_os_error() != Some(nix::libc::EBUSY) && !frags =>
+        {
             attempt(XDP_FLAGS_SKB_MODE).map(|attached| (attached, XdpMode::Generic))
         }
         Err(error) => Err(error),

@@ -29,6 +29,7 @@ impl Place {
             roles,
             flows,
             kept_requests: 1024,
+            frags: false,
             pins: Some(self.pins()),
         })
     }

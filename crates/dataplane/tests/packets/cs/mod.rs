@@ -12,6 +12,7 @@ mod forward;
 mod handover;
 pub mod http;
 pub mod icmp;
+mod jumbo;
 mod layouts;
 mod lccp_in;
 mod malformed;
