@@ -12,7 +12,7 @@ enum frame_kind {
 	FRAME_LCCP,
 	FRAME_ICMP,      /* `ip` is good */
 	FRAME_IPIP,      /* `ip` is good; a packet inside another (RFC 2003), unchecked */
-	FRAME_BAD_IP,
+	FRAME_BAD_IP,    /* `ip` can be read; what it says is not to be believed */
 	FRAME_BAD_TCP,   /* `ip` is good */
 	FRAME_FRAGMENT,  /* `ip` is good */
 	FRAME_NOT_LINEAR, /* headers are behind data_end */
@@ -28,6 +28,17 @@ struct frame {
 	u32 payload;        /* TCP payload bytes */
 };
 
+/*
+ * The packet's length. A host that lets packets grow beyond what the header can say (IPv4 BIG TCP) writes 0 there,
+ * and then all of the frame is the packet.
+ */
+static __always_inline u32 length_of(const struct iphdr *ip, u32 frame_bytes)
+{
+	u32 rest = frame_bytes - sizeof(struct ethhdr);
+
+	return !ip->tot_len && rest > 0xffff ? rest : bpf_ntohs(ip->tot_len);
+}
+
 /* `bytes` is the whole frame's length; data_end may come earlier where the tail is not linear. */
 static __always_inline enum frame_kind parse_frame(void *data, void *data_end, u32 bytes,
 						   u8 lccp_protocol, struct frame *f)
@@ -40,7 +51,7 @@ static __always_inline enum frame_kind parse_frame(void *data, void *data_end, u
 		return FRAME_OTHER;
 
 	f->ip_header = f->ip->ihl * 4;
-	f->ip_bytes = bpf_ntohs(f->ip->tot_len);
+	f->ip_bytes = length_of(f->ip, bytes);
 	if (f->ip->version != 4 || f->ip_header < sizeof(struct iphdr) ||
 	    f->ip_bytes < f->ip_header || f->ip_bytes > bytes - sizeof(struct ethhdr))
 		return FRAME_BAD_IP;

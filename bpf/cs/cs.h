@@ -110,7 +110,7 @@ int baton_cs(struct xdp_md *ctx)
 	case FRAME_LCCP:
 		return receive_lccp(&p);
 	case FRAME_BAD_IP:
-		return drop(&p, COUNTER_BAD_IP);
+		return malformed(&p, COUNTER_BAD_IP);
 	case FRAME_BAD_TCP:
 		return malformed(&p, COUNTER_BAD_TCP);
 	case FRAME_FRAGMENT:

@@ -66,7 +66,7 @@ int baton_ds(struct __sk_buff *skb)
 	case FRAME_IPIP:
 		return receive_direct(&a);
 	case FRAME_BAD_IP:
-		return discard(&a, COUNTER_BAD_IP);
+		return malformed_at_ds(&a, f.ip->daddr, COUNTER_BAD_IP);
 	case FRAME_BAD_TCP:
 		return malformed_at_ds(&a, f.ip->daddr, COUNTER_BAD_TCP);
 	case FRAME_FRAGMENT:

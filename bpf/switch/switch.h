@@ -82,7 +82,7 @@ int baton_switch(struct xdp_md *ctx)
 	case FRAME_ICMP:
 		return spread_icmp(&p);
 	case FRAME_BAD_IP:
-		return drop(&p, COUNTER_BAD_IP);
+		return malformed(&p, COUNTER_BAD_IP);
 	case FRAME_BAD_TCP:
 		return malformed(&p, COUNTER_BAD_TCP);
 	case FRAME_FRAGMENT:

@@ -6,6 +6,7 @@
 
 mod adopt;
 mod behind;
+mod big;
 mod claim;
 mod direct;
 mod handover;
