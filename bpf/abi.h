@@ -394,6 +394,7 @@ enum limit {
 	MAX_LARGE = 16384,             /* paths of large content, of all services */
 	MAX_DATA_SERVERS = 256,
 	MAX_PEERS = 512,               /* nodes of all roles */
+	ALSO_MACS = 4,                 /* MAC addresses that a node has besides its interface's own */
 	WINDOW = 256,                  /* messages of a channel that its two ends remember */
 	OUTBOX = 2048,                 /* messages of all channels that can be sent again */
 	OUTBOX_FRAME_BYTES = 1600,
@@ -455,9 +456,10 @@ struct settings {
 	unsigned char rcv_wscale;      /* announced to clients */
 	unsigned char protocol;        /* IP protocol of LCCP */
 	unsigned char roles;           /* enum role */
-	unsigned char reserved;
+	unsigned char also_macs;       /* how many of the next are set */
 	unsigned char mac[6];          /* of this node's interface */
 	unsigned short resume_port;    /* host order; the resume agent's listener on 127.0.0.1, 0: none */
+	unsigned char also_mac[ALSO_MACS][6]; /* frames to these are for this node as well */
 };
 
 /* A service, or, with port 0, just a cluster address: what is malformed has no port to look up. */

@@ -1,5 +1,6 @@
 //! The connection server's XDP program.
 
+mod also_mac;
 mod aware;
 mod bad_syn;
 mod choice;
