@@ -925,6 +925,8 @@ enum counter {
 	COUNTER_CS_RST,
 	COUNTER_CS_TCB_FULL,
 	COUNTER_CS_TOO_BIG,          /* would not fit with LCCP around it */
+	COUNTER_CS_MERGED,           /* forwarded: longer than the MTU, as GRO in front of generic XDP makes packets */
+	COUNTER_CS_MERGED_LOST,      /* dropped: such a one whose owner is behind another interface */
 	COUNTER_CS_NO_ROOM,          /* the driver leaves no room in the frame for an answer's headers */
 	COUNTER_CS_REQUEST_KEPT,     /* its response could go on from another data server */
 	COUNTER_CS_REQUEST_TOO_LONG, /* it could not: longer than what is kept */

@@ -90,6 +90,16 @@ static __always_inline int send(struct xdp_md *ctx, const struct data_server *to
 	return bpf_redirect(to->ifindex, 0);
 }
 
+enum {
+	MTU_LESS_MSS = sizeof(struct iphdr) + sizeof(struct tcphdr) + LCCP_OVERHEAD_BYTES,
+};
+
+/* No client can have sent it so: the kernel has merged segments. It can cut them again where they came from only. */
+static __always_inline bool is_merged(const struct packet *p)
+{
+	return p->frame.ip_bytes > p->settings->mss + MTU_LESS_MSS;
+}
+
 static __always_inline void address_frame(struct ethhdr *eth, const struct data_server *to)
 {
 	__builtin_memcpy(eth->h_dest, to->mac, ETH_ALEN);

@@ -51,6 +51,9 @@ int baton_ds(struct __sk_buff *skb)
 
 	if (!a.settings || !a.counters)
 		return TCX_GO_ON;
+	/* Of another VLAN: the kernel has put the tag aside. On the VLAN's own interface it is gone. */
+	if (skb->vlan_present)
+		return TCX_GO_ON;
 	/* Headers beyond the linear part are pulled in, or stay unreadable: parse_frame says which. */
 	if (skb->data_end - skb->data < HEADERS_MAX && skb->data_end - skb->data < skb->len)
 		bpf_skb_pull_data(skb, skb->len < HEADERS_MAX ? skb->len : HEADERS_MAX);

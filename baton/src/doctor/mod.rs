@@ -28,6 +28,7 @@ mod running;
 mod servers;
 mod subject;
 mod tcp_settings;
+mod vlans;
 mod xdp;
 
 use std::path::Path;
@@ -74,7 +75,7 @@ pub async fn examine(file: Option<&Path>, interface: Option<&str>) -> Result<Vec
     if let Some(adapter) = adapter.as_ref()
         && (subject.roles.is_cs() || subject.roles.is_switch())
     {
-        findings.extend(xdp_findings(adapter).await);
+        findings.extend(xdp_findings(adapter, &netlink).await);
     }
     if subject.roles.is_cs() {
         findings.push(memory::check(subject.flows, status.is_some()));
@@ -105,9 +106,13 @@ fn kernel_findings(subject: &Subject) -> Vec<Finding> {
     findings
 }
 
-async fn xdp_findings(adapter: &Adapter) -> Vec<Finding> {
+async fn xdp_findings(adapter: &Adapter, netlink: &Netlink) -> Vec<Finding> {
     let mut findings: Vec<Finding> = xdp::check(adapter).into_iter().collect();
     findings.push(offloads::check(adapter).await);
+    if !xdp::is_native(adapter) {
+        findings.push(offloads::check_merging(adapter).await);
+    }
+    findings.push(vlans::check(adapter, netlink).await);
     findings.push(interface::judge_mtu(adapter));
     findings
 }

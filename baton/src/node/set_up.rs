@@ -31,8 +31,9 @@ impl Daemon {
         self.dataplane.attach(self.place.link.index, options)?;
         if self.dataplane.xdp_mode() == Some(XdpMode::Generic) {
             warn!(
-                "the driver of {} knows no XDP: generic mode, slower",
-                self.place.link.name
+                "the driver of {name} knows no XDP: generic mode, slower. Let nobody merge segments before it, \
+                 neither here nor at interfaces below: ethtool -K {name} gro off",
+                name = self.place.link.name
             );
         }
         if self.place.me.roles.is_ds() && !self.dataplane.gives_windows() {

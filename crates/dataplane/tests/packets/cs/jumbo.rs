@@ -2,18 +2,18 @@
 
 use std::{os::fd::AsFd as _, time::Duration};
 
-use baton_abi::{PUNT_JUMBO_BYTES, ROUTE_PUNTS, SERVICE_PUNTS, ServiceKey};
+use baton_abi::{DataServer, PUNT_JUMBO_BYTES, ROUTE_PUNTS, SERVICE_PUNTS, ServiceKey};
 use baton_dataplane::{Punts, Resumed, sys};
 
 use super::{
-    fate::{Moves, Waits, second},
+    fate::{Moves, Pins, Waits, second},
     http::{Connection, route, routes_by_name, to},
     switched::switched,
 };
 use crate::{
-    cluster::{HTTP, first_pool_of_one},
+    cluster::{ARRIVES_AT, HTTP, data_server, first_pool_of_one},
     lccp::sent,
-    node::{Drop, Node, Tx},
+    node::{Drop, Node, Redirect, Tx},
     read::Packet,
     segment::Client,
 };
@@ -60,6 +60,44 @@ fn a_long_request_moves_a_connection() {
             packet.options([]).payload(request(bytes))
         });
     }
+}
+
+#[test]
+fn what_is_longer_than_is_looked_at() {
+    let node = prepared();
+    node.change(|settings| settings.mss = 16_300);
+    for (bytes, fate) in [(16_300, Moves), (16_376, Waits(0)), (16_377, Pins)] {
+        second(&node, &format!("{bytes} bytes"), fate, |packet| {
+            packet.options([]).payload(request(bytes))
+        });
+    }
+}
+
+/// Segments that the kernel has merged go back out where they came in, which cuts them; elsewhere it would refuse
+/// them without a word.
+#[test]
+fn merged_segments() {
+    let node = prepared();
+    let mut connection = Connection::answered(&node);
+    let most = 9000 - 52;
+    for (bytes, merged) in [(most, 0), (most + 1, 1), (30_000, 1)] {
+        let packet = connection.data(vec![b'x'; bytes]);
+        let counted = connection.send(&node, &packet).counted;
+        assert_eq!(counted.get("cs_forward"), Some(&1));
+        assert_eq!(counted.get("cs_merged").copied().unwrap_or(0), merged);
+    }
+    let elsewhere = DataServer {
+        ifindex: ARRIVES_AT + 1,
+        ..data_server(0)
+    };
+    node.plane().set_data_server(0, &elsewhere).unwrap();
+    let packet = connection.data(vec![b'x'; most + 1]);
+    node.run(&packet.frame())
+        .expect(Drop, &[("cs_merged_lost", 1)]);
+    let packet = connection.data(vec![b'x'; most]);
+    let bytes = packet.packet().len() as u64;
+    let counted = [("cs_forward", 1), ("cs_forward_bytes", bytes)];
+    node.run(&packet.frame()).expect(Redirect, &counted);
 }
 
 /// All that the Host header and the end of the header are found by is behind the first pieces.

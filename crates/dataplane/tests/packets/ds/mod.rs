@@ -21,5 +21,6 @@ mod plain;
 mod ports;
 mod release;
 mod resume;
+mod vlan;
 mod window;
 mod yields;
