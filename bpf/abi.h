@@ -394,6 +394,7 @@ enum limit {
 	MAX_LARGE = 16384,             /* paths of large content, of all services */
 	MAX_DATA_SERVERS = 256,
 	MAX_PEERS = 512,               /* nodes of all roles */
+	ALSO_MACS = 4,                 /* MAC addresses that a node has besides its interface's own */
 	WINDOW = 256,                  /* messages of a channel that its two ends remember */
 	OUTBOX = 2048,                 /* messages of all channels that can be sent again */
 	OUTBOX_FRAME_BYTES = 1600,
@@ -405,7 +406,8 @@ enum limit {
 	GIVEN_FLOWS = 131072,          /* connections that a data server remembers to have given away */
 	YIELDS = 16384,                /* connections that a data server is about to give away */
 	BEGUN_FLOWS = 131072,          /* connections that the switch has to remember one by one */
-	PUNT_FRAME_BYTES = 2272,       /* longest frame that user space is shown */
+	PUNT_FRAME_BYTES = 2272,       /* frames up to this length take so much room in the rings below */
+	PUNT_JUMBO_BYTES = 9728,       /* the same of longer ones: no longer frame is shown to user space */
 	PUNT_RING_BYTES = 1 << 21,     /* a power of two, and so many frames wait at most */
 	HELD_RING_BYTES = 1 << 22,     /* the same of requests that wait for a migration: 1,800 of them */
 	PUNT_FLOWS = 4096,             /* new connections whose first request user space may have */
@@ -456,9 +458,10 @@ struct settings {
 	unsigned char rcv_wscale;      /* announced to clients */
 	unsigned char protocol;        /* IP protocol of LCCP */
 	unsigned char roles;           /* enum role */
-	unsigned char reserved;
+	unsigned char also_macs;       /* how many of the next are set */
 	unsigned char mac[6];          /* of this node's interface */
 	unsigned short resume_port;    /* host order; the resume agent's listener on 127.0.0.1, 0: none */
+	unsigned char also_mac[ALSO_MACS][6]; /* frames to these are for this node as well */
 };
 
 /* A service, or, with port 0, just a cluster address: what is malformed has no port to look up. */
@@ -779,14 +782,13 @@ struct answer {
 	unsigned int reserved_word;
 };
 
-/* A frame that is user space's to judge, or to let go later, in its ring. */
+/* In front of a frame that is user space's to judge, or to let go later, in its ring. */
 struct punted {
 	struct answer_key key;         /* `hash` is 0 where nobody need be asked */
 	unsigned long long time;       /* when it came: coarse monotonic, ns */
 	unsigned int interface;        /* where */
 	unsigned short service;        /* struct service.id */
 	unsigned short bytes;          /* of the frame, without padding */
-	unsigned char frame[PUNT_FRAME_BYTES];
 };
 
 /*
@@ -861,6 +863,7 @@ enum counter {
 	COUNTER_BAD_IP,              /* lying lengths, header too short */
 	COUNTER_BAD_TCP,
 	COUNTER_FRAGMENT,            /* dropped: a fragment has no ports */
+	COUNTER_NOT_LINEAR,          /* dropped: the driver left the headers where kernels before 6.18 cannot read them */
 	COUNTER_LCCP_SHORT,
 	COUNTER_LCCP_BAD_VERSION,
 	COUNTER_LCCP_BAD_TAG,
@@ -871,6 +874,7 @@ enum counter {
 	COUNTER_LCCP_TO_DAEMON,
 	COUNTER_LCCP_MISSED,         /* did not come, and was asked for again */
 	COUNTER_LCCP_SENT_AGAIN,     /* asked for again, and was still there */
+	COUNTER_LCCP_NOT_KEPT,       /* sent, but too long to be kept: should it be lost, the client sends again */
 	COUNTER_LCCP_REPEATED,       /* came a second time, and its connection is not here any more */
 	/* CS */
 	COUNTER_CS_SYN,              /* answered */
@@ -923,6 +927,8 @@ enum counter {
 	COUNTER_CS_RST,
 	COUNTER_CS_TCB_FULL,
 	COUNTER_CS_TOO_BIG,          /* would not fit with LCCP around it */
+	COUNTER_CS_MERGED,           /* forwarded: longer than the MTU, as GRO in front of generic XDP makes packets */
+	COUNTER_CS_MERGED_LOST,      /* dropped: such a one whose owner is behind another interface */
 	COUNTER_CS_NO_ROOM,          /* the driver leaves no room in the frame for an answer's headers */
 	COUNTER_CS_REQUEST_KEPT,     /* its response could go on from another data server */
 	COUNTER_CS_REQUEST_TOO_LONG, /* it could not: longer than what is kept */

@@ -12,9 +12,10 @@ enum frame_kind {
 	FRAME_LCCP,
 	FRAME_ICMP,      /* `ip` is good */
 	FRAME_IPIP,      /* `ip` is good; a packet inside another (RFC 2003), unchecked */
-	FRAME_BAD_IP,
+	FRAME_BAD_IP,    /* `ip` can be read; what it says is not to be believed */
 	FRAME_BAD_TCP,   /* `ip` is good */
 	FRAME_FRAGMENT,  /* `ip` is good */
+	FRAME_NOT_LINEAR, /* headers are behind data_end */
 };
 
 struct frame {
@@ -27,17 +28,30 @@ struct frame {
 	u32 payload;        /* TCP payload bytes */
 };
 
+/*
+ * The packet's length. A host that lets packets grow beyond what the header can say (IPv4 BIG TCP) writes 0 there,
+ * and then all of the frame is the packet.
+ */
+static __always_inline u32 length_of(const struct iphdr *ip, u32 frame_bytes)
+{
+	u32 rest = frame_bytes - sizeof(struct ethhdr);
+
+	return !ip->tot_len && rest > 0xffff ? rest : bpf_ntohs(ip->tot_len);
+}
+
 /* `bytes` is the whole frame's length; data_end may come earlier where the tail is not linear. */
 static __always_inline enum frame_kind parse_frame(void *data, void *data_end, u32 bytes,
 						   u8 lccp_protocol, struct frame *f)
 {
 	f->eth = data;
 	f->ip = data + sizeof(struct ethhdr);
-	if ((void *)(f->ip + 1) > data_end || f->eth->h_proto != bpf_htons(ETH_P_IP))
+	if ((void *)(f->ip + 1) > data_end)
+		return bytes < sizeof(struct ethhdr) + sizeof(struct iphdr) ? FRAME_OTHER : FRAME_NOT_LINEAR;
+	if (f->eth->h_proto != bpf_htons(ETH_P_IP))
 		return FRAME_OTHER;
 
 	f->ip_header = f->ip->ihl * 4;
-	f->ip_bytes = bpf_ntohs(f->ip->tot_len);
+	f->ip_bytes = length_of(f->ip, bytes);
 	if (f->ip->version != 4 || f->ip_header < sizeof(struct iphdr) ||
 	    f->ip_bytes < f->ip_header || f->ip_bytes > bytes - sizeof(struct ethhdr))
 		return FRAME_BAD_IP;
@@ -55,7 +69,7 @@ static __always_inline enum frame_kind parse_frame(void *data, void *data_end, u
 	if (lccp)
 		return FRAME_LCCP;
 	if ((void *)(f->tcp + 1) > data_end)
-		return FRAME_BAD_TCP;
+		return f->ip_bytes < f->ip_header + sizeof(struct tcphdr) ? FRAME_BAD_TCP : FRAME_NOT_LINEAR;
 	f->tcp_header = f->tcp->doff * 4;
 	if (f->tcp_header < sizeof(struct tcphdr) || f->ip_header + f->tcp_header > f->ip_bytes)
 		return FRAME_BAD_TCP;

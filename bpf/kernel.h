@@ -106,4 +106,7 @@ struct bpf_tcp_req_attrs {
 extern int bpf_sk_assign_tcp_reqsk(struct __sk_buff *skb, struct sock *sk,
 				   struct bpf_tcp_req_attrs *attrs, int attrs__sz) __ksym;
 
+/* Kernels since 6.18. */
+extern int bpf_xdp_pull_data(struct xdp_md *xdp, u32 len) __ksym __weak;
+
 #endif

@@ -10,8 +10,11 @@
 #include "kernel.h"
 #include "abi.h"
 
-/* Takes the frame out, if it is such a one, as if it had come here by itself. False if it holds none. */
-static __always_inline bool take_out(struct xdp_md *ctx)
+/*
+ * Takes the frame out, if it is such a one, as if it had come here by itself; `bytes` is the frame's length, before
+ * and after. False if it holds none.
+ */
+static __always_inline bool take_out(struct xdp_md *ctx, u32 *bytes)
 {
 	struct ethhdr *outer = (void *)(long)ctx->data;
 	u8 own[ETH_ALEN];
@@ -22,6 +25,7 @@ static __always_inline bool take_out(struct xdp_md *ctx)
 	__builtin_memcpy(own, outer->h_dest, ETH_ALEN);
 	if (bpf_xdp_adjust_head(ctx, sizeof(*outer)))
 		return false;
+	*bytes -= sizeof(*outer);
 	struct ethhdr *inner = (void *)(long)ctx->data;
 	if ((void *)(inner + 1) > (void *)(long)ctx->data_end)
 		return false;

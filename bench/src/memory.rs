@@ -39,6 +39,7 @@ pub(crate) fn measure(entries: u32) -> Result<Memory> {
         flows: entries,
         kept_requests: 1024,
         xdp: baton_dataplane::XdpChoice::Auto,
+        frags: false,
         pins: None,
     })?;
     let made = InUse::now()?.since(before);

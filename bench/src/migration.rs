@@ -86,6 +86,7 @@ fn open(lab: &BenchLab, flows: u32) -> Result<Vec<Dataplane>> {
             flows,
             kept_requests: 1 << 14,
             xdp: baton_dataplane::XdpChoice::Auto,
+            frags: false,
             pins: Some(Pins::new(std::path::Path::new(folder))),
         })?)
     };

@@ -6,17 +6,57 @@
 #include "packet.h"
 #include "../bounds.h"
 
-/* `bytes` of it, which the caller has seen to be some and no more than there is room for. 0: the ring is full. */
-static __always_inline struct punted *copy_frame(struct packet *p, u32 bytes, void *ring)
-{
-	struct punted *record = bpf_ringbuf_reserve(ring, sizeof(*record), 0);
+/* Room in a ring is asked for in one of two constant sizes, as the verifier wants it. */
+struct short_record {
+	struct punted head;
+	u8 frame[PUNT_FRAME_BYTES];
+};
 
+struct long_record {
+	struct punted head;
+	u8 frame[PUNT_JUMBO_BYTES];
+};
+
+static __noinline struct punted *copy_short_frame(struct xdp_md *ctx, u32 bytes, void *ring)
+{
+	struct short_record *record;
+
+	if (bytes < sizeof(struct ethhdr) || bytes > PUNT_FRAME_BYTES)
+		return 0;
+	record = bpf_ringbuf_reserve(ring, sizeof(*record), 0);
 	if (!record)
 		return 0;
-	if (bpf_xdp_load_bytes(p->ctx, 0, record->frame, BOUNDED(bytes, 1, sizeof(record->frame)))) {
+	if (bpf_xdp_load_bytes(ctx, 0, record->frame, BOUNDED(bytes, 1, sizeof(record->frame)))) {
 		bpf_ringbuf_discard(record, 0);
 		return 0;
 	}
+	return &record->head;
+}
+
+static __noinline struct punted *copy_long_frame(struct xdp_md *ctx, u32 bytes, void *ring)
+{
+	struct long_record *record;
+
+	if (bytes < sizeof(struct ethhdr) || bytes > PUNT_JUMBO_BYTES)
+		return 0;
+	record = bpf_ringbuf_reserve(ring, sizeof(*record), 0);
+	if (!record)
+		return 0;
+	if (bpf_xdp_load_bytes(ctx, 0, record->frame, BOUNDED(bytes, 1, sizeof(record->frame)))) {
+		bpf_ringbuf_discard(record, 0);
+		return 0;
+	}
+	return &record->head;
+}
+
+/* `bytes` of it, which the caller has seen to be no more than PUNT_JUMBO_BYTES. 0: the ring is full. */
+static __always_inline struct punted *copy_frame(struct packet *p, u32 bytes, void *ring)
+{
+	struct punted *record = bytes <= PUNT_FRAME_BYTES ? copy_short_frame(p->ctx, bytes, ring)
+							  : copy_long_frame(p->ctx, bytes, ring);
+
+	if (!record)
+		return 0;
 	record->time = bpf_ktime_get_coarse_ns();
 	record->interface = p->ctx->ingress_ifindex;
 	record->bytes = bytes;

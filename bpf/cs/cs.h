@@ -10,6 +10,7 @@
 #include "forwarder.h"
 #include "hold.h"
 #include "icmp.h"
+#include "linear.h"
 #include "packet.h"
 #include "punt.h"
 #include "receive_lccp.h"
@@ -92,15 +93,16 @@ int baton_cs(struct xdp_md *ctx)
 
 	if (!p.settings || !p.counters)
 		return XDP_ABORTED;
+	u32 bytes = pull_headers(ctx);
 	void *data = (void *)(long)ctx->data;
 	void *data_end = (void *)(long)ctx->data_end;
 	if (!is_for_us(p.settings, data, data_end))
 		return XDP_PASS;
-	if (!take_out(ctx))
+	if (!take_out(ctx, &bytes))
 		return drop(&p, COUNTER_BAD_IP);
 	data = (void *)(long)ctx->data;
 	data_end = (void *)(long)ctx->data_end;
-	switch (parse_frame(data, data_end, data_end - data, p.settings->protocol, &p.frame)) {
+	switch (parse_frame(data, data_end, bytes, p.settings->protocol, &p.frame)) {
 	case FRAME_TCP:
 		return receive_tcp(&p);
 	case FRAME_ICMP:
@@ -108,11 +110,13 @@ int baton_cs(struct xdp_md *ctx)
 	case FRAME_LCCP:
 		return receive_lccp(&p);
 	case FRAME_BAD_IP:
-		return drop(&p, COUNTER_BAD_IP);
+		return malformed(&p, COUNTER_BAD_IP);
 	case FRAME_BAD_TCP:
 		return malformed(&p, COUNTER_BAD_TCP);
 	case FRAME_FRAGMENT:
 		return malformed(&p, COUNTER_FRAGMENT);
+	case FRAME_NOT_LINEAR:
+		return headers_out_of_reach(&p);
 	default:
 		return XDP_PASS;
 	}

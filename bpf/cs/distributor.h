@@ -49,16 +49,18 @@ static __always_inline bool fits_in_lccp(const struct packet *p)
 	return p->frame.ip_bytes <= p->settings->mss + sizeof(struct iphdr) + sizeof(struct tcphdr);
 }
 
-static __always_inline void keep_copy(struct xdp_md *ctx, struct posted *posted)
+static __always_inline void keep_copy(struct packet *p, struct posted *posted)
 {
-	u64 bytes = (long)ctx->data_end - (long)ctx->data;
+	u64 bytes = bpf_xdp_get_buff_len(p->ctx);
 
 	if (!posted)
 		return;
 	posted->bytes = 0;
 	if (fits_in_outbox(bytes) &&
-	    !bpf_xdp_load_bytes(ctx, 0, posted->frame, BOUNDED(bytes, 1, OUTBOX_FRAME_BYTES)))
+	    !bpf_xdp_load_bytes(p->ctx, 0, posted->frame, BOUNDED(bytes, 1, OUTBOX_FRAME_BYTES)))
 		posted->bytes = bytes;
+	else
+		count(p->counters, COUNTER_LCCP_NOT_KEPT);
 }
 
 enum {
@@ -89,7 +91,7 @@ static __noinline int distribute(struct packet *p, const struct data_server *to,
 		return drop(p, COUNTER_CS_NO_ROOM);
 	if (!write_outer(p->ctx, p->settings, to, &h, inner_bytes))
 		return drop(p, COUNTER_CS_NO_ROOM);
-	keep_copy(p->ctx, post(channel, to, &h));
+	keep_copy(p, post(channel, to, &h));
 	return send(p->ctx, to);
 }
 

@@ -13,6 +13,11 @@ static __always_inline int forward(struct packet *p, const struct data_server *t
 {
 	if (to->flags & DATA_SERVER_ROUTED && !fits_in_lccp(p))
 		return drop(p, COUNTER_CS_TOO_BIG);
+	if (is_merged(p)) {
+		if (!(to->flags & DATA_SERVER_LOCAL) && to->ifindex != p->ctx->ingress_ifindex)
+			return drop(p, COUNTER_CS_MERGED_LOST);
+		count(p->counters, COUNTER_CS_MERGED);
+	}
 	count(p->counters, COUNTER_CS_FORWARD);
 	count_bytes(p->counters, COUNTER_CS_FORWARD_BYTES, p->frame.ip_bytes);
 	if (to->flags & DATA_SERVER_ROUTED)

@@ -55,7 +55,7 @@ static __noinline int hold_back(struct packet *p)
 	u32 bytes = sizeof(struct ethhdr) + p->frame.ip_bytes;
 	struct punted *record = 0;
 
-	if (bytes >= sizeof(struct ethhdr) && bytes <= PUNT_FRAME_BYTES)
+	if (bytes >= sizeof(struct ethhdr) && bytes <= PUNT_JUMBO_BYTES)
 		record = copy_frame(p, bytes, &held);
 	if (!record)
 		return drop(p, COUNTER_CS_HELD_LOST);

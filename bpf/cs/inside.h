@@ -5,10 +5,6 @@
 
 #include "packet.h"
 
-enum {
-	MTU_LESS_MSS = sizeof(struct iphdr) + sizeof(struct tcphdr) + LCCP_OVERHEAD_BYTES,
-};
-
 /* A client that keeps to the MSS that it was told never sends what does not fit. */
 static __always_inline bool fits_in_frame(const struct packet *p)
 {

@@ -37,13 +37,27 @@ static __always_inline int drop(struct packet *p, enum counter why)
 	return XDP_DROP;
 }
 
-/* XDP sees whatever the LAN floods or a card lets through, also what another node gets as well. */
+static __always_inline bool is_same_mac(const u8 *a, const u8 *b)
+{
+	const u16 *one = (const u16 *)a, *other = (const u16 *)b;
+
+	return !((one[0] ^ other[0]) | (one[1] ^ other[1]) | (one[2] ^ other[2]));
+}
+
+/*
+ * XDP sees whatever the LAN floods or a card lets through, also what another node gets as well. Answers leave
+ * in the name of the address that the frame came to.
+ */
 static __always_inline bool is_for_us(const struct settings *s, void *data, void *data_end)
 {
-	const u16 *to = data, *own = (const u16 *)s->mac;
+	const u8 *to = data;
 
-	return data + sizeof(struct ethhdr) > data_end ||
-	       !((to[0] ^ own[0]) | (to[1] ^ own[1]) | (to[2] ^ own[2]));
+	if (data + sizeof(struct ethhdr) > data_end || is_same_mac(to, s->mac))
+		return true;
+	for (u32 i = 0; i < ALSO_MACS; i++)
+		if (i < s->also_macs && is_same_mac(to, s->also_mac[i]))
+			return true;
+	return false;
 }
 
 /* What cannot be for a service is the kernel's, unless a cluster address stands on it. */
@@ -74,6 +88,16 @@ static __always_inline int send(struct xdp_md *ctx, const struct data_server *to
 	if (to->ifindex == ctx->ingress_ifindex)
 		return XDP_TX;
 	return bpf_redirect(to->ifindex, 0);
+}
+
+enum {
+	MTU_LESS_MSS = sizeof(struct iphdr) + sizeof(struct tcphdr) + LCCP_OVERHEAD_BYTES,
+};
+
+/* No client can have sent it so: the kernel has merged segments. It can cut them again where they came from only. */
+static __always_inline bool is_merged(const struct packet *p)
+{
+	return p->frame.ip_bytes > p->settings->mss + MTU_LESS_MSS;
 }
 
 static __always_inline void address_frame(struct ethhdr *eth, const struct data_server *to)

@@ -47,7 +47,7 @@ static __noinline bool punt(struct packet *p, const struct answer_key *key)
 		count(p->counters, COUNTER_CS_PUNT_STALE);
 		return false;
 	}
-	if (bytes < sizeof(struct ethhdr) || bytes > PUNT_FRAME_BYTES) {
+	if (bytes < sizeof(struct ethhdr) || bytes > PUNT_JUMBO_BYTES) {
 		count(p->counters, COUNTER_CS_PUNT_TOO_BIG);
 		return false;
 	}

@@ -34,7 +34,7 @@ static __always_inline void swap_macs(struct ethhdr *eth)
 static __always_inline bool resize(struct xdp_md *ctx, u32 bytes)
 {
 	void *data = (void *)(long)ctx->data, *data_end = (void *)(long)ctx->data_end;
-	long more = (long)bytes - (data_end - data);
+	long more = (long)bytes - (long)bpf_xdp_get_buff_len(ctx);
 	struct ethhdr *was = data;
 
 	if (more == 0)

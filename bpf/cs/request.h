@@ -12,7 +12,7 @@
 #include "../bounds.h"
 
 enum {
-	TEXT_BYTES = 2048,         /* a power of two above what a segment of a usual MTU holds */
+	TEXT_BYTES = 16384,        /* a power of two above what a segment of an MTU of 9000 holds */
 	TEXT_SPARE = 128,          /* so that what begins in the text can be read without a look at its end */
 	REQUEST_MIN = 18,          /* "GET / HTTP/1.0", and two line ends */
 	CONTENT_LENGTH = 14,       /* letters of that name */

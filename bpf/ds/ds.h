@@ -23,6 +23,17 @@ static __always_inline int malformed_at_ds(struct arrival *a, __be32 address, en
 	return is_service(address, 0) ? discard(a, why) : TCX_GO_ON;
 }
 
+/* No memory was there to pull the headers in. */
+static __noinline int headers_out_of_reach_at_ds(struct arrival *a)
+{
+	struct iphdr ip;
+
+	if (a->skb->protocol != bpf_htons(ETH_P_IP) ||
+	    bpf_skb_load_bytes(a->skb, sizeof(struct ethhdr), &ip, sizeof(ip)))
+		return TCX_GO_ON;
+	return malformed_at_ds(a, ip.daddr, COUNTER_NOT_LINEAR);
+}
+
 /*
  * The frames of a chain of calls may have 512 bytes together. This one, below all others, has the message: what
  * is large besides is in functions of its own, and no address of `f` is passed on, or it were in memory.
@@ -40,6 +51,9 @@ int baton_ds(struct __sk_buff *skb)
 
 	if (!a.settings || !a.counters)
 		return TCX_GO_ON;
+	/* Of another VLAN: the kernel has put the tag aside. On the VLAN's own interface it is gone. */
+	if (skb->vlan_present)
+		return TCX_GO_ON;
 	/* Headers beyond the linear part are pulled in, or stay unreadable: parse_frame says which. */
 	if (skb->data_end - skb->data < HEADERS_MAX && skb->data_end - skb->data < skb->len)
 		bpf_skb_pull_data(skb, skb->len < HEADERS_MAX ? skb->len : HEADERS_MAX);
@@ -55,11 +69,13 @@ int baton_ds(struct __sk_buff *skb)
 	case FRAME_IPIP:
 		return receive_direct(&a);
 	case FRAME_BAD_IP:
-		return discard(&a, COUNTER_BAD_IP);
+		return malformed_at_ds(&a, f.ip->daddr, COUNTER_BAD_IP);
 	case FRAME_BAD_TCP:
 		return malformed_at_ds(&a, f.ip->daddr, COUNTER_BAD_TCP);
 	case FRAME_FRAGMENT:
 		return malformed_at_ds(&a, f.ip->daddr, COUNTER_FRAGMENT);
+	case FRAME_NOT_LINEAR:
+		return headers_out_of_reach_at_ds(&a);
 	default:
 		return TCX_GO_ON;
 	}

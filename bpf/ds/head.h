@@ -51,6 +51,8 @@ int baton_head(struct __sk_buff *skb)
 	struct tcphdr *tcp = (void *)(ip + 1);
 	u64 first;
 
+	if (skb->vlan_present)
+		return TCX_GO_ON;
 	if ((void *)(tcp + 1) > data_end || eth->h_proto != bpf_htons(ETH_P_IP) || ip->version != 4 ||
 	    ip->ihl != sizeof(*ip) / 4 || ip->protocol != IPPROTO_TCP)
 		return TCX_GO_ON;

@@ -45,16 +45,18 @@ static __noinline bool write_outer_at_ds(struct arrival *a, const struct data_se
 	       !bpf_skb_store_bytes(a->skb, LCCP_AT, h, sizeof(*h), BPF_F_RECOMPUTE_CSUM);
 }
 
-static __always_inline void keep_copy_at_ds(struct __sk_buff *skb, struct posted *posted)
+static __always_inline void keep_copy_at_ds(struct arrival *a, struct posted *posted)
 {
-	u64 bytes = skb->len;
+	u64 bytes = a->skb->len;
 
 	if (!posted)
 		return;
 	posted->bytes = 0;
 	if (fits_in_outbox(bytes) &&
-	    !bpf_skb_load_bytes(skb, 0, posted->frame, BOUNDED(bytes, 1, OUTBOX_FRAME_BYTES)))
+	    !bpf_skb_load_bytes(a->skb, 0, posted->frame, BOUNDED(bytes, 1, OUTBOX_FRAME_BYTES)))
 		posted->bytes = bytes;
+	else
+		count(a->counters, COUNTER_LCCP_NOT_KEPT);
 }
 
 /*
@@ -69,7 +71,7 @@ static __always_inline bool make_message(struct arrival *a, struct lccp_header *
 	lccp_seal(a->settings, h);
 	if (!write_outer_at_ds(a, to, to_address, h, bpf_ntohs(in->ip.tot_len)))
 		return false;
-	keep_copy_at_ds(a->skb, post(channel, to, h));
+	keep_copy_at_ds(a, post(channel, to, h));
 	return true;
 }
 

@@ -9,6 +9,7 @@
 #include "place.h"
 #include "../cs/icmp_error.h"
 #include "../cs/inside.h"
+#include "../cs/linear.h"
 #include "../cs/packet.h"
 #include "../switched.h"
 
@@ -67,24 +68,27 @@ int baton_switch(struct xdp_md *ctx)
 		.settings = bpf_map_lookup_elem(&settings, &zero),
 		.counters = counters_of_this_cpu(),
 	};
-	void *data = (void *)(long)ctx->data;
-	void *data_end = (void *)(long)ctx->data_end;
 
 	if (!p.settings || !p.counters)
 		return XDP_ABORTED;
+	u32 bytes = pull_headers(ctx);
+	void *data = (void *)(long)ctx->data;
+	void *data_end = (void *)(long)ctx->data_end;
 	if (!is_for_us(p.settings, data, data_end))
 		return XDP_PASS;
-	switch (parse_frame(data, data_end, data_end - data, p.settings->protocol, &p.frame)) {
+	switch (parse_frame(data, data_end, bytes, p.settings->protocol, &p.frame)) {
 	case FRAME_TCP:
 		return spread_tcp(&p);
 	case FRAME_ICMP:
 		return spread_icmp(&p);
 	case FRAME_BAD_IP:
-		return drop(&p, COUNTER_BAD_IP);
+		return malformed(&p, COUNTER_BAD_IP);
 	case FRAME_BAD_TCP:
 		return malformed(&p, COUNTER_BAD_TCP);
 	case FRAME_FRAGMENT:
 		return malformed(&p, COUNTER_FRAGMENT);
+	case FRAME_NOT_LINEAR:
+		return headers_out_of_reach(&p);
 	default:
 		return XDP_PASS;
 	}

@@ -54,9 +54,7 @@ fn stretch_lab_by(lab: &mut Table, factor: u32) {
             if section == "failover" && !config.contains_key(section) {
                 continue;
             }
-            let section = config
-                .entry(section)
-                .or_insert_with(|| Table::new().into());
+            let section = config.entry(section).or_insert_with(|| Table::new().into());
             if let Value::Table(section) = section {
                 section.entry(key).or_insert_with(|| default.into());
             }
@@ -123,7 +121,9 @@ mod tests {
 
     #[test]
     fn nodes_are_silent_for_longer() -> Result<(), toml::de::Error> {
-        let mut lab: Table = "[config.cluster]\nsilence = '3s'\n[[config.service]]\nhealth = { interval = '4s' }".parse()?;
+        let mut lab: Table =
+            "[config.cluster]\nsilence = '3s'\n[[config.service]]\nhealth = { interval = '4s' }"
+                .parse()?;
         stretch_lab_by(&mut lab, 2);
         let expected = "[config.cluster]\nsilence = '6s'\nhello = '400ms'\n[config.cs]\ndead_after = '2s'\n\
                         [[config.service]]\nhealth = { interval = '8s', timeout = '1000ms' }";

@@ -34,6 +34,7 @@ mod servers;
 mod start;
 mod subject;
 mod tcp_settings;
+mod vlans;
 mod xdp;
 
 use std::path::Path;
@@ -92,7 +93,7 @@ pub async fn examine(file: Option<&Path>, interface: Option<&str>) -> Result<Exa
     if let Some(adapter) = adapter.as_ref()
         && (subject.roles.is_cs() || subject.roles.is_switch())
     {
-        findings.extend(xdp_findings(&subject, adapter).await);
+        findings.extend(xdp_findings(&subject, adapter, &netlink).await);
     }
     if subject.roles.is_cs() {
         findings.push(memory::check(subject.flows, status.is_some()));
@@ -152,10 +153,14 @@ fn deciding_findings(
     ]
 }
 
-async fn xdp_findings(subject: &Subject, adapter: &Adapter) -> Vec<Finding> {
+async fn xdp_findings(subject: &Subject, adapter: &Adapter, netlink: &Netlink) -> Vec<Finding> {
     let wish = subject.placed.as_ref().map(|placed| placed.me.xdp);
     let mut findings: Vec<Finding> = xdp::check(adapter, wish).into_iter().collect();
     findings.push(offloads::check(adapter).await);
+    if !xdp::is_native(adapter) {
+        findings.push(offloads::check_merging(adapter).await);
+    }
+    findings.push(vlans::check(adapter, netlink).await);
     findings.push(interface::judge_mtu(adapter));
     findings
 }

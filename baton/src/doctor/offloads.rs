@@ -13,6 +13,29 @@ pub async fn check(adapter: &Adapter) -> Finding {
     judge(on.map_err(|error| error.to_string()), &adapter.name)
 }
 
+/// Where the program runs generically, the kernel may have merged segments (GRO) before it sees them.
+pub async fn check_merging(adapter: &Adapter) -> Finding {
+    let on = offloads(&adapter.name)
+        .await
+        .map(|offloads| offloads.generic_receive());
+    judge_merging(on.map_err(|error| error.to_string()), &adapter.name)
+}
+
+fn judge_merging(on: Result<bool, String>, interface: &str) -> Finding {
+    const NAME: &str = "gro";
+    let remedy = format!(
+        "In generic mode segments that the kernel has merged come to the program as one packet, longer than the \
+         MTU: out of another interface it cannot be sent at all (counter cs_merged_lost), and a request in it \
+         has to be sent again (cs_too_big). Switch it off here and on the interfaces below a bridge or bond: \
+         ethtool -K {interface} gro off"
+    );
+    match on {
+        Ok(false) => Finding::good(NAME, "off"),
+        Ok(true) => Finding::advice(NAME, format!("on at {interface}"), remedy),
+        Err(error) => Finding::advice(NAME, error.lines().next().unwrap_or_default(), remedy),
+    }
+}
+
 const NAME: &str = "lro";
 
 fn judge(on: Result<bool, String>, interface: &str) -> Finding {
@@ -42,5 +65,8 @@ mod tests {
         assert_eq!(judge(Ok(false), "eth0").verdict(), Good);
         assert_eq!(judge(Ok(true), "eth0").verdict(), Bad);
         assert_eq!(judge(Err("no".into()), "eth0").verdict(), Advice);
+        assert_eq!(judge_merging(Ok(false), "br0").verdict(), Good);
+        let on = judge_merging(Ok(true), "br0");
+        assert_eq!((on.verdict(), on.found()), (Advice, "on at br0"));
     }
 }

@@ -24,6 +24,7 @@ pub fn check(parts: &[Part], roles: u32, may_try: bool) -> (Finding, Option<Stri
             roles,
             flows: 64,
             kept_requests: 1024,
+            frags: false,
             xdp: XdpChoice::default(),
             pins: None,
         };

@@ -39,7 +39,7 @@ pub async fn before_start(placed: Placed, netlink: &Netlink) -> BeforeStart {
     if let Ok(adapter) = interface::choose(None, node, netlink).await {
         warnings.push(interface::judge(&adapter));
         if subject.roles.is_cs() || subject.roles.is_switch() {
-            warnings.extend(xdp_findings(&subject, &adapter).await);
+            warnings.extend(xdp_findings(&subject, &adapter, netlink).await);
         }
     }
     if subject.roles.is_ds() {

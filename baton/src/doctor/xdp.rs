@@ -30,6 +30,11 @@ pub fn check(adapter: &Adapter, wish: Option<Xdp>) -> Vec<Finding> {
     }
 }
 
+/// Whether the driver runs programs; also where the kernel does not tell.
+pub fn is_native(adapter: &Adapter) -> bool {
+    XdpState::of(adapter.index).map_or(true, |xdp| xdp.features & BASIC != 0)
+}
+
 const MODE: &str = "xdp";
 /// Passes, drops and sends back: `NETDEV_XDP_ACT_BASIC`.
 const BASIC: u64 = 1;

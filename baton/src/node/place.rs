@@ -10,7 +10,7 @@ use std::{
 use anyhow::{Context, Result, bail};
 use baton_config::{ClusterAddress, Config, Node, Xdp};
 use baton_core::membership::{self, Cluster};
-use baton_dataplane::{Options, Pins, XdpChoice};
+use baton_dataplane::{Options, Pins, XdpChoice, wants_frags};
 use baton_net::{Link, Netlink, netns};
 use baton_wire::{Address, ClusterKey, Endpoint, Keys};
 use nix::fcntl::{Flock, FlockArg};
@@ -102,6 +102,7 @@ impl Place {
                 Xdp::Auto => XdpChoice::Auto,
                 Xdp::Generic => XdpChoice::Generic,
             },
+            frags: self.me.xdp != Xdp::Generic && wants_frags(self.link.index, self.link.mtu),
             pins: Some(Pins::new(&self.config.local.bpf_dir)),
         }
     }

@@ -88,7 +88,8 @@ impl Worker {
             };
             match releaser.release(&frame)? {
                 Resumed::Leaves(message) => self.socket.send(&message)?,
-                Resumed::Done => {}
+                // No message of this kind is too long.
+                Resumed::Done | Resumed::TooLong => {}
                 Resumed::Dropped => debug!("an idle connection stays; a counter says why"),
             }
         }

@@ -31,8 +31,9 @@ impl Daemon {
         self.dataplane.attach(self.place.link.index, options)?;
         if self.dataplane.xdp_mode() == Some(XdpMode::Generic) {
             warn!(
-                "XDP runs in generic mode on {}: several times slower than native",
-                self.place.link.name
+                "XDP runs in generic mode on {name}: several times slower than native. Let nobody merge segments before it, \
+                 neither here nor at interfaces below: ethtool -K {name} gro off",
+                name = self.place.link.name
             );
         }
         if self.place.me.roles.is_ds() && !self.dataplane.gives_windows() {

@@ -6,7 +6,8 @@ use toml::Spanned;
 
 use crate::address::NodeAddress;
 use crate::document::suggestion;
-use crate::field::{Parsed, parse, parse_list};
+use crate::field::{List, Parsed, parse, parse_list};
+use crate::mac::MacAddress;
 use crate::name::{InterfaceName, NodeName};
 use crate::number::in_range;
 use crate::problem::Problem;
@@ -25,6 +26,8 @@ pub struct Node {
     pub interface: Option<InterfaceName>,
     /// How the program of a connection server or switch runs there.
     pub xdp: Xdp,
+    /// Frames to these are for this node as those to its interface's own MAC address are.
+    pub also_mac: Vec<MacAddress>,
     /// What it does.
     pub roles: Roles,
     /// Share under [`crate::Policy::Weighted`]; 0 takes no new connections.
@@ -181,6 +184,7 @@ pub(crate) struct Draft {
     pub(crate) weight: Option<u8>,
     interface: Option<Option<InterfaceName>>,
     xdp: Option<Xdp>,
+    also_mac: Option<Vec<MacAddress>>,
 }
 
 impl Draft {
@@ -212,6 +216,7 @@ impl Draft {
         let interface = parse(report, "interface", raw.interface, |text| text.parse());
         let xdp = parse(report, "xdp", raw.xdp, |text| text.parse());
         warn_without_xdp(report, &xdp, &roles);
+        let also_mac = also_mac(report, raw.also_mac, roles.as_ref());
         let weight = parse(report, "weight", raw.weight, |n| {
             in_range::<u8>("weight", n, 0..=255)
         });
@@ -235,6 +240,7 @@ impl Draft {
             weight: weight.or(1),
             interface: interface.optional(),
             xdp: xdp.or(Xdp::default()),
+            also_mac,
         }
     }
 
@@ -245,6 +251,7 @@ impl Draft {
             address: self.address?.into_inner(),
             interface: self.interface?,
             xdp: self.xdp?,
+            also_mac: self.also_mac?,
             roles: self.roles?.into_inner(),
             weight: self.weight?,
         })
@@ -264,6 +271,54 @@ fn warn_without_xdp(report: &mut Report<'_>, xdp: &Parsed<Xdp>, roles: &Option<S
             ),
         );
     }
+}
+
+/// The further MAC addresses of a node; `None` if the list is wrong.
+fn also_mac(
+    report: &mut Report<'_>,
+    list: List,
+    roles: Option<&Spanned<Roles>>,
+) -> Option<Vec<MacAddress>> {
+    const MOST: usize = baton_abi::ALSO_MACS as usize;
+    let found = match parse_list(report, "also_mac", list, |text| text.parse()) {
+        Parsed::Absent => return Some(Vec::new()),
+        Parsed::Wrong => return None,
+        Parsed::Right(found) => found,
+    };
+    if let Some(roles) = roles
+        && !roles.get_ref().is_cs()
+        && !roles.get_ref().is_switch()
+    {
+        report.warning(
+            found.span(),
+            Problem::new(
+                "also_mac has no effect on a node without the role \"cs\" or \"switch\"",
+                "remove it: a data server takes all frames that its kernel takes",
+            ),
+        );
+    }
+    if found.get_ref().len() > MOST {
+        report.error(
+            found.span(),
+            Problem::new(
+                format!("{} MAC addresses are too many", found.get_ref().len()),
+                format!("name at most {MOST} that this node has besides its interface's own"),
+            ),
+        );
+        return None;
+    }
+    let mut all = Vec::new();
+    for mac in found.into_inner() {
+        if all.contains(mac.get_ref()) {
+            report.error(
+                mac.span(),
+                Problem::new("this MAC address is listed twice", "list each of them once"),
+            );
+            return None;
+        }
+        all.push(mac.into_inner());
+    }
+    Some(all)
 }
 
 const ROLES: &str =

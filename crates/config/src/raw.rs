@@ -93,6 +93,7 @@ pub(crate) struct RawNode {
     pub(crate) address: Field<String>,
     pub(crate) interface: Field<String>,
     pub(crate) xdp: Field<String>,
+    pub(crate) also_mac: List,
     pub(crate) roles: List,
     pub(crate) weight: Field<i64>,
 }

@@ -557,6 +557,22 @@ fn doubtful_things_are_warnings() {
         warnings(&heavy),
         ["weight has no effect on a node without the role \"ds\" or \"app\""]
     );
+    let named = SAMPLE.replace("# also_mac = ", "also_mac = ");
+    let config = parse(&named).unwrap().config;
+    let cs1 = config.node_named("cs1").unwrap();
+    assert_eq!(cs1.also_mac[0].octets(), [0, 0, 0x5e, 0, 1, 10]);
+    let idle = SAMPLE.replace(
+        "weight = 1 ",
+        "also_mac = [\"02:00:00:00:00:01\"]\nweight = 1 ",
+    );
+    assert!(
+        warnings(&idle)
+            .iter()
+            .all(|what| what.contains("also_mac has no effect")),
+        "{:?}",
+        warnings(&idle)
+    );
+    assert!(!warnings(&idle).is_empty());
     let (bare, _) = SAMPLE.split_once("[[service]]").unwrap();
     assert_eq!(
         warnings(bare),

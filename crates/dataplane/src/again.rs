@@ -18,7 +18,14 @@ pub enum Resumed {
     Done,
     /// The program dropped it, and counted why.
     Dropped,
+    /// It is longer than what the kernel runs through a program once more. The connection has its entry by now,
+    /// so its client's next try goes the same way without user space.
+    TooLong,
 }
+
+/// The kernel makes no longer frame that it can do with what the program decides: headroom, tail and its own notes
+/// need the rest of a page (`bpf_prog_test_run_xdp` in net/bpf/test_run.c).
+const LONGEST_LIVE: usize = 3072;
 
 /// Another hold on the program.
 pub(crate) struct Again {
@@ -55,6 +62,9 @@ impl Again {
     }
 
     fn run_live(&self, frame: &[u8], interface: u32) -> Result<Resumed, Error> {
+        if frame.len() > LONGEST_LIVE {
+            return Ok(Resumed::TooLong);
+        }
         sys::run_live(self.program.as_fd(), frame, interface).map_err(failed)?;
         Ok(Resumed::Done)
     }

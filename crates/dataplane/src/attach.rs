@@ -45,11 +45,12 @@ pub enum XdpChoice {
     Generic,
 }
 
-/// Attaches an XDP program in the way that is wished for.
+/// Attaches an XDP program in the way that is wished for; one for frames in several pieces natively or not at all.
 pub(crate) fn attach_xdp(
     name: &'static str,
     program: &OwnedFd,
     interface: u32,
+    frags: bool,
     pins: Option<&Pins>,
     choice: XdpChoice,
 ) -> Result<(Attached, XdpMode), Error> {
@@ -71,7 +72,7 @@ pub(crate) fn attach_xdp(
         Err(Error::Attach { source, .. }) if first == XdpMode::Native => {
             let words = kernel::native_refusal(program.as_fd(), interface);
             let words = words.unwrap_or_else(|| source.to_string());
-            if choice == XdpChoice::Auto {
+            if choice == XdpChoice::Auto && !frags {
                 warn!(
                     "the driver of {} refuses native XDP: {words}",
                     interface_name(interface)

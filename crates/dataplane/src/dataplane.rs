@@ -68,7 +68,8 @@ impl Dataplane {
         let programs = &self.programs;
         for (name, program) in [("cs", &programs.cs), ("switch", &programs.switch)] {
             let Some(program) = program else { continue };
-            let (attached, mode) = attach::attach_xdp(name, program, interface, pins, options.xdp)?;
+            let (attached, mode) =
+                attach::attach_xdp(name, program, interface, options.frags, pins, options.xdp)?;
             self.taken_over |= attached.taken_over;
             self.links.push(attached.link);
             self.xdp_mode = Some(mode);

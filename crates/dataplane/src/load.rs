@@ -33,6 +33,8 @@ pub struct Options {
     pub kept_requests: u32,
     /// How the program of a connection server or switch is to run.
     pub xdp: XdpChoice,
+    /// Whether the XDP programs are to take frames in several pieces: see [`crate::wants_frags`].
+    pub frags: bool,
     /// Where maps are pinned and found again. None: they live as long as this process (tests).
     pub pins: Option<Pins>,
 }
@@ -68,6 +70,8 @@ pub struct Programs {
     pub(crate) maps: Maps,
 }
 
+/// include/uapi/linux/bpf.h
+const BPF_F_XDP_HAS_FRAGS: u32 = 1 << 5;
 /// Maps that only the connection server's programs use; a pure data server need not pay for them.
 const CS_MAPS: [&str; 22] = [
     "pools",
@@ -141,6 +145,10 @@ impl Programs {
         open.progs.baton_head.set_autoload(ds);
         open.progs.baton_relay_answer.set_autoload(ds);
         open.progs.baton_switch.set_autoload(switch);
+        if options.frags {
+            open.progs.baton_cs.set_flags(BPF_F_XDP_HAS_FRAGS);
+            open.progs.baton_switch.set_flags(BPF_F_XDP_HAS_FRAGS);
+        }
         let constants = open.maps.rodata_data.as_deref_mut();
         constants
             .ok_or_else(|| load_error("the object has no constants"))?

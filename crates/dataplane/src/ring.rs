@@ -63,7 +63,7 @@ impl AsFd for Ring {
 }
 
 fn read_record(record: &[u8]) -> Option<Punt> {
-    let (record, _) = Punted::read_from_prefix(record).ok()?;
+    let (record, frame) = Punted::read_from_prefix(record).ok()?;
     let age = coarse_clock().saturating_sub(record.time);
     if u128::from(age) > TOO_OLD.as_nanos() {
         return None;
@@ -72,6 +72,6 @@ fn read_record(record: &[u8]) -> Option<Punt> {
         interface: record.interface,
         service: record.service,
         key: (record.key.hash != 0).then_some(record.key),
-        frame: record.frame.get(..record.bytes.into())?.to_vec(),
+        frame: frame.get(..record.bytes.into())?.to_vec(),
     })
 }

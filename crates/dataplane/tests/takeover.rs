@@ -30,6 +30,7 @@ impl Place {
             flows,
             kept_requests: 1024,
             xdp: baton_dataplane::XdpChoice::Auto,
+            frags: false,
             pins: Some(self.pins()),
         })
     }

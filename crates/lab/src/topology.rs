@@ -237,7 +237,7 @@ fn ready_for_xdp(bridge: &str, port: &str, directory: &Path) -> Result<()> {
     let object = object.display();
     in_namespace(
         bridge,
-        &format!("ip link set dev {port} xdpdrv obj {object} sec xdp"),
+        &format!("ip link set dev {port} xdpdrv obj {object} sec xdp.frags"),
     )?;
     in_namespace(bridge, &format!("ethtool -K {port} tx off"))
 }

@@ -19,6 +19,16 @@ impl Offloads {
         self.0.contains("rx-lro")
     }
 
+    /// Whether the kernel merges the segments of a stream before anybody but a native XDP program sees them.
+    pub fn generic_receive(&self) -> bool {
+        self.0.contains("rx-gro")
+    }
+
+    /// Whether the NIC takes VLAN tags out of frames.
+    pub fn takes_tags_off(&self) -> bool {
+        self.0.contains("rx-vlan-hw-parse")
+    }
+
     /// Whether packets leave the kernel without their TCP checksum.
     pub fn transmit_checksum(&self) -> bool {
         ["tx-checksum-ip-generic", "tx-checksum-ipv4"]

@@ -101,7 +101,8 @@ impl StartNode {
             }
             ensure!(
                 Instant::now() < end,
-                "the node is not ready after {:?}", patience()
+                "the node is not ready after {:?}",
+                patience()
             );
             std::thread::sleep(Duration::from_millis(20));
         }

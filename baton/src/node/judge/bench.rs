@@ -267,6 +267,13 @@ impl Bench {
         match self.punts.resume(punt, lead, owner)? {
             Resumed::Leaves(frame) => Ok(self.socket.send(&frame)?),
             Resumed::Done | Resumed::Dropped => Ok(()),
+            Resumed::TooLong => {
+                debug!(
+                    "a request of {} bytes waits until its client sends it again",
+                    punt.frame.len()
+                );
+                Ok(())
+            }
         }
     }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use baton_abi::{LCCP_OVERHEAD_BYTES, Settings};
+use baton_abi::{ALSO_MACS, LCCP_OVERHEAD_BYTES, Settings};
 use baton_dataplane::{Dataplane, wall_clock_offset};
 use baton_wire::{Address, ClusterKey};
 
@@ -20,6 +20,11 @@ impl Tables {
         let overhead = PLAIN_HEADERS + LCCP_OVERHEAD_BYTES;
         let mss = u16::try_from(place.link.mtu.saturating_sub(overhead)).unwrap_or(u16::MAX);
         let lccp = lccp_keys(config);
+        let mut also_mac = [[0; 6]; ALSO_MACS as usize];
+        // The configuration has no more of them.
+        for (to, mac) in also_mac.iter_mut().zip(&place.me.also_mac) {
+            *to = mac.octets();
+        }
         let settings = Settings {
             cookie_key: [
                 cookie_words(Some(&config.cluster.key)),
@@ -41,6 +46,8 @@ impl Tables {
             protocol: config.cluster.protocol.number(),
             roles: place.me.roles.bits(),
             mac: place.link.mac,
+            also_macs: place.me.also_mac.len() as u8,
+            also_mac,
             ..Settings::default()
         };
         Ok(dataplane.set_settings(&settings)?)

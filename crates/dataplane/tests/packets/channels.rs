@@ -1,6 +1,6 @@
 //! Messages that move a connection are numbered, kept, and noted where they come.
 
-use baton_abi::{DataServer, LccpHeader, WINDOW};
+use baton_abi::{DataServer, LccpHeader, OUTBOX_FRAME_BYTES, WINDOW};
 use baton_dataplane::Channels;
 use baton_wire::{Message, encode};
 use zerocopy::{FromBytes as _, IntoBytes as _};
@@ -56,6 +56,32 @@ fn an_adopt_and_its_copies() {
         is_kept(&channels, &seen, next);
         next = next.wrapping_add(1);
         assert_eq!(channels.next(CHANNEL).unwrap(), next);
+    }
+}
+
+/// A request of a jumbo frame: sent all the same, and its loss is the client's to notice.
+#[test]
+fn what_is_too_long_is_not_kept() {
+    let (node, channels) = numbering_cs();
+    node.change(|settings| settings.mss = 8860);
+    node.set_choices(0, &[0, 0, 0]);
+    let longest = OUTBOX_FRAME_BYTES as usize - INNER - 52;
+    for (number, bytes, kept) in [
+        (FIRST, longest, true),
+        (0, longest + 1, false),
+        (1, 8000, false),
+    ] {
+        let client = Client::fresh();
+        let cookie = node.cookie(&client);
+        let first = client.get(cookie).payload(vec![b'x'; bytes]);
+        let seen = node.run(&first.frame());
+        if kept {
+            is_kept(&channels, &seen.expect(Tx, &[("cs_adopt", 1)]), number);
+            continue;
+        }
+        let seen = seen.expect(Tx, &[("cs_adopt", 1), ("lccp_not_kept", 1)]);
+        assert_eq!(number_in(&seen.frame), number);
+        assert_eq!(channels.posted(CHANNEL, number).unwrap(), None);
     }
 }
 

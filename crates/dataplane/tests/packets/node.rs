@@ -1,7 +1,7 @@
 //! One node under test: a program with filled maps, fed one packet at a time.
 
 use std::{
-    cell::RefCell,
+    cell::{Cell, RefCell},
     collections::BTreeMap,
     net::Ipv4Addr,
     os::fd::{AsFd as _, OwnedFd},
@@ -16,7 +16,7 @@ use nix::time::{ClockId, clock_gettime};
 
 pub use crate::seen::{Aborted, Counted, Drop, Pass, Redirect, Seen, Tx, Verdict};
 use crate::{
-    cluster::{self, CLIENT_MAC, CS, CS_MAC, SWITCH, ds},
+    cluster::{self, ARRIVES_AT, CLIENT_MAC, CS, CS_MAC, SWITCH, ds},
     read::verify_checksums,
     segment::Client,
 };
@@ -61,6 +61,8 @@ pub struct Node {
     shared: bool,
     /// What the counters were when somebody last looked.
     looked: RefCell<Vec<(String, u64)>>,
+    /// How long the first piece of a frame is at most.
+    linear: Cell<Option<usize>>,
 }
 
 impl Node {
@@ -135,8 +137,13 @@ impl Node {
 
     /// The same with its programs on an interface of the caller's namespace.
     pub fn attached_both(interface: u32) -> Self {
-        let mut plane = load(&options(Role::Both));
-        plane.attach(interface, &options(Role::Both)).unwrap();
+        // The loopback has generic XDP only.
+        let options = Options {
+            frags: false,
+            ..options(Role::Both)
+        };
+        let mut plane = load(&options);
+        plane.attach(interface, &options).unwrap();
         Self::new(Role::Both, plane, false)
     }
 
@@ -146,6 +153,7 @@ impl Node {
             role,
             shared,
             looked: RefCell::default(),
+            linear: Cell::default(),
         };
         node.prepare();
         node.look();
@@ -251,6 +259,12 @@ impl Node {
         Clock::from_nanos((monotonic_clock() + offset) as u64)
     }
 
+    /// From now on XDP programs find so much of a frame in its linear part, as with drivers that leave most of
+    /// it elsewhere. Needs Linux 6.18.
+    pub fn set_linear(&self, bytes: usize) {
+        self.linear.set(Some(bytes));
+    }
+
     /// One packet. Its checksums, if right before, must be right after.
     #[track_caller]
     pub fn run(&self, frame: &[u8]) -> Seen {
@@ -268,22 +282,31 @@ impl Node {
             let context = mark.is_some().then_some(&mut context[..]);
             sys::run_on_frame(program, frame, context, 1).unwrap()
         };
+        let run_xdp = |program: &Option<OwnedFd>, frame: &[u8]| {
+            let program = program.as_ref().unwrap().as_fd();
+            let mut context = self
+                .linear
+                .get()
+                .map(|linear| xdp_md(linear.min(frame.len())));
+            let context = context.as_mut().map(|context| &mut context[..]);
+            sys::run_on_frame(program, frame, context, 1).unwrap()
+        };
         let (verdict, frame_after) = match self.role {
             Role::Ds => {
                 let outcome = run(&programs.ds, frame);
                 (verdict_of_ds(outcome.verdict), outcome.frame)
             }
             Role::Cs => {
-                let outcome = run(&programs.cs, frame);
+                let outcome = run_xdp(&programs.cs, frame);
                 (verdict_of_cs(outcome.verdict), outcome.frame)
             }
             Role::Switch => {
-                let outcome = run(&programs.switch, frame);
+                let outcome = run_xdp(&programs.switch, frame);
                 (verdict_of_cs(outcome.verdict), outcome.frame)
             }
             // What the first program leaves to the kernel, the second one sees next.
             Role::Both => {
-                let first = run(&programs.cs, frame);
+                let first = run_xdp(&programs.cs, frame);
                 match verdict_of_cs(first.verdict) {
                     Pass => {
                         let outcome = run(&programs.ds, &first.frame);
@@ -400,6 +423,7 @@ fn options(role: Role) -> Options {
         flows: FLOWS,
         kept_requests: 1024,
         xdp: baton_dataplane::XdpChoice::Auto,
+        frags: true,
         pins: None,
     }
 }
@@ -408,6 +432,14 @@ fn options(role: Role) -> Options {
 fn monotonic_clock() -> i64 {
     let time = clock_gettime(ClockId::CLOCK_MONOTONIC_COARSE).unwrap();
     time.tv_sec() * 1_000_000_000 + time.tv_nsec()
+}
+
+/// `struct xdp_md` of a frame with so many bytes in its linear part.
+fn xdp_md(linear: usize) -> [u8; 24] {
+    let mut context = [0; 24];
+    context[4..8].copy_from_slice(&(linear as u32).to_ne_bytes());
+    context[12..16].copy_from_slice(&ARRIVES_AT.to_ne_bytes());
+    context
 }
 
 /// `struct __sk_buff` up to what a test run lets the caller set; `mark` is its third word.

@@ -48,6 +48,24 @@ impl Netlink {
             existing: existing.join(", "),
         })
     }
+
+    /// The names of the VLAN interfaces above the interface with this index.
+    ///
+    /// # Errors
+    /// [`Error::System`].
+    pub async fn vlans_above(&self, index: u32) -> Result<Vec<String>> {
+        let doing = "list the interfaces";
+        let mut messages = self.handle.link().get().execute();
+        let mut names = Vec::new();
+        while let Some(message) = messages.try_next().await.map_err(failed(doing))? {
+            let is_above = message.attributes.contains(&LinkAttribute::Link(index));
+            let adapter = adapter(&message);
+            if is_above && adapter.kind.as_deref() == Some("vlan") {
+                names.push(adapter.name);
+            }
+        }
+        Ok(names)
+    }
 }
 
 fn adapter(message: &LinkMessage) -> Adapter {

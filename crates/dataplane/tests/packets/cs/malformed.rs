@@ -125,7 +125,17 @@ fn for_other_addresses_they_pass() {
             "a TCP header of 16 bytes",
             patched(good.clone(), TCP + 12, &[0x40]),
         ),
-        passed("no room for TCP", patched(good, IP + 2, &[0, 20])),
+        passed("no room for TCP", patched(good.clone(), IP + 2, &[0, 20])),
+        passed(
+            "an IP header of 16 bytes",
+            patched(good.clone(), IP, &[0x44]),
+        ),
+        passed("IP version 6", patched(good.clone(), IP, &[0x65])),
+        passed("of no length", patched(good.clone(), IP + 2, &[0, 0])),
+        passed(
+            "longer than the frame",
+            patched(good, IP + 2, &[0x7f, 0xff]),
+        ),
     ];
     table::run(&Node::cs(), cases);
 }

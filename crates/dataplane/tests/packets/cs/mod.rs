@@ -1,5 +1,6 @@
 //! The connection server's XDP program.
 
+mod also_mac;
 mod aware;
 mod bad_syn;
 mod choice;
@@ -12,6 +13,7 @@ mod forward;
 mod handover;
 pub mod http;
 pub mod icmp;
+mod jumbo;
 mod layouts;
 mod lccp_in;
 mod malformed;

@@ -33,6 +33,7 @@ fn a_million_entries_cost_what_the_kernel_says() {
         flows: FLOWS,
         kept_requests: 1024,
         xdp: baton_dataplane::XdpChoice::Auto,
+        frags: false,
         pins: None,
     };
     let _programs = Programs::load(&options).unwrap();

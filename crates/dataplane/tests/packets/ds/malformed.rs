@@ -1,4 +1,4 @@
-//! Packets whose headers lie, at the data server: never up to the kernel's TCP.
+//! Packets whose headers lie, at the data server: never up to the kernel's TCP if they are for a cluster address.
 
 use crate::{
     lccp::{adopt, to_ds},
@@ -23,6 +23,7 @@ fn headers_that_lie() {
     let cases = vec![
         case("IP header of 16 bytes", first_byte(0x44), Drop, BAD_IP),
         case("IP version 6", first_byte(0x65), Drop, BAD_IP),
+        case("of no length", total_length(0), Drop, BAD_IP),
         case(
             "longer than the frame",
             total_length(bytes + 1),
@@ -62,7 +63,25 @@ fn for_other_addresses_they_pass() {
         ),
         case(
             "no room for TCP",
-            patched(good, IP + 2, &[0, 20]),
+            patched(good.clone(), IP + 2, &[0, 20]),
+            Pass,
+            &[],
+        ),
+        case(
+            "an IP header of 16 bytes",
+            patched(good.clone(), IP, &[0x44]),
+            Pass,
+            &[],
+        ),
+        case(
+            "of no length",
+            patched(good.clone(), IP + 2, &[0, 0]),
+            Pass,
+            &[],
+        ),
+        case(
+            "longer than the frame",
+            patched(good, IP + 2, &[0x7f, 0xff]),
             Pass,
             &[],
         ),
@@ -82,7 +101,10 @@ fn an_adopt_cut_at_every_byte() {
     let node = Node::ds();
     let client = Client::fresh();
     let frame = to_ds(&adopt(&client), node.now(), &client.get(7).packet());
-    cut_everywhere(&node, &frame);
+    // To no cluster address: the kernel judges what is not whole.
+    for length in IP_HEADER_ENDS..frame.len() {
+        node.run(&frame[..length]).expect(Pass, &[]).untouched();
+    }
 }
 
 /// Cut, and the IP header's length cut as well, so that it does not lie.

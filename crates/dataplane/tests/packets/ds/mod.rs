@@ -6,6 +6,7 @@
 
 mod adopt;
 mod behind;
+mod big;
 mod claim;
 mod direct;
 mod handover;
@@ -20,5 +21,6 @@ mod plain;
 mod ports;
 mod release;
 mod resume;
+mod vlan;
 mod window;
 mod yields;

@@ -24,7 +24,8 @@ fn what_is_the_kernels_and_what_is_nobodys() {
     };
     let udp = ip_packet(IpNumber::UDP, CS, CLUSTER, &[0; 20]);
     let message = to_ds(&forward(&client), node.now(), &client.get(7).packet());
-    let cases: [(&str, Vec<u8>, Verdict, Counted<'_>); 13] = [
+    let tagged = |tags: &[u8]| [&good[..12], tags, &good[12..]].concat();
+    let cases: [(&str, Vec<u8>, Verdict, Counted<'_>); 15] = [
         ("another address", other.frame(), Pass, &[]),
         (
             "another port",
@@ -33,6 +34,13 @@ fn what_is_the_kernels_and_what_is_nobodys() {
             &[],
         ),
         ("a response", response.frame(), Pass, &[]),
+        ("VLAN", tagged(&[0x81, 0, 0, 10]), Pass, &[]),
+        (
+            "QinQ",
+            tagged(&[0x88, 0xa8, 0, 10, 0x81, 0, 0, 20]),
+            Pass,
+            &[],
+        ),
         (
             "for another node",
             patched(good.clone(), 0, &ds_mac(0)),
