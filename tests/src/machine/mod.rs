@@ -1,0 +1,70 @@
+//! A cluster of QEMU machines: a client, two connection servers, two data servers. Each has a kernel of its own,
+//! virtio-net with two queues and all its offloads, systemd, and the unit of `packaging/`. `tests/machines.md` says
+//! how to run it.
+
+mod bodies;
+pub mod client;
+pub mod cluster;
+mod control;
+mod drivers;
+mod guest;
+mod handovers;
+mod network;
+mod reboots;
+
+use anyhow::Result;
+use cluster::Cluster;
+
+/// The release of the kernel that machines run, one of target/kernels/linux; without it, there are none.
+pub const RELEASE: &str = "BATON_MACHINES";
+
+/// One check of the machines.
+pub struct Check {
+    /// The test's name.
+    pub name: &'static str,
+    /// What it shows.
+    pub shows: &'static str,
+    /// Does it.
+    pub run: fn(&mut Cluster) -> Result<()>,
+}
+
+/// All checks, in their order.
+pub const CHECKS: [Check; 6] = [
+    Check {
+        name: "drivers",
+        shows: "XDP is native in a real driver with two queues, offloads are on at data servers, and baton doctor finds \
+                nothing bad",
+        run: drivers::attached,
+    },
+    Check {
+        name: "offloads-that-stay",
+        shows: "A driver that cannot switch off its receive offloads refuses native XDP",
+        run: drivers::refused,
+    },
+    Check {
+        name: "handovers",
+        shows: "Connections move with every request, each answer is right, and the driver sends from XDP",
+        run: handovers::every_request,
+    },
+    Check {
+        name: "bodies",
+        shows: "Bodies arrive as they were sent, both ways, with segments merged and checksums left to drivers",
+        run: bodies::compared,
+    },
+    Check {
+        name: "reboots",
+        shows: "Each machine is rebooted in turn under load, systemd brings its node back, and no request fails",
+        run: reboots::in_order,
+    },
+    Check {
+        name: "resets",
+        shows: "The power fails at a data server and at the connection server in front, and no request fails where \
+                responses are resumed",
+        run: reboots::by_force,
+    },
+];
+
+/// Removes the machines' network after an interrupt; they themselves end with this process.
+pub fn remove_network() {
+    network::remove();
+}
