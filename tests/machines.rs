@@ -40,6 +40,7 @@ fn main() -> ExitCode {
     let conclusion = libtest_mimic::run(&arguments, trials.collect());
     let machines = (machines.lock().unwrap_or_else(PoisonError::into_inner)).take();
     if std::env::var_os("BATON_MACHINES_KEEP").is_some()
+        && std::env::var_os("BATON_MACHINES_UP").is_none()
         && let Some(Ok(cluster)) = machines
     {
         cluster.keep();
@@ -55,6 +56,9 @@ fn judge(check: &Check, machines: &Machines, release: &str) -> Result<()> {
 }
 
 fn raise(release: &str) -> Result<Cluster> {
+    if std::env::var_os("BATON_MACHINES_UP").is_some() {
+        return Cluster::attach();
+    }
     let baton = program().map_err(|why| anyhow!("{why}"))?;
     let client = Path::new(env!("CARGO_BIN_EXE_machine-client"));
     Cluster::up(release, baton, client)

@@ -29,7 +29,7 @@ const SETTLES: Duration = Duration::from_secs(300);
 pub struct Cluster {
     // In this order: the network goes last.
     guests: Vec<Guest>,
-    _network: Network,
+    network: Option<Network>,
 }
 
 impl Cluster {
@@ -59,10 +59,28 @@ impl Cluster {
         }
         let mut cluster = Cluster {
             guests,
-            _network: network,
+            network: Some(network),
         };
         cluster.wait_until_served()?;
         eprintln!("machines: the cluster serves after {:.0?}", begun.elapsed());
+        Ok(cluster)
+    }
+
+    /// The machines that another process has left up.
+    ///
+    /// # Errors
+    /// There are none.
+    pub fn attach() -> Result<Cluster> {
+        let attach = |machine: &Hardware| Guest::attach(machine.name, Path::new(DIRECTORY));
+        let guests = machines().iter().map(attach).collect::<Result<_>>();
+        let mut cluster = Cluster {
+            guests: guests.context("no machines have been left up")?,
+            network: None,
+        };
+        for guest in &mut cluster.guests {
+            guest.wait_for_boot()?;
+        }
+        cluster.wait_until_served()?;
         Ok(cluster)
     }
 
@@ -171,7 +189,9 @@ impl Cluster {
 impl Drop for Cluster {
     fn drop(&mut self) {
         self.guests.clear();
-        let _ = std::fs::remove_dir_all(DIRECTORY);
+        if self.network.is_some() {
+            let _ = std::fs::remove_dir_all(DIRECTORY);
+        }
     }
 }
 

@@ -43,6 +43,11 @@ impl Control {
         }
     }
 
+    /// Has a machine that is up say so again.
+    pub fn ask_for_boot(&mut self) -> Result<()> {
+        Ok(self.stream.write_all(b"ask\n")?)
+    }
+
     /// Waits until the machine has been started again since this was last called, and its shell is there.
     pub fn wait_for_boot(&mut self, limit: Duration) -> Result<()> {
         let end = Instant::now() + limit;

@@ -19,7 +19,7 @@ const BOOT: Duration = Duration::from_secs(900);
 
 /// What the kernel is told. The processors are emulated: what guards real ones only takes time here.
 const APPEND: &str = "console=ttyS0 quiet root=/dev/nvme0n1 rootwait rw net.ifnames=0 panic=5 mitigations=off audit=0 \
-                      nowatchdog rcupdate.rcu_expedited=1 systemd.show_status=false";
+                      nowatchdog no_timer_check rcupdate.rcu_expedited=1 systemd.show_status=false";
 
 /// A network interface of a machine: virtio-net, with two queues and all that it can offload.
 pub(super) struct Nic {
@@ -46,7 +46,8 @@ pub(super) struct Disk {
 /// A running machine. It ends when this is dropped.
 pub(super) struct Guest {
     pub name: &'static str,
-    child: Child,
+    /// None of one that another process has left up.
+    child: Option<Child>,
     control: Option<Control>,
     monitor: PathBuf,
     console: PathBuf,
@@ -119,10 +120,24 @@ impl Guest {
         })?;
         Ok(Guest {
             name,
-            child,
+            child: Some(child),
             control: Some(control),
             monitor,
             console,
+        })
+    }
+
+    /// One that another process has left up.
+    pub fn attach(name: &'static str, directory: &Path) -> Result<Guest> {
+        let file = |ending: &str| directory.join(format!("{name}.{ending}"));
+        let mut control = Control::connect(&file("control"))?;
+        control.ask_for_boot()?;
+        Ok(Guest {
+            name,
+            child: None,
+            control: Some(control),
+            monitor: file("monitor"),
+            console: file("console"),
         })
     }
 
@@ -179,7 +194,9 @@ impl Guest {
 
 impl Drop for Guest {
     fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        if let Some(child) = &mut self.child {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
     }
 }
