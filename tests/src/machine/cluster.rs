@@ -23,7 +23,7 @@ pub(super) const DATA_SERVERS: [&str; 2] = ["ds1", "ds2"];
 pub(super) const CONFIG: &str = include_str!("../../machines/guest/etc/baton/baton.toml");
 
 /// How long a cluster may take until everybody has heard of a change.
-const SETTLES: Duration = Duration::from_secs(300);
+const SETTLES: Duration = Duration::from_secs(900);
 
 /// Running machines. They end, and their network is removed, when this is dropped.
 pub struct Cluster {
@@ -169,7 +169,8 @@ impl Cluster {
                 Err(error) if Instant::now() > end => {
                     return Err(error.context(format!("after {SETTLES:?} still")));
                 }
-                Err(_) => std::thread::sleep(Duration::from_secs(1)),
+                // To ask takes the machines' time, too.
+                Err(_) => std::thread::sleep(Duration::from_secs(4)),
             }
         }
     }

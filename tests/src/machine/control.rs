@@ -115,6 +115,7 @@ impl Control {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
                     ensure!(Instant::now() < end, "not a word in time");
                 }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => return Err(error.into()),
             }
         }

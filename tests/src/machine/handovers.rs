@@ -55,7 +55,14 @@ pub(super) fn every_request(cluster: &mut Cluster) -> Result<()> {
         report.changes
     );
     let forwarded = cluster.at_connection_servers("cs_forward")? - forwarded;
-    let sent = moved(&driver, &counted(cluster, front)?, "xdp_tx");
+    let counted = counted(cluster, front)?;
+    for queue in ["rx0_packets", "rx1_packets"] {
+        ensure!(
+            counted.get(queue) > driver.get(queue),
+            "{front} got nothing by {queue}: {counted:?}"
+        );
+    }
+    let sent = moved(&driver, &counted, "xdp_tx");
     eprintln!("machines: {handovers} handovers, {forwarded} forwarded, {sent} frames by XDP_TX");
     ensure!(
         sent >= handovers + forwarded,
