@@ -1,5 +1,5 @@
 //! The client, which runs in a machine: each connection asks for all pages in turn, the next one as soon as it has
-//! an answer, and compares the body with the page, and the server with the one that the path names.
+//! an answer, and compares the body with the page.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -41,6 +41,9 @@ pub struct Report {
     pub by_server: BTreeMap<String, usize>,
     /// Right answers of another server than that of the answer before, on one connection.
     pub changes: usize,
+    /// Right answers of another server than the path names. A connection stays with its owner where a packet came
+    /// late or twice, and nobody can be sure that a request begins.
+    pub by_others: usize,
     /// Connections that were made.
     pub connections: usize,
     /// The longest that a right answer took.
@@ -178,9 +181,7 @@ fn ask(
         body.len(),
         page.len()
     );
-    if let Some(named) = named(path) {
-        ensure!(named == server, "it is {server}'s answer");
-    }
+    report.by_others += usize::from(named(path).is_some_and(|named| named != server));
     Ok(server.to_owned())
 }
 
@@ -221,6 +222,7 @@ impl Report {
             *self.by_server.entry(server).or_default() += count;
         }
         self.changes += other.changes;
+        self.by_others += other.by_others;
         self.connections += other.connections;
         self.longest_ms = self.longest_ms.max(other.longest_ms);
         self.failed.extend(other.failed);

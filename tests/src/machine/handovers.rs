@@ -13,6 +13,10 @@ const REQUESTS: usize = 10_000;
 
 const CONNECTIONS: usize = 8;
 
+/// One request of so many may be answered by the owner of its connection, who refused to hand it over. On emulated
+/// processors a request may be sent twice because nobody had time to answer the first.
+const KEPT_ONE_OF: usize = 50;
+
 /// Each request goes to the other data server than the one before on its connection.
 pub(super) fn every_request(cluster: &mut Cluster) -> Result<()> {
     let requests = match std::env::var("BATON_MACHINES_REQUESTS") {
@@ -29,29 +33,29 @@ pub(super) fn every_request(cluster: &mut Cluster) -> Result<()> {
     )?;
     let report: Report = serde_json::from_str(&report)?;
     eprintln!(
-        "machines: {} requests in {:.0} s, {:.0} a second, the longest took {} ms; {} changes of the server",
+        "machines: {} requests in {:.0} s, {:.0} a second, the longest took {} ms; {} by the owner, who kept its connection",
         report.right,
         report.seconds,
         report.right as f64 / report.seconds,
         report.longest_ms,
-        report.changes
+        report.by_others
     );
     ensure!(
-        report.failed.is_empty() && report.right == requests,
-        "{} of {requests} right; failed: {:#?}",
+        report.failed.is_empty() && report.right == requests && report.connections == CONNECTIONS,
+        "{} of {requests} right, over {} connections; failed: {:#?}",
         report.right,
+        report.connections,
         report.failed
     );
     ensure!(
-        report.connections == CONNECTIONS && report.changes == requests - CONNECTIONS,
-        "{} connections, {} changes of the server",
-        report.connections,
-        report.changes
+        report.by_others <= requests / KEPT_ONE_OF,
+        "{} of {requests} were not handed over",
+        report.by_others
     );
     let handovers = cluster.at_connection_servers("cs_handover")? - handovers;
     ensure!(
         handovers >= report.changes as u64,
-        "{handovers} handovers for {} changes",
+        "{handovers} handovers for {} changes of the server",
         report.changes
     );
     let forwarded = cluster.at_connection_servers("cs_forward")? - forwarded;

@@ -29,7 +29,7 @@ pub struct Check {
 }
 
 /// All checks, in their order.
-pub const CHECKS: [Check; 6] = [
+pub const CHECKS: [Check; 10] = [
     Check {
         name: "drivers",
         shows: "XDP is native in a real driver with two queues, offloads are on at data servers, and baton doctor finds \
@@ -52,15 +52,34 @@ pub const CHECKS: [Check; 6] = [
         run: bodies::compared,
     },
     Check {
-        name: "reboots",
-        shows: "Each machine is rebooted in turn under load, systemd brings its node back, and no request fails",
-        run: reboots::in_order,
+        name: "reboot-ds1",
+        shows: "A data server is rebooted under load: it drains, systemd brings its node back, and no request fails",
+        run: |cluster| reboots::in_order(cluster, "ds1"),
     },
     Check {
-        name: "resets",
-        shows: "The power fails at a data server and at the connection server in front, and no request fails where \
-                responses are resumed",
-        run: reboots::by_force,
+        name: "reboot-cs1",
+        shows: "A connection server is rebooted under load: the other one takes over, systemd brings its node back, and no request fails",
+        run: |cluster| reboots::in_order(cluster, "cs1"),
+    },
+    Check {
+        name: "reboot-ds2",
+        shows: "The other data server is rebooted under load, and no request fails",
+        run: |cluster| reboots::in_order(cluster, "ds2"),
+    },
+    Check {
+        name: "reboot-cs2",
+        shows: "The other connection server is rebooted under load, and no request fails",
+        run: |cluster| reboots::in_order(cluster, "cs2"),
+    },
+    Check {
+        name: "reset-ds1",
+        shows: "The power fails at a data server: its responses are resumed, and no request fails",
+        run: |cluster| reboots::by_force(cluster, "ds1"),
+    },
+    Check {
+        name: "reset-front",
+        shows: "The power fails at the connection server in front: the other one takes over, and no request fails",
+        run: reboots::front_by_force,
     },
 ];
 
