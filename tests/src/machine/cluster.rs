@@ -11,7 +11,7 @@ use super::guest::{Disk, Guest, Hardware, Nic};
 use super::network::Network;
 
 /// Sockets and consoles of the machines.
-const DIRECTORY: &str = "/run/baton-machines";
+pub(super) const DIRECTORY: &str = "/run/baton-machines";
 
 /// The connection servers.
 pub(super) const CONNECTION_SERVERS: [&str; 2] = ["cs1", "cs2"];

@@ -60,7 +60,7 @@ pub(super) fn every_request(cluster: &mut Cluster) -> Result<()> {
     );
     let forwarded = cluster.at_connection_servers("cs_forward")? - forwarded;
     let counted = counted(cluster, front)?;
-    for queue in ["rx0_packets", "rx1_packets"] {
+    for queue in ["rx0_xdp_packets", "rx1_xdp_packets"] {
         ensure!(
             counted.get(queue) > driver.get(queue),
             "{front} got nothing by {queue}: {counted:?}"
@@ -87,7 +87,10 @@ fn counted(cluster: &mut Cluster, on: &str) -> Result<BTreeMap<String, u64>> {
 
 /// How much the counters with this end of their names have grown, of all receive queues.
 fn moved(before: &BTreeMap<String, u64>, after: &BTreeMap<String, u64>, end: &str) -> u64 {
-    let of_queues = |(name, _): &(&String, &u64)| name.starts_with("rx") && name.ends_with(end);
+    // Beside them stands their sum, rx_xdp_tx.
+    let of_queues = |(name, _): &(&String, &u64)| {
+        name.starts_with("rx") && name.ends_with(end) && name.contains(|c: char| c.is_ascii_digit())
+    };
     let grown = |(name, value): (&String, &u64)| value - before.get(name).unwrap_or(&0);
     after.iter().filter(of_queues).map(grown).sum()
 }

@@ -83,7 +83,8 @@ pub const CHECKS: [Check; 10] = [
     },
 ];
 
-/// Removes the machines' network after an interrupt; they themselves end with this process.
+/// Removes the machines' network and files after an interrupt; they themselves end with this process.
 pub fn remove_network() {
     network::remove();
+    let _ = std::fs::remove_dir_all(cluster::DIRECTORY);
 }
