@@ -4,13 +4,14 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 FUZZ_SECONDS ?= 20
 SOAK_ROUNDS ?= 1
+KERNEL ?= stable
 
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 UNITS = $(PREFIX)/lib/systemd/system
 SUDO := $(if $(filter-out 0,$(shell id -u)),sudo)
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test check bench kernels fuzz soak clean install
+.PHONY: help build demo test machines check bench kernels fuzz soak clean install
 
 help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
@@ -29,6 +30,14 @@ demo: ## the whole idea on this machine: a cluster, real requests, a page that e
 test: ## every test: unit, property, packet tables, scenarios with real servers (root)
 	@scripts/test
 
+machines: ## a cluster of QEMU machines: a real driver, systemd, reboots; KERNEL=stable (root)
+	@scripts/setup build kernels
+	tests/kernels/root
+	cargo build --bin baton
+	set -e; release=$$(tests/kernels/fetch $(KERNEL) | cut -d ' ' -f 2); \
+		BATON_MACHINES=$${release:?} BATON_BIN=$$(realpath $(TARGET)/debug/baton) \
+		cargo test -p baton-tests --test machines
+
 check: ## formatting and lints
 	@scripts/setup build
 	cargo fmt --all --check
@@ -40,7 +49,7 @@ bench: ## side by side with HAProxy and with direct access, on a quiet machine (
 
 # In a guest everything is emulated: an hour and more for all. Debian's kernels, from the package archive.
 kernels: ## Debian's kernels in QEMU: KERNELS="stable 7.3" CHECKS="doctor split", default all (root)
-	@scripts/setup test kernels
+	@scripts/setup test kernels $(if $(CHECKS),,compilers)
 	@tests/kernels/run $(if $(CHECKS),--checks "$(CHECKS)") $(KERNELS)
 
 fuzz: ## every fuzz target, FUZZ_SECONDS=20 each

@@ -24,6 +24,7 @@
 pub mod change;
 pub mod frames;
 pub mod guard;
+pub mod machine;
 pub mod run;
 pub mod scenario;
 pub mod slowness;

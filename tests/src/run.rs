@@ -136,7 +136,10 @@ fn logs(world: &World) -> String {
 
 /// The program under test: `BATON_BIN`, or built, in the profile of the tests themselves, if it is
 /// missing or stale.
-fn program() -> Result<&'static Path, &'static str> {
+///
+/// # Errors
+/// It cannot be built.
+pub fn program() -> Result<&'static Path, &'static str> {
     static PROGRAM: OnceLock<Result<PathBuf, String>> = OnceLock::new();
     let built = PROGRAM.get_or_init(|| match std::env::var_os("BATON_BIN") {
         Some(path) => Ok(path.into()),

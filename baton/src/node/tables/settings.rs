@@ -48,7 +48,6 @@ impl Tables {
             mac: place.link.mac,
             also_macs: place.me.also_mac.len() as u8,
             also_mac,
-            ..Settings::default()
         };
         Ok(dataplane.set_settings(&settings)?)
     }

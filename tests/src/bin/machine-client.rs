@@ -1,0 +1,16 @@
+//! The client of `make machines`: requests over connections that stay, every answer checked. Its report is JSON.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    match baton_tests::machine::client::run(std::env::args().skip(1)) {
+        Ok(report) => {
+            println!("{report}");
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("client: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! The client, which runs in a machine: each connection asks for all pages in turn, the next one as soon as it has
+//! an answer, and compares the body with the page.
+
+use std::collections::BTreeMap;
+use std::io::Write as _;
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail, ensure};
+use serde::{Deserialize, Serialize};
+
+use crate::step::http::{connect, read_response};
+
+/// Where the pages are, in every machine.
+const PAGES: &str = "/srv/www";
+
+/// What a client is to do: `PATH[,PATH]... CONNECTIONS PAUSE COUNT|FILE`.
+struct Orders {
+    paths: Vec<String>,
+    connections: usize,
+    /// After each answer.
+    pause: Duration,
+    until: Until,
+}
+
+enum Until {
+    /// So many requests have been sent, by all connections together.
+    Count(usize),
+    /// This file is there.
+    File(PathBuf),
+}
+
+/// What a client has seen.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct Report {
+    /// Answers that came whole and right.
+    pub right: usize,
+    /// Of each server.
+    pub by_server: BTreeMap<String, usize>,
+    /// Right answers of another server than that of the answer before, on one connection.
+    pub changes: usize,
+    /// Right answers of another server than the path names. A connection stays with its owner where a packet came
+    /// late or twice, and nobody can be sure that a request begins.
+    pub by_others: usize,
+    /// Connections that were made.
+    pub connections: usize,
+    /// The longest that a right answer took.
+    pub longest_ms: u64,
+    /// From the first request to the last answer.
+    pub seconds: f64,
+    /// What did not come, or was not right.
+    pub failed: Vec<Failure>,
+}
+
+/// A request without its right answer.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Failure {
+    /// What was asked for, and what came.
+    pub what: String,
+    /// Whose the answer before on the connection was.
+    pub server: Option<String>,
+    /// Seconds after the client began.
+    pub at: f64,
+}
+
+struct Connection {
+    stream: TcpStream,
+    server: Option<String>,
+}
+
+/// Runs it by its command line, and gives its report.
+///
+/// # Errors
+/// The command line is wrong, or a page is missing.
+pub fn run(arguments: impl Iterator<Item = String>) -> Result<String> {
+    let orders = Orders::parse(&arguments.collect::<Vec<_>>())?;
+    let bodies: BTreeMap<&str, Vec<u8>> = orders
+        .paths
+        .iter()
+        .map(|path| Ok((path.as_str(), page(path)?)))
+        .collect::<Result<_>>()?;
+    let begun = Instant::now();
+    let (sent, ended) = (AtomicUsize::new(0), AtomicBool::new(false));
+    let mut report = Report::default();
+    std::thread::scope(|scope| {
+        let (orders, bodies, sent, ended) = (&orders, &bodies, &sent, &ended);
+        let clients: Vec<_> = (0..orders.connections)
+            .map(|number| scope.spawn(move || client(number, orders, bodies, begun, sent, ended)))
+            .collect();
+        if let Until::File(file) = &orders.until {
+            while !file.exists() {
+                std::thread::sleep(Duration::from_millis(100));
+            }
+            ended.store(true, Relaxed);
+        }
+        for client in clients {
+            report.add(client.join().unwrap_or_default());
+        }
+    });
+    report.seconds = begun.elapsed().as_secs_f64();
+    Ok(serde_json::to_string(&report)?)
+}
+
+/// One connection after the other, until all is done.
+fn client(
+    number: usize,
+    orders: &Orders,
+    bodies: &BTreeMap<&str, Vec<u8>>,
+    begun: Instant,
+    sent: &AtomicUsize,
+    ended: &AtomicBool,
+) -> Report {
+    let mut report = Report::default();
+    let mut connection = None;
+    let paths = orders.paths.iter().cycle();
+    for path in paths.skip(number % orders.paths.len()) {
+        match orders.until {
+            Until::Count(count) if sent.fetch_add(1, Relaxed) >= count => break,
+            Until::File(_) if ended.load(Relaxed) => break,
+            _ => {}
+        }
+        let asked = Instant::now();
+        let before = (connection.as_ref()).and_then(|one: &Connection| one.server.clone());
+        match ask(&mut connection, path, &bodies[path.as_str()], &mut report) {
+            Ok(server) => {
+                report.right += 1;
+                report.changes += usize::from(before.is_some_and(|before| before != server));
+                *report.by_server.entry(server).or_default() += 1;
+                let took = u64::try_from(asked.elapsed().as_millis()).unwrap_or(u64::MAX);
+                report.longest_ms = report.longest_ms.max(took);
+            }
+            Err(error) => {
+                connection = None;
+                report.failed.push(Failure {
+                    what: format!("{path}, after {:.1?}: {error:#}", asked.elapsed()),
+                    server: before,
+                    at: begun.elapsed().as_secs_f64(),
+                });
+                // Where nobody answers, nothing is gained by asking at once.
+                std::thread::sleep(Duration::from_millis(200));
+            }
+        }
+        std::thread::sleep(orders.pause);
+    }
+    report
+}
+
+/// Asks for a page and checks the answer. Gives the server's name.
+fn ask(
+    connection: &mut Option<Connection>,
+    path: &str,
+    page: &[u8],
+    report: &mut Report,
+) -> Result<String> {
+    let connection = match connection {
+        Some(connection) => connection,
+        None => {
+            report.connections += 1;
+            connection.insert(Connection {
+                stream: connect(None, 80)?,
+                server: None,
+            })
+        }
+    };
+    let stream = &mut connection.stream;
+    stream.set_read_timeout(Some(Duration::from_secs(120)))?;
+    stream.write_all(format!("GET {path} HTTP/1.1\r\nHost: cluster\r\n\r\n").as_bytes())?;
+    let (head, body) = read_response(stream)?;
+    let first = head.lines().next().unwrap_or_default();
+    ensure!(head.starts_with("HTTP/1.1 200 "), "the answer is {first:?}");
+    let server = head
+        .lines()
+        .find_map(|line| line.strip_prefix("X-Served-By: "));
+    let server = server.context("the answer does not say whose it is")?;
+    connection.server = Some(server.to_owned());
+    ensure!(
+        body == page,
+        "{} bytes from {server} are not the page's {}",
+        body.len(),
+        page.len()
+    );
+    report.by_others += usize::from(named(path).is_some_and(|named| named != server));
+    Ok(server.to_owned())
+}
+
+/// /ds1/4k is ds1's to answer, /4k anybody's.
+fn named(path: &str) -> Option<&str> {
+    let (first, _) = path.strip_prefix('/')?.split_once('/')?;
+    Some(first)
+}
+
+fn page(path: &str) -> Result<Vec<u8>> {
+    let name = Path::new(path).file_name().unwrap_or_default();
+    let file = Path::new(PAGES).join(name);
+    std::fs::read(&file).with_context(|| format!("cannot read {}", file.display()))
+}
+
+impl Orders {
+    fn parse(words: &[String]) -> Result<Orders> {
+        let [paths, connections, pause, until] = words else {
+            bail!("usage: client PATH[,PATH]... CONNECTIONS PAUSE COUNT|FILE");
+        };
+        let until = match until.parse() {
+            Ok(count) => Until::Count(count),
+            Err(_) => Until::File(until.into()),
+        };
+        Ok(Orders {
+            paths: paths.split(',').map(str::to_owned).collect(),
+            connections: connections.parse()?,
+            pause: humantime::parse_duration(pause)?,
+            until,
+        })
+    }
+}
+
+impl Report {
+    fn add(&mut self, other: Report) {
+        self.right += other.right;
+        for (server, count) in other.by_server {
+            *self.by_server.entry(server).or_default() += count;
+        }
+        self.changes += other.changes;
+        self.by_others += other.by_others;
+        self.connections += other.connections;
+        self.longest_ms = self.longest_ms.max(other.longest_ms);
+        self.failed.extend(other.failed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_names_its_server() {
+        assert_eq!(named("/ds1/4k"), Some("ds1"));
+        assert_eq!(named("/4k"), None);
+    }
+
+    #[test]
+    fn orders_are_read() -> Result<()> {
+        let words = ["/ds1/4k,/4k", "8", "10ms", "/run/stop"].map(str::to_owned);
+        let orders = Orders::parse(&words)?;
+        assert_eq!((orders.paths.len(), orders.connections), (2, 8));
+        assert!(matches!(orders.until, Until::File(_)));
+        assert!(Orders::parse(&words[..3]).is_err());
+        Ok(())
+    }
+}

@@ -1,0 +1,244 @@
+//! The machines together: raised once, for all checks.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail, ensure};
+use serde_json::Value;
+
+use super::guest::{Disk, Guest, Hardware, Nic};
+use super::network::Network;
+
+/// Sockets and consoles of the machines.
+pub(super) const DIRECTORY: &str = "/run/baton-machines";
+
+/// The connection servers.
+pub(super) const CONNECTION_SERVERS: [&str; 2] = ["cs1", "cs2"];
+
+/// The data servers.
+pub(super) const DATA_SERVERS: [&str; 2] = ["ds1", "ds2"];
+
+/// What each node is configured by at first.
+pub(super) const CONFIG: &str = include_str!("../../machines/guest/etc/baton/baton.toml");
+
+/// How long a cluster may take until everybody has heard of a change.
+const SETTLES: Duration = Duration::from_secs(900);
+
+/// Running machines. They end, and their network is removed, when this is dropped.
+pub struct Cluster {
+    // In this order: the network goes last.
+    guests: Vec<Guest>,
+    network: Option<Network>,
+}
+
+impl Cluster {
+    /// Switches all machines on, and waits until the cluster serves.
+    ///
+    /// # Errors
+    /// One does not come up.
+    pub fn up(release: &str, baton: &Path, client: &Path) -> Result<Cluster> {
+        let begun = Instant::now();
+        let disk = image(release, baton, client)?;
+        let _ = std::fs::remove_dir_all(DIRECTORY);
+        std::fs::create_dir_all(DIRECTORY)?;
+        let machines = machines();
+        let taps: Vec<String> = (machines.iter())
+            .flat_map(|machine| machine.nics.iter().map(|nic| nic.tap.clone()))
+            .collect();
+        let network = Network::create(&taps)?;
+        let start = |machine| Guest::start(machine, &disk, &network, Path::new(DIRECTORY));
+        let mut guests: Vec<Guest> = machines.iter().map(start).collect::<Result<_>>()?;
+        for guest in &mut guests {
+            guest.wait_for_boot()?;
+            eprintln!(
+                "machines: {} is up after {:.0?}",
+                guest.name,
+                begun.elapsed()
+            );
+        }
+        let mut cluster = Cluster {
+            guests,
+            network: Some(network),
+        };
+        cluster.wait_until_served()?;
+        eprintln!("machines: the cluster serves after {:.0?}", begun.elapsed());
+        Ok(cluster)
+    }
+
+    /// The machines that another process has left up.
+    ///
+    /// # Errors
+    /// There are none.
+    pub fn attach() -> Result<Cluster> {
+        let attach = |machine: &Hardware| Guest::attach(machine.name, Path::new(DIRECTORY));
+        let guests = machines().iter().map(attach).collect::<Result<_>>();
+        let mut cluster = Cluster {
+            guests: guests.context("no machines have been left up")?,
+            network: None,
+        };
+        for guest in &mut cluster.guests {
+            guest.wait_for_boot()?;
+        }
+        cluster.wait_until_served()?;
+        Ok(cluster)
+    }
+
+    /// A machine by its name.
+    pub(super) fn guest(&mut self, name: &str) -> Result<&mut Guest> {
+        let found = self.guests.iter_mut().find(|guest| guest.name == name);
+        found.with_context(|| format!("there is no machine {name}"))
+    }
+
+    /// Runs a shell command in a machine to a good end.
+    pub(super) fn run(&mut self, on: &str, command: &str) -> Result<String> {
+        self.guest(on)?.run(command)
+    }
+
+    /// Leaves the machines to whoever wants a shell in one, until this process is ended.
+    pub fn keep(mut self) {
+        self.guests.iter_mut().for_each(Guest::release);
+        eprintln!("machines: left up: tests/machines/shell NAME is a shell in one; ^C ends them");
+        loop {
+            std::thread::park();
+        }
+    }
+
+    /// What `baton status` says.
+    pub(super) fn status(&mut self, on: &str) -> Result<Value> {
+        let text = self.run(on, "baton status --json --config /etc/baton/baton.toml")?;
+        serde_json::from_str(&text).with_context(|| format!("the status of {on} is {text:?}"))
+    }
+
+    /// A counter of a node.
+    pub(super) fn counter(&mut self, on: &str, name: &str) -> Result<u64> {
+        let status = self.status(on)?;
+        Ok(status["counters"][name].as_u64().unwrap_or(0))
+    }
+
+    /// The sum of a counter over all connection servers.
+    pub(super) fn at_connection_servers(&mut self, name: &str) -> Result<u64> {
+        let mut sum = 0;
+        for on in CONNECTION_SERVERS {
+            sum += self.counter(on, name)?;
+        }
+        Ok(sum)
+    }
+
+    /// The connection server that is in front.
+    pub(super) fn front(&mut self) -> Result<&'static str> {
+        for on in CONNECTION_SERVERS {
+            if self.status(on)?["failover"]["state"] == "front" {
+                return Ok(on);
+            }
+        }
+        bail!("no connection server is in front")
+    }
+
+    /// Waits until one connection server is in front, the other on standby, and both give requests to both data
+    /// servers, and the client is served.
+    pub(super) fn wait_until_served(&mut self) -> Result<()> {
+        self.wait(|cluster| {
+            let mut states = Vec::new();
+            for on in CONNECTION_SERVERS {
+                let status = cluster.status(on)?;
+                let taking = &status["services"][0]["taking"];
+                ensure!(
+                    *taking == serde_json::json!(DATA_SERVERS),
+                    "{on} gives requests to {taking}"
+                );
+                states.push(status["failover"]["state"].as_str().map(str::to_owned));
+            }
+            states.sort();
+            ensure!(
+                states == [Some("front".into()), Some("standby".into())],
+                "of failover: {states:?}"
+            );
+            cluster
+                .run("client", "curl -sS -m 60 --fail http://10.77.0.100/whoami")
+                .map(drop)
+        })
+    }
+
+    /// Tries until it holds.
+    pub(super) fn wait(&mut self, holds: impl Fn(&mut Cluster) -> Result<()>) -> Result<()> {
+        let end = Instant::now() + SETTLES;
+        loop {
+            match holds(self) {
+                Ok(()) => return Ok(()),
+                Err(error) if Instant::now() > end => {
+                    return Err(error.context(format!("after {SETTLES:?} still")));
+                }
+                // To ask takes the machines' time, too.
+                Err(_) => std::thread::sleep(Duration::from_secs(4)),
+            }
+        }
+    }
+
+    /// The last that the nodes logged.
+    pub fn logs(&mut self) -> String {
+        let mut logs = String::new();
+        for on in CONNECTION_SERVERS.iter().chain(&DATA_SERVERS) {
+            let log = self.run(on, "journalctl -q -u baton -n 25 -o cat --no-pager");
+            let log = log.unwrap_or_else(|error| format!("{error:#}"));
+            logs += &format!("\n{on}:\n{log}");
+        }
+        logs
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        self.guests.clear();
+        if self.network.is_some() {
+            let _ = std::fs::remove_dir_all(DIRECTORY);
+        }
+    }
+}
+
+/// What the machines are made of. The second interface of cs2 is a driver's that must not change its offloads.
+fn machines() -> Vec<Hardware> {
+    let machine = |name: &'static str, number, memory| Hardware {
+        name,
+        number,
+        memory,
+        nics: vec![Nic {
+            tap: format!("t-{name}"),
+            options: "",
+        }],
+    };
+    let mut all = vec![
+        machine("cs1", 2, "640M"),
+        machine("cs2", 3, "640M"),
+        machine("ds1", 11, "640M"),
+        machine("ds2", 12, "640M"),
+        machine("client", 1, "512M"),
+    ];
+    all[1].nics.push(Nic {
+        tap: "t-cs2-fixed".into(),
+        options: ",ctrl_guest_offloads=off",
+    });
+    all
+}
+
+/// Makes the disk.
+fn image(release: &str, baton: &Path, client: &Path) -> Result<Disk> {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("machines/image");
+    let output = Command::new(&script)
+        .arg(release)
+        .args([baton, client])
+        .output()
+        .with_context(|| format!("cannot run {}", script.display()))?;
+    let errors = String::from_utf8_lossy(&output.stderr);
+    ensure!(
+        output.status.success(),
+        "{} failed: {errors}",
+        script.display()
+    );
+    let said = String::from_utf8_lossy(&output.stdout);
+    let mut lines = said.lines().map(PathBuf::from);
+    let (Some(kernel), Some(image)) = (lines.next(), lines.next()) else {
+        bail!("{} says {said:?}", script.display());
+    };
+    Ok(Disk { kernel, image })
+}

@@ -1,0 +1,96 @@
+//! Connections that move with every request, and what the driver counted.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+
+use super::client::Report;
+use super::cluster::Cluster;
+
+/// Without `BATON_MACHINES_REQUESTS`: what takes a few minutes in emulation.
+const REQUESTS: usize = 10_000;
+
+const CONNECTIONS: usize = 8;
+
+/// One request of so many may be answered by the owner of its connection, who refused to hand it over. On emulated
+/// processors a request may be sent twice because nobody had time to answer the first.
+const KEPT_ONE_OF: usize = 50;
+
+/// Each request goes to the other data server than the one before on its connection.
+pub(super) fn every_request(cluster: &mut Cluster) -> Result<()> {
+    let requests = match std::env::var("BATON_MACHINES_REQUESTS") {
+        Ok(text) => (text.parse()).context("BATON_MACHINES_REQUESTS is no number")?,
+        Err(_) => REQUESTS,
+    };
+    let front = cluster.front()?;
+    let handovers = cluster.at_connection_servers("cs_handover")?;
+    let forwarded = cluster.at_connection_servers("cs_forward")?;
+    let driver = counted(cluster, front)?;
+    let report = cluster.guest("client")?.run_for(
+        &format!("/machine/client /ds1/4k,/ds2/4k {CONNECTIONS} 0s {requests}"),
+        Duration::from_secs(3600),
+    )?;
+    let report: Report = serde_json::from_str(&report)?;
+    eprintln!(
+        "machines: {} requests in {:.0} s, {:.0} a second, the longest took {} ms; {} by the owner, who kept its connection",
+        report.right,
+        report.seconds,
+        report.right as f64 / report.seconds,
+        report.longest_ms,
+        report.by_others
+    );
+    ensure!(
+        report.failed.is_empty() && report.right == requests && report.connections == CONNECTIONS,
+        "{} of {requests} right, over {} connections; failed: {:#?}",
+        report.right,
+        report.connections,
+        report.failed
+    );
+    ensure!(
+        report.by_others <= requests / KEPT_ONE_OF,
+        "{} of {requests} were not handed over",
+        report.by_others
+    );
+    let handovers = cluster.at_connection_servers("cs_handover")? - handovers;
+    ensure!(
+        handovers >= report.changes as u64,
+        "{handovers} handovers for {} changes of the server",
+        report.changes
+    );
+    let forwarded = cluster.at_connection_servers("cs_forward")? - forwarded;
+    let counted = counted(cluster, front)?;
+    for queue in ["rx0_xdp_packets", "rx1_xdp_packets"] {
+        ensure!(
+            counted.get(queue) > driver.get(queue),
+            "{front} got nothing by {queue}: {counted:?}"
+        );
+    }
+    let sent = moved(&driver, &counted, "xdp_tx");
+    eprintln!("machines: {handovers} handovers, {forwarded} forwarded, {sent} frames by XDP_TX");
+    ensure!(
+        sent >= handovers + forwarded,
+        "the driver sent {sent} frames from XDP, of {handovers} handovers and {forwarded} forwarded packets"
+    );
+    Ok(())
+}
+
+/// `ethtool -S`: by names such as rx0_xdp_tx.
+fn counted(cluster: &mut Cluster, on: &str) -> Result<BTreeMap<String, u64>> {
+    let text = cluster.run(on, "ethtool -S eth0")?;
+    let line = |line: &str| {
+        let (name, value) = line.split_once(':')?;
+        Some((name.trim().to_owned(), value.trim().parse().ok()?))
+    };
+    Ok(text.lines().filter_map(line).collect())
+}
+
+/// How much the counters with this end of their names have grown, of all receive queues.
+fn moved(before: &BTreeMap<String, u64>, after: &BTreeMap<String, u64>, end: &str) -> u64 {
+    // Beside them stands their sum, rx_xdp_tx.
+    let of_queues = |(name, _): &(&String, &u64)| {
+        name.starts_with("rx") && name.ends_with(end) && name.contains(|c: char| c.is_ascii_digit())
+    };
+    let grown = |(name, value): (&String, &u64)| value - before.get(name).unwrap_or(&0);
+    after.iter().filter(of_queues).map(grown).sum()
+}

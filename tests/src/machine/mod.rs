@@ -1,0 +1,90 @@
+//! A cluster of QEMU machines: a client, two connection servers, two data servers. Each has a kernel of its own,
+//! virtio-net with two queues and all its offloads, systemd, and the unit of `packaging/`. `tests/machines.md` says
+//! how to run it.
+
+mod bodies;
+pub mod client;
+pub mod cluster;
+mod control;
+mod drivers;
+mod guest;
+mod handovers;
+mod network;
+mod reboots;
+
+use anyhow::Result;
+use cluster::Cluster;
+
+/// The release of the kernel that machines run, one of target/kernels/linux; without it, there are none.
+pub const RELEASE: &str = "BATON_MACHINES";
+
+/// One check of the machines.
+pub struct Check {
+    /// The test's name.
+    pub name: &'static str,
+    /// What it shows.
+    pub shows: &'static str,
+    /// Does it.
+    pub run: fn(&mut Cluster) -> Result<()>,
+}
+
+/// All checks, in their order.
+pub const CHECKS: [Check; 10] = [
+    Check {
+        name: "drivers",
+        shows: "XDP is native in a real driver with two queues, offloads are on at data servers, and baton doctor finds \
+                nothing bad",
+        run: drivers::attached,
+    },
+    Check {
+        name: "offloads-that-stay",
+        shows: "A driver that cannot switch off its receive offloads refuses native XDP",
+        run: drivers::refused,
+    },
+    Check {
+        name: "handovers",
+        shows: "Connections move with every request, each answer is right, and the driver sends from XDP",
+        run: handovers::every_request,
+    },
+    Check {
+        name: "bodies",
+        shows: "Bodies arrive as they were sent, both ways, with segments merged and checksums left to drivers",
+        run: bodies::compared,
+    },
+    Check {
+        name: "reboot-ds1",
+        shows: "A data server is rebooted under load: it drains, systemd brings its node back, and no request fails",
+        run: |cluster| reboots::in_order(cluster, "ds1"),
+    },
+    Check {
+        name: "reboot-cs1",
+        shows: "A connection server is rebooted under load: the other one takes over, systemd brings its node back, and no request fails",
+        run: |cluster| reboots::in_order(cluster, "cs1"),
+    },
+    Check {
+        name: "reboot-ds2",
+        shows: "The other data server is rebooted under load, and no request fails",
+        run: |cluster| reboots::in_order(cluster, "ds2"),
+    },
+    Check {
+        name: "reboot-cs2",
+        shows: "The other connection server is rebooted under load, and no request fails",
+        run: |cluster| reboots::in_order(cluster, "cs2"),
+    },
+    Check {
+        name: "reset-ds1",
+        shows: "The power fails at a data server: its responses are resumed, and no request fails",
+        run: |cluster| reboots::by_force(cluster, "ds1"),
+    },
+    Check {
+        name: "reset-front",
+        shows: "The power fails at the connection server in front: the other one takes over, and no request fails",
+        run: reboots::front_by_force,
+    },
+];
+
+/// Removes the machines' network and files after an interrupt; they themselves end with this process.
+pub fn remove_network() {
+    network::remove();
+    let _ = std::fs::remove_dir_all(cluster::DIRECTORY);
+}
