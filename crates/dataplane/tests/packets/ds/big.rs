@@ -43,7 +43,7 @@ fn set_link(index: u32, attributes: &[(u16, u32)]) {
     let socket = Socket::new(route, Type::RAW, None).unwrap();
     socket.send(&message).unwrap();
     let mut answer = [0; 64];
-    (&socket).read(&mut answer).unwrap();
+    assert_ne!((&socket).read(&mut answer).unwrap(), 0);
     let error = i32::from_ne_bytes(answer[16..20].try_into().unwrap());
     assert_eq!(error, 0, "rtnetlink refused");
 }
