@@ -393,6 +393,7 @@ enum limit {
 	PATH_BYTES = 120,              /* longest path of a route */
 	MAX_LARGE = 16384,             /* paths of large content, of all services */
 	MAX_DATA_SERVERS = 256,
+	MAX_INTERFACES = 4,            /* of a node, that its programs are at */
 	MAX_PEERS = 512,               /* nodes of all roles */
 	WINDOW = 256,                  /* messages of a channel that its two ends remember */
 	OUTBOX = 2048,                 /* messages of all channels that can be sent again */
@@ -454,9 +455,11 @@ struct settings {
 	unsigned char rcv_wscale;      /* announced to clients */
 	unsigned char protocol;        /* IP protocol of LCCP */
 	unsigned char roles;           /* enum role */
-	unsigned char reserved;
-	unsigned char mac[6];          /* of this node's interface */
+	unsigned char interfaces;      /* how many this node has, at most MAX_INTERFACES */
+	unsigned char macs[MAX_INTERFACES][6];      /* of its interfaces; those beyond repeat the first */
+	unsigned int ifindexes[MAX_INTERFACES];     /* the same; clients come by the first */
 	unsigned short resume_port;    /* host order; the resume agent's listener on 127.0.0.1, 0: none */
+	unsigned char reserved[6];
 };
 
 /* A service, or, with port 0, just a cluster address: what is malformed has no port to look up. */
@@ -584,6 +587,7 @@ struct posted {
 	unsigned short channel;
 	unsigned short sequence;
 	unsigned int bytes;            /* of the frame; 0: it was too long to be kept */
+	unsigned int ifindex;          /* the interface that it left by */
 	unsigned char frame[OUTBOX_FRAME_BYTES];
 };
 

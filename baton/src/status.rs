@@ -28,8 +28,11 @@ pub struct Status {
     pub node: String,
     /// "cs", "ds" or both, or "switch", "io" or "app".
     pub roles: Vec<String>,
-    /// Its interface.
+    /// The interface that clients come by.
     pub interface: String,
+    /// All its interfaces, that one first; empty of a daemon that knows one only.
+    #[serde(default)]
+    pub interfaces: Vec<String>,
     /// "native" or "generic"; absent on a pure data server.
     pub xdp: Option<String>,
     /// Seconds since the daemon started.
@@ -173,6 +176,16 @@ impl Peer {
     }
 }
 
+impl Status {
+    /// The interfaces, for people.
+    pub fn all_interfaces(&self) -> String {
+        match &self.interfaces[..] {
+            [] => self.interface.clone(),
+            all => all.join(", "),
+        }
+    }
+}
+
 impl fmt::Display for Status {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let xdp = self
@@ -184,7 +197,7 @@ impl fmt::Display for Status {
             "{} ({}) on {}{xdp}, up {} s",
             self.node,
             self.roles.join("+"),
-            self.interface,
+            self.all_interfaces(),
             self.uptime
         )?;
         if let Some(flows) = &self.flows {

@@ -96,7 +96,7 @@ int baton_cs(struct xdp_md *ctx)
 	void *data_end = (void *)(long)ctx->data_end;
 	if (!is_for_us(p.settings, data, data_end))
 		return XDP_PASS;
-	if (!take_out(ctx))
+	if (!take_out(ctx, p.settings))
 		return drop(&p, COUNTER_BAD_IP);
 	data = (void *)(long)ctx->data;
 	data_end = (void *)(long)ctx->data_end;

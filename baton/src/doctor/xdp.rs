@@ -52,6 +52,14 @@ fn judge_mode(driver: &str, xdp: &Xdpable) -> Finding {
     if xdp.features & BASIC != 0 {
         return Finding::good(MODE, format!("native: the driver {driver} knows it"));
     }
+    if driver == "bond" {
+        return Finding::advice(
+            MODE,
+            "generic only: this bond has none in its mode, or with its cards",
+            "Correct, but several times slower. A bond has native XDP in the modes active-backup, balance-rr, \
+             balance-xor and 802.3ad (without xmit_hash_policy vlan+srcmac), if the drivers of all its cards have.",
+        );
+    }
     Finding::advice(
         MODE,
         format!("generic only: the driver {driver} knows none"),
@@ -107,6 +115,57 @@ fn judge_veth(interface: &str, xdp: &Xdpable) -> Finding {
         "the peer may take frames from XDP; its program and its senders are not seen from here",
         remedy,
     )
+}
+
+/// Whether what comes by another interface of the node can leave by this one.
+pub fn check_redirect(adapter: &Adapter) -> Finding {
+    match look(adapter) {
+        Ok(xdp) => judge_redirect(&driver(adapter), &xdp),
+        Err(error) => Finding::advice(
+            REDIRECT,
+            format!("the kernel does not tell: {error}"),
+            "Whether packets of another interface can leave by this one will show in `baton status`: XDP native or \
+             generic.",
+        ),
+    }
+}
+
+const REDIRECT: &str = "xdp_redirect";
+
+/// A driver sends what a program at another interface redirects only if it can (`ndo_xdp_xmit`), many only while
+/// they have a program themselves, as every interface of a node has. Where one cannot, the node attaches all its
+/// programs in generic mode, which sends through the kernel.
+fn judge_redirect(driver: &str, xdp: &Xdpable) -> Finding {
+    let slow = "The node then attaches its programs in generic mode at all its interfaces: correct, but several times \
+                slower.";
+    let is_ours = matches!(&xdp.attached, Some((_, Some(name))) if name.starts_with(OURS));
+    match (xdp.features & XMIT != 0, xdp.features & BASIC != 0) {
+        (true, _) => Finding::good(REDIRECT, "takes packets that came by another interface"),
+        (false, false) => Finding::advice(
+            REDIRECT,
+            format!("the driver {driver} knows no XDP"),
+            format!(
+                "{slow} For speed use NICs whose drivers have native XDP for all interfaces of a node."
+            ),
+        ),
+        (false, true) if is_ours => Finding::advice(
+            REDIRECT,
+            format!("the driver {driver} takes no packets that came by another interface"),
+            format!(
+                "{slow} Some drivers can with more queues (ethtool -L) or a newer kernel; a veth can if its peer has \
+                 an XDP program. Then start the node again."
+            ),
+        ),
+        (false, true) => Finding::advice(
+            REDIRECT,
+            format!(
+                "the driver {driver} takes no packets that came by another interface, without a program"
+            ),
+            format!(
+                "Most drivers can once the node has attached its own. If this one cannot: {slow}"
+            ),
+        ),
+    }
 }
 
 fn look(adapter: &Adapter) -> libbpf_rs::Result<Xdpable> {
@@ -182,6 +241,34 @@ mod tests {
             (taken.verdict(), taken.found()),
             (Bad, "taken by the program xdp_dispatcher (7)")
         );
+    }
+
+    #[test]
+    fn from_one_interface_to_another() {
+        let judged = |features, attached| judge_redirect("e1000", &with(features, attached));
+        assert_eq!(judged(BASIC | XMIT, None).verdict(), Good);
+        assert_eq!(judged(0, None).verdict(), Advice);
+        // Before the node runs, nobody can know.
+        let before = judged(BASIC, None);
+        assert_eq!(before.verdict(), Advice);
+        assert!(before.found().ends_with("without a program"), "{before:?}");
+        let runs = judged(BASIC, Some("baton_cs"));
+        assert_eq!(runs.verdict(), Advice);
+        assert!(
+            runs.remedy()
+                .is_some_and(|remedy| remedy.contains("generic mode"))
+        );
+    }
+
+    #[test]
+    fn a_bond_is_told_by_its_mode() {
+        let bond = judge_mode("bond", &with(0, None));
+        assert!(
+            bond.remedy()
+                .is_some_and(|remedy| remedy.contains("802.3ad")),
+            "{bond:?}"
+        );
+        assert_eq!(judge_mode("bond", &with(BASIC, None)).verdict(), Good);
     }
 
     #[test]

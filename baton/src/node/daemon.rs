@@ -172,7 +172,7 @@ impl Daemon {
         });
         let protocol = place.config.cluster.protocol.number();
         let maps = dataplane.channels()?;
-        let counts = lost::start(place.address, protocol, &place.link, maps, channels)?;
+        let counts = lost::start(place.address, protocol, &place.links, maps, channels)?;
 
         let migrations = Migrations::start(&dataplane, &place)?;
         let orphans = (place.me.roles.is_cs())

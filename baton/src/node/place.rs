@@ -26,8 +26,10 @@ pub struct Place {
     pub config: Config,
     /// This machine's node.
     pub me: Node,
-    /// Its interface.
+    /// The interface that clients come by: the first one.
     pub link: Link,
+    /// All its interfaces, that one first.
+    pub links: Vec<Link>,
     /// Its own address: IPv4, as the configuration makes sure.
     pub address: Ipv4Addr,
     /// The cookie of its network namespace.
@@ -49,11 +51,10 @@ impl Place {
         let config = loaded.config;
         let me = config.this_node(&host_name()?)?.clone();
         let netlink = Netlink::open()?;
-        let link = match &me.interface {
-            Some(name) => netlink.link_named(name.as_str()).await,
-            None => netlink.link_with(me.address.ip()).await,
-        }
-        .with_context(|| format!("node {} has no interface", me.name))?;
+        let links = links(&me, &netlink)
+            .await
+            .with_context(|| format!("node {} cannot use its interfaces", me.name))?;
+        let link = links.first().context("a node has an interface")?.clone();
         let IpAddr::V4(address) = me.address.ip() else {
             bail!("node {}: its address must be IPv4 in this version", me.name);
         };
@@ -62,6 +63,7 @@ impl Place {
             config,
             me,
             link,
+            links,
             address,
             netns: netns::cookie()?,
             netlink,
@@ -94,6 +96,11 @@ impl Place {
         }
     }
 
+    /// The indices of its interfaces.
+    pub fn interfaces(&self) -> Vec<u32> {
+        self.links.iter().map(|link| link.index).collect()
+    }
+
     /// What the dataplane is to load.
     pub fn options(&self) -> Options {
         Options {
@@ -103,6 +110,37 @@ impl Place {
             pins: Some(Pins::new(&self.config.local.bpf_dir)),
         }
     }
+}
+
+/// The interfaces of a node, the one that clients come by first.
+async fn links(me: &Node, netlink: &Netlink) -> Result<Vec<Link>> {
+    let holder = netlink.link_with(me.address.ip()).await;
+    let mut links: Vec<Link> = Vec::new();
+    for name in &me.interfaces {
+        let link = netlink.link_named(name.as_str()).await?;
+        let same = links.iter().find(|one| one.mac == link.mac);
+        if let Some(same) = same {
+            bail!(
+                "the interfaces {} and {name} have the same Ethernet address, by which baton knows where a packet \
+                 is to leave; give one of them another: ip link set {name} address 02:…",
+                same.name
+            );
+        }
+        links.push(link);
+    }
+    if links.is_empty() {
+        links.push(holder?);
+    } else if let Ok(holder) = holder
+        && holder.mac != [0; 6]
+        && !links.contains(&holder)
+    {
+        warn!(
+            "the node's address {} is on {}, where no program of it is: other nodes' messages are lost; name {} as \
+             well in `interface`",
+            me.address, holder.name, holder.name
+        );
+    }
+    Ok(links)
 }
 
 /// What signs and verifies messages, by this configuration.

@@ -62,6 +62,7 @@ pub fn status(daemon: &Daemon) -> Result<Status> {
         node: place.me.name.to_string(),
         roles: role_names(place.me.roles),
         interface: place.link.name.clone(),
+        interfaces: place.links.iter().map(|link| link.name.clone()).collect(),
         xdp: daemon.dataplane.xdp_mode().map(|mode| {
             match mode {
                 XdpMode::Native => "native",

@@ -8,6 +8,7 @@ pub fn example() -> Status {
         node: "cs1".into(),
         roles: vec!["cs".into()],
         interface: "eth0".into(),
+        interfaces: vec!["eth0".into()],
         xdp: Some("native".into()),
         uptime: 35,
         nodes: vec![cs(), ds()],

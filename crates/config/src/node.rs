@@ -7,6 +7,7 @@ use toml::Spanned;
 use crate::address::NodeAddress;
 use crate::document::suggestion;
 use crate::field::{Parsed, parse, parse_list};
+use crate::interfaces::Names;
 use crate::name::{InterfaceName, NodeName};
 use crate::number::in_range;
 use crate::problem::Problem;
@@ -20,8 +21,8 @@ pub struct Node {
     pub name: NodeName,
     /// Its own address, unique among nodes and cluster addresses.
     pub address: NodeAddress,
-    /// `None`: the interface that holds `address`.
-    pub interface: Option<InterfaceName>,
+    /// Its interfaces, the one that clients come by first. Empty: the one that holds `address`.
+    pub interfaces: Vec<InterfaceName>,
     /// What it does.
     pub roles: Roles,
     /// Share under [`crate::Policy::Weighted`]; 0 takes no new connections.
@@ -176,7 +177,7 @@ pub(crate) struct Draft {
     pub(crate) address: Option<Spanned<NodeAddress>>,
     pub(crate) roles: Option<Spanned<Roles>>,
     pub(crate) weight: Option<u8>,
-    interface: Option<Option<InterfaceName>>,
+    interfaces: Option<Vec<InterfaceName>>,
 }
 
 impl Draft {
@@ -205,7 +206,7 @@ impl Draft {
             Parsed::Wrong => Parsed::Wrong,
         };
         let roles = roles_given.required(report, header.clone(), || missing("roles", ROLES));
-        let interface = parse(report, "interface", raw.interface, |text| text.parse());
+        let interfaces = parse(report, "interface", raw.interface, Names::parse);
         let weight = parse(report, "weight", raw.weight, |n| {
             in_range::<u8>("weight", n, 0..=255)
         });
@@ -227,7 +228,7 @@ impl Draft {
             address,
             roles,
             weight: weight.or(1),
-            interface: interface.optional(),
+            interfaces: interfaces.or(Vec::new()),
         }
     }
 
@@ -236,7 +237,7 @@ impl Draft {
         Some(Node {
             name: self.name?.into_inner(),
             address: self.address?.into_inner(),
-            interface: self.interface?,
+            interfaces: self.interfaces?,
             roles: self.roles?.into_inner(),
             weight: self.weight?,
         })

@@ -47,6 +47,17 @@ pub(crate) fn attach_xdp(
     }
 }
 
+/// Attaches an XDP program in generic mode, whatever the driver can.
+pub(crate) fn attach_xdp_generic(
+    name: &'static str,
+    program: &OwnedFd,
+    interface: u32,
+    pins: Option<&Pins>,
+) -> Result<Attached, Error> {
+    let flags = XDP_FLAGS_SKB_MODE;
+    attach(name, program, interface, Hook::Xdp { flags }, pins)
+}
+
 /// Attaches the data server's program.
 pub(crate) fn attach_ds(
     program: &OwnedFd,

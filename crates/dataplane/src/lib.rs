@@ -30,6 +30,7 @@ mod dataplane;
 mod entries;
 mod eop;
 mod error;
+mod everywhere;
 mod heads;
 mod hold;
 mod idle;

@@ -142,13 +142,20 @@ fn node(host: &Host) -> Table {
     let mut node = Table::from_iter([
         ("name".to_owned(), host.name.as_str().into()),
         ("address".to_owned(), host.address().to_string().into()),
-        ("interface".to_owned(), "eth0".into()),
+        ("interface".to_owned(), interface(host)),
         ("roles".to_owned(), Value::Array(roles.collect())),
     ]);
     if host.is_ds() {
         node.insert("weight".to_owned(), i64::from(host.weight).into());
     }
     node
+}
+
+fn interface(host: &Host) -> Value {
+    match &host.interfaces()[..] {
+        [only] => only.as_str().into(),
+        several => Value::Array(several.iter().map(|name| name.as_str().into()).collect()),
+    }
 }
 
 #[cfg(test)]

@@ -70,6 +70,7 @@ pub(super) fn status(daemon: &Daemon) -> Status {
         node: place.me.name.to_string(),
         roles: names(&place.me),
         interface: place.link.name.clone(),
+        interfaces: place.links.iter().map(|link| link.name.clone()).collect(),
         xdp: None,
         uptime: daemon.started.elapsed().as_secs(),
         nodes: (place.config.nodes.iter())

@@ -122,7 +122,7 @@ impl Node {
     /// without [`Node::run`].
     pub fn attached_ds(interface: u32) -> Self {
         let mut plane = load(&options(Role::Ds));
-        plane.attach(interface, &options(Role::Ds)).unwrap();
+        plane.attach(&[interface], &options(Role::Ds)).unwrap();
         Self::new(Role::Ds, plane, false)
     }
 
@@ -135,7 +135,7 @@ impl Node {
     /// The same with its programs on an interface of the caller's namespace.
     pub fn attached_both(interface: u32) -> Self {
         let mut plane = load(&options(Role::Both));
-        plane.attach(interface, &options(Role::Both)).unwrap();
+        plane.attach(&[interface], &options(Role::Both)).unwrap();
         Self::new(Role::Both, plane, false)
     }
 
