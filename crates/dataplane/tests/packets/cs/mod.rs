@@ -2,6 +2,7 @@
 
 mod aware;
 mod bad_syn;
+mod cards;
 mod choice;
 mod claim;
 mod cookie;
