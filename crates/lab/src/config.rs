@@ -204,6 +204,35 @@ mod tests {
     }
 
     #[test]
+    fn a_node_has_all_its_interfaces() -> Result<(), Box<dyn std::error::Error>> {
+        let card = "[[host.port]]\nlan = \"private\"\naddress = \"10.78.0.2/24\"\n";
+        let text = r#"name = "t"
+            [[host]]
+            name = "cs1"
+            address = "10.77.0.2/24"
+            node_address = "10.78.0.2"
+            roles = ["cs"]
+            run = ["node"]
+            CARD
+            [[host]]
+            name = "ds1"
+            lan = "private"
+            address = "10.78.0.11/24"
+            roles = ["ds"]
+            [config]
+            service = [{ name = "web", address = "10.77.0.100", port = 80 }]
+        "#;
+        let lab = Lab::parse(&text.replace("CARD", card))?;
+        let file: Table = self::text(&lab, &lab.hosts[0], &ClusterKey::random()?).parse()?;
+        let nodes = file["node"].as_array().ok_or("no nodes")?;
+        let both: Vec<Value> = vec!["eth0".into(), "eth1".into()];
+        assert_eq!(nodes[0]["interface"], Value::Array(both));
+        assert_eq!(nodes[0]["address"].as_str(), Some("10.78.0.2"));
+        assert_eq!(nodes[1]["interface"].as_str(), Some("eth0"));
+        Ok(())
+    }
+
+    #[test]
     fn keys_differ() -> Result<()> {
         assert_ne!(ClusterKey::random()?.0, ClusterKey::random()?.0);
         Ok(())
