@@ -119,7 +119,9 @@ async fn links(me: &Node, netlink: &Netlink) -> Result<Vec<Link>> {
     for name in &me.interfaces {
         let link = netlink.link_named(name.as_str()).await?;
         let same = links.iter().find(|one| one.mac == link.mac);
-        if let Some(same) = same {
+        if let Some(same) = same
+            && (me.roles.is_cs() || me.roles.is_switch())
+        {
             bail!(
                 "the interfaces {} and {name} have the same Ethernet address, by which baton knows where a packet \
                  is to leave; give one of them another: ip link set {name} address 02:…",
