@@ -439,6 +439,8 @@ enum ether_type {
 /* Marks a packet that the DS program has put back on its own ingress, so that it does so once. */
 enum mark {
 	MARK_REQUEUED = 0x6261746f,
+	MARK_RELAY_LOCAL = 0x62617472,  /* of packets that a routing rule of the relay keeps on this host */
+	MARK_RELAY_SOCKET = 0x62617473, /* of the relay's sockets to a server that is in a container */
 };
 
 /* Index 0 of an array map. Keys: [0] current, [1] previous (all zero: none). */
@@ -982,6 +984,7 @@ enum counter {
 	COUNTER_DS_YIELD_ENDED,      /* its client has sent something: it stays */
 	COUNTER_DS_HEAD,             /* a response that could be resumed begins: its head was shown to the daemon */
 	COUNTER_DS_HEAD_FULL,        /* it was not: no room in the ring */
+	COUNTER_DS_RELAY_ANSWER,     /* a packet of a server in a container, to the relay's socket */
 	/* switch */
 	COUNTER_SWITCH_SYN,          /* a connection begins */
 	COUNTER_SWITCH_FORWARD,      /* to the only connection server of its place */

@@ -7,6 +7,7 @@
 #include "cs/sweep.h"
 #include "ds/ds.h"
 #include "ds/head.h"
+#include "ds/relay_answer.h"
 #include "switch/switch.h"
 
 /* "Dual BSD/GPL" is how the kernel spells a licence under which GPL-only helpers may be called. */

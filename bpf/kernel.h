@@ -47,6 +47,7 @@ struct sock_common {
 
 struct sock {
 	struct sock_common __sk_common;
+	u32 sk_mark;
 } __inner;
 
 /* include/net/inet_connection_sock.h */
@@ -80,6 +81,7 @@ struct tcp_sock {
 /* include/net/inet_timewait_sock.h */
 struct inet_timewait_sock {
 	struct sock_common __tw_common;
+	u32 tw_mark;
 } __inner;
 
 struct tcp_timewait_sock {

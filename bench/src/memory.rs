@@ -38,6 +38,7 @@ pub(crate) fn measure(entries: u32) -> Result<Memory> {
         roles: ROLE_CS as _,
         flows: entries,
         kept_requests: 1024,
+        xdp: baton_dataplane::XdpChoice::Auto,
         pins: None,
     })?;
     let made = InUse::now()?.since(before);

@@ -85,6 +85,7 @@ fn open(lab: &BenchLab, flows: u32) -> Result<Vec<Dataplane>> {
             roles: ROLE_CS,
             flows,
             kept_requests: 1 << 14,
+            xdp: baton_dataplane::XdpChoice::Auto,
             pins: Some(Pins::new(std::path::Path::new(folder))),
         })?)
     };

@@ -50,7 +50,7 @@ static __noinline int adopt_orphan(struct packet *p, struct tcb *tcb)
 }
 
 /* Any packet of a connection whose owner is dead, and whose response nobody else has yet. */
-static __noinline int orphaned(struct packet *p, struct tcb *tcb)
+static __always_inline int orphaned(struct packet *p, struct tcb *tcb)
 {
 	struct tcphdr *tcp = p->frame.tcp;
 	struct request *r = blank_request();

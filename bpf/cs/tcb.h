@@ -118,7 +118,7 @@ static __always_inline void note_jump(struct tcb *tcb, struct packet *p)
 }
 
 /* The packet that is adopted is the first the entry knows of. */
-static __always_inline bool create_tcb(struct packet *p, const struct choice *choice, u8 state,
+static __noinline bool create_tcb(struct packet *p, const struct choice *choice, u8 state,
 				       u32 request_bytes, const struct lccp_tcb *tcp_part)
 {
 	struct tcphdr *tcp = p->frame.tcp;

@@ -14,6 +14,7 @@ use nix::sys::socket::{AddressFamily, SockFlag, SockType, bind, socket};
 use serde_json::Value;
 use socket2::Socket;
 
+use crate::slowness;
 use crate::world::World;
 
 /// A whole frame.
@@ -33,7 +34,9 @@ const TTL: u8 = 64;
 /// loses nothing.
 const ON_THE_WAY: usize = 32 * 1024;
 /// No frame waits longer for its place.
-const PATIENCE: Duration = Duration::from_secs(30);
+fn patience() -> Duration {
+    slowness::patience(30)
+}
 
 /// The MAC address of a host.
 ///
@@ -89,12 +92,12 @@ fn open() -> Result<Socket> {
         .with_context(|| format!("there is no {INTERFACE}"))?;
     bind(socket.as_raw_fd(), &link)?;
     socket.set_send_buffer_size(ON_THE_WAY)?;
-    socket.set_write_timeout(Some(PATIENCE))?;
+    socket.set_write_timeout(Some(patience()))?;
     Ok(socket)
 }
 
 fn send_one(socket: &Socket, frame: &[u8]) -> Result<()> {
-    let end = Instant::now() + PATIENCE;
+    let end = Instant::now() + patience();
     loop {
         match socket.send(frame) {
             // The interface's own queue is full.

@@ -26,6 +26,7 @@ pub mod frames;
 pub mod guard;
 pub mod run;
 pub mod scenario;
+pub mod slowness;
 pub mod span;
 pub mod step;
 pub mod world;

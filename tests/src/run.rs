@@ -10,6 +10,7 @@ use toml::Value;
 
 use crate::guard::Guard;
 use crate::scenario::Scenario;
+use crate::slowness;
 use crate::world::{CLUSTER, World};
 
 /// The kfunc that makes a socket of a connection in the middle of its life: Linux 6.9.
@@ -38,7 +39,9 @@ pub fn run(scenario: &Scenario) -> Result<()> {
     let baton = program().map_err(|why| anyhow!("{why}"))?;
     // What an earlier run that was cut off has left.
     baton_lab::down(scenario.lab.name(), |_| {})?;
-    let lab = scenario.lab.up(&Options::new(baton), |_| {})?;
+    let mut options = Options::new(baton);
+    options.patience *= slowness::factor();
+    let lab = scenario.lab.up(&options, |_| {})?;
     let outcome = watched(scenario, &lab, baton);
     if outcome.is_err() && std::env::var_os("BATON_TEST_KEEP").is_some() {
         return outcome.context(format!(

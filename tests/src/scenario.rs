@@ -7,7 +7,7 @@ use baton_lab::Lab;
 use serde::Deserialize;
 use toml::{Table, Value};
 
-use crate::{change, step::Step};
+use crate::{change, slowness, step::Step};
 
 /// What a file in `scenarios/` says.
 pub struct Scenario {
@@ -36,12 +36,18 @@ struct File {
 }
 
 impl Scenario {
-    /// All scenarios, by name.
+    /// All scenarios, by name; with `BATON_TEST_SMOKE` the short ones for slow machines, which show nothing that
+    /// the others do not.
     ///
     /// # Errors
     /// A file that cannot be read or parsed, by its path.
     pub fn all() -> Result<Vec<Scenario>> {
-        let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios");
+        let smoke = std::env::var_os("BATON_TEST_SMOKE").is_some();
+        Self::all_in(if smoke { "smoke" } else { "scenarios" })
+    }
+
+    fn all_in(folder: &str) -> Result<Vec<Scenario>> {
+        let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
         let mut files: Vec<PathBuf> = std::fs::read_dir(&directory)
             .with_context(|| format!("cannot read {}", directory.display()))?
             .filter_map(|entry| Some(entry.ok()?.path()))
@@ -64,6 +70,7 @@ impl Scenario {
         let long = std::env::var_os("BATON_TEST_LONG").is_some();
         let steps = file.step.into_iter().enumerate().map(|(index, mut table)| {
             change::choose_length(&mut table, long);
+            slowness::stretch(&mut table);
             Value::Table(table)
                 .try_into()
                 .with_context(|| format!("step {}", index + 1))
@@ -89,6 +96,7 @@ fn lab(scenario: &str, file: &Path, changes: &Table) -> Result<Lab> {
         .parse()
         .with_context(|| format!("in {}", path.display()))?;
     change::merge(&mut table, changes);
+    slowness::stretch_lab(&mut table);
     table.insert("name".into(), format!("t-{scenario}").into());
     let text = table
         .to_string()
@@ -100,7 +108,9 @@ fn lab(scenario: &str, file: &Path, changes: &Table) -> Result<Lab> {
 mod tests {
     #[test]
     fn every_scenario_can_be_read() -> anyhow::Result<()> {
-        assert!(!super::Scenario::all()?.is_empty());
+        for folder in ["scenarios", "smoke"] {
+            assert!(!super::Scenario::all_in(folder)?.is_empty());
+        }
         Ok(())
     }
 }

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
+use crate::slowness;
+
 /// A duration such as "500ms" or "2s".
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(try_from = "String")]
@@ -19,7 +21,7 @@ impl TryFrom<String> for Span {
     }
 }
 
-/// So many seconds.
-pub const fn seconds(count: u64) -> Span {
-    Span(Duration::from_secs(count))
+/// So many seconds, and on a slow machine as many more as the times that scenarios write.
+pub fn seconds(count: u64) -> Span {
+    Span(slowness::patience(count))
 }

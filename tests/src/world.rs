@@ -12,6 +12,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 use toml::Table;
 
+use crate::slowness;
 use crate::step::background::Background;
 use crate::step::node::Started;
 use crate::step::snapshot::Snapshot;
@@ -145,7 +146,7 @@ impl World {
     /// # Errors
     /// They cannot be run at all.
     pub fn try_run(&self, host: &str, words: &[&str]) -> Result<Output> {
-        let mut command = self.command(host, Duration::from_secs(60))?;
+        let mut command = self.command(host, slowness::patience(60))?;
         command
             .args(words)
             .output()

@@ -29,6 +29,8 @@ fn judge(file: &Path, loaded: Result<Loaded, Error>, host_name: &str) -> (Vec<Fi
                 (me.roles.is_ds(), "data server"),
                 (me.roles.is_dispatcher(), "dispatcher"),
                 (me.roles.is_switch(), "switch"),
+                (me.roles.is_io(), "I/O server"),
+                (me.roles.is_app(), "application node"),
             ];
             let has = named.iter().filter(|(has, _)| *has);
             let roles = has.map(|(_, name)| *name).collect::<Vec<_>>().join(" and ");

@@ -1,5 +1,7 @@
 //! What one check says.
 
+use std::fmt;
+
 use serde::Serialize;
 
 /// What is found, and what to do about it. Anything but good has a remedy.
@@ -76,6 +78,17 @@ impl Finding {
     /// Why it matters and what to do; `None` exactly if it is good.
     pub fn remedy(&self) -> Option<&str> {
         self.remedy.as_deref()
+    }
+}
+
+/// On one line: what, how it is, what to do.
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.name, self.found.replace('\n', " "))?;
+        match &self.remedy {
+            Some(remedy) => write!(f, ". {remedy}"),
+            None => Ok(()),
+        }
     }
 }
 

@@ -1,48 +1,39 @@
-//! The kernel's version.
+//! The kernel's version, and whether anything is known of it: what it has is the finding about features.
 
-use super::{finding::Finding, proc};
+use baton_dataplane::kernel::Kernel;
 
-/// `bpf_sk_assign_tcp_reqsk`, which builds a socket out of a packet and a few numbers, came with
-/// 6.9; nothing else can adopt a connection.
-pub fn check() -> Finding {
-    judge(&proc::setting("kernel/osrelease").unwrap_or_default())
-}
+use super::finding::Finding;
 
 const NAME: &str = "kernel";
-const NEEDED: (u64, u64) = (6, 9);
 
-fn judge(release: &str) -> Finding {
-    let version = match *proc::numbers(release) {
-        [major, minor, ..] => (major, minor),
-        _ => (0, 0),
-    };
-    if version >= NEEDED {
-        return Finding::good(NAME, release);
+/// Its name, for reports.
+pub fn judge(kernel: &Kernel) -> Finding {
+    match kernel.release {
+        Some(_) => Finding::good(NAME, kernel.name.clone()),
+        None => Finding::bad(
+            NAME,
+            "unknown",
+            "baton reads the kernel's version below /proc: mount it (mount -t proc proc /proc).",
+        ),
     }
-    Finding::bad(
-        NAME,
-        if release.is_empty() {
-            "unknown"
-        } else {
-            release
-        },
-        "A data server adopts connections with bpf_sk_assign_tcp_reqsk, which came with Linux 6.9: \
-         install a newer kernel (Debian: from backports).",
-    )
 }
 
 #[cfg(test)]
 mod tests {
+    use baton_dataplane::kernel::Release;
+
     use super::*;
     use crate::doctor::finding::Verdict::{Bad, Good};
 
     #[test]
-    fn since_six_nine() {
-        for good in ["6.9.0", "6.18.44-fc", "7.0-rc1", "6.12.9+deb13-amd64"] {
-            assert_eq!(judge(good).verdict(), Good, "{good}");
-        }
-        for bad in ["6.8.12", "5.19.0-50-generic", "4.4", "", "linux"] {
-            assert_eq!(judge(bad).verdict(), Bad, "{bad}");
-        }
+    fn named_or_unknown() {
+        let named = Kernel {
+            name: "6.12.9".into(),
+            release: Some(Release(6, 12)),
+            ..Kernel::default()
+        };
+        let good = judge(&named);
+        assert_eq!((good.verdict(), good.found()), (Good, "6.12.9"));
+        assert_eq!(judge(&Kernel::default()).verdict(), Bad);
     }
 }

@@ -11,21 +11,27 @@ mod clock;
 mod configuration;
 mod control_groups;
 mod duplicates;
+mod features;
 mod finding;
 mod interface;
 mod jit;
 mod kernel;
 mod list;
+mod lockdown;
 mod memory;
+pub mod nat;
 mod neighbors;
 mod offloads;
 mod privileges;
 mod proc;
 mod programs;
+mod proxies;
 mod receive_window;
+mod relayed;
 mod rp_filter;
 mod running;
 mod servers;
+mod start;
 mod subject;
 mod tcp_settings;
 mod xdp;
@@ -33,27 +39,39 @@ mod xdp;
 use std::path::Path;
 
 use anyhow::Result;
+use baton_dataplane::kernel::Kernel;
 use baton_net::{Adapter, Netlink};
 
-use self::subject::{Placed, Subject};
+use self::subject::Subject;
 pub use self::{
     finding::{Finding, Verdict},
     list::List,
+    start::before_start,
+    subject::Placed,
 };
+
+/// What an examination found.
+pub struct Examination {
+    /// All of it.
+    pub findings: Vec<Finding>,
+    /// For reports: the features that are used, and what the verifier said if it refused programs.
+    pub details: String,
+}
 
 /// Examines this machine, as the node that it is in the configuration, or as any node. Must be called
 /// within a runtime of a single thread: everything is about that thread's network namespace.
 ///
 /// # Errors
 /// Only if the kernel gives no routing socket at all. Whatever else fails is a finding.
-pub async fn examine(file: Option<&Path>, interface: Option<&str>) -> Result<Vec<Finding>> {
+pub async fn examine(file: Option<&Path>, interface: Option<&str>) -> Result<Examination> {
     // What libbpf has to say is part of the findings.
     libbpf_rs::set_print(None);
     let (mut findings, subject) = match file {
         Some(file) => configuration::check(file),
         None => (Vec::new(), Subject::unknown()),
     };
-    findings.extend(kernel_findings(&subject));
+    let about_kernel = kernel_findings(&subject);
+    findings.extend(about_kernel.findings);
 
     let netlink = Netlink::open()?;
     let node = subject.placed.as_ref().map(|placed| &placed.me);
@@ -72,7 +90,7 @@ pub async fn examine(file: Option<&Path>, interface: Option<&str>) -> Result<Vec
         None => (Vec::new(), None),
     };
     if subject.roles.is_cs() || subject.roles.is_switch() {
-        findings.extend(xdp_findings(&adapters).await);
+        findings.extend(xdp_findings(&subject, &adapters).await);
     }
     if subject.roles.is_cs() {
         findings.push(memory::check(subject.flows, status.is_some()));
@@ -85,30 +103,60 @@ pub async fn examine(file: Option<&Path>, interface: Option<&str>) -> Result<Vec
         findings.extend(cluster_findings(placed, &adapters, &netlink).await);
     }
     findings.extend(running_findings);
-    Ok(findings)
+    Ok(Examination {
+        findings,
+        details: about_kernel.details,
+    })
 }
 
-fn kernel_findings(subject: &Subject) -> Vec<Finding> {
-    let privileges = privileges::check();
-    let privileged = privileges.verdict() == Verdict::Good;
-    let programs = programs::check(subject.roles.bits().into(), privileged);
-    let programs_load = privileged && programs.verdict() == Verdict::Good;
-    let mut findings = vec![privileges, kernel::check()];
-    findings.extend(btf::check());
+fn kernel_findings(subject: &Subject) -> Examination {
+    let kernel = Kernel::look();
+    let parts = subject.parts();
+    let probed = features::look(&parts, &kernel);
+    let mut details = format!(
+        "Linux {}: features that are used\n{}",
+        kernel.name,
+        features::table(&probed)
+    );
+    let mut findings = deciding_findings(subject, &kernel, &probed);
+    let may_try = findings
+        .iter()
+        .all(|finding| finding.verdict() != Verdict::Bad);
+    let roles = subject.roles.bits().into();
+    let (programs, log) = programs::check(&parts, roles, may_try);
+    if let Some(log) = log {
+        details.push_str(&format!("\nthe verifier's last words\n{log}\n"));
+    }
     findings.extend([
-        bpf_fs::check(&subject.bpf_dir),
-        jit::check(programs_load),
+        jit::check(may_try && programs.verdict() == Verdict::Good),
         programs,
     ]);
-    findings
+    Examination { findings, details }
 }
 
-async fn xdp_findings(adapters: &[Adapter]) -> Vec<Finding> {
+/// Each of these, if it is bad, keeps every program from being loaded.
+fn deciding_findings(
+    subject: &Subject,
+    kernel: &Kernel,
+    probed: &features::Probed,
+) -> Vec<Finding> {
+    vec![
+        privileges::check(kernel),
+        kernel::judge(kernel),
+        lockdown::judge(kernel, &subject.parts()),
+        btf::judge(kernel),
+        features::judge(probed, kernel),
+        bpf_fs::check(&subject.bpf_dir),
+    ]
+}
+
+async fn xdp_findings(subject: &Subject, adapters: &[Adapter]) -> Vec<Finding> {
+    let wish = subject.placed.as_ref().map(|placed| placed.me.xdp);
     let mut findings = Vec::new();
     for adapter in adapters {
-        let mut found = xdp::check(adapter);
+        let mut found = xdp::check(adapter, wish);
         if adapters.len() > 1 {
-            found.push(xdp::check_redirect(adapter));
+            found.push(xdp::check_redirect(adapter, wish));
         }
         found.push(offloads::check(adapter).await);
         found.push(interface::judge_mtu(adapter));
@@ -123,7 +171,21 @@ async fn xdp_findings(adapters: &[Adapter]) -> Vec<Finding> {
 
 fn ds_findings(subject: &Subject, adapters: &[Adapter]) -> Vec<Finding> {
     let mut findings = tcp_settings::check();
-    findings.extend(servers::check(subject.services().as_deref()));
+    let services = subject.services();
+    let relayed = subject.relayed();
+    // For what it relays the node listens itself, while it runs.
+    let is_here = |(name, _): &&servers::Place| relayed.iter().all(|(other, _)| other != name);
+    let here: Option<Vec<_>> =
+        (services.as_ref()).map(|services| services.iter().filter(is_here).cloned().collect());
+    findings.extend(servers::check(here.as_deref()));
+    findings.extend(relayed::check(&relayed));
+    if let (Some(services), Some(here)) = (&services, &here) {
+        let interfaces: Vec<String> = (adapters.iter())
+            .map(|adapter| adapter.name.clone())
+            .collect();
+        findings.push(nat::check(services, &interfaces));
+        findings.push(proxies::check(here));
+    }
     findings.extend(
         adapters
             .iter()

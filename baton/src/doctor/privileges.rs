@@ -1,11 +1,14 @@
 //! Whether we may do what a node does.
 
+use baton_dataplane::kernel::Kernel;
+use nix::errno::Errno;
+
 use super::{finding::Finding, proc};
 
 /// A node loads programs, opens raw sockets and gives addresses to interfaces, so it needs root with
 /// the capabilities for that, which a container may lack.
-pub fn check() -> Finding {
-    judge(&proc::text("/proc/self/status").unwrap_or_default())
+pub fn check(kernel: &Kernel) -> Finding {
+    judge(&proc::text("/proc/self/status").unwrap_or_default(), kernel)
 }
 
 const NAME: &str = "privileges";
@@ -23,7 +26,7 @@ const BPF: u32 = 39;
 const SYS_ADMIN: u32 = 21;
 
 /// From proc_pid_status(5).
-fn judge(status: &str) -> Finding {
+fn judge(status: &str, kernel: &Kernel) -> Finding {
     let field = |name: &str| {
         status
             .lines()
@@ -56,7 +59,8 @@ fn judge(status: &str) -> Finding {
         );
     }
     if missing.is_empty() {
-        return Finding::good(NAME, "root, with all capabilities needed");
+        return held_back(kernel)
+            .unwrap_or_else(|| Finding::good(NAME, "root, with all capabilities needed"));
     }
     let missing = missing.join(", ");
     Finding::bad(
@@ -64,6 +68,29 @@ fn judge(status: &str) -> Finding {
         format!("root without {missing}"),
         format!("{why} Give this container or service {missing}."),
     )
+}
+
+/// What keeps BPF from somebody with all capabilities.
+fn held_back(kernel: &Kernel) -> Option<Finding> {
+    if !kernel.owns_machine {
+        return Some(Finding::bad(
+            NAME,
+            "root of a user namespace only, as in a rootless container",
+            "Only root of the machine may load BPF programs: run it there, or in a container that is root's.",
+        ));
+    }
+    let refused = match Errno::from_raw(kernel.refuses_maps?) {
+        Errno::EPERM => "the kernel or a seccomp filter refuses bpf(2) to root",
+        Errno::ENOSYS => "there is no bpf(2) here",
+        // A lack of memory, say, is none of privileges.
+        _ => return None,
+    };
+    Some(Finding::bad(
+        NAME,
+        refused,
+        "A node loads BPF programs: let the seccomp filter of this container or service allow bpf, and run a \
+         kernel built with CONFIG_BPF_SYSCALL=y.",
+    ))
 }
 
 #[cfg(test)]
@@ -75,23 +102,55 @@ mod tests {
         format!("Name:\tbaton\nUid:\t1000\t{user}\t0\t0\nCapPrm:\t0\nCapEff:\t{capabilities}\n")
     }
 
+    fn machine() -> Kernel {
+        Kernel {
+            owns_machine: true,
+            ..Kernel::default()
+        }
+    }
+
+    fn judged(status: &str) -> Finding {
+        judge(status, &machine())
+    }
+
     #[test]
     fn root_with_all_it_takes() {
         for good in ["000001fffeffffff", "000000c000003000", "0000000000203000"] {
-            assert_eq!(judge(&status(0, good)).verdict(), Good, "{good}");
+            assert_eq!(judged(&status(0, good)).verdict(), Good, "{good}");
         }
     }
 
     #[test]
     fn what_is_missing_is_named() {
-        let docker = judge(&status(0, "00000000a80425fb"));
+        let docker = judged(&status(0, "00000000a80425fb"));
         assert_eq!(docker.verdict(), Bad);
         assert_eq!(
             docker.found(),
             "root without CAP_NET_ADMIN, CAP_PERFMON, CAP_BPF"
         );
-        let user = judge(&status(1000, "0000000000000000"));
+        let user = judged(&status(1000, "0000000000000000"));
         assert_eq!((user.verdict(), user.found()), (Bad, "user 1000, not root"));
-        assert_eq!(judge("").verdict(), Bad);
+        assert_eq!(judged("").verdict(), Bad);
+    }
+
+    #[test]
+    fn capabilities_are_not_all() {
+        let all = status(0, "000001fffeffffff");
+        let inside = Kernel {
+            owns_machine: false,
+            ..machine()
+        };
+        let inside = judge(&all, &inside);
+        assert_eq!(inside.verdict(), Bad);
+        assert!(inside.found().contains("user namespace"));
+        for (errno, word) in [(Errno::EPERM, "seccomp"), (Errno::ENOSYS, "no bpf(2)")] {
+            let refusing = Kernel {
+                refuses_maps: Some(errno as i32),
+                ..machine()
+            };
+            let refusing = judge(&all, &refusing);
+            assert_eq!(refusing.verdict(), Bad);
+            assert!(refusing.found().contains(word), "{}", refusing.found());
+        }
     }
 }

@@ -42,14 +42,16 @@ fn judge_present(listeners: &[Listener], services: &[Place]) -> Finding {
         places.join(", ")
     };
     match (missing.is_empty(), served.is_empty()) {
-        (true, true) => Finding::good("servers", "this node is a data server of no service"),
+        (true, true) => Finding::good("servers", "no service needs a server here"),
         (true, false) => Finding::good("servers", format!("listening for {}", named(&served))),
         (false, _) => Finding::advice(
             "servers",
             format!("nothing listens for {}", named(&missing)),
             "This data server refuses connections that nothing here listens for, and they go to another. \
              Start the server, and let it listen on the service's port, at any address (0.0.0.0) or at \
-             the cluster address (which the node holds while it runs).",
+             the cluster address (which the node holds while it runs). A server in a container with a network \
+             of its own does not listen here: give the container the host's network \
+             (docker run --network host), or name its address under relay_to; see docs/containers.md.",
         ),
     }
 }
@@ -101,6 +103,7 @@ mod tests {
             only_ipv6: false,
             mptcp,
             backlog: 511,
+            inode: 0,
         }
     }
 

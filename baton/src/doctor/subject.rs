@@ -3,8 +3,9 @@
 use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
 use baton_config::{Config, Node, Roles};
+use baton_dataplane::kernel::Part;
 
-use super::servers::Place;
+use super::{relayed::Relayed, servers::Place};
 
 /// What this machine is to be, or could be.
 #[derive(Clone, Debug)]
@@ -67,6 +68,27 @@ impl Subject {
             placed: Some(placed),
             ..any
         }
+    }
+
+    /// The services whose servers are in containers, to which this machine relays.
+    pub fn relayed(&self) -> Vec<Relayed> {
+        let Some(Placed { config, me, .. }) = &self.placed else {
+            return Vec::new();
+        };
+        let services = config.services_of(&me.name);
+        let relayed = services.filter_map(|service| {
+            let server = service.relay_to.of(me.name.as_str())?;
+            Some((service.name.to_string(), server))
+        });
+        relayed.collect()
+    }
+
+    /// The groups of programs that it loads.
+    pub fn parts(&self) -> Vec<Part> {
+        if self.roles.is_app() {
+            return vec![Part::Sockets];
+        }
+        Part::of_roles(self.roles.bits().into())
     }
 
     /// The services that this machine is a data server of; `None` if that is not known.
@@ -138,6 +160,22 @@ pub mod tests {
         assert_eq!(by_config.clock_window, unknown.clock_window);
         assert_eq!(by_config.flows, unknown.flows);
         assert_eq!(by_config.bpf_dir, unknown.bpf_dir);
+    }
+
+    #[test]
+    fn programs_follow_from_roles() {
+        let parts = |name| Subject::placed(placed(name)).parts();
+        assert_eq!(parts("cs1"), [Part::ConnectionServer]);
+        assert_eq!(parts("ds1"), [Part::DataServer]);
+        assert_eq!(
+            Subject::unknown().parts(),
+            [Part::ConnectionServer, Part::DataServer]
+        );
+        let app = Subject {
+            roles: Roles::APP,
+            ..Subject::unknown()
+        };
+        assert_eq!(app.parts(), [Part::Sockets]);
     }
 
     #[test]

@@ -1,27 +1,19 @@
 //! Where the connection server's program can run on an interface, and whether the place is free.
 
-use std::{io::stdin, os::fd::AsFd as _, path::Path};
+use std::path::Path;
 
+use baton_config::Xdp;
+use baton_dataplane::kernel::{XdpHolder, XdpState};
 use baton_net::Adapter;
-use libbpf_rs::{Xdp, XdpFlags, query::ProgInfoIter};
 
 use super::{finding::Finding, proc};
 
-/// What the kernel says of XDP on an interface.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Xdpable {
-    /// `enum netdev_xdp_act` of include/uapi/linux/netdev.h.
-    features: u64,
-    /// Number and, where we may see it, name of the program that is attached.
-    attached: Option<(u32, Option<String>)>,
-}
-
 /// Findings: native or generic, whether another program is in the way, and what is special about veth.
-pub fn check(adapter: &Adapter) -> Vec<Finding> {
-    match look(adapter) {
+pub fn check(adapter: &Adapter, wish: Option<Xdp>) -> Vec<Finding> {
+    match XdpState::of(adapter.index) {
         Ok(xdp) => {
             let mut findings = vec![
-                judge_mode(&driver(adapter), &xdp),
+                judge_mode(&driver(adapter), &xdp, wish),
                 judge_place(&adapter.name, &xdp),
             ];
             if adapter.kind.as_deref() == Some("veth") {
@@ -47,46 +39,67 @@ const XMIT: u64 = 4;
 const OURS: &str = "baton_";
 
 /// In the driver the program runs before the kernel has made anything of a packet; elsewhere after it,
-/// which is correct, but slower.
-fn judge_mode(driver: &str, xdp: &Xdpable) -> Finding {
-    if xdp.features & BASIC != 0 {
-        return Finding::good(MODE, format!("native: the driver {driver} knows it"));
-    }
-    if driver == "bond" {
-        return Finding::advice(
+/// which is correct, but slower, so a node does it only if its configuration allows it. `wish`: what that says.
+fn judge_mode(driver: &str, xdp: &XdpState, wish: Option<Xdp>) -> Finding {
+    const SLOW: &str = "The connection server's program then runs after the kernel has made its own form of each \
+                        packet: correct, but several times slower.";
+    let native = xdp.features & BASIC != 0;
+    let generic_only = match driver {
+        "bond" => {
+            "generic only: this bond has no native XDP in its mode, or with its cards".to_owned()
+        }
+        _ => format!("generic only: the driver {driver} knows no native XDP"),
+    };
+    let elsewhere = match driver {
+        "bond" => {
+            "A bond has native XDP in the modes active-backup, balance-rr, balance-xor and 802.3ad (without \
+             xmit_hash_policy vlan+srcmac), if the drivers of all its cards have."
+        }
+        _ => {
+            "For native, name a NIC whose driver has it, or the NIC itself instead of a bridge or tunnel above it."
+        }
+    };
+    match wish {
+        Some(Xdp::Generic) if native => Finding::advice(
             MODE,
-            "generic only: this bond has none in its mode, or with its cards",
-            "Correct, but several times slower. A bond has native XDP in the modes active-backup, balance-rr, \
-             balance-xor and 802.3ad (without xmit_hash_policy vlan+srcmac), if the drivers of all its cards have.",
-        );
+            format!("generic, as the configuration says, and the driver {driver} knows native"),
+            format!("{SLOW} Write xdp = \"native\" under this [[node]]."),
+        ),
+        _ if native => Finding::good(MODE, format!("native: the driver {driver} knows it")),
+        Some(Xdp::Native) => Finding::bad(
+            MODE,
+            generic_only,
+            format!(
+                "The node does not start so. {SLOW} To have that, write xdp = \"auto\" under this [[node]]. {elsewhere}"
+            ),
+        ),
+        _ => Finding::advice(
+            MODE,
+            generic_only,
+            format!("{SLOW} A node needs xdp = \"auto\" for it in the configuration. {elsewhere}"),
+        ),
     }
-    Finding::advice(
-        MODE,
-        format!("generic only: the driver {driver} knows none"),
-        "The connection server's program then runs after the kernel has made its own form of each packet: \
-         correct, but several times slower. For speed use a NIC whose driver has native XDP, or attach to \
-         the NIC itself instead of a bridge, bond or tunnel above it.",
-    )
 }
 
 /// An interface takes one XDP program in each mode, so another one keeps ours out.
-fn judge_place(interface: &str, xdp: &Xdpable) -> Finding {
+fn judge_place(interface: &str, xdp: &XdpState) -> Finding {
     const NAME: &str = "xdp_place";
     let remedy = format!(
         "An interface takes one XDP program, and the connection server needs that place: detach the other \
          (ip link set dev {interface} xdp off, or stop what attached it)."
     );
-    match &xdp.attached {
+    match &xdp.holder {
         None => Finding::good(NAME, "free"),
-        Some((id, Some(name))) if name.starts_with(OURS) => {
-            Finding::good(NAME, format!("ours: {name} ({id}) runs"))
+        Some(XdpHolder {
+            id,
+            name: Some(name),
+        }) if name.starts_with(OURS) => Finding::good(NAME, format!("ours: {name} ({id}) runs")),
+        Some(holder) if holder.name.is_some() => {
+            Finding::bad(NAME, format!("taken by {holder}"), remedy)
         }
-        Some((id, Some(name))) => {
-            Finding::bad(NAME, format!("taken by the program {name} ({id})"), remedy)
-        }
-        Some((id, None)) => Finding::advice(
+        Some(holder) => Finding::advice(
             NAME,
-            format!("taken by a program ({id}) whose name only root can see"),
+            format!("taken by {holder}"),
             format!("If it is not baton's own: {remedy}"),
         ),
     }
@@ -95,7 +108,7 @@ fn judge_place(interface: &str, xdp: &Xdpable) -> Finding {
 /// A veth can send from XDP only if its peer runs an XDP program too: the kernel shows by this feature
 /// that the peer may take such frames (`veth_set_xdp_features` in drivers/net/veth.c). And what arrives
 /// over a veth has no TCP checksum yet, unless its sender computes it.
-fn judge_veth(interface: &str, xdp: &Xdpable) -> Finding {
+fn judge_veth(interface: &str, xdp: &XdpState) -> Finding {
     const NAME: &str = "xdp_veth";
     let why = "Only through a peer that runs an XDP program (a bare XDP_PASS will do) can a veth send from XDP, \
                and packets that were sent here with checksum offload on have no checksum.";
@@ -117,15 +130,15 @@ fn judge_veth(interface: &str, xdp: &Xdpable) -> Finding {
     )
 }
 
-/// Whether what comes by another interface of the node can leave by this one.
-pub fn check_redirect(adapter: &Adapter) -> Finding {
-    match look(adapter) {
-        Ok(xdp) => judge_redirect(&driver(adapter), &xdp),
+/// Whether what comes by another interface of the node can leave by this one. `wish`: what the configuration says of
+/// XDP on this node.
+pub fn check_redirect(adapter: &Adapter, wish: Option<Xdp>) -> Finding {
+    match XdpState::of(adapter.index) {
+        Ok(xdp) => judge_redirect(&driver(adapter), &xdp, wish),
         Err(error) => Finding::advice(
             REDIRECT,
             format!("the kernel does not tell: {error}"),
-            "Whether packets of another interface can leave by this one will show in `baton status`: XDP native or \
-             generic.",
+            "Whether packets of another interface can leave by this one will show when the node starts.",
         ),
     }
 }
@@ -133,64 +146,53 @@ pub fn check_redirect(adapter: &Adapter) -> Finding {
 const REDIRECT: &str = "xdp_redirect";
 
 /// A driver sends what a program at another interface redirects only if it can (`ndo_xdp_xmit`), many only while
-/// they have a program themselves, as every interface of a node has. Where one cannot, the node attaches all its
-/// programs in generic mode, which sends through the kernel.
-fn judge_redirect(driver: &str, xdp: &Xdpable) -> Finding {
-    let slow = "The node then attaches its programs in generic mode at all its interfaces: correct, but several times \
-                slower.";
-    let is_ours = matches!(&xdp.attached, Some((_, Some(name))) if name.starts_with(OURS));
-    match (xdp.features & XMIT != 0, xdp.features & BASIC != 0) {
-        (true, _) => Finding::good(REDIRECT, "takes packets that came by another interface"),
-        (false, false) => Finding::advice(
+/// they have a program themselves, as every interface of a node has. Generic mode sends through the kernel, and so
+/// by any interface.
+fn judge_redirect(driver: &str, xdp: &XdpState, wish: Option<Xdp>) -> Finding {
+    if wish == Some(Xdp::Generic) {
+        return Finding::good(REDIRECT, "not needed: generic mode sends by any interface");
+    }
+    if xdp.features & XMIT != 0 {
+        return Finding::good(REDIRECT, "takes packets that came by another interface");
+    }
+    let slow = match wish {
+        Some(Xdp::Native) => {
+            "The node does not start so. With xdp = \"auto\" under this [[node]] it runs its programs in generic mode at \
+             all its interfaces: correct, but several times slower."
+        }
+        _ => {
+            "With xdp = \"auto\" the node runs its programs in generic mode at all its interfaces: correct, but several \
+             times slower. Without, it does not start."
+        }
+    };
+    let knows_native = xdp.features & BASIC != 0;
+    if !knows_native {
+        return Finding::advice(
             REDIRECT,
             format!("the driver {driver} knows no XDP"),
             format!(
                 "{slow} For speed use NICs whose drivers have native XDP for all interfaces of a node."
             ),
-        ),
-        (false, true) if is_ours => Finding::advice(
+        );
+    }
+    let holder = xdp.holder.as_ref().and_then(|holder| holder.name.as_ref());
+    if holder.is_some_and(|name| name.starts_with(OURS)) {
+        return Finding::advice(
             REDIRECT,
             format!("the driver {driver} takes no packets that came by another interface"),
             format!(
                 "{slow} Some drivers can with more queues (ethtool -L) or a newer kernel; a veth can if its peer has \
                  an XDP program. Then start the node again."
             ),
-        ),
-        (false, true) => Finding::advice(
-            REDIRECT,
-            format!(
-                "the driver {driver} takes no packets that came by another interface, without a program"
-            ),
-            format!(
-                "Most drivers can once the node has attached its own. If this one cannot: {slow}"
-            ),
-        ),
+        );
     }
-}
-
-fn look(adapter: &Adapter) -> libbpf_rs::Result<Xdpable> {
-    // The descriptor would be for attaching; a question needs none.
-    let stdin = stdin();
-    let index = i32::try_from(adapter.index).unwrap_or(0);
-    let answer = Xdp::new(stdin.as_fd()).query(index, XdpFlags::NONE)?;
-    let ids = [
-        answer.prog_id,
-        answer.drv_prog_id,
-        answer.skb_prog_id,
-        answer.hw_prog_id,
-    ];
-    Ok(Xdpable {
-        features: answer.feature_flags,
-        attached: ids
-            .into_iter()
-            .find(|id| *id != 0)
-            .map(|id| (id, program_name(id))),
-    })
-}
-
-fn program_name(id: u32) -> Option<String> {
-    let program = ProgInfoIter::default().find(|program| program.id == id)?;
-    Some(program.name.to_string_lossy().into_owned())
+    Finding::advice(
+        REDIRECT,
+        format!(
+            "the driver {driver} takes no packets that came by another interface, without a program"
+        ),
+        format!("Most drivers can once the node has attached its own. If this one cannot: {slow}"),
+    )
 }
 
 /// The driver's name, for people. sysfs may be another network namespace's, whose interface of the same
@@ -216,17 +218,27 @@ mod tests {
     use super::*;
     use crate::doctor::finding::Verdict::{Advice, Bad, Good};
 
-    fn with(features: u64, attached: Option<&str>) -> Xdpable {
-        Xdpable {
+    fn with(features: u64, attached: Option<&str>) -> XdpState {
+        XdpState {
             features,
-            attached: attached.map(|name| (7, Some(name.into()))),
+            holder: attached.map(|name| XdpHolder {
+                id: 7,
+                name: Some(name.into()),
+            }),
+            mode: None,
         }
     }
 
     #[test]
     fn native_or_generic() {
-        assert_eq!(judge_mode("virtio_net", &with(BASIC, None)).verdict(), Good);
-        assert_eq!(judge_mode("dummy", &with(0, None)).verdict(), Advice);
+        let verdict = |features, wish| judge_mode("any", &with(features, None), wish).verdict();
+        for wish in [None, Some(Xdp::Native), Some(Xdp::Auto)] {
+            assert_eq!(verdict(BASIC, wish), Good);
+        }
+        assert_eq!(verdict(0, None), Advice);
+        assert_eq!(verdict(0, Some(Xdp::Auto)), Advice);
+        assert_eq!(verdict(0, Some(Xdp::Native)), Bad);
+        assert_eq!(verdict(BASIC, Some(Xdp::Generic)), Advice);
     }
 
     #[test]
@@ -245,7 +257,7 @@ mod tests {
 
     #[test]
     fn from_one_interface_to_another() {
-        let judged = |features, attached| judge_redirect("e1000", &with(features, attached));
+        let judged = |features, attached| judge_redirect("e1000", &with(features, attached), None);
         assert_eq!(judged(BASIC | XMIT, None).verdict(), Good);
         assert_eq!(judged(0, None).verdict(), Advice);
         // Before the node runs, nobody can know.
@@ -258,23 +270,35 @@ mod tests {
             runs.remedy()
                 .is_some_and(|remedy| remedy.contains("generic mode"))
         );
+        let native = judge_redirect("e1000", &with(BASIC, None), Some(Xdp::Native));
+        assert!(
+            native
+                .remedy()
+                .is_some_and(|remedy| remedy.contains("does not start so")),
+            "{native:?}"
+        );
+        let generic = judge_redirect("e1000", &with(0, None), Some(Xdp::Generic));
+        assert_eq!(generic.verdict(), Good);
     }
 
     #[test]
     fn a_bond_is_told_by_its_mode() {
-        let bond = judge_mode("bond", &with(0, None));
-        assert!(
-            bond.remedy()
-                .is_some_and(|remedy| remedy.contains("802.3ad")),
-            "{bond:?}"
-        );
-        assert_eq!(judge_mode("bond", &with(BASIC, None)).verdict(), Good);
+        for wish in [Xdp::Native, Xdp::Auto] {
+            let bond = judge_mode("bond", &with(0, None), Some(wish));
+            assert!(
+                bond.remedy()
+                    .is_some_and(|remedy| remedy.contains("802.3ad")),
+                "{bond:?}"
+            );
+        }
+        let bond = judge_mode("bond", &with(BASIC, None), Some(Xdp::Native));
+        assert_eq!(bond.verdict(), Good);
     }
 
     #[test]
     fn who_cannot_see_accuses_nobody() {
-        let unseen = Xdpable {
-            attached: Some((7, None)),
+        let unseen = XdpState {
+            holder: Some(XdpHolder { id: 7, name: None }),
             ..with(BASIC, None)
         };
         assert_eq!(judge_place("eth0", &unseen).verdict(), Advice);

@@ -4,7 +4,7 @@ use std::{
     collections::HashMap,
     net::{SocketAddr, SocketAddrV4},
     num::NonZeroU32,
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use baton_config::{HealthCheck as Check, Probe as Wanted, Service};
@@ -12,10 +12,16 @@ use baton_core::{
     Moment,
     health::{Action, HealthCheck, Settings},
 };
-use baton_net::probe::{Get, Probe, probe};
+use baton_net::probe::{Get, Probe, probe_here};
 use baton_wire::Health;
 use tokio::{sync::mpsc, task::JoinHandle, time::sleep_until};
 use tracing::{info, warn};
+
+use crate::doctor::nat;
+
+/// Between two looks for address translation, which a container engine may set up at any time. To look takes two
+/// or three programs.
+const LOOK: Duration = Duration::from_secs(10);
 
 /// The verdict on one service changed.
 pub struct Verdict {
@@ -30,12 +36,16 @@ pub struct Checks {
     running: HashMap<SocketAddrV4, (Option<Check>, Option<JoinHandle<()>>)>,
     verdicts: HashMap<SocketAddrV4, Health>,
     report: mpsc::Sender<Verdict>,
+    /// By which clients' packets may come in.
+    interfaces: Vec<String>,
 }
 
 impl Checks {
-    /// No checks yet; verdicts will come out of `report`'s other end.
-    pub fn new(report: mpsc::Sender<Verdict>) -> Self {
+    /// No checks yet; verdicts will come out of `report`'s other end. `interfaces`: by which clients' packets
+    /// may come in.
+    pub fn new(report: mpsc::Sender<Verdict>, interfaces: Vec<String>) -> Self {
         Self {
+            interfaces,
             running: HashMap::new(),
             verdicts: HashMap::new(),
             report,
@@ -91,6 +101,7 @@ impl Checks {
             address,
             service.name.to_string(),
             check.clone(),
+            self.interfaces.clone(),
             self.report.clone(),
         ));
         (Some(check), Some(task))
@@ -104,8 +115,15 @@ fn stop(running: Option<(Option<Check>, Option<JoinHandle<()>>)>) {
 }
 
 /// The cluster address is local on a data server, so that the probe finds its server wherever it
-/// listens, at that address or at all.
-async fn run(target: SocketAddrV4, name: String, check: Check, report: mpsc::Sender<Verdict>) {
+/// listens, at that address or at all. An answer of a server that is not in this network namespace does not
+/// count: no connection could be adopted into it.
+async fn run(
+    target: SocketAddrV4,
+    name: String,
+    check: Check,
+    interfaces: Vec<String>,
+    report: mpsc::Sender<Verdict>,
+) {
     let wanted = match &check.probe {
         Wanted::Tcp => Probe::Tcp,
         Wanted::Http(path) => match Get::new(path.as_str(), SocketAddr::V4(target)) {
@@ -119,6 +137,8 @@ async fn run(target: SocketAddrV4, name: String, check: Check, report: mpsc::Sen
             }
         },
     };
+    let mut looked: Option<Instant> = None;
+    let mut spoiled: Option<String> = None;
     let epoch = Instant::now();
     let now = || Moment::after_epoch(epoch.elapsed());
     let mut health = HealthCheck::new(
@@ -131,11 +151,21 @@ async fn run(target: SocketAddrV4, name: String, check: Check, report: mpsc::Sen
         },
     );
     loop {
+        if looked.is_none_or(|at| at.elapsed() >= LOOK) {
+            let interfaces = interfaces.clone();
+            let look = move || nat::spoils(target, &interfaces);
+            spoiled = tokio::task::spawn_blocking(look).await.unwrap_or_default();
+            looked = Some(Instant::now());
+        }
         while let Some(action) = health.poll(now()) {
             match action {
                 Action::Start(id) => {
-                    let result = probe(SocketAddr::V4(target), None, &wanted, check.timeout).await;
-                    health.handle_result(now(), id, result.map_err(|reason| reason.to_string()));
+                    let result = probe_here(SocketAddr::V4(target), &wanted, check.timeout).await;
+                    let result = match &spoiled {
+                        Some(what) => Err(format!("{what}: `baton doctor` says what to do")),
+                        None => result.map_err(|reason| reason.to_string()),
+                    };
+                    health.handle_result(now(), id, result);
                 }
                 // The probe has its own time limit and is over when this comes.
                 Action::Abandon(_) => {}

@@ -26,12 +26,14 @@ use tracing::{debug, info, warn};
 use super::{
     checks::{Checks, Verdict},
     clocks::Clocks,
+    containers::Containers,
     control::{self, Call, Request, Response},
     desk::Desk,
     drain::{Drain, Wish},
     failover,
     file_watch::{self, Watch},
     heartbeat::{CpuMeter, clock_now},
+    interface,
     judge::Judge,
     leaving::Leaving,
     logged::logged,
@@ -67,6 +69,10 @@ pub enum Ending {
     TakeDown,
     /// To leave the packet path for the next daemon.
     LeaveInPlace,
+    /// Its interface is gone.
+    WithoutInterface,
+    /// Its interface is back: to begin anew.
+    Again,
 }
 
 /// Everything a node has.
@@ -84,6 +90,7 @@ pub struct Daemon {
     pub(super) swept: Swept,
     pub(super) expired: u64,
     pub(super) relay: Option<relay::Running>,
+    pub(super) containers: Containers,
     pub(super) epoch: Instant,
     pub(super) host: Host,
     pub(super) socket: LccpSocket,
@@ -122,19 +129,31 @@ pub(super) struct Inbox {
     verdicts: mpsc::Receiver<Verdict>,
     looked: mpsc::Receiver<Looked>,
     hops: mpsc::Receiver<next_hops::Found>,
-    calls: mpsc::Receiver<Call>,
+    pub(super) calls: mpsc::Receiver<Call>,
     pub(super) calls_sender: mpsc::Sender<Call>,
 }
 
 impl Daemon {
     /// Sets the node up. The order matters: maps before programs, programs before addresses, so that
-    /// no packet ever meets a half. `fresh`: with maps that hold nothing.
+    /// no packet ever meets a half. `fresh`: with maps that hold nothing. A start that fails leaves nothing
+    /// half done, and what an earlier daemon set up as it is.
     pub async fn start(place: Place, fresh: bool) -> Result<Self> {
         let run_dir = &place.config.local.run_dir;
         std::fs::create_dir_all(run_dir)
             .with_context(|| format!("cannot make {}", run_dir.display()))?;
         let lock = place::lock(run_dir).await?;
-        let successor = Pins::new(&place.config.local.bpf_dir).holds_links();
+        let pins = Pins::new(&place.config.local.bpf_dir);
+        let successor = pins.holds_links();
+        let begun = Self::begin(place, fresh, lock, successor).await;
+        if begun.is_err() && !successor {
+            for error in pins.remove() {
+                warn!("{error}");
+            }
+        }
+        begun
+    }
+
+    async fn begin(place: Place, fresh: bool, lock: place::Lock, successor: bool) -> Result<Self> {
         let incarnation = Incarnation::started_at(clock_now());
         let drain = Drain::resumed(&place.config);
         // Until the daemon itself speaks.
@@ -199,11 +218,12 @@ impl Daemon {
             ),
             clocks: Clocks::default(),
             versions: Versions::default(),
-            checks: Checks::new(verdict_sender),
+            checks: Checks::new(verdict_sender, place.interface_names()),
             sizes: Sizes::new(looked_sender),
             swept: Swept::default(),
             expired: 0,
             relay: None,
+            containers: Containers::default(),
             epoch,
             host: Host::new(place.netlink.clone(), undo),
             socket,
@@ -234,7 +254,7 @@ impl Daemon {
             place,
         };
         if let Err(error) = daemon.set_up(&options).await {
-            // What an earlier daemon set up serves on; a first start leaves nothing half done.
+            // What an earlier daemon set up serves on.
             if !successor {
                 daemon.take_down().await;
             }
@@ -245,7 +265,7 @@ impl Daemon {
 
     /// Reacts until a signal says otherwise. Errors of single events are logged: a running node
     /// keeps running.
-    pub async fn serve(&mut self) -> Result<Ending> {
+    pub async fn serve(&mut self, interface: &mut interface::Watch) -> Result<Ending> {
         let mut terminate = signal(SignalKind::terminate())?;
         let mut interrupt = signal(SignalKind::interrupt())?;
         let mut quit = signal(SignalKind::quit())?;
@@ -266,6 +286,11 @@ impl Daemon {
                 _ = interrupt.recv() => return Ok(Ending::TakeDown),
                 _ = quit.recv() => return Ok(Ending::LeaveInPlace),
                 _ = hang_up.recv() => self.reload_unasked().await,
+                () = interface.news() => {
+                    if !self.place.has_its_interfaces().await {
+                        return Ok(Ending::WithoutInterface);
+                    }
+                }
                 Some((request, reply)) = self.inbox.calls.recv() => {
                     let response = self.answer(&request).await;
                     if let (Request::Reload, Response::Done { .. }) = (request, &response) {
@@ -383,6 +408,7 @@ impl Daemon {
     }
 
     async fn count_connections(&mut self) {
+        self.find_containers().await;
         // On a thread of its own: a table of a million takes a while.
         match tokio::task::spawn_blocking(Connections::count).await {
             Ok(Ok(connections)) => {

@@ -69,6 +69,17 @@ struct Name {
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct Interface {
+    interface: String,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct Mode {
+    interface: String,
+    mode: String,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 struct Node {
     node: String,
 }
@@ -81,6 +92,18 @@ struct Member {
 
 fn text(status: &Status) -> Result<String, std::fmt::Error> {
     let mut registry = Registry::with_prefix("baton");
+    let there = Family::<Interface, Gauge>::default();
+    for interface in status.interface_names() {
+        let is_gone = status.interfaces_gone.contains(&interface);
+        there
+            .get_or_create(&Interface { interface })
+            .set(i64::from(!is_gone));
+    }
+    registry.register(
+        "interface_there",
+        "1 for each interface of the node that is there; without one of them the node does nothing but wait for it",
+        there,
+    );
     let packets = Family::<Name, Counter>::default();
     registry.register(
         "packets",
@@ -91,6 +114,24 @@ fn text(status: &Status) -> Result<String, std::fmt::Error> {
         packets
             .get_or_create(&Name { name: name.clone() })
             .inc_by(*value);
+    }
+
+    if let Some(mode) = &status.xdp {
+        let xdp = Family::<Mode, Gauge>::default();
+        for interface in status.interface_names() {
+            for each in ["native", "generic"] {
+                let labels = Mode {
+                    interface: interface.clone(),
+                    mode: each.into(),
+                };
+                xdp.get_or_create(&labels).set(i64::from(each == mode));
+            }
+        }
+        registry.register(
+            "xdp_mode",
+            "1 for the mode that the XDP program runs in; generic is several times slower than native",
+            xdp,
+        );
     }
 
     let adoptions = Family::<Node, Counter>::default();
@@ -222,6 +263,45 @@ mod tests {
             !text.contains("baton_clock_refused{node=\"cs1\"}"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn an_interface_that_is_gone() {
+        let mut status = example();
+        let line = |value| format!("baton_interface_there{{interface=\"eth0\"}} {value}\n");
+        let there = text(&status).expect("it is written to memory");
+        assert!(there.contains(&line(1)), "{there}");
+        status.interface_gone = Some(3);
+        status.interfaces_gone = vec!["eth0".into()];
+        let gone = text(&status).expect("it is written to memory");
+        assert!(gone.contains(&line(0)), "{gone}");
+        // Of several, the one that is there is not blamed.
+        status.interfaces = vec!["eth0".into(), "eth1".into()];
+        let one = text(&status).expect("it is written to memory");
+        assert!(one.contains(&line(0)), "{one}");
+        assert!(
+            one.contains("baton_interface_there{interface=\"eth1\"} 1\n"),
+            "{one}"
+        );
+    }
+
+    #[test]
+    fn the_mode_of_xdp() {
+        let mut status = example();
+        let line =
+            |mode, value| format!("baton_xdp_mode{{interface=\"eth0\",mode=\"{mode}\"}} {value}\n");
+        let native = text(&status).expect("it is written to memory");
+        assert!(native.contains(&line("native", 1)), "{native}");
+        status.xdp = Some("generic".into());
+        let generic = text(&status).expect("it is written to memory");
+        assert!(generic.contains(&line("generic", 1)), "{generic}");
+        assert!(generic.contains(&line("native", 0)), "{generic}");
+        // It is the same at each interface.
+        status.interfaces = vec!["eth0".into(), "eth1".into()];
+        let both = text(&status).expect("it is written to memory");
+        let of_other = "baton_xdp_mode{interface=\"eth1\",mode=\"generic\"} 1\n";
+        assert!(both.contains(&line("generic", 1)), "{both}");
+        assert!(both.contains(of_other), "{both}");
     }
 
     #[test]

@@ -16,6 +16,7 @@ mod announcer;
 pub mod app;
 mod checks;
 mod clocks;
+mod containers;
 mod content;
 pub mod control;
 mod daemon;
@@ -26,6 +27,7 @@ mod events;
 mod failover;
 mod file_watch;
 mod heartbeat;
+mod interface;
 mod judge;
 mod leaving;
 mod lives;
@@ -58,14 +60,15 @@ use anyhow::{Context, Result};
 use baton_config::Config;
 use baton_dataplane::Pins;
 use baton_net::{Host, Netlink, Undo};
-use tracing::{error, info};
+use tracing::{error, info, warn};
 
-pub use self::tables::check_routes;
 use self::{
     daemon::Daemon,
     place::Place,
     service_manager::{News, tell},
 };
+pub use self::{interface::begin_anew, tables::check_routes};
+use crate::doctor;
 
 /// How the daemon ended.
 pub enum End {
@@ -76,6 +79,8 @@ pub enum End {
     },
     /// Programs, addresses and settings stay for the next daemon.
     LeftInPlace,
+    /// Its interface went away and is back: the program is to begin anew ([`begin_anew`]).
+    Again,
 }
 
 /// Runs the node of this machine until it is told to end. On an error at the start, everything that
@@ -83,14 +88,24 @@ pub enum End {
 /// not taken over.
 pub async fn run(file: &Path, fresh: bool) -> Result<End> {
     let place = Place::find(file).await?;
+    look_before(&place).await?;
     if place.me.roles.is_io() || place.me.roles.is_app() {
         return saps::run(place, fresh).await;
     }
+    let mut watch = interface::Watch::begin()?;
     let mut daemon = Daemon::start(place, fresh).await?;
     info!("ready");
-    if daemon.serve().await? == daemon::Ending::LeaveInPlace {
-        info!("ended; the packet path stays");
-        return Ok(End::LeftInPlace);
+    let ending = match daemon.serve(&mut watch).await? {
+        daemon::Ending::WithoutInterface => daemon.outlast_interface(&mut watch).await?,
+        ending => ending,
+    };
+    match ending {
+        daemon::Ending::LeaveInPlace => {
+            info!("ended; the packet path stays");
+            return Ok(End::LeftInPlace);
+        }
+        daemon::Ending::Again => return Ok(End::Again),
+        daemon::Ending::TakeDown | daemon::Ending::WithoutInterface => {}
     }
     tell(&[
         News::Stopping,
@@ -105,6 +120,20 @@ pub async fn run(file: &Path, fresh: bool) -> Result<End> {
     Ok(End::TakenDown {
         errors: errors.len(),
     })
+}
+
+/// What the doctor calls BAD and keeps the node from working is said before anything is changed.
+async fn look_before(place: &Place) -> Result<()> {
+    let placed = doctor::Placed {
+        file: place.file.clone(),
+        config: place.config.clone(),
+        me: place.me.clone(),
+    };
+    let found = doctor::before_start(placed, &place.netlink).await;
+    for finding in &found.warnings {
+        warn!("{finding}");
+    }
+    found.must_be_able()
 }
 
 /// Takes back what a daemon of this configuration left, and returns all that could not be.

@@ -8,9 +8,9 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
-use baton_config::{ClusterAddress, Config, Node};
+use baton_config::{ClusterAddress, Config, Node, Xdp};
 use baton_core::membership::{self, Cluster};
-use baton_dataplane::{Options, Pins};
+use baton_dataplane::{Options, Pins, XdpChoice};
 use baton_net::{Link, Netlink, netns};
 use baton_wire::{Address, ClusterKey, Endpoint, Keys};
 use nix::fcntl::{Flock, FlockArg};
@@ -51,9 +51,10 @@ impl Place {
         let config = loaded.config;
         let me = config.this_node(&host_name()?)?.clone();
         let netlink = Netlink::open()?;
-        let links = links(&me, &netlink)
+        let links = links_of(&me, &netlink)
             .await
             .with_context(|| format!("node {} cannot use its interfaces", me.name))?;
+        warn_of_address_elsewhere(&me, &links, &netlink).await;
         let link = links.first().context("a node has an interface")?.clone();
         let IpAddr::V4(address) = me.address.ip() else {
             bail!("node {}: its address must be IPv4 in this version", me.name);
@@ -101,20 +102,33 @@ impl Place {
         self.links.iter().map(|link| link.index).collect()
     }
 
+    /// Their names, for people.
+    pub fn interface_names(&self) -> Vec<String> {
+        self.links.iter().map(|link| link.name.clone()).collect()
+    }
+
     /// What the dataplane is to load.
     pub fn options(&self) -> Options {
         Options {
             roles: self.me.roles.bits().into(),
             flows: self.config.cs.flows.get(),
             kept_requests: self.config.cs.kept_requests.get(),
+            xdp: match self.me.xdp {
+                Xdp::Native => XdpChoice::Native,
+                Xdp::Auto => XdpChoice::Auto,
+                Xdp::Generic => XdpChoice::Generic,
+            },
             pins: Some(Pins::new(&self.config.local.bpf_dir)),
         }
     }
 }
 
-/// The interfaces of a node, the one that clients come by first.
-async fn links(me: &Node, netlink: &Netlink) -> Result<Vec<Link>> {
-    let holder = netlink.link_with(me.address.ip()).await;
+/// The interfaces that the configuration gives a node, by their names or by the node's address; the one that clients
+/// come by is the first.
+pub async fn links_of(me: &Node, netlink: &Netlink) -> Result<Vec<Link>> {
+    if me.interfaces.is_empty() {
+        return Ok(vec![netlink.link_with(me.address.ip()).await?]);
+    }
     let mut links: Vec<Link> = Vec::new();
     for name in &me.interfaces {
         let link = netlink.link_named(name.as_str()).await?;
@@ -130,11 +144,18 @@ async fn links(me: &Node, netlink: &Netlink) -> Result<Vec<Link>> {
         }
         links.push(link);
     }
-    if links.is_empty() {
-        links.push(holder?);
-    } else if let Ok(holder) = holder
-        && holder.mac != [0; 6]
-        && !links.contains(&holder)
+    Ok(links)
+}
+
+/// Whether messages for a node with these interfaces reach one of its programs, if its address is on `holder`. A
+/// packet for an address of the loopback interface comes by any other one.
+pub fn is_reached(links: &[Link], holder: &Link) -> bool {
+    holder.mac == [0; 6] || links.iter().any(|link| link.index == holder.index)
+}
+
+async fn warn_of_address_elsewhere(me: &Node, links: &[Link], netlink: &Netlink) {
+    if let Ok(holder) = netlink.link_with(me.address.ip()).await
+        && !is_reached(links, &holder)
     {
         warn!(
             "the node's address {} is on {}, where no program of it is: other nodes' messages are lost; name {} as \
@@ -142,7 +163,6 @@ async fn links(me: &Node, netlink: &Netlink) -> Result<Vec<Link>> {
             me.address, holder.name, holder.name
         );
     }
-    Ok(links)
 }
 
 /// What signs and verifies messages, by this configuration.

@@ -13,7 +13,7 @@ use baton_wire::{Address, Health};
 
 use super::{
     daemon::Daemon,
-    place::FRONT,
+    place::{FRONT, Place},
     tables::{self, endpoint},
     tallies,
 };
@@ -41,18 +41,18 @@ pub fn status(daemon: &Daemon) -> Result<Status> {
     ] {
         *counters.entry(counter_name(counter)).or_default() += value;
     }
-    if let Some(relay) = &daemon.relay {
+    let of_containers = (!daemon.containers.is_empty()).then_some(&daemon.containers.counters);
+    let relays = daemon.relay.as_ref().map(|relay| &relay.counters);
+    for relay in relays.into_iter().chain(of_containers) {
         use std::sync::atomic::Ordering::Relaxed;
-        counters.insert(
-            "relay_accepted".into(),
-            relay.counters.accepted.load(Relaxed),
-        );
-        counters.insert("relay_failed".into(), relay.counters.failed.load(Relaxed));
-        counters.insert("relay_foreign".into(), relay.counters.foreign.load(Relaxed));
-        counters.insert(
-            "relay_finished".into(),
-            relay.counters.finished.load(Relaxed),
-        );
+        for (name, counter) in [
+            ("relay_accepted", &relay.accepted),
+            ("relay_failed", &relay.failed),
+            ("relay_foreign", &relay.foreign),
+            ("relay_finished", &relay.finished),
+        ] {
+            *counters.entry(name.into()).or_default() += counter.load(Relaxed);
+        }
     }
     for (name, value) in daemon.resume.counts.get() {
         counters.insert(name.into(), value);
@@ -62,7 +62,9 @@ pub fn status(daemon: &Daemon) -> Result<Status> {
         node: place.me.name.to_string(),
         roles: role_names(place.me.roles),
         interface: place.link.name.clone(),
-        interfaces: place.links.iter().map(|link| link.name.clone()).collect(),
+        interfaces: place.interface_names(),
+        interface_gone: None,
+        interfaces_gone: Vec::new(),
         xdp: daemon.dataplane.xdp_mode().map(|mode| {
             match mode {
                 XdpMode::Native => "native",
@@ -94,6 +96,28 @@ pub fn status(daemon: &Daemon) -> Result<Status> {
         leaving: is_cs.then(|| leaving(&daemon.releases.found())),
         counters,
     })
+}
+
+/// A node that waits for these interfaces, since so many seconds: nothing else of it is worth a word.
+pub fn without_interface(place: &Place, gone: &[String], seconds: u64, uptime: u64) -> Status {
+    Status {
+        node: place.me.name.to_string(),
+        roles: role_names(place.me.roles),
+        interface: place.link.name.clone(),
+        interfaces: place.interface_names(),
+        interface_gone: Some(seconds),
+        interfaces_gone: gone.to_vec(),
+        xdp: None,
+        uptime,
+        nodes: Vec::new(),
+        services: Vec::new(),
+        flows: None,
+        failover: None,
+        migration: None,
+        leaving: None,
+        forwarding: None,
+        counters: BTreeMap::new(),
+    }
 }
 
 fn leaving(found: &Walked) -> Leaving {

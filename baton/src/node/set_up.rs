@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use anyhow::Result;
 use baton_config::{ClusterAddress, FrontAddress};
 use baton_dataplane::{Options, XdpMode};
-use baton_net::{Link, Sysctl};
+use baton_net::Sysctl;
 use tracing::{info, warn};
 
 use super::{
@@ -31,8 +31,8 @@ impl Daemon {
         self.dataplane.attach(&self.place.interfaces(), options)?;
         if self.dataplane.xdp_mode() == Some(XdpMode::Generic) {
             warn!(
-                "a driver of {} knows no XDP, or takes no frames from it: generic mode, slower",
-                names(&self.place.links)
+                "XDP runs in generic mode on {}: several times slower than native",
+                self.place.interface_names().join(", ")
             );
         }
         if self.place.me.roles.is_ds() && !self.dataplane.gives_windows() {
@@ -88,6 +88,9 @@ impl Daemon {
     /// Everything that depends on the configuration, from scratch.
     pub(super) async fn write_maps(&mut self) -> Result<()> {
         let now = self.now();
+        if self.place.me.roles.is_ds() {
+            self.relay_to_containers().await?;
+        }
         let config = &self.place.config;
         self.tables.write_settings(&self.dataplane, &self.place)?;
         let of_node = services_with_places(config.services_of(&self.place.me.name))?;
@@ -206,9 +209,4 @@ impl Daemon {
         }
         Ok(told)
     }
-}
-
-fn names(links: &[Link]) -> String {
-    let names: Vec<&str> = links.iter().map(|link| link.name.as_str()).collect();
-    names.join(", ")
 }

@@ -9,6 +9,8 @@ pub fn example() -> Status {
         roles: vec!["cs".into()],
         interface: "eth0".into(),
         interfaces: vec!["eth0".into()],
+        interface_gone: None,
+        interfaces_gone: Vec::new(),
         xdp: Some("native".into()),
         uptime: 35,
         nodes: vec![cs(), ds()],

@@ -9,7 +9,7 @@ use std::{
 use anyhow::{Context, Result};
 use clap::Args;
 
-use crate::doctor::{Finding, List, Verdict, examine};
+use crate::doctor::{Examination, Finding, List, Verdict, examine};
 
 /// Check this machine.
 #[derive(Args)]
@@ -23,6 +23,9 @@ pub struct Doctor {
     /// As JSON, for programs: an array of objects with name, verdict, found and remedy
     #[arg(long)]
     json: bool,
+    /// Also which features of the kernel are used, and what its verifier says if it refuses a program: for reports
+    #[arg(long, conflicts_with = "json")]
+    verbose: bool,
 }
 
 impl Doctor {
@@ -32,12 +35,15 @@ impl Doctor {
             .enable_all()
             .build()
             .context("cannot start the runtime")?;
-        let findings =
+        let Examination { findings, details } =
             runtime.block_on(examine(self.config.as_deref(), self.interface.as_deref()))?;
         if self.json {
             writeln!(stdout(), "{}", serde_json::to_string_pretty(&findings)?)?;
         } else {
             write!(stdout(), "{}", List(&findings))?;
+            if self.verbose {
+                write!(stdout(), "\n{details}")?;
+            }
         }
         let bad = |finding: &Finding| finding.verdict() == Verdict::Bad;
         Ok(if findings.iter().any(bad) {

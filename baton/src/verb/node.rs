@@ -42,6 +42,7 @@ impl Node {
             .context("cannot start the runtime")?;
         match runtime.block_on(node::run(&self.config.config, self.fresh))? {
             End::TakenDown { errors: 0 } | End::LeftInPlace => Ok(ExitCode::SUCCESS),
+            End::Again => Err(node::begin_anew()),
             End::TakenDown { .. } => Ok(ExitCode::FAILURE),
         }
     }

@@ -74,9 +74,7 @@ impl RedSocksVerb {
             cluster: Vec::new(),
             direct: Vec::new(),
         })
-        .context(
-            "cannot follow a program's connections: baton redsocks needs root (CAP_BPF, CAP_NET_ADMIN, CAP_NET_RAW)",
-        )?;
+        .context("cannot follow a program's connections")?;
         let allow = if self.allow.is_empty() {
             Allow::default()
         } else {

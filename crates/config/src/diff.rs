@@ -87,7 +87,7 @@ impl fmt::Display for RestartReason {
 /// What changes for the node `own` when `new` replaces `old`.
 ///
 /// # Errors
-/// Every reason why the running daemon cannot take over: this node's own address, interface or
+/// Every reason why the running daemon cannot take over: this node's own address, interface, `xdp` or
 /// roles, the directories, the protocol, and on a connection server the size of the flow table, whether
 /// a switch is in front of it, and the candidates of failover, and for an I/O server or an application node anything
 /// of `[forwarding]` but the policy. Then nothing of `new` should be applied: half of it would be neither of the two.
@@ -175,6 +175,7 @@ fn own_node(
         after.address.to_string(),
     );
     fixed("interface", interface(before), interface(after));
+    fixed("xdp", before.xdp.to_string(), after.xdp.to_string());
     fixed("roles", before.roles.to_string(), after.roles.to_string());
 }
 

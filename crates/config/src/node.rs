@@ -13,6 +13,7 @@ use crate::number::in_range;
 use crate::problem::Problem;
 use crate::raw::RawNode;
 use crate::report::Report;
+use crate::xdp::Xdp;
 
 /// One machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,6 +24,8 @@ pub struct Node {
     pub address: NodeAddress,
     /// Its interfaces, the one that clients come by first. Empty: the one that holds `address`.
     pub interfaces: Vec<InterfaceName>,
+    /// How the program of a connection server or switch runs there.
+    pub xdp: Xdp,
     /// What it does.
     pub roles: Roles,
     /// Share under [`crate::Policy::Weighted`]; 0 takes no new connections.
@@ -178,6 +181,7 @@ pub(crate) struct Draft {
     pub(crate) roles: Option<Spanned<Roles>>,
     pub(crate) weight: Option<u8>,
     interfaces: Option<Vec<InterfaceName>>,
+    xdp: Option<Xdp>,
 }
 
 impl Draft {
@@ -207,6 +211,8 @@ impl Draft {
         };
         let roles = roles_given.required(report, header.clone(), || missing("roles", ROLES));
         let interfaces = parse(report, "interface", raw.interface, Names::parse);
+        let xdp = parse(report, "xdp", raw.xdp, |text| text.parse());
+        warn_without_xdp(report, &xdp, &roles);
         let weight = parse(report, "weight", raw.weight, |n| {
             in_range::<u8>("weight", n, 0..=255)
         });
@@ -229,6 +235,7 @@ impl Draft {
             roles,
             weight: weight.or(1),
             interfaces: interfaces.or(Vec::new()),
+            xdp: xdp.or(Xdp::default()),
         }
     }
 
@@ -238,9 +245,25 @@ impl Draft {
             name: self.name?.into_inner(),
             address: self.address?.into_inner(),
             interfaces: self.interfaces?,
+            xdp: self.xdp?,
             roles: self.roles?.into_inner(),
             weight: self.weight?,
         })
+    }
+}
+
+fn warn_without_xdp(report: &mut Report<'_>, xdp: &Parsed<Xdp>, roles: &Option<Spanned<Roles>>) {
+    if let (Parsed::Right(xdp), Some(roles)) = (xdp, roles)
+        && !roles.get_ref().is_cs()
+        && !roles.get_ref().is_switch()
+    {
+        report.warning(
+            xdp.span(),
+            Problem::new(
+                "xdp has no effect on a node without the role \"cs\" or \"switch\"",
+                "remove it, or add one of them",
+            ),
+        );
     }
 }
 

@@ -93,6 +93,7 @@ pub(crate) struct RawNode {
     pub(crate) name: Field<String>,
     pub(crate) address: Field<String>,
     pub(crate) interface: Field<Names>,
+    pub(crate) xdp: Field<String>,
     pub(crate) roles: List,
     pub(crate) weight: Field<i64>,
 }
@@ -108,6 +109,7 @@ pub(crate) struct RawService {
     pub(crate) dispatcher: Field<String>,
     pub(crate) nodes: List,
     pub(crate) weights: Field<BTreeMap<String, i64>>,
+    pub(crate) relay_to: Field<BTreeMap<String, String>>,
     pub(crate) overflow: Field<RawOverflow>,
     pub(crate) connection_servers: List,
     pub(crate) split: Field<String>,

@@ -18,6 +18,7 @@ use crate::policy::Policy;
 use crate::pool::{self, Pool};
 use crate::problem::Problem;
 use crate::raw::RawService;
+use crate::relay_to::RelayTo;
 use crate::report::Report;
 use crate::route::{self, Route};
 use crate::weights::Weights;
@@ -41,6 +42,8 @@ pub struct Service {
     pub nodes: Members,
     /// Their shares in this service, where they are not their own.
     pub weights: Weights,
+    /// Where the servers are that are in containers.
+    pub relay_to: RelayTo,
     /// Who answers for the address, the same for all services of it; `None`: every connection server.
     pub connection_servers: Option<Members>,
     /// Where else requests can go, in the order of the file.
@@ -113,6 +116,7 @@ pub(crate) struct Draft {
     pub(crate) dispatcher: Parsed<NodeName>,
     pub(crate) nodes: Parsed<Vec<Spanned<NodeName>>>,
     pub(crate) weights: Parsed<Weights>,
+    pub(crate) relay_to: Parsed<RelayTo>,
     pub(crate) overflow: Parsed<overflow::Draft>,
     pub(crate) connection_servers: Parsed<Vec<Spanned<NodeName>>>,
     pub(crate) pools: Vec<pool::Draft>,
@@ -165,6 +169,7 @@ impl Draft {
             dispatcher: parse(report, "dispatcher", raw.dispatcher, |text| text.parse()),
             nodes: parse_list(report, "nodes", raw.nodes, |text| text.parse()),
             weights: parse(report, "weights", raw.weights, Weights::try_from),
+            relay_to: parse(report, "relay_to", raw.relay_to, RelayTo::try_from),
             overflow: overflow::Draft::parse(report, raw.overflow),
             connection_servers: parse_list(
                 report,
@@ -209,6 +214,7 @@ impl Draft {
             None => None,
             Some(draft) => Some(draft.finish(targets.large)?),
         };
+        let relay_to = self.relay_to.or(RelayTo::default())?;
         Some(Service {
             name: self.name?.into_inner(),
             address: self.address?.into_inner(),
@@ -225,6 +231,7 @@ impl Draft {
                 .collect::<Option<_>>()?,
             large,
             weights,
+            relay_to,
             overflow: overflow.filter(|_| policy == Policy::Overflow),
             split: self.split?,
             handover: self.handover?,

@@ -5,6 +5,7 @@ pub(crate) mod failover;
 pub(crate) mod forwarding;
 mod members;
 mod overflow;
+mod relay_to;
 mod resume;
 mod routes;
 mod unique;
@@ -55,6 +56,7 @@ pub(crate) fn check(
         overflow::check(report, service, members);
         resume::check(report, service);
     }
+    relay_to::check(report, &services, &members, &nodes);
     routes::check(report, &services);
     dispatchers(report, &nodes, &services);
     let targets: Vec<_> = services

@@ -221,6 +221,7 @@ fn a_restart_is_needed() {
         ["interface"],
         "the order counts"
     );
+    assert_eq!(restart_keys("cs1", "\"native\"", "\"auto\""), ["xdp"]);
     assert_eq!(restart_keys("ds1", "192.0.2.11", "192.0.2.13"), ["address"]);
     assert_eq!(
         restart_keys("cs1", "roles = [\"cs\"]", "roles = [\"cs\", \"ds\"]"),

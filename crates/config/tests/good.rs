@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use baton_config::{
     Conditions, Config, Error, ForwardingNetwork, ForwardingPolicy, FrontAddress, HealthCheck,
-    HostPattern, Pattern, Policy, Probe, Roles, Service, Split, Weights,
+    HostPattern, Pattern, Policy, Probe, Roles, Service, Split, Weights, Xdp,
 };
 use common::{SAMPLE, parse, routed};
 
@@ -90,6 +90,7 @@ fn every_key_is_read() {
         roles = ["ds", "cs"]
         weight = 255
         interface = "lan.7"
+        xdp = "auto"
         [[service]]
         name = "smtp"
         address = "10.0.0.100"
@@ -134,6 +135,7 @@ fn every_key_is_read() {
     let node = &config.nodes[0];
     assert_eq!((node.roles, node.weight), (Roles::CS_AND_DS, 255));
     assert_eq!(node.interfaces, ["lan.7".parse().unwrap()]);
+    assert_eq!(node.xdp, Xdp::Auto);
     let [smtp, db] = &config.services[..] else {
         panic!("two services")
     };
@@ -408,6 +410,18 @@ fn failover() {
 }
 
 /// In a service, and in a pool, which else has those of its service.
+#[test]
+fn servers_in_containers() {
+    let text = SAMPLE.replace(
+        "nodes = [\"ds1\", \"ds2\"]\n",
+        "nodes = [\"ds1\", \"ds2\"]\nrelay_to = { ds2 = \"172.17.0.2:8080\" }\n",
+    );
+    let config = parse(&text).unwrap().config;
+    let relay_to = &config.services[0].relay_to;
+    assert_eq!(relay_to.of("ds1"), None);
+    assert_eq!(relay_to.of("ds2"), Some("172.17.0.2:8080".parse().unwrap()));
+}
+
 #[test]
 fn weights_of_a_service() {
     let text = SAMPLE.replace(

@@ -6,8 +6,11 @@ use std::{
     os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd},
 };
 
+use tracing::warn;
+
 use crate::{
     Error, Pins,
+    kernel::{self, FEATURES, Kernel, XdpState},
     sys::{self, Hook},
 };
 
@@ -30,32 +33,76 @@ pub(crate) struct Attached {
     pub taken_over: bool,
 }
 
-/// Attaches an XDP program, native if the driver can.
+/// How an XDP program is to run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum XdpChoice {
+    /// Native or not at all.
+    #[default]
+    Native,
+    /// Native where the driver takes it, else generic.
+    Auto,
+    /// Generic.
+    Generic,
+}
+
+/// Attaches an XDP program in the way that is wished for.
 pub(crate) fn attach_xdp(
     name: &'static str,
     program: &OwnedFd,
     interface: u32,
     pins: Option<&Pins>,
+    choice: XdpChoice,
 ) -> Result<(Attached, XdpMode), Error> {
-    let attempt = |flags| attach(name, program, interface, Hook::Xdp { flags }, pins);
-    match attempt(XDP_FLAGS_DRV_MODE) {
-        Ok(attached) => Ok((attached, XdpMode::Native)),
-        Err(Error::Attach { source, .. }) if source.raw_os_error() != Some(nix::libc::EBUSY) => {
-            attempt(XDP_FLAGS_SKB_MODE).map(|attached| (attached, XdpMode::Generic))
+    let attempt = |mode: XdpMode| {
+        let flags = mode.flags();
+        attach(name, program, interface, Hook::Xdp { flags }, pins)
+    };
+    let first = match choice {
+        XdpChoice::Native | XdpChoice::Auto => XdpMode::Native,
+        XdpChoice::Generic => XdpMode::Generic,
+    };
+    let attached = match attempt(first) {
+        Err(Error::Attach { source, .. }) if is_taken(&source) => Err(Error::Attach {
+            program: name,
+            interface,
+            hint: taken_hint(interface),
+            source,
+        }),
+        Err(Error::Attach { source, .. }) if first == XdpMode::Native => {
+            let words = kernel::native_refusal(program.as_fd(), interface);
+            let words = words.unwrap_or_else(|| source.to_string());
+            if choice == XdpChoice::Auto {
+                warn!(
+                    "the driver of {} refuses native XDP: {words}",
+                    interface_name(interface)
+                );
+                attempt(XdpMode::Generic)
+            } else {
+                Err(Error::Attach {
+                    program: name,
+                    interface,
+                    hint: native_hint(&words, interface),
+                    source,
+                })
+            }
         }
-        Err(error) => Err(error),
-    }
+        other => other,
+    }?;
+    // A link that was taken over runs as an earlier process attached it.
+    let state = XdpState::of(interface).ok();
+    Ok((
+        attached,
+        state.and_then(|state| state.mode).unwrap_or(first),
+    ))
 }
 
-/// Attaches an XDP program in generic mode, whatever the driver can.
-pub(crate) fn attach_xdp_generic(
-    name: &'static str,
-    program: &OwnedFd,
-    interface: u32,
-    pins: Option<&Pins>,
-) -> Result<Attached, Error> {
-    let flags = XDP_FLAGS_SKB_MODE;
-    attach(name, program, interface, Hook::Xdp { flags }, pins)
+impl XdpMode {
+    const fn flags(self) -> u32 {
+        match self {
+            Self::Native => XDP_FLAGS_DRV_MODE,
+            Self::Generic => XDP_FLAGS_SKB_MODE,
+        }
+    }
 }
 
 /// Attaches the data server's program.
@@ -64,7 +111,7 @@ pub(crate) fn attach_ds(
     interface: u32,
     pins: Option<&Pins>,
 ) -> Result<Attached, Error> {
-    attach("ds", program, interface, Hook::TcxIngress, pins)
+    attach("ds", program, interface, Hook::TcxIngress, pins).map_err(of_tcx)
 }
 
 /// Attaches the program that shows how responses begin.
@@ -73,7 +120,13 @@ pub(crate) fn attach_head(
     interface: u32,
     pins: Option<&Pins>,
 ) -> Result<OwnedFd, Error> {
-    Ok(attach("head", program, interface, Hook::TcxEgress, pins)?.link)
+    let attached = attach("head", program, interface, Hook::TcxEgress, pins);
+    Ok(attached.map_err(of_tcx)?.link)
+}
+
+/// Attaches the program that keeps answers to the relay on this host.
+pub(crate) fn attach_relay_answer(program: &OwnedFd, interface: u32) -> Result<OwnedFd, Error> {
+    Ok(attach("relay_answer", program, interface, Hook::TcxIngress, None)?.link)
 }
 
 /// Attaches the program that hears of sockets to the control group of all processes, if this machine has
@@ -168,13 +221,128 @@ fn take_over(
     Ok(None)
 }
 
-fn hint(error: &io::Error) -> &'static str {
+/// Another program has the place, in this mode (EBUSY) or in the other one (EEXIST).
+fn is_taken(error: &io::Error) -> bool {
+    matches!(
+        error.raw_os_error(),
+        Some(nix::libc::EBUSY | nix::libc::EEXIST)
+    )
+}
+
+/// Whose program is there, and how one gets rid of it.
+fn taken_hint(interface: u32) -> String {
+    let name = interface_name(interface);
+    let holder = XdpState::of(interface).ok().and_then(|state| state.holder);
+    let whose = match holder {
+        Some(holder) => holder.to_string(),
+        None => "another XDP program".to_owned(),
+    };
+    format!(
+        "; {whose} is attached there, and an interface takes one XDP program: stop what attached it, or detach it \
+         (ip link set dev {name} xdp off, or xdpgeneric off; libxdp: xdp-loader unload {name} --all)"
+    )
+}
+
+fn native_hint(words: &str, interface: u32) -> String {
+    let name = interface_name(interface);
+    // Only the host can turn these off where it lets the guest not do so.
+    let remedy = if words.contains("GRO_HW") {
+        " (of the virtual machine's NIC on its host: guest_csum=off,guest_tso4=off,guest_tso6=off,guest_ecn=off,\
+         guest_ufo=off, or ctrl_guest_offloads=on, by which the driver turns them off itself)"
+    } else {
+        ""
+    };
+    format!(
+        "; the driver of {name} refuses native XDP, and says: {words}{remedy}. Mend that, or write xdp = \"auto\" \
+         under this [[node]]: then the program runs in generic mode, several times slower"
+    )
+}
+
+/// For people: its number if it is gone.
+pub(crate) fn interface_name(index: u32) -> String {
+    nix::net::if_::if_indextoname(index).map_or_else(
+        |_| format!("interface {index}"),
+        |name| name.to_string_lossy().into_owned(),
+    )
+}
+
+fn of_tcx(error: Error) -> Error {
+    match error {
+        Error::Attach {
+            program,
+            interface,
+            source,
+            ..
+        } => Error::Attach {
+            program,
+            interface,
+            hint: tcx_hint(&source),
+            source,
+        },
+        other => other,
+    }
+}
+
+/// What a kernel without tcx says to its programs is that they are invalid.
+pub(crate) fn tcx_hint(error: &io::Error) -> String {
+    let is_unknown = matches!(
+        error.raw_os_error(),
+        Some(nix::libc::EINVAL | nix::libc::EOPNOTSUPP)
+    );
+    let tcx = FEATURES.iter().find(|feature| feature.name == "tcx");
+    match tcx.filter(|_| is_unknown) {
+        Some(tcx) => format!(
+            "; that is what a kernel without tcx says, by which the program is attached: {}",
+            tcx.remedy(Kernel::look().release)
+        ),
+        None => hint(error),
+    }
+}
+
+fn hint(error: &io::Error) -> String {
     match error.raw_os_error() {
-        Some(nix::libc::EBUSY) => {
-            "; another XDP program is there (`ip link show`, `bpftool net`): detach it first"
+        Some(nix::libc::ENODEV) => "; there is no such interface any more",
+        Some(nix::libc::EPERM) => {
+            "; run it as root with CAP_BPF and CAP_NET_ADMIN, and let no seccomp filter refuse bpf(2)"
         }
-        Some(nix::libc::ENODEV) => "; no such interface any more",
-        Some(nix::libc::EPERM) => "; baton needs root, or CAP_BPF and CAP_NET_ADMIN",
+        Some(nix::libc::ENOMEM) => {
+            "; raise the limit of this control group (memory.max; systemd: MemoryMax=) or the machine's memory"
+        }
         _ => "; `baton doctor` says what this kernel and NIC can do",
+    }
+    .to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(errno: i32) -> String {
+        tcx_hint(&io::Error::from_raw_os_error(errno))
+    }
+
+    #[test]
+    fn a_kernel_without_tcx() {
+        for errno in [nix::libc::EINVAL, nix::libc::EOPNOTSUPP] {
+            assert!(said(errno).contains("without tcx"), "{}", said(errno));
+            assert!(
+                said(errno).contains("CONFIG_NET_XGRESS=y"),
+                "{}",
+                said(errno)
+            );
+        }
+        assert!(said(nix::libc::EPERM).contains("CAP_BPF"));
+        assert!(said(nix::libc::ENOMEM).contains("memory.max"));
+        assert!(said(nix::libc::ENODEV).contains("no such interface"));
+    }
+
+    #[test]
+    fn a_driver_that_refuses_is_quoted_with_the_way_out() {
+        let hint = native_hint("virtio_net: Too few free TX rings available", 1);
+        assert!(hint.contains("says: virtio_net: Too few"), "{hint}");
+        assert!(hint.contains("xdp = \"auto\""), "{hint}");
+        assert!(!hint.contains("guest_tso4"), "{hint}");
+        let hint = native_hint("Can't set XDP while host is implementing GRO_HW/CSUM", 1);
+        assert!(hint.contains("guest_tso4=off"), "{hint}");
     }
 }

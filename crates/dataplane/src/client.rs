@@ -18,7 +18,8 @@ use libbpf_rs::{
 use zerocopy::{FromBytes as _, IntoBytes as _};
 
 use crate::{
-    Error, Pins,
+    Error, Pins, attach,
+    kernel::Part,
     load::{collect_messages, explain, load_error},
     sys::{self, Hook},
 };
@@ -71,7 +72,7 @@ impl ClientPrograms {
         let loaded = skeleton::ClientSkelBuilder::default()
             .open(&mut storage)
             .and_then(skeleton::OpenClientSkel::load)
-            .map_err(explain)?;
+            .map_err(|error| explain(&error, &[Part::Client]))?;
         let masked = |network: Ipv4Network| {
             let mask = word(network.mask);
             (word(network.address) & mask, mask)
@@ -185,7 +186,7 @@ impl ClientPins {
         let way = way.map_err(|source| Error::Attach {
             program: "client_way",
             interface: options.interface,
-            hint: "; it needs Linux 6.6 and root",
+            hint: attach::tcx_hint(&source),
             source,
         })?;
         pin(way.as_fd(), "way")?;

@@ -1,6 +1,7 @@
 //! A node's packet path, attached: what the daemon holds.
 
 use std::{
+    collections::BTreeMap,
     os::fd::{AsFd, OwnedFd},
     time::Duration,
 };
@@ -18,6 +19,7 @@ pub struct Dataplane {
     programs: Programs,
     links: Vec<OwnedFd>,
     pub(crate) head_links: Vec<OwnedFd>,
+    pub(crate) relay_links: BTreeMap<u32, OwnedFd>,
     xdp_mode: Option<XdpMode>,
     taken_over: bool,
     gives_windows: bool,
@@ -41,6 +43,7 @@ impl Dataplane {
             programs,
             links: Vec::new(),
             head_links: Vec::new(),
+            relay_links: BTreeMap::new(),
             xdp_mode: None,
             taken_over: false,
             gives_windows: false,
@@ -67,7 +70,8 @@ impl Dataplane {
         let programs = &self.programs;
         for (name, program) in [("cs", &programs.cs), ("switch", &programs.switch)] {
             let Some(program) = program else { continue };
-            let (attached, mode) = everywhere::attach_xdp(name, program, interfaces, pins)?;
+            let (attached, mode) =
+                everywhere::attach_xdp(name, program, interfaces, pins, options.xdp)?;
             self.taken_over |= attached.iter().any(|one| one.taken_over);
             self.links.extend(attached.into_iter().map(|one| one.link));
             self.xdp_mode = Some(mode);
@@ -79,6 +83,7 @@ impl Dataplane {
     pub fn release(&mut self) {
         self.links.clear();
         self.head_links.clear();
+        self.relay_links.clear();
     }
 
     /// How the XDP program is attached: at all interfaces alike.

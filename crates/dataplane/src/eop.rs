@@ -17,6 +17,7 @@ use libbpf_rs::{
 
 use crate::{
     Error,
+    kernel::Part,
     load::{collect_messages, explain},
     sys::{self, Hook},
 };
@@ -52,7 +53,7 @@ impl EopPins {
         let loaded = skeleton::EopSkelBuilder::default()
             .open(&mut storage)
             .and_then(skeleton::OpenEopSkel::load)
-            .map_err(explain)?;
+            .map_err(|error| explain(&error, &[Part::Eop]))?;
         let failed = |source| Error::AttachSockets { source };
         let group = File::open(group).map_err(failed)?;
         let target = group.as_raw_fd().cast_unsigned();

@@ -2,6 +2,8 @@
 
 use std::{io, path::PathBuf};
 
+use crate::kernel::Refusal;
+
 /// Every error names what was being done and, where somebody can mend it, how.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs)]
@@ -10,8 +12,10 @@ pub enum Error {
         "cannot prepare {path}: {source}; baton needs a BPF file system there (mount -t bpf bpf /sys/fs/bpf) and root"
     )]
     Pins { path: PathBuf, source: io::Error },
-    #[error("cannot load the BPF programs: {reason}; `baton doctor` says what this kernel lacks")]
-    Load { reason: String },
+    #[error("cannot read the BPF programs of this version: {reason}")]
+    Open { reason: String },
+    #[error("cannot load the BPF programs: {0}")]
+    Load(Box<Refusal>),
     #[error(
         "the connections here cannot be taken over: in {dir}, {reason}. The packet path goes on as it is. Start the version and configuration that it is of; or move the connections away, run `baton teardown --config FILE` and start again; or start once with --fresh: then data servers are asked who has each connection, and it stays where it is until its end"
     )]
@@ -25,7 +29,7 @@ pub enum Error {
         program: &'static str,
         interface: u32,
         source: io::Error,
-        hint: &'static str,
+        hint: String,
     },
     #[error("cannot hear of the sockets of this machine's control groups: {source}")]
     AttachSockets { source: io::Error },

@@ -2,22 +2,18 @@
 //!
 //! What comes by one interface may have to leave by another. A frame that a native XDP program redirects needs a
 //! driver that takes it (`ndo_xdp_xmit`); one from generic XDP leaves as any packet does. So either all interfaces
-//! are native, and each takes frames from the others, or all are generic.
+//! are native, and each takes frames from the others, or all are generic. Which of the two it is, the configuration
+//! decides: a node that is to be native does not start where one of its interfaces cannot be.
 
-use std::{
-    io,
-    os::fd::{AsFd as _, OwnedFd},
-};
+use std::{io, os::fd::OwnedFd};
 
-use libbpf_rs::{Xdp, XdpFlags};
+use tracing::warn;
 
 use crate::{
-    Error, Pins, XdpMode,
-    attach::{self, Attached},
+    Error, Pins, XdpChoice, XdpMode,
+    attach::{self, Attached, interface_name},
+    kernel::XdpState,
 };
-
-/// `NETDEV_XDP_ACT_NDO_XMIT` of `include/uapi/linux/netdev.h`.
-const TAKES_FRAMES: u64 = 4;
 
 /// Attaches a program by `attach_at` to each of these interfaces, and to no other one.
 pub(crate) fn attach<T>(
@@ -47,38 +43,28 @@ pub(crate) fn attach_xdp(
     program: &OwnedFd,
     interfaces: &[u32],
     pins: Option<&Pins>,
+    choice: XdpChoice,
 ) -> Result<(Vec<Attached>, XdpMode), Error> {
     let attached = attach(name, interfaces, pins, |interface, pins| {
-        attach::attach_xdp(name, program, interface, pins)
+        attach::attach_xdp(name, program, interface, pins, choice)
     })?;
-    let Some((_, first)) = attached.first() else {
-        return Ok((Vec::new(), XdpMode::Native));
-    };
-    let mut places = Vec::new();
-    if interfaces.len() > 1 {
-        for (interface, (one, _)) in interfaces.iter().zip(&attached) {
-            places.push(
-                Place::of(*interface, &one.link)
-                    .map_err(|source| failed(name, *interface, source))?,
-            );
-        }
+    if let [(_, mode)] = attached[..] {
+        return Ok((attached.into_iter().map(|(one, _)| one).collect(), mode));
     }
-    let is_generic = |place: &Place| place.mode == XdpMode::Generic;
-    let mode = if places.is_empty() {
-        *first
-    } else if places.iter().all(Place::is_native_for_all) {
-        XdpMode::Native
-    } else {
-        XdpMode::Generic
-    };
-    let links = attached.into_iter().map(|(one, _)| one);
-    if mode == XdpMode::Native || places.iter().all(is_generic) {
-        return Ok((links.collect(), mode));
+    let mut found = Vec::new();
+    for (interface, (_, mode)) in interfaces.iter().zip(&attached) {
+        let state = XdpState::of(*interface).map_err(|error| untold(name, *interface, error))?;
+        found.push(Found {
+            interface: *interface,
+            mode: *mode,
+            takes_frames: takes_frames(&state),
+        });
     }
-    let mut all = Vec::new();
-    for ((one, place), interface) in links.zip(&places).zip(interfaces) {
-        if is_generic(place) {
-            all.push(one);
+    let wanted = mode_of_all(name, choice, &found)?;
+    let mut links = Vec::new();
+    for ((one, mode), interface) in attached.into_iter().zip(interfaces) {
+        if mode == wanted {
+            links.push(one);
             continue;
         }
         let pins = pins.map(|pins| pins.at(*interface, interfaces));
@@ -86,49 +72,76 @@ pub(crate) fn attach_xdp(
             pins.forget_link(name)?;
         }
         drop(one.link);
-        all.push(attach::attach_xdp_generic(
-            name,
-            program,
-            *interface,
-            pins.as_ref(),
-        )?);
+        let alike = match wanted {
+            XdpMode::Native => XdpChoice::Native,
+            XdpMode::Generic => XdpChoice::Generic,
+        };
+        links.push(attach::attach_xdp(name, program, *interface, pins.as_ref(), alike)?.0);
     }
-    Ok((all, mode))
+    Ok((links, wanted))
 }
 
-/// What the kernel says of an interface with a program.
-struct Place {
+/// One of several interfaces, with the program attached.
+struct Found {
+    interface: u32,
     mode: XdpMode,
     takes_frames: bool,
 }
 
-impl Place {
-    fn of(interface: u32, link: &OwnedFd) -> io::Result<Self> {
-        let index = i32::try_from(interface).map_err(io::Error::other)?;
-        // The descriptor would be for attaching; a question needs none.
-        let answer = Xdp::new(link.as_fd())
-            .query(index, XdpFlags::NONE)
-            .map_err(io::Error::other)?;
-        Ok(Self {
-            mode: match answer.skb_prog_id {
-                0 => XdpMode::Native,
-                _ => XdpMode::Generic,
-            },
-            // Kernels before 6.3 say nothing of any driver: those that know XDP mostly can.
-            takes_frames: answer.feature_flags == 0 || answer.feature_flags & TAKES_FRAMES != 0,
-        })
+/// The mode that all interfaces are to have.
+fn mode_of_all(
+    program: &'static str,
+    choice: XdpChoice,
+    found: &[Found],
+) -> Result<XdpMode, Error> {
+    let all_generic = found.iter().all(|one| one.mode == XdpMode::Generic);
+    if choice == XdpChoice::Generic || all_generic {
+        // Those of an earlier process stay generic, as the link of a node with one interface does.
+        return Ok(XdpMode::Generic);
     }
-
-    fn is_native_for_all(&self) -> bool {
-        self.mode == XdpMode::Native && self.takes_frames
+    let takes_none = |one: &&Found| one.mode == XdpMode::Native && !one.takes_frames;
+    if let Some(one) = found.iter().find(takes_none) {
+        let card = interface_name(one.interface);
+        if choice == XdpChoice::Native {
+            return Err(Error::Attach {
+                program,
+                interface: one.interface,
+                source: io::ErrorKind::Unsupported.into(),
+                hint: no_frames_hint(&card),
+            });
+        }
+        warn!("the driver of {card} sends no packets that came by another interface in native XDP");
+        return Ok(XdpMode::Generic);
     }
+    let some_generic = found.iter().any(|one| one.mode == XdpMode::Generic);
+    Ok(match choice {
+        XdpChoice::Auto if some_generic => XdpMode::Generic,
+        // One that an earlier process attached in generic mode, next to others: it is asked to be native now.
+        _ => XdpMode::Native,
+    })
 }
 
-fn failed(program: &'static str, interface: u32, source: io::Error) -> Error {
+fn takes_frames(state: &XdpState) -> bool {
+    /// `NETDEV_XDP_ACT_NDO_XMIT` of `include/uapi/linux/netdev.h`.
+    const NDO_XMIT: u64 = 4;
+    // Kernels before 6.3 say nothing of any driver: those that know XDP mostly can.
+    state.features == 0 || state.features & NDO_XMIT != 0
+}
+
+fn no_frames_hint(card: &str) -> String {
+    format!(
+        "; the driver of {card} sends no packets that came by another interface of this node in native XDP. Some can \
+         with more queues (ethtool -L) or a newer kernel, and a veth can if its peer has an XDP program; or write \
+         xdp = \"auto\" under this [[node]]: then the programs run in generic mode at all its interfaces, several \
+         times slower"
+    )
+}
+
+fn untold(program: &'static str, interface: u32, error: libbpf_rs::Error) -> Error {
     Error::Attach {
         program,
         interface,
-        source,
-        hint: "; the kernel does not say how it is attached",
+        source: io::Error::other(error),
+        hint: "; the kernel does not say how it is attached".to_owned(),
     }
 }

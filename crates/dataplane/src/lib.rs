@@ -34,6 +34,7 @@ mod everywhere;
 mod heads;
 mod hold;
 mod idle;
+pub mod kernel;
 mod layout;
 mod load;
 mod maps;
@@ -41,6 +42,7 @@ mod moves;
 mod orphans;
 mod pins;
 mod punts;
+mod relay_answer;
 mod ring;
 mod routing;
 mod stale;
@@ -55,7 +57,7 @@ pub use app::{
     App, AppEvent, AppEvents, AppListener, AppMaps, AppOptions, AppTaken, app_counter_name,
     app_is_alive,
 };
-pub use attach::{XdpMode, control_groups, mounts};
+pub use attach::{XdpChoice, XdpMode, control_groups, mounts};
 pub use channels::Channels;
 pub use client::{ClientOptions, ClientPins, ClientPrograms, Ipv4Network};
 pub use clock::{Tick, tick_ago, wall_clock_offset};

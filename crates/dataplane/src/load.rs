@@ -12,8 +12,11 @@ use libbpf_rs::{
     skel::{OpenSkel as _, SkelBuilder as _},
 };
 
+use tracing::{debug, warn};
+
 use crate::{
-    Error, Pins,
+    Error, Pins, XdpChoice,
+    kernel::{self, Cause, Part},
     layout::{self, Wanted},
     maps::Maps,
     skeleton::BatonSkelBuilder,
@@ -28,6 +31,8 @@ pub struct Options {
     pub flows: u32,
     /// How many requests a connection server keeps, for responses that can be resumed.
     pub kept_requests: u32,
+    /// How the program of a connection server or switch is to run.
+    pub xdp: XdpChoice,
     /// Where maps are pinned and found again. None: they live as long as this process (tests).
     pub pins: Option<Pins>,
 }
@@ -42,6 +47,8 @@ pub struct Programs {
     pub ds: Option<OwnedFd>,
     /// What shows how responses begin, with role DS.
     pub head: Option<OwnedFd>,
+    /// Keeps answers to the relay on this host, with role DS.
+    pub relay_answer: Option<OwnedFd>,
     /// What gives adopted connections their congestion window, with role DS.
     pub window: Option<OwnedFd>,
     /// Expiry of TCB entries, with role CS.
@@ -132,6 +139,7 @@ impl Programs {
         open.progs.baton_ds.set_autoload(ds);
         open.progs.baton_window.set_autoload(ds);
         open.progs.baton_head.set_autoload(ds);
+        open.progs.baton_relay_answer.set_autoload(ds);
         open.progs.baton_switch.set_autoload(switch);
         let constants = open.maps.rodata_data.as_deref_mut();
         constants
@@ -164,7 +172,9 @@ impl Programs {
             None => Vec::new(),
         };
 
-        let loaded = open.load().map_err(explain)?;
+        let loaded = open
+            .load()
+            .map_err(|error| explain(&error, &Part::of_roles(options.roles)))?;
         let duplicate =
             |fd: std::os::fd::BorrowedFd<'_>| fd.try_clone_to_owned().map_err(load_error);
         let handle = |map: &libbpf_rs::MapMut<'_>| MapHandle::try_from(map).map_err(load_error);
@@ -182,6 +192,9 @@ impl Programs {
                 .transpose()?,
             head: ds
                 .then(|| duplicate(loaded.progs.baton_head.as_fd()))
+                .transpose()?,
+            relay_answer: ds
+                .then(|| duplicate(loaded.progs.baton_relay_answer.as_fd()))
                 .transpose()?,
             window: ds
                 .then(|| duplicate(loaded.progs.baton_window.as_fd()))
@@ -243,19 +256,25 @@ impl Programs {
 }
 
 pub(crate) fn load_error(error: impl std::fmt::Display) -> Error {
-    Error::Load {
+    Error::Open {
         reason: error.to_string(),
     }
 }
 
-/// libbpf says why only in its log.
-pub(crate) fn explain(error: libbpf_rs::Error) -> Error {
-    let messages = take_messages();
-    let tail: Vec<&str> = messages.lines().rev().take(8).collect();
-    let tail: Vec<&str> = tail.into_iter().rev().collect();
-    Error::Load {
-        reason: format!("{error}\n{}", tail.join("\n")),
+/// How many of the verifier's last words are for every log.
+const LAST_LINES: usize = 8;
+
+/// Why the kernel refused programs of these parts. libbpf says it only in its log.
+pub(crate) fn explain(error: &libbpf_rs::Error, parts: &[Part]) -> Error {
+    let refusal = kernel::judge(parts, &error.to_string(), take_messages());
+    if let Cause::Verifier { .. } = refusal.cause {
+        warn!(
+            "the verifier's last words:\n{}",
+            refusal.last_lines(LAST_LINES)
+        );
     }
+    debug!("{error}:\n{}", refusal.log);
+    Error::Load(Box::new(refusal))
 }
 
 /// From now on what libbpf says is kept for [`explain`].
@@ -275,9 +294,49 @@ fn collect_message(_: PrintLevel, message: String) {
     }
 }
 
-fn take_messages() -> String {
+pub(crate) fn take_messages() -> String {
     MESSAGES
         .lock()
         .map(|mut messages| std::mem::take(&mut *messages))
         .unwrap_or_default()
+}
+
+#[cfg(test)]
+pub mod tests {
+    use std::collections::BTreeSet;
+
+    use libbpf_rs::libbpf_sys as raw;
+
+    use super::*;
+
+    /// The helpers that programs of `bpf/baton.bpf.c` call, those in functions of theirs included, which the program
+    /// has only once it is loaded.
+    pub fn helpers_called() -> BTreeSet<raw::bpf_func_id> {
+        let mut storage = MaybeUninit::uninit();
+        let open = BatonSkelBuilder::default().open(&mut storage);
+        let loaded = open.and_then(|open| open.load());
+        let loaded = loaded.expect("this kernel takes the programs");
+        let is_call = |code| u32::from(code) == raw::BPF_JMP | raw::BPF_CALL;
+        let progs = &loaded.progs;
+        let all = [
+            &progs.baton_cs,
+            &progs.baton_sweep,
+            &progs.baton_idle,
+            &progs.baton_release,
+            &progs.baton_muster,
+            &progs.baton_change,
+            &progs.baton_move,
+            &progs.baton_ds,
+            &progs.baton_window,
+            &progs.baton_head,
+            &progs.baton_switch,
+        ];
+        let calls = all
+            .iter()
+            .flat_map(|program| program.insns())
+            // A source of 0 is a helper; others are functions of the program or of the kernel.
+            .filter(|one| is_call(one.code) && one.src_reg() == 0);
+        let called = calls.map(|one| one.imm.cast_unsigned()).collect();
+        called
+    }
 }

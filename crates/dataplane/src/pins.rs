@@ -149,6 +149,20 @@ impl Pins {
         }
     }
 
+    /// Removes the pins of all links: without anybody else who holds them, no program is attached any more. The maps
+    /// stay, with all they hold.
+    ///
+    /// # Errors
+    /// [`Error::Pins`].
+    pub fn forget_links(&self) -> Result<(), Error> {
+        for name in self.names()? {
+            if let Some(program) = name.strip_prefix(LINK) {
+                self.forget_link(program)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Whether an earlier daemon left a program attached.
     pub fn holds_links(&self) -> bool {
         ["cs", "ds", "switch"]
@@ -159,23 +173,29 @@ impl Pins {
     /// Removes the pins of all maps, so that the next load makes them anew. The programs that are
     /// attached stay, with the maps that they have.
     pub fn forget_maps(&self) -> Result<(), Error> {
+        for name in self.names()? {
+            if !name.starts_with(LINK) {
+                self.forget_map(&name)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Of all that is pinned; nothing where there is no directory.
+    fn names(&self) -> Result<Vec<String>, Error> {
         let failed = |source| Error::Pins {
             path: self.dir.clone(),
             source,
         };
         let entries = match fs::read_dir(&self.dir) {
             Ok(entries) => entries,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             Err(error) => return Err(failed(error)),
         };
-        for entry in entries {
-            let name = entry.map_err(failed)?.file_name();
-            let name = name.to_string_lossy();
-            if !name.starts_with(LINK) {
-                self.forget_map(&name)?;
-            }
-        }
-        Ok(())
+        let name = |entry: io::Result<fs::DirEntry>| {
+            entry.map(|entry| entry.file_name().to_string_lossy().into_owned())
+        };
+        entries.map(name).collect::<io::Result<_>>().map_err(failed)
     }
 
     /// Removes the pin of one.

@@ -255,6 +255,38 @@ pub fn verified_instructions(program: BorrowedFd<'_>) -> io::Result<u32> {
     Ok(info.verified_insns)
 }
 
+/// Makes an array of one number and lets go of it: the least that BPF can be asked for.
+pub fn try_map() -> io::Result<()> {
+    // SAFETY: no name and no options; the descriptor that comes back is closed at once.
+    let fd = unsafe {
+        raw::bpf_map_create(
+            raw::BPF_MAP_TYPE_ARRAY,
+            ptr::null(),
+            size_of::<u32>() as u32,
+            size_of::<u32>() as u32,
+            1,
+            ptr::null(),
+        )
+    };
+    owned(fd).map(drop)
+}
+
+/// Whether the kernel takes an XDP program of two instructions.
+pub fn may_load() -> bool {
+    // SAFETY: no options.
+    let code = unsafe { raw::libbpf_probe_bpf_prog_type(raw::BPF_PROG_TYPE_XDP, ptr::null()) };
+    code == 1
+}
+
+/// Whether the verifier knows a helper in programs of a type. Only for somebody who may load programs: to others
+/// every helper seems to be there.
+pub fn has_helper(program: raw::bpf_prog_type, helper: raw::bpf_func_id) -> io::Result<bool> {
+    // SAFETY: no options.
+    let code = unsafe { raw::libbpf_probe_bpf_helper(program, helper, ptr::null()) };
+    done(code)?;
+    Ok(code == 1)
+}
+
 fn c_path(path: &Path) -> io::Result<CString> {
     CString::new(path.as_os_str().as_bytes()).map_err(|_| io::ErrorKind::InvalidInput.into())
 }

@@ -5,7 +5,7 @@ use std::{os::fd::AsFd as _, path::PathBuf, process::Command};
 
 use anyhow::{Context as _, Result, bail, ensure};
 use baton_abi::{ROLE_CS, ROLE_DS};
-use baton_dataplane::{Dataplane, Options, Pins, XdpMode};
+use baton_dataplane::{Dataplane, Options, Pins, XdpChoice, XdpMode};
 use libbpf_rs::{Link, Xdp, XdpFlags};
 use nix::{net::if_::if_nametoindex, sched::CloneFlags, sched::unshare};
 
@@ -19,21 +19,35 @@ impl Bed {
         Ok(Self(pins.into()))
     }
 
-    fn options(&self) -> Options {
+    fn options(&self, xdp: XdpChoice) -> Options {
         Options {
             roles: ROLE_CS | ROLE_DS,
             flows: 1024,
             kept_requests: 1024,
+            xdp,
             pins: Some(Pins::new(&self.0)),
         }
     }
 
     /// A daemon begins.
     fn daemon(&self, interfaces: &[u32]) -> Result<Dataplane> {
-        let mut dataplane = Dataplane::load(&self.options())?;
-        dataplane.attach(interfaces, &self.options())?;
-        dataplane.look_for_heads(true, interfaces, &self.options())?;
+        self.daemon_with(XdpChoice::Auto, interfaces)
+    }
+
+    fn daemon_with(&self, xdp: XdpChoice, interfaces: &[u32]) -> Result<Dataplane> {
+        let options = self.options(xdp);
+        let mut dataplane = Dataplane::load(&options)?;
+        dataplane.attach(interfaces, &options)?;
+        dataplane.look_for_heads(true, interfaces, &options)?;
         Ok(dataplane)
+    }
+
+    /// What a daemon says that cannot begin.
+    fn refusal(&self, xdp: XdpChoice, interfaces: &[u32]) -> Result<String> {
+        match self.daemon_with(xdp, interfaces) {
+            Ok(_) => bail!("it began"),
+            Err(error) => Ok(format!("{error:#}")),
+        }
     }
 
     fn links(&self) -> Result<Vec<String>> {
@@ -206,4 +220,50 @@ fn an_interface_that_takes_no_frames() -> Result<()> {
         (Some(XdpMode::Generic), Some(XdpMode::Generic))
     );
     Ok(())
+}
+
+#[test]
+fn native_is_native_at_all_interfaces_or_refused() -> Result<()> {
+    let bed = Bed::new("native")?;
+    let (a, b) = (veth("eth0", true)?, veth("eth1", false)?);
+    run("ip link add name eth2 type bridge")?;
+    run("ip link set eth2 up")?;
+    let bridge = if_nametoindex("eth2")?;
+    let said = bed.refusal(XdpChoice::Native, &[a, bridge])?;
+    assert!(
+        said.contains("the driver of eth2 refuses native XDP"),
+        "{said}"
+    );
+    let said = bed.refusal(XdpChoice::Native, &[a, b])?;
+    assert!(
+        said.contains("the driver of eth1 sends no packets that came by another interface"),
+        "{said}"
+    );
+    assert!(said.contains("xdp = \"auto\""), "{said}");
+    run("ethtool -K eth1-peer gro on")?;
+    let both = bed.daemon_with(XdpChoice::Native, &[a, b])?;
+    assert_eq!(both.xdp_mode(), Some(XdpMode::Native));
+    Ok(())
+}
+
+#[test]
+fn generic_is_generic_at_all_interfaces() -> Result<()> {
+    let bed = Bed::new("all")?;
+    let (a, b) = (veth("eth0", true)?, veth("eth1", true)?);
+    let all = |mode| -> Result<()> {
+        assert_eq!((xdp(a)?, xdp(b)?), (Some(mode), Some(mode)));
+        Ok(())
+    };
+    // Even where an earlier daemon left them native.
+    drop(bed.daemon_with(XdpChoice::Native, &[a, b])?);
+    all(XdpMode::Native)?;
+    let generic = bed.daemon_with(XdpChoice::Generic, &[a, b])?;
+    assert_eq!(generic.xdp_mode(), Some(XdpMode::Generic));
+    all(XdpMode::Generic)?;
+    drop(generic);
+    // With one that is new, native is asked of both.
+    drop(bed.daemon_with(XdpChoice::Generic, &[a])?);
+    let native = bed.daemon_with(XdpChoice::Native, &[a, b])?;
+    assert_eq!(native.xdp_mode(), Some(XdpMode::Native));
+    all(XdpMode::Native)
 }

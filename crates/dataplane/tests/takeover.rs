@@ -29,6 +29,7 @@ impl Place {
             roles,
             flows,
             kept_requests: 1024,
+            xdp: baton_dataplane::XdpChoice::Auto,
             pins: Some(self.pins()),
         })
     }

@@ -68,7 +68,10 @@ fn probe(
         Thing::Node => Ok(answers_locally(
             &process.start.directory.join("control.sock"),
         )),
-        Thing::Server(server) => namespace.within(|| is_healthy(listens_at(host), server.port)),
+        Thing::Server(server) => {
+            let at = (server.container).map_or_else(|| listens_at(host), IpAddr::V4);
+            namespace.within(|| is_healthy(at, server.port))
+        }
         Thing::Program(program) => match program.port {
             Some(port) => namespace.within(|| connect(listens_at(host), port).map(drop)),
             None => Ok(Ok(())),

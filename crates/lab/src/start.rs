@@ -115,7 +115,22 @@ fn server_words(
     directory: &Path,
 ) -> Result<(Vec<String>, Vec<PathBuf>)> {
     let prepared = servers::prepare(host, server, directory)?;
-    Ok((prepared.words, prepared.leftovers))
+    let words = match server.container {
+        None => prepared.words,
+        Some(address) => {
+            let shell = tool::find("sh")?.display().to_string();
+            let script = include_str!("container.sh").to_owned();
+            let own = [
+                shell,
+                "-c".into(),
+                script,
+                "container".into(),
+                address.to_string(),
+            ];
+            own.into_iter().chain(prepared.words).collect()
+        }
+    };
+    Ok((words, prepared.leftovers))
 }
 
 /// The program that nodes run is also a command's `baton`.

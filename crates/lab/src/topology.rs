@@ -65,22 +65,15 @@ fn device(lan: Option<&LanName>) -> String {
 /// Joins a host to the bridges, its port named after it, and gives it its addresses.
 /// `directory`: for files of the host.
 pub(crate) fn host(
-    bridge: &Namespace,
+    bridge_namespace: &Namespace,
     namespace: &Namespace,
     host: &Host,
     directory: &Path,
 ) -> Result<()> {
     prepare(namespace, host)?;
-    let (bridge, inside, port) = (&bridge.name, &namespace.name, &host.name);
+    let (bridge, inside, port) = (&bridge_namespace.name, &namespace.name, &host.name);
     tool::run(&format!("ip -n {inside} link set dev lo up"))?;
-    cable(bridge, inside, (port.as_str(), INTERFACE))?;
-    if let Some(mtu) = host.link.mtu.map(crate::file::Mtu::bytes) {
-        tool::run(&format!("ip -n {bridge} link set dev {port} mtu {mtu}"))?;
-        tool::run(&format!(
-            "ip -n {inside} link set dev {INTERFACE} mtu {mtu}"
-        ))?;
-    }
-    in_bridge(bridge, port.as_str(), host.lan.as_ref())?;
+    plug_in(bridge_namespace, namespace, host)?;
     for (number, further) in (1..).zip(&host.ports) {
         let (port, interface) = (port_of(host, number), format!("eth{number}"));
         cable(bridge, inside, (port.as_str(), interface.as_str()))?;
@@ -188,6 +181,40 @@ pub(crate) fn take_back(bridge: &Namespace, inside: &Namespace) -> Result<()> {
         "ip -n {bridge} link set dev {PARKED} netns {inside} name {INTERFACE}"
     ))
     .map(drop)
+}
+
+/// Removes a host's first interface, with its port.
+pub(crate) fn remove(bridge: &Namespace, port: &str) -> Result<()> {
+    tool::run(&format!("ip -n {} link del dev {port}", bridge.name)).map(drop)
+}
+
+/// Gives a host another one, as [`host`] did it.
+pub(crate) fn insert(
+    bridge: &Namespace,
+    namespace: &Namespace,
+    host: &Host,
+    directory: &Path,
+) -> Result<()> {
+    plug_in(bridge, namespace, host)?;
+    let (bridge, port) = (&bridge.name, host.name.as_str());
+    if host.has_xdp() {
+        ready_for_xdp(bridge, port, directory)?;
+    }
+    shape(bridge, port, &host.link)?;
+    dress(namespace, host)
+}
+
+/// The cable of a host's first interface.
+fn plug_in(bridge: &Namespace, namespace: &Namespace, host: &Host) -> Result<()> {
+    let (bridge, inside, port) = (&bridge.name, &namespace.name, &host.name);
+    cable(bridge, inside, (port.as_str(), INTERFACE))?;
+    if let Some(mtu) = host.link.mtu.map(crate::file::Mtu::bytes) {
+        tool::run(&format!("ip -n {bridge} link set dev {port} mtu {mtu}"))?;
+        tool::run(&format!(
+            "ip -n {inside} link set dev {INTERFACE} mtu {mtu}"
+        ))?;
+    }
+    in_bridge(bridge, port.as_str(), host.lan.as_ref())
 }
 
 /// Makes a device of the bridge send packets whole: none longer than the MTU, each with its checksum.

@@ -6,7 +6,7 @@ use std::net::{IpAddr, SocketAddrV4};
 use netlink_packet_sock_diag::AF_INET;
 use netlink_packet_sock_diag::inet::{ExtensionFlags, StateFlags};
 
-use crate::sock_diag::dump;
+use crate::sock_diag::{dump, state_of};
 use crate::{Error, Result};
 
 /// Established connections by the local address and port that they have on this host.
@@ -32,6 +32,18 @@ impl Connections {
         Ok(Self(counts))
     }
 
+    /// Whether the server's end of a connection from `client` to `server`, made on this host, is a socket of
+    /// this network namespace. It is not if an address translation leads the connection elsewhere.
+    ///
+    /// # Errors
+    /// [`Error::System`].
+    pub fn ends_here(client: SocketAddrV4, server: SocketAddrV4) -> Result<bool> {
+        const LISTEN: u8 = 10;
+        let state = state_of(server, client)
+            .map_err(Error::system("look up the server's end of a connection"))?;
+        Ok(state.is_some_and(|state| state != LISTEN))
+    }
+
     /// How many there are at `local`.
     pub fn at(&self, local: SocketAddrV4) -> u32 {
         self.0.get(&local).copied().unwrap_or(0)
@@ -43,6 +55,26 @@ mod tests {
     use std::net::{Ipv4Addr, TcpListener, TcpStream};
 
     use super::*;
+
+    #[test]
+    fn a_connection_that_ends_here() {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let v4 = |address| match address {
+            std::net::SocketAddr::V4(v4) => v4,
+            std::net::SocketAddr::V6(_) => panic!("bound to IPv4"),
+        };
+        let server = v4(listener.local_addr().unwrap());
+        let client = TcpStream::connect(server).unwrap();
+        let client = v4(client.local_addr().unwrap());
+        let _accepted = listener.accept().unwrap();
+        assert!(Connections::ends_here(client, server).unwrap());
+        // Only the listener is found, as where a connection's packets are led elsewhere.
+        let stranger = SocketAddrV4::new(Ipv4Addr::new(127, 0, 0, 2), client.port());
+        assert!(!Connections::ends_here(stranger, server).unwrap());
+        // Not even a listener.
+        let nobody = SocketAddrV4::new(Ipv4Addr::new(127, 0, 0, 3), server.port());
+        assert!(!Connections::ends_here(client, nobody).unwrap());
+    }
 
     #[test]
     fn counts_what_is_established_at_an_address() {

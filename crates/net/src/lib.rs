@@ -33,6 +33,7 @@ pub use host::Host;
 pub use lccp_socket::{LccpSocket, Received};
 pub use netlink::Netlink;
 pub use netlink::adapter::Adapter;
+pub use netlink::events::LinkEvents;
 pub use netlink::link::Link;
 pub use netlink::neighbor::{Hop, NextHop};
 pub use packet_socket::PacketSocket;

@@ -22,6 +22,8 @@ pub struct Listener {
     pub mptcp: bool,
     /// How many connections may wait to be accepted.
     pub backlog: u32,
+    /// Its number among the sockets, as in /proc/PID/fd.
+    pub inode: u32,
 }
 
 impl Listener {
@@ -68,6 +70,7 @@ fn listener(response: &InetResponse) -> Listener {
         only_ipv6: response.nlas.contains(&Nla::SkV6Only(true)),
         mptcp: response.nlas.iter().any(is_mptcp),
         backlog: response.header.send_queue,
+        inode: response.header.inode,
     }
 }
 
@@ -90,6 +93,7 @@ mod tests {
             only_ipv6,
             mptcp: false,
             backlog: 0,
+            inode: 0,
         }
     }
 

@@ -4,6 +4,7 @@
 
 pub mod adapter;
 pub mod address;
+pub mod events;
 pub mod link;
 pub mod neighbor;
 pub mod route;

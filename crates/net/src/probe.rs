@@ -1,5 +1,6 @@
 //! Health probes of a server: does it accept a connection, does it answer a request?
 
+mod here;
 mod http;
 
 use std::fmt;
@@ -32,6 +33,9 @@ pub enum Reason {
     Status(u16),
     /// What it answered is not HTTP/1, or a header that is too long.
     NotHttp(&'static str),
+    /// An address translation leads connections to another network namespace or machine. Only
+    /// [`probe_here`] finds this.
+    Elsewhere(SocketAddr),
 }
 
 impl fmt::Display for Reason {
@@ -41,6 +45,11 @@ impl fmt::Display for Reason {
             Self::Timeout(limit) => write!(f, "no answer within {limit:?}"),
             Self::Status(status) => write!(f, "status {status}"),
             Self::NotHttp(what) => write!(f, "not an HTTP/1 response: {what}"),
+            Self::Elsewhere(target) => write!(
+                f,
+                "an address translation (DNAT) on this host leads connections to {target} elsewhere, as a \
+                 published port of a container does, and would lead the clients' packets there too"
+            ),
         }
     }
 }
@@ -58,14 +67,34 @@ pub async fn probe(
 ) -> Result<(), Reason> {
     let attempt = async {
         let stream = connect(target, source).await.map_err(Reason::Connection)?;
-        match probe {
-            Probe::Tcp => Ok(()),
-            Probe::Http(get) => get.exchange(stream).await,
-        }
+        exchange(stream, probe).await
     };
     timeout(limit, attempt)
         .await
         .unwrap_or(Err(Reason::Timeout(limit)))
+}
+
+/// The same for a server that must be on this host, at an address of this host: its end of the connection must
+/// be a socket of this network namespace.
+///
+/// # Errors
+/// The reason why the server did not pass.
+pub async fn probe_here(target: SocketAddr, probe: &Probe, limit: Duration) -> Result<(), Reason> {
+    let attempt = async {
+        let stream = connect(target, None).await.map_err(Reason::Connection)?;
+        here::check(&stream, target).await?;
+        exchange(stream, probe).await
+    };
+    timeout(limit, attempt)
+        .await
+        .unwrap_or(Err(Reason::Timeout(limit)))
+}
+
+async fn exchange(stream: TcpStream, probe: &Probe) -> Result<(), Reason> {
+    match probe {
+        Probe::Tcp => Ok(()),
+        Probe::Http(get) => get.exchange(stream).await,
+    }
 }
 
 async fn connect(target: SocketAddr, source: Option<IpAddr>) -> io::Result<TcpStream> {

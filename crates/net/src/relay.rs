@@ -14,8 +14,10 @@
 //! what the server side sends on it inherits the mark, and a routing table for the mark declares
 //! every address local. [`prepare`] sets that up.
 
+mod container;
 mod outgoing;
 
+pub use container::{ContainerRelay, SOCKET_MARK, prepare as prepare_for_containers};
 pub(crate) use outgoing::connect as connect_as;
 
 use std::collections::HashSet;
@@ -161,7 +163,8 @@ impl Relay {
                     self.counters.accepted.fetch_add(1, Ordering::Relaxed);
                     let counters = Arc::clone(&self.counters);
                     let target = self.target(&client);
-                    connections.spawn(serve(client, target, self.mark, counters));
+                    let target = target.map(|at| Target::Here(at, self.mark));
+                    connections.spawn(serve(client, target, counters));
                 }
                 // Out of file descriptors or memory, or the client is gone again: others wait.
                 Err(error) => {
@@ -186,31 +189,38 @@ impl Relay {
 /// Bytes buffered in each direction of a connection.
 const BUFFER: usize = 64 * 1024;
 
-async fn serve(
-    mut client: TcpStream,
-    target: Option<SocketAddrV4>,
-    mark: u32,
-    counters: Arc<Counters>,
-) {
+/// Where a connection's server is.
+#[derive(Clone, Copy, Debug)]
+enum Target {
+    /// On this host: what clients connect to, and the mark of [`Routing`].
+    Here(SocketAddrV4, u32),
+    /// In another network namespace, at an address of its own.
+    Container(SocketAddrV4),
+}
+
+async fn serve(mut client: TcpStream, target: Option<Target>, counters: Arc<Counters>) {
     let Some(target) = target else {
         counters.foreign.fetch_add(1, Ordering::Relaxed);
         return;
     };
-    match relay(&mut client, target, mark).await {
+    match relay(&mut client, target).await {
         Ok(()) => counters.finished.fetch_add(1, Ordering::Relaxed),
         Err(error) => {
-            tracing::debug!(%target, %error, "a relayed connection failed");
+            tracing::debug!(?target, %error, "a relayed connection failed");
             reset(&client);
             counters.failed.fetch_add(1, Ordering::Relaxed)
         }
     };
 }
 
-async fn relay(client: &mut TcpStream, target: SocketAddrV4, mark: u32) -> io::Result<()> {
+async fn relay(client: &mut TcpStream, target: Target) -> io::Result<()> {
     let SocketAddr::V4(peer) = client.peer_addr()? else {
         return Err(io::Error::other("the client is not IPv4"));
     };
-    let mut server = outgoing::connect(peer, target, mark).await?;
+    let mut server = match target {
+        Target::Here(at, mark) => outgoing::connect(peer, at, mark).await?,
+        Target::Container(at) => container::connect(peer, at).await?,
+    };
     // Neither side's small writes may wait here for an acknowledgement.
     client.set_nodelay(true)?;
     server.set_nodelay(true)?;

@@ -1,6 +1,7 @@
 //! Asking the kernel about its TCP sockets: sock_diag(7).
 
 use std::io;
+use std::net::{IpAddr, SocketAddrV4};
 
 use netlink_packet_core::{
     NLM_F_DUMP, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage, NetlinkPayload,
@@ -20,10 +21,19 @@ pub(crate) fn dump(
     extensions: ExtensionFlags,
     mut visit: impl FnMut(&InetResponse),
 ) -> io::Result<()> {
-    let mut socket = Socket::new(NETLINK_SOCK_DIAG)?;
-    socket.bind_auto()?;
-    socket.connect(&SocketAddr::new(0, 0))?;
-    socket.send(&request(family, states, extensions), 0)?;
+    let any = if family == AF_INET {
+        SocketId::new_v4()
+    } else {
+        SocketId::new_v6()
+    };
+    let request = InetRequest {
+        family,
+        protocol: IPPROTO_TCP,
+        extensions,
+        states,
+        socket_id: any,
+    };
+    let socket = ask(request, NLM_F_DUMP)?;
     loop {
         let (datagram, _) = socket.recv_from_full()?;
         let mut rest = datagram.as_slice();
@@ -45,24 +55,51 @@ pub(crate) fn dump(
     }
 }
 
-fn request(family: u8, states: StateFlags, extensions: ExtensionFlags) -> Vec<u8> {
-    let any = if family == AF_INET {
-        SocketId::new_v4()
-    } else {
-        SocketId::new_v6()
-    };
-    let mut header = NetlinkHeader::default();
-    header.flags = NLM_F_REQUEST | NLM_F_DUMP;
+/// The state of the TCP socket that a packet from `remote` to `local` would find: a connection, or else a
+/// listener. `None` if there is neither.
+pub(crate) fn state_of(local: SocketAddrV4, remote: SocketAddrV4) -> io::Result<Option<u8>> {
     let request = InetRequest {
-        family,
+        family: AF_INET,
         protocol: IPPROTO_TCP,
-        extensions,
-        states,
-        socket_id: any,
+        extensions: ExtensionFlags::empty(),
+        states: StateFlags::all(),
+        socket_id: SocketId {
+            source_port: local.port(),
+            destination_port: remote.port(),
+            source_address: IpAddr::V4(*local.ip()),
+            destination_address: IpAddr::V4(*remote.ip()),
+            interface_id: 0,
+            // INET_DIAG_NOCOOKIE: whichever socket it is.
+            cookie: [0xff; 8],
+        },
     };
+    let (datagram, _) = ask(request, 0)?.recv_from_full()?;
+    let message =
+        NetlinkMessage::<SockDiagMessage>::deserialize(&datagram).map_err(io::Error::other)?;
+    match message.payload {
+        NetlinkPayload::InnerMessage(SockDiagMessage::InetResponse(response)) => {
+            Ok(Some(response.header.state))
+        }
+        NetlinkPayload::Error(error) => match error.to_io() {
+            error if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            error => Err(error),
+        },
+        _ => Err(io::Error::other(
+            "the kernel answered with neither a socket nor an error",
+        )),
+    }
+}
+
+fn ask(request: InetRequest, flags: u16) -> io::Result<Socket> {
+    let mut header = NetlinkHeader::default();
+    header.flags = NLM_F_REQUEST | flags;
     let mut message = NetlinkMessage::new(header, SockDiagMessage::InetRequest(request).into());
     message.finalize();
     let mut bytes = vec![0; message.buffer_len()];
     message.serialize(&mut bytes);
-    bytes
+    let mut socket = Socket::new(NETLINK_SOCK_DIAG)?;
+    socket.bind_auto()?;
+    socket.connect(&SocketAddr::new(0, 0))?;
+    socket.send(&bytes, 0)?;
+    Ok(socket)
 }

@@ -45,6 +45,8 @@ pub struct Fault {
 enum What {
     Cut,
     Mend,
+    Remove,
+    Insert,
     Halt,
     Reboot,
     Kill,
@@ -89,6 +91,8 @@ impl Fault {
         match self.what {
             What::Cut => Wrong::Cut,
             What::Mend => Wrong::Mend,
+            What::Remove => Wrong::Remove,
+            What::Insert => Wrong::Insert,
             What::Halt => Wrong::Halt,
             What::Reboot => Wrong::Reboot,
             What::Kill => Wrong::Kill(thing),

@@ -7,10 +7,13 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, bail, ensure};
 use socket2::{Domain, Socket, Type};
 
+use crate::slowness;
 use crate::world::CLUSTER;
 
 /// No answer takes longer, on a slow machine either.
-const PATIENCE: Duration = Duration::from_secs(30);
+fn patience() -> Duration {
+    slowness::patience(30)
+}
 
 /// A connection to a port of the cluster address. Call it inside the client.
 ///
@@ -23,11 +26,11 @@ pub fn connect(from: Option<Ipv4Addr>, port: u16) -> Result<TcpStream> {
     }
     let to = SocketAddrV4::new(CLUSTER, port);
     socket
-        .connect_timeout(&SocketAddr::V4(to).into(), PATIENCE)
+        .connect_timeout(&SocketAddr::V4(to).into(), patience())
         .with_context(|| format!("cannot connect to {to}"))?;
     let stream = TcpStream::from(socket);
     stream.set_nodelay(true)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_read_timeout(Some(patience()))?;
     Ok(stream)
 }
 

@@ -11,11 +11,12 @@ use nix::unistd::Pid;
 use serde::Deserialize;
 
 use super::Step;
+use crate::slowness;
 use crate::span::{Span, seconds};
 use crate::world::{CLUSTER, World};
 
 /// How long a client waits for one answer, in seconds: many retransmissions, for machines that are slow.
-const PATIENCE: &str = "10";
+const PATIENCE: u32 = 10;
 /// Longer than any load takes beyond what it was told to, ab's hundred thousands on a busy machine included.
 const LONGEST: Duration = Duration::from_secs(3600);
 
@@ -144,6 +145,8 @@ impl Load {
         let mut command = world.command("client", self.r#for.0 + LONGEST)?;
         let url = format!("http://{}{}", self.at, self.path);
         let connections = self.connections.to_string();
+        let patience = PATIENCE * slowness::factor();
+        let patience = patience.to_string();
         match self.tool {
             Tool::Wrk => {
                 let length = format!("{}s", length.as_secs());
@@ -152,7 +155,7 @@ impl Load {
                     "-t1",
                     "--latency",
                     "--timeout",
-                    PATIENCE,
+                    &patience,
                     "-c",
                     &connections,
                     "-d",
@@ -177,7 +180,7 @@ impl Load {
                     "-q",
                     "-l",
                     "-s",
-                    PATIENCE,
+                    &patience,
                     "-c",
                     &connections,
                     "-n",

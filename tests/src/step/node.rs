@@ -16,9 +16,12 @@ use serde::Deserialize;
 use toml::Table;
 
 use super::config::changed;
+use crate::slowness;
 use crate::world::World;
 
-const PATIENCE: Duration = Duration::from_secs(30);
+fn patience() -> Duration {
+    slowness::patience(30)
+}
 
 /// Starts `baton node`. Its configuration is another node's, save for what is the host's own.
 #[derive(Debug, Deserialize)]
@@ -91,14 +94,15 @@ impl StartNode {
             .spawn()?;
         let mut started = Started(Some(child));
         let socket = directory.join("control.sock");
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + patience();
         while UnixStream::connect(&socket).is_err() {
             if let Some(status) = started.ended()? {
                 bail!("the node has ended with {status}");
             }
             ensure!(
                 Instant::now() < end,
-                "the node is not ready after {PATIENCE:?}"
+                "the node is not ready after {:?}",
+                patience()
             );
             std::thread::sleep(Duration::from_millis(20));
         }
@@ -167,7 +171,7 @@ impl Started {
             return Ok(ExitStatus::default());
         };
         kill(Pid::from_raw(child.id().cast_signed()), signal)?;
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + patience();
         loop {
             if let Some(status) = child.try_wait()? {
                 return Ok(status);
@@ -175,7 +179,7 @@ impl Started {
             if Instant::now() >= end {
                 child.kill()?;
                 child.wait()?;
-                bail!("the node did not end within {PATIENCE:?} of {signal}");
+                bail!("the node did not end within {:?} of {signal}", patience());
             }
             std::thread::sleep(Duration::from_millis(20));
         }

@@ -25,6 +25,12 @@ pub struct Refuses {
     append: String,
     /// Parts of what it says.
     says: Vec<String>,
+    /// What is not to be said.
+    #[serde(default)]
+    silent: Vec<String>,
+    /// What runs it, as `unshare --user --map-root-user`. `{dir}` is the host's directory.
+    #[serde(default)]
+    by: Vec<String>,
     /// As this user instead of root.
     user: Option<String>,
 }
@@ -59,6 +65,9 @@ impl Refuses {
                 "--",
             ]);
         }
+        for word in &self.by {
+            command.arg(world.fill(&self.on, word)?);
+        }
         let output = command
             .arg(&world.baton)
             .args(["node", "--config"])
@@ -72,6 +81,9 @@ impl Refuses {
         );
         for part in &self.says {
             ensure!(said.contains(part), "it does not say {part:?}:\n{said}");
+        }
+        for part in &self.silent {
+            ensure!(!said.contains(part), "it says {part:?}:\n{said}");
         }
         ensure!(!said.contains("panicked"), "{said}");
         before.compare(&Snapshot::of(world, &self.on)?)

@@ -345,7 +345,8 @@ impl Daemon {
         }
     }
 
-    fn stop_failover(&mut self) {
+    /// No sign of life comes from here any more.
+    pub(super) fn stop_failover(&mut self) {
         if let Some(running) = &self.failover {
             running.shared.ended.store(true, Ordering::Relaxed);
             running.shared.told.notify_one();

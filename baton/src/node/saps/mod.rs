@@ -18,7 +18,7 @@ use tokio::sync::mpsc;
 use tracing::{error, info, warn};
 
 use super::control::{self, Call, Request, Response};
-use super::{End, app, metrics, place, place::Place, take_back};
+use super::{End, app, daemon::Ending, interface, metrics, place, place::Place, take_back};
 
 /// A node that has started, and what ends with it.
 struct Daemon {
@@ -62,6 +62,7 @@ pub async fn run(place: Place, fresh: bool) -> Result<End> {
             return Err(error);
         }
     };
+    let mut watch = interface::Watch::begin()?;
     let mut daemon = Daemon {
         place,
         host,
@@ -70,7 +71,8 @@ pub async fn run(place: Place, fresh: bool) -> Result<End> {
         _lock: lock,
     };
     info!("ready");
-    if !daemon.serve(&mut calls).await? {
+    let ending = daemon.serve(&mut calls, &mut watch).await?;
+    if ending == Ending::LeaveInPlace {
         info!("ended; the addresses stay");
         return Ok(End::LeftInPlace);
     }
@@ -79,9 +81,19 @@ pub async fn run(place: Place, fresh: bool) -> Result<End> {
         place,
         mut host,
         part,
-        ..
+        started,
+        _lock,
     } = daemon;
     drop(part);
+    if ending == Ending::WithoutInterface {
+        let gone = interface::lament(&place).await;
+        log(host.unwind().await.into_iter().map(Into::into).collect());
+        match interface::until_back(&place, gone, &mut calls, &mut watch, started).await? {
+            Ending::Again => return Ok(End::Again),
+            Ending::LeaveInPlace => return Ok(End::LeftInPlace),
+            Ending::TakeDown | Ending::WithoutInterface => {}
+        }
+    }
     let errors = log(take_down(&place, &mut host).await);
     info!(errors, "ended; this machine is as it was");
     Ok(End::TakenDown { errors })
@@ -156,17 +168,27 @@ fn log(errors: Vec<anyhow::Error>) -> usize {
 }
 
 impl Daemon {
-    /// Answers until a signal comes. `false`: to leave in place what can be left.
-    async fn serve(&mut self, calls: &mut mpsc::Receiver<Call>) -> Result<bool> {
+    /// Answers until a signal comes, or an I/O server's interface goes. Application nodes reach the I/O server by
+    /// whatever interface there is.
+    async fn serve(
+        &mut self,
+        calls: &mut mpsc::Receiver<Call>,
+        watch: &mut interface::Watch,
+    ) -> Result<Ending> {
         let mut terminate = signal(SignalKind::terminate())?;
         let mut interrupt = signal(SignalKind::interrupt())?;
         let mut quit = signal(SignalKind::quit())?;
         let mut hang_up = signal(SignalKind::hangup())?;
         loop {
             tokio::select! {
-                _ = terminate.recv() => return Ok(true),
-                _ = interrupt.recv() => return Ok(true),
-                _ = quit.recv() => return Ok(false),
+                _ = terminate.recv() => return Ok(Ending::TakeDown),
+                _ = interrupt.recv() => return Ok(Ending::TakeDown),
+                _ = quit.recv() => return Ok(Ending::LeaveInPlace),
+                () = watch.news(), if matches!(self.part, Part::Io(_)) => {
+                    if !self.place.has_its_interfaces().await {
+                        return Ok(Ending::WithoutInterface);
+                    }
+                }
                 _ = hang_up.recv() => match self.reload() {
                     Ok(message) => info!("{message}"),
                     Err(error) => warn!("not reloaded: {error:#}"),

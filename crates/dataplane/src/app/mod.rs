@@ -25,6 +25,7 @@ pub use self::{
 use crate::{
     Error, Pins,
     app_skeleton::AppSkelBuilder,
+    kernel::Part,
     layout::{self, Wanted},
     load::{collect_messages, explain, load_error},
     sys::{self, Hook},
@@ -62,7 +63,9 @@ impl App {
             }
             layout::settle_app(pins, &pinned)?;
         }
-        let loaded = open.load().map_err(explain)?;
+        let loaded = open
+            .load()
+            .map_err(|error| explain(&error, &[Part::Sockets]))?;
         let programs = [
             (
                 "app_bind4",

@@ -80,6 +80,7 @@ impl Node {
         let options = Options {
             flows,
             kept_requests: 1024,
+            xdp: baton_dataplane::XdpChoice::Auto,
             ..options(Role::Cs)
         };
         Self::new(Role::Cs, load(&options), false)
@@ -398,6 +399,7 @@ fn options(role: Role) -> Options {
         },
         flows: FLOWS,
         kept_requests: 1024,
+        xdp: baton_dataplane::XdpChoice::Auto,
         pins: None,
     }
 }

@@ -50,6 +50,7 @@ mod tests {
             only_ipv6,
             mptcp: false,
             backlog: 0,
+            inode: 0,
         };
         let listeners = [
             listener("[::]:22", false),

@@ -12,6 +12,10 @@ pub enum FaultCommand {
     Cut,
     /// Put it in again
     Mend,
+    /// Take its network card out: its first interface is gone
+    Remove,
+    /// Put another one in, with the same name and addresses
+    Insert,
     /// Let its power fail: not a FIN, not a RST; `reboot` brings it back
     Halt,
     /// Let its power fail and come back: all that `up` started starts again
@@ -68,6 +72,8 @@ impl From<FaultCommand> for Fault {
         match command {
             FaultCommand::Cut => Fault::Cut,
             FaultCommand::Mend => Fault::Mend,
+            FaultCommand::Remove => Fault::Remove,
+            FaultCommand::Insert => Fault::Insert,
             FaultCommand::Halt => Fault::Halt,
             FaultCommand::Reboot => Fault::Reboot,
             FaultCommand::Kill(which) => Fault::Kill(which.program),

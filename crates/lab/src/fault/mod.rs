@@ -3,6 +3,7 @@
 //! | fault | what it is like |
 //! |---|---|
 //! | [`Fault::Cut`], [`Fault::Mend`] | the cable is pulled out, and put in again |
+//! | [`Fault::Remove`], [`Fault::Insert`] | the network card is taken out, and another one put in |
 //! | [`Fault::Halt`] | the power fails: not a FIN, not a RST |
 //! | [`Fault::Reboot`] | and comes back: all starts again as `up` did it |
 //! | [`Fault::Kill`], [`Fault::Pause`], [`Fault::Continue`] | a program crashes; hangs; goes on |
@@ -25,7 +26,7 @@ pub use self::packets::{Direction, Only, Packets};
 use crate::error::Result;
 use crate::file::BRIDGE;
 use crate::running::Running;
-use crate::state::Lock;
+use crate::state::{self, Lock};
 use crate::topology;
 
 /// What a program may take to become ready again.
@@ -38,6 +39,10 @@ pub enum Fault {
     Cut,
     /// It has again.
     Mend,
+    /// Its network card is taken out, or its driver unloaded: the interface is gone, with addresses and routes.
+    Remove,
+    /// Another card is put in, and gets its name, addresses and routes.
+    Insert,
     /// The machine loses power. It comes back by [`Fault::Reboot`].
     Halt,
     /// It loses power and starts again, with nothing left in its memory: not a socket, not a program
@@ -66,6 +71,8 @@ impl Running {
         match fault {
             Fault::Cut => self.link(host, false),
             Fault::Mend => self.link(host, true),
+            Fault::Remove => self.card(host, false),
+            Fault::Insert => self.card(host, true),
             Fault::Halt => self.halt(host),
             Fault::Reboot => self.reboot(host, PATIENCE),
             Fault::Kill(thing) => self.kill(host, thing, Signal::SIGKILL),
@@ -82,6 +89,19 @@ impl Running {
         let host = self.file_host(host)?;
         topology::carrier(self.namespace(&state, BRIDGE)?, host, up)
     }
+
+    fn card(&self, host: &str, is_in: bool) -> Result<()> {
+        let _lock = Lock::lab(self.lab().name(), &mut |_| {})?;
+        let state = self.state()?;
+        let file_host = self.file_host(host)?;
+        let bridge = self.namespace(&state, BRIDGE)?;
+        if !is_in {
+            return topology::remove(bridge, host);
+        }
+        let directory = state::host_directory(&self.lab().name, host);
+        let inside = self.namespace(&state, host)?;
+        topology::insert(bridge, inside, file_host, &directory)
+    }
 }
 
 impl Fault {
@@ -89,11 +109,14 @@ impl Fault {
     pub fn undone_by(&self) -> Option<Fault> {
         match self {
             Fault::Cut => Some(Fault::Mend),
+            Fault::Remove => Some(Fault::Insert),
             Fault::Halt => Some(Fault::Reboot),
             Fault::Pause(thing) => Some(Fault::Continue(thing.clone())),
             Fault::Packets(_) => Some(Fault::Packets(Packets::default())),
             Fault::Clock(_) => Some(Fault::Clock(0)),
-            Fault::Mend | Fault::Reboot | Fault::Kill(_) | Fault::Continue(_) => None,
+            Fault::Mend | Fault::Insert | Fault::Reboot | Fault::Kill(_) | Fault::Continue(_) => {
+                None
+            }
         }
     }
 }

@@ -252,7 +252,10 @@ impl Checker<'_> {
                 let what = format!("{} runs on {name} already", thing.name());
                 return Err(self.error(at, format!("{what}: give a command another `name`")));
             }
-            if let Some(port) = thing.port().filter(|port| !ports.insert(*port)) {
+            if let Some(port) = thing
+                .port()
+                .filter(|port| !ports.insert((thing.container(), *port)))
+            {
                 let what = format!("port {} of {name} is taken already", port.number());
                 return Err(self.error(at, format!("{what}: give one another `port`")));
             }

@@ -1,6 +1,7 @@
 //! What runs on a host.
 
 use std::fmt;
+use std::net::Ipv4Addr;
 
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error as _, MapAccess, Visitor};
@@ -30,6 +31,9 @@ pub struct Server {
     pub port: Port,
     /// Worker processes, 1 to 64. Default: 2. The Go server has one process whatever it says.
     pub workers: u8,
+    /// Its own address, if it runs in a container: a network namespace behind a bridge `docker0` of the host, which
+    /// is 172.17.0.1/16 there. The host forwards packets then.
+    pub container: Option<Ipv4Addr>,
     /// Whether it listens with MPTCP, as Go programs do by default. Only for the Go server.
     pub mptcp: bool,
 }
@@ -65,6 +69,14 @@ impl Thing {
             Thing::Node => "node",
             Thing::Server(server) => server.kind.name(),
             Thing::Program(program) => program.name.as_str(),
+        }
+    }
+
+    /// The address of its container, if it runs in one.
+    pub fn container(&self) -> Option<Ipv4Addr> {
+        match self {
+            Thing::Server(server) => server.container,
+            _ => None,
         }
     }
 
@@ -104,6 +116,7 @@ struct Table {
     server: Option<String>,
     workers: Option<u8>,
     mptcp: Option<bool>,
+    container: Option<Ipv4Addr>,
     command: Option<Vec<String>>,
     name: Option<ThingName>,
     port: Option<Port>,
@@ -151,6 +164,14 @@ fn server(name: &str, table: Table) -> Result<Thing, String> {
             "`mptcp` is for goserver: {name} listens with plain TCP"
         ));
     }
+    if let Some(address) = table.container
+        && (address.octets()[..2] != [172, 17] || address == Ipv4Addr::new(172, 17, 0, 1))
+    {
+        return Err(format!(
+            "the container's address {address} is not behind docker0: write one of 172.17.0.0/16 other than \
+             172.17.0.1"
+        ));
+    }
     let workers = table.workers.unwrap_or(2);
     if !(1..=64).contains(&workers) {
         return Err(format!("{workers} workers: write 1 to 64"));
@@ -159,14 +180,16 @@ fn server(name: &str, table: Table) -> Result<Thing, String> {
         kind,
         port: table.port.unwrap_or(Port::HTTP),
         workers,
+        container: table.container,
         mptcp: table.mptcp.unwrap_or(true),
     }))
 }
 
 fn program(words: Vec<String>, table: Table) -> Result<Thing, String> {
-    if table.workers.is_some() || table.mptcp.is_some() {
+    if table.workers.is_some() || table.mptcp.is_some() || table.container.is_some() {
         return Err(
-            "`workers` and `mptcp` are for servers: leave them out of a command".to_owned(),
+            "`workers`, `mptcp` and `container` are for servers: leave them out of a command"
+                .to_owned(),
         );
     }
     if words.iter().any(|word| word.contains('\0')) {

@@ -68,6 +68,18 @@ impl Netlink {
         })
     }
 
+    /// What the link with this index is called now; `None`: there is none, or not in this network namespace.
+    ///
+    /// # Errors
+    /// [`Error::System`].
+    pub async fn name_of_link(&self, index: u32) -> Result<Option<String>> {
+        match self.link_at(index).await {
+            Ok(link) => Ok(Some(link.name)),
+            Err(error) if error.errno() == Some(libc::ENODEV) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
     /// The link with this index.
     pub(crate) async fn link_at(&self, index: u32) -> Result<Link> {
         let doing = || format!("read the interface with index {index}");

@@ -72,6 +72,18 @@ impl Netlink {
         }))
     }
 
+    /// The index of the interface by which packets to `address` leave; `None` if the address is this host's.
+    ///
+    /// # Errors
+    /// [`Error::System`], for instance if there is no route.
+    pub async fn interface_to(&self, address: IpAddr) -> Result<Option<u32>> {
+        let route = self.route_to(address).await?;
+        if matches!(route.header.kind, RouteType::Local) {
+            return Ok(None);
+        }
+        Ok(Some(Way::of(&route, address)?.link_index))
+    }
+
     async fn route_to(&self, address: IpAddr) -> Result<RouteMessage> {
         let request = match address {
             IpAddr::V4(v4) => RouteMessageBuilder::<Ipv4Addr>::new()

@@ -35,14 +35,18 @@ pub(crate) async fn connect(
 
 /// The client has two connections from one port, to two services: both cannot have it here. Or
 /// the pair is still in TIME_WAIT.
-fn is_taken(error: &io::Error) -> bool {
+pub(super) fn is_taken(error: &io::Error) -> bool {
     matches!(
         error.kind(),
         io::ErrorKind::AddrInUse | io::ErrorKind::AddrNotAvailable
     )
 }
 
-async fn attempt(source: SocketAddrV4, target: SocketAddrV4, mark: u32) -> io::Result<TcpStream> {
+pub(super) async fn attempt(
+    source: SocketAddrV4,
+    target: SocketAddrV4,
+    mark: u32,
+) -> io::Result<TcpStream> {
     let socket = Socket::new(Domain::IPV4, Type::STREAM.nonblocking(), None)?;
     socket.set_ip_transparent_v4(true)?;
     socket.set_mark(mark)?;

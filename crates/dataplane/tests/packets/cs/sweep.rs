@@ -32,6 +32,7 @@ fn a_million_entries_cost_what_the_kernel_says() {
         roles: baton_abi::ROLE_CS,
         flows: FLOWS,
         kept_requests: 1024,
+        xdp: baton_dataplane::XdpChoice::Auto,
         pins: None,
     };
     let _programs = Programs::load(&options).unwrap();

@@ -1,0 +1,129 @@
+//! What the kernel says of XDP on an interface: who is there, what the driver can, and why it refuses.
+
+use std::{
+    fmt,
+    io::stdin,
+    os::fd::{AsFd as _, BorrowedFd},
+};
+
+use libbpf_rs::{Xdp, XdpFlags, libbpf_sys as raw, query::ProgInfoIter};
+
+use crate::{
+    XdpMode,
+    load::{collect_messages, take_messages},
+};
+
+/// A program at an interface.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct XdpHolder {
+    /// The kernel's number for it.
+    pub id: u32,
+    /// Its name; only who has CAP_SYS_ADMIN is told.
+    pub name: Option<String>,
+}
+
+impl fmt::Display for XdpHolder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.name {
+            Some(name) => write!(f, "the program {name} ({})", self.id),
+            None => write!(
+                f,
+                "a program whose name only root can see (`bpftool prog show id {}`)",
+                self.id
+            ),
+        }
+    }
+}
+
+/// What the kernel says of XDP on an interface.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct XdpState {
+    /// `enum netdev_xdp_act` of include/uapi/linux/netdev.h.
+    pub features: u64,
+    /// Which program is attached.
+    pub holder: Option<XdpHolder>,
+    /// How it runs.
+    pub mode: Option<XdpMode>,
+}
+
+impl XdpState {
+    /// Of the interface with this index.
+    ///
+    /// # Errors
+    /// What the kernel says, as when there is no such interface.
+    pub fn of(interface: u32) -> libbpf_rs::Result<Self> {
+        // The descriptor would be for attaching; a question needs none.
+        let stdin = stdin();
+        let answer = Xdp::new(stdin.as_fd()).query(index(interface), XdpFlags::NONE)?;
+        let ids = [
+            answer.prog_id,
+            answer.drv_prog_id,
+            answer.skb_prog_id,
+            answer.hw_prog_id,
+        ];
+        let id = ids.into_iter().find(|id| *id != 0);
+        let mode = match answer.attach_mode.into() {
+            raw::XDP_ATTACHED_SKB => Some(XdpMode::Generic),
+            raw::XDP_ATTACHED_NONE => None,
+            _ => Some(XdpMode::Native),
+        };
+        Ok(Self {
+            features: answer.feature_flags,
+            holder: id.map(|id| XdpHolder {
+                id,
+                name: program_name(id),
+            }),
+            mode,
+        })
+    }
+}
+
+fn program_name(id: u32) -> Option<String> {
+    let program = ProgInfoIter::default().find(|program| program.id == id)?;
+    Some(program.name.to_string_lossy().into_owned())
+}
+
+/// Why the driver refuses this program. A link is refused with a number only; over netlink the driver gives its
+/// reason in words, so it is asked once more in that way. Nothing stays attached.
+pub(crate) fn native_refusal(program: BorrowedFd<'_>, interface: u32) -> Option<String> {
+    collect_messages();
+    let xdp = Xdp::new(program);
+    let attached = xdp.attach(
+        index(interface),
+        XdpFlags::DRV_MODE | XdpFlags::UPDATE_IF_NOEXIST,
+    );
+    if attached.is_ok() {
+        // It did not refuse this time; the answer that counts is the first.
+        let _ = xdp.detach(index(interface), XdpFlags::DRV_MODE);
+    }
+    driver_words(&take_messages())
+}
+
+/// From libbpf's log: "libbpf: Kernel error message: WORDS".
+fn driver_words(log: &str) -> Option<String> {
+    let said = log
+        .lines()
+        .find_map(|line| line.split_once("Kernel error message: "));
+    said.map(|(_, words)| words.trim().to_owned())
+        .filter(|words| !words.is_empty())
+}
+
+fn index(interface: u32) -> i32 {
+    // The kernel's own numbers are of this type.
+    i32::try_from(interface).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_drivers_words() {
+        let log = "libbpf: something\nlibbpf: Kernel error message: virtio_net: MTU too large\n";
+        assert_eq!(
+            driver_words(log).as_deref(),
+            Some("virtio_net: MTU too large")
+        );
+        assert_eq!(driver_words("libbpf: something\n"), None);
+    }
+}

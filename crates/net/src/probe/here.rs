@@ -1,0 +1,34 @@
+//! Whether the other end of a connection is a socket of this network namespace. An address translation, such as
+//! the one that Docker sets up for a published port, can lead a connection elsewhere, and neither end sees it.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use tokio::net::TcpStream;
+use tokio::time::sleep;
+
+use super::Reason;
+use crate::Connections;
+
+/// The client's end is established a moment before the server's is.
+const ATTEMPTS: u32 = 10;
+const PAUSE: Duration = Duration::from_millis(5);
+
+pub(super) async fn check(stream: &TcpStream, target: SocketAddr) -> Result<(), Reason> {
+    let own = stream.local_addr().map_err(Reason::Connection)?;
+    let (SocketAddr::V4(client), SocketAddr::V4(server)) = (own, target) else {
+        return Ok(());
+    };
+    for attempt in 1..=ATTEMPTS {
+        match Connections::ends_here(client, server) {
+            Ok(false) if attempt < ATTEMPTS => sleep(PAUSE).await,
+            Ok(false) => return Err(Reason::Elsewhere(target)),
+            Ok(true) => return Ok(()),
+            Err(error) => {
+                tracing::debug!("{error}");
+                return Ok(());
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,119 @@
+//! Machines that are slow, an emulated one say: all times of a scenario are so many times as long there, those it
+//! waits, those of the nodes' configuration, and those after which it gives up. So everything happens in the
+//! same order as elsewhere.
+
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use toml::{Table, Value};
+
+/// How many times as long everything takes: `BATON_TEST_SLOWNESS`, or 1.
+pub fn factor() -> u32 {
+    static FACTOR: OnceLock<u32> = OnceLock::new();
+    *FACTOR.get_or_init(|| {
+        let said = std::env::var("BATON_TEST_SLOWNESS").ok();
+        said.and_then(|factor| factor.parse().ok())
+            .filter(|factor| *factor > 0)
+            .unwrap_or(1)
+    })
+}
+
+/// A limit on waiting that is this long on an ordinary machine.
+pub fn patience(seconds: u64) -> Duration {
+    Duration::from_secs(seconds) * factor()
+}
+
+/// Multiplies every duration in a table, such as "500ms", by [`factor`].
+pub fn stretch(table: &mut Table) {
+    stretch_by(table, factor());
+}
+
+/// The same for a lab file. What it leaves to the defaults of its nodes is said, so that it is stretched, too.
+pub fn stretch_lab(lab: &mut Table) {
+    stretch_lab_by(lab, factor());
+}
+
+/// The keys of a node's configuration that say how long a node may be silent, with their defaults.
+const SILENCES: [(&str, &str, &str); 4] = [
+    ("cluster", "hello", "200ms"),
+    ("cluster", "silence", "1s"),
+    ("cs", "dead_after", "1s"),
+    ("failover", "detection", "300ms"),
+];
+
+fn stretch_lab_by(lab: &mut Table, factor: u32) {
+    if factor == 1 {
+        return;
+    }
+    if let Some(Value::Table(config)) = lab.get_mut("config")
+        && config.contains_key("service")
+    {
+        for (section, key, default) in SILENCES {
+            // There is no failover where no section says so.
+            if section == "failover" && !config.contains_key(section) {
+                continue;
+            }
+            let section = config.entry(section).or_insert_with(|| Table::new().into());
+            if let Value::Table(section) = section {
+                section.entry(key).or_insert_with(|| default.into());
+            }
+        }
+    }
+    stretch_by(lab, factor);
+}
+
+fn stretch_by(table: &mut Table, factor: u32) {
+    if factor != 1 {
+        table
+            .iter_mut()
+            .for_each(|(_, value)| stretch_value(value, factor));
+    }
+}
+
+fn stretch_value(value: &mut Value, factor: u32) {
+    match value {
+        Value::String(text) => {
+            if let Some(longer) = longer(text, factor) {
+                *text = longer;
+            }
+        }
+        Value::Array(values) => values.iter_mut().for_each(|one| stretch_value(one, factor)),
+        Value::Table(table) => stretch_by(table, factor),
+        _ => {}
+    }
+}
+
+/// Only what is surely a duration: a number with a unit of time.
+fn longer(text: &str, factor: u32) -> Option<String> {
+    let unit = text.trim_start_matches(|c: char| c.is_ascii_digit());
+    let number: u64 = text.strip_suffix(unit)?.parse().ok()?;
+    ["ms", "s", "m", "h"]
+        .contains(&unit)
+        .then(|| format!("{}{unit}", number * u64::from(factor)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_and_nothing_else_are_stretched() -> Result<(), toml::de::Error> {
+        let mut table: Table =
+            "a = '500ms'\nb = ['2s', 'cs1', '64m/x']\nc = { d = '1m', e = 7, f = 'm' }".parse()?;
+        stretch_by(&mut table, 4);
+        let expected = "a = '2000ms'\nb = ['8s', 'cs1', '64m/x']\nc = { d = '4m', e = 7, f = 'm' }";
+        assert_eq!(table, expected.parse()?);
+        Ok(())
+    }
+
+    #[test]
+    fn nodes_are_silent_for_longer() -> Result<(), toml::de::Error> {
+        let mut lab: Table =
+            "[config.cluster]\nsilence = '3s'\n[[config.service]]\nname = 'web'".parse()?;
+        stretch_lab_by(&mut lab, 2);
+        let expected = "[config.cluster]\nsilence = '6s'\nhello = '400ms'\n[config.cs]\ndead_after = '2s'\n\
+                        [[config.service]]\nname = 'web'";
+        assert_eq!(lab, expected.parse()?);
+        Ok(())
+    }
+}
