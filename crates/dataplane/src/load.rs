@@ -336,7 +336,6 @@ pub mod tests {
             .flat_map(|program| program.insns())
             // A source of 0 is a helper; others are functions of the program or of the kernel.
             .filter(|one| is_call(one.code) && one.src_reg() == 0);
-        let called = calls.map(|one| one.imm.cast_unsigned()).collect();
-        called
+        calls.map(|one| one.imm.cast_unsigned()).collect()
     }
 }
