@@ -154,7 +154,7 @@ fn a_data_server_of_a_lan() {
     // What a container engine does for a published port.
     let translates = |rule: &str| {
         let rules = format!(
-            "table ip nat {{ chain prerouting {{ type nat hook prerouting priority dstnat; {rule} }} }}"
+            "table ip nat {{ chain prerouting {{ type nat hook prerouting priority dstnat; {rule}; }}; }}"
         );
         let done = host.run(|| Command::new("nft").arg(&rules).output().unwrap());
         assert!(done.status.success(), "nft '{rules}': {done:?}");
