@@ -393,6 +393,7 @@ enum limit {
 	PATH_BYTES = 120,              /* longest path of a route */
 	MAX_LARGE = 16384,             /* paths of large content, of all services */
 	MAX_DATA_SERVERS = 256,
+	MAX_INTERFACES = 4,            /* of a node, that its programs are at */
 	MAX_PEERS = 512,               /* nodes of all roles */
 	ALSO_MACS = 4,                 /* MAC addresses that a node has besides its interface's own */
 	WINDOW = 256,                  /* messages of a channel that its two ends remember */
@@ -458,10 +459,13 @@ struct settings {
 	unsigned char rcv_wscale;      /* announced to clients */
 	unsigned char protocol;        /* IP protocol of LCCP */
 	unsigned char roles;           /* enum role */
-	unsigned char also_macs;       /* how many of the next are set */
-	unsigned char mac[6];          /* of this node's interface */
-	unsigned short resume_port;    /* host order; the resume agent's listener on 127.0.0.1, 0: none */
+	unsigned char also_macs;       /* how many of `also_mac` are set */
+	unsigned char macs[MAX_INTERFACES][6];      /* of its interfaces; those beyond repeat the first */
+	unsigned int ifindexes[MAX_INTERFACES];     /* the same; clients come by the first */
 	unsigned char also_mac[ALSO_MACS][6]; /* frames to these are for this node as well */
+	unsigned short resume_port;    /* host order; the resume agent's listener on 127.0.0.1, 0: none */
+	unsigned char interfaces;      /* how many this node has, at most MAX_INTERFACES */
+	unsigned char reserved[5];
 };
 
 /* A service, or, with port 0, just a cluster address: what is malformed has no port to look up. */
@@ -589,6 +593,7 @@ struct posted {
 	unsigned short channel;
 	unsigned short sequence;
 	unsigned int bytes;            /* of the frame; 0: it was too long to be kept */
+	unsigned int ifindex;          /* the interface that it left by */
 	unsigned char frame[OUTBOX_FRAME_BYTES];
 };
 

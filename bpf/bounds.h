@@ -37,4 +37,10 @@
 		wrapped_;                                                        \
 	})
 
+/*
+ * What is read of the context behind this is read anew. Else the compiler may keep the 32 bits of `data_end` that it
+ * has read before and copy them from register to register; the verifier knows no end of a packet in such a copy.
+ */
+#define READ_ANEW() asm volatile("" : : : "memory")
+
 #endif

@@ -36,6 +36,7 @@ static __always_inline struct posted *post(struct channel *channel, const struct
 		return 0;
 	posted->channel = to->channel;
 	posted->sequence = sequence;
+	posted->ifindex = to->ifindex;
 	channel->slots[WRAPPED(sequence, WINDOW)] = slot;
 	return posted;
 }

@@ -14,7 +14,7 @@
  * Takes the frame out, if it is such a one, as if it had come here by itself; `bytes` is the frame's length, before
  * and after. False if it holds none.
  */
-static __always_inline bool take_out(struct xdp_md *ctx, u32 *bytes)
+static __always_inline bool take_out(struct xdp_md *ctx, const struct settings *s, u32 *bytes)
 {
 	struct ethhdr *outer = (void *)(long)ctx->data;
 	u8 own[ETH_ALEN];
@@ -22,7 +22,8 @@ static __always_inline bool take_out(struct xdp_md *ctx, u32 *bytes)
 	if ((void *)(outer + 1) > (void *)(long)ctx->data_end ||
 	    outer->h_proto != bpf_htons(ETHER_SWITCHED))
 		return true;
-	__builtin_memcpy(own, outer->h_dest, ETH_ALEN);
+	/* Clients are on the LAN of the first interface, whichever interface another node's frames come by. */
+	__builtin_memcpy(own, s->interfaces > 1 ? s->macs[0] : outer->h_dest, ETH_ALEN);
 	if (bpf_xdp_adjust_head(ctx, sizeof(*outer)))
 		return false;
 	*bytes -= sizeof(*outer);

@@ -28,11 +28,17 @@ pub struct Status {
     pub node: String,
     /// "cs", "ds" or both, or "switch", "io" or "app".
     pub roles: Vec<String>,
-    /// Its interface.
+    /// The interface that clients come by.
     pub interface: String,
-    /// For how many seconds that is gone; the node waits for it, and does nothing else.
+    /// All its interfaces, that one first; empty of a daemon that knows one only.
+    #[serde(default)]
+    pub interfaces: Vec<String>,
+    /// For how many seconds one of them is gone; the node waits for it, and does nothing else.
     #[serde(default)]
     pub interface_gone: Option<u64>,
+    /// Those that are gone.
+    #[serde(default)]
+    pub interfaces_gone: Vec<String>,
     /// "native" or "generic"; absent on a pure data server.
     pub xdp: Option<String>,
     /// Seconds since the daemon started.
@@ -176,6 +182,29 @@ impl Peer {
     }
 }
 
+impl Status {
+    /// The interfaces, for people.
+    pub fn all_interfaces(&self) -> String {
+        self.interface_names().join(", ")
+    }
+
+    fn which_are_gone(&self) -> String {
+        match &self.interfaces_gone[..] {
+            [] => format!("the interface {} is", self.interface),
+            [one] => format!("the interface {one} is"),
+            several => format!("the interfaces {} are", several.join(", ")),
+        }
+    }
+
+    /// The names of all interfaces; a daemon that knows one only says so elsewhere.
+    pub fn interface_names(&self) -> Vec<String> {
+        match &self.interfaces[..] {
+            [] => vec![self.interface.clone()],
+            all => all.to_vec(),
+        }
+    }
+}
+
 impl fmt::Display for Status {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let xdp = self
@@ -187,22 +216,22 @@ impl fmt::Display for Status {
             "{} ({}) on {}{xdp}, up {} s",
             self.node,
             self.roles.join("+"),
-            self.interface,
+            self.all_interfaces(),
             self.uptime
         )?;
         if let Some(seconds) = self.interface_gone {
             return writeln!(
                 f,
-                "the interface {} is gone for {seconds} s: this node has let go of its cluster addresses and programs, \
-                 and begins anew when it is back (see `ip link`, and the log)",
-                self.interface
+                "{} gone for {seconds} s: this node has let go of its cluster addresses and programs, and begins anew \
+                 when all its interfaces are there (see `ip link`, and the log)",
+                self.which_are_gone()
             );
         }
         if self.xdp.as_deref() == Some("generic") {
             writeln!(
                 f,
                 "XDP runs in generic mode on {}: several times slower than native",
-                self.interface
+                self.all_interfaces()
             )?;
         }
         if let Some(flows) = &self.flows {

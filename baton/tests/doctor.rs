@@ -151,6 +151,23 @@ fn a_data_server_of_a_lan() {
         assert_eq!(verdict(&full, name), "good", "{name}: {full:#?}");
     }
 
+    // What a container engine does for a published port.
+    let translates = |rule: &str| {
+        let rules = format!(
+            "table ip nat {{ chain prerouting {{ type nat hook prerouting priority dstnat; {rule}; }}; }}"
+        );
+        let done = host.run(|| Command::new("nft").arg(&rules).output().unwrap());
+        assert!(done.status.success(), "nft '{rules}': {done:?}");
+    };
+    assert_eq!(verdict(&full, "nat"), "good", "{full:#?}");
+    translates("ip daddr 192.0.2.100 tcp dport 80 dnat to 172.17.0.2:80");
+    let published = named(&look(), "nat");
+    assert_eq!(published["verdict"], "bad", "{published}");
+    let found = published["found"].as_str().unwrap();
+    assert!(found.contains("172.17.0.2:80"), "{published}");
+    let done = host.run(|| Command::new("nft").arg("flush ruleset").output().unwrap());
+    assert!(done.status.success(), "{done:?}");
+
     // The connection server holds the cluster address, as it should; then somebody who is no node.
     host.peer.ip("addr add 192.0.2.100/32 dev eth0");
     let rightly = named(&look(), "cluster_address");

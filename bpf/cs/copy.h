@@ -58,7 +58,7 @@ static __always_inline struct punted *copy_frame(struct packet *p, u32 bytes, vo
 	if (!record)
 		return 0;
 	record->time = bpf_ktime_get_coarse_ns();
-	record->interface = p->ctx->ingress_ifindex;
+	record->interface = client_interface(p, p->frame.eth->h_dest);
 	record->bytes = bytes;
 	return record;
 }

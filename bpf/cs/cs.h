@@ -15,6 +15,7 @@
 #include "punt.h"
 #include "receive_lccp.h"
 #include "syn.h"
+#include "../bounds.h"
 #include "../switched.h"
 
 static __always_inline int not_ours(struct packet *p)
@@ -98,8 +99,10 @@ int baton_cs(struct xdp_md *ctx)
 	void *data_end = (void *)(long)ctx->data_end;
 	if (!is_for_us(p.settings, data, data_end))
 		return XDP_PASS;
-	if (!take_out(ctx, &bytes))
+	READ_ANEW();
+	if (!take_out(ctx, p.settings, &bytes))
 		return drop(&p, COUNTER_BAD_IP);
+	READ_ANEW();
 	data = (void *)(long)ctx->data;
 	data_end = (void *)(long)ctx->data_end;
 	switch (parse_frame(data, data_end, bytes, p.settings->protocol, &p.frame)) {

@@ -37,9 +37,9 @@ static __always_inline int drop(struct packet *p, enum counter why)
 	return XDP_DROP;
 }
 
-static __always_inline bool is_same_mac(const u8 *a, const u8 *b)
+static __always_inline bool is_mac(const void *a, const void *b)
 {
-	const u16 *one = (const u16 *)a, *other = (const u16 *)b;
+	const u16 *one = a, *other = b;
 
 	return !((one[0] ^ other[0]) | (one[1] ^ other[1]) | (one[2] ^ other[2]));
 }
@@ -50,14 +50,31 @@ static __always_inline bool is_same_mac(const u8 *a, const u8 *b)
  */
 static __always_inline bool is_for_us(const struct settings *s, void *data, void *data_end)
 {
-	const u8 *to = data;
-
-	if (data + sizeof(struct ethhdr) > data_end || is_same_mac(to, s->mac))
+	if (data + sizeof(struct ethhdr) > data_end)
 		return true;
+#pragma unroll
+	for (int i = 0; i < MAX_INTERFACES; i++)
+		if (is_mac(data, s->macs[i]))
+			return true;
 	for (u32 i = 0; i < ALSO_MACS; i++)
-		if (i < s->also_macs && is_same_mac(to, s->also_mac[i]))
+		if (i < s->also_macs && is_mac(data, s->also_mac[i]))
 			return true;
 	return false;
+}
+
+/*
+ * The interface that leads to the client whose frame was addressed to this MAC: the one by which it came, unless
+ * another node has passed it on. Such a frame is made one to the first interface, see switched.h: the other node
+ * got it on the LAN of that.
+ */
+static __always_inline u32 client_interface(const struct packet *p, const void *addressed_to)
+{
+	u32 came_by = p->ctx->ingress_ifindex;
+
+	/* Read before anything is chosen: the verifier wants the context at offsets that it knows. */
+	asm volatile("" : "+r"(came_by));
+	return p->settings->interfaces > 1 && is_mac(addressed_to, p->settings->macs[0]) ?
+		       p->settings->ifindexes[0] : came_by;
 }
 
 /* What cannot be for a service is the kernel's, unless a cluster address stands on it. */
@@ -80,11 +97,30 @@ static __always_inline bool is_present(u16 server)
 	return found && found->flags & DATA_SERVER_PRESENT;
 }
 
+/*
+ * To this node's own data server. The kernel drops what is not addressed to the interface that it comes by, and
+ * DATA_SERVER_LOCAL knows the first interface only.
+ */
+static __noinline int pass_to_own(struct xdp_md *ctx)
+{
+	u32 zero = 0;
+	const struct settings *s = bpf_map_lookup_elem(&settings, &zero);
+	struct ethhdr *eth = (void *)(long)ctx->data;
+
+	if (!s || s->interfaces < 2 || (void *)(eth + 1) > (void *)(long)ctx->data_end)
+		return XDP_PASS;
+#pragma unroll
+	for (int i = 1; i < MAX_INTERFACES; i++)
+		if (s->ifindexes[i] == ctx->ingress_ifindex)
+			__builtin_memcpy(eth->h_dest, s->macs[i], ETH_ALEN);
+	return XDP_PASS;
+}
+
 /* A frame whose headers are complete leaves for its data server. */
 static __always_inline int send(struct xdp_md *ctx, const struct data_server *to)
 {
 	if (to->flags & DATA_SERVER_LOCAL)
-		return XDP_PASS;
+		return pass_to_own(ctx);
 	if (to->ifindex == ctx->ingress_ifindex)
 		return XDP_TX;
 	return bpf_redirect(to->ifindex, 0);

@@ -27,6 +27,14 @@ static __always_inline void swap_macs(struct ethhdr *eth)
 	__builtin_memcpy(eth->h_source, mac, ETH_ALEN);
 }
 
+/* A frame with this header, whose MAC addresses are swapped, leaves for the client. */
+static __always_inline int send_back(const struct packet *p, const struct ethhdr *eth)
+{
+	u32 to = client_interface(p, eth->h_source);
+
+	return to == p->ctx->ingress_ifindex ? XDP_TX : bpf_redirect(to, 0);
+}
+
 /*
  * Makes the frame `bytes` long. It grows in front, where XDP promises room: behind, a frame that veth or
  * generic XDP made of an skb often has none (kernel: skb_pp_cow_data).
@@ -91,7 +99,8 @@ static __noinline int reply(struct packet *p, struct segment *segment, u32 bytes
 	segment->tcp.check = checksum_fold(pseudo + checksum_words((u32 *)&segment->tcp, 10));
 
 	swap_macs(f->eth);
-	return write_segment(p->ctx, segment, bytes) ? XDP_TX : drop(p, COUNTER_CS_NO_ROOM);
+	int verdict = send_back(p, f->eth);
+	return write_segment(p->ctx, segment, bytes) ? verdict : drop(p, COUNTER_CS_NO_ROOM);
 }
 
 /* RFC 9293, 3.5.2: the connection server alone may tell a client that its connection is gone. */

@@ -88,7 +88,7 @@ static __noinline int answer_unavailable(struct packet *p)
 	answer->tcp.check =
 		checksum_fold(pseudo + checksum_words((void *)&answer->tcp, sizeof(*answer) / 4 - 5));
 	count(p->counters, COUNTER_CS_UNAVAILABLE);
-	return XDP_TX;
+	return send_back(p, (struct ethhdr *)answer - 1);
 }
 
 /* Nobody can answer: HTTP hears of it in its own words, everybody else gets a RST. */

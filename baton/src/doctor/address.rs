@@ -6,27 +6,38 @@ use super::{finding::Finding, subject::Placed};
 
 /// Messages between nodes go from and to the address in the configuration, so this machine must hold
 /// it, on the interface that the configuration means.
-pub async fn check(placed: &Placed, adapter: Option<&Adapter>, netlink: &Netlink) -> Finding {
+pub async fn check(placed: &Placed, adapters: &[Adapter], netlink: &Netlink) -> Finding {
     let holder = netlink.link_with(placed.me.address.ip()).await;
-    judge(placed, adapter, holder.map_err(|error| error.to_string()))
+    judge(placed, adapters, holder.map_err(|error| error.to_string()))
 }
 
 const NAME: &str = "address";
 
-fn judge(placed: &Placed, adapter: Option<&Adapter>, holder: Result<Link, String>) -> Finding {
+fn judge(placed: &Placed, adapters: &[Adapter], holder: Result<Link, String>) -> Finding {
     let address = placed.me.address.ip();
     let why = "Nodes send each other messages from and to the addresses in the configuration:";
-    match (holder, adapter) {
-        (Ok(link), Some(adapter)) if link.index != adapter.index => Finding::advice(
+    let is_elsewhere = |link: &Link| {
+        !adapters.is_empty() && adapters.iter().all(|adapter| adapter.index != link.index)
+    };
+    let names: Vec<&str> = adapters
+        .iter()
+        .map(|adapter| adapter.name.as_str())
+        .collect();
+    match holder {
+        Ok(link) if is_elsewhere(&link) => Finding::advice(
             NAME,
-            format!("{address} is on {}, not on {}", link.name, adapter.name),
             format!(
-                "{why} name {} as this node's interface, or move the address.",
+                "{address} is on {}, not on {}",
+                link.name,
+                names.join(" or ")
+            ),
+            format!(
+                "{why} name {} among this node's interfaces, or move the address.",
                 link.name
             ),
         ),
-        (Ok(link), _) => Finding::good(NAME, format!("{address} is on {}", link.name)),
-        (Err(error), _) => Finding::bad(
+        Ok(link) => Finding::good(NAME, format!("{address} is on {}", link.name)),
+        Err(error) => Finding::bad(
             NAME,
             error.lines().next().unwrap_or_default(),
             format!(
@@ -64,12 +75,13 @@ mod tests {
             kind: None,
         };
         let placed = placed("ds1");
-        let verdict = |adapter: Option<&Adapter>, holder| judge(&placed, adapter, holder).verdict();
-        assert_eq!(verdict(Some(&adapter(2)), Ok(link.clone())), Good);
-        assert_eq!(verdict(None, Ok(link.clone())), Good);
-        assert_eq!(verdict(Some(&adapter(3)), Ok(link)), Advice);
+        let verdict = |adapters: &[Adapter], holder| judge(&placed, adapters, holder).verdict();
+        assert_eq!(verdict(&[adapter(2)], Ok(link.clone())), Good);
+        assert_eq!(verdict(&[], Ok(link.clone())), Good);
+        assert_eq!(verdict(&[adapter(3), adapter(2)], Ok(link.clone())), Good);
+        assert_eq!(verdict(&[adapter(3)], Ok(link)), Advice);
         assert_eq!(
-            verdict(Some(&adapter(2)), Err("no interface holds it".into())),
+            verdict(&[adapter(2)], Err("no interface holds it".into())),
             Bad
         );
     }

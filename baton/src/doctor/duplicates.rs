@@ -27,7 +27,7 @@ pub async fn check(placed: &Placed, link: &Link, ways: &[Way]) -> Finding {
     match answers {
         Ok(mut answers) => {
             answers.sort();
-            judge(&answers, ways, &placed.config)
+            judge(&answers, ways, link, &placed.config)
         }
         Err(error) => Finding::advice(
             NAME,
@@ -44,7 +44,7 @@ type Answer = (Ipv4Addr, Vec<[u8; 6]>);
 const NAME: &str = "cluster_address";
 const PATIENCE: Duration = Duration::from_millis(500);
 
-fn judge(answers: &[Answer], ways: &[Way], config: &Config) -> Finding {
+fn judge(answers: &[Answer], ways: &[Way], link: &Link, config: &Config) -> Finding {
     let (mut rightly, mut wrongly) = (Vec::new(), Vec::new());
     for (address, macs) in answers {
         let answers_for = |node: &Node| {
@@ -72,10 +72,25 @@ fn judge(answers: &[Answer], ways: &[Way], config: &Config) -> Finding {
                     },
                     node.name
                 )),
-                None => wrongly.push(format!(
-                    "{address} is answered for by {}, which is no node",
-                    shown(*mac)
-                )),
+                None => {
+                    // A node's address may be on another network, and so at another MAC: one answer may be such a
+                    // node's.
+                    let elsewhere: Vec<&str> = (ways.iter())
+                        .filter(|(node, way)| answers_for(node) && !is_by(way, link))
+                        .map(|(node, _)| node.name.as_str())
+                        .collect();
+                    match &elsewhere[..] {
+                        [_, ..] if macs.len() == 1 => rightly.push(format!(
+                            "{address} is answered for by {}, which is not seen from here: {}, by another card",
+                            shown(*mac),
+                            elsewhere.join(" or ")
+                        )),
+                        _ => wrongly.push(format!(
+                            "{address} is answered for by {}, which is no node",
+                            shown(*mac)
+                        )),
+                    }
+                }
             }
         }
     }
@@ -94,6 +109,11 @@ fn judge(answers: &[Answer], ways: &[Way], config: &Config) -> Finding {
          whoever else does gets clients' packets and resets their connections. Take the address away from \
          that machine; a node behind puts it on lo and silences ARP for it (arp_ignore=1, arp_announce=2), so start the node there.",
     )
+}
+
+/// Whether a node is on the network of this interface itself, as far as is known.
+fn is_by(way: &Result<Hop, baton_net::Error>, link: &Link) -> bool {
+    !matches!(way, Ok(Hop::Next(next)) if next.routed || next.link_index != link.index)
 }
 
 fn shown(mac: [u8; 6]) -> String {
@@ -131,9 +151,30 @@ mod tests {
             .collect()
     }
 
+    fn link(index: u32) -> Link {
+        Link {
+            index,
+            name: "eth0".into(),
+            mac: [2, 0, 0, 0, 0, 99],
+            mtu: 1500,
+            up: true,
+        }
+    }
+
+    #[test]
+    fn a_connection_server_whose_address_is_on_another_network() {
+        let judged = |macs: Vec<[u8; 6]>| judge(&[(VIP, macs)], &ways(), &link(3), &config());
+        let one = judged(vec![[2, 0, 0, 0, 0, 7]]);
+        assert_eq!(one.verdict(), Good);
+        assert!(one.found().ends_with("cs1, by another card"), "{one:?}");
+        // Two cannot both be it.
+        let two = judged(vec![[2, 0, 0, 0, 0, 7], [2, 0, 0, 0, 0, 8]]);
+        assert_eq!(two.verdict(), Bad);
+    }
+
     fn judged(macs: &[u8]) -> Finding {
         let macs = macs.iter().map(|last| [2, 0, 0, 0, 0, *last]).collect();
-        judge(&[(VIP, macs)], &ways(), &config())
+        judge(&[(VIP, macs)], &ways(), &link(2), &config())
     }
 
     #[test]
@@ -151,7 +192,8 @@ mod tests {
         let mut config = config();
         let members = config.services[0].nodes.clone();
         config.services[0].connection_servers = Some(members);
-        let finding = judge(&[(VIP, vec![[2, 0, 0, 0, 0, 0]])], &ways(), &config);
+        let answer = (VIP, vec![[2, 0, 0, 0, 0, 0]]);
+        let finding = judge(&[answer], &ways(), &link(2), &config);
         assert_eq!(finding.verdict(), Bad);
         assert_eq!(
             finding.found(),

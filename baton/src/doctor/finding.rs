@@ -54,6 +54,12 @@ impl Finding {
         }
     }
 
+    /// The same, found at one of several interfaces.
+    pub fn at(mut self, interface: &str) -> Self {
+        self.found = format!("{interface}: {}", self.found);
+        self
+    }
+
     /// What was checked: a word that scripts can rely on.
     pub fn name(&self) -> &'static str {
         self.name

@@ -6,16 +6,33 @@ use baton_net::{Adapter, Netlink};
 
 use super::{finding::Finding, proc};
 
-/// Which interface is meant: the one named, else the node's, else that of the default route.
-/// `Err`: the finding that says why there is none.
+/// Which interfaces are meant: the one named, else the node's, else that of the default route.
+/// `Err`: the finding that says why there is none, or not this one.
 pub async fn choose(
     named: Option<&str>,
     node: Option<&Node>,
     netlink: &Netlink,
-) -> Result<Adapter, Finding> {
-    let name = match (named, node) {
-        (Some(name), _) => name.to_owned(),
-        (None, Some(node)) => of_node(node, netlink).await?,
+) -> Vec<Result<Adapter, Finding>> {
+    let names = match names(named, node, netlink).await {
+        Ok(names) => names,
+        Err(finding) => return vec![Err(finding)],
+    };
+    let mut chosen = Vec::new();
+    for name in names {
+        let adapter = netlink.adapter(&name).await;
+        chosen.push(adapter.map_err(|error| missing(&error)));
+    }
+    chosen
+}
+
+async fn names(
+    named: Option<&str>,
+    node: Option<&Node>,
+    netlink: &Netlink,
+) -> Result<Vec<String>, Finding> {
+    match (named, node) {
+        (Some(name), _) => Ok(vec![name.to_owned()]),
+        (None, Some(node)) => of_node(node, netlink).await,
         (None, None) => default_route(&proc::text("/proc/net/route").unwrap_or_default()).ok_or_else(|| {
             Finding::bad(
                 NAME,
@@ -23,22 +40,18 @@ pub async fn choose(
                 "Name the interface that the other nodes are on: baton doctor --interface NAME, or \
                  --config FILE.",
             )
-        })?,
-    };
-    netlink
-        .adapter(&name)
-        .await
-        .map_err(|error| missing(&error))
+        }).map(|name| vec![name]),
+    }
 }
 
-async fn of_node(node: &Node, netlink: &Netlink) -> Result<String, Finding> {
-    match &node.interface {
-        Some(name) => Ok(name.to_string()),
-        None => match netlink.link_with(node.address.ip()).await {
-            Ok(link) => Ok(link.name),
-            Err(error) => Err(missing(&error)),
-        },
+async fn of_node(node: &Node, netlink: &Netlink) -> Result<Vec<String>, Finding> {
+    if node.interfaces.is_empty() {
+        let link = netlink.link_with(node.address.ip()).await;
+        return link
+            .map(|link| vec![link.name])
+            .map_err(|error| missing(&error));
     }
+    Ok(node.interfaces.iter().map(ToString::to_string).collect())
 }
 
 /// Nodes reach each other by MAC address, and a program hangs on a NIC, so there must be one, of

@@ -76,34 +76,32 @@ pub async fn examine(file: Option<&Path>, interface: Option<&str>) -> Result<Exa
 
     let netlink = Netlink::open()?;
     let node = subject.placed.as_ref().map(|placed| &placed.me);
-    let adapter = match interface::choose(interface, node, &netlink).await {
-        Ok(adapter) => {
-            findings.push(interface::judge(&adapter));
-            Some(adapter)
+    let mut adapters = Vec::new();
+    for chosen in interface::choose(interface, node, &netlink).await {
+        match chosen {
+            Ok(adapter) => {
+                findings.push(interface::judge(&adapter));
+                adapters.push(adapter);
+            }
+            Err(finding) => findings.push(finding),
         }
-        Err(finding) => {
-            findings.push(finding);
-            None
-        }
-    };
+    }
     let (running_findings, status) = match &subject.placed {
         Some(placed) => running::check(&placed.file, subject.clock_window),
         None => (Vec::new(), None),
     };
-    if let Some(adapter) = adapter.as_ref()
-        && (subject.roles.is_cs() || subject.roles.is_switch())
-    {
-        findings.extend(xdp_findings(&subject, adapter, &netlink).await);
+    if subject.roles.is_cs() || subject.roles.is_switch() {
+        findings.extend(xdp_findings(&subject, &adapters, &netlink).await);
     }
     if subject.roles.is_cs() {
         findings.push(memory::check(subject.flows, status.is_some()));
     }
     if subject.roles.is_ds() {
-        findings.extend(ds_findings(&subject, adapter.as_ref()));
+        findings.extend(ds_findings(&subject, &adapters));
     }
     findings.push(clock::check(subject.clock_window));
     if let Some(placed) = &subject.placed {
-        findings.extend(cluster_findings(placed, adapter.as_ref(), &netlink).await);
+        findings.extend(cluster_findings(placed, &adapters, &netlink).await);
     }
     findings.extend(running_findings);
     Ok(Examination {
@@ -153,19 +151,30 @@ fn deciding_findings(
     ]
 }
 
-async fn xdp_findings(subject: &Subject, adapter: &Adapter, netlink: &Netlink) -> Vec<Finding> {
+async fn xdp_findings(subject: &Subject, adapters: &[Adapter], netlink: &Netlink) -> Vec<Finding> {
     let wish = subject.placed.as_ref().map(|placed| placed.me.xdp);
-    let mut findings: Vec<Finding> = xdp::check(adapter, wish).into_iter().collect();
-    findings.push(offloads::check(adapter).await);
-    if !xdp::is_native(adapter) {
-        findings.push(offloads::check_merging(adapter).await);
+    let mut findings = Vec::new();
+    for adapter in adapters {
+        let mut found = xdp::check(adapter, wish);
+        if adapters.len() > 1 {
+            found.push(xdp::check_redirect(adapter, wish));
+        }
+        found.push(offloads::check(adapter).await);
+        if !xdp::is_native(adapter) {
+            found.push(offloads::check_merging(adapter).await);
+        }
+        found.push(vlans::check(adapter, netlink).await);
+        found.push(interface::judge_mtu(adapter));
+        let of_several = |finding: Finding| match adapters {
+            [_] => finding,
+            _ => finding.at(&adapter.name),
+        };
+        findings.extend(found.into_iter().map(of_several));
     }
-    findings.push(vlans::check(adapter, netlink).await);
-    findings.push(interface::judge_mtu(adapter));
     findings
 }
 
-fn ds_findings(subject: &Subject, adapter: Option<&Adapter>) -> Vec<Finding> {
+fn ds_findings(subject: &Subject, adapters: &[Adapter]) -> Vec<Finding> {
     let mut findings = tcp_settings::check();
     let services = subject.services();
     let relayed = subject.relayed();
@@ -176,11 +185,17 @@ fn ds_findings(subject: &Subject, adapter: Option<&Adapter>) -> Vec<Finding> {
     findings.extend(servers::check(here.as_deref()));
     findings.extend(relayed::check(&relayed));
     if let (Some(services), Some(here)) = (&services, &here) {
-        let interface = adapter.map(|adapter| adapter.name.as_str());
-        findings.push(nat::check(services, interface));
+        let interfaces: Vec<String> = (adapters.iter())
+            .map(|adapter| adapter.name.clone())
+            .collect();
+        findings.push(nat::check(services, &interfaces));
         findings.push(proxies::check(here));
     }
-    findings.extend(adapter.map(|adapter| rp_filter::check(&adapter.name)));
+    findings.extend(
+        adapters
+            .iter()
+            .map(|adapter| rp_filter::check(&adapter.name)),
+    );
     findings.extend([
         receive_window::check(subject.window_scale),
         accept_queue::check(),
@@ -191,13 +206,13 @@ fn ds_findings(subject: &Subject, adapter: Option<&Adapter>) -> Vec<Finding> {
 
 async fn cluster_findings(
     placed: &Placed,
-    adapter: Option<&Adapter>,
+    adapters: &[Adapter],
     netlink: &Netlink,
 ) -> Vec<Finding> {
-    let mut findings = vec![address::check(placed, adapter, netlink).await];
+    let mut findings = vec![address::check(placed, adapters, netlink).await];
     let ways = neighbors::look(placed, netlink).await;
     findings.push(neighbors::judge(&ways));
-    if let Some(adapter) = adapter
+    if let Some(adapter) = adapters.first()
         && let Ok(link) = netlink.link_named(&adapter.name).await
     {
         findings.push(duplicates::check(placed, &link, &ways).await);

@@ -36,11 +36,11 @@ pub async fn before_start(placed: Placed, netlink: &Netlink) -> BeforeStart {
 
     let mut warnings = Vec::new();
     let node = subject.placed.as_ref().map(|placed| &placed.me);
-    if let Ok(adapter) = interface::choose(None, node, netlink).await {
-        warnings.push(interface::judge(&adapter));
-        if subject.roles.is_cs() || subject.roles.is_switch() {
-            warnings.extend(xdp_findings(&subject, &adapter, netlink).await);
-        }
+    let chosen = interface::choose(None, node, netlink).await;
+    let adapters: Vec<_> = chosen.into_iter().filter_map(Result::ok).collect();
+    warnings.extend(adapters.iter().map(interface::judge));
+    if subject.roles.is_cs() || subject.roles.is_switch() {
+        warnings.extend(xdp_findings(&subject, &adapters, netlink).await);
     }
     if subject.roles.is_ds() {
         warnings.extend(tcp_settings::check());

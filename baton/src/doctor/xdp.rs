@@ -49,6 +49,21 @@ fn judge_mode(driver: &str, xdp: &XdpState, wish: Option<Xdp>) -> Finding {
     const SLOW: &str = "The connection server's program then runs after the kernel has made its own form of each \
                         packet: correct, but several times slower.";
     let native = xdp.features & BASIC != 0;
+    let generic_only = match driver {
+        "bond" => {
+            "generic only: this bond has no native XDP in its mode, or with its cards".to_owned()
+        }
+        _ => format!("generic only: the driver {driver} knows no native XDP"),
+    };
+    let elsewhere = match driver {
+        "bond" => {
+            "A bond has native XDP in the modes active-backup, balance-rr, balance-xor and 802.3ad (without \
+             xmit_hash_policy vlan+srcmac), if the drivers of all its cards have."
+        }
+        _ => {
+            "For native, name a NIC whose driver has it, or the NIC itself instead of a bridge or tunnel above it."
+        }
+    };
     match wish {
         Some(Xdp::Generic) if native => Finding::advice(
             MODE,
@@ -58,19 +73,15 @@ fn judge_mode(driver: &str, xdp: &XdpState, wish: Option<Xdp>) -> Finding {
         _ if native => Finding::good(MODE, format!("native: the driver {driver} knows it")),
         Some(Xdp::Native) => Finding::bad(
             MODE,
-            format!("generic only: the driver {driver} knows no native XDP"),
+            generic_only,
             format!(
-                "The node does not start so. {SLOW} To have that, write xdp = \"auto\" under this [[node]]; or \
-                 name the NIC itself instead of a bridge, bond or tunnel above it."
+                "The node does not start so. {SLOW} To have that, write xdp = \"auto\" under this [[node]]. {elsewhere}"
             ),
         ),
         _ => Finding::advice(
             MODE,
-            format!("generic only: the driver {driver} knows no native XDP"),
-            format!(
-                "{SLOW} A node needs xdp = \"auto\" for it in the configuration. For speed use a NIC whose driver \
-                 has native XDP, or attach to the NIC itself instead of a bridge, bond or tunnel above it."
-            ),
+            generic_only,
+            format!("{SLOW} A node needs xdp = \"auto\" for it in the configuration. {elsewhere}"),
         ),
     }
 }
@@ -121,6 +132,71 @@ fn judge_veth(interface: &str, xdp: &XdpState) -> Finding {
         NAME,
         "the peer may take frames from XDP; its program and its senders are not seen from here",
         remedy,
+    )
+}
+
+/// Whether what comes by another interface of the node can leave by this one. `wish`: what the configuration says of
+/// XDP on this node.
+pub fn check_redirect(adapter: &Adapter, wish: Option<Xdp>) -> Finding {
+    match XdpState::of(adapter.index) {
+        Ok(xdp) => judge_redirect(&driver(adapter), &xdp, wish),
+        Err(error) => Finding::advice(
+            REDIRECT,
+            format!("the kernel does not tell: {error}"),
+            "Whether packets of another interface can leave by this one will show when the node starts.",
+        ),
+    }
+}
+
+const REDIRECT: &str = "xdp_redirect";
+
+/// A driver sends what a program at another interface redirects only if it can (`ndo_xdp_xmit`), many only while
+/// they have a program themselves, as every interface of a node has. Generic mode sends through the kernel, and so
+/// by any interface.
+fn judge_redirect(driver: &str, xdp: &XdpState, wish: Option<Xdp>) -> Finding {
+    if wish == Some(Xdp::Generic) {
+        return Finding::good(REDIRECT, "not needed: generic mode sends by any interface");
+    }
+    if xdp.features & XMIT != 0 {
+        return Finding::good(REDIRECT, "takes packets that came by another interface");
+    }
+    let slow = match wish {
+        Some(Xdp::Native) => {
+            "The node does not start so. With xdp = \"auto\" under this [[node]] it runs its programs in generic mode at \
+             all its interfaces: correct, but several times slower."
+        }
+        _ => {
+            "With xdp = \"auto\" the node runs its programs in generic mode at all its interfaces: correct, but several \
+             times slower. Without, it does not start."
+        }
+    };
+    let knows_native = xdp.features & BASIC != 0;
+    if !knows_native {
+        return Finding::advice(
+            REDIRECT,
+            format!("the driver {driver} knows no XDP"),
+            format!(
+                "{slow} For speed use NICs whose drivers have native XDP for all interfaces of a node."
+            ),
+        );
+    }
+    let holder = xdp.holder.as_ref().and_then(|holder| holder.name.as_ref());
+    if holder.is_some_and(|name| name.starts_with(OURS)) {
+        return Finding::advice(
+            REDIRECT,
+            format!("the driver {driver} takes no packets that came by another interface"),
+            format!(
+                "{slow} Some drivers can with more queues (ethtool -L) or a newer kernel; a veth can if its peer has \
+                 an XDP program. Then start the node again."
+            ),
+        );
+    }
+    Finding::advice(
+        REDIRECT,
+        format!(
+            "the driver {driver} takes no packets that came by another interface, without a program"
+        ),
+        format!("Most drivers can once the node has attached its own. If this one cannot: {slow}"),
     )
 }
 
@@ -182,6 +258,46 @@ mod tests {
             (taken.verdict(), taken.found()),
             (Bad, "taken by the program xdp_dispatcher (7)")
         );
+    }
+
+    #[test]
+    fn from_one_interface_to_another() {
+        let judged = |features, attached| judge_redirect("e1000", &with(features, attached), None);
+        assert_eq!(judged(BASIC | XMIT, None).verdict(), Good);
+        assert_eq!(judged(0, None).verdict(), Advice);
+        // Before the node runs, nobody can know.
+        let before = judged(BASIC, None);
+        assert_eq!(before.verdict(), Advice);
+        assert!(before.found().ends_with("without a program"), "{before:?}");
+        let runs = judged(BASIC, Some("baton_cs"));
+        assert_eq!(runs.verdict(), Advice);
+        assert!(
+            runs.remedy()
+                .is_some_and(|remedy| remedy.contains("generic mode"))
+        );
+        let native = judge_redirect("e1000", &with(BASIC, None), Some(Xdp::Native));
+        assert!(
+            native
+                .remedy()
+                .is_some_and(|remedy| remedy.contains("does not start so")),
+            "{native:?}"
+        );
+        let generic = judge_redirect("e1000", &with(0, None), Some(Xdp::Generic));
+        assert_eq!(generic.verdict(), Good);
+    }
+
+    #[test]
+    fn a_bond_is_told_by_its_mode() {
+        for wish in [Xdp::Native, Xdp::Auto] {
+            let bond = judge_mode("bond", &with(0, None), Some(wish));
+            assert!(
+                bond.remedy()
+                    .is_some_and(|remedy| remedy.contains("802.3ad")),
+                "{bond:?}"
+            );
+        }
+        let bond = judge_mode("bond", &with(BASIC, None), Some(Xdp::Native));
+        assert_eq!(bond.verdict(), Good);
     }
 
     #[test]

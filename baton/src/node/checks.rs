@@ -36,16 +36,16 @@ pub struct Checks {
     running: HashMap<SocketAddrV4, (Option<Check>, Option<JoinHandle<()>>)>,
     verdicts: HashMap<SocketAddrV4, Health>,
     report: mpsc::Sender<Verdict>,
-    /// By which clients' packets come in.
-    interface: String,
+    /// By which clients' packets may come in.
+    interfaces: Vec<String>,
 }
 
 impl Checks {
-    /// No checks yet; verdicts will come out of `report`'s other end. `interface`: by which clients' packets come
-    /// in.
-    pub fn new(report: mpsc::Sender<Verdict>, interface: String) -> Self {
+    /// No checks yet; verdicts will come out of `report`'s other end. `interfaces`: by which clients' packets
+    /// may come in.
+    pub fn new(report: mpsc::Sender<Verdict>, interfaces: Vec<String>) -> Self {
         Self {
-            interface,
+            interfaces,
             running: HashMap::new(),
             verdicts: HashMap::new(),
             report,
@@ -101,7 +101,7 @@ impl Checks {
             address,
             service.name.to_string(),
             check.clone(),
-            self.interface.clone(),
+            self.interfaces.clone(),
             self.report.clone(),
         ));
         (Some(check), Some(task))
@@ -121,7 +121,7 @@ async fn run(
     target: SocketAddrV4,
     name: String,
     check: Check,
-    interface: String,
+    interfaces: Vec<String>,
     report: mpsc::Sender<Verdict>,
 ) {
     let wanted = match &check.probe {
@@ -152,8 +152,8 @@ async fn run(
     );
     loop {
         if looked.is_none_or(|at| at.elapsed() >= LOOK) {
-            let interface = interface.clone();
-            let look = move || nat::spoils(target, &interface);
+            let interfaces = interfaces.clone();
+            let look = move || nat::spoils(target, &interfaces);
             spoiled = tokio::task::spawn_blocking(look).await.unwrap_or_default();
             looked = Some(Instant::now());
         }

@@ -191,7 +191,7 @@ impl Daemon {
         });
         let protocol = place.config.cluster.protocol.number();
         let maps = dataplane.channels()?;
-        let counts = lost::start(place.address, protocol, &place.link, maps, channels)?;
+        let counts = lost::start(place.address, protocol, &place.links, maps, channels)?;
 
         let migrations = Migrations::start(&dataplane, &place)?;
         let orphans = (place.me.roles.is_cs())
@@ -218,7 +218,7 @@ impl Daemon {
             ),
             clocks: Clocks::default(),
             versions: Versions::default(),
-            checks: Checks::new(verdict_sender, place.link.name.clone()),
+            checks: Checks::new(verdict_sender, place.interface_names()),
             sizes: Sizes::new(looked_sender),
             swept: Swept::default(),
             expired: 0,
@@ -287,7 +287,7 @@ impl Daemon {
                 _ = quit.recv() => return Ok(Ending::LeaveInPlace),
                 _ = hang_up.recv() => self.reload_unasked().await,
                 () = interface.news() => {
-                    if !self.place.has_its_interface().await {
+                    if !self.place.has_its_interfaces().await {
                         return Ok(Ending::WithoutInterface);
                     }
                 }

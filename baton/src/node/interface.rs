@@ -1,7 +1,8 @@
-//! The interface of this node goes away: it is removed, renamed or moved, or its driver is loaded anew. Whatever was
-//! attached to it is gone with it, so the node lets go of the rest at once: it says no sign of life any more, and holds
-//! no cluster address, so that the others do without it. When the interface is back, with the node's address, the
-//! program begins anew with the tables of connections that it had, as after a restart.
+//! An interface of this node goes away: it is removed, renamed or moved, or its driver is loaded anew. Whatever was
+//! attached to it is gone with it, so the node lets go of the rest at once, at its other interfaces as well: it says no
+//! sign of life any more, and holds no cluster address, so that the others do without it. When all its interfaces are
+//! there, with the node's address, the program begins anew with the tables of connections that it had, as after a
+//! restart.
 
 use std::{
     os::unix::process::CommandExt as _,
@@ -58,32 +59,53 @@ impl Watch {
 }
 
 impl Place {
-    /// Whether this node's interface is still the one it was found on, under its name.
-    pub async fn has_its_interface(&self) -> bool {
-        match self.netlink.name_of_link(self.link.index).await {
-            Ok(name) => name.as_deref() == Some(&self.link.name),
-            Err(error) => {
-                warn!("{error}");
-                true
-            }
-        }
+    /// Whether each interface of this node is still the one that it was found on, under its name.
+    pub async fn has_its_interfaces(&self) -> bool {
+        self.gone_interfaces().await.is_empty()
     }
 
-    /// Whether an interface is there, up and with the node's address, that a node could begin on.
+    /// The names of those that are not.
+    async fn gone_interfaces(&self) -> Vec<String> {
+        let mut gone = Vec::new();
+        for link in &self.links {
+            match self.netlink.name_of_link(link.index).await {
+                Ok(name) if name.as_deref() == Some(&link.name) => {}
+                Ok(_) => gone.push(link.name.clone()),
+                Err(error) => warn!("{error}"),
+            }
+        }
+        gone
+    }
+
+    /// The names under which no interface is there that is up.
+    async fn missing_interfaces(&self) -> Vec<String> {
+        let mut missing = Vec::new();
+        for link in &self.links {
+            let found = self.netlink.link_named(&link.name).await;
+            if !found.is_ok_and(|found| found.up) {
+                missing.push(link.name.clone());
+            }
+        }
+        missing
+    }
+
+    /// Whether all interfaces are there and up, and the node's address with them, so that a node could begin.
     async fn could_begin(&self) -> bool {
-        let found = place::link_of(&self.me, &self.netlink).await;
+        let found = place::links_of(&self.me, &self.netlink).await;
         let holder = self.netlink.link_with(self.me.address.ip()).await;
         match (found, holder) {
-            (Ok(link), Ok(holder)) => link.up && link.index == holder.index,
+            (Ok(links), Ok(holder)) => {
+                links.iter().all(|link| link.up) && place::is_reached(&links, &holder)
+            }
             _ => false,
         }
     }
 }
 
 impl Daemon {
-    /// After the interface has gone: lets go, and waits until it is back or somebody ends the node.
+    /// After an interface has gone: lets go, and waits until it is back or somebody ends the node.
     pub(super) async fn outlast_interface(&mut self, watch: &mut Watch) -> Result<Ending> {
-        lament(&self.place);
+        let gone = lament(&self.place).await;
         self.stop_failover();
         self.dataplane.release();
         let pins = Pins::new(&self.place.config.local.bpf_dir);
@@ -92,7 +114,7 @@ impl Daemon {
         for error in self.host.unwind().await {
             warn!("{error}");
         }
-        until_back(&self.place, &mut self.inbox.calls, watch, self.epoch).await
+        until_back(&self.place, gone, &mut self.inbox.calls, watch, self.epoch).await
     }
 
     /// A renamed interface still has the addresses that the journal knows by its old name.
@@ -101,6 +123,9 @@ impl Daemon {
         let Ok(Some(name)) = netlink.name_of_link(link.index).await else {
             return;
         };
+        if name == link.name {
+            return;
+        }
         for (address, at) in self.held_places() {
             if at == link.name {
                 let removed = netlink.remove_address(&name, address.ip()).await;
@@ -110,20 +135,38 @@ impl Daemon {
     }
 }
 
-/// Loudly.
-pub fn lament(place: &Place) {
-    let message = format!("the interface {} is gone", place.link.name);
+/// Says loudly which interfaces are gone, and returns their names.
+pub async fn lament(place: &Place) -> Vec<String> {
+    let gone = place.gone_interfaces().await;
+    let message = are_gone(&gone);
     error!(
-        "{message}: this node has let go of its cluster addresses and programs, and begins anew when it is back, up and \
-         with the address {}",
+        "{message}: this node has let go of its cluster addresses and programs, and begins anew when all its interfaces \
+         ({}) are there, up and with the address {}",
+        place.interface_names().join(", "),
         place.address
     );
     tell(&[News::Status(message)]);
+    gone
 }
 
-/// Answers nothing but where it is.
+fn are_gone(names: &[String]) -> String {
+    match names {
+        [one] => format!("the interface {one} is gone"),
+        several => format!("the interfaces {} are gone", several.join(", ")),
+    }
+}
+
+fn are_back(all: &[String]) -> String {
+    match all {
+        [_] => "the interface is back".to_owned(),
+        all => format!("all interfaces are back ({})", all.join(", ")),
+    }
+}
+
+/// Answers nothing but where it is. `gone`: the interfaces that are missed.
 pub async fn until_back(
     place: &Place,
+    mut gone: Vec<String>,
     calls: &mut mpsc::Receiver<Call>,
     watch: &mut Watch,
     started: Instant,
@@ -138,8 +181,9 @@ pub async fn until_back(
             _ = interrupt.recv() => return Ok(Ending::TakeDown),
             _ = quit.recv() => return Ok(Ending::LeaveInPlace),
             Some((request, reply)) = calls.recv() => {
-                let gone = since.elapsed().as_secs();
-                let status = report::without_interface(place, gone, started.elapsed().as_secs());
+                let seconds = since.elapsed().as_secs();
+                let status =
+                    report::without_interface(place, &gone, seconds, started.elapsed().as_secs());
                 // Who asked may have gone.
                 let _ = reply.send(match request {
                     Request::Status => Response::Status(Box::new(status)),
@@ -150,8 +194,15 @@ pub async fn until_back(
             }
             () = watch.news() => {
                 if place.could_begin().await {
-                    info!("the interface is back: begins anew");
+                    info!("{}: begins anew", are_back(&place.interface_names()));
                     return Ok(Ending::Again);
+                }
+                // Others may go meanwhile, and some come back earlier than the rest.
+                let missing = place.missing_interfaces().await;
+                if !missing.is_empty() && missing != gone {
+                    gone = missing;
+                    error!("{}", are_gone(&gone));
+                    tell(&[News::Status(are_gone(&gone))]);
                 }
             }
         }

@@ -18,12 +18,12 @@ use baton_core::{
     channel::{IDLE_TICK, Pace, Receiver, Sender, TICK},
 };
 use baton_dataplane::Channels;
-use baton_net::{LccpSocket, Link, PacketSocket};
+use baton_net::{LccpSocket, Link};
 use baton_wire::{Keys, Message, Numbers, decode, encode};
 use tokio::{sync::watch, time::sleep};
 use tracing::{debug, warn};
 
-use super::{heartbeat::clock_now, logged::logged};
+use super::{egress::Egress, heartbeat::clock_now, logged::logged};
 
 /// What the task needs to know of the configuration.
 #[derive(Clone)]
@@ -55,7 +55,7 @@ impl Counts {
 pub fn start(
     own: Ipv4Addr,
     protocol: u8,
-    link: &Link,
+    links: &[Link],
     maps: Channels,
     wanted: watch::Receiver<Wanted>,
 ) -> Result<Arc<Counts>> {
@@ -64,7 +64,7 @@ pub fn start(
     socket.hear_only(&[LCCP_SYNC as u8, LCCP_AGAIN as u8])?;
     let task = Task {
         socket,
-        frames: PacketSocket::open(link)?,
+        frames: Egress::open(links)?,
         maps,
         wanted,
         epoch: Instant::now(),
@@ -78,7 +78,7 @@ pub fn start(
 
 struct Task {
     socket: LccpSocket,
-    frames: PacketSocket,
+    frames: Egress,
     maps: Channels,
     wanted: watch::Receiver<Wanted>,
     epoch: Instant,
@@ -198,8 +198,8 @@ impl Task {
             }
             Ok(Message::Again(numbers)) => {
                 for number in numbers.get() {
-                    if let Some(frame) = self.maps.posted(node.channel, *number)? {
-                        self.frames.send(&frame)?;
+                    if let Some((interface, frame)) = self.maps.posted(node.channel, *number)? {
+                        self.frames.send_by(interface, &frame)?;
                         self.counts.sent_again.fetch_add(1, Relaxed);
                     }
                 }

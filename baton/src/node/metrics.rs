@@ -93,13 +93,15 @@ struct Member {
 fn text(status: &Status) -> Result<String, std::fmt::Error> {
     let mut registry = Registry::with_prefix("baton");
     let there = Family::<Interface, Gauge>::default();
-    let interface = status.interface.clone();
-    there
-        .get_or_create(&Interface { interface })
-        .set(i64::from(status.interface_gone.is_none()));
+    for interface in status.interface_names() {
+        let is_gone = status.interfaces_gone.contains(&interface);
+        there
+            .get_or_create(&Interface { interface })
+            .set(i64::from(!is_gone));
+    }
     registry.register(
         "interface_there",
-        "1 if the node's interface is there; without it the node does nothing but wait for it",
+        "1 for each interface of the node that is there; without one of them the node does nothing but wait for it",
         there,
     );
     let packets = Family::<Name, Counter>::default();
@@ -116,12 +118,14 @@ fn text(status: &Status) -> Result<String, std::fmt::Error> {
 
     if let Some(mode) = &status.xdp {
         let xdp = Family::<Mode, Gauge>::default();
-        for each in ["native", "generic"] {
-            let labels = Mode {
-                interface: status.interface.clone(),
-                mode: each.into(),
-            };
-            xdp.get_or_create(&labels).set(i64::from(each == mode));
+        for interface in status.interface_names() {
+            for each in ["native", "generic"] {
+                let labels = Mode {
+                    interface: interface.clone(),
+                    mode: each.into(),
+                };
+                xdp.get_or_create(&labels).set(i64::from(each == mode));
+            }
         }
         registry.register(
             "xdp_mode",
@@ -268,8 +272,17 @@ mod tests {
         let there = text(&status).expect("it is written to memory");
         assert!(there.contains(&line(1)), "{there}");
         status.interface_gone = Some(3);
+        status.interfaces_gone = vec!["eth0".into()];
         let gone = text(&status).expect("it is written to memory");
         assert!(gone.contains(&line(0)), "{gone}");
+        // Of several, the one that is there is not blamed.
+        status.interfaces = vec!["eth0".into(), "eth1".into()];
+        let one = text(&status).expect("it is written to memory");
+        assert!(one.contains(&line(0)), "{one}");
+        assert!(
+            one.contains("baton_interface_there{interface=\"eth1\"} 1\n"),
+            "{one}"
+        );
     }
 
     #[test]
@@ -283,6 +296,12 @@ mod tests {
         let generic = text(&status).expect("it is written to memory");
         assert!(generic.contains(&line("generic", 1)), "{generic}");
         assert!(generic.contains(&line("native", 0)), "{generic}");
+        // It is the same at each interface.
+        status.interfaces = vec!["eth0".into(), "eth1".into()];
+        let both = text(&status).expect("it is written to memory");
+        let of_other = "baton_xdp_mode{interface=\"eth1\",mode=\"generic\"} 1\n";
+        assert!(both.contains(&line("generic", 1)), "{both}");
+        assert!(both.contains(of_other), "{both}");
     }
 
     #[test]

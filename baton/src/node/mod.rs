@@ -22,6 +22,7 @@ pub mod control;
 mod daemon;
 mod desk;
 pub mod drain;
+mod egress;
 mod events;
 mod failover;
 mod file_watch;

@@ -26,8 +26,10 @@ pub struct Place {
     pub config: Config,
     /// This machine's node.
     pub me: Node,
-    /// Its interface.
+    /// The interface that clients come by: the first one.
     pub link: Link,
+    /// All its interfaces, that one first.
+    pub links: Vec<Link>,
     /// Its own address: IPv4, as the configuration makes sure.
     pub address: Ipv4Addr,
     /// The cookie of its network namespace.
@@ -49,8 +51,11 @@ impl Place {
         let config = loaded.config;
         let me = config.this_node(&host_name()?)?.clone();
         let netlink = Netlink::open()?;
-        let link = link_of(&me, &netlink).await;
-        let link = link.with_context(|| format!("node {} has no interface", me.name))?;
+        let links = links_of(&me, &netlink)
+            .await
+            .with_context(|| format!("node {} cannot use its interfaces", me.name))?;
+        warn_of_address_elsewhere(&me, &links, &netlink).await;
+        let link = links.first().context("a node has an interface")?.clone();
         let IpAddr::V4(address) = me.address.ip() else {
             bail!("node {}: its address must be IPv4 in this version", me.name);
         };
@@ -59,6 +64,7 @@ impl Place {
             config,
             me,
             link,
+            links,
             address,
             netns: netns::cookie()?,
             netlink,
@@ -91,6 +97,16 @@ impl Place {
         }
     }
 
+    /// The indices of its interfaces.
+    pub fn interfaces(&self) -> Vec<u32> {
+        self.links.iter().map(|link| link.index).collect()
+    }
+
+    /// Their names, for people.
+    pub fn interface_names(&self) -> Vec<String> {
+        self.links.iter().map(|link| link.name.clone()).collect()
+    }
+
     /// What the dataplane is to load.
     pub fn options(&self) -> Options {
         Options {
@@ -102,17 +118,52 @@ impl Place {
                 Xdp::Auto => XdpChoice::Auto,
                 Xdp::Generic => XdpChoice::Generic,
             },
-            frags: self.me.xdp != Xdp::Generic && wants_frags(self.link.index, self.link.mtu),
+            frags: self.me.xdp != Xdp::Generic
+                && (self.links.iter()).any(|link| wants_frags(link.index, link.mtu)),
             pins: Some(Pins::new(&self.config.local.bpf_dir)),
         }
     }
 }
 
-/// The interface that the configuration gives a node: by its name, or by the node's address.
-pub async fn link_of(me: &Node, netlink: &Netlink) -> baton_net::Result<Link> {
-    match &me.interface {
-        Some(name) => netlink.link_named(name.as_str()).await,
-        None => netlink.link_with(me.address.ip()).await,
+/// The interfaces that the configuration gives a node, by their names or by the node's address; the one that clients
+/// come by is the first.
+pub async fn links_of(me: &Node, netlink: &Netlink) -> Result<Vec<Link>> {
+    if me.interfaces.is_empty() {
+        return Ok(vec![netlink.link_with(me.address.ip()).await?]);
+    }
+    let mut links: Vec<Link> = Vec::new();
+    for name in &me.interfaces {
+        let link = netlink.link_named(name.as_str()).await?;
+        let same = links.iter().find(|one| one.mac == link.mac);
+        if let Some(same) = same
+            && (me.roles.is_cs() || me.roles.is_switch())
+        {
+            bail!(
+                "the interfaces {} and {name} have the same Ethernet address, by which baton knows where a packet \
+                 is to leave; give one of them another: ip link set {name} address 02:…",
+                same.name
+            );
+        }
+        links.push(link);
+    }
+    Ok(links)
+}
+
+/// Whether messages for a node with these interfaces reach one of its programs, if its address is on `holder`. A
+/// packet for an address of the loopback interface comes by any other one.
+pub fn is_reached(links: &[Link], holder: &Link) -> bool {
+    holder.mac == [0; 6] || links.iter().any(|link| link.index == holder.index)
+}
+
+async fn warn_of_address_elsewhere(me: &Node, links: &[Link], netlink: &Netlink) {
+    if let Ok(holder) = netlink.link_with(me.address.ip()).await
+        && !is_reached(links, &holder)
+    {
+        warn!(
+            "the node's address {} is on {}, where no program of it is: other nodes' messages are lost; name {} as \
+             well in `interface`",
+            me.address, holder.name, holder.name
+        );
     }
 }
 

@@ -10,12 +10,11 @@ use std::{
 use anyhow::Result;
 use baton_abi::IdleFlow;
 use baton_dataplane::{Dataplane, Releaser, Resumed, Walked};
-use baton_net::PacketSocket;
 use baton_wire::Address;
 use etherparse::{PacketBuilder, TcpHeader, TcpOptions};
 use tracing::debug;
 
-use super::{daemon::Daemon, locked::locked, logged::logged, place::Place};
+use super::{daemon::Daemon, egress::Egress, locked::locked, logged::logged, place::Place};
 
 /// What finds and releases them, and what the last look found.
 #[derive(Default)]
@@ -27,7 +26,7 @@ pub struct Releases {
 struct Worker {
     /// One at a time: a second look waits for the first.
     releaser: Mutex<Releaser>,
-    socket: PacketSocket,
+    egress: Egress,
     mac: [u8; 6],
 }
 
@@ -36,7 +35,7 @@ impl Releases {
     pub fn start(&mut self, dataplane: &Dataplane, place: &Place) -> Result<()> {
         self.worker = Some(Arc::new(Worker {
             releaser: Mutex::new(dataplane.releaser(place.link.index)?),
-            socket: PacketSocket::open(&place.link)?,
+            egress: Egress::open(&place.links)?,
             mac: place.link.mac,
         }));
         Ok(())
@@ -87,7 +86,7 @@ impl Worker {
                 continue;
             };
             match releaser.release(&frame)? {
-                Resumed::Leaves(message) => self.socket.send(&message)?,
+                Resumed::Leaves(message) => self.egress.send(&message)?,
                 // No message of this kind is too long.
                 Resumed::Done | Resumed::TooLong => {}
                 Resumed::Dropped => debug!("an idle connection stays; a counter says why"),

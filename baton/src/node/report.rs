@@ -62,7 +62,9 @@ pub fn status(daemon: &Daemon) -> Result<Status> {
         node: place.me.name.to_string(),
         roles: role_names(place.me.roles),
         interface: place.link.name.clone(),
+        interfaces: place.interface_names(),
         interface_gone: None,
+        interfaces_gone: Vec::new(),
         xdp: daemon.dataplane.xdp_mode().map(|mode| {
             match mode {
                 XdpMode::Native => "native",
@@ -96,13 +98,15 @@ pub fn status(daemon: &Daemon) -> Result<Status> {
     })
 }
 
-/// A node that waits for its interface: nothing else of it is worth a word.
-pub fn without_interface(place: &Place, gone: u64, uptime: u64) -> Status {
+/// A node that waits for these interfaces, since so many seconds: nothing else of it is worth a word.
+pub fn without_interface(place: &Place, gone: &[String], seconds: u64, uptime: u64) -> Status {
     Status {
         node: place.me.name.to_string(),
         roles: role_names(place.me.roles),
         interface: place.link.name.clone(),
-        interface_gone: Some(gone),
+        interfaces: place.interface_names(),
+        interface_gone: Some(seconds),
+        interfaces_gone: gone.to_vec(),
         xdp: None,
         uptime,
         nodes: Vec::new(),

@@ -28,12 +28,12 @@ impl Daemon {
             self.judge.start(&self.dataplane, &self.place)?;
             self.releases.start(&self.dataplane, &self.place)?;
         }
-        self.dataplane.attach(self.place.link.index, options)?;
+        self.dataplane.attach(&self.place.interfaces(), options)?;
         if self.dataplane.xdp_mode() == Some(XdpMode::Generic) {
             warn!(
-                "XDP runs in generic mode on {name}: several times slower than native. Let nobody merge segments before it, \
-                 neither here nor at interfaces below: ethtool -K {name} gro off",
-                name = self.place.link.name
+                "XDP runs in generic mode on {}: several times slower than native. Let nobody merge segments before it, \
+                 neither there nor at interfaces below: ethtool -K NAME gro off",
+                self.place.interface_names().join(", ")
             );
         }
         if self.place.me.roles.is_ds() && !self.dataplane.gives_windows() {
@@ -46,6 +46,7 @@ impl Daemon {
             let maps = self.dataplane.made_anew().join(", ");
             info!(maps, "made anew: an earlier version wrote them otherwise");
         }
+        self.set_interfaces_apart()?;
         self.start_failover().await?;
         self.take_addresses().await?;
         self.await_front().await;
@@ -58,6 +59,31 @@ impl Daemon {
             &control::socket_path(config),
             self.inbox.calls_sender.clone(),
         )
+    }
+
+    /// Where there are several interfaces, ARP tells of each address at its own interface only: else the other
+    /// networks would send clients' packets to this node for the cluster address. And a data server takes
+    /// clients' packets by whichever interface the connection server sends them, not only by the one that leads
+    /// back to the client.
+    fn set_interfaces_apart(&mut self) -> Result<()> {
+        if self.place.links.len() < 2 {
+            return Ok(());
+        }
+        const STRICT: &str = "1";
+        let of_all = Sysctl::rp_filter("all")?.read();
+        for link in &self.place.links {
+            self.host.set(&Sysctl::arp_ignore(&link.name)?, "1")?;
+            self.host.set(&Sysctl::arp_announce(&link.name)?, "2")?;
+            let filter = Sysctl::rp_filter(&link.name)?;
+            // The larger value holds; 2 is loose.
+            let own = filter.read().unwrap_or_default();
+            let is_strict =
+                own == STRICT || own != "2" && of_all.as_deref().is_ok_and(|all| all == STRICT);
+            if self.place.me.roles.is_ds() && is_strict {
+                self.host.set(&filter, "2")?;
+            }
+        }
+        Ok(())
     }
 
     /// Everything that depends on the configuration, from scratch.
@@ -87,7 +113,7 @@ impl Daemon {
         let resumes = roles.is_ds() && !resumable.is_empty();
         let options = self.place.options();
         self.dataplane
-            .look_for_heads(resumes, self.place.link.index, &options)?;
+            .look_for_heads(resumes, &self.place.interfaces(), &options)?;
         if resumes {
             self.resume.tell_heads(&self.dataplane)?;
             baton_net::relay::prepare(&mut self.host, &baton_net::relay::Routing::default())

@@ -101,7 +101,7 @@ fn title(status: &Status) -> String {
         "{} ({}) on {}{xdp}, up {} s",
         status.node,
         status.roles.join("+"),
-        status.interface,
+        status.all_interfaces(),
         status.uptime
     )
 }

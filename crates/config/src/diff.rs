@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::config::Config;
-use crate::name::{NodeName, PoolName, ServiceName};
+use crate::name::{InterfaceName, NodeName, PoolName, ServiceName};
 use crate::node::Node;
 use crate::pool::Pool;
 
@@ -165,10 +165,9 @@ fn own_node(
     let (Some(before), Some(after)) = (before, after) else {
         return;
     };
-    let interface = |node: &Node| {
-        node.interface
-            .as_ref()
-            .map_or("(by address)".into(), |interface| interface.to_string())
+    let interface = |node: &Node| match &node.interfaces[..] {
+        [] => "(by address)".into(),
+        some => (some.iter().map(InterfaceName::as_str).collect::<Vec<_>>()).join(", "),
     };
     fixed(
         "address",

@@ -202,6 +202,7 @@ fn wrong_type(key: &str, message: &str) -> Problem {
     let remedy = match expected {
         "a string" => "write it in quotes, like \"…\"",
         "i64" => "write a whole number, without quotes",
+        "a name or a list of names" => "write a name, like \"…\", or a list of them",
         "a sequence" => "write a list, like [\"…\", \"…\"]",
         "a map" => "write a table, like { name = \"…\" }",
         _ => "see the commented baton.toml for this key",

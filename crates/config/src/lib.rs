@@ -24,6 +24,7 @@ mod field;
 mod forwarding;
 mod health;
 mod host;
+mod interfaces;
 mod key;
 mod large;
 mod local;

@@ -7,6 +7,7 @@ use toml::Spanned;
 use crate::address::NodeAddress;
 use crate::document::suggestion;
 use crate::field::{List, Parsed, parse, parse_list};
+use crate::interfaces::Names;
 use crate::mac::MacAddress;
 use crate::name::{InterfaceName, NodeName};
 use crate::number::in_range;
@@ -22,8 +23,8 @@ pub struct Node {
     pub name: NodeName,
     /// Its own address, unique among nodes and cluster addresses.
     pub address: NodeAddress,
-    /// `None`: the interface that holds `address`.
-    pub interface: Option<InterfaceName>,
+    /// Its interfaces, the one that clients come by first. Empty: the one that holds `address`.
+    pub interfaces: Vec<InterfaceName>,
     /// How the program of a connection server or switch runs there.
     pub xdp: Xdp,
     /// Frames to these are for this node as those to its interface's own MAC address are.
@@ -182,7 +183,7 @@ pub(crate) struct Draft {
     pub(crate) address: Option<Spanned<NodeAddress>>,
     pub(crate) roles: Option<Spanned<Roles>>,
     pub(crate) weight: Option<u8>,
-    interface: Option<Option<InterfaceName>>,
+    interfaces: Option<Vec<InterfaceName>>,
     xdp: Option<Xdp>,
     also_mac: Option<Vec<MacAddress>>,
 }
@@ -213,7 +214,7 @@ impl Draft {
             Parsed::Wrong => Parsed::Wrong,
         };
         let roles = roles_given.required(report, header.clone(), || missing("roles", ROLES));
-        let interface = parse(report, "interface", raw.interface, |text| text.parse());
+        let interfaces = parse(report, "interface", raw.interface, Names::parse);
         let xdp = parse(report, "xdp", raw.xdp, |text| text.parse());
         warn_without_xdp(report, &xdp, &roles);
         let also_mac = also_mac(report, raw.also_mac, roles.as_ref());
@@ -238,7 +239,7 @@ impl Draft {
             address,
             roles,
             weight: weight.or(1),
-            interface: interface.optional(),
+            interfaces: interfaces.or(Vec::new()),
             xdp: xdp.or(Xdp::default()),
             also_mac,
         }
@@ -249,7 +250,7 @@ impl Draft {
         Some(Node {
             name: self.name?.into_inner(),
             address: self.address?.into_inner(),
-            interface: self.interface?,
+            interfaces: self.interfaces?,
             xdp: self.xdp?,
             also_mac: self.also_mac?,
             roles: self.roles?.into_inner(),

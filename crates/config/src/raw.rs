@@ -6,6 +6,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use crate::field::{Field, List, Table};
+use crate::interfaces::Names;
 
 /// The file.
 #[derive(Deserialize)]
@@ -91,7 +92,7 @@ pub(crate) struct RawForwarding {
 pub(crate) struct RawNode {
     pub(crate) name: Field<String>,
     pub(crate) address: Field<String>,
-    pub(crate) interface: Field<String>,
+    pub(crate) interface: Field<Names>,
     pub(crate) xdp: Field<String>,
     pub(crate) also_mac: List,
     pub(crate) roles: List,

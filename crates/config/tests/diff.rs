@@ -212,6 +212,15 @@ fn a_restart_is_needed() {
         ["flows"]
     );
     assert_eq!(restart_keys("cs1", "\"eth0\"", "\"eth1\""), ["interface"]);
+    let two = "[\"eth0\", \"eth1\"]";
+    assert_eq!(restart_keys("cs1", "\"eth0\"", two), ["interface"]);
+    // Another one is the clients'.
+    let turned = "[\"eth1\", \"eth0\"]";
+    assert_eq!(
+        restart_keys("cs1", "\"eth0\"", turned),
+        ["interface"],
+        "the order counts"
+    );
     assert_eq!(restart_keys("cs1", "\"native\"", "\"auto\""), ["xdp"]);
     assert_eq!(restart_keys("ds1", "192.0.2.11", "192.0.2.13"), ["address"]);
     assert_eq!(

@@ -134,7 +134,7 @@ fn every_key_is_read() {
     );
     let node = &config.nodes[0];
     assert_eq!((node.roles, node.weight), (Roles::CS_AND_DS, 255));
-    assert_eq!(node.interface.as_ref().unwrap().as_str(), "lan.7");
+    assert_eq!(node.interfaces, ["lan.7".parse().unwrap()]);
     assert_eq!(node.xdp, Xdp::Auto);
     let [smtp, db] = &config.services[..] else {
         panic!("two services")
@@ -145,6 +145,27 @@ fn every_key_is_read() {
     );
     assert_eq!((db.policy, db.split), (Policy::Weighted, Split::Request));
     assert_eq!(db.health, Some(HealthCheck::default()));
+}
+
+#[test]
+fn interfaces_of_a_node() {
+    let of = |key: &str| {
+        let text = format!(
+            "[cluster]\nkey = \"{}\"\n\
+             [[node]]\nname = \"cs1\"\naddress = \"192.0.2.2\"\nroles = [\"cs\"]\n{key}\n\
+             [[node]]\nname = \"ds1\"\naddress = \"192.0.2.11\"\nroles = [\"ds\"]\n\
+             [[service]]\nname = \"web\"\naddress = \"192.0.2.100\"\nport = 80\n",
+            "5a".repeat(32)
+        );
+        let config = common::parse(&text).unwrap().config;
+        let names = &config.node_named("cs1").unwrap().interfaces;
+        names.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    assert_eq!(of(""), Vec::<String>::new(), "by address");
+    assert_eq!(of("interface = \"eth0\""), ["eth0"]);
+    assert_eq!(of("interface = [\"eth0\"]"), ["eth0"]);
+    // In the order of the file: clients come by the first.
+    assert_eq!(of("interface = [\"eth1\", \"eth0\"]"), ["eth1", "eth0"]);
 }
 
 #[test]

@@ -5,16 +5,16 @@ use std::os::fd::{AsFd as _, OwnedFd};
 use crate::{Dataplane, Error, maps::map_error, sys};
 
 /// `enum xdp_action` (`include/uapi/linux/bpf.h`).
-pub(crate) const XDP_DROP: u32 = 1;
 pub(crate) const XDP_PASS: u32 = 2;
 pub(crate) const XDP_TX: u32 = 3;
+pub(crate) const XDP_REDIRECT: u32 = 4;
 
 /// What came of a frame that ran through the program again.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Resumed {
-    /// This frame is to leave by the interface that the one shown came to.
+    /// This frame is to leave by the interface whose MAC address it comes from.
     Leaves(Vec<u8>),
-    /// The kernel has it: its data server is this node, or behind another interface.
+    /// The kernel has it: its data server is this node.
     Done,
     /// The program dropped it, and counted why.
     Dropped,
@@ -51,13 +51,10 @@ impl Again {
         let outcome = sys::run_on_arrival(self.program.as_fd(), metadata, frame, interface)
             .map_err(failed)?;
         match outcome.verdict {
-            XDP_DROP => Ok(Resumed::Dropped),
-            XDP_TX => Ok(Resumed::Leaves(outcome.frame)),
+            XDP_TX | XDP_REDIRECT => Ok(Resumed::Leaves(outcome.frame)),
             // A message for this very node: the program passes it up and changes nothing.
             XDP_PASS => self.run_live(&outcome.frame, interface),
-            // Out of another interface, which only the kernel knows now. The connection has its entry: this
-            // is the same as if its client had sent the request again.
-            _ => self.run_live(frame, interface),
+            _ => Ok(Resumed::Dropped),
         }
     }
 

@@ -259,7 +259,8 @@ fn native_hint(words: &str, interface: u32) -> String {
     )
 }
 
-fn interface_name(index: u32) -> String {
+/// For people: its number if it is gone.
+pub(crate) fn interface_name(index: u32) -> String {
     nix::net::if_::if_indextoname(index).map_or_else(
         |_| format!("interface {index}"),
         |name| name.to_string_lossy().into_owned(),

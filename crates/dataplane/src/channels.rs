@@ -67,8 +67,8 @@ impl Channels {
         update("channels", &self.channels, &u32::from(channel), &used)
     }
 
-    /// The frame of a message, if it is still there.
-    pub fn posted(&self, channel: u16, number: u16) -> Result<Option<Vec<u8>>, Error> {
+    /// The frame of a message, if it is still there, and the index of the interface that it left by.
+    pub fn posted(&self, channel: u16, number: u16) -> Result<Option<(u32, Vec<u8>)>, Error> {
         let slot = self.channel(channel)?.slots[usize::from(number) % WINDOW as usize];
         let read = || element::<Posted>("outbox", &self.outbox, slot % OUTBOX);
         // The program may write to it meanwhile.
@@ -77,7 +77,8 @@ impl Channels {
             return Ok(None);
         }
         let frame = posted.frame.get(..posted.bytes as usize);
-        Ok(frame.filter(|frame| !frame.is_empty()).map(<[u8]>::to_vec))
+        let frame = frame.filter(|frame| !frame.is_empty());
+        Ok(frame.map(|frame| (posted.ifindex, frame.to_vec())))
     }
 
     /// What came from a node; None before anything of it was to be noted.

@@ -12,13 +12,13 @@ use baton_abi::{
 };
 use zerocopy::IntoBytes;
 
-use crate::{Error, Options, Programs, Tick, XdpMode, attach, sys};
+use crate::{Error, Options, Programs, Tick, XdpMode, attach, everywhere, sys};
 
-/// Programs on an interface, and their maps.
+/// Programs on a node's interfaces, and their maps.
 pub struct Dataplane {
     programs: Programs,
     links: Vec<OwnedFd>,
-    pub(crate) head_link: Option<OwnedFd>,
+    pub(crate) head_links: Vec<OwnedFd>,
     pub(crate) relay_links: BTreeMap<u32, OwnedFd>,
     xdp_mode: Option<XdpMode>,
     taken_over: bool,
@@ -42,7 +42,7 @@ impl Dataplane {
         Ok(Self {
             programs,
             links: Vec::new(),
-            head_link: None,
+            head_links: Vec::new(),
             relay_links: BTreeMap::new(),
             xdp_mode: None,
             taken_over: false,
@@ -50,15 +50,17 @@ impl Dataplane {
         })
     }
 
-    /// Attaches to the interface with this index, or, if an earlier process left its links pinned,
-    /// replaces their programs between two packets.
-    pub fn attach(&mut self, interface: u32, options: &Options) -> Result<(), Error> {
+    /// Attaches to the interfaces with these indices, or, if an earlier process left its links pinned,
+    /// replaces their programs between two packets. What it left elsewhere is detached.
+    pub fn attach(&mut self, interfaces: &[u32], options: &Options) -> Result<(), Error> {
         let pins = options.pins.as_ref();
         // The data server first: a connection server that runs sends it ADOPTs at once.
         if let Some(program) = &self.programs.ds {
-            let attached = attach::attach_ds(program, interface, pins)?;
-            self.taken_over |= attached.taken_over;
-            self.links.push(attached.link);
+            let attached = everywhere::attach("ds", interfaces, pins, |interface, pins| {
+                attach::attach_ds(program, interface, pins)
+            })?;
+            self.taken_over |= attached.iter().any(|one| one.taken_over);
+            self.links.extend(attached.into_iter().map(|one| one.link));
         }
         if let Some(program) = &self.programs.window {
             let link = attach::attach_window(program, pins)?;
@@ -68,10 +70,16 @@ impl Dataplane {
         let programs = &self.programs;
         for (name, program) in [("cs", &programs.cs), ("switch", &programs.switch)] {
             let Some(program) = program else { continue };
-            let (attached, mode) =
-                attach::attach_xdp(name, program, interface, options.frags, pins, options.xdp)?;
-            self.taken_over |= attached.taken_over;
-            self.links.push(attached.link);
+            let (attached, mode) = everywhere::attach_xdp(
+                name,
+                program,
+                interfaces,
+                options.frags,
+                pins,
+                options.xdp,
+            )?;
+            self.taken_over |= attached.iter().any(|one| one.taken_over);
+            self.links.extend(attached.into_iter().map(|one| one.link));
             self.xdp_mode = Some(mode);
         }
         Ok(())
@@ -80,11 +88,11 @@ impl Dataplane {
     /// Lets go of the links, so that removing their pins ends the programs.
     pub fn release(&mut self) {
         self.links.clear();
-        self.head_link = None;
+        self.head_links.clear();
         self.relay_links.clear();
     }
 
-    /// How the XDP program was attached. After a take-over the mode is the link's.
+    /// How the XDP program is attached: at all interfaces alike.
     pub fn xdp_mode(&self) -> Option<XdpMode> {
         self.xdp_mode
     }

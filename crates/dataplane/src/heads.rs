@@ -10,7 +10,7 @@ use baton_abi::TcbKey;
 use libbpf_rs::{RingBuffer, RingBufferBuilder};
 use zerocopy::FromBytes as _;
 
-use crate::{Dataplane, Error, Options, attach, maps::map_error};
+use crate::{Dataplane, Error, Options, attach, everywhere, maps::map_error};
 
 /// How one begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,20 +53,24 @@ impl Dataplane {
         })
     }
 
-    /// Has the program look at what leaves by this interface, or not any more.
+    /// Has the program look at what leaves by these interfaces, or not any more.
     pub fn look_for_heads(
         &mut self,
         wanted: bool,
-        interface: u32,
+        interfaces: &[u32],
         options: &Options,
     ) -> Result<(), Error> {
         let pins = options.pins.as_ref();
         if !wanted {
-            self.head_link = None;
-            return pins.map_or(Ok(()), |pins| pins.forget_link("head"));
+            self.head_links.clear();
+            let Some(pins) = pins else { return Ok(()) };
+            pins.forget_links_elsewhere("head", &[])?;
+            return pins.forget_link("head");
         }
-        if let (None, Some(program)) = (&self.head_link, &self.programs().head) {
-            self.head_link = Some(attach::attach_head(program, interface, pins)?);
+        if let (true, Some(program)) = (self.head_links.is_empty(), &self.programs().head) {
+            self.head_links = everywhere::attach("head", interfaces, pins, |interface, pins| {
+                attach::attach_head(program, interface, pins)
+            })?;
         }
         Ok(())
     }

@@ -11,7 +11,7 @@ use zerocopy::IntoBytes as _;
 
 use crate::{
     Dataplane, Error, Resumed, Tick,
-    again::{XDP_PASS, XDP_TX},
+    again::{XDP_PASS, XDP_REDIRECT, XDP_TX},
     maps::{map_error, only_on_cs, read},
     sys,
 };
@@ -98,13 +98,12 @@ impl Releaser {
         let outcome =
             sys::run_on_arrival(self.release.as_fd(), &[], ack, self.interface).map_err(run)?;
         match outcome.verdict {
-            XDP_TX => Ok(Resumed::Leaves(outcome.frame)),
+            XDP_TX | XDP_REDIRECT => Ok(Resumed::Leaves(outcome.frame)),
             // The owner is this node: the program in front of it passes its messages up.
             XDP_PASS => {
                 sys::run_live(self.forward.as_fd(), &outcome.frame, self.interface).map_err(run)?;
                 Ok(Resumed::Done)
             }
-            // Behind another interface there is no owner: a node has one.
             _ => Ok(Resumed::Dropped),
         }
     }

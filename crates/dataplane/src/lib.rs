@@ -30,6 +30,7 @@ mod dataplane;
 mod entries;
 mod eop;
 mod error;
+mod everywhere;
 mod frags;
 mod heads;
 mod hold;

@@ -2,6 +2,7 @@
 
 use std::{
     fs, io,
+    os::fd::AsFd as _,
     path::{Path, PathBuf},
 };
 
@@ -10,7 +11,7 @@ use nix::{
     sys::statfs::{BPF_FS_MAGIC, statfs},
 };
 
-use crate::Error;
+use crate::{Error, sys};
 
 /// How the names of pinned links begin; no map's does.
 const LINK: &str = "link_";
@@ -19,12 +20,17 @@ const LINK: &str = "link_";
 #[derive(Clone, Debug)]
 pub struct Pins {
     dir: PathBuf,
+    /// What the names of links end with: nothing at a node's first interface.
+    of_interface: String,
 }
 
 impl Pins {
     /// Names the directory; [`Pins::prepare`] makes it.
     pub fn new(dir: impl Into<PathBuf>) -> Self {
-        Self { dir: dir.into() }
+        Self {
+            dir: dir.into(),
+            of_interface: String::new(),
+        }
     }
 
     /// The directory.
@@ -66,7 +72,69 @@ impl Pins {
 
     /// Where the link of a program is pinned.
     pub fn link(&self, program: &str) -> PathBuf {
-        self.dir.join(format!("{LINK}{program}"))
+        let end = &self.of_interface;
+        self.dir.join(format!("{LINK}{program}{end}"))
+    }
+
+    /// The same pins, where the links are those at this interface of a node that has these. A node's first
+    /// interface has the names that the only one has, so that nodes with one need not know of others.
+    pub(crate) fn at(&self, interface: u32, all: &[u32]) -> Self {
+        let of_interface = match all.first() {
+            Some(first) if *first != interface => format!("_{interface}"),
+            _ => String::new(),
+        };
+        Self {
+            of_interface,
+            ..self.clone()
+        }
+    }
+
+    /// Gives the link of a program that an earlier daemon left at each of these interfaces the name that it has
+    /// now, so that it is found there and nothing is detached meanwhile: another interface may be the first one.
+    /// A link that is at none of them keeps some name, until [`Pins::forget_links_elsewhere`].
+    pub(crate) fn sort_links(&self, program: &str, all: &[u32]) -> Result<(), Error> {
+        let (Some(first), plain) = (all.first(), self.link(program)) else {
+            return Ok(());
+        };
+        let named = |interface| self.dir.join(format!("{LINK}{program}_{interface}"));
+        let failed = |source| Error::Pins {
+            path: plain.clone(),
+            source,
+        };
+        let there = match sys::open_pin(&plain) {
+            Ok(link) => Some(sys::link_interface(link.as_fd()).map_err(failed)?),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(failed(error)),
+        };
+        if let Some(other) = there.filter(|there| there != first) {
+            fs::rename(&plain, named(other)).map_err(failed)?;
+        }
+        match fs::rename(named(*first), &plain) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failed(error)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Removes the pins of a program's links at interfaces that are not among these: without anybody else who
+    /// holds them, the program is no longer attached there.
+    pub(crate) fn forget_links_elsewhere(&self, program: &str, all: &[u32]) -> Result<(), Error> {
+        let begins = format!("{LINK}{program}_");
+        let failed = |source| Error::Pins {
+            path: self.dir.clone(),
+            source,
+        };
+        for entry in fs::read_dir(&self.dir).map_err(failed)? {
+            let entry = entry.map_err(failed)?;
+            let name = entry.file_name();
+            let interface =
+                (name.to_str()).and_then(|name| name.strip_prefix(&begins)?.parse().ok());
+            if interface
+                .is_some_and(|interface: u32| !all.iter().skip(1).any(|one| *one == interface))
+            {
+                fs::remove_file(entry.path()).map_err(failed)?;
+            }
+        }
+        Ok(())
     }
 
     /// Removes the pin of a program's link, if there is one: without anybody else who holds it, the program

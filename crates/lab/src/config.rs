@@ -142,13 +142,20 @@ fn node(host: &Host) -> Table {
     let mut node = Table::from_iter([
         ("name".to_owned(), host.name.as_str().into()),
         ("address".to_owned(), host.address().to_string().into()),
-        ("interface".to_owned(), "eth0".into()),
+        ("interface".to_owned(), interface(host)),
         ("roles".to_owned(), Value::Array(roles.collect())),
     ]);
     if host.is_ds() {
         node.insert("weight".to_owned(), i64::from(host.weight).into());
     }
     node
+}
+
+fn interface(host: &Host) -> Value {
+    match &host.interfaces()[..] {
+        [only] => only.as_str().into(),
+        several => Value::Array(several.iter().map(|name| name.as_str().into()).collect()),
+    }
 }
 
 #[cfg(test)]
@@ -193,6 +200,35 @@ mod tests {
         assert_eq!(nodes[1]["address"].as_str(), Some("10.77.0.11"));
         assert_eq!(nodes[1]["weight"].as_integer(), Some(3));
         assert_eq!(file["service"][0]["health"]["kind"].as_str(), Some("http"));
+        Ok(())
+    }
+
+    #[test]
+    fn a_node_has_all_its_interfaces() -> Result<(), Box<dyn std::error::Error>> {
+        let card = "[[host.port]]\nlan = \"private\"\naddress = \"10.78.0.2/24\"\n";
+        let text = r#"name = "t"
+            [[host]]
+            name = "cs1"
+            address = "10.77.0.2/24"
+            node_address = "10.78.0.2"
+            roles = ["cs"]
+            run = ["node"]
+            CARD
+            [[host]]
+            name = "ds1"
+            lan = "private"
+            address = "10.78.0.11/24"
+            roles = ["ds"]
+            [config]
+            service = [{ name = "web", address = "10.77.0.100", port = 80 }]
+        "#;
+        let lab = Lab::parse(&text.replace("CARD", card))?;
+        let file: Table = self::text(&lab, &lab.hosts[0], &ClusterKey::random()?).parse()?;
+        let nodes = file["node"].as_array().ok_or("no nodes")?;
+        let both: Vec<Value> = vec!["eth0".into(), "eth1".into()];
+        assert_eq!(nodes[0]["interface"], Value::Array(both));
+        assert_eq!(nodes[0]["address"].as_str(), Some("10.78.0.2"));
+        assert_eq!(nodes[1]["interface"].as_str(), Some("eth0"));
         Ok(())
     }
 

@@ -103,7 +103,7 @@ pub enum Error {
         known: Vec<String>,
     },
 
-    /// A router cannot lose its power: only first interfaces can be made anew.
+    /// A host with several interfaces cannot lose its power: only first interfaces can be made anew.
     #[error("{0} has several interfaces, and cannot be halted or rebooted: cut its link instead")]
     HasPorts(String),
 

@@ -80,11 +80,13 @@ pub(crate) fn host(
         in_bridge(bridge, port.as_str(), further.lan.as_ref())?;
         give(inside, &interface, &further.addresses)?;
     }
-    if !host.ports.is_empty() {
+    if host.is_router() {
         namespace.sysctl(&ROUTER)?;
     }
     if host.has_xdp() {
-        ready_for_xdp(bridge, port.as_str(), directory)?;
+        for port in ports_of(host) {
+            ready_for_xdp(bridge, &port, directory)?;
+        }
     }
     shape(bridge, port.as_str(), &host.link)?;
     dress(namespace, host)
@@ -110,7 +112,15 @@ pub(crate) fn dress(namespace: &Namespace, host: &Host) -> Result<()> {
     shape(inside, INTERFACE, &host.link)
 }
 
-/// The port of a router's further interface. Interface names have 15 bytes at most (`IFNAMSIZ`).
+/// The bridges' ports of all interfaces of a host.
+fn ports_of(host: &Host) -> Vec<String> {
+    let further = (1..=host.ports.len()).map(|number| port_of(host, number));
+    std::iter::once(host.name.to_string())
+        .chain(further)
+        .collect()
+}
+
+/// The port of a further interface of a host. Interface names have 15 bytes at most (`IFNAMSIZ`).
 fn port_of(host: &Host, number: usize) -> String {
     let name = host.name.as_str();
     let short = name.get(..name.len().min(12)).unwrap_or(name);
@@ -144,11 +154,14 @@ fn give(inside: &str, interface: &str, addresses: &[HostAddress]) -> Result<()> 
     tool::run(&format!("ip -n {inside} link set dev {interface} up")).map(drop)
 }
 
-/// Whether the cable of a host is in its port.
-pub(crate) fn carrier(bridge: &Namespace, port: &str, is_in: bool) -> Result<()> {
+/// Whether the cables of a host are in their ports.
+pub(crate) fn carrier(bridge: &Namespace, host: &Host, is_in: bool) -> Result<()> {
     let state = if is_in { "up" } else { "down" };
     let bridge = &bridge.name;
-    tool::run(&format!("ip -n {bridge} link set dev {port} {state}")).map(drop)
+    for port in ports_of(host) {
+        tool::run(&format!("ip -n {bridge} link set dev {port} {state}"))?;
+    }
+    Ok(())
 }
 
 /// Takes a host's interface out of its namespace, which is to go. It keeps its MAC address and its
@@ -271,11 +284,14 @@ pub(crate) fn single_packets(
     for (namespace, host) in hosts {
         if host.has_xdp() {
             // A veth whose peer has an XDP program has neither TSO nor GSO to turn off.
-            let collect = format!("ethtool -K {} gro {merge}", host.name);
-            in_namespace(&bridge.name, &collect)?;
+            for port in ports_of(host) {
+                in_namespace(&bridge.name, &format!("ethtool -K {port} gro {merge}"))?;
+            }
         } else {
-            let segment = format!("ethtool -K {INTERFACE} tso {merge} gso {merge}");
-            in_namespace(&namespace.name, &segment)?;
+            for interface in host.interfaces() {
+                let segment = format!("ethtool -K {interface} tso {merge} gso {merge}");
+                in_namespace(&namespace.name, &segment)?;
+            }
         }
     }
     Ok(())

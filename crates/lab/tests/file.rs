@@ -87,6 +87,21 @@ fn what_is_not_said_has_a_default() -> Result<(), Box<dyn std::error::Error>> {
 }
 
 #[test]
+fn a_node_may_have_several_interfaces() -> Result<(), Box<dyn std::error::Error>> {
+    let port = "[[host.port]]\nlan = \"private\"\naddress = \"10.78.0.1/24\"";
+    let router = Lab::parse(&host(&format!("{ADDRESS}{port}")))?;
+    let router = router.host("a").ok_or("no host")?;
+    assert!(router.is_router());
+    let key = "roles = [\"ds\"]\nnode_address = \"10.78.0.1\"\n";
+    let node = Lab::parse(&host(&format!("{ADDRESS}{key}{port}")))?;
+    let node = node.host("a").ok_or("no host")?;
+    assert!(!node.is_router(), "it forwards nothing");
+    assert_eq!(node.interfaces(), ["eth0", "eth1"]);
+    assert_eq!(node.address().to_string(), "10.78.0.1");
+    Ok(())
+}
+
+#[test]
 fn the_labs_of_this_repository_are_right() -> Result<(), Box<dyn std::error::Error>> {
     let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../../labs");
     let mut seen = 0;
@@ -214,6 +229,26 @@ fn bad_files_are_refused_with_reasons() {
             "a gateway that nobody is",
             host(&format!("{ADDRESS}\ngateway = \"10.77.0.254\"")),
             &["nobody on the LAN", "10.77.0.254"],
+        ),
+        (
+            "a gateway that is a node",
+            host(&format!(
+                "{ADDRESS}gateway = \"10.77.0.2\"\n[[host]]\nname = \"b\"\naddress = \"10.77.0.2/24\"\n\
+                 roles = [\"ds\"]\n[[host.port]]\nlan = \"x\"\naddress = \"10.78.0.2/24\""
+            )),
+            &["b is a node", "without roles"],
+        ),
+        (
+            "a node address of a client",
+            host(&format!("{ADDRESS}node_address = \"10.77.0.1\"")),
+            &["a is no node", "add roles"],
+        ),
+        (
+            "a node address that it does not have",
+            host(&format!(
+                "{ADDRESS}roles = [\"ds\"]\nnode_address = \"10.77.0.2\""
+            )),
+            &["10.77.0.2", "name one of its own"],
         ),
         (
             "a gateway with one interface",

@@ -21,15 +21,15 @@ use super::{finding::Finding, servers::Place};
 
 const NAME: &str = "nat";
 
-/// `services`: those of this node; `interface`: by which the clients' packets come in.
-pub fn check(services: &[Place], interface: Option<&str>) -> Finding {
-    judge(services, interface, &Shown::now())
+/// `services`: those of this node; `interfaces`: by which the clients' packets may come in; none if that is not known.
+pub fn check(services: &[Place], interfaces: &[String]) -> Finding {
+    judge(services, interfaces, &Shown::now())
 }
 
 /// What address translation on this host does to the clients of a service; `None` if nothing, or if nobody could
 /// be asked.
-pub fn spoils(service: SocketAddrV4, interface: &str) -> Option<String> {
-    Shown::now().spoils(service, Some(interface))
+pub fn spoils(service: SocketAddrV4, interfaces: &[String]) -> Option<String> {
+    Shown::now().spoils(service, interfaces)
 }
 
 /// What programs say of this host's rules.
@@ -69,7 +69,15 @@ impl Shown {
         all
     }
 
-    fn spoils(&self, service: SocketAddrV4, interface: Option<&str>) -> Option<String> {
+    /// By any of these interfaces.
+    fn spoils(&self, service: SocketAddrV4, interfaces: &[String]) -> Option<String> {
+        if interfaces.is_empty() {
+            return self.spoils_by(service, None);
+        }
+        (interfaces.iter()).find_map(|interface| self.spoils_by(service, Some(interface)))
+    }
+
+    fn spoils_by(&self, service: SocketAddrV4, interface: Option<&str>) -> Option<String> {
         let rules = self.rules(&Packet {
             address: *service.ip(),
             port: service.port(),
@@ -102,7 +110,7 @@ fn output(program: &str, arguments: &[&str]) -> Option<String> {
     (output.status.success()).then(|| String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-fn judge(services: &[Place], interface: Option<&str>, shown: &Shown) -> Finding {
+fn judge(services: &[Place], interfaces: &[String], shown: &Shown) -> Finding {
     if shown.is_empty() {
         return Finding::advice(
             NAME,
@@ -115,7 +123,7 @@ fn judge(services: &[Place], interface: Option<&str>, shown: &Shown) -> Finding 
         .iter()
         .filter_map(|(name, at)| match at {
             SocketAddr::V4(at) => {
-                let what = shown.spoils(*at, interface)?;
+                let what = shown.spoils(*at, interfaces)?;
                 Some((format!("{name} ({at}): {what}"), *at))
             }
             SocketAddr::V6(_) => None,
@@ -166,7 +174,7 @@ mod tests {
             iptables: iptables.iter().map(|text| (*text).to_owned()).collect(),
         };
         let web: Vec<Place> = vec![("web".into(), "192.0.2.100:80".parse().expect("an address"))];
-        judge(&web, Some("eth0"), &shown)
+        judge(&web, &["eth0".into()], &shown)
     }
 
     const DNAT: &str =
@@ -185,6 +193,25 @@ mod tests {
         assert!(remedy.contains(rule), "{remedy}");
         let limited = judged(&[&DNAT.replace("-p tcp", "-s 198.51.100.0/24 -p tcp")]);
         assert!(limited.found().contains("may lead"), "{}", limited.found());
+    }
+
+    #[test]
+    fn any_interface_of_the_node_counts() {
+        let shown = Shown {
+            nft: Value::Null,
+            iptables: vec![DNAT.replace("-p tcp", "-i eth1 -p tcp")],
+        };
+        let at: SocketAddrV4 = "192.0.2.100:80".parse().expect("an address");
+        let said = |interfaces: &[&str]| {
+            let names: Vec<String> = interfaces.iter().map(|name| (*name).into()).collect();
+            shown.spoils(at, &names).unwrap_or_default()
+        };
+        assert!(!said(&["eth0"]).contains("leads"), "{}", said(&["eth0"]));
+        assert!(
+            said(&["eth1"]).contains("leads the clients' packets"),
+            "{}",
+            said(&["eth1"])
+        );
     }
 
     #[test]

@@ -15,7 +15,7 @@ use baton_core::{
     asker::{Asker, Counts, Heard},
 };
 use baton_dataplane::{Lead, Punt, Punts, Resumed, sys};
-use baton_net::{LccpSocket, PacketSocket, Readable};
+use baton_net::{LccpSocket, Readable};
 use baton_wire::{Address, Flow, Message, Query, Reply, decode, encode};
 use tokio::time::{MissedTickBehavior, interval, sleep_until};
 use tracing::{debug, warn};
@@ -24,7 +24,7 @@ use super::{
     Asks, Docket, Shared,
     question::{Question, Reading},
 };
-use crate::node::{heartbeat::clock_now, locked::locked};
+use crate::node::{egress::Egress, heartbeat::clock_now, locked::locked};
 
 /// Between two signs of life, of which the program misses some before it stops asking.
 const SIGN: Duration = Duration::from_millis(10);
@@ -40,7 +40,7 @@ const COMMAND_AT: usize = 2;
 
 pub struct Bench {
     punts: Punts,
-    socket: PacketSocket,
+    egress: Egress,
     lccp: LccpSocket,
     shared: Arc<Shared>,
     epoch: Instant,
@@ -51,10 +51,10 @@ pub struct Bench {
 }
 
 impl Bench {
-    pub fn new(punts: Punts, socket: PacketSocket, lccp: LccpSocket, shared: Arc<Shared>) -> Self {
+    pub fn new(punts: Punts, egress: Egress, lccp: LccpSocket, shared: Arc<Shared>) -> Self {
         Self {
             punts,
-            socket,
+            egress,
             lccp,
             shared,
             epoch: Instant::now(),
@@ -265,7 +265,7 @@ impl Bench {
 
     fn resume(&self, punt: &Punt, lead: Option<Lead>, owner: Option<u16>) -> Result<()> {
         match self.punts.resume(punt, lead, owner)? {
-            Resumed::Leaves(frame) => Ok(self.socket.send(&frame)?),
+            Resumed::Leaves(frame) => self.egress.send(&frame),
             Resumed::Done | Resumed::Dropped => Ok(()),
             Resumed::TooLong => {
                 debug!(

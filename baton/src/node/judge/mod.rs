@@ -23,12 +23,12 @@ use baton_core::{
     rules::{Request, Rules},
 };
 use baton_dataplane::{Dataplane, Lead};
-use baton_net::{LccpSocket, PacketSocket};
+use baton_net::LccpSocket;
 use baton_wire::{Address, Keys};
 use tracing::warn;
 
 use self::bench::Bench;
-use super::{locked::locked, place::Place};
+use super::{egress::Egress, locked::locked, place::Place};
 
 /// What it judges by: all of it replaced at once.
 #[derive(Clone, Debug)]
@@ -78,7 +78,7 @@ struct Shared {
 }
 
 impl Judge {
-    /// Lets it judge from now on what comes to this interface.
+    /// Lets it judge from now on what comes to this node.
     pub fn start(&mut self, dataplane: &Dataplane, place: &Place) -> Result<()> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -90,7 +90,7 @@ impl Judge {
             lccp.hear_only(&[LCCP_REPLY as u8])?;
             Bench::new(
                 dataplane.punts()?,
-                PacketSocket::open(&place.link)?,
+                Egress::open(&place.links)?,
                 lccp,
                 self.shared.clone(),
             )

@@ -86,7 +86,7 @@ impl Migrations {
         let (transfer_sender, transfers) = mpsc::channel(1);
         let (wanted, wanted_receiver) = watch::channel(Wanted::of(place));
         let is_cs = place.me.roles.is_cs();
-        let table = is_cs.then(|| Table::open(dataplane, &place.link));
+        let table = is_cs.then(|| Table::open(dataplane, &place.links));
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()

@@ -6,15 +6,17 @@ use anyhow::Result;
 use baton_abi::{DATA_SERVER_PRESENT, DataServer, Tcb, TcbKey};
 use baton_core::migration::{Book, Server, merge};
 use baton_dataplane::{Dataplane, Entries, Hold, Resumed, Tick};
-use baton_net::{Link, PacketSocket};
+use baton_net::Link;
 use baton_wire::{Address, LeftOut, ShortAddress, TcbEntry};
+
+use crate::node::egress::Egress;
 
 /// This node's table.
 pub struct Table {
     entries: Entries,
     hold: Hold,
     /// For what waited.
-    socket: PacketSocket,
+    egress: Egress,
     book: Book,
     /// Entries that still fit, as far as the last sweep has seen.
     room: u32,
@@ -29,11 +31,11 @@ pub struct Took {
 }
 
 impl Table {
-    pub fn open(dataplane: &Dataplane, link: &Link) -> Result<Self> {
+    pub fn open(dataplane: &Dataplane, links: &[Link]) -> Result<Self> {
         Ok(Self {
             entries: dataplane.entries()?,
             hold: dataplane.hold()?,
-            socket: PacketSocket::open(link)?,
+            egress: Egress::open(links)?,
             book: Book::default(),
             room: 0,
         })
@@ -72,7 +74,7 @@ impl Table {
     fn send(&self, resumed: Vec<Resumed>) -> Result<()> {
         for resumed in resumed {
             if let Resumed::Leaves(frame) = resumed {
-                self.socket.send(&frame)?;
+                self.egress.send(&frame)?;
             }
         }
         Ok(())

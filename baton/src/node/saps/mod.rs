@@ -86,9 +86,9 @@ pub async fn run(place: Place, fresh: bool) -> Result<End> {
     } = daemon;
     drop(part);
     if ending == Ending::WithoutInterface {
-        interface::lament(&place);
+        let gone = interface::lament(&place).await;
         log(host.unwind().await.into_iter().map(Into::into).collect());
-        match interface::until_back(&place, &mut calls, &mut watch, started).await? {
+        match interface::until_back(&place, gone, &mut calls, &mut watch, started).await? {
             Ending::Again => return Ok(End::Again),
             Ending::LeaveInPlace => return Ok(End::LeftInPlace),
             Ending::TakeDown | Ending::WithoutInterface => {}
@@ -185,7 +185,7 @@ impl Daemon {
                 _ = interrupt.recv() => return Ok(Ending::TakeDown),
                 _ = quit.recv() => return Ok(Ending::LeaveInPlace),
                 () = watch.news(), if matches!(self.part, Part::Io(_)) => {
-                    if !self.place.has_its_interface().await {
+                    if !self.place.has_its_interfaces().await {
                         return Ok(Ending::WithoutInterface);
                     }
                 }

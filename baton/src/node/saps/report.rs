@@ -70,7 +70,9 @@ pub(super) fn status(daemon: &Daemon) -> Status {
         node: place.me.name.to_string(),
         roles: names(&place.me),
         interface: place.link.name.clone(),
+        interfaces: place.interface_names(),
         interface_gone: None,
+        interfaces_gone: Vec::new(),
         xdp: None,
         uptime: daemon.started.elapsed().as_secs(),
         nodes: (place.config.nodes.iter())

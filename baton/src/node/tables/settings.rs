@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use baton_abi::{ALSO_MACS, LCCP_OVERHEAD_BYTES, Settings};
+use baton_abi::{ALSO_MACS, LCCP_OVERHEAD_BYTES, MAX_INTERFACES, Settings};
 use baton_dataplane::{Dataplane, wall_clock_offset};
+use baton_net::Link;
 use baton_wire::{Address, ClusterKey};
 
 use super::Tables;
@@ -18,7 +19,9 @@ impl Tables {
     pub fn write_settings(&self, dataplane: &Dataplane, place: &Place) -> Result<()> {
         let config = &place.config;
         let overhead = PLAIN_HEADERS + LCCP_OVERHEAD_BYTES;
-        let mss = u16::try_from(place.link.mtu.saturating_sub(overhead)).unwrap_or(u16::MAX);
+        // A client's packet may leave by any of them, inside a message.
+        let mtu = place.links.iter().map(|link| link.mtu).min().unwrap_or(0);
+        let mss = u16::try_from(mtu.saturating_sub(overhead)).unwrap_or(u16::MAX);
         let lccp = lccp_keys(config);
         let mut also_mac = [[0; 6]; ALSO_MACS as usize];
         // The configuration has no more of them.
@@ -45,12 +48,20 @@ impl Tables {
             rcv_wscale: config.cluster.window_scale.shift(),
             protocol: config.cluster.protocol.number(),
             roles: place.me.roles.bits(),
-            mac: place.link.mac,
             also_macs: place.me.also_mac.len() as u8,
             also_mac,
+            interfaces: u8::try_from(place.links.len()).unwrap_or(u8::MAX),
+            macs: of_all(place, |link| link.mac),
+            ifindexes: of_all(place, |link| link.index),
+            ..Settings::default()
         };
         Ok(dataplane.set_settings(&settings)?)
     }
+}
+
+/// Something of each interface; what there is room for beyond repeats the first.
+fn of_all<T: Copy>(place: &Place, of: impl Fn(&Link) -> T) -> [T; MAX_INTERFACES as usize] {
+    std::array::from_fn(|at| of(place.links.get(at).unwrap_or(&place.link)))
 }
 
 fn cookie_words(key: Option<&ClusterKey>) -> [u64; 2] {

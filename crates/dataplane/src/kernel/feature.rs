@@ -90,6 +90,14 @@ pub const FEATURES: &[Feature] = &[
         probe: Probe::Helper(raw::BPF_PROG_TYPE_XDP, raw::BPF_FUNC_xdp_load_bytes),
     },
     Feature {
+        name: "bpf_xdp_get_buff_len",
+        since: Release(5, 18),
+        purpose: "a connection server and a switch measure frames in several pieces with it",
+        option: None,
+        parts: &[ConnectionServer, Switch],
+        probe: Probe::Helper(raw::BPF_PROG_TYPE_XDP, raw::BPF_FUNC_xdp_get_buff_len),
+    },
+    Feature {
         name: "BPF_F_TEST_XDP_LIVE_FRAMES",
         since: Release(5, 18),
         purpose: "a connection server sends requests on by it that it has held back",

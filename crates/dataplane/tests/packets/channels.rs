@@ -6,7 +6,7 @@ use baton_wire::{Message, encode};
 use zerocopy::{FromBytes as _, IntoBytes as _};
 
 use crate::{
-    cluster::{CS, data_server, ds, ds_mac, key, peer},
+    cluster::{ARRIVES_AT, CS, data_server, ds, ds_mac, key, peer},
     cs::http::{Connection, get, routes_by_name},
     ds::loopback::{COOKIE, Live, expect, send},
     host::{on_own_host, send_lccp},
@@ -41,7 +41,7 @@ fn number_in(frame: &[u8]) -> u16 {
 fn is_kept(channels: &Channels, seen: &Seen, number: u16) {
     assert_eq!(number_in(&seen.frame), number);
     let kept = channels.posted(CHANNEL, number).unwrap();
-    assert_eq!(kept.as_ref(), Some(&seen.frame));
+    assert_eq!(kept, Some((ARRIVES_AT, seen.frame.clone())));
 }
 
 #[test]
@@ -125,7 +125,7 @@ fn an_outbox_keeps_the_last_ones() {
     for (after, frame) in frames.iter().enumerate().skip(1) {
         let number = FIRST.wrapping_add(after as u16);
         let kept = channels.posted(CHANNEL, number).unwrap();
-        assert_eq!(kept.as_ref(), Some(frame), "{number}");
+        assert_eq!(kept.map(|(_, kept)| kept).as_ref(), Some(frame), "{number}");
     }
     let never = FIRST.wrapping_add(300);
     assert_eq!(channels.posted(CHANNEL, never).unwrap(), None);
@@ -203,7 +203,8 @@ fn a_connection_given_away_can_be_given_again() {
         let request = live.request();
         send(&live.node, &handover(&live.client, 1), &request);
         expect(&live.node, &[("ds_handed_over", 1)]);
-        let kept = channels.posted(CHANNEL, FIRST).unwrap().unwrap();
+        let (by, kept) = channels.posted(CHANNEL, FIRST).unwrap().unwrap();
+        assert_eq!(by, way[0].ifindex);
         assert_eq!(number_in(&kept), FIRST);
         assert_eq!(kept[..6], ds_mac(1));
         assert_eq!(kept[INNER..], request.packet());

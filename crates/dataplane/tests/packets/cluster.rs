@@ -75,7 +75,8 @@ pub fn settings(address: Ipv4Addr, roles: u32) -> Settings {
         rcv_wscale: WINDOW_SCALE,
         protocol: 253,
         roles: roles as u8,
-        mac: CS_MAC,
+        interfaces: 1,
+        macs: [CS_MAC; 4],
         ..Settings::default()
     }
 }

@@ -125,7 +125,7 @@ impl Node {
     /// without [`Node::run`].
     pub fn attached_ds(interface: u32) -> Self {
         let mut plane = load(&options(Role::Ds));
-        plane.attach(interface, &options(Role::Ds)).unwrap();
+        plane.attach(&[interface], &options(Role::Ds)).unwrap();
         Self::new(Role::Ds, plane, false)
     }
 
@@ -143,7 +143,7 @@ impl Node {
             ..options(Role::Both)
         };
         let mut plane = load(&options);
-        plane.attach(interface, &options).unwrap();
+        plane.attach(&[interface], &options).unwrap();
         Self::new(Role::Both, plane, false)
     }
 

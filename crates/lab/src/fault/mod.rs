@@ -86,7 +86,7 @@ impl Running {
     fn link(&self, host: &str, up: bool) -> Result<()> {
         let _lock = Lock::lab(self.lab().name(), &mut |_| {})?;
         let state = self.state()?;
-        self.file_host(host)?;
+        let host = self.file_host(host)?;
         topology::carrier(self.namespace(&state, BRIDGE)?, host, up)
     }
 

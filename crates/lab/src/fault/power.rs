@@ -45,7 +45,7 @@ impl Running {
         }
         let bridge = self.namespace(state, BRIDGE)?.clone();
         let old = self.namespace(state, name)?.clone();
-        topology::carrier(&bridge, name, false)?;
+        topology::carrier(&bridge, host, false)?;
         end_all(&old)?;
         down::remove_pins(&config::pins(lab, host))?;
         let directory = state::host_directory(&lab.name, name);
@@ -74,7 +74,7 @@ impl Running {
         if !state.losses.is_empty() {
             topology::single_packets(&bridge, &[(namespace.clone(), host.clone())], true)?;
         }
-        topology::carrier(&bridge, name, true)?;
+        topology::carrier(&bridge, host, true)?;
 
         let group = state.group(name);
         // As they were started by `up`: servers before the node, but where they have their sockets from it.

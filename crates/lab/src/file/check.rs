@@ -30,6 +30,7 @@ struct Written {
 struct WrittenHost {
     name: Spanned<HostName>,
     address: Spanned<Addresses>,
+    node_address: Option<Spanned<IpAddr>>,
     lan: Option<LanName>,
     gateway: Option<Spanned<IpAddr>>,
     #[serde(default, rename = "port")]
@@ -66,6 +67,7 @@ pub(super) fn parse(text: &str) -> Result<Lab> {
     checker.addresses(&written.hosts)?;
     for host in &written.hosts {
         checker.roles(host)?;
+        checker.node_address(host)?;
         checker.gateway(host, &written.hosts)?;
         checker.things(host, written.config.is_some())?;
     }
@@ -163,6 +165,34 @@ impl Checker<'_> {
         }
     }
 
+    /// A node's own address is one of its addresses.
+    fn node_address(&self, host: &WrittenHost) -> Result<()> {
+        let (Some(address), name) = (&host.node_address, host.name.get_ref()) else {
+            return Ok(());
+        };
+        let at = address.span().start;
+        if host
+            .roles
+            .as_ref()
+            .is_none_or(|roles| roles.get_ref().is_empty())
+        {
+            let what =
+                format!("{name} is no node, so it has no node_address: remove it, or add roles");
+            return Err(self.error(at, what));
+        }
+        let mut all = host
+            .interfaces()
+            .flat_map(|(_, addresses)| &addresses.get_ref().0);
+        if !all.any(|one| one.ip() == *address.get_ref()) {
+            let what = format!("{name} does not have the address {}", address.get_ref());
+            return Err(self.error(
+                at,
+                format!("{what}: name one of its own, without its prefix"),
+            ));
+        }
+        Ok(())
+    }
+
     /// Somebody on its LAN has that address, and forwards.
     fn gateway(&self, host: &WrittenHost, hosts: &[WrittenHost]) -> Result<()> {
         let Some(gateway) = &host.gateway else {
@@ -176,6 +206,15 @@ impl Checker<'_> {
         };
         let at = gateway.span().start;
         match hosts.iter().find(is_there) {
+            Some(node)
+                if node
+                    .roles
+                    .as_ref()
+                    .is_some_and(|roles| !roles.get_ref().is_empty()) =>
+            {
+                let what = format!("{} is a node, so it forwards nothing", node.name.get_ref());
+                Err(self.error(at, format!("{what}: name a host without roles")))
+            }
             Some(router) if !router.ports.is_empty() => Ok(()),
             Some(other) => {
                 let what = format!(
@@ -255,6 +294,7 @@ impl From<WrittenHost> for Host {
         Host {
             name: host.name.into_inner(),
             addresses: host.address.into_inner().0,
+            node_address: host.node_address.map(Spanned::into_inner),
             lan: host.lan,
             gateway: host.gateway.map(Spanned::into_inner),
             ports: (host.ports.into_iter())

@@ -1,7 +1,7 @@
 //! The lab file: which hosts there are, how they are linked, and what runs on them.
 //!
 //! One LAN joins all hosts that name no other. A host's `address` and `link` speak of its first
-//! interface; a router has more, each a `port`.
+//! interface; a router, or a node on several networks, has more, each a `port`.
 
 mod check;
 mod names;
@@ -27,18 +27,20 @@ pub struct Lab {
     pub(crate) source: String,
 }
 
-/// A host: a network namespace with an interface, `eth0`, on one of the lab's LANs.
+/// A host: a network namespace with an interface, `eth0`, on one of the lab's LANs, and maybe further ones.
 #[derive(Clone, Debug)]
 pub struct Host {
     /// Unique in the lab.
     pub name: HostName,
-    /// At least one. The first is the node's own address in the cluster.
+    /// At least one.
     pub addresses: Vec<HostAddress>,
+    /// The node's own address in the cluster, one of those of all its interfaces. None: the first.
+    pub node_address: Option<IpAddr>,
     /// Where it is. None: on the LAN of all that name none.
     pub lan: Option<LanName>,
     /// The router to everywhere else.
     pub gateway: Option<IpAddr>,
-    /// Further interfaces, `eth1` and so on. With one it is a router: it forwards.
+    /// Further interfaces, `eth1` and so on. Unless it is a node, it is a router with one: it forwards.
     pub ports: Vec<HostPort>,
     /// Its part in the cluster: none for a client.
     pub roles: Vec<Role>,
@@ -54,7 +56,7 @@ pub struct Host {
     pub run: Vec<Thing>,
 }
 
-/// A further interface of a router.
+/// A further interface of a router or a node.
 #[derive(Clone, Debug)]
 pub struct HostPort {
     /// Where it is. None: on the LAN of all that name none.
@@ -145,7 +147,20 @@ impl Lab {
 impl Host {
     /// Its own address in the cluster.
     pub fn address(&self) -> IpAddr {
-        self.addresses[0].ip() // at least one: `check` refuses a host without
+        let first = self.addresses[0].ip(); // at least one: `check` refuses a host without
+        self.node_address.unwrap_or(first)
+    }
+
+    /// Its interfaces, as programs on it call them.
+    pub fn interfaces(&self) -> Vec<String> {
+        (0..=self.ports.len())
+            .map(|at| format!("eth{at}"))
+            .collect()
+    }
+
+    /// Whether it forwards between its interfaces.
+    pub fn is_router(&self) -> bool {
+        !self.ports.is_empty() && !self.is_node()
     }
 
     /// Whether it is a connection server.

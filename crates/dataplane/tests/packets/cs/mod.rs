@@ -3,6 +3,7 @@
 mod also_mac;
 mod aware;
 mod bad_syn;
+mod cards;
 mod choice;
 mod claim;
 mod cookie;
