@@ -265,7 +265,7 @@ mod tests {
         };
         assert_eq!(first(baton_abi::ROLE_DS), Some(Release(6, 9)));
         assert_eq!(first(baton_abi::ROLE_CS), Some(Release(5, 18)));
-        assert_eq!(first(baton_abi::ROLE_SWITCH), Some(Release(5, 11)));
+        assert_eq!(first(baton_abi::ROLE_SWITCH), Some(Release(5, 18)));
         assert_eq!(first(0), None);
     }
 
