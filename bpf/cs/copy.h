@@ -6,47 +6,31 @@
 #include "packet.h"
 #include "../bounds.h"
 
-/* Room in a ring is asked for in one of two constant sizes, as the verifier wants it. */
-struct short_record {
-	struct punted head;
-	u8 frame[PUNT_FRAME_BYTES];
-};
-
-struct long_record {
-	struct punted head;
-	u8 frame[PUNT_JUMBO_BYTES];
-};
-
-static __noinline struct punted *copy_short_frame(struct xdp_md *ctx, u32 bytes, void *ring)
+/* Room in a ring is asked for in one of two sizes, `room`, a constant, as the verifier wants it. */
+static __always_inline struct punted *copy_into(struct xdp_md *ctx, u32 bytes, void *ring, const u32 room)
 {
-	struct short_record *record;
+	struct punted *record;
 
-	if (bytes < sizeof(struct ethhdr) || bytes > PUNT_FRAME_BYTES)
+	if (bytes < sizeof(struct ethhdr) || bytes > room)
 		return 0;
-	record = bpf_ringbuf_reserve(ring, sizeof(*record), 0);
+	record = bpf_ringbuf_reserve(ring, sizeof(*record) + room, 0);
 	if (!record)
 		return 0;
-	if (bpf_xdp_load_bytes(ctx, 0, record->frame, BOUNDED(bytes, 1, sizeof(record->frame)))) {
+	if (bpf_xdp_load_bytes(ctx, 0, record + 1, BOUNDED(bytes, 1, room))) {
 		bpf_ringbuf_discard(record, 0);
 		return 0;
 	}
-	return &record->head;
+	return record;
+}
+
+static __noinline struct punted *copy_short_frame(struct xdp_md *ctx, u32 bytes, void *ring)
+{
+	return copy_into(ctx, bytes, ring, PUNT_FRAME_BYTES);
 }
 
 static __noinline struct punted *copy_long_frame(struct xdp_md *ctx, u32 bytes, void *ring)
 {
-	struct long_record *record;
-
-	if (bytes < sizeof(struct ethhdr) || bytes > PUNT_JUMBO_BYTES)
-		return 0;
-	record = bpf_ringbuf_reserve(ring, sizeof(*record), 0);
-	if (!record)
-		return 0;
-	if (bpf_xdp_load_bytes(ctx, 0, record->frame, BOUNDED(bytes, 1, sizeof(record->frame)))) {
-		bpf_ringbuf_discard(record, 0);
-		return 0;
-	}
-	return &record->head;
+	return copy_into(ctx, bytes, ring, PUNT_JUMBO_BYTES);
 }
 
 /* `bytes` of it, which the caller has seen to be no more than PUNT_JUMBO_BYTES. 0: the ring is full. */
