@@ -41,6 +41,8 @@ pub struct Counts {
     pub moved: AtomicU64,
     /// stay where they are for this reason, or until they are looked at again,
     stayed: [AtomicU64; 7],
+    /// because it is not known how they began,
+    pub stayed_unknown: AtomicU64,
     /// because nobody has answered,
     pub unanswered: AtomicU64,
     /// or had to be resumed, because their owner was gone before they had.
@@ -113,6 +115,7 @@ impl Counts {
             ("resume_nobody", self.nobody.load(Relaxed)),
             ("move_begun", self.moves.load(Relaxed)),
             ("move_done", self.moved.load(Relaxed)),
+            ("move_stayed_unknown", self.stayed_unknown.load(Relaxed)),
             ("move_stayed_unanswered", self.unanswered.load(Relaxed)),
             ("move_orphaned", self.move_orphans.load(Relaxed)),
         ];

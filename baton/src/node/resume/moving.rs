@@ -73,11 +73,28 @@ impl Walker {
             if !may_go || !self.moving.moves.would_take(now, &which) {
                 continue;
             }
-            let kept = self.kept(&key, &tcb)?;
-            let has_begun = kept.is_some_and(|kept| kept.response_start != tcb.last_ack);
             let servers = self.servers(&tcb, turn, slots)?;
-            if has_begun && !servers.is_empty() {
-                self.moving.moves.handle_busy(now, which, slot, servers);
+            let Some(kept) = self.kept(&key, &tcb)? else {
+                continue;
+            };
+            if servers.is_empty() || kept.response_start == tcb.last_ack {
+                continue;
+            }
+            // What its own server answers now may be another version: only what it told then counts.
+            let began = self.head(&key, &kept);
+            let moves = &mut self.moving.moves;
+            match began.filter(|head| head.digest.unseen() == 0) {
+                Some(head) => {
+                    let known = Response {
+                        digest: Some(head.digest),
+                        length: None,
+                    };
+                    moves.handle_busy(now, which, slot, servers, known);
+                }
+                None => {
+                    self.counts.stayed_unknown.fetch_add(1, Relaxed);
+                    moves.handle_unknown(now, which);
+                }
             }
         }
         Ok(())

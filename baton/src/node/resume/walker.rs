@@ -156,15 +156,12 @@ impl Walker {
             if self.moving.moves.holds(&which) {
                 continue;
             }
-            let request = self.kept(&key, &tcb)?;
+            let request = self.resumable(&key, &tcb)?;
             if !is_awake(&tcb, since) && !self.is_under_way(&key, &tcb, request.as_ref()) {
                 continue;
             }
             all += 1;
-            if u32::from(tcb.state) & TCB_FIN == 0
-                && let Some(request) = request
-            {
-                self.count_head(self.head(&key, &request));
+            if u32::from(tcb.state) & TCB_FIN == 0 && request.is_some() {
                 let servers = self.servers(&tcb, turn, slots)?;
                 self.resumes.handle_orphan(now, which, slot, servers);
                 kept += 1;
@@ -262,8 +259,23 @@ impl Walker {
         Ok(Some((*server, order)))
     }
 
+    /// The request whose response can go on elsewhere: it is kept, and nothing of the response has come yet, or how
+    /// that began is known.
+    ///
+    /// A client may ask for more in the middle of a response. What it has acknowledged since is of the first one, and
+    /// no response is known to begin there.
+    fn resumable(&self, key: &TcbKey, tcb: &Tcb) -> Result<Option<KeptRequest>> {
+        let Some(request) = self.kept(key, tcb)? else {
+            return Ok(None);
+        };
+        let head = self.head(key, &request);
+        self.count_head(head);
+        let has_begun = tcb.last_ack != request.response_start;
+        Ok((!has_begun || head.is_some()).then_some(request))
+    }
+
     /// How the response to this request began, as its data server told it.
-    fn head(&self, key: &TcbKey, kept: &KeptRequest) -> Option<Head> {
+    pub(super) fn head(&self, key: &TcbKey, kept: &KeptRequest) -> Option<Head> {
         self.told.get(&heads::name(key)?, kept.response_start)
     }
 

@@ -55,12 +55,12 @@ pub(super) enum State<S> {
 }
 
 impl<S: Copy> Case<S> {
-    pub fn new(from: S, servers: Vec<S>) -> Self {
+    pub fn new(from: S, servers: Vec<S>, known: Known) -> Self {
         Self {
             number: 0,
             from,
             servers,
-            known: crate::resume::Known::default(),
+            known,
             state: State::Waiting,
             why: None,
         }

@@ -7,8 +7,8 @@
 //!          Stays                       Stays       Recall --it is kept--> Back, Stays
 //! ```
 //!
-//! All that can go wrong with the response is found out before its owner is told to let go: what the response is
-//! is asked of the owner's own server first, and another one's must be the same. From then on whoever of the two
+//! All that can go wrong with the response is found out before its owner is told to let go: what the owner's own
+//! server answers now must be what it answered then, and another one's the same. From then on whoever of the two
 //! has the connection gets its packets, and the owner alone decides the moment. Every message may be lost; each is
 //! repeated until its answer comes. Where the owner dies, or has let go and nothing came of that, the response is
 //! resumed as any other.
@@ -169,15 +169,24 @@ impl<K: Copy + Ord, S: Copy + Eq> Moves<K, S> {
         !stays && !self.cases.contains_key(key)
     }
 
-    /// A response that is under way at `from`, which drains; `servers` could answer alike, the best first.
-    pub fn handle_busy(&mut self, now: Moment, key: K, from: S, mut servers: Vec<S>) {
+    /// A response that is under way at `from`, which drains; `servers` could answer alike, the best first. `known` is
+    /// how it began when its client asked: the content may be another one by now, on all servers.
+    pub fn handle_busy(&mut self, now: Moment, key: K, from: S, mut servers: Vec<S>, known: Known) {
         if !self.would_take(now, &key) {
             return;
         }
         servers.reverse();
-        self.cases.insert(key, Case::new(from, servers));
+        self.cases.insert(key, Case::new(from, servers, known));
         self.waiting.push_back(key);
         self.begin(now);
+    }
+
+    /// A response that is under way at a data server which drains, and how it began is not known: it stays there, and
+    /// is looked at again after a while.
+    pub fn handle_unknown(&mut self, now: Moment, key: K) {
+        if self.would_take(now, &key) {
+            self.remember_stay(key, Some(now + REST));
+        }
     }
 
     /// What an order has come to, and what is known of the response there.
@@ -528,11 +537,16 @@ impl<K: Copy + Ord, S: Copy + Eq> Moves<K, S> {
         {
             self.cancel(now, key, server, case.number);
         }
+        self.remember_stay(key, passes.then(|| now + REST));
+        self.actions.push_back(Action::Stays { key, why });
+    }
+
+    /// It is not looked at before `until`, or never again.
+    fn remember_stay(&mut self, key: K, until: Option<Moment>) {
         if self.stays.len() >= REMEMBERED {
             self.stays.clear();
         }
-        self.stays.insert(key, passes.then(|| now + REST));
-        self.actions.push_back(Action::Stays { key, why });
+        self.stays.insert(key, until);
     }
 
     /// A response that waits for nobody would hold a connection of its server.

@@ -18,6 +18,11 @@ const FOUND: Known = Known {
     digest: Some(HeadDigest::whole(NonZeroU64::MIN)),
     length: Some(1000),
 };
+/// Its digest alone.
+const BEGAN: Known = Known {
+    digest: FOUND.digest,
+    length: None,
+};
 const OWNER: u16 = 0;
 
 type Few = Moves<u32, u16>;
@@ -45,9 +50,9 @@ fn asked(actions: &[Action<u32, u16>]) -> (u16, u64, Known) {
 
 /// One that was told to let go, for server 5; the number of the order there.
 fn yielding(moves: &mut Few) -> u64 {
-    moves.handle_busy(at(0), 1, OWNER, vec![5, 6]);
+    moves.handle_busy(at(0), 1, OWNER, vec![5, 6], BEGAN);
     let (server, number, known) = asked(&actions(moves, 0));
-    assert_eq!((server, known), (OWNER, Known::default()));
+    assert_eq!((server, known), (OWNER, BEGAN));
     moves.handle_ready(at(1), number, Outcome::Ready, FOUND);
     let (server, number, known) = asked(&actions(moves, 1));
     assert_eq!((server, known), (5, FOUND));
@@ -90,7 +95,7 @@ fn it_goes_when_another_has_the_same() {
 #[test]
 fn the_order_at_its_own_server_is_taken_back_until_that_is_heard() {
     let mut moves = Few::new(1);
-    moves.handle_busy(at(0), 1, OWNER, vec![5]);
+    moves.handle_busy(at(0), 1, OWNER, vec![5], BEGAN);
     let (_, number, _) = asked(&actions(&mut moves, 0));
     moves.handle_ready(at(1), number, Outcome::Ready, FOUND);
     let cancels = |actions: Vec<Action<u32, u16>>| -> Vec<u64> {
@@ -115,14 +120,14 @@ fn the_order_at_its_own_server_is_taken_back_until_that_is_heard() {
 fn what_cannot_be_had_elsewhere_stays_for_good() {
     for refusal in [Outcome::NoLength, Outcome::Status, Outcome::Complete] {
         let mut moves = Few::new(1);
-        moves.handle_busy(at(0), 1, OWNER, vec![5]);
+        moves.handle_busy(at(0), 1, OWNER, vec![5], BEGAN);
         let (_, number, _) = asked(&actions(&mut moves, 0));
         moves.handle_ready(at(1), number, refusal, Known::default());
         assert_eq!(actions(&mut moves, 1), [stays(Some(refusal))]);
         assert!(!moves.would_take(at(1_000_000), &1));
     }
     let mut moves = Few::new(1);
-    moves.handle_busy(at(0), 1, OWNER, vec![5]);
+    moves.handle_busy(at(0), 1, OWNER, vec![5], BEGAN);
     let (_, number, _) = asked(&actions(&mut moves, 0));
     moves.handle_ready(at(1), number, Outcome::Ready, FOUND);
     let (_, number, _) = asked(&actions(&mut moves, 1));
@@ -134,7 +139,7 @@ fn what_cannot_be_had_elsewhere_stays_for_good() {
 #[test]
 fn what_nobody_answers_about_is_looked_at_again() {
     let mut moves = Few::new(1);
-    moves.handle_busy(at(0), 1, OWNER, vec![5]);
+    moves.handle_busy(at(0), 1, OWNER, vec![5], BEGAN);
     let mut all = Vec::new();
     for ms in (0..6000).step_by(10) {
         all.extend(actions(&mut moves, ms));
@@ -247,7 +252,7 @@ fn if_the_next_one_dies_the_owner_is_asked() {
 fn only_so_many_are_under_way_at_once() {
     let mut moves = Few::new(1);
     for key in 0..1000 {
-        moves.handle_busy(at(0), key, OWNER, vec![5]);
+        moves.handle_busy(at(0), key, OWNER, vec![5], BEGAN);
     }
     assert_eq!(actions(&mut moves, 0).len(), AT_ONCE);
     assert_eq!(moves.open(), 1000);

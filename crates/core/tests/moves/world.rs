@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use baton_core::moves::{Action, Moves};
+use baton_core::resume::Known;
 use baton_wire::{Outcome, YieldAnswer};
 
 use super::{FOUND, OWNER, at};
@@ -55,7 +56,7 @@ impl World {
         let mut moves = Moves::new(1);
         let servers: Vec<u16> = (1..same.len() as u16).collect();
         for key in 0..connections {
-            moves.handle_busy(at(0), key, OWNER, servers.clone());
+            moves.handle_busy(at(0), key, OWNER, servers.clone(), Known::default());
         }
         Self {
             moves,

@@ -17,6 +17,9 @@ pub(super) const LONGEST: usize = 64 * 1024;
 
 const FIELDS: usize = 96;
 
+/// Content-Type of what each server cuts up in its own way: the parts of a 206 of several ranges (RFC 9110, 14.6).
+const MULTIPART: &[u8] = b"multipart/";
+
 /// What a head says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Head {
@@ -30,7 +33,7 @@ pub struct Head {
 /// Why a response cannot be resumed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Unfit {
-    /// Its status is none whose content is known to be the same.
+    /// Its status, or type, is none whose content is known to be the same.
     Status,
     /// It does not say how long it is.
     NoLength,
@@ -123,6 +126,8 @@ struct Parts {
     modified: Option<Vec<u8>>,
     /// Whether its body comes in pieces, or otherwise than it is.
     is_coded: bool,
+    /// Whether it is of several ranges, with a boundary between them that each server makes up.
+    is_in_parts: bool,
 }
 
 impl Parts {
@@ -147,12 +152,16 @@ impl Parts {
             etag: field("etag"),
             modified: field("last-modified"),
             is_coded: field("transfer-encoding").is_some(),
+            is_in_parts: field("content-type").is_some_and(|kind| {
+                let start = kind.get(..MULTIPART.len()).unwrap_or_default();
+                start.eq_ignore_ascii_case(MULTIPART)
+            }),
         }))
     }
 
     /// Head and body of the answer to `request`, bytes.
     fn whole(&self, request: &[u8]) -> Result<u64, Unfit> {
-        if !matches!(self.status, 200 | 206 | 304) {
+        if !matches!(self.status, 200 | 206 | 304) || self.is_in_parts {
             return Err(Unfit::Status);
         }
         // Where the pieces of a chunked body end, each server decides anew.
@@ -320,6 +329,11 @@ mod tests {
             Err(Unfit::Status)
         );
         assert_eq!(head("nonsense\r\n\r\n"), Err(Unfit::Status));
+        let ranges = "Content-Length: 9\r\ncontent-type: Multipart/byteranges; boundary=7\r\n";
+        assert_eq!(
+            head(&format!("HTTP/1.1 206 Partial\r\n{ranges}\r\n")),
+            Err(Unfit::Status)
+        );
         assert_eq!(
             head("HTTP/1.1 200 OK\r\nContent-Length: 4294967296\r\n\r\n"),
             Err(Unfit::Length)
