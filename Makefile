@@ -11,10 +11,10 @@ UNITS = $(PREFIX)/lib/systemd/system
 SUDO := $(if $(filter-out 0,$(shell id -u)),sudo)
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test machines check bench kernels fuzz soak clean install
+.PHONY: help build demo test machines check bench kernels arm64 fuzz soak clean install
 
 help: ## list what can be made
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
 
 build: ## the program and libeop.so, optimized: target/release
 	@scripts/setup build
@@ -33,10 +33,10 @@ test: ## every test: unit, property, packet tables, scenarios with real servers 
 machines: ## a cluster of QEMU machines: a real driver, systemd, reboots; KERNEL=stable (root)
 	@scripts/setup build kernels
 	tests/kernels/root
-	cargo build --bin baton
+	cargo build --profile guest --bin baton
 	set -e; release=$$(tests/kernels/fetch $(KERNEL) | cut -d ' ' -f 2); \
-		BATON_MACHINES=$${release:?} BATON_BIN=$$(realpath $(TARGET)/debug/baton) \
-		cargo test -p baton-tests --test machines
+		BATON_MACHINES=$${release:?} BATON_BIN=$$(realpath $(TARGET)/guest/baton) \
+		cargo test --profile guest -p baton-tests --test machines
 
 check: ## formatting and lints
 	@scripts/setup build
@@ -52,13 +52,18 @@ kernels: ## Debian's kernels in QEMU: KERNELS="stable 7.3" CHECKS="doctor split"
 	@scripts/setup test kernels $(if $(CHECKS),,compilers)
 	@tests/kernels/run $(if $(CHECKS),--checks "$(CHECKS)") $(KERNELS)
 
+arm64: ## the workspace built for arm64, its packet tables on an arm64 kernel in QEMU; CHECKS="doctor packets" (root)
+	@scripts/setup build kernels arm64
+	@tests/kernels/arm64 $(if $(CHECKS),--checks "$(CHECKS)" stable)
+
 fuzz: ## every fuzz target, FUZZ_SECONDS=20 each
 	@scripts/setup build
 	@set -e; for target in $$(fuzz/run); do fuzz/run $$target $(FUZZ_SECONDS); done
 
-soak: ## the scenarios at full length, SOAK_ROUNDS=1 times (root)
+soak: ## the scenarios at full length, SOAK_ROUNDS=1 times, and 10^8 sequences of packets (root)
 	@scripts/setup test
 	cargo build --bin baton
+	BATON_TEST_LONG=1 cargo test -p baton-model
 	@set -e; for round in $$(seq $(SOAK_ROUNDS)); do \
 		echo "round $$round of $(SOAK_ROUNDS)"; \
 		BATON_TEST_LONG=1 BATON_BIN=$$(realpath $(TARGET)/debug/baton) cargo test -p baton-tests; \

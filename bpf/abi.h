@@ -15,10 +15,11 @@
 /* ---- LCCP: every message between nodes --------------------------------------------------- */
 
 enum lccp_constant {
-	LCCP_VERSION = 1,
+	LCCP_VERSION = 2,
 	LCCP_HEADER_BYTES = 80,
 	LCCP_TAGGED_BYTES = 72,   /* the header without its tag */
 	LCCP_OVERHEAD_BYTES = 100, /* what an outer IPv4 header and LCCP add to a client's packet */
+	LCCP_BODY_CHUNK = 32,     /* a body is tagged in pieces of so many bytes, the last filled up with zeros */
 	LCCP_MAX_BODY = 1024,
 	LCCP_MAX_RESUME = 1400,   /* the longest body of RESUME, which must hold a request */
 };
@@ -55,18 +56,34 @@ enum lccp_command {
 	LCCP_ORDER = 22,  /* daemon to daemon: what an operator wants of you; has a body */
 	LCCP_YIELD = 24,  /* daemon to DS program: let this response go on elsewhere; back: enum lccp_yield. Carries an ACK */
 	LCCP_ACCOUNT = 27, /* daemon to daemon: how an order is getting on; has a body */
+	LCCP_BEGINS = 25, /* CS to the owner: does a request begin with this packet? If not it is delivered. And its answer */
+	LCCP_ELSEWHERE = 26, /* as HANDOVER, of a request for another pool than the owner's: it must not be delivered there */
+	LCCP_WITHHELD = 28, /* the owner cannot do that (now), and has not delivered the request; carries it back */
 	LCCP_HEAD = 23,   /* daemon to daemon: how responses begin that leave the sender; has a body */
+};
+
+/*
+ * Commands that a node may not give if it has only its own keys, one bit for each: they move other nodes' connections.
+ * BEGINS and YIELD are among them where they are for a data server's program; their answers are not.
+ */
+enum lccp_command_set {
+	LCCP_LEADING = 1 << LCCP_HANDOVER | 1 << LCCP_ELSEWHERE | 1 << LCCP_RELEASE | 1 << LCCP_BEGINS |
+		       1 << LCCP_YIELD | 1 << LCCP_RESUME | 1 << LCCP_CANDIDATE | 1 << LCCP_TCBS | 1 << LCCP_TAKEN |
+		       1 << LCCP_ORDER,
+	LCCP_LEADING_AT_DS = 1 << LCCP_BEGINS | 1 << LCCP_YIELD,
 };
 
 /* lccp_header.flags */
 enum lccp_flag {
 	LCCP_FLAG_RESUME = 1, /* of ADOPT: into the agent that has the rest of a response */
+	LCCP_FLAG_BEHIND = 4, /* of FORWARD: behind an ELSEWHERE; whoever has not let go does not deliver it */
+	LCCP_FLAG_HEADERS = 2, /* of CLAIM: the client's packet is here without its data, so it is not to be delivered */
 };
 
 /*
- * lccp_header.data: of HANDOVER and RELEASE the short address of the next DS; of FORWARD that of the DS which has the
+ * lccp_header.data: of HANDOVER, ELSEWHERE and RELEASE the short address of the next DS; of FORWARD that of the DS which has the
  * connection if the receiver has not, or 0; of ADOPT that of the CS which is to hear of a refusal; of
- * REFUSED and KEEP why; of CLAIM that of the CS which asks; of YIELD that of the next DS, 0: stay, and of its
+ * REFUSED, KEEP, WITHHELD and the answer to BEGINS why; of CLAIM that of the CS which asks; of YIELD that of the next DS, 0: stay, and of its
  * answer what is the case (enum lccp_yield).
  */
 
@@ -83,6 +100,22 @@ enum lccp_keep {
 	LCCP_KEEP_SEQUENCE = 4,        /* this is not the next byte: sent again, or one before is missing */
 	LCCP_KEEP_NO_WAY = 5,          /* the owner knows no way to the next DS, nor to the CS */
 	LCCP_KEEP_BUSY = 6,            /* of a RELEASE: it is not idle */
+	LCCP_KEEP_UNFINISHED = 7,      /* the response before is not known to be complete */
+	LCCP_KEEP_UNKNOWN = 8,         /* nor will it ever be: this connection's responses cannot be followed */
+	LCCP_KEEP_BEGINS = 9,          /* of BEGINS: yes, and the packet was not delivered */
+	LCCP_KEEP_MORE = 11,           /* of BEGINS with BEGINS_JUMP or BEGINS_ONLY_CONFIRM: no, and it was delivered; it is the next byte */
+	LCCP_KEEP_TUNNEL = 10,         /* of BEGINS: none will any more, as this is another protocol; not delivered either */
+	LCCP_KEEP_MISSING = 12,        /* of BEGINS with BEGINS_AGAIN: not all of it is here, and it was not delivered */
+	LCCP_KEEP_COME = 13,           /* of BEGINS with BEGINS_COME, which is never delivered */
+};
+
+/* lccp_tcb.attempt of BEGINS */
+enum lccp_begins {
+	BEGINS_UNSURE = 0,             /* only if a request begins there the sender wants to hear of it */
+	BEGINS_JUMP = 1,               /* in any case, if it is the next byte: its entry is elsewhere */
+	BEGINS_ONLY_CONFIRM = 2,       /* the same, and it is delivered whatever begins there */
+	BEGINS_AGAIN = 3,              /* it comes again, maybe with other content: deliver it only if all of it is there */
+	BEGINS_COME = 4,               /* none: the sender's user space wants to hear how much has come */
 };
 
 /* What the owner answers to YIELD, once that is decided. */
@@ -97,6 +130,22 @@ enum lccp_tcb_option {
 	LCCP_TCB_SACK = 1,
 	LCCP_TCB_WSCALE = 2,
 	LCCP_TCB_AWARE = 4,            /* the client sends to the data server itself once it knows where that is */
+	/* Of struct tcb only: */
+	LCCP_TCB_STRICT = 8,           /* its requests are for their pools, and for no other data server */
+	LCCP_TCB_ELSEWHERE = 16,       /* the current request is for another pool than the one before */
+	LCCP_TCB_TUNNEL = 32,          /* the server has switched to another protocol: no more requests come */
+	LCCP_TCB_PIPELINED = 64,       /* the current request did not wait for the response to the one before */
+	LCCP_TCB_CHUNKED = 128,        /* the body of the current request goes on, and is followed: see cs/upload.h */
+	LCCP_TCB_TRAVELS = 7,          /* what messages to data servers say */
+	LCCP_TCB_MARKS = 0xf8,         /* what only connection servers tell each other */
+};
+
+/* lccp_tcb.be_resume: the lower half is a sequence number, the quarter above it one of these. */
+enum lccp_end {
+	LCCP_END_SHIFT = 32,
+	LCCP_END_HEAD_SHIFT = 48,      /* behind that, how many bytes of head it has */
+	LCCP_END_TOLD = 1,
+	LCCP_END_UNKNOWN = 2,          /* with its last chunk */
 };
 
 struct lccp_flow {
@@ -112,9 +161,14 @@ struct lccp_tcb {
 	unsigned char snd_wscale;      /* the client's announced scale, 0-14 */
 	unsigned char rcv_wscale;      /* the scale the SYN-ACK announced, 0-14 */
 	unsigned char options;         /* enum lccp_tcb_option */
-	unsigned char attempt;         /* how many DSs have refused this request, or were asked by CLAIM, before */
+	/* How many DSs have refused this request, or were asked by CLAIM, before. Of ELSEWHERE and the answer to BEGINS: how many
+	 * requests the owner has had, or has begun to answer, on this connection. */
+	unsigned char attempt;
 	unsigned short be_cwnd;        /* the owner's congestion window, segments; 0: as of a new connection */
-	unsigned long long be_resume;  /* response bytes the client already has */
+	/* Response bytes the client already has. Of a request that goes on behind its packet: where it ends, and
+	 * LCCP_END_TOLD, or LCCP_END_UNKNOWN. Of BEGINS: where the request does; with LCCP_KEEP_MISSING, what is
+	 * expected next. */
+	unsigned long long be_resume;
 };
 
 /* Then: `be_body_length` bytes of body under the tag, or (body length 0) the client's packet. */
@@ -129,7 +183,7 @@ struct lccp_header {
 	unsigned int be_data;          /* by command */
 	struct lccp_tcb tcb;
 	unsigned long long be_clock;   /* the sender's wall clock, nanoseconds since 1970 */
-	unsigned long long be_tag;     /* SipHash-2-4 of the 72 bytes before, then of the body */
+	unsigned long long be_tag;     /* SipHash-2-4 of the 72 bytes before, then see lccp.h */
 };
 
 enum lccp_health {
@@ -238,8 +292,9 @@ struct lccp_tcbs_entry {
 	unsigned char options;         /* enum lccp_tcb_option */
 	unsigned char state;           /* enum tcb_state */
 	unsigned char flags;           /* enum lccp_entry_flag */
-	unsigned char reserved;
-	unsigned int reserved_word;
+	unsigned char requests;        /* as struct tcb has it, */
+	unsigned short be_head;        /* and this */
+	unsigned short reserved;
 };
 
 /* Why the receiver of TCBS refuses all of it. */
@@ -396,14 +451,22 @@ enum limit {
 	MAX_INTERFACES = 4,            /* of a node, that its programs are at */
 	MAX_PEERS = 512,               /* nodes of all roles */
 	ALSO_MACS = 4,                 /* MAC addresses that a node has besides its interface's own */
-	WINDOW = 256,                  /* messages of a channel that its two ends remember */
-	OUTBOX = 2048,                 /* messages of all channels that can be sent again */
+	WINDOW = 1024,                 /* messages of a channel that its two ends remember */
+	OUTBOX = 8192,                 /* messages of all channels that can be sent again */
 	OUTBOX_FRAME_BYTES = 1600,
 	CHOICES_PER_POOL = 16381,      /* prime: the Maglev table size */
 	CHOICE_BANKS = 2,              /* one is read while the daemon writes the other */
 	STRAYS = 4096,
+	USED_COOKIE_SET_BITS = 17,     /* 131,072 sets */
+	USED_COOKIES_PER_SET = 16,     /* a power of two */
 	IDLE_FLOWS = 4096,             /* that one walk finds */
-	CLAIMS_PER_TICK = 16384,       /* of each processor: what a flood of forged packets can cause */
+	/* Messages that CLAIMs of each processor may cause in a tick, by what speaks for them: see cs/claim_budget.h. */
+	CLAIM_BUDGET_PROVED = 65536,
+	CLAIM_BUDGET_LIKELY = 16384,
+	CLAIM_BUDGET_STRANGER = 8192,
+	CLAIM_SOURCES = 4096,          /* that are told apart; a power of two */
+	CLAIM_REFUSALS = 1 << 18,      /* packets that were refused, by a hash; a power of two */
+	CLAIM_BELIEVED = 16384,        /* addresses of clients whose connections were found */
 	GIVEN_FLOWS = 131072,          /* connections that a data server remembers to have given away */
 	YIELDS = 16384,                /* connections that a data server is about to give away */
 	BEGUN_FLOWS = 131072,          /* connections that the switch has to remember one by one */
@@ -414,11 +477,11 @@ enum limit {
 	PUNT_FLOWS = 4096,             /* new connections whose first request user space may have */
 	ANSWERS = 16384,               /* of a dispatcher on another node, remembered */
 	PUNT_PATIENCE_NS = 100000000,  /* so long a sign of life of user space counts */
-	PUNT_WAIT_NS = 1000000000,     /* so long a new connection may wait for its first request */
+	PUNT_WAIT_NS = 10000000000,    /* so long a new connection may wait for its first request */
 	ADOPT_ATTEMPTS = 8,            /* then the request counts as refused by all */
 	TICK_SHIFT = 30,               /* a tick is 2^30 ns: 1.07 s, and no division to get it */
 	TALLIED_ROUTES = 2048,         /* numbers of routes; below MAX_SERVICES: what no route of a service takes */
-	TALLY_KEEPS = 8,               /* a power of two above enum lccp_keep */
+	TALLY_KEEPS = 16,              /* a power of two above enum lccp_keep */
 	KEPT_BYTES = 1360,             /* longest request that is kept: what one segment holds */
 	ORPHANS = 4096,                /* entries that one muster finds at most */
 	HEAD_BYTES = 1024,             /* of how a response begins, that user space is shown */
@@ -445,10 +508,12 @@ enum mark {
 	MARK_RELAY_SOCKET = 0x62617473, /* of the relay's sockets to a server that is in a container */
 };
 
-/* Index 0 of an array map. Keys: [0] current, [1] previous (all zero: none). */
+/*
+ * Index 0 of an array map. Cookie keys: [0] current, [1] previous (all zero: none); a node that is no connection server
+ * has none of them.
+ */
 struct settings {
 	unsigned long long cookie_key[2][2];
-	unsigned long long lccp_key[2][2];
 	long long clock_offset_ns;     /* wall clock minus monotonic clock */
 	unsigned long long clock_window_ns; /* LCCP older or newer than this is stale */
 	unsigned long long stray_grace_ns;  /* how long an unknown flow is met with silence before a RST */
@@ -465,7 +530,9 @@ struct settings {
 	unsigned char also_mac[ALSO_MACS][6]; /* frames to these are for this node as well */
 	unsigned short resume_port;    /* host order; the resume agent's listener on 127.0.0.1, 0: none */
 	unsigned char interfaces;      /* how many this node has, at most MAX_INTERFACES */
-	unsigned char reserved[5];
+	unsigned char reserved;
+	unsigned short data_servers;   /* how many the cluster has: what one CLAIM may cost */
+	unsigned char reserved_bytes[2];
 };
 
 /* A service, or, with port 0, just a cluster address: what is malformed has no port to look up. */
@@ -487,6 +554,8 @@ enum service_flag {
 	SERVICE_RESUME = 256,     /* some responses can go on from another data server, should their own die */
 	SERVICE_DIRECT = 512,     /* aware clients may send to their data servers themselves */
 	SERVICE_RESUME_REST = 1024, /* with SERVICE_RESUME: those to requests that no route takes */
+	SERVICE_TARGETS = 2048,   /* the path of a request decides something: it is read as servers read it */
+	SERVICE_STRICT = 4096,    /* a request is answered by its pool, or its connection ends: see cs/strict.h */
 };
 
 struct service {
@@ -577,6 +646,17 @@ struct data_server {
 	unsigned char reserved;
 	unsigned short channel;        /* index into channels; 0: messages to it are not numbered */
 	unsigned char reserved_bytes[4];
+	unsigned long long key[2];     /* of messages to it: the current one that this node shares with it */
+};
+
+/*
+ * What this node shares with another one, by that one's short address; with itself as well, if its own programs send
+ * to each other.
+ */
+struct peer_keys {
+	unsigned long long key[2][2];  /* of messages between the two: [0] current, [1] previous (all zero: none) */
+	unsigned int leads;            /* not 0: the other one has the secret, and may give commands of LCCP_LEADING */
+	unsigned int reserved;
 };
 
 /*
@@ -620,7 +700,7 @@ enum tcb_state {
 	TCB_RELEASED = 128, /* the owner was to adopt it while it was idle; nothing was acknowledged since */
 };
 
-/* What the CS remembers of one connection. With its map overhead 128 bytes: see ARCHITECTURE. */
+/* What the CS remembers of one connection. With its map overhead 136 bytes: see ARCHITECTURE. */
 struct tcb {
 	unsigned int request_seq;      /* where the current request begins */
 	unsigned int last_seq;         /* highest client byte seen + 1 */
@@ -638,6 +718,13 @@ struct tcb {
 	unsigned short route;          /* number of the one that the current request took */
 	unsigned int next_request;     /* where the next request begins: behind the current one and its body */
 	unsigned int counted;          /* acknowledgement up to which response bytes were tallied */
+	unsigned char requests;        /* with LCCP_TCB_STRICT: how many the owner has had, modulo 256, */
+	unsigned char requests_before; /* and the one who had it before the last handover */
+	unsigned short head;           /* bytes of the current request's head; 0: not known, or too many */
+	unsigned char missing;         /* how often its owner has not had what came again */
+	unsigned char chunked;         /* the current request's body is in chunks */
+	unsigned char doubted;         /* it was taken back, but may have come to its owner */
+	unsigned char in_parts;        /* its head was in several packets, and user space has put it together */
 };
 
 /* A request whose response may go on from another data server, as the client sent it. */
@@ -647,6 +734,40 @@ struct kept_request {
 	unsigned int bytes;
 	unsigned int reserved;
 	unsigned char text[KEPT_BYTES];
+};
+
+/* How far the response on a connection has left its data server. */
+enum response_state {
+	RESPONSE_UNKNOWN = 0,          /* nobody can say where it ends */
+	RESPONSE_FIRST = 1,            /* nothing has left yet */
+	RESPONSE_COMPLETE = 2,         /* the next byte begins a response */
+	RESPONSE_BODY = 3,             /* `left` more bytes are of it */
+	/* A chunked body (RFC 9112, 7.1): */
+	RESPONSE_CHUNK_SIZE = 4,       /* in the digits of a chunk's size */
+	RESPONSE_CHUNK_EXTENSION = 5,  /* in the rest of that line */
+	RESPONSE_CHUNK = 6,            /* `left` more bytes are of the chunk and the end of line behind it */
+	RESPONSE_TRAILER_BEGIN = 7,    /* behind the last chunk, where a line begins */
+	RESPONSE_TRAILER = 8,          /* inside such a line */
+	RESPONSE_TRAILER_END = 9,      /* in the empty line that ends the response */
+	RESPONSE_TUNNEL = 10,          /* 101 Switching Protocols: what follows is another one */
+};
+
+/*
+ * What a data server has seen of the responses on one connection. It is kept with the socket, and ends with it. A
+ * connection server follows chunked bodies of requests in the same way.
+ */
+struct response {
+	unsigned long long left;       /* see enum response_state */
+	unsigned int next;             /* sequence number of the first byte that has not left yet */
+	unsigned int start;            /* where the last response began */
+	unsigned int asked;            /* sequence number behind the last byte of the client, */
+	unsigned int answered;         /* and what it was when the last response began */
+	unsigned char state;           /* enum response_state */
+	unsigned char bodiless;        /* the next response is to HEAD, and has no body */
+	unsigned char digits;          /* of a chunk's size, so far */
+	unsigned char responses;       /* how many have begun, modulo 256, */
+	unsigned char requests;        /* and how many packets have come that may have begun a request */
+	unsigned char reserved[3];
 };
 
 /* How a response begins, as it leaves its data server. */
@@ -734,6 +855,7 @@ struct tally {
 	unsigned long long taken_back; /* of a data server's requests: another one answered them */
 	unsigned long long none;       /* handovers that were not made, as it turned out (NONE) */
 	unsigned long long unavailable; /* requests that nobody was there to answer */
+	unsigned long long closed;     /* requests that could not go to their pool: their connections were ended */
 	unsigned long long kept[TALLY_KEEPS]; /* handovers refused, by enum lccp_keep */
 };
 
@@ -745,8 +867,28 @@ struct stray {
 	unsigned int unclaimed;        /* not 0: the answer to the last was that nobody has it */
 };
 
-/* How many CLAIMs one processor has sent in this tick. */
+/* Tags of cookies with which connections have begun: see cookie_tag(). 0: none. */
+struct used_cookies {
+	unsigned int next;             /* where the next one goes, modulo USED_COOKIES_PER_SET */
+	unsigned int tags[USED_COOKIES_PER_SET];
+};
+
+/* What speaks for a packet that nobody here knows. */
+enum claim_class {
+	CLAIM_PROVED = 0,
+	CLAIM_LIKELY = 1,
+	CLAIM_STRANGER = 2,
+	CLAIM_CLASSES = 4,             /* a power of two above these */
+};
+
+/* How many messages the CLAIMs of one processor have caused in this tick. */
 struct claims {
+	unsigned int tick;
+	unsigned int spent[CLAIM_CLASSES];
+};
+
+/* And those for one source. */
+struct claim_source {
 	unsigned int tick;
 	unsigned int sent;
 };
@@ -755,6 +897,7 @@ struct claims {
 struct given {
 	unsigned int seq;
 	unsigned int tick;             /* when: coarse monotonic clock >> TICK_SHIFT */
+	unsigned int next;             /* whom it was given to: short address */
 };
 
 /* Of a service, at one of its data servers: whom CLAIM asks next, and how many are asked in all. */
@@ -794,6 +937,10 @@ struct punted {
 	unsigned int interface;        /* where */
 	unsigned short service;        /* struct service.id */
 	unsigned short bytes;          /* of the frame, without padding */
+	unsigned short cut;            /* not 0: two requests are in it, and the second begins so many bytes of payload in */
+	unsigned short behind;         /* not 0: nothing of it was looked at, as something before it is in user space; */
+	                               /* 2: which has sent this one itself, again */
+	unsigned short reserved[2];
 };
 
 /*
@@ -811,6 +958,16 @@ enum verdict_mark {
 	VERDICT_MARK = 0x76657264,
 };
 
+enum verdict_flag {
+	VERDICT_REFUSED = 1,           /* servers refuse such a request, and so does the connection server */
+	VERDICT_CUT = 2,               /* what decides is not all in this packet */
+	VERDICT_CHUNKED = 4,           /* behind its head the request has a chunked body */
+	VERDICT_BEHIND = 8,            /* none: the packet follows one that was judged, and is not to be shown again */
+	VERDICT_READ = 16,             /* none: the packet comes again, and is of a head that was judged, as it was read */
+	VERDICT_ASK = 32,              /* none: the owner is asked whether all before this packet has come there */
+	VERDICT_CARRIED = 64,          /* none, nor from user space: a data server's answer has brought the packet back */
+};
+
 /*
  * What user space found. It stands in front of its frame, as XDP metadata, when that is run through the
  * program again: so it is of exactly this packet, and a packet that has one is never punted again.
@@ -820,7 +977,10 @@ struct verdict {
 	unsigned short pool;           /* or NO_POOL: that of the service */
 	unsigned short route;          /* upper half of what the routes say of the one that leads there; without a pool of no meaning */
 	unsigned short owner;          /* or NO_DATA_SERVER: choose one */
-	unsigned short reserved;
+	unsigned short flags;          /* enum verdict_flag */
+	unsigned int path[2];          /* hash of the request's path in its one spelling, lower word first; 0: there is none */
+	unsigned int bytes;            /* of the request, or of its head if VERDICT_CHUNKED; 0: as the packet says */
+	unsigned int head;             /* bytes of its head, if `bytes` is not 0 */
 };
 
 /* Argument and result of the sweep program, which expires TCB entries. */
@@ -846,7 +1006,8 @@ struct idle_walk {
 /* Of a connection whose socket is being made: what came with it. */
 struct expected {
 	unsigned short window;         /* congestion window, segments; 0: as of a new connection */
-	unsigned short aware;          /* not 0: its client is to be told where this data server is */
+	unsigned char aware;           /* not 0: its client is to be told where this data server is */
+	unsigned char bodiless;        /* not 0: its first response is to HEAD */
 };
 
 /* An idle connection, and where it is in its numbers. */
@@ -856,10 +1017,29 @@ struct idle_flow {
 	unsigned int ack;
 };
 
-/* Who was refused for its clock last: the message's tag was right, but not the address it came from. */
+/* Who was refused for its clock last: the message's tag was right, so it is that node's, but maybe an old one. */
 struct stale_sender {
 	long long ahead_ns;            /* its clock less ours */
 	unsigned long long seen_ns;    /* coarse monotonic clock */
+};
+
+/*
+ * What programs have refused last of a node that the daemon knows: times are of the monotonic clock, ns, 0 for never.
+ * Only the last of these had the right tag; the others are the word of whoever wrote that address.
+ */
+struct refused_node {
+	unsigned long long bad_version_ns;
+	unsigned long long bad_tag_ns;
+	unsigned long long stale_ns;
+	long long ahead_ns;            /* its clock less ours, with `stale_ns` */
+	unsigned int version;          /* with `bad_version_ns` */
+	unsigned int reserved;
+};
+
+/* What one sender may say to the daemon: messages a second, and so many at once after a pause. */
+enum budget {
+	BUDGET_COST_NS = 8192,         /* 122,000 a second */
+	BUDGET_BURST_NS = 1 << 28,     /* 32,768 */
 };
 
 /* Every decision and every drop. Names are the metric's label: keep them stable. */
@@ -871,12 +1051,16 @@ enum counter {
 	COUNTER_NOT_LINEAR,          /* dropped: the driver left the headers where kernels before 6.18 cannot read them */
 	COUNTER_LCCP_SHORT,
 	COUNTER_LCCP_BAD_VERSION,
-	COUNTER_LCCP_BAD_TAG,
+	COUNTER_LCCP_BAD_TAG,        /* not made under the key that this node shares with the sender, or changed on its way */
+	COUNTER_LCCP_STRANGER,       /* from an address with which this node shares no key */
+	COUNTER_LCCP_NOT_ALLOWED,    /* right tag, but the sender has only its own keys, and may not command that */
 	COUNTER_LCCP_STALE,
 	COUNTER_LCCP_UNKNOWN,        /* right tag, but no such command for this receptor */
 	COUNTER_LCCP_MISMATCH,       /* header's flow and carried packet differ */
 	COUNTER_LCCP_NOT_OURS,       /* for another node: flooded to this one as well */
-	COUNTER_LCCP_TO_DAEMON,
+	COUNTER_LCCP_TO_DAEMON,      /* verified, and passed on to the daemon's sockets */
+	COUNTER_LCCP_OVER_BUDGET,    /* verified, but dropped: its sender says more to the daemon than it may */
+	COUNTER_LCCP_SOCKET_FULL,    /* verified, but lost: one of the daemon's sockets had no room for it */
 	COUNTER_LCCP_MISSED,         /* did not come, and was asked for again */
 	COUNTER_LCCP_SENT_AGAIN,     /* asked for again, and was still there */
 	COUNTER_LCCP_NOT_KEPT,       /* sent, but too long to be kept: should it be lost, the client sends again */
@@ -885,17 +1069,37 @@ enum counter {
 	COUNTER_CS_SYN,              /* answered */
 	COUNTER_CS_SYN_BAD_OPTIONS,
 	COUNTER_CS_HANDSHAKE_ACK,    /* dropped: the request follows */
+	COUNTER_CS_PROBE,            /* a keep-alive probe before the first request: answered */
+	COUNTER_CS_BEGUN_BEFORE,     /* first data with whose cookie a connection has begun already: it begins none */
 	COUNTER_CS_ADOPT,            /* DM1 sent for a new entry */
 	COUNTER_CS_ADOPT_AGAIN,      /* the request was retransmitted */
 	COUNTER_CS_AWARE,            /* a new connection whose client will send to its data server itself */
 	COUNTER_CS_FORWARD,
 	COUNTER_CS_FORWARD_BYTES,
+	COUNTER_CS_TOLD,             /* a request that goes on behind its packet: forwarded, and its owner told where it ends */
 	COUNTER_CS_REQUEST,          /* a further request on a connection that may move */
 	COUNTER_CS_HELD,             /* a request that waits until another connection server takes over */
 	COUNTER_CS_HELD_LOST,        /* dropped: it was to wait, and there was no room for it */
 	COUNTER_CS_PASSED_ON,        /* a client's packet, to the connection server that takes over, or has */
 	COUNTER_CS_PINNED,           /* a connection that can move no more */
 	COUNTER_CS_UNMOVED,          /* a request for another data server that cannot move, as with a body */
+	COUNTER_CS_EARLY,            /* dropped: data behind where the next request begins, which has not come yet */
+	COUNTER_CS_WITHHELD,         /* dropped: a request for another pool, while a response is under way; it comes again */
+	COUNTER_CS_DIVIDED,          /* dropped: a packet with two requests, which user space lets go as two packets */
+	COUNTER_CS_BEGINS,           /* the owner is asked whether a request begins with this packet */
+	COUNTER_CS_COME,             /* the owner is asked how much has come, or has said it: see heads of several packets */
+	COUNTER_CS_AGAIN,            /* what was sent before: the owner is asked whether it has it */
+	COUNTER_CS_MISSING,          /* it has not, and this may be something else; it comes again */
+	COUNTER_CS_AGAIN_LATER,      /* dropped: the same, while nobody can be asked */
+	COUNTER_CS_JUMP,             /* a packet that is elsewhere than its entry, which stays as it is until the owner confirms it */
+	COUNTER_CS_JUMPED,           /* the owner has confirmed one */
+	COUNTER_CS_UNPINNED,         /* one does: the connection may move again */
+	COUNTER_CS_TUNNEL,           /* none will any more: another protocol */
+	COUNTER_CS_CLOSED_BEHIND,    /* reset: data that begins in what is known of, and ends behind it */
+	COUNTER_CS_CLOSED_UNREAD,    /* reset: what is no request, where one must begin */
+	COUNTER_CS_CLOSED_UNMOVED,   /* reset: a request for another pool, where the connection cannot go */
+	COUNTER_CS_CLOSED_UNKNOWN,   /* reset: the same, as nobody can say where its responses end */
+	COUNTER_CS_CLOSED_CHANGED,   /* reset: what came again may not be what was sent before */
 	COUNTER_CS_HANDOVER,         /* sent to an owner */
 	COUNTER_CS_HANDOVER_AGAIN,   /* the request was retransmitted */
 	COUNTER_CS_QUEUED,           /* sent after a HANDOVER, the same way */
@@ -908,12 +1112,18 @@ enum counter {
 	COUNTER_CS_PUNTED,           /* a request that user space is to judge */
 	COUNTER_CS_PUNTED_BEHIND,    /* sent after such a one, the same way */
 	COUNTER_CS_PUNT_DECIDED,     /* came back with a verdict, which was followed */
+	COUNTER_CS_RENEWED,          /* came late, and acknowledges now what its client has acknowledged meanwhile */
+	COUNTER_CS_TARGET,           /* a request whose target or host only user space can read as servers do */
+	COUNTER_CS_TARGET_WAITS,     /* dropped: such a one, and user space cannot be asked; its client sends it again */
+	COUNTER_CS_TARGET_TOO_BIG,   /* answered with 503: such a one, longer than what user space is shown */
+	COUNTER_CS_TARGET_REFUSED,   /* answered with 400: no request that servers answer */
+	COUNTER_CS_TARGET_UNMOVED,   /* answered with 503: such a one of another data server, which cannot move there */
 	COUNTER_CS_ANSWERED,         /* a choice that a dispatcher on another node made lately */
 	COUNTER_CS_ASKED,            /* a dispatcher on another node, by the daemon */
 	COUNTER_CS_ASK_LATE,         /* not answered in time: chosen here */
 	COUNTER_CS_ASK_DEAD,         /* not asked, after many of those: the same */
 	COUNTER_CS_ASK_LIE,          /* an answer that names nobody who can serve, or to no question: the same */
-	COUNTER_CS_PUNT_FULL,        /* no room in the ring: decided by host and path alone */
+	COUNTER_CS_PUNT_FULL,        /* no room in the ring: decided by host and path alone, if these are sure */
 	COUNTER_CS_PUNT_STALE,       /* no sign of life of user space: the same */
 	COUNTER_CS_PUNT_TOO_BIG,     /* longer than a place in the ring: the same */
 	COUNTER_CS_NO_DATA_SERVER,   /* nobody to choose: reset */
@@ -924,7 +1134,11 @@ enum counter {
 	COUNTER_CS_STRAY,            /* unknown flow, within its grace */
 	COUNTER_CS_STRAY_RESET,
 	COUNTER_CS_CLAIM,            /* the data servers are asked who has a connection */
-	COUNTER_CS_CLAIM_LIMIT,      /* dropped: too many were asked in this second */
+	COUNTER_CS_CLAIM_CUT,        /* of these, without the client's data: too much is asked that nothing speaks for */
+	COUNTER_CS_CLAIM_LIMIT,      /* dropped: too many were asked for in this second, of which each showed a proof */
+	COUNTER_CS_CLAIM_LIMIT_LIKELY, /* the same of those that are likely to have a connection */
+	COUNTER_CS_CLAIM_LIMIT_STRANGER, /* the same of those that nothing speaks for */
+	COUNTER_CS_CLAIM_LIMIT_SOURCE, /* dropped: many were asked for, and its network has had its share */
 	COUNTER_CS_MOVED,            /* one has it: an entry was made */
 	COUNTER_CS_UNCLAIMED,        /* none has */
 	COUNTER_CS_ICMP,             /* an ICMP error about a response, passed to the owner */
@@ -958,6 +1172,7 @@ enum counter {
 	COUNTER_DS_ADOPTED_RELAY,    /* into the daemon's listener: the server's is MPTCP */
 	COUNTER_DS_DUPLICATE,        /* ADOPT for a connection that is here already: delivered */
 	COUNTER_DS_GIVEN,            /* ADOPT for one that was here and has moved on since: dropped */
+	COUNTER_DS_ENDED_BEFORE,     /* ADOPT for one that was here and has ended: dropped */
 	COUNTER_DS_TIME_WAIT_ENDED,
 	COUNTER_DS_STALE_ENDED,      /* an older connection with the same ports */
 	COUNTER_DS_REFUSED,
@@ -972,6 +1187,15 @@ enum counter {
 	COUNTER_DS_KEPT_UNREAD,
 	COUNTER_DS_KEPT_SEQUENCE,
 	COUNTER_DS_KEPT_NO_WAY,
+	COUNTER_DS_KEPT_UNFINISHED,
+	COUNTER_DS_WITHHELD,         /* not delivered: a request for another pool, and the connection cannot go (now) */
+	COUNTER_DS_BEGINS,           /* not delivered: a request begins here, and the connection server is told */
+	COUNTER_DS_BEGINS_NOT,       /* more of a request, or of a tunnel: delivered */
+	COUNTER_DS_BEGINS_LATER,     /* dropped: a response is under way, or something before it is missing; it comes again */
+	COUNTER_DS_BEHIND,           /* not delivered: behind a request for another pool that is not delivered either */
+	COUNTER_DS_AHEAD,            /* dropped: ADOPT of a request behind one that has not come */
+	COUNTER_DS_MISSING,          /* not delivered: it came again, and was not here before */
+	COUNTER_DS_COME,             /* not delivered: the connection server is told how much has come */
 	COUNTER_DS_RELEASED,         /* an idle connection, to another DS; the socket here ended */
 	COUNTER_DS_RELEASE_REFUSED,  /* it is not idle, or there is no way to the other DS */
 	COUNTER_DS_RELEASE_GONE,     /* it is not here (any more) */
@@ -989,6 +1213,11 @@ enum counter {
 	COUNTER_DS_YIELD_GONE,       /* it is not here (any more) */
 	COUNTER_DS_YIELD_STOPPED,    /* it is to stay after all */
 	COUNTER_DS_YIELD_ENDED,      /* its client has sent something: it stays */
+	/* A connection that cannot move any more, because where its responses end is not known: */
+	COUNTER_DS_RESPONSE_UNKNOWN, /* the framing of one is not understood */
+	COUNTER_DS_RESPONSE_EARLIER, /* it had begun to answer before it was followed */
+	COUNTER_DS_RESPONSE_GAP,     /* some has left where nobody saw it */
+	COUNTER_DS_RESPONSE_NO_ROOM, /* the kernel had no memory to remember what was seen */
 	COUNTER_DS_HEAD,             /* a response that could be resumed begins: its head was shown to the daemon */
 	COUNTER_DS_HEAD_FULL,        /* it was not: no room in the ring */
 	COUNTER_DS_RELAY_ANSWER,     /* a packet of a server in a container, to the relay's socket */

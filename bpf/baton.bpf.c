@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The one object: all programs over the same maps. */
 #include "cs/cs.h"
+#include "cs/pass_up.h"
 #include "cs/release.h"
 #include "cs/move.h"
 #include "cs/muster.h"

@@ -14,17 +14,19 @@ enum {
 
 /*
  * The socket of the connection that a packet with these numbers is of: an older connection of the same
- * ports, whose client has vanished, is elsewhere in its numbers. TIME_WAIT is no full socket.
+ * ports, whose client has vanished, is elsewhere in its numbers. TIME_WAIT is no full socket. A RST may lack the
+ * acknowledgement (RFC 9293, 3.5.2).
  */
-static __always_inline struct tcp_sock *claimed_socket(struct bpf_sock *sk, u32 seq, u32 ack)
+static __always_inline struct tcp_sock *claimed_socket(struct bpf_sock *sk, const struct tcphdr *of)
 {
 	if (!sk || sk->state == STATE_LISTEN || sk->state == STATE_TIME_WAIT || sk->state == STATE_CLOSE)
 		return 0;
 	struct tcp_sock *tcp = bpf_skc_to_tcp_sock(sk);
 	if (!tcp)
 		return 0;
+	u32 seq = bpf_ntohl(of->seq), ack = bpf_ntohl(of->ack_seq);
 	return seq - tcp->rcv_nxt + BEHIND_SEQ < BEHIND_SEQ + AHEAD_SEQ &&
-			       tcp->write_seq - ack < BEHIND_ACK ?
+			       (!of->ack || tcp->write_seq - ack < BEHIND_ACK) ?
 		       tcp :
 		       0;
 }

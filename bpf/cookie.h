@@ -64,7 +64,8 @@ static __always_inline u64 cookie_period(const struct settings *s)
 	return wall_clock(s) >> COOKIE_PERIOD_SHIFT;
 }
 
-static __noinline u32 cookie_mac(const u64 key[2], const struct cookie_flow *f, u64 period, u8 low)
+/* The MAC in its lower half's upper 24 bits; the upper half is the cookie's tag, which nobody outside ever sees. */
+static __noinline u64 cookie_hash(const u64 key[2], const struct cookie_flow *f, u64 period, u8 low)
 {
 	u64 words[3] = {
 		(u64)f->client << 32 | f->cluster,
@@ -72,7 +73,7 @@ static __noinline u32 cookie_mac(const u64 key[2], const struct cookie_flow *f, 
 		period << 8 | low,
 	};
 
-	return (u32)siphash(key, words, 3) & ~COOKIE_LOW_BITS;
+	return siphash(key, words, 3) & ~(u64)COOKIE_LOW_BITS;
 }
 
 static __always_inline u32 cookie_make(const struct settings *s, const struct cookie_flow *f,
@@ -80,27 +81,32 @@ static __always_inline u32 cookie_make(const struct settings *s, const struct co
 {
 	u8 low = cookie_mss_index(o->mss) << 5 | o->wscale << 1 | o->sack;
 
-	return cookie_mac(s->cookie_key[0], f, cookie_period(s), low) | low;
+	return (u32)cookie_hash(s->cookie_key[0], f, cookie_period(s), low) | low;
 }
 
-static __always_inline bool cookie_tried(const u64 key[2], const struct cookie_flow *f, u64 period,
-					 u32 cookie)
+/* The tag if that is the cookie, else 0. */
+static __always_inline u32 cookie_tried(const u64 key[2], const struct cookie_flow *f, u64 period, u32 cookie)
 {
-	return cookie_mac(key, f, period, cookie & COOKIE_LOW_BITS) == (cookie & ~COOKIE_LOW_BITS);
+	u64 hash = cookie_hash(key, f, period, cookie & COOKIE_LOW_BITS);
+
+	return (u32)hash == (cookie & ~COOKIE_LOW_BITS) ? hash >> 32 | 1 : 0;
 }
 
-/* Whether `cookie` was made for this flow, under this key or the previous one, not long ago. */
-static __always_inline bool cookie_valid(const struct settings *s, const struct cookie_flow *f, u32 cookie)
+/*
+ * The tag of `cookie` if it was made for this flow, under this key or the previous one, not long ago; else 0. The same
+ * cookie of the same flow always has the same tag.
+ */
+static __always_inline u32 cookie_tag(const struct settings *s, const struct cookie_flow *f, u32 cookie)
 {
 	u64 period = cookie_period(s);
+	u32 tag = cookie_tried(s->cookie_key[0], f, period, cookie);
 
-	if (cookie_tried(s->cookie_key[0], f, period, cookie) ||
-	    cookie_tried(s->cookie_key[0], f, period - 1, cookie))
-		return true;
-	if (!(s->cookie_key[1][0] | s->cookie_key[1][1]))
-		return false;
-	return cookie_tried(s->cookie_key[1], f, period, cookie) ||
-	       cookie_tried(s->cookie_key[1], f, period - 1, cookie);
+	if (!tag)
+		tag = cookie_tried(s->cookie_key[0], f, period - 1, cookie);
+	if (tag || !(s->cookie_key[1][0] | s->cookie_key[1][1]))
+		return tag;
+	tag = cookie_tried(s->cookie_key[1], f, period, cookie);
+	return tag ? tag : cookie_tried(s->cookie_key[1], f, period - 1, cookie);
 }
 
 /* Into a `tcb` without any of it what the cookie says. RFC 7323, 2.2: scales are for both directions or none. */

@@ -43,6 +43,7 @@ enum {
 struct sock_common {
 	unsigned char skc_state;
 	u32 skc_tw_rcv_nxt;
+	u32 skc_tw_snd_nxt;
 } __inner;
 
 struct sock {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Every map. The daemon writes settings, services, pools, hosts, routes, large, choices, data_servers, peers,
- * senders, rings, places and judge, and makes the inboxes; the programs write the rest.
+ * peer_keys, senders, rings, places and judge, and makes the inboxes; the programs write the rest.
  */
 #ifndef BATON_MAPS_H
 #define BATON_MAPS_H
@@ -109,6 +109,14 @@ struct {
 	__type(value, struct data_server);
 } peers SEC(".maps");
 
+/* What this node shares with each node that it has messages from, by short address. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 2 * MAX_PEERS);
+	__type(key, u32);
+	__type(value, struct peer_keys);
+} peer_keys SEC(".maps");
+
 /* Who may send plain packets for a service to a data server: connection servers on its LAN. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -162,6 +170,14 @@ struct {
 	__type(key, int);
 	__type(value, u32);
 } telling SEC(".maps");
+
+/* What has left of the responses on each connection. */
+struct {
+	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct response);
+} responses SEC(".maps");
 
 /* By the number of each service of this data server. */
 struct {
@@ -257,6 +273,14 @@ struct {
 	__type(value, struct stray);
 } strays SEC(".maps");
 
+/* By the highest bits of a cookie: those of them with which a connection has begun. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1 << USED_COOKIE_SET_BITS);
+	__type(key, u32);
+	__type(value, struct used_cookies);
+} used_cookies SEC(".maps");
+
 /* Idle connections that a walk has found. */
 struct {
 	__uint(type, BPF_MAP_TYPE_QUEUE);
@@ -271,12 +295,56 @@ struct {
 	__type(key, u32);
 	__type(value, struct stale_sender);
 } stale_senders SEC(".maps");
+
+/* The other nodes of the configuration, by short address, entered by the daemon: what was refused of them last. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, MAX_PEERS);
+	__type(key, u32);
+	__type(value, struct refused_node);
+} refused_nodes SEC(".maps");
+
+/*
+ * Until when what each sender has said to the daemon is paid for (coarse monotonic, ns), by short address. Only
+ * messages under a right tag make entries.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, MAX_PEERS);
+	__type(key, u32);
+	__type(value, u64);
+} budgets SEC(".maps");
+
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, u32);
 	__type(value, struct claims);
 } claims SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, CLAIM_SOURCES);
+	__type(key, u32);
+	__type(value, struct claim_source);
+} claim_sources SEC(".maps");
+
+/* Of packets that were refused a CLAIM: a hash of which it was, and in the lowest byte when. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, CLAIM_REFUSALS);
+	__type(key, u32);
+	__type(value, u32);
+} claim_refusals SEC(".maps");
+
+/* Clients by short address: when a connection of theirs was found (ticks). */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, CLAIM_BELIEVED);
+	__type(key, u32);
+	__type(value, u32);
+} believed SEC(".maps");
+
 /* Frames that are user space's to judge. */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);

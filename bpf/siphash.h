@@ -39,26 +39,43 @@ static __always_inline void siphash_word(struct siphash_state *s, u64 word)
 	s->v0 ^= word;
 }
 
-/* The hash of `count` words, a constant at every call: the loop is unrolled. */
-static __always_inline u64 siphash(const u64 key[2], const u64 *words, const int count)
+static __always_inline struct siphash_state siphash_begin(const u64 key[2])
 {
-	struct siphash_state s = {
+	return (struct siphash_state){
 		.v0 = key[0] ^ 0x736f6d6570736575ULL,
 		.v1 = key[1] ^ 0x646f72616e646f6dULL,
 		.v2 = key[0] ^ 0x6c7967656e657261ULL,
 		.v3 = key[1] ^ 0x7465646279746573ULL,
 	};
+}
 
+/* `count` words more, a constant at every call: the loop is unrolled. */
+static __always_inline void siphash_words(struct siphash_state *s, const u64 *words, const int count)
+{
 #pragma unroll
 	for (int i = 0; i < count; i++)
-		siphash_word(&s, SIPHASH_WORD(words[i]));
-	siphash_word(&s, (u64)count * 8 << 56);
-	s.v2 ^= 0xff;
-	siphash_round(&s);
-	siphash_round(&s);
-	siphash_round(&s);
-	siphash_round(&s);
-	return s.v0 ^ s.v1 ^ s.v2 ^ s.v3;
+		siphash_word(s, SIPHASH_WORD(words[i]));
+}
+
+/* The hash of all words so far, which were `count`. */
+static __always_inline u64 siphash_end(struct siphash_state *s, u64 count)
+{
+	siphash_word(s, count * 8 << 56);
+	s->v2 ^= 0xff;
+	siphash_round(s);
+	siphash_round(s);
+	siphash_round(s);
+	siphash_round(s);
+	return s->v0 ^ s->v1 ^ s->v2 ^ s->v3;
+}
+
+/* The hash of `count` words, a constant at every call. */
+static __always_inline u64 siphash(const u64 key[2], const u64 *words, const int count)
+{
+	struct siphash_state s = siphash_begin(key);
+
+	siphash_words(&s, words, count);
+	return siphash_end(&s, count);
 }
 
 #endif

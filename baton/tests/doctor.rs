@@ -147,9 +147,24 @@ fn a_data_server_of_a_lan() {
         "neighbors",
         "cluster_address",
         "programs",
+        "response_route",
     ] {
         assert_eq!(verdict(&full, name), "good", "{name}: {full:#?}");
     }
+
+    // Responses to clients elsewhere leave by an interface at which no program sees them.
+    host.ip("link add eth1 type veth peer name eth1-peer");
+    host.ip("link set eth1 up");
+    host.ip("route add default dev eth1");
+    let elsewhere = named(&look(), "response_route");
+    assert_eq!(elsewhere["verdict"], "bad", "{elsewhere}");
+    assert!(
+        elsewhere["found"].as_str().unwrap().contains("by eth1"),
+        "{elsewhere}"
+    );
+    host.ip("route replace default via 192.0.2.2");
+    let back = named(&look(), "response_route");
+    assert_eq!(back["verdict"], "good", "{back}");
 
     // What a container engine does for a published port.
     let translates = |rule: &str| {

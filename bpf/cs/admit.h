@@ -12,25 +12,12 @@
 #include "keep.h"
 #include "packet.h"
 #include "punt.h"
+#include "probe.h"
 #include "tcb.h"
 #include "unavailable.h"
+#include "used_cookies.h"
+#include "../claimed.h"
 #include "../cookie.h"
-
-/* The cookie is our ISN: the client's first data, and only that, has ISN + 1 on both sides. */
-static __always_inline bool has_valid_cookie(struct packet *p, u32 *cookie)
-{
-	struct tcphdr *tcp = p->frame.tcp;
-	struct cookie_flow flow = {
-		.client = p->frame.ip->saddr,
-		.cluster = p->frame.ip->daddr,
-		.client_port = tcp->source,
-		.cluster_port = tcp->dest,
-		.client_isn = bpf_ntohl(tcp->seq) - 1,
-	};
-
-	*cookie = bpf_ntohl(tcp->ack_seq) - 1;
-	return cookie_valid(p->settings, &flow, *cookie);
-}
 
 /* The data server for a new connection, whose first packet asks for this pool by this route. */
 static __always_inline struct choice dispatch(struct packet *p, struct request *r, u32 index, u16 route)
@@ -48,7 +35,7 @@ static __always_inline struct choice dispatch(struct packet *p, struct request *
 }
 
 /* The split: an entry here, DM1 to the data server that the dispatcher names. */
-static __noinline int split(struct packet *p, u32 cookie)
+static __noinline int split(struct packet *p, u32 cookie, u32 tag)
 {
 	struct request *r = blank_request();
 	u8 state = TCB_PINNED;
@@ -57,9 +44,14 @@ static __noinline int split(struct packet *p, u32 cookie)
 		return XDP_ABORTED;
 	if (!fits_in_lccp(p))
 		return drop(p, COUNTER_CS_TOO_BIG);
-	if (p->service->flags & (SERVICE_HANDOVER | SERVICE_PATHS) && read_request_of(p, r) &&
-	    p->service->flags & SERVICE_HANDOVER && !p->frame.tcp->fin)
+	bool strict = p->service->flags & SERVICE_STRICT;
+	if (strict) {
+		if (find_length(p, r) != COURSE_BEGINS)
+			return XDP_DROP;
+	} else if (p->service->flags & (SERVICE_HANDOVER | SERVICE_PATHS | SERVICE_TARGETS) && read_request_of(p, r) &&
+		   p->service->flags & SERVICE_HANDOVER && !r->careful && !p->frame.tcp->fin) {
 		state = 0;
+	}
 
 	struct lccp_tcb part = {};
 	if (p->service->flags & SERVICE_DIRECT && is_aware(p)) {
@@ -69,6 +61,12 @@ static __noinline int split(struct packet *p, u32 cookie)
 
 	u16 route;
 	u32 pool = find_pool(p, r, &route);
+	if (pool == POOL_UNKNOWN)
+		return XDP_DROP;
+	if (strict && !r->odd && !(part.options & LCCP_TCB_AWARE))
+		state = 0;
+	if (pool == POOL_REFUSED || pool == POOL_TOO_BIG)
+		return answer_itself(p, pool == POOL_REFUSED);
 	struct choice choice = { .owner = SERVER_PUNTED };
 	if (pool != POOL_PUNTED)
 		choice = dispatch(p, r, pool, route);
@@ -86,10 +84,16 @@ static __noinline int split(struct packet *p, u32 cookie)
 		return nobody_answers(p, r);
 	}
 
+	if (strict && !(part.options & LCCP_TCB_AWARE))
+		part.options = LCCP_TCB_STRICT | (!state && r->goes_on ? LCCP_TCB_CHUNKED : 0);
 	cookie_open(cookie, p->settings->rcv_wscale, &part);
-	if (!create_tcb(p, &choice, state, r->end + r->body, &part))
+	bool is_known = !state && !r->goes_on;
+	if (part.options & LCCP_TCB_STRICT && (!is_known || r->end + r->body > p->frame.payload))
+		tell_end(&part, is_known, head_of(r, p->frame.payload), bpf_ntohl(p->frame.tcp->seq) + r->end + r->body);
+	if (!create_tcb(p, &choice, state, r, &part))
 		return drop(p, COUNTER_CS_TCB_FULL);
 
+	note_used(cookie, tag);
 	if (!(state & TCB_PINNED))
 		keep_request(p, r);
 	tally_connection(choice.owner);
@@ -99,36 +103,131 @@ static __noinline int split(struct packet *p, u32 cookie)
 	return distribute(p, to, LCCP_ADOPT, unmap_address(p->settings->address), &part);
 }
 
+/* What has come before, from long ago: only its owner knows whether it has that. */
+static __always_inline int follow_late(struct packet *p, struct tcb *tcb)
+{
+	return is_strict(tcb) && p->frame.payload ? ask_again(p, tcb) : follow(p, tcb);
+}
+
+/*
+ * A packet of a client that does not seem to go on where its entry is. Anybody can send one, who need not even know the
+ * ports: so the entry stays as it is, until the owner says that this is the next byte.
+ */
 static __noinline int jump(struct packet *p, struct tcb *tcb)
 {
-	note_jump(tcb, p);
+	const struct data_server *owner = data_server(tcb->owner);
+
+	touch(tcb);
+	if (is_large_step(tcb, p)) {
+		note_packet(tcb, p);
+		return follow(p, tcb);
+	}
+	/* The window may be larger than what counts as near, and this is nobody's request. */
+	u32 seq = bpf_ntohl(p->frame.tcp->seq);
+	if (is_strict(tcb) && p->frame.payload && is_in_body(tcb, seq, seq + p->frame.payload))
+		return follow(p, tcb);
+	count(p->counters, COUNTER_CS_JUMP);
+	if (tcb->state & TCB_PINNED && !is_unsure(tcb))
+		return follow(p, tcb);
+	if (owner && hears(owner) && p->frame.payload && p->frame.tcp->ack && fits_in_lccp(p) && may_claim_known(p->settings))
+		return ask_owner(p, owner, is_strict(tcb) ? BEGINS_JUMP : BEGINS_ONLY_CONFIRM);
+	/* What nobody can judge is not for just any server. */
+	if (p->frame.payload && is_strict(tcb))
+		return XDP_DROP;
 	return follow(p, tcb);
+}
+
+/*
+ * Whether these numbers are a little behind those of the entry, on both sides: then the packet is from earlier in the
+ * same connection. A new one has that by chance once in 65,536 times. This is for connections that did not begin here.
+ */
+static __always_inline bool is_behind_entry(const struct tcb *tcb, const struct tcphdr *tcp)
+{
+	u32 seq = tcb->last_seq - bpf_ntohl(tcp->seq), ack = tcb->last_ack - bpf_ntohl(tcp->ack_seq);
+
+	return seq - 1 < BEHIND_SEQ && ack < BEHIND_ACK;
+}
+
+enum admission {
+	ADMIT_NEW,   /* first data */
+	ADMIT_JUMP,  /* its entry is to note it */
+	ADMIT_LATE,  /* its entry is not to */
+	ADMIT_STRAY, /* it has none */
+	ADMIT_RESET, /* the same of a RST */
+	ADMIT_PROBE,
+	ADMIT_NOT,   /* nothing is to be done */
+};
+
+/* Of no first data, or with no cookie of ours. `tag` is 0 if that is so. */
+static __always_inline enum admission admit_other(struct packet *p, const struct tcb *held, u32 cookie, u32 tag)
+{
+	const struct tcphdr *tcp = p->frame.tcp;
+
+	if (!held && !tcp->rst && waits_for_first(p))
+		return ADMIT_NOT;
+	if (is_probe_of_unused(p))
+		return ADMIT_PROBE;
+	if (held)
+		return ADMIT_JUMP;
+	if (!tcp->rst)
+		return ADMIT_STRAY;
+	/* Of a client that has not sent any data: there is nobody to tell. */
+	if (tag && !is_used(cookie, tag)) {
+		count(p->counters, COUNTER_CS_RST);
+		return ADMIT_NOT;
+	}
+	return ADMIT_RESET;
+}
+
+/* Of what has a valid cookie. */
+static __always_inline enum admission admit_first(struct packet *p, const struct tcb *held, u32 cookie, u32 tag)
+{
+	const struct tcphdr *tcp = p->frame.tcp;
+
+	if (held && is_adopted_packet(held, &p->frame))
+		return ADMIT_JUMP;
+	if (!p->frame.payload && !tcp->fin && !(p->service->flags & SERVICE_SPLIT_AT_ACK)) {
+		count(p->counters, COUNTER_CS_HANDSHAKE_ACK);
+		return ADMIT_NOT;
+	}
+	if (!is_used(cookie, tag) && !(held && is_behind_entry(held, tcp)))
+		return ADMIT_NEW;
+	/*
+	 * The first data of a connection that has begun before comes once more: late, or replayed. It begins nothing. If
+	 * the connection lives, its owner calls the segment old; if it has ended, nobody has it.
+	 */
+	count(p->counters, COUNTER_CS_BEGUN_BEFORE);
+	return held ? ADMIT_LATE : ADMIT_STRAY;
 }
 
 /* `held` is an entry for these ports that the packet does not seem to go on with. */
 static __always_inline int admit(struct packet *p, struct tcb *held)
 {
-	struct tcphdr *tcp = p->frame.tcp;
-	u32 cookie;
+	const struct tcphdr *tcp = p->frame.tcp;
+	u32 cookie = bpf_ntohl(tcp->ack_seq) - 1;
+	/* The cookie is our ISN: the client's first data, and only that, has ISN + 1 on both sides. */
+	u32 tag = tcp->ack ? tag_of_cookie(p, bpf_ntohl(tcp->seq) - 1) : 0;
 
-	if (!tcp->ack || tcp->rst || !has_valid_cookie(p, &cookie)) {
-		if (!tcp->rst && waits_for_first(p))
-			return XDP_DROP;
+	switch (tag && !tcp->rst ? admit_first(p, held, cookie, tag) : admit_other(p, held, cookie, tag)) {
+	case ADMIT_NEW:
+		if (is_on_hold())
+			return hold_back(p);
 		if (held)
-			return jump(p, held);
-		if (tcp->rst)
-			return drop(p, COUNTER_CS_RST);
+			settle(held, held->last_ack);
+		return split(p, cookie, tag);
+	case ADMIT_JUMP:
+		return held ? jump(p, held) : XDP_DROP;
+	case ADMIT_LATE:
+		return held ? follow_late(p, held) : XDP_DROP;
+	case ADMIT_STRAY:
 		return stray(p);
+	case ADMIT_RESET:
+		return claim_reset(p);
+	case ADMIT_PROBE:
+		return answer_probe(p);
+	default:
+		return XDP_DROP;
 	}
-	if (held && is_adopted_packet(held, &p->frame))
-		return jump(p, held);
-	if (!p->frame.payload && !tcp->fin && !(p->service->flags & SERVICE_SPLIT_AT_ACK))
-		return drop(p, COUNTER_CS_HANDSHAKE_ACK);
-	if (is_on_hold())
-		return hold_back(p);
-	if (held)
-		settle(held, held->last_ack);
-	return split(p, cookie);
 }
 
 #endif

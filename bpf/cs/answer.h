@@ -33,8 +33,12 @@ static __always_inline int send_on(struct packet *p, struct lccp_header *h, cons
 	h->command = command;
 	h->be_data = be_data;
 	h->be_sequence = 0;
-	lccp_seal(p->settings, h);
-	if (!write_outer(p->ctx, p->settings, to, h, p->frame.ip_bytes - LCCP_OVERHEAD_BYTES))
+	u32 inner_bytes = p->frame.ip_bytes - LCCP_OVERHEAD_BYTES;
+	struct lccp_carried carried;
+	read_carried_words(&carried, p->ctx, true, inner_bytes);
+	lccp_seal(p->settings, to->key, h, between(unmap_address(p->settings->address), unmap_address(to->address)),
+		  &carried.ip, carried.tcp);
+	if (!write_outer(p->ctx, p->settings, to, h, inner_bytes))
 		return drop(p, COUNTER_CS_NO_ROOM);
 	return send(p->ctx, to);
 }

@@ -8,44 +8,36 @@
 #define BATON_CS_CLAIM_H
 
 #include "answer.h"
+#include "claim_budget.h"
 #include "dispatcher.h"
 #include "distributor.h"
 #include "forwarder.h"
 #include "own.h"
 #include "packet.h"
 #include "reply.h"
+#include "../bounds.h"
 #include "../clock.h"
 
 enum {
 	/* ns: without an answer for so long, the question or the answer is lost. Clients send again later. */
 	CLAIM_PATIENCE = 1 << 27,
 	ASKED_FIRST = 8, /* so many are tried: they may be gone, or this very node */
+	CLAIM_OF_HEADERS = LCCP_CLAIM | LCCP_FLAG_HEADERS << 8, /* as distribute() takes it */
 };
 
-/* Every one of them costs a walk through all data servers. */
-static __always_inline bool may_claim(void)
-{
-	u32 zero = 0, now = tick_now();
-	struct claims *c = bpf_map_lookup_elem(&claims, &zero);
-
-	if (!c)
-		return false;
-	if (c->tick != now) {
-		c->tick = now;
-		c->sent = 0;
-	}
-	return c->sent++ < CLAIMS_PER_TICK;
-}
-
-/* The data server with which a walk begins: another one each time, should this one be dead. */
+/*
+ * The data server with which a walk begins: another one each time, should this one be dead. Where clients are given
+ * to data servers by their addresses, the first is the one that has them.
+ */
 static __always_inline const struct data_server *first_asked(const struct service *service,
 							     const struct tcb_key *flow, u32 walks)
 {
 	const struct pool *pool = pool_at(service->pool);
-	u32 turn = hash_client(flow->client, flow->be_client_port) + walks;
 
 	if (!pool || !pool->choices)
 		return 0;
+	u32 turn = walks + (pool->policy == POLICY_CLIENT ? hash_client(flow->client, pool->hash_seed)
+							   : hash_client(flow->client, flow->be_client_port));
 	for (int i = 0; i < ASKED_FIRST; i++) {
 		u32 at = pool->first_choice + (turn + i) % pool->choices;
 		u16 *choice = bpf_map_lookup_elem(&choices, &at);
@@ -56,40 +48,124 @@ static __always_inline const struct data_server *first_asked(const struct servic
 	return 0;
 }
 
+/*
+ * The client's packet without its data. Lengths and the IP header's sum are those of what is left; the TCP sum stays, as
+ * nobody delivers such a packet.
+ */
+static __noinline bool cut_data(struct packet *p)
+{
+	u32 left = p->frame.ip_header + p->frame.tcp_header;
+	long less = (long)(sizeof(struct ethhdr) + left) - (long)bpf_xdp_get_buff_len(p->ctx);
+
+	if (less < 0 && bpf_xdp_adjust_tail(p->ctx, less))
+		return false;
+	struct iphdr *ip = (void *)(long)p->ctx->data + sizeof(struct ethhdr);
+	struct tcphdr *tcp = (void *)ip + BOUNDED(p->frame.ip_header, sizeof(*ip), 60);
+	if ((void *)(ip + 1) > (void *)(long)p->ctx->data_end || (void *)(tcp + 1) > (void *)(long)p->ctx->data_end)
+		return false;
+	/* The frame has been changed: where its headers are must be said anew. */
+	p->frame.eth = (void *)(long)p->ctx->data;
+	p->frame.ip = ip;
+	p->frame.tcp = tcp;
+	u32 sum = (u16)~ip->check + (u16)~ip->tot_len + bpf_htons(left);
+	ip->tot_len = bpf_htons(left);
+	ip->check = checksum_fold(sum);
+	p->frame.ip_bytes = left;
+	p->frame.payload = 0;
+	return true;
+}
+
+/* This very node has the connection. */
+static __always_inline int pass_found(struct packet *p)
+{
+	count(p->counters, COUNTER_CS_MOVED);
+	count(p->counters, COUNTER_CS_FORWARD);
+	count_bytes(p->counters, COUNTER_CS_FORWARD_BYTES, p->frame.ip_bytes);
+	if (is_merged(p))
+		count(p->counters, COUNTER_CS_MERGED);
+	return pass_to_own(p->ctx);
+}
+
+/* Asks `first`, with or without the client's data. */
+static __always_inline int send_claim(struct packet *p, const struct data_server *first, int how)
+{
+	u32 command = LCCP_CLAIM;
+
+	if (how == CLAIM_HEADERS && p->frame.payload) {
+		if (!cut_data(p))
+			return drop(p, COUNTER_CS_NO_ROOM);
+		count(p->counters, COUNTER_CS_CLAIM_CUT);
+		command = CLAIM_OF_HEADERS;
+	}
+	count(p->counters, COUNTER_CS_CLAIM);
+	return distribute(p, first, command, unmap_address(p->settings->address), &(struct lccp_tcb){});
+}
+
+static __noinline void note_asked_now(struct packet *p, struct stray *stray, u64 now)
+{
+	struct stray asked = { .first = now, .asked = now, .walks = 1 };
+
+	if (!stray) {
+		bpf_map_update_elem(&strays, &p->flow, &asked, BPF_ANY);
+		return;
+	}
+	stray->asked = now;
+	stray->walks++;
+	stray->unclaimed = 0;
+}
+
+/* `stray` is 0 if this is the first packet of a flow that nobody here knows: only what is asked for is remembered. */
 static __noinline int claim(struct packet *p, struct stray *stray, u64 now)
 {
-	const struct data_server *first = first_asked(p->service, &p->flow, stray->walks);
+	const struct data_server *first = first_asked(p->service, &p->flow, stray ? stray->walks : 0);
 
-	if (found_here(p)) {
-		struct tcb *tcb = bpf_map_lookup_elem(&tcbs, &p->flow);
-		count(p->counters, COUNTER_CS_MOVED);
-		return tcb ? follow(p, tcb) : XDP_DROP;
-	}
+	if (found_here(p))
+		return pass_found(p);
 	if (!first) {
-		stray->unclaimed = 1;
+		if (stray)
+			stray->unclaimed = 1;
 		return drop(p, COUNTER_CS_STRAY);
 	}
 	if (!fits_in_lccp(p))
 		return drop(p, COUNTER_CS_TOO_BIG);
-	if (!may_claim())
-		return drop(p, COUNTER_CS_CLAIM_LIMIT);
-	stray->asked = now;
-	stray->walks++;
-	stray->unclaimed = 0;
+	int how = may_claim(p);
+	if (how > CLAIM_WHOLE)
+		return drop(p, BOUNDED(how, 1, COUNTER_MAX - 1));
+	note_asked_now(p, stray, now);
+	return send_claim(p, first, how);
+}
+
+/*
+ * A RST of a connection that has no entry here: its owner is to hear it, or its socket would stay for minutes. A client
+ * says it once, so it waits for no answer to an earlier question. There is nothing to remember of it, and nobody answers
+ * (see ds/claim.h).
+ */
+static __noinline int claim_reset(struct packet *p)
+{
+	const struct data_server *first = first_asked(p->service, &p->flow, 0);
+
+	if (found_here(p))
+		return pass_found(p);
+	if (!first)
+		return drop(p, COUNTER_CS_RST);
+	if (!fits_in_lccp(p))
+		return drop(p, COUNTER_CS_TOO_BIG);
+	int how = may_claim(p);
+	if (how > CLAIM_WHOLE)
+		return drop(p, BOUNDED(how, 1, COUNTER_MAX - 1));
 	count(p->counters, COUNTER_CS_CLAIM);
 	return distribute(p, first, LCCP_CLAIM, unmap_address(p->settings->address), &(struct lccp_tcb){});
 }
 
-/* The first packet of a flow nobody here knows. Without ACK it is no connection's. */
+/* A packet without ACK is no connection's: its flow waits for its end. */
 static __always_inline int new_stray(struct packet *p, u64 now)
 {
-	struct stray stray = { .first = now, .asked = now, .unclaimed = !p->frame.tcp->ack };
+	struct stray stray = { .first = now, .asked = now, .unclaimed = 1 };
 
+	if (p->frame.tcp->ack)
+		return claim(p, 0, now);
 	bpf_map_update_elem(&strays, &p->flow, &stray, BPF_ANY);
-	struct stray *kept = bpf_map_lookup_elem(&strays, &p->flow);
-	if (!kept || kept->unclaimed)
-		return drop(p, COUNTER_CS_STRAY);
-	return claim(p, kept, now);
+	return drop(p, COUNTER_CS_STRAY);
 }
 
 /*
@@ -123,7 +199,7 @@ static __always_inline int claim_anew(struct packet *p, struct lccp_header *h)
 	const struct data_server *first = service ? first_asked(service, &p->flow, 0) : 0;
 
 	bpf_map_delete_elem(&tcbs, &p->flow);
-	if (!first || !may_claim())
+	if (!first || !may_claim_known(p->settings))
 		return XDP_DROP;
 	h->tcb = (struct lccp_tcb){};
 	count(p->counters, COUNTER_CS_CLAIM);

@@ -8,12 +8,14 @@
 
 #include "admit.h"
 #include "forwarder.h"
+#include "go_on.h"
 #include "hold.h"
 #include "icmp.h"
 #include "linear.h"
 #include "packet.h"
 #include "punt.h"
 #include "receive_lccp.h"
+#include "renew.h"
 #include "syn.h"
 #include "../bounds.h"
 #include "../switched.h"
@@ -43,23 +45,43 @@ static __always_inline int receive_known(struct packet *p, struct tcb *tcb)
 	struct request *r = 0;
 	u16 next = NO_DATA_SERVER;
 
-	if (tcb->state & TCB_PUNTED && waits_for_next(p, tcb))
+	bool strict = is_strict(tcb);
+	if (tcb->state & TCB_PUNTED && !strict && waits_for_next(p, tcb))
 		return XDP_DROP;
-	if (p->frame.payload && !(tcb->state & TCB_PINNED)) {
+	if (strict ? may_be_request(p, tcb) : p->frame.payload && !(tcb->state & TCB_PINNED)) {
 		if (is_of_next_request(p, tcb) && is_on_hold())
 			return hold_back(p);
 		r = blank_request();
 	}
+	if (r && strict)
+		renew_ack(p, tcb);
 	if (r)
 		course = set_course(p, tcb, r, &next);
 	switch (course) {
 	case COURSE_HAND_OVER:
 		return hand_over(p, tcb, r, next);
 	case COURSE_UNAVAILABLE:
+	case COURSE_REFUSED:
+		if (was_carried(p))
+			return XDP_DROP;
 		bpf_map_delete_elem(&tcbs, &p->flow);
-		return answer_unavailable(p);
+		return answer_itself(p, course == COURSE_REFUSED);
+	case COURSE_CLOSED:
+		if (was_carried(p))
+			return XDP_DROP;
+		settle(tcb, bpf_ntohl(p->frame.tcp->ack_seq));
+		bpf_map_delete_elem(&tcbs, &p->flow);
+		return send_reset(p);
 	case COURSE_PUNTED:
+	case COURSE_WITHHELD:
+		/* It may be the only one to say so, until it has got to its owner. */
+		if (strict)
+			note_ack(tcb, p->frame.tcp);
 		return XDP_DROP;
+	case COURSE_AGAIN:
+		return ask_again(p, tcb);
+	case COURSE_COME:
+		return ask_what_has_come(p, tcb);
 	default:
 		note_packet(tcb, p);
 		return follow(p, tcb);
@@ -76,10 +98,15 @@ static __always_inline int receive_tcp(struct packet *p)
 	if (!f->tcp->syn) {
 		name_flow(&p->flow, f->ip->saddr, f->tcp->source, f->ip->daddr, f->tcp->dest);
 		tcb = bpf_map_lookup_elem(&tcbs, &p->flow);
-		if (tcb && continues(tcb, f->tcp))
+		if (tcb && (continues(tcb, f->tcp) || continues_upload(p, tcb)))
 			return receive_known(p, tcb);
 	}
 	return receive_unsure(p, tcb);
+}
+
+static __always_inline int done_or_goes_on(struct packet *p, int verdict)
+{
+	return verdict == GO_ON_WITH_CARRIED ? go_on_with_carried(p) : verdict;
 }
 
 SEC("xdp")
@@ -111,13 +138,13 @@ int baton_cs(struct xdp_md *ctx)
 	case FRAME_ICMP:
 		return receive_icmp(&p);
 	case FRAME_LCCP:
-		return receive_lccp(&p);
+		return done_or_goes_on(&p, receive_lccp(&p));
 	case FRAME_BAD_IP:
 		return malformed(&p, COUNTER_BAD_IP);
 	case FRAME_BAD_TCP:
 		return malformed(&p, COUNTER_BAD_TCP);
 	case FRAME_FRAGMENT:
-		return malformed(&p, COUNTER_FRAGMENT);
+		return fragment(&p);
 	case FRAME_NOT_LINEAR:
 		return headers_out_of_reach(&p);
 	default:

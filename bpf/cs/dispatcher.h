@@ -32,8 +32,8 @@ static __always_inline u32 place(const struct pool *pool, u32 index, const struc
 	case POLICY_CLIENT:
 		return hash_client(flow->client, pool->hash_seed + attempt);
 	case POLICY_PATH:
-		if (r && r->target)
-			return hash_path(r->target, pool->hash_seed + attempt);
+		if (r && (r->path || r->target))
+			return hash_word(pool->hash_seed + attempt, hash_request(r), 0);
 		/* Nobody's path: any data server will do. */
 	default:
 		return next_turn(index);

@@ -4,6 +4,7 @@
 #define BATON_CS_DISTRIBUTOR_H
 
 #include "packet.h"
+#include "request.h"
 #include "reply.h"
 #include "tcb.h"
 #include "../lccp.h"
@@ -66,13 +67,26 @@ static __always_inline void keep_copy(struct packet *p, struct posted *posted)
 enum {
 	/* ADOPT with LCCP_FLAG_RESUME, as distribute() takes it. */
 	ADOPT_RESUMED = LCCP_ADOPT | LCCP_FLAG_RESUME << 8,
+	/* The same of FORWARD, behind an ELSEWHERE. */
+	FORWARD_BEHIND = LCCP_FORWARD | LCCP_FLAG_BEHIND << 8,
 };
+
+static __always_inline u32 handover_command(const struct tcb *tcb)
+{
+	return tcb->options & LCCP_TCB_STRICT ? LCCP_ELSEWHERE : LCCP_HANDOVER;
+}
 
 /* Sends the client's packet, which fits, inside `command`; `be_data` is the command's. */
 static __noinline int distribute(struct packet *p, const struct data_server *to,
 			       u32 command, __be32 be_data, const struct lccp_tcb *tcb)
 {
-	struct lccp_header h = {
+	struct text *scratch = text_of_this_cpu();
+
+	/* The stack has no room for it. */
+	if (!scratch)
+		return XDP_ABORTED;
+	struct lccp_header *h = &scratch->message;
+	*h = (struct lccp_header){
 		.receptor = LCCP_RECEPTOR_DS,
 		.command = (u8)command,
 		.flags = command >> 8,
@@ -82,16 +96,20 @@ static __noinline int distribute(struct packet *p, const struct data_server *to,
 		.tcb = *tcb,
 	};
 	u32 inner_bytes = p->frame.ip_bytes;
-	struct channel *channel = command == LCCP_FORWARD ? 0 : number(to, &h);
+	/* What is on its way behind a handover comes once, as that does. */
+	bool once = (u8)command != LCCP_BEGINS && ((u8)command != LCCP_FORWARD || be_data);
+	struct channel *channel = once ? number(to, h) : 0;
 
-	__builtin_memcpy(h.flow.client, p->flow.client, 16);
-	map_address(h.flow.cluster, p->frame.ip->daddr);
-	lccp_seal(p->settings, &h);
+	h->tcb.options &= LCCP_TCB_TRAVELS;
+	__builtin_memcpy(h->flow.client, p->flow.client, 16);
+	map_address(h->flow.cluster, p->frame.ip->daddr);
+	lccp_seal(p->settings, to->key, h, between(unmap_address(p->settings->address), unmap_address(to->address)),
+		  p->frame.ip, behind_ports(p->frame.tcp));
 	if (bpf_xdp_adjust_head(p->ctx, -LCCP_OVERHEAD_BYTES))
 		return drop(p, COUNTER_CS_NO_ROOM);
-	if (!write_outer(p->ctx, p->settings, to, &h, inner_bytes))
+	if (!write_outer(p->ctx, p->settings, to, h, inner_bytes))
 		return drop(p, COUNTER_CS_NO_ROOM);
-	keep_copy(p, post(channel, to, &h));
+	keep_copy(p, post(channel, to, h));
 	return send(p->ctx, to);
 }
 

@@ -7,6 +7,7 @@
 #include "handover.h"
 #include "packet.h"
 #include "reply.h"
+#include "strict.h"
 #include "tcb.h"
 
 static __always_inline int forward(struct packet *p, const struct data_server *to)
@@ -43,6 +44,12 @@ static __always_inline bool hears(const struct data_server *server)
 	       DATA_SERVER_PRESENT;
 }
 
+/* Behind the end of a connection that began with that, without a request. */
+static __always_inline bool came_without_request(const struct packet *p, const struct tcb *tcb)
+{
+	return p->frame.payload && is_unsure(tcb) && !tcb->head;
+}
+
 /* The data server knows a duplicate when it sees one. */
 static __always_inline int adopt_again(struct packet *p, struct tcb *tcb, const struct data_server *owner)
 {
@@ -51,10 +58,13 @@ static __always_inline int adopt_again(struct packet *p, struct tcb *tcb, const 
 
 	if (!fits_in_lccp(p))
 		return drop(p, COUNTER_CS_TOO_BIG);
+	tell_end_of(&part, p, tcb);
 	if (previous && hears(previous) &&
 	    tcb->state & TCB_ADOPTING) {
 		count(p->counters, COUNTER_CS_HANDOVER_AGAIN);
-		return distribute(p, previous, LCCP_HANDOVER, unmap_address(owner->address), &part);
+		if (is_strict(tcb))
+			part.attempt = tcb->requests_before;
+		return distribute(p, previous, handover_command(tcb), unmap_address(owner->address), &part);
 	}
 	count(p->counters, COUNTER_CS_ADOPT_AGAIN);
 	return distribute(p, owner, LCCP_ADOPT, unmap_address(p->settings->address), &part);
@@ -69,17 +79,78 @@ static __always_inline bool must_queue(const struct tcb *tcb, struct packet *p)
 	return tcb->state & TCB_ADOPTING && tcb->previous != NO_DATA_SERVER && fits_in_lccp(p);
 }
 
-static __always_inline int queue(struct packet *p, u16 previous, const struct data_server *owner)
+static __always_inline int queue(struct packet *p, u16 previous, const struct data_server *owner, bool strict)
 {
 	const struct data_server *via = data_server(previous);
 
 	if (!via || !hears(via))
 		return forward(p, owner);
 	count(p->counters, COUNTER_CS_QUEUED);
-	return distribute(p, via, LCCP_FORWARD, unmap_address(owner->address), &(struct lccp_tcb){});
+	return distribute(p, via, strict ? FORWARD_BEHIND : LCCP_FORWARD, unmap_address(owner->address),
+			  &(struct lccp_tcb){});
+}
+
+/* The current request, which goes on behind this packet: its owner is to know where it ends. */
+static __always_inline bool is_told(const struct packet *p, const struct tcb *tcb)
+{
+	if (!is_strict(tcb) || !p->frame.payload || p->frame.tcp->seq != bpf_htonl(tcb->request_seq) || !fits_in_lccp(p))
+		return false;
+	return tcb->options & LCCP_TCB_CHUNKED || tcb->state & TCB_PINNED ||
+	       tcb->next_request - tcb->request_seq > p->frame.payload;
+}
+
+static __always_inline int forward_told(struct packet *p, const struct tcb *tcb, const struct data_server *owner)
+{
+	struct lccp_tcb part = {};
+
+	tell_end_of(&part, p, tcb);
+	count(p->counters, COUNTER_CS_TOLD);
+	return distribute(p, owner, LCCP_FORWARD, 0, &part);
+}
+
+/* A packet of which nobody here knows whether a request begins with it: the owner says so, or delivers it. */
+static __always_inline int ask_owner(struct packet *p, const struct data_server *owner, enum lccp_begins how)
+{
+	struct lccp_tcb part = { .attempt = how };
+
+	if (!fits_in_lccp(p))
+		return drop(p, COUNTER_CS_TOO_BIG);
+	if (how != BEGINS_AGAIN)
+		count(p->counters, how == BEGINS_COME ? COUNTER_CS_COME : COUNTER_CS_BEGINS);
+	return distribute(p, owner, LCCP_BEGINS, 0, &part);
 }
 
 #include "orphan.h"
+
+static __noinline int follow(struct packet *p, struct tcb *tcb);
+
+/* For user space. Who has a connection only now, or not yet, says it when it is asked again. */
+static __always_inline int ask_what_has_come(struct packet *p, const struct tcb *tcb)
+{
+	const struct data_server *owner = data_server(tcb->owner);
+
+	if (!owner || !hears(owner) || tcb->state & (TCB_ADOPTING | TCB_RESUMING))
+		return drop(p, COUNTER_CS_AGAIN_LATER);
+	return ask_owner(p, owner, BEGINS_COME);
+}
+
+/* What may have been sent before, with other content: to the owner, if that has it already. */
+static __noinline int ask_again(struct packet *p, struct tcb *tcb)
+{
+	const struct data_server *owner = data_server(tcb->owner);
+
+	touch(tcb);
+	/* User space knows whether this is the same. */
+	if (tcb->in_parts && bpf_ntohl(p->frame.tcp->seq) - tcb->request_seq < tcb->head && goes_behind(p))
+		return XDP_DROP;
+	bool moves = tcb->state & TCB_ADOPTING && tcb->previous != NO_DATA_SERVER;
+	if (moves || (owner && owner->flags & DATA_SERVER_DEAD && is_adopted_packet(tcb, &p->frame)))
+		return drop(p, COUNTER_CS_AGAIN_LATER);
+	if (!owner || !hears(owner) || tcb->state & TCB_RESUMING)
+		return follow(p, tcb);
+	count(p->counters, COUNTER_CS_AGAIN);
+	return ask_owner(p, owner, BEGINS_AGAIN);
+}
 
 /* A packet of a known connection, noted in its entry. */
 static __noinline int follow(struct packet *p, struct tcb *tcb)
@@ -97,10 +168,15 @@ static __noinline int follow(struct packet *p, struct tcb *tcb)
 		return orphaned(p, tcb);
 	if (owner->flags & DATA_SERVER_DEAF)
 		return follow_deaf(p, tcb, owner);
-	if (is_adopted_packet(tcb, &p->frame))
+	if (is_adopted_packet(tcb, &p->frame) && !came_without_request(p, tcb))
 		return adopt_again(p, tcb, owner);
 	if (must_queue(tcb, p))
-		return queue(p, tcb->previous, owner);
+		return queue(p, tcb->previous, owner, is_strict(tcb));
+	/* But for the current request itself, which is for this owner: it was judged again. */
+	if (p->frame.payload && is_unsure(tcb) && !(tcb->head && p->frame.tcp->seq == bpf_htonl(tcb->request_seq)))
+		return ask_owner(p, owner, BEGINS_UNSURE);
+	if (is_told(p, tcb))
+		return forward_told(p, tcb, owner);
 	return forward(p, owner);
 }
 

@@ -12,6 +12,7 @@
 #include "keep.h"
 #include "packet.h"
 #include "punt.h"
+#include "strict.h"
 #include "tcb.h"
 
 /* A dead owner need not be asked. One that takes no messages cannot be, and serves the request itself. */
@@ -37,12 +38,19 @@ static __always_inline bool begins_request(struct packet *p, struct tcb *tcb, st
 	if ((int)(end - tcb->last_seq) <= 0 || (int)(end - tcb->next_request) <= 0)
 		return false;
 	bool waits = tcb->state & TCB_WAITING ? acknowledged <= 0 : acknowledged < 0;
-	if (waits || seq != tcb->next_request || seq != tcb->last_seq || tcp->fin || tcp->rst || tcp->urg ||
-	    !read_request_of(p, r)) {
+	if (waits || seq != tcb->next_request || seq != tcb->last_seq || tcp->fin || tcp->rst || tcp->urg) {
 		pin(p, tcb);
 		return false;
 	}
-	return true;
+	p->service = service_at(p->frame.ip->daddr, p->frame.tcp->dest);
+	if (read_request_of(p, r) && !r->careful)
+		return true;
+	/* Where the next one begins is not known from here on. Who answers this one is, once user space has read it. */
+	r->odd = 1;
+	if (p->service && is_unclear(p, r))
+		return true;
+	pin(p, tcb);
+	return false;
 }
 
 /*
@@ -73,9 +81,18 @@ static __always_inline struct choice choose_next(struct packet *p, const struct 
  */
 static __always_inline void note_request(struct tcb *tcb, struct packet *p, const struct request *r, u16 owner)
 {
+	/* What is missing in front of a request that was withheld still is. */
+	if (tcb->request_seq != bpf_ntohl(p->frame.tcp->seq))
+		tcb->missing = 0;
 	tcb->request_seq = bpf_ntohl(p->frame.tcp->seq);
 	tcb->next_request = tcb->request_seq + r->end + r->body;
-	tcb->last_ack = bpf_ntohl(p->frame.tcp->ack_seq);
+	tcb->head = head_of(r, p->frame.payload);
+	tcb->doubted = 0;
+	tcb->in_parts = r->incomplete;
+	tcb->chunked = r->chunked || r->goes_on;
+	/* User space lets a packet go that may be older than what has come behind it. */
+	if ((int)(bpf_ntohl(p->frame.tcp->ack_seq) - tcb->last_ack) > 0)
+		tcb->last_ack = bpf_ntohl(p->frame.tcp->ack_seq);
 	if (is_moving(tcb))
 		tcb->state |= TCB_RELEASED; /* its response was whole before it could go */
 	if (!(tcb->state & TCB_RELEASED)) {
@@ -83,30 +100,51 @@ static __always_inline void note_request(struct tcb *tcb, struct packet *p, cons
 		tcb->previous = NO_DATA_SERVER;
 	}
 	tcb->state = (tcb->state & ~TCB_RESUMING) | TCB_WAITING;
-	if (owner != tcb->owner) {
-		tcb->previous = tcb->owner;
-		tcb->owner = owner;
-	}
+	tcb->state &= ~TCB_PUNTED;
+	if (r->goes_on && !(tcb->state & TCB_PINNED))
+		tcb->options |= LCCP_TCB_CHUNKED;
+	if (owner != tcb->owner)
+		give_to(tcb, owner, tcb->owner, 1);
+	else
+		tcb->requests++;
 }
 
-/* What becomes of a packet of a known connection. */
-enum course {
-	COURSE_FOLLOW,             /* to the owner */
-	COURSE_HAND_OVER,          /* to the owner, who is to give the connection to another */
-	COURSE_UNAVAILABLE,        /* a request for a pool in which nobody is */
-	COURSE_PUNTED,             /* user space has it */
-};
+/* A request for another pool than the one before, which only that may answer, is to go with its connection. */
+static __always_inline enum course go_elsewhere(struct packet *p, struct tcb *tcb, bool goes)
+{
+	if (!goes)
+		return close_for(p, tcb, COUNTER_CS_CLOSED_UNMOVED);
+	if (is_unanswered_request(tcb, p->frame.tcp))
+		return withhold(p, COUNTER_CS_WITHHELD);
+	return COURSE_HAND_OVER;
+}
 
 /* `next` is whom the connection is handed to with the request `r`. */
 static __noinline enum course set_course(struct packet *p, struct tcb *tcb, struct request *r, u16 *next)
 {
-	if (!begins_request(p, tcb, r))
+	bool strict = is_strict(tcb);
+
+	if (strict) {
+		enum course course = find_beginning(p, tcb, r);
+		if (course != COURSE_BEGINS)
+			return course;
+		if (r->incomplete && asks_what_has_come(p))
+			return COURSE_COME;
+	} else if (!begins_request(p, tcb, r) || !p->service) {
 		return COURSE_FOLLOW;
-	p->service = service_at(p->frame.ip->daddr, p->frame.tcp->dest);
-	if (!p->service)
-		return COURSE_FOLLOW;
+	}
 	u16 route;
 	u32 pool = find_pool(p, r, &route);
+	if (pool == POOL_UNKNOWN)
+		return COURSE_PUNTED;
+	if (r->again && pool != POOL_PUNTED)
+		return is_same_request(tcb, r, pool) ? COURSE_FOLLOW : COURSE_AGAIN;
+	if (strict && (pool == POOL_REFUSED || pool == POOL_TOO_BIG || r->cut))
+		return close_for(p, tcb, COUNTER_CS_CLOSED_UNREAD);
+	if (pool == POOL_REFUSED || pool == POOL_TOO_BIG) {
+		settle(tcb, bpf_ntohl(p->frame.tcp->ack_seq));
+		return pool == POOL_REFUSED ? COURSE_REFUSED : COURSE_UNAVAILABLE;
+	}
 	struct choice choice = { .owner = SERVER_PUNTED };
 	if (pool != POOL_PUNTED)
 		choice = choose_next(p, tcb, r, pool, route);
@@ -117,9 +155,32 @@ static __noinline enum course set_course(struct packet *p, struct tcb *tcb, stru
 	count(p->counters, COUNTER_CS_REQUEST);
 	u32 ack = bpf_ntohl(p->frame.tcp->ack_seq);
 	bool others = choice.owner != tcb->owner;
-	bool moves = others && may_move(r) && lets_go(tcb->owner) && is_present(choice.owner) &&
-		     fits_in_lccp(p);
+	bool goes = p->service->flags & SERVICE_HANDOVER && lets_go(tcb->owner) && is_present(choice.owner) &&
+		    fits_in_lccp(p);
+	bool moves = others && may_move(r) && goes;
 	bool lost = choice.owner == NO_DATA_SERVER;
+
+	tcb->options &= ~(LCCP_TCB_ELSEWHERE | LCCP_TCB_PIPELINED);
+	if (strict && is_unanswered_request(tcb, p->frame.tcp))
+		tcb->options |= LCCP_TCB_PIPELINED;
+	if (strict && others && !lost && choice.pool != tcb->pool) {
+		enum course course = go_elsewhere(p, tcb, goes);
+		if (course != COURSE_HAND_OVER)
+			return course;
+		tcb->options |= LCCP_TCB_ELSEWHERE;
+		moves = true;
+	}
+	if (strict && r->odd) {
+		pin(p, tcb);
+	} else if (r->odd) {
+		pin(p, tcb);
+		/* Of one that goes on elsewhere nobody can say whose it is: its owner answers it. */
+		if (others && !lost && !r->cut) {
+			settle(tcb, ack);
+			count(p->counters, COUNTER_CS_TARGET_UNMOVED);
+			return COURSE_UNAVAILABLE;
+		}
+	}
 
 	if (moves || lost || choice.route != tcb->route || choice.pool != tcb->pool)
 		settle(tcb, ack);
@@ -154,6 +215,7 @@ static __always_inline int hand_over(struct packet *p, struct tcb *tcb, const st
 	note_request(tcb, p, r, next);
 	note_packet(tcb, p);
 	keep_request(p, r);
+	tell_end_of(&part, p, tcb);
 	tcb->state |= TCB_ADOPTING;
 	if (owner->flags & DATA_SERVER_DEAD) {
 		/* It cannot let go any more, and need not. */
@@ -164,7 +226,9 @@ static __always_inline int hand_over(struct packet *p, struct tcb *tcb, const st
 	}
 	tally_handover(tcb, tcb->previous, next);
 	count(p->counters, COUNTER_CS_HANDOVER);
-	return distribute(p, owner, LCCP_HANDOVER, unmap_address(to->address), &part);
+	if (is_strict(tcb))
+		part.attempt = tcb->requests_before;
+	return distribute(p, owner, handover_command(tcb), unmap_address(to->address), &part);
 }
 
 #endif

@@ -27,7 +27,8 @@ static __always_inline bool drains(const struct idle_walk *walk, u16 server)
  */
 static __always_inline bool is_idle(const struct tcb *tcb)
 {
-	return !(tcb->state & ~TCB_RELEASED) && tcb->last_seq == tcb->next_request;
+	return !(tcb->state & ~TCB_RELEASED) && !(tcb->options & LCCP_TCB_PIPELINED) &&
+	       tcb->last_seq == tcb->next_request;
 }
 
 /* Its last owner has been asked once, and packets go by it. */

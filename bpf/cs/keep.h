@@ -18,7 +18,7 @@ static __noinline void keep_request(struct packet *p, const struct request *r)
 {
 	struct text *text = text_of_this_cpu();
 
-	if (!r->resumes || !text || !r->target || !may_move(r))
+	if (!r->resumes || !text || !r->target || r->begin || !may_move(r))
 		return;
 	if (r->bytes > KEPT_BYTES) {
 		count(p->counters, COUNTER_CS_REQUEST_TOO_LONG);

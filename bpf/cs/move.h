@@ -46,8 +46,7 @@ static __always_inline enum counter move_entry(struct tcb *tcb, const struct mov
 		if (tcb->owner != m->from || !may_begin(tcb))
 			return COUNTER_CS_MOVE_LATE;
 		settle(tcb, tcb->last_ack);
-		tcb->previous = m->from;
-		tcb->owner = m->to;
+		give_to(tcb, m->to, m->from, 1);
 		if (pool)
 			tcb->generation = pool->generation;
 		tcb->state = TCB_RESUMING | TCB_ADOPTING;
@@ -55,15 +54,15 @@ static __always_inline enum counter move_entry(struct tcb *tcb, const struct mov
 	}
 	if (tcb->owner != m->to || tcb->previous != m->from || !is_moving(tcb))
 		return COUNTER_CS_MOVE_LATE;
+	if (m->step == MOVE_BACK)
+		swap_owners(tcb);
 	tcb->previous = NO_DATA_SERVER;
 	tcb->state &= ~TCB_ADOPTING;
 	if (m->step == MOVE_ORPHANED)
 		return COUNTER_CS_MOVE_ORPHANED;
 	tcb->state &= ~TCB_RESUMING;
-	if (m->step == MOVE_BACK) {
-		tcb->owner = m->from;
+	if (m->step == MOVE_BACK)
 		return COUNTER_CS_MOVE_BACK;
-	}
 	tally_connection(m->to);
 	return COUNTER_CS_MOVE_DONE;
 }

@@ -7,7 +7,9 @@
 #define BATON_CS_MOVED_H
 
 #include "answer.h"
+#include "claim_budget.h"
 #include "enter.h"
+#include "go_on.h"
 #include "tcb.h"
 
 /* The headers of the client's packet in a message. */
@@ -46,7 +48,10 @@ static __noinline int moved(struct packet *p, struct lccp_header *h)
 	u32 payload = bpf_ntohs(c.ip.tot_len) - (c.ip.ihl + c.tcp.doff) * 4;
 	if (enter(p, &c.tcp, payload, owner, service, &h->tcb))
 		return drop(p, COUNTER_LCCP_MISMATCH);
-	return drop(p, COUNTER_CS_MOVED);
+	believe(&p->flow);
+	count(p->counters, COUNTER_CS_MOVED);
+	/* What nobody has judged was not delivered: see ds/claim.h. */
+	return service->flags & SERVICE_STRICT && payload ? GO_ON_WITH_CARRIED : XDP_DROP;
 }
 
 #endif

@@ -55,6 +55,7 @@ int baton_change(struct change *change)
 	if (change->next != tcb->owner)
 		tcb->previous = NO_DATA_SERVER;
 	tcb->owner = change->next;
+	tcb->requests = 1;
 	tcb->state = (tcb->state & ~change->clear) | change->set;
 	change->tcb = *tcb;
 	change->found = 1;

@@ -43,8 +43,7 @@ static __noinline int adopt_orphan(struct packet *p, struct tcb *tcb)
 	if (!to || !hears(to))
 		return drop(p, COUNTER_CS_ORPHAN_WAITS);
 	tally_connection(other);
-	tcb->owner = other;
-	tcb->previous = NO_DATA_SERVER;
+	give_to(tcb, other, NO_DATA_SERVER, 1);
 	count(p->counters, COUNTER_CS_ORPHAN_ADOPT);
 	return distribute(p, to, LCCP_ADOPT, unmap_address(p->settings->address), &part);
 }
@@ -72,7 +71,7 @@ static __always_inline int orphaned(struct packet *p, struct tcb *tcb)
  * Any packet of a connection whose owner takes no messages. Packets of clients it takes, so what it has
  * goes on; a request that comes again has not come to it.
  */
-static __noinline int follow_deaf(struct packet *p, struct tcb *tcb, const struct data_server *owner)
+static __always_inline int follow_deaf(struct packet *p, struct tcb *tcb, const struct data_server *owner)
 {
 	struct request *r = blank_request();
 

@@ -10,7 +10,7 @@
 #include "packet.h"
 #include "../claimed.h"
 
-/* True if it is here; then it has an entry. */
+/* True if it is here; then it has an entry, but not for a RST. */
 static __noinline bool found_here(struct packet *p)
 {
 	const struct frame *f = &p->frame;
@@ -28,12 +28,12 @@ static __noinline bool found_here(struct packet *p)
 		bpf_skc_lookup_tcp(p->ctx, &tuple, sizeof(tuple.ipv4), BPF_F_CURRENT_NETNS, 0);
 	if (!sk)
 		return false;
-	struct tcp_sock *tcp = claimed_socket(sk, bpf_ntohl(f->tcp->seq), bpf_ntohl(f->tcp->ack_seq));
+	struct tcp_sock *tcp = claimed_socket(sk, f->tcp);
 	if (tcp) {
 		struct lccp_tcb part = part_of(tcp);
 		u32 owner = data_server_at(unmap_address(p->settings->address));
 		found = owner != NO_DATA_SERVER &&
-			!enter(p, f->tcp, f->payload, owner, p->service, &part);
+			(f->tcp->rst || !enter(p, f->tcp, f->payload, owner, p->service, &part));
 	}
 	bpf_sk_release(sk);
 	return found;

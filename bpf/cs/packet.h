@@ -85,6 +85,14 @@ static __always_inline int malformed(struct packet *p, enum counter why)
 	return XDP_PASS;
 }
 
+/* No node cuts a message in pieces. Put together by the kernel, they would reach the daemon unseen. */
+static __always_inline int fragment(struct packet *p)
+{
+	if (p->frame.ip->protocol == p->settings->protocol)
+		return drop(p, COUNTER_FRAGMENT);
+	return malformed(p, COUNTER_FRAGMENT);
+}
+
 static __always_inline const struct data_server *data_server(u32 index)
 {
 	return bpf_map_lookup_elem(&data_servers, &index);

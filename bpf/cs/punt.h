@@ -4,6 +4,10 @@
  * same frame comes back through this program with a verdict. Nothing is changed before it does, so that
  * it then takes the ordinary way, once. Who cannot be asked, because the ring is full or its reader dead,
  * decides nothing: then host and path alone do.
+ *
+ * A request whose target or host this program does not surely read as servers do goes the same way, and there
+ * host and path are what is not known. If user space cannot be asked it waits, as long as the service has routes:
+ * what they keep apart must not be had by another spelling.
  */
 #ifndef BATON_CS_PUNT_H
 #define BATON_CS_PUNT_H
@@ -13,11 +17,22 @@
 #include "packet.h"
 #include "request.h"
 #include "route.h"
+#include "upload.h"
 #include "../clock.h"
 
 enum {
 	POOL_PUNTED = ROUTE_POOL + 1, /* no pool yet: user space has the packet */
 	SERVER_PUNTED = NO_DATA_SERVER - 1, /* the same of a data server */
+	POOL_UNKNOWN = ROUTE_POOL + 2, /* nobody can say the pool now */
+	POOL_REFUSED = ROUTE_POOL + 3, /* none, because servers refuse the request */
+	POOL_TOO_BIG = ROUTE_POOL + 4, /* nobody can ever say the pool */
+};
+
+/* Whether something of its connection was in user space before a packet. */
+enum behind {
+	BEHIND_NOTHING = 0,
+	BEHIND = 1,
+	BEHIND_AGAIN = 2, /* and user space has sent the packet, of a head that it has read (VERDICT_READ) */
 };
 
 static __always_inline bool read_verdict(struct xdp_md *ctx, struct verdict *verdict)
@@ -30,6 +45,36 @@ static __always_inline bool read_verdict(struct xdp_md *ctx, struct verdict *ver
 	return true;
 }
 
+/* The same if it says where the packet goes. */
+static __always_inline bool read_lead(struct xdp_md *ctx, struct verdict *verdict)
+{
+	return read_verdict(ctx, verdict) && !(verdict->flags & (VERDICT_BEHIND | VERDICT_READ | VERDICT_ASK | VERDICT_CARRIED));
+}
+
+/* It has come back by a data server, and can be answered to nobody: see go_on.h. */
+static __noinline bool was_carried(struct packet *p)
+{
+	struct verdict verdict;
+
+	return read_verdict(p->ctx, &verdict) && verdict.flags & VERDICT_CARRIED;
+}
+
+/* User space has a head that begins so, and may have to tell its client that some of it has come. */
+static __noinline bool asks_what_has_come(struct packet *p)
+{
+	struct verdict verdict;
+
+	return read_verdict(p->ctx, &verdict) && verdict.flags & VERDICT_ASK;
+}
+
+/* User space has let it wait behind a packet, and lets it go now. */
+static __always_inline bool waited_behind(struct packet *p)
+{
+	struct verdict verdict;
+
+	return read_verdict(p->ctx, &verdict) && verdict.flags & VERDICT_BEHIND;
+}
+
 static __always_inline bool is_judge_alive(void)
 {
 	u32 zero = 0;
@@ -39,10 +84,12 @@ static __always_inline bool is_judge_alive(void)
 }
 
 /* Hands a copy of the frame to user space, and what is asked of it. False, and counted, if that cannot be. */
-static __noinline bool punt(struct packet *p, const struct answer_key *key)
+static __noinline bool punt_with(struct packet *p, const struct answer_key *key, u32 cut, enum behind behind)
 {
 	u32 bytes = sizeof(struct ethhdr) + p->frame.ip_bytes;
 
+	if (was_carried(p))
+		return false;
 	if (!is_judge_alive()) {
 		count(p->counters, COUNTER_CS_PUNT_STALE);
 		return false;
@@ -58,7 +105,25 @@ static __noinline bool punt(struct packet *p, const struct answer_key *key)
 	}
 	record->key = *key;
 	record->service = p->service->id;
+	record->cut = cut;
+	record->behind = behind;
 	bpf_ringbuf_submit(record, 0);
+	return true;
+}
+
+static __always_inline bool punt(struct packet *p, const struct answer_key *key)
+{
+	return punt_with(p, key, 0, BEHIND_NOTHING);
+}
+
+/* What begins so many bytes into the payload is another request: user space lets both go, one behind the other. */
+static __noinline bool divide(struct packet *p, u32 at)
+{
+	struct answer_key key = {};
+
+	if (!punt_with(p, &key, at, BEHIND_NOTHING))
+		return false;
+	count(p->counters, COUNTER_CS_DIVIDED);
 	return true;
 }
 
@@ -70,14 +135,42 @@ static __noinline void name_request(struct packet *p, const struct request *r, u
 
 	key->hash = 0;
 	if (r->target)
-		key->hash = ((u64)hash_path(r->target, host) << 32 | hash_path(r->target, ~host)) | 1;
+		key->hash = hash_word(host, hash_path(r->target), 0) | 1;
 	key->client = hash_client(p->flow.client, 0);
 	key->pool = pool;
 	key->reserved = 0;
 }
 
+/* Of a request that cannot be punted, as far as the program reads it. */
+static __always_inline u32 unread_pool(struct packet *p)
+{
+	if (sizeof(struct ethhdr) + p->frame.ip_bytes > PUNT_JUMBO_BYTES) {
+		count(p->counters, COUNTER_CS_TARGET_TOO_BIG);
+		return POOL_TOO_BIG;
+	}
+	count(p->counters, COUNTER_CS_TARGET_WAITS);
+	return POOL_UNKNOWN;
+}
+
+/* Whether only user space can say where the request leads. */
+static __always_inline bool is_unclear(const struct packet *p, const struct request *r)
+{
+	return p->service->flags & (SERVICE_PATHS | SERVICE_TARGETS) &&
+	       find_route(p->service->id, p->service->flags, r) & ROUTE_UNCLEAR;
+}
+
+/* User space has seen all of its head. */
+static __always_inline void note_length(struct packet *p, struct request *r, const struct verdict *verdict)
+{
+	r->end = verdict->bytes;
+	r->head = verdict->head;
+	r->body = 0;
+	r->goes_on = verdict->flags & VERDICT_CHUNKED;
+	r->odd = r->goes_on && !expect_upload(p, verdict->bytes);
+}
+
 /*
- * The pool of a request, or POOL_PUNTED, and the number of the route that leads there; if none was read, or
+ * The pool of a request, or one of the above, and the number of the route that leads there; if none was read, or
  * no route takes it, the service's own. Notes with the request whether its response is one to be resumed.
  */
 static __noinline u32 find_pool(struct packet *p, struct request *r, u16 *number)
@@ -85,11 +178,21 @@ static __noinline u32 find_pool(struct packet *p, struct request *r, u16 *number
 	struct verdict verdict;
 	u32 route = NO_POOL;
 
-	if (p->service->flags & SERVICE_PATHS)
+	/* The end of a connection without a request asks for nothing. */
+	if (p->service->flags & (SERVICE_PATHS | SERVICE_TARGETS) && (p->frame.payload || !(p->service->flags & SERVICE_STRICT)))
 		route = find_route(p->service->id, p->service->flags, r);
-	if (route & ROUTE_PUNTS) {
-		if (read_verdict(p->ctx, &verdict)) {
+	/* Its head goes on in the next packet, and where that ends must be known. */
+	if (r->incomplete)
+		route = ROUTE_UNCLEAR | NO_POOL;
+	if (route & (ROUTE_PUNTS | ROUTE_UNCLEAR)) {
+		if (read_lead(p->ctx, &verdict)) {
+			if (verdict.flags & VERDICT_REFUSED)
+				return POOL_REFUSED;
 			count(p->counters, COUNTER_CS_PUNT_DECIDED);
+			r->cut = verdict.flags & VERDICT_CUT;
+			r->path = (u64)verdict.path[1] << 32 | verdict.path[0];
+			if (r->incomplete && verdict.bytes >= p->frame.payload)
+				note_length(p, r, &verdict);
 			route = (u32)verdict.route << ROUTE_NUMBER_SHIFT | verdict.pool;
 		} else {
 			struct answer_key key = {};
@@ -98,15 +201,19 @@ static __noinline u32 find_pool(struct packet *p, struct request *r, u16 *number
 				name_request(p, r, NO_POOL, &key);
 			if (punt(p, &key)) {
 				count(p->counters, COUNTER_CS_PUNTED);
+				if (route & ROUTE_UNCLEAR)
+					count(p->counters, COUNTER_CS_TARGET);
 				return POOL_PUNTED;
 			}
+			if (route & ROUTE_UNCLEAR && p->service->flags & SERVICE_PATHS)
+				return unread_pool(p);
 		}
 	}
 	u32 pool = route & ROUTE_POOL;
 	r->resumes = pool == NO_POOL ? p->service->flags & SERVICE_RESUME_REST : route & ROUTE_RESUME;
 	*number = pool == NO_POOL ? p->service->id : route >> ROUTE_NUMBER_SHIFT & ROUTE_NUMBER;
-	if (pool == NO_POOL && p->service->flags & SERVICE_SIZES && r->target)
-		pool = find_large(p->service->id, p->service->large, r->target);
+	if (pool == NO_POOL && p->service->flags & SERVICE_SIZES && (r->path || r->target))
+		pool = find_large(p->service->id, p->service->large, hash_request(r));
 	return pool == NO_POOL ? p->service->pool : pool;
 }
 
@@ -140,7 +247,7 @@ static __noinline u16 pick(struct packet *p, const struct pool *pool, u32 index,
 
 	if (!(p->service->flags & SERVICE_ASKS) || !r->target || !pool->choices)
 		return choose(pool, index, &p->flow, r, 0);
-	if (read_verdict(p->ctx, &verdict)) {
+	if (read_lead(p->ctx, &verdict)) {
 		if (is_member(pool, verdict.owner))
 			return verdict.owner;
 		return choose(pool, index, &p->flow, r, 0);
@@ -170,12 +277,15 @@ static __always_inline void note_punted_flow(struct packet *p)
 	bpf_map_update_elem(&punted_flows, &p->flow, &now, BPF_ANY);
 }
 
+/* Behind what user space has of this connection. Nobody has looked at it yet. */
 static __always_inline bool goes_behind(struct packet *p)
 {
 	struct answer_key key = {};
 	struct verdict verdict;
 
-	if (read_verdict(p->ctx, &verdict) || !punt(p, &key))
+	bool is_repeat = read_verdict(p->ctx, &verdict);
+	if ((is_repeat && !(verdict.flags & VERDICT_READ)) ||
+	    !punt_with(p, &key, 0, is_repeat ? BEHIND_AGAIN : BEHIND))
 		return false;
 	count(p->counters, COUNTER_CS_PUNTED_BEHIND);
 	return true;

@@ -3,6 +3,7 @@
 #ifndef BATON_CS_RECEIVE_LCCP_H
 #define BATON_CS_RECEIVE_LCCP_H
 
+#include "for_daemon.h"
 #include "moved.h"
 #include "packet.h"
 #include "refused.h"
@@ -11,32 +12,38 @@
 
 static __noinline int receive_lccp(struct packet *p)
 {
-	struct frame *f = &p->frame;
-	struct lccp_header h;
+	struct text *scratch = text_of_this_cpu();
 
-	if (f->ip_header != sizeof(struct iphdr) || f->ip_bytes < LCCP_OVERHEAD_BYTES ||
-	    bpf_xdp_load_bytes(p->ctx, sizeof(struct ethhdr) + sizeof(struct iphdr), &h, sizeof(h)))
+	/* The stack has no room for it. */
+	if (!scratch)
+		return XDP_ABORTED;
+	struct lccp_header *h = &scratch->received;
+	if (!is_to_this_node(p))
+		return XDP_PASS;
+	if (!read_header(p, h))
 		return drop(p, COUNTER_LCCP_SHORT);
-	if (h.receptor == LCCP_RECEPTOR_DAEMON) {
-		count(p->counters, COUNTER_LCCP_TO_DAEMON);
+	/* Verified once, where it is consumed: on this node the DS program is behind this one. */
+	if (h->receptor != LCCP_RECEPTOR_CS && p->settings->roles & ROLE_DS)
 		return XDP_PASS;
-	}
-	/* Verified once, where it is consumed: on this node that is the DS program. */
-	if (h.receptor == LCCP_RECEPTOR_DS && p->settings->roles & ROLE_DS)
-		return XDP_PASS;
-	if (!lccp_verify(p->settings, p->counters, &h, f->ip->saddr))
+	if (!verify_at_xdp(p, h))
 		return XDP_DROP;
-	if (h.receptor != LCCP_RECEPTOR_CS)
+	if (h->receptor == LCCP_RECEPTOR_DAEMON)
+		return pass_to_daemon(p);
+	if (h->receptor != LCCP_RECEPTOR_CS || h->be_body_length)
 		return drop(p, COUNTER_LCCP_UNKNOWN);
-	switch (h.command) {
+	switch (h->command) {
 	case LCCP_REFUSED:
-		return refused(p, &h);
+		return refused(p, h);
 	case LCCP_KEEP:
-		return kept(p, &h);
+		return kept(p, h);
+	case LCCP_WITHHELD:
+		return withheld(p, h);
+	case LCCP_BEGINS:
+		return told(p, h);
 	case LCCP_NONE:
-		return none(p, &h);
+		return none(p, h);
 	case LCCP_MOVED:
-		return moved(p, &h);
+		return moved(p, h);
 	default:
 		return drop(p, COUNTER_LCCP_UNKNOWN);
 	}

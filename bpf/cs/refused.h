@@ -57,12 +57,11 @@ static __noinline int refused(struct packet *p, struct lccp_header *h)
 		tally_unavailable(tcb->route, tcb->pool);
 		bpf_map_delete_elem(&tcbs, &p->flow);
 		count(p->counters, COUNTER_CS_REFUSED_BY_ALL);
-		return XDP_PASS;
+		return is_over_budget(p->frame.ip->saddr) ? drop(p, COUNTER_LCCP_OVER_BUDGET) : XDP_PASS;
 	}
 	TALLY(server_tally(tcb->owner), taken_back);
 	tally_connection(owner);
-	tcb->owner = owner;
-	tcb->previous = NO_DATA_SERVER;
+	give_to(tcb, owner, NO_DATA_SERVER, 1);
 	return send_on(p, h, to, LCCP_ADOPT, unmap_address(p->settings->address));
 }
 

@@ -47,8 +47,7 @@ static __always_inline int release_entry(struct packet *p, struct tcb *tcb)
 	if (!to || !(to->flags & owner->flags & DATA_SERVER_PRESENT) || next == tcb->owner)
 		return drop(p, COUNTER_CS_RELEASE_NOBODY);
 	settle(tcb, tcb->last_ack);
-	tcb->previous = tcb->owner;
-	tcb->owner = next;
+	give_to(tcb, next, tcb->owner, 0);
 	tcb->generation = pool->generation;
 	tcb->state = TCB_ADOPTING | TCB_RELEASED;
 	tcb->request_seq = tcb->last_seq; /* where whatever comes next begins */

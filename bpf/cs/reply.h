@@ -104,12 +104,11 @@ static __noinline int reply(struct packet *p, struct segment *segment, u32 bytes
 }
 
 /* RFC 9293, 3.5.2: the connection server alone may tell a client that its connection is gone. */
-static __noinline int reset(struct packet *p, enum counter why)
+static __noinline int send_reset(struct packet *p)
 {
 	struct tcphdr *tcp = p->frame.tcp;
 	struct segment segment = {};
 
-	count(p->counters, why);
 	if (tcp->rst)
 		return XDP_DROP;
 	segment.tcp.rst = 1;
@@ -120,6 +119,12 @@ static __noinline int reset(struct packet *p, enum counter why)
 		segment.tcp.ack_seq = bpf_htonl(bpf_ntohl(tcp->seq) + p->frame.payload + tcp->syn + tcp->fin);
 	}
 	return reply(p, &segment, REPLY_HEADERS);
+}
+
+static __always_inline int reset(struct packet *p, enum counter why)
+{
+	count(p->counters, why);
+	return send_reset(p);
 }
 
 #endif

@@ -10,29 +10,43 @@
 
 #include "packet.h"
 #include "../bounds.h"
+#include "../chunks.h"
 
 enum {
 	TEXT_BYTES = 16384,        /* a power of two above what a segment of an MTU of 9000 holds */
 	TEXT_SPARE = 128,          /* so that what begins in the text can be read without a look at its end */
 	REQUEST_MIN = 18,          /* "GET / HTTP/1.0", and two line ends */
 	CONTENT_LENGTH = 14,       /* letters of that name */
+	TRANSFER_ENCODING = 18,    /* letters of that name, and a colon */
 	LENGTH_DIGITS = 9,         /* a body of less than a gigabyte: sequence numbers cannot tell of more */
 	METHOD_MIN = 3,
 	METHOD_MAX = 8,
-	METHOD_SPAN = 16,          /* a power of two above where any target begins */
+	LEADING_MAX = 16,          /* line ends in front of a request that are passed over */
+	TARGET_SPAN = 32,          /* a power of two above where any target begins */
 	WORD = sizeof(u64),
 };
 
 /* What the text says; offsets in it. */
 struct request {
 	u32 bytes;                 /* of the text; 0: there is none */
+	u32 begin;                 /* where the method does: behind empty lines, which servers pass over */
 	u32 target;                /* where the request target begins; 0: this begins no request */
 	u32 host;                  /* where the Host header's value begins; 0: there is none */
+	u32 hosts;                 /* how many there are */
 	u32 end;                   /* where the header's empty line ends; 0: not in this segment */
 	u32 body;                  /* bytes of body that follow the header */
 	u32 lengths;               /* how often it said so */
 	u32 odd;                   /* it is not sure where the next request begins */
+	u32 careful;               /* it has a body of which no length is told, or waits for leave to send that */
+	u32 chunked;               /* its body says where it ends as it goes on, */
+	u32 goes_on;               /* and does, behind this segment: see upload.h */
+	u32 incomplete;            /* its head goes on in the next segment: see find_length() */
+	u32 loose;                 /* it has lines in an old style, which servers read in different ways */
+	u32 again;                 /* it was sent before, and is read only to be compared: see strict.h */
+	u32 head;                  /* bytes of its head, if user space has seen that: see find_pool() */
 	u32 resumes;               /* its response may go on from another data server: see find_pool() */
+	u32 cut;                   /* user space has found that its target or host goes on in the next segment */
+	u64 path;                  /* hash of the path as user space has read it; 0: it has not */
 };
 
 /*
@@ -45,6 +59,9 @@ struct text {
 	struct request request;
 	struct host_key host;
 	struct route_key route;
+	struct lccp_header message; /* that is being made: see distributor.h */
+	struct lccp_header received; /* that has come: see receive_lccp.h */
+	struct upload upload;      /* that is being read: see upload.h */
 };
 
 struct {
@@ -66,10 +83,10 @@ static __always_inline const u8 *text_at(const struct text *text, u32 offset)
 	return text->at + (__builtin_constant_p(offset) ? offset : WRAPPED(offset, TEXT_BYTES));
 }
 
-/* Where the request's target is in the text, whose method is of so many letters at most. */
+/* Where the request's target is in the text: behind so many line ends and letters of a method at most. */
 static __always_inline const u8 *target_in(const struct text *text, u32 target)
 {
-	return text->at + WRAPPED(target, METHOD_SPAN);
+	return text->at + WRAPPED(target, TARGET_SPAN);
 }
 
 static __always_inline u64 text_word(const struct text *text, u32 offset)
@@ -134,6 +151,22 @@ static __always_inline void read_length(const struct text *text, struct request 
 	r->body = body;
 }
 
+/* The line of Transfer-Encoding at `offset`: "chunked", once, is understood and nothing else. */
+static __always_inline void read_transfer(const struct text *text, struct request *r, u32 offset)
+{
+	u64 rest = text_word(text, offset + WORD) | EVERY_BYTE(0x20);
+	u32 at = offset + TRANSFER_ENCODING;
+
+	if (*text_at(text, at) == ' ')
+		at++;
+	u64 coding = text_word(text, at) | (EVERY_BYTE(0x20) & FIRST(7));
+	r->odd |= r->chunked || rest != LETTERS('-', 'e', 'n', 'c', 'o', 'd', 'i', 'n') ||
+		  (*text_at(text, offset + TRANSFER_ENCODING - 2) | 0x20) != 'g' ||
+		  *text_at(text, offset + TRANSFER_ENCODING - 1) != ':' ||
+		  coding != LETTERS('c', 'h', 'u', 'n', 'k', 'e', 'd', '\r');
+	r->chunked = 1;
+}
+
 /* A header line, or the empty one, begins at `offset`. */
 static __noinline void read_line(const struct text *text, struct request *r, u32 offset)
 {
@@ -148,13 +181,16 @@ static __noinline void read_line(const struct text *text, struct request *r, u32
 	case '\n':
 	case ' ':
 	case '\t':
-		/* Lines in an old style, which servers read in different ways. */
 		r->odd = 1;
+		r->loose = 1;
+		/* An empty one all the same: what is behind it is no header. */
+		if ((u8)word == '\n')
+			r->end = offset + 1;
 		return;
 	}
 	if ((small & FIRST(5)) == LETTERS('h', 'o', 's', 't', ':', 0, 0, 0)) {
 		/* Two of them are an error, for the server to tell. */
-		r->odd |= r->host != 0;
+		r->odd |= r->hosts++ != 0;
 		r->host = offset + 5;
 	} else if (small == LETTERS('c', 'o', 'n', 't', 'e', 'n', 't', '-')) {
 		u64 rest = text_word(text, offset + WORD) | EVERY_BYTE(0x20);
@@ -162,9 +198,10 @@ static __noinline void read_line(const struct text *text, struct request *r, u32
 			read_length(text, r, offset + CONTENT_LENGTH);
 	} else {
 		/* After 100 Continue the client has acknowledged something, but not the response. */
-		r->odd |= small == LETTERS('t', 'r', 'a', 'n', 's', 'f', 'e', 'r') ||
-			  small == LETTERS('u', 'p', 'g', 'r', 'a', 'd', 'e', ':') ||
-			  (small & FIRST(7)) == LETTERS('e', 'x', 'p', 'e', 'c', 't', ':', 0);
+		r->careful |= (small & FIRST(7)) == LETTERS('e', 'x', 'p', 'e', 'c', 't', ':', 0);
+		if (small == LETTERS('t', 'r', 'a', 'n', 's', 'f', 'e', 'r'))
+			read_transfer(text, r, offset);
+		r->odd |= small == LETTERS('u', 'p', 'g', 'r', 'a', 'd', 'e', ':');
 	}
 }
 
@@ -176,28 +213,41 @@ static long read_word(u32 index, struct header_walk *w)
 	if (!zero_bytes(word ^ EVERY_BYTE('\n')))
 		return 0;
 	for (u32 i = 0; i < WORD; i++)
-		if ((u8)(word >> 8 * i) == '\n' && !w->request->end)
+		if ((u8)(word >> 8 * i) == '\n' && !w->request->end && index * WORD + i > w->request->target)
 			read_line(w->text, w->request, index * WORD + i + 1);
 	return w->request->end != 0;
 }
 
+/* Where the request begins: behind line ends, of which there are seldom any. */
+static __always_inline u32 find_begin(const struct text *text)
+{
+	u32 begin = 0;
+
+	for (; begin < LEADING_MAX; begin++) {
+		u8 c = *text_at(text, begin);
+		if (c != '\r' && c != '\n')
+			break;
+	}
+	return begin;
+}
+
 /* Where the request target begins: behind a method of three to eight capitals; 0: this is no request. */
-static __always_inline u32 find_target(const struct text *text)
+static __always_inline u32 find_target(const struct text *text, u32 begin)
 {
 	u32 length = 0;
 
 	for (; length < METHOD_MAX; length++) {
-		u8 c = *text_at(text, length);
+		u8 c = *text_at(text, begin + length);
 		if (c < 'A' || c > 'Z')
 			break;
 	}
-	return length >= METHOD_MIN && *text_at(text, length) == ' ' ? length + 1 : 0;
+	return length >= METHOD_MIN && *text_at(text, begin + length) == ' ' ? begin + length + 1 : 0;
 }
 
 /* Whether requests of this method have no body. */
-static __always_inline bool is_bodyless(const struct text *text)
+static __always_inline bool is_bodyless(const struct text *text, u32 begin)
 {
-	u64 word = text_word(text, 0);
+	u64 word = text_word(text, begin);
 
 	return (word & FIRST(4)) == LETTERS('G', 'E', 'T', ' ', 0, 0, 0, 0) ||
 	       (word & FIRST(5)) == LETTERS('H', 'E', 'A', 'D', ' ', 0, 0, 0) ||
@@ -215,27 +265,34 @@ __noinline int read_request(struct xdp_md *ctx, u32 at, u32 bytes, struct reques
 
 	if (!r || !text)
 		return false;
+	u32 again = r->again;
 	__builtin_memset(r, 0, sizeof(*r));
-	if (bytes < 1 || bytes > TEXT_BYTES - WORD ||
-	    bpf_xdp_load_bytes(ctx, at, text->at, BOUNDED(bytes, 1, TEXT_BYTES - WORD)))
+	r->again = again;
+	/* Of what is longer, the beginning says where it goes. */
+	u32 seen = bytes > TEXT_BYTES - WORD ? TEXT_BYTES - WORD : bytes;
+	if (bytes < 1 || bpf_xdp_load_bytes(ctx, at, text->at, BOUNDED(seen, 1, TEXT_BYTES - WORD)))
 		return false;
-	__builtin_memset(text->at + WRAPPED(bytes, TEXT_BYTES), 0, TEXT_SPARE);
+	__builtin_memset(text->at + WRAPPED(seen, TEXT_BYTES), 0, TEXT_SPARE);
 	r->bytes = bytes;
-	r->target = find_target(text);
+	r->odd = bytes != seen;
+	r->begin = find_begin(text);
+	r->target = find_target(text, r->begin);
 	if (!r->target || bytes < REQUEST_MIN)
 		return false;
 	struct header_walk walk = { .text = text, .request = r };
-	bpf_loop(bytes / WORD + 1, read_word, &walk, 0);
-	/* Other methods have a body, if only by its length. */
-	r->odd |= !r->lengths && !is_bodyless(text);
+	bpf_loop(seen / WORD + 1, read_word, &walk, 0);
+	/* Other methods have a body. Without a length there is none (RFC 9112, 6.3), which not all servers heed. */
+	r->careful |= r->chunked || (!r->lengths && !is_bodyless(text, r->begin));
+	/* Both, and servers may disagree about which one counts (RFC 9112, 6.3). */
+	r->odd |= r->chunked && r->lengths;
 	/* What is behind is a second request. */
-	return r->end && !r->odd && r->end + r->body >= bytes;
+	return r->end && !r->odd && (r->chunked || r->end + r->body >= bytes);
 }
 
 /* Whether all of it is in its segment, and safe to be asked twice: then its connection may move with it. */
 static __always_inline bool may_move(const struct request *r)
 {
-	return r->end == r->bytes && !r->body && !r->lengths;
+	return r->end == r->bytes && !r->body && !r->lengths && !r->odd && !r->careful;
 }
 
 /* Where the request of a packet is read to: nothing yet. */

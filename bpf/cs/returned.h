@@ -5,13 +5,102 @@
 
 #include "answer.h"
 #include "claim.h"
+#include "go_on.h"
+#include "moved.h"
+#include "strict.h"
 
-static __always_inline void swap_owners(struct tcb *tcb)
+/*
+ * Nobody can ever say where a response on this connection ends. The daemon resets the client: this frame did not come
+ * from it, so the way back is the kernel's to find.
+ */
+static __always_inline int have_reset_for(struct packet *p, struct tcb *tcb, enum counter why)
 {
-	u16 owner = tcb->owner;
+	close_for(p, tcb, why);
+	settle(tcb, tcb->last_ack);
+	bpf_map_delete_elem(&tcbs, &p->flow);
+	return XDP_PASS;
+}
 
-	tcb->owner = tcb->previous;
-	tcb->previous = owner;
+static __always_inline int have_reset(struct packet *p, struct tcb *tcb)
+{
+	return have_reset_for(p, tcb, COUNTER_CS_CLOSED_UNKNOWN);
+}
+
+/* The owner could not let go, and the request is for another pool. Its client sends it again, and it is tried again. */
+static __noinline int withheld(struct packet *p, struct lccp_header *h)
+{
+	struct tcb *tcb = answered_entry(p, h);
+	struct carried c;
+
+	if (!tcb || !is_strict(tcb) || !read_carried(p, h, &c) || bpf_ntohl(c.tcp.seq) != tcb->request_seq)
+		return drop(p, COUNTER_LCCP_MISMATCH);
+	/* The next one may have said already that it has not got the connection (NONE). */
+	if (is_from(p, tcb->previous))
+		swap_owners(tcb);
+	else if (!is_from(p, tcb->owner) || tcb->state & TCB_ADOPTING || !is_unsure(tcb))
+		return drop(p, COUNTER_LCCP_MISMATCH);
+	tally_kept(tcb, bpf_ntohl(h->be_data));
+	if (h->be_data != bpf_htonl(LCCP_KEEP_UNKNOWN)) {
+		take_back(tcb, tcb->request_seq);
+		/* Some of it may be in user space, too, which has acknowledged that: what comes behind that is the rest. */
+		tcb->state |= TCB_PUNTED;
+		return drop(p, COUNTER_CS_WITHHELD);
+	}
+	if (tcb->options & LCCP_TCB_ELSEWHERE)
+		return have_reset(p, tcb);
+	/* Its owner is of the right pool, and answers whatever comes. */
+	stay(tcb);
+	return drop(p, COUNTER_CS_KEPT);
+}
+
+/* Who was the owner when BEGINS left: a request has come since that it may be about to hand over. */
+static __always_inline bool was_asked(struct packet *p, const struct tcb *tcb)
+{
+	return is_from(p, tcb->owner) || (tcb->state & TCB_ADOPTING && is_from(p, tcb->previous));
+}
+
+/* The owner's answer to BEGINS. A request begins there, and comes again; or none does any more. */
+static __noinline int told(struct packet *p, struct lccp_header *h)
+{
+	struct tcb *tcb = answered_entry(p, h);
+	u32 why = bpf_ntohl(h->be_data);
+
+	struct carried c;
+
+	if (!tcb || !read_carried(p, h, &c))
+		return drop(p, COUNTER_LCCP_MISMATCH);
+	if (why == LCCP_KEEP_MISSING && is_strict(tcb) && was_asked(p, tcb)) {
+		if (ends_as_missing(tcb, (u32)bpf_be64_to_cpu(h->tcb.be_resume), is_from(p, tcb->owner)))
+			return have_reset_for(p, tcb, COUNTER_CS_CLOSED_CHANGED);
+		return drop(p, COUNTER_CS_MISSING);
+	}
+	if (!is_from(p, tcb->owner))
+		return drop(p, COUNTER_LCCP_MISMATCH);
+	if (why == LCCP_KEEP_COME) {
+		count(p->counters, COUNTER_CS_COME);
+		return pass_to_daemon(p);
+	}
+	u32 payload = bpf_ntohs(c.ip.tot_len) - (c.ip.ihl + c.tcp.doff) * 4;
+	bool elsewhere = !continues(tcb, &c.tcp);
+	if (elsewhere) {
+		count(p->counters, COUNTER_CS_JUMPED);
+		note_jump(tcb, bpf_ntohl(c.tcp.seq) + payload, bpf_ntohl(c.tcp.ack_seq));
+		if (!(tcb->state & TCB_PINNED))
+			pin(p, tcb);
+	}
+	if (why == LCCP_KEEP_MORE)
+		return XDP_DROP;
+	if (!is_unsure(tcb))
+		return drop(p, COUNTER_LCCP_MISMATCH);
+	if (why == LCCP_KEEP_TUNNEL) {
+		tcb->options |= LCCP_TCB_TUNNEL;
+		return drop(p, COUNTER_CS_TUNNEL);
+	}
+	if (why == LCCP_KEEP_UNKNOWN)
+		return have_reset(p, tcb);
+	begin_at(tcb, (u32)bpf_be64_to_cpu(h->tcb.be_resume), h->tcb.attempt);
+	count(p->counters, COUNTER_CS_UNPINNED);
+	return GO_ON_WITH_CARRIED;
 }
 
 /*
@@ -29,7 +118,26 @@ static __noinline int kept(struct packet *p, struct lccp_header *h)
 	if (h->be_data != bpf_htonl(LCCP_KEEP_BUSY))
 		tally_kept(tcb, bpf_ntohl(h->be_data));
 	tcb->state &= ~(TCB_ADOPTING | TCB_RELEASED);
+	/* Of a request it is answered so only where the server has switched to another protocol. */
+	if (is_strict(tcb) && h->be_data != bpf_htonl(LCCP_KEEP_BUSY))
+		stay(tcb);
 	return drop(p, COUNTER_CS_KEPT);
+}
+
+enum returned {
+	RETURNED_REQUEST = 1,      /* the current request itself */
+	RETURNED_DATA,             /* other bytes of the client */
+	RETURNED_EMPTY,
+};
+
+/* What has come back. */
+static __noinline enum returned what_returned(struct packet *p, struct lccp_header *h, const struct tcb *tcb)
+{
+	struct carried c;
+
+	if (!read_carried(p, h, &c) || bpf_ntohs(c.ip.tot_len) <= (c.ip.ihl + c.tcp.doff) * 4)
+		return RETURNED_EMPTY;
+	return bpf_ntohl(c.tcp.seq) == tcb->request_seq ? RETURNED_REQUEST : RETURNED_DATA;
 }
 
 /*
@@ -45,13 +153,31 @@ static __noinline int none(struct packet *p, struct lccp_header *h)
 
 	if (!tcb && h->tcb.attempt)
 		return unclaimed(p);
-	if (!tcb || !is_from(p, tcb->owner))
+	if (!tcb)
+		return drop(p, COUNTER_LCCP_MISMATCH);
+	enum returned what = is_strict(tcb) ? what_returned(p, h, tcb) : RETURNED_REQUEST;
+	/* On the way of a connection other packets find nothing where it has gone already, or has not come to yet. */
+	if (tcb->state & TCB_ADOPTING && what != RETURNED_REQUEST)
+		return drop(p, COUNTER_LCCP_MISMATCH);
+	/* Who was to hand it over was not the owner. Whoever is, the client's next packet finds it: see claim.h. */
+	if (tcb->state & TCB_ADOPTING && tcb->options & LCCP_TCB_ELSEWHERE && is_from(p, tcb->previous)) {
+		settle(tcb, tcb->last_ack);
+		bpf_map_delete_elem(&tcbs, &p->flow);
+		return drop(p, COUNTER_CS_NONE);
+	}
+	if (!is_from(p, tcb->owner))
 		return drop(p, COUNTER_LCCP_MISMATCH);
 	count(p->counters, COUNTER_CS_NONE);
 	const struct data_server *to = data_server(tcb->previous);
 	if (!to || !(to->flags & DATA_SERVER_PRESENT))
 		return tcb->state & (TCB_ADOPTING | TCB_RESUMING | TCB_FIN | TCB_RST) ? XDP_DROP : claim_anew(p, h);
 	swap_owners(tcb);
+	/* The request has come to nobody, and must not come to this one. */
+	if (tcb->options & LCCP_TCB_ELSEWHERE) {
+		tally_none(tcb);
+		go_back(tcb);
+		return XDP_DROP;
+	}
 	bool again = h->tcb.attempt++;
 	if (again)
 		tally_moved(tcb->previous, tcb->owner);
@@ -60,7 +186,10 @@ static __noinline int none(struct packet *p, struct lccp_header *h)
 	/* Somebody has answered the request: should it be neither of the two, they are not asked in turns. */
 	if (!(tcb->state & TCB_ADOPTING))
 		tcb->previous = NO_DATA_SERVER;
-	return again ? XDP_DROP : send_on(p, h, to, LCCP_FORWARD, 0);
+	/* Of bytes that were not judged this one is asked when they come again. */
+	if (again || what == RETURNED_DATA)
+		return XDP_DROP;
+	return send_on(p, h, to, LCCP_FORWARD, 0);
 }
 
 #endif

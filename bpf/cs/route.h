@@ -10,8 +10,14 @@
 enum {
 	HOST_BITS = 8 * (sizeof(struct host_key) - sizeof(u32)),
 	NAME_MAX = 255,            /* no host name is longer */
+	HOST_UNCLEAR = ~0U,        /* no number of a host: it is written in a way that only user space reads */
 	ROUTE_BITS = 8 * (sizeof(struct route_key) - sizeof(u32)),
+	PLAIN_WORDS = 64,          /* a longer path is not looked through */
+	VERSION_LETTERS = 7,       /* of what follows a target, up to the first digit */
 };
+
+/* Of what find_route() says: no route, because the request is not one that servers surely read like this program. */
+#define ROUTE_UNCLEAR 0x80000000U
 
 /* A host name in the text, and how far it was read. */
 struct host_walk {
@@ -47,7 +53,8 @@ static long copy_letter(u32 index, struct host_walk *w)
 
 /*
  * The number of the host that the Host header at `begin` names; 0 if no route names it. Of a name that
- * is longer than any of a route the end will do.
+ * is longer than any of a route the end will do. HOST_UNCLEAR if the name is not all here, or has a dot at its
+ * end, which servers do not count, or is none.
  */
 static __always_inline u32 find_host(struct text *text, u32 begin)
 {
@@ -59,27 +66,85 @@ static __always_inline u32 find_host(struct text *text, u32 begin)
 	__builtin_memset(key, 0, sizeof(*key));
 	key->prefix_bits = HOST_BITS;
 	bpf_loop(NAME_MAX, measure_host, &walk, 0);
+	if (walk.length < 1 || walk.length >= NAME_MAX || host_letter(&walk, walk.length - 1) == '.' ||
+	    !host_letter(&walk, walk.length))
+		return HOST_UNCLEAR;
 	bpf_loop(walk.length < HOST_BYTES ? walk.length : HOST_BYTES, copy_letter, &walk, 0);
 	u32 *host = bpf_map_lookup_elem(&hosts, key);
 	return host ? *host : 0;
 }
 
-/* The route of the request in the text, as the map has it; NO_POOL if none takes it. */
+/*
+ * Whether the target at `target` is a path that every server reads as it stands, up to its query or the version of
+ * HTTP: it begins with a slash, and has neither an escape, nor a fragment, nor two slashes in a row, nor a dot behind
+ * a slash. crates/wire/src/path.rs spells such a path as it is. Eight bytes at a time: what stops the walk is the
+ * first byte below '&', which are the blank, '#', '%', control characters and some that are rare; the first '?'; and
+ * the first slash with a slash or a dot behind it. In each of these masks the lowest bit is exact.
+ */
+static __always_inline bool is_plain(const struct text *text, u32 target)
+{
+	const u8 *at = target_in(text, target);
+	u64 stops = 0, ends = 0;
+	u32 i = 0;
+
+	if (*at != '/')
+		return false;
+	for (; i < PLAIN_WORDS; i++) {
+		u64 word = *(const u64 *)(at + i * WORD);
+		u64 next = *(const u64 *)(at + i * WORD + 1);
+		u64 pairs = zero_bytes(word ^ EVERY_BYTE('/')) & zero_bytes((next | EVERY_BYTE(1)) ^ EVERY_BYTE('/'));
+		u64 low = (word - EVERY_BYTE('&')) & ~word & EVERY_BYTE(0x80);
+
+		ends = zero_bytes(word ^ EVERY_BYTE('?'));
+		stops = low | ends | pairs;
+		if (stops) {
+			ends |= zero_bytes(word ^ EVERY_BYTE(' '));
+			break;
+		}
+	}
+	u64 first = stops & -stops;
+	if (!(first & ends))
+		return false;
+	/* As many ones as bytes up to this one, summed in the highest byte. */
+	u32 end = i * WORD + (((first - 1) & EVERY_BYTE(1)) * EVERY_BYTE(1) >> 56) - 1;
+	at += WRAPPED(end, PLAIN_WORDS * WORD);
+	return *at == '?' || (*(const u64 *)(at + 1) & FIRST(VERSION_LETTERS)) ==
+				     LETTERS('H', 'T', 'T', 'P', '/', '1', '.', 0);
+}
+
+/*
+ * The route of the request in the text, as the map has it; NO_POOL if none takes it, ROUTE_UNCLEAR if only user
+ * space can say that.
+ */
 __noinline u32 find_route(u32 service, u32 flags, const struct request *r)
 {
 	struct text *text = text_of_this_cpu();
 
-	if (!r || !text || !r->target)
+	if (!r || !text)
+		return NO_POOL;
+	if (!r->target || r->begin || r->loose || !is_plain(text, r->target))
+		return ROUTE_UNCLEAR | NO_POOL;
+	if (!(flags & SERVICE_PATHS))
 		return NO_POOL;
 	struct route_key *key = &text->route;
 	key->prefix_bits = ROUTE_BITS;
 	key->service = service;
 	key->host = 0;
-	if (flags & SERVICE_HOSTS && r->host)
-		key->host = find_host(text, r->host);
+	if (flags & SERVICE_HOSTS) {
+		u32 host = 0;
+
+		/* What is not in this segment may name one. */
+		if (r->hosts == 1)
+			host = find_host(text, r->host);
+		else if (r->hosts || !r->end)
+			host = HOST_UNCLEAR;
+		if (host == HOST_UNCLEAR)
+			return ROUTE_UNCLEAR | NO_POOL;
+		key->host = host;
+	}
 	__builtin_memcpy(key->path, target_in(text, r->target), PATH_BYTES);
 	u32 *route = bpf_map_lookup_elem(&routes, key);
-	return route ? *route : NO_POOL;
+	return route ? *route & ~ROUTE_UNCLEAR : NO_POOL;
 }
 
 /* A hash of the beginning of the line in the text that goes on at `at`. */
@@ -101,11 +166,11 @@ __noinline u32 hash_host(u32 at)
 	return hash;
 }
 
-/* A hash of the path in the text, which begins at `target`, up to its query. */
-__noinline u32 hash_path(u32 target, u32 seed)
+/* A hash of the path in the text, which begins at `target`, up to its query. PathHash of crates/wire is the same. */
+__noinline u64 hash_path(u32 target)
 {
 	struct text *text = text_of_this_cpu();
-	u64 hash = seed;
+	u64 hash = 0;
 
 	if (!text)
 		return 0;
@@ -119,6 +184,12 @@ __noinline u32 hash_path(u32 target, u32 seed)
 			break;
 	}
 	return hash;
+}
+
+/* The same of a request, which has a target: of the path as user space has read it, where it has. */
+static __always_inline u64 hash_request(const struct request *r)
+{
+	return r->path ? r->path : hash_path(r->target);
 }
 
 #endif

@@ -7,27 +7,13 @@
 #include "request.h"
 
 /*
- * The pool of large content, if the path in the text that begins at `target` is of it; else NO_POOL.
- * PathHash of crates/wire is the same hash. A path whose end is not seen is not looked up.
+ * The pool of large content, if the path with this hash is of it; else NO_POOL. No path that is longer than what is
+ * hashed is of it.
  */
-__noinline u32 find_large(u32 service, u32 pool, u32 target)
+__noinline u32 find_large(u32 service, u32 pool, u64 path)
 {
-	struct text *text = text_of_this_cpu();
-	struct large_key key = { .service = service };
-	u64 hash = 0, ends = 0;
+	struct large_key key = { .service = service, .path = path };
 
-	if (!text)
-		return NO_POOL;
-	const u8 *path = target_in(text, target);
-	for (int i = 0; i < PATH_BYTES / WORD && !ends; i++) {
-		u64 word = *(const u64 *)(path + i * WORD);
-
-		ends = path_ends(word);
-		hash = hash_word(hash, word, ends);
-	}
-	if (!ends)
-		return NO_POOL;
-	key.path = hash;
 	return bpf_map_lookup_elem(&large, &key) ? pool : NO_POOL;
 }
 

@@ -6,11 +6,11 @@
 #include "packet.h"
 #include "reply.h"
 #include "tcb.h"
+#include "timestamp.h"
 #include "../cookie.h"
 
 enum {
 	SYN_ACK_WINDOW = 64240, /* as the kernel's own first window; a DS's socket allows no less */
-	TIMESTAMP_SHIFT = 20,   /* wall clock nanoseconds to the millisecond ticks of RFC 7323 */
 };
 
 static __always_inline u8 *put_word(u8 *at, u8 a, u8 b, u8 c, u8 d)
@@ -28,8 +28,10 @@ static __always_inline u8 *put_number(u8 *at, u32 number)
 }
 
 /* What the client offered and we take: MSS always, then SACK, timestamps, scale. Returns bytes. */
-static __always_inline u32 put_options(u8 *options, const struct settings *s, const struct tcp_options *o)
+static __always_inline u32 put_options(u8 *options, struct packet *p, const struct tcp_options *o)
 {
+	const struct settings *s = p->settings;
+
 	if (!o->timestamps) {
 		u8 *at = put_word(options, OPTION_MSS, 4, s->mss >> 8, s->mss);
 
@@ -43,7 +45,7 @@ static __always_inline u32 put_options(u8 *options, const struct settings *s, co
 	put_word(options, OPTION_MSS, 4, s->mss >> 8, s->mss);
 	put_word(options + 4, o->sack ? OPTION_SACK_PERMITTED : OPTION_NOP, o->sack ? 2 : OPTION_NOP,
 		 OPTION_TIMESTAMPS, 10);
-	put_number(options + 8, wall_clock(s) >> TIMESTAMP_SHIFT);
+	put_number(options + 8, our_timestamp(p));
 	put_number(options + 12, o->tsval);
 	if (o->wscale == WSCALE_NONE)
 		return 16;
@@ -115,7 +117,7 @@ static __noinline int answer_syn(struct packet *p)
 	segment.tcp.window = bpf_htons(SYN_ACK_WINDOW);
 	segment.tcp.ack_seq = bpf_htonl(flow.client_isn + 1);
 	segment.tcp.seq = bpf_htonl(cookie_make(p->settings, &flow, &options));
-	u32 bytes = put_options(segment.options, p->settings, &options);
+	u32 bytes = put_options(segment.options, p, &options);
 
 	count(p->counters, COUNTER_CS_SYN);
 	return reply(p, &segment, REPLY_HEADERS + bytes);

@@ -4,6 +4,7 @@
 #define BATON_CS_TCB_H
 
 #include "packet.h"
+#include "request.h"
 #include "tally.h"
 #include "../clock.h"
 
@@ -35,6 +36,27 @@ static __always_inline bool continues(const struct tcb *tcb, const struct tcphdr
 	return seq < 2 * NEAR_SEQ && (ack < 2 * NEAR_ACK || !tcp->ack);
 }
 
+/* Another owner, who is given the current request, or `requests` of it. */
+static __always_inline void give_to(struct tcb *tcb, u16 owner, u16 previous, u8 requests)
+{
+	tcb->previous = previous;
+	tcb->owner = owner;
+	tcb->requests_before = tcb->requests;
+	tcb->requests = requests;
+}
+
+/* The one before is it still, or again. */
+static __always_inline void swap_owners(struct tcb *tcb)
+{
+	u16 owner = tcb->owner;
+	u8 requests = tcb->requests;
+
+	tcb->owner = tcb->previous;
+	tcb->requests = tcb->requests_before;
+	tcb->previous = owner;
+	tcb->requests_before = requests;
+}
+
 /* Its response is to go on at its owner, and the one before has it until nothing of it is on its way: cs/move.h. */
 static __always_inline bool is_moving(const struct tcb *tcb)
 {
@@ -55,25 +77,32 @@ static __always_inline void touch(struct tcb *tcb)
 		tcb->seen = now;
 }
 
+/* What the client has got, which holds wherever this packet goes. */
+static __noinline void note_ack(struct tcb *tcb, const struct tcphdr *tcp)
+{
+	u32 ack = bpf_ntohl(tcp->ack_seq);
+
+	if (!tcp->ack || (int)(ack - tcb->last_ack) <= 0)
+		return;
+	tcb->last_ack = ack;
+	if (ack - tcb->counted >= SETTLE_BYTES)
+		settle(tcb, ack);
+	/* A response has begun: whoever was to adopt the request, or the idle connection, has it. */
+	if (tcb->state & (TCB_WAITING | TCB_RELEASED))
+		tcb->state &= ~(TCB_WAITING | TCB_ADOPTING | TCB_RELEASED);
+}
+
 /* What this packet of the client, which goes on with the connection, says. */
 static __always_inline void note_packet(struct tcb *tcb, struct packet *p)
 {
 	struct tcphdr *tcp = p->frame.tcp;
 	u32 end = bpf_ntohl(tcp->seq) + p->frame.payload;
-	u32 ack = bpf_ntohl(tcp->ack_seq);
 
 	touch(tcb);
 	/* An acknowledgement also tells of data that was sent and has not come: that is still to come. */
 	if ((p->frame.payload || tcp->fin) && (int)(end - tcb->last_seq) > 0)
 		tcb->last_seq = end;
-	if (tcp->ack && (int)(ack - tcb->last_ack) > 0) {
-		tcb->last_ack = ack;
-		if (ack - tcb->counted >= SETTLE_BYTES)
-			settle(tcb, ack);
-		/* A response has begun: whoever was to adopt the request, or the idle connection, has it. */
-		if (tcb->state & (TCB_WAITING | TCB_RELEASED))
-			tcb->state &= ~(TCB_WAITING | TCB_ADOPTING | TCB_RELEASED);
-	}
+	note_ack(tcb, tcp);
 	if (tcp->fin | tcp->rst)
 		settle(tcb, tcb->last_ack);
 	if (tcp->fin) {
@@ -90,43 +119,54 @@ static __always_inline void note_packet(struct tcb *tcb, struct packet *p)
 }
 
 /*
- * A packet from elsewhere, which is no new connection's. From here on it is believed: if it was forged
- * or late, the next true one is the jump. Its FIN or RST is the owner's to judge, and ends no entry.
- * What was in between is not known: with data, where requests begin is not either.
+ * Whether a packet from elsewhere is believed, which is no new connection's: an empty acknowledgement with the very
+ * sequence number at which the entry is, of more than came near. A fast download is acknowledged in large steps.
  */
-static __always_inline void note_jump(struct tcb *tcb, struct packet *p)
+static __always_inline bool is_large_step(const struct tcb *tcb, const struct packet *p)
 {
-	struct tcphdr *tcp = p->frame.tcp;
-	u32 seq = bpf_ntohl(tcp->seq), ack = bpf_ntohl(tcp->ack_seq);
+	const struct tcphdr *tcp = p->frame.tcp;
 
-	touch(tcb);
+	return tcp->ack && !p->frame.payload && !tcp->fin && !tcp->rst && bpf_ntohl(tcp->seq) == tcb->last_seq &&
+	       bpf_ntohl(tcp->ack_seq) - tcb->last_ack < WINDOW_MAX;
+}
+
+/* Where the client is, by the word of its owner. What was in between is not known, nor where requests begin. */
+static __always_inline void note_jump(struct tcb *tcb, u32 end, u32 ack)
+{
 	settle(tcb, tcb->last_ack);
-	if (tcp->ack) {
-		/* A fast download is acknowledged in large steps: that much, and no more, is one. */
-		if (seq - tcb->last_seq + NEAR_SEQ < 2 * NEAR_SEQ && ack - tcb->last_ack < WINDOW_MAX) {
-			settle(tcb, ack);
-			if (ack != tcb->last_ack && !is_moving(tcb))
-				tcb->state &= ~(TCB_WAITING | TCB_ADOPTING | TCB_RELEASED);
-		} else if (tcb->last_ack - ack >= WINDOW_MAX) {
-			tcb->counted = ack; /* no late packet, whose bytes are counted */
-		}
-		tcb->last_ack = ack;
+	if (ack - tcb->last_ack < WINDOW_MAX) {
+		settle(tcb, ack);
+		if (ack != tcb->last_ack && !is_moving(tcb))
+			tcb->state &= ~(TCB_WAITING | TCB_ADOPTING | TCB_RELEASED);
+	} else {
+		tcb->counted = ack;
 	}
-	tcb->last_seq = seq + p->frame.payload;
-	if (p->frame.payload && !(tcb->state & TCB_PINNED))
-		pin(p, tcb);
+	tcb->last_ack = ack;
+	tcb->last_seq = end;
+}
+
+enum {
+	HEAD_MAX = 0xffff,         /* as many bytes as an entry can tell */
+};
+
+/* Bytes of head of a request that begins with so many bytes of payload. */
+static __always_inline u16 head_of(const struct request *r, u32 payload)
+{
+	u32 head = r->head ? r->head : r->end <= payload ? r->end : 0;
+
+	return head < HEAD_MAX ? head : HEAD_MAX;
 }
 
 /* The packet that is adopted is the first the entry knows of. */
 static __noinline bool create_tcb(struct packet *p, const struct choice *choice, u8 state,
-				       u32 request_bytes, const struct lccp_tcb *tcp_part)
+				  const struct request *r, const struct lccp_tcb *tcp_part)
 {
 	struct tcphdr *tcp = p->frame.tcp;
 	struct tcb tcb = {
 		.request_seq = bpf_ntohl(tcp->seq),
 		.last_seq = bpf_ntohl(tcp->seq) + p->frame.payload,
 		.last_ack = bpf_ntohl(tcp->ack_seq),
-		.next_request = bpf_ntohl(tcp->seq) + request_bytes,
+		.next_request = bpf_ntohl(tcp->seq) + r->end + r->body,
 		.seen = tick_now(),
 		.owner = choice->owner,
 		.previous = NO_DATA_SERVER,
@@ -134,6 +174,10 @@ static __noinline bool create_tcb(struct packet *p, const struct choice *choice,
 		.generation = choice->generation,
 		.route = choice->route,
 		.counted = bpf_ntohl(tcp->ack_seq),
+		.requests = 1,
+		.head = head_of(r, p->frame.payload),
+		.chunked = r->chunked || r->goes_on,
+		.in_parts = r->incomplete,
 		.mss = bpf_ntohs(tcp_part->be_mss),
 		.snd_wscale = tcp_part->snd_wscale,
 		.rcv_wscale = tcp_part->rcv_wscale,
@@ -142,6 +186,28 @@ static __noinline bool create_tcb(struct packet *p, const struct choice *choice,
 	};
 
 	return bpf_map_update_elem(&tcbs, &p->flow, &tcb, BPF_ANY) == 0;
+}
+
+/*
+ * Of a request that goes on behind its packet: where it ends, if that is known. Should its entry here be lost, its owner
+ * still knows what is more of it.
+ */
+static __always_inline void tell_end(struct lccp_tcb *part, bool is_known, u16 head, u32 end)
+{
+	u64 told = is_known ? LCCP_END_TOLD : LCCP_END_UNKNOWN;
+
+	part->be_resume = bpf_cpu_to_be64((u64)head << LCCP_END_HEAD_SHIFT | told << LCCP_END_SHIFT | end);
+}
+
+/* The same of the current request of this entry, which this packet begins. */
+static __always_inline void tell_end_of(struct lccp_tcb *part, const struct packet *p, const struct tcb *tcb)
+{
+	bool is_known = !(tcb->state & TCB_PINNED) && !(tcb->options & LCCP_TCB_CHUNKED);
+
+	if (!(tcb->options & LCCP_TCB_STRICT))
+		return;
+	if (!is_known || tcb->next_request - tcb->request_seq > p->frame.payload)
+		tell_end(part, is_known, tcb->head, tcb->next_request);
 }
 
 static __always_inline struct lccp_tcb travelling_part(const struct tcb *tcb)

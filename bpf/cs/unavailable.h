@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * 503: the one HTTP answer that the connection server gives itself, when nobody is there to give a better
- * one. Also the end of the connection, which from here on nobody owns.
+ * 503 and 400: the HTTP answers that the connection server gives itself, when nobody is there to give a better
+ * one, and when nobody should understand what was asked. Also the end of the connection, which from here on nobody
+ * owns.
  */
 #ifndef BATON_CS_UNAVAILABLE_H
 #define BATON_CS_UNAVAILABLE_H
@@ -15,6 +16,11 @@
 #define UNAVAILABLE                                                                                    \
 	"HTTP/1.1 503 Service Unavailable\r\n"                                                         \
 	"Retry-After:   1\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+
+/* As long as the other. */
+#define REFUSED                                                                                        \
+	"HTTP/1.1 400 Bad Request\r\n"                                                                 \
+	"Content-Length:                0\r\nConnection:            close\r\n\r\n"
 
 enum {
 	UNAVAILABLE_BYTES = sizeof(UNAVAILABLE) - 1,
@@ -30,6 +36,7 @@ struct unavailable {
 } __attribute__((packed));
 
 _Static_assert(sizeof(struct unavailable) % 4 == 0, "the checksum runs over whole words");
+_Static_assert(sizeof(UNAVAILABLE) == sizeof(REFUSED), "both answers make the same frame");
 
 /* What the client said last of our clock is what it says now: no more is known of its owner's. */
 static __always_inline void echo_timestamps(__be32 *echo, const struct tcphdr *tcp, void *data_end)
@@ -45,7 +52,8 @@ static __always_inline void echo_timestamps(__be32 *echo, const struct tcphdr *t
 	echo[2] = words[1];
 }
 
-static __noinline int answer_unavailable(struct packet *p)
+/* With 400 if it refuses the request, else with 503. */
+static __noinline int answer_itself(struct packet *p, bool refuses)
 {
 	const struct tcphdr *tcp = p->frame.tcp;
 	__be32 client = p->frame.ip->saddr, cluster = p->frame.ip->daddr;
@@ -82,12 +90,15 @@ static __noinline int answer_unavailable(struct packet *p)
 	};
 	answer->tcp = answer_tcp;
 	__builtin_memcpy(answer->timestamps, timestamps, sizeof(timestamps));
-	__builtin_memcpy(answer->text, UNAVAILABLE, UNAVAILABLE_BYTES);
+	if (refuses)
+		__builtin_memcpy(answer->text, REFUSED, UNAVAILABLE_BYTES);
+	else
+		__builtin_memcpy(answer->text, UNAVAILABLE, UNAVAILABLE_BYTES);
 	answer->ip.check = checksum_fold(checksum_words((void *)&answer->ip, 5));
 	u64 pseudo = (u64)client + cluster + bpf_htonl(IPPROTO_TCP << 16 | tcp_bytes);
 	answer->tcp.check =
 		checksum_fold(pseudo + checksum_words((void *)&answer->tcp, sizeof(*answer) / 4 - 5));
-	count(p->counters, COUNTER_CS_UNAVAILABLE);
+	count(p->counters, refuses ? COUNTER_CS_TARGET_REFUSED : COUNTER_CS_UNAVAILABLE);
 	return send_back(p, (struct ethhdr *)answer - 1);
 }
 
@@ -95,7 +106,7 @@ static __noinline int answer_unavailable(struct packet *p)
 static __always_inline int nobody_answers(struct packet *p, const struct request *r)
 {
 	if (r->target && p->frame.tcp->ack)
-		return answer_unavailable(p);
+		return answer_itself(p, false);
 	return reset(p, COUNTER_CS_NO_DATA_SERVER);
 }
 

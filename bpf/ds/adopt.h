@@ -10,6 +10,7 @@
 #include "given.h"
 #include "packet.h"
 #include "refuse.h"
+#include "told_end.h"
 #include "window.h"
 #include "../bounds.h"
 #include "../claimed.h"
@@ -95,7 +96,7 @@ static __always_inline int adopt_at(struct arrival *a, struct lccp_header *h, co
 			return refuse(a, h, in, LCCP_REFUSAL_NOT_ASSIGNED);
 		}
 	}
-	expect(h);
+	expect(a->skb, h, in);
 	if (!strip(a->skb))
 		return TCX_DISCARD;
 	count(a->counters, how);
@@ -114,7 +115,7 @@ static __always_inline int adopt_resumed(struct arrival *a, struct lccp_header *
 		return refuse(a, h, in, LCCP_REFUSAL_NO_LISTENER);
 	if (!assign_own(a, h, in, a->settings->resume_port))
 		return discard(a, COUNTER_DS_UNASSIGNED);
-	expect(h);
+	expect(a->skb, h, in);
 	if (!strip(a->skb))
 		return TCX_DISCARD;
 	count(a->counters, COUNTER_DS_RESUMED);
@@ -128,6 +129,18 @@ static __always_inline int adopt_resumed(struct arrival *a, struct lccp_header *
 static __always_inline bool is_behind(const struct tcp_sock *sk, const struct inner *in, u32 begin)
 {
 	u32 seq = begin - bpf_ntohl(in->tcp.seq);
+	u32 ack = sk->write_seq - bpf_ntohl(in->tcp.ack_seq);
+
+	return seq < BEHIND_SEQ && ack < BEHIND_ACK;
+}
+
+/*
+ * Or whether it is of the same connection, and something before it has not come: a request that was to go elsewhere, which
+ * has to wait and comes again, as this one does then.
+ */
+static __always_inline bool is_ahead(const struct tcp_sock *sk, const struct inner *in, u32 expected)
+{
+	u32 seq = bpf_ntohl(in->tcp.seq) - expected - 1;
 	u32 ack = sk->write_seq - bpf_ntohl(in->tcp.ack_seq);
 
 	return seq < BEHIND_SEQ && ack < BEHIND_ACK;
@@ -148,6 +161,8 @@ static __always_inline int adopt_over(struct arrival *a, const struct lccp_heade
 	u32 begin = expected - (u32)sk->bytes_received;
 	/* What another data server has sent on meanwhile, this socket never will. */
 	bool overtaken = h->flags & LCCP_FLAG_RESUME && (int)(bpf_ntohl(in->tcp.ack_seq) - sk->write_seq) > 0;
+	if (!overtaken && is_ahead(sk, in, expected))
+		return discard(a, COUNTER_DS_AHEAD);
 	if (overtaken || (bpf_ntohl(in->tcp.seq) != begin && !is_behind(sk, in, begin)))
 		return end_older(a, in, expected, COUNTER_DS_STALE_ENDED);
 	if (!strip(a->skb))
@@ -162,7 +177,12 @@ static __always_inline int adopt_after(struct arrival *a, const struct inner *in
 
 	if (!timewait)
 		return discard(a, COUNTER_DS_NO_SOCKET);
-	return end_older(a, in, timewait->tw_sk.__tw_common.skc_tw_rcv_nxt, COUNTER_DS_TIME_WAIT_ENDED);
+	u32 seq = timewait->tw_sk.__tw_common.skc_tw_rcv_nxt;
+	u32 ack = timewait->tw_sk.__tw_common.skc_tw_snd_nxt;
+	/* A request of the very connection that has ended: its server is not to answer it twice. */
+	if (seq - bpf_ntohl(in->tcp.seq) - 1 < BEHIND_SEQ && ack - bpf_ntohl(in->tcp.ack_seq) < BEHIND_ACK)
+		return discard(a, COUNTER_DS_ENDED_BEFORE);
+	return end_older(a, in, seq, COUNTER_DS_TIME_WAIT_ENDED);
 }
 
 static __always_inline int adopt(struct arrival *a, struct lccp_header *h, const struct inner *in)
@@ -176,6 +196,7 @@ static __always_inline int adopt(struct arrival *a, struct lccp_header *h, const
 			bpf_sk_release(sk);
 		return verdict;
 	}
+	note_end(h, in);
 	if (!sk)
 		return a->again ? discard(a, COUNTER_LCCP_REPEATED)
 				: refuse(a, h, in, LCCP_REFUSAL_NO_LISTENER);

@@ -2,7 +2,7 @@
 /*
  * CLAIM: a connection server asks who has a connection. Who has delivers the packet and answers MOVED,
  * with what the connection server must know; who has not asks the next data server of the service.
- * The last answers NONE.
+ * The last answers NONE. A RST is only delivered. A packet without its data is only answered.
  */
 #ifndef BATON_DS_CLAIM_H
 #define BATON_DS_CLAIM_H
@@ -17,20 +17,47 @@ enum {
 	RING_MAX = 255, /* what the message can count */
 };
 
+/* It is here. */
+static __always_inline void say_moved(struct lccp_header *h, const struct tcp_sock *tcp)
+{
+	h->receptor = LCCP_RECEPTOR_CS;
+	h->command = LCCP_MOVED;
+	h->flags = 0;
+	h->be_data = 0;
+	h->tcb = part_of(tcp);
+}
+
+/* Whether there is something new in it, and only its pool may answer that. */
+static __always_inline bool is_unjudged(const struct inner *in, const struct tcp_sock *tcp)
+{
+	const struct service *service = service_at(in->ip.daddr, in->tcp.dest);
+	u32 headers = in->ip.ihl * 4 + in->tcp.doff * 4, bytes = bpf_ntohs(in->ip.tot_len);
+
+	return service && service->flags & SERVICE_STRICT && bytes > headers &&
+	       (int)(bpf_ntohl(in->tcp.seq) + bytes - headers - tcp->rcv_nxt) > 0;
+}
+
 static __always_inline int claimed(struct arrival *a, struct lccp_header *h, const struct inner *in,
 				   struct bpf_sock *sk, const struct tcp_sock *tcp)
 {
 	__be32 asker_address = h->be_data;
 	const struct data_server *asker = peer(asker_address);
 
+	/* The client sends its data again, to where the connection is. So it does what nobody has judged. */
+	if (h->flags & LCCP_FLAG_HEADERS || is_unjudged(in, tcp)) {
+		struct passage back = { asker, asker_address, COUNTER_DS_CLAIMED };
+		say_moved(h, tcp);
+		return send_message(a, h, in, &back);
+	}
 	if (!keep_for(a, sk))
 		return discard(a, COUNTER_DS_NO_SOCKET);
-	h->receptor = LCCP_RECEPTOR_CS;
-	h->command = LCCP_MOVED;
-	h->be_data = 0;
-	h->tcb = part_of(tcp);
-	/* Without an answer, the connection server asks again with the client's next packet. */
-	if (asker)
+	note_asked_inside(a, sk, in);
+	say_moved(h, tcp);
+	/*
+	 * A RST ends the connection here, or the kernel does not believe it: in either case no entry is wanted. Without
+	 * an answer, the connection server asks again with the client's next packet.
+	 */
+	if (asker && !in->tcp.rst)
 		send_copy(a, h, in, asker, asker_address);
 	if (!strip(a->skb))
 		return TCX_DISCARD;
@@ -60,6 +87,9 @@ static __always_inline int ask_next(struct arrival *a, struct lccp_header *h, co
 		struct passage on = { peer(ring->next), ring->next, COUNTER_DS_CLAIM_PASSED_ON };
 		return send_message(a, h, in, &on);
 	}
+	/* A RST needs no answer, whoever had the connection. */
+	if (in->tcp.rst)
+		return discard(a, COUNTER_DS_UNCLAIMED);
 	if (ring->missing)
 		return discard(a, COUNTER_DS_NO_WAY);
 	if (is_own_cs(peer(h->be_data)))
@@ -67,6 +97,7 @@ static __always_inline int ask_next(struct arrival *a, struct lccp_header *h, co
 	struct passage back = { peer(h->be_data), h->be_data, COUNTER_DS_UNCLAIMED };
 	h->receptor = LCCP_RECEPTOR_CS;
 	h->command = LCCP_NONE;
+	h->flags = 0;
 	h->be_data = 0;
 	return send_message(a, h, in, &back);
 }
@@ -74,7 +105,7 @@ static __always_inline int ask_next(struct arrival *a, struct lccp_header *h, co
 static __always_inline int claim_at_ds(struct arrival *a, struct lccp_header *h, const struct inner *in)
 {
 	struct bpf_sock *sk = lookup(a->skb, in->ip.saddr, in->ip.daddr, in->tcp.source, in->tcp.dest);
-	struct tcp_sock *tcp = claimed_socket(sk, bpf_ntohl(in->tcp.seq), bpf_ntohl(in->tcp.ack_seq));
+	struct tcp_sock *tcp = claimed_socket(sk, &in->tcp);
 	int verdict = tcp ? claimed(a, h, in, sk, tcp) : ask_next(a, h, in);
 
 	if (sk)

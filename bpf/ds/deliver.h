@@ -3,10 +3,13 @@
 #ifndef BATON_DS_DELIVER_H
 #define BATON_DS_DELIVER_H
 
+#include "asked.h"
 #include "handover.h"
+#include "none.h"
 #include "own_cs.h"
 #include "packet.h"
 #include "send.h"
+#include "told_end.h"
 #include "yielding.h"
 
 /*
@@ -25,37 +28,24 @@ static __always_inline bool keep_for(struct arrival *a, struct bpf_sock *sk)
 	return bpf_sk_assign(a->skb, sk, 0) == 0 || !a->skb->ingress_ifindex;
 }
 
-/*
- * NONE to the connection server that sent this packet, around the packet. It believed a connection to be
- * here that is not; it may know better where. One that came back before (`attempt`) ends here.
- */
-static __always_inline int send_none(struct arrival *a, struct lccp_header *h, const struct inner *in)
-{
-	const struct data_server *asker = peer(a->sender);
-
-	if (!asker || h->tcb.attempt)
-		return discard(a, COUNTER_DS_NO_SOCKET);
-	if (is_own_cs(asker))
-		return none_here(a, h, bpf_ntohs(in->ip.tot_len));
-	h->receptor = LCCP_RECEPTOR_CS;
-	h->command = LCCP_NONE;
-	h->be_data = 0;
-	if (!make_message(a, h, in, asker, a->sender))
-		return TCX_DISCARD;
-	count(a->counters, COUNTER_DS_NONE);
-	return bpf_redirect(asker->ifindex, 0);
-}
-
 /* FORWARD: the packet is a connection's that is here, or with the data server that the message names. */
 static __always_inline int deliver_forwarded(struct arrival *a, struct lccp_header *h, const struct inner *in)
 {
 	struct bpf_sock *sk = lookup(a->skb, in->ip.saddr, in->ip.daddr, in->tcp.source, in->tcp.dest);
 	bool here = is_connection(sk);
-	bool kept = here && keep_for(a, sk);
+	/* It has let go, and the socket is about to end. */
+	bool has_let_go = here && h->flags & LCCP_FLAG_BEHIND && was_handed_over(h, in);
+	bool kept = here && !has_let_go && !(h->flags & LCCP_FLAG_BEHIND) && keep_for(a, sk);
 
+	if (kept) {
+		note_asked_inside(a, sk, in);
+		note_end(h, in);
+	}
 	if (sk)
 		bpf_sk_release(sk);
-	if (here) {
+	if (here && !has_let_go) {
+		if (h->flags & LCCP_FLAG_BEHIND)
+			return discard(a, COUNTER_DS_BEHIND);
 		if (!kept)
 			return discard(a, COUNTER_DS_NO_SOCKET);
 		if (!strip(a->skb))
@@ -68,6 +58,7 @@ static __always_inline int deliver_forwarded(struct arrival *a, struct lccp_head
 		return send_none(a, h, in);
 	struct passage passage = { peer(next_address), next_address, COUNTER_DS_PASSED_ON };
 	h->be_data = 0;
+	h->flags = 0;
 	h->tcb.attempt = 1;
 	return send_message(a, h, in, &passage);
 }
@@ -106,11 +97,24 @@ static __always_inline int bounce(struct arrival *a, const struct frame *f)
 		return discard(a, COUNTER_DS_NO_SOCKET);
 	if (is_own_cs(asker))
 		return none_here(a, &h, inner_bytes);
-	lccp_seal(a->settings, &h);
+	seal_at_ds(a, asker->key, &h, between(own_address(a), a->sender), inner_bytes);
 	if (!write_outer_at_ds(a, asker, a->sender, &h, inner_bytes))
 		return discard(a, COUNTER_DS_NO_SOCKET);
 	count(a->counters, COUNTER_DS_NONE);
 	return bpf_redirect(asker->ifindex, 0);
+}
+
+enum {
+	OTHER_HOST = 3, /* PACKET_OTHERHOST, include/uapi/linux/if_packet.h */
+};
+
+/*
+ * A switch that has forgotten where a connection server is sends what is for it to all. The kernel takes no such frame,
+ * so nothing has come by it. In a test run, where packets come in nowhere, all would seem so.
+ */
+static __always_inline bool is_for_another(const struct __sk_buff *skb)
+{
+	return skb->pkt_type == OTHER_HOST && skb->ingress_ifindex;
 }
 
 /*
@@ -119,10 +123,15 @@ static __always_inline int bounce(struct arrival *a, const struct frame *f)
  */
 static __always_inline int deliver(struct arrival *a, const struct frame *f)
 {
+	if (is_for_another(a->skb))
+		return TCX_GO_ON;
 	struct bpf_sock *sk = lookup(a->skb, f->ip->saddr, f->ip->daddr, f->tcp->source, f->tcp->dest);
 	bool here = is_connection(sk);
 	bool kept = here && keep_for(a, sk);
 
+	if (kept && f->payload)
+		note_asked(a->skb, sk, sizeof(struct ethhdr) + f->ip_header + f->tcp_header,
+			   bpf_ntohl(f->tcp->seq), f->payload);
 	if (sk)
 		bpf_sk_release(sk);
 	if (!here)

@@ -73,6 +73,9 @@ int baton_ds(struct __sk_buff *skb)
 	case FRAME_BAD_TCP:
 		return malformed_at_ds(&a, f.ip->daddr, COUNTER_BAD_TCP);
 	case FRAME_FRAGMENT:
+		/* No node cuts a message in pieces. Put together by the kernel, they would reach the daemon unseen. */
+		if (f.ip->protocol == a.settings->protocol)
+			return discard(&a, COUNTER_FRAGMENT);
 		return malformed_at_ds(&a, f.ip->daddr, COUNTER_FRAGMENT);
 	case FRAME_NOT_LINEAR:
 		return headers_out_of_reach_at_ds(&a);

@@ -32,15 +32,24 @@ static __always_inline bool handed_over_lately(void)
 }
 
 /* The request in `in` is the first that is not this data server's any more. */
-static __noinline void note_handover(const struct lccp_header *h, const struct inner *in)
+static __noinline void note_handover(const struct lccp_header *h, const struct inner *in, __be32 next)
 {
 	struct tcb_key flow = flow_of(h);
-	struct given now = { .seq = bpf_ntohl(in->tcp.seq), .tick = tick_now() };
+	struct given now = { .seq = bpf_ntohl(in->tcp.seq), .tick = tick_now(), .next = next };
 	u64 *last = last_handover();
 
 	if (last)
 		*last = bpf_ktime_get_coarse_ns();
 	bpf_map_update_elem(&given, &flow, &now, BPF_ANY);
+}
+
+/* To whom the connection was given, if this packet is of what was given away, or behind it; or 0. */
+static __noinline __be32 was_handed_over(const struct lccp_header *h, const struct inner *in)
+{
+	struct tcb_key flow = flow_of(h);
+	struct given *last = bpf_map_lookup_elem(&given, &flow);
+
+	return last && bpf_ntohl(in->tcp.seq) - last->seq < BEHIND_SEQ ? last->next : 0;
 }
 
 /* Not so the request that was given away itself: it comes back if nobody else can answer it. */

@@ -7,8 +7,10 @@
 #ifndef BATON_DS_HANDOVER_H
 #define BATON_DS_HANDOVER_H
 
+#include "asked.h"
 #include "end.h"
 #include "given.h"
+#include "none.h"
 #include "own_cs.h"
 #include "packet.h"
 #include "send.h"
@@ -16,11 +18,12 @@
 
 /*
  * 0, or why not (enum lccp_keep). Quiet: the request is the next byte, and it acknowledges all that the
- * server has written. The server has read whatever came before: it waits for a request.
+ * server has written. The server has read whatever came before. And that is answered, where the service is one
+ * whose responses can be understood: a server may pause in the middle of one.
  */
-static __always_inline u32 not_quiet(const struct bpf_sock *held, const struct inner *in)
+static __always_inline u32 not_quiet(struct bpf_sock *held, const struct lccp_header *h, const struct inner *in)
 {
-	struct tcp_sock *sk = bpf_skc_to_tcp_sock((void *)held);
+	struct tcp_sock *sk = bpf_skc_to_tcp_sock(held);
 
 	if (!sk || held->state != STATE_ESTABLISHED)
 		return LCCP_KEEP_STATE;
@@ -30,6 +33,11 @@ static __always_inline u32 not_quiet(const struct bpf_sock *held, const struct i
 		return LCCP_KEEP_UNREAD;
 	if (sk->write_seq != bpf_ntohl(in->tcp.ack_seq))
 		return LCCP_KEEP_UNSENT;
+	const struct service *service = service_at(in->ip.daddr, in->tcp.dest);
+	if (h->command == LCCP_ELSEWHERE)
+		return has_answered(held, sk->write_seq, h->tcb.attempt) ? 0 : LCCP_KEEP_UNFINISHED;
+	if (service && service->flags & SERVICES_FOLLOWED && !is_answered(held, sk->write_seq))
+		return LCCP_KEEP_UNFINISHED;
 	return 0;
 }
 
@@ -44,6 +52,8 @@ static __always_inline enum counter keep_counter(u32 why)
 		return COUNTER_DS_KEPT_SEQUENCE;
 	case LCCP_KEEP_NO_WAY:
 		return COUNTER_DS_KEPT_NO_WAY;
+	case LCCP_KEEP_UNFINISHED:
+		return COUNTER_DS_KEPT_UNFINISHED;
 	default:
 		return COUNTER_DS_KEPT_STATE;
 	}
@@ -90,9 +100,10 @@ static __always_inline struct passage open_passage(struct arrival *a, struct lcc
 	__be32 next = h->be_data;
 	struct passage passage = { .way = peer(next), .address = next, .how = how };
 
+	h->tcb.attempt = 0;
 	if (passage.way) {
 		h->command = LCCP_ADOPT;
-		h->be_data = a->sender;
+			h->be_data = a->sender;
 		return passage;
 	}
 	passage = (struct passage){ .way = peer(a->sender), .address = a->sender, .how = COUNTER_DS_NO_WAY };
@@ -112,7 +123,7 @@ static __always_inline int hand_on(struct arrival *a, struct lccp_header *h, con
 
 	if (!passage.way)
 		return keep(a, h, in, LCCP_KEEP_NO_WAY);
-	note_handover(h, in);
+	note_handover(h, in, passage.address);
 	h->tcb.be_cwnd = sk ? window_to_give(sk) : 0;
 	if (!send_copy(a, h, in, passage.way, passage.address))
 		return TCX_DISCARD;
@@ -141,16 +152,66 @@ static __always_inline int pass_on(struct arrival *a, struct lccp_header *h, con
 	return send_message(a, h, in, &passage);
 }
 
+/*
+ * The connection is not here. An ELSEWHERE may also be here before the connection is, while the one before has it still:
+ * then it is not to go on to a third.
+ */
+static __always_inline int handover_of_other(struct arrival *a, struct lccp_header *h, const struct inner *in)
+{
+	__be32 next = was_handed_over(h, in);
+
+	if (h->command != LCCP_ELSEWHERE)
+		return pass_on(a, h, in);
+	if (next) {
+		/* Whoever is to have it by now: that one has it, or had. */
+		h->be_data = next;
+		return pass_on(a, h, in);
+	}
+	h->tcb.attempt = 0;
+	return send_none(a, h, in);
+}
+
+/*
+ * The request is for another pool: no server here may see it. Its client sends it again, and by then the connection
+ * may be able to go.
+ */
+static __always_inline int withhold_request(struct arrival *a, struct lccp_header *h, const struct inner *in, u32 why)
+{
+	const struct data_server *asker = peer(a->sender);
+
+	count(a->counters, COUNTER_DS_WITHHELD);
+	if (is_own_cs(asker))
+		return withheld_here(a, h, in, why);
+	h->receptor = LCCP_RECEPTOR_CS;
+	h->command = LCCP_WITHHELD;
+	h->be_data = bpf_htonl(why);
+	if (!asker || !make_message(a, h, in, asker, a->sender))
+		return TCX_DISCARD;
+	return bpf_redirect(asker->ifindex, 0);
+}
+
+static __noinline int answer_handover(struct arrival *a, struct lccp_header *h, const struct inner *in, struct bpf_sock *sk)
+{
+	u32 why = not_quiet(sk, h, in);
+
+	if (!why)
+		return hand_on(a, h, in, sk);
+	if (h->command == LCCP_ELSEWHERE && !is_tunnel(sk))
+		return withhold_request(a, h, in, why == LCCP_KEEP_UNFINISHED && cannot_be_followed(sk) ?
+				LCCP_KEEP_UNKNOWN : why);
+	note_asked_inside(a, sk, in);
+	return keep(a, h, in, why);
+}
+
 static __always_inline int handover(struct arrival *a, struct lccp_header *h, const struct inner *in)
 {
 	struct bpf_sock *sk = lookup(a->skb, in->ip.saddr, in->ip.daddr, in->tcp.source, in->tcp.dest);
 	int verdict;
 
 	if (!is_connection(sk)) {
-		verdict = a->again ? discard(a, COUNTER_LCCP_REPEATED) : pass_on(a, h, in);
+		verdict = a->again ? discard(a, COUNTER_LCCP_REPEATED) : handover_of_other(a, h, in);
 	} else {
-		u32 why = not_quiet(sk, in);
-		verdict = why ? keep(a, h, in, why) : hand_on(a, h, in, sk);
+		verdict = answer_handover(a, h, in, sk);
 	}
 	if (sk)
 		bpf_sk_release(sk);

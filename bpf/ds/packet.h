@@ -23,6 +23,7 @@ struct arrival {
 	bool requeued; /* this packet was here before, see end.h */
 	bool again;    /* and so was this message; since then its connection may have moved on */
 	__be32 sender; /* short address of who sent this message */
+	const struct peer_keys *shared; /* with the sender; of a verified message */
 };
 
 static __always_inline int discard(struct arrival *a, enum counter why)

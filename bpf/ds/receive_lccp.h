@@ -5,6 +5,7 @@
 
 #include "adopt.h"
 #include "alive.h"
+#include "begins.h"
 #include "claim.h"
 #include "deliver.h"
 #include "packet.h"
@@ -13,24 +14,68 @@
 #include "../lccp.h"
 #include "../outbox.h"
 
-/* False if the carried packet is not a whole TCP packet of the flow that the header names. */
-static __always_inline bool open_inner(struct __sk_buff *skb, const struct lccp_header *h, u32 inner_bytes,
-				       struct inner *in)
+/* The header of the message that has come: the stack has no room for it. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct lccp_header);
+} received SEC(".maps");
+
+/* Reads the headers of the carried packet; what is not there is zeros. False if they are not all there. */
+static __always_inline bool read_inner(struct __sk_buff *skb, u32 inner_bytes, struct inner *in)
 {
-	if (bpf_skb_load_bytes(skb, INNER_AT, &in->ip, sizeof(in->ip)))
+	if (inner_bytes < sizeof(in->ip) || bpf_skb_load_bytes(skb, INNER_AT, &in->ip, sizeof(in->ip))) {
+		__builtin_memset(in, 0, sizeof(*in));
 		return false;
+	}
 	u32 ip_header = in->ip.ihl * 4;
-	if (in->ip.version != 4 || ip_header < sizeof(struct iphdr) || in->ip.protocol != IPPROTO_TCP ||
-	    in->ip.frag_off & bpf_htons(0x3fff) || bpf_ntohs(in->ip.tot_len) != inner_bytes)
-		return false;
 	in->tcp_at = INNER_AT + ip_header;
-	if (bpf_skb_load_bytes(skb, in->tcp_at, &in->tcp, sizeof(in->tcp)))
+	if (inner_bytes < ip_header + sizeof(in->tcp) ||
+	    bpf_skb_load_bytes(skb, in->tcp_at, &in->tcp, sizeof(in->tcp))) {
+		__builtin_memset(&in->tcp, 0, sizeof(in->tcp));
 		return false;
-	u32 tcp_header = in->tcp.doff * 4;
-	if (tcp_header < sizeof(struct tcphdr) || ip_header + tcp_header > inner_bytes)
+	}
+	return true;
+}
+
+/* False if that packet, of which the headers are there, is not a whole TCP packet of the flow that the header names. */
+static __always_inline bool is_of_flow(const struct lccp_header *h, u32 inner_bytes, const struct inner *in)
+{
+	u32 ip_header = in->ip.ihl * 4, tcp_header = in->tcp.doff * 4;
+
+	if (in->ip.version != 4 || ip_header < sizeof(struct iphdr) || in->ip.protocol != IPPROTO_TCP ||
+	    in->ip.frag_off & bpf_htons(0x3fff) || bpf_ntohs(in->ip.tot_len) != inner_bytes ||
+	    tcp_header < sizeof(struct tcphdr) || ip_header + tcp_header > inner_bytes)
 		return false;
 	return is_mapped(h->flow.client, in->ip.saddr) && is_mapped(h->flow.cluster, in->ip.daddr) &&
 	       in->tcp.source == h->flow.be_client_port && in->tcp.dest == h->flow.be_cluster_port;
+}
+
+static __noinline const struct peer_keys *verify_at_ds(struct arrival *a, const struct lccp_header *h, const struct inner *in,
+				    u32 bytes)
+{
+	struct lccp_carried carried;
+	struct lccp_message m = {
+		.ctx = a->skb,
+		.h = h,
+		.carried = &carried,
+		.bytes = bytes,
+		.from = a->sender,
+	};
+
+	__builtin_memcpy(&carried.ip, &in->ip, sizeof(carried.ip));
+	__builtin_memcpy(carried.tcp, behind_ports(&in->tcp), sizeof(carried.tcp));
+	return lccp_verify(a->settings, a->counters, &m, false);
+}
+
+/* A verified message. */
+static __always_inline int pass_to_daemon_at_ds(struct arrival *a)
+{
+	if (is_over_budget(a->sender))
+		return discard(a, COUNTER_LCCP_OVER_BUDGET);
+	count(a->counters, COUNTER_LCCP_TO_DAEMON);
+	return TCX_GO_ON;
 }
 
 static __always_inline int receive_lccp_at_ds(struct arrival *a, const struct frame *f)
@@ -45,45 +90,51 @@ static __always_inline int receive_lccp_at_ds(struct arrival *a, const struct fr
 	if (a->requeued)
 		skb->mark = 0;
 
-	struct lccp_header h;
+	u32 zero = 0;
+	struct lccp_header *h = bpf_map_lookup_elem(&received, &zero);
 	struct inner in;
 	u32 ip_bytes = f->ip_bytes;
 	a->sender = f->ip->saddr;
 
-	if (f->ip_header != sizeof(struct iphdr) || ip_bytes < OUTER_BYTES ||
-	    bpf_skb_load_bytes(skb, LCCP_AT, &h, sizeof(h)))
-		return discard(a, COUNTER_LCCP_SHORT);
-	if (h.receptor == LCCP_RECEPTOR_DAEMON) {
-		count(a->counters, COUNTER_LCCP_TO_DAEMON);
-		return TCX_GO_ON;
-	}
-	/* A connection server's raw socket takes what its program passed up. */
-	if (h.receptor == LCCP_RECEPTOR_CS && a->settings->roles & ROLE_CS)
-		return TCX_GO_ON;
-	if (!lccp_verify(a->settings, a->counters, &h, a->sender))
+	if (!h)
 		return TCX_DISCARD;
-	if (h.receptor != LCCP_RECEPTOR_DS)
+	if (f->ip_header != sizeof(struct iphdr) || ip_bytes < OUTER_BYTES ||
+	    bpf_skb_load_bytes(skb, LCCP_AT, h, sizeof(*h)))
+		return discard(a, COUNTER_LCCP_SHORT);
+	/* A connection server's raw socket takes what its program has verified and passed up. */
+	if (h->receptor == LCCP_RECEPTOR_CS && a->settings->roles & ROLE_CS)
+		return TCX_GO_ON;
+	bool has_inner = read_inner(skb, ip_bytes - OUTER_BYTES, &in);
+	a->shared = verify_at_ds(a, h, &in, ip_bytes - OUTER_BYTES);
+	if (!a->shared)
+		return TCX_DISCARD;
+	if (h->receptor == LCCP_RECEPTOR_DAEMON)
+		return pass_to_daemon_at_ds(a);
+	if (h->receptor != LCCP_RECEPTOR_DS || h->be_body_length)
 		return discard(a, COUNTER_LCCP_UNKNOWN);
-	if (h.command == LCCP_ALIVE)
-		return answer_alive(a, &h);
-	if (!open_inner(skb, &h, ip_bytes - OUTER_BYTES, &in))
+	if (h->command == LCCP_ALIVE)
+		return answer_alive(a, h, ip_bytes - OUTER_BYTES);
+	if (!has_inner || !is_of_flow(h, ip_bytes - OUTER_BYTES, &in))
 		return discard(a, COUNTER_LCCP_MISMATCH);
 
-	a->again = note_arrival(a->sender, &h) && !a->requeued;
-	h.be_sequence = 0; /* what becomes of it has another receiver */
-	switch (h.command) {
+	a->again = note_arrival(a->sender, h) && !a->requeued;
+	h->be_sequence = 0; /* what becomes of it has another receiver */
+	switch (h->command) {
 	case LCCP_ADOPT:
-		return adopt(a, &h, &in);
+		return adopt(a, h, &in);
 	case LCCP_HANDOVER:
-		return handover(a, &h, &in);
+	case LCCP_ELSEWHERE:
+		return handover(a, h, &in);
+	case LCCP_BEGINS:
+		return receive_begins(a, h, &in);
 	case LCCP_RELEASE:
-		return release(a, &h, &in);
+		return release(a, h, &in);
 	case LCCP_FORWARD:
-		return receive_forwarded(a, &h, &in);
+		return receive_forwarded(a, h, &in);
 	case LCCP_YIELD:
-		return yield(a, &h, &in);
+		return yield(a, h, &in);
 	case LCCP_CLAIM:
-		return claim_at_ds(a, &h, &in);
+		return claim_at_ds(a, h, &in);
 	default:
 		return discard(a, COUNTER_LCCP_UNKNOWN);
 	}

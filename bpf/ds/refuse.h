@@ -49,9 +49,9 @@ static __always_inline int refuse(struct arrival *a, struct lccp_header *h, cons
 			return TCX_DISCARD;
 		return bpf_redirect(asker->ifindex, 0);
 	}
-	lccp_seal(a->settings, h);
-	if (asker_address && asker_address != a->sender)
+	if (!a->shared || (asker_address && asker_address != a->sender))
 		return discard(a, COUNTER_DS_NO_WAY);
+	seal_at_ds(a, a->shared->key[0], h, between(own_address(a), a->sender), bpf_ntohs(in->ip.tot_len));
 	if (!turn_around(a->skb) || bpf_skb_store_bytes(a->skb, LCCP_AT, h, sizeof(*h), 0))
 		return TCX_DISCARD;
 	return bpf_redirect(a->skb->ifindex, 0);

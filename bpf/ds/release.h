@@ -91,7 +91,7 @@ static __always_inline int let_go(struct arrival *a, struct lccp_header *h, cons
 		return refuse_release(a, h, in);
 	if (!write_window(a, in, sk) || !write_timestamps(a, in, sk))
 		return TCX_DISCARD;
-	note_handover(h, in);
+	note_handover(h, in, next_address);
 	h->command = LCCP_ADOPT;
 	h->be_data = a->sender;
 	if (!send_copy(a, h, in, next, next_address))
@@ -114,7 +114,7 @@ static __always_inline int release(struct arrival *a, struct lccp_header *h, con
 	/* It has gone by an earlier RELEASE, or its server has closed it: another one may adopt it. */
 	if (!is_connection(sk))
 		verdict = discard(a, COUNTER_DS_RELEASE_GONE);
-	else if (not_quiet(sk, in))
+	else if (not_quiet(sk, h, in))
 		verdict = refuse_release(a, h, in);
 	else
 		verdict = let_go(a, h, in, sk);

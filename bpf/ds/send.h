@@ -45,6 +45,24 @@ static __noinline bool write_outer_at_ds(struct arrival *a, const struct data_se
 	       !bpf_skb_store_bytes(a->skb, LCCP_AT, h, sizeof(*h), BPF_F_RECOMPUTE_CSUM);
 }
 
+/*
+ * Seals the header of a message around the packet of `inner_bytes` that stands in the frame already, behind the room
+ * for the message's headers, under the key that is shared with the receiver. The packet is read from there because some of it may have been changed here.
+ */
+static __noinline void seal_at_ds(struct arrival *a, const u64 key[2], struct lccp_header *h, u64 nodes,
+				  u32 inner_bytes)
+{
+	struct lccp_carried carried;
+
+	read_carried_words(&carried, a->skb, false, inner_bytes);
+	lccp_seal(a->settings, key, h, nodes, &carried.ip, carried.tcp);
+}
+
+static __always_inline __be32 own_address(const struct arrival *a)
+{
+	return unmap_address(a->settings->address);
+}
+
 static __always_inline void keep_copy_at_ds(struct arrival *a, struct posted *posted)
 {
 	u64 bytes = a->skb->len;
@@ -60,15 +78,16 @@ static __always_inline void keep_copy_at_ds(struct arrival *a, struct posted *po
 }
 
 /*
- * The frame becomes the message with this header, to `to` around `in`. ADOPT is numbered, and kept to be
- * sent again.
+ * The frame becomes the message with this header, to `to` around `in`. ADOPT, and what is on its way behind that, is
+ * numbered, and kept to be sent again.
  */
 static __always_inline bool make_message(struct arrival *a, struct lccp_header *h, const struct inner *in,
 					 const struct data_server *to, __be32 to_address)
 {
-	struct channel *channel = h->command == LCCP_ADOPT ? number(to, h) : 0;
+	bool once = h->command == LCCP_ADOPT || h->command == LCCP_FORWARD;
+	struct channel *channel = once ? number(to, h) : 0;
 
-	lccp_seal(a->settings, h);
+	seal_at_ds(a, to->key, h, between(own_address(a), to_address), bpf_ntohs(in->ip.tot_len));
 	if (!write_outer_at_ds(a, to, to_address, h, bpf_ntohs(in->ip.tot_len)))
 		return false;
 	keep_copy_at_ds(a, post(channel, to, h));

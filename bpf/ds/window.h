@@ -7,6 +7,7 @@
 #ifndef BATON_DS_WINDOW_H
 #define BATON_DS_WINDOW_H
 
+#include "asked.h"
 #include "packet.h"
 #include "tell.h"
 
@@ -27,15 +28,16 @@ static __always_inline __be16 window_to_give(const struct tcp_sock *sk)
 }
 
 /* A node that is a connection server too is told nothing here: its clients come to it anyway. */
-static __noinline void expect(const struct lccp_header *h)
+static __noinline void expect(struct __sk_buff *skb, const struct lccp_header *h, const struct inner *in)
 {
 	struct expected with = {
 		.window = bpf_ntohs(h->tcb.be_cwnd),
 		.aware = !is_also_cs && h->tcb.options & LCCP_TCB_AWARE,
+		.bodiless = begins_with_head(skb, in->tcp_at + in->tcp.doff * 4),
 	};
 	struct tcb_key flow = flow_of(h);
 
-	if (!with.window && !with.aware)
+	if (!with.window && !with.aware && !with.bodiless)
 		return;
 	bpf_map_update_elem(&expected, &flow, &with, BPF_ANY);
 }
@@ -46,6 +48,18 @@ static __always_inline void give_window(struct bpf_sock_ops *ops, int window)
 
 	if (window && !bpf_setsockopt(ops, IPPROTO_TCP, TCP_BPF_IW, &window, sizeof(window)) && counters)
 		count(counters, COUNTER_DS_WINDOW);
+}
+
+/* Nothing has left of its first response yet, which has no body. */
+static __always_inline void begin_bodiless(struct bpf_sock_ops *ops)
+{
+	struct response *r =
+		ops->sk ? bpf_sk_storage_get(&responses, ops->sk, 0, BPF_SK_STORAGE_GET_F_CREATE) : 0;
+
+	if (!r)
+		return;
+	r->state = RESPONSE_FIRST;
+	r->bodiless = 1;
 }
 
 /* An accepted connection of this node: what came with it, if it was adopted. */
@@ -64,6 +78,8 @@ static __always_inline void take_expected(struct bpf_sock_ops *ops)
 	struct expected with = *found;
 	bpf_map_delete_elem(&expected, &flow);
 	give_window(ops, with.window);
+	if (with.bodiless)
+		begin_bodiless(ops);
 	if (with.aware)
 		begin_to_tell(ops);
 }

@@ -56,10 +56,10 @@ static __always_inline int answer_yield(struct arrival *a, struct lccp_header *h
 }
 
 /* The response goes on, or pauses, and the client has sent nothing beyond its request. */
-static __always_inline bool may_yield(const struct bpf_sock *held, const struct tcp_sock *sk, const struct inner *in)
+static __always_inline bool may_yield(struct bpf_sock *held, const struct tcp_sock *sk, const struct inner *in)
 {
 	return held->state == STATE_ESTABLISHED && sk->rcv_nxt == bpf_ntohl(in->tcp.seq) &&
-	       sk->copied_seq == sk->rcv_nxt;
+	       sk->copied_seq == sk->rcv_nxt && is_answering(held);
 }
 
 /* Nothing is on its way, and nothing more can be sent. */
@@ -97,7 +97,7 @@ static __always_inline int let_response_go(struct arrival *a, struct lccp_header
 
 	if (!next)
 		return discard(a, COUNTER_DS_NO_WAY);
-	note_handover(h, in);
+	note_handover(h, in, next_address);
 	h->receptor = LCCP_RECEPTOR_DS;
 	h->command = LCCP_ADOPT;
 	h->flags = LCCP_FLAG_RESUME;
@@ -195,9 +195,9 @@ static __always_inline int stop_yielding(struct arrival *a, struct lccp_header *
 }
 
 static __always_inline int yield_held(struct arrival *a, struct lccp_header *h, struct inner *in,
-				      const struct bpf_sock *held)
+				      struct bpf_sock *held)
 {
-	struct tcp_sock *sk = bpf_skc_to_tcp_sock((void *)held);
+	struct tcp_sock *sk = bpf_skc_to_tcp_sock(held);
 
 	/* A connection that is ending has no window to open. */
 	if (!sk && !h->be_data) {
@@ -247,9 +247,9 @@ enum {
 
 /* A client's packet for a connection that yields. */
 static __noinline int take_ack(struct arrival *a, struct lccp_header *h, struct inner *in,
-			       const struct bpf_sock *held, struct yielding *y)
+			       struct bpf_sock *held, struct yielding *y)
 {
-	struct tcp_sock *sk = bpf_skc_to_tcp_sock((void *)held);
+	struct tcp_sock *sk = bpf_skc_to_tcp_sock(held);
 
 	if (!sk || !may_yield(held, sk, in) || !is_plain_ack(in)) {
 		forget_yielding(h);

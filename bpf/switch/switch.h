@@ -7,6 +7,7 @@
 #define BATON_SWITCH_H
 
 #include "place.h"
+#include "receive_lccp.h"
 #include "../cs/icmp_error.h"
 #include "../cs/inside.h"
 #include "../cs/linear.h"
@@ -81,12 +82,14 @@ int baton_switch(struct xdp_md *ctx)
 		return spread_tcp(&p);
 	case FRAME_ICMP:
 		return spread_icmp(&p);
+	case FRAME_LCCP:
+		return receive_lccp_at_switch(&p);
 	case FRAME_BAD_IP:
 		return malformed(&p, COUNTER_BAD_IP);
 	case FRAME_BAD_TCP:
 		return malformed(&p, COUNTER_BAD_TCP);
 	case FRAME_FRAGMENT:
-		return malformed(&p, COUNTER_FRAGMENT);
+		return fragment(&p);
 	case FRAME_NOT_LINEAR:
 		return headers_out_of_reach(&p);
 	default:

@@ -8,7 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use libbpf_cargo::SkeletonBuilder;
 use libbpf_rs::btf::{
     Btf, BtfKind, BtfType, HasSize as _, ReferencesType as _,
@@ -16,6 +16,13 @@ use libbpf_rs::btf::{
 };
 
 fn main() -> Result<()> {
+    // The programs read requests eight bytes at a time (bpf/cs/request.h), and clang makes them for the byte order of
+    // the machine that it runs on.
+    ensure!(
+        env::var("CARGO_CFG_TARGET_ENDIAN")? == "little",
+        "the BPF programs are for little-endian machines, such as x86-64 and arm64; {} is none",
+        env::var("TARGET")?
+    );
     let bpf = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?).join("../../bpf");
     let out = PathBuf::from(env::var("OUT_DIR")?);
     let app = build(&bpf, &out, "app")?;
@@ -49,9 +56,12 @@ fn build(bpf: &Path, out: &Path, name: &str) -> Result<PathBuf> {
             "-Wno-unused-parameter",
             // Headers are summed and hashed as words: as the kernel, which is built so, we alias.
             "-fno-strict-aliasing",
-            // Where Debian keeps <asm/types.h>, which the kernel's UAPI headers want.
+            // Where Debian keeps <asm/types.h>, which the kernel's UAPI headers want: of this machine, and of one
+            // that the build is for.
             "-idirafter",
             &format!("/usr/include/{arch}-linux-gnu"),
+            "-idirafter",
+            &format!("/usr/{arch}-linux-gnu/include"),
         ])
         .build_and_generate(out.join(format!("{name}.skel.rs")))
         .with_context(|| format!("bpf/{name}.bpf.c did not build: it needs clang 14 or newer and the headers of linux-libc-dev"))?;

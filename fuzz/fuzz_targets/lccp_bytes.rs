@@ -2,9 +2,9 @@
 
 #![no_main]
 
-use std::time::Duration;
+use std::{net::Ipv4Addr, time::Duration};
 
-use baton_wire::{Clock, Keys, LccpKey, decode, siphash24};
+use baton_wire::{Clock, NodePair, Keys, LccpKey, decode, siphash24};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
@@ -14,7 +14,12 @@ fuzz_target!(|bytes: &[u8]| {
     let keys = Keys {
         current: key(0),
         previous: Some(key(2)),
+        leads: true,
     };
-    let found = decode(bytes, &keys, Clock::from_nanos(0), Duration::MAX);
+    let pair = NodePair {
+        from: Ipv4Addr::new(192, 0, 2, 1),
+        to: Ipv4Addr::new(192, 0, 2, 11),
+    };
+    let found = decode(bytes, pair, &keys, Clock::from_nanos(0), Duration::MAX);
     assert!(found.is_err(), "a tag was guessed: {found:?}");
 });

@@ -33,6 +33,8 @@ const TTL: u8 = 64;
 /// holds more (a veth's ring 256, a CPU's backlog 1000), so a slow machine makes the sender wait and
 /// loses nothing.
 const ON_THE_WAY: usize = 32 * 1024;
+/// More than all queues on the way hold: what does not fit is lost there, and the sender never waits.
+const FLOOD_ON_THE_WAY: usize = 4 * 1024 * 1024;
 /// No frame waits longer for its place.
 fn patience() -> Duration {
     slowness::patience(30)
@@ -57,6 +59,23 @@ pub fn send(world: &World, host: &str, frames: &[Frame]) -> Result<()> {
         let socket = open()?;
         frames.iter().try_for_each(|frame| send_one(&socket, frame))
     })?
+}
+
+/// Sends a frame again and again, each time as `next` has made it anew until that says no, out of the interface of the
+/// namespace that this thread is in, whether the
+/// receiver takes them or not. Returns how many.
+///
+/// # Errors
+/// The kernel refuses.
+pub fn flood(mut frame: Frame, mut next: impl FnMut(&mut Frame) -> bool) -> Result<u64> {
+    let socket = open()?;
+    socket.set_send_buffer_size(FLOOD_ON_THE_WAY)?;
+    let mut sent = 0;
+    while next(&mut frame) {
+        send_one(&socket, &frame)?;
+        sent += 1;
+    }
+    Ok(sent)
 }
 
 /// Frames that have been lost so far between two hosts' interfaces for want of room: counted where a

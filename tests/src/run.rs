@@ -120,7 +120,7 @@ fn clusters(world: &World) -> Vec<String> {
     addresses
 }
 
-/// The end of every log of a node.
+/// What every node has counted, and the end of its log.
 fn logs(world: &World) -> String {
     let hosts = world.lab.hosts().unwrap_or_default();
     hosts
@@ -129,9 +129,17 @@ fn logs(world: &World) -> String {
             let log = std::fs::read_to_string(host.directory.join("node.log")).ok()?;
             let lines: Vec<&str> = log.lines().collect();
             let last = lines[lines.len().saturating_sub(12)..].join("\n  ");
-            Some(format!("\n{}:\n  {last}", host.name))
+            let counted = counted(world, &host.name);
+            Some(format!("\n{}:{counted}\n  {last}", host.name))
         })
         .collect()
+}
+
+/// All that is not 0, if the node still answers.
+fn counted(world: &World, host: &str) -> String {
+    let counters = world.counters(host).unwrap_or_default();
+    let counters = counters.iter().filter(|(_, count)| **count != 0);
+    (counters.map(|(name, count)| format!(" {name}={count}"))).collect()
 }
 
 /// The program under test: `BATON_BIN`, or built, in the profile of the tests themselves, if it is

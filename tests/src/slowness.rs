@@ -33,8 +33,13 @@ pub fn stretch_lab(lab: &mut Table) {
     stretch_lab_by(lab, factor());
 }
 
-/// The keys of a node's configuration that say how long a node may be silent, with their defaults.
-const SILENCES: [(&str, &str, &str); 4] = [
+/// Entries of the table of connections, which a slow machine looks through for a second if it has a million of them.
+const FLOWS: i64 = 16_384;
+
+/// The keys of a node's configuration that say how long a node may be silent, and how old a message may be that it
+/// reads, with their defaults.
+const SILENCES: [(&str, &str, &str); 5] = [
+    ("cluster", "clock_window", "10s"),
     ("cluster", "hello", "200ms"),
     ("cluster", "silence", "1s"),
     ("cs", "dead_after", "1s"),
@@ -49,6 +54,10 @@ fn stretch_lab_by(lab: &mut Table, factor: u32) {
         && config.contains_key("service")
     {
         patient_checks(config);
+        let cs = config.entry("cs").or_insert_with(|| Table::new().into());
+        if let Value::Table(cs) = cs {
+            cs.entry("flows").or_insert(FLOWS.into());
+        }
         for (section, key, default) in SILENCES {
             // There is no failover where no section says so.
             if section == "failover" && !config.contains_key(section) {
@@ -125,7 +134,7 @@ mod tests {
             "[config.cluster]\nsilence = '3s'\n[[config.service]]\nhealth = { interval = '4s' }"
                 .parse()?;
         stretch_lab_by(&mut lab, 2);
-        let expected = "[config.cluster]\nsilence = '6s'\nhello = '400ms'\n[config.cs]\ndead_after = '2s'\n\
+        let expected = "[config.cluster]\nsilence = '6s'\nclock_window = '20s'\nhello = '400ms'\n[config.cs]\ndead_after = '2s'\nflows = 16384\n\
                         [[config.service]]\nhealth = { interval = '8s', timeout = '1000ms' }";
         assert_eq!(lab, expected.parse()?);
         Ok(())

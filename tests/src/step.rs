@@ -1,5 +1,7 @@
 //! The vocabulary of scenarios: each step a struct whose fields are the step's parameters.
 
+pub mod abort;
+pub mod ahead;
 pub mod ask;
 pub mod background;
 pub mod broken_off;
@@ -10,6 +12,7 @@ pub mod crowd;
 pub mod downloads;
 pub mod drain;
 pub mod fault;
+pub mod flood;
 pub mod get;
 pub mod http;
 pub mod interrupted;
@@ -25,6 +28,7 @@ pub mod readers;
 pub mod refuses;
 pub mod repeat;
 pub mod replay;
+pub mod replay_first;
 pub mod resets;
 pub mod served;
 pub mod shares;
@@ -38,6 +42,7 @@ pub mod sticky;
 pub mod stray;
 pub mod systemd;
 pub mod tallied;
+pub mod targets;
 pub mod throw;
 pub mod tour;
 pub mod upgrade;
@@ -73,6 +78,10 @@ pub enum Step {
     Downloads(downloads::Downloads),
     /// Many clients, most of them idle, while other steps happen.
     Crowd(crowd::Crowd),
+    /// Clients that leave by a RST, after other steps.
+    Abort(abort::Abort),
+    /// Clients that connect ahead of need, and probe.
+    Ahead(ahead::Ahead),
     /// `baton drain`.
     Drain(drain::Drain),
     /// A request in small pieces.
@@ -127,6 +136,8 @@ pub enum Step {
     Mark(counters::Mark),
     /// How they have moved since.
     Moved(counters::Moved),
+    /// Requests in every spelling, each answered by whom nginx finds for it.
+    Targets(targets::Targets),
     /// What `baton status` says.
     Status(status::Status),
     /// Nothing is left of ended connections.
@@ -149,10 +160,14 @@ pub enum Step {
     Unchanged(snapshot::Unchanged),
     /// They are not.
     Changed(snapshot::Changed),
+    /// Forged packets without end, while other steps happen.
+    Flood(flood::Flood),
     /// Hand-made frames.
     Throw(throw::Throw),
     /// A recorded ADOPT, sent again.
     Replay(replay::Replay),
+    /// A recorded first segment, sent again.
+    ReplayFirst(replay_first::ReplayFirst),
     /// TCP data of a connection nobody knows.
     Stray(stray::Stray),
     /// Connections that are handed from one data server to the next.
@@ -199,6 +214,8 @@ impl Step {
             Step::Finish(step) => step.run(world),
             Step::Downloads(step) => step.run(world),
             Step::Crowd(step) => step.run(world),
+            Step::Abort(step) => step.run(world),
+            Step::Ahead(step) => step.run(world),
             Step::Drain(step) => step.run(world),
             Step::Trickle(step) => step.run(world),
             Step::BrokenOff(step) => step.run(world),
@@ -237,12 +254,15 @@ impl Step {
             Step::Snapshot(step) => step.run(world),
             Step::Unchanged(step) => step.run(world),
             Step::Changed(step) => step.run(world),
+            Step::Flood(step) => step.run(world),
             Step::Throw(step) => step.run(world),
             Step::Replay(step) => step.run(world),
+            Step::ReplayFirst(step) => step.run(world),
             Step::Stray(step) => step.run(world),
             Step::Walk(step) => step.run(world),
             Step::Tour(step) => step.run(world),
             Step::Ask(step) => step.run(world),
+            Step::Targets(step) => step.run(world),
             Step::Served(step) => step.run(world),
             Step::Tallied(step) => step.run(world),
             Step::Pipeline(step) => step.run(world),

@@ -2,6 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 use baton_lab::Running;
@@ -38,53 +39,69 @@ impl Answer {
 const TOLD: &str = "%{stderr}%{http_code} %{remote_ip} %{remote_port} %{local_ip} %{local_port} \
                     %{num_connects} %{size_download} %{time_total}\n";
 
-/// Gets text pages, all over one connection if the server allows it.
-pub fn texts(lab: &Running, client: &str, at: SocketAddr, paths: &[&str]) -> Result<Vec<Answer>> {
-    let mut curl = command(lab, client)?;
-    curl.args(paths.iter().map(|path| url(at, path)));
-    let output = curl.output().context("cannot run curl")?;
-    let told = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.success(), "curl: {}: {told}", output.status);
-    let bodies = String::from_utf8_lossy(&output.stdout);
-    let (bodies, told): (Vec<&str>, Vec<&str>) = (bodies.lines().collect(), told.lines().collect());
-    ensure!(
-        bodies.len() == paths.len() && told.len() == paths.len(),
-        "curl asked for {} pages of a line each and got {bodies:?}, {told:?}",
-        paths.len()
-    );
-    let answers = paths.iter().zip(bodies).zip(told);
-    answers
-        .map(|((path, body), told)| answer(path, body, told))
-        .collect()
+/// A client that asks the cluster.
+pub struct Curl<'a> {
+    /// Where the client is.
+    pub lab: &'a Running,
+    /// Its host.
+    pub client: &'a str,
+    /// The cluster's address and port.
+    pub at: SocketAddr,
+    /// How long each request may take.
+    pub timeout: Duration,
 }
 
-/// Gets a file; the answer, and the body's SHA-256 in hex.
-pub fn file(lab: &Running, client: &str, at: SocketAddr, path: &str) -> Result<(Answer, String)> {
-    let mut curl = command(lab, client)?;
-    curl.arg(url(at, path))
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
-    let mut child = curl.spawn().context("cannot run curl")?;
-    let body = child.stdout.take().context("curl has no output")?;
-    let sum = Command::new("sha256sum")
-        .stdin(body)
-        .output()
-        .context("cannot run sha256sum")?;
-    let output = child.wait_with_output().context("cannot wait for curl")?;
-    let told = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.success(), "curl: {}: {told}", output.status);
-    let sum = String::from_utf8_lossy(&sum.stdout);
-    let sum = sum.split(' ').next().unwrap_or_default().to_owned();
-    Ok((answer(path, "", told.trim_end())?, sum))
-}
+impl Curl<'_> {
+    /// Gets text pages, all over one connection if the server allows it.
+    pub fn texts(&self, paths: &[&str]) -> Result<Vec<Answer>> {
+        let mut curl = self.command()?;
+        curl.args(paths.iter().map(|path| url(self.at, path)));
+        let output = curl.output().context("cannot run curl")?;
+        let told = String::from_utf8_lossy(&output.stderr);
+        ensure!(output.status.success(), "curl: {}: {told}", output.status);
+        let bodies = String::from_utf8_lossy(&output.stdout);
+        let (bodies, told): (Vec<&str>, Vec<&str>) =
+            (bodies.lines().collect(), told.lines().collect());
+        ensure!(
+            bodies.len() == paths.len() && told.len() == paths.len(),
+            "curl asked for {} pages of a line each and got {bodies:?}, {told:?}",
+            paths.len()
+        );
+        let answers = paths.iter().zip(bodies).zip(told);
+        answers
+            .map(|((path, body), told)| answer(path, body, told))
+            .collect()
+    }
 
-/// Without the user's own settings and proxies.
-fn command(lab: &Running, client: &str) -> Result<Command> {
-    let mut curl = lab.exec(client)?;
-    curl.args(["curl", "-q", "-sS", "--noproxy", "*"])
-        .args(["--connect-timeout", "5", "--max-time", "20", "-w", TOLD])
-        .stdin(Stdio::null());
-    Ok(curl)
+    /// Gets a file; the answer, and the body's SHA-256 in hex.
+    pub fn file(&self, path: &str) -> Result<(Answer, String)> {
+        let mut curl = self.command()?;
+        curl.arg(url(self.at, path))
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let mut child = curl.spawn().context("cannot run curl")?;
+        let body = child.stdout.take().context("curl has no output")?;
+        let sum = Command::new("sha256sum")
+            .stdin(body)
+            .output()
+            .context("cannot run sha256sum")?;
+        let output = child.wait_with_output().context("cannot wait for curl")?;
+        let told = String::from_utf8_lossy(&output.stderr);
+        ensure!(output.status.success(), "curl: {}: {told}", output.status);
+        let sum = String::from_utf8_lossy(&sum.stdout);
+        let sum = sum.split(' ').next().unwrap_or_default().to_owned();
+        Ok((answer(path, "", told.trim_end())?, sum))
+    }
+
+    /// Without the user's own settings and proxies.
+    fn command(&self) -> Result<Command> {
+        let timeout = self.timeout.as_secs().to_string();
+        let mut curl = self.lab.exec(self.client)?;
+        curl.args(["curl", "-q", "-sS", "--noproxy", "*"])
+            .args(["--max-time", &timeout, "-w", TOLD])
+            .stdin(Stdio::null());
+        Ok(curl)
+    }
 }
 
 fn url(at: SocketAddr, path: &str) -> String {

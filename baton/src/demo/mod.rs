@@ -27,7 +27,7 @@ use anyhow::{Context, Result, anyhow, bail, ensure};
 use baton_lab::servers::{FILES, SUMS};
 
 use self::access_log::AccessLog;
-use self::curl::Answer;
+use self::curl::{Answer, Curl};
 use self::interrupt::{Interrupt, Interrupted};
 use self::link::Link;
 use self::progress::Progress;
@@ -88,14 +88,14 @@ struct FileFacts {
     sha256: String,
 }
 
-/// Raises the lab, performs, takes it down, prints the page.
+/// Raises the lab, performs, takes it down, prints the page. No program may take longer than `timeout`.
 ///
 /// # Errors
 /// The lab cannot be raised or taken down, a program fails, or something is not as the page claims.
-pub fn run() -> Result<ExitCode> {
+pub fn run(timeout: Duration) -> Result<ExitCode> {
     let interrupt = Interrupt::install()?;
     let mut progress = Progress::new(7);
-    let outcome = perform(&mut progress, &interrupt);
+    let outcome = perform(&mut progress, &interrupt, timeout);
     progress.end();
     let seen = match outcome {
         Ok(seen) => seen,
@@ -119,10 +119,10 @@ pub fn run() -> Result<ExitCode> {
 }
 
 /// All that needs the lab.
-fn perform(progress: &mut Progress, interrupt: &Interrupt) -> Result<Observed> {
+fn perform(progress: &mut Progress, interrupt: &Interrupt, timeout: Duration) -> Result<Observed> {
     let begin = Instant::now();
     progress.step("raising a cluster of five network namespaces");
-    let stage = Stage::raise(progress)?;
+    let stage = Stage::raise(progress, timeout)?;
     let seen = observe(&stage, progress, interrupt).map_err(|error| explain(error, &stage));
     progress.step("taking the cluster down");
     let down = stage.down();
@@ -152,13 +152,19 @@ fn observe(stage: &Stage, progress: &mut Progress, interrupt: &Interrupt) -> Res
     let at = cluster_address(stage)?;
     let before = (link::read(lab, &stage.cs.name)?, stage.status()?.counters);
     wire::watch(stage, at)?;
+    let curl = Curl {
+        lab,
+        client,
+        at,
+        timeout: stage.timeout,
+    };
 
     interrupt.check()?;
     progress.step("requests, each on a connection of its own");
     let mut singles = Vec::new();
     for _ in 0..SINGLES {
         interrupt.check()?;
-        singles.extend(curl::texts(lab, client, at, &["/whoami"])?);
+        singles.extend(curl.texts(&["/whoami"])?);
     }
     progress.step("requests on one connection, each for another server");
     let names = stage.servers.iter().map(|server| &server.name);
@@ -167,12 +173,12 @@ fn observe(stage: &Stage, progress: &mut Progress, interrupt: &Interrupt) -> Res
         .map(|(number, name)| format!("/{name}/page-{number}"))
         .collect();
     let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
-    let kept = curl::texts(lab, client, at, &paths)?;
+    let kept = curl.texts(&paths)?;
 
     interrupt.check()?;
     progress.step("a download of 64 MiB");
     let file = file_facts(DOWNLOAD_FILE)?;
-    let download = curl::file(lab, client, at, &format!("/{DOWNLOAD_FILE}"))?;
+    let download = curl.file(&format!("/{DOWNLOAD_FILE}"))?;
 
     interrupt.check()?;
     progress.step("three seconds of load");

@@ -2,6 +2,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::path::PathBuf;
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use baton_lab::{HostView, Lab, Options, Running};
@@ -29,17 +30,23 @@ pub struct Stage {
     pub cs: HostView,
     /// Those with role "ds".
     pub servers: Vec<HostView>,
+    /// How long each program may take.
+    pub timeout: Duration,
     _only: Flock<File>,
 }
 
 impl Stage {
     /// Raises it. What a demonstration that was killed has left is cleared first.
-    pub fn raise(progress: &Progress) -> Result<Stage> {
+    pub fn raise(progress: &Progress, timeout: Duration) -> Result<Stage> {
         let only = lock()?;
         let lab = lab()?;
         baton_lab::down(lab.name(), |_| {}).context("cannot clear an earlier demonstration")?;
         let baton = std::env::current_exe().context("cannot find this program's own path")?;
-        let up = lab.up(&Options::new(baton), |step| progress.detail(step))?;
+        let options = Options {
+            baton,
+            patience: timeout,
+        };
+        let up = lab.up(&options, |step| progress.detail(step))?;
         let guard = Down(Some(up.clone()));
         let hosts = up.hosts()?;
         let with = |role: &str| -> Vec<HostView> {
@@ -59,6 +66,7 @@ impl Stage {
             client,
             cs,
             servers,
+            timeout,
             _only: only,
         })
     }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use baton_config::{Config, Error, Loaded};
+use baton_config::{Config, Error, Key, Loaded, Node};
 
 use super::{
     finding::Finding,
@@ -35,6 +35,7 @@ fn judge(file: &Path, loaded: Result<Loaded, Error>, host_name: &str) -> (Vec<Fi
             let has = named.iter().filter(|(has, _)| *has);
             let roles = has.map(|(_, name)| *name).collect::<Vec<_>>().join(" and ");
             findings.push(Finding::good("this_node", format!("{}, {roles}", me.name)));
+            findings.extend(keys(&config, &me));
             let file = file.to_owned();
             (findings, Subject::placed(Placed { file, config, me }))
         }
@@ -44,6 +45,29 @@ fn judge(file: &Path, loaded: Result<Loaded, Error>, host_name: &str) -> (Vec<Fi
             findings.push(Finding::bad("this_node", found, format!("{why} {help}.")));
             (findings, Subject::of(&config))
         }
+    }
+}
+
+/// Which keys this node has, where that matters.
+fn keys(config: &Config, me: &Node) -> Option<Finding> {
+    match (&config.cluster.key, me.own_keys) {
+        (Key::Node(_), _) => Some(Finding::good(
+            "keys",
+            "its own, and not the cluster's secret",
+        )),
+        (Key::Secret(_), true) => Some(Finding::advice(
+            "keys",
+            format!(
+                "{} is to have only its own keys, and has the cluster's secret",
+                me.name
+            ),
+            format!(
+                "Who gets hold of this machine can speak for all nodes. Where the secret is, make its keys with \
+                 `baton key {}`, put them in place of the secret here, and reload.",
+                me.name
+            ),
+        )),
+        (Key::Secret(_), false) => None,
     }
 }
 
@@ -88,7 +112,7 @@ fn parts(error: &str) -> (String, String) {
 mod tests {
     use super::*;
     use crate::doctor::{
-        finding::Verdict::{Bad, Good},
+        finding::Verdict::{Advice, Bad, Good},
         subject::tests::config,
     };
 
@@ -107,6 +131,22 @@ mod tests {
         assert_eq!(verdicts, [Good, Good]);
         assert_eq!(findings[1].found(), "ds1, data server");
         assert!(subject.placed.is_some() && !subject.roles.is_cs());
+    }
+
+    #[test]
+    fn a_node_that_has_more_than_its_own_keys() {
+        let mut config = config();
+        let ds1 = config.nodes.iter_mut();
+        ds1.filter(|node| node.name.as_str() == "ds1")
+            .for_each(|node| node.own_keys = true);
+        let me = config.node_named("ds1").cloned().expect("a node");
+        let found = keys(&config, &me).expect("a finding");
+        assert_eq!(found.verdict(), Advice);
+        assert!(found.found().contains("has the cluster's secret"));
+        let address = me.address.ipv4().expect("IPv4");
+        let secret = config.cluster.key.secret().expect("the secret");
+        config.cluster.key = Key::Node(baton_config::NodeKeys::new(secret, address, []));
+        assert_eq!(keys(&config, &me).expect("a finding").verdict(), Good);
     }
 
     #[test]

@@ -28,12 +28,14 @@ mod programs;
 mod proxies;
 mod receive_window;
 mod relayed;
+mod response_route;
 mod rp_filter;
 mod running;
 mod servers;
 mod start;
-mod subject;
+pub(crate) mod subject;
 mod tcp_settings;
+mod virtio;
 mod vlans;
 mod xdp;
 
@@ -156,6 +158,7 @@ async fn xdp_findings(subject: &Subject, adapters: &[Adapter], netlink: &Netlink
     let mut findings = Vec::new();
     for adapter in adapters {
         let mut found = xdp::check(adapter, wish);
+        found.extend(virtio::check(adapter, wish).await);
         if adapters.len() > 1 {
             found.push(xdp::check_redirect(adapter, wish));
         }
@@ -212,6 +215,9 @@ async fn cluster_findings(
     let mut findings = vec![address::check(placed, adapters, netlink).await];
     let ways = neighbors::look(placed, netlink).await;
     findings.push(neighbors::judge(&ways));
+    if placed.me.roles.is_ds() && !adapters.is_empty() {
+        findings.push(response_route::check(placed, adapters, netlink).await);
+    }
     if let Some(adapter) = adapters.first()
         && let Ok(link) = netlink.link_named(&adapter.name).await
     {

@@ -2,15 +2,39 @@
 
 use baton_net::{Adapter, offload::offloads};
 
-use super::finding::Finding;
+use super::{
+    finding::{Finding, Verdict},
+    proc,
+};
 
 /// A NIC that glues segments together (LRO) makes packets that can neither be forwarded nor taken apart
 /// again.
+///
+/// A bond itself receives nothing: what it says of LRO is what it would allow its cards.
 pub async fn check(adapter: &Adapter) -> Finding {
-    let on = offloads(&adapter.name)
-        .await
-        .map(|offloads| offloads.large_receive());
-    judge(on.map_err(|error| error.to_string()), &adapter.name)
+    let told = proc::text(&format!("/proc/net/bonding/{}", adapter.name));
+    let mut cards = cards_of_bond(&told.unwrap_or_default());
+    if cards.is_empty() {
+        cards.push(adapter.name.clone());
+    }
+    for card in &cards {
+        let on = offloads(card)
+            .await
+            .map(|offloads| offloads.large_receive());
+        let finding = judge(on.map_err(|error| error.to_string()), card);
+        if finding.verdict() != Verdict::Good {
+            return finding;
+        }
+    }
+    Finding::good(NAME, "off")
+}
+
+/// From what the kernel tells of a bond.
+fn cards_of_bond(told: &str) -> Vec<String> {
+    let lines = told.lines();
+    lines
+        .filter_map(|line| Some(line.strip_prefix("Slave Interface: ")?.to_owned()))
+        .collect()
 }
 
 /// Where the program runs generically, the kernel may have merged segments (GRO) before it sees them.
@@ -59,6 +83,14 @@ fn judge(on: Result<bool, String>, interface: &str) -> Finding {
 mod tests {
     use super::*;
     use crate::doctor::finding::Verdict::{Advice, Bad, Good};
+
+    #[test]
+    fn the_cards_of_a_bond() {
+        let told = "Bonding Mode: fault-tolerance (active-backup)\nCurrently Active Slave: eth1\n\n\
+                    Slave Interface: eth0\nMII Status: up\n\nSlave Interface: eth1\nMII Status: up\n";
+        assert_eq!(cards_of_bond(told), ["eth0", "eth1"]);
+        assert!(cards_of_bond("").is_empty());
+    }
 
     #[test]
     fn must_be_off() {

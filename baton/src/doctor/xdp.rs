@@ -202,7 +202,7 @@ fn judge_redirect(driver: &str, xdp: &XdpState, wish: Option<Xdp>) -> Finding {
 
 /// The driver's name, for people. sysfs may be another network namespace's, whose interface of the same
 /// name has another index.
-fn driver(adapter: &Adapter) -> String {
+pub fn driver(adapter: &Adapter) -> String {
     if let Some(kind) = &adapter.kind {
         return kind.clone();
     }

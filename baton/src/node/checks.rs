@@ -4,7 +4,7 @@ use std::{
     collections::HashMap,
     net::{SocketAddr, SocketAddrV4},
     num::NonZeroU32,
-    time::{Duration, Instant},
+    time::Instant,
 };
 
 use baton_config::{HealthCheck as Check, Probe as Wanted, Service};
@@ -14,14 +14,14 @@ use baton_core::{
 };
 use baton_net::probe::{Get, Probe, probe_here};
 use baton_wire::Health;
-use tokio::{sync::mpsc, task::JoinHandle, time::sleep_until};
+use tokio::{
+    sync::mpsc,
+    task::{JoinHandle, spawn_blocking},
+    time::sleep_until,
+};
 use tracing::{info, warn};
 
-use crate::doctor::nat;
-
-/// Between two looks for address translation, which a container engine may set up at any time. To look takes two
-/// or three programs.
-const LOOK: Duration = Duration::from_secs(10);
+use super::translation::{self, Looks};
 
 /// The verdict on one service changed.
 pub struct Verdict {
@@ -38,6 +38,8 @@ pub struct Checks {
     report: mpsc::Sender<Verdict>,
     /// By which clients' packets may come in.
     interfaces: Vec<String>,
+    /// Of address translation on this host; begun with the first check.
+    looks: Option<Looks>,
 }
 
 impl Checks {
@@ -49,6 +51,7 @@ impl Checks {
             running: HashMap::new(),
             verdicts: HashMap::new(),
             report,
+            looks: None,
         }
     }
 
@@ -102,6 +105,7 @@ impl Checks {
             service.name.to_string(),
             check.clone(),
             self.interfaces.clone(),
+            self.looks.get_or_insert_with(translation::look).clone(),
             self.report.clone(),
         ));
         (Some(check), Some(task))
@@ -122,6 +126,7 @@ async fn run(
     name: String,
     check: Check,
     interfaces: Vec<String>,
+    mut looks: Looks,
     report: mpsc::Sender<Verdict>,
 ) {
     let wanted = match &check.probe {
@@ -137,7 +142,11 @@ async fn run(
             }
         },
     };
-    let mut looked: Option<Instant> = None;
+    // No verdict before the first look.
+    if looks.wait_for(Option::is_some).await.is_err() {
+        return;
+    }
+    looks.mark_changed();
     let mut spoiled: Option<String> = None;
     let epoch = Instant::now();
     let now = || Moment::after_epoch(epoch.elapsed());
@@ -151,11 +160,11 @@ async fn run(
         },
     );
     loop {
-        if looked.is_none_or(|at| at.elapsed() >= LOOK) {
+        if let Some(shown) = translation::unread(&mut looks) {
             let interfaces = interfaces.clone();
-            let look = move || nat::spoils(target, &interfaces);
-            spoiled = tokio::task::spawn_blocking(look).await.unwrap_or_default();
-            looked = Some(Instant::now());
+            // Thousands of rules take a while to read.
+            let read = move || shown.spoils(target, &interfaces);
+            spoiled = spawn_blocking(read).await.unwrap_or_default();
         }
         while let Some(action) = health.poll(now()) {
             match action {

@@ -1,8 +1,7 @@
 //! How far the clocks of other nodes are from this one's.
 //!
-//! Whose messages are refused as stale cannot be read off them alone: the address on the outside is not
-//! under the tag, and what was recorded can be played back under any. So a node of which a message was
-//! taken just now has a clock that is right, whatever else arrives in its name.
+//! Whose messages are refused as stale cannot be read off them alone: what was recorded can be played back. So a node
+//! of which a message was taken just now has a clock that is right, whatever else arrives in its name.
 
 use std::{collections::HashMap, net::Ipv4Addr, time::Duration};
 

@@ -6,8 +6,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
-use baton_core::sizes::request_path;
-use baton_wire::PathHash;
+use baton_wire::{Path as RequestPath, PathHash};
 
 /// Files and directories that one walk looks at.
 const MOST: usize = 200_000;
@@ -63,8 +62,8 @@ fn walk_at_most(root: &Path, larger_than: u64, most: usize) -> Result<Found> {
                 .is_ok_and(|file| file.is_file() && file.len() > larger_than);
             if is_large {
                 let names = names();
-                let path = request_path(names.iter().map(|name| name.as_bytes()));
-                match PathHash::of(&path) {
+                let path = RequestPath::of_names(names.iter().map(|name| name.as_bytes()));
+                match PathHash::of(path.as_bytes()) {
                     Some(hash) => drop(found.large.insert(hash)),
                     None => found.too_long += 1,
                 }

@@ -13,9 +13,9 @@ use baton_core::{
     membership::Membership,
     pulse::{self, Pulse},
 };
-use baton_dataplane::{Dataplane, Pins, Swept};
+use baton_dataplane::{Dataplane, Pins, RefusedNodes, Swept};
 use baton_net::{Connections, Host, LccpSocket, Undo};
-use baton_wire::{Incarnation, Keys};
+use baton_wire::{Incarnation, KeyRing, Message};
 use tokio::{
     signal::unix::{SignalKind, signal},
     sync::{mpsc, watch},
@@ -35,12 +35,13 @@ use super::{
     heartbeat::{CpuMeter, clock_now},
     interface,
     judge::Judge,
+    keys,
     leaving::Leaving,
     logged::logged,
     lost,
     migrate::{self, Migrations},
     next_hops,
-    place::{self, Place, cluster_of, lccp_keys},
+    place::{self, Place, cluster_of},
     relay,
     releases::Releases,
     report,
@@ -79,6 +80,7 @@ pub enum Ending {
 pub struct Daemon {
     pub(super) place: Place,
     pub(super) dataplane: Dataplane,
+    pub(super) refused: RefusedNodes,
     pub(super) tables: Tables,
     pub(super) membership: Membership,
     pub(super) pulse: Pulse,
@@ -100,8 +102,8 @@ pub struct Daemon {
     pub(super) drain: Drain,
     pub(super) releases: Releases,
     /// Messages that are to leave, and where to.
-    pub(super) outbox: Vec<(Ipv4Addr, Vec<u8>)>,
-    pub(super) keys: Keys,
+    pub(super) outbox: Vec<(Ipv4Addr, Message)>,
+    pub(super) keys: KeyRing,
     pub(super) incarnation: Incarnation,
     pub(super) cpu: CpuMeter,
     pub(super) connections: Connections,
@@ -183,9 +185,9 @@ impl Daemon {
         let (calls_sender, calls) = mpsc::channel(16);
         let (wanted_hops, wanted) = watch::channel(Vec::new());
         next_hops::follow(place.netlink.clone(), wanted, hop_sender);
-        let keys = lccp_keys(&place.config);
+        let keys = keys::key_ring_over(&dataplane, &place)?;
         let (wanted, channels) = watch::channel(lost::Wanted {
-            keys,
+            keys: keys.clone(),
             clock_window: place.config.cluster.clock_window,
             channels: tables.channels(),
         });
@@ -198,7 +200,7 @@ impl Daemon {
             .then(|| dataplane.orphans())
             .transpose()?;
         let nothing_yet = resume::Wanted {
-            keys,
+            keys: keys.clone(),
             clock_window: place.config.cluster.clock_window,
             slots: HashMap::new(),
             fronts: Vec::new(),
@@ -209,6 +211,7 @@ impl Daemon {
         let mut daemon = Self {
             pulse: Pulse::new(now, hello, dead_after),
             resume,
+            refused: dataplane.refused_nodes()?,
             dataplane,
             tables,
             membership: Membership::new(
@@ -331,6 +334,7 @@ impl Daemon {
             self.follow_transfer();
             logged(self.handle_events());
             for (to, message) in std::mem::take(&mut self.outbox) {
+                let message = self.sealed(&message, to);
                 if let Err(error) = self.socket.send_to(&message, to).await {
                     debug!("{error}");
                 }
@@ -349,7 +353,7 @@ impl Daemon {
     /// Tells the task that looks after lost messages what to look after.
     pub(super) fn look_after_channels(&self) {
         self.lost.wanted.send_replace(lost::Wanted {
-            keys: self.keys,
+            keys: self.keys.clone(),
             clock_window: self.place.config.cluster.clock_window,
             channels: self.tables.channels(),
         });
@@ -373,6 +377,8 @@ impl Daemon {
     }
 
     async fn answer(&mut self, request: &Request) -> Response {
+        // What is answered may depend on who is not understood.
+        logged(self.hear_of_refused());
         match request {
             Request::Status => match report::status(self) {
                 Ok(status) => Response::Status(Box::new(status)),

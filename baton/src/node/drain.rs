@@ -1,4 +1,5 @@
-//! Drain: a data server that takes no new requests, and how an operator says so, on any node.
+//! Drain: a data server that takes no new requests, and how an operator says so: there, or on any node that has
+//! the cluster's secret.
 //!
 //! ```text
 //!  baton drain ds1 --> daemon here --ORDER, again and again--> daemon of ds1 --HELLO: draining--> all
@@ -11,7 +12,7 @@ use std::{fs, io, net::Ipv4Addr, path::PathBuf};
 use anyhow::{Context, Result, bail};
 use baton_config::{Config, Node};
 use baton_core::{membership::Membership, orders::Orders};
-use baton_wire::{Address, Message, Order, Verb, encode};
+use baton_wire::{Address, Message, Order, Verb};
 use serde::{Deserialize, Serialize};
 use tracing::{info, warn};
 
@@ -134,12 +135,26 @@ impl Daemon {
                 node.name
             );
         }
+        self.expect_to_lead()?;
         let now = self.now();
         if let Some(version) = (node.address.ipv4()).and_then(|at| self.versions.of(now, at)) {
             bail!("{} {}; it has not been told", node.name, speaks(version));
         }
         self.drain.orders.give(now, clock_now(), address, verb);
         Ok(format!("{}: told", node.name))
+    }
+
+    /// Other nodes take no orders from one that has only its own keys.
+    pub(super) fn expect_to_lead(&self) -> Result<()> {
+        let me = &self.place.me;
+        if me.own_keys {
+            bail!(
+                "{} has only its own keys (own_keys), and other nodes take no commands from it: run this on a node \
+                 that has the cluster's secret, or on the one that it is about",
+                me.name
+            );
+        }
+        Ok(())
     }
 
     /// Somebody has ordered this node something.
@@ -162,9 +177,8 @@ impl Daemon {
         let membership = &self.membership;
         let is_done = |to, verb| membership.is_draining(to) == (verb == Verb::Drain);
         for (to, order) in self.drain.orders.poll(self.now(), is_done) {
-            let message = encode(&Message::Order(order), clock_now(), &self.keys.current);
             if let std::net::IpAddr::V4(to) = to.ip() {
-                self.outbox.push((to, message));
+                self.outbox.push((to, Message::Order(order)));
             }
         }
     }

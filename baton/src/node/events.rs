@@ -4,7 +4,11 @@ use std::net::Ipv4Addr;
 
 use anyhow::Result;
 use baton_core::membership::{Event, Heard};
-use baton_wire::{Health, HelloService, Message, Reject, clock_of, decode, version_of};
+use baton_dataplane::wall_clock_offset;
+use baton_wire::{
+    Clock, Health, HelloService, Keep, Message, NodePair, Reject, clock_of, decode, encode,
+    version_of,
+};
 use tracing::{debug, info, warn};
 
 use super::{
@@ -19,28 +23,24 @@ use super::{
 impl Daemon {
     pub(super) fn handle_message(&mut self, sender: Ipv4Addr, payload: &[u8]) {
         let ours = clock_now();
+        let pair = NodePair {
+            from: sender,
+            to: self.place.address,
+        };
         let received = match decode(
             payload,
-            &self.keys,
+            pair,
+            &self.keys.with(sender),
             ours,
             self.place.config.cluster.clock_window,
         ) {
             Ok(received) => received,
             Err(reject) => {
                 *self.rejected.entry(reject.counter()).or_default() += 1;
-                if let (Reject::Stale, Some(theirs)) = (reject, clock_of(payload))
-                    && (self.clocks).note_refused(self.now(), sender, theirs, ours)
-                {
-                    // It refuses what is said to it, but what is there goes on: it is not dead.
-                    self.pulse.handle_sign(self.now(), sender.into());
-                    self.note_deaf(sender, true);
+                if let (Reject::Stale, Some(theirs)) = (reject, clock_of(payload)) {
+                    self.note_stale(sender, theirs, ours);
                 }
-                if self.place.config.node_at(sender.into()).is_some() {
-                    self.note_unintelligible(sender, reject);
-                    if let (Reject::BadVersion, Some(version)) = (reject, version_of(payload)) {
-                        self.versions.note_other(self.now(), sender, version);
-                    }
-                }
+                self.note_rejected(sender, reject, version_of(payload));
                 debug!(%sender, "dropped a message: {reject}");
                 return;
             }
@@ -66,6 +66,15 @@ impl Daemon {
                 debug!(client = %flow.client(), ?refusal, "refused by all");
                 logged(self.segments.refuse(received.packet));
             }
+            // The judge has heard it too.
+            Message::Begun {
+                keep: Keep::Come, ..
+            } => {}
+            // The same of a request that can go nowhere else: see cs/strict.h.
+            Message::Withheld { flow, keep, .. } | Message::Begun { flow, keep, .. } => {
+                debug!(client = %flow.client(), ?keep, "closed: a request for another pool");
+                logged(self.segments.refuse(received.packet));
+            }
             Message::Order(order) => self.handle_order(sender, order),
             Message::Account(account) => self.handle_account(sender, &account),
             Message::Sizes(part) => self.hear_sizes(sender, received.clock, &part),
@@ -89,6 +98,8 @@ impl Daemon {
             | Message::Handover { .. }
             | Message::Release { .. }
             | Message::Keep { .. }
+            | Message::Elsewhere { .. }
+            | Message::Begins { .. }
             | Message::None { .. }
             | Message::Claim { .. }
             | Message::Moved { .. }
@@ -97,6 +108,46 @@ impl Daemon {
                 debug!(%sender, "a message for a program that is not here")
             }
         }
+    }
+
+    /// A message under the right key was refused for its clock.
+    fn note_stale(&mut self, sender: Ipv4Addr, theirs: Clock, ours: Clock) {
+        if (self.clocks).note_refused(self.now(), sender, theirs, ours) {
+            // It refuses what is said to it, but what is there goes on: it is not dead.
+            self.pulse.handle_sign(self.now(), sender.into());
+            self.note_deaf(sender, true);
+        }
+    }
+
+    fn note_rejected(&mut self, sender: Ipv4Addr, reject: Reject, version: Option<u8>) {
+        if self.place.config.node_at(sender.into()).is_some() {
+            self.note_unintelligible(sender, reject);
+            if let (Reject::BadVersion, Some(version)) = (reject, version) {
+                self.versions.note_other(self.now(), sender, version);
+            }
+        }
+    }
+
+    /// Learns what the programs have refused of other nodes: it has not come here.
+    pub(super) fn hear_of_refused(&mut self) -> Result<()> {
+        for sender in heartbeat::peers(&self.place.config, self.place.address) {
+            let Some(refusals) = self.refused.look(sender)? else {
+                continue;
+            };
+            if let Some(version) = refusals.version {
+                self.note_rejected(sender, Reject::BadVersion, Some(version));
+            }
+            if refusals.bad_tag {
+                self.note_rejected(sender, Reject::BadTag, None);
+            }
+            if let Some((ahead_ns, at)) = refusals.stale {
+                let ours = Clock::from_nanos(at.saturating_add_signed(wall_clock_offset()));
+                let theirs = Clock::from_nanos(ours.as_nanos().wrapping_add_signed(ahead_ns));
+                self.note_stale(sender, theirs, ours);
+                self.note_rejected(sender, Reject::Stale, None);
+            }
+        }
+        Ok(())
     }
 
     /// Whether a data server's clock is so wrong that it refuses messages.
@@ -114,7 +165,7 @@ impl Daemon {
             .map(|node| node.name.to_string());
         next_hops::log_change(name.as_deref().unwrap_or("?"), &found);
         self.tables
-            .write_hop(&self.dataplane, &self.place, found.0, found.1)?;
+            .write_hop(&self.dataplane, &self.place, &self.keys, found)?;
         self.look_after_channels();
         self.assign_all()
     }
@@ -196,29 +247,35 @@ impl Daemon {
         }
     }
 
+    /// The bytes of a message without a packet from here to another node.
+    pub(super) fn sealed(&self, message: &Message, to: Ipv4Addr) -> Vec<u8> {
+        let pair = NodePair {
+            from: self.place.address,
+            to,
+        };
+        encode(message, &[], clock_now(), &self.keys.with(to).current, pair)
+    }
+
     /// Once every `hello`: the clock for the programs, a sign of life for the others, and a look at
     /// what the others said of their loads.
     pub(super) async fn beat(&mut self) {
+        logged(self.hear_of_refused());
         logged(self.tables.write_settings(&self.dataplane, &self.place));
         let services = self.services_said();
         let cpu = self.cpu.read();
-        let messages = heartbeat::messages(
-            self.incarnation,
-            cpu,
-            self.drain.is_on(),
-            &services,
-            &self.keys.current,
-        );
+        let messages = heartbeat::messages(self.incarnation, cpu, self.drain.is_on(), &services);
         if self.place.me.roles.is_ds() {
             // A node hears itself without a network.
             for message in &messages {
                 let own = self.place.address;
-                self.handle_message(own, message);
+                let message = self.sealed(message, own);
+                self.handle_message(own, &message);
             }
         }
         for peer in heartbeat::peers(&self.place.config, self.place.address) {
             for message in &messages {
-                if let Err(error) = self.socket.send_to(message, peer).await {
+                let message = self.sealed(message, peer);
+                if let Err(error) = self.socket.send_to(&message, peer).await {
                     debug!("{error}");
                 }
             }

@@ -7,7 +7,7 @@ use std::{
 };
 
 use baton_config::Config;
-use baton_wire::{Clock, Hello, HelloService, Incarnation, LccpKey, Message, Permille, encode};
+use baton_wire::{Clock, Hello, HelloService, Incarnation, Message, Permille};
 
 /// The wall clock, as messages carry it.
 pub fn clock_now() -> Clock {
@@ -29,18 +29,16 @@ pub fn peers(config: &Config, own: Ipv4Addr) -> Vec<Ipv4Addr> {
         .collect()
 }
 
-/// The messages of one heartbeat.
+/// What one heartbeat says.
 pub fn messages(
     incarnation: Incarnation,
     cpu: Permille,
     draining: bool,
     services: &[HelloService],
-    key: &LccpKey,
-) -> Vec<Vec<u8>> {
-    let clock = clock_now();
+) -> Vec<Message> {
     Hello::batches(incarnation, cpu, services)
         .into_iter()
-        .map(|hello| encode(&Message::Hello(hello.with_draining(draining)), clock, key))
+        .map(|hello| Message::Hello(hello.with_draining(draining)))
         .collect()
 }
 

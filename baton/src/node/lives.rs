@@ -5,12 +5,11 @@ use std::{net::IpAddr, time::Duration};
 
 use anyhow::Result;
 use baton_core::{Moment, pulse::Change};
-use baton_wire::{Address, Message, encode};
+use baton_wire::{Address, Message};
 use tracing::{info, warn};
 
 use super::{
     daemon::Daemon,
-    heartbeat::clock_now,
     resume::{Fate, Wanted},
 };
 
@@ -20,8 +19,7 @@ impl Daemon {
         let question = Message::Alive { turned: false };
         for address in self.pulse.tick(self.now()) {
             if let IpAddr::V4(to) = address.ip() {
-                let message = encode(&question, clock_now(), &self.keys.current);
-                self.outbox.push((to, message));
+                self.outbox.push((to, question.clone()));
             }
         }
     }
@@ -39,7 +37,7 @@ impl Daemon {
         let all = config.nodes.len().saturating_sub(1);
         self.pulse.watch(now, others, all, hello, dead_after);
         self.resume.follow(Wanted {
-            keys: self.keys,
+            keys: self.keys.clone(),
             clock_window: config.cluster.clock_window,
             slots: self.tables.addresses(&self.place),
             fronts: (config.connection_servers())

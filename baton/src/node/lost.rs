@@ -19,7 +19,7 @@ use baton_core::{
 };
 use baton_dataplane::Channels;
 use baton_net::{LccpSocket, Link};
-use baton_wire::{Keys, Message, Numbers, decode, encode};
+use baton_wire::{KeyRing, Message, NodePair, Numbers, decode, encode};
 use tokio::{sync::watch, time::sleep};
 use tracing::{debug, warn};
 
@@ -28,7 +28,7 @@ use super::{egress::Egress, heartbeat::clock_now, logged::logged};
 /// What the task needs to know of the configuration.
 #[derive(Clone)]
 pub struct Wanted {
-    pub keys: Keys,
+    pub keys: KeyRing,
     pub clock_window: Duration,
     /// The other nodes, and the channel to each.
     pub channels: Vec<(Ipv4Addr, u16)>,
@@ -181,13 +181,18 @@ impl Task {
     async fn handle(&mut self, sender: Ipv4Addr, payload: &[u8]) -> Result<()> {
         let (keys, clock_window) = {
             let wanted = self.wanted.borrow();
-            (wanted.keys, wanted.clock_window)
+            (wanted.keys.with(sender), wanted.clock_window)
         };
         let Some(node) = self.nodes.get_mut(&sender) else {
             return Ok(());
         };
         // What cannot be read is the daemon's to count: it hears all that is heard here.
-        match decode(payload, &keys, clock_now(), clock_window).map(|received| received.message) {
+        let pair = NodePair {
+            from: sender,
+            to: self.socket.own(),
+        };
+        let received = decode(payload, pair, &keys, clock_now(), clock_window);
+        match received.map(|received| received.message) {
             Ok(Message::Sync { last }) => {
                 let came = self.maps.inbox(sender)?.unwrap_or_default();
                 let lost = node.receiver.sync(&came.came, last);
@@ -210,7 +215,12 @@ impl Task {
     }
 
     async fn say(&self, message: &Message, to: Ipv4Addr) {
-        let bytes = encode(message, clock_now(), &self.wanted.borrow().keys.current);
+        let pair = NodePair {
+            from: self.socket.own(),
+            to,
+        };
+        let key = self.wanted.borrow().keys.with(to).current;
+        let bytes = encode(message, &[], clock_now(), &key, pair);
         if let Err(error) = self.socket.send_to(&bytes, to).await {
             debug!("{error}");
         }

@@ -29,6 +29,7 @@ mod file_watch;
 mod heartbeat;
 mod interface;
 mod judge;
+mod keys;
 mod leaving;
 mod lives;
 mod locked;
@@ -52,6 +53,7 @@ mod sizes;
 mod succession;
 mod tables;
 mod tallies;
+mod translation;
 mod versions;
 
 use std::path::Path;

@@ -12,7 +12,7 @@ use baton_config::{ClusterAddress, Config, Node, Xdp};
 use baton_core::membership::{self, Cluster};
 use baton_dataplane::{Options, Pins, XdpChoice, wants_frags};
 use baton_net::{Link, Netlink, netns};
-use baton_wire::{Address, ClusterKey, Endpoint, Keys};
+use baton_wire::{Address, Endpoint};
 use nix::fcntl::{Flock, FlockArg};
 use tracing::warn;
 
@@ -164,14 +164,6 @@ async fn warn_of_address_elsewhere(me: &Node, links: &[Link], netlink: &Netlink)
              well in `interface`",
             me.address, holder.name, holder.name
         );
-    }
-}
-
-/// What signs and verifies messages, by this configuration.
-pub fn lccp_keys(config: &Config) -> Keys {
-    Keys {
-        current: config.cluster.key.lccp(),
-        previous: config.cluster.previous_key.as_ref().map(ClusterKey::lccp),
     }
 }
 

@@ -2,13 +2,14 @@
 
 use std::net::SocketAddrV4;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use baton_config::{ClusterAddress, Config, Service, diff};
 use tracing::info;
 
 use super::{
     daemon::Daemon,
-    place::{cluster_of, lccp_keys},
+    keys,
+    place::cluster_of,
     service_manager::{News, tell},
     tables::{check_routes, services_with_places},
 };
@@ -34,16 +35,13 @@ impl Daemon {
                 bail!("only a restart can apply this: {}", reasons.join("; "));
             }
         };
-        let me = new
-            .node_named(self.place.me.name.as_str())
-            .context("this node is gone from the configuration")?
-            .clone();
+        let me = new.this_node(self.place.me.name.as_str())?.clone();
         let cluster = cluster_of(&new, &me)?;
         let addresses = self.held_places();
         let before = self.served()?;
         self.place.config = new;
         self.place.me = me;
-        self.keys = lccp_keys(&self.place.config);
+        self.keys = keys::key_ring_over(&self.dataplane, &self.place)?;
         let now = self.now();
         if self.place.me.roles.is_ds() && !self.place.me.roles.is_cs() {
             let after = services_with_places(self.place.config.services_of(&self.place.me.name))?;

@@ -6,9 +6,11 @@ use std::{
 };
 
 use anyhow::Result;
+use baton_abi::COUNTER_LCCP_SOCKET_FULL;
 use baton_config::{Node, Roles};
 use baton_core::membership::{Basis, Presence};
 use baton_dataplane::{StaleSender, Tallied, Walked, XdpMode, counter_name};
+use baton_net::LccpSocket;
 use baton_wire::{Address, Health};
 
 use super::{
@@ -32,6 +34,11 @@ pub fn status(daemon: &Daemon) -> Result<Status> {
     {
         *counters.entry(counter_name(counter)).or_default() += more;
     }
+    let protocol = place.config.cluster.protocol.number();
+    let lost = LccpSocket::lost_at(place.address, protocol)?;
+    *counters
+        .entry(counter_name(COUNTER_LCCP_SOCKET_FULL))
+        .or_default() += lost;
     let asked = daemon.judge.counts();
     for (counter, value) in [
         (baton_abi::COUNTER_CS_ASKED, asked.asked),

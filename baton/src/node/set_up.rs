@@ -11,7 +11,7 @@ use tracing::{info, warn};
 use super::{
     announcer, control,
     daemon::Daemon,
-    metrics, next_hops, relay,
+    keys, metrics, next_hops, relay,
     tables::{self, services_with_places},
 };
 
@@ -94,6 +94,7 @@ impl Daemon {
         }
         let config = &self.place.config;
         self.tables.write_settings(&self.dataplane, &self.place)?;
+        keys::write(&self.dataplane, &self.keys)?;
         let of_node = services_with_places(config.services_of(&self.place.me.name))?;
         let held: Vec<_> = of_node.into_iter().chain(self.leaving.services()).collect();
         let roles = self.place.me.roles;
@@ -112,13 +113,15 @@ impl Daemon {
             .collect();
         let resumes = roles.is_ds() && !resumable.is_empty();
         let options = self.place.options();
+        let follows = |service: &baton_config::Service| service.hands_over() || service.is_strict();
+        let moves = roles.is_ds() && held.iter().any(|(_, service)| follows(service));
         self.dataplane
-            .look_for_heads(resumes, &self.place.interfaces(), &options)?;
+            .follow_responses(resumes || moves, &self.place.interfaces(), &options)?;
         if resumes {
             self.resume.tell_heads(&self.dataplane)?;
             baton_net::relay::prepare(&mut self.host, &baton_net::relay::Routing::default())
                 .await?;
-            self.resume.serve(resumable)?;
+            self.resume.serve(resumable, &self.dataplane)?;
             self.tables.resume_at(self.resume.port);
             self.tables.write_settings(&self.dataplane, &self.place)?;
         }
@@ -140,10 +143,12 @@ impl Daemon {
         }
         for (address, hop) in next_hops::look(&self.place.netlink, &addresses).await {
             self.tables
-                .write_hop(&self.dataplane, &self.place, address, hop)?;
+                .write_hop(&self.dataplane, &self.place, &self.keys, (address, hop))?;
         }
         self.wanted_hops.send_replace(addresses);
         self.watch_lives();
+        let others = super::heartbeat::peers(&self.place.config, self.place.address);
+        self.refused.follow(&others.into_iter().collect())?;
         self.look_after_channels();
         self.migrations.follow(&self.place);
         if roles.is_cs() {

@@ -10,7 +10,7 @@ use std::{
 use anyhow::Result;
 use baton_config::{Large, Service};
 use baton_core::sizes::{Known, Report};
-use baton_wire::{Clock, Message, Sizes as Part, encode};
+use baton_wire::{Clock, Message, Sizes as Part};
 use tokio::{sync::mpsc, task::JoinHandle};
 use tracing::{debug, info, warn};
 
@@ -147,13 +147,14 @@ impl Daemon {
     /// Tells connection servers, this node included, what is large here.
     pub(super) async fn tell_sizes(&mut self, looked: Looked) {
         let parts = self.sizes.note(clock_now(), looked);
-        let (own, key) = (self.place.address, self.keys.current);
+        let own = self.place.address;
         for part in parts {
-            let message = encode(&Message::Sizes(part), clock_now(), &key);
             let fronts: Vec<Ipv4Addr> = (self.place.config.connection_servers())
                 .filter_map(|node| node.address.ipv4())
                 .collect();
+            let message = Message::Sizes(part);
             for front in fronts {
+                let message = self.sealed(&message, front);
                 if front == own {
                     // A node hears itself without a network.
                     self.handle_message(own, &message);

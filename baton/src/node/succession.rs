@@ -7,13 +7,14 @@
 
 use anyhow::Result;
 use baton_net::LccpSocket;
-use baton_wire::Incarnation;
+use baton_wire::{Incarnation, NodePair, encode};
 use tokio::{task::JoinHandle, time::interval};
 use tracing::debug;
 
 use super::{
-    heartbeat::{self, CpuMeter},
-    place::{Place, lccp_keys},
+    heartbeat::{self, CpuMeter, clock_now},
+    keys::key_ring,
+    place::Place,
 };
 
 /// Says HELLO until it is dropped.
@@ -25,16 +26,22 @@ impl Succession {
         let config = &place.config;
         let socket = LccpSocket::open(place.address, config.cluster.protocol.number())?;
         let peers = heartbeat::peers(config, place.address);
-        let key = lccp_keys(config).current;
+        let keys = key_ring(config, &place.me);
         let mut beat = interval(config.cluster.hello);
         let mut cpu = CpuMeter::default();
         Ok(Self(tokio::spawn(async move {
             loop {
                 beat.tick().await;
-                let messages = heartbeat::messages(incarnation, cpu.read(), draining, &[], &key);
+                let messages = heartbeat::messages(incarnation, cpu.read(), draining, &[]);
                 for peer in &peers {
+                    let pair = NodePair {
+                        from: socket.own(),
+                        to: *peer,
+                    };
                     for message in &messages {
-                        if let Err(error) = socket.send_to(message, *peer).await {
+                        let message =
+                            encode(message, &[], clock_now(), &keys.with(*peer).current, pair);
+                        if let Err(error) = socket.send_to(&message, *peer).await {
                             debug!("{error}");
                         }
                     }

@@ -28,6 +28,7 @@ pub fn shown(tally: &baton_abi::Tally) -> Tally {
         taken_back: tally.taken_back,
         bytes: tally.bytes,
         unavailable: tally.unavailable,
+        closed: tally.closed,
         handovers: Handovers {
             tried: tally.handovers,
             made: tally.handovers.saturating_sub(all_kept + tally.none),
@@ -62,7 +63,9 @@ mod tests {
         };
         tally.kept[LCCP_KEEP_UNREAD as usize] = 2;
         tally.kept[LCCP_KEEP_NO_WAY as usize] = 1;
-        (tally.kept[0], tally.kept[7]) = (1, 1);
+        for without_a_name in [0, tally.kept.len() - 1] {
+            tally.kept[without_a_name] = 1;
+        }
         let shown = shown(&tally);
         assert_eq!((shown.requests, shown.handovers.made), (7, 4));
         let kept = [("no_way", 1), ("other", 2), ("unread", 2)];

@@ -87,6 +87,7 @@ fn tally() -> Tally {
         taken_back: 2,
         bytes: 4096,
         unavailable: 1,
+        closed: 3,
         handovers: Handovers {
             tried: 5,
             made: 2,

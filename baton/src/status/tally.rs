@@ -18,6 +18,9 @@ pub struct Tally {
     pub bytes: u64,
     /// Requests that nobody was there to answer.
     pub unavailable: u64,
+    /// Requests that could not go to their pool: their connections were ended before any server saw them.
+    #[serde(default)]
+    pub closed: u64,
     /// Connections that were to move for a request; for a data server those that it was asked to let go.
     pub handovers: Handovers,
 }
@@ -41,6 +44,9 @@ impl fmt::Display for Tally {
         write!(f, "{} requests, {}", self.requests, Bytes(self.bytes))?;
         if self.unavailable > 0 {
             write!(f, ", {} not answered: nobody was there", self.unavailable)?;
+        }
+        if self.closed > 0 {
+            write!(f, ", {} not answered: could not go there", self.closed)?;
         }
         let handovers = &self.handovers;
         if handovers.tried > 0 {

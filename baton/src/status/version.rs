@@ -33,7 +33,7 @@ mod tests {
         status.nodes[1].lccp_version = Some(9);
         assert!(
             (status.to_string())
-                .contains("\nversion: ds1 speaks version 9 of LCCP, and this node 1: they")
+                .contains("\nversion: ds1 speaks version 9 of LCCP, and this node 2: they")
         );
     }
 }

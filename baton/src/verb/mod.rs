@@ -8,6 +8,7 @@ mod doctor;
 mod drain;
 mod eop;
 mod group;
+mod key;
 mod migrate;
 mod node;
 #[cfg(test)]
@@ -35,6 +36,8 @@ pub enum Verb {
     Teardown(ConfigFile),
     /// Say what is wrong with a configuration file
     Check(check::Check),
+    /// Make a node's own keys from the cluster's secret
+    Key(key::KeyVerb),
     /// Show nodes, health, flows and counters of the node that runs here
     Status(status::Status),
     /// Watch nodes, pools, routes and counters of the node that runs here, live
@@ -59,7 +62,7 @@ pub enum Verb {
     #[command(subcommand)]
     ClientAgent(client_agent::ClientAgent),
     /// Show the whole idea on this machine: raise a small cluster, send requests, tell what happened
-    Demo,
+    Demo(demo::Demo),
     /// A whole cluster on this machine, in network namespaces
     #[command(subcommand)]
     Lab(baton_lab::cli::LabCommand),
@@ -81,6 +84,7 @@ impl Verb {
             Verb::App(verb) => verb.run(),
             Verb::Teardown(config) => teardown::run(&config),
             Verb::Check(verb) => verb.run(),
+            Verb::Key(verb) => verb.run(),
             Verb::Status(verb) => verb.run(),
             Verb::Top(verb) => verb.run(),
             Verb::Reload(config) => reload::run(&config),
@@ -91,7 +95,7 @@ impl Verb {
             Verb::RedSocks(verb) => verb.run(),
             Verb::Redirector(verb) => verb.run(),
             Verb::ClientAgent(verb) => verb.run(),
-            Verb::Demo => demo::run(),
+            Verb::Demo(verb) => verb.run(),
             Verb::Lab(command) => Ok(baton_lab::cli::run(command)?),
         }
     }

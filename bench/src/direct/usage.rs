@@ -48,7 +48,19 @@ pub(super) fn seconds(process: u32) -> Result<f64> {
     let entries = fs::read_dir(&tasks).with_context(|| format!("read {tasks}"))?;
     let nanos = entries.map(|entry| {
         let path = entry?.path().join("schedstat");
-        let text = fs::read_to_string(&path).with_context(|| format!("read {}", path.display()))?;
+        let text = match fs::read_to_string(&path) {
+            Ok(text) => text,
+            // The thread has ended meanwhile.
+            Err(error)
+                if matches!(
+                    error.raw_os_error(),
+                    Some(nix::libc::ENOENT | nix::libc::ESRCH)
+                ) =>
+            {
+                return Ok(0);
+            }
+            Err(error) => return Err(error).with_context(|| format!("read {}", path.display())),
+        };
         let first = text
             .split(' ')
             .next()
@@ -109,16 +121,26 @@ pub(super) fn polling_threads(interface: &str) -> Result<Vec<u32>> {
 
 #[cfg(test)]
 mod tests {
+    use std::process::Command;
+    use std::time::{Duration, Instant};
+
     use super::*;
 
     #[test]
     fn a_process_that_works_has_worked_longer() {
-        let own = std::process::id();
-        let before = seconds(own).expect("schedstat");
-        let mut sum = 0u64;
-        while seconds(own).expect("schedstat") <= before {
-            sum = std::hint::black_box(sum + 1);
+        let mut busy = Command::new("sh")
+            .args(["-c", "while :; do :; done"])
+            .spawn()
+            .expect("a shell");
+        let worked = || seconds(busy.id()).expect("schedstat");
+        let before = worked();
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while worked() <= before && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(10));
         }
-        assert!(seconds(own).expect("schedstat") > before);
+        let after = worked();
+        busy.kill().expect("it runs until now");
+        busy.wait().expect("it has ended");
+        assert!(after > before, "{before} s, then {after} s");
     }
 }

@@ -7,11 +7,9 @@ use std::time::Duration;
 
 use toml::Spanned;
 
-use baton_wire::ClusterKey;
-
 use crate::duration;
 use crate::field::{Field, Parsed, parse};
-use crate::key::parse_key;
+use crate::key::{Key, parse_key};
 use crate::number::{Protocol, WindowScale};
 use crate::problem::Problem;
 use crate::raw::RawCluster;
@@ -22,9 +20,9 @@ use crate::report::Report;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cluster {
     /// Signs and verifies everything between nodes.
-    pub key: ClusterKey,
+    pub key: Key,
     /// Still or already accepted, never used for sending.
-    pub previous_key: Option<ClusterKey>,
+    pub previous_key: Option<Key>,
     /// IP protocol of messages between nodes.
     pub protocol: Protocol,
     /// Largest difference between a sender's clock and ours, 10 ms to 1 h.
@@ -37,6 +35,13 @@ pub struct Cluster {
     pub silence: Duration,
 }
 
+/// The section, and where its keys stand: whether they fit the nodes is seen later.
+pub(crate) struct Draft {
+    pub(crate) cluster: Cluster,
+    pub(crate) key_at: Range<usize>,
+    pub(crate) previous_key_at: Option<Range<usize>>,
+}
+
 const SPAN: RangeInclusive<Duration> = Duration::from_millis(10)..=Duration::from_secs(3600);
 
 impl Cluster {
@@ -46,7 +51,7 @@ impl Cluster {
         raw: Spanned<RawCluster>,
         source: Source<'_>,
         keys: &impl Fn(&Path) -> io::Result<KeyFile>,
-    ) -> Option<Self> {
+    ) -> Option<Draft> {
         let header = raw.span();
         let raw = raw.into_inner();
         let current = key(report, "key", raw.key, raw.key_file, source, keys).required(
@@ -104,14 +109,21 @@ impl Cluster {
             raw.window_scale,
             WindowScale::try_from,
         );
-        Some(Self {
-            key: current?.into_inner(),
+        let current = current?;
+        let (key_at, previous_key_at) = (current.span(), previous.span());
+        let cluster = Self {
+            key: current.into_inner(),
             previous_key: previous.optional()?,
             protocol: protocol.or(Protocol::EXPERIMENT)?,
             clock_window: clock_window.or(Duration::from_secs(10))?,
             window_scale: window_scale.or(WindowScale::DEFAULT)?,
             hello: hello?,
             silence: silence?,
+        };
+        Some(Draft {
+            cluster,
+            key_at,
+            previous_key_at,
         })
     }
 }
@@ -124,7 +136,7 @@ fn key(
     file: Field<String>,
     source: Source<'_>,
     keys: &impl Fn(&Path) -> io::Result<KeyFile>,
-) -> Parsed<ClusterKey> {
+) -> Parsed<Key> {
     if let (Some(_), Some(file)) = (&inline, &file) {
         report.error(
             file.span(),
@@ -148,7 +160,7 @@ fn key(
         let file = keys(&path).map_err(|error| {
             Problem::new(
                 format!("cannot read the key file {}: {error}", path.display()),
-                "make it with: (umask 077; openssl rand -hex 32 > FILE), the same on every node",
+                "make it with: (umask 077; openssl rand -hex 32 > FILE), the same on every node, or with: baton key NODE",
             )
         })?;
         let key = parse_key(&file.text).map_err(|problem| {

@@ -11,6 +11,7 @@ use crate::cs::ConnectionServer;
 use crate::document::{self, Document};
 use crate::failover::{self, Failover};
 use crate::forwarding::{self, Forwarding};
+use crate::key::Key;
 use crate::local::{self, Local};
 use crate::name::{NodeName, ServiceName};
 use crate::node::{self, Node};
@@ -62,16 +63,26 @@ impl Config {
     /// The node that this machine is: the one named under `[local]`, or else `host_name`.
     ///
     /// # Errors
-    /// [`Error::NotInCluster`] if no node has the name.
+    /// [`Error::NotInCluster`] if no node has the name, [`Error::KeysOfAnother`] if the keys are those of another one.
     pub fn this_node(&self, host_name: &str) -> Result<&Node, Error> {
         let name = self.local.name.as_ref().map_or(host_name, NodeName::as_str);
-        self.node_named(name).ok_or_else(|| {
+        let node = self.node_named(name).ok_or_else(|| {
             let known: Vec<&str> = self.nodes.iter().map(|node| node.name.as_str()).collect();
             Error::NotInCluster {
                 name: name.to_owned(),
                 known: known.join(", "),
             }
-        })
+        })?;
+        if let Key::Node(keys) = &self.cluster.key
+            && node.address.ipv4() != Some(keys.node)
+        {
+            let owner = self.node_at(keys.node.into());
+            return Err(Error::KeysOfAnother {
+                name: name.to_owned(),
+                owner: owner.map_or_else(|| keys.node.to_string(), |node| node.name.to_string()),
+            });
+        }
+        Ok(node)
     }
 
     /// The node with this name.
@@ -212,8 +223,11 @@ fn sections(
     let failover = whole::failover::check(report, failover, &nodes, &services);
     let forwarding = whole::forwarding::check(report, forwarding, &nodes, &services);
     let (nodes, services) = whole::check(report, local.name.as_ref(), nodes, services)?;
+    if let Some(draft) = &cluster {
+        whole::keys::check(report, draft, &nodes);
+    }
     Some(Config {
-        cluster: cluster?,
+        cluster: cluster?.cluster,
         local: local.local?,
         cs: cs?,
         failover: failover?,

@@ -33,6 +33,8 @@ pub struct Node {
     pub roles: Roles,
     /// Share under [`crate::Policy::Weighted`]; 0 takes no new connections.
     pub weight: u8,
+    /// It has only its own keys and not the cluster's secret: other nodes take no commands from it.
+    pub own_keys: bool,
 }
 
 /// What a node does: at least one of these.
@@ -186,6 +188,7 @@ pub(crate) struct Draft {
     interfaces: Option<Vec<InterfaceName>>,
     xdp: Option<Xdp>,
     also_mac: Option<Vec<MacAddress>>,
+    own_keys: Option<bool>,
 }
 
 impl Draft {
@@ -233,11 +236,14 @@ impl Draft {
                 ),
             );
         }
+        let own_keys = parse(report, "own_keys", raw.own_keys, Ok);
+        refuse_own_keys(report, &own_keys, &roles);
         Self {
             header,
             name,
             address,
             roles,
+            own_keys: own_keys.or(false),
             weight: weight.or(1),
             interfaces: interfaces.or(Vec::new()),
             xdp: xdp.or(Xdp::default()),
@@ -255,8 +261,33 @@ impl Draft {
             also_mac: self.also_mac?,
             roles: self.roles?.into_inner(),
             weight: self.weight?,
+            own_keys: self.own_keys?,
         })
     }
+}
+
+/// Some roles cannot do without the secret.
+fn refuse_own_keys(
+    report: &mut Report<'_>,
+    own_keys: &Parsed<bool>,
+    roles: &Option<Spanned<Roles>>,
+) {
+    let (Parsed::Right(own), Some(roles)) = (own_keys, roles) else {
+        return;
+    };
+    let roles = roles.get_ref();
+    if !*own.get_ref() || !(roles.is_cs() || roles.is_io() || roles.is_app()) {
+        return;
+    }
+    let what = if roles.is_cs() {
+        "a connection server cannot do with its own keys: its SYN cookies are made with the cluster's secret"
+    } else {
+        "an I/O server or application node cannot do with its own keys: their channels rest on the cluster's secret"
+    };
+    report.error(
+        own.span(),
+        Problem::new(what, "remove own_keys, and give this node the secret"),
+    );
 }
 
 fn warn_without_xdp(report: &mut Report<'_>, xdp: &Parsed<Xdp>, roles: &Option<Spanned<Roles>>) {

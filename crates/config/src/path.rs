@@ -1,50 +1,66 @@
 //! `path` of a route: what a request target begins with.
 
+use std::cmp::Ordering;
 use std::fmt::{self, Write as _};
+use std::hash::{Hash, Hasher};
 use std::str::FromStr;
+
+use baton_wire::{BadPath, Path};
 
 use crate::problem::Problem;
 
 /// Longest prefix, in bytes: no more of a target is the key of the programs' table of routes.
 const LONGEST: usize = 120;
 
-/// What a request target begins with, byte by byte: `/` first, then visible ASCII, at most 120 bytes
-/// in all.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct PathPrefix(String);
+/// What a request target begins with: `/` first, then visible ASCII, at most 120 bytes in all. Two that mean the same
+/// are equal, however they are written.
+#[derive(Clone, Debug)]
+pub struct PathPrefix {
+    written: String,
+    spelled: Vec<u8>,
+}
 
 impl PathPrefix {
-    /// The prefix as it stands in a request line.
+    /// The prefix as it stands in the file.
     pub fn as_str(&self) -> &str {
-        &self.0
+        &self.written
+    }
+
+    /// The prefix in the one spelling of paths ([`Path`]), and its query, if it has one, as it was written: what
+    /// targets in that spelling begin with.
+    pub fn spelled(&self) -> &[u8] {
+        &self.spelled
     }
 
     /// Every target that begins with `/`.
     pub(crate) fn root() -> Self {
-        Self("/".into())
+        Self {
+            written: "/".into(),
+            spelled: b"/".into(),
+        }
     }
 
     /// Why, though legal, it is not what was meant.
     pub(crate) fn doubt(&self) -> Option<Problem> {
-        let path = &self.0;
-        let never = |remedy: &str| {
-            Problem::new(
-                format!("a route for \"{path}\" can never be taken: clients do not send that"),
-                remedy,
-            )
-        };
+        let path = &self.written;
         if path.contains('#') {
-            return Some(never(
-                "end before the #: clients keep what follows to themselves",
+            return Some(Problem::new(
+                format!(
+                    "the # in \"{path}\" is one that clients send as %23: what follows a # itself \
+                     they keep to themselves"
+                ),
+                "end before the #, or write %23",
             ));
         }
         let before_query = path.split('?').next().unwrap_or_default();
-        if ["/./", "/../"]
-            .iter()
-            .any(|dots| before_query.contains(dots))
-        {
-            return Some(never(
-                "write it without \"/./\" and \"/../\", which clients resolve",
+        let same = ["//", "/./", "/../"];
+        if same.iter().any(|dots| before_query.contains(dots)) {
+            return Some(Problem::new(
+                format!(
+                    "the path \"{path}\" is read as servers read it: as \"{}\"",
+                    String::from_utf8_lossy(&self.spelled)
+                ),
+                "write that",
             ));
         }
         let prefix = path.strip_suffix('*')?;
@@ -55,9 +71,35 @@ impl PathPrefix {
     }
 }
 
+impl PartialEq for PathPrefix {
+    fn eq(&self, other: &Self) -> bool {
+        self.spelled == other.spelled
+    }
+}
+
+impl Eq for PathPrefix {}
+
+impl Hash for PathPrefix {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.spelled.hash(state);
+    }
+}
+
+impl PartialOrd for PathPrefix {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for PathPrefix {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.spelled.cmp(&other.spelled)
+    }
+}
+
 impl fmt::Display for PathPrefix {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(&self.written)
     }
 }
 
@@ -83,16 +125,39 @@ impl FromStr for PathPrefix {
                 format!("percent-encode them: \"{}\"", encoded(text).escape_debug()),
             ));
         }
-        if text.len() > LONGEST {
+        let spelled = spell(text).map_err(|bad| {
+            Problem::new(
+                format!("path = \"{shown}\" is one that servers refuse: {bad}"),
+                match bad {
+                    BadPath::Escape => "write %25 for a % that means itself",
+                    _ => "write the path as servers look it up",
+                },
+            )
+        })?;
+        let bytes = text.len().max(spelled.len());
+        if bytes > LONGEST {
             return Err(Problem::new(
                 format!(
-                    "path is {} bytes long, and {LONGEST} is all that the programs compare",
-                    text.len()
+                    "path is {bytes} bytes long, and {LONGEST} is all that the programs compare"
                 ),
                 "write a shorter prefix",
             ));
         }
-        Ok(Self(text.to_owned()))
+        Ok(Self {
+            written: text.to_owned(),
+            spelled,
+        })
+    }
+}
+
+/// Where a query follows, the path is whole.
+fn spell(text: &str) -> Result<Vec<u8>, BadPath> {
+    match text.split_once('?') {
+        Some((path, query)) => {
+            let path = Path::read(path.as_bytes())?;
+            Ok([path.as_bytes(), b"?", query.as_bytes()].concat())
+        }
+        None => Ok(Path::read_prefix(text.as_bytes())?.as_bytes().to_vec()),
     }
 }
 
@@ -139,12 +204,36 @@ mod tests {
     }
 
     #[test]
+    fn prefixes_are_spelled_as_targets_are() {
+        for (written, spelled) in [
+            ("/Images/", &b"/Images/"[..]),
+            ("//a/./b/", b"/a/b/"),
+            ("/caf%C3%a9/", "/caf\u{e9}/".as_bytes()),
+            ("/a%2Fb%20c%3fd", b"/a/b%20c%3Fd"),
+            ("/a/../b", b"/b"),
+            ("/a/.", b"/a/."),
+            ("/a/.?x=/../%41", b"/a/?x=/../%41"),
+        ] {
+            let prefix = PathPrefix::from_str(written).unwrap();
+            assert_eq!(prefix.spelled(), spelled, "{written}");
+        }
+        let read = |text| PathPrefix::from_str(text).unwrap();
+        assert_eq!(read("/a%62/"), read("//ab/"));
+        assert_ne!(read("/ab"), read("/ab/"));
+        for bad in ["/100%", "/%zz", "/../", "/a/../..?x", "/%00"] {
+            let error = PathPrefix::from_str(bad).unwrap_err();
+            assert!(error.what.contains("servers refuse"), "{error}");
+        }
+    }
+
+    #[test]
     fn doubts() {
         let doubt = |path| PathPrefix::from_str(path).unwrap().doubt();
-        for never in ["/a#b", "/a/../b", "/./", "/a/./b?c"] {
-            let problem = doubt(never).unwrap();
-            assert!(problem.what.contains("never be taken"), "{problem}");
+        for other in ["//a", "/a/../b", "/./", "/a/./b?c"] {
+            let problem = doubt(other).unwrap();
+            assert!(problem.what.contains("as servers read it"), "{problem}");
         }
+        assert!(doubt("/a#b").unwrap().remedy.contains("%23"));
         assert!(doubt("/images/*").unwrap().remedy.contains("\"/images/\""));
         for fine in [
             "/",

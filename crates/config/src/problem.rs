@@ -28,6 +28,17 @@ pub enum Error {
         /// The names that exist, separated by commas.
         known: String,
     },
+    /// This machine was given the keys of another node.
+    #[error(
+        "this machine is {name}, and the keys that it was given are those of {owner}\n  \
+         help: give it its own, made where the secret is: baton key {name}"
+    )]
+    KeysOfAnother {
+        /// This node.
+        name: String,
+        /// The node whose keys these are.
+        owner: String,
+    },
     /// A single value that is not what its type needs.
     #[error(transparent)]
     Value(#[from] Problem),

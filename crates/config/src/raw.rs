@@ -97,6 +97,7 @@ pub(crate) struct RawNode {
     pub(crate) also_mac: List,
     pub(crate) roles: List,
     pub(crate) weight: Field<i64>,
+    pub(crate) own_keys: Field<bool>,
 }
 
 /// `[[service]]`
@@ -115,6 +116,7 @@ pub(crate) struct RawService {
     pub(crate) connection_servers: List,
     pub(crate) split: Field<String>,
     pub(crate) handover: Field<String>,
+    pub(crate) misrouted: Field<String>,
     pub(crate) resume: Field<bool>,
     pub(crate) direct: Field<bool>,
     pub(crate) large: Field<RawLarge>,

@@ -58,6 +58,8 @@ pub struct Service {
     pub split: Split,
     /// When a connection moves to another data server.
     pub handover: Handover,
+    /// What becomes of a request that cannot go to the pool that its route names.
+    pub misrouted: Misrouted,
     /// Whether a response whose data server dies goes on from another one: all of a pool answer alike. Of requests that a
     /// route takes the route says so.
     pub resume: bool,
@@ -71,6 +73,17 @@ impl Service {
     /// Whether some of its responses go on from another data server if their own dies.
     pub fn resumes(&self) -> bool {
         self.resume || self.routes.iter().any(|route| route.resume)
+    }
+
+    /// Whether a further request on a connection may be another data server's.
+    pub fn hands_over(&self) -> bool {
+        self.handover != Handover::Never && self.split == Split::Request
+    }
+
+    /// Whether a request is answered by its pool, or its connection ends.
+    pub fn is_strict(&self) -> bool {
+        let has_pools = !self.routes.is_empty() || self.large.is_some();
+        has_pools && self.misrouted == Misrouted::Close && self.split == Split::Request
     }
 
     /// Every node that serves some of its requests, once each: its own, then its pools'.
@@ -95,6 +108,15 @@ pub enum Handover {
     EveryRequest,
     /// It stays where its first request went.
     Never,
+}
+
+/// What becomes of a request on a connection that cannot move to the pool that its route names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Misrouted {
+    /// No server sees it: its connection ends, and its client tries again on a new one.
+    Close,
+    /// Who has the connection answers it.
+    Stay,
 }
 
 /// When a connection is split off to its data server.
@@ -124,8 +146,9 @@ pub(crate) struct Draft {
     pub(crate) large: Parsed<large::Draft>,
     pub(crate) split: Option<Split>,
     pub(crate) handover: Option<Handover>,
+    pub(crate) misrouted: Option<Misrouted>,
     pub(crate) resume: Parsed<bool>,
-    direct: Parsed<bool>,
+    pub(crate) direct: Parsed<bool>,
     health: Option<Option<HealthCheck>>,
 }
 
@@ -160,6 +183,9 @@ impl Draft {
         let handover = parse(report, "handover", raw.handover, |text| {
             one_of("handover", &text, HANDOVERS)
         });
+        let misrouted = parse(report, "misrouted", raw.misrouted, |text| {
+            one_of("misrouted", &text, MISROUTED)
+        });
         let resume = parse(report, "resume", raw.resume, Ok);
         Self {
             name,
@@ -186,6 +212,7 @@ impl Draft {
             large: large::Draft::parse(report, raw.large),
             split: split.or(Split::Request),
             handover: handover.or(Handover::AsNeeded),
+            misrouted: misrouted.or(Misrouted::Close),
             resume,
             direct: parse(report, "direct", raw.direct, Ok),
             health: HealthCheck::parse(report, raw.health),
@@ -235,6 +262,7 @@ impl Draft {
             overflow: overflow.filter(|_| policy == Policy::Overflow),
             split: self.split?,
             handover: self.handover?,
+            misrouted: self.misrouted?,
             resume,
             direct: self.direct.or(false)?,
             health: self.health?,
@@ -268,6 +296,8 @@ const HANDOVERS: &[(&str, Handover)] = &[
     ("every-request", Handover::EveryRequest),
     ("never", Handover::Never),
 ];
+
+const MISROUTED: &[(&str, Misrouted)] = &[("close", Misrouted::Close), ("stay", Misrouted::Stay)];
 
 const SPLITS: &[(&str, Split)] = &[("request", Split::Request), ("ack", Split::Ack)];
 

@@ -3,7 +3,9 @@
 mod connection_servers;
 pub(crate) mod failover;
 pub(crate) mod forwarding;
+pub(crate) mod keys;
 mod members;
+mod misrouted;
 mod overflow;
 mod relay_to;
 mod resume;
@@ -55,6 +57,7 @@ pub(crate) fn check(
         connection_servers::weights(report, service, members);
         overflow::check(report, service, members);
         resume::check(report, service);
+        misrouted::check(report, service);
     }
     relay_to::check(report, &services, &members, &nodes);
     routes::check(report, &services);

@@ -9,12 +9,12 @@ use std::time::Duration;
 
 use baton_config::{
     Conditions, Config, Error, ForwardingNetwork, ForwardingPolicy, FrontAddress, HealthCheck,
-    HostPattern, Pattern, Policy, Probe, Roles, Service, Split, Weights, Xdp,
+    HostPattern, Key, Pattern, Policy, Probe, Roles, Service, Split, Weights, Xdp,
 };
 use common::{SAMPLE, parse, routed};
 
-fn cluster_key(hex: &str) -> baton_wire::ClusterKey {
-    hex.parse().unwrap()
+fn cluster_key(hex: &str) -> Key {
+    Key::Secret(hex.parse().unwrap())
 }
 
 #[test]
@@ -621,11 +621,13 @@ fn doubtful_pools_and_routes_are_warnings() {
     );
     assert_eq!(
         warnings("\"/images/\"", "\"/images/#top\""),
-        ["a route for \"/images/#top\" can never be taken: clients do not send that"]
+        [
+            "the # in \"/images/#top\" is one that clients send as %23: what follows a # itself they keep to themselves"
+        ]
     );
     assert_eq!(
         warnings("\"/images/\"", "\"/a/../images/\""),
-        ["a route for \"/a/../images/\" can never be taken: clients do not send that"]
+        ["the path \"/a/../images/\" is read as servers read it: as \"/images/\""]
     );
     assert_eq!(
         warnings("\"/images/\"", "\"/images/*\""),
@@ -697,4 +699,48 @@ fn an_io_server_and_application_nodes_need_no_service() {
     assert_eq!(config.io_server().unwrap().name.as_str(), "io1");
     assert_eq!(config.application_nodes().count(), 1);
     assert_eq!(config.connection_servers().count(), 0);
+}
+
+const OWN_KEYS: &str = r#"
+    [cluster]
+    key_file = "ds1.key"
+    previous_key_file = "cluster.previous.key"
+
+    [[node]]
+    name = "cs1"
+    address = "192.0.2.2"
+    roles = ["cs"]
+
+    [[node]]
+    name = "ds1"
+    address = "192.0.2.11"
+    roles = ["ds"]
+    own_keys = true
+
+    [[service]]
+    name = "web"
+    address = "192.0.2.100"
+    port = 80
+"#;
+
+/// The same file is every node's; only what `key_file` holds there differs.
+#[test]
+fn a_node_with_only_its_own_keys() {
+    let own = common::parse(OWN_KEYS).unwrap().config;
+    let whole = common::parse(&OWN_KEYS.replace("ds1.key", "cluster.key"));
+    let whole = whole.unwrap().config;
+    assert!(own.cluster.key.secret().is_none());
+    let [cs1, ds1, ds2] = [2, 11, 12].map(|last| std::net::Ipv4Addr::new(192, 0, 2, last));
+    let pair = |config: &Config, own, other| config.cluster.key.pair(own, other);
+    assert!(pair(&own, ds1, cs1).is_some());
+    assert_eq!(pair(&own, ds1, cs1), pair(&whole, cs1, ds1));
+    // It cannot speak for others, nor to whom it has no key for.
+    assert_eq!(pair(&own, cs1, ds1), None);
+    assert_eq!(pair(&own, ds1, ds2), None);
+
+    assert!(own.this_node("ds1").unwrap().own_keys);
+    let refused = own.this_node("cs1").unwrap_err().to_string();
+    assert!(refused.contains("this machine is cs1"), "{refused}");
+    assert!(refused.contains("those of ds1"), "{refused}");
+    assert!(whole.this_node("ds1").is_ok() && whole.this_node("cs1").is_ok());
 }

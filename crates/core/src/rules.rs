@@ -4,14 +4,19 @@
 //! meets all of them. Of routes with the same host pattern and path those with conditions are asked
 //! first, in the order in which they were given.
 //!
-//! Only requests whose entry in the table of routes says so are judged here, each by its first segment:
-//! a condition on what that does not hold is not met.
+//! Judged here are requests whose entry in the table of routes says so, and those that the program cannot be
+//! sure to read as servers do. Each is judged by its first segment: a condition on what that does not hold is
+//! not met.
 
 mod condition;
+mod framing;
+mod header;
 mod request;
+mod target;
 
 pub use condition::{Conditions, Matcher};
-pub use request::Request;
+pub use framing::Body;
+pub use request::{BadRequest, Request};
 
 use std::{cmp::Reverse, collections::BTreeMap};
 
@@ -60,12 +65,24 @@ impl Rules {
         Self(services)
     }
 
+    /// Whether some routes of a service are about hosts.
+    pub fn name_hosts(&self, service: u16) -> bool {
+        let rules = self.0.get(&service).into_iter().flatten();
+        rules.into_iter().any(|rule| rule.host != Pattern::Any)
+    }
+
+    /// Whether some routes of a service look at more than host and path.
+    pub fn have_conditions(&self, service: u16) -> bool {
+        let rules = self.0.get(&service).into_iter().flatten();
+        rules.into_iter().any(|rule| !rule.conditions.is_empty())
+    }
+
     /// The pool of a request; without one, the service's own nodes answer it.
     pub fn pool(&self, service: u16, request: &Request) -> Option<u16> {
         let host = request.host();
         let takes = |rule: &&Rule| {
             request.target().starts_with(&rule.path)
-                && rule.host.covers(&host)
+                && rule.host.covers(host)
                 && rule.conditions.are_met(request)
         };
         self.0

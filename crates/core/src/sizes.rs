@@ -106,21 +106,3 @@ impl Known {
             .collect()
     }
 }
-
-/// How clients ask for a file of this name below the document root: its bytes, percent-encoded as
-/// browsers encode paths (WHATWG URL, path percent-encode set, and % itself). Who encodes more than that
-/// asks for the same file by another path, whose size nobody knows.
-pub fn request_path<'a>(names: impl IntoIterator<Item = &'a [u8]>) -> Vec<u8> {
-    let mut path = Vec::new();
-    for name in names {
-        path.push(b'/');
-        for &byte in name {
-            if byte.is_ascii_graphic() && !b"\"#%<>?^`{}".contains(&byte) {
-                path.push(byte);
-            } else {
-                path.extend(format!("%{byte:02X}").bytes());
-            }
-        }
-    }
-    path
-}

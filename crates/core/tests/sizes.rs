@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 
-use baton_core::sizes::{Known, Report, request_path};
+use baton_core::sizes::{Known, Report};
 use baton_wire::{Address, Clock, Endpoint, PathHash, Sizes};
 use proptest::collection::{btree_set, vec};
 use proptest::prelude::*;
@@ -100,24 +100,6 @@ fn a_daemon_that_starts_again_is_heard() {
     after.update(clock(10), paths([2]));
     assert!(hear(&mut known, 1, 1001, &after));
     assert_eq!(known.large(web()), paths([2]));
-}
-
-#[test]
-fn paths_are_as_clients_write_them() {
-    let of = |names: &[&str]| {
-        let names = names.iter().map(|name| name.as_bytes());
-        String::from_utf8(request_path(names)).unwrap()
-    };
-    assert_eq!(of(&["1m"]), "/1m");
-    assert_eq!(
-        of(&["films", "a long one.webm"]),
-        "/films/a%20long%20one.webm"
-    );
-    assert_eq!(
-        of(&["100%", "ä?#\"<>`{}"]),
-        "/100%25/%C3%A4%3F%23%22%3C%3E%60%7B%7D"
-    );
-    assert_eq!(of(&["-._~!$&'()*+,;=:@[]|\\"]), "/-._~!$&'()*+,;=:@[]|\\");
 }
 
 proptest! {

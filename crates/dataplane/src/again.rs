@@ -2,7 +2,7 @@
 
 use std::os::fd::{AsFd as _, OwnedFd};
 
-use crate::{Dataplane, Error, maps::map_error, sys};
+use crate::{Dataplane, Error, maps::program_of_cs, sys};
 
 /// `enum xdp_action` (`include/uapi/linux/bpf.h`).
 pub(crate) const XDP_PASS: u32 = 2;
@@ -30,17 +30,15 @@ const LONGEST_LIVE: usize = 3072;
 /// Another hold on the program.
 pub(crate) struct Again {
     program: OwnedFd,
+    pass_up: OwnedFd,
 }
 
 impl Dataplane {
     pub(crate) fn again(&self) -> Result<Again, Error> {
-        let program = self.programs().cs.as_ref();
-        let program =
-            program.ok_or_else(|| map_error("punts", "exists on a connection server only"))?;
+        let programs = self.programs();
         Ok(Again {
-            program: program
-                .try_clone()
-                .map_err(|error| map_error("punts", error))?,
+            program: program_of_cs("punts", &programs.cs)?,
+            pass_up: program_of_cs("punts", &programs.pass_up)?,
         })
     }
 }
@@ -52,17 +50,17 @@ impl Again {
             .map_err(failed)?;
         match outcome.verdict {
             XDP_TX | XDP_REDIRECT => Ok(Resumed::Leaves(outcome.frame)),
-            // A message for this very node: the program passes it up and changes nothing.
-            XDP_PASS => self.run_live(&outcome.frame, interface),
+            XDP_PASS => self.pass_up(&outcome.frame, interface),
             _ => Ok(Resumed::Dropped),
         }
     }
 
-    fn run_live(&self, frame: &[u8], interface: u32) -> Result<Resumed, Error> {
+    /// The data server is this node.
+    fn pass_up(&self, frame: &[u8], interface: u32) -> Result<Resumed, Error> {
         if frame.len() > LONGEST_LIVE {
             return Ok(Resumed::TooLong);
         }
-        sys::run_live(self.program.as_fd(), frame, interface).map_err(failed)?;
+        sys::run_live(self.pass_up.as_fd(), frame, interface).map_err(failed)?;
         Ok(Resumed::Done)
     }
 }

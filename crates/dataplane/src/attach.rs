@@ -115,7 +115,7 @@ pub(crate) fn attach_ds(
     attach("ds", program, interface, Hook::TcxIngress, pins).map_err(of_tcx)
 }
 
-/// Attaches the program that shows how responses begin.
+/// Attaches the program that follows responses as they leave.
 pub(crate) fn attach_head(
     program: &OwnedFd,
     interface: u32,

@@ -7,8 +7,8 @@ use std::{
 };
 
 use baton_abi::{
-    COUNTER_MAX, COUNTER_NAMES, DataServer, MAX_DATA_SERVERS, Service, ServiceKey, Settings, Sweep,
-    Tcb, TcbKey,
+    COUNTER_MAX, COUNTER_NAMES, Counters, DataServer, MAX_DATA_SERVERS, Service, ServiceKey,
+    Settings, Sweep, Tcb, TcbKey,
 };
 use zerocopy::IntoBytes;
 
@@ -187,9 +187,14 @@ impl Dataplane {
         self.programs.maps.set_tcb(key, tcb)
     }
 
+    /// The value of every counter, summed over processors.
+    pub fn counter_values(&self) -> Result<Counters, Error> {
+        self.programs.maps.counters()
+    }
+
     /// The name (`cs_forward`) and value of every counter, summed over processors.
     pub fn counters(&self) -> Result<Vec<(String, u64)>, Error> {
-        let counters = self.programs.maps.counters()?;
+        let counters = self.counter_values()?;
         Ok((0..COUNTER_MAX)
             .map(|counter| (counter_name(counter), counters.value[counter as usize]))
             .collect())

@@ -6,11 +6,11 @@ use std::os::fd::AsFd as _;
 use baton_abi::{
     DataServer, MAX_DATA_SERVERS, MAX_POOLS, Pool, Service, ServiceKey, TALLIED_ROUTES, Tcb, TcbKey,
 };
-use libbpf_rs::{MapCore as _, MapFlags, MapHandle};
+use libbpf_rs::{ErrorKind, MapCore as _, MapFlags, MapHandle};
 use zerocopy::{FromBytes, FromZeros as _, IntoBytes};
 
 use crate::{
-    Dataplane, Error,
+    Dataplane, Error, Tick,
     maps::{entries, lookup, map_error, only_on_cs},
     sys,
 };
@@ -100,6 +100,22 @@ impl Entries {
                 MapFlags::ANY,
             )
             .map_err(|error| map_error("tcbs", error))
+    }
+
+    /// Deletes the entries of which nothing has come after this tick. How many those were.
+    pub fn forget_until(&self, last: Tick) -> Result<usize, Error> {
+        let is_old = |tcb: &Tcb| last.0.wrapping_sub(tcb.seen).cast_signed() >= 0;
+        let all = self.read()?;
+        let mut forgotten = 0;
+        for (key, _) in all.iter().filter(|(_, tcb)| is_old(tcb)) {
+            match self.tcbs.delete(key.as_bytes()) {
+                Ok(()) => forgotten += 1,
+                // The sweep was faster.
+                Err(error) if error.kind() == ErrorKind::NotFound => {}
+                Err(error) => return Err(map_error("tcbs", error)),
+            }
+        }
+        Ok(forgotten)
     }
 
     /// How many there is room for.

@@ -53,8 +53,9 @@ impl Dataplane {
         })
     }
 
-    /// Has the program look at what leaves by these interfaces, or not any more.
-    pub fn look_for_heads(
+    /// Has the program follow the responses that leave by these interfaces, or not any more. On a connection whose
+    /// responses leave otherwise nobody knows where they end, so it does not move.
+    pub fn follow_responses(
         &mut self,
         wanted: bool,
         interfaces: &[u32],

@@ -12,7 +12,7 @@ use zerocopy::IntoBytes as _;
 use crate::{
     Dataplane, Error, Resumed, Tick,
     again::{XDP_PASS, XDP_REDIRECT, XDP_TX},
-    maps::{map_error, only_on_cs, read},
+    maps::{map_error, only_on_cs, program_of_cs, read},
     sys,
 };
 
@@ -21,7 +21,7 @@ use crate::{
 pub struct Releaser {
     walk: OwnedFd,
     release: OwnedFd,
-    forward: OwnedFd,
+    pass_up: OwnedFd,
     found: MapHandle,
     interface: u32,
 }
@@ -41,16 +41,12 @@ impl Dataplane {
     /// For connections that came to this interface. On a connection server only.
     pub fn releaser(&self, interface: u32) -> Result<Releaser, Error> {
         let programs = self.programs();
-        let of_cs = |program: &Option<OwnedFd>| {
-            let program = program.as_ref();
-            let program = program.ok_or_else(|| failed("exists on a connection server only"))?;
-            program.try_clone().map_err(failed)
-        };
+        let of_cs = |program| program_of_cs("idle_flows", program);
         let found = only_on_cs("idle_flows", &programs.maps.idle_flows)?;
         Ok(Releaser {
             walk: of_cs(&programs.idle)?,
             release: of_cs(&programs.release)?,
-            forward: of_cs(&programs.cs)?,
+            pass_up: of_cs(&programs.pass_up)?,
             found: MapHandle::try_from(found).map_err(failed)?,
             interface,
         })
@@ -99,9 +95,8 @@ impl Releaser {
             sys::run_on_arrival(self.release.as_fd(), &[], ack, self.interface).map_err(run)?;
         match outcome.verdict {
             XDP_TX | XDP_REDIRECT => Ok(Resumed::Leaves(outcome.frame)),
-            // The owner is this node: the program in front of it passes its messages up.
             XDP_PASS => {
-                sys::run_live(self.forward.as_fd(), &outcome.frame, self.interface).map_err(run)?;
+                sys::run_live(self.pass_up.as_fd(), &outcome.frame, self.interface).map_err(run)?;
                 Ok(Resumed::Done)
             }
             _ => Ok(Resumed::Dropped),

@@ -2,13 +2,13 @@
 
 use std::{
     mem::MaybeUninit,
-    os::fd::{AsFd, OwnedFd},
+    os::fd::{AsFd, AsRawFd as _, OwnedFd},
     sync::Once,
 };
 
 use baton_abi::{ROLE_CS, ROLE_DS, ROLE_SWITCH};
 use libbpf_rs::{
-    MapHandle, PrintLevel,
+    MapCore as _, MapFlags, MapHandle, PrintLevel,
     skel::{OpenSkel as _, SkelBuilder as _},
 };
 
@@ -53,6 +53,8 @@ pub struct Programs {
     pub relay_answer: Option<OwnedFd>,
     /// What gives adopted connections their congestion window, with role DS.
     pub window: Option<OwnedFd>,
+    /// Passes up what `cs` is done with.
+    pub pass_up: Option<OwnedFd>,
     /// Expiry of TCB entries, with role CS.
     pub sweep: Option<OwnedFd>,
     /// Pinned maps that could not be taken over, because another version wrote them otherwise.
@@ -73,7 +75,8 @@ pub struct Programs {
 /// include/uapi/linux/bpf.h
 const BPF_F_XDP_HAS_FRAGS: u32 = 1 << 5;
 /// Maps that only the connection server's programs use; a pure data server need not pay for them.
-const CS_MAPS: [&str; 22] = [
+const CS_MAPS: [&str; 27] = [
+    "once_more",
     "pools",
     "hosts",
     "routes",
@@ -86,6 +89,10 @@ const CS_MAPS: [&str; 22] = [
     "tcbs",
     "strays",
     "claims",
+    "claim_sources",
+    "claim_refusals",
+    "believed",
+    "used_cookies",
     "punts",
     "judge",
     "held",
@@ -98,7 +105,7 @@ const CS_MAPS: [&str; 22] = [
     "orphans",
 ];
 /// Maps that only the data server's program uses.
-const DS_MAPS: [&str; 10] = [
+const DS_MAPS: [&str; 12] = [
     "peers",
     "senders",
     "rings",
@@ -106,6 +113,8 @@ const DS_MAPS: [&str; 10] = [
     "inboxes",
     "expected",
     "telling",
+    "responses",
+    "response_texts",
     "yields",
     "yielding_until",
     "seen_heads",
@@ -134,6 +143,7 @@ impl Programs {
             .open(&mut storage)
             .map_err(load_error)?;
         open.progs.baton_cs.set_autoload(cs);
+        open.progs.baton_pass_up.set_autoload(cs);
         open.progs.baton_sweep.set_autoload(cs);
         open.progs.baton_idle.set_autoload(cs);
         open.progs.baton_release.set_autoload(cs);
@@ -170,6 +180,7 @@ impl Programs {
             } else if let Some(pins) = &options.pins
                 && !name.starts_with('.')
                 && !name.contains(".rodata")
+                && name != "once_more"
             {
                 pinned.push(Wanted::of(&map));
                 map.set_pin_path(pins.map(&name)).map_err(load_error)?;
@@ -188,9 +199,20 @@ impl Programs {
         let handle = |map: &libbpf_rs::MapMut<'_>| MapHandle::try_from(map).map_err(load_error);
         let only = |used: bool, map: &libbpf_rs::MapMut<'_>| used.then(|| handle(map)).transpose();
         let cs_only = |map: &libbpf_rs::MapMut<'_>| only(cs, map);
+        if cs {
+            let program = loaded.progs.baton_cs.as_fd().as_raw_fd();
+            loaded
+                .maps
+                .once_more
+                .update(&0u32.to_ne_bytes(), &program.to_ne_bytes(), MapFlags::ANY)
+                .map_err(load_error)?;
+        }
         Ok(Self {
             cs: cs
                 .then(|| duplicate(loaded.progs.baton_cs.as_fd()))
+                .transpose()?,
+            pass_up: cs
+                .then(|| duplicate(loaded.progs.baton_pass_up.as_fd()))
                 .transpose()?,
             switch: switch
                 .then(|| duplicate(loaded.progs.baton_switch.as_fd()))
@@ -231,6 +253,8 @@ impl Programs {
                 counters: handle(&loaded.maps.counters)?,
                 services: handle(&loaded.maps.services)?,
                 stale_senders: handle(&loaded.maps.stale_senders)?,
+                refused_nodes: handle(&loaded.maps.refused_nodes)?,
+                peer_keys: handle(&loaded.maps.peer_keys)?,
                 data_servers: handle(&loaded.maps.data_servers)?,
                 peers: only(ds, &loaded.maps.peers)?,
                 senders: only(ds, &loaded.maps.senders)?,
@@ -239,6 +263,7 @@ impl Programs {
                 outbox: handle(&loaded.maps.outbox)?,
                 rings: only(ds, &loaded.maps.rings)?,
                 seen_heads: only(ds, &loaded.maps.seen_heads)?,
+                responses: only(ds, &loaded.maps.responses)?,
                 places: only(switch, &loaded.maps.places)?,
                 pools: cs_only(&loaded.maps.pools)?,
                 hosts: cs_only(&loaded.maps.hosts)?,
@@ -258,6 +283,7 @@ impl Programs {
                 idle_flows: cs_only(&loaded.maps.idle_flows)?,
                 kept_requests: cs_only(&loaded.maps.kept_requests)?,
                 orphans: cs_only(&loaded.maps.orphans)?,
+                _once_more: cs_only(&loaded.maps.once_more)?,
             },
         })
     }
@@ -328,6 +354,7 @@ pub mod tests {
         let progs = &loaded.progs;
         let all = [
             &progs.baton_cs,
+            &progs.baton_pass_up,
             &progs.baton_sweep,
             &progs.baton_idle,
             &progs.baton_release,
@@ -337,6 +364,7 @@ pub mod tests {
             &progs.baton_ds,
             &progs.baton_window,
             &progs.baton_head,
+            &progs.baton_relay_answer,
             &progs.baton_switch,
         ];
         let calls = all

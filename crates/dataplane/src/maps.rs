@@ -1,5 +1,7 @@
 //! Maps as typed values: keys and values are the ABI's structs, never bytes.
 
+use std::os::fd::OwnedFd;
+
 use baton_abi::{Counters, DataServer, Service, ServiceKey, Settings, Tcb, TcbKey};
 use libbpf_rs::{MapCore as _, MapFlags, MapHandle};
 use zerocopy::{FromBytes, Immutable, IntoBytes};
@@ -11,6 +13,8 @@ pub(crate) struct Maps {
     pub counters: MapHandle,
     pub services: MapHandle,
     pub stale_senders: MapHandle,
+    pub refused_nodes: MapHandle,
+    pub peer_keys: MapHandle,
     pub data_servers: MapHandle,
     pub peers: Option<MapHandle>,
     pub senders: Option<MapHandle>,
@@ -19,6 +23,7 @@ pub(crate) struct Maps {
     pub outbox: MapHandle,
     pub rings: Option<MapHandle>,
     pub seen_heads: Option<MapHandle>,
+    pub responses: Option<MapHandle>,
     pub places: Option<MapHandle>,
     pub pools: Option<MapHandle>,
     pub hosts: Option<MapHandle>,
@@ -39,6 +44,8 @@ pub(crate) struct Maps {
     pub idle_flows: Option<MapHandle>,
     pub kept_requests: Option<MapHandle>,
     pub orphans: Option<MapHandle>,
+    /// Held only: without a holder the kernel empties it.
+    pub _once_more: Option<MapHandle>,
 }
 
 impl Maps {
@@ -131,6 +138,16 @@ impl Maps {
     pub fn tcb_capacity(&self) -> u32 {
         self.tcbs.as_ref().map_or(0, |map| map.max_entries())
     }
+}
+
+/// A second hold on a program of a connection server; `name` is what it is needed for.
+pub(crate) fn program_of_cs(
+    name: &'static str,
+    program: &Option<OwnedFd>,
+) -> Result<OwnedFd, Error> {
+    let program = program.as_ref();
+    let program = program.ok_or_else(|| map_error(name, "exists on a connection server only"))?;
+    (program.try_clone()).map_err(|error| map_error(name, error))
 }
 
 pub(crate) fn only_on_cs<'a>(

@@ -9,7 +9,7 @@ use zerocopy::IntoBytes as _;
 
 use crate::{
     Dataplane, Error, Tick,
-    maps::{element, lookup, map_error, only_on_cs, remove},
+    maps::{element, lookup, map_error, only_on_cs, program_of_cs, remove},
     sys,
 };
 
@@ -28,12 +28,7 @@ impl Dataplane {
     /// A second way to the maps, for a task of its own. On a connection server only.
     pub fn orphans(&self) -> Result<Orphans, Error> {
         let programs = self.programs();
-        let program = |program: &Option<OwnedFd>| {
-            program
-                .as_ref()
-                .and_then(|program| program.try_clone().ok())
-                .ok_or_else(|| map_error("orphans", "exists on a connection server only"))
-        };
+        let program = |program| program_of_cs("orphans", program);
         let map = |name, map| {
             let map: &MapHandle = only_on_cs(name, map)?;
             MapHandle::try_from(map).map_err(|error| map_error(name, error))

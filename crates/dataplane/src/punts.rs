@@ -2,13 +2,15 @@
 //! same program with a verdict, so that there is one way for a packet and not two.
 
 use std::{
+    num::NonZeroU16,
     os::fd::{AsFd, BorrowedFd},
     time::Duration,
 };
 
 use baton_abi::{
-    Answer, AnswerKey, NO_DATA_SERVER, NO_POOL, Pool, ROUTE_NUMBER_SHIFT, ROUTE_RESUME,
-    VERDICT_MARK, Verdict,
+    Answer, AnswerKey, NO_DATA_SERVER, NO_POOL, Pool, ROUTE_NUMBER_SHIFT, ROUTE_RESUME, Tcb,
+    TcbKey, VERDICT_ASK, VERDICT_BEHIND, VERDICT_CHUNKED, VERDICT_CUT, VERDICT_MARK, VERDICT_READ,
+    VERDICT_REFUSED, Verdict,
 };
 use libbpf_rs::MapHandle;
 use zerocopy::IntoBytes as _;
@@ -17,7 +19,7 @@ use crate::{
     Dataplane, Error,
     again::{Again, Resumed},
     clock::coarse_after,
-    maps::{element, map_error, only_on_cs, update},
+    maps::{element, lookup, map_error, only_on_cs, update},
     ring::Ring,
 };
 
@@ -30,6 +32,12 @@ pub struct Punt {
     pub service: u16,
     /// What the program would remember an answer of the dispatcher under, if one is to be asked.
     pub key: Option<AnswerKey>,
+    /// Another request begins so many bytes into the payload: both are to be let go, one behind the other.
+    pub divide_at: Option<NonZeroU16>,
+    /// Whether nothing of it was looked at, because something of its connection was in user space before it.
+    pub is_behind: bool,
+    /// Whether it came by [`Punts::repeat`].
+    pub is_repeat: bool,
     /// Ethernet, IP and TCP headers, which the program has checked, and what follows.
     pub frame: Vec<u8>,
 }
@@ -54,6 +62,31 @@ impl Lead {
     }
 }
 
+/// What user space has found out of a request, for the program to go by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Findings {
+    /// The hash of its path in its one spelling, by which the program then chooses where it chooses by path.
+    pub path: Option<u64>,
+    /// Whether what decides where it goes is not all here.
+    pub is_cut: bool,
+    /// How long it is, if its head ends in another frame.
+    pub length: Option<RequestLength>,
+}
+
+/// Where a request ends whose head is in several frames.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RequestLength {
+    /// After so many bytes of head and of body.
+    Bytes {
+        /// Of head.
+        head: u32,
+        /// Of body.
+        body: u32,
+    },
+    /// With its chunked body, which begins after so many bytes of head.
+    Chunked(u32),
+}
+
 /// The reader's end. Whoever has it must [`Punts::give_sign`] again and again, or is not asked.
 pub struct Punts {
     ring: Ring,
@@ -62,6 +95,7 @@ pub struct Punts {
     answers: MapHandle,
     resting: MapHandle,
     pools: MapHandle,
+    tcbs: MapHandle,
 }
 
 impl Dataplane {
@@ -78,6 +112,7 @@ impl Dataplane {
             answers: shared("answers", &maps.answers)?,
             resting: shared("resting", &maps.resting)?,
             pools: shared("pools", &maps.pools)?,
+            tcbs: shared("tcbs", &maps.tcbs)?,
         })
     }
 }
@@ -127,16 +162,102 @@ impl Punts {
         lead: Option<Lead>,
         owner: Option<u16>,
     ) -> Result<Resumed, Error> {
+        self.resume_by(punt, lead, owner, Findings::default())
+    }
+
+    /// The same of a request of which more is known.
+    pub fn resume_by(
+        &self,
+        punt: &Punt,
+        lead: Option<Lead>,
+        owner: Option<u16>,
+        findings: Findings,
+    ) -> Result<Resumed, Error> {
+        let path = findings.path.unwrap_or(0);
+        let (head, body, chunked) = match findings.length {
+            None => (0, 0, 0),
+            Some(RequestLength::Bytes { head, body }) => (head, body, 0),
+            Some(RequestLength::Chunked(head)) => (head, 0, VERDICT_CHUNKED),
+        };
+        let cut = if findings.is_cut { VERDICT_CUT } else { 0 };
         let verdict = Verdict {
             mark: VERDICT_MARK,
             // Numbers that C keeps in 16 bits.
             pool: lead.map_or(NO_POOL as u16, |lead| lead.pool),
             route: lead.map_or(0, Lead::upper_half),
             owner: owner.unwrap_or(NO_DATA_SERVER as u16),
-            reserved: 0,
+            flags: (cut | chunked) as u16,
+            path: [path as u32, (path >> 32) as u32],
+            bytes: head + body,
+            head,
         };
-        self.again
-            .run(&punt.frame, punt.interface, verdict.as_bytes())
+        self.run(punt, &verdict)
+    }
+
+    /// Runs the frame through the program once more, which now answers that it is no request, and ends its
+    /// connection.
+    pub fn refuse(&self, punt: &Punt) -> Result<Resumed, Error> {
+        let verdict = Verdict {
+            mark: VERDICT_MARK,
+            pool: NO_POOL as u16,
+            owner: NO_DATA_SERVER as u16,
+            flags: VERDICT_REFUSED as u16,
+            ..Verdict::default()
+        };
+        self.run(punt, &verdict)
+    }
+
+    /// Runs a frame through the program that follows one that was judged, and is not shown here again.
+    pub fn follow(&self, punt: &Punt) -> Result<Resumed, Error> {
+        let verdict = Verdict {
+            mark: VERDICT_MARK,
+            pool: NO_POOL as u16,
+            owner: NO_DATA_SERVER as u16,
+            flags: VERDICT_BEHIND as u16,
+            ..Verdict::default()
+        };
+        self.run(punt, &verdict)
+    }
+
+    /// Runs a frame of a head through the program that was judged, and maybe got lost behind it: if it is of the current
+    /// request, it is known to be as it was.
+    pub fn repeat(&self, punt: &Punt) -> Result<Resumed, Error> {
+        let verdict = Verdict {
+            mark: VERDICT_MARK,
+            pool: NO_POOL as u16,
+            owner: NO_DATA_SERVER as u16,
+            flags: VERDICT_READ as u16,
+            ..Verdict::default()
+        };
+        self.run(punt, &verdict)
+    }
+
+    /// Has the owner of a frame's connection asked whether all before it has come there. Its answer, a message, is for the
+    /// daemon. The frame goes to no server.
+    pub fn ask(&self, punt: &Punt) -> Result<Resumed, Error> {
+        let verdict = Verdict {
+            mark: VERDICT_MARK,
+            pool: NO_POOL as u16,
+            owner: NO_DATA_SERVER as u16,
+            flags: VERDICT_ASK as u16,
+            ..Verdict::default()
+        };
+        self.run(punt, &verdict)
+    }
+
+    /// Whether a connection has an entry, and so an owner.
+    pub fn has_owner(&self, key: &TcbKey) -> Result<bool, Error> {
+        Ok(lookup::<_, Tcb>("tcbs", &self.tcbs, key)?.is_some())
+    }
+
+    /// Runs a frame through the program as if it had just come.
+    pub fn let_go(&self, punt: &Punt) -> Result<Resumed, Error> {
+        self.again.run(&punt.frame, punt.interface, &[])
+    }
+
+    fn run(&self, punt: &Punt, verdict: &Verdict) -> Result<Resumed, Error> {
+        let metadata = verdict.as_bytes();
+        self.again.run(&punt.frame, punt.interface, metadata)
     }
 }
 

@@ -1,6 +1,7 @@
 //! A ring in which the connection server's program shows frames to user space.
 
 use std::{
+    num::NonZeroU16,
     os::fd::{AsFd, BorrowedFd, OwnedFd},
     sync::mpsc,
     time::Duration,
@@ -72,6 +73,9 @@ fn read_record(record: &[u8]) -> Option<Punt> {
         interface: record.interface,
         service: record.service,
         key: (record.key.hash != 0).then_some(record.key),
+        divide_at: NonZeroU16::new(record.cut),
+        is_behind: record.behind != 0,
+        is_repeat: record.behind == 2,
         frame: frame.get(..record.bytes.into())?.to_vec(),
     })
 }

@@ -19,7 +19,7 @@ pub struct StaleSender {
 }
 
 impl Dataplane {
-    /// By the address that was on the outside of the last such message, which no tag protects.
+    /// By the address of each sender.
     pub fn stale_senders(&self) -> Result<HashMap<Ipv4Addr, StaleSender>, Error> {
         let map = &self.programs().maps.stale_senders;
         let now = clock_gettime(ClockId::CLOCK_MONOTONIC)

@@ -255,6 +255,40 @@ pub fn verified_instructions(program: BorrowedFd<'_>) -> io::Result<u32> {
     Ok(info.verified_insns)
 }
 
+/// The numbers by which the kernel knows the maps that a program uses.
+pub fn maps_of(program: BorrowedFd<'_>) -> io::Result<Vec<u32>> {
+    // SAFETY: all-zero is a valid bpf_prog_info, a plain C struct.
+    let mut info: raw::bpf_prog_info = unsafe { std::mem::zeroed() };
+    let mut ids = vec![0u32; 256];
+    info.nr_map_ids = ids.len() as u32;
+    info.map_ids = ids.as_mut_ptr() as u64;
+    let mut size = size_of::<raw::bpf_prog_info>() as u32;
+    // SAFETY: `info` is `size` bytes long, `ids` as long as it says, and both live through the call.
+    done(unsafe {
+        raw::bpf_obj_get_info_by_fd(program.as_raw_fd(), (&raw mut info).cast(), &mut size)
+    })?;
+    ids.truncate(info.nr_map_ids as usize);
+    Ok(ids)
+}
+
+/// Makes every element of an array map zero. It has `elements`, each of `bytes`: of a per-processor array, so
+/// many bytes for all processors together.
+pub fn zero_elements(map: BorrowedFd<'_>, elements: u32, bytes: usize) -> io::Result<()> {
+    let keys: Vec<u32> = (0..elements).collect();
+    let zeros = vec![0u8; bytes * elements as usize];
+    let mut count = elements;
+    // SAFETY: `keys` and `zeros` have `count` elements of the lengths that the map has; both live through the call.
+    done(unsafe {
+        raw::bpf_map_update_batch(
+            map.as_raw_fd(),
+            keys.as_ptr().cast(),
+            zeros.as_ptr().cast(),
+            &raw mut count,
+            ptr::null(),
+        )
+    })
+}
+
 /// Makes an array of one number and lets go of it: the least that BPF can be asked for.
 pub fn try_map() -> io::Result<()> {
     // SAFETY: no name and no options; the descriptor that comes back is closed at once.

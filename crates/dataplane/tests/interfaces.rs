@@ -39,7 +39,7 @@ impl Bed {
         let options = self.options(xdp);
         let mut dataplane = Dataplane::load(&options)?;
         dataplane.attach(interfaces, &options)?;
-        dataplane.look_for_heads(true, interfaces, &options)?;
+        dataplane.follow_responses(true, interfaces, &options)?;
         Ok(dataplane)
     }
 

@@ -2,10 +2,11 @@
 
 use std::fs::OpenOptions;
 use std::io::{Read as _, Write as _};
+use std::net::IpAddr;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
-use baton_config::Source;
+use baton_config::{NodeKeys, Source};
 use toml::{Table, Value};
 
 use crate::error::{Doing, Error, Result};
@@ -48,7 +49,7 @@ pub(crate) fn check(lab: &Lab) -> Result<()> {
         let why = "the lab makes its own key at `up`: remove `key` and `key_file`";
         return Err(Error::Config(vec![why.to_owned()]));
     }
-    let text = text(lab, host, &ClusterKey("5a".repeat(32)));
+    let text = text(lab, host, &ClusterKey("5a".repeat(32)))?;
     let source = Source {
         path: Path::new("baton.toml"),
         text: &text,
@@ -83,12 +84,31 @@ pub(crate) fn path(lab: &Lab, host: &Host) -> PathBuf {
     state::host_directory(&lab.name, host.name.as_str()).join("baton.toml")
 }
 
+/// What a host's node has of the cluster's keys.
+fn key_of(lab: &Lab, host: &Host, key: &ClusterKey) -> Result<String> {
+    if !host.own_keys {
+        return Ok(key.0.clone());
+    }
+    let wrong = |what: String| Error::Config(vec![what]);
+    let v4 = |host: &Host| match host.address() {
+        IpAddr::V4(address) => Ok(address),
+        IpAddr::V6(_) => Err(wrong(format!(
+            "{}: own_keys needs an IPv4 address",
+            host.name
+        ))),
+    };
+    let secret = key.0.parse().map_err(|error| wrong(format!("{error}")))?;
+    let nodes = lab.hosts.iter().filter(|host| host.is_node());
+    let all = nodes.map(v4).collect::<Result<Vec<_>>>()?;
+    Ok(NodeKeys::new(&secret, v4(host)?, all).text(&[]))
+}
+
 /// The text of a host's baton.toml.
-pub(crate) fn text(lab: &Lab, host: &Host, key: &ClusterKey) -> String {
+pub(crate) fn text(lab: &Lab, host: &Host, key: &ClusterKey) -> Result<String> {
     let config = lab.config.clone().unwrap_or_default();
     let mut file = Table::new();
     let mut cluster = config.cluster;
-    cluster.insert("key".into(), key.0.clone().into());
+    cluster.insert("key".into(), key_of(lab, host, key)?.into());
     file.insert("cluster".into(), cluster.into());
     file.insert("local".into(), local(lab, host).into());
     if let Some(cs) = config.cs {
@@ -107,19 +127,20 @@ pub(crate) fn text(lab: &Lab, host: &Host, key: &ClusterKey) -> String {
     );
     file.insert("service".into(), config.service.into());
     // `Display` of a table is TOML; tables come after plain values at every level.
-    file.to_string()
+    Ok(file.to_string())
 }
 
 /// Writes it, readable only by the owner: it holds the key.
 pub(crate) fn write(lab: &Lab, host: &Host, key: &ClusterKey) -> Result<()> {
     let path = path(lab, host);
+    let text = text(lab, host, key)?;
     OpenOptions::new()
         .create(true)
         .write(true)
         .truncate(true)
         .mode(0o600)
         .open(&path)
-        .and_then(|mut file| file.write_all(text(lab, host, key).as_bytes()))
+        .and_then(|mut file| file.write_all(text.as_bytes()))
         .doing(|| format!("write {}", path.display()))
 }
 
@@ -147,6 +168,9 @@ fn node(host: &Host) -> Table {
     ]);
     if host.is_ds() {
         node.insert("weight".to_owned(), i64::from(host.weight).into());
+    }
+    if host.own_keys {
+        node.insert("own_keys".to_owned(), true.into());
     }
     node
 }
@@ -183,7 +207,7 @@ mod tests {
     fn a_node_gets_the_whole_cluster_and_its_own_name() -> Result<(), Box<dyn std::error::Error>> {
         let lab = Lab::parse(LAB)?;
         let key = ClusterKey::random()?;
-        let file: Table = text(&lab, &lab.hosts[1], &key).parse()?;
+        let file: Table = text(&lab, &lab.hosts[1], &key)?.parse()?;
         assert_eq!(file["local"]["name"].as_str(), Some("cs1"));
         assert_eq!(
             file["local"]["bpf_dir"].as_str(),
@@ -223,12 +247,27 @@ mod tests {
             service = [{ name = "web", address = "10.77.0.100", port = 80 }]
         "#;
         let lab = Lab::parse(&text.replace("CARD", card))?;
-        let file: Table = self::text(&lab, &lab.hosts[0], &ClusterKey::random()?).parse()?;
+        let file: Table = self::text(&lab, &lab.hosts[0], &ClusterKey::random()?)?.parse()?;
         let nodes = file["node"].as_array().ok_or("no nodes")?;
         let both: Vec<Value> = vec!["eth0".into(), "eth1".into()];
         assert_eq!(nodes[0]["interface"], Value::Array(both));
         assert_eq!(nodes[0]["address"].as_str(), Some("10.78.0.2"));
         assert_eq!(nodes[1]["interface"].as_str(), Some("eth0"));
+        Ok(())
+    }
+
+    #[test]
+    fn a_host_with_its_own_keys_has_nothing_else() -> Result<(), Box<dyn std::error::Error>> {
+        let lab = Lab::parse(&LAB.replace("weight = 3", "weight = 3, own_keys = true"))?;
+        let key = ClusterKey::random()?;
+        check(&lab)?;
+        for (host, secret) in [(&lab.hosts[1], true), (&lab.hosts[2], false)] {
+            let text = text(&lab, host, &key)?;
+            assert_eq!(text.contains(&key.0), secret, "{}", host.name);
+            let file: Table = text.parse()?;
+            assert_eq!(file["node"][1]["own_keys"].as_bool(), Some(true));
+            assert!(file["node"][0].get("own_keys").is_none());
+        }
         Ok(())
     }
 

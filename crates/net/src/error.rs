@@ -100,7 +100,7 @@ impl Error {
     }
 
     /// The kernel's error number, if it was the kernel that refused.
-    pub(crate) fn errno(&self) -> Option<i32> {
+    pub fn errno(&self) -> Option<i32> {
         match self {
             Self::System { source, .. } => source.raw_os_error(),
             _ => None,

@@ -1,5 +1,6 @@
 //! The daemon's socket for messages between nodes: raw IPv4 of the configured protocol.
 
+use std::fs;
 use std::io::{self, Read as _};
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 
@@ -15,6 +16,7 @@ use crate::{Error, Result, lccp_filter};
 #[derive(Debug)]
 pub struct LccpSocket {
     socket: AsyncFd<Socket>,
+    own: Ipv4Addr,
     protocol: u8,
 }
 
@@ -31,10 +33,13 @@ impl LccpSocket {
     /// The longest IPv4 packet, bytes: a buffer of this size never cuts one off.
     pub const MAX_PACKET: usize = 65_535;
 
+    /// Bytes of packets that may wait at a socket: some 2,000 of them, however short they are.
+    const ROOM: usize = 8 << 20;
+
     /// A socket that sends from and receives at `own`. Must be called within a tokio runtime.
     ///
     /// # Errors
-    /// [`Error::System`] without CAP_NET_RAW, or if `own` is not an address of this host.
+    /// [`Error::System`] without CAP_NET_RAW and CAP_NET_ADMIN, or if `own` is not an address of this host.
     pub fn open(own: Ipv4Addr, protocol: u8) -> Result<Self> {
         let open = || -> io::Result<AsyncFd<Socket>> {
             let kind = Type::RAW.nonblocking();
@@ -49,10 +54,18 @@ impl LccpSocket {
             Ok(unsafe { AsyncFd::register(socket) }?)
         };
         let doing = format!("open a raw socket for IP protocol {protocol} at {own}");
-        Ok(Self {
+        let socket = Self {
             socket: open().map_err(Error::system(doing))?,
+            own,
             protocol,
-        })
+        };
+        socket.make_room(Self::ROOM)?;
+        Ok(socket)
+    }
+
+    /// The address that this socket sends from and receives at.
+    pub const fn own(&self) -> Ipv4Addr {
+        self.own
     }
 
     /// Hears only messages with these commands (`enum lccp_command`) from now on.
@@ -83,10 +96,22 @@ impl LccpSocket {
     ///
     /// # Errors
     /// [`Error::System`] without CAP_NET_ADMIN.
-    pub fn make_room(&self, bytes: usize) -> Result<()> {
+    fn make_room(&self, bytes: usize) -> Result<()> {
         setsockopt(self.socket.get_ref(), RcvBufForce, &bytes)
             .map_err(io::Error::from)
             .map_err(Error::system("give a raw socket a larger receive buffer"))
+    }
+
+    /// How many packets of this protocol the sockets at `own` have lost because they had no room: all that are open
+    /// in this network namespace.
+    ///
+    /// # Errors
+    /// [`Error::System`] if the kernel does not show its raw sockets.
+    pub fn lost_at(own: Ipv4Addr, protocol: u8) -> Result<u64> {
+        let doing = "read what raw sockets have lost from /proc/thread-self/net/raw";
+        let table =
+            fs::read_to_string("/proc/thread-self/net/raw").map_err(Error::system(doing))?;
+        Ok(lost_in(&table, own, protocol))
     }
 
     /// Sends `payload` in one packet; the kernel writes the IPv4 header.
@@ -136,6 +161,17 @@ impl LccpSocket {
     }
 }
 
+/// Sums the last column of the lines of `table` whose second one is this address and, as its port, this protocol.
+fn lost_in(table: &str, own: Ipv4Addr, protocol: u8) -> u64 {
+    let at = format!("{:08X}:{protocol:04X}", u32::from_ne_bytes(own.octets()));
+    table
+        .lines()
+        .skip(1)
+        .filter(|line| line.split_whitespace().nth(1) == Some(&at))
+        .filter_map(|line| line.split_whitespace().next_back()?.parse::<u64>().ok())
+        .sum()
+}
+
 /// Takes off the IPv4 header, which Linux leaves on what a raw socket receives (raw(7)).
 fn strip(packet: &[u8], protocol: u8) -> Result<Received<'_>> {
     const WITHOUT_OPTIONS: usize = 20;
@@ -180,6 +216,13 @@ mod tests {
         packet[12..16].copy_from_slice(&[192, 0, 2, 7]);
         packet.extend(payload);
         packet
+    }
+
+    #[test]
+    fn losses_of_the_sockets_at_an_address_are_summed() {
+        let table = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode ref pointer drops\n 253: 0100007F:00FD 00000000:0000 07 00000000:00000000 00:00000000 00000000     0        0 24081 2 0000000000000000 3\n 253: 0100007F:00FD 00000000:0000 07 00000000:00000000 00:00000000 00000000     0        0 24082 2 0000000000000000 40\n 253: 0200007F:00FD 00000000:0000 07 00000000:00000000 00:00000000 00000000     0        0 24083 2 0000000000000000 500\n   1: 0100007F:0001 00000000:0000 07 00000000:00000000 00:00000000 00000000     0        0 24084 2 0000000000000000 6000\n";
+        assert_eq!(lost_in(table, Ipv4Addr::LOCALHOST, 253), 43);
+        assert_eq!(lost_in(table, Ipv4Addr::new(127, 0, 0, 3), 253), 0);
     }
 
     #[test]

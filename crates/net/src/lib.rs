@@ -18,6 +18,7 @@ pub mod netns;
 pub mod offload;
 mod packet_socket;
 pub mod probe;
+pub mod queues;
 mod readable;
 pub mod relay;
 pub mod resume;

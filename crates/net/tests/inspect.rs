@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use baton_net::listeners::{Listener, listeners};
 use baton_net::offload::offloads;
+use baton_net::queues::{Queues, queues};
 use baton_net::{Netlink, who_has};
 use common::{Namespace, may_run};
 use socket2::{Domain, Protocol, Socket, Type};
@@ -65,6 +66,9 @@ fn an_adapter_and_its_offloads() {
         let found = offloads("veth0").await.unwrap();
         assert!(found.transmit_checksum() && !found.large_receive());
         assert!(offloads("eth9").await.is_err());
+        // A veth has queues that receive, and others that send.
+        assert_eq!(queues("veth0").await.unwrap(), Queues::default());
+        assert!(queues("eth9").await.is_err());
     });
     host.ip("link set veth0 up");
     host.ip("link set veth1 up");

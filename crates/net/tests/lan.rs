@@ -76,6 +76,39 @@ fn next_hops() {
 }
 
 #[test]
+fn packets_leave_by_the_route_of_their_source() {
+    if !may_run("packets_leave_by_the_route_of_their_source") {
+        return;
+    }
+    let lan = Lan::new();
+    let own = link(&lan.client);
+    let leaves = |source: &str| {
+        let source = source.parse().unwrap();
+        let anywhere = Ipv4Addr::new(198, 51, 100, 1);
+        lan.client
+            .block_on(async || {
+                let netlink = Netlink::open().unwrap();
+                netlink.interface_from(source, anywhere).await
+            })
+            .map_err(|error| error.errno())
+    };
+    assert_eq!(leaves("10.88.0.1"), Err(Some(libc::ENETUNREACH)));
+    lan.client.ip("route add default via 10.88.0.2");
+    assert_eq!(leaves("10.88.0.1"), Ok(Some(own.index)));
+
+    // Another table for one address, which has no say before it is held.
+    lan.client.ip("route add default dev lo table 100");
+    lan.client.ip("rule add from 10.88.0.100 table 100");
+    assert_eq!(leaves("10.88.0.100"), Ok(Some(own.index)));
+    lan.client.ip("address add 10.88.0.100/32 dev lo");
+    assert_eq!(leaves("10.88.0.100"), Ok(Some(1)));
+    assert_eq!(leaves("10.88.0.1"), Ok(Some(own.index)));
+
+    lan.client.ip("address add 198.51.100.1/32 dev lo");
+    assert_eq!(leaves("10.88.0.1"), Ok(None));
+}
+
+#[test]
 fn next_hop_over_ipv6() {
     if !may_run("next_hop_over_ipv6") {
         return;

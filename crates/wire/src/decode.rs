@@ -3,21 +3,23 @@
 use std::time::Duration;
 
 use baton_abi::{
-    COUNTER_LCCP_BAD_TAG, COUNTER_LCCP_BAD_VERSION, COUNTER_LCCP_MISMATCH, COUNTER_LCCP_SHORT,
-    COUNTER_LCCP_STALE, COUNTER_LCCP_UNKNOWN, LCCP_ACCOUNT, LCCP_ADOPT, LCCP_AGAIN, LCCP_ALIVE,
-    LCCP_CANDIDATE, LCCP_CLAIM, LCCP_FORWARD, LCCP_HANDOVER, LCCP_HEAD, LCCP_HELLO, LCCP_KEEP,
-    LCCP_MAX_BODY, LCCP_MAX_RESUME, LCCP_MOVED, LCCP_NONE, LCCP_ORDER, LCCP_QUERY, LCCP_READY,
-    LCCP_RECEPTOR_DAEMON, LCCP_REFUSED, LCCP_RELEASE, LCCP_REPLY, LCCP_RESUME, LCCP_SIZES,
-    LCCP_SYNC, LCCP_TAKEN, LCCP_TCBS, LCCP_VERSION, LCCP_YIELD, LccpHeader,
+    COUNTER_LCCP_BAD_TAG, COUNTER_LCCP_BAD_VERSION, COUNTER_LCCP_MISMATCH,
+    COUNTER_LCCP_NOT_ALLOWED, COUNTER_LCCP_SHORT, COUNTER_LCCP_STALE, COUNTER_LCCP_UNKNOWN,
+    LCCP_ACCOUNT, LCCP_ADOPT, LCCP_AGAIN, LCCP_ALIVE, LCCP_BEGINS, LCCP_CANDIDATE, LCCP_CLAIM,
+    LCCP_ELSEWHERE, LCCP_FLAG_BEHIND, LCCP_FORWARD, LCCP_HANDOVER, LCCP_HEAD, LCCP_HELLO,
+    LCCP_KEEP, LCCP_LEADING, LCCP_LEADING_AT_DS, LCCP_MAX_BODY, LCCP_MAX_RESUME, LCCP_MOVED,
+    LCCP_NONE, LCCP_ORDER, LCCP_QUERY, LCCP_READY, LCCP_RECEPTOR_DAEMON, LCCP_RECEPTOR_DS,
+    LCCP_REFUSED, LCCP_RELEASE, LCCP_REPLY, LCCP_RESUME, LCCP_SIZES, LCCP_SYNC, LCCP_TAKEN,
+    LCCP_TCBS, LCCP_VERSION, LCCP_WITHHELD, LCCP_YIELD, LccpHeader,
 };
 use zerocopy::FromBytes as _;
 
 use crate::tag::TAGGED_BYTES;
 use crate::tcb::tcb_from_wire;
 use crate::{
-    Account, Candidate, Clock, Flow, Heads, Keep, Keys, Message, Numbers, Order, Query, Ready,
-    Refusal, Reply, Resume, ShortAddress, Sizes, Taken, TcbPart, Tcbs, YieldAnswer, body, carried,
-    tag,
+    Account, Candidate, Clock, Flow, Heads, Keep, Keys, Message, NodePair, Numbers, Order, Query,
+    Ready, Refusal, Reply, Resume, ShortAddress, Sizes, Taken, TcbPart, Tcbs, YieldAnswer, body,
+    carried, tag,
 };
 
 /// A message as it came in.
@@ -41,9 +43,14 @@ pub enum Reject {
     /// Not our version.
     #[error("the message is of another version of LCCP")]
     BadVersion,
-    /// Tagged under no key of ours, or altered on its way.
+    /// Tagged under no key of ours, for other nodes, or around another packet; or altered on its way.
     #[error("the message's tag is wrong: its sender has another cluster key, or none")]
     BadTag,
+    /// Well tagged, but a command that a node with only its own keys may not give.
+    #[error(
+        "the message is a command, and its sender has only its own keys: other nodes take no commands from it"
+    )]
+    NotAllowed,
     /// The sender's clock is too far from ours: a replay, or a clock without NTP.
     #[error("the message is older or newer than the clock window allows")]
     Stale,
@@ -62,6 +69,7 @@ impl Reject {
             Self::Short => COUNTER_LCCP_SHORT,
             Self::BadVersion => COUNTER_LCCP_BAD_VERSION,
             Self::BadTag => COUNTER_LCCP_BAD_TAG,
+            Self::NotAllowed => COUNTER_LCCP_NOT_ALLOWED,
             Self::Stale => COUNTER_LCCP_STALE,
             Self::Unknown => COUNTER_LCCP_UNKNOWN,
             Self::Mismatch => COUNTER_LCCP_MISMATCH,
@@ -69,16 +77,18 @@ impl Reject {
     }
 }
 
-/// The message in `bytes`, which begin with the LCCP header, if it is of this cluster and of now:
-/// tagged under one of `keys`, and dated no further than `window` from `now`.
+/// The message in `bytes`, which begin with the LCCP header and came from one node of this `pair` to the other, if it is of this cluster and of
+/// now: tagged under one of `keys`, and dated no further than `window` from `now`.
 ///
 /// Flag bits, option bits and reserved bytes without a meaning are ignored, and so are bytes
 /// behind the message.
 ///
 /// # Errors
-/// [`Reject`], the first of: length, version, tag, clock, command and values, carried packet.
+/// [`Reject`], the first of: length, version, tag, clock, whether the sender may say it, command and values, carried
+/// packet.
 pub fn decode<'a>(
     bytes: &'a [u8],
+    pair: NodePair,
     keys: &Keys,
     now: Clock,
     window: Duration,
@@ -86,17 +96,26 @@ pub fn decode<'a>(
     let (tagged, _) = bytes
         .split_first_chunk::<TAGGED_BYTES>()
         .ok_or(Reject::Short)?;
-    let (header, rest) = LccpHeader::read_from_prefix(bytes).map_err(|_| Reject::Short)?;
+    let (header, behind) = LccpHeader::read_from_prefix(bytes).map_err(|_| Reject::Short)?;
     if u32::from(header.version) != LCCP_VERSION {
         return Err(Reject::BadVersion);
     }
-    let (body, rest) = split_body(&header, rest)?;
-    if !is_tagged(u64::from_be(header.be_tag), tagged, body, keys) {
+    let (body, rest) = split_body(&header, behind)?;
+    // A plain comparison will do: a wrong tag is never answered, so a forger learns nothing from how long it took, and
+    // 2^64 tags are left to try.
+    let found = u64::from_be(header.be_tag);
+    if !keys
+        .all()
+        .any(|key| tag(key, tagged, pair, behind) == found)
+    {
         return Err(Reject::BadTag);
     }
     let clock = Clock::from_nanos(u64::from_be(header.be_clock));
     if clock.distance(now) > window {
         return Err(Reject::Stale);
+    }
+    if !keys.leads && is_leading(&header) {
+        return Err(Reject::NotAllowed);
     }
     let message = message(&header, body)?;
     let packet = match message.carries() {
@@ -108,6 +127,13 @@ pub fn decode<'a>(
         clock,
         packet,
     })
+}
+
+/// Whether a node with only its own keys may not say this.
+fn is_leading(header: &LccpHeader) -> bool {
+    let bit = 1u32.checked_shl(header.command.into()).unwrap_or(0);
+    let is_for_ds = u32::from(header.receptor) == LCCP_RECEPTOR_DS;
+    bit & LCCP_LEADING != 0 && (is_for_ds || bit & LCCP_LEADING_AT_DS == 0)
 }
 
 /// What a message's header says of its sender's clock. That is the sender's word only if the tag is right:
@@ -135,15 +161,6 @@ fn split_body<'a>(header: &LccpHeader, rest: &'a [u8]) -> Result<(&'a [u8], &'a 
     rest.split_at_checked(length.into()).ok_or(Reject::Short)
 }
 
-/// A plain comparison will do: a wrong tag is never answered, so a forger learns nothing from how
-/// long it took, and 2^64 tags are left to try.
-fn is_tagged(found: u64, header: &[u8; TAGGED_BYTES], body: &[u8], keys: &Keys) -> bool {
-    [Some(keys.current), keys.previous]
-        .iter()
-        .flatten()
-        .any(|key| tag(key, header, body) == found)
-}
-
 fn message(header: &LccpHeader, body: &[u8]) -> Result<Message, Reject> {
     let message = match u32::from(header.command) {
         LCCP_ADOPT => Message::Adopt {
@@ -160,6 +177,8 @@ fn message(header: &LccpHeader, body: &[u8]) -> Result<Message, Reject> {
             flow: flow(header)?,
             next: ShortAddress::from_word(header.be_data),
             attempt: header.tcb.attempt,
+            end: u64::from_be(header.tcb.be_resume),
+            is_behind: u32::from(header.flags) & LCCP_FLAG_BEHIND != 0,
         },
         LCCP_HANDOVER => Message::Handover {
             flow: flow(header)?,
@@ -171,6 +190,27 @@ fn message(header: &LccpHeader, body: &[u8]) -> Result<Message, Reject> {
             flow: flow(header)?,
             tcb: tcb(header)?,
             keep: Keep::from_number(u32::from_be(header.be_data)),
+        },
+        LCCP_ELSEWHERE => Message::Elsewhere {
+            flow: flow(header)?,
+            tcb: tcb(header)?,
+            // To nobody is no handover.
+            next: ShortAddress::from_word(header.be_data).ok_or(Reject::Unknown)?,
+        },
+        LCCP_WITHHELD => Message::Withheld {
+            flow: flow(header)?,
+            tcb: tcb(header)?,
+            keep: Keep::from_number(u32::from_be(header.be_data)),
+        },
+        LCCP_BEGINS if u32::from(header.receptor) == LCCP_RECEPTOR_DS => Message::Begins {
+            flow: flow(header)?,
+            how: header.tcb.attempt,
+        },
+        LCCP_BEGINS => Message::Begun {
+            flow: flow(header)?,
+            keep: Keep::from_number(u32::from_be(header.be_data)),
+            at: u32::try_from(u64::from_be(header.tcb.be_resume)).map_err(|_| Reject::Unknown)?,
+            responses: header.tcb.attempt,
         },
         LCCP_NONE => Message::None {
             flow: flow(header)?,

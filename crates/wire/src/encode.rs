@@ -1,19 +1,26 @@
 //! Messages to bytes.
 
 use baton_abi::{
-    LCCP_ACCOUNT, LCCP_ADOPT, LCCP_AGAIN, LCCP_ALIVE, LCCP_CANDIDATE, LCCP_CLAIM, LCCP_FORWARD,
-    LCCP_HANDOVER, LCCP_HEAD, LCCP_HELLO, LCCP_KEEP, LCCP_MOVED, LCCP_NONE, LCCP_ORDER, LCCP_QUERY,
-    LCCP_READY, LCCP_REFUSED, LCCP_RELEASE, LCCP_REPLY, LCCP_RESUME, LCCP_SIZES, LCCP_SYNC,
-    LCCP_TAKEN, LCCP_TCBS, LCCP_VERSION, LCCP_YIELD, LccpHeader, LccpTcb,
+    LCCP_ACCOUNT, LCCP_ADOPT, LCCP_AGAIN, LCCP_ALIVE, LCCP_BEGINS, LCCP_CANDIDATE, LCCP_CLAIM,
+    LCCP_ELSEWHERE, LCCP_FLAG_BEHIND, LCCP_FORWARD, LCCP_HANDOVER, LCCP_HEAD, LCCP_HELLO,
+    LCCP_KEEP, LCCP_MOVED, LCCP_NONE, LCCP_ORDER, LCCP_QUERY, LCCP_READY, LCCP_REFUSED,
+    LCCP_RELEASE, LCCP_REPLY, LCCP_RESUME, LCCP_SIZES, LCCP_SYNC, LCCP_TAKEN, LCCP_TCBS,
+    LCCP_VERSION, LCCP_WITHHELD, LCCP_YIELD, LccpHeader, LccpTcb,
 };
 use zerocopy::IntoBytes as _;
 
-use crate::tag::TAGGED_BYTES;
-use crate::{Clock, LccpKey, Message, Ready, Reply, ShortAddress, body, tag};
+use crate::tag::{TAG_BYTES, TAGGED_BYTES};
+use crate::{Clock, LccpKey, Message, NodePair, Ready, Reply, ShortAddress, body, tag};
 
-/// The bytes of `message`, tagged under `key` and dated `clock`: the header and, of a daemon's, the
-/// body. Behind every other the caller appends the client's packet.
-pub fn encode(message: &Message, clock: Clock, key: &LccpKey) -> Vec<u8> {
+/// The bytes of `message` from one node of the `pair` to the other, tagged under `key` and dated `clock`: the header,
+/// and behind it the body, or of a message that has none the client's `packet`.
+pub fn encode(
+    message: &Message,
+    packet: &[u8],
+    clock: Clock,
+    key: &LccpKey,
+    pair: NodePair,
+) -> Vec<u8> {
     let body = match message {
         Message::Hello(hello) => body::write(hello),
         Message::Again(numbers) => numbers.write(),
@@ -34,6 +41,10 @@ pub fn encode(message: &Message, clock: Clock, key: &LccpKey) -> Vec<u8> {
         | Message::Handover { .. }
         | Message::Release { .. }
         | Message::Keep { .. }
+        | Message::Elsewhere { .. }
+        | Message::Withheld { .. }
+        | Message::Begins { .. }
+        | Message::Begun { .. }
         | Message::None { .. }
         | Message::Claim { .. }
         | Message::Moved { .. }
@@ -52,8 +63,9 @@ pub fn encode(message: &Message, clock: Clock, key: &LccpKey) -> Vec<u8> {
     };
 
     let mut bytes = header.as_bytes().to_vec();
-    seal(&mut bytes, &body, key);
     bytes.extend_from_slice(&body);
+    bytes.extend_from_slice(packet);
+    seal(&mut bytes, key, pair);
     bytes
 }
 
@@ -79,10 +91,20 @@ fn fields(message: &Message) -> LccpHeader {
             flow,
             next,
             attempt,
+            end,
+            is_behind,
         } => LccpHeader {
             command: const { byte(LCCP_FORWARD) },
+            flags: if is_behind {
+                const { byte(LCCP_FLAG_BEHIND) }
+            } else {
+                0
+            },
             flow: flow.into(),
-            tcb: only(attempt),
+            tcb: LccpTcb {
+                be_resume: end.to_be(),
+                ..only(attempt)
+            },
             be_data: word(next),
             ..blank
         },
@@ -97,6 +119,42 @@ fn fields(message: &Message) -> LccpHeader {
             command: const { byte(LCCP_KEEP) },
             flow: flow.into(),
             tcb: tcb.into(),
+            be_data: keep.number().to_be(),
+            ..blank
+        },
+        Message::Elsewhere { flow, tcb, next } => LccpHeader {
+            command: const { byte(LCCP_ELSEWHERE) },
+            flow: flow.into(),
+            tcb: tcb.into(),
+            be_data: next.word(),
+            ..blank
+        },
+        Message::Withheld { flow, tcb, keep } => LccpHeader {
+            command: const { byte(LCCP_WITHHELD) },
+            flow: flow.into(),
+            tcb: tcb.into(),
+            be_data: keep.number().to_be(),
+            ..blank
+        },
+        Message::Begins { flow, how } => LccpHeader {
+            command: const { byte(LCCP_BEGINS) },
+            flow: flow.into(),
+            tcb: only(how),
+            ..blank
+        },
+        Message::Begun {
+            flow,
+            keep,
+            at,
+            responses,
+        } => LccpHeader {
+            command: const { byte(LCCP_BEGINS) },
+            flow: flow.into(),
+            tcb: LccpTcb {
+                be_resume: u64::from(at).to_be(),
+                attempt: responses,
+                ..LccpTcb::default()
+            },
             be_data: keep.number().to_be(),
             ..blank
         },
@@ -222,9 +280,11 @@ fn only(attempt: u8) -> LccpTcb {
     }
 }
 
-fn seal(header: &mut [u8], body: &[u8], key: &LccpKey) {
-    if let Some((tagged, place)) = header.split_first_chunk_mut::<TAGGED_BYTES>() {
-        place.copy_from_slice(&tag(key, tagged, body).to_be_bytes());
+fn seal(message: &mut [u8], key: &LccpKey, pair: NodePair) {
+    if let Some((tagged, rest)) = message.split_first_chunk_mut::<TAGGED_BYTES>()
+        && let Some((place, rest)) = rest.split_first_chunk_mut::<TAG_BYTES>()
+    {
+        *place = tag(key, tagged, pair, rest).to_be_bytes();
     }
 }
 

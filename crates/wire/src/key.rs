@@ -17,8 +17,11 @@ use crate::{Error, siphash24};
 /// ```
 ///
 /// k0 and k1 are the two words of a SipHash key as in the reference implementation: its first and
-/// last 8 bytes, little-endian. Labels are `baton lccp` and `baton cookie`, and for the two halves of the key of
+/// last 8 bytes, little-endian. Labels are `baton cookie`, and for the two halves of the key of
 /// channels `baton forwarding 1` and `baton forwarding 2`.
+///
+/// The keys of messages between nodes are handed out to nodes that do not know the secret. They are made of it by
+/// HMAC-SHA-256: see [`ClusterKey::pair`].
 ///
 /// ```
 /// let text = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f";
@@ -44,11 +47,6 @@ impl ClusterKey {
         halves[0].copy_from_slice(&bytes[..16]);
         halves[1].copy_from_slice(&bytes[16..]);
         Ok(Self { halves })
-    }
-
-    /// The key under which messages between nodes are tagged.
-    pub fn lccp(&self) -> LccpKey {
-        LccpKey(self.derive(b"baton lccp"))
     }
 
     /// The key under which a CS makes its SYN cookies.
@@ -106,7 +104,7 @@ impl FromStr for ClusterKey {
     }
 }
 
-/// The SipHash key that tags messages.
+/// The SipHash key that tags the messages between two nodes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct LccpKey([u64; 2]);
 
@@ -116,7 +114,7 @@ impl LccpKey {
         Self(words)
     }
 
-    /// k0 and k1, for `settings.lccp_key`.
+    /// k0 and k1, for `peer_keys.key` and `data_server.key`.
     pub const fn words(&self) -> [u64; 2] {
         self.0
     }
@@ -144,22 +142,32 @@ impl ForwardingKey {
     }
 }
 
-/// What a receiver accepts: the key in use, and another one while keys are being rotated.
+/// What a node shares with another one: the key in use, another one while keys are being rotated, and what the other
+/// node may say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Keys {
     /// Sent with, and accepted.
     pub current: LccpKey,
     /// Accepted, never sent with.
     pub previous: Option<LccpKey>,
+    /// Whether the other node has the secret and may give commands that move other nodes' connections
+    /// (`LCCP_LEADING` of `bpf/abi.h`).
+    pub leads: bool,
 }
 
 impl Keys {
-    /// One key alone.
+    /// One key alone, shared with a node that may say everything.
     pub const fn only(current: LccpKey) -> Self {
         Self {
             current,
             previous: None,
+            leads: true,
         }
+    }
+
+    /// The keys, the one in use first.
+    pub fn all(&self) -> impl Iterator<Item = &LccpKey> {
+        std::iter::once(&self.current).chain(&self.previous)
     }
 }
 
@@ -196,6 +204,8 @@ fn words(half: &[u8; 16]) -> [u64; 2] {
 mod tests {
     use super::*;
 
+    const HERE: std::net::Ipv4Addr = std::net::Ipv4Addr::new(192, 0, 2, 1);
+    const THERE: std::net::Ipv4Addr = std::net::Ipv4Addr::new(192, 0, 2, 11);
     const TEXT: &str = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f";
 
     #[test]
@@ -229,10 +239,10 @@ mod tests {
         let key: ClusterKey = TEXT.parse().unwrap();
         let shown = format!(
             "{key:?} {:?} {:?} {:?} {:?}",
-            key.lccp(),
+            key.pair(HERE, THERE),
             key.cookie(),
             key.forwarding(),
-            Keys::only(key.lccp())
+            Keys::only(key.pair(HERE, THERE))
         );
         assert!(!shown.contains(|c: char| c.is_ascii_digit()), "{shown}");
     }
@@ -244,7 +254,10 @@ mod tests {
             let mut other = base.clone();
             other.halves[bit / 128][bit % 128 / 8] ^= 1 << (bit % 8);
             for (one, two) in [
-                (base.lccp().words(), other.lccp().words()),
+                (
+                    base.pair(HERE, THERE).words(),
+                    other.pair(HERE, THERE).words(),
+                ),
                 (base.cookie().words(), other.cookie().words()),
             ] {
                 assert!(one[0] != two[0] && one[1] != two[1], "bit {bit}");

@@ -1,18 +1,19 @@
 //! LCCP, the light-weight cluster control protocol: every message between nodes.
 //!
 //! A message is one small packet over raw IP: a fixed header ([`baton_abi::LccpHeader`]) under a
-//! SipHash-2-4 [`tag`], then either a body under the same tag or the client's own packet. This
+//! SipHash-2-4 [`tag()`], then either a body under the same tag or the client's own packet. This
 //! crate turns messages into bytes and back. It does no I/O and reads no clock: `now` is an
 //! argument.
 //!
 //! ```text
-//!  outer IP | header 72 | tag 8 | body (daemons)               tagged: header and body
-//!  outer IP | header 72 | tag 8 | the client's IP packet       tagged: header alone
+//!  outer IP | header 72 | tag 8 | body (daemons)
+//!  outer IP | header 72 | tag 8 | the client's IP packet
 //! ```
 //!
-//! The client's packet is not tagged because nobody vouched for it before it reached the cluster
-//! either. What the tag protects is what a node concludes from a message: which flow, and with
-//! which TCP parameters. That the packet is of that flow is checked by [`decode()`].
+//! The [`tag()`] binds the message to the two nodes of its [`NodePair`], and to its body or to what TCP goes by in the
+//! client's packet: length, numbers, flags, window and checksum. So a message that was seen on its way cannot be put
+//! around another packet. That the packet is of the flow that the header names is checked by [`decode()`]. Its
+//! payload is trusted as little as on any server: nobody vouched for it before it reached the cluster either.
 //!
 //! What a channel between an I/O server and an application node carries is in [`forwarding`]; what the ends of a
 //! redirectable socket say to each other in [`eop`].
@@ -40,6 +41,8 @@ mod key;
 mod message;
 mod numbers;
 mod order;
+mod pair;
+mod path;
 mod question;
 mod reason;
 mod resume;
@@ -66,12 +69,14 @@ pub use key::{ClusterKey, CookieKey, ForwardingKey, Keys, LccpKey};
 pub use message::{Message, Receptor};
 pub use numbers::Numbers;
 pub use order::{Order, Verb};
+pub use pair::KeyRing;
+pub use path::{BadPath, Path};
 pub use question::{Query, Reply};
 pub use reason::{Keep, Refusal};
 pub use resume::{Outcome, Progress, Ready, Resume};
 pub use short::ShortAddress;
 pub use sizes::{PathHash, Sizes};
-pub use tag::{siphash24, tag};
+pub use tag::{NodePair, siphash24, tag};
 pub use taken::{LeftOut, Taken, TakenRefusal};
 pub use tcb::{TcbPart, WindowScale, WindowScales};
 pub use tcb_entry::{EntryKey, TcbEntry};

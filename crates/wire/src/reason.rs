@@ -1,8 +1,10 @@
 //! Why a data server did not do what it was asked to.
 
 use baton_abi::{
-    LCCP_KEEP_BUSY, LCCP_KEEP_NO_WAY, LCCP_KEEP_SEQUENCE, LCCP_KEEP_STATE, LCCP_KEEP_UNREAD,
-    LCCP_KEEP_UNSENT, LCCP_REFUSAL_NO_LISTENER, LCCP_REFUSAL_NO_WAY, LCCP_REFUSAL_NOT_ASSIGNED,
+    LCCP_KEEP_BEGINS, LCCP_KEEP_BUSY, LCCP_KEEP_COME, LCCP_KEEP_MISSING, LCCP_KEEP_MORE,
+    LCCP_KEEP_NO_WAY, LCCP_KEEP_SEQUENCE, LCCP_KEEP_STATE, LCCP_KEEP_TUNNEL, LCCP_KEEP_UNFINISHED,
+    LCCP_KEEP_UNKNOWN, LCCP_KEEP_UNREAD, LCCP_KEEP_UNSENT, LCCP_REFUSAL_NO_LISTENER,
+    LCCP_REFUSAL_NO_WAY, LCCP_REFUSAL_NOT_ASSIGNED,
 };
 
 /// Why a DS did not adopt.
@@ -54,6 +56,20 @@ pub enum Keep {
     NoWay,
     /// Of a RELEASE: it is not idle.
     Busy,
+    /// The response before is not known to be complete.
+    Unfinished,
+    /// Nor will it ever be: the responses on this connection cannot be followed.
+    Unknown,
+    /// Of a BEGINS: a request does begin there, and was not delivered.
+    Begins,
+    /// Of a BEGINS: more of what came before, at the next byte. It was delivered.
+    More,
+    /// Of a BEGINS about what came again: not all of it is there, and it was not delivered.
+    Missing,
+    /// Of BEGINS with `BEGINS_COME`, which is never delivered: so much has come.
+    Come,
+    /// Of a BEGINS: the server has switched to another protocol.
+    Tunnel,
     /// A reason that this version does not know. The CS does the same for all of them.
     Other,
 }
@@ -68,6 +84,13 @@ impl Keep {
             Self::Sequence => LCCP_KEEP_SEQUENCE,
             Self::NoWay => LCCP_KEEP_NO_WAY,
             Self::Busy => LCCP_KEEP_BUSY,
+            Self::Unfinished => LCCP_KEEP_UNFINISHED,
+            Self::Unknown => LCCP_KEEP_UNKNOWN,
+            Self::Begins => LCCP_KEEP_BEGINS,
+            Self::More => LCCP_KEEP_MORE,
+            Self::Missing => LCCP_KEEP_MISSING,
+            Self::Come => LCCP_KEEP_COME,
+            Self::Tunnel => LCCP_KEEP_TUNNEL,
             Self::Other => 0,
         }
     }
@@ -80,6 +103,13 @@ impl Keep {
             LCCP_KEEP_SEQUENCE => Self::Sequence,
             LCCP_KEEP_NO_WAY => Self::NoWay,
             LCCP_KEEP_BUSY => Self::Busy,
+            LCCP_KEEP_UNFINISHED => Self::Unfinished,
+            LCCP_KEEP_UNKNOWN => Self::Unknown,
+            LCCP_KEEP_BEGINS => Self::Begins,
+            LCCP_KEEP_MORE => Self::More,
+            LCCP_KEEP_MISSING => Self::Missing,
+            LCCP_KEEP_COME => Self::Come,
+            LCCP_KEEP_TUNNEL => Self::Tunnel,
             _ => Self::Other,
         }
     }

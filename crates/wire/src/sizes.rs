@@ -11,23 +11,28 @@ use crate::{Address, Endpoint};
 pub struct PathHash(u64);
 
 impl PathHash {
-    /// The longest path that has one, bytes: what `bpf/cs/sizes.h` reads.
+    /// The longest path that has one, bytes: what the program reads of one, less the sign that ends it.
     pub const LONGEST: usize = baton_abi::PATH_BYTES as usize - 1;
 
-    /// Of a request's target up to its query, as it is sent; `None` of one that is too long.
+    /// Of a path in its one spelling ([`crate::Path`]); `None` of one that is too long.
     pub fn of(path: &[u8]) -> Option<Self> {
+        (path.len() <= Self::LONGEST).then(|| Self::of_beginning(path))
+    }
+
+    /// The same; of a path that is too long the hash of its beginning, as far as the program reads one.
+    pub(crate) fn of_beginning(path: &[u8]) -> Self {
         const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
-        if path.len() > Self::LONGEST {
-            return None;
-        }
-        let (words, rest) = path.as_chunks::<8>();
+        let seen = &path[..path.len().min(Self::LONGEST + 1)];
+        let (words, rest) = seen.as_chunks::<8>();
         let mut last = [0; 8];
         last[..rest.len()].copy_from_slice(rest);
+        // The word in which a path ends is read even if nothing of the path is in it.
+        let end = (seen.len() <= Self::LONGEST).then_some(&last);
         let mix = |hash: u64, word: &[u8; 8]| {
             let hash = (hash ^ u64::from_le_bytes(*word)).wrapping_mul(MULTIPLIER);
             hash ^ hash >> 32
         };
-        Some(Self(words.iter().chain([&last]).fold(0, mix)))
+        Self(words.iter().chain(end).fold(0, mix))
     }
 
     /// The hash as a number.

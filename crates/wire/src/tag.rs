@@ -1,20 +1,69 @@
 //! The tag: proof that a node of this cluster wrote a message.
 
 use std::hash::Hasher as _;
+use std::net::Ipv4Addr;
 
 use siphasher::sip::SipHasher24;
 
 use crate::LccpKey;
 
-/// The tag of a message: SipHash-2-4 over the `header`'s bytes before the tag, then the `body`.
+/// The tag of a message: SipHash-2-4 over
 ///
-/// `header` is the first 72 bytes of the message (`LCCP_TAGGED_BYTES`), `body` the
-/// `be_body_length` bytes behind the header. The result travels as a big-endian `u64`.
-pub fn tag(key: &LccpKey, header: &[u8; TAGGED_BYTES], body: &[u8]) -> u64 {
+/// 1. the `header`'s bytes before the tag, the first 72 of the message (`LCCP_TAGGED_BYTES`),
+/// 2. the addresses of the `pair`'s sender and receiver, 4 bytes each,
+/// 3. the body, filled up with zeros to a multiple of 32 bytes; or, if the header says that there is none, the
+///    24 bytes that [`carried`] takes of the client's packet.
+///
+/// `rest` is what is behind the tag. The result travels as a big-endian `u64`.
+pub fn tag(key: &LccpKey, header: &[u8; TAGGED_BYTES], pair: NodePair, rest: &[u8]) -> u64 {
     let mut hasher = hasher(key.words());
     hasher.write(header);
-    hasher.write(body);
+    hasher.write(&pair.from.octets());
+    hasher.write(&pair.to.octets());
+    match usize::from(u16::from_be_bytes([
+        header[BODY_LENGTH_AT],
+        header[BODY_LENGTH_AT + 1],
+    ])) {
+        0 => hasher.write(&carried(rest)),
+        length => {
+            let body = rest.get(..length).unwrap_or(rest);
+            hasher.write(body);
+            let unfilled = body.len() % BODY_CHUNK;
+            if unfilled > 0 {
+                hasher.write(&[0; BODY_CHUNK][unfilled..]);
+            }
+        }
+    }
     hasher.finish()
+}
+
+/// What the tag covers of a carried packet: the first 8 bytes of its IPv4 header (length, identification,
+/// fragment), then bytes 4 to 19 of its TCP header (both numbers, flags, window, checksum, urgent pointer). A
+/// header that is not all there counts as zeros.
+///
+/// Addresses and ports are in the message's own header, and the packet must be of that flow. Options and payload are
+/// covered only as far as the TCP checksum covers them, which keeps nobody from changing them who wants to.
+fn carried(packet: &[u8]) -> [u8; CARRIED_BYTES] {
+    let mut covered = [0; CARRIED_BYTES];
+    let (ip, tcp) = covered.split_at_mut(CARRIED_OF_IP);
+    if let Some(header) = packet.get(..IPV4_HEADER_BYTES) {
+        ip.copy_from_slice(&header[..CARRIED_OF_IP]);
+        let tcp_at = usize::from(header[0] & 0xf) * 4;
+        if let Some(header) = packet.get(tcp_at..tcp_at + TCP_HEADER_BYTES) {
+            tcp.copy_from_slice(&header[TCP_PORTS_BYTES..]);
+        }
+    }
+    covered
+}
+
+/// The two nodes of a message, as its IP header says. A message that is seen on its way can neither
+/// be sent back to its sender nor on to another node, because both addresses are under the tag.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct NodePair {
+    /// The sender.
+    pub from: Ipv4Addr,
+    /// The receiver.
+    pub to: Ipv4Addr,
 }
 
 /// SipHash-2-4 with 64-bit output (Aumasson and Bernstein, 2012).
@@ -26,6 +75,16 @@ pub fn siphash24(key: [u64; 2], bytes: &[u8]) -> u64 {
 
 /// Bytes of the header that the tag covers.
 pub(crate) const TAGGED_BYTES: usize = baton_abi::LCCP_TAGGED_BYTES as usize;
+/// Bytes of the tag, which is behind them.
+pub(crate) const TAG_BYTES: usize = size_of::<u64>();
+/// The body is hashed in pieces of so many bytes, the last one filled up.
+const BODY_CHUNK: usize = baton_abi::LCCP_BODY_CHUNK as usize;
+const BODY_LENGTH_AT: usize = 4;
+const CARRIED_OF_IP: usize = 8;
+const CARRIED_BYTES: usize = 24;
+const IPV4_HEADER_BYTES: usize = 20;
+const TCP_HEADER_BYTES: usize = 20;
+const TCP_PORTS_BYTES: usize = 4;
 
 fn hasher(key: [u64; 2]) -> SipHasher24 {
     SipHasher24::new_with_keys(key[0], key[1])

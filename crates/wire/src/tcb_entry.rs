@@ -2,7 +2,9 @@
 
 use std::num::NonZeroU16;
 
-use baton_abi::{LCCP_ENTRY_CURRENT, LCCP_TCB_SACK, LCCP_TCB_WSCALE, LccpTcbsEntry};
+use baton_abi::{
+    LCCP_ENTRY_CURRENT, LCCP_TCB_MARKS, LCCP_TCB_SACK, LCCP_TCB_WSCALE, LccpTcbsEntry,
+};
 
 use crate::encode::byte;
 use crate::{Address, Endpoint, ShortAddress, WindowScales};
@@ -50,6 +52,12 @@ pub struct TcbEntry {
     pub scales: Option<WindowScales>,
     /// Whether the client takes selective acknowledgements.
     pub sack: bool,
+    /// Those of `LCCP_TCB_MARKS`, which data servers need not know.
+    pub marks: u8,
+    /// How many requests the owner has had, modulo 256.
+    pub requests: u8,
+    /// Bytes of the current request's head; 0: not known.
+    pub head: u16,
     /// Bits of `enum tcb_state`.
     pub state: u8,
 }
@@ -78,11 +86,13 @@ impl From<&TcbEntry> for LccpTcbsEntry {
             snd_wscale: scales.0,
             rcv_wscale: scales.1,
             options: flag(entry.sack, const { byte(LCCP_TCB_SACK) })
-                | flag(entry.scales.is_some(), const { byte(LCCP_TCB_WSCALE) }),
+                | flag(entry.scales.is_some(), const { byte(LCCP_TCB_WSCALE) })
+                | entry.marks & const { byte(LCCP_TCB_MARKS) },
             state: entry.state,
             flags: flag(entry.current, const { byte(LCCP_ENTRY_CURRENT) }),
+            requests: entry.requests,
+            be_head: entry.head.to_be(),
             reserved: 0,
-            reserved_word: 0,
         }
     }
 }
@@ -114,6 +124,9 @@ impl TcbEntry {
             mss: NonZeroU16::new(u16::from_be(entry.be_mss))?,
             scales,
             sack: has(entry.options, LCCP_TCB_SACK),
+            marks: entry.options & const { byte(LCCP_TCB_MARKS) },
+            requests: entry.requests,
+            head: u16::from_be(entry.be_head),
             state: entry.state,
         })
     }

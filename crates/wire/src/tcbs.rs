@@ -126,6 +126,9 @@ mod tests {
             mss: std::num::NonZeroU16::MIN,
             scales: None,
             sack: false,
+            marks: 0,
+            requests: 0,
+            head: 0,
             state: 0,
         }
     }

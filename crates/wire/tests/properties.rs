@@ -6,12 +6,13 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::num::{NonZeroU16, NonZeroU32, NonZeroU64};
 use std::time::Duration;
 
+use baton_abi::{LCCP_TCB_MARKS, LCCP_VERSION};
 use baton_wire::{
-    Account, Address, BatchFlags, Candidate, CandidateState, Clock, Endpoint, EntryKey, Flow, Head,
-    HeadDigest, Heads, Health, Hello, HelloService, Incarnation, Keep, Keys, LccpKey, Message,
-    Numbers, Order, Outcome, PathHash, Permille, Progress, Query, Ready, Received, Refusal, Reject,
-    Reply, Resume, ShortAddress, Sizes, Taken, TakenRefusal, TcbEntry, TcbPart, Tcbs, Verb,
-    WindowScale, WindowScales, YieldAnswer, decode, encode,
+    Account, Address, BatchFlags, Candidate, CandidateState, Clock, ClusterKey, Endpoint, EntryKey,
+    Flow, Head, HeadDigest, Heads, Health, Hello, HelloService, Incarnation, Keep, Keys, LccpKey,
+    Message, NodePair, Numbers, Order, Outcome, PathHash, Permille, Progress, Query, Ready,
+    Received, Refusal, Reject, Reply, Resume, ShortAddress, Sizes, Taken, TakenRefusal, TcbEntry,
+    TcbPart, Tcbs, Verb, WindowScale, WindowScales, YieldAnswer, decode, encode,
 };
 use proptest::collection::vec;
 use proptest::option;
@@ -19,13 +20,17 @@ use proptest::prelude::*;
 
 const WINDOW: Duration = Duration::from_secs(10);
 const HEADER_BYTES: usize = 80;
+const PAIR: NodePair = NodePair {
+    from: Ipv4Addr::new(192, 0, 2, 1),
+    to: Ipv4Addr::new(192, 0, 2, 11),
+};
 
 proptest! {
     #[test]
     fn what_was_encoded_is_decoded(sent in sent()) {
         let bytes = sent.bytes();
         let expected = Received { message: sent.message.clone(), clock: sent.clock, packet: &sent.packet };
-        prop_assert_eq!(decode(&bytes, &Keys::only(sent.key), sent.clock, WINDOW), Ok(expected));
+        prop_assert_eq!(decode(&bytes, PAIR, &Keys::only(sent.key), sent.clock, WINDOW), Ok(expected));
     }
 
     #[test]
@@ -53,7 +58,7 @@ proptest! {
     fn either_key_of_a_rotation_opens_and_no_other(sent in sent(), other in key(), third in key()) {
         prop_assume!(sent.key != other && sent.key != third);
         let bytes = sent.bytes();
-        let open = |current, previous| decode(&bytes, &Keys { current, previous }, sent.clock, WINDOW);
+        let open = |current, previous| decode(&bytes, PAIR, &Keys { current, previous, leads: true }, sent.clock, WINDOW);
         prop_assert!(open(sent.key, Some(other)).is_ok());
         prop_assert!(open(other, Some(sent.key)).is_ok());
         prop_assert_eq!(open(other, None), Err(Reject::BadTag));
@@ -61,11 +66,45 @@ proptest! {
     }
 
     #[test]
+    fn the_key_of_another_pair_opens_nothing(
+        sent in sent(), secret in 1u8.., one in any::<[u8; 4]>(), other in any::<[u8; 4]>()
+    ) {
+        let secret = ClusterKey::from_bytes([secret; 32]).unwrap();
+        let (one, other) = (Ipv4Addr::from(one), Ipv4Addr::from(other));
+        let own = secret.pair(PAIR.from, PAIR.to);
+        let bytes = encode(&sent.message, &sent.packet, sent.clock, &own, PAIR);
+        let open = |key| decode(&bytes, PAIR, &Keys::only(key), sent.clock, WINDOW);
+        prop_assert!(open(own).is_ok());
+        let same = [one, other] == [PAIR.from, PAIR.to] || [other, one] == [PAIR.from, PAIR.to];
+        prop_assume!(!same);
+        prop_assert_eq!(open(secret.pair(one, other)), Err(Reject::BadTag));
+    }
+
+    /// And whatever such a node may say is understood as ever.
+    #[test]
+    fn a_node_with_only_its_own_keys_gives_no_commands(sent in sent()) {
+        let bytes = sent.bytes();
+        let follows = Keys { leads: false, ..Keys::only(sent.key) };
+        let found = decode(&bytes, PAIR, &follows, sent.clock, WINDOW);
+        let is_command = matches!(
+            sent.message,
+            Message::Handover { .. } | Message::Elsewhere { .. } | Message::Release { .. } | Message::Begins { .. }
+                | Message::Yield { .. } | Message::Resume(_) | Message::Candidate(_) | Message::Tcbs(_)
+                | Message::Taken(_) | Message::Order(_)
+        );
+        if is_command {
+            prop_assert_eq!(found, Err(Reject::NotAllowed));
+        } else {
+            prop_assert!(found.is_ok());
+        }
+    }
+
+    #[test]
     fn a_flipped_bit_under_the_tag_is_rejected(sent in sent(), bit in any::<prop::sample::Index>()) {
         let mut bytes = sent.bytes();
         let bit = bit.index((bytes.len() - sent.packet.len()) * 8);
         bytes[bit / 8] ^= 1 << (bit % 8);
-        let reason = decode(&bytes, &Keys::only(sent.key), sent.clock, WINDOW).unwrap_err();
+        let reason = decode(&bytes, PAIR, &Keys::only(sent.key), sent.clock, WINDOW).unwrap_err();
         // Version and length are read before the tag; what else is altered the tag tells.
         let expected = match bit / 8 {
             0 => vec![Reject::BadVersion],
@@ -73,6 +112,28 @@ proptest! {
             _ => vec![Reject::BadTag],
         };
         prop_assert!(expected.contains(&reason), "{reason:?} for bit {bit}");
+    }
+
+    #[test]
+    fn a_message_of_other_nodes_is_rejected(sent in sent(), from in any::<u32>(), to in any::<u32>()) {
+        let pair = NodePair { from: from.into(), to: to.into() };
+        prop_assume!(pair != PAIR);
+        let turned = NodePair { from: PAIR.to, to: PAIR.from };
+        for pair in [pair, turned] {
+            let bytes = sent.bytes();
+            let found = decode(&bytes, pair, &Keys::only(sent.key), sent.clock, WINDOW);
+            prop_assert_eq!(found, Err(Reject::BadTag));
+        }
+    }
+
+    #[test]
+    fn a_flipped_bit_in_the_carried_tcp_header_is_rejected(sent in sent(), bit in 32usize..160) {
+        // Headers of IPv6 are not bound.
+        prop_assume!(sent.packet.first().is_some_and(|first| first >> 4 == 4));
+        let mut bytes = sent.bytes();
+        bytes[HEADER_BYTES + 20 + bit / 8] ^= 1 << (bit % 8);
+        let found = decode(&bytes, PAIR, &Keys::only(sent.key), sent.clock, WINDOW);
+        prop_assert_eq!(found, Err(Reject::BadTag));
     }
 
     #[test]
@@ -85,16 +146,21 @@ proptest! {
         let end = (HEADER_BYTES + ip_header + 4) * 8;
         let bit = end - 1 - bit;
         bytes[bit / 8] ^= 1 << (bit % 8);
-        let found = decode(&bytes, &Keys::only(sent.key), sent.clock, WINDOW);
+        let found = decode(&bytes, PAIR, &Keys::only(sent.key), sent.clock, WINDOW);
         prop_assert_eq!(found, Err(Reject::Mismatch));
     }
 
     #[test]
-    fn a_message_cut_anywhere_is_short(sent in sent()) {
+    fn a_message_cut_anywhere_is_none(sent in sent()) {
         let bytes = sent.bytes();
         for length in 0..bytes.len() {
-            let found = decode(&bytes[..length], &Keys::only(sent.key), sent.clock, WINDOW);
-            prop_assert_eq!(found, Err(Reject::Short), "{} of {} bytes", length, bytes.len());
+            let found = decode(&bytes[..length], PAIR, &Keys::only(sent.key), sent.clock, WINDOW);
+            // Without all of the headers that the tag covers, the tag is another one.
+            let cut_in_packet = length >= bytes.len() - sent.packet.len();
+            prop_assert!(
+                found == Err(Reject::Short) || cut_in_packet && found == Err(Reject::BadTag),
+                "{:?} of {} of {} bytes", found, length, bytes.len()
+            );
         }
     }
 
@@ -102,7 +168,7 @@ proptest! {
     fn the_clock_window_is_exact(sent in sent(), window in 0u64..1 << 40, beyond in 1u64..1 << 40) {
         let bytes = sent.bytes();
         let at = |now| {
-            decode(&bytes, &Keys::only(sent.key), Clock::from_nanos(now), Duration::from_nanos(window))
+            decode(&bytes, PAIR, &Keys::only(sent.key), Clock::from_nanos(now), Duration::from_nanos(window))
         };
         let clock = sent.clock.as_nanos();
         prop_assert!(at(clock + window).is_ok());
@@ -113,7 +179,7 @@ proptest! {
 
     #[test]
     fn arbitrary_bytes_are_rejected_without_a_panic(bytes in vec(any::<u8>(), 0..1400), key in key()) {
-        prop_assert!(decode(&bytes, &Keys::only(key), Clock::from_nanos(0), Duration::MAX).is_err());
+        prop_assert!(decode(&bytes, PAIR, &Keys::only(key), Clock::from_nanos(0), Duration::MAX).is_err());
     }
 
     #[test]
@@ -125,15 +191,16 @@ proptest! {
         packet in vec(any::<u8>(), 0..100),
         key in key(),
     ) {
-        let mut header = [&[1, receptor, command, 0][..], &fields].concat();
+        let mut header = [&[LCCP_VERSION as u8, receptor, command, 0][..], &fields].concat();
         header[4..6].copy_from_slice(&(body.len() as u16).to_be_bytes());
-        let tag = baton_wire::tag(&key, header[..].try_into().unwrap(), &body);
-        let bytes = [&header[..], &tag.to_be_bytes(), &body, &packet].concat();
-        let found = decode(&bytes, &Keys::only(key), Clock::from_nanos(0), Duration::MAX);
+        let rest = [body, packet].concat();
+        let tag = baton_wire::tag(&key, header[..].try_into().unwrap(), PAIR, &rest);
+        let bytes = [&header[..], &tag.to_be_bytes(), &rest].concat();
+        let found = decode(&bytes, PAIR, &Keys::only(key), Clock::from_nanos(0), Duration::MAX);
         // What is accepted means something: it can be said again, and is then understood the same.
         if let Ok(received) = found {
-            let again = [encode(&received.message, received.clock, &key), received.packet.to_vec()].concat();
-            prop_assert_eq!(decode(&again, &Keys::only(key), received.clock, WINDOW), Ok(received));
+            let again = encode(&received.message, received.packet, received.clock, &key, PAIR);
+            prop_assert_eq!(decode(&again, PAIR, &Keys::only(key), received.clock, WINDOW), Ok(received));
         }
     }
 }
@@ -149,11 +216,7 @@ struct Sent {
 
 impl Sent {
     fn bytes(&self) -> Vec<u8> {
-        [
-            encode(&self.message, self.clock, &self.key),
-            self.packet.clone(),
-        ]
-        .concat()
+        encode(&self.message, &self.packet, self.clock, &self.key, PAIR)
     }
 }
 
@@ -202,13 +265,18 @@ fn message() -> impl Strategy<Value = Message> {
             tcb,
             refusal
         }),
-        (flow(), option::of(short_address()), any::<u8>()).prop_map(|(flow, next, attempt)| {
-            Message::Forward {
+        (
+            flow(),
+            option::of(short_address()),
+            any::<(u8, u64, bool)>()
+        )
+            .prop_map(|(flow, next, (attempt, end, is_behind))| Message::Forward {
                 flow,
                 next,
                 attempt,
-            }
-        }),
+                end,
+                is_behind,
+            }),
         (flow(), tcb(), short_address()).prop_map(|(flow, tcb, next)| Message::Handover {
             flow,
             tcb,
@@ -230,6 +298,21 @@ fn message() -> impl Strategy<Value = Message> {
         (any::<u64>(), ".{0,200}")
             .prop_map(|(number, text)| Message::Account(Account::new(number, text).unwrap())),
         (flow(), tcb(), keep()).prop_map(|(flow, tcb, keep)| Message::Keep { flow, tcb, keep }),
+        (flow(), tcb(), short_address()).prop_map(|(flow, tcb, next)| Message::Elsewhere {
+            flow,
+            tcb,
+            next
+        }),
+        (flow(), tcb(), keep()).prop_map(|(flow, tcb, keep)| Message::Withheld { flow, tcb, keep }),
+        (flow(), any::<u8>()).prop_map(|(flow, how)| Message::Begins { flow, how }),
+        (flow(), keep(), any::<(u32, u8)>()).prop_map(|(flow, keep, (at, responses))| {
+            Message::Begun {
+                flow,
+                keep,
+                at,
+                responses,
+            }
+        }),
         (flow(), any::<u8>()).prop_map(|(flow, attempt)| Message::None { flow, attempt }),
         (flow(), short_address(), any::<u8>()).prop_map(|(flow, asker, attempt)| Message::Claim {
             flow,
@@ -383,6 +466,11 @@ fn keep() -> impl Strategy<Value = Keep> {
         Keep::Sequence,
         Keep::NoWay,
         Keep::Busy,
+        Keep::Unfinished,
+        Keep::Unknown,
+        Keep::Begins,
+        Keep::Tunnel,
+        Keep::More,
         Keep::Other,
     ])
 }
@@ -427,13 +515,19 @@ fn tcb_entry() -> BoxedStrategy<TcbEntry> {
         any::<([u8; 16], u16, u16)>(),
         [short_address(), short_address()],
         option::of(short_address()),
-        any::<(u64, bool, [u32; 5], u8)>(),
+        any::<(u64, bool, [u32; 5], u8, u8)>(),
         option::of(1..=u64::MAX),
         tcb(),
     )
         .prop_map(|(at, [cluster, owner], previous, rest, route, tcb)| {
             let (address, client_port, port) = at;
-            let (pool, current, [request_seq, last_seq, last_ack, next_request, age], state) = rest;
+            let (
+                pool,
+                current,
+                [request_seq, last_seq, last_ack, next_request, age],
+                state,
+                requests,
+            ) = rest;
             let client = Endpoint {
                 address: Address::from_octets(address),
                 port: client_port,
@@ -457,6 +551,9 @@ fn tcb_entry() -> BoxedStrategy<TcbEntry> {
                 mss: tcb.mss,
                 scales: tcb.scales,
                 sack: tcb.sack,
+                marks: requests & LCCP_TCB_MARKS as u8,
+                requests,
+                head: age as u16,
                 state,
             }
         })

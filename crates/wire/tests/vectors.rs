@@ -3,16 +3,16 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::collections::BTreeMap;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::num::{NonZeroU32, NonZeroU64};
 use std::time::Duration;
 
 use baton_wire::{
     Account, Address, BatchFlags, Candidate, CandidateState, Clock, ClusterKey, Endpoint, EntryKey,
     Flow, Head, HeadDigest, Heads, Health, Hello, HelloService, Incarnation, Keep, Keys, LccpKey,
-    Message, Numbers, Order, Outcome, PathHash, Permille, Progress, Query, Ready, Received,
-    Refusal, Reject, Reply, Resume, ShortAddress, Sizes, Taken, TakenRefusal, TcbEntry, TcbPart,
-    Tcbs, Verb, WindowScales, YieldAnswer, decode, encode, siphash24,
+    Message, NodePair, Numbers, Order, Outcome, PathHash, Permille, Progress, Query, Ready,
+    Received, Refusal, Reject, Reply, Resume, ShortAddress, Sizes, Taken, TakenRefusal, TcbEntry,
+    TcbPart, Tcbs, Verb, WindowScales, YieldAnswer, decode, encode, siphash24,
 };
 
 #[test]
@@ -32,7 +32,16 @@ fn siphash_agrees() {
 fn derived_keys_agree() {
     for vector in vectors("derive", 2) {
         let secret: ClusterKey = vector.field("secret").parse().unwrap();
-        assert_eq!(secret.lccp().words(), vector.key("lccp"), "{}", vector.name);
+        let mut pairs = 0;
+        for pair in vector.fields("pair") {
+            let fields: Vec<&str> = pair.split(' ').collect();
+            let [one, other] = [0, 1].map(|at| fields[at].parse::<Ipv4Addr>().unwrap());
+            let words = [2, 3].map(|at| u64::from_str_radix(fields[at], 16).unwrap());
+            assert_eq!(secret.pair(one, other).words(), words, "{}", vector.name);
+            assert_eq!(secret.pair(other, one).words(), words, "{}", vector.name);
+            pairs += 1;
+        }
+        assert!(pairs >= 4, "{}", vector.name);
         assert_eq!(
             secret.cookie().words(),
             vector.key("cookie"),
@@ -45,8 +54,18 @@ fn derived_keys_agree() {
 #[test]
 fn messages_encode_to_these_bytes() {
     for vector in vectors("message", 86) {
-        let bytes = encode(&vector.message(), vector.clock("clock"), &vector.lccp_key());
-        assert_eq!(hex(&bytes), vector.field("bytes"), "{}", vector.name);
+        let clock = vector.clock("clock");
+        let packet = vector.packet();
+        let bytes = encode(
+            &vector.message(),
+            &packet,
+            clock,
+            &vector.lccp_key(),
+            vector.pair(),
+        );
+        let written =
+            vector.field("bytes").to_owned() + vector.fields("packet").next().unwrap_or("");
+        assert_eq!(hex(&bytes), written, "{}", vector.name);
     }
 }
 
@@ -62,7 +81,7 @@ fn messages_decode_from_these_bytes() {
             clock,
             packet: &packet,
         };
-        let found = decode(&bytes, &keys, clock, Duration::ZERO);
+        let found = decode(&bytes, vector.pair(), &keys, clock, Duration::ZERO);
         assert_eq!(found.as_ref(), Ok(&expected), "{}", vector.name);
     }
 }
@@ -86,7 +105,7 @@ fn a_receiver_accepts_what_it_need_not_understand() {
 
 #[test]
 fn a_receiver_rejects_for_the_right_reason() {
-    for vector in vectors("reject", 92) {
+    for vector in vectors("reject", 102) {
         let reason = match vector.field("reason") {
             "short" => Reject::Short,
             "bad-version" => Reject::BadVersion,
@@ -178,10 +197,18 @@ impl Vector {
         LccpKey::from_words(self.key("key"))
     }
 
+    fn pair(&self) -> NodePair {
+        NodePair {
+            from: self.field("from").parse().unwrap(),
+            to: self.field("to").parse().unwrap(),
+        }
+    }
+
     fn decode<'a>(&self, bytes: &'a [u8]) -> Result<Received<'a>, Reject> {
         let window = Duration::from_nanos(self.number("window"));
         decode(
             bytes,
+            self.pair(),
             &Keys::only(self.lccp_key()),
             self.clock("now"),
             window,
@@ -204,6 +231,8 @@ impl Vector {
                 flow: self.flow(),
                 next: self.short("next"),
                 attempt: self.number("attempt"),
+                end: 0,
+                is_behind: false,
             },
             "handover" => Message::Handover {
                 flow: self.flow(),
@@ -572,6 +601,9 @@ fn tcb_entry(text: &str) -> TcbEntry {
                 cluster: scale(cluster),
             }),
         sack: sack == "yes",
+        marks: 0,
+        requests: 0,
+        head: 0,
         state: state.parse().unwrap(),
     }
 }

@@ -16,13 +16,15 @@ use crate::step::http::{connect, read_response};
 /// Where the pages are, in every machine.
 const PAGES: &str = "/srv/www";
 
-/// What a client is to do: `PATH[,PATH]... CONNECTIONS PAUSE COUNT|FILE`.
+/// What a client is to do: `PATH[,PATH]... CONNECTIONS PAUSE COUNT|FILE [PORT]`.
 struct Orders {
     paths: Vec<String>,
     connections: usize,
     /// After each answer.
     pause: Duration,
     until: Until,
+    /// Of the cluster address.
+    port: u16,
 }
 
 enum Until {
@@ -123,7 +125,13 @@ fn client(
         }
         let asked = Instant::now();
         let before = (connection.as_ref()).and_then(|one: &Connection| one.server.clone());
-        match ask(&mut connection, path, &bodies[path.as_str()], &mut report) {
+        match ask(
+            &mut connection,
+            orders.port,
+            path,
+            &bodies[path.as_str()],
+            &mut report,
+        ) {
             Ok(server) => {
                 report.right += 1;
                 report.changes += usize::from(before.is_some_and(|before| before != server));
@@ -150,6 +158,7 @@ fn client(
 /// Asks for a page and checks the answer. Gives the server's name.
 fn ask(
     connection: &mut Option<Connection>,
+    port: u16,
     path: &str,
     page: &[u8],
     report: &mut Report,
@@ -159,7 +168,7 @@ fn ask(
         None => {
             report.connections += 1;
             connection.insert(Connection {
-                stream: connect(None, 80)?,
+                stream: connect(None, port)?,
                 server: None,
             })
         }
@@ -199,8 +208,12 @@ fn page(path: &str) -> Result<Vec<u8>> {
 
 impl Orders {
     fn parse(words: &[String]) -> Result<Orders> {
+        let (words, port) = match words {
+            [words @ .., port] if words.len() == 4 => (words, port.parse()?),
+            words => (words, 80),
+        };
         let [paths, connections, pause, until] = words else {
-            bail!("usage: client PATH[,PATH]... CONNECTIONS PAUSE COUNT|FILE");
+            bail!("usage: client PATH[,PATH]... CONNECTIONS PAUSE COUNT|FILE [PORT]");
         };
         let until = match until.parse() {
             Ok(count) => Until::Count(count),
@@ -211,6 +224,7 @@ impl Orders {
             connections: connections.parse()?,
             pause: humantime::parse_duration(pause)?,
             until,
+            port,
         })
     }
 }
@@ -245,6 +259,9 @@ mod tests {
         let orders = Orders::parse(&words)?;
         assert_eq!((orders.paths.len(), orders.connections), (2, 8));
         assert!(matches!(orders.until, Until::File(_)));
+        assert_eq!(orders.port, 80);
+        let words: Vec<String> = words.into_iter().chain(["8080".into()]).collect();
+        assert_eq!(Orders::parse(&words)?.port, 8080);
         assert!(Orders::parse(&words[..3]).is_err());
         Ok(())
     }

@@ -142,11 +142,14 @@ impl Cluster {
             let mut states = Vec::new();
             for on in CONNECTION_SERVERS {
                 let status = cluster.status(on)?;
-                let taking = &status["services"][0]["taking"];
-                ensure!(
-                    *taking == serde_json::json!(DATA_SERVERS),
-                    "{on} gives requests to {taking}"
-                );
+                let services = status["services"].as_array();
+                for service in services.with_context(|| format!("{on} has no services"))? {
+                    let (name, taking) = (&service["name"], &service["taking"]);
+                    ensure!(
+                        *taking == serde_json::json!(DATA_SERVERS),
+                        "{on} gives requests for {name} to {taking}"
+                    );
+                }
                 states.push(status["failover"]["state"].as_str().map(str::to_owned));
             }
             states.sort();

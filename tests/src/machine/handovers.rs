@@ -19,6 +19,16 @@ const KEPT_ONE_OF: usize = 50;
 
 /// Each request goes to the other data server than the one before on its connection.
 pub(super) fn every_request(cluster: &mut Cluster) -> Result<()> {
+    moving(cluster, &["/ds1/4k", "/ds2/4k"])
+}
+
+/// Each data server gets two requests of a connection, one after the other.
+pub(super) fn every_second_request(cluster: &mut Cluster) -> Result<()> {
+    moving(cluster, &["/ds1/4k", "/ds1/4k", "/ds2/4k", "/ds2/4k"])
+}
+
+/// Connections that go through these paths, again and again.
+fn moving(cluster: &mut Cluster, paths: &[&str]) -> Result<()> {
     let requests = match std::env::var("BATON_MACHINES_REQUESTS") {
         Ok(text) => (text.parse()).context("BATON_MACHINES_REQUESTS is no number")?,
         Err(_) => REQUESTS,
@@ -28,15 +38,20 @@ pub(super) fn every_request(cluster: &mut Cluster) -> Result<()> {
     let forwarded = cluster.at_connection_servers("cs_forward")?;
     let driver = counted(cluster, front)?;
     let report = cluster.guest("client")?.run_for(
-        &format!("/machine/client /ds1/4k,/ds2/4k {CONNECTIONS} 0s {requests}"),
+        &format!(
+            "/machine/client {} {CONNECTIONS} 0s {requests}",
+            paths.join(",")
+        ),
         Duration::from_secs(3600),
     )?;
     let report: Report = serde_json::from_str(&report)?;
     eprintln!(
-        "machines: {} requests in {:.0} s, {:.0} a second, the longest took {} ms; {} by the owner, who kept its connection",
+        "machines: {} requests of {requests} right in {:.0} s, {:.0} a second, {} changes of the server, the longest took {} ms; \
+         {} by the owner, who kept its connection",
         report.right,
         report.seconds,
         report.right as f64 / report.seconds,
+        report.changes,
         report.longest_ms,
         report.by_others
     );

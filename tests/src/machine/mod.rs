@@ -11,6 +11,7 @@ mod guest;
 mod handovers;
 mod network;
 mod reboots;
+mod rolling;
 
 use anyhow::Result;
 use cluster::Cluster;
@@ -29,7 +30,7 @@ pub struct Check {
 }
 
 /// All checks, in their order.
-pub const CHECKS: [Check; 10] = [
+pub const CHECKS: [Check; 13] = [
     Check {
         name: "drivers",
         shows: "XDP is native in a real driver with two queues, offloads are on at data servers, and baton doctor finds \
@@ -45,6 +46,11 @@ pub const CHECKS: [Check; 10] = [
         name: "handovers",
         shows: "Connections move with every request, each answer is right, and the driver sends from XDP",
         run: handovers::every_request,
+    },
+    Check {
+        name: "handovers-every-second",
+        shows: "Connections move with every second request, each answer is right, and the driver sends from XDP",
+        run: handovers::every_second_request,
     },
     Check {
         name: "bodies",
@@ -80,6 +86,18 @@ pub const CHECKS: [Check; 10] = [
         name: "reset-front",
         shows: "The power fails at the connection server in front: the other one takes over, and no request fails",
         run: reboots::front_by_force,
+    },
+    Check {
+        name: "rolling-reboot",
+        shows: "All four nodes are rebooted in turn under load: nothing ends with `resume`, and without it only \
+                connections of the data server that is away",
+        run: rolling::in_order,
+    },
+    Check {
+        name: "rolling-power-failure",
+        shows: "The power fails at all four nodes in turn under load: nothing ends with `resume`, and without it only \
+                connections of the data server that is away",
+        run: rolling::by_force,
     },
 ];
 

@@ -1,6 +1,6 @@
 //! Every machine is started again in turn, while clients go on.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 use toml::{Table, Value};
@@ -8,9 +8,12 @@ use toml::{Table, Value};
 use super::client::Report;
 use super::cluster::{CONFIG, CONNECTION_SERVERS, Cluster, DATA_SERVERS};
 
+/// Where the service is of which nothing is resumed.
+pub(super) const PLAIN_PORT: u16 = 8080;
+
 /// How a machine ends.
 #[derive(Clone, Copy, Debug)]
-enum End {
+pub(super) enum End {
     /// `systemctl reboot`: systemd stops the unit, which drains or hands over.
     Reboot,
     /// Its power fails and comes back.
@@ -36,8 +39,10 @@ pub(super) fn front_by_force(cluster: &mut Cluster) -> Result<()> {
     under_load(cluster, front, End::Reset)
 }
 
-/// Every request may be anybody's, moves on, and is resumed; no pool depends on one data server.
-fn configure(cluster: &mut Cluster) -> Result<()> {
+/// Every request may be anybody's, moves on, and is resumed; no pool depends on one data server. There is a route all the
+/// same, so a connection server that has taken a connection over asks its owner where the next request begins. Nothing is resumed of the second service, [`PLAIN_PORT`], and its
+/// connections stay where they are as long as they can.
+pub(super) fn configure(cluster: &mut Cluster) -> Result<()> {
     let file = cluster.run("cs1", "cat /etc/baton/baton.toml")?;
     if file.contains("every-request") {
         return cluster.wait_until_served();
@@ -48,8 +53,23 @@ fn configure(cluster: &mut Cluster) -> Result<()> {
     let service = service.context("the configuration has no service")?;
     service.remove("pool");
     service.remove("route");
+    let mut plain = service.clone();
+    plain.insert("name".into(), "plain".into());
+    plain.insert("port".into(), i64::from(PLAIN_PORT).into());
+    let everybody = toml::toml! {
+        name = "everybody"
+        nodes = ["ds1", "ds2"]
+    };
+    let everything = toml::toml! {
+        path = "/"
+        pool = "everybody"
+    };
+    service.insert("pool".into(), vec![everybody].into());
+    service.insert("route".into(), vec![everything].into());
     service.insert("handover".into(), "every-request".into());
     service.insert("resume".into(), true.into());
+    let all = config.get_mut("service").and_then(Value::as_array_mut);
+    (all.context("the configuration has no services")?).push(plain.into());
     let text = toml::to_string(&config)?;
     for on in CONNECTION_SERVERS.iter().chain(&DATA_SERVERS) {
         let guest = cluster.guest(on)?;
@@ -62,21 +82,7 @@ fn configure(cluster: &mut Cluster) -> Result<()> {
 fn under_load(cluster: &mut Cluster, on: &str, end: End) -> Result<()> {
     let begun = Instant::now();
     begin(cluster)?;
-    let guest = cluster.guest(on)?;
-    match end {
-        End::Reboot => drop(guest.run("(sleep 1; systemctl reboot) >/dev/null 2>&1 &")?),
-        End::Reset => guest.reset()?,
-    }
-    guest.wait_for_boot()?;
-    let up = begun.elapsed();
-    cluster.wait_until_served()?;
-    if DATA_SERVERS.contains(&on) {
-        cluster.wait(|cluster| {
-            let server = cluster.run("client", "curl -sS -m 60 http://10.77.0.100/whoami")?;
-            ensure!(server.trim() == on, "{on} serves nobody");
-            Ok(())
-        })?;
-    }
+    let up = start_again(cluster, on, end)?;
     let report = finish(cluster).with_context(|| format!("{end:?} of {on}"))?;
     eprintln!(
         "machines: {end:?} of {on}: up after {up:.0?}, serves after {:.0?}; {} requests right, {} failed, {} connections, \
@@ -94,6 +100,27 @@ fn under_load(cluster: &mut Cluster, on: &str, end: End) -> Result<()> {
         report.failed
     );
     Ok(())
+}
+
+/// Ends a machine, and waits until it is back and serves. Gives how long it took until it was up.
+pub(super) fn start_again(cluster: &mut Cluster, on: &str, end: End) -> Result<Duration> {
+    let begun = Instant::now();
+    let guest = cluster.guest(on)?;
+    match end {
+        End::Reboot => drop(guest.run("(sleep 1; systemctl reboot) >/dev/null 2>&1 &")?),
+        End::Reset => guest.reset()?,
+    }
+    guest.wait_for_boot()?;
+    let up = begun.elapsed();
+    cluster.wait_until_served()?;
+    if DATA_SERVERS.contains(&on) {
+        cluster.wait(|cluster| {
+            let server = cluster.run("client", "curl -sS -m 60 http://10.77.0.100/whoami")?;
+            ensure!(server.trim() == on, "{on} serves nobody");
+            Ok(())
+        })?;
+    }
+    Ok(up)
 }
 
 /// Starts clients: short requests over connections that stay, and slow downloads.

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{Read as _, Write as _};
 use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Stdio};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -13,12 +13,13 @@ use serde::Deserialize;
 
 use super::Step;
 use super::get::has_bytes_of;
+use crate::slowness;
 use crate::span::{Span, seconds};
 use crate::world::{CLUSTER, World};
 
 /// Downloads a file of the lab several times at once, each over a connection of its own and without a
-/// second try: slowly while the other steps happen, then the rest as fast as it comes. None ends before,
-/// and each has the right bytes.
+/// second try: slowly while the other steps happen, which begin when each has got its first bytes, then the
+/// rest as fast as it comes. None ends before, and each has the right bytes.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Downloads {
@@ -49,16 +50,20 @@ impl Downloads {
     /// # Errors
     /// A step failed, or a download.
     pub fn run(&self, world: &mut World) -> Result<()> {
-        let slow = AtomicBool::new(true);
-        let piece = Duration::from_secs(PIECE as u64) / self.rate;
+        let (slow, begun) = (AtomicBool::new(true), AtomicUsize::new(0));
+        let piece = Duration::from_secs(PIECE as u64) / self.rate * slowness::factor();
         thread::scope(|scope| {
             let mut downloads = Vec::new();
             for number in 0..self.count {
                 let mut one = self.start(world, number)?;
                 let stdout = one.curl.stdout.take().context("curl has no output")?;
                 let file = File::create(&one.file)?;
-                let reader = scope.spawn(|| read(stdout, file, piece, &slow));
+                let reader = scope.spawn(|| read(stdout, file, piece, &slow, &begun));
                 downloads.push((one, reader));
+            }
+            // One that ends without a byte counts, too: its status says why.
+            while begun.load(Ordering::Relaxed) < self.count {
+                thread::sleep(Duration::from_millis(20));
             }
             let steps = self.meanwhile.iter().try_for_each(|step| {
                 step.run(world)
@@ -109,10 +114,16 @@ fn read(
     mut to: File,
     piece: Duration,
     slow: &AtomicBool,
+    begun: &AtomicUsize,
 ) -> std::io::Result<()> {
     let mut buffer = vec![0; PIECE];
+    let mut first = true;
     loop {
-        let length = from.read(&mut buffer)?;
+        let read = from.read(&mut buffer);
+        if std::mem::take(&mut first) {
+            begun.fetch_add(1, Ordering::Relaxed);
+        }
+        let length = read?;
         if length == 0 {
             return Ok(());
         }

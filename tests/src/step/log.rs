@@ -8,7 +8,7 @@ use serde::Deserialize;
 use crate::span::Span;
 use crate::world::World;
 
-/// The log of something holds a text.
+/// The log of something holds a text, or does not.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Log {
@@ -17,7 +17,9 @@ pub struct Log {
     /// What writes the log.
     #[serde(default = "node")]
     of: String,
-    has: String,
+    has: Option<String>,
+    /// So far.
+    lacks: Option<String>,
     #[serde(default = "super::patience")]
     within: Span,
 }
@@ -38,18 +40,19 @@ impl Log {
     /// Checks it.
     ///
     /// # Errors
-    /// It does not.
+    /// It is not so.
     pub fn run(&self, world: &mut World) -> Result<()> {
         for host in &self.on {
             let path = world.directory(host)?.join(format!("{}.log", self.of));
+            let shown = path.display();
+            if let Some(lacks) = &self.lacks {
+                let text = std::fs::read_to_string(&path)?;
+                ensure!(!text.contains(lacks), "{shown} has {lacks:?}:\n{text}");
+            }
+            let Some(has) = &self.has else { continue };
             until(self.within, || {
                 let text = std::fs::read_to_string(&path)?;
-                ensure!(
-                    text.contains(&self.has),
-                    "{} has no {:?}:\n{text}",
-                    path.display(),
-                    self.has
-                );
+                ensure!(text.contains(has), "{shown} has no {has:?}:\n{text}");
                 Ok(())
             })?;
         }

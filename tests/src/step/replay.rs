@@ -30,6 +30,9 @@ pub struct Replay {
     after: Span,
 }
 
+/// In an ADOPT: Ethernet, outer IPv4, then be_client_port in struct lccp_header (bpf/abi.h).
+const PORT_AT: usize = 14 + 20 + 40;
+
 impl Replay {
     /// Does it.
     ///
@@ -37,11 +40,13 @@ impl Replay {
     /// The connection suffered.
     pub fn run(&self, world: &mut World) -> Result<()> {
         let file = world.scratch.path().join("adopt.pcap");
-        let recorder = record(world, &self.at, &file)?;
+        // Receptor 2 (a data server), command 1 (ADOPT).
+        let adopts = "ip proto 253 and ip[21] = 2 and ip[22] = 1";
+        let recorder = record(world, &self.at, &file, adopts)?;
         let opened = world.lab.within("client", || connect_to(&self.at));
         let found = opened?.and_then(|stream| {
             let port = stream.local_addr()?.port();
-            Ok((stream, wait_for(&file, port)?))
+            Ok((stream, wait_for(&file, PORT_AT, port)?))
         });
         stop(recorder)?;
         let (mut stream, frame) = found?;
@@ -69,9 +74,10 @@ fn from(mut frame: Frame, mac: [u8; 6]) -> Frame {
     frame
 }
 
-fn record(world: &World, port: &str, file: &Path) -> Result<Child> {
+/// Records what of these packets comes by the bridge's port to a host.
+pub(super) fn record(world: &World, port: &str, file: &Path, which: &str) -> Result<Child> {
     let mut tcpdump = world.lab.exec(BRIDGE)?;
-    // Every packet is written at once; receptor 2 (a data server), command 1 (ADOPT).
+    // Every packet is written at once.
     tcpdump
         .args([
             "tcpdump",
@@ -85,9 +91,7 @@ fn record(world: &World, port: &str, file: &Path) -> Result<Child> {
             "-w",
         ])
         .arg(file);
-    tcpdump
-        .arg("ip proto 253 and ip[21] = 2 and ip[22] = 1")
-        .stderr(Stdio::piped());
+    tcpdump.arg(which).stderr(Stdio::piped());
     let mut child = tcpdump.spawn().context("cannot run tcpdump")?;
     let said = child
         .stderr
@@ -101,40 +105,38 @@ fn record(world: &World, port: &str, file: &Path) -> Result<Child> {
     bail!("tcpdump does not listen on {port}")
 }
 
-fn stop(mut recorder: Child) -> Result<()> {
+pub(super) fn stop(mut recorder: Child) -> Result<()> {
     kill(Pid::from_raw(recorder.id().cast_signed()), Signal::SIGINT)?;
     recorder.wait()?;
     Ok(())
 }
 
 /// What was sent is in the file only when tcpdump has read it from the kernel.
-fn wait_for(file: &Path, port: u16) -> Result<Frame> {
+pub(super) fn wait_for(file: &Path, port_at: usize, port: u16) -> Result<Frame> {
     let end = Instant::now() + super::patience().0;
     loop {
-        if let Some(frame) = find(&std::fs::read(file)?, port) {
+        if let Some(frame) = find(&std::fs::read(file)?, port_at, port) {
             return Ok(frame);
         }
         ensure!(
             Instant::now() < end,
-            "no ADOPT of the connection was recorded"
+            "no packet of the connection was recorded"
         );
         std::thread::sleep(Duration::from_millis(20));
     }
 }
 
-/// The recorded frame whose LCCP header names this port of the client. The format of the file:
+/// The first recorded frame that names this port of the client there. The format of the file:
 /// pcap-savefile(5), in this machine's byte order.
-fn find(file: &[u8], port: u16) -> Option<Frame> {
+fn find(file: &[u8], port_at: usize, port: u16) -> Option<Frame> {
     const FILE_HEADER: usize = 24;
     const PACKET_HEADER: usize = 16;
     const LENGTH_AT: usize = 8;
-    // Ethernet, outer IPv4, then be_client_port in struct lccp_header (bpf/abi.h).
-    const PORT_AT: usize = 14 + 20 + 40;
     let mut rest = file.get(FILE_HEADER..)?;
     loop {
         let length = u32::from_ne_bytes(*rest.get(LENGTH_AT..)?.first_chunk()?) as usize;
         let frame = rest.get(PACKET_HEADER..)?.get(..length)?;
-        if frame.get(PORT_AT..)?.first_chunk() == Some(&port.to_be_bytes()) {
+        if frame.get(port_at..)?.first_chunk() == Some(&port.to_be_bytes()) {
             return Some(frame.to_vec());
         }
         rest = rest.get(PACKET_HEADER + length..)?;

@@ -6,6 +6,7 @@ mod tcp;
 use std::net::{IpAddr, Ipv4Addr};
 
 use anyhow::{Result, bail, ensure};
+use baton_wire::{ClusterKey, LccpKey};
 use serde::Deserialize;
 
 use super::counters::Moved;
@@ -22,9 +23,13 @@ pub struct Throw {
     /// Which host sends them, on the same LAN as the node.
     #[serde(default = "client")]
     from: String,
-    /// Whose address the frames carry, if not the client's.
+    /// Whose address the frames carry: of messages if not another node's which the node hears, else if not the
+    /// client's.
     #[serde(rename = "as")]
     sender: Option<String>,
+    /// The host whose keys the sender has got hold of: what it throws is made under the key which that one shares with
+    /// the node, whoever's address it carries. If not given, under the right key.
+    stolen: Option<String>,
     /// How many of each sort.
     #[serde(default = "hundred")]
     count: u32,
@@ -39,6 +44,8 @@ pub struct Throw {
 enum What {
     /// Every command under another cluster's key.
     Forged,
+    /// Heartbeats under another cluster's key, which are for the daemon.
+    ForgedHello,
     /// Messages with the right tag, cut at every length.
     Truncated,
     /// Another version of LCCP, of a program and of the daemon.
@@ -51,6 +58,8 @@ enum What {
     Mismatch,
     /// The right key, but no such command.
     Command,
+    /// The right key, and commands that move other nodes' connections, or order other nodes about.
+    Commands,
     /// First and later fragments.
     Fragments,
     /// Every combination of TCP flags, in flows nobody knows.
@@ -76,7 +85,8 @@ struct Target {
     /// Of messages between nodes.
     sender: Ipv4Addr,
     node: Ipv4Addr,
-    key: String,
+    /// Of messages from the sender to the node, or what it takes for that.
+    key: LccpKey,
     is_cs: bool,
 }
 
@@ -86,7 +96,7 @@ impl Throw {
     /// # Errors
     /// The kernel refuses to send; or frames that have come were not counted.
     pub fn run(&self, world: &mut World) -> Result<()> {
-        let target = target(world, &self.from, &self.at, self.sender.as_deref())?;
+        let target = self.target(world)?;
         let frames = self.frames(&target)?;
         let Some(counter) = &self.counted else {
             return frames::send(world, &self.from, &frames);
@@ -110,12 +120,18 @@ impl Throw {
         for _ in 0..self.count {
             match self.what {
                 What::Forged => lccp::forged(target, &mut frames)?,
+                // The same one again and again, so that they go out one behind the other.
+                What::ForgedHello => match frames.first().cloned() {
+                    Some(frame) => frames.push(frame),
+                    None => lccp::forged_hello(target, &mut frames)?,
+                },
                 What::Truncated => lccp::truncated(target, &mut frames)?,
                 What::Version => lccp::version(target, &mut frames)?,
                 What::Stale => lccp::stale(target, &mut frames)?,
                 What::Behind => lccp::behind(target, &mut frames)?,
                 What::Mismatch => lccp::mismatch(target, &mut frames)?,
                 What::Command => lccp::command(target, &mut frames)?,
+                What::Commands => lccp::commands(target, &mut frames)?,
                 What::Fragments => tcp::fragments(target, &mut random, &mut frames)?,
                 What::Flags => tcp::flags(target, &mut random, &mut frames)?,
                 What::Lengths => tcp::lengths(target, &mut random, &mut frames)?,
@@ -128,24 +144,45 @@ impl Throw {
         }
         Ok(frames)
     }
+
+    fn target(&self, world: &World) -> Result<Target> {
+        let address = |host: &str| match world.lab.host(host)?.addresses.first() {
+            Some(IpAddr::V4(address)) => Ok(*address),
+            other => bail!("{host} has the address {other:?}"),
+        };
+        let node = address(&self.at)?;
+        let is_cs = world.lab.host(&self.at)?.roles.contains(&"cs");
+        let sender = match &self.sender {
+            Some(sender) => address(sender)?,
+            None => match peer(world, &self.at, is_cs)? {
+                Some(peer) => address(&peer)?,
+                None => address("client")?,
+            },
+        };
+        let shares = match &self.stolen {
+            Some(stolen) => address(stolen)?,
+            None => sender,
+        };
+        Ok(Target {
+            way: Way {
+                from: frames::mac(world, &self.from)?,
+                to: frames::mac(world, &self.at)?,
+            },
+            client: address("client")?,
+            sender,
+            node,
+            key: world.key.parse::<ClusterKey>()?.pair(shares, node),
+            is_cs,
+        })
+    }
 }
 
-fn target(world: &World, from: &str, node: &str, sender: Option<&str>) -> Result<Target> {
-    let address = |host: &str| match world.lab.host(host)?.addresses.first() {
-        Some(IpAddr::V4(address)) => Ok(*address),
-        other => bail!("{host} has the address {other:?}"),
-    };
-    Ok(Target {
-        way: Way {
-            from: frames::mac(world, from)?,
-            to: frames::mac(world, node)?,
-        },
-        client: address("client")?,
-        sender: address(sender.unwrap_or("client"))?,
-        node: address(node)?,
-        key: world.key.clone(),
-        is_cs: world.lab.host(node)?.roles.contains(&"cs"),
-    })
+/// A node that this one hears: a data server for a connection server, a connection server for any other.
+fn peer(world: &World, node: &str, is_cs: bool) -> Result<Option<String>> {
+    let wanted = if is_cs { "ds" } else { "cs" };
+    let hosts = world.lab.hosts()?.into_iter();
+    let mut peers = hosts.filter(|host| host.name != node && host.roles.contains(&wanted));
+    Ok(peers.next().map(|host| host.name))
 }
 
 fn client() -> String {

@@ -26,14 +26,9 @@ pub fn check(services: &[Place], interfaces: &[String]) -> Finding {
     judge(services, interfaces, &Shown::now())
 }
 
-/// What address translation on this host does to the clients of a service; `None` if nothing, or if nobody could
-/// be asked.
-pub fn spoils(service: SocketAddrV4, interfaces: &[String]) -> Option<String> {
-    Shown::now().spoils(service, interfaces)
-}
-
 /// What programs say of this host's rules.
-struct Shown {
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Shown {
     /// `nft --json list ruleset`; null if there is no such program.
     nft: Value,
     /// `iptables-save` of either kind; none of those that are missing.
@@ -41,7 +36,8 @@ struct Shown {
 }
 
 impl Shown {
-    fn now() -> Self {
+    /// Asks the programs, which takes some milliseconds, and more where there are thousands of rules.
+    pub fn now() -> Self {
         let nft = output("nft", &["--json", "list", "ruleset"]);
         let kinds = ["iptables-nft-save", "iptables-legacy-save"];
         let mut iptables: Vec<String> = kinds.iter().filter_map(|kind| output(kind, &[])).collect();
@@ -69,8 +65,9 @@ impl Shown {
         all
     }
 
-    /// By any of these interfaces.
-    fn spoils(&self, service: SocketAddrV4, interfaces: &[String]) -> Option<String> {
+    /// What address translation does to the clients of a service that come in by any of these interfaces; `None` if
+    /// nothing, or if nobody could be asked.
+    pub fn spoils(&self, service: SocketAddrV4, interfaces: &[String]) -> Option<String> {
         if interfaces.is_empty() {
             return self.spoils_by(service, None);
         }

@@ -16,9 +16,9 @@ use baton_core::{
     Moment,
     failover::{Action, Failover},
 };
-use baton_dataplane::sys;
+use baton_dataplane::{Refusals, RefusedNodes, sys};
 use baton_net::LccpSocket;
-use baton_wire::{Keys, Message, Reject, decode, encode};
+use baton_wire::{KeyRing, Message, NodePair, Reject, decode, encode};
 use tokio::{
     sync::{Notify, mpsc},
     time::sleep,
@@ -26,6 +26,9 @@ use tokio::{
 use tracing::{debug, warn};
 
 use crate::node::{heartbeat::clock_now, locked::locked};
+
+/// How often what the programs have refused is looked at.
+const LOOK: Duration = Duration::from_millis(20);
 
 /// What daemon and heartbeat both know.
 pub struct Shared {
@@ -38,9 +41,9 @@ pub struct Shared {
     pub ended: AtomicBool,
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub struct Trust {
-    pub keys: Keys,
+    pub keys: KeyRing,
     pub clock_window: Duration,
 }
 
@@ -49,12 +52,13 @@ pub struct Heartbeat {
     pub own: Ipv4Addr,
     pub protocol: u8,
     pub others: Vec<Ipv4Addr>,
+    pub refused: RefusedNodes,
     pub decided: mpsc::UnboundedSender<Action>,
 }
 
 impl Heartbeat {
     /// Beats on a thread of its own until it is told to end, or the process does.
-    pub fn start(self) -> Result<()> {
+    pub fn start(mut self) -> Result<()> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
@@ -77,10 +81,11 @@ impl Heartbeat {
         Ok(())
     }
 
-    async fn run(&self, socket: &LccpSocket) {
+    async fn run(&mut self, socket: &LccpSocket) {
         let mut buffer = vec![0; LccpSocket::MAX_PACKET];
         while !self.shared.ended.load(Ordering::Relaxed) {
-            let wait = self.act(socket).await;
+            self.hear_of_refused();
+            let wait = self.act(socket).await.min(LOOK);
             tokio::select! {
                 received = socket.recv_from(&mut buffer) => match received {
                     Ok(received) => self.hear(received.sender, received.payload),
@@ -106,13 +111,45 @@ impl Heartbeat {
         }
     }
 
+    /// What the programs have refused of the other candidates has not come here.
+    fn hear_of_refused(&mut self) {
+        for sender in &self.others {
+            let refusals = match self.refused.look(*sender) {
+                Ok(Some(refusals)) => refusals,
+                Ok(None) => continue,
+                Err(error) => {
+                    debug!("{error}");
+                    continue;
+                }
+            };
+            let reject = match refusals {
+                Refusals {
+                    version: Some(_), ..
+                } => Reject::BadVersion,
+                Refusals { bad_tag: true, .. } => Reject::BadTag,
+                _ => Reject::Stale,
+            };
+            let now = self.shared.now();
+            if locked(&self.shared.machine).handle_unintelligible(now, (*sender).into()) {
+                warn_of_unintelligible(*sender, reject);
+            }
+        }
+    }
+
     fn hear(&self, sender: Ipv4Addr, payload: &[u8]) {
         let now = self.shared.now();
         // First, so that nothing is understood by a key that was replaced before the machine heard of it.
         let mut machine = locked(&self.shared.machine);
-        let Trust { keys, clock_window } = *locked(&self.shared.trust);
+        let (keys, clock_window) = {
+            let trust = locked(&self.shared.trust);
+            (trust.keys.with(sender), trust.clock_window)
+        };
         // What cannot be read is the daemon's to count: it hears all that is heard here.
-        match decode(payload, &keys, clock_now(), clock_window) {
+        let pair = NodePair {
+            from: sender,
+            to: self.own,
+        };
+        match decode(payload, pair, &keys, clock_now(), clock_window) {
             Ok(received) => {
                 if let Message::Candidate(said) = received.message {
                     machine.handle(now, sender.into(), received.clock, said);
@@ -130,9 +167,13 @@ impl Heartbeat {
     }
 
     async fn say(&self, socket: &LccpSocket, message: &Message) {
-        let key = locked(&self.shared.trust).keys.current;
+        let keys = locked(&self.shared.trust).keys.clone();
         for to in &self.others {
-            let bytes = encode(message, clock_now(), &key);
+            let pair = NodePair {
+                from: self.own,
+                to: *to,
+            };
+            let bytes = encode(message, &[], clock_now(), &keys.with(*to).current, pair);
             if let Err(error) = socket.send_to(&bytes, *to).await {
                 debug!("{error}");
             }

@@ -4,6 +4,7 @@
 //! count, and daemon and machine may be busy. What it decides the daemon does: it alone changes the host.
 
 mod heartbeat;
+mod leftovers;
 
 use std::{
     net::Ipv4Addr,
@@ -26,7 +27,10 @@ use tokio::{
 };
 use tracing::{info, warn};
 
-use self::heartbeat::{Heartbeat, Shared, Trust, warn_of_unintelligible};
+use self::{
+    heartbeat::{Heartbeat, Shared, Trust, warn_of_unintelligible},
+    leftovers::Leftovers,
+};
 use super::{announcer, daemon::Daemon, locked::locked, logged::logged, place::Place};
 use crate::status;
 
@@ -44,6 +48,8 @@ pub struct Running {
     /// Whether the addresses are here, as far as the daemon has come.
     holds: bool,
     announcing: Option<AbortHandle>,
+    /// Of when it was in front last.
+    leftovers: Option<Leftovers>,
 }
 
 /// The next thing that was decided; never, where there is no failover.
@@ -97,14 +103,21 @@ impl Daemon {
             own: place.address,
             protocol: place.config.cluster.protocol.number(),
             others: (others.filter(|one| *one != own).filter_map(Address::ipv4)).collect(),
+            refused: self.dataplane.refused_nodes()?,
             decided: sender,
         };
         heartbeat.start()?;
+        let leftovers = if holds {
+            None
+        } else {
+            Some(Leftovers::leave(&self.dataplane)?)
+        };
         self.failover = Some(Running {
             shared,
             decided,
             holds,
             announcing: None,
+            leftovers,
         });
         self.tell_where_this_is();
         Ok(())
@@ -131,6 +144,9 @@ impl Daemon {
             Action::Take { epoch } => {
                 info!(epoch, "in front: takes the cluster addresses");
                 logged(write_epoch(&epoch_file(&self.place), epoch));
+                if let Some(left) = self.failover.as_mut().and_then(|f| f.leftovers.take()) {
+                    logged(left.forget(&self.dataplane));
+                }
                 self.hold(true);
                 logged(self.dataplane.end_hold().map_err(Into::into));
                 logged(self.place_addresses().await.map(drop));
@@ -150,6 +166,14 @@ impl Daemon {
                     announcing.abort();
                 }
                 logged(self.give_up(&places).await);
+                match Leftovers::leave(&self.dataplane) {
+                    Ok(left) => {
+                        if let Some(running) = &mut self.failover {
+                            running.leftovers = Some(left);
+                        }
+                    }
+                    Err(error) => logged(Err(error)),
+                }
             }
             Action::Announce => {
                 warn!("another candidate believed to be in front as well: tells the LAN again");
@@ -234,7 +258,9 @@ impl Daemon {
             let mut machine = running.machine();
             machine.retime(detection, preempt);
             let mut trusted = locked(&running.shared.trust);
-            if trusted.keys != trust.keys {
+            let others = candidates(&self.place.config).into_iter();
+            let mut others = others.filter_map(Address::ipv4);
+            if others.any(|one| trusted.keys.with(one) != trust.keys.with(one)) {
                 machine.rekey(now);
             }
             *trusted = trust;
@@ -355,7 +381,7 @@ impl Daemon {
 
     fn trust(&self) -> Trust {
         Trust {
-            keys: self.keys,
+            keys: self.keys.clone(),
             clock_window: self.place.config.cluster.clock_window,
         }
     }

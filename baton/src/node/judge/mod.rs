@@ -2,11 +2,15 @@
 //! node, and sends each on through the program. It has a thread of its own, so that nothing the daemon does
 //! delays a request.
 
+mod acknowledge;
 mod bench;
+mod divide;
+mod line_up;
 mod question;
+mod rebuild;
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     net::Ipv4Addr,
     sync::{
         Arc, Mutex,
@@ -24,7 +28,7 @@ use baton_core::{
 };
 use baton_dataplane::{Dataplane, Lead};
 use baton_net::LccpSocket;
-use baton_wire::{Address, Keys};
+use baton_wire::{Address, KeyRing};
 use tracing::warn;
 
 use self::bench::Bench;
@@ -37,11 +41,13 @@ pub struct Docket {
     pub rules: Rules,
     /// Where each route leads, by its number.
     pub leads: HashMap<u16, Lead>,
+    /// Services, by id, whose requests are for their pools alone.
+    pub strict: HashSet<u16>,
     /// Services, by id, that a dispatcher on another node chooses for.
     pub asks: HashMap<u16, Asks>,
     /// Indices of data servers.
     pub servers: HashMap<Address, u16>,
-    pub keys: Keys,
+    pub keys: KeyRing,
     pub clock_window: Duration,
     pub patience: Duration,
 }

@@ -75,6 +75,11 @@ fn add(registry: &mut Registry, of: &str, rows: &[(Labels, &Option<Tally>)]) {
             "Requests that nobody was there to answer",
             each(|tally| tally.unavailable),
         );
+        family(
+            "closed",
+            "Requests that could not go to their pool: their connections were ended before any server saw them",
+            each(|tally| tally.closed),
+        );
     }
     family(
         "response_bytes",

@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 
 use anyhow::{Result, bail};
 use baton_core::errand::{Errand, Errands, Standing};
-use baton_wire::{Account, Address, Message, Order, ShortAddress, Verb, encode};
+use baton_wire::{Account, Address, Message, Order, ShortAddress, Verb};
 
 use super::{
     super::{control::Response, daemon::Daemon, heartbeat::clock_now},
@@ -41,6 +41,7 @@ impl Daemon {
         (from, at): (&str, Ipv4Addr),
         (to, target): (&str, Ipv4Addr),
     ) -> Result<State> {
+        self.expect_to_lead()?;
         self.expect_to_be_heard(from, at)?;
         let verb = Verb::Migrate(ShortAddress::try_from(std::net::IpAddr::V4(target))?);
         let afar = &self.migrations.afar;
@@ -113,7 +114,6 @@ impl Daemon {
         };
         if let Some(account) = account(order.number, &response) {
             let message = Message::Account(account);
-            let message = encode(&message, clock_now(), &self.keys.current);
             self.outbox.push((sender, message));
         }
     }
@@ -147,9 +147,8 @@ impl Daemon {
             return;
         };
         let (to, order) = ours.errand.ask();
-        let message = encode(&Message::Order(order), clock_now(), &self.keys.current);
         if let std::net::IpAddr::V4(to) = to.ip() {
-            self.outbox.push((to, message));
+            self.outbox.push((to, Message::Order(order)));
         }
     }
 }

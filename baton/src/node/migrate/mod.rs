@@ -28,7 +28,7 @@ use std::{
 };
 
 use anyhow::{Context as _, Result};
-use baton_wire::Keys;
+use baton_wire::KeyRing;
 use tokio::sync::{mpsc, watch};
 
 pub use self::{
@@ -62,7 +62,7 @@ struct Shared {
 /// What the task needs to know of the configuration.
 #[derive(Clone)]
 struct Wanted {
-    keys: Keys,
+    keys: KeyRing,
     clock_window: Duration,
     /// Connection servers that clients' packets for the same addresses may come to.
     partners: Vec<Ipv4Addr>,
@@ -134,7 +134,7 @@ impl Wanted {
     fn of(place: &Place) -> Self {
         let v4 = |node: &baton_config::Node| node.address.ipv4();
         Self {
-            keys: super::place::lccp_keys(&place.config),
+            keys: super::keys::key_ring(&place.config, &place.me),
             clock_window: place.config.cluster.clock_window,
             partners: request::partners(place).filter_map(v4).collect(),
             nodes: (place.config.nodes.iter())

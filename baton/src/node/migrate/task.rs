@@ -14,7 +14,7 @@ use baton_core::{
 };
 use baton_dataplane::sys;
 use baton_net::LccpSocket;
-use baton_wire::{Address, Message, Taken, TakenRefusal, Tcbs, decode, encode};
+use baton_wire::{Address, Message, NodePair, Taken, TakenRefusal, Tcbs, decode, encode};
 use tokio::{
     runtime::Runtime,
     sync::{mpsc, oneshot, watch},
@@ -30,9 +30,6 @@ use super::{
     ways::Ways,
 };
 use crate::node::{heartbeat::clock_now, logged::logged, place::Place};
-
-/// For more batches than can be under way, each of which may take a page and more in the kernel.
-const ROOM: usize = 4 << 20;
 
 /// So many messages are read before anything else is looked at.
 const AT_ONCE: usize = 64;
@@ -85,7 +82,6 @@ impl Task {
     ) -> Result<Self> {
         let socket = LccpSocket::open(place.address, place.config.cluster.protocol.number())?;
         socket.hear_only(&COMMANDS)?;
-        socket.make_room(ROOM)?;
         Ok(Self {
             socket,
             table,
@@ -183,9 +179,14 @@ impl Task {
     async fn handle(&mut self, sender: Ipv4Addr, payload: &[u8]) {
         let (keys, clock_window) = {
             let wanted = self.wanted.borrow();
-            (wanted.keys, wanted.clock_window)
+            (wanted.keys.with(sender), wanted.clock_window)
         };
-        match decode(payload, &keys, clock_now(), clock_window).map(|received| received.message) {
+        let pair = NodePair {
+            from: sender,
+            to: self.socket.own(),
+        };
+        let received = decode(payload, pair, &keys, clock_now(), clock_window);
+        match received.map(|received| received.message) {
             Ok(Message::Tcbs(batch)) => {
                 self.take(sender, &batch);
                 self.answer().await;
@@ -360,8 +361,12 @@ impl Task {
     }
 
     async fn say(&self, message: &Message, to: Ipv4Addr) {
-        let key = self.wanted.borrow().keys.current;
-        let bytes = encode(message, clock_now(), &key);
+        let key = self.wanted.borrow().keys.with(to).current;
+        let pair = NodePair {
+            from: self.socket.own(),
+            to,
+        };
+        let bytes = encode(message, &[], clock_now(), &key, pair);
         if let Err(error) = self.socket.send_to(&bytes, to).await {
             debug!("{error}");
         }

@@ -2,14 +2,27 @@
 
 use std::{collections::HashMap, net::Ipv4Addr};
 
-use baton_net::resume::{Agent, Beginnings, Order, Outcome as Done, Unfit};
+use baton_dataplane::Responses;
+use baton_net::resume::{Agent, Beginnings, Order, Outcome as Done, Unfit, Witness};
 use baton_wire::{Flow, Message, Outcome, Ready, Resume};
 use tokio::sync::mpsc;
+use tracing::warn;
 
 use super::{Letter, which::ends};
 
 /// More orders than these at once are dropped, and come again.
 const ORDERS: usize = 8192;
+
+/// Tells the program where responses end of which it sees only the rest. Without it such a connection does not move
+/// on when the response is over.
+pub fn witness(responses: Responses) -> Witness {
+    Box::new(move |socket, rest| {
+        let told = responses.expect(socket, rest);
+        if let Err(error) = told {
+            warn!("where a resumed response ends is not known: {error}");
+        }
+    })
+}
 
 /// The agent, and who has ordered what.
 pub struct Serving {

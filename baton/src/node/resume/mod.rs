@@ -3,6 +3,7 @@
 //! (`walker`), on the second the agent that has the rest of responses (`agent`).
 
 mod agent;
+mod asked;
 mod counts;
 mod heads;
 mod moving;
@@ -21,7 +22,7 @@ use anyhow::Result;
 use baton_abi::{LCCP_HEAD, LCCP_READY, LCCP_RESUME, LCCP_YIELD};
 use baton_dataplane::{Dataplane, Orphans};
 use baton_net::{LccpSocket, resume};
-use baton_wire::{Keys, Message, decode, encode};
+use baton_wire::{KeyRing, Message, NodePair, decode, encode};
 use tokio::{
     sync::{mpsc, watch},
     time::sleep,
@@ -30,13 +31,14 @@ use tracing::debug;
 
 use super::{heartbeat::clock_now, logged::logged};
 use agent::Serving;
+use asked::Asked;
 pub use counts::Counts;
 use walker::Walker;
 
 /// What the task needs to know of the configuration.
 #[derive(Clone)]
 pub struct Wanted {
-    pub keys: Keys,
+    pub keys: KeyRing,
     pub clock_window: Duration,
     /// The data servers by slot, on a connection server.
     pub slots: HashMap<u16, Ipv4Addr>,
@@ -105,6 +107,7 @@ impl Resume {
             letters,
             walker,
             serving: None,
+            asked: Asked::default(),
             epoch: Instant::now(),
         };
         tokio::spawn(task.run());
@@ -133,7 +136,11 @@ impl Resume {
     }
 
     /// Has the agent, which is started if there is none yet, take connections to these services.
-    pub fn serve(&mut self, services: impl IntoIterator<Item = SocketAddrV4>) -> Result<()> {
+    pub fn serve(
+        &mut self,
+        services: impl IntoIterator<Item = SocketAddrV4>,
+        dataplane: &Dataplane,
+    ) -> Result<()> {
         let services = services.into_iter().collect();
         if let Some(watch) = &self.services {
             watch.send_replace(services);
@@ -141,7 +148,8 @@ impl Resume {
         }
         let (sender, watch) = watch::channel(services);
         let routing = baton_net::relay::Routing::default();
-        let (agent, beginnings) = resume::Agent::start(&routing, watch)?;
+        let witness = agent::witness(dataplane.responses()?);
+        let (agent, beginnings) = resume::Agent::start(&routing, watch, witness)?;
         self.port = agent.port();
         self.counts.follow(agent.counters());
         let _ = self.agents.send(Serving::new(agent, beginnings));
@@ -173,6 +181,7 @@ struct Task {
     letters: mpsc::UnboundedReceiver<Letter>,
     walker: Option<Walker>,
     serving: Option<Serving>,
+    asked: Asked,
     epoch: Instant,
 }
 
@@ -221,10 +230,14 @@ impl Task {
             let bare = letters
                 .into_iter()
                 .map(|(to, message)| (to, message, Vec::new()));
-            let keys = self.wanted.borrow().keys;
+            let keys = self.wanted.borrow().keys.clone();
             for (to, message, packet) in bare.chain(parcels) {
-                let mut bytes = encode(&message, clock_now(), &keys.current);
-                bytes.extend_from_slice(&packet);
+                self.asked.note(to, &message);
+                let pair = NodePair {
+                    from: self.socket.own(),
+                    to,
+                };
+                let bytes = encode(&message, &packet, clock_now(), &keys.with(to).current, pair);
                 if let Err(error) = self.socket.send_to(&bytes, to).await {
                     debug!("{error}");
                 }
@@ -235,12 +248,19 @@ impl Task {
     fn handle(&mut self, sender: Ipv4Addr, payload: &[u8]) {
         let (keys, window) = {
             let wanted = self.wanted.borrow();
-            (wanted.keys, wanted.clock_window)
+            (wanted.keys.with(sender), wanted.clock_window)
         };
         // The daemon counts what is wrong: it hears everything as well.
-        let Ok(received) = decode(payload, &keys, clock_now(), window) else {
+        let pair = NodePair {
+            from: sender,
+            to: self.socket.own(),
+        };
+        let Ok(received) = decode(payload, pair, &keys, clock_now(), window) else {
             return;
         };
+        if !self.asked.expects(sender, &received.message) {
+            return debug!(%sender, "an answer of a node that was not asked");
+        }
         match received.message {
             Message::Resume(order) => {
                 if let Some(serving) = &mut self.serving {

@@ -8,7 +8,7 @@ use baton_forwarding::{Agent, AgentSettings};
 
 use super::super::app::Sockets;
 use super::super::place::Place;
-use super::network;
+use super::{network, previous_secret, secret};
 
 pub(super) struct Application {
     pub(super) agent: Agent,
@@ -24,8 +24,8 @@ impl Application {
             node: place.me.name.to_string(),
             io_servers,
             network: network(forwarding),
-            key: place.config.cluster.key.clone(),
-            previous_key: place.config.cluster.previous_key.clone(),
+            key: secret(place)?.clone(),
+            previous_key: previous_secret(place).cloned(),
             buffer: forwarding.buffer.get(),
         });
         let agent = agent.context("cannot begin the channel to the I/O server")?;

@@ -9,7 +9,7 @@ use baton_forwarding::{IoReport, IoServer, IoSettings, PortPolicy};
 use baton_net::Host;
 
 use super::super::{announcer, place::Place};
-use super::{network, policy, weights};
+use super::{network, policy, previous_secret, secret, weights};
 
 pub(super) struct Io {
     server: IoServer,
@@ -40,8 +40,8 @@ impl Io {
             node: place.me.name.to_string(),
             listen: at,
             network: network(forwarding),
-            key: place.config.cluster.key.clone(),
-            previous_key: place.config.cluster.previous_key.clone(),
+            key: secret(place)?.clone(),
+            previous_key: previous_secret(place).cloned(),
             cluster_addresses,
             buffer: forwarding.buffer.get(),
             policy: policy(forwarding),

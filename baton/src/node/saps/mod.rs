@@ -8,10 +8,11 @@ mod report;
 use std::{collections::BTreeMap, time::Instant};
 
 use anyhow::{Context, Result, bail};
-use baton_config::{Config, Forwarding, ForwardingNetwork, ForwardingPolicy, diff};
+use baton_config::{Config, Forwarding, ForwardingNetwork, ForwardingPolicy, Key, diff};
 use baton_dataplane::Pins;
 use baton_forwarding::{NetworkKind, PortPolicy};
 use baton_net::{Host, Undo};
+use baton_wire::ClusterKey;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
@@ -19,6 +20,23 @@ use tracing::{error, info, warn};
 
 use super::control::{self, Call, Request, Response};
 use super::{End, app, daemon::Ending, interface, metrics, place, place::Place, take_back};
+
+/// The secret that channels rest on. The configuration has made sure that nodes of these roles have it.
+fn secret(place: &Place) -> Result<&ClusterKey> {
+    let key = &place.config.cluster.key;
+    key.secret()
+        .context("channels rest on the cluster's secret, and this node has only its own keys")
+}
+
+/// The one before, while they are being rotated.
+fn previous_secret(place: &Place) -> Option<&ClusterKey> {
+    place
+        .config
+        .cluster
+        .previous_key
+        .as_ref()
+        .and_then(Key::secret)
+}
 
 /// A node that has started, and what ends with it.
 struct Daemon {

@@ -97,12 +97,6 @@ pub fn leads(targets: &[Target<'_>]) -> HashMap<u16, Lead> {
     targets.iter().flat_map(leads_by_number).collect()
 }
 
-/// Whether some of a service's routes have conditions.
-pub fn have_conditions(service: &baton_config::Service) -> bool {
-    let mut routes = service.routes.iter();
-    routes.any(|route| !route.conditions.is_empty())
-}
-
 /// Whether some of a service's routes name hosts.
 pub fn name_hosts(service: &baton_config::Service) -> bool {
     let any = |route: &baton_config::Route| matches!(route.host, HostPattern::Any);
@@ -132,7 +126,7 @@ fn of_service<'a>(target: &'a Target<'_>) -> impl Iterator<Item = (Route<'a>, Co
                 HostPattern::Exact(name) => Host::Name(name.as_str()),
                 HostPattern::Below(name) => Host::Below(name.as_str()),
             },
-            path: route.path.as_str().as_bytes(),
+            path: route.path.spelled(),
             conditional: !route.conditions.is_empty(),
             pool: *number,
         };

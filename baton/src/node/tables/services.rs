@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail};
 use baton_abi::{
     MAX_LARGE, MAX_SERVICES, SERVICE_ASKS, SERVICE_DIRECT, SERVICE_DOWN, SERVICE_HANDOVER,
     SERVICE_HOSTS, SERVICE_PATHS, SERVICE_PUNTS, SERVICE_RESUME, SERVICE_RESUME_REST,
-    SERVICE_SIZES, SERVICE_SPLIT_AT_ACK, Service, ServiceKey,
+    SERVICE_SIZES, SERVICE_SPLIT_AT_ACK, SERVICE_STRICT, SERVICE_TARGETS, Service, ServiceKey,
 };
 use baton_config::{Handover, NodeName, Overflow, Policy, Split, Weights};
 use baton_core::{
@@ -25,7 +25,8 @@ use tracing::warn;
 
 use super::super::{
     judge::{Asks, Docket, Judge},
-    place::{Place, lccp_keys},
+    keys::key_ring,
+    place::Place,
 };
 use super::{
     Tables, policies,
@@ -64,11 +65,14 @@ impl Tables {
         Ok(())
     }
 
-    /// On a data server and a switch it is enough that a service is one, and whether its responses can be
-    /// resumed.
+    /// On a data server and a switch it is enough that a service is one, and whether its connections can move or
+    /// its responses be resumed.
     pub fn write_names(&self, dataplane: &Dataplane, services: &[Placed<'_>]) -> Result<()> {
         for (at, service) in services {
-            let flags = if service.resumes() { SERVICE_RESUME } else { 0 };
+            let flag = |set: bool, flag: u32| if set { flag } else { 0 };
+            let flags = flag(service.resumes(), SERVICE_RESUME)
+                | flag(service.hands_over(), SERVICE_HANDOVER)
+                | flag(service.is_strict(), SERVICE_STRICT);
             let entry = Service {
                 id: self.ids[at],
                 flags: flags as u16, // bits that C keeps in 16
@@ -122,13 +126,15 @@ impl Tables {
                     .collect::<Result<_>>()?,
             });
         }
+        let strict = services.iter().filter(|(_, service)| service.is_strict());
         // Who is asked must know; what it knows beyond that does no harm.
         judge.follow(Docket {
             rules: routes::rules(&targets),
             leads: routes::leads(&targets),
+            strict: strict.map(|(at, _)| self.ids[at]).collect(),
             asks,
             servers: self.slots_of(place),
-            keys: lccp_keys(&place.config),
+            keys: key_ring(&place.config, &place.me),
             clock_window: place.config.cluster.clock_window,
             patience: place.config.cs.dispatcher_patience,
         });
@@ -235,16 +241,15 @@ impl Tables {
         };
         let flag = |set: bool, flag: u32| if set { flag } else { 0 };
         let flags = flag(service.split == Split::Ack, SERVICE_SPLIT_AT_ACK)
-            | flag(
-                service.handover != Handover::Never && service.split == Split::Request,
-                SERVICE_HANDOVER,
-            )
+            | flag(service.hands_over(), SERVICE_HANDOVER)
+            | flag(service.is_strict(), SERVICE_STRICT)
             | flag(!service.routes.is_empty(), SERVICE_PATHS)
             | flag(routes::name_hosts(service), SERVICE_HOSTS)
             | flag(
-                routes::have_conditions(service) || service.dispatcher.is_some(),
+                reads_targets(service) || service.dispatcher.is_some() || service.is_strict(),
                 SERVICE_PUNTS,
             )
+            | flag(reads_targets(service), SERVICE_TARGETS)
             | flag(service.dispatcher.is_some(), SERVICE_ASKS)
             | flag(service.large.is_some(), SERVICE_SIZES)
             | flag(service.resumes(), SERVICE_RESUME)
@@ -298,6 +303,15 @@ impl PoolOf<'_> {
             None => Some(own),
         }
     }
+}
+
+/// Whether the path of a request decides something: where it goes, or who of those there answers it.
+fn reads_targets(service: &baton_config::Service) -> bool {
+    let by_path = |policy: Policy| matches!(policy, Policy::Path | Policy::Lard);
+    let of_pools = service.pools.iter().map(|pool| pool.policy);
+    !service.routes.is_empty()
+        || service.large.is_some()
+        || std::iter::once(service.policy).chain(of_pools).any(by_path)
 }
 
 /// A service's own pool, then those of its routes.

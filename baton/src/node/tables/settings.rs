@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use anyhow::Result;
 use baton_abi::{ALSO_MACS, LCCP_OVERHEAD_BYTES, MAX_INTERFACES, Settings};
+use baton_config::Key;
 use baton_dataplane::{Dataplane, wall_clock_offset};
 use baton_net::Link;
-use baton_wire::{Address, ClusterKey};
+use baton_wire::Address;
 
 use super::Tables;
-use crate::node::place::{Place, lccp_keys};
+use crate::node::place::Place;
 
 /// IPv4 and TCP headers without options.
 const PLAIN_HEADERS: u32 = 40;
@@ -22,20 +23,20 @@ impl Tables {
         // A client's packet may leave by any of them, inside a message.
         let mtu = place.links.iter().map(|link| link.mtu).min().unwrap_or(0);
         let mss = u16::try_from(mtu.saturating_sub(overhead)).unwrap_or(u16::MAX);
-        let lccp = lccp_keys(config);
         let mut also_mac = [[0; 6]; ALSO_MACS as usize];
         // The configuration has no more of them.
         for (to, mac) in also_mac.iter_mut().zip(&place.me.also_mac) {
             *to = mac.octets();
         }
+        let data_servers = config
+            .nodes
+            .iter()
+            .filter(|node| node.roles.is_ds())
+            .count();
         let settings = Settings {
             cookie_key: [
-                cookie_words(Some(&config.cluster.key)),
-                cookie_words(config.cluster.previous_key.as_ref()),
-            ],
-            lccp_key: [
-                lccp.current.words(),
-                lccp.previous.map_or([0; 2], |key| key.words()),
+                cookie_words(place, Some(&config.cluster.key)),
+                cookie_words(place, config.cluster.previous_key.as_ref()),
             ],
             clock_offset_ns: wall_clock_offset(),
             clock_window_ns: nanoseconds(config.cluster.clock_window),
@@ -53,6 +54,7 @@ impl Tables {
             interfaces: u8::try_from(place.links.len()).unwrap_or(u8::MAX),
             macs: of_all(place, |link| link.mac),
             ifindexes: of_all(place, |link| link.index),
+            data_servers: data_servers.try_into().unwrap_or(u16::MAX),
             ..Settings::default()
         };
         Ok(dataplane.set_settings(&settings)?)
@@ -64,8 +66,11 @@ fn of_all<T: Copy>(place: &Place, of: impl Fn(&Link) -> T) -> [T; MAX_INTERFACES
     std::array::from_fn(|at| of(place.links.get(at).unwrap_or(&place.link)))
 }
 
-fn cookie_words(key: Option<&ClusterKey>) -> [u64; 2] {
-    key.map_or([0; 2], |key| key.cookie().words())
+/// Only connection servers make cookies.
+fn cookie_words(place: &Place, key: Option<&Key>) -> [u64; 2] {
+    key.filter(|_| place.me.roles.is_cs())
+        .and_then(Key::secret)
+        .map_or([0; 2], |secret| secret.cookie().words())
 }
 
 fn nanoseconds(duration: Duration) -> u64 {

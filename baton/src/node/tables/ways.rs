@@ -12,7 +12,7 @@ use baton_config::Config;
 use baton_core::Moment;
 use baton_dataplane::{Dataplane, Tallied};
 use baton_net::{Hop, Link};
-use baton_wire::Address;
+use baton_wire::{Address, KeyRing};
 
 use super::Tables;
 use crate::node::place::Place;
@@ -32,8 +32,8 @@ impl Tables {
         &mut self,
         dataplane: &Dataplane,
         place: &Place,
-        address: Ipv4Addr,
-        hop: Option<Hop>,
+        keys: &KeyRing,
+        (address, hop): (Ipv4Addr, Option<Hop>),
     ) -> Result<()> {
         let Some(hop) = hop else {
             self.hops.remove(&address.into());
@@ -45,6 +45,7 @@ impl Tables {
             Hop::Next(_) => self.channels.to(address),
         };
         let mut way = data_server(address, &hop, &place.link, channel);
+        way.key = keys.with(address).current.words();
         let is_cs = (place.config.node_at(address.into())).is_some_and(|node| node.roles.is_cs());
         if place.me.roles.is_ds() {
             dataplane.set_peer(address, &way)?;

@@ -3,9 +3,10 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::io;
+use std::net::Ipv4Addr;
 use std::path::Path;
 
-use baton_config::{Config, Error, KeyFile, Loaded, Source};
+use baton_config::{Config, Error, KeyFile, Loaded, NodeKeys, Source};
 
 /// The repository's own commented sample.
 pub const SAMPLE: &str = include_str!("../../../../baton.toml");
@@ -35,6 +36,13 @@ pub fn parse(text: &str) -> Result<Loaded, Error> {
     Config::parse(source, key_file)
 }
 
+/// The keys of the node at 192.0.2.`last`, which knows nobody but 192.0.2.2.
+fn own_keys(last: u8) -> String {
+    let secret = "0123456789abcdef".repeat(4).parse().unwrap();
+    let peers = [Ipv4Addr::new(192, 0, 2, 2)];
+    NodeKeys::new(&secret, Ipv4Addr::new(192, 0, 2, last), peers).text(&[])
+}
+
 fn key_file(path: &Path) -> io::Result<KeyFile> {
     let file = |text: String, mode| Ok(KeyFile { text, mode });
     match path.strip_prefix("/etc/baton").ok().and_then(Path::to_str) {
@@ -43,6 +51,9 @@ fn key_file(path: &Path) -> io::Result<KeyFile> {
         Some("open.key") => file("00112233445566778899aabbccddeeff".repeat(2), 0o644),
         Some("short.key") => file("0123".into(), 0o600),
         Some("empty.key") => file(String::new(), 0o600),
+        Some("ds1.key") => file(own_keys(11), 0o600),
+        Some("ds2.key") => file(own_keys(12), 0o600),
+        Some("ds1.torn.key") => file(own_keys(11).replace("192.0.2.2 ", "192.0.2.2 x"), 0o600),
         Some("zero.key") => file("0".repeat(64), 0o600),
         _ => Err(io::Error::from_raw_os_error(2)),
     }

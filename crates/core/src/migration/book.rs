@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::num::NonZeroU16;
 
 use baton_abi::{
-    LCCP_TCB_SACK, LCCP_TCB_WSCALE, MAX_SERVICES, NO_DATA_SERVER, Pool, ServiceKey, Tcb, TcbKey,
+    LCCP_TCB_MARKS, LCCP_TCB_SACK, LCCP_TCB_WSCALE, MAX_SERVICES, NO_DATA_SERVER, Pool, ServiceKey,
+    Tcb, TcbKey,
 };
 use baton_wire::{Address, Endpoint, EntryKey, LeftOut, ShortAddress, TcbEntry, WindowScales};
 
@@ -104,6 +105,10 @@ impl Book {
             mss: NonZeroU16::new(tcb.mss)?,
             scales: WindowScales::told(tcb.options, tcb.snd_wscale, tcb.rcv_wscale).ok()?,
             sack: u32::from(tcb.options) & LCCP_TCB_SACK != 0,
+            marks: tcb.options & LCCP_TCB_MARKS as u8, // bits that C keeps in a byte
+            requests: tcb.requests,
+            // Of a body in chunks the other one cannot tell what is inside of them.
+            head: if tcb.chunked == 0 { tcb.head } else { 0 },
             state: tcb.state,
         })
     }
@@ -148,12 +153,16 @@ impl Book {
             snd_wscale: client,
             rcv_wscale: cluster,
             options: option(entry.sack, LCCP_TCB_SACK)
-                | option(entry.scales.is_some(), LCCP_TCB_WSCALE),
+                | option(entry.scales.is_some(), LCCP_TCB_WSCALE)
+                | entry.marks,
             state: entry.state,
             // Below MAX_SERVICES: what no route takes.
             route: route.copied().unwrap_or(service),
             next_request: entry.next_request,
             counted: entry.last_ack,
+            requests: entry.requests,
+            head: entry.head,
+            ..Tcb::default()
         };
         let key = TcbKey {
             client: key.client.address.octets(),

@@ -1,6 +1,6 @@
 //! An entry that comes, and one that is here.
 
-use baton_abi::{TCB_ADOPTING, TCB_PINNED, TCB_PUNTED, TCB_WAITING};
+use baton_abi::{LCCP_TCB_STRICT, TCB_ADOPTING, TCB_PINNED, TCB_PUNTED, TCB_WAITING};
 use baton_wire::TcbEntry;
 
 /// As far from where a connection is, a sequence number is of another one (`NEAR_SEQ` of `bpf/cs/tcb.h`).
@@ -49,6 +49,10 @@ fn with_what_was_seen(came: &TcbEntry, here: &TcbEntry) -> TcbEntry {
     }
     if entry.owner != here.owner {
         (entry.owner, entry.previous) = (here.owner, None);
+        // How many requests that one has had is known to nobody here: it is asked (bpf/cs/strict.h).
+        if u32::from(entry.marks) & LCCP_TCB_STRICT != 0 {
+            entry.state |= TCB_PINNED as u8; // a bit that C keeps in a byte
+        }
     }
     entry.age = entry.age.min(here.age);
     entry

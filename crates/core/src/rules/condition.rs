@@ -7,7 +7,7 @@ use super::Request;
 /// All of them must be met.
 #[derive(Clone, Debug, Default)]
 pub struct Conditions {
-    /// On the path, up to its query.
+    /// On the path, up to its query, without any encoding.
     pub path: Option<Regex>,
     /// On the method.
     pub method: Option<Matcher>,
@@ -47,7 +47,10 @@ impl Conditions {
 
     /// Whether a request does.
     pub fn are_met(&self, request: &Request) -> bool {
-        let path = |regex: &Regex| request.path().is_some_and(|path| regex.is_match(path));
+        let path = |regex: &Regex| {
+            let path = request.decoded_path();
+            path.is_some_and(|path| regex.is_match(&path))
+        };
         self.path.as_ref().is_none_or(path)
             && (self.method.as_ref()).is_none_or(|method| method.is_met_by(request.method()))
             && all(&self.headers, |name| request.headers(name))

@@ -1,40 +1,113 @@
-//! The head of a request, as far as its first segment holds it.
+//! The head of a request, as far as its first segment holds it, read as servers do.
+//!
+//! What nginx refuses is refused here, because whoever understands it nevertheless may understand it otherwise
+//! than the routes do. What it forgives is forgiven: empty lines before the request, several blanks between
+//! the words of its line, lines that end without a carriage return, a version that is left out.
 
-use httparse::{EMPTY_HEADER, Status, parse_headers};
+use baton_wire::{BadPath, Path};
 
-/// The shortest header line is `a:` and its end, the longest segment that is judged has 2 KB.
-const MOST_LINES: usize = 512;
+use super::{Body, header::Header, target::Target};
 
-/// What can be made out. Of a header that does not end here, the lines that do; of one that is no header,
-/// none.
+/// What can be made out. Of a header that does not end here, the lines that do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
     method: Vec<u8>,
+    /// The path, a question mark and the query: as routes compare it.
     target: Vec<u8>,
-    /// Whether the request line ends here, and with it the target.
+    /// How much of that is the path.
+    path: Path,
+    /// Whether the path ends here.
+    has_path: bool,
+    /// Whether the target does.
     is_whole: bool,
+    /// Whether the first line does.
+    has_line: bool,
+    /// Whether the header does.
+    has_header: bool,
+    /// That of the target, if it names one, else that of its line.
+    host: Option<String>,
     headers: Vec<(String, Vec<u8>)>,
 }
 
+/// What is none that servers answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum BadRequest {
+    /// Its first word is no method.
+    #[error("it does not begin with a method")]
+    Method,
+    /// Neither a path nor an absolute form, nor `*`.
+    #[error("its target is of no form that servers know")]
+    Target,
+    /// The path of its target.
+    #[error("the path of its target: {0}")]
+    Path(#[from] BadPath),
+    /// What follows the target.
+    #[error("its first line does not end with a version of HTTP")]
+    Version,
+    /// A line that is no header line: one that is folded, or has blanks or control characters in its name.
+    #[error("it has a line that is no header line")]
+    Line,
+    /// A host that is none.
+    #[error("the host that it names is none")]
+    Host,
+    /// Several `Host` lines.
+    #[error("it has several Host lines")]
+    Hosts,
+}
+
 impl Request {
-    /// Reads the first bytes of a connection or of a further request on it; `None` if they begin none.
-    pub fn read(text: &[u8]) -> Option<Self> {
+    /// Reads the first bytes of a connection or of a further request on it; `None` if these are too few to say
+    /// anything, because the rest of its first line is to come.
+    ///
+    /// # Errors
+    /// They begin no request that servers answer.
+    pub fn read(text: &[u8]) -> Result<Option<Self>, BadRequest> {
+        let is_blank = |byte: &u8| matches!(byte, b'\r' | b'\n');
+        let begin = text.iter().position(|byte| !is_blank(byte));
+        let text = &text[begin.unwrap_or(text.len())..];
         let (line, rest) = match text.iter().position(|&byte| byte == b'\n') {
-            Some(end) => (&text[..end], Some(&text[end + 1..])),
-            None => (text, None),
+            Some(end) => (without_return(&text[..end]), Some(&text[end + 1..])),
+            // The line feed may be what comes next.
+            None => (without_return(text), None),
         };
-        let mut words = line.splitn(3, |&byte| byte == b' ');
-        let method = words.next()?;
-        let target = words.next()?;
-        if method.is_empty() || !method.iter().all(u8::is_ascii_uppercase) || target.is_empty() {
-            return None;
+        let method_ends = line.iter().position(|&byte| byte == b' ');
+        let method = &line[..method_ends.unwrap_or(line.len())];
+        if !method.iter().copied().all(is_token) {
+            return Err(BadRequest::Method);
         }
-        Some(Self {
+        let behind = blanks_off(&line[method.len()..]);
+        if behind.is_empty() && rest.is_none() {
+            return Ok(None);
+        }
+        if method.is_empty() || behind.is_empty() {
+            return Err(BadRequest::Method);
+        }
+        let target_ends = behind.iter().position(|&byte| byte == b' ');
+        let (target, version) = behind.split_at(target_ends.unwrap_or(behind.len()));
+        let is_whole = rest.is_some() || target_ends.is_some();
+        let version = blanks_off(version);
+        if rest.is_some() && !is_version(method, version) {
+            return Err(BadRequest::Version);
+        }
+        let is_old = version.is_empty() && rest.is_some();
+        let header = match rest {
+            Some(rest) if !is_old => Header::read(rest)?,
+            _ => Header::none(is_old),
+        };
+        let named = header.host()?;
+        let target = Target::read(method, target, is_whole)?;
+        Ok(Some(Self {
             method: method.to_owned(),
-            target: target.trim_ascii_end().to_owned(),
-            is_whole: rest.is_some() || words.next().is_some(),
-            headers: rest.map(read_headers).unwrap_or_default(),
-        })
+            target: target.spelled(),
+            path: target.path,
+            has_path: target.has_path,
+            is_whole,
+            has_line: rest.is_some(),
+            has_header: header.is_whole,
+            host: target.host.or(named),
+            headers: header.lines,
+        }))
     }
 
     /// Its method.
@@ -42,26 +115,45 @@ impl Request {
         &self.method
     }
 
-    /// Its target, which may go on.
+    /// Its target as routes compare it: the path in its one spelling, and the query as it was sent. It may go on.
     pub fn target(&self) -> &[u8] {
         &self.target
     }
 
-    /// The target up to its query, if all of that is here.
-    pub fn path(&self) -> Option<&[u8]> {
-        match self.target.iter().position(|&byte| byte == b'?') {
-            Some(end) => Some(&self.target[..end]),
-            None => self.is_whole.then_some(&self.target),
-        }
+    /// The path of its target, as far as it is here.
+    pub fn path(&self) -> &Path {
+        &self.path
     }
 
-    /// The host, in lower case and without its port; nothing if none is named. Of several the last, as
-    /// the program has it: an error that is for the server to tell.
-    pub fn host(&self) -> String {
-        let named = self.headers("host").last().unwrap_or_default();
-        let ends = |byte: &u8| *byte == b':' || *byte <= b' ';
-        let end = named.iter().position(ends).unwrap_or(named.len());
-        String::from_utf8_lossy(&named[..end]).to_ascii_lowercase()
+    /// The path that it means, without any encoding, if all of it is here.
+    pub fn decoded_path(&self) -> Option<Vec<u8>> {
+        self.has_path.then(|| self.path.decoded())
+    }
+
+    /// Whether all is here that routes on paths look at; or, with `hosts`, that routes on hosts do.
+    pub fn is_decisive(&self, hosts: bool) -> bool {
+        self.has_path && (!hosts || self.host.is_some() || self.has_header)
+    }
+
+    /// Whether its first line goes on elsewhere, or what routes look at, on hosts too with `hosts`.
+    pub fn is_cut(&self, hosts: bool) -> bool {
+        !self.has_line || !self.is_decisive(hosts)
+    }
+
+    /// Whether its header is here to its end.
+    pub fn has_head(&self) -> bool {
+        self.has_header
+    }
+
+    /// How far the body behind its header goes, if all of that is here.
+    pub fn body(&self) -> Body {
+        Body::of(&self.headers)
+    }
+
+    /// The host, in lower case, without its port and without a dot at its end; nothing if none is named. That
+    /// of an absolute target counts before that of the header (RFC 9112, 3.2.2).
+    pub fn host(&self) -> &str {
+        self.host.as_deref().unwrap_or_default()
     }
 
     /// The values of the header lines with this name.
@@ -78,14 +170,43 @@ impl Request {
 
     /// The values of the parameters with this name, if the query is here to its end.
     pub fn queries(&self, name: &str) -> impl Iterator<Item = &[u8]> {
-        let begin = self.target.iter().position(|&byte| byte == b'?');
-        let query = begin
-            .filter(|_| self.is_whole)
-            .map(|at| &self.target[at + 1..]);
+        let query = self.target.get(self.path.as_bytes().len() + 1..);
         query
+            .filter(|_| self.is_whole)
             .into_iter()
             .flat_map(move |query| named(query, b'&', name))
     }
+}
+
+/// A byte of a method.
+fn is_token(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
+}
+
+/// Without a version it is HTTP/0.9, which has one method and no header.
+fn is_version(method: &[u8], text: &[u8]) -> bool {
+    let number = text.trim_ascii_end().strip_prefix(b"HTTP/");
+    match number {
+        Some(number) => {
+            let mut parts = number.splitn(2, |&byte| byte == b'.');
+            let is_number = |part: Option<&[u8]>| {
+                part.is_some_and(|part| !part.is_empty() && part.iter().all(u8::is_ascii_digit))
+            };
+            is_number(parts.next()) && is_number(parts.next())
+        }
+        None => text.is_empty() && method == b"GET",
+    }
+}
+
+fn blanks_off(text: &[u8]) -> &[u8] {
+    let begin = text.iter().position(|&byte| byte != b' ');
+    &text[begin.unwrap_or(text.len())..]
+}
+
+/// Of a line up to its line feed.
+fn without_return(line: &[u8]) -> &[u8] {
+    let end = line.iter().rposition(|&byte| byte != b'\r');
+    &line[..end.map_or(0, |last| last + 1)]
 }
 
 /// The values of `name` in a list of `name=value`; nothing where there is no `=`.
@@ -100,19 +221,4 @@ fn named<'a>(list: &'a [u8], separator: u8, name: &str) -> impl Iterator<Item = 
             };
             (found == name.as_bytes()).then_some(value)
         })
-}
-
-/// The lines that are here whole, up to the empty one.
-fn read_headers(rest: &[u8]) -> Vec<(String, Vec<u8>)> {
-    let whole = rest.iter().rposition(|&byte| byte == b'\n');
-    let lines = &rest[..whole.map_or(0, |last| last + 1)];
-    let ended = [lines, b"\r\n"].concat();
-    let mut headers = vec![EMPTY_HEADER; MOST_LINES];
-    match parse_headers(&ended, &mut headers) {
-        Ok(Status::Complete((_, headers))) => headers
-            .iter()
-            .map(|header| (header.name.to_owned(), header.value.to_owned()))
-            .collect(),
-        _ => Vec::new(),
-    }
 }

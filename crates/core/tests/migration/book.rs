@@ -3,7 +3,8 @@
 use std::num::NonZeroU16;
 
 use baton_abi::{
-    LCCP_TCB_SACK, LCCP_TCB_WSCALE, NO_DATA_SERVER, Pool, ServiceKey, TCB_PINNED, Tcb, TcbKey,
+    LCCP_TCB_SACK, LCCP_TCB_STRICT, LCCP_TCB_WSCALE, NO_DATA_SERVER, Pool, ServiceKey, TCB_PINNED,
+    Tcb, TcbKey,
 };
 use baton_core::migration::{Book, Server};
 use baton_wire::LeftOut;
@@ -73,11 +74,13 @@ fn tcb() -> Tcb {
         mss: 1460,
         snd_wscale: 7,
         rcv_wscale: 9,
-        options: (LCCP_TCB_SACK | LCCP_TCB_WSCALE) as u8,
+        options: (LCCP_TCB_SACK | LCCP_TCB_WSCALE | LCCP_TCB_STRICT) as u8,
         state: TCB_PINNED as u8,
         route: 2,
         next_request: 4,
         counted: 3,
+        requests: 200,
+        ..Tcb::default()
     }
 }
 

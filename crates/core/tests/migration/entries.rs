@@ -34,6 +34,9 @@ pub fn entry(number: u32) -> TcbEntry {
         mss: NonZeroU16::new(1460).unwrap(),
         scales: None,
         sack: true,
+        marks: 0,
+        requests: number as u8,
+        head: 0,
         state: 0,
     }
 }

@@ -34,7 +34,9 @@ fn the_path_up_to_its_query() {
             ("GET /item/ HTTP/1.1", false),
             ("GET /item/17/x HTTP/1.1", false),
             ("GET /?/item/17 HTTP/1.1", false),
-            ("GET /item/%31 HTTP/1.1", false),
+            ("GET /item/%31 HTTP/1.1", true),
+            ("GET //item/x/../7 HTTP/1.1", true),
+            ("GET /item/17%3fx HTTP/1.1", false),
         ],
     );
 }

@@ -42,7 +42,7 @@ fn method(name: &str) -> Conditions {
 }
 
 fn read(text: &str) -> Request {
-    Request::read(text.as_bytes()).unwrap()
+    Request::read(text.as_bytes()).unwrap().unwrap()
 }
 
 #[test]
@@ -73,6 +73,51 @@ fn conditions_are_asked_in_the_order_of_the_routes_and_plain_ones_last() {
         assert_eq!(rules.pool(0, &read(&request)), pool, "{request}");
     }
     assert_eq!(rules.pool(1, &read("PUT / HTTP/1.1\r\n\r\n")), None);
+}
+
+/// Whatever else names the same resource goes where that goes.
+#[test]
+fn every_spelling_of_a_target_has_the_same_pool() {
+    let www = Route {
+        host: Host::Name("www.example.org"),
+        ..route("/", 3)
+    };
+    let rules = Rules::new([
+        (route("/ds1/", 1), Conditions::default()),
+        (route("/ds2/", 2), Conditions::default()),
+        (route("/a%3Fb/", 4), Conditions::default()),
+        (www, Conditions::default()),
+    ]);
+    for (request, pool) in [
+        ("GET //ds1/ HTTP/1.1|Host: a", Some(1)),
+        ("GET /./ds1/ HTTP/1.1|Host: a", Some(1)),
+        ("GET /x/../ds1/ HTTP/1.1|Host: a", Some(1)),
+        ("GET /%64s1/ HTTP/1.1|Host: a", Some(1)),
+        ("GET /ds1%2fa HTTP/1.1|Host: a", Some(1)),
+        ("GET /ds2/../ds1/ HTTP/1.1|Host: a", Some(1)),
+        ("GET /ds1/.. HTTP/1.1|Host: a", None),
+        ("GET /ds1/. HTTP/1.1|Host: a", Some(1)),
+        ("GET /ds1 HTTP/1.1|Host: a", None),
+        ("GET /x?/../ds1/ HTTP/1.1|Host: a", None),
+        ("GET /x#/../ds1/ HTTP/1.1|Host: a", None),
+        ("GET /a%3fb/ HTTP/1.1|Host: a", Some(4)),
+        ("GET /a?b/ HTTP/1.1|Host: a", None),
+        ("GET http://a/ds1/ HTTP/1.1|Host: www.example.org", Some(1)),
+        ("GET http://www.example.org/ds1/ HTTP/1.1|Host: a", Some(3)),
+        ("GET HTTP://WWW.Example.Org.:80 HTTP/1.1|Host: a", Some(3)),
+        ("GET http://a?/ds1/ HTTP/1.1|Host: a", None),
+        ("||GET /ds1/ HTTP/1.1|Host: a", Some(1)),
+        ("GET  /ds1/ HTTP/1.1|Host: a", Some(1)),
+        ("get /ds1/ HTTP/1.1|Host: a", Some(1)),
+        ("BASELINE-CONTROL /ds1/ HTTP/1.1|Host: a", Some(1)),
+        ("GET / HTTP/1.1|Host: www.example.org.", Some(3)),
+        ("GET / HTTP/1.1|Host: www.example.org.:80", Some(3)),
+        ("OPTIONS * HTTP/1.1|Host: www.example.org", None),
+        ("CONNECT a:443 HTTP/1.1|Host: www.example.org", None),
+    ] {
+        let text = format!("{}\r\n\r\n", request.replace('|', "\r\n"));
+        assert_eq!(rules.pool(0, &read(&text)), pool, "{request}");
+    }
 }
 
 #[test]

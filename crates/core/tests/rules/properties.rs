@@ -106,7 +106,7 @@ proptest! {
             let best = |wanted| rule(&routes, service, wanted, &host, &path);
             let pool = |wanted| best(wanted).map(|(pool, _)| pool);
             let text = format!("{method} {path} HTTP/1.1\r\nHost: {host}\r\n\r\n");
-            let judged = rules.pool(service, &Request::read(text.as_bytes()).unwrap());
+            let judged = rules.pool(service, &Request::read(text.as_bytes()).unwrap().unwrap());
             prop_assert_eq!(judged, pool(Some(&method)));
             let leads = program.leads(service, Some(&host), path.as_bytes());
             prop_assert_eq!(leads.and_then(|leads| leads.pool), pool(None));

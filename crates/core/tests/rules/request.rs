@@ -1,18 +1,21 @@
-//! What is read of a request, and what of a part of one.
+//! What is read of a request, and what of a part of one; what servers forgive, and what they refuse.
 
-use baton_core::rules::Request;
+use baton_core::rules::{BadRequest, Request};
+use baton_wire::BadPath;
 
 use crate::read;
 
-const WHOLE: &str = "GET /a/b?c=d HTTP/1.1\r\nHost: Www.Example.org:80\r\nCookie: x=1\r\n\r\n";
+const WHOLE: &str = "GET /a//%62?c=d HTTP/1.1\r\nHost: Www.Example.org:80\r\nCookie: x=1\r\n\r\n";
 
 #[test]
 fn all_of_it() {
     let request = read(WHOLE);
     assert_eq!(request.method(), b"GET");
     assert_eq!(request.target(), b"/a/b?c=d");
-    assert_eq!(request.path(), Some(&b"/a/b"[..]));
+    assert_eq!(request.path().as_bytes(), b"/a/b");
+    assert_eq!(request.decoded_path().unwrap(), b"/a/b");
     assert_eq!(request.host(), "www.example.org");
+    assert!(request.is_decisive(true));
     assert_eq!(request.queries("c").collect::<Vec<_>>(), [b"d"]);
     assert_eq!(request.cookies("x").collect::<Vec<_>>(), [b"1"]);
 }
@@ -22,43 +25,147 @@ fn all_of_it() {
 fn any_part_of_it() {
     let whole = read(WHOLE);
     for end in 0..WHOLE.len() {
-        let Some(part) = Request::read(&WHOLE.as_bytes()[..end]) else {
+        let Some(part) = Request::read(&WHOLE.as_bytes()[..end]).unwrap() else {
             assert!(end < "GET /".len(), "{end}");
             continue;
         };
         assert_eq!(part.method(), b"GET");
-        assert!(whole.target().starts_with(part.target()), "{end}");
-        assert!(part.path().is_none_or(|path| path == b"/a/b"), "{end}");
+        assert!(
+            whole.target().starts_with(part.target().trim_ascii_end()) || end < "GET /a//%62".len(),
+            "{end}"
+        );
+        let path = part.decoded_path();
+        assert!(path.as_ref().is_none_or(|path| path == b"/a/b"), "{end}");
         assert!(part.queries("c").all(|value| value == b"d"), "{end}");
-        assert!(["", "www.example.org"].contains(&&*part.host()), "{end}");
+        assert!(["", "www.example.org"].contains(&part.host()), "{end}");
         assert!(part.cookies("x").all(|value| value == b"1"), "{end}");
         let line = WHOLE.find("Cookie").unwrap();
         assert_eq!(part.host().is_empty(), end < line, "{end}");
-        assert_eq!(part.path().is_none(), end < "GET /a/b?".len(), "{end}");
+        assert_eq!(part.is_decisive(true), end >= line, "{end}");
+        assert_eq!(path.is_none(), end < "GET /a//%62?".len(), "{end}");
+        assert_eq!(part.is_decisive(false), path.is_some(), "{end}");
+        let first_line = WHOLE.find('\n').unwrap();
+        assert_eq!(part.is_cut(false), end <= first_line, "{end}");
+        assert_eq!(part.is_cut(true), end < line, "{end}");
     }
 }
 
 #[test]
-fn what_begins_no_request() {
-    for text in [
-        "",
-        "\r\n",
-        "GET",
-        "GET ",
-        "get / HTTP/1.1\r\n",
-        " / a",
-        "\0\u{1}",
-        "GET  / HTTP/1.1",
+fn too_little_to_say() {
+    for text in ["", "\r\n", "\r\n\r", "G", "GET", "GET ", "GET   ", "get"] {
+        assert_eq!(Request::read(text.as_bytes()), Ok(None), "{text:?}");
+    }
+    for text in ["GET http:", "GET http://a.b", "GET h"] {
+        let request = Request::read(text.as_bytes()).unwrap().unwrap();
+        assert!(!request.is_decisive(false), "{text:?}");
+    }
+}
+
+#[test]
+fn what_servers_refuse() {
+    for (text, bad) in [
+        (" GET / HTTP/1.1\r\n", BadRequest::Method),
+        ("GET\t/ HTTP/1.1\r\n", BadRequest::Method),
+        ("\0\u{1}", BadRequest::Method),
+        ("\u{16}\u{3}\u{1}\u{2}", BadRequest::Method),
+        ("GET\r\n", BadRequest::Method),
+        ("GET a/ HTTP/1.1\r\n", BadRequest::Target),
+        ("GET \\ds1 HTTP/1.1\r\n", BadRequest::Target),
+        ("GET http:/a HTTP/1.1\r\n", BadRequest::Target),
+        ("GET a.b:80 HTTP/1.1\r\n", BadRequest::Target),
+        ("GET /a\tb HTTP/1.1\r\n", BadRequest::Target),
+        ("GET /a\rb HTTP/1.1\r\n", BadRequest::Target),
+        ("GET http:///a HTTP/1.1\r\n", BadRequest::Host),
+        ("GET http://u@a/ HTTP/1.1\r\n", BadRequest::Host),
+        ("GET http://a:b/ HTTP/1.1\r\n", BadRequest::Host),
+        ("GET http://a#b HTTP/1.1\r\n", BadRequest::Host),
+        ("GET http://[::1]x/ HTTP/1.1\r\n", BadRequest::Host),
+        ("GET /.. HTTP/1.1\r\n", BadPath::AboveRoot.into()),
+        ("GET /%zz HTTP/1.1\r\n", BadPath::Escape.into()),
+        ("GET /%00 HTTP/1.1\r\n", BadPath::Nul.into()),
+        ("GET http://a/../ HTTP/1.1\r\n", BadPath::AboveRoot.into()),
+        ("GET / x HTTP/1.1\r\n", BadRequest::Version),
+        ("GET / http/1.1\r\n", BadRequest::Version),
+        ("GET / HTTP/1\r\n", BadRequest::Version),
+        ("POST /\r\n", BadRequest::Version),
+        ("GET / HTTP/1.1\r\nHost : a\r\n", BadRequest::Line),
+        ("GET / HTTP/1.1\r\n folded\r\n", BadRequest::Line),
+        ("GET / HTTP/1.1\r\nHost:\r\n a\r\n", BadRequest::Line),
+        ("GET / HTTP/1.1\r\n: a\r\n", BadRequest::Line),
+        ("GET / HTTP/1.1\r\nno header\r\n", BadRequest::Line),
+        ("GET / HTTP/1.1\r\nX: a\rHost: b\r\n", BadRequest::Line),
+        ("GET / HTTP/1.1\r\nX: \0\r\n", BadRequest::Line),
+        ("GET / HTTP/1.1\r\nHost:\r\n\r\n", BadRequest::Host),
+        ("GET / HTTP/1.1\r\nHost: .\r\n", BadRequest::Host),
+        ("GET / HTTP/1.1\r\nHost: :80\r\n", BadRequest::Host),
+        ("GET / HTTP/1.1\r\nHost: a..b\r\n", BadRequest::Host),
+        ("GET / HTTP/1.1\r\nHost: a/b\r\n", BadRequest::Host),
+        ("GET / HTTP/1.1\r\nHost: a b\r\n", BadRequest::Host),
+        (
+            "GET / HTTP/1.1\r\nHost: a\r\nHost: a\r\n",
+            BadRequest::Hosts,
+        ),
     ] {
-        assert_eq!(Request::read(text.as_bytes()), None, "{text:?}");
+        let read = Request::read(text.as_bytes());
+        assert_eq!(read, Err(bad), "{text:?}");
     }
 }
 
 #[test]
-fn lines_that_are_no_header_leave_the_request_line() {
-    let request = read("GET /a HTTP/1.1\r\nno header\r\nX: y\r\n\r\n");
-    assert_eq!(request.path(), Some(&b"/a"[..]));
-    assert_eq!(request.headers("x").count(), 0);
+fn what_servers_forgive() {
+    for text in [
+        "GET /a HTTP/1.1\r\nHost: a\r\n\r\n",
+        "\r\nGET /a HTTP/1.1\r\nHost: a\r\n\r\n",
+        "\n\r\r\nGET /a HTTP/1.1\r\nHost: a\r\n\r\n",
+        "GET   /a   HTTP/1.1  \r\nHost:a\r\n\r\n",
+        "GET /a HTTP/1.1\nHost: a.\n\nHost: b\n",
+        "GET /a HTTP/1.0\r\r\nHost:  a \r\r\n\r\n",
+        "GET /a HTTP/1.1\r\nno-colon\r\nHOST: A:80\r\n\r\nX: y\r\n",
+        "GET http://a/a HTTP/1.1\r\nHost: b\r\n\r\n",
+        "GET x+1.-://a.:80/a HTTP/1.1\r\nHost: b\r\n\r\n",
+    ] {
+        let request = read(text);
+        assert_eq!(request.target(), b"/a", "{text:?}");
+        assert_eq!(request.host(), "a", "{text:?}");
+        assert!(request.is_decisive(true), "{text:?}");
+    }
+    for (line, path) in [("GET /a", &b"/a"[..]), ("GET //a ", b"/a")] {
+        let request = read(&format!("{line}\r\nHost: a\r\n\r\n"));
+        assert_eq!(request.path().as_bytes(), path);
+        assert!(request.host().is_empty() && request.is_decisive(true));
+    }
+    assert_eq!(read("GET http://[::1]:80?x HTTP/1.1\r\n").host(), "[::1]");
+}
+
+/// Where a segment ends must not make a request one that is refused.
+#[test]
+fn no_beginning_is_refused() {
+    for text in [
+        "\n\r\r\nGET /a%62/../c?d HTTP/1.0\r\r\nHost:  a \r\r\n\r\n",
+        "GET x+1.-://a.:80/a HTTP/1.1\r\nHost: b\r\n\r\n",
+        "GET /a\r\nHost: a\r\n\r\n",
+        "GET //a?b\r\r\n",
+    ] {
+        assert!(matches!(Request::read(text.as_bytes()), Ok(Some(_))));
+        for end in 0..text.len() {
+            let read = Request::read(&text.as_bytes()[..end]);
+            assert!(read.is_ok(), "{:?}: {read:?}", &text[..end]);
+        }
+    }
+}
+
+/// What is about the server, and no resource of it.
+#[test]
+fn no_path() {
+    for text in [
+        "OPTIONS * HTTP/1.1\r\n",
+        "CONNECT a:443 HTTP/1.1\r\n",
+        "PRI * HTTP/2.0\r\n",
+    ] {
+        let request = read(text);
+        assert_eq!(request.path().hash(), None, "{text:?}");
+        assert_eq!(request.target(), b"", "{text:?}");
+    }
 }
 
 #[test]

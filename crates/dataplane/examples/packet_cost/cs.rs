@@ -3,7 +3,7 @@
 
 use std::os::fd::{AsFd as _, OwnedFd};
 
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result, ensure};
 use baton_abi::{
     DataServer, RouteKey, SERVICE_HANDOVER, SERVICE_PATHS, Service, ServiceKey, TcbKey,
 };
@@ -34,6 +34,8 @@ pub struct ConnectionServer<'a> {
     /// A forwarded packet stays as it is but for its MACs, so it can repeat without the wrapper: does
     /// the subtraction come out the same?
     alone: Row,
+    /// That packet.
+    later: Vec<u8>,
 }
 
 struct Kind {
@@ -52,15 +54,21 @@ struct Kind {
 /// Requests are read, routed and may move.
 const HTTP: u32 = SERVICE_HANDOVER | SERVICE_PATHS;
 
-/// The TCP table, and the keys of all flows.
+/// The TCP table, the keys of all flows, and the cookies with which they began.
 struct Table {
     tcbs: MapHandle,
+    used_cookies: MapHandle,
     keys: Vec<TcbKey>,
 }
 
 impl Table {
-    /// The first flows leave it, if they are there.
+    /// The first flows leave it, if they are there, and their cookies are good once more.
     fn forget(&self, flows: u32) -> Result<()> {
+        let sets = self.used_cookies.max_entries();
+        let keys: Vec<u8> = (0..sets).flat_map(u32::to_ne_bytes).collect();
+        let none = vec![0; (sets * self.used_cookies.value_size()) as usize];
+        let flags = MapFlags::ANY;
+        (self.used_cookies).update_batch(&keys, &none, sets, flags, flags)?;
         let keys = self.keys[..flows as usize].as_bytes();
         if self
             .tcbs
@@ -69,7 +77,6 @@ impl Table {
         {
             return Ok(());
         }
-        let flags = MapFlags::ANY;
         Ok(self.tcbs.delete_batch(keys, flows, flags, flags)?)
     }
 }
@@ -108,9 +115,13 @@ impl<'a> ConnectionServer<'a> {
             .set_routes(&[route(b"/ds1/", first), route(b"/ds2/", second)])?;
         let table = Table {
             tcbs: program::map(program_of(&node), "tcbs")?,
+            used_cookies: program::map(program_of(&node), "used_cookies")?,
             keys: clients.iter().map(|client| node.tcb_key(client)).collect(),
         };
+        let cookie = node.cookie(&clients[0]);
+        let later = clients[0].later(cookie, GET.len(), 1000).frame();
         Ok(Self {
+            later,
             kinds: kinds(&clients[0]),
             alone: Row::new("forward, one flow, no wrapper", Some(100.0)),
             node,
@@ -159,7 +170,10 @@ impl<'a> ConnectionServer<'a> {
                 if kind.forget {
                     self.table.forget(flows)?;
                 }
-                whole += self.wrapper.run(frame, runs)?;
+                let ran = self.wrapper.run(frame, runs);
+                whole += ran.with_context(|| {
+                    format!("{}: counted {:?}", kind.row.name, self.node.moved())
+                })?;
             }
             if let Some(counter) = kind.counter {
                 let moved = self.node.moved();
@@ -172,11 +186,11 @@ impl<'a> ConnectionServer<'a> {
         if !only.is_empty() {
             return Ok(());
         }
-        let last = self.kinds.last().map(|kind| kind.template.frame.clone());
-        self.round_alone(&last.unwrap_or_default())
+        self.round_alone()
     }
 
-    fn round_alone(&mut self, frame: &[u8]) -> Result<()> {
+    fn round_alone(&mut self) -> Result<()> {
+        let frame = &self.later;
         let run = |program: &OwnedFd| -> Result<f64> {
             let outcome = sys::run_on_frame(program.as_fd(), frame, None, FLOWS)?;
             Ok(outcome.duration.as_nanos() as f64)

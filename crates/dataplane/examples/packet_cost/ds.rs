@@ -3,6 +3,7 @@
 //! the program took. An empty program beside it says what taking the time takes.
 
 use std::{
+    io::Write as _,
     net::{SocketAddr, TcpListener, TcpStream},
     os::fd::{AsFd as _, OwnedFd},
     time::Duration,
@@ -20,7 +21,7 @@ use socket2::{Domain, Protocol, SockRef, Socket, Type};
 use crate::{
     cluster::{ARRIVES_AT, CS, WEB, ds, key},
     host::accept,
-    lccp::{adopt, forward},
+    lccp::{TO_DS, adopt, forward},
     node::Node,
     program,
     report::Row,
@@ -33,8 +34,8 @@ const ADOPTS: u32 = 2000;
 /// The connection server's.
 const COOKIE: u32 = 7;
 const REPEATS: u32 = 100_000;
-/// Fewer than the ring has room for.
-const LOOKS: u32 = 500;
+/// Fewer than the ring has room for, and done before the kernel sends any of it again.
+const LOOKS: usize = 20;
 /// As nginx sends it.
 const HEAD: &[u8] =
     b"HTTP/1.1 200 OK\r\nServer: nginx/1.22.1\r\nDate: Sat, 21 Nov 2026 23:08:36 GMT\r\n\
@@ -116,17 +117,13 @@ impl<'a> DataServer<'a> {
         let (whole, floor) = self.repeat(&old)?;
         self.deliver.add(whole, floor);
 
-        let (whole, floor) = self.leave(&vec![7; 1400])?;
-        self.body.add(whole, floor);
-        let (whole, floor) = self.leave(HEAD)?;
-        self.head.add(whole, floor);
-
         let forward = forward(&self.client);
         let (whole, floor) = self.send_all(
             "ds_forwarded",
             (0..ADOPTS).map(|_| (forward.clone(), old.clone())),
         )?;
         self.forward.add(whole, floor);
+        let empty = floor;
 
         let fresh = (0..ADOPTS).map(|_| {
             let client = Client::of(WEB);
@@ -134,7 +131,18 @@ impl<'a> DataServer<'a> {
         });
         let (whole, floor) = self.send_all("ds_adopted", fresh)?;
         self.adopt.add(whole, floor);
-        self.close_all()
+        let mut connections = self.accept_all()?;
+        // The kernel has acknowledged the requests by then, and does not send anything again so soon.
+        std::thread::sleep(Duration::from_millis(300));
+        let (mut heads, mut bodies) = (Vec::new(), Vec::new());
+        while !connections.is_empty() {
+            let some = connections.split_off(connections.len().saturating_sub(LOOKS));
+            heads.extend(self.leave(&some, HEAD, some.len())?);
+            bodies.extend(self.leave(&some, &[7; 1400], 0)?);
+        }
+        self.head.add(mean(&heads), empty);
+        self.body.add(mean(&bodies), empty);
+        Ok(())
     }
 
     /// What was measured so far does not count.
@@ -174,40 +182,27 @@ impl<'a> DataServer<'a> {
         ))
     }
 
-    /// A packet of the server's again and again, through the program at the way out, as often as what it shows
-    /// has room.
-    fn leave(&mut self, payload: &[u8]) -> Result<(f64, f64)> {
-        let request = self.client.later(COOKIE, GET.len(), 0);
-        let packet = Segment {
-            from: request.to,
-            to: request.from,
-            payload: payload.to_vec(),
-            ..request
-        };
+    /// The server writes this on each connection: mean nanoseconds of the program at the way out, which shows so many
+    /// heads. None if the kernel had to wait, and sent something again.
+    fn leave(
+        &mut self,
+        connections: &[TcpStream],
+        payload: &[u8],
+        shown: usize,
+    ) -> Result<Option<f64>> {
         let head = head_of(&self.node);
-        let run = |program: &OwnedFd| -> Result<f64> {
-            let outcome = sys::run_on_frame(program.as_fd(), &packet.frame(), None, LOOKS)?;
-            Ok(outcome.duration.as_nanos() as f64)
-        };
+        let before = program::runs(head)?;
         self.node.look();
-        let mut taken = [(0.0, 0.0); 100];
-        for taken in &mut taken {
-            *taken = (run(head)?, run(&self.wrapper.tcx_nothing)?);
-            self.heads.take()?.for_each(drop);
+        for mut connection in connections {
+            connection.write_all(payload)?;
         }
-        let shown = if payload == HEAD {
-            taken.len() as u64 * u64::from(LOOKS)
-        } else {
-            0
-        };
+        let after = program::runs(head)?;
+        self.heads.take()?.for_each(drop);
         let moved = self.node.moved();
-        ensure!(
-            moved.get("ds_head").copied().unwrap_or(0) == shown,
-            "counted {moved:?}"
-        );
-        let mean =
-            |of: fn(&(f64, f64)) -> f64| taken.iter().map(of).sum::<f64>() / taken.len() as f64;
-        Ok((mean(|(whole, _)| *whole), mean(|(_, floor)| *floor)))
+        let counted = moved.get("ds_head").copied().unwrap_or(0);
+        ensure!(counted == shown as u64, "counted {moved:?}");
+        let is_all = after.count_since(before) == connections.len() as u64;
+        Ok(is_all.then(|| after.mean_since(before)))
     }
 
     /// Messages through the loopback: mean nanoseconds of the program, and of the empty one.
@@ -241,19 +236,25 @@ impl<'a> DataServer<'a> {
         ))
     }
 
-    /// Accepts what was adopted and ends it by a RST, so that nothing of it stays.
-    fn close_all(&self) -> Result<()> {
-        for _ in 0..ADOPTS {
-            let (stream, _) = self.listener.accept()?;
-            SockRef::from(&stream).set_linger(Some(Duration::ZERO))?;
-        }
-        Ok(())
+    /// Accepts what was adopted. It ends by a RST when dropped, so that nothing of it stays.
+    fn accept_all(&self) -> Result<Vec<TcpStream>> {
+        (0..ADOPTS)
+            .map(|_| {
+                let (stream, _) = self.listener.accept()?;
+                stream.set_nodelay(true)?;
+                SockRef::from(&stream).set_linger(Some(Duration::ZERO))?;
+                Ok(stream)
+            })
+            .collect()
     }
 }
 
+fn mean(of: &[f64]) -> f64 {
+    of.iter().sum::<f64>() / of.len() as f64
+}
+
 fn message(node: &Node, message: &Message, packet: &Segment) -> Vec<u8> {
-    let bytes = encode(message, node.now(), &key().lccp());
-    [bytes, packet.packet()].concat()
+    encode(message, &packet.packet(), node.now(), &key().lccp(), TO_DS)
 }
 
 fn head_of(node: &Node) -> &OwnedFd {

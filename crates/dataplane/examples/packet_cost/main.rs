@@ -29,6 +29,7 @@ mod wrapper;
 )]
 #[path = "../../tests/packets"]
 mod tables {
+    pub mod blank;
     pub mod cluster;
     pub mod host;
     pub mod lccp;
@@ -37,8 +38,9 @@ mod tables {
     pub mod read;
     pub mod seen;
     pub mod segment;
+    pub mod sniff;
 }
-use tables::{cluster, host, lccp, node, options, read, seen, segment};
+use tables::{blank, cluster, host, lccp, node, options, read, seen, segment, sniff};
 
 use anyhow::{Context as _, Result};
 use nix::{

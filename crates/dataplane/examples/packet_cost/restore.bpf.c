@@ -76,7 +76,7 @@ static __always_inline int put_numbers(struct xdp_md *ctx, const struct template
 	return 0;
 }
 
-SEC("xdp")
+SEC("xdp.frags")
 int xdp_restore(struct xdp_md *ctx)
 {
 	__u32 zero = 0;
@@ -102,7 +102,7 @@ int xdp_restore(struct xdp_md *ctx)
 	return XDP_ABORTED;
 }
 
-SEC("xdp")
+SEC("xdp.frags")
 int xdp_nothing(struct xdp_md *ctx)
 {
 	return XDP_DROP;

@@ -10,7 +10,7 @@ use crate::{
     cs::http::{Connection, get, routes_by_name},
     ds::loopback::{COOKIE, Live, expect, send},
     host::{on_own_host, send_lccp},
-    lccp::{INNER, LCCP, adopt, forward, handover, seal, to_ds},
+    lccp::{INNER, LCCP, TO_DS, adopt, forward, handover, seal, tag_again, to_ds},
     node::{Node, Redirect, Seen, Tx},
     segment::{Client, Segment},
 };
@@ -92,12 +92,12 @@ fn a_handover_is_numbered_for_the_owner() {
     let request = connection.data(get("/ds2/"));
     let seen = connection.send(&node, &request);
     is_kept(&channels, &seen, FIRST.wrapping_add(1));
-    // What is queued behind it the client would send again by itself.
+    // So is what goes the same way behind it.
     let more = connection.data("more");
     let seen = connection.send(&node, &more);
     assert_eq!(seen.counted.get("cs_queued"), Some(&1));
-    assert_eq!(number_in(&seen.frame), 0);
-    assert_eq!(channels.next(CHANNEL).unwrap(), 1);
+    is_kept(&channels, &seen, FIRST.wrapping_add(2));
+    assert_eq!(channels.next(CHANNEL).unwrap(), 2);
 }
 
 #[test]
@@ -127,7 +127,7 @@ fn an_outbox_keeps_the_last_ones() {
         let kept = channels.posted(CHANNEL, number).unwrap();
         assert_eq!(kept.map(|(_, kept)| kept).as_ref(), Some(frame), "{number}");
     }
-    let never = FIRST.wrapping_add(300);
+    let never = FIRST.wrapping_add(WINDOW as u16 + 44);
     assert_eq!(channels.posted(CHANNEL, never).unwrap(), None);
     assert_eq!(channels.posted(CHANNEL + 1, 1).unwrap(), None);
 }
@@ -148,27 +148,26 @@ fn what_comes_is_noted_by_its_number() {
         let client = Client::fresh();
         let numbered = |message, number: u16| {
             let mut frame = to_ds(&message, node.now(), &client.get(7).packet());
-            let mut header = LccpHeader::read_from_bytes(&frame[LCCP..INNER]).unwrap();
-            header.be_sequence = number.to_be();
-            seal(&mut header, &key().lccp());
-            frame[LCCP..INNER].copy_from_slice(header.as_bytes());
+            frame[LCCP + 6..LCCP + 8].copy_from_slice(&number.to_be_bytes());
+            tag_again(&mut frame, &key().lccp());
             frame
         };
+        let later = 2 * WINDOW as u16 + 1;
         // Of a node that is not known nothing is noted.
-        let seen = node.run(&numbered(adopt(&client), 513));
+        let seen = node.run(&numbered(adopt(&client), later));
         let seen = seen.expect(Redirect, &[("ds_refused", 1)]);
         // The answer has another receiver.
         assert_eq!(number_in(&seen.frame), 0);
         assert_eq!(channels.inbox(CS).unwrap(), None);
 
         channels.make_inbox(CS).unwrap();
-        node.run(&numbered(adopt(&client), 513));
+        node.run(&numbered(adopt(&client), later));
         node.run(&numbered(handover(&client, 1), 2));
         node.run(&numbered(forward(&client), 0));
         channels.make_inbox(CS).unwrap();
         let came = channels.inbox(CS).unwrap().unwrap().came;
         let noted: Vec<_> = came.iter().enumerate().filter(|(_, n)| **n != 0).collect();
-        assert_eq!(noted, [(1, &513), (2, &2)]);
+        assert_eq!(noted, [(1, &later), (2, &2)]);
     });
 }
 
@@ -233,11 +232,12 @@ fn what_comes_again_adopts_nothing() {
         let channels = live.node.plane().channels().unwrap();
         channels.make_inbox(CS).unwrap();
         let numbered = |message: &Message, number, packet: &Segment, counted| {
-            let bytes = encode(message, live.node.now(), &key().lccp());
+            let packet = packet.packet();
+            let bytes = encode(message, &[], live.node.now(), &key().lccp(), TO_DS);
             let mut header = LccpHeader::read_from_bytes(&bytes).unwrap();
             header.be_sequence = u16::to_be(number);
-            seal(&mut header, &key().lccp());
-            send_lccp(ds(0), &[header.as_bytes(), &packet.packet()].concat());
+            seal(&mut header, &key().lccp(), TO_DS, &packet);
+            send_lccp(ds(0), &[header.as_bytes(), &packet].concat());
             expect(&live.node, &[(counted, 1)]);
         };
         // Its own connection is here: a retransmission, as TCP sees it.

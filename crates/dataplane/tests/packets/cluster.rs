@@ -10,7 +10,7 @@ use baton_abi::{
     POLICY_PATH, POLICY_TURN, Pool, SERVICE_DOWN, SERVICE_HANDOVER, SERVICE_HOSTS, SERVICE_PATHS,
     SERVICE_SPLIT_AT_ACK, Service, ServiceKey, Settings,
 };
-use baton_wire::{ClusterKey, Keys};
+use baton_wire::{ClusterKey, CookieKey, Keys, LccpKey};
 
 /// The cluster address.
 pub const CLUSTER: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 100);
@@ -49,14 +49,28 @@ pub const WINDOW_SCALE: u8 = 7;
 const SECRET: &str = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f";
 const OTHER_SECRET: &str = "c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00";
 
-/// The key in use.
-pub fn key() -> ClusterKey {
-    SECRET.parse().unwrap()
+/// All that is made of a secret here. In these tables all nodes share one key of messages, unless a test gives each two
+/// of them their own.
+pub struct Secret(pub ClusterKey);
+
+impl Secret {
+    pub fn lccp(&self) -> LccpKey {
+        self.0.pair(CLUSTER, CLUSTER)
+    }
+
+    pub fn cookie(&self) -> CookieKey {
+        self.0.cookie()
+    }
+}
+
+/// The one in use.
+pub fn key() -> Secret {
+    Secret(SECRET.parse().unwrap())
 }
 
 /// Another one.
-pub fn other_key() -> ClusterKey {
-    OTHER_SECRET.parse().unwrap()
+pub fn other_key() -> Secret {
+    Secret(OTHER_SECRET.parse().unwrap())
 }
 
 pub fn keys() -> Keys {
@@ -67,7 +81,6 @@ pub fn keys() -> Keys {
 pub fn settings(address: Ipv4Addr, roles: u32) -> Settings {
     Settings {
         cookie_key: [key().cookie().words(), [0, 0]],
-        lccp_key: [key().lccp().words(), [0, 0]],
         clock_window_ns: 10_000_000_000,
         stray_grace_ns: 3_600_000_000_000,
         address: mapped(address),
@@ -154,6 +167,7 @@ pub fn data_server(index: u16) -> DataServer {
         source_mac: CS_MAC,
         ifindex: ARRIVES_AT,
         flags: DATA_SERVER_PRESENT as u8,
+        key: key().lccp().words(),
         ..DataServer::default()
     }
 }
@@ -175,6 +189,7 @@ pub fn peer(mac: [u8; 6]) -> DataServer {
         source_mac: ds_mac(0),
         ifindex: ARRIVES_AT,
         flags: DATA_SERVER_PRESENT as u8,
+        key: key().lccp().words(),
         ..DataServer::default()
     }
 }

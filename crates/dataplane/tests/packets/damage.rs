@@ -1,11 +1,10 @@
 //! Random damage to frames.
 
-use baton_wire::tag;
 use fastrand::Rng;
 
 use crate::{
     cluster::key,
-    lccp::{INNER, LCCP},
+    lccp::{INNER, LCCP, tag_again},
     options::{self, linux},
     segment::{IP, TCP, padded},
 };
@@ -57,10 +56,8 @@ pub fn broken(random: &mut Rng, seeds: &[Vec<u8>]) -> Vec<u8> {
 
 /// A right tag over whatever is where the header should be: what is behind the tag must hold as well.
 fn reseal(frame: &mut [u8]) {
-    if let Some(header) = frame.get_mut(LCCP..INNER) {
-        let tagged: &[u8; 72] = header[..72].try_into().unwrap();
-        let tag = tag(&key().lccp(), tagged, &[]);
-        header[72..].copy_from_slice(&tag.to_be_bytes());
+    if frame.len() >= INNER {
+        tag_again(frame, &key().lccp());
     }
 }
 

@@ -6,7 +6,7 @@
 use std::{collections::BTreeSet, env, time::SystemTime};
 
 use baton_abi::{Ring, short_address};
-use baton_wire::{Keep, Message, Refusal, encode};
+use baton_wire::{Keep, Message, Refusal, YieldAnswer};
 use fastrand::Rng;
 
 use crate::{
@@ -19,15 +19,13 @@ use crate::{
     damage::{broken, option_byte},
     host::{connect, listen, on_own_host},
     invariants::{SYN_ACK, holds_at_cs, holds_at_ds, holds_at_switch},
-    lccp::{
-        adopt, claim, flow, forward, forward_to, handover, linux_tcb, to_cs, to_cs_raw, to_ds_raw,
-    },
+    lccp::{adopt, claim, flow, forward, forward_to, handover, linux_tcb, to_cs, to_ds},
     node::{Node, Tx},
     segment::{Client, GET, Segment},
 };
 
 const RUNS: u32 = 20_000;
-const MET_AT_CS: [&str; 28] = [
+const MET_AT_CS: [&str; 29] = [
     "bad_ip",
     "bad_tcp",
     "cs_adopt",
@@ -41,6 +39,7 @@ const MET_AT_CS: [&str; 28] = [
     "cs_moved",
     "cs_none",
     "cs_pinned",
+    "cs_probe",
     "cs_queued",
     "cs_refused",
     "cs_request",
@@ -98,8 +97,8 @@ fn the_connection_server() {
     routes_by_name(&node);
     let (seed, mut random) = random();
     let mut met = BTreeSet::new();
-    let client = Client::of(WEB);
-    let cookie = node.cookie(&client);
+    let mut client = Client::of(WEB);
+    let mut cookie = node.cookie(&client);
     let known = Client::of(WEB);
     let known_cookie = node.cookie(&known);
     node.run(&known.get(known_cookie).frame());
@@ -109,6 +108,9 @@ fn the_connection_server() {
         // Broken packets pin a connection sooner or later.
         if run % 16 == 0 {
             http = Http::open(&node);
+            // A cookie begins one connection, and once.
+            client = Client::of(WEB);
+            cookie = node.cookie(&client);
         }
         if run % 256 == 0 {
             node.change(|settings| settings.stray_grace_ns = [0, u64::MAX][random.usize(..2)]);
@@ -116,12 +118,14 @@ fn the_connection_server() {
         let seeds = [
             client.syn().frame(),
             client.get(cookie).frame(),
+            client.ack(cookie).seq(client.isn).frame(),
             known.later(known_cookie, GET.len(), 1000).frame(),
             Client::of(SMTP).ack(7).frame(),
-            to_cs_raw(random.u16(..3), &refusal(&node, &known, known_cookie)),
-            to_cs_raw(0, &encode(&adopt(&client), node.now(), &key().lccp())),
+            refusal(random.u16(..3), &node, &known, known_cookie),
+            to_cs(0, &adopt(&client), node.now(), &key().lccp(), &[]),
             error(3, 4, &response(&known).packet()),
             http.answered.data(get("/ds2/")).frame(),
+            http.answered.data(get("/%64s2/")).frame(),
             http.moved.data(get("/ds3/")).frame(),
             http.request.frame(),
             http.returned(
@@ -145,6 +149,7 @@ fn the_connection_server() {
             claimed_by(&node, 0, false, &stray),
             stray.later(7, 10, 10).frame(),
             switched(&client.syn().frame()),
+            for_daemon(&node, random.u16(..3), &known),
         ];
         let frame = broken(&mut random, &seeds);
         let seen = node.run(&frame);
@@ -179,10 +184,8 @@ fn the_data_server() {
         };
         node.plane().set_ring(1, &ring).unwrap();
         for run in 0..runs() {
-            let message = |message: &Message, packet: &Segment| {
-                let bytes = encode(message, node.now(), &key().lccp());
-                to_ds_raw(&[bytes, packet.packet()].concat())
-            };
+            let message =
+                |message: &Message, packet: &Segment| to_ds(message, node.now(), &packet.packet());
             let seeds = [
                 message(&adopt(&known), &known.get(7)),
                 message(&adopt(&known.again()), &known.again().get(7)),
@@ -213,14 +216,16 @@ fn the_switch() {
     node.set_places(|at| ((at % 3) as u16, (at % 2) as u16));
     let (seed, mut random) = random();
     let mut met = BTreeSet::new();
-    let client = Client::of(WEB);
+    // Places that have changed are remembered otherwise than those that have not: some clients are at each.
+    let clients: [Client; 16] = std::array::from_fn(|_| Client::of(WEB));
     for run in 0..runs() {
+        let client = clients[random.usize(..clients.len())];
         let seeds = [
             client.syn().frame(),
             Client::of(WEB).get(7).frame(),
             client.later(7, 1, 1).payload(vec![1; 1300]).frame(),
             error(3, 4, &response(&client).packet()),
-            to_ds_raw(&encode(&adopt(&client), node.now(), &key().lccp())),
+            to_ds(&adopt(&client), node.now(), &[]),
             switched(&client.syn().frame()),
         ];
         let frame = broken(&mut random, &seeds);
@@ -309,14 +314,24 @@ fn claimed_by(node: &Node, from: u16, moved: bool, client: &Client) -> Vec<u8> {
     to_cs(from, &message, node.now(), &key().lccp(), &packet)
 }
 
-fn refusal(node: &Node, client: &Client, cookie: u32) -> Vec<u8> {
+/// What the program leaves to the daemon.
+fn for_daemon(node: &Node, from: u16, client: &Client) -> Vec<u8> {
+    let message = Message::Yielded {
+        flow: flow(client),
+        answer: YieldAnswer::Gone,
+    };
+    let packet = client.later(7, 10, 10).packet();
+    to_cs(from, &message, node.now(), &key().lccp(), &packet)
+}
+
+fn refusal(from: u16, node: &Node, client: &Client, cookie: u32) -> Vec<u8> {
     let message = Message::Refused {
         flow: flow(client),
         tcb: linux_tcb(),
         refusal: Refusal::NoListener,
     };
-    let bytes = encode(&message, node.now(), &key().lccp());
-    [bytes, client.get(cookie).packet()].concat()
+    let packet = client.get(cookie).packet();
+    to_cs(from, &message, node.now(), &key().lccp(), &packet)
 }
 
 fn runs() -> u32 {

@@ -1,9 +1,9 @@
 //! A data server's host: a network namespace of its own, which ends with the test that made it.
 
 use std::{
-    io,
+    io::{self, Write as _},
     net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener, TcpStream},
-    process::Command,
+    process::{Command, Stdio},
     thread,
     time::Duration,
 };
@@ -22,6 +22,15 @@ use crate::{
 /// A client on the host itself, for connections that its kernel makes without any of our programs.
 pub const LOCAL_CLIENT: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 7);
 
+/// All others are reached through an interface that swallows all.
+const CLIENTS: &str = "\
+    link set lo up
+    link add clients type veth peer name nobody
+    link set clients arp off up
+    link set nobody up
+    route add default dev clients
+";
+
 /// Runs `test` in a new namespace in which the cluster address, data server 0, the connection server
 /// and [`LOCAL_CLIENT`] are local, and every other client is reached through an interface that
 /// swallows all. All of it on one processor: what is sent over the loopback has come all the way, through
@@ -31,14 +40,9 @@ pub fn on_own_host<T: Send>(test: impl FnOnce() -> T + Send) -> T {
         let here = scope.spawn(|| {
             stay_on_one_processor();
             unshare(CloneFlags::CLONE_NEWNET).expect("a namespace needs root");
-            ip("link set lo up");
-            for address in [CLUSTER, ds(0), CS, LOCAL_CLIENT] {
-                ip(&format!("address add {address}/32 dev lo"));
-            }
-            ip("link add clients type veth peer name nobody");
-            ip("link set clients arp off up");
-            ip("link set nobody up");
-            ip("route add default dev clients");
+            let addresses = [CLUSTER, ds(0), CS, LOCAL_CLIENT];
+            let addresses = addresses.map(|address| format!("address add {address}/32 dev lo\n"));
+            ip(&format!("{}{CLIENTS}", addresses.concat()));
             test()
         });
         here.join()
@@ -170,11 +174,18 @@ pub fn send_plain(packet: &Segment) {
     assert_eq!(socket.send_to(&bytes, &to.into()).unwrap(), bytes.len());
 }
 
-fn ip(arguments: &str) {
-    let output = Command::new("ip")
-        .args(arguments.split(' '))
-        .output()
+/// Runs these commands of ip(8), a line each.
+fn ip(commands: &str) {
+    let mut child = Command::new("ip")
+        .args(["-batch", "-"])
+        .stdin(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
         .expect("the tests need iproute2");
+    let mut input = child.stdin.take().unwrap();
+    input.write_all(commands.as_bytes()).unwrap();
+    drop(input);
+    let output = child.wait_with_output().unwrap();
     let error = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "ip {arguments}: {error}");
+    assert!(output.status.success(), "{error}\n{commands}");
 }

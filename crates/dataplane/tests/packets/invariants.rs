@@ -12,9 +12,10 @@ const OVERHEAD: usize = 100;
 /// The longest SYN-ACK.
 pub const SYN_ACK: usize = 74;
 /// What the connection server puts a message around.
-const WRAPPED: [&str; 6] = [
+const WRAPPED: [&str; 7] = [
     "cs_adopt",
     "cs_adopt_again",
+    "cs_begins",
     "cs_claim",
     "cs_handover",
     "cs_handover_again",
@@ -40,9 +41,11 @@ pub fn holds_at_cs(seen: &Seen) -> Result<(), String> {
                 after == before
             } else if is(&["cs_refused", "cs_none"]) {
                 after == before && outer_is_valid(seen)
+            } else if is(&["cs_claim_cut"]) {
+                after < before + OVERHEAD && outer_is_valid(seen)
             } else if is(&WRAPPED) {
                 after == before + OVERHEAD && outer_is_valid(seen)
-            } else if is(&["cs_unavailable"]) {
+            } else if is(&["cs_unavailable", "cs_target_refused"]) {
                 verify_checksums(&seen.frame).is_ok()
             } else {
                 // Our own segments: always whole, whatever they answer.
@@ -60,7 +63,8 @@ pub fn holds_at_cs(seen: &Seen) -> Result<(), String> {
 pub fn holds_at_ds(seen: &Seen) -> Result<(), String> {
     counted_once(seen)?;
     let (before, after) = (seen.input.len(), seen.frame.len());
-    const STRIPPED: [&str; 6] = [
+    const STRIPPED: [&str; 7] = [
+        "ds_begins_not",
         "ds_claimed",
         "ds_duplicate",
         "ds_forwarded",
@@ -75,7 +79,17 @@ pub fn holds_at_ds(seen: &Seen) -> Result<(), String> {
     let right = match seen.verdict {
         Pass if stripped => after + OVERHEAD == before,
         Pass => seen.frame == seen.input,
-        Redirect if seen.counted.contains_key("ds_refused") => after == before,
+        // Of a packet without its data there is nothing to deliver: the answer takes the question's place.
+        Redirect if seen.counted.contains_key("ds_claimed") => {
+            after == before && outer_is_valid(seen)
+        }
+        Redirect
+            if ["ds_refused", "ds_withheld", "ds_begins"]
+                .iter()
+                .any(|back| seen.counted.contains_key(*back)) =>
+        {
+            after == before
+        }
         Redirect
             if [
                 "ds_passed_on",
@@ -120,12 +134,22 @@ pub fn holds_at_switch(seen: &Seen) -> Result<(), String> {
 
 /// Each packet has one reason; some reasons have a companion.
 fn counted_once(seen: &Seen) -> Result<(), String> {
-    const COMPANIONS: [&str; 14] = [
+    const COMPANIONS: [&str; 24] = [
         "switch_plain",
         "cs_claim",
+        "cs_claim_cut",
+        "cs_begun_before",
         "cs_forward_bytes",
         "cs_fin",
+        "cs_jump",
+        "cs_jumped",
         "cs_pinned",
+        "cs_punt_decided",
+        "cs_punt_full",
+        "cs_punt_stale",
+        "cs_punt_too_big",
+        "cs_target",
+        "cs_target_unmoved",
         "cs_unmoved",
         "cs_rst",
         "cs_refused_by_all",

@@ -4,7 +4,8 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use baton_abi::LccpHeader;
 use baton_wire::{
-    Clock, Flow, LccpKey, Message, ShortAddress, TcbPart, WindowScales, decode, encode, tag,
+    Clock, Flow, LccpKey, Message, NodePair, ShortAddress, TcbPart, WindowScales, decode, encode,
+    tag,
 };
 use etherparse::{EtherType, IpNumber};
 use zerocopy::IntoBytes as _;
@@ -13,7 +14,7 @@ use crate::{
     cluster::{CS, CS_MAC, MSS, WINDOW_SCALE, ds, ds_mac, key, keys},
     node::{Node, Seen},
     read::Packet,
-    segment::{Client, Segment, ethernet, ip_packet},
+    segment::{Client, IP, Segment, ethernet, ip_packet},
 };
 
 /// Where the LCCP header of a frame begins.
@@ -44,12 +45,22 @@ pub fn opened(node: &Node, outer: &Packet) -> Sent {
     assert_eq!(outer.ip.time_to_live, 64);
     assert!(outer.ip.dont_fragment && !outer.ip.more_fragments && outer.ip.options.is_empty());
     let window = std::time::Duration::from_secs(5);
-    let received = decode(&outer.body, &keys(), node.now(), window)
+    let pair = NodePair {
+        from: outer.from(),
+        to: outer.to(),
+    };
+    let received = decode(&outer.body, pair, &keys(), node.now(), window)
         .unwrap_or_else(|error| panic!("{error}\n{outer:?}"));
     assert!(received.clock <= node.now());
-    let again = encode(&received.message, received.clock, &key().lccp());
-    assert_eq!(again, outer.body[..again.len()], "header is not canonical");
-    assert_eq!(again.len() + received.packet.len(), outer.body.len());
+    let key = key().lccp();
+    let again = encode(
+        &received.message,
+        received.packet,
+        received.clock,
+        &key,
+        pair,
+    );
+    assert_eq!(again, outer.body, "header is not canonical");
     Sent {
         from: outer.from(),
         to: outer.to(),
@@ -124,6 +135,8 @@ pub fn forward(client: &Client) -> Message {
         flow: flow(client),
         next: None,
         attempt: 0,
+        end: 0,
+        is_behind: false,
     }
 }
 
@@ -133,6 +146,8 @@ pub fn forward_to(client: &Client, next: u16) -> Message {
         flow: flow(client),
         next: Some(short(ds(next))),
         attempt: 0,
+        end: 0,
+        is_behind: false,
     }
 }
 
@@ -140,10 +155,23 @@ pub fn short(address: Ipv4Addr) -> ShortAddress {
     ShortAddress::try_from(IpAddr::V4(address)).unwrap()
 }
 
+/// From the connection server to data server 0.
+pub const TO_DS: NodePair = NodePair {
+    from: CS,
+    to: ds(0),
+};
+
+/// From a data server to the connection server.
+pub const fn to_cs_from(from: u16) -> NodePair {
+    NodePair {
+        from: ds(from),
+        to: CS,
+    }
+}
+
 /// A frame from the connection server to data server 0.
 pub fn to_ds(message: &Message, clock: Clock, packet: &[u8]) -> Vec<u8> {
-    let bytes = encode(message, clock, &key().lccp());
-    to_ds_raw(&[&bytes, packet].concat())
+    to_ds_raw(&encode(message, packet, clock, &key().lccp(), TO_DS))
 }
 
 pub fn to_ds_raw(body: &[u8]) -> Vec<u8> {
@@ -153,8 +181,7 @@ pub fn to_ds_raw(body: &[u8]) -> Vec<u8> {
 
 /// A frame from a data server to the connection server.
 pub fn to_cs(from: u16, message: &Message, clock: Clock, key: &LccpKey, packet: &[u8]) -> Vec<u8> {
-    let bytes = encode(message, clock, key);
-    to_cs_raw(from, &[&bytes, packet].concat())
+    to_cs_raw(from, &encode(message, packet, clock, key, to_cs_from(from)))
 }
 
 pub fn to_cs_raw(from: u16, body: &[u8]) -> Vec<u8> {
@@ -176,8 +203,21 @@ pub fn shift(header: &mut LccpHeader, seconds: i64) {
     header.be_clock = clock.wrapping_add_signed(seconds * 1_000_000_000).to_be();
 }
 
-/// Tags a header, whatever it says.
-pub fn seal(header: &mut LccpHeader, key: &LccpKey) {
+/// Tags a header, whatever it says; `rest` is what is to be behind it.
+pub fn seal(header: &mut LccpHeader, key: &LccpKey, pair: NodePair, rest: &[u8]) {
     let tagged = header.as_bytes()[..72].try_into().unwrap();
-    header.be_tag = tag(key, tagged, &[]).to_be();
+    header.be_tag = tag(key, tagged, pair, rest).to_be();
+}
+
+/// Tags whatever is where a frame should have a message, as it is between these two nodes.
+pub fn tag_again(frame: &mut [u8], key: &LccpKey) {
+    let address = |at| <[u8; 4]>::try_from(&frame[at..at + 4]).unwrap().into();
+    let pair = NodePair {
+        from: address(IP + 12),
+        to: address(IP + 16),
+    };
+    if let Some((header, rest)) = frame[LCCP..].split_first_chunk_mut::<80>() {
+        let tag = tag(key, header[..72].try_into().unwrap(), pair, rest);
+        header[72..].copy_from_slice(&tag.to_be_bytes());
+    }
 }

@@ -7,6 +7,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![allow(clippy::type_complexity, reason = "the row of a table needs no name")]
 
+mod blank;
 mod cluster;
 mod damage;
 mod host;
@@ -25,6 +26,8 @@ mod channels;
 mod client;
 mod cs;
 mod ds;
+mod for_daemon;
 mod fuzz;
+mod pairs;
 mod switch;
 mod vectors;

@@ -9,16 +9,21 @@ use std::{
     time::Duration,
 };
 
-use baton_abi::{DataServer, Place, ROLE_CS, ROLE_DS, ROLE_SWITCH, Ring, Settings, Tcb, TcbKey};
-use baton_dataplane::{Dataplane, Options, Tallied, sys};
-use baton_wire::Clock;
+use baton_abi::{
+    Counters, DataServer, PeerKeys, Place, ROLE_CS, ROLE_DS, ROLE_SWITCH, Ring, Settings, Tcb,
+    TcbKey,
+};
+use baton_dataplane::{Dataplane, Options, Tallied, counter_name, sys};
+use baton_wire::{Clock, LccpKey};
 use nix::time::{ClockId, clock_gettime};
 
 pub use crate::seen::{Aborted, Counted, Drop, Pass, Redirect, Seen, Tx, Verdict};
 use crate::{
+    blank::{blank, map_named},
     cluster::{self, ARRIVES_AT, CLIENT_MAC, CS, CS_MAC, SWITCH, ds},
     read::verify_checksums,
     segment::Client,
+    sniff::Wire,
 };
 
 /// The wall clock at which every case begins: in the middle of a cookie's period, so that none
@@ -50,26 +55,45 @@ impl Role {
     }
 }
 
+/// What a node is loaded with.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Kind {
+    role: Role,
+    /// Entries of the TCP table.
+    flows: u32,
+    /// Whether XDP programs take frames in several pieces.
+    frags: bool,
+}
+
+/// Programs that no test uses.
+struct Loaded {
+    kind: Kind,
+    plane: Dataplane,
+    is_blank: bool,
+}
+
 /// Loading takes the verifier most of a second, so a test that ends well leaves its programs to the
-/// next one. Maps that no test looks at from the beginning keep what they hold.
-static LOADED: Mutex<Vec<(Role, Dataplane)>> = Mutex::new(Vec::new());
+/// next one.
+static LOADED: Mutex<Vec<Loaded>> = Mutex::new(Vec::new());
 
 pub struct Node {
     /// None only while it is dropped.
     plane: Option<Dataplane>,
+    kind: Kind,
     role: Role,
-    shared: bool,
+    /// Whether what is in its maps is nobody else's business.
+    is_fresh: bool,
     /// What the counters were when somebody last looked.
-    looked: RefCell<Vec<(String, u64)>>,
+    looked: RefCell<Counters>,
     /// How long the first piece of a frame is at most.
     linear: Cell<Option<usize>>,
 }
 
 impl Node {
-    /// A connection server with three data servers on its LAN.
+    /// A connection server with three data servers on its LAN. Maps that no test looks at from the beginning keep
+    /// what they hold.
     pub fn cs() -> Self {
-        let plane = take(Role::Cs).unwrap_or_else(|| load(&options(Role::Cs)));
-        Self::new(Role::Cs, plane, true)
+        Self::of(Kind::of(Role::Cs))
     }
 
     /// The same with empty maps: nothing counted, no connection known, no turn taken.
@@ -79,31 +103,27 @@ impl Node {
 
     /// The same with a TCP table of this size.
     pub fn fresh_cs_of(flows: u32) -> Self {
-        let options = Options {
+        let kind = Kind {
             flows,
-            kept_requests: 1024,
-            xdp: baton_dataplane::XdpChoice::Auto,
-            ..options(Role::Cs)
+            ..Kind::of(Role::Cs)
         };
-        Self::new(Role::Cs, load(&options), false)
+        Self::fresh(kind)
     }
 
     /// The data server with index 0.
     pub fn ds() -> Self {
-        let plane = take(Role::Ds).unwrap_or_else(|| load(&options(Role::Ds)));
-        Self::new(Role::Ds, plane, true)
+        Self::of(Kind::of(Role::Ds))
     }
 
     /// The same with empty maps.
     pub fn fresh_ds() -> Self {
-        Self::new(Role::Ds, load(&options(Role::Ds)), false)
+        Self::fresh(Kind::of(Role::Ds))
     }
 
     /// A switch whose next hops are three connection servers, each with a third of the places. They have
     /// the addresses that are data servers' elsewhere.
     pub fn switch() -> Self {
-        let plane = take(Role::Switch).unwrap_or_else(|| load(&options(Role::Switch)));
-        let node = Self::new(Role::Switch, plane, true);
+        let node = Self::of(Kind::of(Role::Switch));
         node.set_places(|at| {
             let server = (at % 3) as u16;
             (server, server)
@@ -124,34 +144,53 @@ impl Node {
     /// Data server 0 with its program on an interface of the caller's namespace, where it sees packets
     /// without [`Node::run`].
     pub fn attached_ds(interface: u32) -> Self {
-        let mut plane = load(&options(Role::Ds));
-        plane.attach(&[interface], &options(Role::Ds)).unwrap();
-        Self::new(Role::Ds, plane, false)
+        Self::attached(Kind::of(Role::Ds), interface)
     }
 
     /// The connection server, which is data server 0 as well.
     pub fn both() -> Self {
-        let plane = take(Role::Both).unwrap_or_else(|| load(&options(Role::Both)));
-        Self::new(Role::Both, plane, true)
+        Self::of(Kind::of(Role::Both))
     }
 
     /// The same with its programs on an interface of the caller's namespace.
     pub fn attached_both(interface: u32) -> Self {
         // The loopback has generic XDP only.
-        let options = Options {
+        let kind = Kind {
             frags: false,
-            ..options(Role::Both)
+            ..Kind::of(Role::Both)
         };
-        let mut plane = load(&options);
-        plane.attach(&[interface], &options).unwrap();
-        Self::new(Role::Both, plane, false)
+        Self::attached(kind, interface)
     }
 
-    fn new(role: Role, plane: Dataplane, shared: bool) -> Self {
+    fn of(kind: Kind) -> Self {
+        let (plane, _) = take(kind);
+        Self::new(kind, plane, false)
+    }
+
+    fn fresh(kind: Kind) -> Self {
+        let (plane, is_blank) = take(kind);
+        if !is_blank {
+            blank(&plane);
+        }
+        Self::new(kind, plane, true)
+    }
+
+    fn attached(kind: Kind, interface: u32) -> Self {
+        let mut node = Self::fresh(kind);
+        let plane = node.plane.as_mut().unwrap();
+        plane.attach(&[interface], &kind.options()).unwrap();
+        let ways_out = [interface, Wire::interface()];
+        let follows = plane.follow_responses(true, &ways_out, &kind.options());
+        follows.unwrap();
+        node
+    }
+
+    fn new(kind: Kind, plane: Dataplane, is_fresh: bool) -> Self {
         let node = Self {
             plane: Some(plane),
-            role,
-            shared,
+            kind,
+            role: kind.role,
+            is_fresh,
             looked: RefCell::default(),
             linear: Cell::default(),
         };
@@ -211,11 +250,36 @@ impl Node {
         self.plane()
             .set_settings(&cluster::settings(address, roles))
             .unwrap();
+        self.share(cluster::key().lccp(), None);
         self.set_clock(Clock::from_nanos(BEGIN));
     }
 
     pub fn plane(&self) -> &Dataplane {
         self.plane.as_ref().unwrap()
+    }
+
+    /// The node shares these keys, the previous one behind the current one, with all of 192.0.2.0/24.
+    pub fn share(&self, current: LccpKey, previous: Option<LccpKey>) {
+        let shared = PeerKeys {
+            key: [current.words(), previous.map_or([0; 2], |key| key.words())],
+            leads: 1,
+            ..PeerKeys::default()
+        };
+        let all = (0..=255).map(|last| (Ipv4Addr::new(192, 0, 2, last), shared));
+        self.plane().set_peer_keys(&all.collect()).unwrap();
+    }
+
+    /// The node shares these keys, and nothing with anybody else; whether each of the others may give commands.
+    pub fn share_with(&self, others: &[(Ipv4Addr, LccpKey, bool)]) {
+        let shared = |key: LccpKey, leads: bool| PeerKeys {
+            key: [key.words(), [0; 2]],
+            leads: leads.into(),
+            ..PeerKeys::default()
+        };
+        let all = others
+            .iter()
+            .map(|(address, key, leads)| (*address, shared(*key, *leads)));
+        self.plane().set_peer_keys(&all.collect()).unwrap();
     }
 
     /// Whether this is the node's own address.
@@ -284,12 +348,14 @@ impl Node {
         };
         let run_xdp = |program: &Option<OwnedFd>, frame: &[u8]| {
             let program = program.as_ref().unwrap().as_fd();
-            let mut context = self
-                .linear
-                .get()
-                .map(|linear| xdp_md(linear.min(frame.len())));
-            let context = context.as_mut().map(|context| &mut context[..]);
-            sys::run_on_frame(program, frame, context, 1).unwrap()
+            match self.linear.get() {
+                Some(linear) => {
+                    let mut context = xdp_md(linear.min(frame.len()));
+                    sys::run_on_frame(program, frame, Some(&mut context), 1).unwrap()
+                }
+                // What the program leaves in front of the frame is none of it.
+                None => sys::run_on_arrival(program, &[], frame, 0).unwrap(),
+            }
         };
         let (verdict, frame_after) = match self.role {
             Role::Ds => {
@@ -323,7 +389,9 @@ impl Node {
             frame: frame_after,
             counted,
         };
-        if seen.verdict != Drop && verify_checksums(frame).is_ok() {
+        // What has lost its data has the sum of all of it.
+        let is_cut = seen.counted.contains_key("cs_claim_cut");
+        if seen.verdict != Drop && !is_cut && verify_checksums(frame).is_ok() {
             verify_checksums(&seen.frame).unwrap_or_else(|error| panic!("{error}\n{seen:?}"));
         }
         seen
@@ -341,6 +409,13 @@ impl Node {
         self.plane().tcb(&self.tcb_key(client)).unwrap()
     }
 
+    /// Removes that entry, as the sweep does.
+    pub fn forget(&self, client: &Client) {
+        let entries = map_named(self.plane(), "tcbs");
+        let key = self.tcb_key(client);
+        libbpf_rs::MapCore::delete(&entries, zerocopy::IntoBytes::as_bytes(&key)).unwrap();
+    }
+
     /// Connections given to a data server.
     pub fn connections(&self, server: u16) -> u64 {
         let tally = self.plane().tally(Tallied::DataServer(server));
@@ -353,18 +428,17 @@ impl Node {
 
     /// Looks at the counters: what moves from now on is new.
     pub fn look(&self) {
-        *self.looked.borrow_mut() = self.plane().counters().unwrap();
+        *self.looked.borrow_mut() = self.plane().counter_values().unwrap();
     }
 
     /// The counters that have moved since the last look, and by how much.
     pub fn moved(&self) -> BTreeMap<String, u64> {
-        let now = self.plane().counters().unwrap();
+        let now = self.plane().counter_values().unwrap();
         let before = self.looked.borrow();
-        before
-            .iter()
-            .zip(now)
-            .filter(|((_, old), (_, new))| old != new)
-            .map(|((_, old), (name, new))| (name, new - old))
+        (0..)
+            .zip(before.value.iter().zip(now.value))
+            .filter(|(_, (old, new))| **old != *new)
+            .map(|(counter, (old, new))| (counter_name(counter), new - old))
             .collect()
     }
 }
@@ -393,38 +467,60 @@ fn verdict_of_ds(number: u32) -> Verdict {
 
 impl std::ops::Drop for Node {
     fn drop(&mut self) {
-        if let Some(plane) = self.plane.take()
-            && self.shared
-            && !std::thread::panicking()
-        {
-            LOADED.lock().unwrap().push((self.role, plane));
+        let Some(mut plane) = self.plane.take() else {
+            return;
+        };
+        if std::thread::panicking() {
+            return;
         }
+        plane.release();
+        if self.is_fresh {
+            blank(&plane);
+        }
+        LOADED.lock().unwrap().push(Loaded {
+            kind: self.kind,
+            plane,
+            is_blank: self.is_fresh,
+        });
     }
 }
 
-fn take(role: Role) -> Option<Dataplane> {
+/// Loaded programs, and whether their maps are as the kernel made them.
+fn take(kind: Kind) -> (Dataplane, bool) {
     let mut loaded = LOADED.lock().unwrap();
-    let at = loaded.iter().position(|(found, _)| *found == role)?;
-    Some(loaded.swap_remove(at).1)
+    if let Some(at) = loaded.iter().position(|found| found.kind == kind) {
+        let found = loaded.swap_remove(at);
+        return (found.plane, found.is_blank);
+    }
+    drop(loaded);
+    let plane = Dataplane::load(&kind.options());
+    let plane = plane.expect("loading needs root and a kernel with the kfunc");
+    (plane, true)
 }
 
-fn load(options: &Options) -> Dataplane {
-    Dataplane::load(options).expect("loading needs root and a kernel with the kfunc")
-}
+impl Kind {
+    fn of(role: Role) -> Self {
+        Self {
+            role,
+            flows: FLOWS,
+            frags: true,
+        }
+    }
 
-fn options(role: Role) -> Options {
-    Options {
-        roles: match role {
-            Role::Cs => ROLE_CS,
-            Role::Ds => ROLE_DS,
-            Role::Switch => ROLE_SWITCH,
-            Role::Both => ROLE_CS | ROLE_DS,
-        },
-        flows: FLOWS,
-        kept_requests: 1024,
-        xdp: baton_dataplane::XdpChoice::Auto,
-        frags: true,
-        pins: None,
+    fn options(self) -> Options {
+        Options {
+            roles: match self.role {
+                Role::Cs => ROLE_CS,
+                Role::Ds => ROLE_DS,
+                Role::Switch => ROLE_SWITCH,
+                Role::Both => ROLE_CS | ROLE_DS,
+            },
+            flows: self.flows,
+            kept_requests: 1024,
+            xdp: baton_dataplane::XdpChoice::Auto,
+            frags: self.frags,
+            pins: None,
+        }
     }
 }
 

@@ -5,13 +5,14 @@
 
 use std::{net::IpAddr, time::Duration};
 
-use baton_wire::{Clock, Keys, LccpKey, Message, Refusal, decode};
+use baton_wire::{Clock, Keys, LccpKey, Message, NodePair, Refusal, decode};
+use etherparse::{EtherType, IpNumber};
 
 use crate::{
+    cluster::{CS_MAC, ds_mac, mapped},
     host::on_own_host,
-    lccp::{to_cs_raw, to_ds_raw},
     node::{Counted, Drop, Node, Pass, Redirect, Seen, Verdict},
-    segment::{IP, padded},
+    segment::{IP, ethernet, ip_packet, padded},
 };
 
 type Expected = (Verdict, Counted<'static>);
@@ -43,20 +44,11 @@ const OTHERWISE: &[(&str, Expected)] = &[
     ("packet-cut-v6", MISMATCH),
     ("packet-header-cut", MISMATCH),
     ("handover-no-packet", MISMATCH),
-    // Only the daemon reads bodies, and verifies them.
-    ("body-cut", TO_DAEMON),
-    ("body-flipped", TO_DAEMON),
-    ("body-too-long", TO_DAEMON),
-    ("body-untagged", TO_DAEMON),
+    // Bodies are verified by the programs, and read by the daemon only.
     ("hello-fewer-services-than-said", TO_DAEMON),
     ("hello-head-cut", TO_DAEMON),
     ("query-shorter-than-it-says", TO_DAEMON),
     ("reply-head-cut", TO_DAEMON),
-    // No message for the programs has a body, so a tag over one is a wrong tag.
-    ("adopt-with-body", TAG),
-    ("hello-for-receptor-0", TAG),
-    ("none-with-body", TAG),
-    ("query-for-the-cs", TAG),
     // Not for a data server, so it is not opened.
     ("none-other-client", UNKNOWN),
     // The kernel judges the values, when it makes a socket of them: here nothing listens.
@@ -78,7 +70,7 @@ const OTHERWISE: &[(&str, Expected)] = &[
     ("tcbs-of-nobody", TO_DAEMON),
     ("tcbs-mss-0", TO_DAEMON),
     ("tcbs-scale-15", TO_DAEMON),
-    ("tcbs-for-the-cs", TAG),
+    ("tcbs-for-the-cs", UNKNOWN),
     ("taken-cut", TO_DAEMON),
     ("candidate-of-no-state", TO_DAEMON),
     ("candidate-handing-to-nobody", TO_DAEMON),
@@ -87,9 +79,6 @@ const OTHERWISE: &[(&str, Expected)] = &[
     ("head-of-none", TO_DAEMON),
     ("head-of-nothing", TO_DAEMON),
     ("head-to-nobody", TO_DAEMON),
-    ("head-cut", TO_DAEMON),
-    // Its tag is right over its body, of which a program knows nothing.
-    ("head-for-the-cs", TAG),
     ("order-of-an-unknown-verb", TO_DAEMON),
     ("order-shorter-than-it-says", TO_DAEMON),
     ("order-migrate-to-nobody", TO_DAEMON),
@@ -169,7 +158,7 @@ fn messages_at_the_connection_server() {
             other => panic!("{}: no such command: {other}", vector.name),
         };
         vector.prepare(&node, vector.clock("clock"));
-        vector.check(&node.run(&vector.frame(to_cs_raw_from_0)), expected);
+        vector.check(&node.run(&vector.frame()), expected);
     }
 }
 
@@ -195,7 +184,7 @@ fn what_a_receiver_must_accept() {
 fn what_a_receiver_must_reject() {
     on_own_host(|| {
         let node = Node::ds();
-        for vector in vectors("reject", 92) {
+        for vector in vectors("reject", 102) {
             let named = OTHERWISE.iter().find(|(name, _)| *name == vector.name);
             let expected = match (named, vector.field("reason")) {
                 (Some((_, expected)), _) => *expected,
@@ -211,10 +200,6 @@ fn what_a_receiver_must_reject() {
             vector.check(&seen, expected);
         }
     });
-}
-
-fn to_cs_raw_from_0(body: &[u8]) -> Vec<u8> {
-    to_cs_raw(0, body)
 }
 
 struct Vector {
@@ -263,12 +248,20 @@ impl Vector {
         address.parse::<IpAddr>().unwrap().is_ipv4()
     }
 
+    fn pair(&self) -> NodePair {
+        let address = |name| self.field(name).parse().unwrap();
+        NodePair {
+            from: address("from"),
+            to: address("to"),
+        }
+    }
+
     fn packet(&self) -> Vec<u8> {
         self.optional("packet").map(unhex).unwrap_or_default()
     }
 
     /// The frame that `wrap` makes of it. What is behind the carried packet is the link layer's.
-    fn frame(&self, wrap: fn(&[u8]) -> Vec<u8>) -> Vec<u8> {
+    fn frame(&self) -> Vec<u8> {
         let mut packet = self.packet();
         let mut padding = 0;
         if self.name == "padded" {
@@ -277,17 +270,23 @@ impl Vector {
             packet.truncate(length);
         }
         let body = [unhex(self.field("bytes")), packet].concat();
-        padded(wrap(&body), padding)
+        let pair = self.pair();
+        let packet = ip_packet(IpNumber(253), pair.from, pair.to, &body);
+        padded(
+            ethernet(ds_mac(0), CS_MAC, EtherType::IPV4, &packet),
+            padding,
+        )
     }
 
     fn prepare(&self, node: &Node, now: Clock) {
-        node.change(|settings| settings.lccp_key = [self.key().words(), [0, 0]]);
+        node.change(|settings| settings.address = mapped(self.pair().to));
+        node.share_with(&[(self.pair().from, self.key(), true)]);
         node.set_clock(self.steady(now));
     }
 
     fn run_at_ds(&self, node: &Node, now: Clock) -> Seen {
         self.prepare(node, now);
-        node.run(&self.frame(to_ds_raw))
+        node.run(&self.frame())
     }
 
     /// A running clock, and a coarse one, cannot be stopped at the very edge of the window, so a second
@@ -311,7 +310,13 @@ impl Vector {
     fn came_back(&self, node: &Node, seen: &Seen) {
         let keys = Keys::only(self.key());
         let open = |frame: &[u8]| {
-            let received = decode(&frame[IP + 20..], &keys, node.now(), Duration::from_secs(5));
+            let address = |at| <[u8; 4]>::try_from(&frame[at..at + 4]).unwrap().into();
+            let pair = NodePair {
+                from: address(IP + 12),
+                to: address(IP + 16),
+            };
+            let window = Duration::from_secs(5);
+            let received = decode(&frame[IP + 20..], pair, &keys, node.now(), window);
             let received = received.unwrap_or_else(|error| panic!("{}: {error}", self.name));
             (received.message, received.packet.to_vec())
         };

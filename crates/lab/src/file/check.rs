@@ -44,6 +44,8 @@ struct WrittenHost {
     #[serde(default)]
     own_clock: bool,
     #[serde(default)]
+    own_keys: bool,
+    #[serde(default)]
     run: Vec<Spanned<Thing>>,
 }
 
@@ -308,6 +310,7 @@ impl From<WrittenHost> for Host {
             link: host.link,
             cpu: host.cpu,
             own_clock: host.own_clock,
+            own_keys: host.own_keys,
             run: host.run.into_iter().map(Spanned::into_inner).collect(),
         }
     }

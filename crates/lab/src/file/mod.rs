@@ -52,6 +52,8 @@ pub struct Host {
     pub cpu: Option<Cpu>,
     /// Whether its programs see a wall clock of its own, which can be set wrong.
     pub own_clock: bool,
+    /// Whether its node has only its own keys, and not the cluster's secret.
+    pub own_keys: bool,
     /// What runs on it, names unique.
     pub run: Vec<Thing>,
 }

@@ -79,7 +79,7 @@ http {{
         listen {port} reuseport backlog=4096;
         {listen_ipv6}
         root {files};
-        add_header X-Served-By {name};
+        add_header X-Served-By {name} always;
 
         location = /whoami {{
             default_type text/plain;

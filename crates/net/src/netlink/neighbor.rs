@@ -84,6 +84,41 @@ impl Netlink {
         Ok(Some(Way::of(&route, address)?.link_index))
     }
 
+    /// The index of the interface by which packets from `source` to `destination` leave, as rules and routes of this
+    /// host say; `None` if the destination is this host's. A source that is not this host's, or not yet, has no say.
+    ///
+    /// # Errors
+    /// [`Error::System`], for instance if there is no route.
+    pub async fn interface_from(
+        &self,
+        source: Ipv4Addr,
+        destination: Ipv4Addr,
+    ) -> Result<Option<u32>> {
+        let request = RouteMessageBuilder::<Ipv4Addr>::new()
+            .source_prefix(source, 32)
+            .destination_prefix(destination, 32)
+            .build();
+        let route = match self.ask_route(request, destination.into()).await {
+            // What ip_route_output_key_hash_rcu in net/ipv4/route.c says of a source that no interface holds: the
+            // first in older kernels, the second in newer ones. Where there is no route at all the second try says so.
+            Err(error) if matches!(error.errno(), Some(libc::EINVAL | libc::ENETUNREACH)) => {
+                self.route_to(destination.into()).await?
+            }
+            asked => asked?,
+        };
+        if matches!(route.header.kind, RouteType::Local) {
+            return Ok(None);
+        }
+        let leaves_by = |attribute: &RouteAttribute| match attribute {
+            RouteAttribute::Oif(index) => Some(*index),
+            _ => None,
+        };
+        let index = route.attributes.iter().find_map(leaves_by);
+        index
+            .map(Some)
+            .ok_or_else(|| unreachable(format!("find a route from {source} to {destination}")))
+    }
+
     async fn route_to(&self, address: IpAddr) -> Result<RouteMessage> {
         let request = match address {
             IpAddr::V4(v4) => RouteMessageBuilder::<Ipv4Addr>::new()
@@ -93,6 +128,10 @@ impl Netlink {
                 .destination_prefix(v6, 128)
                 .build(),
         };
+        self.ask_route(request, address).await
+    }
+
+    async fn ask_route(&self, request: RouteMessage, address: IpAddr) -> Result<RouteMessage> {
         let doing = || format!("find a route to {address}");
         let mut answer = Box::pin(self.handle.route().get(request).execute());
         answer

@@ -17,10 +17,12 @@ mod stream;
 use std::collections::HashMap;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
+use std::os::fd::{AsFd as _, BorrowedFd};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use baton_abi::{RESPONSE_BODY, RESPONSE_COMPLETE, Response};
 use baton_wire::HeadDigest;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
@@ -40,6 +42,9 @@ const KEEP: Duration = Duration::from_secs(120);
 const TAKEN_BACK: Duration = Duration::from_secs(10);
 /// So many responses may wait at once.
 const WAITING: usize = 4096;
+
+/// Hears how each response goes on, before any of it leaves: nobody else sees where it ends.
+pub type Witness = Box<dyn Fn(BorrowedFd<'_>, &Response) + Send + Sync>;
 
 /// Which connection: the client's end, and the cluster's.
 pub type Ends = (SocketAddrV4, SocketAddrV4);
@@ -112,23 +117,23 @@ pub struct Counters {
 }
 
 /// Takes orders. Cloned, it is the same agent.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Agent {
     shared: Arc<Shared>,
     port: u16,
 }
 
-#[derive(Debug)]
 struct Shared {
     mark: u32,
-    responses: Mutex<HashMap<Ends, Response>>,
+    witness: Witness,
+    responses: Mutex<HashMap<Ends, Ordered>>,
     begun: mpsc::UnboundedSender<Beginning>,
     counters: Arc<Counters>,
 }
 
 /// A response that was ordered, and where it is by now.
 #[derive(Debug)]
-struct Response {
+struct Ordered {
     number: u64,
     start: u32,
     state: State,
@@ -158,6 +163,7 @@ impl Agent {
     pub fn start(
         routing: &Routing,
         services: watch::Receiver<Services>,
+        witness: Witness,
     ) -> Result<(Self, Beginnings)> {
         let address = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0);
         let listen = || -> io::Result<(TcpListener, u16)> {
@@ -172,6 +178,7 @@ impl Agent {
         let (begun, beginnings) = mpsc::unbounded_channel();
         let shared = Arc::new(Shared {
             mark: routing.mark,
+            witness,
             responses: Mutex::default(),
             begun,
             counters: Arc::default(),
@@ -239,7 +246,7 @@ enum Registered {
 
 impl Shared {
     /// The lock is held for a few instructions, never across a wait; what a panicking task left is whole.
-    fn responses(&self) -> MutexGuard<'_, HashMap<Ends, Response>> {
+    fn responses(&self) -> MutexGuard<'_, HashMap<Ends, Ordered>> {
         self.responses
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -259,7 +266,7 @@ impl Shared {
         if responses.len() >= WAITING {
             return Registered::Known(Some(Outcome::Full));
         }
-        let response = Response {
+        let response = Ordered {
             number: order.number,
             start: order.start,
             state: State::Asking,
@@ -331,7 +338,7 @@ impl Shared {
             let start = 0;
             responses.insert(
                 ends,
-                Response {
+                Ordered {
                     number,
                     start,
                     state,
@@ -344,7 +351,7 @@ impl Shared {
     fn give_up(&self, ends: Ends, number: u64) {
         let waits = matches!(
             self.responses().get(&ends),
-            Some(Response { number: at, state: State::Waiting(..), .. }) if *at == number
+            Some(Ordered { number: at, state: State::Waiting(..), .. }) if *at == number
         );
         if waits {
             self.forget(ends, number);
@@ -398,7 +405,7 @@ async fn serve(mut client: TcpStream, ends: Option<Ends>, shared: Arc<Shared>) {
     counters.begun.fetch_add(1, Relaxed);
     // Nobody listens any more when the daemon ends, and with it this.
     let _ = shared.begun.send((ends, number, found));
-    let result = pass_on(&mut client, start, found, *opened).await;
+    let result = pass_on(&mut client, start, found, *opened, &shared.witness).await;
     shared.forget(ends, number);
     match result {
         Ok(()) => counters.finished.fetch_add(1, Relaxed),
@@ -416,16 +423,36 @@ async fn pass_on(
     start: u32,
     found: Found,
     opened: Opened,
+    witness: &Witness,
 ) -> io::Result<()> {
     let Opened { mut server, read } = opened;
     client.set_nodelay(true)?;
     // Below 4 GiB, which the length is too: the difference of two sequence numbers says all of it.
-    let skip = u64::from(position::next_to_send(client)?.wrapping_sub(start));
+    let (next, asked) = position::next_bytes(client)?;
+    let skip = u64::from(next.wrapping_sub(start));
     if skip > found.length {
         return Err(io::Error::other(
             "the client has more than the whole response",
         ));
     }
+    let left = found.length - skip;
+    let state = if left == 0 {
+        RESPONSE_COMPLETE
+    } else {
+        RESPONSE_BODY
+    };
+    let rest = Response {
+        left,
+        next,
+        start,
+        asked,
+        answered: asked,
+        state: state as u8, // a byte in C
+        responses: 1,
+        requests: 1,
+        ..Response::default()
+    };
+    witness(client.as_fd(), &rest);
     stream::go_by_losses(client);
     let here = (read.len() as u64).min(skip);
     stream::read_away(&server, skip - here).await?;

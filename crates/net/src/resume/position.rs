@@ -10,6 +10,8 @@ use tokio::net::TcpStream;
 const OFF_IN_SILENCE: i32 = -1;
 /// Of linux/tcp.h, TCP_SEND_QUEUE.
 const SEND_QUEUE: i32 = 2;
+/// The same, TCP_RECV_QUEUE.
+const RECEIVE_QUEUE: i32 = 1;
 
 sockopt_impl!(
     /// Whether the socket's state can be read and written.
@@ -24,11 +26,12 @@ sockopt_impl!(
     QueueSeq, GetOnly, libc::IPPROTO_TCP, libc::TCP_QUEUE_SEQ, u32
 );
 
-/// The sequence number of the next byte that is written. Needs CAP_NET_ADMIN.
-pub(super) fn next_to_send(stream: &TcpStream) -> io::Result<u32> {
+/// The sequence numbers of the next byte that is written, and of the next one that comes. Needs CAP_NET_ADMIN.
+pub(super) fn next_bytes(stream: &TcpStream) -> io::Result<(u32, u32)> {
     setsockopt(stream, Repair, &1)?;
-    let sequence =
-        setsockopt(stream, RepairQueue, &SEND_QUEUE).and_then(|()| getsockopt(stream, QueueSeq));
+    let behind =
+        |queue| setsockopt(stream, RepairQueue, &queue).and_then(|()| getsockopt(stream, QueueSeq));
+    let (send, receive) = (behind(SEND_QUEUE), behind(RECEIVE_QUEUE));
     setsockopt(stream, Repair, &OFF_IN_SILENCE)?;
-    Ok(sequence?)
+    Ok((send?, receive?))
 }

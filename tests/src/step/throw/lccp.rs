@@ -6,8 +6,8 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::{Context as _, Result};
 use baton_wire::{
-    Clock, ClusterKey, Flow, Hello, Incarnation, Keep, Message, Permille, Refusal, ShortAddress,
-    TcbPart, encode, tag,
+    Clock, ClusterKey, Flow, Hello, Incarnation, Keep, Message, NodePair, Order, Permille, Refusal,
+    ShortAddress, TcbPart, Verb, encode, tag,
 };
 use etherparse::TcpHeader;
 
@@ -24,7 +24,7 @@ const CLIENT_PORT: u16 = 40_000;
 const REQUEST: &[u8] = b"GET /whoami HTTP/1.1\r\nHost: cluster\r\n\r\n";
 
 pub(super) fn forged(target: &Target, frames: &mut Vec<Frame>) -> Result<()> {
-    let other = "5a".repeat(32).parse()?;
+    let other: ClusterKey = "5a".repeat(32).parse()?;
     let flow = flow(target, CLIENT_PORT)?;
     let tcb = tcb();
     let hello = Hello::new(
@@ -48,6 +48,8 @@ pub(super) fn forged(target: &Target, frames: &mut Vec<Frame>) -> Result<()> {
             flow,
             next: Some(next),
             attempt: 0,
+            end: 0,
+            is_behind: false,
         },
         Message::Handover { flow, tcb, next },
         Message::Keep {
@@ -59,12 +61,35 @@ pub(super) fn forged(target: &Target, frames: &mut Vec<Frame>) -> Result<()> {
         Message::Hello(hello),
     ];
     for message in messages {
-        let mut payload = encode(&message, now(), &ClusterKey::lccp(&other));
-        if message.carries().is_some() {
-            payload.extend(packet(target, CLIENT_PORT)?);
-        }
+        let packet = match message.carries() {
+            Some(_) => packet(target, CLIENT_PORT)?,
+            None => Vec::new(),
+        };
+        let payload = encode(
+            &message,
+            &packet,
+            now(),
+            &other.pair(target.sender, target.node),
+            pair(target),
+        );
         frames.push(lccp(target, &payload)?);
     }
+    Ok(())
+}
+
+/// A heartbeat of a node with another key.
+pub(super) fn forged_hello(target: &Target, frames: &mut Vec<Frame>) -> Result<()> {
+    let other: ClusterKey = "5a".repeat(32).parse()?;
+    let life = Incarnation::started_at(now());
+    let hello = Hello::new(life, Permille::try_from(0)?, Vec::new())?;
+    let payload = encode(
+        &Message::Hello(hello),
+        &[],
+        now(),
+        &other.pair(target.sender, target.node),
+        pair(target),
+    );
+    frames.push(lccp(target, &payload)?);
     Ok(())
 }
 
@@ -111,10 +136,15 @@ pub(super) fn behind(target: &Target, frames: &mut Vec<Frame>) -> Result<()> {
 
 /// A heartbeat, as of a node without services.
 fn hello(target: &Target, clock: Clock) -> Result<Vec<u8>> {
-    let key = target.key.parse::<ClusterKey>()?.lccp();
     let life = Incarnation::started_at(clock);
     let hello = Hello::new(life, Permille::try_from(0)?, Vec::new())?;
-    Ok(encode(&Message::Hello(hello), clock, &key))
+    Ok(encode(
+        &Message::Hello(hello),
+        &[],
+        clock,
+        &target.key,
+        pair(target),
+    ))
 }
 
 pub(super) fn mismatch(target: &Target, frames: &mut Vec<Frame>) -> Result<()> {
@@ -123,14 +153,44 @@ pub(super) fn mismatch(target: &Target, frames: &mut Vec<Frame>) -> Result<()> {
 }
 
 pub(super) fn command(target: &Target, frames: &mut Vec<Frame>) -> Result<()> {
-    let key = target.key.parse::<ClusterKey>()?.lccp();
     for command in [0, 8, 77, 255] {
         let mut payload = payload(target, now(), CLIENT_PORT)?;
         payload[COMMAND_AT] = command;
-        let (header, place) = payload
+        let (header, rest) = payload
             .split_first_chunk_mut::<TAG_AT>()
             .context("a header is longer")?;
-        place[..HEADER - TAG_AT].copy_from_slice(&tag(&key, header, &[]).to_be_bytes());
+        let (place, rest) = rest.split_at_mut(HEADER - TAG_AT);
+        place.copy_from_slice(&tag(&target.key, header, pair(target), rest).to_be_bytes());
+        frames.push(lccp(target, &payload)?);
+    }
+    Ok(())
+}
+
+/// What a data server is ordered to do with connections, by programs and daemons.
+pub(super) fn commands(target: &Target, frames: &mut Vec<Frame>) -> Result<()> {
+    let (flow, tcb) = (flow(target, CLIENT_PORT)?, tcb());
+    let next = ShortAddress::try_from(IpAddr::V4(target.sender))?;
+    let order = Order {
+        number: now().as_nanos(),
+        verb: Verb::Drain,
+    };
+    let messages = [
+        Message::Handover { flow, tcb, next },
+        Message::Elsewhere { flow, tcb, next },
+        Message::Release { flow, tcb, next },
+        Message::Yield {
+            flow,
+            next: Some(next),
+        },
+        Message::Begins { flow, how: 0 },
+        Message::Order(order),
+    ];
+    for message in messages {
+        let packet = match message.carries() {
+            Some(_) => packet(target, CLIENT_PORT)?,
+            None => Vec::new(),
+        };
+        let payload = encode(&message, &packet, now(), &target.key, pair(target));
         frames.push(lccp(target, &payload)?);
     }
     Ok(())
@@ -139,7 +199,6 @@ pub(super) fn command(target: &Target, frames: &mut Vec<Frame>) -> Result<()> {
 /// What the target takes, under the right key: ADOPT for a data server, REFUSED for a connection
 /// server. `port`: the client's in the packet inside; the header says [`CLIENT_PORT`].
 fn payload(target: &Target, clock: Clock, port: u16) -> Result<Vec<u8>> {
-    let key = target.key.parse::<ClusterKey>()?.lccp();
     let (flow, tcb) = (flow(target, CLIENT_PORT)?, tcb());
     let message = match target.is_cs {
         true => Message::Refused {
@@ -153,9 +212,16 @@ fn payload(target: &Target, clock: Clock, port: u16) -> Result<Vec<u8>> {
             asker: None,
         },
     };
-    let mut payload = encode(&message, clock, &key);
-    payload.extend(packet(target, port)?);
-    Ok(payload)
+    let packet = packet(target, port)?;
+    Ok(encode(&message, &packet, clock, &target.key, pair(target)))
+}
+
+/// The way of what is thrown, as its IP header says it.
+fn pair(target: &Target) -> NodePair {
+    NodePair {
+        from: target.sender,
+        to: target.node,
+    }
 }
 
 fn lccp(target: &Target, payload: &[u8]) -> Result<Frame> {

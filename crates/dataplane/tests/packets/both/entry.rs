@@ -1,11 +1,12 @@
 //! Connections of a both-role node as its connection server knows them, and messages to itself.
 
 use baton_abi::{LCCP_TCB_SACK, LCCP_TCB_WSCALE, NO_DATA_SERVER, TCB_ADOPTING, TCB_WAITING, Tcb};
-use baton_wire::{Message, encode};
+use baton_wire::{Message, NodePair, encode};
 use etherparse::{EtherType, IpNumber};
 
 use crate::{
     cluster::{CS, CS_MAC, WINDOW_SCALE, ds, ds_mac, key, peer},
+    lccp::to_cs_from,
     node::Node,
     segment::{Client, Segment, ethernet, ip_packet},
 };
@@ -51,14 +52,21 @@ pub fn owners(node: &Node, client: &Client) -> (u16, u16) {
 
 /// A frame from another data server to this node.
 pub fn from_ds(index: u16, node: &Node, message: &Message, packet: &[u8]) -> Vec<u8> {
-    let body = [&encode(message, node.now(), &key().lccp())[..], packet].concat();
+    let body = encode(
+        message,
+        packet,
+        node.now(),
+        &key().lccp(),
+        to_cs_from(index),
+    );
     let packet = ip_packet(IpNumber(253), ds(index), CS, &body);
     ethernet(ds_mac(index), CS_MAC, EtherType::IPV4, &packet)
 }
 
 /// A frame from this node's connection server to its data server, which no wire has seen.
 pub fn from_self(node: &Node, message: &Message, packet: &[u8]) -> Vec<u8> {
-    let body = [&encode(message, node.now(), &key().lccp())[..], packet].concat();
+    let pair = NodePair { from: CS, to: CS };
+    let body = encode(message, packet, node.now(), &key().lccp(), pair);
     let packet = ip_packet(IpNumber(253), CS, CS, &body);
     ethernet(CS_MAC, CS_MAC, EtherType::IPV4, &packet)
 }

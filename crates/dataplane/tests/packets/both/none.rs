@@ -24,6 +24,8 @@ fn forward_again(client: &Client) -> Message {
         flow: flow(client),
         next: None,
         attempt: 1,
+        end: 0,
+        is_behind: false,
     }
 }
 

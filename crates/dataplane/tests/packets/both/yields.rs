@@ -14,7 +14,7 @@ use crate::{
     cluster::{ARRIVES_AT, CS, ds, ds_mac, key, peer},
     ds::loopback::{Live, expect},
     host::{on_own_host, send_lccp_from},
-    lccp::{flow, opened, short},
+    lccp::{flow, opened, short, to_cs_from},
     node::Node,
     sniff::Wire,
 };
@@ -25,7 +25,7 @@ const ASKER: u16 = 0;
 const SETTLED: Duration = Duration::from_millis(20);
 
 fn answered() -> Live {
-    let live = Live::answered_at(Node::attached_both(ARRIVES_AT));
+    let live = Live::answering_at(Node::attached_both(ARRIVES_AT));
     let way = DataServer {
         ifindex: Wire::interface(),
         ..peer(ds_mac(ASKER))
@@ -38,12 +38,16 @@ fn say(live: &Live, next: Option<u16>) {
     let flow = flow(&live.client);
     let next = next.map(|next| short(ds(next)));
     let ack = live.ack().options([1; 12]);
-    let message = encode(
-        &Message::Yield { flow, next },
+    let message = Message::Yield { flow, next };
+    let pair = to_cs_from(ASKER);
+    let bytes = encode(
+        &message,
+        &ack.packet(),
         live.node.now(),
         &key().lccp(),
+        pair,
     );
-    send_lccp_from(ds(ASKER), CS, &[message, ack.packet()].concat());
+    send_lccp_from(ds(ASKER), CS, &bytes);
 }
 
 #[track_caller]

@@ -1,27 +1,19 @@
 //! MOVED: a data server has a connection that was asked for.
 
-use std::{
-    num::NonZeroU16,
-    os::fd::AsFd as _,
-    time::{Duration, Instant},
-};
+use std::num::NonZeroU16;
 
 use baton_abi::{
-    CLAIMS_PER_TICK, DATA_SERVER_LOCAL, DATA_SERVER_PRESENT, DataServer, LCCP_TCB_SACK,
-    LCCP_TCB_WSCALE, NO_DATA_SERVER, ROLE_CS, ROLE_DS, TCB_FIN, TCB_PINNED,
+    DATA_SERVER_LOCAL, DATA_SERVER_PRESENT, DataServer, LCCP_TCB_SACK, LCCP_TCB_WSCALE,
+    NO_DATA_SERVER, ROLE_CS, ROLE_DS, SERVICE_PATHS, SERVICE_TARGETS, ServiceKey, TCB_FIN,
+    TCB_PINNED,
 };
-use baton_dataplane::sys;
 use baton_wire::{Message, TcbPart};
-use nix::{
-    sched::{CpuSet, sched_getaffinity, sched_setaffinity},
-    unistd::Pid,
-};
 
 use super::http::{Connection, forwarded, get};
 use crate::{
     cluster::{HTTP, HTTP_SERVICE, WEB, data_server, ds, ds_mac, key, mapped},
     host::{connect, listen, on_own_host},
-    lccp::{INNER, flow, linux_tcb, to_cs},
+    lccp::{INNER, flow, linux_tcb, tag_again, to_cs},
     node::{Counted, Drop, Node, Pass, Tx},
     segment::{Client, Segment, patched},
 };
@@ -70,6 +62,35 @@ fn the_entry_is_made_anew() {
     }
 }
 
+/// Of a service without routes: from the next request on it moves as ever, and responses are resumed.
+#[test]
+fn where_any_server_may_answer() {
+    let node = Node::fresh_cs();
+    let service = ServiceKey::of(HTTP);
+    let services = node.plane().services().unwrap();
+    let (_, mut found) = services
+        .into_iter()
+        .find(|(key, _)| *key == service)
+        .unwrap();
+    found.flags &= !((SERVICE_PATHS | SERVICE_TARGETS) as u16);
+    node.plane().set_service(&service, &found).unwrap();
+    for (payload, counted) in [("more", "cs_pinned"), (&*get("/"), "cs_request")] {
+        let client = Client::of(HTTP);
+        let packet = client.later(7, 500, 9000).flags("PA").payload(get("/"));
+        node.run(&packet.frame()).expect(Tx, &[("cs_claim", 1)]);
+        node.run(&moved(&node, 1, &packet, linux_tcb()))
+            .expect(Drop, MOVED);
+        assert_eq!(node.tcb(&client).unwrap().state, 0);
+        let next = client
+            .later(7, 500 + packet.payload.len(), 10_000)
+            .flags("PA")
+            .payload(payload);
+        let seen = node.run(&next.frame());
+        assert_eq!(seen.verdict, Tx);
+        assert_eq!(seen.counted.get(counted), Some(&1), "{seen:?}");
+    }
+}
+
 #[test]
 fn one_that_is_being_closed() {
     let node = Node::cs();
@@ -99,7 +120,7 @@ fn what_has_an_entry_keeps_it() {
     let before = connection.entry(&node);
     node.run(&moved(&node, 2, &connection.empty(), bare()))
         .expect(Drop, MISMATCH);
-    assert_eq!(connection.entry(&node), before);
+    connection.is_unchanged(&node, &before);
 }
 
 #[test]
@@ -150,7 +171,8 @@ fn what_does_not_fit_together() {
             patched(good.clone(), INNER + 32, &[0xf0]),
         ),
     ];
-    for (name, frame) in cases {
+    for (name, mut frame) in cases {
+        tag_again(&mut frame, &key().lccp());
         node.run(&frame)
             .check(Drop, MISMATCH)
             .unwrap_or_else(|error| panic!("{name}: {error}"));
@@ -184,7 +206,7 @@ fn what_this_node_has_itself() {
         let counted = [&[("cs_moved", 1)][..], &forwarded(&packet)].concat();
         node.run(&packet.frame()).expect(Pass, &counted);
         let entry = node.tcb(&client).unwrap();
-        assert_eq!((entry.owner, u32::from(entry.state)), (1, TCB_PINNED));
+        assert_eq!((entry.owner, u32::from(entry.state)), (1, 0));
         assert_eq!(u32::from(entry.options), LCCP_TCB_SACK | LCCP_TCB_WSCALE);
 
         // Of what is not here the others are asked.
@@ -192,44 +214,6 @@ fn what_this_node_has_itself() {
         let asked = node.run(&elsewhere.frame()).expect(Tx, &[("cs_claim", 1)]);
         assert_ne!(asked.packet().to(), ds(1));
     });
-}
-
-/// As much as fits goes into one second, whatever is forged.
-#[test]
-fn a_flood_is_limited() {
-    let node = Node::fresh_cs();
-    let limit = CLAIMS_PER_TICK as usize;
-    let frames: Vec<_> = (0..2 * limit)
-        .map(|_| Client::of(WEB).later(7, 1, 1).frame())
-        .collect();
-    let program = node.plane().programs().cs.as_ref().unwrap();
-    // Each processor has a limit of its own, and each second has.
-    let all = stay_on_one_processor();
-    for _ in 0..20 {
-        let begin = Instant::now();
-        node.look();
-        for frame in &frames {
-            sys::run_on_frame(program.as_fd(), frame, None, 1).unwrap();
-        }
-        if node.moved().contains_key("cs_claim_limit") {
-            sched_setaffinity(Pid::from_raw(0), &all).unwrap();
-            return;
-        }
-        let took = begin.elapsed();
-        assert!(took > Duration::from_secs(1), "no limit in {took:?}");
-    }
-    panic!("this machine takes more than a second for {limit} packets");
-}
-
-/// Returns those that it may use otherwise.
-fn stay_on_one_processor() -> CpuSet {
-    let this = Pid::from_raw(0);
-    let all = sched_getaffinity(this).unwrap();
-    let mut one = CpuSet::new();
-    let first = (0..CpuSet::count()).find(|cpu| all.is_set(*cpu).unwrap());
-    one.set(first.unwrap()).unwrap();
-    sched_setaffinity(this, &one).unwrap();
-    all
 }
 
 fn bare() -> TcbPart {
@@ -244,7 +228,7 @@ fn bare() -> TcbPart {
     }
 }
 
-fn moved(node: &Node, from: u16, packet: &Segment, tcb: TcbPart) -> Vec<u8> {
+pub fn moved(node: &Node, from: u16, packet: &Segment, tcb: TcbPart) -> Vec<u8> {
     let client = Client {
         address: packet.from,
         service: packet.to,

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use baton_abi::{
-    HostKey, NO_POOL, POLICY_CLIENT, ROUTE_PUNTS, SERVICE_ASKS, SERVICE_PUNTS, ServiceKey,
-    TCB_PUNTED,
+    HostKey, NO_POOL, POLICY_CLIENT, ROUTE_PUNTS, SERVICE_ASKS, SERVICE_PATHS, SERVICE_PUNTS,
+    ServiceKey, TCB_PUNTED,
 };
 use baton_dataplane::{Punt, Punts, Resumed};
 
@@ -23,15 +23,19 @@ const LONG: Duration = Duration::from_secs(3600);
 /// A connection server that asks about its HTTP service. The judge has given a sign.
 fn node() -> (Node, Punts) {
     let node = Node::fresh_cs();
+    change_flags(&node, |flags| flags | SERVICE_ASKS | SERVICE_PUNTS);
+    let punts = node.plane().punts().unwrap();
+    punts.give_sign(LONG).unwrap();
+    (node, punts)
+}
+
+fn change_flags(node: &Node, change: impl FnOnce(u32) -> u32) {
     let key = ServiceKey::of(HTTP);
     let services = node.plane().services().unwrap();
     let found = services.into_iter().find(|(found, _)| *found == key);
     let (_, mut service) = found.unwrap();
-    service.flags |= (SERVICE_ASKS | SERVICE_PUNTS) as u16;
+    service.flags = change(service.flags.into()) as u16;
     node.plane().set_service(&key, &service).unwrap();
-    let punts = node.plane().punts().unwrap();
-    punts.give_sign(LONG).unwrap();
-    (node, punts)
 }
 
 #[track_caller]
@@ -206,10 +210,12 @@ fn a_further_request() {
 #[test]
 fn chosen_here() {
     let (node, punts) = node();
+    change_flags(&node, |flags| flags & !SERVICE_PATHS);
     let (client, segment) = first(&node, "SSH-2.0-x\r\n");
     let pinned = [("cs_adopt", 1), ("cs_pinned", 1)];
     node.run(&segment.frame()).expect(Tx, &pinned);
     assert!(node.tcb(&client).unwrap().owner < 3);
+    change_flags(&node, |flags| flags | SERVICE_PATHS);
     punts.give_sign(Duration::ZERO).unwrap();
     let (client, segment) = first(&node, get("/a"));
     let stale = [("cs_adopt", 1), ("cs_punt_stale", 1)];

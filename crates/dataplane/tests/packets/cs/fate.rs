@@ -6,7 +6,7 @@ use super::http::{Connection, forwarded, forwarded_and, get};
 use crate::{
     cluster::{HTTP, ds, ds_mac},
     lccp::{handover, sent},
-    node::{Node, Tx},
+    node::{Drop, Node, Tx},
     segment::{Client, Segment},
 };
 
@@ -21,8 +21,13 @@ pub enum Fate {
     Waits(usize),
     /// The owner keeps it for good.
     Pins,
+    /// Only user space reads it as servers do, and nobody is there: it is dropped, and nothing changes.
+    Asks,
 }
-pub use Fate::{Moves, Pins, Stays, Waits};
+pub use Fate::{Asks, Moves, Pins, Stays, Waits};
+
+/// A packet whose request waits for user space.
+const WAITS_FOR_READER: &[(&str, u64)] = &[("cs_punt_stale", 1), ("cs_target_waits", 1)];
 
 /// As a connection's first request, and as its second.
 #[track_caller]
@@ -37,6 +42,12 @@ fn first(node: &Node, name: &str, fate: Fate, request: &[u8]) {
     let client = Client::of(HTTP);
     let packet = client.get(node.cookie(&client)).payload(request);
     let seen = node.run(&packet.frame());
+    if fate == Asks {
+        seen.check(Drop, WAITS_FOR_READER)
+            .unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert_eq!(node.tcb(&client), None, "{name}");
+        return;
+    }
     let mut counted = vec![("cs_adopt", 1)];
     if fate == Pins {
         counted.push(("cs_pinned", 1));
@@ -56,7 +67,14 @@ fn first(node: &Node, name: &str, fate: Fate, request: &[u8]) {
 pub fn second(node: &Node, name: &str, fate: Fate, packet: impl Fn(Segment) -> Segment) {
     let mut connection = Connection::answered(node);
     let packet = packet(connection.data([]));
+    let before = connection.entry(node);
     let seen = connection.send(node, &packet);
+    if fate == Asks {
+        seen.check(Drop, WAITS_FOR_READER)
+            .unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert_eq!(connection.entry(node), before, "{name}");
+        return;
+    }
     let mut counted = match fate {
         Moves => vec![("cs_handover", 1), ("cs_request", 1)],
         Stays => forwarded_and("cs_request", &packet),
@@ -66,6 +84,7 @@ pub fn second(node: &Node, name: &str, fate: Fate, packet: impl Fn(Segment) -> S
             counted
         }
         Pins => forwarded_and("cs_pinned", &packet),
+        Asks => unreachable!("it has been dropped"),
     };
     if packet.flags.contains('F') {
         counted.push(("cs_fin", 1));

@@ -82,7 +82,7 @@ fn the_request_sent_again() {
         assert_eq!(message.message, handover(&connection.client, 1));
         assert_eq!(message.packet, request.packet());
     }
-    assert_eq!(connection.entry(&node), before);
+    connection.is_unchanged(&node, &before);
 
     // Once something of the response is here, it is a late copy of what its owner has.
     let ack = Segment {

@@ -93,6 +93,16 @@ impl Connection {
     pub fn entry(&self, node: &Node) -> Tcb {
         node.tcb(&self.client).unwrap()
     }
+
+    /// But for the time of its last packet, which a tick of the clock may change.
+    #[track_caller]
+    pub fn is_unchanged(&self, node: &Node, before: &Tcb) {
+        let now = Tcb {
+            seen: before.seen,
+            ..self.entry(node)
+        };
+        assert_eq!(now, *before);
+    }
 }
 
 /// `/ds1/`, `/ds2/` and `/ds3/` are each one data server's, everything else is anybody's.

@@ -7,10 +7,10 @@ use zerocopy::{FromBytes as _, IntoBytes as _};
 
 use super::forward::adopted;
 use crate::{
-    cluster::{CS, CS_MAC, ds, ds_mac, key, other_key},
-    lccp::{adopt, flow, linux_tcb, seal, shift, to_cs_raw},
+    cluster::{CS, CS_MAC, ds, ds_mac, key, mapped, other_key},
+    lccp::{adopt, flow, linux_tcb, seal, shift, to_cs, to_cs_from, to_cs_raw},
     node::{Counted, Drop, Node, Pass, Tx, Verdict},
-    segment::{Client, ethernet, ip_packet_with_options},
+    segment::{Client, ethernet, ip_packet, ip_packet_with_options},
 };
 
 struct Case {
@@ -89,8 +89,8 @@ const CASES: &[Case] = &[
         ..bad("version 0", VERSION)
     },
     Case {
-        before: |header| header.version = 2,
-        ..bad("version 2", VERSION)
+        before: |header| header.version = 1,
+        ..bad("version 1", VERSION)
     },
     Case {
         after: |message| message[79] ^= 1,
@@ -145,11 +145,27 @@ const CASES: &[Case] = &[
         ..bad("nothing", SHORT)
     },
     Case {
-        name: "for the daemon, not verified here",
         before: |header| header.receptor = 3,
         after: |message| message[72] ^= 0xff,
+        ..bad("for the daemon, with a wrong tag", TAG)
+    },
+    Case {
+        before: |header| {
+            header.receptor = 3;
+            shift(header, -11);
+        },
+        ..bad("for the daemon, 11 s old", STALE)
+    },
+    Case {
+        before: |header| (header.receptor, header.version) = (3, 1),
+        ..bad("for the daemon, of version 1", VERSION)
+    },
+    Case {
+        before: |header| header.receptor = 3,
+        name: "for the daemon, around a packet",
         verdict: Pass,
         counted: &[("lccp_to_daemon", 1)],
+        ..GOOD
     },
 ];
 
@@ -158,10 +174,11 @@ fn every_check() {
     let node = Node::cs();
     for case in CASES {
         let (client, cookie) = adopted(&node);
+        let packet = client.get(cookie).packet();
         let mut header = good(&node, &client);
         (case.before)(&mut header);
-        seal(&mut header, &key().lccp());
-        let mut message = [header.as_bytes(), &client.get(cookie).packet()].concat();
+        seal(&mut header, &key().lccp(), to_cs_from(0), &packet);
+        let mut message = [header.as_bytes(), &packet].concat();
         (case.after)(&mut message);
         let frame = to_cs_raw(0, &message);
         let seen = node.run(&frame);
@@ -181,8 +198,9 @@ fn a_stale_sender_is_noted() {
     let throw = |from: u16, seconds: i64, key: &LccpKey| {
         let mut header = good(&node, &client);
         shift(&mut header, seconds);
-        seal(&mut header, key);
-        let message = [header.as_bytes(), &client.get(cookie).packet()].concat();
+        let packet = client.get(cookie).packet();
+        seal(&mut header, key, to_cs_from(from), &packet);
+        let message = [header.as_bytes(), &packet].concat();
         node.run(&to_cs_raw(from, &message))
     };
     throw(0, 9, &key().lccp());
@@ -200,17 +218,63 @@ fn a_stale_sender_is_noted() {
     assert!((400..=500).contains(&ahead(2)), "{senders:?}");
 }
 
+/// A message that was seen on its way is good for nobody else, and not from anybody else.
+#[test]
+fn a_message_is_bound_to_its_sender_and_receiver() {
+    let node = Node::fresh_cs();
+    let at = |from, to| {
+        node.change(|settings| settings.address = mapped(CS));
+        let (client, cookie) = adopted(&node);
+        let packet = client.get(cookie).packet();
+        let mut header = good(&node, &client);
+        seal(&mut header, &key().lccp(), to_cs_from(0), &packet);
+        let message = [header.as_bytes(), &packet].concat();
+        node.change(|settings| settings.address = mapped(to));
+        let packet = ip_packet(IpNumber(253), from, to, &message);
+        node.run(&ethernet(ds_mac(0), CS_MAC, EtherType::IPV4, &packet))
+    };
+    at(ds(0), CS).expect(Tx, &[("cs_refused", 1)]);
+    at(ds(1), CS).expect(Drop, TAG);
+    at(ds(0), ds(1)).expect(Drop, TAG);
+    at(CS, ds(0)).expect(Drop, TAG);
+}
+
+/// Nor around another packet of the same connection.
+#[test]
+fn a_message_is_bound_to_its_packet() {
+    let node = Node::fresh_cs();
+    let (client, cookie) = adopted(&node);
+    let packet = client.get(cookie).packet();
+    // Length, identification, sequence, acknowledgement, flags, window, checksum.
+    for at in [3, 5, 24, 27, 28, 31, 33, 35, 36] {
+        let mut header = good(&node, &client);
+        seal(&mut header, &key().lccp(), to_cs_from(0), &packet);
+        let mut message = [header.as_bytes(), &packet].concat();
+        message[80 + at] ^= 1;
+        let seen = node.run(&to_cs_raw(0, &message));
+        seen.check(Drop, TAG)
+            .unwrap_or_else(|error| panic!("byte {at}: {error}"));
+    }
+}
+
 #[test]
 fn under_another_key() {
     let node = Node::cs();
     let (client, cookie) = adopted(&node);
     let mut header = good(&node, &client);
-    seal(&mut header, &other_key().lccp());
-    let message = [header.as_bytes(), &client.get(cookie).packet()].concat();
+    let packet = client.get(cookie).packet();
+    seal(&mut header, &other_key().lccp(), to_cs_from(0), &packet);
+    let message = [header.as_bytes(), &packet].concat();
     node.run(&to_cs_raw(0, &message)).expect(Drop, TAG);
     // Nor does a missing previous key mean one of all zero.
-    seal(&mut header, &LccpKey::from_words([0, 0]));
-    let message = [header.as_bytes(), &client.get(cookie).packet()].concat();
+    let packet = client.get(cookie).packet();
+    seal(
+        &mut header,
+        &LccpKey::from_words([0, 0]),
+        to_cs_from(0),
+        &packet,
+    );
+    let message = [header.as_bytes(), &packet].concat();
     node.run(&to_cs_raw(0, &message)).expect(Drop, TAG);
 }
 
@@ -219,8 +283,9 @@ fn an_outer_header_with_options_is_not_ours() {
     let node = Node::cs();
     let (client, cookie) = adopted(&node);
     let mut header = good(&node, &client);
-    seal(&mut header, &key().lccp());
-    let message = [header.as_bytes(), &client.get(cookie).packet()].concat();
+    let packet = client.get(cookie).packet();
+    seal(&mut header, &key().lccp(), to_cs_from(0), &packet);
+    let message = [header.as_bytes(), &packet].concat();
     let packet = ip_packet_with_options(IpNumber(253), ds(0), CS, &[1; 4], &message);
     let frame = ethernet(ds_mac(0), CS_MAC, EtherType::IPV4, &packet);
     node.run(&frame).expect(Drop, SHORT);
@@ -231,8 +296,7 @@ fn a_heartbeat_passes() {
     let node = Node::cs();
     let incarnation = Incarnation::started_at(Clock::from_nanos(1));
     let hello = Hello::new(incarnation, Permille::saturating(5), Vec::new()).unwrap();
-    let message = encode(&Message::Hello(hello), node.now(), &key().lccp());
-    let frame = to_cs_raw(1, &message);
+    let frame = to_cs(1, &Message::Hello(hello), node.now(), &key().lccp(), &[]);
     node.run(&frame)
         .expect(Pass, &[("lccp_to_daemon", 1)])
         .untouched();
@@ -254,8 +318,8 @@ fn what_is_for_the_data_server_of_this_node_passes() {
     let node = Node::cs();
     node.change(|settings| settings.roles = (ROLE_CS | ROLE_DS) as u8);
     let (client, cookie) = adopted(&node);
-    let bytes = encode(&adopt(&client), node.now(), &key().lccp());
-    let frame = to_cs_raw(0, &[bytes, client.get(cookie).packet()].concat());
+    let packet = client.get(cookie).packet();
+    let frame = to_cs(0, &adopt(&client), node.now(), &key().lccp(), &packet);
     node.run(&frame).expect(Pass, &[]).untouched();
 }
 
@@ -274,7 +338,7 @@ fn good(node: &Node, client: &Client) -> LccpHeader {
         tcb: linux_tcb(),
         refusal: Refusal::NoListener,
     };
-    let bytes = encode(&message, node.now(), &key().lccp());
+    let bytes = encode(&message, &[], node.now(), &key().lccp(), to_cs_from(0));
     let header = LccpHeader::read_from_bytes(&bytes).unwrap();
     assert_eq!(u32::from(header.command), LCCP_REFUSED);
     header

@@ -1,12 +1,14 @@
 //! Where the next request begins is known only while requests and responses take turns. From the first
 //! sign that they do not, the owner keeps the connection.
 
-use baton_abi::TCB_PINNED;
+use baton_abi::{BEGINS_ONLY_CONFIRM, TCB_PINNED};
+use baton_wire::{Keep, Message};
 
 use super::http::{ANSWER, Connection, forwarded, forwarded_and, get, routes_by_name};
 use crate::{
-    cluster::ds_mac,
-    node::{Node, Tx},
+    cluster::{ds_mac, key},
+    lccp::{flow, sent, to_cs},
+    node::{Drop, Node, Tx},
     segment::Segment,
 };
 
@@ -97,16 +99,35 @@ fn an_overlap() {
     }
 }
 
-/// Far from where the connection was: followed, but nobody knows what was in between.
+/// Far from where the connection was: anybody can send that, so nothing is believed before its owner has said that it is
+/// the next byte. Then nobody knows what was in between.
 #[test]
 fn a_jump() {
     let (node, connection) = prepared();
     let far = connection.data(get("/ds2/"));
     let seq = far.seq + 0x2_0000;
     let far = far.seq(seq);
-    let mut counted = forwarded(&far);
-    counted.push(("cs_pinned", 1));
-    node.run(&far.frame()).expect(Tx, &counted);
+    let before = connection.entry(&node);
+    let seen = node.run(&far.frame());
+    let seen = seen.expect(Tx, &[("cs_begins", 1), ("cs_jump", 1)]);
+    let message = sent(&node, &seen);
+    let flow = flow(&connection.client);
+    let how = BEGINS_ONLY_CONFIRM as u8;
+    assert_eq!(message.message, Message::Begins { flow, how });
+    connection.is_unchanged(&node, &before);
+    let answer = |from| {
+        let message = Message::Begun {
+            flow,
+            keep: Keep::More,
+            at: seq,
+            responses: 1,
+        };
+        to_cs(from, &message, node.now(), &key().lccp(), &far.packet())
+    };
+    node.run(&answer(1)).expect(Drop, &[("lccp_mismatch", 1)]);
+    connection.is_unchanged(&node, &before);
+    node.run(&answer(0))
+        .expect(Drop, &[("cs_jumped", 1), ("cs_pinned", 1)]);
     let mut connection = Connection {
         seq: seq + far.payload.len() as u32,
         ack: far.ack + ANSWER,

@@ -45,10 +45,7 @@ fn the_same_from_the_previous_key_and_with_padding() {
     let node = Node::cs();
     let (client, cookie) = adopted(&node);
     let frame = padded(refusal(&node, 0, &client, cookie, 0), 4);
-    node.change(|settings| {
-        let [current, _] = settings.lccp_key;
-        settings.lccp_key = [other_key().lccp().words(), current];
-    });
+    node.share(other_key().lccp(), Some(key().lccp()));
     let seen = node.run(&frame).expect(Tx, REFUSED);
     assert_eq!(seen.packet().padding, 4);
 }

@@ -191,7 +191,10 @@ fn a_released_connection_is_the_next_ones() {
 #[test]
 fn the_way_by_the_last_owner_ends() {
     let (node, releaser) = node();
-    for (next_packet, request) in [(get("/"), true), ("GET / HT".into(), false)] {
+    for (next_packet, request) in [
+        (get("/"), true),
+        ("GET / HTTP/1.1\r\nHost: a\r\n".into(), false),
+    ] {
         let mut connection = idle_since(&node, 10);
         drains(&node);
         leaves(&node, &releaser, &connection);

@@ -1,7 +1,7 @@
 //! Packets for ports that have an entry, but not where its connection is: of a new connection on old
 //! ports, of the old one after a jump, or forged. The old one gives way to the first and to nothing else.
 
-use baton_abi::{TCB_ADOPTING, TCB_PINNED, TCB_WAITING};
+use baton_abi::{TCB_ADOPTING, TCB_FIN, TCB_PINNED, TCB_RST, TCB_WAITING};
 
 use super::forward::adopted;
 use crate::{
@@ -102,16 +102,34 @@ fn a_jump_is_followed() {
     let node = Node::cs();
     for (sent, acked) in [(0x2_0000, 0), (0, 0x20_0000), (1 << 30, 1 << 30)] {
         let (client, cookie) = adopted(&node);
-        for packet in [
-            client.later(cookie, GET.len() + sent, acked),
-            client.later(cookie, GET.len() + sent + 1, acked + 1),
-            client.later(cookie, GET.len(), 0),
+        let before = node.tcb(&client).unwrap();
+        // Only the very next sequence number is believed.
+        let believed = if sent == 0 { acked } else { 0 };
+        for (packet, is_jump) in [
+            (client.later(cookie, GET.len() + sent, acked), sent > 0),
+            (client.later(cookie, GET.len() + (1 << 29), acked), true),
+            (
+                client.later(cookie, GET.len() + (1 << 29), 0).flags("R"),
+                true,
+            ),
+            (
+                client.later(cookie, GET.len() + (1 << 29), 0).flags("FA"),
+                true,
+            ),
         ] {
-            node.run(&packet.frame())
-                .expect(Tx, forwarded(&packet.packet()).as_slice());
+            let mut counted = forwarded(&packet.packet());
+            if is_jump {
+                counted.push(("cs_jump", 1));
+            }
+            node.run(&packet.frame()).expect(Tx, &counted);
         }
-        let back = client.later(cookie, GET.len(), 0);
-        assert_eq!(node.tcb(&client).unwrap().last_ack, back.ack);
+        let entry = node.tcb(&client).unwrap();
+        let last_ack = before.last_ack.wrapping_add(believed);
+        assert_eq!(
+            (entry.last_seq, entry.last_ack),
+            (before.last_seq, last_ack)
+        );
+        assert_eq!(u32::from(entry.state) & (TCB_FIN | TCB_RST), 0);
     }
 }
 
@@ -126,13 +144,14 @@ fn a_late_fin_of_the_old_connection_leaves_the_new_one() {
     node.run(&new.get(cookie).frame())
         .expect(Tx, &[("cs_adopt", 1)]);
     let late = old.later(old_cookie, GET.len(), 1000).flags("FA");
-    node.run(&late.frame())
-        .expect(Tx, forwarded(&late.packet()).as_slice());
+    let mut counted = forwarded(&late.packet());
+    counted.push(("cs_jump", 1));
+    node.run(&late.frame()).expect(Tx, &counted);
     let ack = new.later(cookie, GET.len(), 10);
     node.run(&ack.frame())
         .expect(Tx, forwarded(&ack.packet()).as_slice());
     let entry = node.tcb(&new).unwrap();
-    assert_eq!((entry.owner, entry.state), (2, FRESH));
+    assert_eq!((entry.owner, u32::from(entry.state)), (2, TCB_PINNED));
     assert_eq!(entry.last_ack, ack.ack);
 }
 
@@ -144,8 +163,9 @@ fn a_guessed_request_changes_nothing() {
     let forged: Client = client.again();
     node.run(&forged.syn().frame()).expect(Tx, &[("cs_syn", 1)]);
     let guess = forged.get(0x0123_4567);
-    node.run(&guess.frame())
-        .expect(Tx, forwarded(&guess.packet()).as_slice());
+    let mut counted = forwarded(&guess.packet());
+    counted.push(("cs_jump", 1));
+    node.run(&guess.frame()).expect(Tx, &counted);
     assert_eq!(node.tcb(&client).unwrap().owner, 0);
 }
 

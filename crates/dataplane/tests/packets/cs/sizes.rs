@@ -66,16 +66,16 @@ fn a_large_path_and_no_other() {
         ] {
             assert_eq!(owner(&node, &request), LARGE, "{length}: {request:?}");
         }
+        // Of the root these are no paths.
+        if length == 1 {
+            continue;
+        }
         for request in [
             get(&format!("{path}p")),
             get(&format!("{path}/")),
             get(&format!("/x{path}")),
-            get(&path.replacen('/', "", 1)),
             get(&format!("{}q", &path[..length - 1])),
         ] {
-            if request.starts_with("GET  ") {
-                continue;
-            }
             assert_eq!(owner(&node, &request), SMALL, "{length}: {request:?}");
         }
     }

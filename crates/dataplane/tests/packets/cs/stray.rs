@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use baton_wire::Message;
 
 use crate::{
-    cluster::{CS, SMTP, ds, key},
+    cluster::{BY_CLIENT, CS, EMPTY, SMTP, ds, key},
     lccp::{claim, flow, sent, to_cs},
     node::{Counted, Drop, Node, Tx},
     segment::{Client, Segment},
@@ -63,6 +63,27 @@ fn not_always_the_same_is_asked_first() {
     first.sort();
     first.dedup();
     assert_eq!(first, [ds(0), ds(1), ds(2)]);
+}
+
+/// Where clients are given to data servers by their addresses, that one is asked first which has them.
+#[test]
+fn whoever_the_policy_names_is_asked_first() {
+    let node = Node::cs();
+    for last in 1..30 {
+        let client = Client {
+            address: std::net::SocketAddrV4::new([203, 0, 113, last].into(), 4000),
+            ..Client::of(BY_CLIENT)
+        };
+        let get = client.get(node.cookie(&client));
+        let seen = node.run(&get.frame()).expect(Tx, &[("cs_adopt", 1)]);
+        let owner = sent(&node, &seen).to;
+        node.forget(&client);
+        let later = client.later(7, 5, 5);
+        assert_eq!(
+            sent(&node, &node.run(&later.frame()).expect(Tx, CLAIM)).to,
+            owner
+        );
+    }
 }
 
 /// Question or answer is lost: the client's next packet asks again, and another one first.
@@ -246,16 +267,33 @@ fn after_the_grace_a_rst() {
     }
 }
 
+/// A client that has left says so once: its owner is found among the data servers, each time, and nothing is kept here.
 #[test]
-fn a_stray_rst_is_never_answered() {
+fn a_rst_is_asked_for() {
     let node = Node::cs();
     node.change(|settings| settings.stray_grace_ns = 0);
     for flags in ["R", "RA", "FRA"] {
-        let rst = Client::fresh().later(7, 100, 100).flags(flags).frame();
+        let client = Client::fresh();
+        // Behind another packet of that connection, to which there is no answer yet.
+        node.run(&client.later(7, 100, 100).frame())
+            .expect(Tx, CLAIM);
+        let rst = client.later(7, 100, 100).flags(flags);
         for _ in 0..3 {
-            node.run(&rst).expect(Drop, &[("cs_rst", 1)]);
+            let seen = node.run(&rst.frame()).expect(Tx, CLAIM);
+            let message = sent(&node, &seen);
+            assert_eq!(message.message, claim(&client, 0), "{flags}");
+            assert_eq!(message.packet, rst.packet(), "{flags}");
         }
+        assert!(node.tcb(&client).is_none(), "{flags}");
     }
+}
+
+/// Where no data server is, nobody has it.
+#[test]
+fn a_rst_to_nobody() {
+    let node = Node::cs();
+    let rst = Client::of(EMPTY).later(7, 100, 100).flags("R");
+    node.run(&rst.frame()).expect(Drop, &[("cs_rst", 1)]);
 }
 
 /// A RST with a valid cookie does not open a connection.

@@ -1,6 +1,8 @@
 //! SYN: every legal layout of options gets the right SYN-ACK, and the cookie in it keeps what was
 //! offered until the request comes.
 
+use std::time::Duration;
+
 use etherparse::TcpOptionElement as Element;
 
 use super::layouts::{Case, LAYOUTS};
@@ -77,6 +79,23 @@ fn a_retransmitted_syn_gets_the_same_answer() {
     let node = Node::cs();
     let client = Client::fresh();
     assert_eq!(node.cookie(&client), node.cookie(&client));
+}
+
+/// Each connection has an offset of its own, and the same one as long as the key is the same.
+#[test]
+fn our_timestamps_count_milliseconds() {
+    let node = Node::cs();
+    let [client, other] = [Client::fresh(), Client::fresh()];
+    let [first, elsewhere] = [client, other].map(|client| timestamp(&node, &client));
+    assert!(
+        first.abs_diff(elsewhere) > 1_000_000,
+        "{first} and {elsewhere}"
+    );
+    node.wait(Duration::from_secs(3600));
+    let passed = timestamp(&node, &client.again()).wrapping_sub(first);
+    assert!((3_600_000..3_660_000).contains(&passed), "{passed}");
+    node.change(|settings| settings.cookie_key[0][0] ^= 1);
+    assert!(timestamp(&node, &client).abs_diff(first) > 10_000_000);
 }
 
 fn check(node: &Node, case: &Case) {
@@ -162,7 +181,7 @@ fn syn_ack_is_right(node: &Node, case: &Case, client: &Client, seen: &Seen) -> R
             .then_some(Element::SelectiveAcknowledgementPermitted),
         case.scale.map(|_| Element::WindowScale(WINDOW_SCALE)),
         case.timestamps
-            .then(|| Element::Timestamp(milliseconds(node), echo(client, case))),
+            .then(|| Element::Timestamp(timestamp(node, client), echo(client, case))),
     ];
     let mut elements = elements(seen);
     for option in offered.into_iter().flatten() {
@@ -189,7 +208,7 @@ fn elements(seen: &Seen) -> Vec<Element> {
         .collect()
 }
 
-/// Equal; of our own timestamps, not more than a second ago.
+/// Equal; of our own timestamps, not more than a second before.
 fn alike(found: &Element, expected: &Element) -> bool {
     match (found, expected) {
         (Element::Timestamp(value, echo), Element::Timestamp(now, expected)) => {
@@ -206,6 +225,14 @@ fn echo(client: &Client, case: &Case) -> u32 {
     u32::from_be_bytes(tcp_options[at..at + 4].try_into().unwrap())
 }
 
-fn milliseconds(node: &Node) -> u32 {
-    (node.now().as_nanos() >> 20) as u32
+/// What the answer to a SYN of this client's address and port says of our clock.
+fn timestamp(node: &Node, client: &Client) -> u32 {
+    let seen = node.run(&client.syn().frame()).expect(Tx, &[("cs_syn", 1)]);
+    let ours = elements(&seen)
+        .into_iter()
+        .find_map(|element| match element {
+            Element::Timestamp(value, _) => Some(value),
+            _ => None,
+        });
+    ours.unwrap()
 }

@@ -1,5 +1,7 @@
 //! Nobody can answer: HTTP hears of it in its own words, everybody else gets a RST.
 
+use baton_abi::{SERVICE_PATHS, ServiceKey};
+
 use super::http::{ANSWER, Connection, forwarded, get, route};
 use crate::{
     cluster::{CLIENT_MAC, CS_MAC, HTTP, HTTP_SERVICE},
@@ -24,8 +26,11 @@ fn to_a_first_request() {
     let node = prepared();
     for (name, request) in [
         ("GET", get("/nobody/")),
-        ("a long GET", get(&format!("/nobody/{}", "x".repeat(1200)))),
-        ("half a GET", "GET /nobody/index.html HTTP".into()),
+        ("a long GET", get(&format!("/nobody/{}", "x".repeat(400)))),
+        (
+            "half a GET",
+            "GET /nobody/?index.html HTTP/1.1\r\nHost: a\r\n".into(),
+        ),
     ] {
         let client = Client::of(HTTP);
         let packet = client.get(node.cookie(&client)).payload(request);
@@ -88,6 +93,13 @@ fn what_is_no_http_is_reset() {
     let mut pool = node.plane().pool(HTTP_SERVICE).unwrap();
     pool.choices = 0;
     node.plane().set_pool(HTTP_SERVICE, &pool).unwrap();
+    // Where there are routes, user space has a look at it first.
+    let key = ServiceKey::of(HTTP);
+    let services = node.plane().services().unwrap();
+    let found = services.into_iter().find(|(found, _)| *found == key);
+    let (_, mut service) = found.unwrap();
+    service.flags &= !SERVICE_PATHS as u16;
+    node.plane().set_service(&key, &service).unwrap();
     let client = Client::of(HTTP);
     let packet = client.get(node.cookie(&client)).payload("\x16\x03\x01");
     let counted: Counted<'_> = &[("cs_no_data_server", 1), ("cs_pinned", 1)];

@@ -141,6 +141,35 @@ fn time_wait_ends() {
     });
 }
 
+/// Its first request, whose answer its client has: a server that is asked again would do twice what was asked for.
+#[test]
+fn a_request_of_what_has_ended_is_dropped() {
+    on_own_host(|| {
+        let listener = listen(WEB);
+        let mut connection = connect(&listener, WEB);
+        connection.client.write_all(GET).unwrap();
+        receive(&mut connection);
+        connection.server.write_all(b"an answer").unwrap();
+        let client = of(&connection);
+        drop(connection.server);
+        let mut all = Vec::new();
+        std::io::Read::read_to_end(&mut connection.client, &mut all).unwrap();
+        drop(connection.client);
+        let node = Node::ds();
+        let get = client.get(connection.server_isn);
+        let frame = to_ds(&adopt(&client), node.now(), &get.packet());
+        node.run(&frame).expect(Drop, &[("ds_ended_before", 1)]);
+        // Only one of the two numbers is that of the old connection.
+        for other in [
+            get.clone().seq(get.seq ^ 1 << 30),
+            client.get(connection.server_isn ^ 1 << 30),
+        ] {
+            let frame = to_ds(&adopt(&client), node.now(), &other.packet());
+            node.run(&frame).expect(Pass, &[("ds_time_wait_ended", 1)]);
+        }
+    });
+}
+
 fn older_ends(client: &Client, expected: u32, counter: &str) {
     let node = Node::ds();
     let flags: [&'static str; 5] = ["PA", "A", "FPA", "PAU", "PAEC"];

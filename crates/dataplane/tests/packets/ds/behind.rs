@@ -4,7 +4,7 @@
 use std::io::{ErrorKind, Read as _, Write as _};
 
 use super::loopback::{
-    ADOPTED, COOKIE, FORWARDED, attached, expect, expect_bytes, forward, send_adopt,
+    ADOPTED, BEGINNING, COOKIE, FORWARDED, attached, expect, expect_bytes, forward, send_adopt,
 };
 use crate::{
     cluster::WEB,
@@ -52,7 +52,7 @@ fn what_was_before_is_delivered() {
             assert!(nothing_to_accept(&listener), "{seq}, {ack}");
 
             // Once more when the server has answered and the client said more.
-            (&stream).write_all(b"an answer").unwrap();
+            (&stream).write_all(BEGINNING).unwrap();
             let mut more = request.clone().payload("more");
             more.seq = more.seq.wrapping_add(GET.len() as u32);
             forward(&node, &more);

@@ -1,13 +1,16 @@
 //! CLAIM: a connection server looks for a connection.
 
-use baton_abi::{DataServer, Ring, short_address};
-use baton_wire::{Message, TcbPart};
+use std::io::{ErrorKind, Read as _};
+
+use baton_abi::{DataServer, LCCP_FLAG_HEADERS, LccpHeader, Ring, short_address};
+use baton_wire::{Message, NodePair, TcbPart, encode};
+use zerocopy::{FromBytes as _, IntoBytes as _};
 
 use super::loopback::{COOKIE, FORWARDED, Live, expect, expect_bytes, forward, send};
 use crate::{
-    cluster::{CS, CS_MAC, WEB, ds, ds_mac, peer},
-    host::{accept, listen, on_own_host},
-    lccp::{adopt, claim, flow, linux_tcb, opened, sent, to_ds},
+    cluster::{CS, CS_MAC, WEB, ds, ds_mac, key, peer},
+    host::{accept, listen, on_own_host, send_lccp},
+    lccp::{TO_DS, adopt, claim, flow, linux_tcb, opened, seal, sent, to_ds, to_ds_raw},
     node::{Counted, Drop, Node, Redirect},
     segment::{Client, GET, Segment},
 };
@@ -119,6 +122,97 @@ fn whatever_is_of_the_connection() {
             assert_eq!(moved(&live, &packet), linux_tcb());
         });
     }
+}
+
+/// A RST, with or without an acknowledgement, ends the socket; nobody is told, because no entry is wanted.
+#[test]
+fn a_rst_ends_the_connection() {
+    for flags in ["R", "RA"] {
+        on_own_host(|| {
+            let live = Live::answered();
+            in_ring(&live.node);
+            way_out(&live);
+            let mut rst = live.request().flags(flags).payload("");
+            if flags == "R" {
+                rst.ack = 0;
+            }
+            send(&live.node, &claim(&live.client, 0), &rst);
+            expect(&live.node, CLAIMED);
+            let error = (&live.stream).read(&mut [0]).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::ConnectionReset, "{flags}");
+            live.nothing_sent();
+        });
+    }
+}
+
+/// It goes around like any question; at its end there is nobody to tell.
+#[test]
+fn a_rst_of_nobodys_connection() {
+    on_own_host(|| {
+        let node = Node::ds();
+        in_ring(&node);
+        let client = Client::fresh();
+        let rst = client.later(7, 100, 100).flags("R").packet();
+        let ask = |asked| to_ds(&claim(&client, asked), node.now(), &rst);
+        node.run(&ask(0)).expect(Redirect, PASSED_ON);
+        node.run(&ask(2)).expect(Drop, UNCLAIMED);
+    });
+}
+
+/// What has come without its data is not delivered: the answer says where the connection is, and no more.
+#[test]
+fn without_its_data_it_is_only_answered() {
+    on_own_host(|| {
+        let live = Live::answered();
+        in_ring(&live.node);
+        way_out(&live);
+        let headers = live.request().payload("");
+        send_headers(&live.node, &live.client, &headers);
+        expect(&live.node, CLAIMED);
+        assert_eq!(moved(&live, &headers), linux_tcb());
+        // The data itself is the next that comes.
+        forward(&live.node, &live.request());
+        expect(&live.node, FORWARDED);
+        expect_bytes(&live.stream, GET);
+    });
+}
+
+/// Who has it not passes on that the data is not there, but the answer that nobody has it does not say so.
+#[test]
+fn without_its_data_it_goes_around() {
+    on_own_host(|| {
+        let node = Node::ds();
+        in_ring(&node);
+        let client = Client::fresh();
+        let packet = client.later(7, 100, 100);
+        let mut header = header_of(&node, &claim(&client, 0));
+        header.flags = LCCP_FLAG_HEADERS as u8;
+        seal(&mut header, &key().lccp(), TO_DS, &packet.packet());
+        let body = [header.as_bytes(), &packet.packet()].concat();
+        let seen = node.run(&to_ds_raw(&body)).expect(Redirect, PASSED_ON);
+        assert_eq!(seen.packet().body[3], LCCP_FLAG_HEADERS as u8);
+        header.tcb.attempt = 2;
+        seal(&mut header, &key().lccp(), TO_DS, &packet.packet());
+        let body = [header.as_bytes(), &packet.packet()].concat();
+        let seen = node.run(&to_ds_raw(&body)).expect(Redirect, UNCLAIMED);
+        assert_eq!(sent(&node, &seen).packet, packet.packet());
+    });
+}
+
+fn header_of(node: &Node, message: &Message) -> LccpHeader {
+    let bytes = encode(message, &[], node.now(), &key().lccp(), TO_DS);
+    LccpHeader::read_from_bytes(&bytes[..80]).unwrap()
+}
+
+fn send_headers(node: &Node, client: &Client, packet: &Segment) {
+    let mut header = header_of(node, &claim(client, 0));
+    header.flags = LCCP_FLAG_HEADERS as u8;
+    let pair = NodePair {
+        from: CS,
+        to: ds(0),
+    };
+    seal(&mut header, &key().lccp(), pair, &packet.packet());
+    send_lccp(ds(0), &[header.as_bytes(), &packet.packet()].concat());
 }
 
 /// An older connection on these ports, whose client has vanished: this packet is not of it.

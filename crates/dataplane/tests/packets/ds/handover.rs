@@ -136,7 +136,9 @@ fn what_follows_a_connection_that_is_gone() {
             Message::Forward {
                 flow,
                 next,
-                attempt
+                attempt,
+                end: 0,
+                is_behind: false
             }
         );
         assert_eq!(follows.packet, ack.packet());

@@ -25,7 +25,8 @@ fn kept(live: &Live, request: &Segment, why: Keep) {
         Keep::Unsent => "ds_kept_unsent",
         Keep::Unread => "ds_kept_unread",
         Keep::Sequence => "ds_kept_sequence",
-        Keep::NoWay | Keep::Busy | Keep::Other => "ds_kept_no_way",
+        Keep::Unfinished => "ds_kept_unfinished",
+        _ => "ds_kept_no_way",
     };
     expect(&live.node, &[(counter, 1)]);
     // The kernel may have acknowledged what it was given.

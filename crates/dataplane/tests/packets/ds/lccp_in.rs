@@ -11,15 +11,17 @@ use zerocopy::{FromBytes as _, IntoBytes as _};
 use crate::{
     cluster::{CS, CS_MAC, ds, ds_mac, key, mapped, other_key},
     host::on_own_host,
-    lccp::{INNER, adopt, seal, shift, to_ds, to_ds_raw},
+    lccp::{INNER, TO_DS, adopt, seal, shift, to_ds, to_ds_raw},
     node::{Counted, Drop, Node, Pass, Redirect, Verdict},
-    segment::{Client, IP, Segment, ethernet, ip_packet_with_options, patched},
+    segment::{Client, IP, Segment, ethernet, ip_packet, ip_packet_with_options, patched},
 };
 
 struct Case {
     name: &'static str,
     /// Changes the header of a good ADOPT before it is tagged.
     before: fn(&mut LccpHeader),
+    /// Changes what follows the header before that.
+    carried: fn(&mut Vec<u8>),
     /// Changes the message after that.
     after: fn(&mut Vec<u8>),
     verdict: Verdict,
@@ -30,6 +32,7 @@ struct Case {
 const GOOD: Case = Case {
     name: "good",
     before: |_| (),
+    carried: |_| (),
     after: |_| (),
     verdict: Redirect,
     counted: &[("ds_refused", 1)],
@@ -105,6 +108,26 @@ const CASES: &[Case] = &[
         ..bad("MSS changed", TAG)
     },
     Case {
+        after: |message| message[PACKET + 27] ^= 1,
+        ..bad("around a packet with another sequence number", TAG)
+    },
+    Case {
+        after: |message| message[PACKET + 31] ^= 1,
+        ..bad("around one with another acknowledgement", TAG)
+    },
+    Case {
+        after: |message| message[PACKET + 33] ^= 1,
+        ..bad("around one with a FIN", TAG)
+    },
+    Case {
+        after: |message| message[PACKET + 35] ^= 1,
+        ..bad("around one with another window", TAG)
+    },
+    Case {
+        after: |message| message[PACKET + 37] ^= 1,
+        ..bad("around one with another checksum", TAG)
+    },
+    Case {
         after: |message| message[20] ^= 1,
         ..bad("client changed", TAG)
     },
@@ -149,75 +172,91 @@ const CASES: &[Case] = &[
         ..bad("nothing", SHORT)
     },
     Case {
-        after: |message| message.truncate(PACKET),
+        carried: |packet| packet.clear(),
         ..bad("no packet", MISMATCH)
     },
     Case {
-        after: |message| message.truncate(PACKET + 30),
+        carried: |packet| packet.truncate(30),
         ..bad("half a TCP header", MISMATCH)
     },
     Case {
-        after: |message| message.push(0),
+        carried: |packet| packet.push(0),
         ..bad("one byte more than the packet", MISMATCH)
     },
     Case {
-        after: |message| message[PACKET] = 0x65,
+        carried: |packet| packet[0] = 0x65,
         ..bad("carries IP version 6", MISMATCH)
     },
     Case {
-        after: |message| message[PACKET] = 0x44,
+        carried: |packet| packet[0] = 0x44,
         ..bad("carries an IP header of 16 bytes", MISMATCH)
     },
     Case {
-        after: |message| message[PACKET] = 0x4f,
+        carried: |packet| packet[0] = 0x4f,
         ..bad("carries an IP header of 60 bytes that hides TCP", MISMATCH)
     },
     Case {
-        after: |message| message[PACKET + 9] = 17,
+        carried: |packet| packet[9] = 17,
         ..bad("carries UDP", MISMATCH)
     },
     Case {
-        after: |message| message[PACKET + 9] = 253,
+        carried: |packet| packet[9] = 253,
         ..bad("carries LCCP", MISMATCH)
     },
     Case {
-        after: |message| message[PACKET + 6] = 0x20,
+        carried: |packet| packet[6] = 0x20,
         ..bad("carries a fragment", MISMATCH)
     },
     Case {
-        after: |message| message[PACKET + 3] -= 1,
+        carried: |packet| packet[3] -= 1,
         ..bad("carries a shorter packet", MISMATCH)
     },
     Case {
-        after: |message| message[PACKET + 32] = 0x40,
+        carried: |packet| packet[32] = 0x40,
         ..bad("carries a TCP header of 16 bytes", MISMATCH)
     },
     Case {
-        after: |message| message[PACKET + 32] = 0xf0,
+        carried: |packet| packet[32] = 0xf0,
         ..bad("carries a TCP header of 60 bytes in fewer", MISMATCH)
     },
     Case {
-        after: |message| message[PACKET + 15] ^= 1,
+        carried: |packet| packet[15] ^= 1,
         ..bad("carries another client's packet", MISMATCH)
     },
     Case {
-        after: |message| message[PACKET + 19] ^= 1,
+        carried: |packet| packet[19] ^= 1,
         ..bad("carries one for another address", MISMATCH)
     },
     Case {
-        after: |message| message[PACKET + 21] ^= 1,
+        carried: |packet| packet[21] ^= 1,
         ..bad("carries one of another port", MISMATCH)
     },
     Case {
-        after: |message| message[PACKET + 23] ^= 1,
+        carried: |packet| packet[23] ^= 1,
         ..bad("carries one for another port", MISMATCH)
     },
     Case {
-        name: "for the daemon, not verified here",
         before: |header| header.receptor = 3,
         after: |message| message[72] ^= 0xff,
+        ..bad("for the daemon, with a wrong tag", TAG)
+    },
+    Case {
+        before: |header| {
+            header.receptor = 3;
+            shift(header, -11);
+        },
+        ..bad("for the daemon, 11 s old", STALE)
+    },
+    Case {
+        before: |header| (header.receptor, header.version) = (3, 1),
+        ..bad("for the daemon, of version 1", VERSION)
+    },
+    Case {
+        before: |header| header.receptor = 3,
+        name: "for the daemon, around a packet",
         verdict: Pass,
         counted: &[("lccp_to_daemon", 1)],
+        ..GOOD
     },
     Case {
         before: |header| (header.command, header.be_data) = (LCCP_FORWARD as u8, 0),
@@ -247,10 +286,11 @@ fn every_check() {
         let node = Node::ds();
         for case in CASES {
             let client = Client::fresh();
-            let packet = client.get(7).options([]).payload("GET").packet();
+            let mut packet = client.get(7).options([]).payload("GET").packet();
+            (case.carried)(&mut packet);
             let mut header = good(&node, &client);
             (case.before)(&mut header);
-            seal(&mut header, &key().lccp());
+            seal(&mut header, &key().lccp(), TO_DS, &packet);
             let mut message = [header.as_bytes(), &packet].concat();
             (case.after)(&mut message);
             let frame = to_ds_raw(&message);
@@ -264,6 +304,26 @@ fn every_check() {
     });
 }
 
+/// A message that was seen on its way is good for nobody else, and not from anybody else.
+#[test]
+fn a_message_is_bound_to_its_sender_and_receiver() {
+    on_own_host(|| {
+        let node = Node::ds();
+        let client = Client::fresh();
+        let packet = client.get(7).packet();
+        let at = |from, to| {
+            let message = encode(&adopt(&client), &packet, node.now(), &key().lccp(), TO_DS);
+            let packet = ip_packet(IpNumber(253), from, to, &message);
+            node.change(|settings| settings.address = mapped(to));
+            node.run(&ethernet(CS_MAC, ds_mac(0), EtherType::IPV4, &packet))
+        };
+        at(CS, ds(0)).expect(Redirect, GOOD.counted);
+        at(CS, ds(1)).expect(Drop, TAG);
+        at(ds(2), ds(0)).expect(Drop, TAG);
+        at(ds(0), CS).expect(Drop, TAG);
+    });
+}
+
 /// Whose clock is off, and by how much.
 #[test]
 fn a_stale_sender_is_noted() {
@@ -272,8 +332,9 @@ fn a_stale_sender_is_noted() {
         let client = Client::fresh();
         let mut header = good(&node, &client);
         shift(&mut header, 3600);
-        seal(&mut header, &key().lccp());
-        let message = [header.as_bytes(), &client.get(7).packet()].concat();
+        let packet = client.get(7).packet();
+        seal(&mut header, &key().lccp(), TO_DS, &packet);
+        let message = [header.as_bytes(), &packet].concat();
         node.run(&to_ds_raw(&message))
             .expect(Drop, &[("lccp_stale", 1)]);
         let senders = node.plane().stale_senders().unwrap();
@@ -289,18 +350,16 @@ fn keys() {
         let client = Client::fresh();
         let run_under = |key: LccpKey| {
             let mut header = good(&node, &client);
-            seal(&mut header, &key);
-            let message = [header.as_bytes(), &client.get(7).packet()].concat();
+            let packet = client.get(7).packet();
+            seal(&mut header, &key, TO_DS, &packet);
+            let message = [header.as_bytes(), &packet].concat();
             node.run(&to_ds_raw(&message))
         };
         run_under(key().lccp()).expect(Redirect, GOOD.counted);
         run_under(other_key().lccp()).expect(Drop, TAG);
         run_under(LccpKey::from_words([0, 0])).expect(Drop, TAG);
 
-        node.change(|settings| {
-            let [current, _] = settings.lccp_key;
-            settings.lccp_key = [other_key().lccp().words(), current];
-        });
+        node.share(other_key().lccp(), Some(key().lccp()));
         run_under(key().lccp()).expect(Redirect, GOOD.counted);
         run_under(other_key().lccp()).expect(Redirect, GOOD.counted);
         run_under(LccpKey::from_words([3, 4])).expect(Drop, TAG);
@@ -316,8 +375,9 @@ fn an_ipv6_flow_is_not_its_last_four_bytes() {
         let mut header = good(&node, &client);
         header.flow.client = mapped(*client.address.ip());
         header.flow.client[0] = 0x20;
-        seal(&mut header, &key().lccp());
-        let message = [header.as_bytes(), &client.get(7).packet()].concat();
+        let packet = client.get(7).packet();
+        seal(&mut header, &key().lccp(), TO_DS, &packet);
+        let message = [header.as_bytes(), &packet].concat();
         node.run(&to_ds_raw(&message)).expect(Drop, MISMATCH);
     });
 }
@@ -326,22 +386,21 @@ fn an_ipv6_flow_is_not_its_last_four_bytes() {
 fn an_outer_header_with_options_is_not_ours() {
     let node = Node::ds();
     let client = Client::fresh();
-    let message = [
-        encode(&adopt(&client), node.now(), &key().lccp()),
-        client.get(7).packet(),
-    ];
-    let packet = ip_packet_with_options(IpNumber(253), CS, ds(0), &[1; 4], &message.concat());
+    let packet = client.get(7).packet();
+    let message = encode(&adopt(&client), &packet, node.now(), &key().lccp(), TO_DS);
+    let packet = ip_packet_with_options(IpNumber(253), CS, ds(0), &[1; 4], &message);
     let frame = ethernet(CS_MAC, ds_mac(0), EtherType::IPV4, &packet);
     node.run(&frame).expect(Drop, SHORT);
 }
 
+/// Put together by the kernel, fragments would reach the daemon unverified.
 #[test]
-fn a_fragment_of_lccp_is_the_kernels() {
+fn a_fragment_of_lccp_goes_no_further() {
     let node = Node::ds();
     let client = Client::fresh();
     let frame = to_ds(&adopt(&client), node.now(), &client.get(7).packet());
     let fragment = patched(frame, IP + 6, &[0x20, 0]);
-    node.run(&fragment).expect(Pass, &[]).untouched();
+    node.run(&fragment).expect(Drop, &[("fragment", 1)]);
 }
 
 #[test]
@@ -363,8 +422,9 @@ fn what_is_for_the_connection_server_of_this_node_passes() {
     let client = Client::fresh();
     let mut header = good(&node, &client);
     (header.receptor, header.command) = (1, LCCP_REFUSED as u8);
-    seal(&mut header, &key().lccp());
-    let frame = to_ds_raw(&[header.as_bytes(), &client.get(7).packet()].concat());
+    let packet = client.get(7).packet();
+    seal(&mut header, &key().lccp(), TO_DS, &packet);
+    let frame = to_ds_raw(&[header.as_bytes(), &packet].concat());
     node.run(&frame).expect(Pass, &[]).untouched();
 }
 
@@ -389,6 +449,6 @@ fn every_header_length() {
 }
 
 fn good(node: &Node, client: &Client) -> LccpHeader {
-    let bytes = encode(&adopt(client), node.now(), &key().lccp());
+    let bytes = encode(&adopt(client), &[], node.now(), &key().lccp(), TO_DS);
     LccpHeader::read_from_bytes(&bytes).unwrap()
 }

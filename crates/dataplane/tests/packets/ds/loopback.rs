@@ -8,8 +8,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use baton_abi::DataServer;
-use baton_wire::{Address, Message, encode};
+use baton_abi::{DataServer, SERVICE_HANDOVER, Service, ServiceKey};
+use baton_wire::{Address, Message, NodePair, encode};
 use etherparse::TcpSlice;
 
 use crate::{
@@ -31,7 +31,19 @@ pub const COOKIE: u32 = 0xfeed_0001;
 pub fn attached() -> Node {
     let node = Node::attached_ds(ARRIVES_AT);
     assert_eq!(*WEB.ip(), CLUSTER);
+    hands_over(&node, 0);
     node
+}
+
+/// WEB has handovers, and these flags besides.
+pub fn hands_over(node: &Node, flags: u32) {
+    let service = Service {
+        flags: (SERVICE_HANDOVER | flags) as u16,
+        ..Service::default()
+    };
+    node.plane()
+        .set_service(&ServiceKey::of(WEB), &service)
+        .unwrap();
 }
 
 pub fn adopted(node: &Node, listener: &TcpListener, client: &Client) -> TcpStream {
@@ -50,11 +62,16 @@ pub struct Live {
     pub wire: Wire,
     pub client: Client,
     pub stream: TcpStream,
+    /// What the server writes each time.
+    pub answer: &'static [u8],
     sent: usize,
 }
 
 /// What the server answers to each request.
 pub const ANSWER: &[u8] = b"HTTP/1.1 204 No Content\r\n\r\n";
+
+/// The first part of an answer, and whatever else the server writes is a part of it too.
+pub const BEGINNING: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n";
 
 impl Live {
     /// The connection server and the next data server are where [`Live::wire`] sees what they get.
@@ -64,7 +81,23 @@ impl Live {
 
     /// The same at this node.
     pub fn answered_at(node: Node) -> Self {
+        Self::answered_with(node, ANSWER)
+    }
+
+    /// The same, but the response goes on.
+    pub fn answering() -> Self {
+        Self::answering_at(attached())
+    }
+
+    /// The same at this node.
+    pub fn answering_at(node: Node) -> Self {
+        hands_over(&node, 0);
+        Self::answered_with(node, BEGINNING)
+    }
+
+    fn answered_with(node: Node, answer: &'static [u8]) -> Self {
         let mut live = Self::adopted_at(node);
+        live.answer = answer;
         expect_bytes(&live.stream, GET);
         live.answer();
         live
@@ -96,6 +129,7 @@ impl Live {
             wire: Wire::tapped(),
             client,
             stream,
+            answer: ANSWER,
             sent: GET.len(),
         }
     }
@@ -109,8 +143,8 @@ impl Live {
 
     /// The server answers.
     pub fn write(&mut self) {
-        (&self.stream).write_all(ANSWER).unwrap();
-        assert_eq!(self.response().payload(), ANSWER);
+        (&self.stream).write_all(self.answer).unwrap();
+        assert_eq!(self.response().payload(), self.answer);
     }
 
     /// What the server writes next, as the kernel sends it.
@@ -126,7 +160,8 @@ impl Live {
 
     /// The client has nothing to say but that it has one answer.
     pub fn ack(&self) -> Segment {
-        self.client.later(COOKIE, self.sent, ANSWER.len() as u32)
+        self.client
+            .later(COOKIE, self.sent, self.answer.len() as u32)
     }
 
     /// The client's next request.
@@ -188,12 +223,16 @@ pub fn forward(node: &Node, packet: &Segment) {
 }
 
 pub fn send(node: &Node, message: &Message, packet: &Segment) {
-    let bytes = encode(message, node.now(), &key().lccp());
     let own = Address::from_octets(node.plane().settings().unwrap().address);
     let IpAddr::V4(own) = own.ip() else {
         panic!("{own:?}")
     };
-    send_lccp(own, &[bytes, packet.packet()].concat());
+    let pair = NodePair { from: CS, to: own };
+    let packet = packet.packet();
+    send_lccp(
+        own,
+        &encode(message, &packet, node.now(), &key().lccp(), pair),
+    );
 }
 
 /// Exactly these counters have moved since the last look; packets may still be on their way.

@@ -1,7 +1,8 @@
 //! Packets whose headers lie, at the data server: never up to the kernel's TCP if they are for a cluster address.
 
 use crate::{
-    lccp::{adopt, to_ds},
+    cluster::key,
+    lccp::{adopt, tag_again, to_ds},
     node::{Counted, Drop, Node, Pass, Redirect, Verdict},
     segment::{Client, IP, Segment, TCP, patched},
     table::{self, Case, Out},
@@ -116,7 +117,10 @@ fn shorter_adopts_that_do_not_lie() {
         let frame = to_ds(&adopt(&client), node.now(), &client.get(7).packet());
         for length in IP_HEADER_ENDS..=frame.len() {
             let total = (length - IP) as u16;
-            let frame = patched(frame[..length].to_vec(), IP + 2, &total.to_be_bytes());
+            let mut frame = patched(frame[..length].to_vec(), IP + 2, &total.to_be_bytes());
+            if total >= 100 {
+                tag_again(&mut frame, &key().lccp());
+            }
             let (verdict, counted): (_, &[_]) = if total < 100 {
                 (Drop, &[("lccp_short", 1)])
             } else if length < client.get(7).frame().len() + 100 {

@@ -5,6 +5,7 @@
 //! answers -EINVAL. What follows the assignment is tested on a live loopback, in [`live`].
 
 mod adopt;
+mod begins;
 mod behind;
 mod big;
 mod claim;
@@ -19,7 +20,9 @@ mod malformed;
 mod none;
 mod plain;
 mod ports;
+mod relay_answer;
 mod release;
+mod responses;
 mod resume;
 mod vlan;
 mod window;

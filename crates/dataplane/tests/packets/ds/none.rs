@@ -100,6 +100,8 @@ fn where_a_forwarded_packet_ends() {
             flow: flow(&client),
             next: None,
             attempt: 1,
+            end: 0,
+            is_behind: false,
         };
         let end = |message: &Message| {
             let frame = to_ds(message, node.now(), &packet);
@@ -133,6 +135,8 @@ fn a_forwarded_packet_is_passed_on() {
                 flow: flow(&client),
                 next: None,
                 attempt: 1,
+                end: 0,
+                is_behind: false,
             };
             assert_eq!(on.message, expected, "{name}");
         }

@@ -10,7 +10,7 @@ use super::loopback::{COOKIE, attached, expect};
 use crate::{
     cluster::{WEB, ds, key},
     host::{accept, listen, nothing_to_accept, on_own_host, send_lccp},
-    lccp::{adopt, seal},
+    lccp::{TO_DS, adopt, seal},
     node::Node,
     segment::{Client, Segment},
 };
@@ -18,11 +18,12 @@ use crate::{
 const AGENT: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 9998);
 
 fn send_resumed(node: &Node, client: &Client, packet: &Segment) {
-    let bytes = encode(&adopt(client), node.now(), &key().lccp());
+    let packet = packet.packet();
+    let bytes = encode(&adopt(client), &[], node.now(), &key().lccp(), TO_DS);
     let mut header = LccpHeader::read_from_bytes(&bytes).unwrap();
     header.flags = LCCP_FLAG_RESUME as u8;
-    seal(&mut header, &key().lccp());
-    send_lccp(ds(0), &[header.as_bytes(), &packet.packet()].concat());
+    seal(&mut header, &key().lccp(), TO_DS, &packet);
+    send_lccp(ds(0), &[header.as_bytes(), &packet].concat());
 }
 
 #[test]

@@ -39,8 +39,12 @@ fn tagged_frames_are_the_kernels() {
             let inner = tagged(&frame, 0x8100, 20);
             wire.send(&tagged(&inner, 0x88a8, 10)).unwrap();
         }
-        // Nothing but what comes without a tag is looked at.
+        // What a switch sends to all, because it does not know for whom it is, the kernel does not take.
         wire.send(&client.syn().frame()).unwrap();
+        // Nothing but what comes to this host without a tag is looked at.
+        let mut frame = client.syn().frame();
+        frame[..6].fill(0xff);
+        wire.send(&frame).unwrap();
         expect(&node, &[("ds_no_socket", 1)]);
     });
 }

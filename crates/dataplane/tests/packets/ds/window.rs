@@ -14,12 +14,16 @@ use crate::{
     segment::{Client, GET},
 };
 
+/// As much of `struct tcp_info` as every kernel has: it grows from one to the next.
+const INFO_WORDS: usize = 21;
+const CWND_AT: usize = std::mem::offset_of!(libc::tcp_info, tcpi_snd_cwnd) / size_of::<u32>();
+
 sockopt_impl!(
     TcpInfo,
     GetOnly,
     libc::SOL_TCP,
     libc::TCP_INFO,
-    libc::tcp_info
+    [u32; INFO_WORDS]
 );
 
 const CWND: u16 = 77;
@@ -27,7 +31,7 @@ const CWND: u16 = 77;
 const OF_A_NEW_ONE: u32 = 10;
 
 fn cwnd_of(stream: &TcpStream) -> u32 {
-    getsockopt(&stream.as_fd(), TcpInfo).unwrap().tcpi_snd_cwnd
+    getsockopt(&stream.as_fd(), TcpInfo).unwrap()[CWND_AT]
 }
 
 /// Knows its own namespace, and so which sockets are its own.

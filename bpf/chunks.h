@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What is around the chunks of a chunked body (RFC 9112, 7.1), byte by byte, wherever packets are cut. */
+#ifndef BATON_CHUNKS_H
+#define BATON_CHUNKS_H
+
+#include "kernel.h"
+#include "abi.h"
+
+enum {
+	CHUNK_DIGITS = 8,   /* less than 4 GiB */
+	LINE_END_BYTES = 2, /* behind a chunk */
+	NO_DIGIT = 16,
+	CHUNKS_NOTED = 256, /* a power of two; with their data, more than a client usually has under way */
+	CUTS_NOTED = 8,     /* a power of two */
+};
+
+/* What is inside of a chunk: whatever it is, and in whatever order it comes, the framing is the same. */
+struct chunk_data {
+	u32 begin;                 /* sequence number */
+	u32 bytes;
+};
+
+/* A packet that ended among what is around chunks, so that the next one begins there. */
+struct upload_cut {
+	u32 seq;                   /* where it ended, and how the body was then: */
+	u32 left;
+	u32 state;
+	u32 digits;
+	u32 chunks;                /* how many were noted then */
+};
+
+/*
+ * A chunked body that a client sends: see cs/upload.h. `state` and `left` are those at `next`, which may be behind the
+ * data of a chunk that is still to come.
+ */
+struct upload {
+	struct response body;
+	u32 request_seq;           /* where its request begins */
+	u32 next;                  /* the next byte that is not inside of a chunk; up to there, from here on, it is: */
+	u32 data;
+	u32 first_bytes;           /* payload of the packet of the head; how the body was behind that: */
+	struct response first;
+	u32 first_next;
+	u32 chunks;                /* how many were noted, one after the other; the last ones are here: */
+	u32 cuts;                  /* and so many of these */
+	struct upload_cut cut[CUTS_NOTED];
+	struct chunk_data chunk[CHUNKS_NOTED];
+};
+
+static __always_inline u32 hex_digit(u8 c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	c |= 0x20;
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : NO_DIGIT;
+}
+
+static __always_inline void take_size(struct response *r, u8 c)
+{
+	u32 digit = hex_digit(c);
+
+	if (digit < NO_DIGIT && r->digits < CHUNK_DIGITS) {
+		r->left = r->left << 4 | digit;
+		r->digits++;
+	} else if (r->digits && (c == '\r' || c == ';' || c == ' ' || c == '\t')) {
+		r->state = RESPONSE_CHUNK_EXTENSION;
+	} else {
+		r->state = RESPONSE_UNKNOWN;
+	}
+}
+
+static __always_inline void end_size_line(struct response *r)
+{
+	r->state = r->left ? RESPONSE_CHUNK : RESPONSE_TRAILER_BEGIN;
+	if (r->left)
+		r->left += LINE_END_BYTES;
+	r->digits = 0;
+}
+
+/* A byte that is in no chunk. Global, so that it is verified by itself. */
+__noinline int take_byte(struct response *r, u8 c)
+{
+	if (!r)
+		return 0;
+	switch (r->state) {
+	case RESPONSE_CHUNK_SIZE:
+		take_size(r, c);
+		break;
+	case RESPONSE_CHUNK_EXTENSION:
+		if (c == '\n')
+			end_size_line(r);
+		break;
+	case RESPONSE_TRAILER_BEGIN:
+		r->state = c == '\r' ? RESPONSE_TRAILER_END : RESPONSE_TRAILER;
+		break;
+	case RESPONSE_TRAILER:
+		if (c == '\n')
+			r->state = RESPONSE_TRAILER_BEGIN;
+		break;
+	case RESPONSE_TRAILER_END:
+		r->state = c == '\n' ? RESPONSE_COMPLETE : RESPONSE_UNKNOWN;
+		break;
+	default:
+		r->state = RESPONSE_UNKNOWN;
+	}
+	return 0;
+}
+
+#endif

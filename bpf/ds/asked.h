@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What a client has asked for, as far as a data server must know it: whether the server has begun to answer all that
+ * came, and whether the next response has a body. See response.h for the other direction.
+ */
+#ifndef BATON_DS_ASKED_H
+#define BATON_DS_ASKED_H
+
+#include "packet.h"
+#include "../cs/request.h"
+
+enum {
+	SERVICES_FOLLOWED = SERVICE_HANDOVER | SERVICE_RESUME | SERVICE_STRICT, /* whose responses are */
+};
+
+/* A request for HEAD begins `at` so many bytes of the frame. */
+static __always_inline bool begins_with_head(struct __sk_buff *skb, u32 at)
+{
+	u64 word;
+
+	return !bpf_skb_load_bytes(skb, at, &word, sizeof(word)) &&
+	       (word & FIRST(5)) == LETTERS('H', 'E', 'A', 'D', ' ', 0, 0, 0);
+}
+
+/* It begins with three capitals at least, as methods do. */
+static __always_inline bool looks_like_request(struct __sk_buff *skb, u32 at)
+{
+	u8 letters[3];
+
+	return !bpf_skb_load_bytes(skb, at, letters, sizeof(letters)) && (u8)(letters[0] - 'A') < 26 &&
+	       (u8)(letters[1] - 'A') < 26 && (u8)(letters[2] - 'A') < 26;
+}
+
+/* The client's data from `seq` on is delivered to `sk`; it begins `at` so many bytes of the frame. */
+static __noinline void note_asked(struct __sk_buff *skb, struct bpf_sock *sk, u32 at, u32 seq, u32 bytes)
+{
+	struct response *r = bpf_sk_storage_get(&responses, sk, 0, 0);
+
+	if (!r || (int)(seq + bytes - r->asked) <= 0)
+		return;
+	r->requests += looks_like_request(skb, at);
+	bool is_first = r->state == RESPONSE_COMPLETE && r->asked == r->answered;
+	r->asked = seq + bytes;
+	if (begins_with_head(skb, at)) {
+		/* Behind a body that the server did not wait for, it is the next request all the same. */
+		if (r->state == RESPONSE_COMPLETE)
+			r->bodiless = 1;
+		else if (r->state != RESPONSE_TUNNEL)
+			r->state = RESPONSE_UNKNOWN;
+	} else if (is_first) {
+		r->bodiless = 0;
+	}
+}
+
+/* The same of the client's packet inside a message. */
+static __always_inline void note_asked_inside(struct arrival *a, struct bpf_sock *sk, const struct inner *in)
+{
+	u32 headers = in->ip.ihl * 4 + in->tcp.doff * 4, bytes = bpf_ntohs(in->ip.tot_len);
+
+	if (bytes > headers)
+		note_asked(a->skb, sk, in->tcp_at + in->tcp.doff * 4, bpf_ntohl(in->tcp.seq), bytes - headers);
+}
+
+/* Whether each request that came has its whole response, up to `end`, and none is under way. */
+static __always_inline bool is_answered(struct bpf_sock *sk, u32 end)
+{
+	const struct response *r = bpf_sk_storage_get(&responses, sk, 0, 0);
+
+	return r && r->state == RESPONSE_COMPLETE && r->next == end && r->asked == r->answered;
+}
+
+/*
+ * The same where the connection server has counted: so many requests have come, each has its whole response. What came
+ * besides is the rest of a body that the server did not wait for.
+ */
+static __always_inline bool has_answered(struct bpf_sock *sk, u32 end, u8 requests)
+{
+	const struct response *r = bpf_sk_storage_get(&responses, sk, 0, 0);
+
+	return r && r->state == RESPONSE_COMPLETE && r->next == end && r->responses == requests;
+}
+
+/* Whether as many responses have begun as requests may have. */
+static __always_inline bool has_answered_all(struct bpf_sock *sk)
+{
+	const struct response *r = bpf_sk_storage_get(&responses, sk, 0, 0);
+
+	return r && r->responses == r->requests;
+}
+
+/* Whether the server has switched to another protocol. */
+static __always_inline bool is_tunnel(struct bpf_sock *sk)
+{
+	const struct response *r = bpf_sk_storage_get(&responses, sk, 0, 0);
+
+	return r && r->state == RESPONSE_TUNNEL;
+}
+
+/* Whether nobody can say, now or later, where a response on this connection ends. */
+static __always_inline bool cannot_be_followed(struct bpf_sock *sk)
+{
+	const struct response *r = bpf_sk_storage_get(&responses, sk, 0, 0);
+
+	if (r)
+		return r->state == RESPONSE_UNKNOWN;
+	/* Nothing has left yet, or it left before this program was here. */
+	struct bpf_tcp_sock *tcp = bpf_tcp_sock(sk);
+	return !tcp || tcp->bytes_acked || tcp->snd_nxt != tcp->snd_una;
+}
+
+/* How many responses have begun on it, modulo 256. */
+static __always_inline u8 responses_on(struct bpf_sock *sk)
+{
+	const struct response *r = bpf_sk_storage_get(&responses, sk, 0, 0);
+
+	return r ? r->responses : 0;
+}
+
+/* Whether something came to which no response has begun. */
+static __always_inline bool is_unanswered(struct bpf_sock *sk)
+{
+	const struct response *r = bpf_sk_storage_get(&responses, sk, 0, 0);
+
+	return !r || r->state == RESPONSE_FIRST || r->asked != r->answered;
+}
+
+/* Whether the response to the last request that came is under way, and it is known where it ends. */
+static __always_inline bool is_answering(struct bpf_sock *sk)
+{
+	const struct response *r = bpf_sk_storage_get(&responses, sk, 0, 0);
+
+	return r && r->state == RESPONSE_BODY && r->asked == r->answered;
+}
+
+#endif

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The head of a response: how long its body is. It must be whole in the packet that it begins with, as heads are
+ * that a server writes at once; of any other one it is not known where the response ends.
+ */
+#ifndef BATON_DS_RESPONSE_HEAD_H
+#define BATON_DS_RESPONSE_HEAD_H
+
+#include "leaving.h"
+#include "show_head.h"
+#include "../bounds.h"
+#include "../cs/packet.h"
+#include "../cs/request.h"
+
+enum {
+	FIRST_LOOK = 1024,      /* what most heads fit in */
+	STATUS_AT = 9,          /* behind "HTTP/1.1 " */
+	BODY_DIGITS = 18,       /* of a length */
+	CODING_AT = 18,         /* behind "Transfer-Encoding:" */
+	STATUS_SWITCHING = 101, /* what follows is another protocol */
+	STATUS_FINAL = 200,     /* those below announce another response to the same request */
+	STATUS_NO_CONTENT = 204,
+	STATUS_NOT_MODIFIED = 304,
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct text);
+} response_texts SEC(".maps");
+
+/* What a head says. */
+struct response_head {
+	u64 length;
+	u32 lengths;            /* how often it said so */
+	u32 end;                /* where the empty line ends; 0: not in this packet */
+	u32 chunked;
+	u32 odd;                /* servers and clients may read it in different ways */
+};
+
+struct response_walk {
+	const struct text *text;
+	struct response_head *head;
+};
+
+/* The value of Content-Length, behind the name at `offset`: a colon, perhaps blanks, and digits. */
+static __always_inline void read_body_length(const struct text *text, struct response_head *head, u32 offset)
+{
+	u64 length = 0;
+	u32 digits = 0;
+
+	if (*text_at(text, offset) != ':')
+		head->odd = 1;
+	offset++;
+	if (*text_at(text, offset) == ' ')
+		offset++;
+	for (; digits < BODY_DIGITS; digits++) {
+		u8 digit = *text_at(text, offset + digits) - '0';
+		if (digit > 9)
+			break;
+		length = length * 10 + digit;
+	}
+	head->odd |= !digits || *text_at(text, offset + digits) != '\r' || head->lengths;
+	head->lengths++;
+	head->length = length;
+}
+
+/* "chunked" and nothing else is understood. */
+static __always_inline void read_coding(const struct text *text, struct response_head *head, u32 offset)
+{
+	if (*text_at(text, offset) == ' ')
+		offset++;
+	u64 coding = text_word(text, offset);
+
+	if ((coding | (EVERY_BYTE(0x20) & FIRST(7))) != LETTERS('c', 'h', 'u', 'n', 'k', 'e', 'd', '\r') ||
+	    head->chunked)
+		head->odd = 1;
+	head->chunked = 1;
+}
+
+/* A line, or the empty one, begins at `offset`. */
+static __noinline void read_response_line(const struct text *text, struct response_head *head, u32 offset)
+{
+	u64 word = text_word(text, offset);
+	u64 small = word | EVERY_BYTE(0x20);
+	u64 rest = text_word(text, offset + WORD) | EVERY_BYTE(0x20);
+
+	switch ((u8)word) {
+	case '\r':
+		head->end = offset + 2;
+		head->odd |= (u16)word != 0x0a0d;
+		return;
+	case '\n':
+	case ' ':
+	case '\t':
+		head->odd = 1;
+		return;
+	}
+	if (small == LETTERS('c', 'o', 'n', 't', 'e', 'n', 't', '-')) {
+		if ((rest & FIRST(6)) == LETTERS('l', 'e', 'n', 'g', 't', 'h', 0, 0))
+			read_body_length(text, head, offset + CONTENT_LENGTH);
+	} else if (small == LETTERS('t', 'r', 'a', 'n', 's', 'f', 'e', 'r') &&
+		   rest == LETTERS('-', 'e', 'n', 'c', 'o', 'd', 'i', 'n') &&
+		   (*text_at(text, offset + 2 * WORD) | 0x20) == 'g' &&
+		   *text_at(text, offset + 2 * WORD + 1) == ':') {
+		read_coding(text, head, offset + CODING_AT);
+	}
+}
+
+static long read_response_word(u32 index, struct response_walk *w)
+{
+	u64 word = text_word(w->text, index * WORD);
+
+	if (!zero_bytes(word ^ EVERY_BYTE('\n')))
+		return 0;
+	for (u32 i = 0; i < WORD; i++)
+		if ((u8)(word >> 8 * i) == '\n' && !w->head->end)
+			read_response_line(w->text, w->head, index * WORD + i + 1);
+	return w->head->end != 0;
+}
+
+/* Three digits, or 0. */
+static __always_inline u32 status_in(const struct text *text)
+{
+	u8 a = *text_at(text, STATUS_AT) - '0', b = *text_at(text, STATUS_AT + 1) - '0',
+	   c = *text_at(text, STATUS_AT + 2) - '0';
+
+	return a > 9 || b > 9 || c > 9 ? 0 : a * 100 + b * 10 + c;
+}
+
+/*
+ * Reads the head that begins `at` so many bytes of the frame; the status, or 0 if the next `bytes` are no whole head.
+ * Global, so that it is verified by itself.
+ */
+__noinline int read_response_head(struct __sk_buff *skb, u32 at, u32 bytes, struct response_head *head)
+{
+	u32 zero = 0;
+	struct text *text = bpf_map_lookup_elem(&response_texts, &zero);
+
+	if (!head || !text)
+		return 0;
+	__builtin_memset(head, 0, sizeof(*head));
+	if (bytes < 1 || bytes > TEXT_BYTES - WORD ||
+	    bpf_skb_load_bytes(skb, at, text->at, BOUNDED(bytes, 1, TEXT_BYTES - WORD)))
+		return 0;
+	__builtin_memset(text->at + WRAPPED(bytes, TEXT_BYTES), 0, TEXT_SPARE);
+	if ((text_word(text, 0) & FIRST(7)) != LETTERS('H', 'T', 'T', 'P', '/', '1', '.', 0))
+		return 0;
+	struct response_walk walk = { .text = text, .head = head };
+	bpf_loop(bytes / WORD + 1, read_response_word, &walk, 0);
+	return head->end && head->end <= bytes && !head->odd ? status_in(text) : 0;
+}
+
+/* What the head says of the response that it begins. `bodiless`: it is to HEAD. */
+static __always_inline u8 state_behind(const struct response_head *head, u32 status, bool bodiless)
+{
+	if (bodiless || status == STATUS_NO_CONTENT || status == STATUS_NOT_MODIFIED)
+		return RESPONSE_COMPLETE;
+	if (head->chunked)
+		return RESPONSE_CHUNK_SIZE;
+	/* It ends with the connection. */
+	if (head->lengths != 1)
+		return RESPONSE_UNKNOWN;
+	return head->length ? RESPONSE_BODY : RESPONSE_COMPLETE;
+}
+
+/* The next response begins. */
+static __noinline void take_head(struct leaving *l)
+{
+	struct response *r = l->response;
+	u32 bytes = l->bytes, most = bytes < TEXT_BYTES - WORD ? bytes : TEXT_BYTES - WORD, status;
+	struct response_head head;
+
+	r->state = RESPONSE_UNKNOWN;
+	status = read_response_head(l->skb, l->at, bytes < FIRST_LOOK ? bytes : FIRST_LOOK, &head);
+	if (!status && bytes > FIRST_LOOK)
+		status = read_response_head(l->skb, l->at, most, &head);
+	if (status < 100)
+		return;
+	if (status == STATUS_SWITCHING) {
+		r->state = RESPONSE_TUNNEL;
+		l->bytes = 0;
+		return;
+	}
+	if (status < STATUS_FINAL) {
+		r->state = RESPONSE_COMPLETE;
+	} else {
+		show_head(l);
+		r->start = r->next - bytes;
+		r->answered = r->asked;
+		r->responses++;
+		r->left = head.chunked ? 0 : head.length;
+		r->state = state_behind(&head, status, r->bodiless);
+		r->bodiless = 0;
+	}
+	l->at += head.end;
+	l->bytes -= head.end;
+}
+
+#endif

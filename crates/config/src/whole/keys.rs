@@ -1,0 +1,105 @@
+//! What a node with only its own keys must have, and what it cannot be.
+
+use std::ops::Range;
+
+use crate::cluster::Draft;
+use crate::key::Key;
+use crate::node::Node;
+use crate::node_keys::NodeKeys;
+use crate::problem::Problem;
+use crate::report::Report;
+
+/// Reports what is wrong with keys of one node. With the secret nothing can be.
+pub(crate) fn check(report: &mut Report<'_>, draft: &Draft, nodes: &[Node]) {
+    let cluster = &draft.cluster;
+    if let Key::Node(keys) = &cluster.key
+        && let Some(node) = owner(report, &draft.key_at, keys, nodes)
+    {
+        complete(report, &draft.key_at, keys, node, nodes);
+    }
+    if let (Some(Key::Node(keys)), Some(at)) = (&cluster.previous_key, &draft.previous_key_at) {
+        owner(report, at, keys, nodes);
+        if let Key::Node(current) = &cluster.key
+            && current.node != keys.node
+        {
+            report.error(
+                at.clone(),
+                Problem::new(
+                    format!(
+                        "the previous keys are those of the node at {}, the current ones of the node at {}",
+                        keys.node, current.node
+                    ),
+                    "give this node's own: baton key NODE",
+                ),
+            );
+        }
+    }
+}
+
+/// The node whose keys these are.
+fn owner<'a>(
+    report: &mut Report<'_>,
+    at: &Range<usize>,
+    keys: &NodeKeys,
+    nodes: &'a [Node],
+) -> Option<&'a Node> {
+    let found = nodes
+        .iter()
+        .find(|node| node.address.ipv4() == Some(keys.node));
+    let Some(node) = found else {
+        report.error(
+            at.clone(),
+            Problem::new(
+                format!(
+                    "the keys are those of a node at {}, and no [[node]] has that address",
+                    keys.node
+                ),
+                "make them anew where the secret is: baton key NODE",
+            ),
+        );
+        return None;
+    };
+    if !node.own_keys {
+        report.error(
+            at.clone(),
+            Problem::new(
+                format!(
+                    "{} is given only its own keys, and its [[node]] does not say so",
+                    node.name
+                ),
+                "write own_keys = true there, in the file of every node, or give it the secret",
+            ),
+        );
+        return None;
+    }
+    Some(node)
+}
+
+fn complete(
+    report: &mut Report<'_>,
+    at: &Range<usize>,
+    keys: &NodeKeys,
+    own: &Node,
+    nodes: &[Node],
+) {
+    let missing: Vec<String> = nodes
+        .iter()
+        .filter(|node| {
+            let address = node.address.ipv4();
+            address.is_some_and(|address| keys.with(address).is_none())
+        })
+        .map(|node| format!("{} ({})", node.name, node.address))
+        .collect();
+    if !missing.is_empty() {
+        report.error(
+            at.clone(),
+            Problem::new(
+                format!("{} has no key for {}", own.name, missing.join(", ")),
+                format!(
+                    "make its keys anew where the secret is: baton key {}",
+                    own.name
+                ),
+            ),
+        );
+    }
+}

@@ -1,0 +1,89 @@
+//! The header of a request, line by line.
+
+use super::request::BadRequest;
+
+/// The lines that are here whole.
+pub(super) struct Header {
+    /// Names and values.
+    pub(super) lines: Vec<(String, Vec<u8>)>,
+    /// Whether the empty line is among them.
+    pub(super) is_whole: bool,
+}
+
+impl Header {
+    /// Of a request that has none, or whose header is to come.
+    pub(super) const fn none(is_whole: bool) -> Self {
+        Self {
+            lines: Vec::new(),
+            is_whole,
+        }
+    }
+
+    /// Reads what follows the request line.
+    pub(super) fn read(mut rest: &[u8]) -> Result<Self, BadRequest> {
+        let mut header = Self::none(false);
+        while let Some(end) = rest.iter().position(|&byte| byte == b'\n') {
+            let line = &rest[..end];
+            let text = line.iter().rposition(|&byte| byte != b'\r');
+            let line = &line[..text.map_or(0, |last| last + 1)];
+            rest = &rest[end + 1..];
+            if line.is_empty() {
+                header.is_whole = true;
+                break;
+            }
+            header.lines.extend(read_line(line)?);
+        }
+        Ok(header)
+    }
+
+    /// The host that it names.
+    pub(super) fn host(&self) -> Result<Option<String>, BadRequest> {
+        let is_host = |line: &&(String, Vec<u8>)| line.0.eq_ignore_ascii_case("host");
+        let mut named = self.lines.iter().filter(is_host);
+        let Some((_, value)) = named.next() else {
+            return Ok(None);
+        };
+        match named.next() {
+            None => host(value).map(Some),
+            Some(_) => Err(BadRequest::Hosts),
+        }
+    }
+}
+
+/// A line without a colon says nothing.
+fn read_line(line: &[u8]) -> Result<Option<(String, Vec<u8>)>, BadRequest> {
+    let colon = line.iter().position(|&byte| byte == b':');
+    let name = &line[..colon.unwrap_or(line.len())];
+    let is_no_name = |byte: &u8| *byte <= b' ' || *byte == 0x7f;
+    // Also a line that goes on with the one before.
+    if name.is_empty() || name.iter().any(is_no_name) {
+        return Err(BadRequest::Line);
+    }
+    let Some(colon) = colon else {
+        return Ok(None);
+    };
+    let value = line[colon + 1..].trim_ascii();
+    if value.iter().any(|byte| matches!(byte, b'\r' | 0)) {
+        return Err(BadRequest::Line);
+    }
+    let name = String::from_utf8_lossy(name).into_owned();
+    Ok(Some((name, value.to_owned())))
+}
+
+/// A host as it is written behind `Host:`, with or without a port: in lower case, and without the dot of the root.
+pub(super) fn host(text: &[u8]) -> Result<String, BadRequest> {
+    let is_foreign = |byte: &u8| *byte <= b' ' || matches!(*byte, b'/' | 0x7f);
+    let is_literal = text.starts_with(b"[");
+    let end = match text.iter().position(|&byte| byte == b']') {
+        Some(end) if is_literal => end + 1,
+        _ if is_literal => text.len(),
+        _ => (text.iter().position(|&byte| byte == b':')).unwrap_or(text.len()),
+    };
+    let name = &text[..end];
+    let name = name.strip_suffix(b".").unwrap_or(name);
+    let has_empty_label = name.ends_with(b".") || name.windows(2).any(|two| two == b"..");
+    if name.is_empty() || has_empty_label || text.iter().any(is_foreign) {
+        return Err(BadRequest::Host);
+    }
+    Ok(String::from_utf8_lossy(name).to_ascii_lowercase())
+}

@@ -1,0 +1,39 @@
+//! What this node shares with each other one, for the programs to verify messages by.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    net::Ipv4Addr,
+};
+
+use baton_abi::{PeerKeys, short_address};
+
+use crate::{
+    Dataplane, Error,
+    maps::{entries, remove, update},
+};
+
+const MAP: &str = "peer_keys";
+
+impl Dataplane {
+    /// What the programs know, by the other node's address.
+    pub fn peer_keys(&self) -> Result<BTreeMap<Ipv4Addr, PeerKeys>, Error> {
+        let all: Vec<(u32, PeerKeys)> = entries(MAP, &self.programs().maps.peer_keys)?;
+        Ok(all
+            .into_iter()
+            .map(|(address, keys)| (address.to_ne_bytes().into(), keys))
+            .collect())
+    }
+
+    /// Has them know these and nothing else. No node that stays is unknown in between.
+    pub fn set_peer_keys(&self, keys: &BTreeMap<Ipv4Addr, PeerKeys>) -> Result<(), Error> {
+        let map = &self.programs().maps.peer_keys;
+        let known: BTreeSet<Ipv4Addr> = self.peer_keys()?.into_keys().collect();
+        for (address, shared) in keys {
+            update(MAP, map, &short_address(*address), shared)?;
+        }
+        for gone in known.iter().filter(|address| !keys.contains_key(address)) {
+            remove(MAP, map, &short_address(*gone))?;
+        }
+        Ok(())
+    }
+}

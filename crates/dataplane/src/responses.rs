@@ -1,0 +1,33 @@
+//! Responses that begin elsewhere: where they end is for their agent to say, because the program sees only the rest.
+
+use std::os::fd::{AsRawFd as _, BorrowedFd};
+
+use baton_abi::Response;
+use libbpf_rs::{MapCore as _, MapFlags, MapHandle};
+use zerocopy::IntoBytes as _;
+
+use crate::{Dataplane, Error, maps::map_error};
+
+/// Of all connections of this data server.
+pub struct Responses {
+    map: MapHandle,
+}
+
+impl Dataplane {
+    /// Where responses end. On a data server only.
+    pub fn responses(&self) -> Result<Responses, Error> {
+        let map = self.programs().maps.responses.as_ref();
+        let map = map.ok_or_else(|| map_error("responses", "exists on a data server only"))?;
+        let map = MapHandle::try_from(map).map_err(|error| map_error("responses", error))?;
+        Ok(Responses { map })
+    }
+}
+
+impl Responses {
+    /// What leaves by this socket goes on with a response in this way; told before any of it has left.
+    pub fn expect(&self, socket: BorrowedFd<'_>, response: &Response) -> Result<(), Error> {
+        let key = socket.as_raw_fd().to_ne_bytes();
+        let noted = self.map.update(&key, response.as_bytes(), MapFlags::ANY);
+        noted.map_err(|error| map_error("responses", error))
+    }
+}

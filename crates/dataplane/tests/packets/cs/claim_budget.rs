@@ -1,0 +1,323 @@
+//! How many packets of unknown connections are asked for, and which come first.
+
+use std::{thread::sleep, time::Duration};
+
+use baton_abi::{
+    CLAIM_BUDGET_LIKELY, CLAIM_BUDGET_PROVED, CLAIM_BUDGET_STRANGER, LCCP_CLAIM, LCCP_FLAG_HEADERS,
+};
+use baton_dataplane::{Tick, sys};
+use libbpf_rs::{MapCore as _, MapFlags};
+
+use super::claim::moved;
+use crate::{
+    blank::map_named,
+    cluster::WEB,
+    lccp::linux_tcb,
+    node::{COOKIE_PERIOD, Counted, Drop, Node, Seen, Tx},
+    options::linux_later,
+    segment::{Client, GET, Segment},
+};
+
+const CLAIM: Counted<'_> = &[("cs_claim", 1)];
+const CUT: Counted<'_> = &[("cs_claim", 1), ("cs_claim_cut", 1)];
+const PROVED: Counted<'_> = &[("cs_claim_limit", 1)];
+const LIKELY: Counted<'_> = &[("cs_claim_limit_likely", 1)];
+const STRANGER: Counted<'_> = &[("cs_claim_limit_stranger", 1)];
+const SOURCE: Counted<'_> = &[("cs_claim_limit_source", 1)];
+
+const ALL: [u32; 3] = [
+    CLAIM_BUDGET_PROVED,
+    CLAIM_BUDGET_LIKELY,
+    CLAIM_BUDGET_STRANGER,
+];
+
+/// Who cannot show anything leaves what is for others alone, and the other way round.
+#[test]
+fn each_class_has_its_own_budget() {
+    let node = Node::fresh_cs();
+    let believed = believed(&node);
+    for (spent, what) in [
+        (ALL, [PROVED, LIKELY, STRANGER]),
+        ([0, ALL[1], ALL[2]], [CLAIM, LIKELY, STRANGER]),
+        ([ALL[0], 0, ALL[2]], [PROVED, CLAIM, STRANGER]),
+        ([ALL[0], ALL[1], 0], [PROVED, LIKELY, CLAIM]),
+    ] {
+        let packets = [
+            proved(&node, Client::fresh()),
+            Client {
+                address: another_port(&believed),
+                ..believed
+            }
+            .later(7, 5, 5),
+            stranger(),
+        ];
+        for (packet, what) in packets.iter().zip(what) {
+            let seen = when_spent(&node, spent, packet);
+            seen.check(if *what == *CLAIM { Tx } else { Drop }, what)
+                .unwrap_or_else(|error| panic!("{spent:?}: {error}"));
+        }
+    }
+}
+
+/// The next tick is another chance.
+#[test]
+fn what_was_spent_before_does_not_count() {
+    let node = Node::fresh_cs();
+    set_spent(&node, Tick(Tick::now().0 - 1), ALL);
+    node.run(&stranger().frame()).expect(Tx, CLAIM);
+}
+
+/// One claim may cost a message for each data server.
+#[test]
+fn a_claim_costs_what_it_may_cause() {
+    let node = Node::fresh_cs();
+    node.change(|settings| settings.data_servers = 255);
+    let before = [0, 0, CLAIM_BUDGET_STRANGER - 256];
+    loop {
+        let now = Tick::now();
+        set_spent(&node, now, before);
+        let [last, more] = [(); 2].map(|()| node.run(&stranger().frame()));
+        if Tick::now() == now {
+            assert_eq!(last.verdict, Tx, "{last:?}");
+            more.expect(Drop, STRANGER);
+            break;
+        }
+    }
+}
+
+/// A timestamp of ours, as old as it may be; of another connection, another key or another time it shows nothing.
+#[test]
+fn what_is_a_proof() {
+    let node = Node::fresh_cs();
+    const MINUTE: i64 = 60_000;
+    let cases: [(&str, i64, bool); 6] = [
+        ("now", 0, true),
+        ("an hour ago", -60 * MINUTE, true),
+        ("a minute ahead", MINUTE, true),
+        ("two hours ago", -120 * MINUTE, false),
+        ("ten minutes ahead", 10 * MINUTE, false),
+        ("at another time", 1 << 31, false),
+    ];
+    for (name, shift, proves) in cases {
+        let client = Client::fresh();
+        let echo = timestamp(&node, &client).wrapping_add(shift as u32);
+        is_proof(&node, &with_echo(&client, echo), proves, name);
+    }
+    let [client, other] = [Client::fresh(), Client::fresh()];
+    let echo = timestamp(&node, &other);
+    is_proof(
+        &node,
+        &with_echo(&client, echo),
+        false,
+        "another connection's",
+    );
+    is_proof(&node, &stranger().options([]), false, "no timestamps");
+
+    let echo = timestamp(&node, &client);
+    for (name, periods, proves) in [("the previous key", 1, true), ("a key before it", 2, false)] {
+        node.change(|settings| {
+            let [current, _] = settings.cookie_key;
+            settings.cookie_key = [[periods, 99], current];
+        });
+        is_proof(&node, &with_echo(&client, echo), proves, name);
+    }
+}
+
+/// It holds long after the cookie, at any connection server of the cluster.
+#[test]
+fn a_proof_outlives_the_cookie() {
+    let node = Node::fresh_cs();
+    let client = Client::fresh();
+    let echo = timestamp(&node, &client);
+    node.wait(COOKIE_PERIOD * 10);
+    is_proof(&node, &with_echo(&client, echo), true, "46 minutes later");
+}
+
+/// A client without timestamps sends its segment again, and that is heard.
+#[test]
+fn who_comes_again_is_likely() {
+    let node = Node::fresh_cs();
+    let packet = stranger().payload(GET);
+    when_spent(&node, [0, 0, ALL[2]], &packet).expect(Drop, STRANGER);
+    sleep(Duration::from_millis(300));
+    // Nor does another segment of that client.
+    let other = packet.clone().seq(packet.seq + 1);
+    when_spent(&node, [0, 0, ALL[2]], &other).expect(Drop, STRANGER);
+    when_spent(&node, [0, 0, ALL[2]], &packet).expect(Tx, CLAIM);
+}
+
+/// Once half is spent, one network gets its share and no more; others get theirs.
+#[test]
+fn a_loud_source_leaves_room() {
+    let node = Node::fresh_cs();
+    let half = [0, 0, CLAIM_BUDGET_STRANGER / 2];
+    // The share is a sixteenth, and a packet costs 1 here, where no data servers are configured.
+    let share = CLAIM_BUDGET_STRANGER / 16;
+    let from = |network: u8, last: u8, port: u16| Client {
+        address: std::net::SocketAddrV4::new([203, 0, network, last].into(), port),
+        service: WEB,
+        isn: 1,
+    };
+    for network in 1.. {
+        let now = Tick::now();
+        set_spent(&node, now, half);
+        let loud: Vec<_> = (0..=share)
+            .map(|i| from(network, 1 + (i % 2) as u8, 1024 + i as u16).later(7, 5, 5))
+            .map(|packet| node.run(&packet.frame()))
+            .collect();
+        let other = node.run(&stranger().frame());
+        if Tick::now() == now {
+            assert!(loud[..share as usize].iter().all(|seen| seen.verdict == Tx));
+            loud[share as usize].check(Drop, SOURCE).unwrap();
+            assert_eq!(other.verdict, Tx, "{other:?}");
+            break;
+        }
+    }
+}
+
+/// What a forger puts behind the headers does not travel once many ask. A client with a proof is not made to send again.
+#[test]
+fn data_travels_only_with_a_proof_or_while_it_is_quiet() {
+    let node = Node::fresh_cs();
+    let eighth = ALL.map(|budget| budget / 8);
+    let believed = believed(&node);
+    let likely = Client {
+        address: another_port(&believed),
+        ..believed
+    };
+    for packet in [likely.later(7, 5, 5), stranger()] {
+        let packet = packet.flags("PA").payload(GET);
+        let seen = when_spent(&node, eighth, &packet).expect(Tx, CUT);
+        let sent = seen.packet();
+        assert_eq!(
+            sent.body[2..4],
+            [LCCP_CLAIM, LCCP_FLAG_HEADERS].map(|word| word as u8)
+        );
+        let headers = Segment {
+            payload: Vec::new(),
+            ..packet.clone()
+        }
+        .packet();
+        // The TCP checksum is still that of all of it.
+        assert_eq!(sent.body[80..80 + 36], headers[..36]);
+        assert_eq!(sent.body[80 + 38..], headers[38..]);
+    }
+    let packet = stranger();
+    let whole = when_spent(&node, eighth, &packet).expect(Tx, CLAIM);
+    assert_eq!(
+        whole.packet().body[80..],
+        packet.packet(),
+        "there is no data to leave out"
+    );
+    let packet = proved(&node, Client::fresh()).flags("PA").payload(GET);
+    let whole = when_spent(&node, eighth, &packet).expect(Tx, CLAIM);
+    assert_eq!(whole.packet().body[80..], packet.packet());
+    let packet = stranger().flags("PA").payload(GET);
+    let whole = when_spent(&node, eighth.map(|most| most - 1), &packet).expect(Tx, CLAIM);
+    assert_eq!(whole.packet().body[80..], packet.packet());
+}
+
+/// A RST that nothing speaks for is asked for like any other packet, and no more often.
+#[test]
+fn resets_are_limited_too() {
+    let node = Node::fresh_cs();
+    let reset = stranger().flags("R");
+    when_spent(&node, ALL, &reset).expect(Drop, STRANGER);
+    when_spent(&node, [0; 3], &reset).expect(Tx, CLAIM);
+}
+
+/// A client that has had a connection found.
+fn believed(node: &Node) -> Client {
+    let client = Client::fresh();
+    let packet = client.later(7, 5, 5);
+    node.run(&moved(node, 1, &packet, linux_tcb()))
+        .expect(Drop, &[("cs_moved", 1)]);
+    client
+}
+
+fn another_port(client: &Client) -> std::net::SocketAddrV4 {
+    let port = fastrand::u16(1..1024);
+    std::net::SocketAddrV4::new(*client.address.ip(), port)
+}
+
+/// From an address that no other case has: they share networks otherwise.
+fn stranger() -> Segment {
+    let address = std::net::Ipv4Addr::from_bits(0x6440_0000 | fastrand::u32(..1 << 22));
+    let client = Client {
+        address: std::net::SocketAddrV4::new(address, fastrand::u16(1024..)),
+        ..Client::fresh()
+    };
+    client.later(7, 5, 5)
+}
+
+fn proved(node: &Node, client: Client) -> Segment {
+    with_echo(&client, timestamp(node, &client))
+}
+
+fn with_echo(client: &Client, echo: u32) -> Segment {
+    client.later(7, 5, 5).options(linux_later(123_460, echo))
+}
+
+/// What our SYN-ACK says.
+fn timestamp(node: &Node, client: &Client) -> u32 {
+    let seen = node.run(&client.syn().frame()).expect(Tx, &[("cs_syn", 1)]);
+    let packet = seen.packet();
+    // MSS, SACK permitted, then kind and length of the timestamps.
+    let options = &packet.tcp().unwrap().header.options;
+    u32::from_be_bytes(options.as_slice()[8..12].try_into().unwrap())
+}
+
+/// Only a proof helps where the other budgets are spent.
+#[track_caller]
+fn is_proof(node: &Node, packet: &Segment, proves: bool, name: &str) {
+    let seen = when_spent(node, [0, ALL[1], ALL[2]], packet);
+    let (verdict, counted) = if proves {
+        (Tx, CLAIM)
+    } else {
+        (Drop, STRANGER)
+    };
+    seen.check(verdict, counted)
+        .unwrap_or_else(|error| panic!("{name}: {error}"));
+    // Another case with this client begins anew.
+    let key = node.tcb_key(&Client {
+        address: packet.from,
+        service: packet.to,
+        isn: 0,
+    });
+    let strays = map_named(node.plane(), "strays");
+    let _ = strays.delete(zerocopy::IntoBytes::as_bytes(&key));
+}
+
+/// What becomes of a packet when so much of each budget is spent in this tick. If a tick ends meanwhile, another
+/// count has begun: then once more.
+#[track_caller]
+fn when_spent(node: &Node, spent: [u32; 3], packet: &Segment) -> Seen {
+    loop {
+        let now = Tick::now();
+        set_spent(node, now, spent);
+        let seen = node.run(&packet.frame());
+        if Tick::now() == now {
+            return seen;
+        }
+        let key = node.tcb_key(&Client {
+            address: packet.from,
+            service: packet.to,
+            isn: 0,
+        });
+        let _ = map_named(node.plane(), "strays").delete(zerocopy::IntoBytes::as_bytes(&key));
+        let refusals = map_named(node.plane(), "claim_refusals");
+        let (elements, bytes) = (refusals.max_entries(), refusals.value_size() as usize);
+        sys::zero_elements(std::os::fd::AsFd::as_fd(&refusals), elements, bytes).unwrap();
+    }
+}
+
+/// What every processor has spent in this tick.
+fn set_spent(node: &Node, tick: Tick, [proved, likely, stranger]: [u32; 3]) {
+    let map = map_named(node.plane(), "claims");
+    let claims = [tick.0, proved, likely, stranger, 0]
+        .map(u32::to_ne_bytes)
+        .concat();
+    let all = vec![claims; libbpf_rs::num_possible_cpus().unwrap()];
+    map.update_percpu(&0u32.to_ne_bytes(), &all, MapFlags::ANY)
+        .unwrap();
+}

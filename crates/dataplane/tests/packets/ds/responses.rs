@@ -1,0 +1,394 @@
+//! Where responses end, as it is seen while they leave: whatever they are framed by, and however they are cut.
+
+use std::{
+    io::Write as _,
+    net::TcpStream,
+    os::fd::{AsRawFd as _, RawFd},
+};
+
+use baton_abi::{
+    RESPONSE_BODY, RESPONSE_CHUNK, RESPONSE_CHUNK_SIZE, RESPONSE_COMPLETE, RESPONSE_TRAILER_BEGIN,
+    RESPONSE_TUNNEL, RESPONSE_UNKNOWN, Response,
+};
+use fastrand::Rng;
+use libbpf_rs::{MapCore as _, MapFlags};
+use zerocopy::FromBytes as _;
+
+use super::loopback::{
+    COOKIE, FORWARDED, Live, attached, expect, expect_bytes, forward, send, send_adopt,
+};
+use crate::{
+    blank::map_named,
+    cluster::WEB,
+    host::{accept, listen, on_own_host},
+    lccp::handover,
+    node::Node,
+    segment::{Client, GET, Segment},
+};
+
+/// A connection whose server is about to write its first response.
+struct Asked {
+    live: Live,
+    /// What the client has sent, and what the server has written.
+    sent: usize,
+    written: usize,
+}
+
+impl Asked {
+    fn new() -> Self {
+        let live = Live::adopted();
+        expect_bytes(&live.stream, GET);
+        live.stream.set_nodelay(true).unwrap();
+        Self {
+            live,
+            sent: GET.len(),
+            written: 0,
+        }
+    }
+
+    /// The server writes, and the client acknowledges it.
+    fn write(&mut self, bytes: &[u8]) {
+        (&self.live.stream).write_all(bytes).unwrap();
+        self.written += bytes.len();
+        forward(&self.live.node, &self.ack());
+    }
+
+    fn ack(&self) -> Segment {
+        let written = u32::try_from(self.written).unwrap();
+        self.live.client.later(COOKIE, self.sent, written)
+    }
+
+    /// The client's next request, at this data server.
+    fn ask(&mut self, request: &[u8]) {
+        let request = self.ack().flags("PA").payload(request);
+        forward(&self.live.node, &request);
+        expect_bytes(&self.live.stream, &request.payload);
+        self.sent += request.payload.len();
+    }
+
+    fn seen(&self) -> Response {
+        seen(&self.live.node, &self.live.stream)
+    }
+
+    fn state(&self) -> u32 {
+        self.seen().state.into()
+    }
+}
+
+/// What the program knows of this connection's responses.
+fn seen(node: &Node, stream: &TcpStream) -> Response {
+    let fd: RawFd = stream.as_raw_fd();
+    let map = map_named(node.plane(), "responses");
+    let seen = map.lookup(&fd.to_ne_bytes(), MapFlags::ANY).unwrap();
+    Response::read_from_bytes(&seen.expect("nothing was seen")).unwrap()
+}
+
+/// What a server may write, and where that leaves the response.
+#[test]
+fn each_framing() {
+    let cases: &[(&str, u32)] = &[
+        ("HTTP/1.1 204 No Content\r\n\r\n", RESPONSE_COMPLETE),
+        (
+            "HTTP/1.1 304 Not Modified\r\nContent-Length: 9\r\n\r\n",
+            RESPONSE_COMPLETE,
+        ),
+        (
+            "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
+            RESPONSE_COMPLETE,
+        ),
+        (
+            "HTTP/1.1 200 OK\r\ncontent-length:3\r\n\r\nabc",
+            RESPONSE_COMPLETE,
+        ),
+        (
+            "HTTP/1.0 200 OK\r\nContent-Length: 3\r\n\r\nabc",
+            RESPONSE_COMPLETE,
+        ),
+        (
+            "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nab",
+            RESPONSE_BODY,
+        ),
+        (
+            "HTTP/1.1 200 OK\r\nContent-Length: 99999999999999\r\n\r\nab",
+            RESPONSE_BODY,
+        ),
+        // More than it said.
+        (
+            "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabcd",
+            RESPONSE_UNKNOWN,
+        ),
+        // Until the end of the connection.
+        ("HTTP/1.1 200 OK\r\nServer: x\r\n\r\nab", RESPONSE_UNKNOWN),
+        // Clients read these in different ways.
+        (
+            "HTTP/1.1 200 OK\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\nabc",
+            RESPONSE_UNKNOWN,
+        ),
+        (
+            "HTTP/1.1 200 OK\r\nContent-Length: 3, 3\r\n\r\nabc",
+            RESPONSE_UNKNOWN,
+        ),
+        (
+            "HTTP/1.1 200 OK\r\nX: y\r\n Content-Length: 3\r\n\r\nabc",
+            RESPONSE_UNKNOWN,
+        ),
+        (
+            "HTTP/1.1 200 OK\nContent-Length: 3\n\nabc",
+            RESPONSE_UNKNOWN,
+        ),
+        (
+            "HTTP/1.1 200 OK\r\nContent-Length : 3\r\n\r\nabc",
+            RESPONSE_UNKNOWN,
+        ),
+        (
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n",
+            RESPONSE_UNKNOWN,
+        ),
+        // Another protocol from there on.
+        (
+            "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\nHTTP/1.1 204 No\r\n\r\n",
+            RESPONSE_TUNNEL,
+        ),
+        // Not all of the head.
+        ("HTTP/1.1 200 OK\r\nContent-Le", RESPONSE_UNKNOWN),
+        ("HTTP/1.1 2x0 OK\r\n\r\n", RESPONSE_UNKNOWN),
+        ("220 smtp.example\r\n", RESPONSE_UNKNOWN),
+        (
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
+            RESPONSE_CHUNK_SIZE,
+        ),
+        // The length does not count then (RFC 9112, 6.3).
+        (
+            "HTTP/1.1 200 OK\r\nContent-Length: 3\r\ntransfer-encoding:Chunked\r\n\r\n0",
+            RESPONSE_CHUNK_SIZE,
+        ),
+        (
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc",
+            RESPONSE_CHUNK,
+        ),
+        (
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n",
+            RESPONSE_CHUNK_SIZE,
+        ),
+        (
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n",
+            RESPONSE_TRAILER_BEGIN,
+        ),
+        (
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3;a=\"b\"\r\nabc\r\n000\r\n\r\n",
+            RESPONSE_COMPLETE,
+        ),
+        (
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1E\r\n0\r\n\r\n\
+             0123456789012345678901234\r\n0\r\nX: y\r\n\r\n",
+            RESPONSE_COMPLETE,
+        ),
+        (
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nx\r\n",
+            RESPONSE_UNKNOWN,
+        ),
+        (
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n100000000\r\n",
+            RESPONSE_UNKNOWN,
+        ),
+        // Announced, and not there yet.
+        (
+            "HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n",
+            RESPONSE_COMPLETE,
+        ),
+        (
+            "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\na",
+            RESPONSE_COMPLETE,
+        ),
+        // Two of them at once.
+        (
+            "HTTP/1.1 204 No\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\na",
+            RESPONSE_BODY,
+        ),
+    ];
+    on_own_host(|| {
+        for (text, state) in cases {
+            let mut asked = Asked::new();
+            asked.write(text.as_bytes());
+            assert_eq!(asked.state(), *state, "{text:?}");
+        }
+    });
+}
+
+/// The connection goes only where all is complete: neither while a response pauses nor before it begins.
+#[test]
+fn it_moves_between_responses_only() {
+    let pieces: &[(&[u8], bool)] = &[
+        (b"HTTP/1.1 103 Early Hints\r\n\r\n", false),
+        (
+            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
+            false,
+        ),
+        (b"5\r\nabcde\r\n", false),
+        (b"0\r\n", false),
+        (b"\r\n", true),
+    ];
+    for until in 1..=pieces.len() {
+        on_own_host(|| {
+            let mut asked = Asked::new();
+            for (piece, _) in &pieces[..until] {
+                asked.write(piece);
+            }
+            expect(&asked.live.node, &[("ds_forwarded", until as u64)]);
+            let request = asked.ack().flags("PA").payload(GET);
+            send(&asked.live.node, &handover(&asked.live.client, 1), &request);
+            let counter = if pieces[until - 1].1 {
+                "ds_handed_over"
+            } else {
+                "ds_kept_unfinished"
+            };
+            expect(&asked.live.node, &[(counter, 1)]);
+        });
+    }
+}
+
+/// Whose answer is not there yet, while the one before is complete; and one that no HTTP is spoken on.
+#[test]
+fn what_was_asked_since_counts() {
+    on_own_host(|| {
+        let mut asked = Asked::new();
+        asked.write(b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\na");
+        expect(&asked.live.node, FORWARDED);
+        asked.ask(GET);
+        expect(&asked.live.node, FORWARDED);
+        let request = asked.ack().flags("PA").payload(GET);
+        send(&asked.live.node, &handover(&asked.live.client, 1), &request);
+        expect(&asked.live.node, &[("ds_kept_unfinished", 1)]);
+    });
+    on_own_host(|| {
+        let mut asked = Asked::new();
+        asked.write(b"220 smtp.example\r\n");
+        expect(
+            &asked.live.node,
+            &[("ds_forwarded", 1), ("ds_response_unknown", 1)],
+        );
+        // Nor does what comes later make it known.
+        asked.write(b"HTTP/1.1 204 No\r\n\r\n");
+        expect(&asked.live.node, FORWARDED);
+        assert_eq!(asked.state(), RESPONSE_UNKNOWN);
+    });
+}
+
+/// The answer to HEAD speaks of a body, and has none.
+#[test]
+fn head_has_no_body() {
+    on_own_host(|| {
+        let mut asked = Asked::new();
+        let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 70\r\n\r\n";
+        asked.write(b"HTTP/1.1 204 No\r\n\r\n");
+        asked.ask(b"HEAD /a HTTP/1.1\r\nHost: b\r\n\r\n");
+        asked.write(answer);
+        assert_eq!(asked.state(), RESPONSE_COMPLETE);
+        asked.ask(GET);
+        asked.write(answer);
+        assert_eq!(asked.state(), RESPONSE_BODY);
+    });
+}
+
+/// The same when it is the request that a connection comes with.
+#[test]
+fn head_is_known_from_the_first_request_on() {
+    on_own_host(|| {
+        let (listener, node, client) = (listen(WEB), attached(), Client::fresh());
+        let netns = baton_net::netns::cookie().unwrap();
+        node.change(|settings| settings.netns = netns);
+        let request = client.get(COOKIE).payload("HEAD /a HTTP/1.1\r\n\r\n");
+        send_adopt(&node, &request);
+        let (mut stream, _) = accept(&listener);
+        stream
+            .write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 70\r\n\r\n")
+            .unwrap();
+        let state = seen(&node, &stream).state;
+        assert_eq!(u32::from(state), RESPONSE_COMPLETE);
+    });
+}
+
+/// A response, and whether another one may follow it.
+fn any_response(random: &mut Rng) -> Vec<u8> {
+    let body = |random: &mut Rng, most: usize| -> Vec<u8> {
+        // What looks like framing is none inside.
+        let text = b"0\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n";
+        let length = random.usize(..most);
+        text.iter().copied().cycle().take(length).collect()
+    };
+    match random.usize(..4) {
+        0 => b"HTTP/1.1 304 Not Modified\r\nETag: \"x\"\r\n\r\n".to_vec(),
+        1 => b"HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n".to_vec(),
+        2 => {
+            let body = body(random, 3000);
+            let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", body.len());
+            [head.as_bytes(), &body].concat()
+        }
+        _ => {
+            let mut all = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n".to_vec();
+            for _ in 0..random.usize(..6) {
+                let chunk = body(random, 600);
+                if !chunk.is_empty() {
+                    let extension = ["", ";a", " ; b=\"c\""][random.usize(..3)];
+                    all.extend(format!("{:x}{extension}\r\n", chunk.len()).as_bytes());
+                    all.extend(&chunk);
+                    all.extend(b"\r\n");
+                }
+            }
+            let end = ["0\r\n\r\n", "00;x\r\n\r\n", "0\r\nX: y\r\nZ:\r\n\r\n"];
+            all.extend(end[random.usize(..3)].as_bytes());
+            all
+        }
+    }
+}
+
+/// Cut anywhere but inside of a head, which servers write at once.
+#[test]
+fn any_responses_cut_anywhere() {
+    on_own_host(|| {
+        for seed in 1..=40 {
+            let random = &mut Rng::with_seed(seed);
+            let mut asked = Asked::new();
+            for _ in 0..8 {
+                let response = any_response(random);
+                // Of two heads the second begins behind the first.
+                let heads = response
+                    .windows(4)
+                    .position(|four| four == b"\r\n\r\n")
+                    .unwrap()
+                    + 4;
+                let mut at = 0;
+                while at < response.len() {
+                    let least = if at == 0 { heads } else { at + 1 };
+                    let second = response[at..].starts_with(b"HTTP/1.1 204");
+                    let to = match random.usize(..3) {
+                        _ if second => response.len(),
+                        0 => least,
+                        1 => (least + random.usize(..700)).min(response.len()),
+                        _ => response.len(),
+                    };
+                    let to = if response.starts_with(b"HTTP/1.1 103") && to > heads {
+                        response.len()
+                    } else {
+                        to
+                    };
+                    asked.write(&response[at..to]);
+                    at = to;
+                    let seen = asked.seen();
+                    assert_eq!(
+                        seen.next,
+                        COOKIE.wrapping_add(1 + asked.written as u32),
+                        "seed {seed}"
+                    );
+                    let interim = response.starts_with(b"HTTP/1.1 103") && at == heads;
+                    assert_eq!(
+                        u32::from(seen.state) == RESPONSE_COMPLETE,
+                        at == response.len() || interim,
+                        "seed {seed}, {at} of {response:?}, seen {seen:?}"
+                    );
+                }
+                asked.ask(GET);
+            }
+        }
+    });
+}

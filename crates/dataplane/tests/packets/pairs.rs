@@ -1,0 +1,241 @@
+//! Each two nodes share a key of their own: who has those of one node can speak for no other, and gives no commands.
+
+use std::{net::Ipv4Addr, time::Duration};
+
+use baton_abi::{DataServer, Ring, short_address};
+use baton_wire::{
+    Keys, LccpKey, Message, NodePair, Order, Refusal, Verb, YieldAnswer, decode, encode,
+};
+use etherparse::{EtherType, IpNumber};
+
+use crate::{
+    cluster::{CS, CS_MAC, SWITCH, data_server, ds, ds_mac, key, peer},
+    host::on_own_host,
+    lccp::{adopt, claim, flow, forward, handover, linux_tcb, release, short},
+    node::{Counted, Drop, Node, Redirect, Seen, Tx},
+    segment::{Client, ethernet, ip_packet},
+};
+
+const TAG: Counted<'_> = &[("lccp_bad_tag", 1)];
+const STRANGER: Counted<'_> = &[("lccp_stranger", 1)];
+const NOT_ALLOWED: Counted<'_> = &[("lccp_not_allowed", 1)];
+const REFUSED: Counted<'_> = &[("ds_refused", 1)];
+const ISN: u32 = 7;
+
+fn pair(one: Ipv4Addr, other: Ipv4Addr) -> LccpKey {
+    key().0.pair(one, other)
+}
+
+/// Data server 0, which hears the connection server, and of the other data servers only the first, which has only its
+/// own keys.
+fn at_ds() -> Node {
+    let node = Node::ds();
+    node.share_with(&[
+        (CS, pair(CS, ds(0)), true),
+        (ds(0), pair(ds(0), ds(0)), false),
+        (ds(1), pair(ds(1), ds(0)), false),
+    ]);
+    node
+}
+
+/// A message from one node to another with this client's request, or without a packet.
+fn thrown(node: &Node, from: Ipv4Addr, to: Ipv4Addr, key: LccpKey, message: &Message) -> Seen {
+    let client = message.carries().map(|_| Client::fresh().get(ISN).packet());
+    carried(node, (from, to), key, message, &client.unwrap_or_default())
+}
+
+fn carried(
+    node: &Node,
+    (from, to): (Ipv4Addr, Ipv4Addr),
+    key: LccpKey,
+    message: &Message,
+    packet: &[u8],
+) -> Seen {
+    let bytes = encode(message, packet, node.now(), &key, NodePair { from, to });
+    let packet = ip_packet(IpNumber(253), from, to, &bytes);
+    node.run(&ethernet(ds_mac(1), CS_MAC, EtherType::IPV4, &packet))
+}
+
+/// What came out is what the receiver opens under the key that it shares with the sender, and nobody else does.
+#[track_caller]
+fn opens(node: &Node, seen: &Seen, from: Ipv4Addr, to: Ipv4Addr) -> Message {
+    let outer = seen.packet();
+    assert_eq!((outer.from(), outer.to()), (from, to));
+    let nodes = NodePair { from, to };
+    let window = Duration::from_secs(5);
+    let open = |key| decode(&outer.body, nodes, &Keys::only(key), node.now(), window);
+    for (one, other) in [(from, from), (to, to), (from, ds(2)), (to, ds(2))] {
+        assert!(open(pair(one, other)).is_err(), "{one} and {other}");
+    }
+    open(pair(from, to)).unwrap().message
+}
+
+#[test]
+fn nobody_speaks_for_the_connection_server_by_the_keys_of_a_data_server() {
+    on_own_host(|| {
+        let node = at_ds();
+        let client = Client::fresh();
+        let packet = client.get(ISN).packet();
+        let run = |key| carried(&node, (CS, ds(0)), key, &adopt(&client), &packet);
+        run(pair(CS, ds(0))).expect(Redirect, REFUSED);
+        // All that data server 1 has: what it shares with each other node, and its own.
+        for other in [CS, ds(0), ds(1), ds(2), SWITCH] {
+            run(pair(ds(1), other)).expect(Drop, TAG);
+        }
+    });
+}
+
+#[test]
+fn nor_for_another_data_server() {
+    on_own_host(|| {
+        let node = at_ds();
+        let client = Client::fresh();
+        let packet = client.get(ISN).packet();
+        let run = |from, key| carried(&node, (from, ds(0)), key, &adopt(&client), &packet);
+        // Taken for what it is, though no way is known to whom it names.
+        let taken: Counted<'_> = &[("ds_no_way", 1), ("ds_refused", 1)];
+        run(ds(1), pair(ds(1), ds(0))).expect(Drop, taken);
+        run(ds(0), pair(ds(1), ds(0))).expect(Drop, TAG);
+        // With data server 2 nothing is shared, whatever the message is sealed with.
+        for key in [pair(ds(1), ds(0)), pair(ds(2), ds(0)), pair(ds(0), ds(0))] {
+            run(ds(2), key).expect(Drop, STRANGER);
+        }
+    });
+}
+
+#[test]
+fn a_data_server_with_only_its_own_keys_gives_no_commands() {
+    on_own_host(|| {
+        let node = at_ds();
+        let client = Client::fresh();
+        let (packet, flow) = (client.get(ISN).packet(), flow(&client));
+        let run = |from, message: &Message| {
+            let packet = message.carries().map_or(&[][..], |_| &packet);
+            carried(&node, (from, ds(0)), pair(from, ds(0)), message, packet)
+        };
+        let number = 1;
+        let verb = Verb::Drain;
+        let commands = [
+            handover(&client, 1),
+            release(&client, 1),
+            Message::Elsewhere {
+                flow,
+                tcb: linux_tcb(),
+                next: short(ds(1)),
+            },
+            Message::Begins { flow, how: 0 },
+            Message::Yield { flow, next: None },
+            Message::Order(Order { number, verb }),
+        ];
+        for command in &commands {
+            run(ds(1), command).expect(Drop, NOT_ALLOWED);
+            let seen = run(CS, command);
+            assert!(!seen.counted.contains_key("lccp_not_allowed"), "{seen:?}");
+        }
+        // What data servers say to each other is heard; here it finds nobody.
+        let answer = YieldAnswer::Kept;
+        let said = [
+            adopt(&client),
+            claim(&client, 0),
+            forward(&client),
+            Message::Alive { turned: false },
+            Message::Yielded { flow, answer },
+            Message::Sync { last: 3 },
+        ];
+        for message in &said {
+            let seen = run(ds(1), message);
+            assert!(!seen.counted.contains_key("lccp_not_allowed"), "{seen:?}");
+            assert!(!seen.counted.contains_key("lccp_bad_tag"), "{seen:?}");
+        }
+    });
+}
+
+#[test]
+fn a_data_server_seals_for_each_receiver() {
+    on_own_host(|| {
+        let node = at_ds();
+        let client = Client::fresh();
+        let packet = client.get(ISN).packet();
+        let run = |from, message: &Message| {
+            carried(&node, (from, ds(0)), pair(from, ds(0)), message, &packet)
+        };
+        // Turned round to the sender, to which no way is known.
+        let asked = Message::Adopt {
+            flow: flow(&client),
+            tcb: linux_tcb(),
+            asker: None,
+        };
+        let seen = run(ds(1), &asked).expect(Redirect, REFUSED);
+        opens(&node, &seen, ds(0), ds(1));
+        let alive = thrown(
+            &node,
+            CS,
+            ds(0),
+            pair(CS, ds(0)),
+            &Message::Alive { turned: false },
+        );
+        let alive = alive.expect(Redirect, &[("ds_alive", 1)]);
+        assert_eq!(
+            opens(&node, &alive, ds(0), CS),
+            Message::Alive { turned: true }
+        );
+
+        let way = |to: Ipv4Addr, mac| DataServer {
+            key: pair(ds(0), to).words(),
+            ..peer(mac)
+        };
+        node.plane().set_peer(CS, &way(CS, CS_MAC)).unwrap();
+        node.plane()
+            .set_peer(ds(1), &way(ds(1), ds_mac(1)))
+            .unwrap();
+        // To whom the message names, who is not its sender.
+        let seen = run(ds(1), &adopt(&client)).expect(Redirect, REFUSED);
+        opens(&node, &seen, ds(0), CS);
+        // And on to the next one.
+        let ring = Ring {
+            next: short_address(ds(1)),
+            length: 3,
+            missing: 0,
+        };
+        node.plane().set_ring(0, &ring).unwrap();
+        let seen = run(CS, &claim(&client, 0)).expect(Redirect, &[("ds_claim_passed_on", 1)]);
+        assert_eq!(opens(&node, &seen, ds(0), ds(1)), claim(&client, 1));
+    });
+}
+
+#[test]
+fn the_connection_server_hears_each_data_server_under_its_own_key() {
+    let node = Node::fresh_cs();
+    let all = [0, 1, 2].map(|index| {
+        let key = pair(CS, ds(index));
+        let way = DataServer {
+            key: key.words(),
+            ..data_server(index)
+        };
+        node.plane().set_data_server(index, &way).unwrap();
+        (ds(index), key, false)
+    });
+    node.share_with(&all);
+    let client = Client::fresh();
+    let cookie = node.cookie(&client);
+    let request = client.get(cookie);
+    let seen = node.run(&request.frame()).expect(Tx, &[("cs_adopt", 1)]);
+    let owner = node.tcb(&client).unwrap().owner;
+    opens(&node, &seen, CS, ds(owner));
+
+    let refused = Message::Refused {
+        flow: flow(&client),
+        tcb: linux_tcb(),
+        refusal: Refusal::NoListener,
+    };
+    let run = |key| carried(&node, (ds(owner), CS), key, &refused, &request.packet());
+    for other in (0..3).filter(|other| *other != owner) {
+        run(pair(ds(other), CS)).expect(Drop, TAG);
+        run(pair(ds(other), ds(owner))).expect(Drop, TAG);
+    }
+    assert_eq!(node.tcb(&client).unwrap().owner, owner);
+    let seen = run(pair(ds(owner), CS)).expect(Tx, &[("cs_refused", 1)]);
+    let next = node.tcb(&client).unwrap().owner;
+    assert_ne!(next, owner);
+    opens(&node, &seen, CS, ds(next));
+}

@@ -1,0 +1,276 @@
+"""A client that sends all kinds of HTTP/1.1 requests on kept connections, and knows who must answer each.
+
+usage: any_requests.py HOST PORT SERVERS SECONDS SEED [KIND...]
+
+/dsN/... is for the server dsN alone, N = 1..SERVERS, and answers "dsN" and the target, or a file of the lab. A
+response of another server, bytes of another response, or none within 30 s is an error. A connection may be reset
+before the first byte of a response: then the request is sent again on a new one, and counted.
+
+Kinds: see KINDS; all of them without any.
+"""
+
+import collections
+import hashlib
+import random
+import socket
+import sys
+import threading
+import time
+
+FILES = {"1b": 1, "4k": 4 << 10, "64k": 64 << 10, "1m": 1 << 20}
+
+
+class Wrong(Exception):
+    pass
+
+
+class Closed(Exception):
+    """The server side ended the connection before the response."""
+
+
+class Connection:
+    def __init__(self, address):
+        self.socket = socket.create_connection(address, timeout=30)
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.read = b""
+
+    def send(self, data, cuts=(), pause=0.0):
+        at = 0
+        for cut in [*sorted(cuts), len(data)]:
+            if cut > at:
+                self.socket.sendall(data[at:cut])
+                at = cut
+                if pause:
+                    time.sleep(pause)
+
+    def more(self):
+        data = self.socket.recv(1 << 16)
+        if not data:
+            raise ConnectionResetError("closed")
+        self.read += data
+
+    def line(self):
+        while b"\r\n" not in self.read:
+            self.more()
+        line, self.read = self.read.split(b"\r\n", 1)
+        return line
+
+    def take(self, count):
+        while len(self.read) < count:
+            self.more()
+        taken, self.read = self.read[:count], self.read[count:]
+        return taken
+
+    def response(self, is_head):
+        """Status, headers and body of the next final response."""
+        while True:
+            first = self.line()
+            if not first.startswith(b"HTTP/1.1 "):
+                raise Wrong(f"no response: {first[:80]!r}")
+            status, headers = int(first[9:12]), {}
+            while line := self.line():
+                name, value = line.split(b":", 1)
+                headers[name.lower()] = value.strip()
+            if status >= 200:
+                break
+        if is_head or status in (204, 304):
+            return status, headers, b""
+        if headers.get(b"transfer-encoding") == b"chunked":
+            body = b""
+            while size := int(self.line(), 16):
+                body += self.take(size)
+                self.take(2)
+            self.line()
+            return status, headers, body
+        return status, headers, self.take(int(headers[b"content-length"]))
+
+
+class Request:
+    """What to send, and what must come back."""
+
+    def __init__(self, rng, servers, kind):
+        self.kind = kind
+        self.server = f"ds{rng.randint(1, servers)}"
+        self.file = rng.choice(list(FILES)) if rng.random() < 0.2 else None
+        token = self.file or f"x{rng.getrandbits(48):x}"
+        self.target = f"/{self.server}/{token}"
+        self.method, self.body, self.waits = "GET", b"", False
+        headers = ["Host: 10.77.0.100"]
+        if kind == "head":
+            self.method = "HEAD"
+        elif kind == "long":
+            # Both before and behind what routes look at.
+            cookie = f"Cookie: c={'x' * rng.randint(1000, 6000)}"
+            headers.insert(rng.choice((0, 1)), cookie)
+        elif kind == "absolute":
+            self.sent_target = f"http://10.77.0.100{self.target}"
+        elif kind == "escaped":
+            self.sent_target = self.target.replace("/ds", "/%64s", 1)
+        elif kind in ("post", "expect", "chunked", "empty"):
+            self.method, self.file = rng.choice(("POST", "PUT", "PATCH")), None
+            self.target = f"/{self.server}/x{rng.getrandbits(48):x}"
+            size = 0 if kind == "empty" else rng.choice((1, 5, 1000, 5000, 60000))
+            self.body = rng.randbytes(size)
+            if kind == "chunked":
+                headers.append("Transfer-Encoding: chunked")
+                self.body = self.chunks(rng)
+            else:
+                headers.append(f"Content-Length: {size}")
+            if kind == "expect":
+                headers.append("Expect: 100-continue")
+                self.waits = rng.random() < 0.5
+        elif kind == "delete":
+            self.method, self.file = "DELETE", None
+            self.target = f"/{self.server}/x{rng.getrandbits(48):x}"
+        target = getattr(self, "sent_target", self.target)
+        lines = [f"{self.method} {target} HTTP/1.1", *headers, "", ""]
+        self.head = "\r\n".join(lines).encode()
+        self.shown = target
+
+    def chunks(self, rng):
+        # What looks like a request is none inside of a body.
+        false = b"GET /ds9/false HTTP/1.1\r\nHost: x\r\n\r\n"
+        body, out = self.body + false * rng.randint(0, 3), b""
+        while body:
+            size = rng.randint(1, len(body))
+            out += b"%x\r\n%s\r\n" % (size, body[:size])
+            body = body[size:]
+        return out + b"0\r\n\r\n"
+
+    def check(self, response, digests):
+        status, headers, body = response
+        by = headers.get(b"x-served-by", b"?").decode()
+        if by != self.server:
+            raise Wrong(f"{self.kind} {self.target}: answered by {by}, status {status}, {body[:60]!r}")
+        if self.method == "HEAD":
+            return
+        if self.file:
+            if status != 200 or hashlib.sha256(body).digest() != digests[self.file]:
+                raise Wrong(f"{self.kind} {self.target}: other bytes, status {status}")
+        elif status != 200 or body.decode() not in (
+            f"{self.server} {self.target}\n",
+            f"{self.server} {self.shown}\n",
+        ):
+            raise Wrong(f"{self.kind} {self.target}: {status} {body[:80]!r}")
+
+
+KINDS = ("plain", "head", "long", "absolute", "escaped", "post", "expect", "chunked", "empty", "delete", "cut",
+         "pipelined", "together", "abort")
+
+
+class Client(threading.Thread):
+    def __init__(self, address, servers, until, seed, kinds, digests):
+        super().__init__()
+        self.address, self.servers, self.until, self.kinds, self.digests = address, servers, until, kinds, digests
+        self.rng, self.counts, self.error = random.Random(seed), collections.Counter(), None
+
+    def run(self):
+        try:
+            while time.time() < self.until:
+                self.one_connection()
+        except Exception as error:
+            self.error = error
+
+    def one_connection(self):
+        connection = Connection(self.address)
+        self.said = []
+        try:
+            for _ in range(self.rng.randint(1, 12)):
+                kind = self.rng.choice(self.kinds)
+                if kind == "abort":
+                    self.abort(connection)
+                    return
+                if kind in ("pipelined", "together"):
+                    requests = [self.request("plain") for _ in range(self.rng.randint(2, 4))]
+                else:
+                    requests = [self.request("plain" if kind == "cut" else kind)]
+                try:
+                    self.exchange(connection, requests, kind)
+                except (ConnectionError, BrokenPipeError):
+                    if connection.read:
+                        raise Wrong(f"{kind}: an end in the middle of {connection.read[:80]!r}")
+                    self.counts[f"closed {kind}"] += 1
+                    return
+                except TimeoutError:
+                    raise Wrong(f"{kind} {[r.target for r in requests]}: no answer; {connection.read[:80]!r}")
+        finally:
+            connection.socket.close()
+
+    def request(self, kind):
+        return Request(self.rng, self.servers, kind)
+
+    def exchange(self, connection, requests, kind):
+        rng = self.rng
+        if kind == "together":
+            connection.send(b"".join(r.head for r in requests))
+        elif kind == "pipelined":
+            for request in requests:
+                connection.send(request.head)
+        else:
+            (request,) = requests
+            if request.waits:
+                connection.send(request.head)
+                time.sleep(0.02)
+                connection.send(request.body)
+            elif kind == "cut":
+                cuts = [rng.randrange(len(request.head)) for _ in range(rng.randint(1, 4))]
+                connection.send(request.head, cuts, rng.choice((0, 0.001, 0.05)))
+            else:
+                data = request.head + request.body
+                cuts = [len(request.head)] if rng.random() < 0.5 else []
+                connection.send(data, cuts)
+        for request in requests:
+            response = connection.response(request.method == "HEAD")
+            try:
+                request.check(response, self.digests)
+            except Wrong as wrong:
+                raise Wrong(f"{wrong}, in {kind} {[r.target for r in requests]}, before: {self.said}") from None
+            self.said.append(request.target)
+            self.counts[kind] += 1
+
+    def abort(self, connection):
+        request = self.request(self.rng.choice(("plain", "long", "post")))
+        data = request.head + request.body
+        try:
+            connection.send(data[: self.rng.randrange(len(data))])
+        except ConnectionError:
+            pass
+        self.counts["abort"] += 1
+
+
+def digests(address):
+    found = {}
+    for file in FILES:
+        connection = Connection(address)
+        connection.send(f"GET /ds1/{file} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        status, _, body = connection.response(False)
+        assert status == 200 and len(body) == FILES[file], (file, status, len(body))
+        found[file] = hashlib.sha256(body).digest()
+        connection.socket.close()
+    return found
+
+
+def main():
+    host, port, servers, seconds, seed, *kinds = sys.argv[1:]
+    address, until = (host, int(port)), time.time() + float(seconds)
+    print("seed", seed, flush=True)
+    known = digests(address)
+    clients = [
+        Client(address, int(servers), until, f"{seed}.{index}", kinds or KINDS, known) for index in range(8)
+    ]
+    for client in clients:
+        client.start()
+    counts, errors = collections.Counter(), []
+    for client in clients:
+        client.join()
+        counts += client.counts
+        if client.error:
+            errors.append(f"{type(client.error).__name__}: {client.error}")
+    print(dict(sorted(counts.items())))
+    for error in errors:
+        print(error)
+    sys.exit(bool(errors))
+
+
+if __name__ == "__main__":
+    main()
