@@ -64,9 +64,11 @@ static __always_inline u64 cookie_period(const struct settings *s)
 	return wall_clock(s) >> COOKIE_PERIOD_SHIFT;
 }
 
-/* The MAC in its lower half's upper 24 bits; the upper half is the cookie's tag, which nobody outside ever sees. */
-static __noinline u64 cookie_hash(const u64 key[2], const struct cookie_flow *f, u64 period, u8 low)
+/* The MAC in its lower half's upper 24 bits; the upper half is the cookie's tag, which nobody outside ever sees. Global, so that it is verified by itself. */
+__noinline u64 cookie_hash(const struct siphash_key *key, const struct cookie_flow *f, u64 period, u8 low)
 {
+	if (!key || !f)
+		return 0;
 	u64 words[3] = {
 		(u64)f->client << 32 | f->cluster,
 		(u64)f->client_isn << 32 | (u32)f->client_port << 16 | f->cluster_port,
@@ -81,13 +83,13 @@ static __always_inline u32 cookie_make(const struct settings *s, const struct co
 {
 	u8 low = cookie_mss_index(o->mss) << 5 | o->wscale << 1 | o->sack;
 
-	return (u32)cookie_hash(s->cookie_key[0], f, cookie_period(s), low) | low;
+	return (u32)cookie_hash(siphash_key(s->cookie_key[0]), f, cookie_period(s), low) | low;
 }
 
 /* The tag if that is the cookie, else 0. */
 static __always_inline u32 cookie_tried(const u64 key[2], const struct cookie_flow *f, u64 period, u32 cookie)
 {
-	u64 hash = cookie_hash(key, f, period, cookie & COOKIE_LOW_BITS);
+	u64 hash = cookie_hash(siphash_key(key), f, period, cookie & COOKIE_LOW_BITS);
 
 	return (u32)hash == (cookie & ~COOKIE_LOW_BITS) ? hash >> 32 | 1 : 0;
 }

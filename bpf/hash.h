@@ -15,11 +15,17 @@ static __always_inline u32 mix(u32 h)
 	return h ^ h >> 16;
 }
 
+/* Global, so that it is verified by itself. */
+__noinline u32 mix_words(u32 seed, u32 a, u32 b, u32 c, u32 d)
+{
+	return mix(mix(mix(mix(seed ^ a) ^ b) ^ c) ^ d);
+}
+
 static __always_inline u32 hash_client(const u8 *client, u32 seed)
 {
 	const u32 *words = (const u32 *)client;
 
-	return mix(mix(mix(mix(seed ^ words[0]) ^ words[1]) ^ words[2]) ^ words[3]);
+	return mix_words(seed, words[0], words[1], words[2], words[3]);
 }
 
 #endif

@@ -24,6 +24,10 @@ enum {
 	BODY_WORDS = LCCP_BODY_CHUNK / 8,
 };
 
+struct carried_tcp {
+	u64 word[2];
+};
+
 /*
  * What the tag of a message without a body covers of the client's packet: all that moves a connection and that the
  * message's header does not have. Options and payload are covered only as far as the TCP checksum covers them, which
@@ -31,8 +35,8 @@ enum {
  * header that is not all there counts as zeros.
  */
 struct lccp_carried {
-	u64 ip;     /* the first 8 bytes of the IP header: length, identification, fragment */
-	u64 tcp[2]; /* and of the TCP header all that is behind the ports */
+	u64 ip;                    /* the first 8 bytes of the IP header: length, identification, fragment */
+	struct carried_tcp tcp;    /* and of the TCP header all that is behind the ports */
 };
 
 /* The two nodes of a message, as its outer IP header says, in one word. */
@@ -41,9 +45,9 @@ static __always_inline u64 between(__be32 from, __be32 to)
 	return from | (u64)to << 32;
 }
 
-static __always_inline const void *behind_ports(const struct tcphdr *tcp)
+static __always_inline const struct carried_tcp *behind_ports(const struct tcphdr *tcp)
 {
-	return &tcp->seq;
+	return (const struct carried_tcp *)&tcp->seq;
 }
 
 /* Reads of the frame at XDP or at tc, as `xdp` says, which is a constant. */
@@ -55,25 +59,30 @@ static __always_inline long read_frame(void *ctx, const bool xdp, u32 at, void *
 /* Of the packet behind the LCCP header of this frame, `bytes` long. */
 static __always_inline void read_carried_words(struct lccp_carried *b, void *ctx, const bool xdp, u32 bytes)
 {
-	b->ip = b->tcp[0] = b->tcp[1] = 0;
+	*b = (struct lccp_carried){};
 	if (bytes < sizeof(struct iphdr) || read_frame(ctx, xdp, BEHIND_LCCP, &b->ip, sizeof(b->ip)))
 		return;
 	u32 tcp_at = (*(u8 *)&b->ip & 0xf) * 4;
 	if (bytes < tcp_at + sizeof(struct tcphdr) ||
-	    read_frame(ctx, xdp, BEHIND_LCCP + tcp_at + TCP_PORTS_BYTES, b->tcp, sizeof(b->tcp)))
-		b->tcp[0] = b->tcp[1] = 0;
+	    read_frame(ctx, xdp, BEHIND_LCCP + tcp_at + TCP_PORTS_BYTES, &b->tcp, sizeof(b->tcp)))
+		b->tcp = (struct carried_tcp){};
 }
 
-/* `ip` and `tcp` are what struct lccp_carried has of them: in a copy, or where they stand in the frame. */
-static __noinline u64 lccp_tag(const u64 key[2], const struct lccp_header *h, u64 nodes, const void *ip,
-			       const void *tcp)
+/*
+ * `ip` and `tcp` are what struct lccp_carried has of them: in a copy, or where they stand in the frame. Global, so that
+ * it is verified by itself.
+ */
+__noinline u64 lccp_tag(const struct siphash_key *key, const struct lccp_header *h, u64 nodes, const u64 *ip,
+			const struct carried_tcp *tcp)
 {
+	if (!key || !h || !ip || !tcp)
+		return 0;
 	struct siphash_state s = siphash_begin(key);
 
 	siphash_words(&s, (const u64 *)h, LCCP_TAGGED_BYTES / 8);
 	siphash_word(&s, SIPHASH_WORD(nodes));
 	siphash_words(&s, ip, 1);
-	siphash_words(&s, tcp, 2);
+	siphash_words(&s, tcp->word, 2);
 	return siphash_end(&s, LCCP_TAGGED_BYTES / 8 + BOUND_WORDS);
 }
 
@@ -82,11 +91,11 @@ static __noinline u64 lccp_tag(const u64 key[2], const struct lccp_header *h, u6
  * shared with the receiver.
  */
 static __always_inline void lccp_seal(const struct settings *s, const u64 key[2], struct lccp_header *h, u64 nodes,
-				      const void *ip, const void *tcp)
+				      const void *ip, const struct carried_tcp *tcp)
 {
 	h->version = LCCP_VERSION;
 	h->be_clock = bpf_cpu_to_be64(wall_clock(s));
-	h->be_tag = bpf_cpu_to_be64(lccp_tag(key, h, nodes, ip, tcp));
+	h->be_tag = bpf_cpu_to_be64(lccp_tag(siphash_key(key), h, nodes, ip, tcp));
 }
 
 /* What this node shares with the node at this address; 0: nothing. */
@@ -137,7 +146,7 @@ static long hash_piece_at_tc(u32 index, struct hashed_body *body)
 static __noinline bool is_body_tagged(void *ctx, u32 xdp, const u64 key[2], const struct lccp_header *h, u64 nodes)
 {
 	struct hashed_body body = {
-		.hash = siphash_begin(key),
+		.hash = siphash_begin(siphash_key(key)),
 		.ctx = ctx,
 		.bytes = bpf_ntohs(h->be_body_length),
 	};
@@ -165,7 +174,7 @@ struct lccp_message {
 static __always_inline bool is_tagged(const struct lccp_message *m, const bool xdp, const u64 key[2], u64 nodes)
 {
 	if (!m->h->be_body_length)
-		return lccp_tag(key, m->h, nodes, &m->carried->ip, m->carried->tcp) == bpf_be64_to_cpu(m->h->be_tag);
+		return lccp_tag(siphash_key(key), m->h, nodes, &m->carried->ip, &m->carried->tcp) == bpf_be64_to_cpu(m->h->be_tag);
 	return is_body_tagged(m->ctx, xdp, key, m->h, nodes);
 }
 

@@ -13,6 +13,10 @@
 
 #define SIPHASH_ROTATE(x, b) (((x) << (b)) | ((x) >> (64 - (b))))
 
+struct siphash_key {
+	u64 word[2];
+};
+
 struct siphash_state {
 	u64 v0, v1, v2, v3;
 };
@@ -39,13 +43,13 @@ static __always_inline void siphash_word(struct siphash_state *s, u64 word)
 	s->v0 ^= word;
 }
 
-static __always_inline struct siphash_state siphash_begin(const u64 key[2])
+static __always_inline struct siphash_state siphash_begin(const struct siphash_key *key)
 {
 	return (struct siphash_state){
-		.v0 = key[0] ^ 0x736f6d6570736575ULL,
-		.v1 = key[1] ^ 0x646f72616e646f6dULL,
-		.v2 = key[0] ^ 0x6c7967656e657261ULL,
-		.v3 = key[1] ^ 0x7465646279746573ULL,
+		.v0 = key->word[0] ^ 0x736f6d6570736575ULL,
+		.v1 = key->word[1] ^ 0x646f72616e646f6dULL,
+		.v2 = key->word[0] ^ 0x6c7967656e657261ULL,
+		.v3 = key->word[1] ^ 0x7465646279746573ULL,
 	};
 }
 
@@ -69,8 +73,14 @@ static __always_inline u64 siphash_end(struct siphash_state *s, u64 count)
 	return s->v0 ^ s->v1 ^ s->v2 ^ s->v3;
 }
 
+/* A key as the maps have it: for what is a function of its own, which must be told how long a key is. */
+static __always_inline const struct siphash_key *siphash_key(const u64 key[2])
+{
+	return (const struct siphash_key *)key;
+}
+
 /* The hash of `count` words, a constant at every call. */
-static __always_inline u64 siphash(const u64 key[2], const u64 *words, const int count)
+static __always_inline u64 siphash(const struct siphash_key *key, const u64 *words, const int count)
 {
 	struct siphash_state s = siphash_begin(key);
 

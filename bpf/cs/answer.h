@@ -37,7 +37,7 @@ static __always_inline int send_on(struct packet *p, struct lccp_header *h, cons
 	struct lccp_carried carried;
 	read_carried_words(&carried, p->ctx, true, inner_bytes);
 	lccp_seal(p->settings, to->key, h, between(unmap_address(p->settings->address), unmap_address(to->address)),
-		  &carried.ip, carried.tcp);
+		  &carried.ip, &carried.tcp);
 	if (!write_outer(p->ctx, p->settings, to, h, inner_bytes))
 		return drop(p, COUNTER_CS_NO_ROOM);
 	return send(p->ctx, to);

@@ -53,16 +53,10 @@ static __noinline int pass_on_to_next(struct packet *p)
 static __noinline int hold_back(struct packet *p)
 {
 	u32 bytes = sizeof(struct ethhdr) + p->frame.ip_bytes;
-	struct punted *record = 0;
+	struct punted as = { .bytes = bytes };
 
-	if (bytes >= sizeof(struct ethhdr) && bytes <= PUNT_JUMBO_BYTES)
-		record = copy_frame(p, bytes, &held);
-	if (!record)
-		return drop(p, COUNTER_CS_HELD_LOST);
-	record->key.hash = 0;
-	record->service = 0;
-	bpf_ringbuf_submit(record, 0);
-	return drop(p, COUNTER_CS_HELD);
+	return drop(p, bytes <= PUNT_JUMBO_BYTES && copy_frame(p->ctx, RING_HELD, &as) ? COUNTER_CS_HELD
+										       : COUNTER_CS_HELD_LOST);
 }
 
 #endif

@@ -67,14 +67,13 @@ static __always_inline bool is_for_us(const struct settings *s, void *data, void
  * another node has passed it on. Such a frame is made one to the first interface, see switched.h: the other node
  * got it on the LAN of that.
  */
-static __always_inline u32 client_interface(const struct packet *p, const void *addressed_to)
+static __always_inline u32 client_interface(struct xdp_md *ctx, const struct settings *s, const void *addressed_to)
 {
-	u32 came_by = p->ctx->ingress_ifindex;
+	u32 came_by = ctx->ingress_ifindex;
 
 	/* Read before anything is chosen: the verifier wants the context at offsets that it knows. */
 	asm volatile("" : "+r"(came_by));
-	return p->settings->interfaces > 1 && is_mac(addressed_to, p->settings->macs[0]) ?
-		       p->settings->ifindexes[0] : came_by;
+	return s->interfaces > 1 && is_mac(addressed_to, s->macs[0]) ? s->ifindexes[0] : came_by;
 }
 
 /* What cannot be for a service is the kernel's, unless a cluster address stands on it. */

@@ -51,31 +51,44 @@ static __always_inline bool read_lead(struct xdp_md *ctx, struct verdict *verdic
 	return read_verdict(ctx, verdict) && !(verdict->flags & (VERDICT_BEHIND | VERDICT_READ | VERDICT_ASK | VERDICT_CARRIED));
 }
 
-/* It has come back by a data server, and can be answered to nobody: see go_on.h. */
-static __noinline bool was_carried(struct packet *p)
+enum {
+	VERDICT_IS_THERE = 1 << 16, /* beside enum verdict_flag */
+};
+
+/* What its verdict says of the packet, if it has one. Global, so that it is verified by itself. */
+__noinline u32 flags_of_verdict(struct xdp_md *ctx)
 {
 	struct verdict verdict;
 
-	return read_verdict(p->ctx, &verdict) && verdict.flags & VERDICT_CARRIED;
+	return read_verdict(ctx, &verdict) ? VERDICT_IS_THERE | verdict.flags : 0;
+}
+
+/* It has come back by a data server, and can be answered to nobody: see go_on.h. */
+static __always_inline bool was_carried(struct packet *p)
+{
+	return flags_of_verdict(p->ctx) & VERDICT_CARRIED;
 }
 
 /* User space has a head that begins so, and may have to tell its client that some of it has come. */
-static __noinline bool asks_what_has_come(struct packet *p)
+static __always_inline bool asks_what_has_come(struct packet *p)
 {
-	struct verdict verdict;
-
-	return read_verdict(p->ctx, &verdict) && verdict.flags & VERDICT_ASK;
+	return flags_of_verdict(p->ctx) & VERDICT_ASK;
 }
 
 /* User space has let it wait behind a packet, and lets it go now. */
 static __always_inline bool waited_behind(struct packet *p)
 {
-	struct verdict verdict;
-
-	return read_verdict(p->ctx, &verdict) && verdict.flags & VERDICT_BEHIND;
+	return flags_of_verdict(p->ctx) & VERDICT_BEHIND;
 }
 
-static __always_inline bool is_judge_alive(void)
+/* User space has read all of the head that this packet is of. */
+static __always_inline bool was_read(struct packet *p)
+{
+	return flags_of_verdict(p->ctx) & VERDICT_READ;
+}
+
+/* Global, so that it is verified by itself. */
+__noinline int is_judge_alive(void)
 {
 	u32 zero = 0;
 	u64 *until = bpf_map_lookup_elem(&judge, &zero);
@@ -98,16 +111,17 @@ static __noinline bool punt_with(struct packet *p, const struct answer_key *key,
 		count(p->counters, COUNTER_CS_PUNT_TOO_BIG);
 		return false;
 	}
-	struct punted *record = copy_frame(p, bytes, &punts);
-	if (!record) {
+	struct punted as = {
+		.key = *key,
+		.service = p->service->id,
+		.bytes = bytes,
+		.cut = cut,
+		.behind = behind,
+	};
+	if (!copy_frame(p->ctx, RING_PUNTS, &as)) {
 		count(p->counters, COUNTER_CS_PUNT_FULL);
 		return false;
 	}
-	record->key = *key;
-	record->service = p->service->id;
-	record->cut = cut;
-	record->behind = behind;
-	bpf_ringbuf_submit(record, 0);
 	return true;
 }
 
@@ -281,11 +295,10 @@ static __always_inline void note_punted_flow(struct packet *p)
 static __always_inline bool goes_behind(struct packet *p)
 {
 	struct answer_key key = {};
-	struct verdict verdict;
+	u32 verdict = flags_of_verdict(p->ctx);
 
-	bool is_repeat = read_verdict(p->ctx, &verdict);
-	if ((is_repeat && !(verdict.flags & VERDICT_READ)) ||
-	    !punt_with(p, &key, 0, is_repeat ? BEHIND_AGAIN : BEHIND))
+	if ((verdict && !(verdict & VERDICT_READ)) ||
+	    !punt_with(p, &key, 0, verdict ? BEHIND_AGAIN : BEHIND))
 		return false;
 	count(p->counters, COUNTER_CS_PUNTED_BEHIND);
 	return true;

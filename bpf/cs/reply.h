@@ -30,7 +30,7 @@ static __always_inline void swap_macs(struct ethhdr *eth)
 /* A frame with this header, whose MAC addresses are swapped, leaves for the client. */
 static __always_inline int send_back(const struct packet *p, const struct ethhdr *eth)
 {
-	u32 to = client_interface(p, eth->h_source);
+	u32 to = client_interface(p->ctx, p->settings, eth->h_source);
 
 	return to == p->ctx->ingress_ifindex ? XDP_TX : bpf_redirect(to, 0);
 }

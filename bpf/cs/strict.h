@@ -105,10 +105,8 @@ static __always_inline bool is_said_before(struct packet *p, const struct tcb *t
 static __always_inline bool is_read_again(struct packet *p, const struct tcb *tcb, u32 seq)
 {
 	u32 at = seq - tcb->request_seq;
-	struct verdict verdict;
 
-	return at < tcb->head && p->frame.payload <= tcb->head - at && read_verdict(p->ctx, &verdict) &&
-	       verdict.flags & VERDICT_READ;
+	return at < tcb->head && p->frame.payload <= tcb->head - at && was_read(p);
 }
 
 /*

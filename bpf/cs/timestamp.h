@@ -32,7 +32,7 @@ static __noinline u32 timestamp_offset(struct packet *p, u32 key)
 		(u32)f->tcp->source << 16 | f->tcp->dest,
 	};
 
-	return siphash(p->settings->cookie_key[key & 1], words, 2) >> 32;
+	return siphash(siphash_key(p->settings->cookie_key[key & 1]), words, 2) >> 32;
 }
 
 static __always_inline u32 timestamp_now(const struct settings *s)

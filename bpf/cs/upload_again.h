@@ -43,13 +43,22 @@ static __noinline bool find_place(struct upload_place *place, u32 body)
 	return place->found;
 }
 
-/* The cut that was noted there. */
-static __always_inline const struct upload_cut *cut_at(const struct upload *known, u32 seq)
+/* The number of the cut that was noted there, from 1 on; 0: none was. Global, so that it is verified by itself. */
+__noinline u32 number_of_cut(const struct upload *known, u32 seq)
 {
+	if (!known)
+		return 0;
 	for (u32 i = 0; i < CUTS_NOTED; i++)
 		if (known->cut[i].seq == seq && i < known->cuts)
-			return &known->cut[i];
+			return i + 1;
 	return 0;
+}
+
+static __always_inline const struct upload_cut *cut_at(const struct upload *known, u32 seq)
+{
+	u32 number = number_of_cut(known, seq);
+
+	return number ? &known->cut[WRAPPED(number - 1, CUTS_NOTED)] : 0;
 }
 
 /* The packet was cut off there before: its first bytes go on with what was around a chunk. */
@@ -84,12 +93,12 @@ static long compare_chunk(u32 i, struct comparison *c)
 	return c->differ;
 }
 
-/* Whether every chunk that begins in the packet did so before. */
-static __noinline bool are_same_chunks(const struct upload *known, const struct upload *again, u32 first)
+/* Whether every chunk that begins in the packet did so before. Global, so that it is verified by itself. */
+__noinline int are_same_chunks(const struct upload *known, const struct upload *again, u32 first)
 {
 	struct comparison c = { .known = known, .again = again, .first = first };
 
-	if (again->chunks > CHUNKS_NOTED)
+	if (!known || !again || again->chunks > CHUNKS_NOTED)
 		return false;
 	bpf_loop(again->chunks, compare_chunk, &c, 0);
 	return !c.differ;

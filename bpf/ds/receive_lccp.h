@@ -65,7 +65,7 @@ static __noinline const struct peer_keys *verify_at_ds(struct arrival *a, const 
 	};
 
 	__builtin_memcpy(&carried.ip, &in->ip, sizeof(carried.ip));
-	__builtin_memcpy(carried.tcp, behind_ports(&in->tcp), sizeof(carried.tcp));
+	carried.tcp = *behind_ports(&in->tcp);
 	return lccp_verify(a->settings, a->counters, &m, false);
 }
 

@@ -55,7 +55,7 @@ static __noinline void seal_at_ds(struct arrival *a, const u64 key[2], struct lc
 	struct lccp_carried carried;
 
 	read_carried_words(&carried, a->skb, false, inner_bytes);
-	lccp_seal(a->settings, key, h, nodes, &carried.ip, carried.tcp);
+	lccp_seal(a->settings, key, h, nodes, &carried.ip, &carried.tcp);
 }
 
 static __always_inline __be32 own_address(const struct arrival *a)

@@ -53,7 +53,15 @@ impl Status {
     pub fn run(&self, world: &mut World) -> Result<()> {
         let end = Instant::now() + self.within.0;
         loop {
-            let status = world.status(&self.on)?;
+            // One that begins anew does not answer for a while.
+            let status = match world.status(&self.on) {
+                Ok(status) => status,
+                Err(error) if Instant::now() >= end => return Err(error),
+                Err(_) => {
+                    std::thread::sleep(Duration::from_millis(50));
+                    continue;
+                }
+            };
             match self.check(&status).and_then(|()| self.read(world)) {
                 Ok(()) => return Ok(()),
                 Err(error) if Instant::now() >= end => {
