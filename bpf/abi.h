@@ -477,7 +477,6 @@ enum limit {
 	PUNT_FLOWS = 4096,             /* new connections whose first request user space may have */
 	ANSWERS = 16384,               /* of a dispatcher on another node, remembered */
 	PUNT_PATIENCE_NS = 100000000,  /* so long a sign of life of user space counts */
-	PUNT_WAIT_NS = 10000000000,    /* so long a new connection may wait for its first request */
 	ADOPT_ATTEMPTS = 8,            /* then the request counts as refused by all */
 	TICK_SHIFT = 30,               /* a tick is 2^30 ns: 1.07 s, and no division to get it */
 	TALLIED_ROUTES = 2048,         /* numbers of routes; below MAX_SERVICES: what no route of a service takes */

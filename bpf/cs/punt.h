@@ -28,6 +28,8 @@ enum {
 	POOL_TOO_BIG = ROUTE_POOL + 4, /* nobody can ever say the pool */
 };
 
+#define PUNT_WAIT_NS 10000000000ULL /* so long a new connection may wait for its first request */
+
 /* Whether something of its connection was in user space before a packet. */
 enum behind {
 	BEHIND_NOTHING = 0,

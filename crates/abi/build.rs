@@ -29,6 +29,10 @@ fn main() -> Result<()> {
 
     let btf = Btf::from_path(&object)?;
     let mut rust = String::new();
+    if let Some(wide) = btf.type_by_kind::<types::Enum64<'_>>().next() {
+        let name = wide.name().unwrap_or_default().to_string_lossy();
+        bail!("bpf/abi.h: a value of `enum {name}` does not fit into 32 bits");
+    }
     for kind in btf.type_by_kind::<types::Enum<'_>>() {
         write_enum(&mut rust, &kind)?;
     }
