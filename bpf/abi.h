@@ -731,7 +731,7 @@ struct kept_request {
 	unsigned int request_seq;      /* of the connection's entry, when it was the current request */
 	unsigned int response_start;   /* sequence number of the response's first byte */
 	unsigned int bytes;
-	unsigned int reserved;
+	unsigned int whole;            /* not 0: the client has all of its response, as the daemon has found */
 	unsigned char text[KEPT_BYTES];
 };
 
@@ -797,7 +797,7 @@ struct change {
 	struct tcb_key key;
 	unsigned int request_seq;      /* if this is the current request */
 	unsigned short owner;          /* and this the owner */
-	unsigned short next;           /* then this one is */
+	unsigned short next;           /* then this one is, and there is none before it */
 	unsigned char set;             /* enum tcb_state */
 	unsigned char clear;
 	unsigned short found;          /* result: 1 if that was so */
@@ -1151,7 +1151,8 @@ enum counter {
 	COUNTER_CS_REQUEST_KEPT,     /* its response could go on from another data server */
 	COUNTER_CS_REQUEST_TOO_LONG, /* it could not: longer than what is kept */
 	COUNTER_CS_ORPHAN_ADOPT,     /* a request whose data server is dead, or takes no messages: to another one */
-	COUNTER_CS_ORPHAN_WAITS,     /* dropped: more of a connection whose response is to be resumed */
+	COUNTER_CS_ORPHAN_WAITS,     /* dropped: more of a connection whose response is to be resumed, or may be */
+	COUNTER_CS_ORPHAN_ASKS,      /* a request whose last data server is dead, or takes no messages: the next one is asked whether it has it */
 	COUNTER_CS_ORPHAN_RESET,     /* more of a connection whose response died with its data server */
 	COUNTER_CS_RESUME,           /* an acknowledgement, to the data server that has the rest of a response */
 	COUNTER_CS_DEAF,             /* a request again whose data server refuses messages: to be adopted by another one */

@@ -50,6 +50,19 @@ static __always_inline bool came_without_request(const struct packet *p, const s
 	return p->frame.payload && is_unsure(tcb) && !tcb->head;
 }
 
+/*
+ * The one before was to hand it over, and cannot any more. Whether it did, and so whether its response was whole, the next
+ * one knows: if not, it has no such connection (NONE).
+ */
+static __always_inline int ask_next_owner(struct packet *p, const struct tcb *tcb, const struct data_server *next)
+{
+	struct lccp_tcb part = {};
+
+	tell_end_of(&part, p, tcb);
+	count(p->counters, COUNTER_CS_ORPHAN_ASKS);
+	return distribute(p, next, LCCP_FORWARD, 0, &part);
+}
+
 /* The data server knows a duplicate when it sees one. */
 static __always_inline int adopt_again(struct packet *p, struct tcb *tcb, const struct data_server *owner)
 {
@@ -58,6 +71,8 @@ static __always_inline int adopt_again(struct packet *p, struct tcb *tcb, const 
 
 	if (!fits_in_lccp(p))
 		return drop(p, COUNTER_CS_TOO_BIG);
+	if (previous && previous->flags & DATA_SERVER_PRESENT && !hears(previous) && tcb->state & TCB_ADOPTING)
+		return ask_next_owner(p, tcb, owner);
 	tell_end_of(&part, p, tcb);
 	if (previous && hears(previous) &&
 	    tcb->state & TCB_ADOPTING) {

@@ -109,6 +109,27 @@ static __always_inline void note_request(struct tcb *tcb, struct packet *p, cons
 		tcb->requests++;
 }
 
+enum {
+	QUIET_TICKS = 3,           /* longer than it takes the daemon to see to who was not quiet when its data server died */
+};
+
+/*
+ * Whether the client may be in the middle of the response before this request, and nobody says so: its data server is
+ * dead. The daemon finds out, for as long as which the request waits. It ends the connection, or has the response go on
+ * elsewhere; or the response was whole, and it says so of the request that was kept for it.
+ */
+static __always_inline bool may_be_under_way(const struct packet *p, const struct tcb *tcb)
+{
+	const struct data_server *owner = data_server(tcb->owner);
+
+	if (tcb->state & TCB_RESUMING && !is_moving(tcb))
+		return true;
+	if (!owner || !(owner->flags & DATA_SERVER_DEAD))
+		return false;
+	return is_unanswered_request(tcb, p->frame.tcp) || is_kept_open(&p->flow, tcb) ||
+	       tick_now() - tcb->seen < QUIET_TICKS;
+}
+
 /* A request for another pool than the one before, which only that may answer, is to go with its connection. */
 static __always_inline enum course go_elsewhere(struct packet *p, struct tcb *tcb, bool goes)
 {
@@ -160,6 +181,8 @@ static __noinline enum course set_course(struct packet *p, struct tcb *tcb, stru
 	bool moves = others && may_move(r) && goes;
 	bool lost = choice.owner == NO_DATA_SERVER;
 
+	if (others && goes && may_be_under_way(p, tcb))
+		return withhold(p, COUNTER_CS_ORPHAN_WAITS);
 	tcb->options &= ~(LCCP_TCB_ELSEWHERE | LCCP_TCB_PIPELINED);
 	if (strict && is_unanswered_request(tcb, p->frame.tcp))
 		tcb->options |= LCCP_TCB_PIPELINED;

@@ -40,4 +40,12 @@ static __always_inline bool is_kept(const struct tcb_key *flow, const struct tcb
 	return kept && kept->request_seq == tcb->request_seq && !(tcb->state & TCB_PINNED);
 }
 
+/* Whether it is, and its client may wait for more of the response. */
+static __always_inline bool is_kept_open(const struct tcb_key *flow, const struct tcb *tcb)
+{
+	const struct kept_request *kept = bpf_map_lookup_elem(&kept_requests, flow);
+
+	return kept && !kept->whole && is_kept(flow, tcb);
+}
+
 #endif

@@ -6,6 +6,7 @@
 #include "answer.h"
 #include "claim.h"
 #include "go_on.h"
+#include "keep.h"
 #include "moved.h"
 #include "strict.h"
 
@@ -171,6 +172,11 @@ static __noinline int none(struct packet *p, struct lccp_header *h)
 	const struct data_server *to = data_server(tcb->previous);
 	if (!to || !(to->flags & DATA_SERVER_PRESENT))
 		return tcb->state & (TCB_ADOPTING | TCB_RESUMING | TCB_FIN | TCB_RST) ? XDP_DROP : claim_anew(p, h);
+	/* Nor can it. Of the request that is kept the daemon knows whether it began in the middle of a response. */
+	if ((tcb->state & (TCB_ADOPTING | TCB_RESUMING)) == TCB_ADOPTING && to->flags & DATA_SERVER_DEAD &&
+	    what_returned(p, h, tcb) == RETURNED_REQUEST)
+		return is_kept(&p->flow, tcb) ? drop(p, COUNTER_CS_ORPHAN_WAITS)
+					      : have_reset_for(p, tcb, COUNTER_CS_ORPHAN_RESET);
 	swap_owners(tcb);
 	/* The request has come to nobody, and must not come to this one. */
 	if (tcb->options & LCCP_TCB_ELSEWHERE) {

@@ -149,7 +149,7 @@ fn explain(error: anyhow::Error, stage: &Stage) -> anyhow::Error {
 
 fn observe(stage: &Stage, progress: &mut Progress, interrupt: &Interrupt) -> Result<Observed> {
     let (lab, client) = (stage.lab()?, stage.client.name.as_str());
-    let at = cluster_address(stage)?;
+    let at = cluster_address(stage, interrupt)?;
     let before = (link::read(lab, &stage.cs.name)?, stage.status()?.counters);
     wire::watch(stage, at)?;
     let curl = Curl {
@@ -232,9 +232,21 @@ fn since(now: BTreeMap<String, u64>, before: &BTreeMap<String, u64>) -> BTreeMap
     now.into_iter().map(more).collect()
 }
 
-/// The address of the only service, as the connection server knows it.
-fn cluster_address(stage: &Stage) -> Result<SocketAddr> {
-    let status = stage.status()?;
+/// The address of the only service, as the connection server knows it, once all data servers are usable: on a slow
+/// machine signs of life are late at first.
+fn cluster_address(stage: &Stage, interrupt: &Interrupt) -> Result<SocketAddr> {
+    let begin = Instant::now();
+    let mut status = stage.status()?;
+    while status
+        .services
+        .iter()
+        .any(|service| !service.out.is_empty())
+        && begin.elapsed() < stage.timeout
+    {
+        interrupt.check()?;
+        std::thread::sleep(Duration::from_millis(50));
+        status = stage.status()?;
+    }
     let [service] = &status.services[..] else {
         bail!(
             "labs/split.toml has {} services instead of one",

@@ -75,6 +75,11 @@ impl Daemon {
                 debug!(client = %flow.client(), ?keep, "closed: a request for another pool");
                 logged(self.segments.refuse(received.packet));
             }
+            // Nor may anybody adopt it: its last data server died, maybe in the middle of a response.
+            Message::None { flow, .. } => {
+                debug!(client = %flow.client(), "closed: a request that nobody has");
+                logged(self.segments.refuse(received.packet));
+            }
             Message::Order(order) => self.handle_order(sender, order),
             Message::Account(account) => self.handle_account(sender, &account),
             Message::Sizes(part) => self.hear_sizes(sender, received.clock, &part),
@@ -100,7 +105,6 @@ impl Daemon {
             | Message::Keep { .. }
             | Message::Elsewhere { .. }
             | Message::Begins { .. }
-            | Message::None { .. }
             | Message::Claim { .. }
             | Message::Moved { .. }
             | Message::Yield { .. }

@@ -9,7 +9,7 @@ use zerocopy::IntoBytes as _;
 
 use crate::{
     Dataplane, Error, Tick,
-    maps::{element, lookup, map_error, only_on_cs, program_of_cs, remove},
+    maps::{element, lookup, map_error, only_on_cs, program_of_cs, remove, update},
     sys,
 };
 
@@ -47,7 +47,8 @@ impl Dataplane {
 }
 
 impl Orphans {
-    /// The entries of a data server that wait for a response, or had a packet at `since` or later.
+    /// The entries of a data server that wait for a response, whose request is kept, or that had a packet at `since` or
+    /// later; and those that it was to hand over.
     pub fn muster(&self, owner: u16, since: Tick) -> Result<Vec<(TcbKey, Tcb)>, Error> {
         let mut all = Vec::new();
         loop {
@@ -73,6 +74,15 @@ impl Orphans {
     /// What is kept of the connection's last request, if anything is.
     pub fn kept(&self, key: &TcbKey) -> Result<Option<KeptRequest>, Error> {
         lookup("kept_requests", &self.kept, key)
+    }
+
+    /// Notes that the client has all of the response to its kept request, if one is kept.
+    pub fn note_whole(&self, key: &TcbKey) -> Result<(), Error> {
+        let Some(kept) = self.kept(key)? else {
+            return Ok(());
+        };
+        let whole = KeptRequest { whole: 1, ..kept };
+        update("kept_requests", &self.kept, key, &whole)
     }
 
     /// Changes the entry as `change` says, and returns it as it is then; None if it is another by now.

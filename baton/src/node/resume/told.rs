@@ -37,6 +37,18 @@ impl Told {
         (head.start == start).then_some(*head)
     }
 
+    /// Whether the last response known of this connection began before `at`, and was not whole there, as far as is
+    /// known: a request whose response is to begin at `at` was sent in the middle of it.
+    pub fn is_under_way(&self, key: &EntryKey, at: u32) -> bool {
+        let Some(head) = self.young.get(key).or_else(|| self.old.get(key)) else {
+            return false;
+        };
+        let come = at.wrapping_sub(head.start);
+        // Half of all sequence numbers are behind any one.
+        let began_before = come != 0 && come.cast_signed() > 0;
+        began_before && head.length.is_none_or(|length| come < length.get())
+    }
+
     /// How many are remembered.
     pub fn len(&self) -> usize {
         self.young.len() + self.old.len()
@@ -71,6 +83,33 @@ mod tests {
         assert_eq!(told.get(&head(1, 0).key, 7), None);
         assert_eq!(told.get(&head(1, 0).key, 9), Some(head(1, 9)));
         assert_eq!(told.get(&head(2, 0).key, 9), None);
+    }
+
+    #[test]
+    fn a_response_is_under_way_until_its_last_byte() {
+        let mut told = Told::new(2);
+        let key = head(1, 0).key;
+        assert!(!told.is_under_way(&key, 9));
+        let start = u32::MAX - 5;
+        let long = Head {
+            length: std::num::NonZeroU32::new(100),
+            ..head(1, start)
+        };
+        told.note(&long);
+        for (come, is_under_way) in [
+            (0, false),
+            (1, true),
+            (99, true),
+            (100, false),
+            (101, false),
+        ] {
+            let at = start.wrapping_add(come);
+            assert_eq!(told.is_under_way(&key, at), is_under_way, "{come}");
+        }
+        assert!(!told.is_under_way(&key, start.wrapping_sub(1)));
+        // Who does not know how long it is does not know that it is over.
+        told.note(&head(1, start));
+        assert!(told.is_under_way(&key, start.wrapping_add(1 << 30)));
     }
 
     #[test]

@@ -156,8 +156,14 @@ impl Walker {
             if self.moving.moves.holds(&which) {
                 continue;
             }
+            if tcb.owner != slot {
+                self.see_to_handover(which, &tcb)?;
+                continue;
+            }
             let request = self.resumable(&key, &tcb)?;
             if !is_awake(&tcb, since) && !self.is_under_way(&key, &tcb, request.as_ref()) {
+                // Now a next request may go to another data server.
+                self.orphans.note_whole(&key)?;
                 continue;
             }
             all += 1;
@@ -215,7 +221,8 @@ impl Walker {
                 debug!(client = %key.client, "a response goes on");
             }
             Action::CallLast { server } => self.call_last(server)?,
-            Action::Leave { .. } => {
+            Action::Leave { key } => {
+                self.orphans.note_whole(&key.key())?;
                 self.counts.complete.fetch_add(1, Relaxed);
             }
             Action::Reset { key, from, why } => {
@@ -271,7 +278,30 @@ impl Walker {
         let head = self.head(key, &request);
         self.count_head(head);
         let has_begun = tcb.last_ack != request.response_start;
-        Ok((!has_begun || head.is_some()).then_some(request))
+        let is_known = !has_begun || head.is_some();
+        Ok((is_known && !self.is_in_another(key, &request)).then_some(request))
+    }
+
+    /// Whether the request was sent in the middle of the response before, as far as that is known.
+    fn is_in_another(&self, key: &TcbKey, request: &KeptRequest) -> bool {
+        heads::name(key).is_some_and(|name| self.told.is_under_way(&name, request.response_start))
+    }
+
+    /// A request that was to be handed over when its owner died. Its next owner either has it, or may have it unless the
+    /// client waits for the rest of another response.
+    fn see_to_handover(&mut self, which: Which, tcb: &Tcb) -> Result<()> {
+        let key = which.key();
+        let Some(request) = self.kept(&key, tcb)? else {
+            // The program asks the next owner.
+            return Ok(());
+        };
+        if self.is_in_another(&key, &request) {
+            self.counts.not_kept.fetch_add(1, Relaxed);
+            return self.reset(&key, tcb);
+        }
+        self.orphans
+            .change(change(which, tcb.owner, tcb.owner, 0, 0))?;
+        Ok(())
     }
 
     /// How the response to this request began, as its data server told it.
@@ -305,6 +335,9 @@ impl Walker {
     /// Requests that nobody had answered, and that did not come again.
     fn call_last(&mut self, slot: u16) -> Result<()> {
         for (key, tcb) in self.orphans.muster(slot, tick_ago(Duration::ZERO))? {
+            if tcb.owner != slot {
+                continue;
+            }
             if self.kept(&key, &tcb)?.is_none() && u32::from(tcb.state) & TCB_WAITING != 0 {
                 self.counts.not_kept.fetch_add(1, Relaxed);
                 self.reset(&key, &tcb)?;

@@ -278,14 +278,20 @@ fn is_proof(node: &Node, packet: &Segment, proves: bool, name: &str) {
     };
     seen.check(verdict, counted)
         .unwrap_or_else(|error| panic!("{name}: {error}"));
-    // Another case with this client begins anew.
+    forget_claim(node, packet);
+}
+
+/// Another case with this packet begins anew.
+fn forget_claim(node: &Node, packet: &Segment) {
     let key = node.tcb_key(&Client {
         address: packet.from,
         service: packet.to,
         isn: 0,
     });
-    let strays = map_named(node.plane(), "strays");
-    let _ = strays.delete(zerocopy::IntoBytes::as_bytes(&key));
+    let _ = map_named(node.plane(), "strays").delete(zerocopy::IntoBytes::as_bytes(&key));
+    let refusals = map_named(node.plane(), "claim_refusals");
+    let (elements, bytes) = (refusals.max_entries(), refusals.value_size() as usize);
+    sys::zero_elements(std::os::fd::AsFd::as_fd(&refusals), elements, bytes).unwrap();
 }
 
 /// What becomes of a packet when so much of each budget is spent in this tick. If a tick ends meanwhile, another
@@ -299,15 +305,7 @@ fn when_spent(node: &Node, spent: [u32; 3], packet: &Segment) -> Seen {
         if Tick::now() == now {
             return seen;
         }
-        let key = node.tcb_key(&Client {
-            address: packet.from,
-            service: packet.to,
-            isn: 0,
-        });
-        let _ = map_named(node.plane(), "strays").delete(zerocopy::IntoBytes::as_bytes(&key));
-        let refusals = map_named(node.plane(), "claim_refusals");
-        let (elements, bytes) = (refusals.max_entries(), refusals.value_size() as usize);
-        sys::zero_elements(std::os::fd::AsFd::as_fd(&refusals), elements, bytes).unwrap();
+        forget_claim(node, packet);
     }
 }
 

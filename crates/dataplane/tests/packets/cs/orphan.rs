@@ -6,11 +6,14 @@ use baton_abi::{
 };
 use baton_dataplane::{Orphans, Tick, tick_ago};
 
-use super::http::{ANSWER, Connection, forwarded, forwarded_and, get, routes_by_name, routes_with};
+use super::{
+    http::{ANSWER, Connection, forwarded, forwarded_and, get, routes_by_name, routes_with},
+    returned::none,
+};
 use crate::{
     cluster::{HTTP, HTTP_SERVICE, data_server, ds, ds_mac},
     lccp::{INNER, LCCP, adopt, forward, sent},
-    node::{Drop, Node, Tx},
+    node::{Drop, Node, Pass, Tx},
     seen::Seen,
     segment::{Client, Segment},
 };
@@ -229,11 +232,113 @@ fn a_request_that_nobody_has_answered_goes_to_another() {
     assert_eq!(connection.entry(&node).owner, 1);
 }
 
+/// Its last packet came long ago.
+fn is_quiet(node: &Node, connection: &Connection) {
+    let Tick(long_ago) = tick_ago(std::time::Duration::from_secs(10));
+    let entry = Tcb {
+        seen: long_ago,
+        ..connection.entry(node)
+    };
+    let key = node.tcb_key(&connection.client);
+    node.plane().set_tcb(&key, &entry).unwrap();
+}
+
+/// The client may be in the middle of a response: as long as the daemon has not seen to it, or its request is kept, or
+/// the response has not begun.
 #[test]
-fn the_next_request_does_not_go_through_the_dead() {
-    let (node, _) = node();
+fn the_next_request_waits_until_the_response_before_is_known_to_be_whole() {
+    let (node, orphans) = node();
     let mut connection = Connection::answered(&node);
     kill_first(&node);
+    let request = connection.data(get("/ds1/"));
+    let before = connection.entry(&node);
+    let waits = |name: &str| {
+        let counted = [("cs_orphan_waits", 1), ("cs_request", 1)];
+        let seen = node.run(&request.frame());
+        seen.check(Drop, &counted)
+            .unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert_eq!(connection.entry(&node).request_seq, before.request_seq);
+    };
+    is_quiet(&node, &connection);
+    waits("kept");
+    let key = node.tcb_key(&connection.client);
+    orphans.note_whole(&key).unwrap();
+    node.plane().set_tcb(&key, &before).unwrap();
+    waits("heard of just now");
+    is_quiet(&node, &connection);
+    let resumed = Tcb {
+        state: TCB_RESUMING as u8,
+        ..connection.entry(&node)
+    };
+    node.plane().set_tcb(&key, &resumed).unwrap();
+    waits("to be resumed");
+    node.plane().set_tcb(&key, &before).unwrap();
+    is_quiet(&node, &connection);
+    node.run(&request.frame()).expect(
+        Tx,
+        &[
+            ("cs_orphan_adopt", 1),
+            ("cs_request", 1),
+            ("cs_request_kept", 1),
+        ],
+    );
+}
+
+/// Whether its last owner, which is dead, has handed it over the next one knows; and if not, whether the client waits for
+/// the rest of another response is known of requests that are kept, and by the daemon.
+#[test]
+fn what_the_dead_was_to_hand_over_is_asked_for() {
+    for is_kept in [true, false] {
+        let (node, orphans) = node();
+        if !is_kept {
+            routes_with(&node, 0);
+        }
+        let mut connection = Connection::answered(&node);
+        let request = connection.data(get("/ds2/"));
+        let seen = connection.send(&node, &request);
+        assert_eq!(seen.counted.get("cs_handover"), Some(&1), "{seen:?}");
+        kill_first(&node);
+        let key = node.tcb_key(&connection.client);
+        let found = orphans
+            .muster(0, tick_ago(std::time::Duration::ZERO))
+            .unwrap();
+        assert!(found.iter().any(|(at, _)| *at == key));
+
+        let seen = node.run(&request.frame());
+        let seen = seen.expect(Tx, &[("cs_orphan_asks", 1)]);
+        let message = sent(&node, &seen);
+        assert_eq!((message.to, message.packet), (ds(1), request.packet()));
+        assert_eq!(message.message, forward(&connection.client));
+
+        let none = none(&node, 1, &request, 0);
+        if !is_kept {
+            let seen = node.run(&none);
+            seen.expect(Pass, &[("cs_none", 1), ("cs_orphan_reset", 1)]);
+            assert!(node.tcb(&connection.client).is_none());
+            continue;
+        }
+        let counted = [("cs_none", 1), ("cs_orphan_waits", 1)];
+        node.run(&none).expect(Drop, &counted);
+        // The daemon has found that it began at its response's end.
+        let entry = connection.entry(&node);
+        assert_eq!((entry.owner, entry.previous), (1, 0));
+        let whole = change(&node, &connection.client, &entry, 1, 0, 0);
+        orphans.change(whole).unwrap().expect("is as it was");
+        let seen = node.run(&request.frame());
+        let message = sent(&node, &seen.expect(Tx, &[("cs_adopt_again", 1)]));
+        assert_eq!(message.to, ds(1));
+    }
+}
+
+#[test]
+fn the_next_request_does_not_go_through_the_dead() {
+    let (node, orphans) = node();
+    let mut connection = Connection::answered(&node);
+    kill_first(&node);
+    is_quiet(&node, &connection);
+    orphans
+        .note_whole(&node.tcb_key(&connection.client))
+        .unwrap();
     let request = connection.data(get("/ds1/"));
     let seen = connection.send(&node, &request);
     let counted = [

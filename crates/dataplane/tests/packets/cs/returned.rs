@@ -318,7 +318,7 @@ fn keep(node: &Node, from: u16, packet: &Segment, keep: Keep) -> Vec<u8> {
     message_from(node, from, &message, packet)
 }
 
-fn none(node: &Node, from: u16, packet: &Segment, attempt: u8) -> Vec<u8> {
+pub fn none(node: &Node, from: u16, packet: &Segment, attempt: u8) -> Vec<u8> {
     let message = Message::None {
         flow: flow(&of(packet)),
         attempt,
