@@ -100,6 +100,19 @@ static __always_inline void follow_response(struct leaving *l, u32 seq)
 }
 
 /*
+ * Whether the connection was adopted with a request for HEAD, which nobody could note with its socket before: no sockops
+ * program runs for the server, see window.h.
+ */
+static __noinline bool came_with_head(const struct iphdr *ip, const struct tcphdr *tcp)
+{
+	struct tcb_key flow;
+
+	name_flow(&flow, ip->daddr, tcp->dest, ip->saddr, tcp->source);
+	const struct expected *with = bpf_map_lookup_elem(&expected, &flow);
+	return with && with->bodiless;
+}
+
+/*
  * What is known of the connection on `sk`, of which a packet leaves that begins with `seq`. It is followed from its
  * first byte on; one that has sent something before this program was here never is.
  */
@@ -124,6 +137,7 @@ static __always_inline struct response *response_on(struct bpf_sock *sk, const s
 			count(counters, COUNTER_DS_RESPONSE_NO_ROOM);
 		return 0;
 	}
+	r->bodiless |= came_with_head(ip, tcp);
 	r->next = bpf_ntohl(tcp->seq);
 	r->asked = connection->rcv_nxt;
 	r->answered = r->asked - 1; /* it came with a request */

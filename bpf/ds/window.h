@@ -13,6 +13,7 @@
 
 enum {
 	AF_INET_FAMILY = 2,
+	AF_INET6_FAMILY = 10,
 	WORTH_GIVING = 20, /* segments: a new connection begins with 10 (RFC 6928), and doubles that at once */
 };
 
@@ -84,12 +85,24 @@ static __always_inline void take_expected(struct bpf_sock_ops *ops)
 		begin_to_tell(ops);
 }
 
+/*
+ * Many servers listen on one IPv6 socket for both. The kernel writes a client's IPv4 address as ::ffff:a.b.c.d then, and
+ * has it as such as well.
+ */
+static __always_inline bool is_over_ipv4(struct bpf_sock_ops *ops)
+{
+	u32 a = ops->remote_ip6[0], b = ops->remote_ip6[1], c = ops->remote_ip6[2];
+
+	return ops->family == AF_INET_FAMILY ||
+	       (ops->family == AF_INET6_FAMILY && !(a | b) && c == bpf_htonl(0xffff));
+}
+
 static __always_inline bool is_of_this_node(struct bpf_sock_ops *ops)
 {
 	u32 zero = 0;
 	const struct settings *s = bpf_map_lookup_elem(&settings, &zero);
 
-	return ops->family == AF_INET_FAMILY && s && s->netns == bpf_get_netns_cookie(ops);
+	return is_over_ipv4(ops) && s && s->netns == bpf_get_netns_cookie(ops);
 }
 
 /* It sees the sockets of every namespace in its control group. */

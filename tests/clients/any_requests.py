@@ -1,10 +1,11 @@
 """A client that sends all kinds of HTTP/1.1 requests on kept connections, and knows who must answer each.
 
-usage: any_requests.py HOST PORT SERVERS SECONDS SEED [KIND...]
+usage: any_requests.py HOST PORT POOLS SECONDS SEED [--faults] [KIND...]
 
-/dsN/... is for the server dsN alone, N = 1..SERVERS, and answers "dsN" and the target, or a file of the lab. A
-response of another server, bytes of another response, or none within 30 s is an error. A connection may be reset
-before the first byte of a response: then the request is sent again on a new one, and counted.
+POOLS says whose /ds1/..., /ds2/... and so on are: "ds1 ds2+ds3" that /ds1/... is answered by ds1 alone, and /ds2/...
+by ds2 or ds3. They answer with their name and the target, or a file of the lab. A response of another server, bytes of
+another response, or none within 30 s is an error. A connection may be reset before the first byte of a response: then
+the request is sent again on a new one, and counted. With --faults it may end anywhere, and a pool may be unavailable.
 
 Kinds: see KINDS; all of them without any.
 """
@@ -24,8 +25,8 @@ class Wrong(Exception):
     pass
 
 
-class Closed(Exception):
-    """The server side ended the connection before the response."""
+class Unavailable(Exception):
+    """The connection server says that nobody of the pool is there."""
 
 
 class Connection:
@@ -88,12 +89,13 @@ class Connection:
 class Request:
     """What to send, and what must come back."""
 
-    def __init__(self, rng, servers, kind):
+    def __init__(self, rng, pools, kind):
         self.kind = kind
-        self.server = f"ds{rng.randint(1, servers)}"
+        number = rng.randint(1, len(pools))
+        self.servers, self.prefix = pools[number - 1], f"/ds{number}"
         self.file = rng.choice(list(FILES)) if rng.random() < 0.2 else None
         token = self.file or f"x{rng.getrandbits(48):x}"
-        self.target = f"/{self.server}/{token}"
+        self.target = f"{self.prefix}/{token}"
         self.method, self.body, self.waits = "GET", b"", False
         headers = ["Host: 10.77.0.100"]
         if kind == "head":
@@ -108,7 +110,7 @@ class Request:
             self.sent_target = self.target.replace("/ds", "/%64s", 1)
         elif kind in ("post", "expect", "chunked", "empty"):
             self.method, self.file = rng.choice(("POST", "PUT", "PATCH")), None
-            self.target = f"/{self.server}/x{rng.getrandbits(48):x}"
+            self.target = f"{self.prefix}/x{rng.getrandbits(48):x}"
             size = 0 if kind == "empty" else rng.choice((1, 5, 1000, 5000, 60000))
             self.body = rng.randbytes(size)
             if kind == "chunked":
@@ -121,7 +123,7 @@ class Request:
                 self.waits = rng.random() < 0.5
         elif kind == "delete":
             self.method, self.file = "DELETE", None
-            self.target = f"/{self.server}/x{rng.getrandbits(48):x}"
+            self.target = f"{self.prefix}/x{rng.getrandbits(48):x}"
         target = getattr(self, "sent_target", self.target)
         lines = [f"{self.method} {target} HTTP/1.1", *headers, "", ""]
         self.head = "\r\n".join(lines).encode()
@@ -140,16 +142,20 @@ class Request:
     def check(self, response, digests):
         status, headers, body = response
         by = headers.get(b"x-served-by", b"?").decode()
-        if by != self.server:
+        if by == "?" and status == 503:
+            raise Unavailable
+        if by not in self.servers:
             raise Wrong(f"{self.kind} {self.target}: answered by {by}, status {status}, {body[:60]!r}")
-        if self.method == "HEAD":
+        # Apache's pages take no other methods.
+        is_refused = status == 405 and headers.get(b"server", b"").startswith(b"Apache")
+        if self.method == "HEAD" or is_refused and self.method not in ("GET", "POST"):
             return
         if self.file:
             if status != 200 or hashlib.sha256(body).digest() != digests[self.file]:
                 raise Wrong(f"{self.kind} {self.target}: other bytes, status {status}")
         elif status != 200 or body.decode() not in (
-            f"{self.server} {self.target}\n",
-            f"{self.server} {self.shown}\n",
+            f"{by} {self.target}\n",
+            f"{by} {self.shown}\n",
         ):
             raise Wrong(f"{self.kind} {self.target}: {status} {body[:80]!r}")
 
@@ -159,9 +165,10 @@ KINDS = ("plain", "head", "long", "absolute", "escaped", "post", "expect", "chun
 
 
 class Client(threading.Thread):
-    def __init__(self, address, servers, until, seed, kinds, digests):
+    def __init__(self, address, pools, until, seed, faults, kinds, digests):
         super().__init__()
-        self.address, self.servers, self.until, self.kinds, self.digests = address, servers, until, kinds, digests
+        self.address, self.pools, self.until, self.kinds, self.digests = address, pools, until, kinds, digests
+        self.faults = faults
         self.rng, self.counts, self.error = random.Random(seed), collections.Counter(), None
 
     def run(self):
@@ -172,7 +179,13 @@ class Client(threading.Thread):
             self.error = error
 
     def one_connection(self):
-        connection = Connection(self.address)
+        try:
+            connection = Connection(self.address)
+        except ConnectionError:
+            if not self.faults:
+                raise
+            self.counts["not connected"] += 1
+            return
         self.said = []
         try:
             for _ in range(self.rng.randint(1, 12)):
@@ -186,18 +199,28 @@ class Client(threading.Thread):
                     requests = [self.request("plain" if kind == "cut" else kind)]
                 try:
                     self.exchange(connection, requests, kind)
+                except Unavailable:
+                    if not self.faults:
+                        raise Wrong(f"{kind}: unavailable")
+                    self.counts["unavailable"] += 1
+                    return
                 except (ConnectionError, BrokenPipeError):
-                    if connection.read:
+                    if connection.read and not self.faults:
                         raise Wrong(f"{kind}: an end in the middle of {connection.read[:80]!r}")
                     self.counts[f"closed {kind}"] += 1
                     return
                 except TimeoutError:
-                    raise Wrong(f"{kind} {[r.target for r in requests]}: no answer; {connection.read[:80]!r}")
+                    asked = time.strftime("%T", time.gmtime(time.time() - 30))
+                    port = connection.socket.getsockname()[1]
+                    raise Wrong(
+                        f"{kind} {[r.target for r in requests]}: no answer since {asked} on port {port}; "
+                        f"{connection.read[:80]!r}, before: {self.said}"
+                    )
         finally:
             connection.socket.close()
 
     def request(self, kind):
-        return Request(self.rng, self.servers, kind)
+        return Request(self.rng, self.pools, kind)
 
     def exchange(self, connection, requests, kind):
         rng = self.rng
@@ -225,7 +248,7 @@ class Client(threading.Thread):
                 request.check(response, self.digests)
             except Wrong as wrong:
                 raise Wrong(f"{wrong}, in {kind} {[r.target for r in requests]}, before: {self.said}") from None
-            self.said.append(request.target)
+            self.said.append(f"{request.method} {request.target}")
             self.counts[kind] += 1
 
     def abort(self, connection):
@@ -251,12 +274,15 @@ def digests(address):
 
 
 def main():
-    host, port, servers, seconds, seed, *kinds = sys.argv[1:]
+    host, port, pools, seconds, seed, *kinds = sys.argv[1:]
+    faults = "--faults" in kinds
+    kinds = [kind for kind in kinds if kind != "--faults"]
+    pools = [pool.split("+") for pool in pools.split()]
     address, until = (host, int(port)), time.time() + float(seconds)
     print("seed", seed, flush=True)
     known = digests(address)
     clients = [
-        Client(address, int(servers), until, f"{seed}.{index}", kinds or KINDS, known) for index in range(8)
+        Client(address, pools, until, f"{seed}.{index}", faults, kinds or KINDS, known) for index in range(8)
     ]
     for client in clients:
         client.start()

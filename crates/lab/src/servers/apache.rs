@@ -7,11 +7,12 @@ use super::{Prepared, files, first_word, make_directory, write};
 use crate::error::{Doing, Result};
 use crate::file::{Host, Server};
 
-const MODULES: [&str; 7] = [
+const MODULES: [&str; 8] = [
     "mpm_event",
     "authz_core",
     "alias",
     "env",
+    "headers",
     "include",
     "cgid",
     "setenvif",
@@ -117,7 +118,9 @@ SetEnvIf Request_URI "^/health$" silent
 LogFormat "%a %{{remote}}p \"%r\" %>s %B" lab
 CustomLog {directory}/access.log lab env=!silent
 
+Header always set X-Served-By {name}
 DocumentRoot {files}
+AliasMatch "^/ds[0-9]+/([0-9]+[bkm])$" {files}/$1
 AliasMatch "^/ds[0-9]+/" {own}/pages/placed
 AliasMatch "^/(whoami|health)$" {own}/pages/$1
 ScriptAlias /upload {upload}

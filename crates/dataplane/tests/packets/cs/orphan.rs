@@ -248,7 +248,7 @@ fn is_quiet(node: &Node, connection: &Connection) {
 #[test]
 fn the_next_request_waits_until_the_response_before_is_known_to_be_whole() {
     let (node, orphans) = node();
-    let mut connection = Connection::answered(&node);
+    let connection = Connection::answered(&node);
     kill_first(&node);
     let request = connection.data(get("/ds1/"));
     let before = connection.entry(&node);

@@ -290,22 +290,28 @@ fn head_has_no_body() {
     });
 }
 
-/// The same when it is the request that a connection comes with.
+/// The same when it is the request that a connection comes with, and also if no program sees its socket being made.
 #[test]
 fn head_is_known_from_the_first_request_on() {
-    on_own_host(|| {
-        let (listener, node, client) = (listen(WEB), attached(), Client::fresh());
+    for sees_sockets in [true, false] {
+        on_own_host(|| head_comes_first(sees_sockets));
+    }
+}
+
+fn head_comes_first(sees_sockets: bool) {
+    let (listener, node, client) = (listen(WEB), attached(), Client::fresh());
+    if sees_sockets {
         let netns = baton_net::netns::cookie().unwrap();
         node.change(|settings| settings.netns = netns);
-        let request = client.get(COOKIE).payload("HEAD /a HTTP/1.1\r\n\r\n");
-        send_adopt(&node, &request);
-        let (mut stream, _) = accept(&listener);
-        stream
-            .write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 70\r\n\r\n")
-            .unwrap();
-        let state = seen(&node, &stream).state;
-        assert_eq!(u32::from(state), RESPONSE_COMPLETE);
-    });
+    }
+    let request = client.get(COOKIE).payload("HEAD /a HTTP/1.1\r\n\r\n");
+    send_adopt(&node, &request);
+    let (mut stream, _) = accept(&listener);
+    stream
+        .write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 70\r\n\r\n")
+        .unwrap();
+    let state = seen(&node, &stream).state;
+    assert_eq!(u32::from(state), RESPONSE_COMPLETE);
 }
 
 /// A response, and whether another one may follow it.

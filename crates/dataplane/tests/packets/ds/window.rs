@@ -77,6 +77,21 @@ fn the_new_socket_begins_with_it() {
     });
 }
 
+/// As Apache, and programs in Java and Go, listen.
+#[test]
+fn also_on_a_listener_for_both_ipv6_and_ipv4() {
+    on_own_host(|| {
+        let any = std::net::Ipv6Addr::UNSPECIFIED;
+        let listener = std::net::TcpListener::bind((any, WEB.port())).unwrap();
+        let node = attached();
+        in_this_namespace(&node);
+        adopt_with(&node, &Client::fresh(), CWND);
+        let (stream, _) = accept(&listener);
+        expect(&node, &[("ds_adopted", 1), ("ds_window", 1)]);
+        assert_eq!(cwnd_of(&stream), u32::from(CWND));
+    });
+}
+
 #[test]
 fn a_socket_of_another_namespace_is_left_alone() {
     on_own_host(|| {
