@@ -134,7 +134,7 @@ enum lccp_tcb_option {
 	LCCP_TCB_STRICT = 8,           /* its requests are for their pools, and for no other data server */
 	LCCP_TCB_ELSEWHERE = 16,       /* the current request is for another pool than the one before */
 	LCCP_TCB_TUNNEL = 32,          /* the server has switched to another protocol: no more requests come */
-	LCCP_TCB_PIPELINED = 64,       /* the current request did not wait for the response to the one before */
+	LCCP_TCB_PIPELINED = 64,       /* a request has come to this owner that did not wait for the response before */
 	LCCP_TCB_CHUNKED = 128,        /* the body of the current request goes on, and is followed: see cs/upload.h */
 	LCCP_TCB_TRAVELS = 7,          /* what messages to data servers say */
 	LCCP_TCB_MARKS = 0xf8,         /* what only connection servers tell each other */
@@ -720,7 +720,7 @@ struct tcb {
 	unsigned char requests;        /* with LCCP_TCB_STRICT: how many the owner has had, modulo 256, */
 	unsigned char requests_before; /* and the one who had it before the last handover */
 	unsigned short head;           /* bytes of the current request's head; 0: not known, or too many */
-	unsigned char missing;         /* how often its owner has not had what came again */
+	unsigned char missing;         /* how often its owner has not had what came again; or 1: what comes is too early */
 	unsigned char chunked;         /* the current request's body is in chunks */
 	unsigned char doubted;         /* it was taken back, but may have come to its owner */
 	unsigned char in_parts;        /* its head was in several packets, and user space has put it together */
@@ -767,6 +767,8 @@ struct response {
 	unsigned char responses;       /* how many have begun, modulo 256, */
 	unsigned char requests;        /* and how many packets have come that may have begun a request */
 	unsigned char reserved[3];
+	unsigned int gap_at;           /* what came next when something was asked for that lies behind a gap, */
+	unsigned int gap_since;        /* and the tick since when that is so; 0: it is not */
 };
 
 /* How a response begins, as it leaves its data server. */
@@ -1099,6 +1101,7 @@ enum counter {
 	COUNTER_CS_CLOSED_UNMOVED,   /* reset: a request for another pool, where the connection cannot go */
 	COUNTER_CS_CLOSED_UNKNOWN,   /* reset: the same, as nobody can say where its responses end */
 	COUNTER_CS_CLOSED_CHANGED,   /* reset: what came again may not be what was sent before */
+	COUNTER_CS_CLOSED_LOST,      /* reset: what is before it was acknowledged, in parts of a head, by a daemon that has died */
 	COUNTER_CS_HANDOVER,         /* sent to an owner */
 	COUNTER_CS_HANDOVER_AGAIN,   /* the request was retransmitted */
 	COUNTER_CS_QUEUED,           /* sent after a HANDOVER, the same way */

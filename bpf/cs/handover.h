@@ -103,10 +103,12 @@ static __always_inline void note_request(struct tcb *tcb, struct packet *p, cons
 	tcb->state &= ~TCB_PUNTED;
 	if (r->goes_on && !(tcb->state & TCB_PINNED))
 		tcb->options |= LCCP_TCB_CHUNKED;
-	if (owner != tcb->owner)
+	if (owner != tcb->owner) {
 		give_to(tcb, owner, tcb->owner, 1);
-	else
+		tcb->options &= ~LCCP_TCB_PIPELINED;
+	} else {
 		tcb->requests++;
+	}
 }
 
 enum {
@@ -126,7 +128,7 @@ static __always_inline bool may_be_under_way(const struct packet *p, const struc
 		return true;
 	if (!owner || !(owner->flags & DATA_SERVER_DEAD))
 		return false;
-	return is_unanswered_request(tcb, p->frame.tcp) || is_kept_open(&p->flow, tcb) ||
+	return tcb->options & LCCP_TCB_PIPELINED || is_unanswered_request(tcb, p->frame.tcp) || is_kept_open(&p->flow, tcb) ||
 	       tick_now() - tcb->seen < QUIET_TICKS;
 }
 
@@ -183,7 +185,7 @@ static __noinline enum course set_course(struct packet *p, struct tcb *tcb, stru
 
 	if (others && goes && may_be_under_way(p, tcb))
 		return withhold(p, COUNTER_CS_ORPHAN_WAITS);
-	tcb->options &= ~(LCCP_TCB_ELSEWHERE | LCCP_TCB_PIPELINED);
+	tcb->options &= ~LCCP_TCB_ELSEWHERE;
 	if (strict && is_unanswered_request(tcb, p->frame.tcp))
 		tcb->options |= LCCP_TCB_PIPELINED;
 	if (strict && others && !lost && choice.pool != tcb->pool) {
@@ -222,7 +224,9 @@ static __noinline enum course set_course(struct packet *p, struct tcb *tcb, stru
 		count(p->counters, COUNTER_CS_UNMOVED);
 	tally_further(tcb, ack);
 	note_request(tcb, p, r, tcb->owner);
-	keep_request(p, r);
+	/* Else it is not known where its response begins. */
+	if (!(tcb->options & LCCP_TCB_PIPELINED))
+		keep_request(p, r);
 	return COURSE_FOLLOW;
 }
 

@@ -19,7 +19,7 @@ static __always_inline bool was_to_hand_over(const struct tcb *tcb, u32 server)
 
 static long muster_entry(struct bpf_map *map, struct tcb_key *flow, struct tcb *tcb, struct muster *m)
 {
-	bool waits = tcb->state & (TCB_WAITING | TCB_RESUMING);
+	bool waits = tcb->state & (TCB_WAITING | TCB_RESUMING) || tcb->options & LCCP_TCB_PIPELINED;
 
 	if ((tcb->owner != m->owner && !was_to_hand_over(tcb, m->owner)) || tcb->state & TCB_RST)
 		return 0;

@@ -200,6 +200,26 @@ static __always_inline bool may_be_request(const struct packet *p, const struct 
 	       bpf_ntohl(p->frame.tcp->seq) == tcb->request_seq;
 }
 
+enum {
+	EARLY_TICKS = 4,           /* longer than anything comes out of its order */
+};
+
+/*
+ * What is before this packet has not come, and will not any more: whose first bytes are on their way sends them again
+ * before others. They were acknowledged, as parts of a head, by user space, and it has died with them. A stranger does not
+ * know what the client has got.
+ */
+static __always_inline bool is_lost_before(struct tcb *tcb, const struct tcphdr *tcp)
+{
+	if (!tcp->ack || bpf_ntohl(tcp->ack_seq) != tcb->last_ack)
+		return false;
+	if (tcb->missing)
+		return tick_now() - tcb->seen >= EARLY_TICKS;
+	tcb->missing = 1;
+	touch(tcb);
+	return false;
+}
+
 /* Whether a request begins with this packet. If so, `r` is what could be made out of it. */
 static __always_inline enum course find_beginning(struct packet *p, struct tcb *tcb, struct request *r)
 {
@@ -223,7 +243,7 @@ static __always_inline enum course find_beginning(struct packet *p, struct tcb *
 		if (tcb->state & TCB_PUNTED && goes_behind(p))
 			return COURSE_WITHHELD;
 		if (!tcb->doubted)
-			return withhold(p, COUNTER_CS_EARLY);
+			return is_lost_before(tcb, tcp) ? close_for(p, tcb, COUNTER_CS_CLOSED_LOST) : withhold(p, COUNTER_CS_EARLY);
 		/* Its owner says where the next request begins. */
 		pin(p, tcb);
 		return COURSE_FOLLOW;

@@ -27,6 +27,30 @@ static __always_inline u32 what_goes_on(const struct lccp_header *h, u32 next, u
 	return h->tcb.attempt == BEGINS_JUMP && is_next ? LCCP_KEEP_MORE : 0;
 }
 
+enum {
+	GAP_TICKS = 4,             /* longer than anything comes out of its order */
+};
+
+/*
+ * Whether what is missing before a packet will not come any more: something behind it has been coming for seconds, while
+ * the next byte is the same. It was acknowledged, as part of a head, by the user space of a connection server that has
+ * died. Whose first bytes are on their way sends them again before others. A stranger does not know what was sent.
+ */
+static __always_inline bool is_gap_for_good(struct bpf_sock *sk, const struct tcp_sock *tcp,
+					    const struct lccp_header *h, const struct inner *in)
+{
+	struct response *r = bpf_sk_storage_get(&responses, sk, 0, 0);
+	u32 now = tick_now(), next = tcp->rcv_nxt;
+
+	if (!r || h->tcb.attempt != BEGINS_UNSURE || !in->tcp.ack || bpf_ntohl(in->tcp.ack_seq) != tcp->write_seq)
+		return false;
+	if (r->gap_since && r->gap_at == next)
+		return now - r->gap_since >= GAP_TICKS;
+	r->gap_since = now;
+	r->gap_at = next;
+	return false;
+}
+
 /* 0: more of what came before, to be delivered. Or an enum lccp_keep. */
 static __noinline u32 what_begins(struct bpf_sock *sk, const struct lccp_header *h, const struct inner *in)
 {
@@ -48,7 +72,7 @@ static __noinline u32 what_begins(struct bpf_sock *sk, const struct lccp_header 
 		return 0;
 	/* Nothing may lie behind a gap, where the server reads it unjudged. And a stranger does not know what is next. */
 	if ((int)(bpf_ntohl(in->tcp.seq) - tcp->rcv_nxt) > 0)
-		return LCCP_KEEP_UNFINISHED;
+		return is_gap_for_good(sk, tcp, h, in) ? LCCP_KEEP_UNKNOWN : LCCP_KEEP_UNFINISHED;
 	if (is_tunnel(sk))
 		return LCCP_KEEP_TUNNEL;
 	if (cannot_be_followed(sk))

@@ -9,8 +9,8 @@ use std::{
 
 use anyhow::Result;
 use baton_abi::{
-    Change, KeptRequest, NO_DATA_SERVER, TCB_ADOPTING, TCB_FIN, TCB_PINNED, TCB_RESUMING,
-    TCB_WAITING, Tcb, TcbKey,
+    Change, KeptRequest, LCCP_TCB_PIPELINED, NO_DATA_SERVER, TCB_ADOPTING, TCB_FIN, TCB_PINNED,
+    TCB_RESUMING, TCB_WAITING, Tcb, TcbKey,
 };
 use baton_core::{
     Moment,
@@ -390,9 +390,10 @@ impl Walker {
     }
 }
 
-/// Whether it waits for a response to begin, or had a packet since.
+/// Whether it waits for a response to begin, may do so for one of several, or had a packet since.
 fn is_awake(tcb: &Tcb, since: Tick) -> bool {
     u32::from(tcb.state) & (TCB_WAITING | TCB_RESUMING) != 0
+        || u32::from(tcb.options) & LCCP_TCB_PIPELINED != 0
         || tcb.seen.wrapping_sub(since.0).cast_signed() >= 0
 }
 

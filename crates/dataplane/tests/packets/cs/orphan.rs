@@ -2,7 +2,7 @@
 
 use baton_abi::{
     Change, DATA_SERVER_DEAD, DATA_SERVER_DEAF, DATA_SERVER_ROUTED, LCCP_ADOPT, LCCP_FLAG_RESUME,
-    ROUTE_RESUME, SERVICE_RESUME_REST, ServiceKey, TCB_ADOPTING, TCB_RESUMING, Tcb,
+    ROUTE_RESUME, SERVICE_RESUME_REST, SERVICE_STRICT, ServiceKey, TCB_ADOPTING, TCB_RESUMING, Tcb,
 };
 use baton_dataplane::{Orphans, Tick, tick_ago};
 
@@ -97,6 +97,30 @@ fn whole_requests_are_kept_as_they_came() {
     let post = connection.data("POST /ds2/ HTTP/1.1\r\nContent-Length: 0\r\n\r\n");
     let seen = connection.send(&node, &post);
     assert_eq!(seen.counted.get("cs_request_kept"), None, "{seen:?}");
+}
+
+/// One before it may be unanswered, so nobody knows where its response begins; until the connection moves, which it does
+/// only when all is answered.
+#[test]
+fn requests_behind_an_unanswered_one_are_not_kept() {
+    let (node, orphans) = resuming(SERVICE_RESUME_REST | SERVICE_STRICT);
+    routes_with(&node, ROUTE_RESUME);
+    let mut connection = Connection::open(&node, get("/ds1/a"));
+    connection.ack += ANSWER;
+    connection.send(&node, &connection.data(get("/ds1/b")));
+    let kept_last = |connection: &Connection| {
+        let kept = kept(&node, &orphans, &connection.client);
+        kept.is_some_and(|(seq, ..)| seq == connection.entry(&node).request_seq)
+    };
+    assert!(kept_last(&connection));
+    for (target, answered) in [("/ds1/c", 0), ("/ds1/d", ANSWER), ("/ds1/e", ANSWER)] {
+        connection.ack += answered;
+        connection.send(&node, &connection.data(get(target)));
+        assert!(!kept_last(&connection), "{target}");
+    }
+    connection.ack += ANSWER;
+    connection.send(&node, &connection.data(get("/ds2/f")));
+    assert!(kept_last(&connection));
 }
 
 #[test]

@@ -1,15 +1,19 @@
 //! BEGINS and ELSEWHERE: no byte of a request that is for another pool reaches the server, and nothing is kept from
 //! it that is its own.
 
-use std::io::Write as _;
+use std::{io::Write as _, time::Duration};
 
 use baton_abi::{
     BEGINS_AGAIN, LCCP_END_SHIFT, LCCP_END_TOLD, LCCP_END_UNKNOWN, SERVICE_HANDOVER, SERVICE_STRICT,
 };
+use baton_dataplane::{Tick, tick_ago};
 use baton_wire::{Keep, Message, TcbPart};
 
-use super::loopback::{
-    ANSWER, COOKIE, FORWARDED, Live, attached, expect, expect_bytes, forward, hands_over, send,
+use super::{
+    loopback::{
+        ANSWER, COOKIE, FORWARDED, Live, attached, expect, expect_bytes, forward, hands_over, send,
+    },
+    responses::{note, seen},
 };
 use crate::{
     cluster::{CS, CS_MAC, ds, ds_mac},
@@ -131,6 +135,36 @@ fn a_body_and_what_follows_it() {
         begun(&live, &request, Keep::Begins, 1);
         live.stream.set_nonblocking(true).unwrap();
         assert!(std::io::Read::read(&mut &live.stream, &mut [0; 9]).is_err());
+    });
+}
+
+/// Somebody else has acknowledged the bytes in the gap, and died.
+#[test]
+fn a_gap_for_good() {
+    on_own_host(|| {
+        let live = answered();
+        let (sent, got) = (GET.len() + 100, ANSWER.len() as u32);
+        let behind = live.client.later(COOKIE, sent, got).flags("PA");
+        let behind = behind.payload("Cookie: a=b\r\n\r\n");
+        begins(&live, &behind);
+        expect(&live.node, LATER);
+        let mut response = seen(&live.node, &live.stream);
+        assert_eq!(response.gap_at, behind.seq.wrapping_sub(100));
+        let Tick(long_ago) = tick_ago(Duration::from_secs(10));
+        response.gap_since = long_ago;
+        note(&live.node, &live.stream, &response);
+        // Who does not know what was sent is a stranger.
+        for ack in [got - 1, got + 1] {
+            let forged = Segment {
+                ack: behind.ack.wrapping_sub(got).wrapping_add(ack),
+                ..behind.clone()
+            };
+            begins(&live, &forged);
+            expect(&live.node, LATER);
+        }
+        begins(&live, &behind);
+        expect(&live.node, BEGINS);
+        begun(&live, &behind, Keep::Unknown, 1);
     });
 }
 

@@ -12,7 +12,7 @@ use baton_abi::{
 };
 use fastrand::Rng;
 use libbpf_rs::{MapCore as _, MapFlags};
-use zerocopy::FromBytes as _;
+use zerocopy::{FromBytes as _, IntoBytes as _};
 
 use super::loopback::{
     COOKIE, FORWARDED, Live, attached, expect, expect_bytes, forward, send, send_adopt,
@@ -76,11 +76,19 @@ impl Asked {
 }
 
 /// What the program knows of this connection's responses.
-fn seen(node: &Node, stream: &TcpStream) -> Response {
+pub fn seen(node: &Node, stream: &TcpStream) -> Response {
     let fd: RawFd = stream.as_raw_fd();
     let map = map_named(node.plane(), "responses");
     let seen = map.lookup(&fd.to_ne_bytes(), MapFlags::ANY).unwrap();
     Response::read_from_bytes(&seen.expect("nothing was seen")).unwrap()
+}
+
+/// It knows this instead.
+pub fn note(node: &Node, stream: &TcpStream, response: &Response) {
+    let fd: RawFd = stream.as_raw_fd();
+    let map = map_named(node.plane(), "responses");
+    map.update(&fd.to_ne_bytes(), response.as_bytes(), MapFlags::ANY)
+        .unwrap();
 }
 
 /// What a server may write, and where that leaves the response.

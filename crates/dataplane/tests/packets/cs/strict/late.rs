@@ -1,6 +1,9 @@
 //! What comes late: packets with an old acknowledgement, answers that were true once, and parts of a head that comes again.
 
 use super::super::claim::moved;
+use baton_abi::Tcb;
+use baton_dataplane::{Tick, tick_ago};
+
 use super::*;
 use crate::read::Packet;
 
@@ -228,4 +231,55 @@ fn user_space_sees_no_forged_packets_of_a_connection() {
         node.run(&forged.flags(flags).frame());
         assert_eq!(punts.wait(Duration::ZERO).unwrap().count(), 0, "{flags}");
     }
+}
+
+/// The parts before it were acknowledged by a daemon that has died, and do not come again.
+#[test]
+fn what_follows_a_lost_beginning_ends_the_connection() {
+    let node = prepared();
+    let connection = Connection::answered(&node);
+    let client = &connection.client;
+    let rest = Segment {
+        seq: connection.seq + 700,
+        ..connection.data("Cookie: a=b\r\n\r\n")
+    };
+    let early: Counted<'_> = &[("cs_early", 1)];
+    let key = node.tcb_key(client);
+    let is_heard = |ago: u64| {
+        let Tick(seen) = tick_ago(Duration::from_secs(ago));
+        let entry = Tcb {
+            seen,
+            ..node.tcb(client).unwrap()
+        };
+        node.plane().set_tcb(&key, &entry).unwrap();
+    };
+    // However long the connection was idle before.
+    is_heard(60);
+    node.run(&rest.frame()).expect(Drop, early);
+    is_heard(2);
+    node.run(&rest.frame()).expect(Drop, early);
+    is_heard(10);
+    let seen = node.run(&rest.frame());
+    let seen = seen.expect(Tx, &[("cs_closed_lost", 1)]);
+    let tcp = seen.packet().tcp().unwrap().header;
+    assert!(tcp.rst && node.tcb(client).is_none());
+}
+
+/// It was only late.
+#[test]
+fn what_follows_a_late_beginning_goes_on() {
+    let node = prepared();
+    let mut connection = Connection::answered(&node);
+    let first = connection.data(get("/ds1/a"));
+    let second = Segment {
+        seq: first.seq + first.payload.len() as u32,
+        ..connection.data(get("/ds1/b"))
+    };
+    // The first one acknowledges the response before.
+    for _ in 0..2 {
+        node.run(&second.frame()).expect(Drop, &[("cs_early", 1)]);
+    }
+    assert_eq!(connection.entry(&node).missing, 1);
+    connection.send(&node, &first);
+    assert_eq!(connection.entry(&node).missing, 0);
 }
