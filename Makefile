@@ -71,7 +71,6 @@ soak: ## the scenarios at full length, SOAK_ROUNDS=1 times, and 10^8 sequences o
 
 clean: ## remove what was built
 	cargo clean
-	rm -rf fuzz/target
 
 install: build ## the program, libeop, a sample configuration, a systemd unit; PREFIX=/usr/local DESTDIR=
 	install -D -m 755 $(TARGET)/release/baton $(DESTDIR)$(PREFIX)/bin/baton

@@ -109,6 +109,11 @@ enum lccp_keep {
 	LCCP_KEEP_COME = 13,           /* of BEGINS with BEGINS_COME, which is never delivered */
 };
 
+/* What NONE says of the packet that it carries back. */
+enum lccp_none {
+	LCCP_NONE_PLAIN = 1,           /* it came by itself, so its connection server had judged it */
+};
+
 /* lccp_tcb.attempt of BEGINS */
 enum lccp_begins {
 	BEGINS_UNSURE = 0,             /* only if a request begins there the sender wants to hear of it */
@@ -135,7 +140,7 @@ enum lccp_tcb_option {
 	LCCP_TCB_ELSEWHERE = 16,       /* the current request is for another pool than the one before */
 	LCCP_TCB_TUNNEL = 32,          /* the server has switched to another protocol: no more requests come */
 	LCCP_TCB_PIPELINED = 64,       /* a request has come to this owner that did not wait for the response before */
-	LCCP_TCB_CHUNKED = 128,        /* the body of the current request goes on, and is followed: see cs/upload.h */
+	LCCP_TCB_CHUNKED = 128,        /* the current request goes on, and is followed: see cs/upload.h */
 	LCCP_TCB_TRAVELS = 7,          /* what messages to data servers say */
 	LCCP_TCB_MARKS = 0xf8,         /* what only connection servers tell each other */
 };
@@ -394,7 +399,8 @@ struct lccp_head {
 	unsigned int be_response_start;
 	unsigned int be_length;        /* of all of it, if it has a body, bytes; 0: unknown */
 	unsigned short be_unseen;      /* enum head_part: what is not in the digest; 0: it is of the whole head */
-	unsigned short reserved;
+	unsigned char is_counted;      /* 1: the next field says something */
+	unsigned char number;          /* which response it is of those that this data server began on the connection, from 1 on, modulo 256 */
 	unsigned int reserved_word;
 };
 
@@ -474,13 +480,16 @@ enum limit {
 	PUNT_JUMBO_BYTES = 9728,       /* the same of longer ones: no longer frame is shown to user space */
 	PUNT_RING_BYTES = 1 << 21,     /* a power of two, and so many frames wait at most */
 	HELD_RING_BYTES = 1 << 22,     /* the same of requests that wait for a migration: 1,800 of them */
+	PUNT_SOURCES = 4096,           /* clients that are told apart, by a hash; a power of two */
 	PUNT_FLOWS = 4096,             /* new connections whose first request user space may have */
 	ANSWERS = 16384,               /* of a dispatcher on another node, remembered */
 	PUNT_PATIENCE_NS = 100000000,  /* so long a sign of life of user space counts */
 	ADOPT_ATTEMPTS = 8,            /* then the request counts as refused by all */
 	TICK_SHIFT = 30,               /* a tick is 2^30 ns: 1.07 s, and no division to get it */
+	SENT_SHIFT = 20,               /* for what is older than milliseconds soon: 1.05 of them */
 	TALLIED_ROUTES = 2048,         /* numbers of routes; below MAX_SERVICES: what no route of a service takes */
 	TALLY_KEEPS = 16,              /* a power of two above enum lccp_keep */
+	TALLY_CLOSED = 8,              /* as many as enum closed_reason has */
 	KEPT_BYTES = 1360,             /* longest request that is kept: what one segment holds */
 	ORPHANS = 4096,                /* entries that one muster finds at most */
 	HEAD_BYTES = 1024,             /* of how a response begins, that user space is shown */
@@ -509,10 +518,12 @@ enum mark {
 
 /*
  * Index 0 of an array map. Cookie keys: [0] current, [1] previous (all zero: none); a node that is no connection server
- * has none of them.
+ * has none of them. The hash key and the seed made of it are the same at all nodes of a cluster; only connection servers
+ * and the switch have them here.
  */
 struct settings {
 	unsigned long long cookie_key[2][2];
+	unsigned long long hash_key[2]; /* of the hashes of paths and hosts: see cs/route.h */
 	long long clock_offset_ns;     /* wall clock minus monotonic clock */
 	unsigned long long clock_window_ns; /* LCCP older or newer than this is stale */
 	unsigned long long stray_grace_ns;  /* how long an unknown flow is met with silence before a RST */
@@ -532,6 +543,8 @@ struct settings {
 	unsigned char reserved;
 	unsigned short data_servers;   /* how many the cluster has: what one CLAIM may cost */
 	unsigned char reserved_bytes[2];
+	unsigned int hash_seed;        /* of the hashes of clients: see hash_client() */
+	unsigned int reserved_word;
 };
 
 /* A service, or, with port 0, just a cluster address: what is malformed has no port to look up. */
@@ -585,7 +598,7 @@ struct pool {
 	unsigned long long id;         /* of its name, for the next daemon; 0: there is none */
 	unsigned int first_choice;     /* where the live bank begins in the choices map */
 	unsigned int choices;          /* how many are set; 0: no DS */
-	unsigned int hash_seed;
+	unsigned int hash_seed;        /* as settings have it */
 	unsigned short generation;     /* another one: every connection chooses anew at its next request */
 	unsigned char policy;          /* enum policy */
 	unsigned char flags;           /* enum pool_flag */
@@ -619,9 +632,10 @@ enum route_flag {
 	ROUTE_NUMBER = 0x1fff,     /* mask of the number, when shifted down */
 	ROUTE_RESUME = 0x20000000, /* responses to its requests can go on from another data server */
 	ROUTE_PUNTS = 0x40000000,  /* user space may decide otherwise: rules on more than host and path */
+	ROUTE_WAITS = 0x80000000,  /* and nobody else decides: while user space cannot be asked, its requests wait */
 };
 
-/* A path of large content: see find_large() for its hash. */
+/* A path of large content: hash_path() makes its hash. */
 struct large_key {
 	unsigned long long path;
 	unsigned int service;
@@ -673,12 +687,18 @@ struct posted {
 	unsigned short sequence;
 	unsigned int bytes;            /* of the frame; 0: it was too long to be kept */
 	unsigned int ifindex;          /* the interface that it left by */
+	unsigned int sent;             /* when: coarse monotonic clock >> SENT_SHIFT */
 	unsigned char frame[OUTBOX_FRAME_BYTES];
 };
 
-/* and the receiver's half: the last numbers that came, each at its number modulo WINDOW. */
+/*
+ * and the receiver's half: the last numbers that came, each at its number modulo WINDOW, and 16 bits of the message's tag. A
+ * message that comes again has the same. Another one with this number has not: its sender has begun to count anew, or leads
+ * here by another channel.
+ */
 struct inbox {
 	unsigned short came[WINDOW];
+	unsigned short tags[WINDOW];
 };
 
 struct tcb_key {
@@ -697,6 +717,12 @@ enum tcb_state {
 	TCB_PUNTED = 32,  /* user space has the next request; what comes after it goes the same way */
 	TCB_RESUMING = 64, /* the owner has the rest of the response, and waits for the connection */
 	TCB_RELEASED = 128, /* the owner was to adopt it while it was idle; nothing was acknowledged since */
+};
+
+/* Of the current request. */
+enum tcb_form {
+	TCB_CHUNKED = 1,  /* its body is in chunks, or followed as if it were */
+	TCB_IN_PARTS = 2, /* its head was in several packets, and user space has put it together */
 };
 
 /* What the CS remembers of one connection. With its map overhead 136 bytes: see ARCHITECTURE. */
@@ -720,10 +746,10 @@ struct tcb {
 	unsigned char requests;        /* with LCCP_TCB_STRICT: how many the owner has had, modulo 256, */
 	unsigned char requests_before; /* and the one who had it before the last handover */
 	unsigned short head;           /* bytes of the current request's head; 0: not known, or too many */
-	unsigned char missing;         /* how often its owner has not had what came again; or 1: what comes is too early */
-	unsigned char chunked;         /* the current request's body is in chunks */
-	unsigned char doubted;         /* it was taken back, but may have come to its owner */
-	unsigned char in_parts;        /* its head was in several packets, and user space has put it together */
+	unsigned char missing;         /* how often its owner has not had what came again; or 1: what comes is too early. See cs/tcb.h */
+	unsigned char doubted;         /* the current request was taken back, but may have come to its owner */
+	unsigned char form;            /* enum tcb_form */
+	unsigned char turn;            /* odd while a processor notes a request; another number with each. See cs/turn.h */
 };
 
 /* A request whose response may go on from another data server, as the client sent it. */
@@ -775,7 +801,8 @@ struct response {
 struct seen_head {
 	struct tcb_key flow;
 	unsigned int response_start;   /* sequence number of its first byte */
-	unsigned int bytes;
+	unsigned short bytes;
+	unsigned short number;         /* which response of this data server on the connection, from 1 on, modulo 256 */
 	unsigned char text[HEAD_BYTES];
 };
 
@@ -844,6 +871,22 @@ enum tally_place {
 };
 
 /*
+ * Why a request ended its connection before any server saw it. Counted for its route and pool where these are known, else
+ * for those of the request before it, or of a connection without one for what no route takes. The first ones have a
+ * counter each, in the same order; the last two are of first requests, and where routing is not strict.
+ */
+enum closed_reason {
+	CLOSED_BEHIND = 0,
+	CLOSED_UNREAD = 1,
+	CLOSED_UNMOVED = 2,
+	CLOSED_UNKNOWN = 3,
+	CLOSED_CHANGED = 4,
+	CLOSED_LOST = 5,
+	CLOSED_REFUSED = 6,            /* answered with 400: no request that servers answer */
+	CLOSED_TOO_LONG = 7,           /* answered with 503: only user space could say where it goes, and it is not shown so much */
+};
+
+/*
  * What a route, a pool or a data server had to do, as the CS decided. Those of a pool or route count the
  * requests that are for it; those of a data server the ones it was given. Handovers are counted for the
  * route and pool of the request, and for the owner that was asked.
@@ -856,8 +899,8 @@ struct tally {
 	unsigned long long taken_back; /* of a data server's requests: another one answered them */
 	unsigned long long none;       /* handovers that were not made, as it turned out (NONE) */
 	unsigned long long unavailable; /* requests that nobody was there to answer */
-	unsigned long long closed;     /* requests that could not go to their pool: their connections were ended */
 	unsigned long long kept[TALLY_KEEPS]; /* handovers refused, by enum lccp_keep */
+	unsigned long long closed[TALLY_CLOSED]; /* requests that ended their connections, by enum closed_reason */
 };
 
 /* Of a flow nobody here knows. */
@@ -892,6 +935,19 @@ struct claims {
 struct claim_source {
 	unsigned int tick;
 	unsigned int sent;
+};
+
+/* A new connection whose first request user space has. */
+struct punted_flow {
+	unsigned long long since; /* coarse monotonic, ns */
+	unsigned int be_ack;      /* what its client acknowledges as long as it has no answer */
+	unsigned int reserved;
+};
+
+/* How much user space was shown of one client in a while: see cs/punt_budget.h. */
+struct punt_source {
+	unsigned int when;
+	unsigned int bytes;
 };
 
 /* Of a connection that a data server gave away: the first request that is not its own any more. */
@@ -941,7 +997,8 @@ struct punted {
 	unsigned short cut;            /* not 0: two requests are in it, and the second begins so many bytes of payload in */
 	unsigned short behind;         /* not 0: nothing of it was looked at, as something before it is in user space; */
 	                               /* 2: which has sent this one itself, again */
-	unsigned short reserved[2];
+	unsigned short carried;        /* not 0: VERDICT_CARRIED */
+	unsigned short reserved;
 };
 
 /*
@@ -966,7 +1023,9 @@ enum verdict_flag {
 	VERDICT_BEHIND = 8,            /* none: the packet follows one that was judged, and is not to be shown again */
 	VERDICT_READ = 16,             /* none: the packet comes again, and is of a head that was judged, as it was read */
 	VERDICT_ASK = 32,              /* none: the owner is asked whether all before this packet has come there */
-	VERDICT_CARRIED = 64,          /* none, nor from user space: a data server's answer has brought the packet back */
+	VERDICT_CARRIED = 64,          /* a data server's answer has brought the packet back: its addresses answer nobody */
+	VERDICT_UNJUDGED = 128,        /* none, but for that */
+	VERDICT_ENDLESS = 256,         /* nobody can say where the request ends behind its head */
 };
 
 /*
@@ -980,8 +1039,8 @@ struct verdict {
 	unsigned short owner;          /* or NO_DATA_SERVER: choose one */
 	unsigned short flags;          /* enum verdict_flag */
 	unsigned int path[2];          /* hash of the request's path in its one spelling, lower word first; 0: there is none */
-	unsigned int bytes;            /* of the request, or of its head if VERDICT_CHUNKED; 0: as the packet says */
-	unsigned int head;             /* bytes of its head, if `bytes` is not 0 */
+	unsigned int head;             /* bytes of the request's head; 0: as the packet says */
+	unsigned int body[2];          /* bytes of its body, lower word first, but for VERDICT_CHUNKED and VERDICT_ENDLESS */
 };
 
 /* Argument and result of the sweep program, which expires TCB entries. */
@@ -1105,13 +1164,19 @@ enum counter {
 	COUNTER_CS_HANDOVER,         /* sent to an owner */
 	COUNTER_CS_HANDOVER_AGAIN,   /* the request was retransmitted */
 	COUNTER_CS_QUEUED,           /* sent after a HANDOVER, the same way */
+	COUNTER_CS_BEHIND_ADOPT,     /* sent after an ADOPT, the same way */
 	COUNTER_CS_KEPT,             /* an owner refused a handover */
 	COUNTER_CS_RELEASE,          /* sent to an owner that drains: an idle connection is another's from now on */
 	COUNTER_CS_RELEASE_AGAIN,    /* the same once more, a while later: the first may be lost */
 	COUNTER_CS_RELEASE_LATE,     /* not sent: something has happened on the connection meanwhile */
 	COUNTER_CS_RELEASE_NOBODY,   /* not sent: there is nobody else to have it */
 	COUNTER_CS_NONE,             /* a DS does not have a connection: back to the one before */
+	COUNTER_CS_AHEAD,            /* came to its DS ahead of its connection: sent there again */
 	COUNTER_CS_PUNTED,           /* a request that user space is to judge */
+	COUNTER_CS_ADOPTED_MEANWHILE, /* dropped: its copy was first, on another processor */
+	COUNTER_CS_NOTED_MEANWHILE,  /* dropped: the same request was first on another processor */
+	COUNTER_CS_PUNT_WAITS,       /* dropped: one whose route waits, and user space cannot be asked; its client sends it again */
+	COUNTER_CS_PUNT_UNREAD,      /* answered with 503: such a one, longer than what user space is shown */
 	COUNTER_CS_PUNTED_BEHIND,    /* sent after such a one, the same way */
 	COUNTER_CS_PUNT_DECIDED,     /* came back with a verdict, which was followed */
 	COUNTER_CS_RENEWED,          /* came late, and acknowledges now what its client has acknowledged meanwhile */
@@ -1125,7 +1190,8 @@ enum counter {
 	COUNTER_CS_ASK_LATE,         /* not answered in time: chosen here */
 	COUNTER_CS_ASK_DEAD,         /* not asked, after many of those: the same */
 	COUNTER_CS_ASK_LIE,          /* an answer that names nobody who can serve, or to no question: the same */
-	COUNTER_CS_PUNT_FULL,        /* no room in the ring: decided by host and path alone, if these are sure */
+	COUNTER_CS_PUNT_FULL,        /* no room in the ring: it waits where its route says so or its target is unclear; else host and path decide */
+	COUNTER_CS_PUNT_SHARE,       /* its client has had its share of the ring, which is half full: the same */
 	COUNTER_CS_PUNT_STALE,       /* no sign of life of user space: the same */
 	COUNTER_CS_PUNT_TOO_BIG,     /* longer than a place in the ring: the same */
 	COUNTER_CS_NO_DATA_SERVER,   /* nobody to choose: reset */

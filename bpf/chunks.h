@@ -30,8 +30,8 @@ struct upload_cut {
 };
 
 /*
- * A chunked body that a client sends: see cs/upload.h. `state` and `left` are those at `next`, which may be behind the
- * data of a chunk that is still to come.
+ * A body that a client sends and that is followed: see cs/upload.h. `state` and `left` are those at `next`, which may be
+ * behind data that is still to come.
  */
 struct upload {
 	struct response body;

@@ -64,7 +64,10 @@ static __always_inline u64 cookie_period(const struct settings *s)
 	return wall_clock(s) >> COOKIE_PERIOD_SHIFT;
 }
 
-/* The MAC in its lower half's upper 24 bits; the upper half is the cookie's tag, which nobody outside ever sees. Global, so that it is verified by itself. */
+/*
+ * The MAC in its lower half's upper 24 bits; the upper half is the cookie's tag, which nobody outside ever sees. Global,
+ * so that it is verified by itself.
+ */
 __noinline u64 cookie_hash(const struct siphash_key *key, const struct cookie_flow *f, u64 period, u8 low)
 {
 	if (!key || !f)

@@ -21,6 +21,10 @@ __noinline u32 mix_words(u32 seed, u32 a, u32 b, u32 c, u32 d)
 	return mix(mix(mix(mix(seed ^ a) ^ b) ^ c) ^ d);
 }
 
+/*
+ * Of an address, under a seed that no client knows. It is quick rather than one-way: whoever could see where very many
+ * clients are sent could find the seed by trying all.
+ */
 static __always_inline u32 hash_client(const u8 *client, u32 seed)
 {
 	const u32 *words = (const u32 *)client;

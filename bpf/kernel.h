@@ -24,6 +24,17 @@ typedef __u32 u32;
 typedef __u64 u64;
 typedef __s32 s32;
 
+/*
+ * What is written before is seen before what is written behind, by other processors too: x86-64 keeps the order of stores,
+ * and that of loads. On others a packet of the same connection is seldom so close behind.
+ */
+#define IN_THIS_ORDER() asm volatile("" ::: "memory")
+
+/* include/uapi/asm-generic/errno-base.h */
+enum {
+	ERROR_EXISTS = 17,
+};
+
 /* include/net/tcp_states.h */
 enum {
 	STATE_ESTABLISHED = 1,

@@ -329,6 +329,13 @@ struct {
 	__type(value, struct claim_source);
 } claim_sources SEC(".maps");
 
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, PUNT_SOURCES);
+	__type(key, u32);
+	__type(value, struct punt_source);
+} punt_sources SEC(".maps");
+
 /* Of packets that were refused a CLAIM: a hash of which it was, and in the lowest byte when. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -371,12 +378,12 @@ struct {
 	__uint(max_entries, HELD_RING_BYTES);
 } held SEC(".maps");
 
-/* New connections whose first request user space has, and since when (coarse monotonic, ns). */
+/* New connections whose first request user space has. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, PUNT_FLOWS);
 	__type(key, struct tcb_key);
-	__type(value, u64);
+	__type(value, struct punted_flow);
 } punted_flows SEC(".maps");
 
 /* What a dispatcher on another node said lately; the daemon's to write. */

@@ -37,6 +37,7 @@ static __always_inline struct posted *post(struct channel *channel, const struct
 	posted->channel = to->channel;
 	posted->sequence = sequence;
 	posted->ifindex = to->ifindex;
+	posted->sent = bpf_ktime_get_coarse_ns() >> SENT_SHIFT;
 	channel->slots[WRAPPED(sequence, WINDOW)] = slot;
 	return posted;
 }
@@ -47,17 +48,18 @@ static __always_inline bool fits_in_outbox(u64 bytes)
 	return bytes > 0 && bytes <= OUTBOX_FRAME_BYTES;
 }
 
-/* A message came with this number. True if it had come before: it was sent again in vain. */
+/* A message came, whose tag is right. True if it had come before: it was sent again in vain. */
 static __always_inline bool note_arrival(__be32 sender, const struct lccp_header *h)
 {
-	u32 sequence = bpf_ntohs(h->be_sequence);
+	u32 sequence = bpf_ntohs(h->be_sequence), place = WRAPPED(sequence, WINDOW);
 	struct inbox *inbox = sequence ? bpf_map_lookup_elem(&inboxes, &sender) : 0;
+	u16 tag = (u16)h->be_tag;
 
 	if (!inbox)
 		return false;
-	u16 *came = &inbox->came[WRAPPED(sequence, WINDOW)];
-	bool before = *came == sequence;
-	*came = sequence;
+	bool before = inbox->came[place] == sequence && inbox->tags[place] == tag;
+	inbox->came[place] = sequence;
+	inbox->tags[place] = tag;
 	return before;
 }
 

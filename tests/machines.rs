@@ -20,7 +20,12 @@ fn main() -> ExitCode {
     arguments.test_threads = Some(1);
     let release = std::env::var(RELEASE).ok().filter(|name| !name.is_empty());
     if release.is_none() && !arguments.list {
-        eprintln!("skipped: machines: {RELEASE} names no kernel (`make machines` does)");
+        for check in CHECKS {
+            eprintln!(
+                "skipped: {}: {RELEASE} names no kernel (`make machines` does)",
+                check.name
+            );
+        }
     }
     if release.is_some()
         && let Err(error) = end_on_signals()

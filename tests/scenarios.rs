@@ -1,26 +1,29 @@
-//! Every scenario in `scenarios/` as a test, one at a time: labs share the machine.
-//!
-//! With `BATON_TEST_AGAIN=N`, N of those that fail are run a second time, and named as unsteady if that one
-//! passes: servers, clients and a dozen network namespaces wait for each other here, on a machine that may
-//! leave any of them waiting. What is wrong fails twice.
+//! Every scenario in `scenarios/` as a test, two at a time. Those that fill the machine come last, one at a time. None is
+//! run twice.
 
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{PoisonError, RwLock};
 
-use anyhow::{Result, anyhow};
 use baton_tests::{Scenario, run, why_not};
 use libtest_mimic::{Arguments, Failed, Trial};
 
+/// How many scenarios run at a time. Most of their time is spent in waiting.
+const LABS: usize = 2;
+
+/// Held by every scenario while it runs: shared, or, by one that fills the machine, alone.
+static MACHINE: RwLock<()> = RwLock::new(());
+
 fn main() -> ExitCode {
     let mut arguments = Arguments::from_args();
-    arguments.test_threads = Some(1);
-    let scenarios = match Scenario::all() {
+    arguments.test_threads.get_or_insert(LABS);
+    let mut scenarios = match Scenario::all() {
         Ok(scenarios) => scenarios,
         Err(error) => {
             eprintln!("{error:#}");
             return ExitCode::FAILURE;
         }
     };
+    scenarios.sort_by_key(|scenario| scenario.alone);
     let trials = scenarios.into_iter().map(|scenario| {
         let skip = why_not(&scenario);
         if let Some(reason) = &skip
@@ -29,7 +32,7 @@ fn main() -> ExitCode {
             eprintln!("skipped: {}: {reason}", scenario.name);
         }
         Trial::test(scenario.name.clone(), move || {
-            let outcome = run(&scenario).or_else(|error| again(&scenario, &error));
+            let outcome = on_the_machine(&scenario);
             outcome.map_err(|error| Failed::from(format!("{}\n{error:#}", scenario.shows)))
         })
         .with_ignored_flag(skip.is_some())
@@ -37,14 +40,14 @@ fn main() -> ExitCode {
     libtest_mimic::run(&arguments, trials.collect()).exit_code()
 }
 
-/// Runs one that has failed a second time, unless too many have been.
-fn again(scenario: &Scenario, first: &anyhow::Error) -> Result<()> {
-    static AGAIN: AtomicUsize = AtomicUsize::new(0);
-    let most = std::env::var("BATON_TEST_AGAIN").unwrap_or_default();
-    if AGAIN.fetch_add(1, Relaxed) >= most.parse().unwrap_or(0) {
-        return Err(anyhow!("{first:#}"));
+/// Runs a scenario once no other is in its way.
+fn on_the_machine(scenario: &Scenario) -> anyhow::Result<()> {
+    // The lock guards no data that a scenario which panicked could have left half changed.
+    if scenario.alone {
+        let _alone = MACHINE.write().unwrap_or_else(PoisonError::into_inner);
+        run(scenario)
+    } else {
+        let _shared = MACHINE.read().unwrap_or_else(PoisonError::into_inner);
+        run(scenario)
     }
-    // On a line of its own, behind the name of the test.
-    eprintln!("\nunsteady: {}: {first:#}", scenario.name);
-    run(scenario).map_err(|second| anyhow!("{first:#}\n\nAnd the second time:\n{second:#}"))
 }

@@ -6,6 +6,7 @@ mod chance;
 mod competitor;
 mod cpu;
 mod direct;
+mod flood;
 mod handover;
 mod handover_latency;
 mod lab;
@@ -71,6 +72,11 @@ fn run(options: &Options) -> Result<()> {
         if options.loss {
             report.add(loss::measure(&lab, options)?);
         }
+        report.add(machine::load_after()?);
+        return report.write(options);
+    }
+    if options.flood {
+        report.add(flood::measure(options)?);
         report.add(machine::load_after()?);
         return report.write(options);
     }

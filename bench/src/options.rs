@@ -35,6 +35,9 @@ pub(crate) struct Options {
     /// Only measure what it costs to move when messages between nodes are lost
     #[arg(long, conflicts_with = "memory")]
     pub loss: bool,
+    /// Only measure what reaches clients in floods
+    #[arg(long, conflicts_with = "memory")]
+    pub flood: bool,
     /// Only measure what it costs a request to be decided in user space
     #[arg(long, conflicts_with = "memory")]
     pub rules: bool,

@@ -8,6 +8,10 @@ use serde::Deserialize;
 use crate::competitor::Competitor;
 use crate::lab::{BenchLab, in_bench};
 
+/// A response that takes longer than this is an error. wrk's own limit is two seconds, and a takeover takes one, after
+/// which TCP sends again when its timer says so; programs that people use wait for 30 seconds and longer.
+const PATIENCE: &str = "5s";
+
 /// Whom wrk asks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Target {
@@ -130,6 +134,7 @@ pub(crate) fn run_on(
         .args(["--threads", &work.threads.to_string()])
         .args(["--connections", &work.connections.to_string()])
         .args(["--duration", &format!("{}s", work.time.as_secs().max(1))])
+        .args(["--timeout", PATIENCE])
         .args(["--script", &in_bench("wrk.lua")?])
         .env("BENCH_ADDRESSES", target.addresses.join(","))
         .env("BENCH_PORT", target.port.to_string())

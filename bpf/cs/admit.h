@@ -34,8 +34,11 @@ static __always_inline struct choice dispatch(struct packet *p, struct request *
 	};
 }
 
-/* The split: an entry here, DM1 to the data server that the dispatcher names. */
-static __noinline int split(struct packet *p, u32 cookie, u32 tag)
+/*
+ * The split: an entry here, DM1 to the data server that the dispatcher names. `held` is an entry of an earlier connection
+ * with the same ports.
+ */
+static __noinline int split(struct packet *p, const struct tcb *held, u32 cookie, u32 tag)
 {
 	struct request *r = blank_request();
 	u8 state = TCB_PINNED;
@@ -48,6 +51,11 @@ static __noinline int split(struct packet *p, u32 cookie, u32 tag)
 	if (strict) {
 		if (find_length(p, r) != COURSE_BEGINS)
 			return XDP_DROP;
+		/* An earlier connection with these ports has an entry, but not this one, as user space sees by that. */
+		if (r->incomplete && asks_what_has_come(p)) {
+			bpf_map_delete_elem(&tcbs, &p->flow);
+			return XDP_DROP;
+		}
 	} else if (p->service->flags & (SERVICE_HANDOVER | SERVICE_PATHS | SERVICE_TARGETS) && read_request_of(p, r) &&
 		   p->service->flags & SERVICE_HANDOVER && !r->careful && !p->frame.tcp->fin) {
 		state = 0;
@@ -61,12 +69,16 @@ static __noinline int split(struct packet *p, u32 cookie, u32 tag)
 
 	u16 route;
 	u32 pool = find_pool(p, r, &route);
-	if (pool == POOL_UNKNOWN)
+	if (pool == POOL_UNKNOWN) {
+		note_punted_flow(p);
 		return XDP_DROP;
+	}
 	if (strict && !r->odd && !(part.options & LCCP_TCB_AWARE))
 		state = 0;
-	if (pool == POOL_REFUSED || pool == POOL_TOO_BIG)
-		return answer_itself(p, pool == POOL_REFUSED);
+	if (pool == POOL_REFUSED || pool == POOL_TOO_BIG || (strict && r->cut)) {
+		tally_undecided(p, pool);
+		return answer_itself(p, pool != POOL_TOO_BIG);
+	}
 	struct choice choice = { .owner = SERVER_PUNTED };
 	if (pool != POOL_PUNTED)
 		choice = dispatch(p, r, pool, route);
@@ -74,6 +86,7 @@ static __noinline int split(struct packet *p, u32 cookie, u32 tag)
 		note_punted_flow(p);
 		return XDP_DROP;
 	}
+	choice.replaces = held;
 	tally_request(choice.route, choice.pool);
 	if (p->service->flags & SERVICE_HANDOVER && state)
 		count(p->counters, COUNTER_CS_PINNED);
@@ -90,8 +103,16 @@ static __noinline int split(struct packet *p, u32 cookie, u32 tag)
 	bool is_known = !state && !r->goes_on;
 	if (part.options & LCCP_TCB_STRICT && (!is_known || r->end + r->body > p->frame.payload))
 		tell_end(&part, is_known, head_of(r, p->frame.payload), bpf_ntohl(p->frame.tcp->seq) + r->end + r->body);
-	if (!create_tcb(p, &choice, state, r, &part))
-		return drop(p, COUNTER_CS_TCB_FULL);
+	long error = create_tcb(p, &choice, state, r, &part);
+	if (error)
+		return drop(p, error == -ERROR_EXISTS ? COUNTER_CS_ADOPTED_MEANWHILE : COUNTER_CS_TCB_FULL);
+	if (part.options & LCCP_TCB_CHUNKED) {
+		struct tcb *begun = bpf_map_lookup_elem(&tcbs, &p->flow);
+
+		keep_upload(p);
+		if (begun)
+			end_turn(begun);
+	}
 
 	note_used(cookie, tag);
 	if (!(state & TCB_PINNED))
@@ -124,7 +145,8 @@ static __noinline int jump(struct packet *p, struct tcb *tcb)
 	}
 	/* The window may be larger than what counts as near, and this is nobody's request. */
 	u32 seq = bpf_ntohl(p->frame.tcp->seq);
-	if (is_strict(tcb) && p->frame.payload && is_in_body(tcb, seq, seq + p->frame.payload))
+	if (is_strict(tcb) && p->frame.payload &&
+	    (is_in_body(tcb, seq, seq + p->frame.payload) || is_in_upload(p, tcb, seq)))
 		return follow(p, tcb);
 	count(p->counters, COUNTER_CS_JUMP);
 	if (tcb->state & TCB_PINNED && !is_unsure(tcb))
@@ -155,6 +177,7 @@ enum admission {
 	ADMIT_STRAY, /* it has none */
 	ADMIT_RESET, /* the same of a RST */
 	ADMIT_PROBE,
+	ADMIT_HELD,  /* until another connection server has all entries */
 	ADMIT_NOT,   /* nothing is to be done */
 };
 
@@ -163,8 +186,9 @@ static __always_inline enum admission admit_other(struct packet *p, const struct
 {
 	const struct tcphdr *tcp = p->frame.tcp;
 
+	/* What it is behind may wait for another connection server to take over. */
 	if (!held && !tcp->rst && waits_for_first(p))
-		return ADMIT_NOT;
+		return waited_behind(p) && is_on_hold() ? ADMIT_HELD : ADMIT_NOT;
 	if (is_probe_of_unused(p))
 		return ADMIT_PROBE;
 	if (held)
@@ -214,7 +238,7 @@ static __always_inline int admit(struct packet *p, struct tcb *held)
 			return hold_back(p);
 		if (held)
 			settle(held, held->last_ack);
-		return split(p, cookie, tag);
+		return split(p, held, cookie, tag);
 	case ADMIT_JUMP:
 		return held ? jump(p, held) : XDP_DROP;
 	case ADMIT_LATE:
@@ -225,6 +249,8 @@ static __always_inline int admit(struct packet *p, struct tcb *held)
 		return claim_reset(p);
 	case ADMIT_PROBE:
 		return answer_probe(p);
+	case ADMIT_HELD:
+		return hold_back(p);
 	default:
 		return XDP_DROP;
 	}

@@ -36,8 +36,8 @@ static __always_inline const struct data_server *first_asked(const struct servic
 
 	if (!pool || !pool->choices)
 		return 0;
-	u32 turn = walks + (pool->policy == POLICY_CLIENT ? hash_client(flow->client, pool->hash_seed)
-							   : hash_client(flow->client, flow->be_client_port));
+	u32 port = pool->policy == POLICY_CLIENT ? 0 : flow->be_client_port;
+	u32 turn = walks + hash_client(flow->client, pool->hash_seed ^ port);
 	for (int i = 0; i < ASKED_FIRST; i++) {
 		u32 at = pool->first_choice + (turn + i) % pool->choices;
 		u16 *choice = bpf_map_lookup_elem(&choices, &at);
@@ -153,6 +153,9 @@ static __noinline int claim_reset(struct packet *p)
 	int how = may_claim(p);
 	if (how > CLAIM_WHOLE)
 		return drop(p, BOUNDED(how, 1, COUNTER_MAX - 1));
+	/* A stack sends none with data. */
+	if (how == CLAIM_HEADERS && p->frame.payload)
+		return drop(p, COUNTER_CS_CLAIM_CUT);
 	count(p->counters, COUNTER_CS_CLAIM);
 	return distribute(p, first, LCCP_CLAIM, unmap_address(p->settings->address), &(struct lccp_tcb){});
 }

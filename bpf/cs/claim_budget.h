@@ -29,15 +29,18 @@ enum {
 	REFUSAL_UNITS = 224,       /* and no longer than 30 s */
 };
 
-static __always_inline u32 source_of(const struct tcb_key *flow)
+static __always_inline u32 source_of(const struct packet *p)
 {
-	return mix(bpf_ntohl(unmap_address(flow->client)) >> 8) & (CLAIM_SOURCES - 1);
+	u32 network = bpf_ntohl(unmap_address(p->flow.client)) >> 8;
+
+	return mix(mix(network ^ secret_of(p)) ^ network) & (CLAIM_SOURCES - 1);
 }
 
 /* Where a refused segment is noted, and what is noted of it: the time is put into the lowest byte. */
 static __always_inline u32 *refusal_of(const struct packet *p, u32 *what)
 {
-	u32 flow = hash_client(p->flow.client, (u32)p->flow.be_client_port << 16 | p->flow.be_cluster_port);
+	u32 ports = (u32)p->flow.be_client_port << 16 | p->flow.be_cluster_port;
+	u32 flow = hash_client(p->flow.client, ports ^ secret_of(p));
 	u32 seq = p->frame.tcp->seq;
 	u32 slot = WRAPPED(mix(flow ^ seq), CLAIM_REFUSALS);
 
@@ -131,9 +134,9 @@ static __always_inline struct claims *claims_now(void)
 }
 
 /* Whether the source may ask for so much more, now that the budget is half spent. Counts what it is given. */
-static __always_inline bool is_within_share(const struct tcb_key *flow, u32 cost, u32 most, bool half_spent)
+static __always_inline bool is_within_share(const struct packet *p, u32 cost, u32 most, bool half_spent)
 {
-	u32 source = source_of(flow), now = tick_now();
+	u32 source = source_of(p), now = tick_now();
 	struct claim_source *s = bpf_map_lookup_elem(&claim_sources, &source);
 
 	if (!s)
@@ -170,7 +173,7 @@ static __noinline int may_claim(struct packet *p)
 		note_refusal(p);
 		return limit_of(class);
 	}
-	if (!is_within_share(&p->flow, cost, budget / SOURCE_SHARE, spent >= budget / 2)) {
+	if (!is_within_share(p, cost, budget / SOURCE_SHARE, spent >= budget / 2)) {
 		note_refusal(p);
 		return COUNTER_CS_CLAIM_LIMIT_SOURCE;
 	}

@@ -53,7 +53,8 @@ static __always_inline int receive_known(struct packet *p, struct tcb *tcb)
 			return hold_back(p);
 		r = blank_request();
 	}
-	if (r && strict)
+	/* User space sends a head again with what its client had got long ago. */
+	if (strict && (r || (p->frame.payload && was_read(p))))
 		renew_ack(p, tcb);
 	if (r)
 		course = set_course(p, tcb, r, &next);

@@ -24,6 +24,14 @@ static __always_inline bool is_member(const struct pool *pool, u16 server)
 	return server < MAX_DATA_SERVERS && pool->members[server / 64 & 3] >> (server & 63) & 1;
 }
 
+/* Another hash of the path with each number, all as hard to foresee as the first. */
+static __always_inline u64 hash_path_again(u64 path, u32 number)
+{
+	u64 hash = (path ^ number) * 0x9e3779b97f4a7c15ULL;
+
+	return hash ^ hash >> 32;
+}
+
 /* What indexes the choices: a turn, or a hash that is the same for the same client or path. */
 static __always_inline u32 place(const struct pool *pool, u32 index, const struct tcb_key *flow,
 				 const struct request *r, u32 attempt)
@@ -33,7 +41,7 @@ static __always_inline u32 place(const struct pool *pool, u32 index, const struc
 		return hash_client(flow->client, pool->hash_seed + attempt);
 	case POLICY_PATH:
 		if (r && (r->path || r->target))
-			return hash_word(pool->hash_seed + attempt, hash_request(r), 0);
+			return hash_path_again(hash_request(r), pool->hash_seed + attempt);
 		/* Nobody's path: any data server will do. */
 	default:
 		return next_turn(index);

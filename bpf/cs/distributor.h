@@ -50,9 +50,10 @@ static __always_inline bool fits_in_lccp(const struct packet *p)
 	return p->frame.ip_bytes <= p->settings->mss + sizeof(struct iphdr) + sizeof(struct tcphdr);
 }
 
+/* Of the frame as it leaves, without what may be behind the packet. */
 static __always_inline void keep_copy(struct packet *p, struct posted *posted)
 {
-	u64 bytes = bpf_xdp_get_buff_len(p->ctx);
+	u64 bytes = sizeof(struct ethhdr) + LCCP_OVERHEAD_BYTES + p->frame.ip_bytes;
 
 	if (!posted)
 		return;

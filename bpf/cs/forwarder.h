@@ -44,23 +44,34 @@ static __always_inline bool hears(const struct data_server *server)
 	       DATA_SERVER_PRESENT;
 }
 
+/* Whether this is the current request itself, which is for the owner: it was judged again. */
+static __always_inline bool is_current_request(const struct tcb *tcb, const struct tcphdr *tcp)
+{
+	return tcb->head && tcp->seq == bpf_htonl(tcb->request_seq);
+}
+
+/* Whether only the owner can say if a request begins with this packet. */
+static __always_inline bool must_be_asked_about(const struct packet *p, const struct tcb *tcb)
+{
+	return p->frame.payload && is_unsure(tcb) && !is_current_request(tcb, p->frame.tcp);
+}
+
 /* Behind the end of a connection that began with that, without a request. */
 static __always_inline bool came_without_request(const struct packet *p, const struct tcb *tcb)
 {
 	return p->frame.payload && is_unsure(tcb) && !tcb->head;
 }
 
-/*
- * The one before was to hand it over, and cannot any more. Whether it did, and so whether its response was whole, the next
- * one knows: if not, it has no such connection (NONE).
- */
-static __always_inline int ask_next_owner(struct packet *p, const struct tcb *tcb, const struct data_server *next)
+/* Inside a message; with where the request ends that the packet begins, of the entry `begins`. */
+static __noinline int forward_inside(struct packet *p, const struct tcb *begins, const struct data_server *owner,
+				     enum counter why)
 {
 	struct lccp_tcb part = {};
 
-	tell_end_of(&part, p, tcb);
-	count(p->counters, COUNTER_CS_ORPHAN_ASKS);
-	return distribute(p, next, LCCP_FORWARD, 0, &part);
+	if (begins)
+		tell_end_of(&part, p, begins);
+	count(p->counters, why);
+	return distribute(p, owner, LCCP_FORWARD, 0, &part);
 }
 
 /* The data server knows a duplicate when it sees one. */
@@ -71,11 +82,14 @@ static __always_inline int adopt_again(struct packet *p, struct tcb *tcb, const 
 
 	if (!fits_in_lccp(p))
 		return drop(p, COUNTER_CS_TOO_BIG);
-	if (previous && previous->flags & DATA_SERVER_PRESENT && !hears(previous) && tcb->state & TCB_ADOPTING)
-		return ask_next_owner(p, tcb, owner);
 	tell_end_of(&part, p, tcb);
-	if (previous && hears(previous) &&
-	    tcb->state & TCB_ADOPTING) {
+	if (previous && previous->flags & DATA_SERVER_PRESENT && tcb->state & TCB_ADOPTING) {
+		/*
+		 * It was to hand it over, and cannot any more. Whether it did, and so whether its response was whole, the
+		 * next one knows: if not, it has no such connection (NONE).
+		 */
+		if (!hears(previous))
+			return forward_inside(p, tcb, owner, COUNTER_CS_ORPHAN_ASKS);
 		count(p->counters, COUNTER_CS_HANDOVER_AGAIN);
 		if (is_strict(tcb))
 			part.attempt = tcb->requests_before;
@@ -85,13 +99,50 @@ static __always_inline int adopt_again(struct packet *p, struct tcb *tcb, const 
 	return distribute(p, owner, LCCP_ADOPT, unmap_address(p->settings->address), &part);
 }
 
+enum {
+	HANDOVER_FLIGHT = 4 << 20, /* so much of a request may be here before it is where it goes */
+	LARGEST_WINDOW = 1 << 30,  /* RFC 7323, section 2.3 */
+};
+
+static __always_inline bool is_handed_over(const struct tcb *tcb)
+{
+	return tcb->state & TCB_ADOPTING && tcb->previous != NO_DATA_SERVER;
+}
+
+/* How far behind the beginning of the current request a packet begins. */
+static __always_inline int into_request(const struct tcb *tcb, const struct packet *p)
+{
+	return bpf_ntohl(p->frame.tcp->seq) - tcb->request_seq;
+}
+
+/* The client cannot be so far into its request before the next server has told it that it has that. */
+static __always_inline void note_far_into_request(struct tcb *tcb, const struct packet *p)
+{
+	if (is_handed_over(tcb) && p->frame.payload && into_request(tcb, p) >= LARGEST_WINDOW)
+		tcb->state &= ~(TCB_ADOPTING | TCB_RELEASED);
+}
+
 /*
  * More of a client whose request is on its way from one owner to the next: the same way, or it would be
- * there before the connection is. False if there is nothing to overtake.
+ * there before the connection is. The rest of a large body goes straight to the next one, which has the connection by then.
  */
 static __always_inline bool must_queue(const struct tcb *tcb, struct packet *p)
 {
-	return tcb->state & TCB_ADOPTING && tcb->previous != NO_DATA_SERVER && fits_in_lccp(p);
+	return is_handed_over(tcb) && into_request(tcb, p) < HANDOVER_FLIGHT && fits_in_lccp(p);
+}
+
+enum {
+	FIRST_FLIGHT = 64 << 10,   /* more than any client sends before it hears of its server (initial windows of 10 to 44 segments) */
+};
+
+/*
+ * More of the request with which a connection begins: by the way of its ADOPT, inside a message. A card with several queues
+ * has the messages of this node in one of them, and what goes by itself in any.
+ */
+static __always_inline bool is_behind_adopt(const struct tcb *tcb, const struct packet *p)
+{
+	return tcb->state & TCB_ADOPTING && tcb->previous == NO_DATA_SERVER && (p->frame.payload || p->frame.tcp->fin) &&
+	       bpf_ntohl(p->frame.tcp->seq) - tcb->request_seq < FIRST_FLIGHT && fits_in_lccp(p);
 }
 
 static __always_inline int queue(struct packet *p, u16 previous, const struct data_server *owner, bool strict)
@@ -110,17 +161,11 @@ static __always_inline bool is_told(const struct packet *p, const struct tcb *tc
 {
 	if (!is_strict(tcb) || !p->frame.payload || p->frame.tcp->seq != bpf_htonl(tcb->request_seq) || !fits_in_lccp(p))
 		return false;
-	return tcb->options & LCCP_TCB_CHUNKED || tcb->state & TCB_PINNED ||
+	/* 4 GB into a large body: see go_on_with_body(). */
+	if (tcb->form & TCB_CHUNKED && !tcb->head)
+		return false;
+	return tcb->options & LCCP_TCB_CHUNKED || tcb->state & TCB_PINNED || tcb->missing & MISSING_OTHER ||
 	       tcb->next_request - tcb->request_seq > p->frame.payload;
-}
-
-static __always_inline int forward_told(struct packet *p, const struct tcb *tcb, const struct data_server *owner)
-{
-	struct lccp_tcb part = {};
-
-	tell_end_of(&part, p, tcb);
-	count(p->counters, COUNTER_CS_TOLD);
-	return distribute(p, owner, LCCP_FORWARD, 0, &part);
 }
 
 /* A packet of which nobody here knows whether a request begins with it: the owner says so, or delivers it. */
@@ -156,12 +201,16 @@ static __noinline int ask_again(struct packet *p, struct tcb *tcb)
 
 	touch(tcb);
 	/* User space knows whether this is the same. */
-	if (tcb->in_parts && bpf_ntohl(p->frame.tcp->seq) - tcb->request_seq < tcb->head && goes_behind(p))
+	if (tcb->form & TCB_IN_PARTS && bpf_ntohl(p->frame.tcp->seq) - tcb->request_seq < tcb->head && goes_behind(p))
 		return XDP_DROP;
-	bool moves = tcb->state & TCB_ADOPTING && tcb->previous != NO_DATA_SERVER;
-	if (moves || (owner && owner->flags & DATA_SERVER_DEAD && is_adopted_packet(tcb, &p->frame)))
+	const struct data_server *previous = data_server(tcb->previous);
+	bool can_ask = owner && hears(owner) && !(tcb->state & TCB_RESUMING);
+	bool moves = is_handed_over(tcb);
+	/* Who was to hand it over is dead: the next one has it, or nobody has what comes again. */
+	bool is_left = previous && previous->flags & DATA_SERVER_DEAD && can_ask;
+	if ((moves && !is_left) || (owner && owner->flags & DATA_SERVER_DEAD && is_adopted_packet(tcb, &p->frame)))
 		return drop(p, COUNTER_CS_AGAIN_LATER);
-	if (!owner || !hears(owner) || tcb->state & TCB_RESUMING)
+	if (!can_ask)
 		return follow(p, tcb);
 	count(p->counters, COUNTER_CS_AGAIN);
 	return ask_owner(p, owner, BEGINS_AGAIN);
@@ -185,13 +234,15 @@ static __noinline int follow(struct packet *p, struct tcb *tcb)
 		return follow_deaf(p, tcb, owner);
 	if (is_adopted_packet(tcb, &p->frame) && !came_without_request(p, tcb))
 		return adopt_again(p, tcb, owner);
+	if (must_be_asked_about(p, tcb))
+		return ask_owner(p, owner, BEGINS_UNSURE);
+	note_far_into_request(tcb, p);
 	if (must_queue(tcb, p))
 		return queue(p, tcb->previous, owner, is_strict(tcb));
-	/* But for the current request itself, which is for this owner: it was judged again. */
-	if (p->frame.payload && is_unsure(tcb) && !(tcb->head && p->frame.tcp->seq == bpf_htonl(tcb->request_seq)))
-		return ask_owner(p, owner, BEGINS_UNSURE);
 	if (is_told(p, tcb))
-		return forward_told(p, tcb, owner);
+		return forward_inside(p, tcb, owner, COUNTER_CS_TOLD);
+	if (is_behind_adopt(tcb, p))
+		return forward_inside(p, 0, owner, COUNTER_CS_BEHIND_ADOPT);
 	return forward(p, owner);
 }
 

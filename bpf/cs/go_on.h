@@ -5,7 +5,7 @@
  * twice: first it is asked who has the connection, then where a request begins.
  *
  * It has not come from its client's side of the LAN, so nothing can be answered by the addresses in its Ethernet header.
- * What is not to be forwarded is dropped, and waits for its client after all.
+ * What is to be answered is dropped, and waits for its client after all.
  */
 #ifndef BATON_CS_GO_ON_H
 #define BATON_CS_GO_ON_H
@@ -46,7 +46,7 @@ static __always_inline bool take_carried_out(struct packet *p)
 	if ((void *)(eth + 1) > (void *)(long)p->ctx->data_end || (void *)(verdict + 1) > (void *)(long)p->ctx->data)
 		return false;
 	*eth = kept;
-	*verdict = (struct verdict){ .mark = VERDICT_MARK, .flags = VERDICT_CARRIED };
+	*verdict = (struct verdict){ .mark = VERDICT_MARK, .flags = VERDICT_CARRIED | VERDICT_UNJUDGED };
 	return true;
 }
 

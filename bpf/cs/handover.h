@@ -14,6 +14,7 @@
 #include "punt.h"
 #include "strict.h"
 #include "tcb.h"
+#include "turn.h"
 
 /* A dead owner need not be asked. One that takes no messages cannot be, and serves the request itself. */
 static __always_inline bool lets_go(u16 owner)
@@ -78,37 +79,51 @@ static __always_inline struct choice choose_next(struct packet *p, const struct 
 /*
  * What the entry says of the request before, now of this one. The first one after a RELEASE is adopted, should
  * the connection not have come to its owner, and goes the same way as that.
+ *
+ * Another processor may look at the entry meanwhile. Until it sees all of this it takes a copy of the request for the next
+ * one, which is not its turn; or it knows of no head, which a part of it could be.
  */
 static __always_inline void note_request(struct tcb *tcb, struct packet *p, const struct request *r, u16 owner)
 {
 	/* What is missing in front of a request that was withheld still is. */
 	if (tcb->request_seq != bpf_ntohl(p->frame.tcp->seq))
 		tcb->missing = 0;
-	tcb->request_seq = bpf_ntohl(p->frame.tcp->seq);
-	tcb->next_request = tcb->request_seq + r->end + r->body;
-	tcb->head = head_of(r, p->frame.payload);
+	tcb->head = 0;
+	IN_THIS_ORDER();
 	tcb->doubted = 0;
-	tcb->in_parts = r->incomplete;
-	tcb->chunked = r->chunked || r->goes_on;
+	tcb->form = form_of(r);
 	/* User space lets a packet go that may be older than what has come behind it. */
 	if ((int)(bpf_ntohl(p->frame.tcp->ack_seq) - tcb->last_ack) > 0)
 		tcb->last_ack = bpf_ntohl(p->frame.tcp->ack_seq);
+	u8 state = tcb->state;
 	if (is_moving(tcb))
-		tcb->state |= TCB_RELEASED; /* its response was whole before it could go */
-	if (!(tcb->state & TCB_RELEASED)) {
-		tcb->state &= ~TCB_ADOPTING;
+		state |= TCB_RELEASED; /* its response was whole before it could go */
+	if (!(state & TCB_RELEASED)) {
+		state &= ~TCB_ADOPTING;
 		tcb->previous = NO_DATA_SERVER;
 	}
-	tcb->state = (tcb->state & ~TCB_RESUMING) | TCB_WAITING;
-	tcb->state &= ~TCB_PUNTED;
-	if (r->goes_on && !(tcb->state & TCB_PINNED))
+	state = (state & ~(TCB_RESUMING | TCB_PUNTED)) | TCB_WAITING;
+	if (r->goes_on && !(state & TCB_PINNED)) {
+		keep_upload(p);
 		tcb->options |= LCCP_TCB_CHUNKED;
-	if (owner != tcb->owner) {
+	}
+	if (owner == tcb->owner) {
+		tcb->state = state;
+		tcb->requests++;
+	} else {
+		/* Who sees the new owner must see that it has nothing yet. */
+		tcb->state = state | TCB_ADOPTING;
+		IN_THIS_ORDER();
 		give_to(tcb, owner, tcb->owner, 1);
 		tcb->options &= ~LCCP_TCB_PIPELINED;
-	} else {
-		tcb->requests++;
 	}
+	IN_THIS_ORDER();
+	tcb->request_seq = bpf_ntohl(p->frame.tcp->seq);
+	IN_THIS_ORDER();
+	tcb->next_request = bpf_ntohl(p->frame.tcp->seq) + r->end + r->body;
+	IN_THIS_ORDER();
+	tcb->head = head_of(r, p->frame.payload);
+	end_turn(tcb);
 }
 
 enum {
@@ -133,10 +148,10 @@ static __always_inline bool may_be_under_way(const struct packet *p, const struc
 }
 
 /* A request for another pool than the one before, which only that may answer, is to go with its connection. */
-static __always_inline enum course go_elsewhere(struct packet *p, struct tcb *tcb, bool goes)
+static __always_inline enum course go_elsewhere(struct packet *p, struct tcb *tcb, const struct choice *choice, bool goes)
 {
 	if (!goes)
-		return close_for(p, tcb, COUNTER_CS_CLOSED_UNMOVED);
+		return close_at(p, choice->route, choice->pool, CLOSED_UNMOVED);
 	if (is_unanswered_request(tcb, p->frame.tcp))
 		return withhold(p, COUNTER_CS_WITHHELD);
 	return COURSE_HAND_OVER;
@@ -145,10 +160,11 @@ static __always_inline enum course go_elsewhere(struct packet *p, struct tcb *tc
 /* `next` is whom the connection is handed to with the request `r`. */
 static __noinline enum course set_course(struct packet *p, struct tcb *tcb, struct request *r, u16 *next)
 {
+	u32 glance = glance_at(tcb);
 	bool strict = is_strict(tcb);
 
 	if (strict) {
-		enum course course = find_beginning(p, tcb, r);
+		enum course course = find_beginning(p, tcb, r, glance);
 		if (course != COURSE_BEGINS)
 			return course;
 		if (r->incomplete && asks_what_has_come(p))
@@ -163,9 +179,10 @@ static __noinline enum course set_course(struct packet *p, struct tcb *tcb, stru
 	if (r->again && pool != POOL_PUNTED)
 		return is_same_request(tcb, r, pool) ? COURSE_FOLLOW : COURSE_AGAIN;
 	if (strict && (pool == POOL_REFUSED || pool == POOL_TOO_BIG || r->cut))
-		return close_for(p, tcb, COUNTER_CS_CLOSED_UNREAD);
+		return close_for(p, tcb, CLOSED_UNREAD);
 	if (pool == POOL_REFUSED || pool == POOL_TOO_BIG) {
 		settle(tcb, bpf_ntohl(p->frame.tcp->ack_seq));
+		tally_undecided(p, pool);
 		return pool == POOL_REFUSED ? COURSE_REFUSED : COURSE_UNAVAILABLE;
 	}
 	struct choice choice = { .owner = SERVER_PUNTED };
@@ -185,16 +202,21 @@ static __noinline enum course set_course(struct packet *p, struct tcb *tcb, stru
 
 	if (others && goes && may_be_under_way(p, tcb))
 		return withhold(p, COUNTER_CS_ORPHAN_WAITS);
+	bool elsewhere = strict && others && !lost && choice.pool != tcb->pool;
+	if (elsewhere) {
+		enum course course = go_elsewhere(p, tcb, &choice, goes);
+		if (course != COURSE_HAND_OVER)
+			return course;
+		moves = true;
+	}
+	/* Nothing of the entry is changed before this, so that a copy changes nothing. */
+	if (!lost && !take_turn(tcb, glance))
+		return withhold(p, COUNTER_CS_NOTED_MEANWHILE);
 	tcb->options &= ~LCCP_TCB_ELSEWHERE;
 	if (strict && is_unanswered_request(tcb, p->frame.tcp))
 		tcb->options |= LCCP_TCB_PIPELINED;
-	if (strict && others && !lost && choice.pool != tcb->pool) {
-		enum course course = go_elsewhere(p, tcb, goes);
-		if (course != COURSE_HAND_OVER)
-			return course;
+	if (elsewhere)
 		tcb->options |= LCCP_TCB_ELSEWHERE;
-		moves = true;
-	}
 	if (strict && r->odd) {
 		pin(p, tcb);
 	} else if (r->odd) {
@@ -237,13 +259,14 @@ static __always_inline int hand_over(struct packet *p, struct tcb *tcb, const st
 	const struct data_server *to = data_server(next);
 	struct lccp_tcb part = travelling_part(tcb);
 
-	if (!owner || !to)
+	if (!owner || !to) {
+		end_turn(tcb);
 		return XDP_ABORTED;
+	}
 	note_request(tcb, p, r, next);
 	note_packet(tcb, p);
 	keep_request(p, r);
 	tell_end_of(&part, p, tcb);
-	tcb->state |= TCB_ADOPTING;
 	if (owner->flags & DATA_SERVER_DEAD) {
 		/* It cannot let go any more, and need not. */
 		tcb->previous = NO_DATA_SERVER;

@@ -16,6 +16,7 @@
 #include "inside.h"
 #include "packet.h"
 #include "tcb.h"
+#include "verdict.h"
 
 /* The daemon says until when, so that a daemon that has died holds nobody up for long. */
 static __always_inline bool is_on_hold(void)
@@ -55,7 +56,7 @@ static __noinline int hold_back(struct packet *p)
 	u32 bytes = sizeof(struct ethhdr) + p->frame.ip_bytes;
 	struct punted as = { .bytes = bytes };
 
-	return drop(p, bytes <= PUNT_JUMBO_BYTES && copy_frame(p->ctx, RING_HELD, &as) ? COUNTER_CS_HELD
+	return drop(p, !was_carried(p) && bytes <= PUNT_JUMBO_BYTES && copy_frame(p->ctx, RING_HELD, &as) ? COUNTER_CS_HELD
 										       : COUNTER_CS_HELD_LOST);
 }
 

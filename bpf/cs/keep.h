@@ -32,20 +32,25 @@ static __noinline void keep_request(struct packet *p, const struct request *r)
 		count(p->counters, COUNTER_CS_REQUEST_KEPT);
 }
 
-/* Whether the current request of this entry is kept. Of a connection that is pinned it is not known. */
-static __always_inline bool is_kept(const struct tcb_key *flow, const struct tcb *tcb)
+/* What is kept of the current request of this entry; 0: nothing. Of a connection that is pinned it is not known. */
+static __always_inline const struct kept_request *kept_of(const struct tcb_key *flow, const struct tcb *tcb)
 {
 	const struct kept_request *kept = bpf_map_lookup_elem(&kept_requests, flow);
 
-	return kept && kept->request_seq == tcb->request_seq && !(tcb->state & TCB_PINNED);
+	return kept && kept->request_seq == tcb->request_seq && !(tcb->state & TCB_PINNED) ? kept : 0;
+}
+
+static __always_inline bool is_kept(const struct tcb_key *flow, const struct tcb *tcb)
+{
+	return kept_of(flow, tcb);
 }
 
 /* Whether it is, and its client may wait for more of the response. */
 static __always_inline bool is_kept_open(const struct tcb_key *flow, const struct tcb *tcb)
 {
-	const struct kept_request *kept = bpf_map_lookup_elem(&kept_requests, flow);
+	const struct kept_request *kept = kept_of(flow, tcb);
 
-	return kept && !kept->whole && is_kept(flow, tcb);
+	return kept && !kept->whole;
 }
 
 #endif

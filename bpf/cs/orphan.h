@@ -11,6 +11,23 @@
 #include "keep.h"
 #include "move.h"
 #include "refused.h"
+#include "../checksum.h"
+
+/*
+ * Where the agent's socket is to begin to read, in a packet that says from where on nothing was let through. What a client
+ * has sent before it had all responses is withheld (strict.h), and behind that it acknowledges.
+ */
+static __always_inline bool step_back(const struct tcb *tcb, struct tcphdr *tcp)
+{
+	__be32 before = tcp->seq, now = bpf_htonl(tcb->last_seq);
+	u32 ahead = bpf_ntohl(before) - tcb->last_seq;
+
+	if (!is_strict(tcb) || tcb->state & TCB_PINNED || ahead >= NEAR_SEQ)
+		return ahead == 0;
+	tcp->seq = now;
+	tcp->check = checksum_changed(tcp->check, before, now);
+	return true;
+}
 
 /*
  * The next owner has the rest of the response. An acknowledgement says where the client is, exactly, and
@@ -26,8 +43,10 @@ static __always_inline int resume(struct packet *p, struct tcb *tcb, const struc
 		return follow_move(p, tcb, owner);
 	if (owner->flags & DATA_SERVER_DEAD)
 		return drop(p, COUNTER_CS_ORPHAN_WAITS);
-	if (p->frame.payload || tcp->fin || tcp->rst || !tcp->ack || bpf_ntohl(tcp->seq) != tcb->last_seq ||
-	    !fits_in_lccp(p))
+	/* Whether a request begins there the owner can say only when it has the connection. */
+	if (p->frame.payload && is_unsure(tcb))
+		return drop(p, COUNTER_CS_ORPHAN_WAITS);
+	if (p->frame.payload || tcp->fin || tcp->rst || !tcp->ack || !fits_in_lccp(p) || !step_back(tcb, tcp))
 		return forward(p, owner);
 	count(p->counters, COUNTER_CS_RESUME);
 	return distribute(p, owner, ADOPT_RESUMED, unmap_address(p->settings->address), &part);
@@ -75,6 +94,13 @@ static __always_inline int follow_deaf(struct packet *p, struct tcb *tcb, const 
 {
 	struct request *r = blank_request();
 
+	/* It cannot be asked whether a request begins there. */
+	if (must_be_asked_about(p, tcb)) {
+		close_for(p, tcb, CLOSED_UNKNOWN);
+		settle(tcb, tcb->last_ack);
+		bpf_map_delete_elem(&tcbs, &p->flow);
+		return send_reset(p);
+	}
 	if (!r || !is_adopted_packet(tcb, &p->frame) || !fits_in_lccp(p) || !read_request_of(p, r) || !may_move(r))
 		return forward(p, owner);
 	count(p->counters, COUNTER_CS_DEAF);

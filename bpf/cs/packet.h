@@ -31,6 +31,12 @@ static __always_inline void name_flow(struct tcb_key *flow, __be32 client, __be1
 	flow->be_cluster_port = cluster_port;
 }
 
+/* What nobody outside knows: else a forger could choose sources that share with a certain client, and spend its share. */
+static __always_inline u32 secret_of(const struct packet *p)
+{
+	return (u32)p->settings->cookie_key[0][1];
+}
+
 static __always_inline int drop(struct packet *p, enum counter why)
 {
 	count(p->counters, why);

@@ -2,8 +2,8 @@
 /*
  * Punts: a request that some rule looks deeper into than this program does goes to user space, and the
  * same frame comes back through this program with a verdict. Nothing is changed before it does, so that
- * it then takes the ordinary way, once. Who cannot be asked, because the ring is full or its reader dead,
- * decides nothing: then host and path alone do.
+ * it then takes the ordinary way, once. While user space cannot be asked, because the ring is full or its reader
+ * dead, the request waits where the route says so, and goes where host and path lead where it does not.
  *
  * A request whose target or host this program does not surely read as servers do goes the same way, and there
  * host and path are what is not known. If user space cannot be asked it waits, as long as the service has routes:
@@ -15,9 +15,12 @@
 #include "copy.h"
 #include "dispatcher.h"
 #include "packet.h"
+#include "punt_budget.h"
 #include "request.h"
 #include "route.h"
+#include "tally.h"
 #include "upload.h"
+#include "verdict.h"
 #include "../clock.h"
 
 enum {
@@ -37,58 +40,6 @@ enum behind {
 	BEHIND_AGAIN = 2, /* and user space has sent the packet, of a head that it has read (VERDICT_READ) */
 };
 
-static __always_inline bool read_verdict(struct xdp_md *ctx, struct verdict *verdict)
-{
-	const struct verdict *at = (void *)(long)ctx->data_meta;
-
-	if ((void *)(at + 1) > (void *)(long)ctx->data || at->mark != VERDICT_MARK)
-		return false;
-	*verdict = *at;
-	return true;
-}
-
-/* The same if it says where the packet goes. */
-static __always_inline bool read_lead(struct xdp_md *ctx, struct verdict *verdict)
-{
-	return read_verdict(ctx, verdict) && !(verdict->flags & (VERDICT_BEHIND | VERDICT_READ | VERDICT_ASK | VERDICT_CARRIED));
-}
-
-enum {
-	VERDICT_IS_THERE = 1 << 16, /* beside enum verdict_flag */
-};
-
-/* What its verdict says of the packet, if it has one. Global, so that it is verified by itself. */
-__noinline u32 flags_of_verdict(struct xdp_md *ctx)
-{
-	struct verdict verdict;
-
-	return read_verdict(ctx, &verdict) ? VERDICT_IS_THERE | verdict.flags : 0;
-}
-
-/* It has come back by a data server, and can be answered to nobody: see go_on.h. */
-static __always_inline bool was_carried(struct packet *p)
-{
-	return flags_of_verdict(p->ctx) & VERDICT_CARRIED;
-}
-
-/* User space has a head that begins so, and may have to tell its client that some of it has come. */
-static __always_inline bool asks_what_has_come(struct packet *p)
-{
-	return flags_of_verdict(p->ctx) & VERDICT_ASK;
-}
-
-/* User space has let it wait behind a packet, and lets it go now. */
-static __always_inline bool waited_behind(struct packet *p)
-{
-	return flags_of_verdict(p->ctx) & VERDICT_BEHIND;
-}
-
-/* User space has read all of the head that this packet is of. */
-static __always_inline bool was_read(struct packet *p)
-{
-	return flags_of_verdict(p->ctx) & VERDICT_READ;
-}
-
 /* Global, so that it is verified by itself. */
 __noinline int is_judge_alive(void)
 {
@@ -103,7 +54,8 @@ static __noinline bool punt_with(struct packet *p, const struct answer_key *key,
 {
 	u32 bytes = sizeof(struct ethhdr) + p->frame.ip_bytes;
 
-	if (was_carried(p))
+	/* It asks on behalf of user space, which has it, and would only ask again. */
+	if (asks_what_has_come(p))
 		return false;
 	if (!is_judge_alive()) {
 		count(p->counters, COUNTER_CS_PUNT_STALE);
@@ -113,12 +65,17 @@ static __noinline bool punt_with(struct packet *p, const struct answer_key *key,
 		count(p->counters, COUNTER_CS_PUNT_TOO_BIG);
 		return false;
 	}
+	if (!has_room_for(p, bytes <= PUNT_FRAME_BYTES ? PUNT_FRAME_BYTES : PUNT_JUMBO_BYTES)) {
+		count(p->counters, COUNTER_CS_PUNT_SHARE);
+		return false;
+	}
 	struct punted as = {
 		.key = *key,
 		.service = p->service->id,
 		.bytes = bytes,
 		.cut = cut,
 		.behind = behind,
+		.carried = was_carried(p),
 	};
 	if (!copy_frame(p->ctx, RING_PUNTS, &as)) {
 		count(p->counters, COUNTER_CS_PUNT_FULL);
@@ -137,52 +94,71 @@ static __noinline bool divide(struct packet *p, u32 at)
 {
 	struct answer_key key = {};
 
+	/* User space has it, in one piece. */
+	if (asks_what_has_come(p))
+		return true;
 	if (!punt_with(p, &key, at, BEHIND_NOTHING))
 		return false;
 	count(p->counters, COUNTER_CS_DIVIDED);
 	return true;
 }
 
-/* What requests that this one is like have in common. */
+/* What requests that this one is like have in common. A request that is only made to look so must not have it. */
 static __noinline void name_request(struct packet *p, const struct request *r, u32 pool,
 				    struct answer_key *key)
 {
-	u32 host = r->host ? hash_host(r->host) : 0;
-
-	key->hash = 0;
-	if (r->target)
-		key->hash = hash_word(host, hash_path(r->target), 0) | 1;
-	key->client = hash_client(p->flow.client, 0);
+	key->hash = r->target ? hash_host_and_path(r->host, r->target) | 1 : 0;
+	key->client = hash_client(p->flow.client, p->settings->hash_seed);
 	key->pool = pool;
 	key->reserved = 0;
 }
 
-/* Of a request that cannot be punted, as far as the program reads it. */
-static __always_inline u32 unread_pool(struct packet *p)
+/* Whether find_route() could not read the request, rather than found a route with conditions. */
+static __always_inline bool is_unread(u32 route)
+{
+	return (route & (ROUTE_WAITS | ROUTE_PUNTS)) == ROUTE_WAITS;
+}
+
+/* Of a request that nobody but user space may decide, and that cannot be punted. */
+static __always_inline u32 undecided_pool(struct packet *p, u32 route)
 {
 	if (sizeof(struct ethhdr) + p->frame.ip_bytes > PUNT_JUMBO_BYTES) {
-		count(p->counters, COUNTER_CS_TARGET_TOO_BIG);
+		count(p->counters, is_unread(route) ? COUNTER_CS_TARGET_TOO_BIG : COUNTER_CS_PUNT_UNREAD);
 		return POOL_TOO_BIG;
 	}
-	count(p->counters, COUNTER_CS_TARGET_WAITS);
+	count(p->counters, is_unread(route) ? COUNTER_CS_TARGET_WAITS : COUNTER_CS_PUNT_WAITS);
 	return POOL_UNKNOWN;
 }
 
-/* Whether only user space can say where the request leads. */
+/* Whether only user space can read where the request leads. */
 static __always_inline bool is_unclear(const struct packet *p, const struct request *r)
 {
 	return p->service->flags & (SERVICE_PATHS | SERVICE_TARGETS) &&
-	       find_route(p->service->id, p->service->flags, r) & ROUTE_UNCLEAR;
+	       is_unread(find_route(p->service->id, p->service->flags, r));
+}
+
+static __always_inline u64 body_of(const struct verdict *verdict)
+{
+	return (u64)verdict->body[1] << 32 | verdict->body[0];
 }
 
 /* User space has seen all of its head. */
 static __always_inline void note_length(struct packet *p, struct request *r, const struct verdict *verdict)
 {
-	r->end = verdict->bytes;
+	u64 body = body_of(verdict);
+
+	r->large = body < LARGE_BODY ? 0 : body;
+	r->end = verdict->head + (r->large ? 0 : (u32)body);
 	r->head = verdict->head;
 	r->body = 0;
-	r->goes_on = verdict->flags & VERDICT_CHUNKED;
-	r->odd = r->goes_on && !expect_upload(p, verdict->bytes);
+	r->goes_on = r->large || verdict->flags & (VERDICT_CHUNKED | VERDICT_ENDLESS);
+	r->odd = r->goes_on && !expect_upload(p, verdict->head, r->large, verdict->flags & VERDICT_ENDLESS);
+}
+
+/* Of a request that is answered with 400 or 503, because no pool was found for it. */
+static __always_inline void tally_undecided(const struct packet *p, u32 pool)
+{
+	tally_closed(p->service->id, p->service->pool, pool == POOL_TOO_BIG ? CLOSED_TOO_LONG : CLOSED_REFUSED);
 }
 
 /*
@@ -199,16 +175,18 @@ static __noinline u32 find_pool(struct packet *p, struct request *r, u16 *number
 		route = find_route(p->service->id, p->service->flags, r);
 	/* Its head goes on in the next packet, and where that ends must be known. */
 	if (r->incomplete)
-		route = ROUTE_UNCLEAR | NO_POOL;
-	if (route & (ROUTE_PUNTS | ROUTE_UNCLEAR)) {
+		route = ROUTE_UNCLEAR;
+	if (route & (ROUTE_PUNTS | ROUTE_WAITS)) {
 		if (read_lead(p->ctx, &verdict)) {
 			if (verdict.flags & VERDICT_REFUSED)
 				return POOL_REFUSED;
 			count(p->counters, COUNTER_CS_PUNT_DECIDED);
 			r->cut = verdict.flags & VERDICT_CUT;
 			r->path = (u64)verdict.path[1] << 32 | verdict.path[0];
-			if (r->incomplete && verdict.bytes >= p->frame.payload)
+			if (r->incomplete && verdict.head + body_of(&verdict) >= p->frame.payload)
 				note_length(p, r, &verdict);
+			else if (r->incomplete)
+				r->cut = 1;
 			route = (u32)verdict.route << ROUTE_NUMBER_SHIFT | verdict.pool;
 		} else {
 			struct answer_key key = {};
@@ -217,12 +195,12 @@ static __noinline u32 find_pool(struct packet *p, struct request *r, u16 *number
 				name_request(p, r, NO_POOL, &key);
 			if (punt(p, &key)) {
 				count(p->counters, COUNTER_CS_PUNTED);
-				if (route & ROUTE_UNCLEAR)
+				if (is_unread(route))
 					count(p->counters, COUNTER_CS_TARGET);
 				return POOL_PUNTED;
 			}
-			if (route & ROUTE_UNCLEAR && p->service->flags & SERVICE_PATHS)
-				return unread_pool(p);
+			if (route & ROUTE_WAITS && p->service->flags & SERVICE_PATHS)
+				return undecided_pool(p, route);
 		}
 	}
 	u32 pool = route & ROUTE_POOL;
@@ -285,19 +263,19 @@ static __noinline u16 pick(struct packet *p, const struct pool *pool, u32 index,
 	return choose(pool, index, &p->flow, r, 0);
 }
 
-/* The first request of a new connection went to user space. */
+/* The first request of a new connection went to user space, or waits until it can. */
 static __always_inline void note_punted_flow(struct packet *p)
 {
-	u64 now = bpf_ktime_get_coarse_ns();
+	struct punted_flow punted = { .since = bpf_ktime_get_coarse_ns(), .be_ack = p->frame.tcp->ack_seq };
 
-	bpf_map_update_elem(&punted_flows, &p->flow, &now, BPF_ANY);
+	bpf_map_update_elem(&punted_flows, &p->flow, &punted, BPF_ANY);
 }
 
 /* Behind what user space has of this connection. Nobody has looked at it yet. */
 static __always_inline bool goes_behind(struct packet *p)
 {
 	struct answer_key key = {};
-	u32 verdict = flags_of_verdict(p->ctx);
+	u32 verdict = flags_of_verdict(p->ctx) & ~VERDICT_CARRIED;
 
 	if ((verdict && !(verdict & VERDICT_READ)) ||
 	    !punt_with(p, &key, 0, verdict ? BEHIND_AGAIN : BEHIND))
@@ -306,15 +284,23 @@ static __always_inline bool goes_behind(struct packet *p)
 	return true;
 }
 
-/* More of a connection that has no entry yet, because user space has its first request: the same way. */
+/*
+ * More of a connection that has no entry yet, because user space has, or is to get, its first request: the same way. What
+ * cannot go there its client sends again. No other node has this connection: to ask them would only get it reset. Whose
+ * client acknowledges an answer had an entry, and has it no more: then another node may have it.
+ */
 static __noinline bool waits_for_first(struct packet *p)
 {
-	u64 *since;
+	const struct punted_flow *punted;
 
 	if (!(p->service->flags & SERVICE_PUNTS))
 		return false;
-	since = bpf_map_lookup_elem(&punted_flows, &p->flow);
-	return since && bpf_ktime_get_coarse_ns() - *since < PUNT_WAIT_NS && goes_behind(p);
+	punted = bpf_map_lookup_elem(&punted_flows, &p->flow);
+	if (!punted || punted->be_ack != p->frame.tcp->ack_seq ||
+	    bpf_ktime_get_coarse_ns() - punted->since >= PUNT_WAIT_NS)
+		return false;
+	goes_behind(p);
+	return true;
 }
 
 /* More of a known connection, whose next request user space has: the same way, until one is back. */

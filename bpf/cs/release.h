@@ -50,7 +50,9 @@ static __always_inline int release_entry(struct packet *p, struct tcb *tcb)
 	give_to(tcb, next, tcb->owner, 0);
 	tcb->generation = pool->generation;
 	tcb->state = TCB_ADOPTING | TCB_RELEASED;
-	tcb->request_seq = tcb->last_seq; /* where whatever comes next begins */
+	/* Where whatever comes next begins, of which nothing is known: it is not the last request again. */
+	tcb->request_seq = tcb->last_seq;
+	tcb->head = 0;
 	TALLY(server_tally(next), connections);
 	count(p->counters, COUNTER_CS_RELEASE);
 	return send_release(p, tcb, owner, to);

@@ -17,10 +17,8 @@ static __noinline void renew_ack(struct packet *p, const struct tcb *tcb)
 
 	if (!tcp->ack || (int)(bpf_ntohl(before) - tcb->last_ack) >= 0)
 		return;
-	u32 sum = (u16)~tcp->check + (u16)~before + (u16)~(before >> 16) + (u16)now + (u16)(now >> 16);
-
 	tcp->ack_seq = now;
-	tcp->check = checksum_fold(sum);
+	tcp->check = checksum_changed(tcp->check, before, now);
 	count(p->counters, COUNTER_CS_RENEWED);
 }
 

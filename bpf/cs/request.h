@@ -18,7 +18,8 @@ enum {
 	REQUEST_MIN = 18,          /* "GET / HTTP/1.0", and two line ends */
 	CONTENT_LENGTH = 14,       /* letters of that name */
 	TRANSFER_ENCODING = 18,    /* letters of that name, and a colon */
-	LENGTH_DIGITS = 9,         /* a body of less than a gigabyte: sequence numbers cannot tell of more */
+	LENGTH_DIGITS = 18,
+	LARGE_BODY = 1 << 30,      /* bytes: sequence numbers, of 32 bits, do not tell well of more */
 	METHOD_MIN = 3,
 	METHOD_MAX = 8,
 	LEADING_MAX = 16,          /* line ends in front of a request that are passed over */
@@ -34,10 +35,10 @@ struct request {
 	u32 host;                  /* where the Host header's value begins; 0: there is none */
 	u32 hosts;                 /* how many there are */
 	u32 end;                   /* where the header's empty line ends; 0: not in this segment */
-	u32 body;                  /* bytes of body that follow the header */
+	u32 body;                  /* bytes of body that follow the header, */
 	u32 lengths;               /* how often it said so */
 	u32 odd;                   /* it is not sure where the next request begins */
-	u32 careful;               /* it has a body of which no length is told, or waits for leave to send that */
+	u32 careful;               /* it has a body that must be followed, or waits for leave to send that */
 	u32 chunked;               /* its body says where it ends as it goes on, */
 	u32 goes_on;               /* and does, behind this segment: see upload.h */
 	u32 incomplete;            /* its head goes on in the next segment: see find_length() */
@@ -45,8 +46,9 @@ struct request {
 	u32 again;                 /* it was sent before, and is read only to be compared: see strict.h */
 	u32 head;                  /* bytes of its head, if user space has seen that: see find_pool() */
 	u32 resumes;               /* its response may go on from another data server: see find_pool() */
-	u32 cut;                   /* user space has found that its target or host goes on in the next segment */
+	u32 cut;                   /* user space has not found where it goes, or where it ends */
 	u64 path;                  /* hash of the path as user space has read it; 0: it has not */
+	u64 large;                 /* or so many, which are LARGE_BODY at least */
 };
 
 /*
@@ -107,14 +109,10 @@ static __always_inline u64 zero_bytes(u64 word)
 	return (word - EVERY_BYTE(1)) & ~word & EVERY_BYTE(0x80);
 }
 
-/* Takes a word into a hash; of one with an end in it, as zero_bytes() tells, the bytes before that. */
-static __always_inline u64 hash_word(u64 hash, u64 word, u64 ends)
+/* Of a word with an end in it, as zero_bytes() tells, the bytes before that: all bits below the first that is set. */
+static __always_inline u64 before_end(u64 word, u64 ends)
 {
-	/* All bits below the first that is set. */
-	if (ends)
-		word &= (ends ^ (ends - 1)) >> 8;
-	hash = (hash ^ word) * 0x9e3779b97f4a7c15ULL;
-	return hash ^ hash >> 32;
+	return ends ? word & (ends ^ (ends - 1)) >> 8 : word;
 }
 
 /* Where a path ends: at a blank, or at its query. */
@@ -132,7 +130,8 @@ struct header_walk {
 /* The value of Content-Length, behind the name at `offset`: a colon, perhaps a blank, and digits. */
 static __always_inline void read_length(const struct text *text, struct request *r, u32 offset)
 {
-	u32 body = 0, digits = 0;
+	u64 body = 0;
+	u32 digits = 0;
 
 	if (*text_at(text, offset) != ':')
 		r->odd = 1;
@@ -148,7 +147,8 @@ static __always_inline void read_length(const struct text *text, struct request 
 	/* More digits, or several lengths, or other signs: the server's to judge. */
 	r->odd |= !digits || *text_at(text, offset + digits) != '\r' || r->lengths;
 	r->lengths++;
-	r->body = body;
+	r->body = body < LARGE_BODY ? body : 0;
+	r->large = body < LARGE_BODY ? 0 : body;
 }
 
 /* The line of Transfer-Encoding at `offset`: "chunked", once, is understood and nothing else. */
@@ -282,11 +282,11 @@ __noinline int read_request(struct xdp_md *ctx, u32 at, u32 bytes, struct reques
 	struct header_walk walk = { .text = text, .request = r };
 	bpf_loop(seen / WORD + 1, read_word, &walk, 0);
 	/* Other methods have a body. Without a length there is none (RFC 9112, 6.3), which not all servers heed. */
-	r->careful |= r->chunked || (!r->lengths && !is_bodyless(text, r->begin));
+	r->careful |= r->chunked || r->large || (!r->lengths && !is_bodyless(text, r->begin));
 	/* Both, and servers may disagree about which one counts (RFC 9112, 6.3). */
 	r->odd |= r->chunked && r->lengths;
 	/* What is behind is a second request. */
-	return r->end && !r->odd && (r->chunked || r->end + r->body >= bytes);
+	return r->end && !r->odd && (r->chunked || r->large || r->end + r->body >= bytes);
 }
 
 /* Whether all of it is in its segment, and safe to be asked twice: then its connection may move with it. */

@@ -10,21 +10,31 @@
 #include "moved.h"
 #include "strict.h"
 
-/*
- * Nobody can ever say where a response on this connection ends. The daemon resets the client: this frame did not come
- * from it, so the way back is the kernel's to find.
- */
-static __always_inline int have_reset_for(struct packet *p, struct tcb *tcb, enum counter why)
+/* The daemon resets the client: this frame did not come from it, so the way back is the kernel's to find. */
+static __always_inline int leave_reset_to_daemon(struct packet *p, struct tcb *tcb)
 {
-	close_for(p, tcb, why);
 	settle(tcb, tcb->last_ack);
 	bpf_map_delete_elem(&tcbs, &p->flow);
 	return XDP_PASS;
 }
 
+static __always_inline int have_reset_for(struct packet *p, struct tcb *tcb, enum closed_reason why)
+{
+	close_for(p, tcb, why);
+	return leave_reset_to_daemon(p, tcb);
+}
+
+/* Nobody can ever say where a response on this connection ends; or what it lacks does not come any more. */
 static __always_inline int have_reset(struct packet *p, struct tcb *tcb)
 {
-	return have_reset_for(p, tcb, COUNTER_CS_CLOSED_UNKNOWN);
+	return have_reset_for(p, tcb, tcb->missing & MISSING_COUNT ? CLOSED_LOST : CLOSED_UNKNOWN);
+}
+
+/* Nobody has the connection any more. */
+static __always_inline int have_orphan_reset(struct packet *p, struct tcb *tcb)
+{
+	count(p->counters, COUNTER_CS_ORPHAN_RESET);
+	return leave_reset_to_daemon(p, tcb);
 }
 
 /* The owner could not let go, and the request is for another pool. Its client sends it again, and it is tried again. */
@@ -49,8 +59,9 @@ static __noinline int withheld(struct packet *p, struct lccp_header *h)
 	}
 	if (tcb->options & LCCP_TCB_ELSEWHERE)
 		return have_reset(p, tcb);
-	/* Its owner is of the right pool, and answers whatever comes. */
-	stay(tcb);
+	/* Its owner is of the right pool, and gets this request when it comes again. The next one is asked about (BEGINS). */
+	tcb->state &= ~(TCB_ADOPTING | TCB_RELEASED);
+	pin(p, tcb);
 	return drop(p, COUNTER_CS_KEPT);
 }
 
@@ -72,7 +83,7 @@ static __noinline int told(struct packet *p, struct lccp_header *h)
 		return drop(p, COUNTER_LCCP_MISMATCH);
 	if (why == LCCP_KEEP_MISSING && is_strict(tcb) && was_asked(p, tcb)) {
 		if (ends_as_missing(tcb, (u32)bpf_be64_to_cpu(h->tcb.be_resume), is_from(p, tcb->owner)))
-			return have_reset_for(p, tcb, COUNTER_CS_CLOSED_CHANGED);
+			return have_reset_for(p, tcb, CLOSED_CHANGED);
 		return drop(p, COUNTER_CS_MISSING);
 	}
 	if (!is_from(p, tcb->owner))
@@ -127,6 +138,7 @@ static __noinline int kept(struct packet *p, struct lccp_header *h)
 
 enum returned {
 	RETURNED_REQUEST = 1,      /* the current request itself */
+	RETURNED_EARLIER,          /* bytes in front of it, which the client sends first as long as nobody has them */
 	RETURNED_DATA,             /* other bytes of the client */
 	RETURNED_EMPTY,
 };
@@ -138,7 +150,26 @@ static __noinline enum returned what_returned(struct packet *p, struct lccp_head
 
 	if (!read_carried(p, h, &c) || bpf_ntohs(c.ip.tot_len) <= (c.ip.ihl + c.tcp.doff) * 4)
 		return RETURNED_EMPTY;
-	return bpf_ntohl(c.tcp.seq) == tcb->request_seq ? RETURNED_REQUEST : RETURNED_DATA;
+	int before = tcb->request_seq - bpf_ntohl(c.tcp.seq);
+	return !before ? RETURNED_REQUEST : before > 0 ? RETURNED_EARLIER : RETURNED_DATA;
+}
+
+/* The current request was to come from a data server that is dead, and has not. */
+static __always_inline bool is_lost_with(const struct data_server *previous, const struct tcb *tcb, enum returned what)
+{
+	return previous && previous->flags & DATA_SERVER_PRESENT && previous->flags & DATA_SERVER_DEAD &&
+	       (tcb->state & (TCB_ADOPTING | TCB_RESUMING)) == TCB_ADOPTING &&
+	       (what == RETURNED_REQUEST || (what == RETURNED_EARLIER && is_strict(tcb)));
+}
+
+/*
+ * More of the first request has come to its owner ahead of the ADOPT: on a card with several queues another processor may
+ * have the one than the other. It goes there once more.
+ */
+static __always_inline bool came_ahead(struct packet *p, const struct lccp_header *h, const struct tcb *tcb)
+{
+	return (tcb->state & (TCB_ADOPTING | TCB_RESUMING)) == TCB_ADOPTING && tcb->previous == NO_DATA_SERVER &&
+	       h->be_data == bpf_htonl(LCCP_NONE_PLAIN) && is_from(p, tcb->owner);
 }
 
 /*
@@ -156,9 +187,21 @@ static __noinline int none(struct packet *p, struct lccp_header *h)
 		return unclaimed(p);
 	if (!tcb)
 		return drop(p, COUNTER_LCCP_MISMATCH);
+	const struct data_server *owner = data_server(tcb->owner);
+	if (owner && came_ahead(p, h, tcb)) {
+		h->tcb.attempt = 1;
+		count(p->counters, COUNTER_CS_AHEAD);
+		return send_on(p, h, owner, LCCP_FORWARD, 0);
+	}
 	enum returned what = is_strict(tcb) ? what_returned(p, h, tcb) : RETURNED_REQUEST;
+	/* It begins there with the current request, and who had what was before that is dead. */
+	if (what == RETURNED_EARLIER && is_from(p, tcb->owner) && tcb->previous == NO_DATA_SERVER &&
+	    (tcb->state & (TCB_ADOPTING | TCB_RESUMING)) == TCB_ADOPTING)
+		return have_orphan_reset(p, tcb);
 	/* On the way of a connection other packets find nothing where it has gone already, or has not come to yet. */
-	if (tcb->state & TCB_ADOPTING && what != RETURNED_REQUEST)
+	const struct data_server *to = data_server(tcb->previous);
+	bool is_lost = is_from(p, tcb->owner) && is_lost_with(to, tcb, what_returned(p, h, tcb));
+	if (tcb->state & TCB_ADOPTING && what != RETURNED_REQUEST && !is_lost)
 		return drop(p, COUNTER_LCCP_MISMATCH);
 	/* Who was to hand it over was not the owner. Whoever is, the client's next packet finds it: see claim.h. */
 	if (tcb->state & TCB_ADOPTING && tcb->options & LCCP_TCB_ELSEWHERE && is_from(p, tcb->previous)) {
@@ -169,14 +212,12 @@ static __noinline int none(struct packet *p, struct lccp_header *h)
 	if (!is_from(p, tcb->owner))
 		return drop(p, COUNTER_LCCP_MISMATCH);
 	count(p->counters, COUNTER_CS_NONE);
-	const struct data_server *to = data_server(tcb->previous);
 	if (!to || !(to->flags & DATA_SERVER_PRESENT))
 		return tcb->state & (TCB_ADOPTING | TCB_RESUMING | TCB_FIN | TCB_RST) ? XDP_DROP : claim_anew(p, h);
 	/* Nor can it. Of the request that is kept the daemon knows whether it began in the middle of a response. */
-	if ((tcb->state & (TCB_ADOPTING | TCB_RESUMING)) == TCB_ADOPTING && to->flags & DATA_SERVER_DEAD &&
-	    what_returned(p, h, tcb) == RETURNED_REQUEST)
+	if (is_lost)
 		return is_kept(&p->flow, tcb) ? drop(p, COUNTER_CS_ORPHAN_WAITS)
-					      : have_reset_for(p, tcb, COUNTER_CS_ORPHAN_RESET);
+					      : have_orphan_reset(p, tcb);
 	swap_owners(tcb);
 	/* The request has come to nobody, and must not come to this one. */
 	if (tcb->options & LCCP_TCB_ELSEWHERE) {

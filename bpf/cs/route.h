@@ -6,6 +6,7 @@
 #include "packet.h"
 #include "request.h"
 #include "sizes.h"
+#include "../siphash.h"
 
 enum {
 	HOST_BITS = 8 * (sizeof(struct host_key) - sizeof(u32)),
@@ -16,8 +17,8 @@ enum {
 	VERSION_LETTERS = 7,       /* of what follows a target, up to the first digit */
 };
 
-/* Of what find_route() says: no route, because the request is not one that servers surely read like this program. */
-#define ROUTE_UNCLEAR 0x80000000U
+/* What find_route() says of a request that is not one that servers surely read like this program: no known route. */
+#define ROUTE_UNCLEAR (ROUTE_WAITS | NO_POOL)
 
 /* A host name in the text, and how far it was read. */
 struct host_walk {
@@ -123,7 +124,7 @@ __noinline u32 find_route(u32 service, u32 flags, const struct request *r)
 	if (!r || !text)
 		return NO_POOL;
 	if (!r->target || r->begin || r->loose || !is_plain(text, r->target))
-		return ROUTE_UNCLEAR | NO_POOL;
+		return ROUTE_UNCLEAR;
 	if (!(flags & SERVICE_PATHS))
 		return NO_POOL;
 	struct route_key *key = &text->route;
@@ -139,51 +140,79 @@ __noinline u32 find_route(u32 service, u32 flags, const struct request *r)
 		else if (r->hosts || !r->end)
 			host = HOST_UNCLEAR;
 		if (host == HOST_UNCLEAR)
-			return ROUTE_UNCLEAR | NO_POOL;
+			return ROUTE_UNCLEAR;
 		key->host = host;
 	}
 	__builtin_memcpy(key->path, target_in(text, r->target), PATH_BYTES);
 	u32 *route = bpf_map_lookup_elem(&routes, key);
-	return route ? *route & ~ROUTE_UNCLEAR : NO_POOL;
+	return route ? *route : NO_POOL;
+}
+
+/*
+ * The key of the hashes below. Clients choose what is hashed, and a hash stands for a path where answers are remembered
+ * and large files are known: without a key they could choose paths that are taken for others. Looked up, because each
+ * hash is a function of its own to the verifier, and its callers know the key under several names.
+ */
+static __always_inline const struct siphash_key *hash_key(void)
+{
+	u32 zero = 0;
+	const struct settings *s = bpf_map_lookup_elem(&settings, &zero);
+
+	return s ? siphash_key(s->hash_key) : 0;
 }
 
 /* A hash of the beginning of the line in the text that goes on at `at`. */
-__noinline u32 hash_host(u32 at)
+__noinline u64 hash_host(u32 at)
 {
+	const struct siphash_key *key = hash_key();
 	struct text *text = text_of_this_cpu();
-	u64 hash = 0;
+	u64 count = 0;
 
-	if (!text)
+	if (!key || !text)
 		return 0;
-	for (u32 i = 0; i < HOST_BYTES / WORD; i++) {
-		u64 word = text_word(text, at + i * WORD);
+	struct siphash_state s = siphash_begin(key);
+	while (count < HOST_BYTES / WORD) {
+		u64 word = text_word(text, at + count * WORD);
 		u64 ends = zero_bytes(word ^ EVERY_BYTE('\r'));
 
-		hash = hash_word(hash, word, ends);
+		siphash_word(&s, SIPHASH_WORD(before_end(word, ends)));
+		count++;
 		if (ends)
 			break;
 	}
-	return hash;
+	return siphash_end(&s, count);
 }
 
 /* A hash of the path in the text, which begins at `target`, up to its query. PathHash of crates/wire is the same. */
 __noinline u64 hash_path(u32 target)
 {
+	const struct siphash_key *key = hash_key();
 	struct text *text = text_of_this_cpu();
-	u64 hash = 0;
+	u64 count = 0;
 
-	if (!text)
+	if (!key || !text)
 		return 0;
 	const u8 *path = target_in(text, target);
-	for (int i = 0; i < PATH_BYTES / WORD; i++) {
-		u64 word = *(const u64 *)(path + i * WORD);
+	struct siphash_state s = siphash_begin(key);
+	while (count < PATH_BYTES / WORD) {
+		u64 word = *(const u64 *)(path + count * WORD);
 		u64 ends = path_ends(word);
 
-		hash = hash_word(hash, word, ends);
+		siphash_word(&s, SIPHASH_WORD(before_end(word, ends)));
+		count++;
 		if (ends)
 			break;
 	}
-	return hash;
+	return siphash_end(&s, count);
+}
+
+/* A hash of a host, where `host` is not 0, and a path together, as the two above take them. */
+__noinline u64 hash_host_and_path(u32 host, u32 target)
+{
+	const struct siphash_key *key = hash_key();
+	u64 words[2] = { host ? hash_host(host) : 0, hash_path(target) };
+
+	return key ? siphash(key, words, 2) : 0;
 }
 
 /* The same of a request, which has a target: of the path as user space has read it, where it has. */

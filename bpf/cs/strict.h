@@ -14,6 +14,7 @@
 #include "packet.h"
 #include "punt.h"
 #include "tcb.h"
+#include "turn.h"
 #include "upload_again.h"
 
 /* What becomes of a packet of a known connection. */
@@ -35,12 +36,20 @@ static __always_inline bool is_strict(const struct tcb *tcb)
 	return tcb->options & LCCP_TCB_STRICT;
 }
 
-static __always_inline enum course close_for(struct packet *p, const struct tcb *tcb, enum counter why)
+_Static_assert(COUNTER_CS_CLOSED_LOST - COUNTER_CS_CLOSED_BEHIND == CLOSED_LOST, "each reason has its counter");
+
+/* For one of the reasons that have a counter of their own. */
+static __always_inline enum course close_at(struct packet *p, u16 route, u16 pool, enum closed_reason why)
 {
-	count(p->counters, why);
-	TALLY(route_tally(tcb->route), closed);
-	TALLY(pool_tally(tcb->pool), closed);
+	count(p->counters, COUNTER_CS_CLOSED_BEHIND + why);
+	tally_closed(route, pool, why);
 	return COURSE_CLOSED;
+}
+
+/* Whose route is not known is of that of the request before. */
+static __always_inline enum course close_for(struct packet *p, const struct tcb *tcb, enum closed_reason why)
+{
+	return close_at(p, tcb->route, tcb->pool, why);
 }
 
 static __always_inline enum course withhold(struct packet *p, enum counter why)
@@ -64,7 +73,7 @@ static __always_inline enum course find_length(struct packet *p, struct request 
 	/* Not so if something is behind it, which is all that may be wrong here. */
 	bool sure = read_request_of(p, r) || (r->target && r->end && !r->odd);
 
-	if (sure && r->chunked)
+	if (sure && (r->chunked || r->large))
 		sure = begin_upload(p, r);
 	/* Whatever is behind a request in its packet is not for its server to read before it was judged. */
 	u32 whole = sure ? r->end + r->body : r->end;
@@ -81,7 +90,7 @@ static __always_inline enum course find_length(struct packet *p, struct request 
 /* Whether this is all body of the current request, of known length: then its content counts for nothing. */
 static __always_inline bool is_in_body(const struct tcb *tcb, u32 seq, u32 end)
 {
-	return tcb->head && !(tcb->state & TCB_PINNED) && !tcb->chunked &&
+	return tcb->head && !(tcb->state & TCB_PINNED) && !(tcb->form & TCB_CHUNKED) &&
 	       (int)(seq - tcb->request_seq) >= tcb->head && (int)(end - tcb->next_request) <= 0;
 }
 
@@ -140,48 +149,90 @@ static __always_inline bool is_same_request(const struct tcb *tcb, const struct 
 	return r->goes_on ? !r->odd : r->end + r->body == tcb->next_request - tcb->request_seq;
 }
 
-/* More of a chunked body, or something of it again. */
-static __always_inline enum course find_end(struct packet *p, struct tcb *tcb, struct request *r)
+/* The current request ends there. What comes behind it must not be taken for what is behind its first packet. */
+static __always_inline void end_upload(struct tcb *tcb, u32 next)
+{
+	tcb->next_request = next;
+	IN_THIS_ORDER();
+	tcb->options &= ~LCCP_TCB_CHUNKED;
+}
+
+/* The next bytes of a request that is followed, in their turn. */
+static __always_inline enum course go_on_with_body(struct packet *p, struct tcb *tcb)
 {
 	u32 seq = bpf_ntohl(p->frame.tcp->seq), end = seq + p->frame.payload, behind = 0;
 	struct upload *upload = upload_of(p, tcb->request_seq);
 
-	if (!upload) {
-		/* Forgotten, or begun at another connection server. */
+	if (upload && is_inside(&upload->body)) {
+		/* So far behind its head sequence numbers do not tell what is before it. */
+		tcb->head = 0;
+		if (next_piece(upload) == RESPONSE_COMPLETE)
+			end_upload(tcb, upload->next);
+	}
+	u32 seen = upload ? upload->next - seq : 0;
+	if (!upload || (upload->body.state == RESPONSE_UNKNOWN && !seen)) {
+		/* Forgotten, or begun at another connection server; or nobody can say what it is. */
 		tcb->options &= ~LCCP_TCB_CHUNKED;
 		pin(p, tcb);
 		return COURSE_FOLLOW;
 	}
-	/* In front of the body, what comes for the first time is the rest of a head: see is_said_before(). */
 	if ((int)(end - upload->next) <= 0)
-		return (int)(seq - upload->data) >= 0 || waited_behind(p) ? COURSE_FOLLOW : comes_again(p, tcb, r);
-	if ((int)(seq - upload->next) > 0)
+		return COURSE_FOLLOW;
+	if ((int)seen < 0 || !(tcb->options & LCCP_TCB_CHUNKED))
 		return withhold(p, COUNTER_CS_EARLY);
-	u32 seen = upload->next - seq;
 	if ((int)(seq - upload->data) < 0 || seen > p->frame.payload)
-		return divide(p, seen) ? COURSE_WITHHELD : close_for(p, tcb, COUNTER_CS_CLOSED_BEHIND);
+		return divide(p, seen) ? COURSE_WITHHELD : close_for(p, tcb, CLOSED_BEHIND);
 	u32 state = go_on_with_upload(p, upload, seen, &behind);
 	if (behind && state == RESPONSE_COMPLETE && divide(p, p->frame.payload - behind))
 		return COURSE_WITHHELD;
 	if (behind || state == RESPONSE_UNKNOWN)
-		return close_for(p, tcb, COUNTER_CS_CLOSED_BEHIND);
-	if (state == RESPONSE_COMPLETE) {
-		tcb->options &= ~LCCP_TCB_CHUNKED;
-		tcb->next_request = end;
-	}
+		return close_for(p, tcb, CLOSED_BEHIND);
+	if (state == RESPONSE_COMPLETE)
+		end_upload(tcb, upload->next);
 	return COURSE_FOLLOW;
 }
 
+/* More of a request that is followed, or something of it again. `glance`: of the entry, see turn.h. */
+static __always_inline enum course find_end(struct packet *p, struct tcb *tcb, struct request *r, u32 glance)
+{
+	u32 seq = bpf_ntohl(p->frame.tcp->seq), end = seq + p->frame.payload;
+	const volatile struct upload *upload = upload_of(p, tcb->request_seq);
+
+	if (upload) {
+		u32 next = upload->next, data = upload->data; /* in this order: see follow_upload() */
+
+		/* In front of the body, what comes for the first time is the rest of a head: see is_said_before(). */
+		if ((int)(end - next) <= 0)
+			return (int)(seq - data) >= 0 || waited_behind(p) ? COURSE_FOLLOW : comes_again(p, tcb, r);
+	}
+	if (!take_turn(tcb, glance))
+		return withhold(p, COUNTER_CS_NOTED_MEANWHILE);
+	enum course course = go_on_with_body(p, tcb);
+	end_turn(tcb);
+	return course;
+}
+
+/* Whether this is all data of a body that is followed: then its content counts for nothing. */
+static __noinline bool is_in_upload(struct packet *p, const struct tcb *tcb, u32 seq)
+{
+	const volatile struct upload *upload = tcb->options & LCCP_TCB_CHUNKED ? upload_of(p, tcb->request_seq) : 0;
+
+	if (!upload)
+		return false;
+	u32 next = upload->next, data = upload->data; /* in this order: see follow_upload() */
+	return (int)(seq - data) >= 0 && (int)(seq + p->frame.payload - next) <= 0;
+}
+
 /*
- * Whether this goes on with a chunked body, which is followed: of that a chunk may have come that is longer than what
- * counts as near, and its beginning last.
+ * Whether this goes on with a body that is followed: of that a chunk may have come that is longer than what counts as near,
+ * and its beginning last.
  */
 static __noinline bool continues_upload(struct packet *p, const struct tcb *tcb)
 {
 	const struct tcphdr *tcp = p->frame.tcp;
 	u32 ack = bpf_ntohl(tcp->ack_seq) - tcb->last_ack + NEAR_ACK;
 
-	if (!is_strict(tcb) || !tcb->chunked || !p->frame.payload || ack >= 2 * NEAR_ACK)
+	if (!is_strict(tcb) || !(tcb->form & TCB_CHUNKED) || !p->frame.payload || ack >= 2 * NEAR_ACK)
 		return false;
 	/* Or the request itself comes again, from far behind. */
 	if (bpf_ntohl(tcp->seq) == tcb->request_seq)
@@ -201,27 +252,29 @@ static __always_inline bool may_be_request(const struct packet *p, const struct 
 }
 
 enum {
-	EARLY_TICKS = 4,           /* longer than anything comes out of its order */
+	EARLY_TICKS = 1,           /* longer than most of what comes out of its order */
 };
 
 /*
- * What is before this packet has not come, and will not any more: whose first bytes are on their way sends them again
- * before others. They were acknowledged, as parts of a head, by user space, and it has died with them. A stranger does not
- * know what the client has got.
+ * What is before this packet has not come here, and may not any more: whose first bytes are on their way sends them again
+ * before others. They went by another connection server, as when two are in front; or as a request that was asked for twice,
+ * which its owner has withheld first, and then given to the next one. Or they were acknowledged, as parts of a head, by user
+ * space, and it has died with them. Their owner says which (is_gap_for_good() in ds/begins.h). A stranger does not know what
+ * the client has got.
  */
 static __always_inline bool is_lost_before(struct tcb *tcb, const struct tcphdr *tcp)
 {
 	if (!tcp->ack || bpf_ntohl(tcp->ack_seq) != tcb->last_ack)
 		return false;
-	if (tcb->missing)
+	if (tcb->missing & MISSING_COUNT)
 		return tick_now() - tcb->seen >= EARLY_TICKS;
-	tcb->missing = 1;
+	tcb->missing |= 1;
 	touch(tcb);
 	return false;
 }
 
-/* Whether a request begins with this packet. If so, `r` is what could be made out of it. */
-static __always_inline enum course find_beginning(struct packet *p, struct tcb *tcb, struct request *r)
+/* Whether a request begins with this packet. If so, `r` is what could be made out of it. `glance`: of the entry, see turn.h. */
+static __always_inline enum course find_beginning(struct packet *p, struct tcb *tcb, struct request *r, u32 glance)
 {
 	struct tcphdr *tcp = p->frame.tcp;
 	u32 seq = bpf_ntohl(tcp->seq), end = seq + p->frame.payload;
@@ -233,17 +286,17 @@ static __always_inline enum course find_beginning(struct packet *p, struct tcb *
 	if (tcb->state & TCB_PINNED || is_said_before(p, tcb, seq))
 		return comes_again(p, tcb, r);
 	if (is_chunked)
-		return find_end(p, tcb, r);
+		return find_end(p, tcb, r, glance);
 	if ((int)(end - tcb->last_seq) <= 0)
 		return comes_again(p, tcb, r);
 	if ((int)(end - tcb->next_request) <= 0)
 		return COURSE_FOLLOW;
 	if ((int)(seq - tcb->next_request) > 0) {
-		/* User space has what is before it, or a part of that. */
-		if (tcb->state & TCB_PUNTED && goes_behind(p))
+		/* User space has what is before it, or a part of that; but not if that may have come to the owner before. */
+		if (tcb->state & TCB_PUNTED && !tcb->doubted && goes_behind(p))
 			return COURSE_WITHHELD;
-		if (!tcb->doubted)
-			return is_lost_before(tcb, tcp) ? close_for(p, tcb, COUNTER_CS_CLOSED_LOST) : withhold(p, COUNTER_CS_EARLY);
+		if (!tcb->doubted && !is_lost_before(tcb, tcp))
+			return withhold(p, COUNTER_CS_EARLY);
 		/* Its owner says where the next request begins. */
 		pin(p, tcb);
 		return COURSE_FOLLOW;
@@ -253,7 +306,7 @@ static __always_inline enum course find_beginning(struct packet *p, struct tcb *
 	if (seq != tcb->next_request && !tcp->rst && !tcp->urg && divide(p, tcb->next_request - seq))
 		return COURSE_WITHHELD;
 	if (seq != tcb->next_request || tcp->rst || tcp->urg)
-		return close_for(p, tcb, COUNTER_CS_CLOSED_BEHIND);
+		return close_for(p, tcb, CLOSED_BEHIND);
 	/* The one before is on its way to its owner: what is behind it could be there first. */
 	if (tcb->state & TCB_ADOPTING && is_unanswered_request(tcb, tcp))
 		return withhold(p, COUNTER_CS_WITHHELD);
@@ -314,9 +367,11 @@ static __always_inline bool ends_as_missing(struct tcb *tcb, u32 next, bool stay
 		take_back(tcb, next);
 		/* On its way it may have been behind the question. Then its client goes on behind it. */
 		tcb->doubted = 1;
+		tcb->missing |= MISSING_OTHER;
 		return false;
 	}
-	return ++tcb->missing >= MISSING_MAX;
+	tcb->missing++;
+	return (tcb->missing & MISSING_COUNT) >= MISSING_MAX;
 }
 
 /*

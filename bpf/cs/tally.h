@@ -57,6 +57,13 @@ static __always_inline void tally_unavailable(u16 route, u16 pool)
 	TALLY(pool_tally(pool), unavailable);
 }
 
+/* A request that ends its connection before any server sees it. */
+static __always_inline void tally_closed(u16 route, u16 pool, enum closed_reason why)
+{
+	TALLY(route_tally(route), closed[WRAPPED(why, TALLY_CLOSED)]);
+	TALLY(pool_tally(pool), closed[WRAPPED(why, TALLY_CLOSED)]);
+}
+
 /* A data server is given a connection, and the request on it. */
 static __always_inline void tally_connection(u16 server)
 {

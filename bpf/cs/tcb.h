@@ -14,6 +14,7 @@ struct choice {
 	u16 pool;
 	u16 generation;
 	u16 route;
+	bool replaces;             /* an entry of an earlier connection with the same ports */
 };
 
 enum {
@@ -40,6 +41,7 @@ static __always_inline bool continues(const struct tcb *tcb, const struct tcphdr
 static __always_inline void give_to(struct tcb *tcb, u16 owner, u16 previous, u8 requests)
 {
 	tcb->previous = previous;
+	IN_THIS_ORDER();
 	tcb->owner = owner;
 	tcb->requests_before = tcb->requests;
 	tcb->requests = requests;
@@ -157,9 +159,18 @@ static __always_inline u16 head_of(const struct request *r, u32 payload)
 	return head < HEAD_MAX ? head : HEAD_MAX;
 }
 
-/* The packet that is adopted is the first the entry knows of. */
-static __noinline bool create_tcb(struct packet *p, const struct choice *choice, u8 state,
-				  const struct request *r, const struct lccp_tcb *tcp_part)
+static __always_inline u8 form_of(const struct request *r)
+{
+	return (r->chunked || r->goes_on ? TCB_CHUNKED : 0) | (r->incomplete ? TCB_IN_PARTS : 0);
+}
+
+/*
+ * The packet that is adopted is the first the entry knows of. An error if there is an entry by now that this does not
+ * replace: of two copies of that packet on two processors one begins the connection. If its body is followed, this is in
+ * the middle of a turn (turn.h), which ends when that is noted too.
+ */
+static __noinline long create_tcb(struct packet *p, const struct choice *choice, u8 state, const struct request *r,
+				  const struct lccp_tcb *tcp_part)
 {
 	struct tcphdr *tcp = p->frame.tcp;
 	struct tcb tcb = {
@@ -176,16 +187,16 @@ static __noinline bool create_tcb(struct packet *p, const struct choice *choice,
 		.counted = bpf_ntohl(tcp->ack_seq),
 		.requests = 1,
 		.head = head_of(r, p->frame.payload),
-		.chunked = r->chunked || r->goes_on,
-		.in_parts = r->incomplete,
+		.form = form_of(r),
 		.mss = bpf_ntohs(tcp_part->be_mss),
 		.snd_wscale = tcp_part->snd_wscale,
 		.rcv_wscale = tcp_part->rcv_wscale,
 		.options = tcp_part->options,
 		.state = state | TCB_ADOPTING | TCB_WAITING | (tcp->fin ? TCB_FIN : 0),
+		.turn = tcp_part->options & LCCP_TCB_CHUNKED ? 1 : 0,
 	};
 
-	return bpf_map_update_elem(&tcbs, &p->flow, &tcb, BPF_ANY) == 0;
+	return bpf_map_update_elem(&tcbs, &p->flow, &tcb, choice->replaces ? BPF_ANY : BPF_NOEXIST);
 }
 
 /*
@@ -199,6 +210,11 @@ static __always_inline void tell_end(struct lccp_tcb *part, bool is_known, u16 h
 	part->be_resume = bpf_cpu_to_be64((u64)head << LCCP_END_HEAD_SHIFT | told << LCCP_END_SHIFT | end);
 }
 
+enum {
+	MISSING_COUNT = 0x7f,      /* the bits of tcb.missing that count */
+	MISSING_OTHER = 0x80,      /* the owner may have been told of another request that begins where the current one does */
+};
+
 /* The same of the current request of this entry, which this packet begins. */
 static __always_inline void tell_end_of(struct lccp_tcb *part, const struct packet *p, const struct tcb *tcb)
 {
@@ -206,7 +222,7 @@ static __always_inline void tell_end_of(struct lccp_tcb *part, const struct pack
 
 	if (!(tcb->options & LCCP_TCB_STRICT))
 		return;
-	if (!is_known || tcb->next_request - tcb->request_seq > p->frame.payload)
+	if (!is_known || tcb->missing & MISSING_OTHER || tcb->next_request - tcb->request_seq > p->frame.payload)
 		tell_end(part, is_known, tcb->head, tcb->next_request);
 }
 

@@ -10,6 +10,7 @@
 #include "packet.h"
 #include "reply.h"
 #include "request.h"
+#include "verdict.h"
 #include "../tcp_options.h"
 
 /* A whole number of words, for the checksum: hence the blanks. */
@@ -71,6 +72,8 @@ static __noinline int answer_itself(struct packet *p, bool refuses)
 		.window = bpf_htons(0xffff),
 	};
 
+	if (was_carried(p))
+		return XDP_DROP;
 	echo_timestamps(timestamps, tcp, (void *)(long)p->ctx->data_end);
 	swap_macs(p->frame.eth);
 	if (!resize(p->ctx, sizeof(struct ethhdr) + sizeof(struct unavailable)))

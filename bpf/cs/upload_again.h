@@ -135,7 +135,9 @@ static __noinline bool is_same_upload(struct packet *p, const struct tcb *tcb)
 	if (place.rest >= p->frame.payload)
 		return true;
 	u32 at = sizeof(struct ethhdr) + p->frame.ip_header + p->frame.tcp_header + place.rest;
-	return !follow_upload(p->ctx, again, at, p->frame.payload - place.rest, end) &&
+	u32 next = follow_upload(p->ctx, again, at, p->frame.payload - place.rest, end);
+
+	return !bytes_behind(next, end) &&
 	       are_same_chunks(known, again, place.chunk) && ends_the_same(known, again, end, tcb->next_request);
 }
 

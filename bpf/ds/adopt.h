@@ -97,6 +97,8 @@ static __always_inline int adopt_at(struct arrival *a, struct lccp_header *h, co
 		}
 	}
 	expect(a->skb, h, in);
+	if (bpf_ntohs(in->ip.tot_len) == in->ip.ihl * 4 + in->tcp.doff * 4)
+		note_idle(h, in);
 	if (!strip(a->skb))
 		return TCX_DISCARD;
 	count(a->counters, how);
@@ -190,6 +192,8 @@ static __always_inline int adopt(struct arrival *a, struct lccp_header *h, const
 	struct bpf_sock *sk = lookup(a->skb, in->ip.saddr, in->ip.daddr, in->tcp.source, in->tcp.dest);
 	int verdict;
 
+	if (!is_connection(sk))
+		forget_end(h);
 	if (h->flags & LCCP_FLAG_RESUME && (!sk || sk->state == STATE_LISTEN)) {
 		verdict = adopt_resumed(a, h, in);
 		if (sk)

@@ -7,6 +7,7 @@
 #define BATON_DS_ASKED_H
 
 #include "packet.h"
+#include "../bounds.h"
 #include "../cs/request.h"
 
 enum {
@@ -22,13 +23,43 @@ static __always_inline bool begins_with_head(struct __sk_buff *skb, u32 at)
 	       (word & FIRST(5)) == LETTERS('H', 'E', 'A', 'D', ' ', 0, 0, 0);
 }
 
-/* It begins with three capitals at least, as methods do. */
-static __always_inline bool looks_like_request(struct __sk_buff *skb, u32 at)
+static __always_inline bool is_capital(u8 letter)
 {
-	u8 letters[3];
+	return (u8)(letter - 'A') < 26;
+}
 
-	return !bpf_skb_load_bytes(skb, at, letters, sizeof(letters)) && (u8)(letters[0] - 'A') < 26 &&
-	       (u8)(letters[1] - 'A') < 26 && (u8)(letters[2] - 'A') < 26;
+enum {
+	METHOD_BYTES = 16,         /* VERSION-CONTROL, and a space */
+};
+
+static __always_inline bool is_of_method(u8 letter)
+{
+	return is_capital(letter) || letter == '-' || letter == '_';
+}
+
+/*
+ * It begins with three letters of a method at least, and behind them a space, or the packet's end. Empty lines may be in
+ * front (RFC 9112, 2.2). Whatever is doubtful is one: a request too many ends a connection, and one too few lets it go in
+ * the middle of an answer.
+ */
+static __always_inline bool looks_like_request(struct __sk_buff *skb, u32 at, u32 bytes)
+{
+	u8 text[METHOD_BYTES] = {}, behind = '\n';
+	u64 seen = bytes < METHOD_BYTES ? bytes : METHOD_BYTES;
+	u32 letters = 0;
+
+	if (bpf_skb_load_bytes(skb, at, text, BOUNDED(seen, 1, METHOD_BYTES)))
+		return false;
+#pragma unroll
+	for (int i = 0; i < METHOD_BYTES; i++) {
+		bool goes_on = letters ? is_of_method(behind) : behind == '\r' || behind == '\n';
+
+		if (goes_on) {
+			behind = text[i];
+			letters += is_of_method(behind);
+		}
+	}
+	return letters && (!behind || is_of_method(behind) || (behind == ' ' && letters >= 3));
 }
 
 /* The client's data from `seq` on is delivered to `sk`; it begins `at` so many bytes of the frame. */
@@ -38,7 +69,7 @@ static __noinline void note_asked(struct __sk_buff *skb, struct bpf_sock *sk, u3
 
 	if (!r || (int)(seq + bytes - r->asked) <= 0)
 		return;
-	r->requests += looks_like_request(skb, at);
+	r->requests += looks_like_request(skb, at, bytes);
 	bool is_first = r->state == RESPONSE_COMPLETE && r->asked == r->answered;
 	r->asked = seq + bytes;
 	if (begins_with_head(skb, at)) {
@@ -122,6 +153,15 @@ static __always_inline bool is_unanswered(struct bpf_sock *sk)
 	const struct response *r = bpf_sk_storage_get(&responses, sk, 0, 0);
 
 	return !r || r->state == RESPONSE_FIRST || r->asked != r->answered;
+}
+
+/* What came since the last response began belongs to the request that it answers. */
+static __always_inline void note_answered(struct bpf_sock *sk)
+{
+	struct response *r = bpf_sk_storage_get(&responses, sk, 0, 0);
+
+	if (r)
+		r->answered = r->asked;
 }
 
 /* Whether the response to the last request that came is under way, and it is known where it ends. */

@@ -2,8 +2,8 @@
 /*
  * BEGINS: the connection server does not know where the next request on a connection begins (cs/strict.h), and asks
  * before a server sees it. If all that came is answered, it begins with this packet, which is not delivered then.
- * If a response has not begun, this is more of the request as far as that was told to go (told_end.h). All else ends
- * here, and comes again.
+ * If a response has not begun, or began before its request's body came, this is more of the request as far as that was
+ * told to go (told_end.h). All else ends here, and comes again.
  */
 #ifndef BATON_DS_BEGINS_H
 #define BATON_DS_BEGINS_H
@@ -13,19 +13,6 @@
 #include "handover.h"
 #include "packet.h"
 #include "told_end.h"
-
-/* The same of a request that has no answer yet. */
-static __always_inline u32 what_goes_on(const struct lccp_header *h, u32 next, u32 end, bool is_next)
-{
-	u32 last = 0;
-	enum rest rest = find_rest(h, next, &last);
-
-	if (rest == REST_NONE)
-		return LCCP_KEEP_UNFINISHED;
-	if (rest == REST_UNKNOWN || (int)(end - last) > 0)
-		return LCCP_KEEP_UNKNOWN;
-	return h->tcb.attempt == BEGINS_JUMP && is_next ? LCCP_KEEP_MORE : 0;
-}
 
 enum {
 	GAP_TICKS = 4,             /* longer than anything comes out of its order */
@@ -51,6 +38,14 @@ static __always_inline bool is_gap_for_good(struct bpf_sock *sk, const struct tc
 	return false;
 }
 
+/* The packet goes up to `end`, the request before it up to `last`. 0, or an enum lccp_keep. */
+static __always_inline u32 what_goes_on(const struct lccp_header *h, u32 end, u32 last, bool is_next)
+{
+	if ((int)(end - last) > 0)
+		return LCCP_KEEP_UNKNOWN;
+	return h->tcb.attempt == BEGINS_JUMP && is_next ? LCCP_KEEP_MORE : 0;
+}
+
 /* 0: more of what came before, to be delivered. Or an enum lccp_keep. */
 static __noinline u32 what_begins(struct bpf_sock *sk, const struct lccp_header *h, const struct inner *in)
 {
@@ -58,8 +53,9 @@ static __noinline u32 what_begins(struct bpf_sock *sk, const struct lccp_header 
 	u32 headers = in->ip.ihl * 4 + in->tcp.doff * 4;
 	u32 end = bpf_ntohl(in->tcp.seq) + bpf_ntohs(in->ip.tot_len) - headers;
 
+	/* What its server has closed is none any more: the kernel answers with a RST. */
 	if (h->tcb.attempt == BEGINS_COME)
-		return tcp ? LCCP_KEEP_COME : LCCP_KEEP_UNFINISHED;
+		return tcp ? LCCP_KEEP_COME : 0;
 	if (!tcp || sk->state != STATE_ESTABLISHED)
 		return 0;
 	bool is_next = bpf_ntohl(in->tcp.seq) == tcp->rcv_nxt;
@@ -77,12 +73,25 @@ static __noinline u32 what_begins(struct bpf_sock *sk, const struct lccp_header 
 		return LCCP_KEEP_TUNNEL;
 	if (cannot_be_followed(sk))
 		return LCCP_KEEP_UNKNOWN;
-	if (is_unanswered(sk))
-		return what_goes_on(h, tcp->rcv_nxt, end, is_next);
+	u32 last = 0;
+	enum rest rest = find_rest(h, tcp->rcv_nxt, &last);
+	/* Also of a request that was answered before its body came: that may look like one. */
+	if (rest == REST_BYTES)
+		return what_goes_on(h, end, last, is_next);
+	bool unused = is_unused(h, sk);
+	if (is_unanswered(sk) && !unused) {
+		if (rest == REST_UNKNOWN)
+			return LCCP_KEEP_UNKNOWN;
+		if (!is_answered_early(h, sk, tcp->rcv_nxt))
+			return LCCP_KEEP_UNFINISHED;
+		if (!has_answered_all(sk))
+			return LCCP_KEEP_UNKNOWN;
+		note_answered(sk);
+	}
 	if (not_quiet(sk, h, in))
 		return LCCP_KEEP_UNFINISHED;
 	/* Requests that did not wait for each other, or a body that looked like one: nobody can tell any more. */
-	return has_answered_all(sk) ? LCCP_KEEP_BEGINS : LCCP_KEEP_UNKNOWN;
+	return unused || has_answered_all(sk) ? LCCP_KEEP_BEGINS : LCCP_KEEP_UNKNOWN;
 }
 
 static __always_inline int tell_asker(struct arrival *a, struct lccp_header *h, const struct inner *in, u32 what,

@@ -79,6 +79,7 @@ static __always_inline int bounce(struct arrival *a, const struct frame *f)
 	struct lccp_header h = {
 		.receptor = LCCP_RECEPTOR_CS,
 		.command = LCCP_NONE,
+		.be_data = bpf_htonl(LCCP_NONE_PLAIN),
 		.flow.be_client_port = f->tcp->source,
 		.flow.be_cluster_port = f->tcp->dest,
 	};

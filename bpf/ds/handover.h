@@ -14,6 +14,7 @@
 #include "own_cs.h"
 #include "packet.h"
 #include "send.h"
+#include "told_end.h"
 #include "window.h"
 
 /*
@@ -34,9 +35,11 @@ static __always_inline u32 not_quiet(struct bpf_sock *held, const struct lccp_he
 	if (sk->write_seq != bpf_ntohl(in->tcp.ack_seq))
 		return LCCP_KEEP_UNSENT;
 	const struct service *service = service_at(in->ip.daddr, in->tcp.dest);
+	if (h->command == LCCP_ELSEWHERE && has_answered(held, sk->write_seq, h->tcb.attempt))
+		return 0;
 	if (h->command == LCCP_ELSEWHERE)
-		return has_answered(held, sk->write_seq, h->tcb.attempt) ? 0 : LCCP_KEEP_UNFINISHED;
-	if (service && service->flags & SERVICES_FOLLOWED && !is_answered(held, sk->write_seq))
+		return !h->tcb.attempt && is_unused(h, held) ? 0 : LCCP_KEEP_UNFINISHED;
+	if (service && service->flags & SERVICES_FOLLOWED && !is_answered(held, sk->write_seq) && !is_unused(h, held))
 		return LCCP_KEEP_UNFINISHED;
 	return 0;
 }
@@ -119,10 +122,12 @@ static __always_inline int hand_on(struct arrival *a, struct lccp_header *h, con
 				   const struct bpf_sock *held)
 {
 	struct tcp_sock *sk = bpf_skc_to_tcp_sock((void *)held);
+	bool elsewhere = h->command == LCCP_ELSEWHERE;
 	struct passage passage = open_passage(a, h, COUNTER_DS_HANDED_OVER);
 
+	/* What is for another pool the server here must not see. Its client sends it again. */
 	if (!passage.way)
-		return keep(a, h, in, LCCP_KEEP_NO_WAY);
+		return elsewhere ? discard(a, COUNTER_DS_NO_WAY) : keep(a, h, in, LCCP_KEEP_NO_WAY);
 	note_handover(h, in, passage.address);
 	h->tcb.be_cwnd = sk ? window_to_give(sk) : 0;
 	if (!send_copy(a, h, in, passage.way, passage.address))

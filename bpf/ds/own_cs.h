@@ -85,13 +85,12 @@ static __always_inline int pass_up(struct arrival *a, struct lccp_header *h, con
 static __always_inline int closed_here(struct arrival *a, struct lccp_header *h, const struct inner *in,
 				       struct tcb *tcb, const struct tcb_key *flow, u32 what)
 {
-	enum counter why = what == LCCP_KEEP_MISSING ? COUNTER_CS_CLOSED_CHANGED : COUNTER_CS_CLOSED_UNKNOWN;
+	enum closed_reason why = what == LCCP_KEEP_MISSING ? CLOSED_CHANGED : CLOSED_UNKNOWN;
 	u8 answer = h->command == LCCP_BEGINS ? LCCP_BEGINS : LCCP_WITHHELD;
 	const struct data_server *own_cs = peer(a->sender);
 
-	count(a->counters, why);
-	TALLY(route_tally(tcb->route), closed);
-	TALLY(pool_tally(tcb->pool), closed);
+	count(a->counters, COUNTER_CS_CLOSED_BEHIND + why);
+	tally_closed(tcb->route, tcb->pool, why);
 	settle(tcb, tcb->last_ack);
 	bpf_map_delete_elem(&tcbs, flow);
 	return own_cs ? pass_up(a, h, in, own_cs, answer, what) : TCX_DISCARD;

@@ -37,6 +37,7 @@ static __noinline void show_head(struct leaving *l)
 	name_flow(&head->flow, ip.daddr, tcp.dest, ip.saddr, tcp.source);
 	head->response_start = l->response->next - l->bytes;
 	head->bytes = bytes;
+	head->number = (u8)(l->response->responses + 1);
 	bpf_ringbuf_submit(head, 0);
 	count(counters, COUNTER_DS_HEAD);
 }

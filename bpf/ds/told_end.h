@@ -41,6 +41,38 @@ static __noinline void note_end(const struct lccp_header *h, const struct inner 
 		bpf_map_update_elem(&ends_told, &flow, &end, BPF_ANY);
 }
 
+/*
+ * Nothing is to come of any request: the connection is adopted with an empty acknowledgement, because it was idle where it
+ * was. Of such a socket no response can say that it is whole.
+ */
+static __noinline void note_idle(const struct lccp_header *h, const struct inner *in)
+{
+	u32 at = bpf_ntohl(in->tcp.seq);
+	struct told_end end = { .begin = at, .end = at, .how = LCCP_END_TOLD };
+	struct tcb_key flow = flow_of(h);
+
+	bpf_map_update_elem(&ends_told, &flow, &end, BPF_ANY);
+}
+
+/* Whether it has come so, and nothing has been asked for here since. */
+static __noinline bool is_unused(const struct lccp_header *h, struct bpf_sock *sk)
+{
+	struct bpf_tcp_sock *tcp = sk ? bpf_tcp_sock(sk) : 0;
+	struct tcb_key flow = flow_of(h);
+	const struct told_end *told = bpf_map_lookup_elem(&ends_told, &flow);
+
+	return tcp && told && told->begin == told->end && tcp->rcv_nxt == told->begin && !tcp->bytes_received &&
+	       !tcp->bytes_acked && tcp->snd_nxt == tcp->snd_una;
+}
+
+/* A connection begins here: what was told of an earlier one on these ports says nothing of this. */
+static __noinline void forget_end(const struct lccp_header *h)
+{
+	struct tcb_key flow = flow_of(h);
+
+	bpf_map_delete_elem(&ends_told, &flow);
+}
+
 /* How much of a request is still to come, from `next` on. */
 enum rest {
 	REST_NONE,         /* whatever comes begins another */
@@ -48,7 +80,7 @@ enum rest {
 	REST_UNKNOWN,
 };
 
-/* Of the last request, which has no answer yet. */
+/* Of the last request that was told of. */
 static __noinline enum rest find_rest(const struct lccp_header *h, u32 next, u32 *end)
 {
 	struct tcb_key flow = flow_of(h);
@@ -61,6 +93,20 @@ static __noinline enum rest find_rest(const struct lccp_header *h, u32 next, u32
 		return (int)come >= 0 ? REST_UNKNOWN : REST_NONE;
 	*end = told->end;
 	return come < told->end - told->begin ? REST_BYTES : REST_NONE;
+}
+
+/*
+ * Whether a response has begun while the last request was still coming, and all of that is here. A server may answer before
+ * it has read the body (RFC 9112, 9.3): what came since is the rest of that, and waits for no answer.
+ */
+static __noinline bool is_answered_early(const struct lccp_header *h, struct bpf_sock *sk, u32 next)
+{
+	const struct response *r = sk ? bpf_sk_storage_get(&responses, sk, 0, 0) : 0;
+	struct tcb_key flow = flow_of(h);
+	const struct told_end *told = bpf_map_lookup_elem(&ends_told, &flow);
+
+	return r && told && r->state == RESPONSE_COMPLETE && told->how == LCCP_END_TOLD && told->end == next &&
+	       r->asked == next && (int)(r->answered - told->begin) > 0;
 }
 
 #endif

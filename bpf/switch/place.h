@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Which connection server. A hash of the client's address and both ports is a place in the daemon's
- * table. At most places there is one connection server, and nothing has to be remembered. Where one
- * took the place of another that still works, the connections of that one stay with it, and those that
- * have begun since are remembered, for as long as the place does not change again: who leaves and comes
- * back must not find what went on elsewhere meanwhile. To be wrong costs a CLAIM, no connection: so entries
- * may get lost.
+ * Which connection server. A hash of the client's address and both ports, under a seed that is a secret of the
+ * cluster, is a place in the daemon's table. At most places there is one connection server, and nothing has to be
+ * remembered. Where one took the place of another that still works, the connections of that one stay with it, and those
+ * that have begun since are remembered, for as long as the place does not change again: who leaves and comes back must
+ * not find what went on elsewhere meanwhile. To be wrong costs a CLAIM, no connection: so entries may get lost.
  */
 #ifndef BATON_SWITCH_PLACE_H
 #define BATON_SWITCH_PLACE_H
@@ -19,10 +18,10 @@ struct direction {
 	enum counter why;
 };
 
-static __always_inline const struct place *place_of(const struct tcb_key *flow)
+static __always_inline const struct place *place_of(const struct packet *p)
 {
-	u32 ports = (u32)flow->be_client_port << 16 | flow->be_cluster_port;
-	u32 at = hash_client(flow->client, ports) % CHOICES_PER_POOL;
+	u32 ports = (u32)p->flow.be_client_port << 16 | p->flow.be_cluster_port;
+	u32 at = hash_client(p->flow.client, ports ^ p->settings->hash_seed) % CHOICES_PER_POOL;
 
 	return bpf_map_lookup_elem(&places, &at);
 }

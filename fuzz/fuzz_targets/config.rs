@@ -1,34 +1,5 @@
-//! A configuration of any text: it is one, or every finding says where.
+//! The target `config`, for libFuzzer.
 
 #![no_main]
 
-use std::path::Path;
-
-use baton_config::{Config, KeyFile, Source, diff};
-use libfuzzer_sys::fuzz_target;
-
-const KEY: &str = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f";
-
-fuzz_target!(|text: &str| {
-    let source = Source {
-        path: Path::new("baton.toml"),
-        text,
-        mode: Some(0o600),
-    };
-    let keys = |_: &Path| {
-        Ok(KeyFile {
-            text: KEY.into(),
-            mode: 0o600,
-        })
-    };
-    match Config::parse(source, keys) {
-        Ok(loaded) => {
-            let config = &loaded.config;
-            for node in &config.nodes {
-                let changes = diff(config, config, &node.name).expect("nothing has changed");
-                assert!(changes.is_empty(), "{changes:?}");
-            }
-        }
-        Err(error) => assert!(!error.to_string().is_empty()),
-    }
-});
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| baton_fuzz::config::run(bytes));

@@ -1,41 +1,5 @@
-//! Bytes from anybody on a redirectable socket, in pieces of any size: the first byte says how large.
+//! The target `eop_bytes`, for libFuzzer.
 
 #![no_main]
 
-use baton_wire::eop::{Decoder, Parsed, Piece, parse};
-use libfuzzer_sys::fuzz_target;
-
-const LIMIT: u32 = 1000;
-
-fuzz_target!(|bytes: &[u8]| {
-    let Some((step, bytes)) = bytes.split_first() else {
-        return;
-    };
-    let in_steps = run(bytes, usize::from(*step) + 1);
-    assert_eq!(in_steps, run(bytes, bytes.len().max(1)));
-    if let Ok(Parsed::Whole { head, slen, .. }) = parse(bytes, LIMIT) {
-        let again = head.bytes(slen);
-        let length = again.len();
-        assert_eq!(
-            parse(&again, LIMIT),
-            Ok(Parsed::Whole { head, length, slen })
-        );
-    }
-});
-
-/// What came, and how it ended. Where the stream is cut must make no difference.
-fn run(bytes: &[u8], step: usize) -> (Vec<String>, Vec<u8>, String) {
-    let mut decoder = Decoder::new(LIMIT);
-    let (mut heads, mut data) = (Vec::new(), Vec::new());
-    for mut part in bytes.chunks(step) {
-        loop {
-            match decoder.next(&mut part) {
-                Ok(Some(Piece::Data(piece))) => data.extend(piece),
-                Ok(Some(piece)) => heads.push(format!("{piece:?}")),
-                Ok(None) => break,
-                Err(error) => return (heads, data, error.to_string()),
-            }
-        }
-    }
-    (heads, data, format!("{:?}", decoder.finish()))
-}
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| baton_fuzz::eop_bytes::run(bytes));

@@ -1,25 +1,5 @@
-//! What a channel carries, from an end that says anything. What is understood must be sayable, in just the bytes
-//! that were understood.
+//! The target `forwarding_frames`, for libFuzzer.
 
 #![no_main]
 
-use baton_wire::forwarding::Decoder;
-use libfuzzer_sys::fuzz_target;
-
-fuzz_target!(|bytes: &[u8]| {
-    let mut decoder = Decoder::default();
-    decoder.buffer().extend_from_slice(bytes);
-    let mut again = Vec::new();
-    loop {
-        match decoder.next() {
-            Ok(Some((epoch, frame))) => again.extend_from_slice(&frame.encode(epoch)),
-            Ok(None) => {
-                let whole = decoder.end().is_ok();
-                assert!(!whole || again == bytes, "bytes were lost");
-                break;
-            }
-            Err(_) => break,
-        }
-    }
-    assert!(bytes.starts_with(&again), "a frame has two forms");
-});
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| baton_fuzz::forwarding_frames::run(bytes));

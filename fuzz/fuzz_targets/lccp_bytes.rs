@@ -1,25 +1,5 @@
-//! Bytes from anybody: what a raw socket hands to the daemon. Without the key none is a message.
+//! The target `lccp_bytes`, for libFuzzer.
 
 #![no_main]
 
-use std::{net::Ipv4Addr, time::Duration};
-
-use baton_wire::{Clock, NodePair, Keys, LccpKey, decode, siphash24};
-use libfuzzer_sys::fuzz_target;
-
-fuzz_target!(|bytes: &[u8]| {
-    // The fuzzer sees what is compared, and so the tag it should have sent. Under keys that follow from
-    // the bytes, a message with that tag has other keys.
-    let key = |which| LccpKey::from_words([which, which + 1].map(|k| siphash24([k, 0], bytes)));
-    let keys = Keys {
-        current: key(0),
-        previous: Some(key(2)),
-        leads: true,
-    };
-    let pair = NodePair {
-        from: Ipv4Addr::new(192, 0, 2, 1),
-        to: Ipv4Addr::new(192, 0, 2, 11),
-    };
-    let found = decode(bytes, pair, &keys, Clock::from_nanos(0), Duration::MAX);
-    assert!(found.is_err(), "a tag was guessed: {found:?}");
-});
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| baton_fuzz::lccp_bytes::run(bytes));

@@ -1,23 +1,5 @@
-//! The head of a response, as a server writes it: what is seen of its beginning must agree with all of it, or a response
-//! would be taken for another. The first byte says how much is seen.
+//! The target `responses`, for libFuzzer.
 
 #![no_main]
 
-use baton_net::resume::{Head, glimpse};
-use libfuzzer_sys::fuzz_target;
-
-fuzz_target!(|bytes: &[u8]| {
-    let Some((&cut, bytes)) = bytes.split_first() else {
-        return;
-    };
-    let seen = glimpse(&bytes[..bytes.len().min(usize::from(cut) * 4)]);
-    let Ok(Some(head)) = Head::read(b"GET / HTTP/1.1\r\n", bytes) else {
-        return;
-    };
-    let whole = glimpse(bytes).expect("a head");
-    assert_eq!(whole.digest, head.digest);
-    for seen in seen.into_iter().chain([whole]) {
-        let length = seen.length.map(|length| length.get().into());
-        assert_eq!(head.continues(0, Some(seen.digest), length), Ok(()));
-    }
-});
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| baton_fuzz::responses::run(bytes));

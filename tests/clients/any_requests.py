@@ -1,24 +1,32 @@
 """A client that sends all kinds of HTTP/1.1 requests on kept connections, and knows who must answer each.
 
-usage: any_requests.py HOST PORT POOLS SECONDS SEED [--faults] [KIND...]
+usage: any_requests.py HOST PORT POOLS SECONDS SEED [--faults] [--site] [KIND...]
 
 POOLS says whose /ds1/..., /ds2/... and so on are: "ds1 ds2+ds3" that /ds1/... is answered by ds1 alone, and /ds2/...
 by ds2 or ds3. They answer with their name and the target, or a file of the lab. A response of another server, bytes of
 another response, or none within 30 s is an error. A connection may be reset before the first byte of a response: then
 the request is sent again on a new one, and counted. With --faults it may end anywhere, and a pool may be unavailable.
+With --site /ds1/2m is deployed again and again, lines that are all the same; /upload is ds3's, who says what it was sent.
 
 Kinds: see KINDS; all of them without any.
 """
 
 import collections
+import fcntl
 import hashlib
 import random
 import socket
+import struct
 import sys
+import termios
 import threading
 import time
 
 FILES = {"1b": 1, "4k": 4 << 10, "64k": 64 << 10, "1m": 1 << 20}
+# Of any version, but of one: so long, in lines of so many bytes.
+DEPLOYED, LINE = 2 << 20, 8
+# What a slow reader takes at a time.
+SIP = 16 << 10
 
 
 class Wrong(Exception):
@@ -44,8 +52,18 @@ class Connection:
                 if pause:
                     time.sleep(pause)
 
-    def more(self):
-        data = self.socket.recv(1 << 16)
+    def wait_until_acknowledged(self):
+        """As one does that sends no more before it has heard that what it sent has come."""
+        until = time.time() + self.socket.gettimeout()
+        while struct.unpack("I", fcntl.ioctl(self.socket, termios.TIOCOUTQ, b"    "))[0]:
+            if self.socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR):
+                raise ConnectionResetError("closed")
+            if time.time() > until:
+                raise TimeoutError
+            time.sleep(0.01)
+
+    def more(self, most=1 << 16):
+        data = self.socket.recv(most)
         if not data:
             raise ConnectionResetError("closed")
         self.read += data
@@ -56,13 +74,15 @@ class Connection:
         line, self.read = self.read.split(b"\r\n", 1)
         return line
 
-    def take(self, count):
+    def take(self, count, slowly=False):
         while len(self.read) < count:
-            self.more()
+            self.more(SIP if slowly else 1 << 16)
+            if slowly:
+                time.sleep(0.005)
         taken, self.read = self.read[:count], self.read[count:]
         return taken
 
-    def response(self, is_head):
+    def response(self, is_head, slowly=False):
         """Status, headers and body of the next final response."""
         while True:
             first = self.line()
@@ -83,7 +103,11 @@ class Connection:
                 self.take(2)
             self.line()
             return status, headers, body
-        return status, headers, self.take(int(headers[b"content-length"]))
+        return status, headers, self.take(int(headers[b"content-length"]), slowly)
+
+
+# What looks like a request is none inside of a body.
+FALSE = b"GET /ds9/false HTTP/1.1\r\nHost: x\r\n\r\n"
 
 
 class Request:
@@ -96,7 +120,7 @@ class Request:
         self.file = rng.choice(list(FILES)) if rng.random() < 0.2 else None
         token = self.file or f"x{rng.getrandbits(48):x}"
         self.target = f"{self.prefix}/{token}"
-        self.method, self.body, self.waits = "GET", b"", False
+        self.method, self.body, self.waits, self.says = "GET", b"", False, None
         headers = ["Host: 10.77.0.100"]
         if kind == "head":
             self.method = "HEAD"
@@ -115,12 +139,24 @@ class Request:
             self.body = rng.randbytes(size)
             if kind == "chunked":
                 headers.append("Transfer-Encoding: chunked")
-                self.body = self.chunks(rng)
+                self.body = self.chunks(rng, self.body + FALSE * rng.randint(0, 3))
             else:
                 headers.append(f"Content-Length: {size}")
             if kind == "expect":
                 headers.append("Expect: 100-continue")
                 self.waits = rng.random() < 0.5
+        elif kind in ("deployed", "download"):
+            self.servers, self.prefix, self.file = pools[0], "/ds1", "2m"
+            self.target = "/ds1/2m"
+        elif kind == "upload":
+            self.servers, self.file, self.target = pools[2], None, "/upload"
+            self.method, self.body = "POST", rng.randbytes(rng.choice((0, 1, 1000, 5000, 60000)))
+            self.says = f"{len(self.body)} {hashlib.sha256(self.body).hexdigest()}\n"
+            if rng.random() < 0.5:
+                headers.append("Transfer-Encoding: chunked")
+                self.body = self.chunks(rng, self.body)
+            else:
+                headers.append(f"Content-Length: {len(self.body)}")
         elif kind == "delete":
             self.method, self.file = "DELETE", None
             self.target = f"{self.prefix}/x{rng.getrandbits(48):x}"
@@ -129,10 +165,8 @@ class Request:
         self.head = "\r\n".join(lines).encode()
         self.shown = target
 
-    def chunks(self, rng):
-        # What looks like a request is none inside of a body.
-        false = b"GET /ds9/false HTTP/1.1\r\nHost: x\r\n\r\n"
-        body, out = self.body + false * rng.randint(0, 3), b""
+    def chunks(self, rng, body):
+        out = b""
         while body:
             size = rng.randint(1, len(body))
             out += b"%x\r\n%s\r\n" % (size, body[:size])
@@ -150,7 +184,14 @@ class Request:
         is_refused = status == 405 and headers.get(b"server", b"").startswith(b"Apache")
         if self.method == "HEAD" or is_refused and self.method not in ("GET", "POST"):
             return
-        if self.file:
+        if self.file == "2m":
+            if status != 200 or len(body) != DEPLOYED or body != body[:LINE] * (DEPLOYED // LINE):
+                versions = sorted({body[at : at + LINE] for at in range(0, len(body), LINE)})
+                raise Wrong(f"{self.kind} {self.target}: {status}, {len(body)} bytes, of {versions[:4]}")
+        elif self.says:
+            if status != 200 or body.decode() != self.says:
+                raise Wrong(f"{self.kind}: {status} {body[:80]!r} instead of {self.says!r}")
+        elif self.file:
             if status != 200 or hashlib.sha256(body).digest() != digests[self.file]:
                 raise Wrong(f"{self.kind} {self.target}: other bytes, status {status}")
         elif status != 200 or body.decode() not in (
@@ -160,8 +201,12 @@ class Request:
             raise Wrong(f"{self.kind} {self.target}: {status} {body[:80]!r}")
 
 
+# Those that wait half a second each are seldom.
+SLOW, SLOW_KINDS = 20, ("slow", "download")
 KINDS = ("plain", "head", "long", "absolute", "escaped", "post", "expect", "chunked", "empty", "delete", "cut",
-         "pipelined", "together", "abort")
+         "pipelined", "together", "abort", "slow")
+# Where there is a page to deploy.
+OF_A_SITE = ("upload", "deployed", "download")
 
 
 class Client(threading.Thread):
@@ -177,6 +222,7 @@ class Client(threading.Thread):
                 self.one_connection()
         except Exception as error:
             self.error = error
+            print(f"{time.strftime('%T')} {type(error).__name__}: {error}", flush=True)
 
     def one_connection(self):
         try:
@@ -190,13 +236,15 @@ class Client(threading.Thread):
         try:
             for _ in range(self.rng.randint(1, 12)):
                 kind = self.rng.choice(self.kinds)
+                if kind in SLOW_KINDS and self.rng.randrange(SLOW):
+                    continue
                 if kind == "abort":
                     self.abort(connection)
                     return
                 if kind in ("pipelined", "together"):
                     requests = [self.request("plain") for _ in range(self.rng.randint(2, 4))]
                 else:
-                    requests = [self.request("plain" if kind == "cut" else kind)]
+                    requests = [self.request("plain" if kind in ("cut", "slow") else kind)]
                 try:
                     self.exchange(connection, requests, kind)
                 except Unavailable:
@@ -235,6 +283,11 @@ class Client(threading.Thread):
                 connection.send(request.head)
                 time.sleep(0.02)
                 connection.send(request.body)
+            elif kind == "slow":
+                cut = rng.randrange(len(request.head))
+                connection.send(request.head[:cut])
+                connection.wait_until_acknowledged()
+                connection.send(request.head[cut:])
             elif kind == "cut":
                 cuts = [rng.randrange(len(request.head)) for _ in range(rng.randint(1, 4))]
                 connection.send(request.head, cuts, rng.choice((0, 0.001, 0.05)))
@@ -243,7 +296,7 @@ class Client(threading.Thread):
                 cuts = [len(request.head)] if rng.random() < 0.5 else []
                 connection.send(data, cuts)
         for request in requests:
-            response = connection.response(request.method == "HEAD")
+            response = connection.response(request.method == "HEAD", kind == "download")
             try:
                 request.check(response, self.digests)
             except Wrong as wrong:
@@ -276,26 +329,24 @@ def digests(address):
 def main():
     host, port, pools, seconds, seed, *kinds = sys.argv[1:]
     faults = "--faults" in kinds
-    kinds = [kind for kind in kinds if kind != "--faults"]
+    has_site = "--site" in kinds
+    kinds = [kind for kind in kinds if not kind.startswith("--")]
+    kinds = kinds or [*KINDS, *(OF_A_SITE if has_site else ())]
     pools = [pool.split("+") for pool in pools.split()]
     address, until = (host, int(port)), time.time() + float(seconds)
     print("seed", seed, flush=True)
     known = digests(address)
     clients = [
-        Client(address, pools, until, f"{seed}.{index}", faults, kinds or KINDS, known) for index in range(8)
+        Client(address, pools, until, f"{seed}.{index}", faults, kinds, known) for index in range(8)
     ]
     for client in clients:
         client.start()
-    counts, errors = collections.Counter(), []
+    counts = collections.Counter()
     for client in clients:
         client.join()
         counts += client.counts
-        if client.error:
-            errors.append(f"{type(client.error).__name__}: {client.error}")
     print(dict(sorted(counts.items())))
-    for error in errors:
-        print(error)
-    sys.exit(bool(errors))
+    sys.exit(any(client.error for client in clients))
 
 
 if __name__ == "__main__":

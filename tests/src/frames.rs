@@ -25,6 +25,9 @@ pub const IP_AT: usize = 14;
 /// Where its TCP header begins, if the IPv4 header has no options.
 pub const TCP_AT: usize = 34;
 
+/// Where that has its sum.
+const SUM_AT: usize = 10;
+
 const INTERFACE: &str = "eth0";
 const TTL: u8 = 64;
 
@@ -76,6 +79,19 @@ pub fn flood(mut frame: Frame, mut next: impl FnMut(&mut Frame) -> bool) -> Resu
         sent += 1;
     }
     Ok(sent)
+}
+
+/// Makes the sum of an IPv4 header without options right (RFC 791, 3.1).
+pub fn write_sum(frame: &mut Frame) {
+    let ip = &mut frame[IP_AT..TCP_AT];
+    ip[SUM_AT..SUM_AT + 2].fill(0);
+    let words = ip
+        .chunks(2)
+        .map(|word| u32::from(u16::from_be_bytes([word[0], word[1]])));
+    let sum: u32 = words.sum();
+    let sum = (sum & 0xffff) + (sum >> 16);
+    let sum = !((sum & 0xffff) + (sum >> 16)) as u16; // what is left fits
+    ip[SUM_AT..SUM_AT + 2].copy_from_slice(&sum.to_be_bytes());
 }
 
 /// Frames that have been lost so far between two hosts' interfaces for want of room: counted where a

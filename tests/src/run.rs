@@ -25,9 +25,15 @@ pub fn why_not(scenario: &Scenario) -> Option<String> {
     if let Some(program) = missing {
         return Some(format!("`{program}` is not installed"));
     }
-    let symbols = std::fs::read_to_string("/proc/kallsyms").unwrap_or_default();
-    (!symbols.contains(KFUNC))
-        .then(|| format!("this kernel has no {KFUNC}: Linux 6.9 or later does"))
+    (!kernel_adopts()).then(|| format!("this kernel has no {KFUNC}: Linux 6.9 or later does"))
+}
+
+/// The kernel lists its symbols anew whenever it is asked, which takes a while.
+fn kernel_adopts() -> bool {
+    static ADOPTS: OnceLock<bool> = OnceLock::new();
+    *ADOPTS.get_or_init(|| {
+        std::fs::read_to_string("/proc/kallsyms").is_ok_and(|symbols| symbols.contains(KFUNC))
+    })
 }
 
 /// Runs a scenario. Its lab is down afterwards, unless it failed and `BATON_TEST_KEEP` is set.

@@ -17,6 +17,8 @@ pub struct Scenario {
     pub shows: String,
     /// Programs it calls.
     pub needs: Vec<String>,
+    /// Whether it fills the machine, so that no other may run beside it.
+    pub alone: bool,
     /// The lab, named after the scenario, with the scenario's changes.
     pub lab: Lab,
     /// What is done and expected, in order.
@@ -30,6 +32,8 @@ struct File {
     lab: PathBuf,
     #[serde(default)]
     needs: Vec<String>,
+    #[serde(default)]
+    alone: bool,
     #[serde(default)]
     change: Table,
     step: Vec<Table>,
@@ -80,6 +84,7 @@ impl Scenario {
             name,
             shows: file.shows,
             needs: file.needs,
+            alone: file.alone,
             steps: steps.collect::<Result<_>>()?,
         })
     }

@@ -41,6 +41,8 @@ pub struct World {
     pub scratch: TempDir,
     /// Counters at the last `mark`, by host.
     pub marks: Marks,
+    /// How long node logs were at the last `mark`, in bytes, by file.
+    pub logged: BTreeMap<PathBuf, u64>,
     /// What `snapshot` saw, by host.
     pub snapshots: BTreeMap<String, Snapshot>,
     /// What `count-sockets` counted, by host.
@@ -68,6 +70,7 @@ impl World {
             baton,
             scratch: tempfile::tempdir()?,
             marks: Marks::new(),
+            logged: BTreeMap::new(),
             snapshots: BTreeMap::new(),
             sockets: BTreeMap::new(),
             nodes: BTreeMap::new(),
@@ -92,6 +95,14 @@ impl World {
     /// No such host.
     pub fn directory(&self, host: &str) -> Result<PathBuf> {
         Ok(self.lab.host(host)?.directory)
+    }
+
+    /// Where what runs on a host, such as its node, logs.
+    ///
+    /// # Errors
+    /// No such host.
+    pub fn log_path(&self, host: &str, of: &str) -> Result<PathBuf> {
+        Ok(self.directory(host)?.join(format!("{of}.log")))
     }
 
     /// A node's configuration file.
@@ -146,7 +157,11 @@ impl World {
     /// # Errors
     /// They cannot be run at all.
     pub fn try_run(&self, host: &str, words: &[&str]) -> Result<Output> {
-        let mut command = self.command(host, slowness::patience(60))?;
+        self.try_run_within(host, words, slowness::patience(60))
+    }
+
+    fn try_run_within(&self, host: &str, words: &[&str], limit: Duration) -> Result<Output> {
+        let mut command = self.command(host, limit)?;
         command
             .args(words)
             .output()
@@ -158,7 +173,15 @@ impl World {
     /// # Errors
     /// They fail.
     pub fn run(&self, host: &str, words: &[&str]) -> Result<String> {
-        let output = self.try_run(host, words)?;
+        self.run_within(host, words, slowness::patience(60))
+    }
+
+    /// The same, and says how long that may take.
+    ///
+    /// # Errors
+    /// They fail.
+    pub fn run_within(&self, host: &str, words: &[&str], limit: Duration) -> Result<String> {
+        let output = self.try_run_within(host, words, limit)?;
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         if !output.status.success() {
             let errors = String::from_utf8_lossy(&output.stderr);

@@ -145,7 +145,7 @@ mod tests {
         assert!(found.found().contains("has the cluster's secret"));
         let address = me.address.ipv4().expect("IPv4");
         let secret = config.cluster.key.secret().expect("the secret");
-        config.cluster.key = Key::Node(baton_config::NodeKeys::new(secret, address, []));
+        config.cluster.key = Key::Node(baton_config::NodeKeys::new(secret, None, address, []));
         assert_eq!(keys(&config, &me).expect("a finding").verdict(), Good);
     }
 

@@ -136,7 +136,7 @@ mod tests {
         );
         let lost = judge(&ways(Err(Error::System {
             doing: "find a route to 192.0.2.12".into(),
-            source: io::Error::from_raw_os_error(libc::ENETUNREACH),
+            cause: io::Error::from_raw_os_error(libc::ENETUNREACH),
         })));
         assert_eq!(lost.verdict(), Bad);
     }

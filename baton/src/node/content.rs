@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
-use baton_wire::{Path as RequestPath, PathHash};
+use baton_wire::{HashKey, Path as RequestPath, PathHash};
 
 /// Files and directories that one walk looks at.
 const MOST: usize = 200_000;
@@ -24,13 +24,13 @@ pub struct Found {
     pub cut_off: bool,
 }
 
-/// Walks the files below `root`. Symbolic links to files count as files; those to directories are not
-/// followed, because they may lead round in circles.
-pub fn walk(root: &Path, larger_than: u64) -> Result<Found> {
-    walk_at_most(root, larger_than, MOST)
+/// Walks the files below `root`; their paths are hashed under `key`. Symbolic links to files count as files; those to
+/// directories are not followed, because they may lead round in circles.
+pub fn walk(root: &Path, larger_than: u64, key: HashKey) -> Result<Found> {
+    walk_at_most(root, larger_than, key, MOST)
 }
 
-fn walk_at_most(root: &Path, larger_than: u64, most: usize) -> Result<Found> {
+fn walk_at_most(root: &Path, larger_than: u64, key: HashKey, most: usize) -> Result<Found> {
     let mut found = Found::default();
     let mut left = most;
     // The root itself must be readable; what goes away during the walk is no error.
@@ -63,7 +63,7 @@ fn walk_at_most(root: &Path, larger_than: u64, most: usize) -> Result<Found> {
             if is_large {
                 let names = names();
                 let path = RequestPath::of_names(names.iter().map(|name| name.as_bytes()));
-                match PathHash::of(path.as_bytes()) {
+                match PathHash::of(key, path.as_bytes()) {
                     Some(hash) => drop(found.large.insert(hash)),
                     None => found.too_long += 1,
                 }
@@ -77,8 +77,11 @@ fn walk_at_most(root: &Path, larger_than: u64, most: usize) -> Result<Found> {
 mod tests {
     use super::*;
 
+    const KEY: HashKey = HashKey::from_words([1, 2]);
+    const OTHER: HashKey = HashKey::from_words([1, 3]);
+
     fn hash(path: &str) -> PathHash {
-        PathHash::of(path.as_bytes()).expect("a short path")
+        PathHash::of(KEY, path.as_bytes()).expect("a short path")
     }
 
     #[test]
@@ -92,12 +95,17 @@ mod tests {
         std::os::unix::fs::symlink(at("large"), at("link"))?;
         std::os::unix::fs::symlink(at("films"), at("films/round"))?;
         std::fs::write(at(&"x".repeat(200)), [0; 100])?;
-        let found = walk(root.path(), 10)?;
+        let found = walk(root.path(), 10, KEY)?;
         let expected = ["/large", "/films/of%202026/a", "/link"].map(hash);
         assert_eq!(found.large, BTreeSet::from(expected));
         assert_eq!((found.too_long, found.cut_off), (1, false));
-        assert!(walk(&at("nowhere"), 10).is_err());
-        assert!(walk_at_most(root.path(), 10, 3)?.cut_off);
+        assert!(
+            found
+                .large
+                .is_disjoint(&walk(root.path(), 10, OTHER)?.large)
+        );
+        assert!(walk(&at("nowhere"), 10, KEY).is_err());
+        assert!(walk_at_most(root.path(), 10, KEY, 3)?.cut_off);
         Ok(())
     }
 }

@@ -17,7 +17,6 @@ use baton_dataplane::{Dataplane, Pins, RefusedNodes, Swept};
 use baton_net::{Connections, Host, LccpSocket, Undo};
 use baton_wire::{Incarnation, KeyRing, Message};
 use tokio::{
-    signal::unix::{SignalKind, signal},
     sync::{mpsc, watch},
     time::{MissedTickBehavior, interval},
 };
@@ -47,6 +46,7 @@ use super::{
     report,
     resume::{self, Resume},
     segments::Segments,
+    signals::{Signals, Told},
     sizes::{Looked, Sizes},
     succession::Succession,
     tables::Tables,
@@ -114,6 +114,7 @@ pub struct Daemon {
     pub(super) lost: Lost,
     pub(super) migrations: Migrations,
     pub(super) wanted_hops: watch::Sender<Vec<Ipv4Addr>>,
+    pub(super) signals: Signals,
     /// Messages to this daemon that were dropped, by counter.
     pub(super) rejected: BTreeMap<u32, u64>,
     /// Held for as long as this daemon lives.
@@ -156,6 +157,7 @@ impl Daemon {
     }
 
     async fn begin(place: Place, fresh: bool, lock: place::Lock, successor: bool) -> Result<Self> {
+        let signals = Signals::begin()?;
         let incarnation = Incarnation::started_at(clock_now());
         let drain = Drain::resumed(&place.config);
         // Until the daemon itself speaks.
@@ -189,6 +191,7 @@ impl Daemon {
         let (wanted, channels) = watch::channel(lost::Wanted {
             keys: keys.clone(),
             clock_window: place.config.cluster.clock_window,
+            oldest: place.config.cs.dead_after / 2,
             channels: tables.channels(),
         });
         let protocol = place.config.cluster.protocol.number();
@@ -252,6 +255,7 @@ impl Daemon {
             lost: Lost { wanted, counts },
             migrations,
             wanted_hops,
+            signals,
             rejected: BTreeMap::new(),
             _lock: lock,
             place,
@@ -269,10 +273,6 @@ impl Daemon {
     /// Reacts until a signal says otherwise. Errors of single events are logged: a running node
     /// keeps running.
     pub async fn serve(&mut self, interface: &mut interface::Watch) -> Result<Ending> {
-        let mut terminate = signal(SignalKind::terminate())?;
-        let mut interrupt = signal(SignalKind::interrupt())?;
-        let mut quit = signal(SignalKind::quit())?;
-        let mut hang_up = signal(SignalKind::hangup())?;
         let mut beat = ticker(self.place.config.cluster.hello);
         let mut sweep = ticker(SWEEP);
         let mut release = ticker(RELEASE);
@@ -285,10 +285,10 @@ impl Daemon {
         self.membership.begin(self.now());
         loop {
             tokio::select! {
-                _ = terminate.recv() => return Ok(Ending::TakeDown),
-                _ = interrupt.recv() => return Ok(Ending::TakeDown),
-                _ = quit.recv() => return Ok(Ending::LeaveInPlace),
-                _ = hang_up.recv() => self.reload_unasked().await,
+                told = self.signals.next() => match told {
+                    Told::End(ending) => return Ok(ending),
+                    Told::Reload => self.reload_unasked().await,
+                },
                 () = interface.news() => {
                     if !self.place.has_its_interfaces().await {
                         return Ok(Ending::WithoutInterface);
@@ -355,6 +355,7 @@ impl Daemon {
         self.lost.wanted.send_replace(lost::Wanted {
             keys: self.keys.clone(),
             clock_window: self.place.config.cluster.clock_window,
+            oldest: self.place.config.cs.dead_after / 2,
             channels: self.tables.channels(),
         });
     }

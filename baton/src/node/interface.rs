@@ -14,7 +14,6 @@ use anyhow::Result;
 use baton_dataplane::Pins;
 use baton_net::LinkEvents;
 use tokio::{
-    signal::unix::{SignalKind, signal},
     sync::mpsc,
     time::{Interval, interval},
 };
@@ -27,6 +26,7 @@ use super::{
     place::{self, Place},
     report,
     service_manager::{News, tell},
+    signals::{Signals, Told},
 };
 
 /// Between two looks, for events that the kernel has dropped.
@@ -114,7 +114,8 @@ impl Daemon {
         for error in self.host.unwind().await {
             warn!("{error}");
         }
-        until_back(&self.place, gone, &mut self.inbox.calls, watch, self.epoch).await
+        let (calls, signals) = (&mut self.inbox.calls, &mut self.signals);
+        until_back(&self.place, gone, calls, signals, watch, self.epoch).await
     }
 
     /// A renamed interface still has the addresses that the journal knows by its old name.
@@ -168,18 +169,16 @@ pub async fn until_back(
     place: &Place,
     mut gone: Vec<String>,
     calls: &mut mpsc::Receiver<Call>,
+    signals: &mut Signals,
     watch: &mut Watch,
     started: Instant,
 ) -> Result<Ending> {
     let since = Instant::now();
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    let mut quit = signal(SignalKind::quit())?;
     loop {
         tokio::select! {
-            _ = terminate.recv() => return Ok(Ending::TakeDown),
-            _ = interrupt.recv() => return Ok(Ending::TakeDown),
-            _ = quit.recv() => return Ok(Ending::LeaveInPlace),
+            told = signals.next() => if let Told::End(ending) = told {
+                return Ok(ending);
+            },
             Some((request, reply)) = calls.recv() => {
                 let seconds = since.elapsed().as_secs();
                 let status =

@@ -30,6 +30,9 @@ use super::{egress::Egress, heartbeat::clock_now, logged::logged};
 pub struct Wanted {
     pub keys: KeyRing,
     pub clock_window: Duration,
+    /// How old a message may be that is sent again. A data server that was cut off for longer is dead to others, and
+    /// must not adopt by an old message what is another one's now. Its client has sent the packet again long before.
+    pub oldest: Duration,
     /// The other nodes, and the channel to each.
     pub channels: Vec<(Ipv4Addr, u16)>,
 }
@@ -202,8 +205,10 @@ impl Task {
                 }
             }
             Ok(Message::Again(numbers)) => {
+                let oldest = self.wanted.borrow().oldest;
                 for number in numbers.get() {
-                    if let Some((interface, frame)) = self.maps.posted(node.channel, *number)? {
+                    let posted = self.maps.posted(node.channel, *number, oldest)?;
+                    if let Some((interface, frame)) = posted {
                         self.frames.send_by(interface, &frame)?;
                         self.counts.sent_again.fetch_add(1, Relaxed);
                     }

@@ -112,11 +112,8 @@ impl Daemon {
             .map(|(at, _)| *at)
             .collect();
         let resumes = roles.is_ds() && !resumable.is_empty();
-        let options = self.place.options();
         let follows = |service: &baton_config::Service| service.hands_over() || service.is_strict();
         let moves = roles.is_ds() && held.iter().any(|(_, service)| follows(service));
-        self.dataplane
-            .follow_responses(resumes || moves, &self.place.interfaces(), &options)?;
         if resumes {
             self.resume.tell_heads(&self.dataplane)?;
             baton_net::relay::prepare(&mut self.host, &baton_net::relay::Routing::default())
@@ -160,6 +157,12 @@ impl Daemon {
         } else {
             self.assign_all()?;
         }
+        // Whose responses these are is in the maps by now: of what it does not see begin it never knows the end.
+        self.dataplane.follow_responses(
+            resumes || moves,
+            &self.place.interfaces(),
+            &self.place.options(),
+        )?;
         self.follow_at_desk()
     }
 
@@ -172,7 +175,7 @@ impl Daemon {
             let of_node = services_with_places(config.services_of(&self.place.me.name))?;
             self.checks.follow(of_node);
             let of_node = services_with_places(config.services_of(&self.place.me.name))?;
-            self.sizes.follow(of_node);
+            self.sizes.follow(config.cluster.hash_key(), of_node);
         }
         Ok(())
     }

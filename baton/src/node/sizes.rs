@@ -10,7 +10,7 @@ use std::{
 use anyhow::Result;
 use baton_config::{Large, Service};
 use baton_core::sizes::{Known, Report};
-use baton_wire::{Clock, Message, Sizes as Part};
+use baton_wire::{Clock, HashKey, Message, Sizes as Part};
 use tokio::{sync::mpsc, task::JoinHandle};
 use tracing::{debug, info, warn};
 
@@ -31,9 +31,16 @@ pub struct Looked {
     found: Found,
 }
 
+/// A walk that runs, and what it goes by.
+struct Walk {
+    large: Large,
+    key: HashKey,
+    task: JoinHandle<()>,
+}
+
 /// The walks that run, what they found, and what other nodes have.
 pub struct Sizes {
-    walks: HashMap<SocketAddrV4, (Large, JoinHandle<()>)>,
+    walks: HashMap<SocketAddrV4, Walk>,
     reports: HashMap<SocketAddrV4, Report>,
     pub(super) known: Known,
     sender: mpsc::Sender<Looked>,
@@ -50,22 +57,31 @@ impl Sizes {
         }
     }
 
-    /// From now on walks for exactly these services; those whose settings stay go on.
-    pub fn follow<'a>(&mut self, services: impl IntoIterator<Item = (SocketAddrV4, &'a Service)>) {
+    /// From now on walks for exactly these services, and hashes paths under this key; walks whose settings stay go on.
+    pub fn follow<'a>(
+        &mut self,
+        key: HashKey,
+        services: impl IntoIterator<Item = (SocketAddrV4, &'a Service)>,
+    ) {
         let mut before = std::mem::take(&mut self.walks);
         for (at, service) in services {
             let Some(large) = &service.large else {
                 continue;
             };
-            let task = match before.remove(&at) {
-                Some((settings, task)) if settings == *large => task,
+            let walk = match before.remove(&at) {
+                Some(walk) if walk.large == *large && walk.key == key => walk,
                 other => {
                     stop(other);
                     let name = service.name.to_string();
-                    tokio::spawn(look(at, name, large.clone(), self.sender.clone()))
+                    let sender = self.sender.clone();
+                    Walk {
+                        large: large.clone(),
+                        key,
+                        task: tokio::spawn(look(at, name, large.clone(), key, sender)),
+                    }
                 }
             };
-            self.walks.insert(at, (large.clone(), task));
+            self.walks.insert(at, walk);
         }
         before.into_values().for_each(|walk| stop(Some(walk)));
         self.reports.retain(|at, _| self.walks.contains_key(at));
@@ -93,19 +109,25 @@ impl Sizes {
     }
 }
 
-fn stop(walk: Option<(Large, JoinHandle<()>)>) {
-    if let Some((_, task)) = walk {
-        task.abort();
+fn stop(walk: Option<Walk>) {
+    if let Some(walk) = walk {
+        walk.task.abort();
     }
 }
 
 /// Walks until nobody listens. What goes wrong is said once, until it is something else.
-async fn look(service: SocketAddrV4, name: String, large: Large, sender: mpsc::Sender<Looked>) {
+async fn look(
+    service: SocketAddrV4,
+    name: String,
+    large: Large,
+    key: HashKey,
+    sender: mpsc::Sender<Looked>,
+) {
     let mut said = String::new();
     loop {
         let (root, larger_than) = (large.root.clone(), large.larger_than);
         // On a thread of its own: many files take a while.
-        let walked = tokio::task::spawn_blocking(move || walk(&root, larger_than)).await;
+        let walked = tokio::task::spawn_blocking(move || walk(&root, larger_than, key)).await;
         let (found, word) = match walked {
             Ok(Ok(found)) => {
                 let word = shortcomings(&found);

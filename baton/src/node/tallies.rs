@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::Result;
-use baton_abi::{LCCP_KEEP_NAMES, TALLY_KEEPS};
+use baton_abi::{CLOSED_REASON_NAMES, LCCP_KEEP_NAMES};
 use baton_dataplane::{Dataplane, Tallied};
 
 use crate::status::{Handovers, Tally};
@@ -17,40 +17,39 @@ pub fn of(dataplane: &Dataplane, tallied: Option<Tallied>) -> Result<Option<Tall
 /// In the words of status.
 pub fn shown(tally: &baton_abi::Tally) -> Tally {
     let all_kept: u64 = tally.kept.iter().sum();
-    let mut kept = BTreeMap::new();
-    for (reason, count) in (0..TALLY_KEEPS).zip(tally.kept) {
-        if count > 0 {
-            *kept.entry(reason_name(reason)).or_default() += count;
-        }
-    }
     Tally {
         requests: tally.requests.saturating_sub(tally.taken_back),
         taken_back: tally.taken_back,
         bytes: tally.bytes,
         unavailable: tally.unavailable,
-        closed: tally.closed,
+        closed: by_reason(&tally.closed, CLOSED_REASON_NAMES, "CLOSED_"),
         handovers: Handovers {
             tried: tally.handovers,
             made: tally.handovers.saturating_sub(all_kept + tally.none),
             none: tally.none,
-            kept,
+            kept: by_reason(&tally.kept, LCCP_KEEP_NAMES, "LCCP_KEEP_"),
         },
     }
 }
 
-/// Of `enum lccp_keep`: `unread`.
-fn reason_name(reason: u32) -> String {
-    let named = LCCP_KEEP_NAMES.iter().find(|(_, value)| *value == reason);
-    named.map_or_else(
-        || "other".into(),
-        |(name, _)| name.trim_start_matches("LCCP_KEEP_").to_lowercase(),
-    )
+/// Those that there were, by the names of an enum's members: `unread`.
+fn by_reason(counts: &[u64], names: &[(&str, u32)], prefix: &str) -> BTreeMap<String, u64> {
+    let mut by_reason = BTreeMap::new();
+    for (reason, count) in (0u32..).zip(counts).filter(|(_, count)| **count > 0) {
+        let named = names.iter().find(|(_, value)| *value == reason);
+        let name = named.map_or_else(
+            || "other".into(),
+            |(name, _)| name.trim_start_matches(prefix).to_lowercase(),
+        );
+        *by_reason.entry(name).or_default() += count;
+    }
+    by_reason
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use baton_abi::{LCCP_KEEP_NO_WAY, LCCP_KEEP_UNREAD};
+    use baton_abi::{CLOSED_UNMOVED, LCCP_KEEP_NO_WAY, LCCP_KEEP_UNREAD};
 
     #[test]
     fn what_is_not_made() {
@@ -66,7 +65,9 @@ mod tests {
         for without_a_name in [0, tally.kept.len() - 1] {
             tally.kept[without_a_name] = 1;
         }
+        tally.closed[CLOSED_UNMOVED as usize] = 5;
         let shown = shown(&tally);
+        assert_eq!(shown.closed, [("unmoved".to_owned(), 5)].into());
         assert_eq!((shown.requests, shown.handovers.made), (7, 4));
         let kept = [("no_way", 1), ("other", 2), ("unread", 2)];
         let kept = kept.map(|(name, count)| (name.to_owned(), count));

@@ -87,7 +87,7 @@ fn tally() -> Tally {
         taken_back: 2,
         bytes: 4096,
         unavailable: 1,
-        closed: 3,
+        closed: [("unmoved".to_owned(), 3)].into(),
         handovers: Handovers {
             tried: 5,
             made: 2,

@@ -18,9 +18,9 @@ pub struct Tally {
     pub bytes: u64,
     /// Requests that nobody was there to answer.
     pub unavailable: u64,
-    /// Requests that could not go to their pool: their connections were ended before any server saw them.
+    /// Requests that could not go to their pool: their connections were ended before any server saw them. By reason.
     #[serde(default)]
-    pub closed: u64,
+    pub closed: BTreeMap<String, u64>,
     /// Connections that were to move for a request; for a data server those that it was asked to let go.
     pub handovers: Handovers,
 }
@@ -45,8 +45,8 @@ impl fmt::Display for Tally {
         if self.unavailable > 0 {
             write!(f, ", {} not answered: nobody was there", self.unavailable)?;
         }
-        if self.closed > 0 {
-            write!(f, ", {} not answered: could not go there", self.closed)?;
+        for (reason, count) in &self.closed {
+            write!(f, ", {count} not answered: could not go there ({reason})")?;
         }
         let handovers = &self.handovers;
         if handovers.tried > 0 {
@@ -125,6 +125,7 @@ mod tests {
         };
         assert_eq!(tally.to_string(), "12 requests, 4.1 KB");
         tally.unavailable = 1;
+        tally.closed = [("unmoved".to_owned(), 3)].into();
         tally.handovers = Handovers {
             tried: 5,
             made: 2,
@@ -133,7 +134,8 @@ mod tests {
         };
         assert_eq!(
             tally.to_string(),
-            "12 requests, 4.1 KB, 1 not answered: nobody was there, handovers 5: 2 made, 1 lost, \
+            "12 requests, 4.1 KB, 1 not answered: nobody was there, \
+             3 not answered: could not go there (unmoved), handovers 5: 2 made, 1 lost, \
              2 kept (unread)"
         );
     }

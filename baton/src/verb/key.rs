@@ -71,7 +71,8 @@ fn keys_of(config: &Config, name: &str, previous: bool) -> Result<NodeKeys> {
         .iter()
         .map(address)
         .collect::<Result<Vec<_>>>()?;
-    Ok(NodeKeys::new(secret, address(node)?, all))
+    let hash_key = cluster.given_hash_key;
+    Ok(NodeKeys::new(secret, hash_key, address(node)?, all))
 }
 
 #[cfg(test)]
@@ -106,6 +107,26 @@ mod tests {
             let other = node.address.ipv4().expect("of the small cluster");
             assert_eq!(keys.with(other), config.cluster.key.pair(own, other));
         }
+        assert_eq!(keys.hash_key, config.cluster.hash_key());
+    }
+
+    /// Of a secret that is the next one, or was the last one, the keys have the hash key that goes with it there.
+    #[test]
+    fn the_hash_key_is_the_one_given_or_of_the_same_secret() {
+        let mut config = with_own_keys("ds1");
+        let next = baton_wire::ClusterKey::from_bytes([9; 32]).expect("not zero");
+        config.cluster.previous_key = Some(Key::Secret(next.clone()));
+        let hash_key = |config: &Config, previous| {
+            let keys = keys_of(config, "ds1", previous);
+            keys.expect("of the small cluster").hash_key
+        };
+        assert_eq!(hash_key(&config, true), next.hash_key());
+        let given = baton_wire::HashKey::from_words([1, 2]);
+        config.cluster.given_hash_key = Some(given);
+        assert_eq!(
+            [true, false].map(|previous| hash_key(&config, previous)),
+            [given; 2]
+        );
     }
 
     #[test]

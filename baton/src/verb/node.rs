@@ -3,7 +3,9 @@
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
+use baton_dataplane::sys;
 use clap::{Args, ValueEnum};
+use tracing::debug;
 use tracing_subscriber::EnvFilter;
 
 use super::ConfigFile;
@@ -34,6 +36,10 @@ impl Node {
     /// was, SIGQUIT leaves the packet path in place for the next daemon.
     pub fn run(self) -> Result<ExitCode> {
         self.start_log();
+        // Under a service manager that grants no such thing, its unit says the priority.
+        if let Err(error) = sys::run_before_servers() {
+            debug!("the daemon runs with the priority that it was started with: {error}");
+        }
         // Two threads: the daemon is control plane only, packets never wait for it.
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)

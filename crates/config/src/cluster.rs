@@ -5,11 +5,12 @@ use std::ops::{Range, RangeInclusive};
 use std::path::Path;
 use std::time::Duration;
 
+use baton_wire::HashKey;
 use toml::Spanned;
 
 use crate::duration;
 use crate::field::{Field, Parsed, parse};
-use crate::key::{Key, parse_key};
+use crate::key::{Key, parse_hash_key, parse_key};
 use crate::number::{Protocol, WindowScale};
 use crate::problem::Problem;
 use crate::raw::RawCluster;
@@ -23,6 +24,8 @@ pub struct Cluster {
     pub key: Key,
     /// Still or already accepted, never used for sending.
     pub previous_key: Option<Key>,
+    /// The hash key, where it was given rather than left to be made of the secret: see [`Cluster::hash_key`].
+    pub given_hash_key: Option<HashKey>,
     /// IP protocol of messages between nodes.
     pub protocol: Protocol,
     /// Largest difference between a sender's clock and ours, 10 ms to 1 h.
@@ -45,6 +48,12 @@ pub(crate) struct Draft {
 const SPAN: RangeInclusive<Duration> = Duration::from_millis(10)..=Duration::from_secs(3600);
 
 impl Cluster {
+    /// The key of the hashes of paths and clients, the same at all nodes: the one given, or else what comes with the
+    /// current key.
+    pub fn hash_key(&self) -> HashKey {
+        self.given_hash_key.unwrap_or_else(|| self.key.hash_key())
+    }
+
     /// `None` if anything is wrong; it has been reported.
     pub(crate) fn parse(
         report: &mut Report<'_>,
@@ -54,20 +63,22 @@ impl Cluster {
     ) -> Option<Draft> {
         let header = raw.span();
         let raw = raw.into_inner();
-        let current = key(report, "key", raw.key, raw.key_file, source, keys).required(
-            report,
-            header,
-            || {
-                Problem::new(
-                    "[cluster] has no key",
-                    "add key_file = \"/etc/baton/cluster.key\"; make the file with: \
+        let current = key(report, &KEY, "key", raw.key, raw.key_file, source, keys);
+        let current = current.required(report, header, || {
+            Problem::new(
+                "[cluster] has no key",
+                "add key_file = \"/etc/baton/cluster.key\"; make the file with: \
                  (umask 077; openssl rand -hex 32 > /etc/baton/cluster.key)",
-                )
-            },
-        );
+            )
+        });
         let previous = {
             let (inline, file) = (raw.previous_key, raw.previous_key_file);
-            key(report, "previous_key", inline, file, source, keys)
+            key(report, &KEY, "previous_key", inline, file, source, keys)
+        };
+        let hash_key = {
+            let current = current.as_ref().map(Spanned::get_ref);
+            let (inline, file) = (raw.hash_key, raw.hash_key_file);
+            hash_key(report, current, inline, file, source, keys)
         };
         if let (Some(current), Parsed::Right(previous)) = (&current, &previous)
             && current.get_ref() == previous.get_ref()
@@ -114,6 +125,7 @@ impl Cluster {
         let cluster = Self {
             key: current.into_inner(),
             previous_key: previous.optional()?,
+            given_hash_key: hash_key.optional()?,
             protocol: protocol.or(Protocol::EXPERIMENT)?,
             clock_window: clock_window.or(Duration::from_secs(10))?,
             window_scale: window_scale.or(WindowScale::DEFAULT)?,
@@ -128,15 +140,65 @@ impl Cluster {
     }
 }
 
-/// A key that is given as itself or as a file that holds it.
-fn key(
+/// How a sort of keys is read, and what to do if there is no file.
+struct Form<K> {
+    parse: fn(&str) -> Result<K, Problem>,
+    make: &'static str,
+}
+
+const KEY: Form<Key> = Form {
+    parse: parse_key,
+    make: "make it with: (umask 077; openssl rand -hex 32 > FILE), the same on every node, or with: baton key NODE",
+};
+
+const HASH_KEY: Form<HashKey> = Form {
+    parse: parse_hash_key,
+    make: "make it with: (umask 077; openssl rand -hex 16 > FILE), the same on every node that has the secret",
+};
+
+/// The hash key that is given. A node with only its own keys has it among them: there its file is not read, as the node
+/// need not have it, and a hash key in the configuration must be the same.
+fn hash_key(
     report: &mut Report<'_>,
+    current: Option<&Key>,
+    inline: Field<String>,
+    mut file: Field<String>,
+    source: Source<'_>,
+    keys: &impl Fn(&Path) -> io::Result<KeyFile>,
+) -> Parsed<HashKey> {
+    let own = match current {
+        Some(Key::Node(own)) => Some(own),
+        _ => None,
+    };
+    if own.is_some() && inline.is_none() {
+        file = None;
+    }
+    let given = key(report, &HASH_KEY, "hash_key", inline, file, source, keys);
+    if let (Some(own), Parsed::Right(given)) = (own, &given)
+        && own.hash_key != *given.get_ref()
+    {
+        report.error(
+            given.span(),
+            Problem::new(
+                "the node's keys have another hash key than this one",
+                "make them anew where the secret is: baton key NODE",
+            ),
+        );
+        return Parsed::Wrong;
+    }
+    given
+}
+
+/// A key that is given as itself or as a file that holds it.
+fn key<K>(
+    report: &mut Report<'_>,
+    form: &Form<K>,
     name: &str,
     inline: Field<String>,
     file: Field<String>,
     source: Source<'_>,
     keys: &impl Fn(&Path) -> io::Result<KeyFile>,
-) -> Parsed<Key> {
+) -> Parsed<K> {
     if let (Some(_), Some(file)) = (&inline, &file) {
         report.error(
             file.span(),
@@ -148,7 +210,7 @@ fn key(
         return Parsed::Wrong;
     }
     if inline.is_some() {
-        let key = parse(report, name, inline, |text| parse_key(&text));
+        let key = parse(report, name, inline, |text| (form.parse)(&text));
         if let (Some(at), Some(mode)) = (key.span(), source.mode) {
             exposed(report, at, source.path, mode);
         }
@@ -160,10 +222,10 @@ fn key(
         let file = keys(&path).map_err(|error| {
             Problem::new(
                 format!("cannot read the key file {}: {error}", path.display()),
-                "make it with: (umask 077; openssl rand -hex 32 > FILE), the same on every node, or with: baton key NODE",
+                form.make,
             )
         })?;
-        let key = parse_key(&file.text).map_err(|problem| {
+        let key = (form.parse)(&file.text).map_err(|problem| {
             Problem::new(
                 format!("{}: {}", path.display(), problem.what),
                 problem.remedy,

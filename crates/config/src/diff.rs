@@ -211,7 +211,8 @@ fn channels(config: &Config) -> String {
 }
 
 fn keys(config: &Config) -> impl PartialEq + '_ {
-    (&config.cluster.key, &config.cluster.previous_key)
+    let cluster = &config.cluster;
+    (&cluster.key, &cluster.previous_key, &cluster.given_hash_key)
 }
 
 fn timing(config: &Config) -> impl PartialEq + '_ {

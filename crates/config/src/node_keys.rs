@@ -1,22 +1,24 @@
 //! The keys of one node, made from the cluster's secret by `baton key`: what it shares with each other node, and
-//! nothing that any two others share.
+//! nothing that any two others share; and the hash key, which all have.
 //!
 //! ```text
 //! # what stands behind a # is for people
 //! node 192.0.2.11
+//! hash 0c5de2a1f7b38946d01c6e9ab8243f75
 //! 192.0.2.2 5f0c6f1be3a0d9d8a6b5d2a5f9a0c3e1 # cs1
 //! 192.0.2.11 …                               # ds1 itself
 //! ```
 //!
-//! A key is the two words of [`LccpKey`], the first one first, in hex.
+//! A key is the two words of [`LccpKey`] or [`HashKey`], the first one first, in hex.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::fmt::Write as _;
 use std::net::Ipv4Addr;
 
-use baton_wire::{ClusterKey, LccpKey};
+use baton_wire::{ClusterKey, HashKey, LccpKey};
 
+use crate::key::key_words;
 use crate::node::Node;
 use crate::problem::Problem;
 
@@ -25,22 +27,29 @@ use crate::problem::Problem;
 pub struct NodeKeys {
     /// The node's own address.
     pub node: Ipv4Addr,
+    /// The cluster's.
+    pub hash_key: HashKey,
     keys: BTreeMap<Ipv4Addr, LccpKey>,
 }
 
 /// What the first line of such a text begins with.
 const FIRST: &str = "node ";
+/// What the line with the hash key begins with.
+const HASH: &str = "hash";
 
 impl NodeKeys {
-    /// Makes them for the node at `node`, with one key for each of `peers` and one for messages to itself.
+    /// Makes them for the node at `node`, with one key for each of `peers` and one for messages to itself. `hash_key` is
+    /// what the configuration gives; `None`: it is made of the secret.
     pub fn new(
         secret: &ClusterKey,
+        hash_key: Option<HashKey>,
         node: Ipv4Addr,
         peers: impl IntoIterator<Item = Ipv4Addr>,
     ) -> Self {
         let peers = peers.into_iter().chain([node]);
         Self {
             node,
+            hash_key: hash_key.unwrap_or_else(|| secret.hash_key()),
             keys: peers.map(|peer| (peer, secret.pair(node, peer))).collect(),
         }
     }
@@ -64,9 +73,14 @@ impl NodeKeys {
             name(&self.node),
             self.node
         );
+        // Writing to a String cannot fail.
+        let [k0, k1] = self.hash_key.words();
+        let _ = writeln!(
+            text,
+            "{HASH} {k0:016x}{k1:016x} # the same at all nodes of the cluster"
+        );
         for (peer, key) in &self.keys {
             let [k0, k1] = key.words();
-            // Writing to a String cannot fail.
             let _ = writeln!(text, "{peer} {k0:016x}{k1:016x} # {}", name(peer));
         }
         text
@@ -93,15 +107,25 @@ impl NodeKeys {
             .and_then(|address| address.trim().parse().ok())
             .ok_or_else(|| wrong(first, "does not say \"node\" and an IPv4 address"))?;
         let mut keys = BTreeMap::new();
+        let mut hash_key = None;
         for (number, line) in lines {
             let (address, key) = line
                 .split_once(' ')
                 .ok_or_else(|| wrong(number, "is no address and a key"))?;
+            if address == HASH {
+                let words = key_words(key.trim());
+                let words = words.ok_or_else(|| wrong(number, "has no key of 32 hex digits"))?;
+                if hash_key.replace(HashKey::from_words(words)).is_some() {
+                    return Err(wrong(number, "gives a hash key for the second time"));
+                }
+                continue;
+            }
             let address: Ipv4Addr = address
                 .parse()
                 .map_err(|_| wrong(number, "does not begin with an IPv4 address"))?;
-            let key =
-                words(key.trim()).ok_or_else(|| wrong(number, "has no key of 32 hex digits"))?;
+            let key = key_words(key.trim())
+                .ok_or_else(|| wrong(number, "has no key of 32 hex digits"))?;
+            let key = LccpKey::from_words(key);
             if keys.insert(address, key).is_some() {
                 return Err(wrong(number, "names an address for the second time"));
             }
@@ -109,7 +133,17 @@ impl NodeKeys {
         if !keys.contains_key(&node) {
             return Err(wrong(first, "names a node that has no key for itself"));
         }
-        Ok(Self { node, keys })
+        let hash_key = hash_key.ok_or_else(|| {
+            Problem::new(
+                "the node's keys have no hash key: an older baton made them",
+                "make them anew where the secret is: baton key NODE",
+            )
+        })?;
+        Ok(Self {
+            node,
+            hash_key,
+            keys,
+        })
     }
 }
 
@@ -127,19 +161,6 @@ fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
         .filter(|(_, line)| !line.is_empty())
 }
 
-/// Not zero: that would be no key at all.
-fn words(hex: &str) -> Option<LccpKey> {
-    if hex.len() != 32 || !hex.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-        return None;
-    }
-    let (k0, k1) = hex.split_at(16);
-    let words = [
-        u64::from_str_radix(k0, 16).ok()?,
-        u64::from_str_radix(k1, 16).ok()?,
-    ];
-    (words != [0, 0]).then(|| LccpKey::from_words(words))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -148,7 +169,8 @@ mod tests {
     const CS1: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 2);
 
     fn keys() -> NodeKeys {
-        NodeKeys::new(&ClusterKey::from_bytes([5; 32]).unwrap(), DS1, [CS1])
+        let secret = ClusterKey::from_bytes([5; 32]).unwrap();
+        NodeKeys::new(&secret, None, DS1, [CS1])
     }
 
     #[test]
@@ -161,9 +183,19 @@ mod tests {
     }
 
     #[test]
+    fn the_hash_key_is_the_one_given_or_made_of_the_secret() {
+        let secret = ClusterKey::from_bytes([5; 32]).unwrap();
+        assert!(keys().hash_key == secret.hash_key());
+        let given = HashKey::from_words([1, u64::MAX]);
+        let keys = NodeKeys::new(&secret, Some(given), DS1, [CS1]);
+        let read = NodeKeys::parse(&keys.text(&[])).unwrap();
+        assert!(read.hash_key == given && read == keys);
+    }
+
+    #[test]
     fn a_pair_has_the_same_key_on_both_sides() {
         let secret = ClusterKey::from_bytes([5; 32]).unwrap();
-        let other = NodeKeys::new(&secret, CS1, [DS1]);
+        let other = NodeKeys::new(&secret, None, CS1, [DS1]);
         assert!(keys().with(CS1) == other.with(DS1));
         assert!(keys().with(CS1) != keys().with(DS1));
         assert!(keys().with(Ipv4Addr::new(192, 0, 2, 3)).is_none());
@@ -174,7 +206,7 @@ mod tests {
         let good = keys().text(&[]);
         let key = good
             .lines()
-            .nth(2)
+            .nth(3)
             .unwrap()
             .split(' ')
             .nth(1)
@@ -182,9 +214,13 @@ mod tests {
             .to_owned();
         let cases = [
             ("node nobody\n".to_owned(), "line 1"),
-            (good.replace(&key, &key[1..]), "line 3"),
-            (good.replace(&key, &"0".repeat(32)), "line 3"),
-            (good.replace(&key, &key.replace(&key[..1], "+")), "line 3"),
+            (good.replace(&key, &key[1..]), "line 4"),
+            (good.replace(&key, &"0".repeat(32)), "line 4"),
+            (good.replace(&key, &key.replace(&key[..1], "+")), "line 4"),
+            (good.replace("hash ", "hash x"), "line 3"),
+            (good.replace("hash ", "hash 0x"), "line 3"),
+            (format!("{good}hash {key}\n"), "hash key for the second"),
+            (good.replace("hash ", "# "), "an older baton"),
             (format!("{good}192.0.2.2 {key}\n"), "second time"),
             (format!("{good}192.0.2.2\n"), "address and a key"),
             (format!("{good}cs1 {key}\n"), "IPv4 address"),

@@ -7,12 +7,12 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The configuration file itself could not be read.
-    #[error("cannot read the configuration {}: {source}\n  help: check the path and its permissions, or name another file with --config", path.display())]
+    #[error("cannot read the configuration {}: {cause}\n  help: check the path and its permissions, or name another file with --config", path.display())]
     Unreadable {
         /// The file.
         path: PathBuf,
         /// What the operating system said.
-        source: std::io::Error,
+        cause: std::io::Error,
     },
     /// The file was read and is wrong; every finding, in the order of the file.
     #[error("{}", Findings(.0))]

@@ -33,6 +33,8 @@ pub(crate) struct RawCluster {
     pub(crate) key_file: Field<String>,
     pub(crate) previous_key: Field<String>,
     pub(crate) previous_key_file: Field<String>,
+    pub(crate) hash_key: Field<String>,
+    pub(crate) hash_key_file: Field<String>,
     pub(crate) protocol: Field<i64>,
     pub(crate) clock_window: Field<String>,
     pub(crate) window_scale: Field<i64>,
@@ -178,6 +180,7 @@ pub(crate) struct RawRoute {
     pub(crate) query: Table,
     pub(crate) pool: Field<String>,
     pub(crate) resume: Field<bool>,
+    pub(crate) unjudged: Field<String>,
 }
 
 /// `[service.health]`

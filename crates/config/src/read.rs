@@ -44,9 +44,9 @@ impl Config {
     /// [`Error::Unreadable`] if `path` cannot be read, [`Error::Invalid`] with every finding if it
     /// is wrong.
     pub fn read(path: &Path) -> Result<Loaded, Error> {
-        let file = key_file(path).map_err(|source| Error::Unreadable {
+        let file = key_file(path).map_err(|cause| Error::Unreadable {
             path: path.to_owned(),
-            source,
+            cause,
         })?;
         let source = Source {
             path,

@@ -237,6 +237,8 @@ impl Draft {
         let pools = self.pools.into_iter().zip(nodes.pools);
         let routes = self.routes.into_iter().zip(targets.routes);
         let resume = self.resume.or(false)?;
+        let misrouted = self.misrouted?;
+        let defaults = route::Defaults { resume, misrouted };
         let large = match self.large.optional()? {
             None => None,
             Some(draft) => Some(draft.finish(targets.large)?),
@@ -254,7 +256,7 @@ impl Draft {
                 .map(|(pool, nodes)| pool.finish(nodes, policy, &weights, overflow.as_ref()))
                 .collect::<Option<_>>()?,
             routes: routes
-                .map(|(route, target)| route.finish(target, resume))
+                .map(|(route, target)| route.finish(target, defaults))
                 .collect::<Option<_>>()?,
             large,
             weights,
@@ -262,7 +264,7 @@ impl Draft {
             overflow: overflow.filter(|_| policy == Policy::Overflow),
             split: self.split?,
             handover: self.handover?,
-            misrouted: self.misrouted?,
+            misrouted,
             resume,
             direct: self.direct.or(false)?,
             health: self.health?,

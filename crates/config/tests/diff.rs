@@ -42,6 +42,10 @@ fn a_reload_takes_over() {
         }
     );
 
+    let keys = "hash_key_file = \"/etc/baton/hash.key\"";
+    let got = changes("cs1", &format!("# {keys}"), keys).unwrap();
+    assert!(got.keys, "{got:?}");
+
     let got = changes("cs1", "silence = \"1s\"", "silence = \"2s\"").unwrap();
     assert_eq!(
         got,

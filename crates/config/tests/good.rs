@@ -9,8 +9,9 @@ use std::time::Duration;
 
 use baton_config::{
     Conditions, Config, Error, ForwardingNetwork, ForwardingPolicy, FrontAddress, HealthCheck,
-    HostPattern, Key, Pattern, Policy, Probe, Roles, Service, Split, Weights, Xdp,
+    HostPattern, Key, Pattern, Policy, Probe, Roles, Service, Split, Unjudged, Weights, Xdp,
 };
+use baton_wire::HashKey;
 use common::{SAMPLE, parse, routed};
 
 fn cluster_key(hex: &str) -> Key {
@@ -255,9 +256,8 @@ fn conditions_of_routes() {
 #[test]
 fn pools_and_routes() {
     let text = SAMPLE.replace("policy = \"round-robin\"", "policy = \"lard\"");
-    let loaded = parse(
-        &(text.replace("nodes = [\"ds1\", \"ds2\"]", "nodes = [\"ds2\"]")
-            + r#"
+    let text = text.replace("nodes = [\"ds1\", \"ds2\"]", "nodes = [\"ds2\"]")
+        + r#"
         [[service.pool]]
         name = "own"
         [[service.pool]]
@@ -286,9 +286,8 @@ fn pools_and_routes() {
         resume = true
         pool = [{ name = "own", nodes = ["ds1"] }]
         route = [{ pool = "own" }, { pool = "own", path = "/a", resume = false }]
-        "#),
-    )
-    .unwrap();
+        "#;
+    let loaded = parse(&text).unwrap();
     assert_eq!(loaded.warnings, []);
     let config = loaded.config;
     let [web, second, third] = &config.services[..] else {
@@ -318,6 +317,25 @@ fn pools_and_routes() {
     };
     assert_eq!((web.resume, of_routes(web)), (false, vec![false, true]));
     assert_eq!((third.resume, of_routes(third)), (true, vec![true, false]));
+    // While nobody judges: wherever a request that cannot go where it belongs is closed, it waits.
+    let unjudged = |text: &str| parse(text).unwrap().config.services[2].routes[1].unjudged;
+    let second_of_third = "path = \"/a\", resume = false";
+    for (misrouted, said, expected) in [
+        ("", "", Unjudged::Wait),
+        ("misrouted = \"stay\"", "", Unjudged::Next),
+        (
+            "misrouted = \"stay\"",
+            ", unjudged = \"wait\"",
+            Unjudged::Wait,
+        ),
+        ("", ", unjudged = \"next\"", Unjudged::Next),
+    ] {
+        let said = format!("{second_of_third}, method = \"GET\"{said}");
+        let text = text
+            .replace(second_of_third, &said)
+            .replace("port = 82", &format!("port = 82\n{misrouted}"));
+        assert_eq!(unjudged(&text), expected, "{misrouted} {said}");
+    }
     let resumes = [web, second, third].map(Service::resumes);
     assert_eq!(resumes, [true, false, true]);
     assert_eq!(web.routes[0].host, HostPattern::Any);
@@ -722,6 +740,30 @@ const OWN_KEYS: &str = r#"
     address = "192.0.2.100"
     port = 80
 "#;
+
+#[test]
+fn the_hash_key_is_made_of_the_current_key_unless_it_is_given() {
+    let parse = |cluster: &str| {
+        let text = OWN_KEYS.replace("key_file = \"ds1.key\"", cluster);
+        common::parse(&text).unwrap().config.cluster
+    };
+    let made = parse("key_file = \"cluster.key\"");
+    assert_eq!(made.given_hash_key, None);
+    let secret = made.key.secret().unwrap();
+    assert_eq!(made.hash_key(), secret.hash_key());
+    let given = HashKey::from_words([0x0011_2233_4455_6677, 0x8899_aabb_ccdd_eeff]);
+    for how in [
+        "hash_key_file = \"hash.key\"",
+        "hash_key = \"00112233445566778899AABBCCDDEEFF\"",
+    ] {
+        let cluster = parse(&format!("key_file = \"cluster.key\"\n{how}"));
+        assert_eq!(cluster.hash_key(), given);
+        assert_eq!(cluster.key, made.key);
+    }
+    // A node with its own keys has it among them, and not the file.
+    let own = "key_file = \"ds1.key\"\nhash_key_file = \"not/on/this/node.key\"";
+    assert_eq!(parse(own).hash_key(), made.hash_key());
+}
 
 /// The same file is every node's; only what `key_file` holds there differs.
 #[test]

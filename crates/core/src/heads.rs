@@ -4,28 +4,83 @@
 //! here comes by itself. A client that may not send more before what has come is acknowledged has to be told so, and
 //! does not have that any more: then it must go to the server from here, again and again. It is told of all that came
 //! before as well, so that must have come to its server.
+//!
+//! There is room for so many frames. Where there is no more, the client that has most of them gives way: its head that has
+//! waited longest is refused. So one that never ends its heads is in nobody's way but its own.
 
 use std::{
-    collections::{HashMap, hash_map::Entry},
+    collections::HashMap,
     hash::Hash,
+    net::{Ipv4Addr, SocketAddrV4},
     time::Duration,
 };
 
-use crate::Moment;
+use baton_wire::{Address, Flow};
+
+use crate::{Moment, shares::Shares};
 
 /// The longest head, bytes.
 pub const LONGEST: usize = 64 << 10;
 /// So much a client sends before it is answered, if its segments are not small: ten of them, at first.
 const UNANSWERED: usize = 8 << 10;
-/// How many are put together at a time.
-const MOST: usize = 1024;
+/// In so many frames a head may come: small ones cost more memory than what they carry.
+const MOST_FRAMES: usize = 1024;
+/// Frames of all heads that are put together at a time.
+const ROOM: usize = 8192;
+/// Between two answers to a client that says nothing new: however often it repeats itself, or what is said of it comes
+/// back here as if it had.
+pub const PAUSE: Duration = Duration::from_millis(20);
+/// Whoever says no more for so long may not before it hears that this has come (Nagle's algorithm, RFC 896): as long as
+/// Linux delays an acknowledgement at least (TCP_DELACK_MIN in include/net/tcp.h).
+pub const DELAY: Duration = Duration::from_millis(40);
 /// How long one may take.
 pub const PATIENCE: Duration = Duration::from_secs(10);
 
+/// What names a connection, and tells whose it is.
+pub trait Connection: Copy + Eq + Hash {
+    /// Who has connections.
+    type Client: Copy + Eq + Hash;
+
+    /// Whose this is.
+    fn client(&self) -> Self::Client;
+}
+
+impl Connection for Flow {
+    type Client = Address;
+
+    fn client(&self) -> Address {
+        Flow::client(*self).address
+    }
+}
+
+impl Connection for SocketAddrV4 {
+    type Client = Ipv4Addr;
+
+    fn client(&self) -> Ipv4Addr {
+        *self.ip()
+    }
+}
+
+/// The oldest connection of the client that has most frames. Who has frames has a head.
+pub(crate) fn who_gives_way<K: Connection, V, Age: Ord>(
+    frames: &Shares<K::Client>,
+    all: &HashMap<K, V>,
+    age: impl Fn(&V) -> Age,
+) -> Option<K> {
+    let greatest = frames.greatest();
+    let of_greatest = all.iter().filter(|(key, _)| Some(key.client()) == greatest);
+    let oldest = of_greatest.min_by_key(|(_, one)| age(one));
+    oldest.map(|(key, _)| *key)
+}
+
 /// Heads of connections `K` that came in frames `F`.
 #[derive(Debug)]
-pub struct Heads<K, F> {
+pub struct Heads<K: Connection, F> {
     open: HashMap<K, Open<F>>,
+    /// Of each client, how many frames are here.
+    frames: Shares<K::Client>,
+    /// The first frames of those that had to give way.
+    displaced: Vec<F>,
 }
 
 #[derive(Debug)]
@@ -34,9 +89,24 @@ struct Open<F> {
     begin: u32,
     text: Vec<u8>,
     frames: Vec<F>,
+    /// Came after all of them, with nothing new.
+    repeated: Option<F>,
     since: Moment,
     /// How much of it the client was told to have come.
     acknowledged: usize,
+    /// When its client said nothing new for the last time that counted.
+    stuck: Option<Moment>,
+    /// When it said something new for the last time.
+    latest: Moment,
+    /// How much of it its client was quiet after.
+    quiet: usize,
+}
+
+impl<F> Open<F> {
+    /// The frame that it began with, which each has.
+    fn into_first(mut self) -> F {
+        self.frames.swap_remove(0)
+    }
 }
 
 /// What has become of a frame.
@@ -61,45 +131,79 @@ pub enum Step<F> {
     Foreign(F),
 }
 
-impl<K, F> Default for Heads<K, F> {
+impl<K: Connection, F> Default for Heads<K, F> {
     fn default() -> Self {
         Self {
             open: HashMap::new(),
+            frames: Shares::default(),
+            displaced: Vec::new(),
         }
     }
 }
 
-impl<K: Eq + Hash + Copy, F> Heads<K, F> {
+impl<K: Connection, F> Heads<K, F> {
     /// A head begins, which is seldom all in this frame.
     pub fn begin(&mut self, now: Moment, key: K, seq: u32, payload: &[u8], frame: F) -> Step<F> {
+        let is_more = |open: &Open<F>| open.begin == seq;
         if ends(payload) {
-            self.open.remove(&key);
+            self.remove(&key);
             return Step::Whole {
                 text: payload.to_owned(),
                 frames: vec![frame],
                 is_acknowledged: false,
             };
         }
-        let full = self.open.len() >= MOST;
-        match self.open.entry(key) {
-            // More of it may be here than in this frame.
-            Entry::Occupied(open) if open.get().begin == seq => self.add(key, seq, payload, frame),
-            Entry::Vacant(_) if full => Step::Waits,
-            entry => {
-                entry.insert_entry(Open {
-                    begin: seq,
-                    text: payload.to_owned(),
-                    frames: vec![frame],
-                    since: now,
-                    acknowledged: 0,
-                });
-                Step::Waits
-            }
+        // More of it may be here than in this frame.
+        if self.open.get(&key).is_some_and(is_more) {
+            return self.add(now, key, seq, payload, frame);
+        }
+        self.remove(&key);
+        self.frames.add(key.client(), 1);
+        let open = Open {
+            begin: seq,
+            text: payload.to_owned(),
+            frames: vec![frame],
+            repeated: None,
+            since: now,
+            acknowledged: 0,
+            stuck: None,
+            latest: now,
+            quiet: 0,
+        };
+        self.open.insert(key, open);
+        self.make_room();
+        Step::Waits
+    }
+
+    /// A request begins at this sequence number, so whatever lies before it has gone its way. A head that began there did so
+    /// without what is here, as when its client has sent all of it again in one frame.
+    pub fn pass(&mut self, key: &K, seq: u32) {
+        let is_before =
+            |open: &Open<F>| seq.wrapping_sub(open.begin).wrapping_sub(1) < u32::MAX / 2;
+        if self.open.get(key).is_some_and(is_before) {
+            self.remove(key);
+        }
+    }
+
+    fn remove(&mut self, key: &K) -> Option<Open<F>> {
+        let open = self.open.remove(key)?;
+        self.frames.remove(key.client(), open.frames.len());
+        Some(open)
+    }
+
+    /// Has clients give way that have most frames, until there is room for all.
+    fn make_room(&mut self) {
+        while self.frames.sum() > ROOM {
+            let Some(key) = who_gives_way(&self.frames, &self.open, |open| open.latest) else {
+                return;
+            };
+            let displaced = self.remove(&key).map(Open::into_first);
+            self.displaced.extend(displaced);
         }
     }
 
     /// More of a connection, maybe of its head.
-    pub fn add(&mut self, key: K, seq: u32, payload: &[u8], frame: F) -> Step<F> {
+    pub fn add(&mut self, now: Moment, key: K, seq: u32, payload: &[u8], frame: F) -> Step<F> {
         let Some(open) = self.open.get_mut(&key) else {
             return Step::Foreign(frame);
         };
@@ -124,13 +228,26 @@ impl<K: Eq + Hash + Copy, F> Heads<K, F> {
         if is_new {
             open.text.extend(&payload[known..]);
             open.frames.push(frame);
+            self.frames.add(key.client(), 1);
+            open.repeated = None;
+            open.latest = now;
+        } else {
+            open.repeated = Some(frame);
         }
         let is_whole = ends(&open.text);
-        if !is_whole && open.text.len() <= LONGEST {
-            let is_stuck = !is_new || open.text.len() - open.acknowledged > UNANSWERED;
+        let is_too_long = open.text.len() > LONGEST || open.frames.len() > MOST_FRAMES;
+        if !is_whole && !is_too_long {
+            let is_stuck = match is_new {
+                true => open.text.len() - open.acknowledged > UNANSWERED,
+                false => open.stuck.is_none_or(|at| now.since(at) >= PAUSE),
+            };
+            if is_stuck && !is_new {
+                open.stuck = Some(now);
+            }
+            self.make_room();
             return if is_stuck { Step::Stuck } else { Step::Waits };
         }
-        let Some(mut open) = self.open.remove(&key) else {
+        let Some(open) = self.remove(&key) else {
             return Step::Waits; // it was there just now
         };
         if is_whole {
@@ -140,7 +257,7 @@ impl<K: Eq + Hash + Copy, F> Heads<K, F> {
                 is_acknowledged: open.acknowledged > 0,
             }
         } else {
-            Step::TooLong(open.frames.swap_remove(0)) // each has the frame that it began with
+            Step::TooLong(open.into_first())
         }
     }
 
@@ -150,20 +267,47 @@ impl<K: Eq + Hash + Copy, F> Heads<K, F> {
     }
 
     /// All before this sequence number has come to the server. If the head of this connection begins there, its client is to
-    /// be told that all before another one has come here, which comes with the last frame.
+    /// be told that all before another one has come here, which comes with the frame that came last: only that has echoed
+    /// the last timestamp which the client has seen, and an older one is no news to it (PAWS, RFC 7323, 5).
     pub fn acknowledge(&mut self, key: &K, come: u32) -> Option<(u32, &F)> {
         let open = self.open.get_mut(key).filter(|open| open.begin == come)?;
         open.acknowledged = open.text.len();
         // At most LONGEST.
         let next = open.begin.wrapping_add(open.text.len() as u32);
-        Some((next, open.frames.last()?))
+        let latest = open.repeated.as_ref().or(open.frames.last());
+        Some((next, latest?))
     }
 
-    /// The first frames of those that have taken too long, which are forgotten here.
+    /// Whose clients may wait for an acknowledgement, once for each time that they say something new.
+    pub fn quiet(&mut self, now: Moment) -> Vec<K> {
+        let mut keys = Vec::new();
+        for (key, open) in &mut self.open {
+            let here = open.text.len();
+            if open.acknowledged.max(open.quiet) < here && now.since(open.latest) >= DELAY {
+                open.quiet = here;
+                keys.push(*key);
+            }
+        }
+        keys
+    }
+
+    /// The first frames of those that have taken too long or had to give way, which are forgotten here.
     pub fn late(&mut self, now: Moment) -> Vec<F> {
         let is_late = |_: &K, open: &mut Open<F>| now.since(open.since) >= PATIENCE;
-        let late = self.open.extract_if(is_late);
-        late.map(|(_, mut open)| open.frames.swap_remove(0)) // each has the frame that it began with
+        let mut late = std::mem::take(&mut self.displaced);
+        for (key, open) in self.open.extract_if(is_late) {
+            self.frames.remove(key.client(), open.frames.len());
+            late.push(open.into_first());
+        }
+        late
+    }
+
+    /// What has come of all heads, each in its order, to be put together somewhere else.
+    pub fn give_up(&mut self) -> Vec<F> {
+        self.frames = Shares::default();
+        self.open
+            .drain()
+            .flat_map(|(_, open)| open.frames)
             .collect()
     }
 }
@@ -195,6 +339,17 @@ mod tests {
 
     const HEAD: &[u8] = b"GET /a HTTP/1.1\r\nHost: b\r\n\r\n";
 
+    /// A client's connections have numbers in a row.
+    const CONNECTIONS: i32 = 100_000;
+
+    impl Connection for i32 {
+        type Client = i32;
+
+        fn client(&self) -> i32 {
+            self / CONNECTIONS
+        }
+    }
+
     fn at(seconds: u64) -> Moment {
         Moment::after_epoch(Duration::from_secs(seconds))
     }
@@ -220,20 +375,24 @@ mod tests {
                 let mut heads = Heads::default();
                 let seq = |offset: usize| begin.wrapping_add(offset as u32);
                 assert_eq!(heads.begin(at(0), 1, begin, &HEAD[..first], 0), Step::Waits);
-                assert_eq!(heads.begin(at(0), 1, begin, &HEAD[..first], 0), Step::Stuck);
+                assert_eq!(heads.begin(at(0), 1, begin, &HEAD[..first], 7), Step::Stuck);
                 assert_eq!(heads.acknowledge(&1, seq(1)), None);
                 assert_eq!(heads.acknowledge(&2, begin), None);
-                assert_eq!(heads.acknowledge(&1, begin), Some((seq(first), &0)));
+                assert_eq!(heads.acknowledge(&1, begin), Some((seq(first), &7)));
                 // A gap, and another connection.
                 if second > first {
-                    assert_eq!(heads.add(1, seq(second), &HEAD[second..], 9), Step::Waits);
+                    assert_eq!(
+                        heads.add(at(0), 1, seq(second), &HEAD[second..], 9),
+                        Step::Waits
+                    );
                 }
-                assert_eq!(heads.add(2, seq(first), b"x", 9), Step::Foreign(9));
+                assert_eq!(heads.add(at(0), 2, seq(first), b"x", 9), Step::Foreign(9));
                 if second > first {
                     let more = &HEAD[first..second];
-                    assert_eq!(heads.add(1, seq(first), more, 1), Step::Waits);
-                    assert_eq!(heads.add(1, seq(first), more, 1), Step::Stuck);
+                    assert_eq!(heads.add(at(0), 1, seq(first), more, 1), Step::Waits);
                     assert_eq!(heads.acknowledge(&1, begin), Some((seq(second), &1)));
+                    assert_eq!(heads.add(at(1), 1, seq(first), more, 8), Step::Stuck);
+                    assert_eq!(heads.acknowledge(&1, begin), Some((seq(second), &8)));
                     assert_eq!(heads.first(&1), Some(&0));
                 }
                 let text = HEAD.to_owned();
@@ -247,15 +406,15 @@ mod tests {
                 // What says something else is not taken.
                 let mut other = HEAD[from..].to_owned();
                 other[0] ^= 1;
-                assert_eq!(heads.add(1, seq(from), &other, 9), Step::Waits);
-                let whole = heads.add(1, seq(from), &HEAD[from..], 2);
+                assert_eq!(heads.add(at(0), 1, seq(from), &other, 9), Step::Waits);
+                let whole = heads.add(at(0), 1, seq(from), &HEAD[from..], 2);
                 let expected = Step::Whole {
                     text,
                     frames,
                     is_acknowledged: true,
                 };
                 assert_eq!(whole, expected);
-                assert_eq!(heads.add(1, seq(0), HEAD, 3), Step::Foreign(3));
+                assert_eq!(heads.add(at(0), 1, seq(0), HEAD, 3), Step::Foreign(3));
             }
         }
     }
@@ -268,7 +427,7 @@ mod tests {
         let line = [b'x'; 1000];
         loop {
             sent += 1000;
-            match heads.add(1, sent - 1000, &line, 1) {
+            match heads.add(at(0), 1, sent - 1000, &line, 1) {
                 Step::Waits => {}
                 Step::Stuck => {
                     let (next, _) = heads.acknowledge(&1, 0).unwrap();
@@ -283,6 +442,39 @@ mod tests {
             }
         }
         assert!(sent as usize > LONGEST);
+    }
+
+    #[test]
+    fn who_says_no_more() {
+        let after = |ms| Moment::after_epoch(Duration::from_millis(ms));
+        let mut heads = Heads::default();
+        assert_eq!(heads.begin(after(0), 1, 0, b"GET /", 0), Step::Waits);
+        assert_eq!(heads.quiet(after(39)), []);
+        assert_eq!(heads.quiet(after(40)), [1]);
+        assert_eq!(heads.quiet(after(80)), []);
+        assert_eq!(heads.add(after(100), 1, 5, b"a", 1), Step::Waits);
+        assert_eq!(heads.quiet(after(139)), []);
+        assert_eq!(heads.quiet(after(140)), [1]);
+        assert_eq!(heads.add(after(150), 1, 6, b"b", 2), Step::Waits);
+        assert_eq!(heads.acknowledge(&1, 0), Some((7, &2)));
+        assert_eq!(heads.quiet(after(300)), []);
+    }
+
+    /// A thousand copies of what has come are answered like one, until a client may have waited.
+    #[test]
+    fn who_repeats_itself() {
+        let after = |ms| Moment::after_epoch(Duration::from_millis(ms));
+        let mut heads = Heads::default();
+        assert_eq!(heads.begin(after(0), 1, 0, b"GET /", 0), Step::Waits);
+        let mut stuck = Vec::new();
+        for ms in 0..50 {
+            for _ in 0..20 {
+                if heads.add(after(ms), 1, 0, b"GET /", 1) == Step::Stuck {
+                    stuck.push(ms);
+                }
+            }
+        }
+        assert_eq!(stuck, [0, 20, 40]);
     }
 
     #[test]
@@ -305,11 +497,21 @@ mod tests {
         let mut heads = Heads::default();
         assert_eq!(heads.begin(at(0), 1, 0, b"GET /", 7), Step::Waits);
         assert_eq!(heads.begin(at(5), 2, 0, b"GET /", 8), Step::Waits);
-        assert_eq!(heads.add(1, 5, b"x", 1), Step::Waits);
+        assert_eq!(heads.add(at(5), 1, 5, b"x", 1), Step::Waits);
         assert_eq!(heads.late(at(9)), []);
         assert_eq!(heads.late(at(10)), [7]);
-        assert_eq!(heads.add(1, 6, b"x", 1), Step::Foreign(1));
+        assert_eq!(heads.add(at(10), 1, 6, b"x", 1), Step::Foreign(1));
         assert_eq!(heads.late(at(15)), [8]);
+    }
+
+    #[test]
+    fn what_another_puts_together() {
+        let mut heads = Heads::default();
+        assert_eq!(heads.begin(at(0), 1, 0, b"GET /", 7), Step::Waits);
+        assert_eq!(heads.add(at(0), 1, 5, b"x", 8), Step::Waits);
+        assert_eq!(heads.give_up(), [7, 8]);
+        assert_eq!(heads.give_up(), []);
+        assert_eq!(heads.add(at(0), 1, 6, b"x", 9), Step::Foreign(9));
     }
 
     #[test]
@@ -319,7 +521,7 @@ mod tests {
         assert_eq!(heads.begin(at(0), 1, 0, &HEAD[..5], 1), Step::Waits);
         let (text, frames) = (HEAD.to_owned(), vec![1, 2]);
         assert_eq!(
-            heads.add(1, 5, &HEAD[5..], 2),
+            heads.add(at(0), 1, 5, &HEAD[5..], 2),
             Step::Whole {
                 text,
                 frames,
@@ -328,14 +530,56 @@ mod tests {
         );
     }
 
+    /// Its client has sent it again in one frame, which needs nobody to put it together, and asks on.
     #[test]
-    fn no_more_than_there_is_room_for() {
+    fn a_head_that_went_its_way_without_what_is_here() {
         let mut heads = Heads::default();
-        for key in 0..=MOST {
-            assert_eq!(heads.begin(at(0), key, 0, b"GET /", 0), Step::Waits);
+        let begin = u32::MAX - 2;
+        assert_eq!(heads.begin(at(0), 1, begin, &HEAD[..5], 0), Step::Waits);
+        heads.pass(&1, begin);
+        heads.pass(&1, begin.wrapping_sub(30));
+        assert_eq!(heads.first(&1), Some(&0));
+        let next = begin.wrapping_add(HEAD.len() as u32);
+        heads.pass(&1, next);
+        assert_eq!(heads.add(at(0), 1, next, HEAD, 1), Step::Foreign(1));
+    }
+
+    /// Who leaves heads open is refused, and nobody else is.
+    #[test]
+    fn who_has_most_gives_way() {
+        let mut heads = Heads::default();
+        let key = |client: i32, connection: i32| client * CONNECTIONS + connection;
+        assert_eq!(heads.begin(at(0), key(1, 0), 0, b"GET /", 7), Step::Waits);
+        assert_eq!(heads.begin(at(0), key(2, 0), 0, b"GET /", 0), Step::Waits);
+        assert_eq!(heads.add(at(1), key(2, 0), 5, b"a", 1), Step::Waits);
+        for connection in 1..ROOM as i32 {
+            let begun = heads.begin(at(2), key(2, connection), 0, b"GET /", connection);
+            assert_eq!(begun, Step::Waits);
         }
-        assert_eq!(heads.open.len(), MOST);
-        assert_eq!(heads.late(at(10)).len(), MOST);
+        assert_eq!(heads.frames.sum(), ROOM);
+        // Of the other client: the one that said something new longest ago, which had two frames.
+        assert_eq!(heads.late(at(2)), [0]);
+        assert_eq!(heads.add(at(2), key(1, 0), 5, b"a", 9), Step::Waits);
+        let expected = Step::Whole {
+            text: b"GET /a\n\n".to_vec(),
+            frames: vec![7, 9, 8],
+            is_acknowledged: false,
+        };
+        assert_eq!(heads.add(at(2), key(1, 0), 6, b"\n\n", 8), expected);
+        assert_eq!(heads.late(at(12)).len(), ROOM - 1);
         assert!(heads.open.is_empty());
+        assert_eq!(heads.frames.sum(), 0);
+    }
+
+    #[test]
+    fn what_comes_in_too_many_frames() {
+        let mut heads = Heads::default();
+        assert_eq!(heads.begin(at(0), 1, 0, b"G", 7), Step::Waits);
+        for frame in 1..MOST_FRAMES as u32 {
+            assert_eq!(heads.add(at(0), 1, frame, b"G", 8), Step::Waits);
+        }
+        let last = heads.add(at(0), 1, MOST_FRAMES as u32, b"G", 9);
+        assert_eq!(last, Step::TooLong(7));
+        assert_eq!(heads.frames.sum(), 0);
     }
 }

@@ -43,6 +43,7 @@ pub mod repeats;
 pub mod resume;
 pub mod routes;
 pub mod rules;
+pub mod shares;
 pub mod sizes;
 pub mod slots;
 pub mod turn;

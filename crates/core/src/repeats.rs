@@ -1,4 +1,4 @@
-//! Things that are done several times, in case what they did got lost: after growing pauses.
+//! When something is done again, in case what it did got lost: after growing pauses, and not for ever.
 
 use std::time::Duration;
 
@@ -14,61 +14,37 @@ const PAUSES: [Duration; 7] = [
     Duration::from_secs(8),
     Duration::from_secs(16),
 ];
-/// Times for what somebody else does as well, if need be.
-const FEW: usize = 3;
-/// At a time; of more the oldest are forgotten.
-const MOST: usize = 256;
 
-/// Things of this kind, each with when it is due.
+/// The times of one thing.
 #[derive(Debug)]
-pub struct Repeats<T> {
-    waiting: Vec<Repeat<T>>,
-}
-
-#[derive(Debug)]
-struct Repeat<T> {
-    due: Moment,
+pub struct Repeats {
+    /// `None`: never again.
+    due: Option<Moment>,
     done: usize,
-    times: usize,
-    thing: T,
 }
 
-impl<T> Default for Repeats<T> {
-    fn default() -> Self {
+impl Repeats {
+    /// Of what was done now for the first time.
+    pub fn from(now: Moment) -> Self {
         Self {
-            waiting: Vec::new(),
-        }
-    }
-}
-
-impl<T: Clone> Repeats<T> {
-    /// This was done now for the first time. Unless `is_vital`, a few more times are enough.
-    pub fn add(&mut self, now: Moment, thing: T, is_vital: bool) {
-        if self.waiting.len() == MOST {
-            self.waiting.remove(0);
-        }
-        self.waiting.push(Repeat {
-            due: now + PAUSES[0],
+            due: Some(now + PAUSES[0]),
             done: 0,
-            times: if is_vital { PAUSES.len() } else { FEW },
-            thing,
-        });
+        }
     }
 
-    /// What is to be done once more.
-    pub fn due(&mut self, now: Moment) -> Vec<T> {
-        let mut due = Vec::new();
-        self.waiting.retain_mut(|repeat| {
-            if repeat.due > now {
-                return true;
-            }
-            due.push(repeat.thing.clone());
-            repeat.done += 1;
-            let pause = PAUSES[..repeat.times].get(repeat.done);
-            repeat.due = now + pause.copied().unwrap_or_default();
-            pause.is_some()
-        });
-        due
+    /// Of what is done once.
+    pub const fn never() -> Self {
+        Self { due: None, done: 0 }
+    }
+
+    /// Whether it is to be done now; then the next time follows.
+    pub fn is_due(&mut self, now: Moment) -> bool {
+        if self.due.is_none_or(|due| due > now) {
+            return false;
+        }
+        self.done += 1;
+        self.due = PAUSES.get(self.done).map(|pause| now + *pause);
+        true
     }
 }
 
@@ -82,32 +58,20 @@ mod tests {
 
     #[test]
     fn again_and_again_but_not_for_ever() {
-        let mut repeats = Repeats::default();
-        repeats.add(at(0), 'a', true);
-        assert!(repeats.due(at(299)).is_empty());
-        assert_eq!(repeats.due(at(300)), ['a']);
-        repeats.add(at(500), 'b', true);
-        assert_eq!(repeats.due(at(1000)), ['a', 'b']);
-        let times = (1001..100_000).filter(|time| repeats.due(at(*time)).contains(&'a'));
+        let mut repeats = Repeats::from(at(0));
+        assert!(!repeats.is_due(at(299)));
+        assert!(repeats.is_due(at(300)));
+        assert!(!repeats.is_due(at(300)));
+        // Late: the pause begins only now.
+        assert!(repeats.is_due(at(1200)));
+        assert!(!repeats.is_due(at(2199)));
+        let times = (2200..100_000).filter(|time| repeats.is_due(at(*time)));
         assert_eq!(times.count(), PAUSES.len() - 2);
-        assert!(repeats.waiting.is_empty());
     }
 
     #[test]
-    fn a_few_times() {
-        let mut repeats = Repeats::default();
-        repeats.add(at(0), 'a', false);
-        let times = (0..100_000).filter(|time| !repeats.due(at(*time)).is_empty());
-        assert_eq!(times.count(), FEW);
-    }
-
-    #[test]
-    fn the_oldest_gives_way() {
-        let mut repeats = Repeats::default();
-        for thing in 0..=MOST {
-            repeats.add(at(0), thing, false);
-        }
-        assert_eq!(repeats.due(at(300))[0], 1);
-        assert_eq!(repeats.waiting.len(), MOST);
+    fn never() {
+        let mut repeats = Repeats::never();
+        assert!(!repeats.is_due(at(100_000)));
     }
 }

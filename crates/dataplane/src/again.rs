@@ -65,9 +65,9 @@ impl Again {
     }
 }
 
-fn failed(source: std::io::Error) -> Error {
+fn failed(cause: std::io::Error) -> Error {
     Error::Run {
         program: "cs",
-        source,
+        cause,
     }
 }

@@ -63,15 +63,15 @@ pub(crate) fn attach_xdp(
         XdpChoice::Generic => XdpMode::Generic,
     };
     let attached = match attempt(first) {
-        Err(Error::Attach { source, .. }) if is_taken(&source) => Err(Error::Attach {
+        Err(Error::Attach { cause, .. }) if is_taken(&cause) => Err(Error::Attach {
             program: name,
             interface,
             hint: taken_hint(interface),
-            source,
+            cause,
         }),
-        Err(Error::Attach { source, .. }) if first == XdpMode::Native => {
+        Err(Error::Attach { cause, .. }) if first == XdpMode::Native => {
             let words = kernel::native_refusal(program.as_fd(), interface);
-            let words = words.unwrap_or_else(|| source.to_string());
+            let words = words.unwrap_or_else(|| cause.to_string());
             if choice == XdpChoice::Auto && !frags {
                 warn!(
                     "the driver of {} refuses native XDP: {words}",
@@ -83,7 +83,7 @@ pub(crate) fn attach_xdp(
                     program: name,
                     interface,
                     hint: native_hint(&words, interface),
-                    source,
+                    cause,
                 })
             }
         }
@@ -136,7 +136,7 @@ pub(crate) fn attach_window(
     program: &OwnedFd,
     pins: Option<&Pins>,
 ) -> Result<Option<OwnedFd>, Error> {
-    let failed = |source: io::Error| Error::AttachSockets { source };
+    let failed = |cause: io::Error| Error::AttachSockets { cause };
     let pin = pins.map(|pins| pins.link("window"));
     if let Some(pin) = &pin
         && let Ok(link) = sys::open_pin(pin)
@@ -176,11 +176,11 @@ fn attach(
     hook: Hook,
     pins: Option<&Pins>,
 ) -> Result<Attached, Error> {
-    let failed = |source: io::Error| Error::Attach {
+    let failed = |cause: io::Error| Error::Attach {
         program: name,
         interface,
-        hint: hint(&source),
-        source,
+        hint: hint(&cause),
+        cause,
     };
     if let Some(pins) = pins
         && let Some(link) = take_over(name, program.as_fd(), interface, pins).map_err(failed)?
@@ -272,13 +272,13 @@ fn of_tcx(error: Error) -> Error {
         Error::Attach {
             program,
             interface,
-            source,
+            cause,
             ..
         } => Error::Attach {
             program,
             interface,
-            hint: tcx_hint(&source),
-            source,
+            hint: tcx_hint(&cause),
+            cause,
         },
         other => other,
     }

@@ -1,6 +1,6 @@
 //! Channels: what was sent to each node and came from it, and what can be sent again.
 
-use std::net::Ipv4Addr;
+use std::{net::Ipv4Addr, time::Duration};
 
 use baton_abi::{Channel, Inbox, MAX_PEERS, OUTBOX, Posted, WINDOW, short_address};
 use libbpf_rs::{MapCore as _, MapFlags, MapHandle};
@@ -8,6 +8,7 @@ use zerocopy::IntoBytes as _;
 
 use crate::{
     Dataplane, Error,
+    clock::age_of_sent,
     maps::{element, lookup, map_error, read, update},
 };
 
@@ -67,13 +68,21 @@ impl Channels {
         update("channels", &self.channels, &u32::from(channel), &used)
     }
 
-    /// The frame of a message, if it is still there, and the index of the interface that it left by.
-    pub fn posted(&self, channel: u16, number: u16) -> Result<Option<(u32, Vec<u8>)>, Error> {
+    /// The frame of a message, if it is still there and not older, and the index of the interface that it left by.
+    pub fn posted(
+        &self,
+        channel: u16,
+        number: u16,
+        oldest: Duration,
+    ) -> Result<Option<(u32, Vec<u8>)>, Error> {
         let slot = self.channel(channel)?.slots[usize::from(number) % WINDOW as usize];
         let read = || element::<Posted>("outbox", &self.outbox, slot % OUTBOX);
         // The program may write to it meanwhile.
         let (posted, again) = (read()?, read()?);
-        if posted != again || (posted.channel, posted.sequence) != (channel, number) {
+        if posted != again
+            || (posted.channel, posted.sequence) != (channel, number)
+            || age_of_sent(posted.sent) > oldest
+        {
             return Ok(None);
         }
         let frame = posted.frame.get(..posted.bytes as usize);

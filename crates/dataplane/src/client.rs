@@ -173,21 +173,21 @@ impl ClientPins {
     pub fn attach(&self, group: &Path, options: &ClientOptions) -> Result<(), Error> {
         Pins::new(&self.directory).prepare()?;
         let programs = ClientPrograms::load(options)?;
-        let sockets = |source| Error::AttachSockets { source };
+        let sockets = |cause| Error::AttachSockets { cause };
         let group = File::open(group).map_err(sockets)?;
 
         self.detach()?;
-        fs::create_dir_all(&self.directory).map_err(|source| self.failed(source))?;
+        fs::create_dir_all(&self.directory).map_err(|cause| self.failed(cause))?;
         let pin = |object: BorrowedFd<'_>, name: &str| {
-            sys::pin(object, &self.directory.join(name)).map_err(|source| self.failed(source))
+            sys::pin(object, &self.directory.join(name)).map_err(|cause| self.failed(cause))
         };
         // The way first: it is a way only for connections that the other program has seen begin.
         let way = sys::link_create(programs.way.as_fd(), options.interface, Hook::TcxEgress);
-        let way = way.map_err(|source| Error::Attach {
+        let way = way.map_err(|cause| Error::Attach {
             program: "client_way",
             interface: options.interface,
-            hint: attach::tcx_hint(&source),
-            source,
+            hint: attach::tcx_hint(&cause),
+            cause,
         })?;
         pin(way.as_fd(), "way")?;
         let target = group.as_raw_fd().cast_unsigned();
@@ -220,10 +220,10 @@ impl ClientPins {
         sums(&map).map(Some)
     }
 
-    fn failed(&self, source: io::Error) -> Error {
+    fn failed(&self, cause: io::Error) -> Error {
         Error::Pins {
             path: self.directory.clone(),
-            source,
+            cause,
         }
     }
 }

@@ -213,10 +213,10 @@ impl Dataplane {
             closing_ticks: Tick::from(closing).0,
             ..Sweep::default()
         };
-        sys::run_on_argument(program.as_fd(), sweep.as_mut_bytes()).map_err(|source| {
+        sys::run_on_argument(program.as_fd(), sweep.as_mut_bytes()).map_err(|cause| {
             Error::Run {
                 program: "sweep",
-                source,
+                cause,
             }
         })?;
         Ok(Swept {

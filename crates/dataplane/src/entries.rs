@@ -6,12 +6,12 @@ use std::os::fd::AsFd as _;
 use baton_abi::{
     DataServer, MAX_DATA_SERVERS, MAX_POOLS, Pool, Service, ServiceKey, TALLIED_ROUTES, Tcb, TcbKey,
 };
-use libbpf_rs::{ErrorKind, MapCore as _, MapFlags, MapHandle};
+use libbpf_rs::{MapCore as _, MapFlags, MapHandle};
 use zerocopy::{FromBytes, FromZeros as _, IntoBytes};
 
 use crate::{
     Dataplane, Error, Tick,
-    maps::{entries, lookup, map_error, only_on_cs},
+    maps::{entries, forget, lookup, map_error, only_on_cs},
     sys,
 };
 
@@ -108,12 +108,8 @@ impl Entries {
         let all = self.read()?;
         let mut forgotten = 0;
         for (key, _) in all.iter().filter(|(_, tcb)| is_old(tcb)) {
-            match self.tcbs.delete(key.as_bytes()) {
-                Ok(()) => forgotten += 1,
-                // The sweep was faster.
-                Err(error) if error.kind() == ErrorKind::NotFound => {}
-                Err(error) => return Err(map_error("tcbs", error)),
-            }
+            // The sweep may be faster.
+            forgotten += usize::from(forget("tcbs", &self.tcbs, key)?);
         }
         Ok(forgotten)
     }

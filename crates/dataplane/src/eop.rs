@@ -54,12 +54,12 @@ impl EopPins {
             .open(&mut storage)
             .and_then(skeleton::OpenEopSkel::load)
             .map_err(|error| explain(&error, &[Part::Eop]))?;
-        let failed = |source| Error::AttachSockets { source };
+        let failed = |cause| Error::AttachSockets { cause };
         let group = File::open(group).map_err(failed)?;
         let target = group.as_raw_fd().cast_unsigned();
 
         self.detach()?;
-        let pins = |source| self.failed(source);
+        let pins = |cause| self.failed(cause);
         crate::pins::Pins::new(&self.directory).prepare()?;
         let links = [
             (
@@ -125,10 +125,10 @@ impl EopPins {
         Ok(Some(counters))
     }
 
-    fn failed(&self, source: io::Error) -> Error {
+    fn failed(&self, cause: io::Error) -> Error {
         Error::Pins {
             path: self.directory.clone(),
-            source,
+            cause,
         }
     }
 }

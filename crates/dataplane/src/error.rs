@@ -9,9 +9,9 @@ use crate::kernel::Refusal;
 #[allow(missing_docs)]
 pub enum Error {
     #[error(
-        "cannot prepare {path}: {source}; baton needs a BPF file system there (mount -t bpf bpf /sys/fs/bpf) and root"
+        "cannot prepare {path}: {cause}; baton needs a BPF file system there (mount -t bpf bpf /sys/fs/bpf) and root"
     )]
-    Pins { path: PathBuf, source: io::Error },
+    Pins { path: PathBuf, cause: io::Error },
     #[error("cannot read the BPF programs of this version: {reason}")]
     Open { reason: String },
     #[error("cannot load the BPF programs: {0}")]
@@ -24,28 +24,28 @@ pub enum Error {
         "the programs' sockets here cannot be taken over: in {dir}, {reason}. Nothing is changed. Start the version that it is of; or end the programs, run `baton teardown --config FILE` and start again; or start once with --fresh: then programs that listen must be started again, and until then nobody finds them"
     )]
     AppLayout { dir: PathBuf, reason: String },
-    #[error("cannot attach the {program} program to interface {interface}: {source}{hint}")]
+    #[error("cannot attach the {program} program to interface {interface}: {cause}{hint}")]
     Attach {
         program: &'static str,
         interface: u32,
-        source: io::Error,
+        cause: io::Error,
         hint: String,
     },
-    #[error("cannot hear of the sockets of this machine's control groups: {source}")]
-    AttachSockets { source: io::Error },
+    #[error("cannot hear of the sockets of this machine's control groups: {cause}")]
+    AttachSockets { cause: io::Error },
     #[error(
-        "cannot attach the {program} program to the control group {group}: {source}; it must be of version 2, and baton needs root"
+        "cannot attach the {program} program to the control group {group}: {cause}; it must be of version 2, and baton needs root"
     )]
     AttachGroup {
         program: &'static str,
         group: PathBuf,
-        source: io::Error,
+        cause: io::Error,
     },
     #[error("BPF map {map}: {reason}")]
     Map { map: &'static str, reason: String },
-    #[error("running the {program} program: {source}")]
+    #[error("running the {program} program: {cause}")]
     Run {
         program: &'static str,
-        source: io::Error,
+        cause: io::Error,
     },
 }

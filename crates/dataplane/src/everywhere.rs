@@ -107,7 +107,7 @@ fn mode_of_all(
             return Err(Error::Attach {
                 program,
                 interface: one.interface,
-                source: io::ErrorKind::Unsupported.into(),
+                cause: io::ErrorKind::Unsupported.into(),
                 hint: no_frames_hint(&card),
             });
         }
@@ -142,7 +142,7 @@ fn untold(program: &'static str, interface: u32, error: libbpf_rs::Error) -> Err
     Error::Attach {
         program,
         interface,
-        source: io::Error::other(error),
+        cause: io::Error::other(error),
         hint: "; the kernel does not say how it is attached".to_owned(),
     }
 }

@@ -19,6 +19,8 @@ pub struct SeenHead {
     pub flow: TcbKey,
     /// Sequence number of its first byte.
     pub response_start: u32,
+    /// Which response it is of those that this data server began on the connection, from 1 on, modulo 256.
+    pub number: u8,
     /// Its first bytes, at most `HEAD_BYTES` of them and of its first packet.
     pub text: Vec<u8>,
 }
@@ -101,6 +103,7 @@ fn read_record(record: &[u8]) -> Option<SeenHead> {
     Some(SeenHead {
         flow: record.flow,
         response_start: record.response_start,
-        text: record.text.get(..record.bytes as usize)?.to_vec(),
+        number: record.number as u8, // the program writes a byte
+        text: record.text.get(..usize::from(record.bytes))?.to_vec(),
     })
 }

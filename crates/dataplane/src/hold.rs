@@ -9,7 +9,7 @@ use crate::{
     Dataplane, Error,
     again::{Again, Resumed},
     clock::coarse_after,
-    maps::{map_error, only_on_cs, update},
+    maps::{element, map_error, only_on_cs, update},
     ring::Ring,
 };
 
@@ -85,6 +85,12 @@ impl Hold {
         held.map(|held| self.again.run(&held.frame, held.interface, &[]))
             .collect()
     }
+}
+
+/// Whether all that clients send goes on to another connection server, by what the map says.
+pub(crate) fn passes_on(variable: &MapHandle) -> Result<bool, Error> {
+    let hold: InMap = element("hold", variable, 0)?;
+    Ok(hold.passes_on != 0 && coarse_after(Duration::ZERO) < hold.until)
 }
 
 fn write(variable: &MapHandle, hold: &InMap) -> Result<(), Error> {

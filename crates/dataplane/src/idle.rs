@@ -66,10 +66,10 @@ impl Releaser {
         {
             walk.draining[usize::from(server / 64)] |= 1 << (server % 64);
         }
-        sys::run_on_argument(self.walk.as_fd(), walk.as_mut_bytes()).map_err(|source| {
+        sys::run_on_argument(self.walk.as_fd(), walk.as_mut_bytes()).map_err(|cause| {
             Error::Run {
                 program: "idle",
-                source,
+                cause,
             }
         })?;
         Ok(Walked {
@@ -87,9 +87,9 @@ impl Releaser {
 
     /// Has the program make RELEASE of an empty ACK in the client's name, a whole frame.
     pub fn release(&self, ack: &[u8]) -> Result<Resumed, Error> {
-        let run = |source| Error::Run {
+        let run = |cause| Error::Run {
             program: "release",
-            source,
+            cause,
         };
         let outcome =
             sys::run_on_arrival(self.release.as_fd(), &[], ack, self.interface).map_err(run)?;

@@ -207,7 +207,7 @@ fn make_record(pins: &Pins) -> Result<MapHandle, Error> {
 fn pinned(pins: &Pins, name: &str, error: &libbpf_rs::Error) -> Error {
     Error::Pins {
         path: pins.map(name),
-        source: std::io::Error::other(error.to_string()),
+        cause: std::io::Error::other(error.to_string()),
     }
 }
 

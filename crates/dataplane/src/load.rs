@@ -75,7 +75,7 @@ pub struct Programs {
 /// include/uapi/linux/bpf.h
 const BPF_F_XDP_HAS_FRAGS: u32 = 1 << 5;
 /// Maps that only the connection server's programs use; a pure data server need not pay for them.
-const CS_MAPS: [&str; 27] = [
+const CS_MAPS: [&str; 28] = [
     "once_more",
     "pools",
     "hosts",
@@ -90,6 +90,7 @@ const CS_MAPS: [&str; 27] = [
     "strays",
     "claims",
     "claim_sources",
+    "punt_sources",
     "claim_refusals",
     "believed",
     "used_cookies",
@@ -280,6 +281,7 @@ impl Programs {
                 held: cs_only(&loaded.maps.held)?,
                 answers: cs_only(&loaded.maps.answers)?,
                 resting: cs_only(&loaded.maps.resting)?,
+                punted_flows: cs_only(&loaded.maps.punted_flows)?,
                 idle_flows: cs_only(&loaded.maps.idle_flows)?,
                 kept_requests: cs_only(&loaded.maps.kept_requests)?,
                 orphans: cs_only(&loaded.maps.orphans)?,

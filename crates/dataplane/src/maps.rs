@@ -3,7 +3,7 @@
 use std::os::fd::OwnedFd;
 
 use baton_abi::{Counters, DataServer, Service, ServiceKey, Settings, Tcb, TcbKey};
-use libbpf_rs::{MapCore as _, MapFlags, MapHandle};
+use libbpf_rs::{ErrorKind, MapCore as _, MapFlags, MapHandle};
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 use crate::Error;
@@ -41,6 +41,7 @@ pub(crate) struct Maps {
     pub held: Option<MapHandle>,
     pub answers: Option<MapHandle>,
     pub resting: Option<MapHandle>,
+    pub punted_flows: Option<MapHandle>,
     pub idle_flows: Option<MapHandle>,
     pub kept_requests: Option<MapHandle>,
     pub orphans: Option<MapHandle>,
@@ -177,6 +178,19 @@ pub(crate) fn remove<K: IntoBytes + Immutable>(
 ) -> Result<(), Error> {
     map.delete(key.as_bytes())
         .map_err(|error| map_error(name, error))
+}
+
+/// The same of what may have been removed meanwhile, or given way to something younger. Whether it was there.
+pub(crate) fn forget<K: IntoBytes + Immutable + ?Sized>(
+    name: &'static str,
+    map: &MapHandle,
+    key: &K,
+) -> Result<bool, Error> {
+    match map.delete(key.as_bytes()) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(map_error(name, error)),
+    }
 }
 
 pub(crate) fn lookup<K: IntoBytes + Immutable, V: FromBytes>(

@@ -9,7 +9,7 @@ use zerocopy::IntoBytes as _;
 
 use crate::{
     Dataplane, Error, Tick,
-    maps::{element, lookup, map_error, only_on_cs, program_of_cs, remove, update},
+    maps::{element, forget, lookup, map_error, only_on_cs, program_of_cs, update},
     sys,
 };
 
@@ -98,10 +98,7 @@ impl Orphans {
 
     /// Forgets a connection. One that is forgotten already is no error.
     pub fn forget(&self, key: &TcbKey) -> Result<(), Error> {
-        match self.tcb(key)? {
-            Some(_) => remove("tcbs", &self.tcbs, key),
-            None => Ok(()),
-        }
+        forget("tcbs", &self.tcbs, key).map(drop)
     }
 
     /// The pool at an index.
@@ -120,8 +117,8 @@ pub(crate) fn run(
     program: BorrowedFd<'_>,
     argument: &mut [u8],
 ) -> Result<(), Error> {
-    sys::run_on_argument(program, argument).map_err(|source| Error::Run {
+    sys::run_on_argument(program, argument).map_err(|cause| Error::Run {
         program: name,
-        source,
+        cause,
     })
 }

@@ -41,9 +41,9 @@ impl Pins {
     /// Makes the directory; mounts a BPF file system at `/sys/fs/bpf` if that is where it should be
     /// and none is there.
     pub fn prepare(&self) -> Result<(), Error> {
-        self.try_prepare().map_err(|source| Error::Pins {
+        self.try_prepare().map_err(|cause| Error::Pins {
             path: self.dir.clone(),
-            source,
+            cause,
         })
     }
 
@@ -97,9 +97,9 @@ impl Pins {
             return Ok(());
         };
         let named = |interface| self.dir.join(format!("{LINK}{program}_{interface}"));
-        let failed = |source| Error::Pins {
+        let failed = |cause| Error::Pins {
             path: plain.clone(),
-            source,
+            cause,
         };
         let there = match sys::open_pin(&plain) {
             Ok(link) => Some(sys::link_interface(link.as_fd()).map_err(failed)?),
@@ -119,9 +119,9 @@ impl Pins {
     /// holds them, the program is no longer attached there.
     pub(crate) fn forget_links_elsewhere(&self, program: &str, all: &[u32]) -> Result<(), Error> {
         let begins = format!("{LINK}{program}_");
-        let failed = |source| Error::Pins {
+        let failed = |cause| Error::Pins {
             path: self.dir.clone(),
-            source,
+            cause,
         };
         for entry in fs::read_dir(&self.dir).map_err(failed)? {
             let entry = entry.map_err(failed)?;
@@ -142,8 +142,8 @@ impl Pins {
     pub(crate) fn forget_link(&self, program: &str) -> Result<(), Error> {
         let path = self.link(program);
         match fs::remove_file(&path) {
-            Err(source) if source.kind() != io::ErrorKind::NotFound => {
-                Err(Error::Pins { path, source })
+            Err(cause) if cause.kind() != io::ErrorKind::NotFound => {
+                Err(Error::Pins { path, cause })
             }
             _ => Ok(()),
         }
@@ -183,9 +183,9 @@ impl Pins {
 
     /// Of all that is pinned; nothing where there is no directory.
     fn names(&self) -> Result<Vec<String>, Error> {
-        let failed = |source| Error::Pins {
+        let failed = |cause| Error::Pins {
             path: self.dir.clone(),
-            source,
+            cause,
         };
         let entries = match fs::read_dir(&self.dir) {
             Ok(entries) => entries,
@@ -201,7 +201,7 @@ impl Pins {
     /// Removes the pin of one.
     pub(crate) fn forget_map(&self, name: &str) -> Result<(), Error> {
         let path = self.map(name);
-        fs::remove_file(&path).map_err(|source| Error::Pins { path, source })
+        fs::remove_file(&path).map_err(|cause| Error::Pins { path, cause })
     }
 
     /// Removes every pin, and with them programs and maps, unless something else holds them. Goes on
@@ -210,24 +210,24 @@ impl Pins {
         let entries = match fs::read_dir(&self.dir) {
             Ok(entries) => entries,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Vec::new(),
-            Err(source) => {
+            Err(cause) => {
                 return vec![Error::Pins {
                     path: self.dir.clone(),
-                    source,
+                    cause,
                 }];
             }
         };
         let mut errors: Vec<Error> = entries
             .filter_map(|entry| entry.and_then(|entry| fs::remove_file(entry.path())).err())
-            .map(|source| Error::Pins {
+            .map(|cause| Error::Pins {
                 path: self.dir.clone(),
-                source,
+                cause,
             })
             .collect();
-        if let Err(source) = fs::remove_dir(&self.dir) {
+        if let Err(cause) = fs::remove_dir(&self.dir) {
             errors.push(Error::Pins {
                 path: self.dir.clone(),
-                source,
+                cause,
             });
         }
         errors

@@ -8,18 +8,20 @@ use std::{
 };
 
 use baton_abi::{
-    Answer, AnswerKey, NO_DATA_SERVER, NO_POOL, Pool, ROUTE_NUMBER_SHIFT, ROUTE_RESUME, Tcb,
-    TcbKey, VERDICT_ASK, VERDICT_BEHIND, VERDICT_CHUNKED, VERDICT_CUT, VERDICT_MARK, VERDICT_READ,
-    VERDICT_REFUSED, Verdict,
+    Answer, AnswerKey, LCCP_TCB_PIPELINED, NO_DATA_SERVER, NO_POOL, Pool, ROUTE_NUMBER_SHIFT,
+    ROUTE_RESUME, TCB_WAITING, Tcb, TcbKey, VERDICT_ASK, VERDICT_BEHIND, VERDICT_CARRIED,
+    VERDICT_CHUNKED, VERDICT_CUT, VERDICT_ENDLESS, VERDICT_MARK, VERDICT_READ, VERDICT_REFUSED,
+    VERDICT_UNJUDGED, Verdict,
 };
-use libbpf_rs::MapHandle;
+use libbpf_rs::{MapCore as _, MapHandle};
 use zerocopy::IntoBytes as _;
 
 use crate::{
     Dataplane, Error,
     again::{Again, Resumed},
     clock::coarse_after,
-    maps::{element, lookup, map_error, only_on_cs, update},
+    hold::passes_on,
+    maps::{element, forget, lookup, map_error, only_on_cs, update},
     ring::Ring,
 };
 
@@ -38,6 +40,9 @@ pub struct Punt {
     pub is_behind: bool,
     /// Whether it came by [`Punts::repeat`].
     pub is_repeat: bool,
+    /// Whether a data server's answer has brought it back: it can be judged, but its Ethernet header does not say where
+    /// its client is.
+    pub is_carried: bool,
     /// Ethernet, IP and TCP headers, which the program has checked, and what follows.
     pub frame: Vec<u8>,
 }
@@ -81,10 +86,12 @@ pub enum RequestLength {
         /// Of head.
         head: u32,
         /// Of body.
-        body: u32,
+        body: u64,
     },
     /// With its chunked body, which begins after so many bytes of head.
     Chunked(u32),
+    /// Nobody can say, after so many bytes of head.
+    Endless(u32),
 }
 
 /// The reader's end. Whoever has it must [`Punts::give_sign`] again and again, or is not asked.
@@ -96,6 +103,8 @@ pub struct Punts {
     resting: MapHandle,
     pools: MapHandle,
     tcbs: MapHandle,
+    hold: MapHandle,
+    flows: MapHandle,
 }
 
 impl Dataplane {
@@ -113,6 +122,8 @@ impl Dataplane {
             resting: shared("resting", &maps.resting)?,
             pools: shared("pools", &maps.pools)?,
             tcbs: shared("tcbs", &maps.tcbs)?,
+            hold: shared("hold", &maps.hold)?,
+            flows: shared("punted_flows", &maps.punted_flows)?,
         })
     }
 }
@@ -174,10 +185,11 @@ impl Punts {
         findings: Findings,
     ) -> Result<Resumed, Error> {
         let path = findings.path.unwrap_or(0);
-        let (head, body, chunked) = match findings.length {
+        let (head, body, framing) = match findings.length {
             None => (0, 0, 0),
             Some(RequestLength::Bytes { head, body }) => (head, body, 0),
             Some(RequestLength::Chunked(head)) => (head, 0, VERDICT_CHUNKED),
+            Some(RequestLength::Endless(head)) => (head, 0, VERDICT_ENDLESS),
         };
         let cut = if findings.is_cut { VERDICT_CUT } else { 0 };
         let verdict = Verdict {
@@ -186,10 +198,10 @@ impl Punts {
             pool: lead.map_or(NO_POOL as u16, |lead| lead.pool),
             route: lead.map_or(0, Lead::upper_half),
             owner: owner.unwrap_or(NO_DATA_SERVER as u16),
-            flags: (cut | chunked) as u16,
+            flags: (cut | framing) as u16,
             path: [path as u32, (path >> 32) as u32],
-            bytes: head + body,
             head,
+            body: [body as u32, (body >> 32) as u32],
         };
         self.run(punt, &verdict)
     }
@@ -197,52 +209,24 @@ impl Punts {
     /// Runs the frame through the program once more, which now answers that it is no request, and ends its
     /// connection.
     pub fn refuse(&self, punt: &Punt) -> Result<Resumed, Error> {
-        let verdict = Verdict {
-            mark: VERDICT_MARK,
-            pool: NO_POOL as u16,
-            owner: NO_DATA_SERVER as u16,
-            flags: VERDICT_REFUSED as u16,
-            ..Verdict::default()
-        };
-        self.run(punt, &verdict)
+        self.run_with(punt, VERDICT_REFUSED)
     }
 
     /// Runs a frame through the program that follows one that was judged, and is not shown here again.
     pub fn follow(&self, punt: &Punt) -> Result<Resumed, Error> {
-        let verdict = Verdict {
-            mark: VERDICT_MARK,
-            pool: NO_POOL as u16,
-            owner: NO_DATA_SERVER as u16,
-            flags: VERDICT_BEHIND as u16,
-            ..Verdict::default()
-        };
-        self.run(punt, &verdict)
+        self.run_with(punt, VERDICT_BEHIND)
     }
 
     /// Runs a frame of a head through the program that was judged, and maybe got lost behind it: if it is of the current
     /// request, it is known to be as it was.
     pub fn repeat(&self, punt: &Punt) -> Result<Resumed, Error> {
-        let verdict = Verdict {
-            mark: VERDICT_MARK,
-            pool: NO_POOL as u16,
-            owner: NO_DATA_SERVER as u16,
-            flags: VERDICT_READ as u16,
-            ..Verdict::default()
-        };
-        self.run(punt, &verdict)
+        self.run_with(punt, VERDICT_READ)
     }
 
     /// Has the owner of a frame's connection asked whether all before it has come there. Its answer, a message, is for the
     /// daemon. The frame goes to no server.
     pub fn ask(&self, punt: &Punt) -> Result<Resumed, Error> {
-        let verdict = Verdict {
-            mark: VERDICT_MARK,
-            pool: NO_POOL as u16,
-            owner: NO_DATA_SERVER as u16,
-            flags: VERDICT_ASK as u16,
-            ..Verdict::default()
-        };
-        self.run(punt, &verdict)
+        self.run_with(punt, VERDICT_ASK)
     }
 
     /// Whether a connection has an entry, and so an owner.
@@ -250,14 +234,99 @@ impl Punts {
         Ok(lookup::<_, Tcb>("tcbs", &self.tcbs, key)?.is_some())
     }
 
+    /// Whether a connection has an entry whose current request, or an earlier one, begins at this sequence number. Not if
+    /// that was taken back, for no server has it: then its client sends it again, and it begins once more.
+    pub fn has_begun(&self, key: &TcbKey, seq: u32) -> Result<bool, Error> {
+        let tcb = lookup::<_, Tcb>("tcbs", &self.tcbs, key)?;
+        Ok(tcb.is_some_and(|tcb| Begun::at(seq, &tcb) != Begun::Not))
+    }
+
+    /// Whether a request that begins at this sequence number has surely come to its server: some of its response was
+    /// acknowledged, or its connection is over.
+    pub fn is_settled(&self, key: &TcbKey, seq: u32) -> Result<bool, Error> {
+        let Some(tcb) = lookup::<_, Tcb>("tcbs", &self.tcbs, key)? else {
+            return Ok(true);
+        };
+        // An acknowledgement may be about a request before that is not answered yet.
+        if u32::from(tcb.options) & LCCP_TCB_PIPELINED != 0 {
+            return Ok(false);
+        }
+        let waits = u32::from(tcb.state) & TCB_WAITING != 0;
+        Ok(match Begun::at(seq, &tcb) {
+            Begun::Not => false,
+            Begun::Current => !waits,
+            Begun::Earlier => true,
+        })
+    }
+
+    /// Nothing that was shown earlier is here any more: what still comes of new connections whose first request was shown
+    /// does not wait for that. No other node has them, so unless they begin anew their clients hear that they have ended.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn forget_flows(&self) -> Result<(), Error> {
+        let keys: Vec<_> = self.flows.keys().collect();
+        for key in keys {
+            forget("punted_flows", &self.flows, key.as_slice())?;
+        }
+        Ok(())
+    }
+
+    /// Whether another connection server has taken over, and all that clients send goes on to it.
+    pub fn are_passed_on(&self) -> Result<bool, Error> {
+        passes_on(&self.hold)
+    }
+
     /// Runs a frame through the program as if it had just come.
     pub fn let_go(&self, punt: &Punt) -> Result<Resumed, Error> {
+        if punt.is_carried {
+            return self.run_with(punt, VERDICT_UNJUDGED);
+        }
         self.again.run(&punt.frame, punt.interface, &[])
     }
 
+    /// With a verdict that says this, and not where the frame goes.
+    fn run_with(&self, punt: &Punt, flag: u32) -> Result<Resumed, Error> {
+        let verdict = Verdict {
+            mark: VERDICT_MARK,
+            // Numbers that C keeps in 16 bits.
+            pool: NO_POOL as u16,
+            owner: NO_DATA_SERVER as u16,
+            flags: flag as u16,
+            ..Verdict::default()
+        };
+        self.run(punt, &verdict)
+    }
+
     fn run(&self, punt: &Punt, verdict: &Verdict) -> Result<Resumed, Error> {
-        let metadata = verdict.as_bytes();
-        self.again.run(&punt.frame, punt.interface, metadata)
+        let carried = if punt.is_carried { VERDICT_CARRIED } else { 0 };
+        let verdict = Verdict {
+            flags: verdict.flags | carried as u16,
+            ..*verdict
+        };
+        self.again
+            .run(&punt.frame, punt.interface, verdict.as_bytes())
+    }
+}
+
+/// What an entry says of a request.
+#[derive(PartialEq, Eq)]
+enum Begun {
+    /// None has, or nothing of it was delivered, so that the next one begins there.
+    Not,
+    Current,
+    Earlier,
+}
+
+impl Begun {
+    /// Of one that begins at this sequence number.
+    fn at(seq: u32, tcb: &Tcb) -> Self {
+        let was_taken_back = tcb.head == 0 && tcb.next_request == tcb.request_seq;
+        match tcb.request_seq.wrapping_sub(seq).cast_signed() {
+            0 if !was_taken_back => Self::Current,
+            1.. => Self::Earlier,
+            _ => Self::Not,
+        }
     }
 }
 

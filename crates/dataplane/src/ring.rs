@@ -76,6 +76,7 @@ fn read_record(record: &[u8]) -> Option<Punt> {
         divide_at: NonZeroU16::new(record.cut),
         is_behind: record.behind != 0,
         is_repeat: record.behind == 2,
+        is_carried: record.carried != 0,
         frame: frame.get(..record.bytes.into())?.to_vec(),
     })
 }

@@ -223,9 +223,18 @@ pub fn run_live(program: BorrowedFd<'_>, frame: &[u8], interface: u32) -> io::Re
 
 /// Makes the calling thread the first of those that wait for a processor.
 pub fn run_first() -> io::Result<()> {
-    const HIGHEST: i32 = -20;
+    renice(-20)
+}
+
+/// Puts the calling thread, and those that it starts from now on, before what runs with the usual priority: a server
+/// that uses all processors must not keep the daemon from being heard.
+pub fn run_before_servers() -> io::Result<()> {
+    renice(-10)
+}
+
+fn renice(nice: i32) -> io::Result<()> {
     // SAFETY: no pointers; on Linux 0 means the calling thread.
-    if unsafe { nix::libc::setpriority(nix::libc::PRIO_PROCESS, 0, HIGHEST) } == 0 {
+    if unsafe { nix::libc::setpriority(nix::libc::PRIO_PROCESS, 0, nice) } == 0 {
         Ok(())
     } else {
         Err(io::Error::last_os_error())

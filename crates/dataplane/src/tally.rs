@@ -74,8 +74,10 @@ fn add(sum: &mut Tally, other: &Tally) {
     sum.taken_back += other.taken_back;
     sum.none += other.none;
     sum.unavailable += other.unavailable;
-    sum.closed += other.closed;
     for (sum, other) in sum.kept.iter_mut().zip(other.kept) {
+        *sum += other;
+    }
+    for (sum, other) in sum.closed.iter_mut().zip(other.closed) {
         *sum += other;
     }
 }

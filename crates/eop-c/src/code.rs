@@ -13,9 +13,9 @@ pub(crate) const EREDO: i32 = 1000;
 pub(crate) fn of(error: &Error) -> i32 {
     let code = match error {
         Error::Redo { .. } => return EREDO,
-        Error::Io { source, .. } => match source.raw_os_error() {
+        Error::Io { cause, .. } => match cause.raw_os_error() {
             Some(number) => return number,
-            None if source.kind() == std::io::ErrorKind::TimedOut => Errno::ETIMEDOUT,
+            None if cause.kind() == std::io::ErrorKind::TimedOut => Errno::ETIMEDOUT,
             None => Errno::EIO,
         },
         Error::Session(error) => match error {

@@ -33,17 +33,17 @@ pub enum Error {
         bytes: usize,
     },
     /// The system says no.
-    #[error("{what}: {source}")]
+    #[error("{what}: {cause}")]
     Io {
         /// What was being done.
         what: &'static str,
         /// Why not.
-        source: io::Error,
+        cause: io::Error,
     },
 }
 
 impl Error {
     pub(crate) const fn io(what: &'static str) -> impl FnOnce(io::Error) -> Self {
-        move |source| Self::Io { what, source }
+        move |cause| Self::Io { what, cause }
     }
 }

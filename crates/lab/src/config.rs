@@ -100,7 +100,7 @@ fn key_of(lab: &Lab, host: &Host, key: &ClusterKey) -> Result<String> {
     let secret = key.0.parse().map_err(|error| wrong(format!("{error}")))?;
     let nodes = lab.hosts.iter().filter(|host| host.is_node());
     let all = nodes.map(v4).collect::<Result<Vec<_>>>()?;
-    Ok(NodeKeys::new(&secret, v4(host)?, all).text(&[]))
+    Ok(NodeKeys::new(&secret, None, v4(host)?, all).text(&[]))
 }
 
 /// The text of a host's baton.toml.

@@ -56,12 +56,12 @@ pub enum Error {
     NoOwnClock(String),
 
     /// The operating system refused.
-    #[error("cannot {what}: {source}")]
+    #[error("cannot {what}: {cause}")]
     Io {
         /// What was tried, with its path.
         what: String,
         /// The reason.
-        source: std::io::Error,
+        cause: std::io::Error,
     },
 
     /// A namespace of the name that the lab needs exists, and the lab did not make it.
@@ -169,9 +169,9 @@ pub(crate) trait Doing<T> {
 
 impl<T, E: Into<std::io::Error>> Doing<T> for std::result::Result<T, E> {
     fn doing(self, what: impl FnOnce() -> String) -> Result<T> {
-        self.map_err(|source| Error::Io {
+        self.map_err(|cause| Error::Io {
             what: what(),
-            source: source.into(),
+            cause: cause.into(),
         })
     }
 }

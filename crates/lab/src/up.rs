@@ -163,7 +163,15 @@ impl Raising<'_> {
             .any(|(_, host)| host.run.contains(&Thing::Node))
         {
             self.pins(&hosts)?;
-            self.things(&hosts, &key, |_, thing| *thing == Thing::Node)?;
+            // Whoever is to be in front begins: the next in line would not wait for it for long.
+            let front = self.lab.preferred();
+            let in_front = |host: &Host| Some(host.name.as_str()) == front;
+            self.things(&hosts, &key, |host, thing| {
+                *thing == Thing::Node && in_front(host)
+            })?;
+            self.things(&hosts, &key, |host, thing| {
+                *thing == Thing::Node && !in_front(host)
+            })?;
         }
         let after = |host: &Host, thing: &Thing| *thing != Thing::Node && host.is_app();
         self.things(&hosts, &key, after)?;

@@ -9,12 +9,12 @@ use std::time::Duration;
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The kernel refused.
-    #[error("cannot {doing}: {source}{}", remedy(source))]
+    #[error("cannot {doing}: {cause}{}", remedy(cause))]
     System {
         /// What was tried, as it follows "cannot".
         doing: String,
         /// What the kernel said.
-        source: io::Error,
+        cause: io::Error,
     },
     /// No interface has this name.
     #[error(
@@ -90,7 +90,7 @@ impl Error {
     /// For use in `map_err`: what was tried, as it follows "cannot".
     pub(crate) fn system(doing: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         let doing = doing.into();
-        move |source| Self::System { doing, source }
+        move |cause| Self::System { doing, cause }
     }
 
     /// Whether there was no room for what was to be sent: in the socket's buffer (EAGAIN) or in the
@@ -102,14 +102,14 @@ impl Error {
     /// The kernel's error number, if it was the kernel that refused.
     pub fn errno(&self) -> Option<i32> {
         match self {
-            Self::System { source, .. } => source.raw_os_error(),
+            Self::System { cause, .. } => cause.raw_os_error(),
             _ => None,
         }
     }
 }
 
-fn remedy(source: &io::Error) -> &'static str {
-    match source.raw_os_error() {
+fn remedy(cause: &io::Error) -> &'static str {
+    match cause.raw_os_error() {
         Some(libc::EPERM | libc::EACCES) => {
             "\n  help: run as root, or with CAP_NET_ADMIN and CAP_NET_RAW"
         }

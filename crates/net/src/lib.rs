@@ -1,12 +1,14 @@
 //! Everything between the daemon and its host's network, thin: links, addresses, routes and
 //! neighbors through netlink, sysctls, the journal that takes the host back, announcements, the
-//! socket for messages between nodes, health probes, and the relay for MPTCP listeners.
+//! socket for messages between nodes, frames of clients, health probes, and the relay for MPTCP
+//! listeners.
 //!
 //! Everything acts on the network namespace of the calling thread, so a runtime must keep all its
 //! threads in one.
 #![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test may panic"))]
 
 pub mod announce;
+pub mod client_frame;
 mod connections;
 mod error;
 mod host;

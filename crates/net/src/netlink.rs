@@ -55,11 +55,11 @@ async fn all<T>(
 fn failed(doing: impl Into<String>) -> impl FnOnce(rtnetlink::Error) -> Error {
     let doing = doing.into();
     move |error| {
-        let source = match error {
+        let cause = match error {
             rtnetlink::Error::NetlinkError(message) => message.to_io(),
             other => io::Error::other(other.to_string()),
         };
-        Error::System { doing, source }
+        Error::System { doing, cause }
     }
 }
 

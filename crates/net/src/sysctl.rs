@@ -25,7 +25,7 @@ impl Sysctl {
         Self::ipv4_conf(interface, "arp_ignore")
     }
 
-    /// Which source address an interface's ARP requests show; 2: the best local one for the
+    /// Which cause address an interface's ARP requests show; 2: the best local one for the
     /// target, never one of another interface. The kernel takes the larger of this and `all`.
     ///
     /// # Errors
@@ -97,7 +97,7 @@ impl Sysctl {
 
     /// Whether an error of this setting says that the kernel does not have it (any more).
     pub(crate) fn is_gone(error: &Error) -> bool {
-        matches!(error, Error::System { source, .. } if source.kind() == io::ErrorKind::NotFound)
+        matches!(error, Error::System { cause, .. } if cause.kind() == io::ErrorKind::NotFound)
     }
 
     fn file(&self) -> PathBuf {

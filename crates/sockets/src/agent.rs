@@ -168,7 +168,7 @@ impl Agent {
             let Some(event) = event else {
                 return Err(Error::System {
                     doing: "hear of the programs' sockets".into(),
-                    source: std::io::ErrorKind::BrokenPipe.into(),
+                    cause: std::io::ErrorKind::BrokenPipe.into(),
                 });
             };
             look = matches!(event, AppEvent::Listeners);

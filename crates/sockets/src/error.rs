@@ -8,17 +8,17 @@ use std::{io, path::PathBuf};
 pub enum Error {
     #[error(transparent)]
     Dataplane(#[from] baton_dataplane::Error),
-    #[error("cannot {doing}: {source}")]
-    System { doing: String, source: io::Error },
+    #[error("cannot {doing}: {cause}")]
+    System { doing: String, cause: io::Error },
     #[error(
         "no control groups of version 2 are mounted here: mount -t cgroup2 none /sys/fs/cgroup/unified"
     )]
     NoControlGroups,
-    #[error("cannot {doing} the control group {path}: {source}; baton needs root there")]
+    #[error("cannot {doing} the control group {path}: {cause}; baton needs root there")]
     Group {
         doing: &'static str,
         path: PathBuf,
-        source: io::Error,
+        cause: io::Error,
     },
     #[error(
         "no application node runs here: the control group {0} does not exist. Start `baton node` with this configuration first"
@@ -29,6 +29,6 @@ pub enum Error {
 impl Error {
     pub(crate) fn system(doing: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         let doing = doing.into();
-        move |source| Self::System { doing, source }
+        move |cause| Self::System { doing, cause }
     }
 }

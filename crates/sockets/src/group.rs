@@ -107,10 +107,6 @@ impl Group {
 
     fn failed(&self, doing: &'static str) -> impl FnOnce(io::Error) -> Error {
         let path = self.path.clone();
-        move |source| Error::Group {
-            doing,
-            path,
-            source,
-        }
+        move |cause| Error::Group { doing, path, cause }
     }
 }

@@ -3,9 +3,9 @@
 use baton_abi::{
     LCCP_ACCOUNT, LCCP_ADOPT, LCCP_AGAIN, LCCP_ALIVE, LCCP_BEGINS, LCCP_CANDIDATE, LCCP_CLAIM,
     LCCP_ELSEWHERE, LCCP_FLAG_BEHIND, LCCP_FORWARD, LCCP_HANDOVER, LCCP_HEAD, LCCP_HELLO,
-    LCCP_KEEP, LCCP_MOVED, LCCP_NONE, LCCP_ORDER, LCCP_QUERY, LCCP_READY, LCCP_REFUSED,
-    LCCP_RELEASE, LCCP_REPLY, LCCP_RESUME, LCCP_SIZES, LCCP_SYNC, LCCP_TAKEN, LCCP_TCBS,
-    LCCP_VERSION, LCCP_WITHHELD, LCCP_YIELD, LccpHeader, LccpTcb,
+    LCCP_KEEP, LCCP_MOVED, LCCP_NONE, LCCP_NONE_PLAIN, LCCP_ORDER, LCCP_QUERY, LCCP_READY,
+    LCCP_REFUSED, LCCP_RELEASE, LCCP_REPLY, LCCP_RESUME, LCCP_SIZES, LCCP_SYNC, LCCP_TAKEN,
+    LCCP_TCBS, LCCP_VERSION, LCCP_WITHHELD, LCCP_YIELD, LccpHeader, LccpTcb,
 };
 use zerocopy::IntoBytes as _;
 
@@ -158,10 +158,15 @@ fn fields(message: &Message) -> LccpHeader {
             be_data: keep.number().to_be(),
             ..blank
         },
-        Message::None { flow, attempt } => LccpHeader {
+        Message::None {
+            flow,
+            attempt,
+            is_plain,
+        } => LccpHeader {
             command: const { byte(LCCP_NONE) },
             flow: flow.into(),
             tcb: only(attempt),
+            be_data: if is_plain { LCCP_NONE_PLAIN.to_be() } else { 0 },
             ..blank
         },
         Message::Claim {

@@ -53,6 +53,9 @@ pub struct Head {
     pub digest: HeadDigest,
     /// Of head and body, if it has one, bytes; `None`: not known.
     pub length: Option<NonZeroU32>,
+    /// Which response it is of those that its data server began on this connection, from 1 on, modulo 256; `None`: not
+    /// known.
+    pub number: Option<u8>,
 }
 
 /// A list of them that fits one message.
@@ -111,7 +114,8 @@ fn wire(head: &Head) -> LccpHead {
         be_response_start: head.start.to_be(),
         be_length: head.length.map_or(0, NonZeroU32::get).to_be(),
         be_unseen: head.digest.unseen().to_be(),
-        reserved: 0,
+        is_counted: head.number.is_some().into(),
+        number: head.number.unwrap_or_default(),
         reserved_word: 0,
     }
 }
@@ -129,5 +133,6 @@ fn read(head: &LccpHead) -> Option<Head> {
         start: u32::from_be(head.be_response_start),
         digest: HeadDigest::read(head.be_digest, head.be_unseen)?,
         length: NonZeroU32::new(u32::from_be(head.be_length)),
+        number: (head.is_counted == 1).then_some(head.number),
     })
 }

@@ -20,8 +20,8 @@ use crate::{Error, siphash24};
 /// last 8 bytes, little-endian. Labels are `baton cookie`, and for the two halves of the key of
 /// channels `baton forwarding 1` and `baton forwarding 2`.
 ///
-/// The keys of messages between nodes are handed out to nodes that do not know the secret. They are made of it by
-/// HMAC-SHA-256: see [`ClusterKey::pair`].
+/// The keys of messages between nodes, and that of hashes, are handed out to nodes that do not know the secret. They are
+/// made of it by HMAC-SHA-256: see [`ClusterKey::pair`] and [`ClusterKey::hash_key`].
 ///
 /// ```
 /// let text = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f";
@@ -259,6 +259,7 @@ mod tests {
                     other.pair(HERE, THERE).words(),
                 ),
                 (base.cookie().words(), other.cookie().words()),
+                (base.hash_key().words(), other.hash_key().words()),
             ] {
                 assert!(one[0] != two[0] && one[1] != two[1], "bit {bit}");
             }

@@ -106,6 +106,8 @@ pub enum Message {
         /// 0 of a packet that came by itself or in a FORWARD. At the end of a CLAIM: how many DSs do not
         /// have it.
         attempt: u8,
+        /// Whether the packet came by itself: then the CS had judged it before.
+        is_plain: bool,
     },
     /// CS to DS, and from DS to DS until one has it: who has this connection? Carries the client's packet.
     Claim {

@@ -20,17 +20,23 @@ impl ClusterKey {
     /// the two words of a SipHash key, little-endian. Who knows some of these keys can compute none of the others.
     pub fn pair(&self, one: Ipv4Addr, other: Ipv4Addr) -> LccpKey {
         let (low, high) = (one.min(other), one.max(other));
+        let addresses = [low, high].map(|address| address.to_ipv6_mapped().octets());
+        LccpKey::from_words(self.hmac(&[b"baton pair", &addresses[0], &addresses[1]]))
+    }
+
+    /// The first 16 bytes of HMAC-SHA-256 of these parts, joined, under the secret, as two little-endian words.
+    pub(crate) fn hmac(&self, parts: &[&[u8]]) -> [u64; 2] {
         let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(&self.bytes()) else {
             unreachable!("HMAC takes keys of any length")
         };
-        mac.update(b"baton pair");
-        mac.update(&low.to_ipv6_mapped().octets());
-        mac.update(&high.to_ipv6_mapped().octets());
+        for part in parts {
+            mac.update(part);
+        }
         let bytes: [u8; 32] = mac.finalize().into_bytes().into();
         let mut halves = [[0; 8]; 2];
         halves[0].copy_from_slice(&bytes[..8]);
         halves[1].copy_from_slice(&bytes[8..16]);
-        LccpKey::from_words(halves.map(u64::from_le_bytes))
+        halves.map(u64::from_le_bytes)
     }
 }
 

@@ -7,7 +7,7 @@
 //!
 //! Letters, `\`, `;` and bytes beyond ASCII mean themselves.
 
-use crate::PathHash;
+use crate::{HashKey, PathHash};
 
 /// A path in its one spelling: `/` first, no `//`, no segment `.` or `..`; blanks, control characters, `%`, `?` and
 /// `#` are percent-encoded in capitals, and nothing else is. A path that has none of these is spelled as it is read.
@@ -89,8 +89,8 @@ impl Path {
 
     /// What the CS program makes of a path that it reads itself: of a long one the hash of its beginning. `None` of
     /// no path.
-    pub fn hash(&self) -> Option<PathHash> {
-        (!self.0.is_empty()).then(|| PathHash::of_beginning(&self.0))
+    pub fn hash(&self, key: HashKey) -> Option<PathHash> {
+        (!self.0.is_empty()).then(|| PathHash::of_beginning(key, &self.0))
     }
 
     fn resolve(path: &[u8], is_whole: bool) -> Result<Self, BadPath> {

@@ -3,36 +3,35 @@
 use baton_abi::{LCCP_MAX_BODY, LccpSizes};
 use zerocopy::{FromBytes as _, IntoBytes as _};
 
-use crate::{Address, Endpoint};
+use crate::{Address, Endpoint, HashKey, siphash24};
 
-/// What a path is known by: a hash that the CS program makes of requests' targets as well. It needs no
-/// key, because only those who write files choose what is in the set.
+/// What a path is known by: a hash under the cluster's [`HashKey`], which the CS program makes of requests' targets as
+/// well. Two paths of one hash would be taken for each other, and clients choose the paths that they ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PathHash(u64);
 
 impl PathHash {
     /// The longest path that has one, bytes: what the program reads of one, less the sign that ends it.
-    pub const LONGEST: usize = baton_abi::PATH_BYTES as usize - 1;
+    pub const LONGEST: usize = Self::READ - 1;
+    /// What the program reads of a path, bytes.
+    const READ: usize = baton_abi::PATH_BYTES as usize;
 
     /// Of a path in its one spelling ([`crate::Path`]); `None` of one that is too long.
-    pub fn of(path: &[u8]) -> Option<Self> {
-        (path.len() <= Self::LONGEST).then(|| Self::of_beginning(path))
+    pub fn of(key: HashKey, path: &[u8]) -> Option<Self> {
+        (path.len() <= Self::LONGEST).then(|| Self::of_beginning(key, path))
     }
 
     /// The same; of a path that is too long the hash of its beginning, as far as the program reads one.
-    pub(crate) fn of_beginning(path: &[u8]) -> Self {
-        const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
-        let seen = &path[..path.len().min(Self::LONGEST + 1)];
-        let (words, rest) = seen.as_chunks::<8>();
-        let mut last = [0; 8];
-        last[..rest.len()].copy_from_slice(rest);
-        // The word in which a path ends is read even if nothing of the path is in it.
-        let end = (seen.len() <= Self::LONGEST).then_some(&last);
-        let mix = |hash: u64, word: &[u8; 8]| {
-            let hash = (hash ^ u64::from_le_bytes(*word)).wrapping_mul(MULTIPLIER);
-            hash ^ hash >> 32
-        };
-        Self(words.iter().chain(end).fold(0, mix))
+    ///
+    /// SipHash-2-4 of the path, filled up with zeros to whole words of 8 bytes, one zero at least: the word in which a
+    /// path ends counts even if nothing of the path is in it. No path has a zero in it, so no two are filled up to the
+    /// same.
+    pub(crate) fn of_beginning(key: HashKey, path: &[u8]) -> Self {
+        let mut words = [0; Self::READ];
+        let seen = path.len().min(Self::READ);
+        words[..seen].copy_from_slice(&path[..seen]);
+        let end = ((seen / 8 + 1) * 8).min(Self::READ);
+        Self(siphash24(key.words(), &words[..end]))
     }
 
     /// The hash as a number.
@@ -188,18 +187,62 @@ mod tests {
         Sizes::read(body).unwrap()
     }
 
+    const KEY: HashKey = HashKey::from_words([0x0706_0504_0302_0100, 0x0f0e_0d0c_0b0a_0908]);
+
     #[test]
     fn only_short_paths_have_a_hash() {
-        assert!(PathHash::of(&[b'x'; PathHash::LONGEST]).is_some());
-        assert_eq!(PathHash::of(&[b'x'; PathHash::LONGEST + 1]), None);
+        assert!(PathHash::of(KEY, &[b'x'; PathHash::LONGEST]).is_some());
+        assert_eq!(PathHash::of(KEY, &[b'x'; PathHash::LONGEST + 1]), None);
         let paths = ["/", "/a", "/b", "/1234567", "/12345678", "/12345678/"];
         for (index, path) in paths.iter().enumerate() {
             for other in &paths[..index] {
                 assert_ne!(
-                    PathHash::of(path.as_bytes()),
-                    PathHash::of(other.as_bytes())
+                    PathHash::of(KEY, path.as_bytes()),
+                    PathHash::of(KEY, other.as_bytes())
                 );
             }
         }
     }
+
+    #[test]
+    fn under_another_key_every_path_has_another_hash() {
+        for bit in 0..128 {
+            let mut words = KEY.words();
+            words[bit / 64] ^= 1 << (bit % 64);
+            let other = HashKey::from_words(words);
+            for length in 1..=PathHash::LONGEST {
+                let path = vec![b'x'; length];
+                assert_ne!(PathHash::of(KEY, &path), PathHash::of(other, &path));
+            }
+        }
+    }
+
+    /// A multiplicative hash without a key, which is what baton once had: its steps can be undone, so that collisions
+    /// can be computed. These did.
+    #[test]
+    fn paths_that_collide_without_a_key_do_not() {
+        fn unkeyed(path: &[u8]) -> u64 {
+            let (words, rest) = path.as_chunks::<8>();
+            assert!(rest.is_empty());
+            let mix = |hash: u64, word: [u8; 8]| {
+                let hash = (hash ^ u64::from_le_bytes(word)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+                hash ^ hash >> 32
+            };
+            words.iter().copied().chain([[0; 8]]).fold(0, mix)
+        }
+        for [one, other] in COLLIDING {
+            assert_ne!(one, other);
+            assert_eq!(unkeyed(one), unkeyed(other));
+            for key in [KEY, HashKey::from_words([0; 2])] {
+                assert_ne!(PathHash::of(key, one), PathHash::of(key, other));
+            }
+        }
+    }
+
+    /// Each two have one hash as [`paths_that_collide_without_a_key_do_not`] makes it.
+    const COLLIDING: [[&[u8]; 2]; 3] = [
+        [b"/jebo1gx8c5genrj", b"/s8gcsj1jqz473ia"],
+        [b"/wh5b99im7ntnyty", b"/zm31stlpns9sc4j"],
+        [b"/a02uclgrrnpsm2w", b"/pm0urbo5bb946xr"],
+    ];
 }

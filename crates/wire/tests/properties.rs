@@ -313,7 +313,11 @@ fn message() -> impl Strategy<Value = Message> {
                 responses,
             }
         }),
-        (flow(), any::<u8>()).prop_map(|(flow, attempt)| Message::None { flow, attempt }),
+        (flow(), any::<u8>(), any::<bool>()).prop_map(|(flow, attempt, is_plain)| Message::None {
+            flow,
+            attempt,
+            is_plain,
+        }),
         (flow(), short_address(), any::<u8>()).prop_map(|(flow, asker, attempt)| Message::Claim {
             flow,
             asker,
@@ -401,6 +405,7 @@ fn head((flow, [start, length], digest): (Flow, [u32; 2], HeadDigest)) -> Head {
         start,
         digest,
         length: NonZeroU32::new(length),
+        number: (length % 3 == 0).then_some(start as u8),
     }
 }
 

@@ -9,10 +9,10 @@ use std::time::Duration;
 
 use baton_wire::{
     Account, Address, BatchFlags, Candidate, CandidateState, Clock, ClusterKey, Endpoint, EntryKey,
-    Flow, Head, HeadDigest, Heads, Health, Hello, HelloService, Incarnation, Keep, Keys, LccpKey,
-    Message, NodePair, Numbers, Order, Outcome, PathHash, Permille, Progress, Query, Ready,
-    Received, Refusal, Reject, Reply, Resume, ShortAddress, Sizes, Taken, TakenRefusal, TcbEntry,
-    TcbPart, Tcbs, Verb, WindowScales, YieldAnswer, decode, encode, siphash24,
+    Flow, HashKey, Head, HeadDigest, Heads, Health, Hello, HelloService, Incarnation, Keep, Keys,
+    LccpKey, Message, NodePair, Numbers, Order, Outcome, PathHash, Permille, Progress, Query,
+    Ready, Received, Refusal, Reject, Reply, Resume, ShortAddress, Sizes, Taken, TakenRefusal,
+    TcbEntry, TcbPart, Tcbs, Verb, WindowScales, YieldAnswer, decode, encode, siphash24,
 };
 
 #[test]
@@ -48,6 +48,20 @@ fn derived_keys_agree() {
             "{}",
             vector.name
         );
+        let hash_key = secret.hash_key();
+        assert_eq!(hash_key.words(), vector.key("hash"), "{}", vector.name);
+        let seed = u32::from_str_radix(vector.field("seed"), 16).unwrap();
+        assert_eq!(hash_key.seed(), seed, "{}", vector.name);
+    }
+}
+
+#[test]
+fn path_hashes_agree() {
+    for vector in vectors("path-hash", 7) {
+        let key = HashKey::from_words(vector.key("key"));
+        let found = PathHash::of(key, vector.field("path").as_bytes()).map(PathHash::get);
+        let output = u64::from_str_radix(vector.field("output"), 16).unwrap();
+        assert_eq!(found, Some(output), "{}", vector.name);
     }
 }
 
@@ -247,6 +261,7 @@ impl Vector {
             "none" => Message::None {
                 flow: self.flow(),
                 attempt: self.number("attempt"),
+                is_plain: self.fields("plain").next() == Some("yes"),
             },
             "claim" => Message::Claim {
                 flow: self.flow(),
@@ -393,7 +408,7 @@ impl Vector {
     fn sizes(&self) -> Sizes {
         let (address, port) = self.field("cluster").split_once(' ').unwrap();
         let paths: Vec<PathHash> = (self.fields("path"))
-            .map(|path| PathHash::of(path.as_bytes()).unwrap())
+            .map(|hash| u64::from_str_radix(hash, 16).unwrap().into())
             .collect();
         Sizes::parts(endpoint(address, port), self.number("generation"), &paths).remove(0)
     }
@@ -543,6 +558,7 @@ fn head(text: &str) -> Head {
         length,
         digest,
         unseen,
+        ref number @ ..,
     ] = fields[..]
     else {
         panic!("not a head: {text}");
@@ -552,6 +568,7 @@ fn head(text: &str) -> Head {
         start: start.parse().unwrap(),
         digest: HeadDigest::new(digest.parse().unwrap(), unseen.parse().unwrap()),
         length: NonZeroU32::new(length.parse().unwrap()),
+        number: number.first().map(|number| number.parse().unwrap()),
     }
 }
 

@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result, ensure};
 use serde::Deserialize;
 
 use super::get::{fields, once};
-use super::http::{connect, connect_to, read_response, whoami};
+use super::http::{connect, connect_to, is_by_pool, read_response, whoami};
 use crate::span::Span;
 use crate::world::World;
 
@@ -33,6 +33,9 @@ pub struct Trickle {
     /// Bytes of further fields in the header.
     #[serde(default)]
     header_bytes: usize,
+    /// Each must be answered by the data server that the path names: it begins with /dsN/.
+    #[serde(default)]
+    by_pool: bool,
 }
 
 /// A WebSocket that echoes. Between messages, other connections are made, which go to other data
@@ -80,6 +83,11 @@ impl Trickle {
                         read_response(&mut stream).context("no whole answer came")?;
                     ensure!(head.starts_with("HTTP/1.1 200 "), "the answer is {head}");
                     ensure!(body.len() == self.bytes, "{} bytes came", body.len());
+                    ensure!(
+                        !self.by_pool || is_by_pool(&self.path, &head),
+                        "{} is answered by another pool: {head}",
+                        self.path
+                    );
                 }
             }
             Ok(())

@@ -77,7 +77,7 @@ fn refuse(world: &World, host: &str, reason: &str) -> Result<()> {
         said.contains(reason),
         "it was refused because of {said:?}, not {reason:?}"
     );
-    let log = world.directory(host)?.join("node.log");
+    let log = world.log_path(host, "node")?;
     let before = std::fs::read_to_string(&log)?.len();
     world.lab.kill(host, "node", Signal::SIGHUP)?;
     let end = Instant::now() + super::patience().0;
@@ -113,6 +113,16 @@ pub fn write(path: &Path, text: &str) -> Result<()> {
     std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
 }
 
+/// Of a service, its pools and routes: what goes on counting, for responses of requests that came before.
+const TALLIES: [&str; 6] = [
+    "requests",
+    "bytes",
+    "handovers",
+    "taken_back",
+    "unavailable",
+    "closed",
+];
+
 /// What a node says of the things that only a configuration changes.
 fn settled(world: &World, host: &str) -> Result<serde_json::Value> {
     let status = world.status(host)?;
@@ -120,7 +130,20 @@ fn settled(world: &World, host: &str) -> Result<serde_json::Value> {
     let names: Vec<_> = nodes
         .map(|node| (node["name"].clone(), node["address"].clone()))
         .collect();
-    Ok(serde_json::json!([names, status["services"]]))
+    let mut services = status["services"].clone();
+    leave_out_tallies(&mut services);
+    Ok(serde_json::json!([names, services]))
+}
+
+fn leave_out_tallies(value: &mut serde_json::Value) {
+    match value {
+        serde_json::Value::Object(fields) => {
+            fields.retain(|name, _| !TALLIES.contains(&name.as_str()));
+            fields.values_mut().for_each(leave_out_tallies);
+        }
+        serde_json::Value::Array(values) => values.iter_mut().for_each(leave_out_tallies),
+        _ => {}
+    }
 }
 
 fn fill(world: &World, host: &str, table: &mut Table) -> Result<()> {

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use crate::span::Span;
 use crate::world::{Counters, Marks, World};
 
-/// Remembers the counters of hosts.
+/// Remembers the counters of hosts, and what their nodes have logged so far.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Mark {
@@ -40,6 +40,9 @@ impl Mark {
         for host in &self.on {
             let counters = world.counters(host)?;
             world.marks.insert(host.clone(), counters);
+            let log = world.log_path(host, "node")?;
+            let length = std::fs::metadata(&log).map_or(0, |file| file.len());
+            world.logged.insert(log, length);
         }
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
-use std::path::PathBuf;
+use std::path::Path;
 use std::process::{Child, ChildStdout, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
@@ -10,9 +10,10 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use serde::Deserialize;
+use tempfile::{NamedTempFile, TempPath};
 
 use super::Step;
-use super::get::has_bytes_of;
+use super::get::{has_bytes_of, sha256};
 use crate::slowness;
 use crate::span::{Span, seconds};
 use crate::world::{CLUSTER, World};
@@ -24,6 +25,8 @@ use crate::world::{CLUSTER, World};
 #[serde(deny_unknown_fields)]
 pub struct Downloads {
     path: String,
+    /// The digest of the page, where it is none of the lab's files.
+    sha256: Option<String>,
     /// At once.
     count: usize,
     /// Bytes a second of each one, while it is slow.
@@ -38,7 +41,8 @@ pub struct Downloads {
 /// One of them.
 struct Download {
     curl: Child,
-    file: PathBuf,
+    /// What has come, until it is dropped.
+    file: TempPath,
 }
 
 /// How much is read at once.
@@ -54,8 +58,8 @@ impl Downloads {
         let piece = Duration::from_secs(PIECE as u64) / self.rate * slowness::factor();
         thread::scope(|scope| {
             let mut downloads = Vec::new();
-            for number in 0..self.count {
-                let mut one = self.start(world, number)?;
+            for _ in 0..self.count {
+                let mut one = self.start(world)?;
                 let stdout = one.curl.stdout.take().context("curl has no output")?;
                 let file = File::create(&one.file)?;
                 let reader = scope.spawn(|| read(stdout, file, piece, &slow, &begun));
@@ -87,15 +91,26 @@ impl Downloads {
                 ensure!(status.success(), "download {number}: {status} {said}");
                 ensure!(!early, "download {number} was over before the steps");
                 ensure!(matches!(read, Ok(Ok(()))), "download {number} was not read");
-                let name = self.path.rsplit('/').next().unwrap_or_default();
-                has_bytes_of(&file, name).with_context(|| format!("download {number}"))?;
+                self.check(&file)
+                    .with_context(|| format!("download {number}"))?;
             }
             Ok(())
         })
     }
 
-    fn start(&self, world: &World, number: usize) -> Result<Download> {
-        let file = world.scratch.path().join(format!("download-{number}"));
+    fn check(&self, file: &Path) -> Result<()> {
+        let Some(expected) = &self.sha256 else {
+            let name = self.path.rsplit('/').next().unwrap_or_default();
+            return has_bytes_of(file, name);
+        };
+        let sum = sha256(file)?;
+        ensure!(sum == *expected, "sha256 {sum} instead of {expected}");
+        Ok(())
+    }
+
+    fn start(&self, world: &World) -> Result<Download> {
+        // There may be others meanwhile.
+        let file = NamedTempFile::new_in(world.scratch.path())?.into_temp_path();
         let curl = world
             .command("client", self.within.0)?
             .args(["curl", "-sS", "--fail", "--retry", "0"])

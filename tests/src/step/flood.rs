@@ -41,7 +41,6 @@ enum What {
 }
 
 /// Where the fields of a frame are that each one has for itself (RFC 791; RFC 9293, 3.1; RFC 7323, 3.2).
-const IP_SUM_AT: usize = frames::IP_AT + 10;
 const SENDER_AT: usize = frames::IP_AT + 12;
 const NUMBERS_AT: usize = frames::TCP_AT + 4;
 const TIMES_AT: usize = frames::TCP_AT + 24;
@@ -117,14 +116,5 @@ fn become_another(frame: &mut Frame, random: &mut Rng) {
     frame[frames::TCP_AT..][..2].copy_from_slice(&random.u16(1024..).to_be_bytes());
     random.fill(&mut frame[NUMBERS_AT..][..8]);
     random.fill(&mut frame[TIMES_AT..][..8]);
-    let ip = &mut frame[frames::IP_AT..frames::TCP_AT];
-    let at = IP_SUM_AT - frames::IP_AT;
-    ip[at..at + 2].fill(0);
-    let words = ip
-        .chunks(2)
-        .map(|word| u32::from(u16::from_be_bytes([word[0], word[1]])));
-    let sum: u32 = words.sum();
-    let sum = (sum & 0xffff) + (sum >> 16);
-    let sum = !((sum & 0xffff) + (sum >> 16)) as u16; // what is left fits
-    ip[at..at + 2].copy_from_slice(&sum.to_be_bytes());
+    frames::write_sum(frame);
 }

@@ -29,6 +29,9 @@ pub struct Get {
     /// All over one connection; else each over its own, with `Connection: close`.
     #[serde(default)]
     one_connection: bool,
+    /// Each must be answered by the data server that its path names: it begins with /dsN/.
+    #[serde(default)]
+    by_pool: bool,
     /// HEAD instead of GET.
     #[serde(default)]
     head: bool,
@@ -59,6 +62,8 @@ struct Transfer {
     status: u64,
     connects: u64,
     error: String,
+    /// The host that has answered, as its server says.
+    by: String,
 }
 
 impl Get {
@@ -98,6 +103,12 @@ impl Get {
                 "{path}: status {} {}",
                 transfer.status,
                 transfer.error
+            );
+            let pool = path.split('/').nth(1).unwrap_or_default();
+            ensure!(
+                !self.by_pool || transfer.by == pool,
+                "{path} is answered by {:?}",
+                transfer.by
             );
         }
         ensure!(
@@ -165,7 +176,7 @@ impl Get {
     fn curl(&self, world: &World) -> Result<Command> {
         let mut command = world.command("client", self.within.0)?;
         command
-            .args(["curl", "-sS", "-w", "%{json}\\n"])
+            .args(["curl", "-sS", "-w", "%{json}\\t%header{x-served-by}\\n"])
             .args(&self.curl);
         if self.head {
             command.arg("--head");
@@ -274,11 +285,13 @@ fn transfers(output: &Output) -> Result<Vec<Transfer>> {
     text.lines()
         .filter(|line| line.starts_with('{'))
         .map(|line| {
+            let (line, by) = line.rsplit_once('\t').unwrap_or((line, ""));
             let json: Value = serde_json::from_str(line).context("curl's report is no JSON")?;
             Ok(Transfer {
                 status: json["http_code"].as_u64().unwrap_or(0),
                 connects: json["num_connects"].as_u64().unwrap_or(0),
                 error: json["errormsg"].as_str().unwrap_or_default().to_owned(),
+                by: by.to_owned(),
             })
         })
         .collect()

@@ -91,6 +91,16 @@ pub fn read_response(stream: &mut TcpStream) -> Result<(String, Vec<u8>)> {
     Ok((head, body))
 }
 
+/// Whether the response with this head is of the data server that the path names, which begins with /dsN/.
+pub(super) fn is_by_pool(path: &str, head: &str) -> bool {
+    let pool = path.split('/').nth(1).unwrap_or_default();
+    head.lines().any(|line| {
+        let found = line.split_once(':');
+        found
+            .is_some_and(|(name, by)| name.eq_ignore_ascii_case("x-served-by") && by.trim() == pool)
+    })
+}
+
 /// Up to the empty line and not a byte more: what follows may be of the next answer.
 pub(super) fn read_head(stream: &mut TcpStream) -> Result<Vec<u8>> {
     const END: &[u8] = b"\r\n\r\n";

@@ -18,7 +18,8 @@ pub struct Log {
     #[serde(default = "node")]
     of: String,
     has: Option<String>,
-    /// So far.
+    /// Since the host's last mark, or, without one, so far: nodes that have not yet heard each other say
+    /// so as they start.
     lacks: Option<String>,
     #[serde(default = "super::patience")]
     within: Span,
@@ -43,10 +44,12 @@ impl Log {
     /// It is not so.
     pub fn run(&self, world: &mut World) -> Result<()> {
         for host in &self.on {
-            let path = world.directory(host)?.join(format!("{}.log", self.of));
+            let path = world.log_path(host, &self.of)?;
             let shown = path.display();
             if let Some(lacks) = &self.lacks {
                 let text = std::fs::read_to_string(&path)?;
+                let before = world.logged.get(&path).copied().unwrap_or(0);
+                let text = text.get(before as usize..).unwrap_or(&text);
                 ensure!(!text.contains(lacks), "{shown} has {lacks:?}:\n{text}");
             }
             let Some(has) = &self.has else { continue };
@@ -70,7 +73,7 @@ impl AccessLog {
         until(self.within, || {
             let mut lines = 0;
             for host in &self.on {
-                let text = std::fs::read_to_string(world.directory(host)?.join("access.log"))?;
+                let text = std::fs::read_to_string(world.log_path(host, "access")?)?;
                 ensure!(!text.is_empty(), "{host} has logged nothing");
                 for line in text.lines() {
                     if line.split(' ').next() != Some(&self.client) {

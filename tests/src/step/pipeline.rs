@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result, ensure};
 use baton_lab::servers::FILES;
 use serde::Deserialize;
 
-use super::http::{connect, read_response};
+use super::http::{connect, is_by_pool, read_response};
 use crate::world::World;
 
 /// Several requests at once, cut into two segments at every byte in turn: right answers in the right
@@ -23,6 +23,9 @@ pub struct Pipeline {
     /// A request with its answer before, so that the connection has moved already.
     #[serde(default)]
     after_one: bool,
+    /// Each must be answered by the data server that its path names.
+    #[serde(default)]
+    by_pool: bool,
 }
 
 impl Pipeline {
@@ -62,6 +65,10 @@ impl Pipeline {
             ensure!(
                 head.starts_with("HTTP/1.1 200 ") && is_of(path, &body),
                 "{path} is answered with {head}"
+            );
+            ensure!(
+                !self.by_pool || is_by_pool(path, &head),
+                "{path} is answered by another pool: {head}"
             );
         }
         Ok(())

@@ -3,6 +3,7 @@
 use std::io::Write as _;
 use std::net::TcpStream;
 use std::thread::sleep;
+use std::time::Instant;
 
 use anyhow::{Context as _, Result, ensure};
 use serde::Deserialize;
@@ -15,15 +16,17 @@ use crate::span::Span;
 use crate::world::World;
 
 /// Records the segment with which a client asks for a page, and sends it again: in the middle of the response, and when
-/// the connection has ended. Each byte of the page is right.
+/// the connection has ended. Each byte of the page is right. Where there is a body, the request is a POST.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReplayFirst {
     /// A page of the lab that is long enough to have a middle.
     path: String,
     times: usize,
-    /// How long after the end.
-    after: Span,
+    /// In the same segment.
+    body: Option<String>,
+    /// How long after the end, one after the other.
+    after: Vec<Span>,
 }
 
 /// Farther than any late packet is behind.
@@ -60,14 +63,27 @@ impl ReplayFirst {
             page.len()
         );
         drop(stream);
-        sleep(self.after.0);
-        replay(&frame)
+        let ended = Instant::now();
+        self.after.iter().try_for_each(|after| {
+            sleep(after.0.saturating_sub(ended.elapsed()));
+            replay(&frame)
+        })
     }
 
     fn ask(&self) -> Result<TcpStream> {
         let mut stream = connect(None, 80)?;
-        let head = "HTTP/1.1\r\nHost: cluster\r\nConnection: close\r\n\r\n";
-        stream.write_all(format!("GET {} {head}", self.path).as_bytes())?;
+        let head = "HTTP/1.1\r\nHost: cluster\r\nConnection: close\r\n";
+        let request = match &self.body {
+            None => format!("GET {} {head}\r\n", self.path),
+            Some(body) => {
+                let length = body.len();
+                format!(
+                    "POST {} {head}Content-Length: {length}\r\n\r\n{body}",
+                    self.path
+                )
+            }
+        };
+        stream.write_all(request.as_bytes())?;
         Ok(stream)
     }
 }

@@ -7,6 +7,7 @@ use anyhow::{Context as _, Result, ensure};
 use baton_lab::BRIDGE;
 use serde::Deserialize;
 
+use crate::span::{Span, seconds};
 use crate::world::World;
 
 /// Lets packets be lost.
@@ -46,6 +47,9 @@ pub struct Run {
     on: String,
     /// `{dir}` is the host's directory, `{baton}` the program under test.
     command: Vec<String>,
+    /// How long it may take.
+    #[serde(default = "limit")]
+    within: Span,
 }
 
 /// Sets kernel parameters.
@@ -164,12 +168,8 @@ impl Run {
             .iter()
             .map(|word| world.fill(&self.on, word))
             .collect::<Result<_>>()?;
-        world
-            .run(
-                &self.on,
-                &words.iter().map(String::as_str).collect::<Vec<_>>(),
-            )
-            .map(drop)
+        let words: Vec<_> = words.iter().map(String::as_str).collect();
+        world.run_within(&self.on, &words, self.within.0).map(drop)
     }
 }
 
@@ -187,4 +187,8 @@ impl Sysctl {
             })
         })?
     }
+}
+
+fn limit() -> Span {
+    seconds(60)
 }

@@ -224,7 +224,7 @@ fn file(world: &World, name: &str) -> Result<Vec<u8>> {
 /// Servers append to them, so they can go on.
 fn empty_logs(world: &World) -> Result<()> {
     for host in world.hosts_with("nginx") {
-        let path = world.directory(&host)?.join("access.log");
+        let path = world.log_path(&host, "access")?;
         let log = File::options().write(true).open(&path);
         log.and_then(|log| log.set_len(0))
             .with_context(|| format!("cannot empty {}", path.display()))?;

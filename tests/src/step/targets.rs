@@ -1,27 +1,36 @@
 //! Requests in every spelling, each answered by the data server of the location that nginx itself finds for it.
 
-use std::fs;
+use std::fs::{self, Permissions};
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddrV4, TcpStream};
+use std::os::unix::fs::PermissionsExt as _;
 
 use anyhow::{Context as _, Result, bail, ensure};
 use serde::Deserialize;
 
 use super::http::{connect, read_response};
+use super::log::until;
 use crate::slowness;
 use crate::world::World;
 
 /// Where the nginx listens, on the client, that says which location a request is for.
 const ORACLE: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 8099);
 
+/// Where an Apache does, with the same locations.
+const APACHE: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 8098);
+
 /// Sends the same bytes to an nginx with a location for each route and to the cluster, whose routes must be `/ds1/`,
 /// `/ds2/` and `/ds3/` to the data servers of these names, and host `a.test` to ds3. What nginx refuses must be
-/// refused.
+/// refused. What an Apache would serve from the location of a route must be that route's, or be refused: so it is not had by
+/// another route, whichever server is behind.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Targets {
     /// So many are made up, besides those that are given.
     random: usize,
+    /// What they are made up from; another one each time, which is printed, if it is not given.
+    #[serde(default)]
+    seed: Option<u64>,
     /// Requests, with `|` for the end of a line and the empty line left out.
     requests: Vec<String>,
 }
@@ -48,24 +57,56 @@ impl Targets {
     pub fn run(&self, world: &mut World) -> Result<()> {
         let directory = world.scratch.path().join("locations");
         fs::create_dir_all(&directory)?;
+        // Apache's workers are not root.
+        fs::set_permissions(world.scratch.path(), Permissions::from_mode(0o755))?;
         let file = directory.join("nginx.conf");
         fs::write(&file, configuration(&directory.display().to_string()))?;
         let file = file.display().to_string();
+        let apache = directory.join("apache.conf");
+        fs::write(directory.join("page"), "page\n")?;
+        fs::write(
+            &apache,
+            apache_configuration(&directory.display().to_string()),
+        )?;
+        let apache = apache.display().to_string();
         world.run("client", &["nginx", "-c", &file])?;
-        let done = world.lab.within("client", || self.compare());
+        let started = world.run("client", &["apache2", "-f", &apache, "-k", "start"]);
+        let done = started.and_then(|_| world.lab.within("client", || self.compare())?);
+        world.run("client", &["apache2", "-f", &apache, "-k", "stop"])?;
         world.run("client", &["nginx", "-c", &file, "-s", "stop"])?;
-        done?
+        done
     }
 
     fn compare(&self) -> Result<()> {
-        let mut random = fastrand::Rng::with_seed(0x7461_7267);
+        let seed = self
+            .seed
+            .unwrap_or_else(|| fastrand::u64(..=i64::MAX as u64));
+        eprintln!("  seed = {seed}");
+        self.compare_with(fastrand::Rng::with_seed(seed))
+            .with_context(|| format!("with seed = {seed}"))
+    }
+
+    fn compare_with(&self, mut random: fastrand::Rng) -> Result<()> {
         let given = self.requests.iter().map(|text| given(text));
         let made_up = (0..self.random).map(|_| make_up(&mut random));
         let cases: Vec<Case> = given.chain(made_up).collect();
-        let (mut routed, mut refused, mut rest, mut unmoved) = (0, 0, 0, 0);
+        let (mut routed, mut refused, mut rest, mut unmoved, mut agreed) = (0, 0, 0, 0, 0);
+        until(super::patience(), || {
+            Ok(TcpStream::connect(APACHE).map(drop)?)
+        })?;
         for case in &cases {
             let asked = || format!("{:?}", case.text);
             let expected = answer(TcpStream::connect(ORACLE)?, &case.text).with_context(asked)?;
+            let apache = answer(TcpStream::connect(APACHE)?, &case.text).with_context(asked)?;
+            if apache.status == 200 && apache.by.starts_with("ds") && !has_encoded_slash(&case.text)
+            {
+                ensure!(
+                    expected.status != 200 || expected.by == apache.by,
+                    "Apache says {apache:?} of {:?}, nginx {expected:?}",
+                    case.text
+                );
+                agreed += usize::from(expected == apache);
+            }
             let first = answer(connect(None, 80)?, &case.text).with_context(asked)?;
             agree(&expected, &first).with_context(asked)?;
             // On a connection that another data server has, and as its third request.
@@ -91,15 +132,21 @@ impl Targets {
             }
         }
         eprintln!(
-            "  {} targets: {routed} of a route, {rest} of none, {refused} refused; {unmoved} ended their connection",
+            "  {} targets: {routed} of a route, {rest} of none, {refused} refused, {agreed} of the same route for Apache; \
+             {unmoved} ended their connection",
             cases.len()
         );
         ensure!(
-            routed > 0 && rest > 0 && refused > 0,
+            routed > 0 && rest > 0 && refused > 0 && agreed > 0,
             "the targets are all of one kind"
         );
         Ok(())
     }
+}
+
+/// Which Apache takes for no slash when it resolves `..`, and refuses only if it is left then.
+fn has_encoded_slash(text: &str) -> bool {
+    text.to_ascii_lowercase().contains("%2f")
 }
 
 fn agree(expected: &Answer, answer: &Answer) -> Result<()> {
@@ -227,5 +274,27 @@ fn configuration(directory: &str) -> String {
         locations.concat(),
         location("/", "rest"),
         location("/", "ds3"),
+    )
+}
+
+fn apache_configuration(directory: &str) -> String {
+    let modules: String = ["mpm_event", "authz_core", "alias", "headers"]
+        .map(|name| format!("LoadModule {name}_module /usr/lib/apache2/modules/mod_{name}.so\n"))
+        .concat();
+    let locations = ["ds1", "ds2", "ds3"].map(|name| {
+        format!("<Location /{name}/>\nHeader always set X-Served-By {name}\n</Location>\n")
+    });
+    let host = |name: &str, by: &str, more: &str| {
+        format!(
+            "<VirtualHost {APACHE}>\nServerName {name}\nHeader always set X-Served-By {by}\n\
+             AliasMatch ^.*$ {directory}/page\n{more}</VirtualHost>\n"
+        )
+    };
+    format!(
+        "ServerRoot {directory}\nDefaultRuntimeDir {directory}\nPidFile {directory}/apache.pid\nListen {APACHE}\n\
+         ErrorLog {directory}/apache.log\nUser www-data\nServerName rest\n{modules}<Directory />\n\
+         Require all granted\n</Directory>\n{}{}",
+        host("rest", "rest", &locations.concat()),
+        host("a.test", "ds3", ""),
     )
 }

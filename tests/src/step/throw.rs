@@ -9,6 +9,7 @@ use anyhow::{Result, bail, ensure};
 use baton_wire::{ClusterKey, LccpKey};
 use serde::Deserialize;
 
+use self::tcp::Sweep;
 use super::counters::Moved;
 use crate::frames::{self, Frame, Way};
 use crate::world::World;
@@ -76,6 +77,15 @@ enum What {
     Strays,
     /// Random bytes behind good addresses.
     Noise,
+    /// Empty acknowledgements with numbers that are made up, of all of the client's ports: those of its connections are
+    /// among them. Where `count` is more than one, that many from each port.
+    SweepAcks,
+    /// The same with data, which looks like a request.
+    SweepData,
+    /// The same with a FIN.
+    SweepFins,
+    /// The same with a RST. Of those without an acknowledgement one in 32,768 would be near a connection.
+    SweepResets,
 }
 
 /// Whom the frames come from and go to.
@@ -140,6 +150,10 @@ impl Throw {
                 What::SynFlood => tcp::syn(target, &mut random, &mut frames)?,
                 What::Strays => tcp::stray(target, &mut random, &mut frames)?,
                 What::Noise => tcp::noise(target, &mut random, &mut frames)?,
+                What::SweepAcks => tcp::sweep(target, &mut random, Sweep::Acks, &mut frames)?,
+                What::SweepData => tcp::sweep(target, &mut random, Sweep::Data, &mut frames)?,
+                What::SweepFins => tcp::sweep(target, &mut random, Sweep::Fins, &mut frames)?,
+                What::SweepResets => tcp::sweep(target, &mut random, Sweep::Resets, &mut frames)?,
             }
         }
         Ok(frames)

@@ -76,7 +76,7 @@ impl Tour {
         let mut ports = Vec::new();
         for server in 0..self.servers {
             let host = format!("ds{}", server + 1);
-            let text = std::fs::read_to_string(world.directory(&host)?.join("access.log"))?;
+            let text = std::fs::read_to_string(world.log_path(&host, "access")?)?;
             let of_tour: Vec<_> = text
                 .lines()
                 .filter(|line| line.contains("/tour-"))

@@ -1,12 +1,14 @@
 //! Connections that are handed from one data server to the next.
 
+use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::net::TcpStream;
-use std::thread;
+use std::thread::{self, ScopedJoinHandle};
 
 use anyhow::{Context as _, Result, anyhow, ensure};
 use serde::Deserialize;
 
+use super::Step;
 use super::http::{connect, read_response};
 use crate::world::World;
 
@@ -26,6 +28,12 @@ pub struct Walk {
     /// Which host answers, if not the one that the path names.
     #[serde(default)]
     answered_by: Option<String>,
+    /// Hosts that may answer these paths as well.
+    #[serde(default)]
+    also_by: BTreeMap<String, Vec<String>>,
+    /// Steps in the middle, while the connections are there and nothing is asked for; then the same again.
+    #[serde(default)]
+    meanwhile: Vec<Step>,
 }
 
 impl Walk {
@@ -34,17 +42,33 @@ impl Walk {
     /// # Errors
     /// A connection ended, or another data server than expected has answered.
     pub fn run(&self, world: &mut World) -> Result<()> {
-        world.lab.within("client", || {
-            thread::scope(|scope| {
-                let walkers: Vec<_> = (0..self.connections)
-                    .map(|number| scope.spawn(move || self.walk(number)))
-                    .collect();
-                walkers.into_iter().try_for_each(|walker| {
-                    let walked = walker.join();
-                    walked.map_err(|_| anyhow!("a walker panicked"))?
-                })
-            })
-        })?
+        let open = (0..self.connections).map(|_| connect(None, 80));
+        let streams = world.lab.within("client", || open.collect::<Result<_>>())?;
+        let streams = self.all_walk(streams?)?;
+        if self.meanwhile.is_empty() {
+            return Ok(());
+        }
+        self.meanwhile.iter().try_for_each(|step| {
+            step.run(world)
+                .with_context(|| format!("meanwhile, {step}"))
+        })?;
+        self.all_walk(streams)
+            .map(drop)
+            .context("after what was meanwhile")
+    }
+
+    fn all_walk(&self, streams: Vec<TcpStream>) -> Result<Vec<TcpStream>> {
+        thread::scope(|scope| {
+            let streams = streams.into_iter().enumerate();
+            let walkers: Vec<_> = streams
+                .map(|(number, stream)| scope.spawn(move || self.walk(number, stream)))
+                .collect();
+            let join = |walker: ScopedJoinHandle<_>| {
+                let walked = walker.join();
+                walked.map_err(|_| anyhow!("a walker panicked"))?
+            };
+            walkers.into_iter().map(join).collect()
+        })
     }
 
     fn request(&self, path: &str) -> String {
@@ -54,22 +78,23 @@ impl Walk {
         format!("GET {path} HTTP/1.1\r\nHost: cluster\r\n{further}\r\n")
     }
 
-    fn walk(&self, number: usize) -> Result<()> {
-        let mut stream = connect(None, 80)?;
+    fn walk(&self, number: usize, mut stream: TcpStream) -> Result<TcpStream> {
         for turn in 0..self.requests {
             let path = &self.paths[(number + turn) % self.paths.len()];
             let answer = ask(&mut stream, &self.request(path))
                 .with_context(|| format!("connection {number}, request {turn} ({path})"))?;
             let host = match &self.answered_by {
-                Some(host) => host,
-                None => path.split('/').nth(1).unwrap_or_default(),
+                Some(host) => host.clone(),
+                None => path.split('/').nth(1).unwrap_or_default().to_owned(),
             };
+            let also = self.also_by.get(path).into_iter().flatten();
+            let mut hosts = also.chain([&host]);
             ensure!(
-                answer == format!("{host} {path}"),
+                hosts.any(|host| answer == format!("{host} {path}")),
                 "connection {number}, request {turn}: {answer:?} answers {path}"
             );
         }
-        Ok(())
+        Ok(stream)
     }
 }
 

@@ -14,24 +14,26 @@ use baton_core::{
     Moment,
     asker::{Asker, Counts, Heard},
     heads::{Heads, Step, head_length},
-    repeats::Repeats,
     rules::{BadRequest, Body, Request},
     whole_heads::WholeHeads,
 };
 use baton_dataplane::{Findings, Lead, Punt, Punts, RequestLength, Resumed, sys};
-use baton_net::{LccpSocket, Readable};
+use baton_net::{
+    LccpSocket, Readable,
+    client_frame::{self, ETHERNET, Segment},
+};
 use baton_wire::{Address, Flow, Keep, Message, NodePair, PathHash, Query, Reply, decode, encode};
 use tokio::time::{MissedTickBehavior, interval, sleep_until};
 use tracing::{debug, warn};
 
 use super::{
     Asks, Docket, Shared,
-    acknowledge::acknowledge,
-    divide::divide,
-    line_up::line_up,
     question::{CUT, Question, Reading},
 };
-use crate::node::{egress::Egress, heartbeat::clock_now, locked::locked};
+use crate::node::{
+    complaints::Complaints, egress::Egress, heartbeat::clock_now, locked::locked,
+    segments::Segments,
+};
 
 /// Between two signs of life, of which the program misses some before it stops asking.
 const SIGN: Duration = Duration::from_millis(10);
@@ -42,12 +44,17 @@ const PATIENCE: Duration = Duration::from_nanos(PUNT_PATIENCE_NS as u64);
 /// So many requests may take as long as that.
 const LONG: usize = 32;
 
+/// So many frames of a connection wait for the answer to a question about its request.
+const MOST_WAITING: usize = 256;
+
 /// Where `struct lccp_header` has its command.
 const COMMAND_AT: usize = 2;
 
 pub struct Bench {
     punts: Punts,
     egress: Egress,
+    /// Where it is not known by which frame to answer.
+    segments: Segments,
     lccp: LccpSocket,
     shared: Arc<Shared>,
     epoch: Instant,
@@ -57,25 +64,31 @@ pub struct Bench {
     heads: Heads<Flow, Punt>,
     /// Those that were put together, in case something of them comes again.
     whole_heads: WholeHeads<Flow, Punt>,
-    /// Heads of which some was acknowledged, sent again for a while.
-    repeats: Repeats<Vec<Punt>>,
     /// What came of a connection while a question about its request is open.
     waiting: HashMap<Flow, Vec<Punt>>,
+    complaints: Complaints,
 }
 
 impl Bench {
-    pub fn new(punts: Punts, egress: Egress, lccp: LccpSocket, shared: Arc<Shared>) -> Self {
+    pub fn new(
+        punts: Punts,
+        egress: Egress,
+        segments: Segments,
+        lccp: LccpSocket,
+        shared: Arc<Shared>,
+    ) -> Self {
         Self {
             punts,
             egress,
+            segments,
             lccp,
             shared,
             epoch: Instant::now(),
             askers: HashMap::new(),
             heads: Heads::default(),
             whole_heads: WholeHeads::default(),
-            repeats: Repeats::default(),
             waiting: HashMap::new(),
+            complaints: Complaints::about("a request was not judged"),
         }
     }
 
@@ -88,7 +101,8 @@ impl Bench {
             Ok(ready) => self.judge_until_the_end(&ready).await,
             Err(error) => warn!("requests that need user space go by host and path: {error}"),
         }
-        logged(self.punts.withdraw().map_err(Into::into));
+        self.complaints
+            .hear(self.punts.withdraw().map_err(Into::into));
         self.judge_all().await;
         while let Some(question) = self.next_late(Moment::after_epoch(Duration::MAX)) {
             self.settle(question, None);
@@ -96,6 +110,8 @@ impl Bench {
     }
 
     fn ready(&self) -> Result<Readable> {
+        // The one before has ended, and all that it had with it.
+        self.punts.forget_flows()?;
         let ring = self.punts.as_fd().try_clone_to_owned()?;
         Ok(Readable::new(ring)?)
     }
@@ -108,7 +124,7 @@ impl Bench {
             let late = self.next_timeout();
             tokio::select! {
                 readable = ready.wait() => {
-                    logged(readable.map_err(Into::into));
+                    self.complaints.hear(readable.map_err(Into::into));
                     self.judge_all().await;
                 }
                 received = self.lccp.recv_from(&mut buffer) => {
@@ -123,9 +139,12 @@ impl Bench {
                     }
                 }
                 _ = sign.tick() => {
-                    logged(self.punts.give_sign(PATIENCE).map_err(Into::into));
+                    self.complaints.hear(self.punts.give_sign(PATIENCE).map_err(Into::into));
                     self.end_late_heads();
+                    self.tell_quiet_clients();
                     self.repeat_heads();
+                    let given_up = self.give_up_heads();
+                    self.complaints.hear(given_up);
                     self.judge_all().await;
                 }
             }
@@ -140,20 +159,52 @@ impl Bench {
     /// Whoever does not come to the end of a head is refused.
     fn end_late_heads(&mut self) {
         for first in self.heads.late(self.now()) {
-            logged(
-                (self.punts.refuse(&first).map_err(Into::into)).and_then(|resumed| {
-                    debug!("a request is refused: its head takes too long");
-                    self.leave(&first, resumed)
-                }),
-            );
+            debug!("a request is refused: its head takes too long");
+            self.complaints.hear(self.refuse(&first));
         }
+    }
+
+    /// Whoever sends no more of a head may wait until it hears that some has come.
+    fn tell_quiet_clients(&mut self) {
+        for flow in self.heads.quiet(self.now()) {
+            let told = self.tell_what_has_come(flow);
+            self.complaints.hear(told);
+        }
+    }
+
+    /// Where another connection server has taken over, the rest of each head goes there: so does what has come, of which
+    /// clients were told.
+    fn give_up_heads(&mut self) -> Result<()> {
+        if !self.punts.are_passed_on()? {
+            return Ok(());
+        }
+        let forgotten = self.punts.forget_flows().map_err(Into::into);
+        self.complaints.hear(forgotten);
+        for punt in self.heads.give_up() {
+            let resumed = self.punts.let_go(&punt).map_err(Into::into);
+            self.complaints
+                .hear(resumed.and_then(|resumed| self.leave(&punt, resumed)));
+        }
+        Ok(())
     }
 
     /// What clients were told to have come they do not send again: should it be lost, it comes from here.
     fn repeat_heads(&mut self) {
-        for frames in self.repeats.due(self.now()) {
-            logged(self.repeat(&frames));
+        for frames in self.whole_heads.due(self.now()) {
+            self.complaints.hear(self.repeat_head(&frames));
         }
+    }
+
+    /// Unless it has come to its server: by then its client may be gone, or use its port again.
+    fn repeat_head(&self, frames: &[Punt]) -> Result<()> {
+        let Some(first) = frames.first() else {
+            return Ok(());
+        };
+        let Segment { key, seq, .. } = Segment::read(&first.frame)?;
+        if self.punts.is_settled(&key, seq)? {
+            return Ok(());
+        }
+        self.repeat(frames)
     }
 
     /// Sends the frames of a head again that was judged.
@@ -165,16 +216,22 @@ impl Bench {
     }
 
     /// Remembers what was read in several frames: should some of it get lost, it comes again from its client.
-    fn keep_head(&mut self, now: Moment, flow: Flow, text: &[u8], frames: &[Punt]) -> Result<()> {
+    fn keep_head(
+        &mut self,
+        now: Moment,
+        flow: Flow,
+        text: &[u8],
+        frames: &[Punt],
+        is_acknowledged: bool,
+    ) -> Result<()> {
         let (Some(head), [first, _, ..]) = (head_length(text), frames) else {
             return Ok(());
         };
-        let begin = Reading::of(&first.frame)
-            .context("a frame that is none of a client")?
-            .seq;
+        let begin = Segment::read(&first.frame)?.seq;
         let text = text[..head].to_owned();
+        let frames = frames.to_owned();
         self.whole_heads
-            .add(now, flow, begin, text, frames.to_owned());
+            .add(now, flow, begin, text, frames, is_acknowledged);
         Ok(())
     }
 
@@ -185,16 +242,21 @@ impl Bench {
         };
         for (judged, punt) in punts.into_iter().enumerate() {
             if judged % LONG == LONG - 1 {
-                logged(self.punts.give_sign(PATIENCE).map_err(Into::into));
+                self.complaints
+                    .hear(self.punts.give_sign(PATIENCE).map_err(Into::into));
             }
-            logged(self.judge(punt).await);
+            let outcome = self.judge(punt).await;
+            self.complaints.hear(outcome);
         }
     }
 
     async fn judge(&mut self, punt: Punt) -> Result<()> {
-        let reading = Reading::of(&punt.frame).context("a frame that is none of a client")?;
+        let reading = Reading::of(&punt.frame)?;
         if let Some(waiting) = self.waiting.get_mut(&reading.flow) {
-            waiting.push(punt);
+            // What is dropped its client sends again.
+            if waiting.len() < MOST_WAITING {
+                waiting.push(punt);
+            }
             return Ok(());
         }
         // Before anything is known of routes, nobody may guess: the client sends its request again.
@@ -230,7 +292,16 @@ impl Bench {
             Ok(None) => true,
             Err(_) => false,
         };
-        let step = match self.heads.add(flow, seq, &reading.payload, punt) {
+        if !is_behind {
+            self.heads.pass(&flow, seq);
+        }
+        let step = match self.heads.add(now, flow, seq, &reading.payload, punt) {
+            Step::Foreign(punt)
+                if is_begun && !is_behind && self.was_judged(&reading, &punt)? =>
+            {
+                debug!(?flow, "a head that was judged begins once more");
+                return Ok(());
+            }
             Step::Foreign(punt) if is_begun && !is_behind => {
                 self.heads.begin(now, flow, seq, &reading.payload, punt)
             }
@@ -249,43 +320,62 @@ impl Bench {
             Step::Stuck => self.tell_what_has_come(flow),
             Step::TooLong(first) => {
                 debug!(?flow, "a request is refused: its head does not end");
-                self.leave(&first, self.punts.refuse(&first)?)
+                self.refuse(&first)
             }
             Step::Foreign(punt) => {
                 let length = match &reading.request {
                     Ok(Some(request)) => length(&reading.payload, request),
                     _ => None,
                 };
+                let (punt, rest) = cut_behind_request(punt, &reading.payload, length)?;
                 self.decide(docket, flow, &reading.request, length, vec![punt])
-                    .await
+                    .await?;
+                self.let_go_behind(flow, rest)
             }
             Step::Whole {
                 text,
                 mut frames,
                 is_acknowledged,
             } => {
-                line_up(&mut frames)?;
+                let mut in_line: Vec<_> = frames.iter_mut().map(|punt| &mut punt.frame).collect();
+                client_frame::line_up(&mut in_line)?;
                 let rest = cut_behind_head(&text, &mut frames)?;
-                if is_acknowledged {
-                    self.repeats.add(now, frames.clone(), is_acknowledged);
-                }
-                self.keep_head(now, flow, &text, &frames)?;
+                self.keep_head(now, flow, &text, &frames, is_acknowledged)?;
                 let request = Request::read(&text);
                 let length = match &request {
                     Ok(Some(request)) => length(&text, request),
                     _ => None,
                 };
                 self.decide(docket, flow, &request, length, frames).await?;
-                let Some(rest) = rest else {
-                    return Ok(());
-                };
-                match self.waiting.get_mut(&flow) {
-                    Some(waiting) => waiting.push(rest),
-                    None => self.leave(&rest, self.punts.let_go(&rest)?)?,
-                }
-                Ok(())
+                self.let_go_behind(flow, rest)
             }
         }
+    }
+
+    /// Whether this is the beginning of a head that was put together and has gone its way: its client has sent it again while
+    /// that was on its way here. It must not wait for an end that does not come.
+    fn was_judged(&self, reading: &Reading, punt: &Punt) -> Result<bool> {
+        let Reading { flow, seq, .. } = *reading;
+        let whole = self
+            .whole_heads
+            .again(self.now(), &flow, seq, &reading.payload);
+        if whole.is_none() {
+            return Ok(false);
+        }
+        let key = Segment::read(&punt.frame)?.key;
+        Ok(self.punts.has_begun(&key, seq)?)
+    }
+
+    /// What was cut off behind a request, which nobody has judged, goes behind that.
+    fn let_go_behind(&mut self, flow: Flow, rest: Option<Punt>) -> Result<()> {
+        let Some(rest) = rest else {
+            return Ok(());
+        };
+        match self.waiting.get_mut(&flow) {
+            Some(waiting) => waiting.push(rest),
+            None => self.leave(&rest, self.punts.let_go(&rest)?)?,
+        }
+        Ok(())
     }
 
     /// The client of a head that is not whole hears what has come of it, once all before it has come to its server.
@@ -293,18 +383,38 @@ impl Bench {
         let Some(first) = self.heads.first(&flow) else {
             return Ok(());
         };
-        let reading = Reading::of(&first.frame).context("a frame that is none of a client")?;
-        if self.punts.has_owner(&reading.key)? {
-            return self.leave(first, self.punts.ask(first)?);
+        let Segment { key, seq, .. } = Segment::read(&first.frame)?;
+        if self.punts.has_owner(&key)? {
+            self.leave(first, self.punts.ask(first)?)?;
+            // Unless it was of an earlier connection with these ports, and has gone.
+            if self.punts.has_owner(&key)? {
+                return Ok(());
+            }
         }
         // It is the first of its connection.
-        self.acknowledge(flow, reading.seq)
+        self.acknowledge(flow, seq)
     }
 
     /// All before this sequence number has come to its server.
     fn acknowledge(&mut self, flow: Flow, come: u32) -> Result<()> {
         match self.heads.acknowledge(&flow, come) {
-            Some((next, latest)) => self.egress.send(&acknowledge(latest, next)?),
+            Some((next, latest)) => {
+                let frame = client_frame::acknowledge(&latest.frame, next)?;
+                match frame.get(ETHERNET..).filter(|_| latest.is_carried) {
+                    Some(packet) => self.segments.forward(packet),
+                    None => self.egress.send(&frame),
+                }
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// The client hears that this begins no request that servers answer. What a data server has brought back the program
+    /// cannot answer: that connection is reset.
+    fn refuse(&self, punt: &Punt) -> Result<()> {
+        self.leave(punt, self.punts.refuse(punt)?)?;
+        match punt.frame.get(ETHERNET..).filter(|_| punt.is_carried) {
+            Some(packet) => self.segments.refuse(packet),
             None => Ok(()),
         }
     }
@@ -327,11 +437,11 @@ impl Bench {
             Ok(None) => return self.resume(&punt, None, None, CUT),
             Err(bad) => {
                 debug!(?flow, "a request is refused: {bad}");
-                return self.leave(&punt, self.punts.refuse(&punt)?);
+                return self.refuse(&punt);
             }
         };
         let findings = Findings {
-            path: request.path().hash().map(PathHash::get),
+            path: request.path().hash(docket.hash_key).map(PathHash::get),
             is_cut: request.is_cut(docket.rules.name_hosts(punt.service)),
             length,
         };
@@ -441,7 +551,10 @@ impl Bench {
                 keep: Keep::Come,
                 at,
                 ..
-            }) => logged(self.acknowledge(flow, at)),
+            }) => {
+                let told = self.acknowledge(flow, at);
+                self.complaints.hear(told);
+            }
             _ => {}
         }
     }
@@ -464,7 +577,7 @@ impl Bench {
             Heard::Answer(question, server, lifetime) => {
                 let owner = docket.servers.get(&server).copied();
                 if let Some(owner) = owner {
-                    logged(
+                    self.complaints.hear(
                         (self.punts.remember(&question.key, owner, lifetime)).map_err(Into::into),
                     );
                 }
@@ -477,10 +590,12 @@ impl Bench {
 
     /// The request goes on, and what has waited behind it.
     fn settle(&mut self, question: Question, owner: Option<u16>) {
-        logged(self.resume(&question.punt, question.lead, owner, question.findings));
-        let flow = Reading::of(&question.punt.frame).map(|reading| reading.flow);
-        let waiting = flow.and_then(|flow| self.waiting.remove(&flow));
-        logged(self.follow(&waiting.unwrap_or_default()));
+        self.complaints
+            .hear(self.resume(&question.punt, question.lead, owner, question.findings));
+        let segment = Segment::read(&question.punt.frame).ok();
+        let waiting = segment.and_then(|segment| self.waiting.remove(&segment.flow));
+        self.complaints
+            .hear(self.follow(&waiting.unwrap_or_default()));
     }
 
     /// What came behind a request that was judged goes its way.
@@ -531,17 +646,15 @@ impl Bench {
     }
 }
 
-/// Where the request ends that the text begins with; `None` if nobody can say.
+/// Where the request ends that the text begins with; `None` if its head is not whole.
 fn length(text: &[u8], request: &Request) -> Option<RequestLength> {
     // Shorter than the longest that is put together.
     let head = u32::try_from(head_length(text)?).ok()?;
-    match request.body() {
-        Body::Chunked => Some(RequestLength::Chunked(head)),
-        // Sequence numbers can tell of no more.
-        Body::Bytes(body) => (u32::try_from(body).ok().filter(|body| *body < 1 << 30))
-            .map(|body| RequestLength::Bytes { head, body }),
-        Body::Unknown => None,
-    }
+    Some(match request.body() {
+        Body::Chunked => RequestLength::Chunked(head),
+        Body::Bytes(body) => RequestLength::Bytes { head, body },
+        Body::Unknown => RequestLength::Endless(head),
+    })
 }
 
 /// Leaves nothing in the last of several frames but the end of the head that the text begins with, and says what was behind
@@ -550,10 +663,7 @@ fn cut_behind_head(text: &[u8], frames: &mut [Punt]) -> Result<Option<Punt>> {
     let ([_, .., last], Some(head)) = (frames, head_length(text)) else {
         return Ok(None);
     };
-    let payload = Reading::of(&last.frame)
-        .context("a frame that is none of a client")?
-        .payload
-        .len();
+    let payload = Segment::read(&last.frame)?.payload.len();
     let behind = text.len() - head;
     if behind == 0 {
         return Ok(None);
@@ -566,8 +676,38 @@ fn cut_behind_head(text: &[u8], frames: &mut [Punt]) -> Result<Option<Punt>> {
     Ok(Some(rest))
 }
 
-fn logged(result: Result<()>) {
-    if let Err(error) = result {
-        warn!("a request was not judged: {error:#}");
+/// Leaves nothing in the one frame of a request but that, and says what was behind it. The program has not seen where it
+/// ends, or would have divided the frame: its method is none that the program knows.
+fn cut_behind_request(
+    punt: Punt,
+    payload: &[u8],
+    length: Option<RequestLength>,
+) -> Result<(Punt, Option<Punt>)> {
+    let end = match length {
+        Some(RequestLength::Bytes { head, body }) => u64::from(head).saturating_add(body),
+        Some(RequestLength::Chunked(head) | RequestLength::Endless(head)) => head.into(),
+        None => return Ok((punt, None)),
+    };
+    match usize::try_from(end) {
+        Ok(at) if at < payload.len() => {
+            let [request, rest] = divide(&punt, at)?;
+            Ok((request, Some(rest)))
+        }
+        _ => Ok((punt, None)),
     }
+}
+
+/// A punted frame becomes two, each of which is yet to be looked at.
+fn divide(punt: &Punt, at: usize) -> Result<[Punt; 2]> {
+    let part = |frame| Punt {
+        interface: punt.interface,
+        service: punt.service,
+        key: punt.key,
+        divide_at: None,
+        is_behind: false,
+        is_repeat: false,
+        is_carried: punt.is_carried,
+        frame,
+    };
+    Ok(client_frame::divide(&punt.frame, at)?.map(part))
 }

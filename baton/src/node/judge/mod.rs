@@ -2,12 +2,8 @@
 //! node, and sends each on through the program. It has a thread of its own, so that nothing the daemon does
 //! delays a request.
 
-mod acknowledge;
 mod bench;
-mod divide;
-mod line_up;
 mod question;
-mod rebuild;
 
 use std::{
     collections::{HashMap, HashSet},
@@ -21,18 +17,18 @@ use std::{
 };
 
 use anyhow::{Context, Result};
-use baton_abi::LCCP_REPLY;
+use baton_abi::{LCCP_BEGINS, LCCP_REPLY};
 use baton_core::{
     asker::Counts,
     rules::{Request, Rules},
 };
 use baton_dataplane::{Dataplane, Lead};
 use baton_net::LccpSocket;
-use baton_wire::{Address, KeyRing};
+use baton_wire::{Address, HashKey, KeyRing};
 use tracing::warn;
 
 use self::bench::Bench;
-use super::{egress::Egress, locked::locked, place::Place};
+use super::{egress::Egress, locked::locked, place::Place, segments::Segments};
 
 /// What it judges by: all of it replaced at once.
 #[derive(Clone, Debug)]
@@ -48,6 +44,7 @@ pub struct Docket {
     /// Indices of data servers.
     pub servers: HashMap<Address, u16>,
     pub keys: KeyRing,
+    pub hash_key: HashKey,
     pub clock_window: Duration,
     pub patience: Duration,
 }
@@ -93,10 +90,11 @@ impl Judge {
         let bench = {
             let _guard = runtime.enter();
             let lccp = LccpSocket::open(place.address, place.config.cluster.protocol.number())?;
-            lccp.hear_only(&[LCCP_REPLY as u8])?;
+            lccp.hear_only(&[LCCP_REPLY, LCCP_BEGINS].map(|command| command as u8))?;
             Bench::new(
                 dataplane.punts()?,
                 Egress::open(&place.links)?,
+                Segments::open()?,
                 lccp,
                 self.shared.clone(),
             )

@@ -1,5 +1,7 @@
 //! What routes, pools and data servers had to do, each as a family of counters that never go back.
 
+use std::collections::BTreeMap;
+
 use prometheus_client::{
     metrics::{counter::Counter, family::Family},
     registry::Registry,
@@ -78,7 +80,7 @@ fn add(registry: &mut Registry, of: &str, rows: &[(Labels, &Option<Tally>)]) {
         family(
             "closed",
             "Requests that could not go to their pool: their connections were ended before any server saw them",
-            each(|tally| tally.closed),
+            by_reason(&rows, |tally| &tally.closed),
         );
     }
     family(
@@ -96,17 +98,24 @@ fn add(registry: &mut Registry, of: &str, rows: &[(Labels, &Option<Tally>)]) {
         "Handovers that were found not to have happened",
         each(|tally| tally.handovers.none),
     );
-    let kept = rows.iter().flat_map(|(labels, tally)| {
-        let reasons = tally.handovers.kept.iter();
-        reasons.map(|(reason, count)| {
+    family(
+        "handovers_kept",
+        "Handovers that the owner refused",
+        by_reason(&rows, |tally| &tally.handovers.kept),
+    );
+}
+
+/// One counter for each reason that there was.
+fn by_reason(
+    rows: &[(&Labels, &Tally)],
+    counts: fn(&Tally) -> &BTreeMap<String, u64>,
+) -> Vec<(Labels, u64)> {
+    let each = rows.iter().flat_map(|(labels, tally)| {
+        counts(tally).iter().map(|(reason, count)| {
             let mut labels = (*labels).clone();
             labels.push(("reason", reason.clone()));
             (labels, *count)
         })
     });
-    family(
-        "handovers_kept",
-        "Handovers that the owner refused",
-        kept.collect(),
-    );
+    each.collect()
 }

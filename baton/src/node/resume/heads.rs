@@ -89,6 +89,7 @@ fn last_ones(seen: &mut Seen) -> Result<Vec<Head>> {
             start: seen.response_start,
             digest,
             length,
+            number: Some(seen.number),
         })
     };
     Ok(last.into_iter().filter_map(read).collect())

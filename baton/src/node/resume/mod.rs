@@ -279,7 +279,7 @@ impl Task {
             }
             Message::Heads(heads) => {
                 if let Some(walker) = &mut self.walker {
-                    walker.hear_heads(&heads);
+                    walker.hear_heads(sender, &heads);
                 }
             }
             _ => {}

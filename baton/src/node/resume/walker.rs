@@ -9,8 +9,8 @@ use std::{
 
 use anyhow::Result;
 use baton_abi::{
-    Change, KeptRequest, LCCP_TCB_PIPELINED, NO_DATA_SERVER, TCB_ADOPTING, TCB_FIN, TCB_PINNED,
-    TCB_RESUMING, TCB_WAITING, Tcb, TcbKey,
+    Change, KeptRequest, LCCP_TCB_PIPELINED, LCCP_TCB_STRICT, NO_DATA_SERVER, TCB_ADOPTING,
+    TCB_FIN, TCB_PINNED, TCB_RESUMING, TCB_WAITING, Tcb, TcbKey,
 };
 use baton_core::{
     Moment,
@@ -109,9 +109,9 @@ impl Walker {
     }
 
     /// Remembers how responses begin.
-    pub fn hear_heads(&mut self, heads: &Heads) {
+    pub fn hear_heads(&mut self, from: Ipv4Addr, heads: &Heads) {
         for head in heads.get() {
-            self.told.note(head);
+            self.told.note(from, head);
         }
         let heard = heads.get().len() as u64;
         self.counts.heads_heard.fetch_add(heard, Relaxed);
@@ -157,10 +157,10 @@ impl Walker {
                 continue;
             }
             if tcb.owner != slot {
-                self.see_to_handover(which, &tcb)?;
+                self.see_to_handover(which, &tcb, slots.get(&slot))?;
                 continue;
             }
-            let request = self.resumable(&key, &tcb)?;
+            let request = self.resumable(&key, &tcb, slots.get(&slot))?;
             if !is_awake(&tcb, since) && !self.is_under_way(&key, &tcb, request.as_ref()) {
                 // Now a next request may go to another data server.
                 self.orphans.note_whole(&key)?;
@@ -270,8 +270,13 @@ impl Walker {
     /// that began is known.
     ///
     /// A client may ask for more in the middle of a response. What it has acknowledged since is of the first one, and
-    /// no response is known to begin there.
-    fn resumable(&self, key: &TcbKey, tcb: &Tcb) -> Result<Option<KeptRequest>> {
+    /// no response is known to begin there; or it is the answer to another request that begins there.
+    fn resumable(
+        &self,
+        key: &TcbKey,
+        tcb: &Tcb,
+        owner: Option<&Ipv4Addr>,
+    ) -> Result<Option<KeptRequest>> {
         let Some(request) = self.kept(key, tcb)? else {
             return Ok(None);
         };
@@ -279,7 +284,9 @@ impl Walker {
         self.count_head(head);
         let has_begun = tcb.last_ack != request.response_start;
         let is_known = !has_begun || head.is_some();
-        Ok((is_known && !self.is_in_another(key, &request)).then_some(request))
+        let is_next = !self.is_in_another(key, &request)
+            && !self.owes_another(key, tcb, &request, owner, tcb.requests.wrapping_sub(1));
+        Ok((is_known && is_next).then_some(request))
     }
 
     /// Whether the request was sent in the middle of the response before, as far as that is known.
@@ -287,15 +294,40 @@ impl Walker {
         heads::name(key).is_some_and(|name| self.told.is_under_way(&name, request.response_start))
     }
 
+    /// Whether `owner` had more requests before this one than it has begun to answer: of those it had `before`. They are
+    /// counted only where requests are for their pools.
+    fn owes_another(
+        &self,
+        key: &TcbKey,
+        tcb: &Tcb,
+        request: &KeptRequest,
+        owner: Option<&Ipv4Addr>,
+        before: u8,
+    ) -> bool {
+        let is_counted = u32::from(tcb.options) & LCCP_TCB_STRICT != 0;
+        let name = heads::name(key).zip(owner).filter(|_| is_counted);
+        name.is_some_and(|(name, owner)| {
+            self.told
+                .owes_another(&name, *owner, request.response_start, before)
+        })
+    }
+
     /// A request that was to be handed over when its owner died. Its next owner either has it, or may have it unless the
     /// client waits for the rest of another response.
-    fn see_to_handover(&mut self, which: Which, tcb: &Tcb) -> Result<()> {
+    fn see_to_handover(
+        &mut self,
+        which: Which,
+        tcb: &Tcb,
+        before: Option<&Ipv4Addr>,
+    ) -> Result<()> {
         let key = which.key();
         let Some(request) = self.kept(&key, tcb)? else {
             // The program asks the next owner.
             return Ok(());
         };
-        if self.is_in_another(&key, &request) {
+        if self.is_in_another(&key, &request)
+            || self.owes_another(&key, tcb, &request, before, tcb.requests_before)
+        {
             self.counts.not_kept.fetch_add(1, Relaxed);
             return self.reset(&key, tcb);
         }

@@ -14,12 +14,18 @@ use baton_forwarding::{NetworkKind, PortPolicy};
 use baton_net::{Host, Undo};
 use baton_wire::ClusterKey;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 use tracing::{error, info, warn};
 
 use super::control::{self, Call, Request, Response};
-use super::{End, app, daemon::Ending, interface, metrics, place, place::Place, take_back};
+use super::{
+    End, app,
+    daemon::Ending,
+    interface, metrics,
+    place::{self, Place},
+    signals::{Signals, Told},
+    take_back,
+};
 
 /// The secret that channels rest on. The configuration has made sure that nodes of these roles have it.
 fn secret(place: &Place) -> Result<&ClusterKey> {
@@ -61,6 +67,7 @@ pub async fn run(place: Place, fresh: bool) -> Result<End> {
     std::fs::create_dir_all(run_dir)
         .with_context(|| format!("cannot make {}", run_dir.display()))?;
     let lock = place::lock(run_dir).await?;
+    let mut signals = Signals::begin()?;
     let journal = place::journal(&place.config);
     let undo = Undo::load(&journal).context("cannot read the journal of changes to this host")?;
     let mut host = Host::new(place.netlink.clone(), undo);
@@ -89,7 +96,7 @@ pub async fn run(place: Place, fresh: bool) -> Result<End> {
         _lock: lock,
     };
     info!("ready");
-    let ending = daemon.serve(&mut calls, &mut watch).await?;
+    let ending = daemon.serve(&mut calls, &mut signals, &mut watch).await?;
     if ending == Ending::LeaveInPlace {
         info!("ended; the addresses stay");
         return Ok(End::LeftInPlace);
@@ -106,7 +113,9 @@ pub async fn run(place: Place, fresh: bool) -> Result<End> {
     if ending == Ending::WithoutInterface {
         let gone = interface::lament(&place).await;
         log(host.unwind().await.into_iter().map(Into::into).collect());
-        match interface::until_back(&place, gone, &mut calls, &mut watch, started).await? {
+        match interface::until_back(&place, gone, &mut calls, &mut signals, &mut watch, started)
+            .await?
+        {
             Ending::Again => return Ok(End::Again),
             Ending::LeaveInPlace => return Ok(End::LeftInPlace),
             Ending::TakeDown | Ending::WithoutInterface => {}
@@ -191,25 +200,22 @@ impl Daemon {
     async fn serve(
         &mut self,
         calls: &mut mpsc::Receiver<Call>,
+        signals: &mut Signals,
         watch: &mut interface::Watch,
     ) -> Result<Ending> {
-        let mut terminate = signal(SignalKind::terminate())?;
-        let mut interrupt = signal(SignalKind::interrupt())?;
-        let mut quit = signal(SignalKind::quit())?;
-        let mut hang_up = signal(SignalKind::hangup())?;
         loop {
             tokio::select! {
-                _ = terminate.recv() => return Ok(Ending::TakeDown),
-                _ = interrupt.recv() => return Ok(Ending::TakeDown),
-                _ = quit.recv() => return Ok(Ending::LeaveInPlace),
                 () = watch.news(), if matches!(self.part, Part::Io(_)) => {
                     if !self.place.has_its_interfaces().await {
                         return Ok(Ending::WithoutInterface);
                     }
                 }
-                _ = hang_up.recv() => match self.reload() {
-                    Ok(message) => info!("{message}"),
-                    Err(error) => warn!("not reloaded: {error:#}"),
+                told = signals.next() => match told {
+                    Told::End(ending) => return Ok(ending),
+                    Told::Reload => match self.reload() {
+                        Ok(message) => info!("{message}"),
+                        Err(error) => warn!("not reloaded: {error:#}"),
+                    },
                 },
                 Some((request, reply)) = calls.recv() => {
                     // Who asked may have gone.

@@ -16,6 +16,9 @@ pub struct Pools {
     indices: HashMap<PoolId, u16>,
     choosers: HashMap<u16, Chooser>,
     written: HashMap<u16, Vec<u16>>,
+    /// The programs hash clients and paths under it. Of the cluster and not of a pool: a client has one place in all pools
+    /// of the same servers.
+    hash_seed: u32,
 }
 
 /// What tells a pool from others, in every daemon that ever runs here: entries name pools by index, so
@@ -138,7 +141,7 @@ impl Pools {
             id: id.0,
             first_choice,
             choices: u32::try_from(choices.len()).context("more choices than a bank holds")?,
-            hash_seed: 0,
+            hash_seed: self.hash_seed,
             generation: old
                 .generation
                 .wrapping_add(u16::from(has_new(&members, &old.members))),
@@ -164,6 +167,14 @@ impl Pools {
         match self.indices.get(&id) {
             Some(index) => Ok(dataplane.pool(*index)?.choices == 0),
             None => Ok(true),
+        }
+    }
+
+    /// The seed of what is written from now on; if it is another one, all is written again.
+    pub fn hash_under(&mut self, seed: u32) {
+        if self.hash_seed != seed {
+            self.hash_seed = seed;
+            self.write_all_again();
         }
     }
 

@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 
 use anyhow::{Context, Result};
-use baton_abi::{HostKey, NO_POOL, ROUTE_NUMBER_SHIFT, ROUTE_PUNTS, RouteKey};
+use baton_abi::{HostKey, NO_POOL, ROUTE_NUMBER_SHIFT, ROUTE_PUNTS, ROUTE_WAITS, RouteKey};
 use baton_config::{HostPattern, Pattern};
 use baton_core::{
-    routes::{Host, Leads, Route, RouteTable},
+    routes::{Host, Leads, Route, RouteTable, Unjudged},
     rules::{Conditions, Matcher, Rules},
 };
 use baton_dataplane::{Dataplane, Lead};
@@ -84,7 +84,11 @@ pub fn rules(targets: &[Target<'_>]) -> Rules {
 
 /// What the map of routes says.
 fn value(leads: Leads, by_number: &HashMap<u16, Lead>) -> Result<u32> {
-    let punts = if leads.unless { ROUTE_PUNTS } else { 0 };
+    let punts = match leads.unless {
+        None => 0,
+        Some(Unjudged::Next) => ROUTE_PUNTS,
+        Some(Unjudged::Wait) => ROUTE_PUNTS | ROUTE_WAITS,
+    };
     let Some(number) = leads.pool else {
         return Ok(punts | NO_POOL);
     };
@@ -127,11 +131,18 @@ fn of_service<'a>(target: &'a Target<'_>) -> impl Iterator<Item = (Route<'a>, Co
                 HostPattern::Below(name) => Host::Below(name.as_str()),
             },
             path: route.path.spelled(),
-            conditional: !route.conditions.is_empty(),
+            conditional: (!route.conditions.is_empty()).then(|| unjudged(route)),
             pool: *number,
         };
         (found, conditions(&route.conditions))
     })
+}
+
+fn unjudged(route: &baton_config::Route) -> Unjudged {
+    match route.unjudged {
+        baton_config::Unjudged::Next => Unjudged::Next,
+        baton_config::Unjudged::Wait => Unjudged::Wait,
+    }
 }
 
 fn conditions(of: &baton_config::Conditions) -> Conditions {

@@ -135,6 +135,7 @@ impl Tables {
             asks,
             servers: self.slots_of(place),
             keys: key_ring(&place.config, &place.me),
+            hash_key: place.config.cluster.hash_key(),
             clock_window: place.config.cluster.clock_window,
             patience: place.config.cs.dispatcher_patience,
         });

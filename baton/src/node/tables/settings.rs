@@ -16,8 +16,8 @@ use crate::node::place::Place;
 const PLAIN_HEADERS: u32 = 40;
 
 impl Tables {
-    /// Writes what no service or data server changes: keys, clock, limits.
-    pub fn write_settings(&self, dataplane: &Dataplane, place: &Place) -> Result<()> {
+    /// Writes what no service or data server changes: keys, clock, limits. Pools that are written later have the same seed.
+    pub fn write_settings(&mut self, dataplane: &Dataplane, place: &Place) -> Result<()> {
         let config = &place.config;
         let overhead = PLAIN_HEADERS + LCCP_OVERHEAD_BYTES;
         // A client's packet may leave by any of them, inside a message.
@@ -33,11 +33,18 @@ impl Tables {
             .iter()
             .filter(|node| node.roles.is_ds())
             .count();
+        let roles = place.me.roles;
+        // A data server's program hashes nothing.
+        let hash_key = (roles.is_cs() || roles.is_switch()).then(|| config.cluster.hash_key());
+        let hash_seed = hash_key.map_or(0, |key| key.seed());
+        self.pools.hash_under(hash_seed);
         let settings = Settings {
             cookie_key: [
                 cookie_words(place, Some(&config.cluster.key)),
                 cookie_words(place, config.cluster.previous_key.as_ref()),
             ],
+            hash_key: hash_key.map_or([0; 2], |key| key.words()),
+            hash_seed,
             clock_offset_ns: wall_clock_offset(),
             clock_window_ns: nanoseconds(config.cluster.clock_window),
             stray_grace_ns: nanoseconds(config.cs.stray_grace),
@@ -48,7 +55,7 @@ impl Tables {
             resume_port: self.resume_port,
             rcv_wscale: config.cluster.window_scale.shift(),
             protocol: config.cluster.protocol.number(),
-            roles: place.me.roles.bits(),
+            roles: roles.bits(),
             also_macs: place.me.also_mac.len() as u8,
             also_mac,
             interfaces: u8::try_from(place.links.len()).unwrap_or(u8::MAX),

@@ -40,7 +40,7 @@ pub fn parse(text: &str) -> Result<Loaded, Error> {
 fn own_keys(last: u8) -> String {
     let secret = "0123456789abcdef".repeat(4).parse().unwrap();
     let peers = [Ipv4Addr::new(192, 0, 2, 2)];
-    NodeKeys::new(&secret, Ipv4Addr::new(192, 0, 2, last), peers).text(&[])
+    NodeKeys::new(&secret, None, Ipv4Addr::new(192, 0, 2, last), peers).text(&[])
 }
 
 fn key_file(path: &Path) -> io::Result<KeyFile> {
@@ -54,6 +54,8 @@ fn key_file(path: &Path) -> io::Result<KeyFile> {
         Some("ds1.key") => file(own_keys(11), 0o600),
         Some("ds2.key") => file(own_keys(12), 0o600),
         Some("ds1.torn.key") => file(own_keys(11).replace("192.0.2.2 ", "192.0.2.2 x"), 0o600),
+        Some("ds1.old.key") => file(own_keys(11).replace("hash ", "# "), 0o600),
+        Some("hash.key") => file("00112233445566778899aabbccddeeff\n".into(), 0o600),
         Some("zero.key") => file("0".repeat(64), 0o600),
         _ => Err(io::Error::from_raw_os_error(2)),
     }

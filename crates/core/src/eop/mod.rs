@@ -29,6 +29,7 @@ mod error;
 mod kept;
 mod server;
 mod targets;
+pub mod turns;
 
 pub use allow::{Allow, NotAllowed, Prefix};
 pub use client::{Client, ClientOptions, Opening, Resend, Verdict};

@@ -5,7 +5,7 @@ use std::num::NonZeroU16;
 
 use baton_abi::{
     LCCP_TCB_MARKS, LCCP_TCB_SACK, LCCP_TCB_WSCALE, MAX_SERVICES, NO_DATA_SERVER, Pool, ServiceKey,
-    Tcb, TcbKey,
+    TCB_CHUNKED, Tcb, TcbKey,
 };
 use baton_wire::{Address, Endpoint, EntryKey, LeftOut, ShortAddress, TcbEntry, WindowScales};
 
@@ -108,7 +108,11 @@ impl Book {
             marks: tcb.options & LCCP_TCB_MARKS as u8, // bits that C keeps in a byte
             requests: tcb.requests,
             // Of a body in chunks the other one cannot tell what is inside of them.
-            head: if tcb.chunked == 0 { tcb.head } else { 0 },
+            head: if u32::from(tcb.form) & TCB_CHUNKED == 0 {
+                tcb.head
+            } else {
+                0
+            },
             state: tcb.state,
         })
     }

@@ -5,9 +5,9 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use baton_core::Moment;
-use baton_core::eop::{Client, ClientOptions, Heard, Server, ServerOptions, Verdict};
+use baton_core::eop::{Client, ClientOptions, Error, Heard, Server, ServerOptions, Verdict};
 use baton_wire::Clock;
-use baton_wire::eop::{Decoder, EopKey, Head, Piece};
+use baton_wire::eop::{Decoder, EopKey, Head, Piece, Refused};
 
 pub const SERVERS: u8 = 3;
 
@@ -219,14 +219,16 @@ impl World {
         let connection = self.connection.as_mut().unwrap();
         let bytes = drain(&mut connection.to_server, count);
         for (head, message) in connection.at_server.take(&bytes) {
-            // A token that came with a redirect is always good here: nobody takes 30 s.
-            match connection.end.handle_message(&head, now).unwrap() {
-                Heard::Deliver => {}
-                Heard::Probe => {
+            match connection.end.handle_message(&head, now) {
+                Ok(Heard::Deliver) => {}
+                Ok(Heard::Probe) => {
                     connection.to_client.extend(Head::Welcome.bytes(0));
                     continue;
                 }
-                Heard::Nothing => continue,
+                Ok(Heard::Nothing) => continue,
+                // Who finds servers down for half a minute comes with a token that was good once.
+                Err(Error::Refused(Refused::Expired)) => return self.cut(),
+                Err(error) => panic!("{error}"),
             }
             let mut target = (connection.server + elsewhere) % SERVERS;
             if connection.end.fell_back_from() == Some(at(target)) {

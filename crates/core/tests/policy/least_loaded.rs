@@ -63,12 +63,16 @@ proptest! {
         let fair = 1.0 / (others + 1) as f64;
         for second in 0..600 {
             let share = queues.second(arrivals)[others];
-            prop_assert!(share > 0.7 * fair, "{share} of {fair} at {second}");
+            // At first by its weight alone; then it follows loads, which are as uneven as chance makes them.
+            if second == 0 {
+                prop_assert!((share / fair - 1.0).abs() < 0.05, "{share} of {fair} at first");
+            }
+            prop_assert!(share > 0.5 * fair, "{share} of {fair} at {second}");
             prop_assert!(share < 4.0 * fair, "{share} of {fair} at {second}");
             let has = f64::from(queues.nodes[others].connections);
-            // Three standard deviations of chance.
+            // Four standard deviations of chance.
             let due = EACH * others as f64 * fair;
-            prop_assert!(has < 1.3 * due + 3.0 * due.sqrt(), "{has} of {due} at {second}");
+            prop_assert!(has < 1.3 * due + 4.0 * due.sqrt(), "{has} of {due} at {second}");
         }
     }
 

@@ -171,10 +171,10 @@ impl App {
     /// [`Error::AttachGroup`].
     pub fn attach(&mut self, group: &Path, pins: Option<&Pins>) -> Result<(), Error> {
         for (name, hook, program) in &self.programs {
-            let failed = |source| Error::AttachGroup {
+            let failed = |cause| Error::AttachGroup {
                 program: name,
                 group: group.to_owned(),
-                source,
+                cause,
             };
             let pin = pins.map(|pins| pins.link(name));
             if let Some(pin) = &pin

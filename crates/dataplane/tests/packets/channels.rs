@@ -1,8 +1,10 @@
 //! Messages that move a connection are numbered, kept, and noted where they come.
 
+use std::time::Duration;
+
 use baton_abi::{DataServer, LccpHeader, OUTBOX_FRAME_BYTES, WINDOW};
 use baton_dataplane::Channels;
-use baton_wire::{Message, encode};
+use baton_wire::{Clock, Message, encode};
 use zerocopy::{FromBytes as _, IntoBytes as _};
 
 use crate::{
@@ -17,6 +19,8 @@ use crate::{
 
 const CHANNEL: u16 = 5;
 const FIRST: u16 = 65_535;
+/// Longer than any test here takes.
+const SOON: Duration = Duration::from_secs(600);
 
 /// A connection server whose channel to the first data server begins at [`FIRST`].
 fn numbering_cs() -> (Node, Channels) {
@@ -40,7 +44,7 @@ fn number_in(frame: &[u8]) -> u16 {
 #[track_caller]
 fn is_kept(channels: &Channels, seen: &Seen, number: u16) {
     assert_eq!(number_in(&seen.frame), number);
-    let kept = channels.posted(CHANNEL, number).unwrap();
+    let kept = channels.posted(CHANNEL, number, SOON).unwrap();
     assert_eq!(kept, Some((ARRIVES_AT, seen.frame.clone())));
 }
 
@@ -81,7 +85,7 @@ fn what_is_too_long_is_not_kept() {
         }
         let seen = seen.expect(Tx, &[("cs_adopt", 1), ("lccp_not_kept", 1)]);
         assert_eq!(number_in(&seen.frame), number);
-        assert_eq!(channels.posted(CHANNEL, number).unwrap(), None);
+        assert_eq!(channels.posted(CHANNEL, number, SOON).unwrap(), None);
     }
 }
 
@@ -121,15 +125,21 @@ fn an_outbox_keeps_the_last_ones() {
     let frames: Vec<Vec<u8>> = (0..WINDOW + 1)
         .map(|_| node.run(&first.frame()).frame)
         .collect();
-    assert_eq!(channels.posted(CHANNEL, FIRST).unwrap(), None);
+    assert_eq!(channels.posted(CHANNEL, FIRST, SOON).unwrap(), None);
     for (after, frame) in frames.iter().enumerate().skip(1) {
         let number = FIRST.wrapping_add(after as u16);
-        let kept = channels.posted(CHANNEL, number).unwrap();
+        let kept = channels.posted(CHANNEL, number, SOON).unwrap();
         assert_eq!(kept.map(|(_, kept)| kept).as_ref(), Some(frame), "{number}");
     }
+    // Who is asked for it later than that has nothing.
+    let last = FIRST.wrapping_add(WINDOW as u16);
+    std::thread::sleep(Duration::from_millis(30));
+    let recent = Duration::from_millis(20);
+    assert_eq!(channels.posted(CHANNEL, last, recent).unwrap(), None);
+    assert!(channels.posted(CHANNEL, last, SOON).unwrap().is_some());
     let never = FIRST.wrapping_add(WINDOW as u16 + 44);
-    assert_eq!(channels.posted(CHANNEL, never).unwrap(), None);
-    assert_eq!(channels.posted(CHANNEL + 1, 1).unwrap(), None);
+    assert_eq!(channels.posted(CHANNEL, never, SOON).unwrap(), None);
+    assert_eq!(channels.posted(CHANNEL + 1, 1, SOON).unwrap(), None);
 }
 
 #[test]
@@ -202,7 +212,7 @@ fn a_connection_given_away_can_be_given_again() {
         let request = live.request();
         send(&live.node, &handover(&live.client, 1), &request);
         expect(&live.node, &[("ds_handed_over", 1)]);
-        let (by, kept) = channels.posted(CHANNEL, FIRST).unwrap().unwrap();
+        let (by, kept) = channels.posted(CHANNEL, FIRST, SOON).unwrap().unwrap();
         assert_eq!(by, way[0].ifindex);
         assert_eq!(number_in(&kept), FIRST);
         assert_eq!(kept[..6], ds_mac(1));
@@ -231,13 +241,9 @@ fn what_comes_again_adopts_nothing() {
         let live = Live::answered();
         let channels = live.node.plane().channels().unwrap();
         channels.make_inbox(CS).unwrap();
+        let sent = live.node.now();
         let numbered = |message: &Message, number, packet: &Segment, counted| {
-            let packet = packet.packet();
-            let bytes = encode(message, &[], live.node.now(), &key().lccp(), TO_DS);
-            let mut header = LccpHeader::read_from_bytes(&bytes).unwrap();
-            header.be_sequence = u16::to_be(number);
-            seal(&mut header, &key().lccp(), TO_DS, &packet);
-            send_lccp(ds(0), &[header.as_bytes(), &packet].concat());
+            send_lccp(ds(0), &numbered_message(message, sent, number, packet));
             expect(&live.node, &[(counted, 1)]);
         };
         // Its own connection is here: a retransmission, as TCP sees it.
@@ -253,4 +259,34 @@ fn what_comes_again_adopts_nothing() {
         // What the client itself sends again comes with another number.
         numbered(&handover, 10, &request, "ds_passed_on");
     });
+}
+
+/// Its sender, which is up again or leads here by another channel, happens to count where it was before.
+#[test]
+fn another_message_with_a_number_that_came() {
+    on_own_host(|| {
+        let live = Live::answered();
+        let channels = live.node.plane().channels().unwrap();
+        channels.make_inbox(CS).unwrap();
+        let request = live.request();
+        let handover = handover(&live.client, 1);
+        let mut sent = live.node.now();
+        for counted in ["ds_handed_over", "ds_passed_on", "ds_passed_on"] {
+            for counted in [counted, "lccp_repeated"] {
+                send_lccp(ds(0), &numbered_message(&handover, sent, 9, &request));
+                expect(&live.node, &[(counted, 1)]);
+            }
+            sent = Clock::from_nanos(sent.as_nanos() + 1);
+        }
+        assert_eq!(channels.inbox(CS).unwrap().unwrap().came[9], 9);
+    });
+}
+
+fn numbered_message(message: &Message, sent: Clock, number: u16, packet: &Segment) -> Vec<u8> {
+    let packet = packet.packet();
+    let bytes = encode(message, &[], sent, &key().lccp(), TO_DS);
+    let mut header = LccpHeader::read_from_bytes(&bytes).unwrap();
+    header.be_sequence = u16::to_be(number);
+    seal(&mut header, &key().lccp(), TO_DS, &packet);
+    [header.as_bytes(), &packet].concat()
 }

@@ -10,7 +10,7 @@ use baton_abi::{
     POLICY_PATH, POLICY_TURN, Pool, SERVICE_DOWN, SERVICE_HANDOVER, SERVICE_HOSTS, SERVICE_PATHS,
     SERVICE_SPLIT_AT_ACK, Service, ServiceKey, Settings,
 };
-use baton_wire::{ClusterKey, CookieKey, Keys, LccpKey};
+use baton_wire::{ClusterKey, CookieKey, HashKey, Keys, LccpKey};
 
 /// The cluster address.
 pub const CLUSTER: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 100);
@@ -61,6 +61,10 @@ impl Secret {
     pub fn cookie(&self) -> CookieKey {
         self.0.cookie()
     }
+
+    pub fn hash_key(&self) -> HashKey {
+        self.0.hash_key()
+    }
 }
 
 /// The one in use.
@@ -81,6 +85,8 @@ pub fn keys() -> Keys {
 pub fn settings(address: Ipv4Addr, roles: u32) -> Settings {
     Settings {
         cookie_key: [key().cookie().words(), [0, 0]],
+        hash_key: key().hash_key().words(),
+        hash_seed: key().hash_key().seed(),
         clock_window_ns: 10_000_000_000,
         stray_grace_ns: 3_600_000_000_000,
         address: mapped(address),
@@ -126,7 +132,7 @@ pub fn pools() -> Vec<(u16, Pool)> {
         let pool = Pool {
             first_choice: first_choice(index),
             choices,
-            hash_seed: 0x5eed,
+            hash_seed: key().hash_key().seed(),
             policy: policy as u8,
             members: [if choices == 0 { 0 } else { 0b111 }, 0, 0, 0],
             ..Pool::default()

@@ -25,11 +25,12 @@ use crate::{
 };
 
 const RUNS: u32 = 20_000;
-const MET_AT_CS: [&str; 29] = [
+const MET_AT_CS: [&str; 30] = [
     "bad_ip",
     "bad_tcp",
     "cs_adopt",
     "cs_adopt_again",
+    "cs_ahead",
     "cs_claim",
     "cs_forward",
     "cs_handover",
@@ -99,13 +100,11 @@ fn the_connection_server() {
     let mut met = BTreeSet::new();
     let mut client = Client::of(WEB);
     let mut cookie = node.cookie(&client);
-    let known = Client::of(WEB);
-    let known_cookie = node.cookie(&known);
-    node.run(&known.get(known_cookie).frame());
+    let (mut known, mut known_cookie) = adopted(&node);
     let mut http = Http::open(&node);
     let stray = Client::of(WEB);
     for run in 0..runs() {
-        // Broken packets pin a connection sooner or later.
+        // Broken packets pin or end a connection sooner or later.
         if run % 16 == 0 {
             http = Http::open(&node);
             // A cookie begins one connection, and once.
@@ -113,6 +112,7 @@ fn the_connection_server() {
             cookie = node.cookie(&client);
         }
         if run % 256 == 0 {
+            (known, known_cookie) = adopted(&node);
             node.change(|settings| settings.stray_grace_ns = [0, u64::MAX][random.usize(..2)]);
         }
         let seeds = [
@@ -122,6 +122,7 @@ fn the_connection_server() {
             known.later(known_cookie, GET.len(), 1000).frame(),
             Client::of(SMTP).ack(7).frame(),
             refusal(random.u16(..3), &node, &known, known_cookie),
+            none_of(random.u16(..3), random.bool(), &node, &known, known_cookie),
             to_cs(0, &adopt(&client), node.now(), &key().lccp(), &[]),
             error(3, 4, &response(&known).packet()),
             http.answered.data(get("/ds2/")).frame(),
@@ -140,9 +141,19 @@ fn the_connection_server() {
             http.returned(
                 &node,
                 random.u16(..3),
+                Message::Refused {
+                    flow: flow(&http.moved.client),
+                    tcb: linux_tcb(),
+                    refusal: Refusal::NoWay,
+                },
+            ),
+            http.returned(
+                &node,
+                random.u16(..3),
                 Message::None {
                     flow: flow(&http.moved.client),
                     attempt: random.u8(..2),
+                    is_plain: random.bool(),
                 },
             ),
             claimed_by(&node, random.u16(..4), random.bool(), &Client::of(WEB)),
@@ -288,9 +299,16 @@ impl Http {
 
     /// What a data server sends back about the second.
     fn returned(&self, node: &Node, from: u16, message: Message) -> Vec<u8> {
-        let packet = self.request.packet();
-        to_cs(from, &message, node.now(), &key().lccp(), &packet)
+        answer(node, from, &message, &self.request)
     }
+}
+
+/// A connection whose ADOPT is on its way, and the cookie with which it began.
+fn adopted(node: &Node) -> (Client, u32) {
+    let client = Client::of(WEB);
+    let cookie = node.cookie(&client);
+    node.run(&client.get(cookie).frame());
+    (client, cookie)
 }
 
 /// So that a change of the programs cannot leave most of them unvisited.
@@ -308,10 +326,18 @@ fn claimed_by(node: &Node, from: u16, moved: bool, client: &Client) -> Vec<u8> {
             tcb: linux_tcb(),
         }
     } else {
-        Message::None { flow, attempt: 3 }
+        Message::None {
+            flow,
+            attempt: 3,
+            is_plain: false,
+        }
     };
-    let packet = client.later(7, 10, 10).packet();
-    to_cs(from, &message, node.now(), &key().lccp(), &packet)
+    answer(node, from, &message, &client.later(7, 10, 10))
+}
+
+/// A data server's message about a connection, around one of its packets.
+fn answer(node: &Node, from: u16, message: &Message, packet: &Segment) -> Vec<u8> {
+    to_cs(from, message, node.now(), &key().lccp(), &packet.packet())
 }
 
 /// What the program leaves to the daemon.
@@ -320,8 +346,7 @@ fn for_daemon(node: &Node, from: u16, client: &Client) -> Vec<u8> {
         flow: flow(client),
         answer: YieldAnswer::Gone,
     };
-    let packet = client.later(7, 10, 10).packet();
-    to_cs(from, &message, node.now(), &key().lccp(), &packet)
+    answer(node, from, &message, &client.later(7, 10, 10))
 }
 
 fn refusal(from: u16, node: &Node, client: &Client, cookie: u32) -> Vec<u8> {
@@ -330,8 +355,17 @@ fn refusal(from: u16, node: &Node, client: &Client, cookie: u32) -> Vec<u8> {
         tcb: linux_tcb(),
         refusal: Refusal::NoListener,
     };
-    let packet = client.get(cookie).packet();
-    to_cs(from, &message, node.now(), &key().lccp(), &packet)
+    answer(node, from, &message, &client.get(cookie))
+}
+
+/// Its owner does not know a connection, because a packet came to it before the ADOPT did.
+fn none_of(from: u16, is_plain: bool, node: &Node, client: &Client, cookie: u32) -> Vec<u8> {
+    let message = Message::None {
+        flow: flow(client),
+        attempt: 0,
+        is_plain,
+    };
+    answer(node, from, &message, &client.get(cookie))
 }
 
 fn runs() -> u32 {

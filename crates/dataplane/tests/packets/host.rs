@@ -51,7 +51,7 @@ pub fn on_own_host<T: Send>(test: impl FnOnce() -> T + Send) -> T {
 }
 
 /// For this thread and those that it starts.
-fn stay_on_one_processor() {
+pub fn stay_on_one_processor() {
     let mut one = CpuSet::new();
     one.set(sched_getcpu().unwrap()).unwrap();
     sched_setaffinity(Pid::from_raw(0), &one).unwrap();
@@ -188,4 +188,12 @@ fn ip(commands: &str) {
     let output = child.wait_with_output().unwrap();
     let error = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{error}\n{commands}");
+}
+
+/// Waits for what the kernel does a little later, five seconds at most. Whether it has is for the caller to check.
+pub fn until(done: impl Fn() -> bool) {
+    let end = std::time::Instant::now() + Duration::from_secs(5);
+    while !done() && std::time::Instant::now() < end {
+        std::thread::sleep(Duration::from_millis(1));
+    }
 }

@@ -1,18 +1,22 @@
 //! What holds for every frame, whatever is in it: verdict, length, checksums and counters fit together.
 
 use baton_abi::ETHER_SWITCHED;
+use etherparse::IpNumber;
 
 use crate::{
     node::{Aborted, Drop, Pass, Redirect, Seen, Tx},
     read::{Packet, verify_checksums},
+    segment::IP,
 };
 
 /// What the programs put around a packet.
 const OVERHEAD: usize = 100;
+/// The IP protocol of messages.
+const LCCP: IpNumber = IpNumber(253);
 /// The longest SYN-ACK.
 pub const SYN_ACK: usize = 74;
 /// What the connection server puts a message around.
-const WRAPPED: [&str; 7] = [
+const WRAPPED: [&str; 8] = [
     "cs_adopt",
     "cs_adopt_again",
     "cs_begins",
@@ -20,6 +24,7 @@ const WRAPPED: [&str; 7] = [
     "cs_handover",
     "cs_handover_again",
     "cs_queued",
+    "cs_behind_adopt",
 ];
 
 /// Of a frame at the connection server.
@@ -39,7 +44,10 @@ pub fn holds_at_cs(seen: &Seen) -> Result<(), String> {
             let is = |names: &[&str]| names.iter().any(|name| seen.counted.contains_key(*name));
             let right = if is(&["cs_forward", "cs_icmp"]) {
                 after == before
-            } else if is(&["cs_refused", "cs_none"]) {
+            } else if is(&["cs_refused", "cs_none", "cs_ahead"])
+                || is_lccp(&seen.input[outer..]) && is(&["cs_adopt_again"])
+            {
+                // It is an answer to a message, and is sent on in its place.
                 after == before && outer_is_valid(seen)
             } else if is(&["cs_claim_cut"]) {
                 after < before + OVERHEAD && outer_is_valid(seen)
@@ -114,6 +122,10 @@ pub fn holds_at_ds(seen: &Seen) -> Result<(), String> {
         .ok_or_else(|| "not what its counter says".into())
 }
 
+fn is_lccp(frame: &[u8]) -> bool {
+    frame[12..14] == [8, 0] && frame[IP + 9] == LCCP.0
+}
+
 fn is_switched(frame: &[u8]) -> bool {
     frame[12..14] == (ETHER_SWITCHED as u16).to_be_bytes()
 }
@@ -134,7 +146,7 @@ pub fn holds_at_switch(seen: &Seen) -> Result<(), String> {
 
 /// Each packet has one reason; some reasons have a companion.
 fn counted_once(seen: &Seen) -> Result<(), String> {
-    const COMPANIONS: [&str; 24] = [
+    const COMPANIONS: [&str; 25] = [
         "switch_plain",
         "cs_claim",
         "cs_claim_cut",
@@ -146,6 +158,7 @@ fn counted_once(seen: &Seen) -> Result<(), String> {
         "cs_pinned",
         "cs_punt_decided",
         "cs_punt_full",
+        "cs_punt_share",
         "cs_punt_stale",
         "cs_punt_too_big",
         "cs_target",
@@ -176,5 +189,5 @@ fn counted_once(seen: &Seen) -> Result<(), String> {
 
 /// Ethernet, IP and length of what a program wrote around a packet.
 fn outer_is_valid(seen: &Seen) -> bool {
-    Packet::read(&seen.frame).is_ok_and(|outer| outer.ip.protocol == etherparse::IpNumber(253))
+    Packet::read(&seen.frame).is_ok_and(|outer| outer.ip.protocol == LCCP)
 }

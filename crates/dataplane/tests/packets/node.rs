@@ -10,8 +10,8 @@ use std::{
 };
 
 use baton_abi::{
-    Counters, DataServer, PeerKeys, Place, ROLE_CS, ROLE_DS, ROLE_SWITCH, Ring, Settings, Tcb,
-    TcbKey,
+    Counters, DataServer, PeerKeys, Place, ROLE_CS, ROLE_DS, ROLE_SWITCH, Ring, ServiceKey,
+    Settings, Tcb, TcbKey,
 };
 use baton_dataplane::{Dataplane, Options, Tallied, counter_name, sys};
 use baton_wire::{Clock, LccpKey};
@@ -298,6 +298,16 @@ impl Node {
         let mut settings = self.plane().settings().unwrap();
         change(&mut settings);
         self.plane().set_settings(&settings).unwrap();
+    }
+
+    /// Changes what the HTTP service's flags (`enum service_flag`) are.
+    pub fn change_flags(&self, change: impl FnOnce(u32) -> u32) {
+        let key = ServiceKey::of(cluster::HTTP);
+        let services = self.plane().services().unwrap();
+        let found = services.into_iter().find(|(found, _)| *found == key);
+        let (_, mut service) = found.unwrap();
+        service.flags = change(service.flags.into()) as u16;
+        self.plane().set_service(&key, &service).unwrap();
     }
 
     pub fn set_choices(&self, pool: u16, choices: &[u16]) {

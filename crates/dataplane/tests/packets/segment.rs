@@ -125,6 +125,22 @@ impl Client {
         Self { isn, ..self }
     }
 
+    /// From an address that no other client has: the others' share a network, and mostly the address.
+    pub fn from_afar(service: SocketAddrV4) -> Self {
+        let address = Ipv4Addr::from_bits(0x6440_0000 | fastrand::u32(..1 << 22));
+        Self {
+            address: SocketAddrV4::new(address, fastrand::u16(1024..)),
+            ..Self::of(service)
+        }
+    }
+
+    /// From a port that no fresh client has.
+    pub fn at_another_port(self) -> Self {
+        let port = fastrand::u16(1..1024);
+        let address = SocketAddrV4::new(*self.address.ip(), port);
+        Self { address, ..self }
+    }
+
     pub fn syn(&self) -> Segment {
         Segment {
             from: self.address,

@@ -202,8 +202,8 @@ fn what_a_receiver_must_reject() {
     });
 }
 
-struct Vector {
-    name: String,
+pub struct Vector {
+    pub name: String,
     fields: Vec<(String, String)>,
 }
 
@@ -223,7 +223,7 @@ impl Vector {
         })
     }
 
-    fn field(&self, name: &str) -> &str {
+    pub fn field(&self, name: &str) -> &str {
         self.optional(name)
             .unwrap_or_else(|| panic!("{} has no field {name}", self.name))
     }
@@ -238,8 +238,13 @@ impl Vector {
     }
 
     fn key(&self) -> LccpKey {
+        LccpKey::from_words(self.key_words())
+    }
+
+    /// Both words of the key.
+    pub fn key_words(&self) -> [u64; 2] {
         let (k0, k1) = self.field("key").split_once(' ').unwrap();
-        LccpKey::from_words([k0, k1].map(|word| u64::from_str_radix(word, 16).unwrap()))
+        [k0, k1].map(|word| u64::from_str_radix(word, 16).unwrap())
     }
 
     fn is_ipv4(&self) -> bool {
@@ -338,7 +343,7 @@ impl Vector {
 
 /// All records of one kind; at least as many as there were when this was written, so that a slip in
 /// reading the file cannot leave a test without anything to check.
-fn vectors(kind: &str, at_least: usize) -> Vec<Vector> {
+pub fn vectors(kind: &str, at_least: usize) -> Vec<Vector> {
     let text = include_str!("../../../wire/vectors/lccp.txt");
     let found: Vec<_> = text
         .split("\n\n")

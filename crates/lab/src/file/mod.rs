@@ -144,6 +144,12 @@ impl Lab {
     pub fn host(&self, name: &str) -> Option<&Host> {
         self.hosts.iter().find(|host| host.name.as_str() == name)
     }
+
+    /// The first of the candidates of failover: who is to be in front. None: there is no failover.
+    pub(crate) fn preferred(&self) -> Option<&str> {
+        let failover = self.config.as_ref()?.failover.as_ref()?;
+        failover.get("candidates")?.get(0)?.as_str()
+    }
 }
 
 impl Host {

@@ -88,7 +88,7 @@ impl Netlink {
             Some(message) => link(&message),
             None => Err(Error::System {
                 doing: doing(),
-                source: std::io::Error::from_raw_os_error(libc::ENODEV),
+                cause: std::io::Error::from_raw_os_error(libc::ENODEV),
             }),
         }
     }

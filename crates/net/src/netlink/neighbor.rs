@@ -283,6 +283,6 @@ fn ip(address: &RouteAddress) -> Option<IpAddr> {
 fn unreachable(doing: String) -> Error {
     Error::System {
         doing,
-        source: std::io::Error::from_raw_os_error(libc::ENETUNREACH),
+        cause: std::io::Error::from_raw_os_error(libc::ENETUNREACH),
     }
 }

@@ -171,8 +171,8 @@ impl Parts {
         let body = if self.status == 304 || request.starts_with(b"HEAD ") {
             0
         } else {
-            let said = self.length.as_deref();
-            said.and_then(|value| std::str::from_utf8(value).ok()?.trim().parse::<u64>().ok())
+            (self.length.as_deref())
+                .and_then(read_length)
                 .ok_or(Unfit::NoLength)?
         };
         (self.size)
@@ -212,6 +212,13 @@ impl Parts {
         }
         HeadDigest::new(NonZeroU64::new(digest.0).unwrap_or(NonZeroU64::MIN), unseen)
     }
+}
+
+/// Digits alone (RFC 9110, section 8.6), and not the sign that a number of Rust may have.
+fn read_length(value: &[u8]) -> Option<u64> {
+    let digits = std::str::from_utf8(value).ok()?.trim();
+    let are_digits = digits.bytes().all(|byte| byte.is_ascii_digit());
+    digits.parse().ok().filter(|_| are_digits)
 }
 
 /// FNV-1a, which no release will change: nodes of two releases must agree. Each value ends with a byte that
@@ -320,6 +327,12 @@ mod tests {
         assert_eq!(head("HTTP/1.1 200 OK\r\nContent-Le"), Ok(None));
         let no_length = Err(Unfit::NoLength);
         assert_eq!(head("HTTP/1.1 200 OK\r\n\r\n"), no_length);
+        for signed in ["+5", "-5", "5,5", "0x5", ""] {
+            let head = head(&format!(
+                "HTTP/1.1 200 OK\r\nContent-Length: {signed}\r\n\r\n"
+            ));
+            assert_eq!(head, no_length, "{signed}");
+        }
         assert_eq!(
             head("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"),
             no_length

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
+use baton_core::eop::turns::{Step, Turns};
 use baton_core::eop::{Heard, Server, ServerOptions};
 use baton_wire::Clock;
 use baton_wire::eop::{Decoder, Head, Piece, Refused};
@@ -12,7 +13,6 @@ use socket2::SockRef;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-use super::turns::{Step, Turns};
 use super::{Shared, connect, linger};
 use crate::pipe::{PIECE, Pipe};
 
@@ -66,7 +66,7 @@ enum After {
 
 pub(super) async fn serve(
     shared: Arc<Shared>,
-    mut stream: TcpStream,
+    stream: &mut TcpStream,
     here: SocketAddr,
     from: SocketAddr,
     first: Vec<u8>,
@@ -94,12 +94,12 @@ pub(super) async fn serve(
         down: Pipe::default(),
         shared,
     };
-    SockRef::from(&stream).set_linger(Some(Duration::ZERO))?;
-    let after = session.run(&mut stream, first, agreed, since).await?;
-    let _ = SockRef::from(&stream).set_linger(None);
+    SockRef::from(&*stream).set_linger(Some(Duration::ZERO))?;
+    let after = session.run(stream, first, agreed, since).await?;
+    let _ = SockRef::from(&*stream).set_linger(None);
     if matches!(after, After::Redirected) {
-        session.down.flush(&mut stream).await?;
-        linger(&mut stream).await;
+        session.down.flush(stream).await?;
+        linger(stream).await;
     }
     Ok(())
 }
@@ -306,7 +306,11 @@ impl Session {
                         // What is held back cannot be answered any more, and not be asked elsewhere.
                         self.up.put(&self.turns.give_up());
                     } else {
-                        self.turns.handle_response(bytes);
+                        let held = self.turns.handle_response(bytes);
+                        if !held.is_empty() {
+                            self.asked = None;
+                            self.up.put(&held);
+                        }
                         // At most PIECE.
                         self.down.put(&Head::normal(bytes.len() as u32));
                         self.down.put(bytes);

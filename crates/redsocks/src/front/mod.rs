@@ -10,13 +10,12 @@
 //! | both | is served here until this front drains, or under a policy by path goes where its request belongs | the same, by 307 only |
 //!
 //! **When a session can move.** At its beginning always: the client's bytes have gone nowhere yet. Later between
-//! two requests of HTTP/1, where `turns` can tell. The redirect says how many of the client's bytes are answered.
+//! two requests of HTTP/1, where [`Turns`](baton_core::eop::turns::Turns) can tell. The redirect says how many of the client's bytes are answered.
 
 mod counters;
 mod eop;
 mod plain;
 mod sniff;
-mod turns;
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -236,12 +235,11 @@ impl Shared {
     }
 }
 
-async fn session(shared: Arc<Shared>, stream: TcpStream, from: SocketAddr, agreed: bool) {
+async fn session(shared: Arc<Shared>, mut stream: TcpStream, from: SocketAddr, agreed: bool) {
     let since = Instant::now();
     let counters = Arc::clone(&shared.counters);
     let result = async {
         let here = stream.local_addr()?;
-        let mut stream = stream;
         let first = if agreed {
             Client::Eop(Vec::new())
         } else {
@@ -252,7 +250,7 @@ async fn session(shared: Arc<Shared>, stream: TcpStream, from: SocketAddr, agree
         match first {
             Client::Eop(first) => {
                 counters.eop.add();
-                eop::serve(shared, stream, here, from, first, agreed, since).await
+                eop::serve(shared, &mut stream, here, from, first, agreed, since).await
             }
             Client::Plain(first) => {
                 counters.plain.add();
@@ -260,12 +258,13 @@ async fn session(shared: Arc<Shared>, stream: TcpStream, from: SocketAddr, agree
                     SockRef::from(&stream).set_linger(Some(Duration::ZERO))?;
                     return Err(Refused::Missing.into());
                 }
-                plain::serve(&shared, stream, here, from, first, since).await
+                plain::serve(&shared, &mut stream, here, from, first, since).await
             }
             Client::Gone => Ok(()),
         }
     };
     if let Err(error) = result.await {
+        // The connection is reset when `stream` is dropped: whoever sees the reset finds it counted.
         match error {
             Failed::Refused(_) => counters.refused.add(),
             _ => counters.reset.add(),

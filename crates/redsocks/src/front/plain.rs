@@ -19,7 +19,7 @@ const MOST_HEADERS: usize = 96;
 
 pub(super) async fn serve(
     shared: &Shared,
-    mut stream: TcpStream,
+    stream: &mut TcpStream,
     here: SocketAddr,
     from: SocketAddr,
     mut first: Vec<u8>,
@@ -27,14 +27,14 @@ pub(super) async fn serve(
 ) -> Result<(), Failed> {
     if let Plain::Location { alternative } = shared.plain
         && shared.has_others
-        && let Some(target) = target(&mut stream, &mut first).await?
+        && let Some(target) = target(stream, &mut first).await?
     {
         let path = target.split('?').next().unwrap_or_default().as_bytes();
         if let Some(place) = shared.elsewhere(here, from.ip(), Some(path), &[]) {
             let answer = location(place, &target, alternative);
             stream.write_all(answer.as_bytes()).await?;
             shared.counters.located.add(since.elapsed());
-            linger(&mut stream).await;
+            linger(stream).await;
             return Ok(());
         }
     }
@@ -77,19 +77,19 @@ async fn target(stream: &mut TcpStream, first: &mut Vec<u8>) -> io::Result<Optio
 
 async fn relay(
     shared: &Shared,
-    mut stream: TcpStream,
+    stream: &mut TcpStream,
     from: SocketAddr,
     first: &[u8],
 ) -> Result<(), Failed> {
     let mut far = reach(shared, from).await?;
     shared.counters.relayed.add();
     // However this ends before its end, nobody must take a part for the whole.
-    for end in [&stream, &far] {
+    for end in [&*stream, &far] {
         SockRef::from(end).set_linger(Some(Duration::ZERO))?;
     }
     far.write_all(first).await?;
-    copy_bidirectional_with_sizes(&mut stream, &mut far, PIECE, PIECE).await?;
-    for end in [&stream, &far] {
+    copy_bidirectional_with_sizes(stream, &mut far, PIECE, PIECE).await?;
+    for end in [&*stream, &far] {
         let _ = SockRef::from(end).set_linger(None);
     }
     Ok(())

@@ -25,10 +25,6 @@ pub struct Requests {
     paths: Vec<String>,
     #[serde(default = "four")]
     connections: usize,
-    /// /dsN/… may be answered by another server, which has the connection and keeps it: so it does when
-    /// in doubt, because of what happened to the client's packets. The content is the same.
-    #[serde(default)]
-    by_others: bool,
     /// After each answer.
     pause: Option<Span>,
 }
@@ -71,9 +67,9 @@ impl Requests {
         let pages = Arc::new(pages.collect::<Result<Vec<_>>>()?);
         let clients = (0..self.connections).map(|number| {
             let (pages, orders) = (Arc::clone(&pages), Arc::clone(orders));
-            let (lab, pause, by_others) = (world.lab.clone(), self.pause, self.by_others);
+            let (lab, pause) = (world.lab.clone(), self.pause);
             let client = move || {
-                let work = || run(&pages, number, by_others, pause, &orders);
+                let work = || run(&pages, number, pause, &orders);
                 lab.within("client", work).unwrap_or_else(|error| {
                     let mut tally = Tally::default();
                     tally.fail(Vec::new(), &error.into());
@@ -87,13 +83,7 @@ impl Requests {
 }
 
 /// A connection that fails is followed by another.
-fn run(
-    pages: &[Page],
-    number: usize,
-    by_others: bool,
-    pause: Option<Span>,
-    orders: &Orders,
-) -> Tally {
+fn run(pages: &[Page], number: usize, pause: Option<Span>, orders: &Orders) -> Tally {
     let mut tally = Tally::default();
     let mut connection = None;
     for page in pages.iter().cycle().skip(number % pages.len()) {
@@ -110,12 +100,11 @@ fn run(
                 let what = format!("{bytes} bytes that are not the page's {}", page.body.len());
                 wrong(&mut connection, what);
             }
-            Ok(Answer::OfAnother(server)) if !by_others => {
+            Ok(Answer::OfAnother(server)) => {
                 wrong(&mut connection, format!("it is {server:?}'s answer"));
             }
-            Ok(answer) => {
+            Ok(Answer::Right) => {
                 tally.done += 1;
-                tally.by_others += usize::from(matches!(answer, Answer::OfAnother(_)));
                 tally.bytes += page.body.len() as u64;
                 tally.waits.add(orders.phases.now(), asked.elapsed());
             }

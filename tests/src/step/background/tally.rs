@@ -9,8 +9,6 @@ use super::stalls::{Stalls, Waits};
 pub struct Tally {
     /// Answers that came whole and right.
     pub done: usize,
-    /// Those of them that another server gave than the path names.
-    pub by_others: usize,
     /// Their bytes.
     pub bytes: u64,
     pub failed: Vec<Failure>,
@@ -33,7 +31,6 @@ impl Tally {
     /// Takes over what a client of this name has seen.
     pub fn add(&mut self, name: &str, other: Tally) {
         self.done += other.done;
-        self.by_others += other.by_others;
         self.bytes += other.bytes;
         // "download 3 of /1m": its kind is what stands first.
         self.stalls
@@ -64,9 +61,8 @@ impl fmt::Display for Tally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{} answers ({} by others than named), {} MB, {} failed{}",
+            "{} answers, {} MB, {} failed{}",
             self.done,
-            self.by_others,
             self.bytes >> 20,
             self.failed.len(),
             self.stalls,

@@ -57,7 +57,11 @@ pub(super) fn forged(target: &Target, frames: &mut Vec<Frame>) -> Result<()> {
             tcb,
             keep: Keep::Unsent,
         },
-        Message::None { flow, attempt: 0 },
+        Message::None {
+            flow,
+            attempt: 0,
+            is_plain: false,
+        },
         Message::Hello(hello),
     ];
     for message in messages {

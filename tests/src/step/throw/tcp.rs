@@ -131,6 +131,43 @@ pub(super) fn noise(target: &Target, random: &mut Rng, frames: &mut Vec<Frame>) 
     Ok(())
 }
 
+/// What is thrown from all ports of a client.
+#[derive(Clone, Copy)]
+pub(super) enum Sweep {
+    Acks,
+    Data,
+    Fins,
+    Resets,
+}
+
+/// As of somebody who does not know which ports the client has: from each that may be one.
+pub(super) fn sweep(
+    target: &Target,
+    random: &mut Rng,
+    what: Sweep,
+    frames: &mut Vec<Frame>,
+) -> Result<()> {
+    for port in 1024..=u16::MAX {
+        let header = TcpHeader {
+            sequence_number: random.u32(..),
+            acknowledgment_number: random.u32(..),
+            ack: true,
+            psh: matches!(what, Sweep::Data),
+            fin: matches!(what, Sweep::Fins),
+            rst: matches!(what, Sweep::Resets),
+            window_size: 1000,
+            ..TcpHeader::default()
+        };
+        let payload = match what {
+            Sweep::Data => REQUEST,
+            _ => &[],
+        };
+        let from = SocketAddrV4::new(target.client, port);
+        frames.push(target.way.tcp(from, SERVICE, header, payload)?);
+    }
+    Ok(())
+}
+
 /// A request in a flow that nobody has opened.
 fn data(target: &Target, random: &mut Rng) -> Result<Frame> {
     let header = TcpHeader {

@@ -1,12 +1,20 @@
 //! The connection server under test: the real program, fed one frame at a time.
 
-use std::{cell::RefCell, net::SocketAddrV4, os::fd::AsFd as _, time::Duration};
+use std::{
+    cell::{OnceCell, RefCell},
+    net::SocketAddrV4,
+    os::fd::AsFd as _,
+    time::Duration,
+};
 
 use baton_abi::{
     POLICY_TURN, PeerKeys, Pool as PoolEntry, ROLE_CS, RouteKey, SERVICE_PUNTS, SERVICE_STRICT,
     ServiceKey, Tcb, TcbKey,
 };
-use baton_dataplane::{Dataplane, Options, XdpChoice, counter_name, sys};
+use baton_dataplane::{
+    Dataplane, Options, XdpChoice, counter_name,
+    sys::{self, Outcome},
+};
 use baton_wire::{Clock, Keys, Message, NodePair, decode, encode};
 use libbpf_rs::{MapCore as _, MapFlags, MapHandle};
 use nix::time::{ClockId, clock_gettime};
@@ -17,6 +25,7 @@ use crate::{
     cluster::{self, CS, CS_MAC, HTTP, HTTP_SERVICE, ds, ds_mac, keys},
     packet::{ETHERNET_BYTES, Packet, ethernet, ip_header},
     pool::{POOLS, Pool, SERVERS},
+    second::Second,
     slow_path::SlowPath,
 };
 
@@ -64,6 +73,8 @@ pub struct ConnectionServer {
     claims: MapHandle,
     entries: MapHandle,
     slow_path: RefCell<SlowPath>,
+    /// Once it was needed.
+    second: OnceCell<Second>,
 }
 
 impl ConnectionServer {
@@ -87,6 +98,7 @@ impl ConnectionServer {
             claims,
             entries,
             slow_path: RefCell::new(SlowPath::new(plane.punts().unwrap())),
+            second: OnceCell::new(),
             plane,
         };
         this.prepare();
@@ -195,6 +207,20 @@ impl ConnectionServer {
         self.slow_path.borrow_mut().come(client, come);
     }
 
+    /// A client's packet comes to the other processor, so much later, while something else happens on this one.
+    pub fn receive_meanwhile<T>(
+        &self,
+        packet: &Packet,
+        later: u32,
+        here: impl FnOnce() -> T,
+    ) -> (T, Leaves) {
+        let program = || self.plane.programs().cs.as_ref().unwrap().as_fd();
+        let start = || Second::start(program().try_clone_to_owned().unwrap());
+        let second = self.second.get_or_init(start);
+        let (here, outcome) = second.run(packet.frame(), later, here);
+        (here, self.leaves(&outcome))
+    }
+
     /// A data server's message comes.
     pub fn hear(&self, from: usize, message: &Message, packet: &Packet) -> Leaves {
         let pair = NodePair {
@@ -214,7 +240,10 @@ impl ConnectionServer {
 
     fn run(&self, frame: &[u8]) -> Leaves {
         let program = self.plane.programs().cs.as_ref().unwrap();
-        let outcome = sys::run_on_arrival(program.as_fd(), &[], frame, 0).unwrap();
+        self.leaves(&sys::run_on_arrival(program.as_fd(), &[], frame, 0).unwrap())
+    }
+
+    fn leaves(&self, outcome: &Outcome) -> Leaves {
         match outcome.verdict {
             1 => Leaves::Nothing,
             2 => Leaves::Up,
@@ -252,6 +281,15 @@ impl ConnectionServer {
     pub fn entry(&self, client: SocketAddrV4) -> Option<Tcb> {
         let found = self.plane.tcb(&TcbKey::of(client, HTTP)).unwrap();
         found.map(|entry| Tcb { seen: 0, ..entry })
+    }
+
+    /// A few seconds go by for this connection.
+    pub fn age(&self, client: SocketAddrV4) {
+        let key = TcbKey::of(client, HTTP);
+        if let Some(entry) = self.plane.tcb(&key).unwrap() {
+            let seen = entry.seen.wrapping_sub(2);
+            self.plane.set_tcb(&key, &Tcb { seen, ..entry }).unwrap();
+        }
     }
 
     pub fn forget(&self, client: SocketAddrV4) {

@@ -62,7 +62,11 @@ impl Held {
         match self.deliver(packet) {
             Some(taken) => Does::Delivered(taken),
             None if packet.has(RST) => Does::Nothing,
-            None => Does::Says(Message::None { flow, attempt: 0 }),
+            None => Does::Says(Message::None {
+                flow,
+                attempt: 0,
+                is_plain: true,
+            }),
         }
     }
 
@@ -97,7 +101,11 @@ impl Held {
                             is_behind: false,
                         },
                     ),
-                    (None, None) if attempt == 0 => Does::Says(Message::None { flow, attempt: 0 }),
+                    (None, None) if attempt == 0 => Does::Says(Message::None {
+                        flow,
+                        attempt: 0,
+                        is_plain: false,
+                    }),
                     (None, None) => Does::Nothing,
                 }
             }
@@ -134,7 +142,11 @@ impl Held {
                 if packet.has(RST) {
                     return Does::Nothing;
                 }
-                Does::Says(Message::None { flow, attempt })
+                Does::Says(Message::None {
+                    flow,
+                    attempt,
+                    is_plain: false,
+                })
             }
             other => panic!("a data server is sent {other:?}"),
         }
@@ -198,7 +210,11 @@ impl Held {
             return if self.given.is_some_and(is_of) {
                 passes
             } else {
-                Does::Says(Message::None { flow, attempt: 0 })
+                Does::Says(Message::None {
+                    flow,
+                    attempt: 0,
+                    is_plain: false,
+                })
             };
         };
         let withheld = |keep| Does::Says(Message::Withheld { flow, tcb, keep });
@@ -223,7 +239,11 @@ impl Held {
 
     fn begins(&mut self, flow: Flow, how: u8, packet: &Packet) -> Does {
         let Some(socket) = &self.socket else {
-            return Does::Says(Message::None { flow, attempt: 0 });
+            return Does::Says(Message::None {
+                flow,
+                attempt: 0,
+                is_plain: false,
+            });
         };
         let is_next = packet.seq == socket.next;
         let is_old = !is_after(packet.end(), socket.next);

@@ -14,9 +14,9 @@
 //! - Who sends again what was not answered gets all answers in the end ([`recovery`]).
 //!
 //! Sequences follow from their seeds. `BATON_MODEL_SEED` repeats a run, `BATON_MODEL_SEQUENCES` says how many sequences
-//! each test runs; with `BATON_TEST_LONG` they are 170 times as many, 10^8 in all. A sequence that fails is printed as short as it
-//! still fails. Two processors at the same time are not part of it: test runs of two threads end in no order that could
-//! be repeated.
+//! each test runs; with `BATON_TEST_LONG` they are 100 times as many, 10^8 in all. A sequence that fails is printed as short as it
+//! still fails. Where two processors run the program at the same time ([`second`]) a seed repeats only what was tried, so
+//! such a sequence is run many times.
 
 #![cfg(test)]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
@@ -40,6 +40,7 @@ mod permitted;
 mod pool;
 mod recovery;
 mod script;
+mod second;
 mod shrink;
 mod slow_path;
 mod socket;
@@ -52,7 +53,8 @@ use fastrand::Rng;
 
 use crate::{
     cs::ConnectionServer,
-    step::{FORGETFUL, HONEST, HOSTILE, Mix, Trial},
+    step::{FORGETFUL, HONEST, HOSTILE, Mix, TWO_PROCESSORS, Trial},
+    world::Tells,
 };
 
 /// With fewer sequences than this some counter may not move.
@@ -82,7 +84,7 @@ fn honest_clients() {
         "cs_too_big",
         "cs_withheld",
     ];
-    check(&HONEST, 300_000, &MET);
+    check(&HONEST, 400_000, &MET);
 }
 
 /// The same, and everybody gets all answers in the end.
@@ -112,17 +114,30 @@ fn clients_and_forgers_who_change_what_was_sent() {
     check(&HOSTILE, 150_000, &MET);
 }
 
+/// Whichever of two things comes first, or in the middle of the other.
+#[test]
+fn two_processors_at_a_time() {
+    const MET: [&str; 4] = ["cs_adopt", "cs_begins", "cs_handover", "cs_punted"];
+    check(&TWO_PROCESSORS, 100_000, &MET);
+}
+
 /// Runs so many sequences, and wants each of these counters to have moved.
 fn check(mix: &Mix, sequences: u64, met: &[&str]) {
-    let long = env::var_os("BATON_TEST_LONG").map_or(1, |_| 170);
+    let long = env::var_os("BATON_TEST_LONG").map_or(1, |_| 100);
     let sequences = number("BATON_MODEL_SEQUENCES").unwrap_or(sequences * long);
     let first = number("BATON_MODEL_SEED").unwrap_or_else(|| fastrand::u64(..));
     println!("BATON_MODEL_SEED={first} BATON_MODEL_SEQUENCES={sequences}");
     let cs = ConnectionServer::load();
+    // What depends on who is first may not come again.
+    let tells = if mix.habits.races {
+        Tells::Steps
+    } else {
+        Tells::Nothing
+    };
     let began = Instant::now();
     for seed in (0..sequences).map(|number| first.wrapping_add(number)) {
         let trial = Trial::random(&mut Rng::with_seed(seed), mix);
-        if let Err(failure) = world::run(&cs, &trial, false) {
+        if let Err(failure) = world::run(&cs, &trial, tells) {
             shrink::explain(&cs, seed, trial, failure);
         }
     }

@@ -29,6 +29,8 @@ impl World<'_> {
     }
 
     fn try_again(&mut self, index: usize, all: bool) -> Checked {
+        // Clients wait longer each time.
+        self.cs.age(self.connections[index].client);
         self.repeat(index)?;
         self.settle()?;
         let connection = &mut self.connections[index];

@@ -6,23 +6,22 @@ use std::{collections::HashMap, net::SocketAddrV4, time::Duration};
 use baton_abi::TcbKey;
 use baton_core::{
     Moment,
-    heads::{Heads, Step, head_length},
+    heads::{Heads, PAUSE, Step, head_length},
     whole_heads::WholeHeads,
 };
 use baton_dataplane::{Findings, Lead, Punt, Punts, RequestLength, Resumed};
 
 use crate::{
     cluster::HTTP,
-    http,
+    http::{self, Request},
     packet::{ETHERNET_BYTES, FIN, PSH, Packet},
     pool::Pool,
 };
 
-/// No head here takes long.
-const NOW: Moment = Moment::after_epoch(Duration::ZERO);
-
 pub struct SlowPath {
     punts: Punts,
+    /// No head here takes long.
+    now: Moment,
     /// The real ones: what clients say in them, in whatever order, is not so simple that a model would be simpler.
     heads: Heads<SocketAddrV4, Punt>,
     whole_heads: WholeHeads<SocketAddrV4, Punt>,
@@ -35,6 +34,7 @@ impl SlowPath {
     pub fn new(punts: Punts) -> Self {
         Self {
             punts,
+            now: Moment::after_epoch(Duration::ZERO),
             heads: Heads::default(),
             whole_heads: WholeHeads::default(),
             repeats: HashMap::new(),
@@ -48,6 +48,7 @@ impl SlowPath {
 
     /// Forgets what it has put together, and what it has not looked at.
     pub fn begin(&mut self) {
+        self.now = Moment::after_epoch(Duration::ZERO);
         self.heads = Heads::default();
         self.whole_heads = WholeHeads::default();
         self.repeats.clear();
@@ -81,19 +82,31 @@ impl SlowPath {
                 .into();
         }
         let (client, seq, is_behind) = (packet.client, packet.seq, punt.is_behind);
+        self.now = self.now + PAUSE;
+        let now = self.now;
         let is_repeat = punt.is_repeat;
         let is_begun = http::requests(&packet.payload)
             .first()
             .is_none_or(|request| request.head.is_none());
-        let step = match self.heads.add(client, seq, &packet.payload, punt) {
+        if !is_behind {
+            self.heads.pass(&client, seq);
+        }
+        let step = match self.heads.add(now, client, seq, &packet.payload, punt) {
+            Step::Foreign(_)
+                if is_begun
+                    && !is_behind
+                    && self.was_judged(now, &client, seq, &packet.payload) =>
+            {
+                return Vec::new();
+            }
             Step::Foreign(punt) if is_begun && !is_behind => {
-                self.heads.begin(NOW, client, seq, &packet.payload, punt)
+                self.heads.begin(now, client, seq, &packet.payload, punt)
             }
             step => step,
         };
         match step {
             Step::Foreign(punt) if is_behind => {
-                match self.whole_heads.again(NOW, &client, seq, &packet.payload) {
+                match self.whole_heads.again(now, &client, seq, &packet.payload) {
                     Some(frames) if !is_repeat => frames
                         .iter()
                         .map(|frame| self.punts.repeat(frame).unwrap())
@@ -104,8 +117,12 @@ impl SlowPath {
             Step::Waits => Vec::new(),
             Step::Stuck => {
                 let first = self.heads.first(&client).expect("it has a frame");
-                if self.punts.has_owner(&TcbKey::of(client, HTTP)).unwrap() {
-                    return vec![self.punts.ask(first).unwrap()];
+                let has_owner = || self.punts.has_owner(&TcbKey::of(client, HTTP)).unwrap();
+                if has_owner() {
+                    let asked = self.punts.ask(first).unwrap();
+                    if has_owner() {
+                        return vec![asked];
+                    }
                 }
                 let first =
                     Packet::read(&first.frame[ETHERNET_BYTES..]).expect("a client's packet");
@@ -113,7 +130,12 @@ impl SlowPath {
                 Vec::new()
             }
             Step::TooLong(_) => panic!("no client says so much"),
-            Step::Foreign(punt) => self.decide(&packet.payload, &[punt]),
+            Step::Foreign(punt) => {
+                let (request, rest) = cut_behind_request(punt, &packet);
+                let mut left = self.decide(&packet.payload, &[request]);
+                left.extend(rest.map(|rest| self.punts.let_go(&rest).unwrap()));
+                left
+            }
             Step::Whole {
                 text,
                 mut frames,
@@ -124,11 +146,12 @@ impl SlowPath {
                 if let (Some(head), [first, _, ..]) = (head_length(&text), &frames[..]) {
                     let begin = Packet::read(&first.frame[ETHERNET_BYTES..]).map(|first| first.seq);
                     self.whole_heads.add(
-                        NOW,
+                        now,
                         client,
                         begin.expect("a client's packet"),
                         text[..head].to_owned(),
                         frames.clone(),
+                        is_acknowledged,
                     );
                 }
                 if is_acknowledged {
@@ -141,20 +164,20 @@ impl SlowPath {
         }
     }
 
+    /// The beginning of a head that was put together and has gone its way.
+    fn was_judged(&self, now: Moment, client: &SocketAddrV4, seq: u32, payload: &[u8]) -> bool {
+        self.whole_heads.again(now, client, seq, payload).is_some()
+            && self
+                .punts
+                .has_begun(&TcbKey::of(*client, HTTP), seq)
+                .unwrap()
+    }
+
     /// Lets a request go whose text this begins with, and the frames that it came in.
     fn decide(&self, text: &[u8], frames: &[Punt]) -> Vec<Resumed> {
         let request = http::requests(text).into_iter().next();
         let pool = request.as_ref().and_then(|request| request.pool);
-        let length = request.and_then(|request| {
-            let head = request.head?;
-            Some(match request.end {
-                Some(end) if !http::is_chunked(&text[..head]) => RequestLength::Bytes {
-                    head: head as u32,
-                    body: (end - head) as u32,
-                },
-                _ => RequestLength::Chunked(head as u32),
-            })
-        });
+        let length = request.and_then(|request| length(text, &request));
         let findings = Findings {
             length,
             is_cut: pool.is_none(),
@@ -193,6 +216,34 @@ impl SlowPath {
     pub fn acknowledged(&mut self) -> Vec<(SocketAddrV4, u32)> {
         std::mem::take(&mut self.acknowledged)
     }
+}
+
+/// How long a request is, once that is known.
+fn length(text: &[u8], request: &Request) -> Option<RequestLength> {
+    let head = request.head?;
+    Some(match request.end {
+        Some(end) if !http::is_chunked(&text[..head]) => RequestLength::Bytes {
+            head: head as u32,
+            body: (end - head) as u64,
+        },
+        _ => RequestLength::Chunked(head as u32),
+    })
+}
+
+/// Leaves nothing in the only frame of a request but that; what is behind it.
+fn cut_behind_request(punt: Punt, packet: &Packet) -> (Punt, Option<Punt>) {
+    let requests = http::requests(&packet.payload);
+    let length = (requests.first()).and_then(|request| length(&packet.payload, request));
+    let end = match length {
+        Some(RequestLength::Bytes { head, body }) => head + body as u32,
+        Some(RequestLength::Chunked(head) | RequestLength::Endless(head)) => head,
+        None => return (punt, None),
+    };
+    if end as usize >= packet.payload.len() {
+        return (punt, None);
+    }
+    let [request, rest] = divided(packet, end as usize).map(|part| like(&punt, &part));
+    (request, Some(rest))
 }
 
 /// Has each of them begin where the one before ends, and all acknowledge what one of them does.

@@ -48,6 +48,8 @@ pub enum What {
     Forge,
     /// The same by somebody who happens to be near.
     ForgeNear,
+    /// Two things at the same time, each on a processor of its own.
+    Together,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -81,6 +83,8 @@ pub struct Habits {
     pub answers_early: bool,
     /// In the end everybody gets what they have asked for.
     pub recovers: bool,
+    /// Two processors run the program, so that not every run of it ends alike.
+    pub races: bool,
 }
 
 /// What sequences are made of: how often each thing happens.
@@ -115,6 +119,7 @@ pub const HONEST: Mix = Mix {
         is_read: true,
         answers_early: true,
         recovers: false,
+        races: false,
     },
 };
 
@@ -146,6 +151,35 @@ pub const FORGETFUL: Mix = Mix {
         is_read: true,
         answers_early: false,
         recovers: false,
+        races: false,
+    },
+};
+
+/// Honest clients, whose packets meet what else comes.
+pub const TWO_PROCESSORS: Mix = Mix {
+    weights: &[
+        (What::Request, 24),
+        (What::Piece, 6),
+        (What::Across, 3),
+        (What::Again, 4),
+        (What::Old, 4),
+        (What::Acknowledge, 2),
+        (What::Answer, 24),
+        (What::Begin, 3),
+        (What::Hear, 22),
+        (What::Repeat, 2),
+        (What::Arrive, 8),
+        (What::Lose, 1),
+        (What::Double, 2),
+        (What::Together, 40),
+    ],
+    habits: Habits {
+        asks_oddly: false,
+        pipelines: true,
+        is_read: true,
+        answers_early: true,
+        recovers: true,
+        races: true,
     },
 };
 
@@ -174,6 +208,7 @@ pub const HOSTILE: Mix = Mix {
         is_read: true,
         answers_early: true,
         recovers: false,
+        races: false,
     },
 };
 

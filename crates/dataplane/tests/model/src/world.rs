@@ -47,23 +47,32 @@ pub struct World<'a> {
     pub connections: Vec<Connection>,
     travellers: Vec<Traveller>,
     trace: Option<String>,
-    /// The program's counters when the last line of the trace was written.
-    counted: Vec<(String, u64)>,
+    /// The program's counters when the last line of the trace was written, if it shows them.
+    counted: Option<Vec<(String, u64)>>,
     /// Whether no message was lost inside the cluster: that ends some connections.
     is_lossless: bool,
 }
 
 pub type Checked = Result<(), String>;
 
-/// Runs a sequence. With `tells` a failure has all that happened.
-pub fn run(cs: &ConnectionServer, trial: &Trial, tells: bool) -> Result<(), Failure> {
+/// How much a failure tells of what happened before it.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Tells {
+    Nothing,
+    Steps,
+    /// And what the program counted in each, which takes long to read.
+    Counters,
+}
+
+/// Runs a sequence.
+pub fn run(cs: &ConnectionServer, trial: &Trial, tells: Tells) -> Result<(), Failure> {
     cs.begin(trial.habits.is_read);
     let mut world = World {
         cs,
         connections: Vec::new(),
         travellers: Vec::new(),
-        trace: tells.then(String::new),
-        counted: if tells { cs.counted() } else { Vec::new() },
+        trace: (tells != Tells::Nothing).then(String::new),
+        counted: (tells == Tells::Counters).then(|| cs.counted()),
         is_lossless: true,
     };
     let outcome = world.run(trial);
@@ -176,6 +185,7 @@ impl World<'_> {
                 Ok(())
             }
             What::Forge => self.forge(index, a, b),
+            What::Together => self.together(index, a, b),
             What::ForgeNear => {
                 let packet = connection.forged_near(a, b);
                 self.send(index, packet)
@@ -187,16 +197,8 @@ impl World<'_> {
     pub fn send(&mut self, index: usize, packet: Packet) -> Checked {
         self.connections[index].note_sent(&packet);
         let leaves = self.cs.receive(&packet);
-        self.tell(|world| {
-            let sent = world.connections[index].describe(&packet);
-            format!(
-                "      client: {sent}\n      ==> {}",
-                world.describe_leaves(index, &leaves)
-            )
-        });
-        permitted::client(&self.connections[index], &packet, &leaves)?;
         let may_be_shown = leaves == Leaves::Nothing;
-        self.leave(index, leaves);
+        self.received(index, &packet, leaves)?;
         if may_be_shown {
             self.work(index)
         } else {
@@ -284,22 +286,7 @@ impl World<'_> {
                 return Err("a data server sent a bare packet".into());
             };
             let leaves = self.cs.hear(from, message, &traveller.packet);
-            self.tell(|world| format!("      ==> {}", world.describe_leaves(index, &leaves)));
-            if let (
-                Leaves::Up,
-                Message::Begun {
-                    keep: Keep::Come,
-                    at,
-                    ..
-                },
-            ) = (&leaves, message)
-            {
-                self.cs.come(self.connections[index].client, *at);
-                return self.let_go(index, Vec::new());
-            }
-            permitted::server(&self.connections[index], &traveller.packet, &leaves)?;
-            self.leave(index, leaves);
-            return Ok(());
+            return self.heard(&traveller, leaves);
         };
         let connection = &mut self.connections[index];
         let held = &mut connection.held[server];
@@ -335,6 +322,97 @@ impl World<'_> {
                 Ok(())
             }
         }
+    }
+
+    /// What came of a data server's message at the connection server.
+    fn heard(&mut self, traveller: &Traveller, leaves: Leaves) -> Checked {
+        let index = traveller.connection;
+        self.tell(|world| format!("      ==> {}", world.describe_leaves(index, &leaves)));
+        if let (
+            Leaves::Up,
+            Some(Message::Begun {
+                keep: Keep::Come,
+                at,
+                ..
+            }),
+        ) = (&leaves, &traveller.message)
+        {
+            self.cs.come(self.connections[index].client, *at);
+            return self.let_go(index, Vec::new());
+        }
+        permitted::server(&self.connections[index], &traveller.packet, &leaves)?;
+        self.leave(index, leaves);
+        // What was brought back may be for user space.
+        self.work(index)
+    }
+
+    /// A client's packet comes to one processor, while the other one has a data server's message, what user space lets
+    /// go, or another packet of the same client.
+    fn together(&mut self, index: usize, a: usize, b: usize) -> Checked {
+        let later = (a * 37 % 400) as u32;
+        let Some(packet) = self.any_packet(index, a) else {
+            return Ok(());
+        };
+        let is_here = |one: &Traveller| one.to.is_none() && one.connection == index;
+        let message = self.travellers.iter().position(is_here);
+        if let (Some(at), true) = (message, !b.is_multiple_of(3)) {
+            let traveller = self.travellers.remove(at);
+            let (Some(from), Some(message)) = (traveller.from, &traveller.message) else {
+                return Err("a data server sent a bare packet".into());
+            };
+            self.connections[index].note_sent(&packet);
+            self.tell(|world| format!("      arrives: {}, meanwhile:", world.describe(&traveller)));
+            let cs = self.cs;
+            let (heard, left) =
+                cs.receive_meanwhile(&packet, later, || cs.hear(from, message, &traveller.packet));
+            self.received(index, &packet, left)?;
+            return self.heard(&traveller, heard);
+        }
+        let Some(other) = self.any_packet(index, b) else {
+            return Ok(());
+        };
+        self.connections[index].note_sent(&other);
+        let cs = self.cs;
+        if b.is_multiple_of(2) {
+            self.connections[index].note_sent(&packet);
+            let (first, second) = cs.receive_meanwhile(&packet, later, || cs.receive(&other));
+            self.received(index, &other, first)?;
+            self.received(index, &packet, second)?;
+            return self.work(index);
+        }
+        let shown = cs.receive(&other);
+        self.received(index, &other, shown)?;
+        self.connections[index].note_sent(&packet);
+        let (left, second) = cs.receive_meanwhile(&packet, later, || cs.work());
+        self.let_go(index, left)?;
+        self.received(index, &packet, second)?;
+        self.work(index)
+    }
+
+    /// The next request, what was sent before, or an acknowledgement.
+    fn any_packet(&mut self, index: usize, choice: usize) -> Option<Packet> {
+        let connection = &mut self.connections[index];
+        match choice % 4 {
+            0 | 1 => connection.data(What::Request, choice / 4, choice / 16),
+            2 => {
+                let sent = &connection.sent;
+                (!sent.is_empty()).then(|| sent[choice / 4 % sent.len()].clone())
+            }
+            _ => Some(connection.empty(ACK)),
+        }
+    }
+
+    fn received(&mut self, index: usize, packet: &Packet, leaves: Leaves) -> Checked {
+        self.tell(|world| {
+            let sent = world.connections[index].describe(packet);
+            format!(
+                "      client: {sent}\n      ==> {}",
+                world.describe_leaves(index, &leaves)
+            )
+        });
+        permitted::client(&self.connections[index], packet, &leaves)?;
+        self.leave(index, leaves);
+        Ok(())
     }
 
     fn taken(&mut self, index: usize, server: usize, taken: &Taken) -> Checked {
@@ -424,8 +502,11 @@ impl World<'_> {
 
     /// What the program has counted since this was asked last.
     fn newly_counted(&mut self) -> String {
+        let Some(counted) = &mut self.counted else {
+            return String::new();
+        };
         let now = self.cs.counted();
-        let before = std::mem::replace(&mut self.counted, now.clone());
+        let before = std::mem::replace(counted, now.clone());
         let is_new = |one: &&(String, u64)| !before.contains(one);
         let names: Vec<_> = now.iter().filter(is_new).map(|(name, _)| &**name).collect();
         if names.is_empty() {

@@ -4,8 +4,7 @@ use std::num::NonZeroU16;
 
 use baton_abi::{
     DATA_SERVER_LOCAL, DATA_SERVER_PRESENT, DataServer, LCCP_TCB_SACK, LCCP_TCB_WSCALE,
-    NO_DATA_SERVER, ROLE_CS, ROLE_DS, SERVICE_PATHS, SERVICE_TARGETS, ServiceKey, TCB_FIN,
-    TCB_PINNED,
+    NO_DATA_SERVER, ROLE_CS, ROLE_DS, SERVICE_PATHS, SERVICE_TARGETS, TCB_FIN, TCB_PINNED,
 };
 use baton_wire::{Message, TcbPart};
 
@@ -66,14 +65,7 @@ fn the_entry_is_made_anew() {
 #[test]
 fn where_any_server_may_answer() {
     let node = Node::fresh_cs();
-    let service = ServiceKey::of(HTTP);
-    let services = node.plane().services().unwrap();
-    let (_, mut found) = services
-        .into_iter()
-        .find(|(key, _)| *key == service)
-        .unwrap();
-    found.flags &= !((SERVICE_PATHS | SERVICE_TARGETS) as u16);
-    node.plane().set_service(&service, &found).unwrap();
+    node.change_flags(|flags| flags & !(SERVICE_PATHS | SERVICE_TARGETS));
     for (payload, counted) in [("more", "cs_pinned"), (&*get("/"), "cs_request")] {
         let client = Client::of(HTTP);
         let packet = client.later(7, 500, 9000).flags("PA").payload(get("/"));

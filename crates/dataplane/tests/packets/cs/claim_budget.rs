@@ -12,6 +12,7 @@ use super::claim::moved;
 use crate::{
     blank::map_named,
     cluster::WEB,
+    host::stay_on_one_processor,
     lccp::linux_tcb,
     node::{COOKIE_PERIOD, Counted, Drop, Node, Seen, Tx},
     options::linux_later,
@@ -44,11 +45,7 @@ fn each_class_has_its_own_budget() {
     ] {
         let packets = [
             proved(&node, Client::fresh()),
-            Client {
-                address: another_port(&believed),
-                ..believed
-            }
-            .later(7, 5, 5),
+            believed.at_another_port().later(7, 5, 5),
             stranger(),
         ];
         for (packet, what) in packets.iter().zip(what) {
@@ -149,6 +146,8 @@ fn who_comes_again_is_likely() {
 /// Once half is spent, one network gets its share and no more; others get theirs.
 #[test]
 fn a_loud_source_leaves_room() {
+    // Each counts for itself.
+    stay_on_one_processor();
     let node = Node::fresh_cs();
     let half = [0, 0, CLAIM_BUDGET_STRANGER / 2];
     // The share is a sixteenth, and a packet costs 1 here, where no data servers are configured.
@@ -181,10 +180,7 @@ fn data_travels_only_with_a_proof_or_while_it_is_quiet() {
     let node = Node::fresh_cs();
     let eighth = ALL.map(|budget| budget / 8);
     let believed = believed(&node);
-    let likely = Client {
-        address: another_port(&believed),
-        ..believed
-    };
+    let likely = believed.at_another_port();
     for packet in [likely.later(7, 5, 5), stranger()] {
         let packet = packet.flags("PA").payload(GET);
         let seen = when_spent(&node, eighth, &packet).expect(Tx, CUT);
@@ -209,6 +205,8 @@ fn data_travels_only_with_a_proof_or_while_it_is_quiet() {
         packet.packet(),
         "there is no data to leave out"
     );
+    let reset = stranger().flags("RA").payload(GET);
+    when_spent(&node, eighth, &reset).expect(Drop, &[("cs_claim_cut", 1)]);
     let packet = proved(&node, Client::fresh()).flags("PA").payload(GET);
     let whole = when_spent(&node, eighth, &packet).expect(Tx, CLAIM);
     assert_eq!(whole.packet().body[80..], packet.packet());
@@ -235,19 +233,8 @@ fn believed(node: &Node) -> Client {
     client
 }
 
-fn another_port(client: &Client) -> std::net::SocketAddrV4 {
-    let port = fastrand::u16(1..1024);
-    std::net::SocketAddrV4::new(*client.address.ip(), port)
-}
-
-/// From an address that no other case has: they share networks otherwise.
 fn stranger() -> Segment {
-    let address = std::net::Ipv4Addr::from_bits(0x6440_0000 | fastrand::u32(..1 << 22));
-    let client = Client {
-        address: std::net::SocketAddrV4::new(address, fastrand::u16(1024..)),
-        ..Client::fresh()
-    };
-    client.later(7, 5, 5)
+    Client::from_afar(WEB).later(7, 5, 5)
 }
 
 fn proved(node: &Node, client: Client) -> Segment {

@@ -1,14 +1,14 @@
 //! A dispatcher on another node: requests that it is asked about, and answers that are remembered.
 
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
 use baton_abi::{
     HostKey, NO_POOL, POLICY_CLIENT, ROUTE_PUNTS, SERVICE_ASKS, SERVICE_PATHS, SERVICE_PUNTS,
-    ServiceKey, TCB_PUNTED,
+    TCB_PUNTED,
 };
 use baton_dataplane::{Punt, Punts, Resumed};
 
-use super::http::{ANSWER, Connection, get, route, to};
+use super::http::{ANSWER, COLLIDED_WITHOUT_A_KEY, Connection, get, route, to};
 use crate::{
     cluster::{HTTP, HTTP_SERVICE, first_choice, first_pool_of_one, fresh_client},
     node::{Drop, Node, Tx},
@@ -23,19 +23,10 @@ const LONG: Duration = Duration::from_secs(3600);
 /// A connection server that asks about its HTTP service. The judge has given a sign.
 fn node() -> (Node, Punts) {
     let node = Node::fresh_cs();
-    change_flags(&node, |flags| flags | SERVICE_ASKS | SERVICE_PUNTS);
+    node.change_flags(|flags| flags | SERVICE_ASKS | SERVICE_PUNTS);
     let punts = node.plane().punts().unwrap();
     punts.give_sign(LONG).unwrap();
     (node, punts)
-}
-
-fn change_flags(node: &Node, change: impl FnOnce(u32) -> u32) {
-    let key = ServiceKey::of(HTTP);
-    let services = node.plane().services().unwrap();
-    let found = services.into_iter().find(|(found, _)| *found == key);
-    let (_, mut service) = found.unwrap();
-    service.flags = change(service.flags.into()) as u16;
-    node.plane().set_service(&key, &service).unwrap();
 }
 
 #[track_caller]
@@ -120,6 +111,37 @@ fn an_answer_is_remembered_while_it_is_good() {
     assert_eq!(ask(&node, &punts, get("/a")).key, Some(key));
 }
 
+/// One request has the answer of another only if somebody who knows the cluster's hash key made it so.
+#[test]
+fn no_two_requests_share_an_answer() {
+    let (node, punts) = node();
+    for [one, other] in COLLIDED_WITHOUT_A_KEY {
+        let [one, other] = [one, other].map(|path| ask(&node, &punts, get(path)).key.unwrap());
+        assert_ne!(one.hash, other.hash);
+    }
+    // Host and path are told apart.
+    let with = |host: &str, path: &str| {
+        let request = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n");
+        ask(&node, &punts, request).key.unwrap().hash
+    };
+    let hashes = BTreeSet::from([
+        with("a", "/a"),
+        with("b", "/a"),
+        with("a", "/b"),
+        with("b", "/b"),
+        with("ab", "/"),
+        with("a", "/"),
+    ]);
+    assert_eq!(hashes.len(), 6);
+    assert_eq!(with("a", "/a"), with("a", "/a"));
+    assert_eq!(hashes.iter().filter(|hash| **hash & 1 == 0).count(), 0);
+    let before = with("a", "/a");
+    for word in 0..2 {
+        node.change(|settings| settings.hash_key[word] ^= 1);
+        assert_ne!(with("a", "/a"), before, "word {word}");
+    }
+}
+
 /// Where the policy goes by the client, so does the answer.
 #[test]
 fn an_answer_for_a_client() {
@@ -127,8 +149,9 @@ fn an_answer_for_a_client() {
     let mut pool = node.plane().pool(REST).unwrap();
     pool.policy = POLICY_CLIENT as u8;
     node.plane().set_pool(REST, &pool).unwrap();
-    let mut clients = std::collections::BTreeSet::new();
-    for host in 1..=5u8 {
+    let mut clients = BTreeSet::new();
+    for (host, seed) in [(1, 0), (2, 0), (3, 0), (4, 0), (5, 0), (5, 1)] {
+        node.change(|settings| settings.hash_seed ^= seed);
         let port = fresh_client().port();
         let from = std::net::SocketAddrV4::new([198, 51, 100, host].into(), port);
         let client = Client {
@@ -141,7 +164,7 @@ fn an_answer_for_a_client() {
         clients.insert(key.client);
         assert_eq!(key.pool, REST);
     }
-    assert_eq!(clients.len(), 5);
+    assert_eq!(clients.len(), 6);
 }
 
 /// A rule comes first: user space finds the pool, then asks. One verdict says both.
@@ -210,12 +233,12 @@ fn a_further_request() {
 #[test]
 fn chosen_here() {
     let (node, punts) = node();
-    change_flags(&node, |flags| flags & !SERVICE_PATHS);
+    node.change_flags(|flags| flags & !SERVICE_PATHS);
     let (client, segment) = first(&node, "SSH-2.0-x\r\n");
     let pinned = [("cs_adopt", 1), ("cs_pinned", 1)];
     node.run(&segment.frame()).expect(Tx, &pinned);
     assert!(node.tcb(&client).unwrap().owner < 3);
-    change_flags(&node, |flags| flags | SERVICE_PATHS);
+    node.change_flags(|flags| flags | SERVICE_PATHS);
     punts.give_sign(Duration::ZERO).unwrap();
     let (client, segment) = first(&node, get("/a"));
     let stale = [("cs_adopt", 1), ("cs_punt_stale", 1)];

@@ -8,7 +8,7 @@ use baton_wire::Message;
 
 use crate::{
     cluster::{CS, CS_MAC, SMTP, WEB, data_server, ds, ds_mac},
-    lccp::{adopt, biggest, sent},
+    lccp::{adopt, biggest, flow, sent},
     node::{Counted, Drop, Node, Pass, Redirect, Seen, Tx},
     segment::{Client, GET, Segment, TCP, padded, patched},
 };
@@ -219,8 +219,26 @@ fn segments_in_the_wrong_order() {
         .payload("Accept: */*\r\n\r\n");
     node.run(&second.frame()).expect(Tx, &[("cs_claim", 1)]);
     node.run(&first.frame()).expect(Tx, ADOPTED);
-    let bytes = second.packet().len() as u64;
-    node.run(&second.frame())
+    // It must not be there before the connection, whatever queues its data server has.
+    let seen = node
+        .run(&second.frame())
+        .expect(Tx, &[("cs_behind_adopt", 1)]);
+    let message = sent(&node, &seen);
+    let expected = Message::Forward {
+        flow: flow(&client),
+        next: None,
+        attempt: 0,
+        end: 0,
+        is_behind: false,
+    };
+    assert_eq!(
+        (message.message, message.packet),
+        (expected, second.packet())
+    );
+    // Whoever sends so much has heard of it.
+    let far = second.clone().seq(first.seq.wrapping_add(64 << 10));
+    let bytes = far.packet().len() as u64;
+    node.run(&far.frame())
         .expect(Tx, &[("cs_forward", 1), ("cs_forward_bytes", bytes)]);
 }
 

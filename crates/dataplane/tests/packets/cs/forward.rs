@@ -69,12 +69,12 @@ const CASES: &[Case] = &[
         name: "more of the first request",
         packet: |client, cookie| {
             client
-                .later(cookie, GET.len(), 0)
+                .later(cookie, GET.len(), 1)
                 .flags("PA")
                 .payload("more")
         },
         also: &[],
-        state: TCB_ADOPTING | TCB_WAITING,
+        state: 0,
     },
     Case {
         name: "the handshake's ACK, late",

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use baton_abi::{DATA_SERVER_PRESENT, DataServer, HELD_RING_BYTES, PUNT_FRAME_BYTES, TCB_PINNED, Tcb};
+use baton_abi::{
+    DATA_SERVER_PRESENT, DataServer, HELD_RING_BYTES, PUNT_FRAME_BYTES, TCB_PINNED, Tcb,
+};
 use baton_dataplane::{Hold, Resumed};
 
 use super::{
@@ -26,7 +28,7 @@ const LONG: Duration = Duration::from_secs(3600);
 const OTHER_MAC: [u8; 6] = [2, 0, 0, 0, 0, 252];
 
 /// The way to the one that takes over.
-fn other() -> DataServer {
+pub fn other() -> DataServer {
     DataServer {
         mac: OTHER_MAC,
         source_mac: CS_MAC,
@@ -54,14 +56,14 @@ fn passed_on(request: &Segment) -> Vec<u8> {
     switched_by(CS_MAC, OTHER_MAC, &request.frame())
 }
 
-fn leaves(request: &Segment) -> Resumed {
+pub fn leaves(request: &Segment) -> Resumed {
     Resumed::Leaves(passed_on(request))
 }
 
 /// Nothing has changed before it goes on.
 #[test]
 fn requests_wait_and_go_on_to_the_other_one() {
-    let (node, mut connection) = answered();
+    let (node, connection) = answered();
     let hold = holding(&node);
     let before = connection.entry(&node);
     let request = connection.data(get("/ds2/"));
@@ -81,7 +83,7 @@ fn requests_wait_and_go_on_to_the_other_one() {
 /// There is no migration any more that they could disturb.
 #[test]
 fn what_waits_goes_on_here_if_there_is_nobody_else() {
-    let (node, mut connection) = answered();
+    let (node, connection) = answered();
     let hold = holding(&node);
     let request = connection.data(get("/ds2/"));
     let (client, first) = first(&node);
@@ -110,11 +112,11 @@ fn left(resumed: &Resumed) -> &[u8] {
 #[test]
 fn all_that_clients_send_is_passed_on() {
     let (node, mut connection) = answered();
+    let (_, first) = first(&node);
     let hold = holding(&node);
     assert!(hold.pass_on(&other(), LONG).unwrap().is_empty());
     let before = connection.entry(&node);
     let request = connection.data(get("/ds2/"));
-    let (_, first) = first(&node);
     let ack = connection.empty();
     let fin = connection.empty().flags("FA");
     let stranger = Client::of(HTTP);
@@ -133,8 +135,12 @@ fn all_that_clients_send_is_passed_on() {
 fn who_is_in_front_passes_nothing_on() {
     let (node, mut connection) = answered();
     let hold = holding(&node);
+    let punts = node.plane().punts().unwrap();
+    assert!(!punts.are_passed_on().unwrap());
     hold.pass_on(&other(), LONG).unwrap();
+    assert!(punts.are_passed_on().unwrap());
     node.plane().end_hold().unwrap();
+    assert!(!punts.are_passed_on().unwrap());
     let request = connection.data(get("/ds2/"));
     connection.send(&node, &request).expect(Tx, MOVED);
 }
@@ -163,7 +169,7 @@ fn passing_on_ends_by_itself() {
 /// The other one can answer the rest, but not this client where it is.
 #[test]
 fn what_does_not_fit_inside_another_frame_goes_alone() {
-    let (node, mut connection) = answered();
+    let (node, connection) = answered();
     let hold = holding(&node);
     let long = connection.data(vec![b'a'; 1450]);
     node.run(&long.frame()).expect(Drop, HELD);
@@ -192,7 +198,7 @@ fn nothing_waits_for_longer_than_was_said() {
 /// Their clients send them again.
 #[test]
 fn what_there_is_no_room_for_is_dropped_and_counted() {
-    let (node, mut connection) = answered();
+    let (node, connection) = answered();
     let hold = holding(&node);
     let request = connection.data(get("/ds2/"));
     let most = HELD_RING_BYTES / PUNT_FRAME_BYTES;
@@ -203,7 +209,7 @@ fn what_there_is_no_room_for_is_dropped_and_counted() {
     }
     assert!(lost > 0 && lost < u64::from(most), "{lost} of {most}");
     let went = hold.pass_on(&other(), LONG).unwrap();
-    assert_eq!(went.len() as u64 + lost, most.into());
+    assert_eq!(went.len() as u64 + lost, u64::from(most));
     node.run(&request.frame()).expect(Tx, PASSED_ON);
 }
 

@@ -12,6 +12,13 @@ use crate::{
 /// What the data servers have answered to each request.
 pub const ANSWER: u32 = 1000;
 
+/// Paths of which each two would have one hash under a multiplicative one without a key. No secret is needed to find them.
+pub const COLLIDED_WITHOUT_A_KEY: [[&str; 2]; 3] = [
+    ["/jebo1gx8c5genrj", "/s8gcsj1jqz473ia"],
+    ["/wh5b99im7ntnyty", "/zm31stlpns9sc4j"],
+    ["/a02uclgrrnpsm2w", "/pm0urbo5bb946xr"],
+];
+
 /// A client, how far it is, and what it would send next.
 #[derive(Clone, Copy, Debug)]
 pub struct Connection {
@@ -140,6 +147,9 @@ pub fn forwarded(packet: &Segment) -> Vec<(&'static str, u64)> {
 pub fn forwarded_and(counter: &'static str, packet: &Segment) -> Vec<(&'static str, u64)> {
     [&[(counter, 1)][..], &forwarded(packet)].concat()
 }
+
+/// What comes behind a request with which its connection began, and that is not answered.
+pub const BEHIND_ADOPT: &[(&str, u64)] = &[("cs_behind_adopt", 1)];
 
 /// The number of the route by which verdicts lead.
 pub const ROUTE: u16 = 100;

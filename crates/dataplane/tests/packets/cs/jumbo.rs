@@ -2,7 +2,7 @@
 
 use std::{os::fd::AsFd as _, time::Duration};
 
-use baton_abi::{DataServer, PUNT_JUMBO_BYTES, ROUTE_PUNTS, SERVICE_PUNTS, ServiceKey};
+use baton_abi::{DataServer, PUNT_JUMBO_BYTES, ROUTE_PUNTS, SERVICE_PUNTS};
 use baton_dataplane::{Punts, Resumed, sys};
 
 use super::{
@@ -217,12 +217,7 @@ fn judged(node: Node) -> (Node, Punts) {
     node.plane()
         .set_routes(&[(route(0, "/"), u32::from(pool) | ROUTE_PUNTS)])
         .unwrap();
-    let key = ServiceKey::of(HTTP);
-    let services = node.plane().services().unwrap();
-    let found = services.into_iter().find(|(found, _)| *found == key);
-    let (_, mut service) = found.unwrap();
-    service.flags |= SERVICE_PUNTS as u16;
-    node.plane().set_service(&key, &service).unwrap();
+    node.change_flags(|flags| flags | SERVICE_PUNTS);
     let punts = node.plane().punts().unwrap();
     punts.give_sign(Duration::from_secs(3600)).unwrap();
     (node, punts)

@@ -94,6 +94,7 @@ fn a_request_that_was_missed_pins_and_the_owner_is_found() {
     let none = Message::None {
         flow: flow(&connection.client),
         attempt: 0,
+        is_plain: false,
     };
     let seen = node.run(&answer(&node, 0, &none, &request));
     seen.expect(Tx, &[("cs_claim", 1), ("cs_none", 1)]);

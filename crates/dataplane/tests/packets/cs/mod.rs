@@ -13,6 +13,7 @@ mod fate;
 mod first_request;
 mod forward;
 mod handover;
+mod hold;
 pub mod http;
 pub mod icmp;
 mod jumbo;

@@ -2,7 +2,7 @@
 
 use baton_abi::{
     Change, DATA_SERVER_DEAD, DATA_SERVER_DEAF, DATA_SERVER_ROUTED, LCCP_ADOPT, LCCP_FLAG_RESUME,
-    ROUTE_RESUME, SERVICE_RESUME_REST, SERVICE_STRICT, ServiceKey, TCB_ADOPTING, TCB_RESUMING, Tcb,
+    ROUTE_RESUME, SERVICE_RESUME_REST, SERVICE_STRICT, TCB_ADOPTING, TCB_PINNED, TCB_RESUMING, Tcb,
 };
 use baton_dataplane::{Orphans, Tick, tick_ago};
 
@@ -11,7 +11,7 @@ use super::{
     returned::none,
 };
 use crate::{
-    cluster::{HTTP, HTTP_SERVICE, data_server, ds, ds_mac},
+    cluster::{HTTP_SERVICE, data_server, ds, ds_mac},
     lccp::{INNER, LCCP, adopt, forward, sent},
     node::{Drop, Node, Pass, Tx},
     seen::Seen,
@@ -31,11 +31,7 @@ fn node() -> (Node, Orphans) {
 /// Of requests that no route takes, if these flags of the service say so.
 fn resuming(flags: u32) -> (Node, Orphans) {
     let node = Node::fresh_cs();
-    let key = ServiceKey::of(HTTP);
-    let services = node.plane().services().unwrap();
-    let (_, mut service) = services.into_iter().find(|(at, _)| *at == key).unwrap();
-    service.flags |= flags as u16;
-    node.plane().set_service(&key, &service).unwrap();
+    node.change_flags(|found| found | flags);
     let orphans = node.plane().orphans().unwrap();
     (node, orphans)
 }
@@ -354,6 +350,29 @@ fn what_the_dead_was_to_hand_over_is_asked_for() {
     }
 }
 
+/// Nor will its client send it again, as long as it sends something before that, which the dead has not got either.
+#[test]
+fn what_was_before_it_and_is_lost() {
+    for (back, ends) in [(4, true), (0, true), (u32::MAX, false)] {
+        let (node, _orphans) = node();
+        node.change_flags(|flags| flags | SERVICE_STRICT);
+        routes_with(&node, 0);
+        let mut connection = Connection::answered(&node);
+        let request = connection.data(get("/ds2/"));
+        connection.send(&node, &request);
+        kill_first(&node);
+        let mut other = request.clone();
+        other.seq = request.seq.wrapping_sub(back);
+        let seen = node.run(&none(&node, 1, &other, 0));
+        if ends {
+            seen.expect(Pass, &[("cs_none", 1), ("cs_orphan_reset", 1)]);
+        } else {
+            seen.expect(Drop, &[("lccp_mismatch", 1)]);
+        }
+        assert_eq!(node.tcb(&connection.client).is_none(), ends);
+    }
+}
+
 #[test]
 fn the_next_request_does_not_go_through_the_dead() {
     let (node, orphans) = node();
@@ -424,6 +443,23 @@ fn orphan(node: &Node) -> (Connection, Change) {
     (connection, taken)
 }
 
+/// Nobody knows whether a request begins there, and the agent cannot say it before it has the connection.
+#[test]
+fn nothing_unsure_goes_to_who_has_the_rest() {
+    let (node, orphans) = node();
+    node.change_flags(|flags| flags | SERVICE_STRICT);
+    let (connection, taken) = orphan(&node);
+    orphans.change(taken).unwrap().expect("is as it was");
+    let mut entry = connection.entry(&node);
+    entry.state |= TCB_PINNED as u8;
+    entry.head = 0;
+    let key = node.tcb_key(&connection.client);
+    node.plane().set_tcb(&key, &entry).unwrap();
+    let more = connection.data(get("/ds2/"));
+    node.run(&more.frame())
+        .expect(Drop, &[("cs_orphan_waits", 1)]);
+}
+
 /// The agent's socket is made where the client says that it is, by nothing else of it.
 #[test]
 fn acknowledgements_go_to_who_has_the_rest() {
@@ -462,6 +498,33 @@ fn acknowledgements_go_to_who_has_the_rest() {
     let ack = connection.empty();
     let seen = node.run(&ack.frame()).expect(Tx, &forwarded(&ack));
     assert_eq!(seen.packet().ethernet.destination, ds_mac(2));
+}
+
+/// What a client sent before it had the response was withheld, so its acknowledgements are ahead of what anybody has got:
+/// the agent's socket begins at that.
+#[test]
+fn acknowledgements_ahead_of_what_was_let_through() {
+    for (flag, ahead, resumes) in [
+        (SERVICE_STRICT, 108, true),
+        (SERVICE_STRICT, 0xffff, true),
+        (SERVICE_STRICT, 0x1_0000, false),
+        (0, 108, false),
+    ] {
+        let (node, orphans) = node();
+        node.change_flags(|flags| flags | flag);
+        let (connection, taken) = orphan(&node);
+        orphans.change(taken).unwrap().expect("is as it was");
+        let ack = connection.empty();
+        let mut later = ack.clone();
+        later.seq = ack.seq.wrapping_add(ahead);
+        let seen = node.run(&later.frame());
+        if resumes {
+            let seen = seen.expect(Tx, &[("cs_resume", 1)]);
+            assert_eq!(seen.frame[INNER..], ack.packet());
+        } else {
+            assert_eq!(seen.counted.get("cs_resume"), None);
+        }
+    }
 }
 
 /// A next request says that the response has come.

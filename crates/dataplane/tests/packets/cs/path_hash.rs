@@ -81,6 +81,27 @@ fn a_hash_is_the_same_everywhere_and_another_with_another_seed() {
     assert_ne!(owners(&one), owners(&other));
 }
 
+/// Who does not know the cluster's hash key cannot know where a path has its home.
+#[test]
+fn another_key_is_another_hash() {
+    let (one, same, other) = (prepared(), prepared(), prepared());
+    let owners = |node: &Node| -> Vec<u16> {
+        (0..60)
+            .map(|number| owner_of(node, &get(&format!("/{}{number}", "x".repeat(number * 2)))))
+            .collect()
+    };
+    let before = owners(&one);
+    assert_eq!(before, owners(&same));
+    for word in 0..2 {
+        other.change(|settings| settings.hash_key[word] ^= 1);
+        let after = owners(&other);
+        let moved = before.iter().zip(&after).filter(|(a, b)| a != b).count();
+        // Two thirds on average.
+        assert!((20..60).contains(&moved), "word {word}: {moved}");
+        assert_eq!(after, owners(&other));
+    }
+}
+
 /// Where there is no path to hash, everybody's turn comes.
 #[test]
 fn without_a_path() {

@@ -4,18 +4,26 @@
 use baton_abi::{BEGINS_ONLY_CONFIRM, TCB_PINNED};
 use baton_wire::{Keep, Message};
 
-use super::http::{ANSWER, Connection, forwarded, forwarded_and, get, routes_by_name};
+use super::http::{
+    ANSWER, BEHIND_ADOPT, Connection, forwarded, forwarded_and, get, routes_by_name,
+};
 use crate::{
     cluster::{ds_mac, key},
     lccp::{flow, sent, to_cs},
-    node::{Drop, Node, Tx},
+    node::{Counted, Drop, Node, Tx},
     segment::Segment,
 };
 
 /// The packet pins the connection and goes to its owner, as does a good request behind it.
 #[track_caller]
-fn pins(node: &Node, mut connection: Connection, packet: &Segment) {
-    let counted = forwarded_and("cs_pinned", packet);
+fn pins(node: &Node, connection: Connection, packet: &Segment) {
+    pins_and(node, connection, packet, &forwarded(packet));
+}
+
+/// The same, and this is how the packet goes.
+#[track_caller]
+fn pins_and(node: &Node, mut connection: Connection, packet: &Segment, goes: Counted<'_>) {
+    let counted = [goes, &[("cs_pinned", 1)]].concat();
     let seen = node.run(&packet.frame()).expect(Tx, &counted);
     assert_eq!(seen.packet().ethernet.destination, ds_mac(0));
     let entry = connection.entry(node);
@@ -44,7 +52,8 @@ fn a_second_request_before_the_first_is_answered() {
     let node = Node::cs();
     routes_by_name(&node);
     let connection = Connection::open(&node, get("/ds1/"));
-    pins(&node, connection, &connection.data(get("/ds2/")));
+    let second = connection.data(get("/ds2/"));
+    pins_and(&node, connection, &second, BEHIND_ADOPT);
 }
 
 #[test]
@@ -204,7 +213,7 @@ fn behind_a_body_the_next_request_may_move() {
             let segment = connection.data(part.clone());
             let seq = connection.seq + (index * part.len()) as u32;
             let segment = segment.seq(seq);
-            node.run(&segment.frame()).expect(Tx, &forwarded(&segment));
+            node.run(&segment.frame()).expect(Tx, BEHIND_ADOPT);
         }
         connection.seq += 3 * part.len() as u32;
         connection.ack += ANSWER;
@@ -231,12 +240,13 @@ fn a_body_that_is_not_whole() {
 
     let connection = posting(&node, part.len());
     let more = connection.data(part.clone() + "x");
-    pins(&node, connection, &more);
+    pins_and(&node, connection, &more, BEHIND_ADOPT);
 
     let mut connection = posting(&node, part.len());
     let body = connection.data(part);
-    connection.send(&node, &body).expect(Tx, &forwarded(&body));
-    pins(&node, connection, &connection.data(get("/ds2/")));
+    connection.send(&node, &body).expect(Tx, BEHIND_ADOPT);
+    let next = connection.data(get("/ds2/"));
+    pins_and(&node, connection, &next, BEHIND_ADOPT);
 }
 
 /// The client has said all: what else comes is not a request.

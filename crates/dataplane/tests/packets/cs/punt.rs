@@ -4,13 +4,16 @@
 use std::{cell::Cell, time::Duration};
 
 use baton_abi::{
-    NO_POOL, ROUTE_PUNTS, SERVICE_PUNTS, ServiceKey, TCB_ADOPTING, TCB_PINNED, TCB_PUNTED,
+    NO_POOL, ROUTE_PUNTS, ROUTE_WAITS, SERVICE_PUNTS, TCB_ADOPTING, TCB_PINNED, TCB_PUNTED,
     TCB_WAITING, VERDICT_MARK, Verdict,
 };
 use baton_dataplane::{Lead, Punt, Punts, Resumed};
 use libbpf_rs::RingBufferBuilder;
 
-use super::http::{ANSWER, Connection, ROUTE, forwarded, forwarded_and, get, route, to};
+use super::{
+    hold,
+    http::{ANSWER, Connection, ROUTE, forwarded, forwarded_and, get, route, to},
+};
 use crate::{
     blank::map_named,
     cluster::{ARRIVES_AT, HTTP, HTTP_SERVICE, first_pool_of_one},
@@ -26,7 +29,7 @@ const B: u16 = A + 1;
 const LONG: Duration = Duration::from_secs(3600);
 
 /// A connection server whose `/asked/` is user space's to judge, and its own pool A's if nobody does, and
-/// `/open/` likewise, but the service's own. The reader has given a sign.
+/// `/open/` likewise, but the service's own; what asks for `/closed/` waits then. The reader has given a sign.
 fn node() -> (Node, Punts) {
     let node = Node::fresh_cs();
     let routes = [
@@ -34,14 +37,13 @@ fn node() -> (Node, Punts) {
         (route(0, "/b/"), B.into()),
         (route(0, "/asked/"), u32::from(A) | ROUTE_PUNTS),
         (route(0, "/open/"), NO_POOL | ROUTE_PUNTS),
+        (
+            route(0, "/closed/"),
+            u32::from(B) | ROUTE_PUNTS | ROUTE_WAITS,
+        ),
     ];
     node.plane().set_routes(&routes).unwrap();
-    let key = ServiceKey::of(HTTP);
-    let services = node.plane().services().unwrap();
-    let found = services.into_iter().find(|(found, _)| *found == key);
-    let (_, mut service) = found.unwrap();
-    service.flags |= SERVICE_PUNTS as u16;
-    node.plane().set_service(&key, &service).unwrap();
+    node.change_flags(|flags| flags | SERVICE_PUNTS);
     let punts = node.plane().punts().unwrap();
     punts.give_sign(LONG).unwrap();
     (node, punts)
@@ -66,6 +68,14 @@ fn first(node: &Node, request: impl Into<Vec<u8>>) -> (Client, Segment) {
     (client, client.get(cookie).payload(request))
 }
 
+/// Goes on where that ends.
+fn behind_all_of(head: &Segment) -> Segment {
+    Segment {
+        seq: head.seq.wrapping_add(head.payload.len() as u32),
+        ..head.clone()
+    }
+}
+
 #[track_caller]
 fn leaves(resumed: Resumed) -> Packet {
     let Resumed::Leaves(frame) = resumed else {
@@ -87,6 +97,7 @@ fn a_first_request_is_handed_over_as_it_is() {
         divide_at: None,
         is_behind: false,
         is_repeat: false,
+        is_carried: false,
         interface: ARRIVES_AT,
         service: HTTP_SERVICE,
         key: None,
@@ -267,6 +278,84 @@ fn what_follows_a_first_request() {
     node.run(&more.frame()).expect(Tx, &forwarded(&more));
 }
 
+/// More of a first request that was punted, or that waits to be, while nobody can be asked: no other node is, for none has it,
+/// and its client would be reset. So it is until the client has sent its beginning again.
+#[test]
+fn what_follows_a_first_request_while_nobody_judges() {
+    for is_here in [true, false] {
+        let (node, punts) = node();
+        if !is_here {
+            punts.withdraw().unwrap();
+        }
+        let (client, head) = first(&node, "POST /closed/ HTTP/1.1\r\nContent-Length: 4\r\n\r\n");
+        let rest = behind_all_of(&head).payload("body");
+        let punted = [("cs_punted", 1)];
+        let waits = [("cs_punt_stale", 1), ("cs_punt_waits", 1)];
+        let expected = if is_here { &punted[..] } else { &waits };
+        node.run(&head.frame()).expect(Drop, expected);
+        punts.withdraw().unwrap();
+        for _ in 0..3 {
+            node.run(&rest.frame())
+                .expect(Drop, &[("cs_punt_stale", 1)]);
+        }
+        punts.give_sign(LONG).unwrap();
+        node.run(&rest.frame())
+            .expect(Drop, &[("cs_punted_behind", 1)]);
+        // Nothing was judged that it could be behind.
+        let behind = read(&punts).pop().unwrap();
+        assert_eq!(punts.follow(&behind).unwrap(), Resumed::Dropped);
+        node.run(&head.frame()).expect(Drop, &punted);
+        leaves(punts.resume(&read_one(&punts), to(B), None).unwrap());
+        assert_eq!(node.tcb(&client).unwrap().pool, B);
+        node.run(&rest.frame())
+            .expect(Tx, &[("cs_behind_adopt", 1)]);
+        // Once its client has an answer, whoever lost sight of the connection looks for it.
+        node.forget(&client);
+        let next = Segment {
+            ack: rest.ack.wrapping_add(ANSWER),
+            ..rest
+        };
+        node.run(&next.frame()).expect(Tx, &[("cs_claim", 1)]);
+    }
+}
+
+/// Another connection server is about to take over: what was judged meanwhile waits for that, and what is behind it, too,
+/// of which its client may have been told that it has come.
+#[test]
+fn what_follows_a_first_request_that_waits_for_a_takeover() {
+    let (node, punts) = node();
+    let (client, head) = first(&node, "POST /asked/ HTTP/1.1\r\nContent-Length: 4\r\n\r\n");
+    let rest = behind_all_of(&head).payload("body");
+    node.run(&head.frame());
+    node.run(&rest.frame());
+    let [first, behind] = &read(&punts)[..] else {
+        panic!("two frames");
+    };
+    let hold = node.plane().hold().unwrap();
+    hold.begin(LONG).unwrap();
+    node.look();
+    assert_eq!(punts.resume(first, to(B), None).unwrap(), Resumed::Dropped);
+    assert_eq!(punts.follow(behind).unwrap(), Resumed::Dropped);
+    assert_eq!(node.moved().get("cs_held"), Some(&2));
+    let went = hold.pass_on(&hold::other(), LONG).unwrap();
+    assert_eq!(went, [hold::leaves(&head), hold::leaves(&rest)]);
+    assert_eq!(node.tcb(&client), None);
+}
+
+/// Who had it shown has ended, and its beginning has ended with it.
+#[test]
+fn what_follows_a_first_request_whose_judge_is_gone() {
+    let (node, punts) = node();
+    let (_, head) = first(&node, "POST /closed/ HTTP/1.1\r\nContent-Length: 4\r\n\r\n");
+    let rest = behind_all_of(&head).payload("body");
+    node.run(&head.frame()).expect(Drop, &[("cs_punted", 1)]);
+    node.run(&rest.frame())
+        .expect(Drop, &[("cs_punted_behind", 1)]);
+    punts.forget_flows().unwrap();
+    node.run(&rest.frame()).expect(Tx, &[("cs_claim", 1)]);
+    punts.forget_flows().unwrap();
+}
+
 /// Without its beginning, which is lost, the rest is a stray as ever.
 #[test]
 fn what_follows_nothing() {
@@ -283,6 +372,7 @@ fn what_follows_nothing() {
         divide_at: None,
         is_behind: false,
         is_repeat: false,
+        is_carried: false,
         interface: ARRIVES_AT,
         service: HTTP_SERVICE,
         key: None,
@@ -335,7 +425,7 @@ fn a_further_request() {
     assert_eq!(moved, ["cs_fin", "cs_queued"]);
 }
 
-/// Nobody gives a sign of life: host and path decide, at once.
+/// Nobody gives a sign of life: host and path decide, at once, if the route allows it.
 #[test]
 fn nobody_judges() {
     let (node, punts) = node();
@@ -344,6 +434,8 @@ fn nobody_judges() {
         punts.give_sign(LONG).unwrap();
         let mut connection = Connection::open(&node, get("/a/"));
         connection.ack += ANSWER;
+        let mut other = Connection::open(&node, get("/a/"));
+        other.ack += ANSWER;
         let asked = connection.data(get("/asked/"));
         connection
             .send(&node, &asked)
@@ -355,6 +447,14 @@ fn nobody_judges() {
             node.run(&segment.frame()).expect(Tx, &stale);
             assert_eq!(node.tcb(&client).unwrap().pool, pool, "{target}");
         }
+        let (client, segment) = first(&node, get("/closed/"));
+        let waits = [("cs_punt_stale", 1), ("cs_punt_waits", 1)];
+        node.run(&segment.frame()).expect(Drop, &waits);
+        assert_eq!(node.tcb(&client), None);
+        let next = other.data(get("/closed/"));
+        let known = other.entry(&node);
+        node.run(&next.frame()).expect(Drop, &waits);
+        other.is_unchanged(&node, &known);
         // One that was asked before is sent again by its client: it waits no longer.
         let seen = node.run(&asked.frame());
         assert_eq!(
@@ -367,13 +467,12 @@ fn nobody_judges() {
     }
 }
 
-/// The ring is full: the same, and no frame is lost that is in it.
+/// The ring is full: the same, and no frame is lost that is in it. What waits is judged as soon as there is room.
 #[test]
 fn a_full_ring() {
     let (node, punts) = node();
-    let (_, segment) = first(&node, get("/asked/"));
     let mut asked = 0;
-    while node.run(&segment.frame()).verdict == Drop {
+    while stranger_is_shown(&node) {
         asked += 1;
         assert!(asked < 10_000, "the ring has no end");
     }
@@ -382,10 +481,48 @@ fn a_full_ring() {
     let full = [("cs_adopt", 1), ("cs_punt_full", 1)];
     node.run(&other.frame()).expect(Tx, &full);
     assert_eq!(node.tcb(&client).unwrap().pool, A);
+    let (client, waiting) = first(&node, get("/closed/"));
+    let waits = [("cs_punt_full", 1), ("cs_punt_waits", 1)];
+    node.run(&waiting.frame()).expect(Drop, &waits);
+    assert_eq!(node.tcb(&client), None);
     assert_eq!(records(&node), asked);
-    let (_, segment) = first(&node, get("/asked/"));
-    node.run(&segment.frame()).expect(Drop, &[("cs_punted", 1)]);
+    node.run(&waiting.frame()).expect(Drop, &[("cs_punted", 1)]);
     assert_eq!(records(&node), 1);
+    drop(punts);
+}
+
+/// Whether user space is shown the first request of a client whose address no other case has.
+fn stranger_is_shown(node: &Node) -> bool {
+    let client = Client::from_afar(HTTP);
+    let request = client.get(node.cookie(&client)).payload(get("/asked/"));
+    node.run(&request.frame()).verdict == Drop
+}
+
+/// One client asks on many connections. It fills little more than half of the ring, and others' requests are shown as ever.
+#[test]
+fn one_client_does_not_fill_the_ring() {
+    let (node, punts) = node();
+    let mut asked = 0;
+    loop {
+        let (client, request) = first(&node, get("/closed/"));
+        let seen = node.run(&request.frame());
+        assert_eq!(node.tcb(&client), None);
+        if seen.counted.contains_key("cs_punt_share") {
+            seen.expect(Drop, &[("cs_punt_share", 1), ("cs_punt_waits", 1)]);
+            break;
+        }
+        seen.expect(Drop, &[("cs_punted", 1)]);
+        asked += 1;
+    }
+    let shown = (0..100).filter(|_| stranger_is_shown(&node)).count();
+    assert!(
+        shown > 90,
+        "few have a hash like the loud client's: {shown}"
+    );
+    assert_eq!(records(&node), asked + shown);
+    // There is room again for who had more than his share.
+    let (_, request) = first(&node, get("/closed/"));
+    node.run(&request.frame()).expect(Drop, &[("cs_punted", 1)]);
     drop(punts);
 }
 

@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use baton_abi::{
-    DataServer, IdleFlow, NO_DATA_SERVER, Pool, TCB_ADOPTING, TCB_FIN, TCB_PINNED, TCB_PUNTED,
-    TCB_RELEASED, TCB_RST, TCB_WAITING, Tcb,
+    DataServer, IdleFlow, NO_DATA_SERVER, Pool, SERVICE_STRICT, TCB_ADOPTING, TCB_FIN, TCB_PINNED,
+    TCB_PUNTED, TCB_RELEASED, TCB_RST, TCB_WAITING, Tcb,
 };
 use baton_dataplane::{Releaser, Resumed, Walked};
 use baton_wire::{Keep, Message};
 
 use super::{
-    http::{ANSWER, Connection, forwarded, get},
+    http::{ANSWER, Connection, forwarded, get, routes_by_name},
     sweep::{tick_now, ticks},
 };
 use crate::{
@@ -229,6 +229,46 @@ fn the_way_by_the_last_owner_ends() {
         node.run(&ack.frame()).expect(Tx, &forwarded(&ack));
         let pinned = if request { 0 } else { TCB_PINNED };
         assert_eq!(u32::from(connection.entry(&node).state), pinned);
+    }
+}
+
+/// Where only its pool may answer, too, the next request is none that has come before, and the first one of its owner.
+#[test]
+fn what_comes_next_is_new_to_the_next_owner() {
+    for is_sent_again in [false, true] {
+        let (node, releaser) = node();
+        routes_by_name(&node);
+        node.change_flags(|flags| flags | SERVICE_STRICT);
+        let mut connection = idle_since(&node, 10);
+        drains(&node);
+        leaves(&node, &releaser, &connection);
+        let next = connection.entry(&node).owner;
+        if is_sent_again {
+            leaves(&node, &releaser, &connection);
+        }
+        let request = connection.data(get("/"));
+        let seen = connection.send(&node, &request);
+        let entry = connection.entry(&node);
+        assert_eq!((entry.owner, entry.requests), (next, 1), "{seen:?}");
+        let how = ["cs_handover_again", "cs_adopt_again"][usize::from(is_sent_again)];
+        let seen = seen.expect(Tx, &[("cs_request", 1), (how, 1)]);
+        assert_eq!(crate::lccp::sent(&node, &seen).packet, request.packet());
+
+        // The first one may be for another pool.
+        let connection = idle_since(&node, 10);
+        drains(&node);
+        leaves(&node, &releaser, &connection);
+        leaves(&node, &releaser, &connection);
+        let next = connection.entry(&node).owner;
+        let request = connection.data(get("/ds1/"));
+        let seen = node.run(&request.frame());
+        let seen = seen.expect(Tx, &[("cs_request", 1), ("cs_handover", 1)]);
+        let message = crate::lccp::sent(&node, &seen);
+        assert_eq!(message.to, ds(next));
+        let Message::Elsewhere { tcb, .. } = message.message else {
+            panic!("{message:?}");
+        };
+        assert_eq!(tcb.attempt, 0);
     }
 }
 

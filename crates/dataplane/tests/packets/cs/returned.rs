@@ -155,14 +155,23 @@ fn every_packet_that_comes_back_goes_on() {
     }
 }
 
-/// Its ADOPT may still be on its way.
+/// Its ADOPT may still be on its way: once more, and then it is its client's to send again.
 #[test]
 fn a_new_connection_that_nobody_had_before() {
     let node = prepared();
-    let connection = Connection::answered(&node);
+    let connection = Connection::open(&node, get("/ds1/"));
     let before = connection.entry(&node);
-    let frame = none(&node, 0, &connection.empty(), 0);
-    node.run(&frame).expect(Drop, NONE);
+    for packet in [connection.data("more"), connection.empty()] {
+        let frame = none_of(&node, 0, &packet, 0, true);
+        let seen = node.run(&frame).expect(Tx, &[("cs_ahead", 1)]);
+        let again = sent(&node, &seen);
+        assert_eq!(again.message, forward_again(&connection.client));
+        assert_eq!((again.to, again.packet), (ds(0), packet.packet()));
+        // What was only asked about nobody has judged.
+        node.run(&none(&node, 0, &packet, 0)).expect(Drop, NONE);
+    }
+    let stranger = none_of(&node, 1, &connection.empty(), 0, true);
+    node.run(&stranger).expect(Drop, MISMATCH);
     connection.is_unchanged(&node, &before);
 }
 
@@ -319,9 +328,14 @@ fn keep(node: &Node, from: u16, packet: &Segment, keep: Keep) -> Vec<u8> {
 }
 
 pub fn none(node: &Node, from: u16, packet: &Segment, attempt: u8) -> Vec<u8> {
+    none_of(node, from, packet, attempt, false)
+}
+
+fn none_of(node: &Node, from: u16, packet: &Segment, attempt: u8, is_plain: bool) -> Vec<u8> {
     let message = Message::None {
         flow: flow(&of(packet)),
         attempt,
+        is_plain,
     };
     message_from(node, from, &message, packet)
 }

@@ -1,11 +1,11 @@
 //! Routes: by host, then by the longest path. Each request is the first of a connection; the entry says
 //! which pool it was routed to.
 
-use baton_abi::{HostKey, PATH_BYTES, RouteKey, SERVICE_HOSTS, SERVICE_PATHS, ServiceKey};
+use baton_abi::{HostKey, PATH_BYTES, RouteKey, SERVICE_HOSTS, SERVICE_PATHS};
 
 use super::http::{Connection, get, route};
 use crate::{
-    cluster::{HTTP, HTTP_SERVICE, first_pool_of_one},
+    cluster::{HTTP_SERVICE, first_pool_of_one},
     node::Node,
 };
 
@@ -222,9 +222,9 @@ fn services_without_hosts_or_paths() {
     set_routes(&node, &[(0, "/", A), (1, "/", B)]);
     let request = at("www.example.org");
     assert_eq!(pool_of(&node, &request), B);
-    change_flags(&node, |flags| flags & !SERVICE_HOSTS);
+    node.change_flags(|flags| flags & !SERVICE_HOSTS);
     assert_eq!(pool_of(&node, &request), A);
-    change_flags(&node, |flags| flags & !SERVICE_PATHS);
+    node.change_flags(|flags| flags & !SERVICE_PATHS);
     assert_eq!(pool_of(&node, &request), REST);
 }
 
@@ -276,15 +276,4 @@ fn pool_of(node: &Node, request: &str) -> u16 {
 
 fn at(host: &str) -> String {
     format!("GET / HTTP/1.1\r\nHost: {host}\r\n\r\n")
-}
-
-fn change_flags(node: &Node, change: impl FnOnce(u32) -> u32) {
-    let key = ServiceKey::of(HTTP);
-    let services = node.plane().services().unwrap();
-    let (_, mut service) = services
-        .into_iter()
-        .find(|(found, _)| *found == key)
-        .unwrap();
-    service.flags = change(service.flags.into()) as u16;
-    node.plane().set_service(&key, &service).unwrap();
 }

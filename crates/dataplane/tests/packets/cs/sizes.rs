@@ -3,12 +3,13 @@
 use std::collections::BTreeSet;
 
 use baton_abi::{SERVICE_HANDOVER, SERVICE_PATHS, SERVICE_SIZES, Service, ServiceKey};
-use baton_wire::PathHash;
+use baton_wire::{HashKey, PathHash};
 
-use super::http::{ANSWER, Connection, get, route};
+use super::http::{ANSWER, COLLIDED_WITHOUT_A_KEY, Connection, get, route};
 use crate::{
-    cluster::{HTTP, HTTP_SERVICE, first_pool_of_one},
+    cluster::{HTTP, HTTP_SERVICE, first_pool_of_one, key},
     node::Node,
+    vectors::vectors,
 };
 
 /// Small content is the first data server's, large content the second's.
@@ -40,7 +41,8 @@ fn large(node: &Node, paths: &[&str]) {
 }
 
 fn entry(service: u16, path: &str) -> (u16, u64) {
-    (service, PathHash::of(path.as_bytes()).unwrap().get())
+    let hash = PathHash::of(key().hash_key(), path.as_bytes());
+    (service, hash.unwrap().get())
 }
 
 #[track_caller]
@@ -79,6 +81,43 @@ fn a_large_path_and_no_other() {
             assert_eq!(owner(&node, &request), SMALL, "{length}: {request:?}");
         }
     }
+}
+
+/// The golden vectors, as the program hashes them.
+#[test]
+fn hashes_are_those_of_the_vectors() {
+    let node = prepared(&[]);
+    // Without routes the program hashes a path as it is written, whatever servers read.
+    node.change_flags(|flags| flags & !SERVICE_PATHS);
+    for vector in vectors("path-hash", 7) {
+        let path = vector.field("path");
+        let output = u64::from_str_radix(vector.field("output"), 16).unwrap();
+        node.change(|settings| settings.hash_key = vector.key_words());
+        for (hash, class) in [(output, LARGE), (output ^ 1, SMALL)] {
+            let only = [(HTTP_SERVICE, hash)];
+            node.plane().set_large(&only.into()).unwrap();
+            assert_eq!(owner(&node, &get(path)), class, "{}", vector.name);
+        }
+    }
+}
+
+/// Who does not know the key cannot make a path pass for a large one: these pairs collided when there was no key.
+#[test]
+fn paths_that_collided_without_a_key_do_not() {
+    for [one, other] in COLLIDED_WITHOUT_A_KEY {
+        let node = prepared(&[one]);
+        assert_eq!(owner(&node, &get(one)), LARGE);
+        assert_eq!(owner(&node, &get(other)), SMALL);
+    }
+}
+
+/// What a node with another hash key says means nothing here.
+#[test]
+fn another_key_is_another_hash() {
+    let node = prepared(&["/large"]);
+    assert_eq!(owner(&node, &get("/large")), LARGE);
+    node.change(|settings| settings.hash_key = HashKey::from_words([1, 2]).words());
+    assert_eq!(owner(&node, &get("/large")), SMALL);
 }
 
 /// A path of which the program sees no end cannot be known.

@@ -328,6 +328,7 @@ fn nobody_has(node: &Node, packet: &Segment) -> Vec<u8> {
     let message = Message::None {
         flow: flow(&client),
         attempt: 3,
+        is_plain: false,
     };
     to_cs(2, &message, node.now(), &key().lccp(), &packet.packet())
 }

@@ -3,15 +3,16 @@
 use std::time::Duration;
 
 use baton_abi::{
-    DataServer, LCCP_KEEP_UNREAD, LccpHeader, MAX_SERVICES, Pool, TALLY_KEEPS, TCB_ADOPTING,
-    TCB_WAITING, Tally, Tcb,
+    CLOSED_REFUSED, CLOSED_UNMOVED, CLOSED_UNREAD, DataServer, LCCP_KEEP_UNREAD, LccpHeader,
+    MAX_SERVICES, Pool, ROUTE_NUMBER, ROUTE_NUMBER_SHIFT, SERVICE_HANDOVER, SERVICE_PUNTS,
+    SERVICE_STRICT, TALLY_KEEPS, TCB_ADOPTING, TCB_WAITING, Tally, Tcb,
 };
 use baton_dataplane::Tallied;
 use baton_wire::{Keep, Message, Refusal};
 
 use super::http::{ANSWER, Connection, get, route};
 use crate::{
-    cluster::{HTTP_SERVICE, WEB, first_pool_of_one, key},
+    cluster::{HTTP, HTTP_SERVICE, WEB, first_pool_of_one, key},
     lccp::{LCCP, flow, linux_tcb, tag_again, to_cs},
     node::Node,
     segment::{Client, Segment},
@@ -297,6 +298,7 @@ fn a_handover_that_was_not_made() {
     let message = |attempt| Message::None {
         flow: flow(&connection.client),
         attempt,
+        is_plain: false,
     };
     answer(&node, 1, &message(0), &request);
     let found = tally(&node, Tallied::Route(ROUTES[1]));
@@ -383,11 +385,54 @@ fn the_port_is_used_again() {
     expect(&node, 1, 1, 0);
 }
 
+/// Why a request ended its connection: for its own route where that is known, else for that of the request before it, and
+/// of a first request for what no route takes.
+#[test]
+fn what_ended_its_connection() {
+    let node = prepared();
+    node.change_flags(|flags| (flags | SERVICE_STRICT | SERVICE_PUNTS) & !SERVICE_HANDOVER);
+    let punts = node.plane().punts().unwrap();
+    punts.give_sign(Duration::from_secs(3600)).unwrap();
+    let closed = |of, why: u32| tally(&node, of).closed[why as usize];
+    let mut connection = Connection::open(&node, get("/ds1/"));
+    connection.ack += ANSWER;
+    connection.send(&node, &connection.data(get("/ds2/")));
+    for (index, expected) in [(0, 0), (1, 1)] {
+        for of in [Tallied::Route(ROUTES[index]), Tallied::Pool(POOLS[index])] {
+            assert_eq!(closed(of, CLOSED_UNMOVED), expected, "{of:?}");
+        }
+    }
+
+    let mut connection = Connection::open(&node, get("/ds1/"));
+    connection.ack += ANSWER;
+    connection.send(&node, &connection.data("\x16\x03\x01 no HTTP\r\n\r\n"));
+    let client = Client::of(HTTP);
+    let first = client
+        .get(node.cookie(&client))
+        .payload("GET /%00 HTTP/1.1\r\n\r\n");
+    node.run(&first.frame());
+    for punt in punts.wait(Duration::ZERO).unwrap() {
+        punts.refuse(&punt).unwrap();
+    }
+    for of in [Tallied::Route(ROUTES[0]), Tallied::Pool(POOLS[0])] {
+        assert_eq!(
+            (closed(of, CLOSED_UNREAD), closed(of, CLOSED_REFUSED)),
+            (1, 0),
+            "{of:?}"
+        );
+    }
+    let rest = Tallied::Route(HTTP_SERVICE);
+    assert_eq!(
+        (closed(rest, CLOSED_UNREAD), closed(rest, CLOSED_REFUSED)),
+        (0, 1)
+    );
+}
+
 /// Indices that are none harm nothing.
 #[test]
 fn a_route_out_of_range() {
     let node = prepared();
-    let value = 0xffff << 16 | u32::from(POOLS[0]);
+    let value = ROUTE_NUMBER << ROUTE_NUMBER_SHIFT | u32::from(POOLS[0]);
     node.plane()
         .set_routes(&[(route(0, "/ds1/"), value)])
         .unwrap();

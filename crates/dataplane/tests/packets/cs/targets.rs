@@ -3,14 +3,12 @@
 
 use std::time::Duration;
 
-use baton_abi::{
-    HostKey, SERVICE_PATHS, SERVICE_PUNTS, SERVICE_TARGETS, ServiceKey, TCB_PINNED, TCB_PUNTED,
-};
+use baton_abi::{HostKey, SERVICE_PATHS, SERVICE_PUNTS, SERVICE_TARGETS, TCB_PINNED, TCB_PUNTED};
 use baton_dataplane::{Findings, Lead, Punt, Punts, Resumed};
 
 use super::http::{ANSWER, Connection, ROUTE, get, route, to};
 use crate::{
-    cluster::{HTTP, HTTP_SERVICE, first_pool_of_one},
+    cluster::{HTTP, HTTP_SERVICE, first_pool_of_one, key},
     node::{Drop, Node, Tx},
     read::Packet,
     segment::{Client, Segment},
@@ -35,19 +33,10 @@ fn node() -> (Node, Punts) {
     node.plane().set_routes(&routes).unwrap();
     let hosts = [(HostKey::exact("a.test").unwrap(), 1)];
     node.plane().set_hosts(&hosts).unwrap();
-    change_flags(&node, |flags| flags | SERVICE_TARGETS | SERVICE_PUNTS);
+    node.change_flags(|flags| flags | SERVICE_TARGETS | SERVICE_PUNTS);
     let punts = node.plane().punts().unwrap();
     punts.give_sign(LONG).unwrap();
     (node, punts)
-}
-
-fn change_flags(node: &Node, change: impl FnOnce(u32) -> u32) {
-    let key = ServiceKey::of(HTTP);
-    let services = node.plane().services().unwrap();
-    let found = services.into_iter().find(|(found, _)| *found == key);
-    let (_, mut service) = found.unwrap();
-    service.flags = change(service.flags.into()) as u16;
-    node.plane().set_service(&key, &service).unwrap();
 }
 
 fn first(node: &Node, request: impl Into<Vec<u8>>) -> (Client, Segment) {
@@ -387,7 +376,7 @@ fn a_further_request_that_is_cut() {
 #[test]
 fn without_routes() {
     let (node, punts) = node();
-    change_flags(&node, |flags| flags & !SERVICE_PATHS);
+    node.change_flags(|flags| flags & !SERVICE_PATHS);
     let (client, segment) = first(&node, get("//a/"));
     node.run(&segment.frame())
         .expect(Drop, &[("cs_punted", 1), ("cs_target", 1)]);
@@ -397,7 +386,7 @@ fn without_routes() {
     let (_, segment) = first(&node, get("//a/"));
     let stale = [("cs_adopt", 1), ("cs_punt_stale", 1)];
     node.run(&segment.frame()).expect(Tx, &stale);
-    change_flags(&node, |flags| flags & !SERVICE_TARGETS);
+    node.change_flags(|flags| flags & !SERVICE_TARGETS);
     let (_, segment) = first(&node, get("//a/"));
     node.run(&segment.frame()).expect(Tx, &[("cs_adopt", 1)]);
 }
@@ -416,7 +405,7 @@ fn every_spelling_of_a_path_has_one_home() {
         let plain = format!("/by-path/{number}{rest}");
         let home = Connection::open(&node, get(&plain)).entry(&node).owner;
         let path = baton_wire::Path::read(plain.as_bytes()).unwrap();
-        let hash = path.hash().map(baton_wire::PathHash::get);
+        let hash = path.hash(key().hash_key()).map(baton_wire::PathHash::get);
         for target in [
             format!("/{plain}?q"),
             format!("http://h{plain}"),

@@ -1,8 +1,8 @@
 //! Nobody can answer: HTTP hears of it in its own words, everybody else gets a RST.
 
-use baton_abi::{SERVICE_PATHS, ServiceKey};
+use baton_abi::SERVICE_PATHS;
 
-use super::http::{ANSWER, Connection, forwarded, get, route};
+use super::http::{ANSWER, BEHIND_ADOPT, Connection, get, route};
 use crate::{
     cluster::{CLIENT_MAC, CS_MAC, HTTP, HTTP_SERVICE},
     node::{Counted, Node, Seen, Tx},
@@ -84,7 +84,7 @@ fn not_on_a_pinned_connection() {
     let node = prepared();
     let connection = Connection::open_any(&node, "POST / HTTP/1.1\r\nHost: a\r\n\r\n");
     let request = connection.data(get("/nobody/"));
-    node.run(&request.frame()).expect(Tx, &forwarded(&request));
+    node.run(&request.frame()).expect(Tx, BEHIND_ADOPT);
 }
 
 #[test]
@@ -94,12 +94,7 @@ fn what_is_no_http_is_reset() {
     pool.choices = 0;
     node.plane().set_pool(HTTP_SERVICE, &pool).unwrap();
     // Where there are routes, user space has a look at it first.
-    let key = ServiceKey::of(HTTP);
-    let services = node.plane().services().unwrap();
-    let found = services.into_iter().find(|(found, _)| *found == key);
-    let (_, mut service) = found.unwrap();
-    service.flags &= !SERVICE_PATHS as u16;
-    node.plane().set_service(&key, &service).unwrap();
+    node.change_flags(|flags| flags & !SERVICE_PATHS);
     let client = Client::of(HTTP);
     let packet = client.get(node.cookie(&client)).payload("\x16\x03\x01");
     let counted: Counted<'_> = &[("cs_no_data_server", 1), ("cs_pinned", 1)];

@@ -4,23 +4,25 @@
 use std::{io::Write as _, time::Duration};
 
 use baton_abi::{
-    BEGINS_AGAIN, LCCP_END_SHIFT, LCCP_END_TOLD, LCCP_END_UNKNOWN, SERVICE_HANDOVER, SERVICE_STRICT,
+    BEGINS_AGAIN, BEGINS_COME, DataServer, LCCP_END_SHIFT, LCCP_END_TOLD, LCCP_END_UNKNOWN,
+    SERVICE_HANDOVER, SERVICE_STRICT,
 };
 use baton_dataplane::{Tick, tick_ago};
 use baton_wire::{Keep, Message, TcbPart};
 
 use super::{
     loopback::{
-        ANSWER, COOKIE, FORWARDED, Live, attached, expect, expect_bytes, forward, hands_over, send,
+        ANSWER, COOKIE, FORWARDED, Live, adopted, attached, expect, expect_bytes, forward,
+        hands_over, send, send_adopt,
     },
     responses::{note, seen},
 };
 use crate::{
     cluster::{CS, CS_MAC, ds, ds_mac},
-    host::on_own_host,
-    lccp::{Sent, adopt, flow, linux_tcb, opened, short},
+    host::{accept, on_own_host},
+    lccp::{Sent, adopt, flow, linux_tcb, opened, release, short},
     node::Counted,
-    segment::{GET, Segment},
+    segment::{Client, GET, Segment},
 };
 
 const POST: &[u8] = b"POST /a HTTP/1.1\r\nContent-Length: 100000\r\n\r\n";
@@ -138,6 +140,57 @@ fn a_body_and_what_follows_it() {
     });
 }
 
+/// Its server does not wait for the body. What follows that is another request, and is not taken for a part of one that
+/// has no answer yet.
+#[test]
+fn an_answer_before_the_body() {
+    const BODY: &[u8] = b"hello";
+    for (body, keep) in [
+        (BODY, Keep::Begins),
+        (&b"heTTP/1.1 200 OK"[..], Keep::Begins),
+        // Nobody can say that this is not a request itself.
+        (&b"heGET"[..], Keep::Unknown),
+    ] {
+        on_own_host(|| {
+            let live = answered();
+            let got = ANSWER.len() as u32;
+            let at = |sent, got, payload: &[u8]| {
+                let packet = live.client.later(COOKIE, GET.len() + sent, got);
+                packet.flags("PA").payload(payload)
+            };
+            let post = at(0, got, POST);
+            tell(&live, &post, LCCP_END_TOLD, body.len());
+            expect_bytes(&live.stream, POST);
+            (&live.stream).write_all(ANSWER).unwrap();
+            // Some of it is still to come.
+            begins(&live, &at(POST.len(), 2 * got, &body[..2]));
+            expect(&live.node, MORE);
+            let request = at(POST.len() + 2, 2 * got, GET);
+            begins(&live, &request);
+            expect(&live.node, &[("ds_begins", 1)]);
+            begun(&live, &request, Keep::Unknown, 2);
+            begins(&live, &at(POST.len() + 2, 2 * got, &body[2..]));
+            expect(&live.node, MORE);
+            // The server has not read it yet.
+            let request = at(POST.len() + body.len(), 2 * got, GET);
+            if keep == Keep::Begins {
+                begins(&live, &request);
+                expect(&live.node, LATER);
+            }
+            expect_bytes(&live.stream, body);
+            begins(&live, &request);
+            expect(&live.node, BEGINS);
+            begun(&live, &request, keep, 2);
+            // By now it counts as answered.
+            if keep == Keep::Begins {
+                begins(&live, &request);
+                expect(&live.node, BEGINS);
+                begun(&live, &request, keep, 2);
+            }
+        });
+    }
+}
+
 /// Somebody else has acknowledged the bytes in the gap, and died.
 #[test]
 fn a_gap_for_good() {
@@ -182,6 +235,47 @@ fn tell(live: &Live, packet: &Segment, how: u32, bytes: usize) {
     };
     send(&live.node, &message, packet);
     expect(&live.node, &[("ds_forwarded", 1)]);
+}
+
+/// What was told of an earlier connection on the same ports says nothing of the next one, wherever that begins.
+#[test]
+fn ports_that_are_used_again() {
+    on_own_host(|| {
+        let mut live = answered();
+        tell(
+            &live,
+            &live.ack().flags("PA").payload(POST),
+            LCCP_END_TOLD,
+            100_000,
+        );
+        expect_bytes(&live.stream, POST);
+        let sent = GET.len() + POST.len();
+        forward(
+            &live.node,
+            &live
+                .client
+                .later(COOKIE, sent, ANSWER.len() as u32)
+                .flags("RA"),
+        );
+        expect(&live.node, FORWARDED);
+        // Its numbers are those of the body that did not come.
+        let client = Client {
+            isn: live.client.isn.wrapping_add(1000),
+            ..live.client
+        };
+        let stream = adopted(&live.node, &live.listener, &client);
+        live.client = client;
+        live.stream = stream;
+        expect_bytes(&live.stream, GET);
+        (&live.stream).write_all(ANSWER).unwrap();
+        let ack = live.client.later(COOKIE, GET.len(), ANSWER.len() as u32);
+        forward(&live.node, &ack);
+        expect(&live.node, FORWARDED);
+        let request = ack.flags("PA").payload(GET);
+        begins(&live, &request);
+        expect(&live.node, BEGINS);
+        begun(&live, &request, Keep::Begins, 1);
+    });
 }
 
 /// Of a body whose end nobody can know, or with something behind it in the same packet.
@@ -366,6 +460,21 @@ fn one_that_is_not_quiet_withholds_it() {
     }
 }
 
+/// What is for another pool no server here may see.
+#[test]
+fn without_a_way_to_anybody_it_is_not_delivered() {
+    on_own_host(|| {
+        let live = answered();
+        for address in [ds(1), CS] {
+            let none = DataServer::default();
+            live.node.plane().set_peer(address, &none).unwrap();
+        }
+        let request = live.ack().flags("PA").payload(GET);
+        elsewhere(&live, &request, 1);
+        expect(&live.node, &[("ds_no_way", 1)]);
+    });
+}
+
 /// Who cannot say where a response ends can never let go; who speaks another protocol by now is not asked again.
 #[test]
 fn one_that_can_never_let_go() {
@@ -404,6 +513,62 @@ fn one_that_can_never_let_go() {
     }
 }
 
+/// A connection that was idle where it was, and has come with an acknowledgement alone.
+fn idle() -> Live {
+    let mut live = answered();
+    live.client = Client::fresh();
+    send_adopt(&live.node, &live.ack());
+    let (stream, _) = accept(&live.listener);
+    expect(&live.node, &[("ds_adopted", 1)]);
+    // Until the end, or its FIN would be on the wire.
+    std::mem::forget(std::mem::replace(&mut live.stream, stream));
+    live
+}
+
+/// It is as quiet as one that has answered, though no response has been seen of it.
+#[test]
+fn one_that_came_idle_goes_on() {
+    let made = |live: &Live| live.ack().options([1; 12]);
+    on_own_host(|| {
+        let live = idle();
+        send(&live.node, &release(&live.client, 1), &made(&live));
+        expect(&live.node, &[("ds_released", 1)]);
+    });
+    on_own_host(|| {
+        let live = idle();
+        elsewhere(&live, &live.request(), 0);
+        expect(&live.node, &[("ds_handed_over", 1)]);
+    });
+    on_own_host(|| {
+        let live = idle();
+        begins(&live, &live.request());
+        expect(&live.node, BEGINS);
+        begun(&live, &live.request(), Keep::Begins, 0);
+    });
+    // Whatever has come since is to be answered first.
+    on_own_host(|| {
+        let live = idle();
+        elsewhere(&live, &live.request(), 1);
+        expect(&live.node, &[("ds_withheld", 1)]);
+        send_adopt(&live.node, &live.request());
+        expect(&live.node, &[("ds_duplicate", 1)]);
+        expect_bytes(&live.stream, GET);
+        let after = live
+            .client
+            .later(COOKIE, 2 * GET.len(), ANSWER.len() as u32);
+        for requests in [0, 1] {
+            elsewhere(&live, &after.clone().flags("PA").payload(GET), requests);
+            expect(&live.node, &[("ds_withheld", 1)]);
+        }
+        send(
+            &live.node,
+            &release(&live.client, 1),
+            &after.options([1; 12]),
+        );
+        expect(&live.node, &[("ds_release_refused", 1)]);
+    });
+}
+
 /// Which of the client's bytes begin a request only the connection server knows: it has counted them.
 #[test]
 fn what_came_without_being_waited_for() {
@@ -431,4 +596,37 @@ fn what_came_without_being_waited_for() {
             expect(&live.node, &[(counter, 1)]);
         });
     }
+}
+
+/// Flags of TCP.
+const FIN: u8 = 1;
+const RST: u8 = 4;
+
+/// A part of a head, for which its client waits: what is left of a socket knows nothing, but can say that it is none.
+#[test]
+fn how_much_has_come_where_the_server_has_closed() {
+    on_own_host(|| {
+        let live = answered();
+        let Live {
+            node,
+            stream,
+            wire,
+            client,
+            ..
+        } = live;
+        drop(stream);
+        // What the kernel sends itself has no checksum yet.
+        let flags = || wire.next().body[13];
+        while flags() & FIN == 0 {}
+        let ack = client.later(COOKIE, GET.len(), ANSWER.len() as u32 + 1);
+        forward(&node, &ack);
+        expect(&node, FORWARDED);
+        let message = Message::Begins {
+            flow: flow(&client),
+            how: BEGINS_COME as u8,
+        };
+        send(&node, &message, &ack.flags("PA").payload("GET /d"));
+        expect(&node, MORE);
+        assert_eq!(flags(), RST);
+    });
 }

@@ -292,6 +292,7 @@ fn the_last_says_that_nobody_has_it() {
             let expected = Message::None {
                 flow: flow(&client),
                 attempt: asked + 1,
+                is_plain: false,
             };
             assert_eq!(back.message, expected);
             assert_eq!(back.packet, packet.packet());

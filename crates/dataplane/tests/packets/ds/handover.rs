@@ -148,7 +148,14 @@ fn what_follows_a_connection_that_is_gone() {
         expect(&live.node, &[("ds_none", 1)]);
         let none = live.message_to(CS, CS_MAC);
         let attempt = 0;
-        assert_eq!(none.message, Message::None { flow, attempt });
+        assert_eq!(
+            none.message,
+            Message::None {
+                flow,
+                attempt,
+                is_plain: false
+            }
+        );
         live.nothing_sent();
         assert!(nothing_to_accept(&live.listener));
     });

@@ -61,6 +61,7 @@ fn what_begins_a_response_is_shown() {
                 let expected = SeenHead {
                     flow: TcbKey::of(live.client.address, WEB),
                     response_start: COOKIE.wrapping_add(1 + before as u32),
+                    number: turn as u8 + 1,
                     text: text[..seen].to_vec(),
                 };
                 assert_eq!(heads.take().unwrap().collect::<Vec<_>>(), [expected]);

@@ -43,7 +43,7 @@ fn a_plain_packet_goes_back_to_where_it_came_from() {
                 assert_eq!((back.from, back.to), (ds(0), CS), "{name}");
                 assert_eq!(seen.packet().ethernet.destination, CS_MAC, "{name}");
                 assert_eq!(seen.packet().ethernet.source, ds_mac(0), "{name}");
-                assert_eq!(back.message, none_of(&packet), "{name}");
+                assert_eq!(back.message, none_of(&packet, true), "{name}");
                 assert_eq!(back.packet, packet.packet(), "{name}");
                 assert_eq!(seen.frame.len(), frame.len() + 100, "{name}");
             }
@@ -81,7 +81,7 @@ fn a_forwarded_packet_goes_back_to_its_sender() {
                 assert_eq!((back.from, back.to), (ds(0), CS), "{name}");
                 assert_eq!(seen.packet().ethernet.destination, CS_MAC, "{name}");
                 assert_eq!(seen.packet().ethernet.source, ds_mac(0), "{name}");
-                assert_eq!(back.message, none_of(&packet), "{name}");
+                assert_eq!(back.message, none_of(&packet, false), "{name}");
                 assert_eq!(back.packet, packet.packet(), "{name}");
                 assert_eq!(seen.frame.len(), frame.len(), "{name}");
             }
@@ -177,10 +177,11 @@ fn a_refusal_goes_to_who_asked() {
     });
 }
 
-fn none_of(packet: &Segment) -> Message {
+fn none_of(packet: &Segment, is_plain: bool) -> Message {
     Message::None {
         flow: flow(&of(packet)),
         attempt: 0,
+        is_plain,
     }
 }
 

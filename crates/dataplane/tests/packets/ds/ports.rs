@@ -10,7 +10,7 @@ use super::loopback::{
 };
 use crate::{
     cluster::WEB,
-    host::{accept, listen, on_own_host},
+    host::{accept, listen, on_own_host, until},
     segment::{Client, GET},
 };
 
@@ -47,6 +47,7 @@ fn time_wait_gives_way() {
         // The client acknowledges the server's FIN with its own.
         forward(&node, &old.later(COOKIE, GET.len(), 1).flags("FA"));
         expect(&node, FORWARDED);
+        until(is_in_time_wait);
 
         let new = old.again();
         send_adopt(&node, &new.get(COOKIE ^ 0x55));
@@ -54,4 +55,12 @@ fn time_wait_gives_way() {
         expect_bytes(&newer, GET);
         expect(&node, &[("ds_adopted", 1), ("ds_time_wait_ended", 1)]);
     });
+}
+
+/// Whether a connection of this host is in TIME_WAIT: the kernel may get to a packet only after it was counted.
+fn is_in_time_wait() -> bool {
+    let sockets = std::fs::read_to_string("/proc/thread-self/net/tcp").unwrap();
+    sockets
+        .lines()
+        .any(|line| line.split_whitespace().nth(3) == Some("06"))
 }

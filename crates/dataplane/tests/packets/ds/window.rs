@@ -110,11 +110,14 @@ fn the_owner_gives_it_away() {
     on_own_host(|| {
         let mut live = Live::adopted();
         in_this_namespace(&live.node);
+        // To close one is to send something.
+        let mut open = Vec::new();
         // Little more than what a new connection has is not worth it.
         for (cwnd, given) in [(CWND, CWND..CWND + 3), (0, 0..1)] {
             live.client = Client::fresh();
             adopt_with(&live.node, &live.client, cwnd);
-            live.stream = accept(&live.listener).0;
+            let stream = accept(&live.listener).0;
+            open.push(std::mem::replace(&mut live.stream, stream));
             expect_bytes(&live.stream, GET);
             (&live.stream).write_all(ANSWER).unwrap();
             live.response();

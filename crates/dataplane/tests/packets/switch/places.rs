@@ -72,6 +72,24 @@ fn what_tells_connections_apart() {
     assert_eq!(ways(&isn), 1);
 }
 
+/// Who does not know the cluster's hash key cannot choose ports that meet at one connection server.
+#[test]
+fn another_seed_is_another_place() {
+    let (one, other) = (Node::switch(), Node::switch());
+    let clients: Vec<Client> = (0..200).map(|_| Client::fresh()).collect();
+    let servers = |node: &Node| -> Vec<u16> {
+        let syns = clients.iter().map(|client| client.syn().frame());
+        syns.map(|frame| goes_to(node, &frame, SYN)).collect()
+    };
+    let before = servers(&one);
+    assert_eq!(before, servers(&other), "every switch finds the same");
+    other.change(|settings| settings.hash_seed ^= 1);
+    let moved = (before.iter().zip(servers(&other))).filter(|(a, b)| **a != *b);
+    let moved = moved.count();
+    // Two thirds on average.
+    assert!((100..170).contains(&moved), "{moved}");
+}
+
 /// One took the place of another, which still works.
 #[test]
 fn connections_stay_where_they_began() {

@@ -2,15 +2,16 @@
 
 use super::super::claim::moved;
 use baton_abi::Tcb;
-use baton_dataplane::{Tick, tick_ago};
+use baton_dataplane::{Punt, Tick, tick_ago};
 
 use super::*;
-use crate::read::Packet;
+use crate::{lccp::opened, read::Packet};
 
 fn none(node: &Node, from: u16, packet: &Segment, client: &Client) -> Vec<u8> {
     let message = Message::None {
         flow: flow(client),
         attempt: 0,
+        is_plain: false,
     };
     to_cs(from, &message, node.now(), &key().lccp(), &packet.packet())
 }
@@ -113,7 +114,7 @@ fn what_was_carried_is_forwarded_or_dropped() {
             connection,
         )
     };
-    change_flags(&node, |flags| flags & !SERVICE_HANDOVER);
+    node.change_flags(|flags| flags & !SERVICE_HANDOVER);
     let (answer, next, connection) = asked("/ds1/");
     let closed = [("cs_closed_unmoved", 1), ("cs_request", 1)];
     node.run(&answer)
@@ -134,6 +135,48 @@ fn what_was_carried_is_forwarded_or_dropped() {
     let asked = sent(&node, &seen);
     assert_eq!((asked.to, asked.message), (ds(1), begins(&client)));
     assert_eq!(asked.packet, packet.packet());
+}
+
+/// User space may have it all the same, and divides it.
+#[test]
+fn what_was_carried_is_divided() {
+    let node = prepared();
+    node.change_flags(|flags| flags | SERVICE_PUNTS);
+    let punts = node.plane().punts().unwrap();
+    punts.give_sign(Duration::from_secs(3600)).unwrap();
+    let connection = Connection::answered(&node);
+    let both = format!("{}{}", get("/ds2/"), get("/ds1/"));
+    let far = connection
+        .data(both)
+        .seq(connection.seq.wrapping_add(1 << 20));
+    node.run(&far.frame())
+        .expect(Tx, &[("cs_begins", 1), ("cs_jump", 1)]);
+    let answer = begun(&node, &far, &connection.client, Keep::Begins);
+    let divided: Counted<'_> = &[
+        ("cs_divided", 1),
+        ("cs_jumped", 1),
+        ("cs_pinned", 1),
+        ("cs_unpinned", 1),
+    ];
+    node.run(&answer).expect(Drop, divided);
+    let read: Vec<_> = punts.wait(Duration::from_secs(5)).unwrap().collect();
+    assert_eq!(read.len(), 1);
+    assert!(read[0].is_carried);
+    let at = read[0].divide_at.map(|at| usize::from(at.get()));
+    assert_eq!(at, Some(get("/ds2/").len()));
+    assert_eq!(read[0].frame[14..], far.packet());
+
+    let first = Punt {
+        divide_at: None,
+        frame: far.clone().payload(get("/ds2/")).frame(),
+        ..read[0].clone()
+    };
+    let Resumed::Leaves(frame) = punts.let_go(&first).unwrap() else {
+        panic!("it is another data server's");
+    };
+    let message = opened(&node, &Packet::read(&frame).unwrap()).message;
+    let expected = elsewhere_after(&connection.client, 1, RESPONSES);
+    assert_eq!(without_end(message), expected);
 }
 
 /// A request behind it has made a handover meanwhile, and the one that is to hand over says so.
@@ -163,7 +206,7 @@ fn what_is_missing_before_a_request_that_moves() {
 #[test]
 fn a_part_of_a_head_comes_again() {
     let node = prepared();
-    change_flags(&node, |flags| flags | SERVICE_PUNTS);
+    node.change_flags(|flags| flags | SERVICE_PUNTS);
     let punts = node.plane().punts().unwrap();
     punts.give_sign(Duration::from_secs(3600)).unwrap();
     let mut connection = Connection::answered(&node);
@@ -210,7 +253,7 @@ fn a_part_of_a_head_comes_again() {
 #[test]
 fn user_space_sees_no_forged_packets_of_a_connection() {
     let node = prepared();
-    change_flags(&node, |flags| flags | SERVICE_PUNTS);
+    node.change_flags(|flags| flags | SERVICE_PUNTS);
     let punts = node.plane().punts().unwrap();
     punts.give_sign(Duration::from_secs(3600)).unwrap();
     let mut connection = Connection::answered(&node);
@@ -233,9 +276,28 @@ fn user_space_sees_no_forged_packets_of_a_connection() {
     }
 }
 
-/// The parts before it were acknowledged by a daemon that has died, and do not come again.
+/// What is before it does not come here: it went by another connection server, or is lost with a daemon that had acknowledged
+/// it. The owner knows.
 #[test]
-fn what_follows_a_lost_beginning_ends_the_connection() {
+fn what_follows_a_lost_beginning_is_for_the_owner_to_judge() {
+    for (keep, counted) in [
+        (Keep::Begins, "cs_unpinned"),
+        (Keep::Unknown, "cs_closed_lost"),
+    ] {
+        let (node, connection, rest) = without_its_beginning();
+        let seen = node.run(&rest.frame());
+        let seen = seen.expect(Tx, &[("cs_begins", 1), ("cs_pinned", 1)]);
+        assert_eq!(sent(&node, &seen).message, begins(&connection.client));
+        let answer = begun(&node, &rest, &connection.client, keep);
+        let seen = node.run(&answer);
+        assert_eq!(seen.counted.get(counted), Some(&1), "{seen:?}");
+        let ends = keep == Keep::Unknown;
+        assert_eq!(node.tcb(&connection.client).is_none(), ends);
+    }
+}
+
+/// A packet that has waited for longer than what comes out of its order.
+fn without_its_beginning() -> (Node, Connection, Segment) {
     let node = prepared();
     let connection = Connection::answered(&node);
     let client = &connection.client;
@@ -256,13 +318,10 @@ fn what_follows_a_lost_beginning_ends_the_connection() {
     // However long the connection was idle before.
     is_heard(60);
     node.run(&rest.frame()).expect(Drop, early);
-    is_heard(2);
+    is_heard(0);
     node.run(&rest.frame()).expect(Drop, early);
     is_heard(10);
-    let seen = node.run(&rest.frame());
-    let seen = seen.expect(Tx, &[("cs_closed_lost", 1)]);
-    let tcp = seen.packet().tcp().unwrap().header;
-    assert!(tcp.rst && node.tcb(client).is_none());
+    (node, connection, rest)
 }
 
 /// It was only late.

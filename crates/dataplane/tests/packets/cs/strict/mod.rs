@@ -1,13 +1,17 @@
 //! Where only its pool may answer a request: it goes there with its connection, whatever it is like, or no server
 //! sees it.
 
+mod in_parts;
+mod large;
 mod late;
+mod turn;
+mod unread;
 
 use std::time::Duration;
 
 use baton_abi::{
     BEGINS_AGAIN, DATA_SERVER_DEAF, DATA_SERVER_PRESENT, DataServer, LCCP_TCB_TUNNEL,
-    SERVICE_HANDOVER, SERVICE_PUNTS, SERVICE_STRICT, ServiceKey, TCB_PINNED,
+    SERVICE_HANDOVER, SERVICE_PUNTS, SERVICE_STRICT, TCB_PINNED, TcbKey,
 };
 use baton_dataplane::{Findings, Lead, RequestLength, Resumed};
 use baton_wire::{Keep, Message, TcbPart};
@@ -31,17 +35,8 @@ const WITHHELD: Counted<'_> = &[("cs_withheld", 1)];
 fn prepared() -> Node {
     let node = Node::fresh_cs();
     routes_by_name(&node);
-    change_flags(&node, |flags| flags | SERVICE_STRICT);
+    node.change_flags(|flags| flags | SERVICE_STRICT);
     node
-}
-
-fn change_flags(node: &Node, change: impl FnOnce(u32) -> u32) {
-    let key = ServiceKey::of(HTTP);
-    let services = node.plane().services().unwrap();
-    let found = services.into_iter().find(|(found, _)| *found == key);
-    let (_, mut service) = found.unwrap();
-    service.flags = change(service.flags.into()) as u16;
-    node.plane().set_service(&key, &service).unwrap();
 }
 
 /// The same message, whatever it tells of the end of its request.
@@ -207,11 +202,45 @@ fn every_request_goes_to_its_pool() {
         if is_sure && name != "a body to come" && name != "leave to send" {
             // More than it said is another request.
             seen.expect(Drop, WITHHELD);
+        } else if !is_sure {
+            // Nobody knows where it ends, so the next owner is asked whether this is more of it.
+            let message = sent(&node, &seen);
+            assert_eq!(
+                (message.to, message.message),
+                (ds(1), begins(&connection.client))
+            );
         } else {
             let seen = seen.expect(Tx, &[("cs_queued", 1)]);
             assert_eq!(sent(&node, &seen).message, behind(&connection.client, 1));
         }
     }
+}
+
+/// Another processor may have taken a connection back while this one was handing it over: what nobody has judged then goes
+/// nowhere without a question.
+#[test]
+fn a_handover_that_was_half_taken_back() {
+    let node = prepared();
+    let mut connection = Connection::answered(&node);
+    let request = connection.data(get("/ds2/"));
+    connection.send(&node, &request);
+    let mut entry = connection.entry(&node);
+    (entry.owner, entry.previous) = (entry.previous, entry.owner);
+    entry.state |= TCB_PINNED as u8;
+    entry.head = 0;
+    let key = node.tcb_key(&connection.client);
+    node.plane().set_tcb(&key, &entry).unwrap();
+    connection.ack += ANSWER;
+    let again = Segment {
+        ack: connection.ack,
+        ..request
+    };
+    let seen = node.run(&again.frame());
+    let message = sent(&node, &seen);
+    assert_eq!(
+        (message.to, message.message),
+        (ds(0), begins(&connection.client))
+    );
 }
 
 /// The same from the first request on: what comes next is led by its route as well.
@@ -258,7 +287,7 @@ fn whatever_the_first_request_was() {
 #[test]
 fn what_is_withheld_comes_again() {
     let node = prepared();
-    change_flags(&node, |flags| flags | SERVICE_PUNTS);
+    node.change_flags(|flags| flags | SERVICE_PUNTS);
     let punts = node.plane().punts().unwrap();
     punts.give_sign(Duration::from_secs(3600)).unwrap();
     for why in [
@@ -273,8 +302,13 @@ fn what_is_withheld_comes_again() {
             let mut connection = Connection::answered(&node);
             let request = connection.data(request);
             connection.send(&node, &request);
+            let key = TcbKey::of(connection.client.address, HTTP);
+            let has_begun = |seq| punts.has_begun(&key, seq).unwrap();
+            assert!(has_begun(request.seq) && !has_begun(request.seq.wrapping_add(1)));
             let frame = withheld(&node, 0, &request, &connection.client, why);
             node.run(&frame).expect(Drop, WITHHELD);
+            assert!(!has_begun(request.seq) && has_begun(request.seq.wrapping_sub(1)));
+            assert!(!punts.is_settled(&key, request.seq).unwrap());
             let entry = connection.entry(&node);
             assert_eq!(
                 (entry.owner, entry.next_request),
@@ -337,6 +371,56 @@ fn what_can_never_move_is_closed() {
     assert!(node.tcb(&connection.client).is_none());
 }
 
+/// If the request is of its owner's pool, which has another member now, the owner answers it. It is asked about the next one.
+#[test]
+fn what_cannot_move_within_its_pool_stays() {
+    let node = prepared();
+    let mut connection = Connection::answered(&node);
+    let pool = first_pool_of_one();
+    let mut found = node.plane().pool(pool).unwrap();
+    found.members = [0b10, 0, 0, 0];
+    node.plane().set_pool(pool, &found).unwrap();
+    node.set_choices(pool, &[1, 1, 1]);
+    let request = connection.data(get("/ds1/"));
+    connection.send(&node, &request).expect(Tx, MOVED);
+    let frame = withheld(&node, 0, &request, &connection.client, Keep::Unknown);
+    node.run(&frame)
+        .expect(Drop, &[("cs_kept", 1), ("cs_pinned", 1)]);
+    let seen = node.run(&request.frame());
+    assert_eq!(seen.counted.get("cs_told"), Some(&1), "{seen:?}");
+    assert_eq!(sent(&node, &seen).to, ds(0));
+    connection.ack += ANSWER;
+    let next = connection.data(get("/ds2/"));
+    let seen = connection.send(&node, &next);
+    let message = sent(&node, &seen);
+    assert_eq!(
+        (message.to, message.message),
+        (ds(0), begins(&connection.client))
+    );
+}
+
+/// Who takes no messages cannot say whether a request begins there.
+#[test]
+fn what_nobody_can_be_asked_about_is_closed() {
+    let node = prepared();
+    let connection = Connection::answered(&node);
+    let mut entry = connection.entry(&node);
+    (entry.state, entry.head) = (TCB_PINNED as u8, 0);
+    let key = node.tcb_key(&connection.client);
+    node.plane().set_tcb(&key, &entry).unwrap();
+    let deaf = DataServer {
+        flags: (DATA_SERVER_PRESENT | DATA_SERVER_DEAF) as u8,
+        ..data_server(0)
+    };
+    node.plane().set_data_server(0, &deaf).unwrap();
+    let ack = connection.empty();
+    node.run(&ack.frame()).expect(Tx, &forwarded(&ack));
+    let more = connection.data(get("/ds2/"));
+    let seen = node.run(&more.frame());
+    assert_eq!(seen.counted.get("cs_closed_unknown"), Some(&1), "{seen:?}");
+    assert!(node.tcb(&connection.client).is_none());
+}
+
 #[test]
 fn where_it_cannot_go_it_is_closed() {
     let reasons: [(&str, fn(&Node)); 3] = [
@@ -354,7 +438,7 @@ fn where_it_cannot_go_it_is_closed() {
                 .unwrap();
         }),
         ("no handovers", |node| {
-            change_flags(node, |flags| flags & !SERVICE_HANDOVER)
+            node.change_flags(|flags| flags & !SERVICE_HANDOVER)
         }),
     ];
     for (name, happen) in reasons {
@@ -608,7 +692,7 @@ fn chunks_that_are_none() {
 #[test]
 fn a_head_in_several_segments() {
     let node = prepared();
-    change_flags(&node, |flags| flags | SERVICE_PUNTS);
+    node.change_flags(|flags| flags | SERVICE_PUNTS);
     let punts = node.plane().punts().unwrap();
     punts.give_sign(Duration::from_secs(3600)).unwrap();
     let head = format!("POST /ds2/ HTTP/1.1\r\n{HEAD}Content-Length: 10\r\n\r\n");
@@ -639,7 +723,10 @@ fn a_head_in_several_segments() {
         let (head, body) = (head.len() as u32, 10);
         let bytes = head + body;
         let findings = Findings {
-            length: Some(RequestLength::Bytes { head, body }),
+            length: Some(RequestLength::Bytes {
+                head,
+                body: body.into(),
+            }),
             ..Findings::default()
         };
         let resumed = punts.resume_by(&read[0], lead, None, findings).unwrap();
@@ -671,7 +758,7 @@ fn a_head_in_several_segments() {
 #[test]
 fn two_requests_in_one_packet() {
     let node = prepared();
-    change_flags(&node, |flags| flags | SERVICE_PUNTS);
+    node.change_flags(|flags| flags | SERVICE_PUNTS);
     let punts = node.plane().punts().unwrap();
     punts.give_sign(Duration::from_secs(3600)).unwrap();
     let chunked = format!(
@@ -851,8 +938,11 @@ fn what_the_owner_has_not_got() {
     node.run(&missing(request.seq))
         .expect(Drop, &[("cs_missing", 1)]);
     assert_eq!(connection.entry(&node).requests, requests - 1);
+    // Its next owner is told where it ends: it takes the place of a request that may have been told of.
     let seen = node.run(&changed.frame()).expect(Tx, MOVED);
-    assert_eq!(sent(&node, &seen).message, elsewhere(&connection.client, 1));
+    let told = sent(&node, &seen).message;
+    assert!(matches!(told, Message::Elsewhere { tcb, .. } if tcb.resume != 0));
+    assert_eq!(without_end(told), elsewhere(&connection.client, 1));
 
     let mut connection = Connection::answered(&node);
     let request = connection.data(get("/ds1/"));
@@ -875,7 +965,7 @@ fn what_the_owner_has_not_got() {
 #[test]
 fn an_end_without_a_request() {
     let node = prepared();
-    change_flags(&node, |flags| flags | SERVICE_PUNTS);
+    node.change_flags(|flags| flags | SERVICE_PUNTS);
     let punts = node.plane().punts().unwrap();
     punts.give_sign(Duration::from_secs(3600)).unwrap();
     let client = Client::of(HTTP);
