@@ -5,16 +5,21 @@ DESTDIR ?=
 FUZZ_SECONDS ?= 20
 SOAK_ROUNDS ?= 1
 KERNEL ?= stable
+OLDEST ?= packets:ds::adopt,ds::claim,ds::handover,cs::first_request,cs::forward,cs::handover
+SCENARIOS ?= *
+REPEAT ?= 1
+BUSY ?= 0
+LABS ?= 3
 
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 UNITS = $(PREFIX)/lib/systemd/system
 SUDO := $(if $(filter-out 0,$(shell id -u)),sudo)
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test machines check bench kernels arm64 fuzz soak clean install
+.PHONY: help build demo quick test scenarios oldest machines check bench kernels arm64 fuzz soak clean install
 
 help: ## list what can be made
-	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' Makefile
 
 build: ## the program and libeop.so, optimized: target/release
 	@scripts/setup build
@@ -27,8 +32,17 @@ demo: ## the whole idea on this machine: a cluster, real requests, a page that e
 	cargo build --bin baton
 	@$(SUDO) $(TARGET)/debug/baton demo
 
-test: ## every test: unit, property, packet tables, scenarios with real servers (root)
+quick: ## the tests that need no root: unit, property, golden vectors, configuration, documents
+	@scripts/test quick
+
+test: ## what every change has to pass: quick, packet tables, the model, the core scenarios (root)
 	@scripts/test
+
+scenarios: ## all scenarios with real servers: SCENARIOS="drain* split" REPEAT=1 BUSY=0 LABS=3, and a table (root)
+	@scripts/setup test
+	cargo build --workspace --bins
+	@set -f; BATON_BIN=$$(realpath $(TARGET)/debug/baton) \
+		$(TARGET)/debug/scenarios --repeat $(REPEAT) --busy $(BUSY) --labs $(LABS) $(SCENARIOS)
 
 machines: ## a cluster of QEMU machines: a real driver, systemd, reboots; KERNEL=stable (root)
 	@scripts/setup build kernels
@@ -52,6 +66,11 @@ kernels: ## Debian's kernels in QEMU: KERNELS="stable 7.3" CHECKS="doctor split"
 	@scripts/setup test kernels $(if $(CHECKS),,compilers)
 	@tests/kernels/run $(if $(CHECKS),--checks "$(CHECKS)") $(KERNELS)
 
+# With what `make test` has built, and no Debian around it: the packet tables named here take about a minute there.
+oldest: ## the oldest kernel in QEMU, in a few minutes: all programs load, and some of the packet tables (root)
+	@scripts/setup test kernels
+	@BATON_KERNELS_PROFILE=dev BATON_KERNELS_ROOT=host tests/kernels/run --checks "doctor $(OLDEST)" stable
+
 arm64: ## the workspace built for arm64, its packet tables on an arm64 kernel in QEMU; CHECKS="doctor packets" (root)
 	@scripts/setup build kernels arm64
 	@tests/kernels/arm64 $(if $(CHECKS),--checks "$(CHECKS)" stable)
@@ -62,11 +81,11 @@ fuzz: ## every fuzz target, FUZZ_SECONDS=20 each
 
 soak: ## the scenarios at full length, SOAK_ROUNDS=1 times, and 10^8 sequences of packets (root)
 	@scripts/setup test
-	cargo build --bin baton
+	cargo build --workspace --bins
 	BATON_TEST_LONG=1 cargo test -p baton-model
 	@set -e; for round in $$(seq $(SOAK_ROUNDS)); do \
 		echo "round $$round of $(SOAK_ROUNDS)"; \
-		BATON_TEST_LONG=1 BATON_BIN=$$(realpath $(TARGET)/debug/baton) cargo test -p baton-tests; \
+		BATON_TEST_LONG=1 BATON_BIN=$$(realpath $(TARGET)/debug/baton) $(TARGET)/debug/scenarios; \
 	done
 
 clean: ## remove what was built

@@ -26,6 +26,7 @@ pub mod frames;
 pub mod guard;
 pub mod machine;
 pub mod run;
+pub mod runner;
 pub mod scenario;
 pub mod slowness;
 pub mod span;

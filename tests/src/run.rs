@@ -134,7 +134,7 @@ fn logs(world: &World) -> String {
         .filter_map(|host| {
             let log = std::fs::read_to_string(host.directory.join("node.log")).ok()?;
             let lines: Vec<&str> = log.lines().collect();
-            let last = lines[lines.len().saturating_sub(12)..].join("\n  ");
+            let last = lines[lines.len().saturating_sub(6)..].join("\n  ");
             let counted = counted(world, &host.name);
             Some(format!("\n{}:{counted}\n  {last}", host.name))
         })

@@ -9,6 +9,24 @@ use toml::{Table, Value};
 
 use crate::{change, slowness, step::Step};
 
+/// Where files of scenarios are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Folder {
+    /// All that this machine can run.
+    Scenarios,
+    /// Short ones for slow machines, which show nothing that the others do not.
+    Smoke,
+}
+
+impl Folder {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Scenarios => "scenarios",
+            Self::Smoke => "smoke",
+        }
+    }
+}
+
 /// What a file in `scenarios/` says.
 pub struct Scenario {
     /// The file's name without its ending.
@@ -19,6 +37,8 @@ pub struct Scenario {
     pub needs: Vec<String>,
     /// Whether it fills the machine, so that no other may run beside it.
     pub alone: bool,
+    /// Whether every change has to pass it.
+    pub core: bool,
     /// The lab, named after the scenario, with the scenario's changes.
     pub lab: Lab,
     /// What is done and expected, in order.
@@ -35,23 +55,19 @@ struct File {
     #[serde(default)]
     alone: bool,
     #[serde(default)]
+    core: bool,
+    #[serde(default)]
     change: Table,
     step: Vec<Table>,
 }
 
 impl Scenario {
-    /// All scenarios, by name; with `BATON_TEST_SMOKE` the short ones for slow machines, which show nothing that
-    /// the others do not.
+    /// All scenarios of a folder, by name.
     ///
     /// # Errors
     /// A file that cannot be read or parsed, by its path.
-    pub fn all() -> Result<Vec<Scenario>> {
-        let smoke = std::env::var_os("BATON_TEST_SMOKE").is_some();
-        Self::all_in(if smoke { "smoke" } else { "scenarios" })
-    }
-
-    fn all_in(folder: &str) -> Result<Vec<Scenario>> {
-        let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
+    pub fn all(folder: Folder) -> Result<Vec<Scenario>> {
+        let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder.name());
         let mut files: Vec<PathBuf> = std::fs::read_dir(&directory)
             .with_context(|| format!("cannot read {}", directory.display()))?
             .filter_map(|entry| Some(entry.ok()?.path()))
@@ -85,6 +101,7 @@ impl Scenario {
             shows: file.shows,
             needs: file.needs,
             alone: file.alone,
+            core: file.core,
             steps: steps.collect::<Result<_>>()?,
         })
     }
@@ -113,8 +130,8 @@ fn lab(scenario: &str, file: &Path, changes: &Table) -> Result<Lab> {
 mod tests {
     #[test]
     fn every_scenario_can_be_read() -> anyhow::Result<()> {
-        for folder in ["scenarios", "smoke"] {
-            assert!(!super::Scenario::all_in(folder)?.is_empty());
+        for folder in [super::Folder::Scenarios, super::Folder::Smoke] {
+            assert!(!super::Scenario::all(folder)?.is_empty());
         }
         Ok(())
     }

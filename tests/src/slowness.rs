@@ -1,6 +1,9 @@
 //! Machines that are slow, an emulated one say: all times of a scenario are so many times as long there, those it
 //! waits, those of the nodes' configuration, and those after which it gives up. So everything happens in the
 //! same order as elsewhere.
+//!
+//! A busy machine lets a program wait for a second or two now and then. So nodes of scenarios take a silence for a death only
+//! after three, unless the scenario says otherwise because it is about just that.
 
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -28,7 +31,7 @@ pub fn stretch(table: &mut Table) {
     stretch_by(table, factor());
 }
 
-/// The same for a lab file. What it leaves to the defaults of its nodes is said, so that it is stretched, too.
+/// The same for a lab file. What it leaves to the defaults of its nodes is said, so that it is patient, and is stretched, too.
 pub fn stretch_lab(lab: &mut Table) {
     stretch_lab_by(lab, factor());
 }
@@ -37,25 +40,27 @@ pub fn stretch_lab(lab: &mut Table) {
 const FLOWS: i64 = 16_384;
 
 /// The keys of a node's configuration that say how long a node may be silent, and how old a message may be that it
-/// reads, with their defaults.
+/// reads, with what scenarios say that leave it open.
 const SILENCES: [(&str, &str, &str); 5] = [
     ("cluster", "clock_window", "10s"),
     ("cluster", "hello", "200ms"),
-    ("cluster", "silence", "1s"),
-    ("cs", "dead_after", "1s"),
-    ("failover", "detection", "300ms"),
+    ("cluster", "silence", "3s"),
+    ("cs", "dead_after", "3s"),
+    ("failover", "detection", "3s"),
 ];
 
+/// The same of the health checks of a service.
+const CHECKS: [(&str, &str); 2] = [("interval", "1s"), ("timeout", "900ms")];
+
 fn stretch_lab_by(lab: &mut Table, factor: u32) {
-    if factor == 1 {
-        return;
-    }
     if let Some(Value::Table(config)) = lab.get_mut("config")
         && config.contains_key("service")
     {
         patient_checks(config);
         let cs = config.entry("cs").or_insert_with(|| Table::new().into());
-        if let Value::Table(cs) = cs {
+        if factor != 1
+            && let Value::Table(cs) = cs
+        {
             cs.entry("flows").or_insert(FLOWS.into());
         }
         for (section, key, default) in SILENCES {
@@ -77,7 +82,7 @@ fn patient_checks(config: &mut Table) {
     let services = config.get_mut("service").and_then(Value::as_array_mut);
     for service in services.into_iter().flatten() {
         if let Some(health) = service.get_mut("health").and_then(Value::as_table_mut) {
-            for (key, default) in [("interval", "1s"), ("timeout", "500ms")] {
+            for (key, default) in CHECKS {
                 health.entry(key).or_insert_with(|| default.into());
             }
         }
@@ -134,8 +139,8 @@ mod tests {
             "[config.cluster]\nsilence = '3s'\n[[config.service]]\nhealth = { interval = '4s' }"
                 .parse()?;
         stretch_lab_by(&mut lab, 2);
-        let expected = "[config.cluster]\nsilence = '6s'\nclock_window = '20s'\nhello = '400ms'\n[config.cs]\ndead_after = '2s'\nflows = 16384\n\
-                        [[config.service]]\nhealth = { interval = '8s', timeout = '1000ms' }";
+        let expected = "[config.cluster]\nsilence = '6s'\nclock_window = '20s'\nhello = '400ms'\n[config.cs]\ndead_after = '6s'\nflows = 16384\n\
+                        [[config.service]]\nhealth = { interval = '8s', timeout = '1800ms' }";
         assert_eq!(lab, expected.parse()?);
         Ok(())
     }

@@ -156,7 +156,11 @@ impl Lock {
         let doing = || format!("lock {}", path.display());
         loop {
             let parent = path.parent().unwrap_or(Path::new("/"));
-            std::fs::create_dir_all(parent).doing(|| format!("make {}", parent.display()))?;
+            match std::fs::create_dir_all(parent) {
+                // Another command removed the directory while it was being made.
+                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => continue,
+                made => made.doing(|| format!("make {}", parent.display()))?,
+            }
             let open = OpenOptions::new()
                 .create(true)
                 .append(true)

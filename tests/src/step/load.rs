@@ -16,7 +16,7 @@ use crate::span::{Span, seconds};
 use crate::world::{CLUSTER, World};
 
 /// How long a client waits for one answer, in seconds: many retransmissions, for machines that are slow.
-const PATIENCE: u32 = 10;
+const PATIENCE: u32 = 60;
 /// Longer than any load takes beyond what it was told to, ab's hundred thousands on a busy machine included.
 const LONGEST: Duration = Duration::from_secs(3600);
 

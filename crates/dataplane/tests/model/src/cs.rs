@@ -23,6 +23,7 @@ use zerocopy::IntoBytes as _;
 use crate::{
     blank::map_named,
     cluster::{self, CS, CS_MAC, HTTP, HTTP_SERVICE, ds, ds_mac, keys},
+    cookie,
     packet::{ETHERNET_BYTES, Packet, ethernet, ip_header},
     pool::{POOLS, Pool, SERVERS},
     second::Second,
@@ -177,7 +178,16 @@ impl ConnectionServer {
     }
 
     pub fn now(&self) -> Clock {
-        Clock::from_nanos((coarse_clock() + self.offset) as u64)
+        Clock::from_nanos(self.wall_clock())
+    }
+
+    fn wall_clock(&self) -> u64 {
+        (coarse_clock() + self.offset) as u64
+    }
+
+    /// Whether a packet has what only the client that it claims to be of was told, in answer to its SYN.
+    pub fn has_cookie(&self, packet: &Packet) -> bool {
+        cookie::has_cookie(packet, self.wall_clock())
     }
 
     /// A client's packet comes.

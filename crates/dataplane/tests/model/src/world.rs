@@ -100,6 +100,14 @@ impl World<'_> {
             let Leaves::Client(answer) = self.cs.receive(&syn) else {
                 return Err("a SYN was not answered".into());
             };
+            let first = Packet {
+                seq: isn.wrapping_add(1),
+                ack: answer.seq.wrapping_add(1),
+                ..syn
+            };
+            if !self.cs.has_cookie(&first) {
+                return Err("the model does not know the program's cookies".into());
+            }
             self.connections.push(Connection::new(
                 client,
                 flow(client),
@@ -449,6 +457,9 @@ impl World<'_> {
             return Ok(());
         }
         let packet = connection.forged(a, b);
+        if self.cs.has_cookie(&packet) {
+            return Ok(());
+        }
         let leaves = self.cs.receive(&packet);
         self.tell(|world| {
             let sent = world.connections[index].describe(&packet);
