@@ -1146,6 +1146,7 @@ enum counter {
 	COUNTER_CS_EARLY,            /* dropped: data behind where the next request begins, which has not come yet */
 	COUNTER_CS_WITHHELD,         /* dropped: a request for another pool, while a response is under way; it comes again */
 	COUNTER_CS_DIVIDED,          /* dropped: a packet with two requests, which user space lets go as two packets */
+	COUNTER_CS_UNDIVIDED,        /* dropped: such a one that user space has judged already; its client sends it again */
 	COUNTER_CS_BEGINS,           /* the owner is asked whether a request begins with this packet */
 	COUNTER_CS_COME,             /* the owner is asked how much has come, or has said it: see heads of several packets */
 	COUNTER_CS_AGAIN,            /* what was sent before: the owner is asked whether it has it */

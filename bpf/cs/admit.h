@@ -187,7 +187,7 @@ static __always_inline enum admission admit_other(struct packet *p, const struct
 	const struct tcphdr *tcp = p->frame.tcp;
 
 	/* What it is behind may wait for another connection server to take over. */
-	if (!held && !tcp->rst && waits_for_first(p))
+	if (!tcp->rst && waits_for_first(p, held))
 		return waited_behind(p) && is_on_hold() ? ADMIT_HELD : ADMIT_NOT;
 	if (is_probe_of_unused(p))
 		return ADMIT_PROBE;

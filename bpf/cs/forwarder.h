@@ -200,8 +200,9 @@ static __noinline int ask_again(struct packet *p, struct tcb *tcb)
 	const struct data_server *owner = data_server(tcb->owner);
 
 	touch(tcb);
-	/* User space knows whether this is the same. */
-	if (tcb->form & TCB_IN_PARTS && bpf_ntohl(p->frame.tcp->seq) - tcb->request_seq < tcb->head && goes_behind(p))
+	/* User space knows whether this is the same, unless it has sent it itself. */
+	if (tcb->form & TCB_IN_PARTS && bpf_ntohl(p->frame.tcp->seq) - tcb->request_seq < tcb->head && !was_read(p) &&
+	    goes_behind(p))
 		return XDP_DROP;
 	const struct data_server *previous = data_server(tcb->previous);
 	bool can_ask = owner && hears(owner) && !(tcb->state & TCB_RESUMING);

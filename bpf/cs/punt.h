@@ -49,13 +49,31 @@ __noinline int is_judge_alive(void)
 	return until && bpf_ktime_get_coarse_ns() < *until;
 }
 
-/* Hands a copy of the frame to user space, and what is asked of it. False, and counted, if that cannot be. */
+/*
+ * Whether user space may be shown this packet. It is shown none twice, with two exceptions, of which neither can go on for ever:
+ * - A packet that waited behind another one (VERDICT_BEHIND) has not been judged yet. It is shown once more, to be judged or
+ *   divided, and never to wait again.
+ * - A packet of a head that was judged (VERDICT_READ) takes the place of one that its client does not send again: the head is
+ *   judged anew. User space sends it for a packet of a client, or after a time, but never for one that it has sent so itself
+ *   (BEHIND_AGAIN). It is not divided: the parts would have no verdict, and would count as packets of the client.
+ */
+static __always_inline bool may_be_shown(struct packet *p, u32 cut, enum behind behind)
+{
+	u32 verdict = flags_of_verdict(p->ctx);
+
+	if (!(verdict & VERDICT_IS_THERE))
+		return true;
+	if (verdict & VERDICT_READ)
+		return !cut;
+	return verdict & VERDICT_BEHIND && behind == BEHIND_NOTHING;
+}
+
+/* Hands a copy of the frame to user space, and what is asked of it. False if that cannot be, and counted if it is for now. */
 static __noinline bool punt_with(struct packet *p, const struct answer_key *key, u32 cut, enum behind behind)
 {
 	u32 bytes = sizeof(struct ethhdr) + p->frame.ip_bytes;
 
-	/* It asks on behalf of user space, which has it, and would only ask again. */
-	if (asks_what_has_come(p))
+	if (!may_be_shown(p, cut, behind))
 		return false;
 	if (!is_judge_alive()) {
 		count(p->counters, COUNTER_CS_PUNT_STALE);
@@ -94,9 +112,11 @@ static __noinline bool divide(struct packet *p, u32 at)
 {
 	struct answer_key key = {};
 
-	/* User space has it, in one piece. */
-	if (asks_what_has_come(p))
+	/* User space has judged it in one piece. */
+	if (!may_be_shown(p, at, BEHIND_NOTHING)) {
+		count(p->counters, COUNTER_CS_UNDIVIDED);
 		return true;
+	}
 	if (!punt_with(p, &key, at, BEHIND_NOTHING))
 		return false;
 	count(p->counters, COUNTER_CS_DIVIDED);
@@ -275,10 +295,8 @@ static __always_inline void note_punted_flow(struct packet *p)
 static __always_inline bool goes_behind(struct packet *p)
 {
 	struct answer_key key = {};
-	u32 verdict = flags_of_verdict(p->ctx) & ~VERDICT_CARRIED;
 
-	if ((verdict && !(verdict & VERDICT_READ)) ||
-	    !punt_with(p, &key, 0, verdict ? BEHIND_AGAIN : BEHIND))
+	if (!punt_with(p, &key, 0, was_read(p) ? BEHIND_AGAIN : BEHIND))
 		return false;
 	count(p->counters, COUNTER_CS_PUNTED_BEHIND);
 	return true;
@@ -288,8 +306,11 @@ static __always_inline bool goes_behind(struct packet *p)
  * More of a connection that has no entry yet, because user space has, or is to get, its first request: the same way. What
  * cannot go there its client sends again. No other node has this connection: to ask them would only get it reset. Whose
  * client acknowledges an answer had an entry, and has it no more: then another node may have it.
+ *
+ * `held` is an entry for these ports. It is this connection's own if the same was acknowledged there last. Else it is of an
+ * earlier connection, and does not say where this packet goes.
  */
-static __noinline bool waits_for_first(struct packet *p)
+static __noinline bool waits_for_first(struct packet *p, const struct tcb *held)
 {
 	const struct punted_flow *punted;
 
@@ -298,6 +319,8 @@ static __noinline bool waits_for_first(struct packet *p)
 	punted = bpf_map_lookup_elem(&punted_flows, &p->flow);
 	if (!punted || punted->be_ack != p->frame.tcp->ack_seq ||
 	    bpf_ktime_get_coarse_ns() - punted->since >= PUNT_WAIT_NS)
+		return false;
+	if (held && held->last_ack == bpf_ntohl(p->frame.tcp->ack_seq))
 		return false;
 	goes_behind(p);
 	return true;

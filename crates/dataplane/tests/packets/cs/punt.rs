@@ -319,6 +319,27 @@ fn what_follows_a_first_request_while_nobody_judges() {
     }
 }
 
+/// The ports had another connection before, whose entry is still there: it does not say where this goes.
+#[test]
+fn what_follows_a_first_request_on_used_ports() {
+    let (node, punts) = node();
+    let old = Connection::open(&node, get("/a/"));
+    let new = old.client.again();
+    let post = "POST /asked/ HTTP/1.1\r\nContent-Length: 4\r\n\r\n";
+    let head = new.get(node.cookie(&new)).payload(post);
+    let body = behind_all_of(&head).payload("body");
+    let before = old.entry(&node);
+    node.run(&head.frame()).expect(Drop, &[("cs_punted", 1)]);
+    node.run(&body.frame())
+        .expect(Drop, &[("cs_punted_behind", 1)]);
+    old.is_unchanged(&node, &before);
+    for punt in read(&punts) {
+        leaves(punts.resume(&punt, to(B), None).unwrap());
+    }
+    let entry = node.tcb(&new).unwrap();
+    assert_eq!((entry.pool, entry.request_seq), (B, head.seq));
+}
+
 /// Another connection server is about to take over: what was judged meanwhile waits for that, and what is behind it, too,
 /// of which its client may have been told that it has come.
 #[test]

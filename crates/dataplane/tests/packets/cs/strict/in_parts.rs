@@ -2,20 +2,21 @@
 
 use std::time::Duration;
 
-use baton_abi::{SERVICE_PUNTS, TcbKey};
-use baton_dataplane::{Punt, Punts, Resumed};
+use baton_abi::{SERVICE_PUNTS, TCB_FIN, TCB_PINNED, TcbKey};
+use baton_dataplane::{Findings, Punt, Punts, RequestLength, Resumed};
 
 use super::{HEAD, prepared};
 use crate::{
-    cluster::HTTP,
-    cs::http::{ANSWER, Connection, get},
+    cluster::{HTTP, first_pool_of_one},
+    cs::http::{ANSWER, Connection, forwarded, get, to},
     node::{Counted, Drop, Node, Tx},
-    segment::Client,
+    segment::{Client, Segment},
 };
 
 const PUNTED: Counted<'_> = &[("cs_punted", 1), ("cs_target", 1)];
+const PUNTED_BEHIND: Counted<'_> = &[("cs_punted_behind", 1)];
 
-fn judged() -> (Node, Punts) {
+pub fn judged() -> (Node, Punts) {
     let node = prepared();
     node.change_flags(|flags| flags | SERVICE_PUNTS);
     let punts = node.plane().punts().unwrap();
@@ -23,8 +24,36 @@ fn judged() -> (Node, Punts) {
     (node, punts)
 }
 
-fn read(punts: &Punts) -> Vec<Punt> {
+pub fn read(punts: &Punts) -> Vec<Punt> {
     punts.wait(Duration::ZERO).unwrap().collect()
+}
+
+/// The first packets of a new connection of this client: a head in two parts.
+pub fn two_parts(node: &Node, client: &Client, head: &str) -> [Segment; 2] {
+    let first = client.get(node.cookie(client)).payload(&head[..10]);
+    let seq = first.seq.wrapping_add(10);
+    let rest = first.clone().seq(seq).payload(&head[10..]);
+    [first, rest]
+}
+
+/// Both parts of a head leave for the second data server: the request is for that, and has a body of so many bytes.
+#[track_caller]
+pub fn let_go(punts: &Punts, parts: &[Punt], head: &str, body: u64) {
+    let length = Some(RequestLength::Bytes {
+        head: head.len() as u32,
+        body,
+    });
+    let findings = Findings {
+        length,
+        ..Findings::default()
+    };
+    let lead = to(first_pool_of_one() + 1);
+    let first = punts.resume_by(&parts[0], lead, None, findings).unwrap();
+    assert!(matches!(first, Resumed::Leaves(_)), "{first:?}");
+    for part in &parts[1..] {
+        let rest = punts.follow(part).unwrap();
+        assert!(matches!(rest, Resumed::Leaves(_)), "{rest:?}");
+    }
 }
 
 /// The ports had another connection before, whose entry is still there: nobody can ask its owner about this one, and no
@@ -53,6 +82,59 @@ fn the_first_of_a_connection_on_used_ports() {
     let whole = new.get(part.ack.wrapping_sub(1)).payload(get("/ds2/"));
     node.run(&whole.frame()).expect(Tx, &[("cs_adopt", 1)]);
     assert!(has_owner());
+}
+
+/// The ports had another connection before, whose entry is still there. What follows the first part of a new connection
+/// waits behind that, whatever the entry says, which stays as it is. What the earlier client sends goes its way meanwhile.
+#[test]
+fn what_follows_the_first_of_a_connection_on_used_ports() {
+    for state in [0, TCB_PINNED, TCB_FIN] {
+        let (node, punts) = judged();
+        let old = Connection::answered(&node);
+        let mut before = old.entry(&node);
+        before.state |= state as u8;
+        let key = node.tcb_key(&old.client);
+        node.plane().set_tcb(&key, &before).unwrap();
+
+        let head = get("/ds2/");
+        let new = old.client.again();
+        let [first, rest] = two_parts(&node, &new, &head);
+        let end = rest.seq.wrapping_add(rest.payload.len() as u32);
+        let fin = rest.clone().seq(end).payload("").flags("FA");
+        node.run(&first.frame()).expect(Drop, PUNTED);
+        node.run(&rest.frame()).expect(Drop, PUNTED_BEHIND);
+        node.run(&fin.frame()).expect(Drop, PUNTED_BEHIND);
+        old.is_unchanged(&node, &before);
+        let shown = read(&punts);
+        let behind: Vec<_> = shown.iter().map(|punt| punt.is_behind).collect();
+        assert_eq!(behind, [false, true, true]);
+        let far = old.data("more").seq(old.seq.wrapping_add(1 << 20));
+        let seen = node.run(&far.frame());
+        assert_eq!((seen.verdict, seen.counted.get("cs_jump")), (Tx, Some(&1)));
+        // Nor does the entry have it when it is let go without what it is behind.
+        assert_eq!(punts.follow(&shown[1]).unwrap(), Resumed::Dropped);
+        assert_eq!(read(&punts), []);
+
+        let_go(&punts, &shown, &head, 0);
+        let entry = node.tcb(&new).unwrap();
+        assert_eq!((entry.owner, entry.request_seq), (1, first.seq));
+        assert_eq!((entry.last_seq, entry.next_request), (end, end));
+    }
+}
+
+/// The entry is the connection's own, whose first head was shown: what is far behind that is its owner's.
+#[test]
+fn what_is_far_behind_a_first_head() {
+    let (node, punts) = judged();
+    let head = format!("PUT /ds2/ HTTP/1.1\r\n{HEAD}Content-Length: 10000000\r\n\r\n");
+    let client = Client::of(HTTP);
+    let [first, rest] = two_parts(&node, &client, &head);
+    node.run(&first.frame()).expect(Drop, PUNTED);
+    node.run(&rest.frame()).expect(Drop, PUNTED_BEHIND);
+    let_go(&punts, &read(&punts), &head, 10_000_000);
+    let far = rest.seq.wrapping_add(1 << 20);
+    let far = rest.seq(far).payload("of its body");
+    node.run(&far.frame()).expect(Tx, &forwarded(&far));
 }
 
 /// It is its owner's to say that all before has come, and nothing else is asked again.

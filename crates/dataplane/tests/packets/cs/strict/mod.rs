@@ -4,6 +4,7 @@
 mod in_parts;
 mod large;
 mod late;
+mod once;
 mod turn;
 mod unread;
 
