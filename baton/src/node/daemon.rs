@@ -3,6 +3,7 @@
 use std::{
     collections::{BTreeMap, HashMap},
     net::Ipv4Addr,
+    sync::{Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
 
@@ -10,6 +11,7 @@ use anyhow::{Context, Result};
 use baton_abi::LCCP_HEAD;
 use baton_core::{
     Moment,
+    listening::ListeningClock,
     membership::Membership,
     pulse::{self, Pulse},
 };
@@ -94,6 +96,7 @@ pub struct Daemon {
     pub(super) relay: Option<relay::Running>,
     pub(super) containers: Containers,
     pub(super) epoch: Instant,
+    clock: Mutex<ListeningClock>,
     pub(super) host: Host,
     pub(super) socket: LccpSocket,
     pub(super) segments: Segments,
@@ -231,6 +234,7 @@ impl Daemon {
             relay: None,
             containers: Containers::default(),
             epoch,
+            clock: Mutex::new(ListeningClock::new(now, usual_look(hello))),
             host: Host::new(place.netlink.clone(), undo),
             socket,
             segments,
@@ -360,8 +364,21 @@ impl Daemon {
         });
     }
 
+    /// The time by which all that this daemon holds is measured, the silence of others above all: it stands still while
+    /// the daemon is not run.
     pub(super) fn now(&self) -> Moment {
-        Moment::after_epoch(self.epoch.elapsed())
+        let now = Moment::after_epoch(self.epoch.elapsed());
+        self.clock().look(now)
+    }
+
+    /// HELLO is sent this often from now on.
+    pub(super) fn retime_clock(&self, hello: Duration) {
+        self.clock().retime(usual_look(hello));
+    }
+
+    fn clock(&self) -> MutexGuard<'_, ListeningClock> {
+        // Whoever panicked with the lock had only looked at the clock.
+        self.clock.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Seconds since the start.
@@ -435,6 +452,11 @@ impl Daemon {
         self.expired += u64::from(self.swept.expired);
         Ok(())
     }
+}
+
+/// A daemon that runs looks at its clock at least this often: with each HELLO, and that may be late once.
+fn usual_look(hello: Duration) -> Duration {
+    2 * hello
 }
 
 fn ticker(period: Duration) -> tokio::time::Interval {

@@ -4,7 +4,7 @@
 use std::{net::IpAddr, time::Duration};
 
 use anyhow::Result;
-use baton_core::{Moment, pulse::Change};
+use baton_core::pulse::Change;
 use baton_wire::{Address, Message};
 use tracing::{info, warn};
 
@@ -33,7 +33,7 @@ impl Daemon {
             .filter(|node| node.address != own)
             .map(|node| Address::from(node.address.ip()));
         let (hello, dead_after) = (config.cluster.hello, config.cs.dead_after);
-        let now = Moment::after_epoch(self.epoch.elapsed());
+        let now = self.now();
         let all = config.nodes.len().saturating_sub(1);
         self.pulse.watch(now, others, all, hello, dead_after);
         self.resume.follow(Wanted {

@@ -49,6 +49,7 @@ impl Daemon {
         }
         self.membership
             .reconfigure(now, cluster, self.place.config.cluster.silence);
+        self.retime_clock(self.place.config.cluster.hello);
         self.retime_failover();
         self.write_maps().await?;
         self.take_addresses().await?;

@@ -32,6 +32,7 @@ pub mod failover;
 pub mod forwarding;
 pub mod heads;
 pub mod health;
+pub mod listening;
 pub mod maglev;
 pub mod membership;
 pub mod migration;
