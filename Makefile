@@ -5,7 +5,7 @@ DESTDIR ?=
 FUZZ_SECONDS ?= 20
 SOAK_ROUNDS ?= 1
 KERNEL ?= stable
-OLDEST ?= packets:ds::adopt,ds::claim,ds::handover,cs::first_request,cs::forward,cs::handover
+OLDEST ?= packets:ds::adopt,ds::handover,cs::first_request,cs::forward
 SCENARIOS ?= *
 REPEAT ?= 1
 BUSY ?= 0
@@ -14,6 +14,10 @@ LABS ?= 3
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 UNITS = $(PREFIX)/lib/systemd/system
 SUDO := $(if $(filter-out 0,$(shell id -u)),sudo)
+
+# What tests and scenarios run, with the features that tests are built with: `cargo build` has others, and would build all
+# that is ours once more. The packages of these two tests have the programs.
+PROGRAMS = cargo test --workspace --no-run --test docs --test machines
 
 .DEFAULT_GOAL := help
 .PHONY: help build demo quick test scenarios oldest machines check bench kernels arm64 fuzz soak clean install
@@ -40,7 +44,7 @@ test: ## what every change has to pass: quick, packet tables, the model, the cor
 
 scenarios: ## all scenarios with real servers: SCENARIOS="drain* split" REPEAT=1 BUSY=0 LABS=3, and a table (root)
 	@scripts/setup test
-	cargo build --workspace --bins
+	$(PROGRAMS)
 	@set -f; BATON_BIN=$$(realpath $(TARGET)/debug/baton) \
 		$(TARGET)/debug/scenarios --repeat $(REPEAT) --busy $(BUSY) --labs $(LABS) $(SCENARIOS)
 
@@ -69,6 +73,7 @@ kernels: ## Debian's kernels in QEMU: KERNELS="stable 7.3" CHECKS="doctor split"
 # With what `make test` has built, and no Debian around it: the packet tables named here take about a minute there.
 oldest: ## the oldest kernel in QEMU, in a few minutes: all programs load, and some of the packet tables (root)
 	@scripts/setup test kernels
+	@$(PROGRAMS) --test packets
 	@BATON_KERNELS_PROFILE=dev BATON_KERNELS_ROOT=host tests/kernels/run --checks "doctor $(OLDEST)" stable
 
 arm64: ## the workspace built for arm64, its packet tables on an arm64 kernel in QEMU; CHECKS="doctor packets" (root)
@@ -81,7 +86,7 @@ fuzz: ## every fuzz target, FUZZ_SECONDS=20 each
 
 soak: ## the scenarios at full length, SOAK_ROUNDS=1 times, and 10^8 sequences of packets (root)
 	@scripts/setup test
-	cargo build --workspace --bins
+	$(PROGRAMS)
 	BATON_TEST_LONG=1 cargo test -p baton-model
 	@set -e; for round in $$(seq $(SOAK_ROUNDS)); do \
 		echo "round $$round of $(SOAK_ROUNDS)"; \

@@ -40,7 +40,11 @@ static PROGRAMS: LazyLock<Programs> = LazyLock::new(|| {
     Programs { directory, library }
 });
 
+/// `BATON_LIBEOP`, or built.
 fn library() -> PathBuf {
+    if let Some(built) = std::env::var_os("BATON_LIBEOP") {
+        return built.into();
+    }
     let messages = escargot::CargoBuild::new()
         .manifest_path(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"))
         .exec()
