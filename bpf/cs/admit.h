@@ -224,13 +224,38 @@ static __always_inline enum admission admit_first(struct packet *p, const struct
 	return held ? ADMIT_LATE : ADMIT_STRAY;
 }
 
+/* The cookie is our ISN: the client's first data, and only that, has ISN + 1 on both sides. 0: this is not with it. */
+static __always_inline u32 tag_of_first(struct packet *p)
+{
+	const struct tcphdr *tcp = p->frame.tcp;
+
+	return tcp->ack ? tag_of_cookie(p, bpf_ntohl(tcp->seq) - 1) : 0;
+}
+
+/* Of an entry that its client has ended: whether this is behind that end, where only another connection begins. */
+static __noinline bool begins_behind_end(struct packet *p, const struct tcb *tcb)
+{
+	u32 end = bpf_ntohl(p->frame.tcp->seq) + p->frame.payload;
+
+	/* The end has a sequence number, too, and may be forged: then the connection goes on. */
+	return (int)(end - tcb->last_seq) > 1 && (tag_of_first(p) || follows_punted(p, tcb));
+}
+
+/*
+ * Whether this is of a new connection, although its numbers go on with the entry: a client that uses its port again within
+ * milliseconds has a sequence number near the last one, and one cookie in 2,048 is near what was acknowledged last.
+ */
+static __always_inline bool is_of_next_connection(struct packet *p, const struct tcb *tcb)
+{
+	return tcb->state & (TCB_FIN | TCB_RST) && begins_behind_end(p, tcb);
+}
+
 /* `held` is an entry for these ports that the packet does not seem to go on with. */
 static __always_inline int admit(struct packet *p, struct tcb *held)
 {
 	const struct tcphdr *tcp = p->frame.tcp;
 	u32 cookie = bpf_ntohl(tcp->ack_seq) - 1;
-	/* The cookie is our ISN: the client's first data, and only that, has ISN + 1 on both sides. */
-	u32 tag = tcp->ack ? tag_of_cookie(p, bpf_ntohl(tcp->seq) - 1) : 0;
+	u32 tag = tag_of_first(p);
 
 	switch (tag && !tcp->rst ? admit_first(p, held, cookie, tag) : admit_other(p, held, cookie, tag)) {
 	case ADMIT_NEW:

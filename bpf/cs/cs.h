@@ -99,7 +99,7 @@ static __always_inline int receive_tcp(struct packet *p)
 	if (!f->tcp->syn) {
 		name_flow(&p->flow, f->ip->saddr, f->tcp->source, f->ip->daddr, f->tcp->dest);
 		tcb = bpf_map_lookup_elem(&tcbs, &p->flow);
-		if (tcb && (continues(tcb, f->tcp) || continues_upload(p, tcb)))
+		if (tcb && (continues(tcb, f->tcp) || continues_upload(p, tcb)) && !is_of_next_connection(p, tcb))
 			return receive_known(p, tcb);
 	}
 	return receive_unsure(p, tcb);

@@ -303,24 +303,28 @@ static __always_inline bool goes_behind(struct packet *p)
 }
 
 /*
- * More of a connection that has no entry yet, because user space has, or is to get, its first request: the same way. What
- * cannot go there its client sends again. No other node has this connection: to ask them would only get it reset. Whose
+ * Whether this is more of a connection that has no entry yet, because user space has, or is to get, its first request. Whose
  * client acknowledges an answer had an entry, and has it no more: then another node may have it.
  *
  * `held` is an entry for these ports. It is this connection's own if the same was acknowledged there last. Else it is of an
  * earlier connection, and does not say where this packet goes.
  */
+static __always_inline bool follows_punted(struct packet *p, const struct tcb *held)
+{
+	const struct punted_flow *punted = bpf_map_lookup_elem(&punted_flows, &p->flow);
+	__be32 be_ack = p->frame.tcp->ack_seq;
+
+	return punted && punted->be_ack == be_ack && bpf_ktime_get_coarse_ns() - punted->since < PUNT_WAIT_NS &&
+	       !(held && held->last_ack == bpf_ntohl(be_ack));
+}
+
+/*
+ * Such a packet goes the same way as that request. What cannot go there its client sends again. No other node has this
+ * connection: to ask them would only get it reset.
+ */
 static __noinline bool waits_for_first(struct packet *p, const struct tcb *held)
 {
-	const struct punted_flow *punted;
-
-	if (!(p->service->flags & SERVICE_PUNTS))
-		return false;
-	punted = bpf_map_lookup_elem(&punted_flows, &p->flow);
-	if (!punted || punted->be_ack != p->frame.tcp->ack_seq ||
-	    bpf_ktime_get_coarse_ns() - punted->since >= PUNT_WAIT_NS)
-		return false;
-	if (held && held->last_ack == bpf_ntohl(p->frame.tcp->ack_seq))
+	if (!(p->service->flags & SERVICE_PUNTS) || !follows_punted(p, held))
 		return false;
 	goes_behind(p);
 	return true;

@@ -1,13 +1,13 @@
 //! Packets for ports that have an entry, but not where its connection is: of a new connection on old
 //! ports, of the old one after a jump, or forged. The old one gives way to the first and to nothing else.
 
-use baton_abi::{TCB_ADOPTING, TCB_FIN, TCB_PINNED, TCB_RST, TCB_WAITING};
+use baton_abi::{TCB_ADOPTING, TCB_FIN, TCB_PINNED, TCB_RST, TCB_WAITING, Tcb};
 
 use super::forward::adopted;
 use crate::{
     lccp::sent,
     node::{Counted, Drop, Node, Tx},
-    segment::{Client, GET},
+    segment::{Client, GET, Segment},
 };
 
 /// Of an entry whose request is with a data server that has not answered yet.
@@ -94,6 +94,42 @@ fn reset_and_at_once_again() {
     const ADOPTED: Counted<'_> = &[("cs_adopt", 1)];
     node.run(&new.get(cookie).frame()).expect(Tx, ADOPTED);
     assert_eq!(node.tcb(&new).unwrap().state, FRESH);
+}
+
+/// The client has ended the old connection, and its next one has numbers that are near by chance.
+#[test]
+fn numbers_near_those_of_an_ended_connection() {
+    for end in ["FA", "RA"] {
+        let node = Node::cs();
+        let (old, old_cookie) = adopted(&node);
+        let fin = old.later(old_cookie, GET.len(), 1000).flags(end);
+        node.run(&fin.frame());
+        let isn = fin.seq.wrapping_add(1000);
+        let new = Client { isn, ..old };
+        let cookie = node.cookie(&new);
+        let near = Tcb {
+            last_ack: cookie.wrapping_sub(1000),
+            ..node.tcb(&old).unwrap()
+        };
+        let key = node.tcb_key(&old);
+        // The last acknowledgement of the old one goes its way, and so does what has no cookie of ours: the end was forged then.
+        let last = Segment {
+            seq: fin.seq.wrapping_add(1),
+            ack: near.last_ack,
+            ..fin.clone().flags("A")
+        };
+        for packet in [last, new.get(cookie.wrapping_add(1))] {
+            node.plane().set_tcb(&key, &near).unwrap();
+            node.run(&packet.frame())
+                .expect(Tx, forwarded(&packet.packet()).as_slice());
+        }
+        node.plane().set_tcb(&key, &near).unwrap();
+        node.run(&new.ack(cookie).frame())
+            .expect(Drop, &[("cs_handshake_ack", 1)]);
+        let get = new.get(cookie);
+        node.run(&get.frame()).expect(Tx, &[("cs_adopt", 1)]);
+        assert_eq!(node.tcb(&new).unwrap().request_seq, get.seq);
+    }
 }
 
 /// Lost packets make a connection go on far from where its entry saw it last.

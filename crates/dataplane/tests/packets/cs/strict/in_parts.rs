@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use baton_abi::{SERVICE_PUNTS, TCB_FIN, TCB_PINNED, TcbKey};
+use baton_abi::{SERVICE_PUNTS, TCB_FIN, TCB_PINNED, TCB_RST, TcbKey};
 use baton_dataplane::{Findings, Punt, Punts, RequestLength, Resumed};
 
 use super::{HEAD, prepared};
@@ -119,6 +119,34 @@ fn what_follows_the_first_of_a_connection_on_used_ports() {
         let entry = node.tcb(&new).unwrap();
         assert_eq!((entry.owner, entry.request_seq), (1, first.seq));
         assert_eq!((entry.last_seq, entry.next_request), (end, end));
+    }
+}
+
+/// The same where the numbers of the new connection are near those of the entry, as happens by chance where ports are used
+/// again within milliseconds.
+#[test]
+fn near_the_end_of_an_earlier_connection() {
+    let head = get("/ds2/");
+    for state in [TCB_FIN, TCB_RST] {
+        let (node, punts) = judged();
+        let old = Connection::answered(&node);
+        let isn = old.seq.wrapping_add(20_000);
+        let new = Client { isn, ..old.client };
+        let [first, rest] = two_parts(&node, &new, &head);
+        let mut ended = old.entry(&node);
+        ended.state |= state as u8;
+        ended.last_ack = first.ack.wrapping_add(10_000);
+        let key = node.tcb_key(&new);
+        node.plane().set_tcb(&key, &ended).unwrap();
+
+        let shaken = first.clone().payload("").flags("A");
+        node.run(&shaken.frame())
+            .expect(Drop, &[("cs_handshake_ack", 1)]);
+        node.run(&first.frame()).expect(Drop, PUNTED);
+        node.run(&rest.frame()).expect(Drop, PUNTED_BEHIND);
+        old.is_unchanged(&node, &ended);
+        let_go(&punts, &read(&punts), &head, 0);
+        assert_eq!(node.tcb(&new).unwrap().request_seq, first.seq);
     }
 }
 
