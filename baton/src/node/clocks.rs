@@ -49,8 +49,9 @@ impl Clocks {
         self.refused.remove(&from);
     }
 
-    /// A message under the right key that was refused for its clock. True if it is a sign of life: that clock
-    /// goes on. One message that is played back again and again is none; and who has recorded many, and plays
+    /// A message under the right key that came `ago`, and was refused for its clock. True if it is a sign of life: that
+    /// clock goes on. A message that was taken since is the better one: what was refused before it was only late, as are
+    /// those that wait for a link that was down. One message that is played back again and again is none; and who has recorded many, and plays
     /// them back in their order, has a dead host pass for one that lives for as long as that takes, no more.
     pub fn note_refused(
         &mut self,
@@ -58,7 +59,11 @@ impl Clocks {
         from: Ipv4Addr,
         theirs: Clock,
         ours: Clock,
+        ago: Duration,
     ) -> bool {
+        if (self.taken.get(&from)).is_some_and(|taken| now < taken.at + ago) {
+            return false;
+        }
         let skew_ms = skew_ms(i128::from(ours.as_nanos()) - i128::from(theirs.as_nanos()));
         // Addresses are anybody's to write: no more of them than a cluster has nodes.
         if self.refused.len() < baton_abi::MAX_PEERS as usize || self.refused.contains_key(&from) {
@@ -103,6 +108,7 @@ fn skew_ms(nanoseconds: i128) -> i64 {
 mod tests {
     use super::*;
 
+    const NOW: Duration = Duration::ZERO;
     const NODE: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 11);
 
     fn at(seconds: u64) -> Moment {
@@ -117,14 +123,14 @@ mod tests {
     fn who_is_refused_is_known_by_how_much() {
         let mut clocks = Clocks::default();
         assert_eq!(clocks.of(at(0), NODE, None), None);
-        clocks.note_refused(at(0), NODE, clock(1000), clock(1037));
+        clocks.note_refused(at(0), NODE, clock(1000), clock(1037), NOW);
         let behind = Skew {
             ms: 37_000,
             refused: true,
         };
         assert_eq!(clocks.of(at(9), NODE, None), Some(behind));
         assert_eq!(clocks.of(at(10), NODE, None), None, "that was long ago");
-        clocks.note_refused(at(20), NODE, clock(1037), clock(1000));
+        clocks.note_refused(at(20), NODE, clock(1037), clock(1000), NOW);
         assert_eq!(
             clocks.of(at(20), NODE, None).map(|skew| skew.ms),
             Some(-37_000)
@@ -136,7 +142,7 @@ mod tests {
     fn who_is_heard_is_right() {
         let mut clocks = Clocks::default();
         clocks.note_taken(at(0), NODE, clock(1000), clock(1001));
-        clocks.note_refused(at(1), NODE, clock(1), clock(1001));
+        clocks.note_refused(at(1), NODE, clock(1), clock(1001), NOW);
         let program = StaleSender {
             ahead_ns: -900_000_000_000,
             age: Duration::ZERO,
@@ -157,15 +163,30 @@ mod tests {
     #[test]
     fn a_wrong_clock_that_goes_on_is_a_sign_of_life_and_a_replay_is_none() {
         let mut clocks = Clocks::default();
-        assert!(!clocks.note_refused(at(0), NODE, clock(100), clock(1000)));
-        assert!(!clocks.note_refused(at(1), NODE, clock(100), clock(1001)));
-        assert!(clocks.note_refused(at(2), NODE, clock(102), clock(1002)));
-        assert!(!clocks.note_refused(at(3), NODE, clock(101), clock(1003)));
+        assert!(!clocks.note_refused(at(0), NODE, clock(100), clock(1000), NOW));
+        assert!(!clocks.note_refused(at(1), NODE, clock(100), clock(1001), NOW));
+        assert!(clocks.note_refused(at(2), NODE, clock(102), clock(1002), NOW));
+        assert!(!clocks.note_refused(at(3), NODE, clock(101), clock(1003), NOW));
         assert!(
-            !clocks.note_refused(at(13), NODE, clock(113), clock(1013)),
+            !clocks.note_refused(at(13), NODE, clock(113), clock(1013), NOW),
             "long after"
         );
-        assert!(clocks.note_refused(at(14), NODE, clock(114), clock(1014)));
+        assert!(clocks.note_refused(at(14), NODE, clock(114), clock(1014), NOW));
+    }
+
+    /// What waited for a link that was down comes in front of what is said now, and the daemon reads of it later.
+    #[test]
+    fn what_was_refused_before_something_was_taken_says_nothing() {
+        let mut clocks = Clocks::default();
+        clocks.note_refused(at(10), NODE, clock(100), clock(130), NOW);
+        clocks.note_taken(at(20), NODE, clock(140), clock(140));
+        for (now, theirs) in [(21, 101), (22, 102), (23, 103)] {
+            let ago = Duration::from_secs(now - 19);
+            assert!(!clocks.note_refused(at(now), NODE, clock(theirs), clock(139), ago));
+        }
+        let ago = Duration::from_secs(1);
+        assert!(!clocks.note_refused(at(22), NODE, clock(104), clock(141), ago));
+        assert!(clocks.note_refused(at(23), NODE, clock(105), clock(142), ago));
     }
 
     /// A node whose daemon says nothing, while its programs still send.
@@ -188,7 +209,7 @@ mod tests {
     #[test]
     fn any_clock() {
         let mut clocks = Clocks::default();
-        clocks.note_refused(at(0), NODE, Clock::from_nanos(u64::MAX), clock(0));
+        clocks.note_refused(at(0), NODE, Clock::from_nanos(u64::MAX), clock(0), NOW);
         assert!(clocks.of(at(0), NODE, None).expect("heard").ms < -18_000_000_000_000);
     }
 
@@ -197,7 +218,7 @@ mod tests {
         let mut clocks = Clocks::default();
         for number in 0..10_000 {
             let from = Ipv4Addr::from_bits(number);
-            clocks.note_refused(at(0), from, clock(0), clock(1000));
+            clocks.note_refused(at(0), from, clock(0), clock(1000), NOW);
         }
         assert_eq!(clocks.refused.len(), baton_abi::MAX_PEERS as usize);
     }

@@ -33,7 +33,7 @@ use super::{
     drain::{Drain, Wish},
     failover,
     file_watch::{self, Watch},
-    heartbeat::{CpuMeter, clock_now},
+    heartbeat::{CpuMeter, arrival, clock_now},
     interface,
     judge::Judge,
     keys,
@@ -317,7 +317,7 @@ impl Daemon {
                 received = self.socket.recv_from(&mut buffer) => match received {
                     Ok(received) => {
                         let (sender, payload) = (received.sender, received.payload.to_vec());
-                        self.handle_message(sender, &payload);
+                        self.handle_message(sender, &payload, arrival(received.waited));
                     }
                     Err(error) => debug!("{error}"),
                 },

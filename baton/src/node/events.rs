@@ -1,13 +1,12 @@
 //! What the daemon does about what it hears, and what it says.
 
-use std::net::Ipv4Addr;
+use std::{net::Ipv4Addr, time::Duration};
 
 use anyhow::Result;
 use baton_core::membership::{Event, Heard};
-use baton_dataplane::wall_clock_offset;
 use baton_wire::{
-    Clock, Health, HelloService, Keep, Message, NodePair, Reject, clock_of, decode, encode,
-    version_of,
+    Arrival, Clock, Health, HelloService, Keep, Message, NodePair, Reject, clock_of, decode,
+    encode, version_of,
 };
 use tracing::{debug, info, warn};
 
@@ -21,8 +20,7 @@ use super::{
 };
 
 impl Daemon {
-    pub(super) fn handle_message(&mut self, sender: Ipv4Addr, payload: &[u8]) {
-        let ours = clock_now();
+    pub(super) fn handle_message(&mut self, sender: Ipv4Addr, payload: &[u8], came: Arrival) {
         let pair = NodePair {
             from: sender,
             to: self.place.address,
@@ -31,14 +29,14 @@ impl Daemon {
             payload,
             pair,
             &self.keys.with(sender),
-            ours,
+            came,
             self.place.config.cluster.clock_window,
         ) {
             Ok(received) => received,
             Err(reject) => {
                 *self.rejected.entry(reject.counter()).or_default() += 1;
                 if let (Reject::Stale, Some(theirs)) = (reject, clock_of(payload)) {
-                    self.note_stale(sender, theirs, ours);
+                    self.note_stale(sender, theirs, came.nearest(theirs), Duration::ZERO);
                 }
                 self.note_rejected(sender, reject, version_of(payload));
                 debug!(%sender, "dropped a message: {reject}");
@@ -48,6 +46,7 @@ impl Daemon {
         match received.message {
             Message::Hello(hello) => {
                 let now = self.now();
+                let ours = came.nearest(received.clock);
                 self.clocks.note_taken(now, sender, received.clock, ours);
                 self.versions.note_understood(now, sender);
                 self.note_understood();
@@ -115,8 +114,8 @@ impl Daemon {
     }
 
     /// A message under the right key was refused for its clock.
-    fn note_stale(&mut self, sender: Ipv4Addr, theirs: Clock, ours: Clock) {
-        if (self.clocks).note_refused(self.now(), sender, theirs, ours) {
+    fn note_stale(&mut self, sender: Ipv4Addr, theirs: Clock, ours: Clock, ago: Duration) {
+        if (self.clocks).note_refused(self.now(), sender, theirs, ours, ago) {
             // It refuses what is said to it, but what is there goes on: it is not dead.
             self.pulse.handle_sign(self.now(), sender.into());
             self.note_deaf(sender, true);
@@ -144,10 +143,10 @@ impl Daemon {
             if refusals.bad_tag {
                 self.note_rejected(sender, Reject::BadTag, None);
             }
-            if let Some((ahead_ns, at)) = refusals.stale {
-                let ours = Clock::from_nanos(at.saturating_add_signed(wall_clock_offset()));
+            if let Some((ahead_ns, ago)) = refusals.stale {
+                let ours = clock_now().before(ago);
                 let theirs = Clock::from_nanos(ours.as_nanos().wrapping_add_signed(ahead_ns));
-                self.note_stale(sender, theirs, ours);
+                self.note_stale(sender, theirs, ours, ago);
                 self.note_rejected(sender, Reject::Stale, None);
             }
         }
@@ -273,7 +272,7 @@ impl Daemon {
             for message in &messages {
                 let own = self.place.address;
                 let message = self.sealed(message, own);
-                self.handle_message(own, &message);
+                self.handle_message(own, &message, clock_now().into());
             }
         }
         for peer in heartbeat::peers(&self.place.config, self.place.address) {

@@ -19,11 +19,15 @@ use baton_core::{
 };
 use baton_dataplane::Channels;
 use baton_net::{LccpSocket, Link};
-use baton_wire::{KeyRing, Message, NodePair, Numbers, decode, encode};
+use baton_wire::{Arrival, KeyRing, Message, NodePair, Numbers, decode, encode};
 use tokio::{sync::watch, time::sleep};
 use tracing::{debug, warn};
 
-use super::{egress::Egress, heartbeat::clock_now, logged::logged};
+use super::{
+    egress::Egress,
+    heartbeat::{arrival, clock_now},
+    logged::logged,
+};
 
 /// What the task needs to know of the configuration.
 #[derive(Clone)]
@@ -111,7 +115,8 @@ impl Task {
                 received = self.socket.recv_from(&mut buffer) => match received {
                     Ok(received) => {
                         let (sender, payload) = (received.sender, received.payload.to_vec());
-                        logged(self.handle(sender, &payload).await);
+                        let came = arrival(received.waited);
+                        logged(self.handle(sender, &payload, came).await);
                     }
                     Err(error) => debug!("{error}"),
                 },
@@ -181,7 +186,7 @@ impl Task {
         self.pace.after_look(now, moved)
     }
 
-    async fn handle(&mut self, sender: Ipv4Addr, payload: &[u8]) -> Result<()> {
+    async fn handle(&mut self, sender: Ipv4Addr, payload: &[u8], came: Arrival) -> Result<()> {
         let (keys, clock_window) = {
             let wanted = self.wanted.borrow();
             (wanted.keys.with(sender), wanted.clock_window)
@@ -194,7 +199,7 @@ impl Task {
             from: sender,
             to: self.socket.own(),
         };
-        let received = decode(payload, pair, &keys, clock_now(), clock_window);
+        let received = decode(payload, pair, &keys, came, clock_window);
         match received.map(|received| received.message) {
             Ok(Message::Sync { last }) => {
                 let came = self.maps.inbox(sender)?.unwrap_or_default();

@@ -179,7 +179,7 @@ impl Daemon {
                 let message = self.sealed(&message, front);
                 if front == own {
                     // A node hears itself without a network.
-                    self.handle_message(own, &message);
+                    self.handle_message(own, &message, clock_now().into());
                 } else if let Err(error) = self.socket.send_to(&message, front).await {
                     debug!("{error}");
                 }

@@ -31,6 +31,12 @@ pub(crate) fn coarse_clock() -> u64 {
     u64::try_from(nanoseconds(ClockId::CLOCK_MONOTONIC_COARSE)).unwrap_or_default()
 }
 
+/// How long ago a program noted this time.
+pub(crate) fn age(noted_ns: u64) -> Duration {
+    let now = u64::try_from(nanoseconds(ClockId::CLOCK_MONOTONIC)).unwrap_or_default();
+    Duration::from_nanos(now.saturating_sub(noted_ns))
+}
+
 /// How long ago something was sent, by what the programs note of that.
 pub(crate) fn age_of_sent(sent: u32) -> Duration {
     // The lower bits, as in the programs: ages are differences.

@@ -3,13 +3,14 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     net::Ipv4Addr,
+    time::Duration,
 };
 
 use baton_abi::RefusedNode;
 use libbpf_rs::MapHandle;
 
 use crate::{
-    Dataplane, Error,
+    Dataplane, Error, clock,
     maps::{entries, lookup, map_error, remove, update},
 };
 
@@ -28,9 +29,9 @@ pub struct Refusals {
     pub version: Option<u8>,
     /// Messages whose tag was wrong.
     pub bad_tag: bool,
-    /// Messages under a right tag, whose clock was so much ahead of this node's; and when the last of them came
-    /// (monotonic clock, nanoseconds).
-    pub stale: Option<(i64, u64)>,
+    /// Messages under a right tag, whose clock was so much ahead of this node's, in nanoseconds; and how long ago the last
+    /// of them came.
+    pub stale: Option<(i64, Duration)>,
 }
 
 impl Dataplane {
@@ -68,7 +69,8 @@ impl RefusedNodes {
         let refusals = Refusals {
             version: (now.bad_version_ns != before.bad_version_ns).then_some(now.version as u8),
             bad_tag: now.bad_tag_ns != before.bad_tag_ns,
-            stale: (now.stale_ns != before.stale_ns).then_some((now.ahead_ns, now.stale_ns)),
+            stale: (now.stale_ns != before.stale_ns)
+                .then(|| (now.ahead_ns, clock::age(now.stale_ns))),
         };
         Ok((refusals != Refusals::default()).then_some(refusals))
     }

@@ -3,6 +3,8 @@
 use std::fs;
 use std::io::{self, Read as _};
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::{Duration, Instant};
 
 use nix::sys::socket::{setsockopt, sockopt::RcvBufForce};
 use socket2::{Domain, Protocol, Socket, Type};
@@ -18,6 +20,9 @@ pub struct LccpSocket {
     socket: AsyncFd<Socket>,
     own: Ipv4Addr,
     protocol: u8,
+    /// When no message was there: since this span after `opened`, in nanoseconds.
+    empty: AtomicU64,
+    opened: Instant,
 }
 
 /// A message as it came in.
@@ -27,6 +32,9 @@ pub struct Received<'a> {
     pub sender: Ipv4Addr,
     /// What stood behind the IPv4 header.
     pub payload: &'a [u8],
+    /// It has waited here to be read no longer than this: a reader that is kept from running is late, and what it reads
+    /// then is old.
+    pub waited: Duration,
 }
 
 impl LccpSocket {
@@ -58,6 +66,8 @@ impl LccpSocket {
             socket: open().map_err(Error::system(doing))?,
             own,
             protocol,
+            empty: AtomicU64::new(0),
+            opened: Instant::now(),
         };
         socket.make_room(Self::ROOM)?;
         Ok(socket)
@@ -140,10 +150,10 @@ impl LccpSocket {
     pub async fn recv_from<'a>(&self, buffer: &'a mut [u8]) -> Result<Received<'a>> {
         let length = self
             .socket
-            .async_io(Interest::READABLE, |mut socket| socket.read(buffer))
+            .async_io(Interest::READABLE, |socket| self.read(socket, buffer))
             .await
             .map_err(Error::system("receive an LCCP message"))?;
-        strip(&buffer[..length], self.protocol)
+        strip(&buffer[..length], self.protocol, self.waited())
     }
 }
 
@@ -153,11 +163,27 @@ impl LccpSocket {
     /// # Errors
     /// As [`Self::recv_from`].
     pub fn try_recv_from<'a>(&self, buffer: &'a mut [u8]) -> Result<Option<Received<'a>>> {
-        match self.socket.get_ref().read(buffer) {
-            Ok(length) => strip(&buffer[..length], self.protocol).map(Some),
+        match self.read(self.socket.get_ref(), buffer) {
+            Ok(length) => strip(&buffer[..length], self.protocol, self.waited()).map(Some),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
             Err(error) => Err(Error::system("receive an LCCP message")(error)),
         }
+    }
+
+    fn read(&self, mut socket: &Socket, buffer: &mut [u8]) -> io::Result<usize> {
+        let begun = self.opened.elapsed();
+        let read = socket.read(buffer);
+        if matches!(&read, Err(error) if error.kind() == io::ErrorKind::WouldBlock) {
+            // 584 years fit.
+            self.empty.store(begun.as_nanos() as u64, Relaxed);
+        }
+        read
+    }
+
+    /// How long what is read now can have waited: nothing was there before.
+    fn waited(&self) -> Duration {
+        let empty = Duration::from_nanos(self.empty.load(Relaxed));
+        self.opened.elapsed().saturating_sub(empty)
     }
 }
 
@@ -173,7 +199,7 @@ fn lost_in(table: &str, own: Ipv4Addr, protocol: u8) -> u64 {
 }
 
 /// Takes off the IPv4 header, which Linux leaves on what a raw socket receives (raw(7)).
-fn strip(packet: &[u8], protocol: u8) -> Result<Received<'_>> {
+fn strip(packet: &[u8], protocol: u8, waited: Duration) -> Result<Received<'_>> {
     const WITHOUT_OPTIONS: usize = 20;
     let Some(fixed) = packet.first_chunk::<WITHOUT_OPTIONS>() else {
         return Err(Error::Malformed("it is shorter than an IPv4 header"));
@@ -198,6 +224,7 @@ fn strip(packet: &[u8], protocol: u8) -> Result<Received<'_>> {
     Ok(Received {
         sender,
         payload: &packet[header..total],
+        waited,
     })
 }
 
@@ -229,18 +256,24 @@ mod tests {
     fn strips_headers_of_any_length() {
         for options in [0, 4, 40] {
             let packet = packet(options, b"message");
-            let received = strip(&packet, 253).unwrap();
+            let received = strip(&packet, 253, Duration::ZERO).unwrap();
             assert_eq!(received.payload, b"message");
             assert_eq!(received.sender, Ipv4Addr::new(192, 0, 2, 7));
         }
-        assert_eq!(strip(&packet(0, b""), 253).unwrap().payload, b"");
+        assert_eq!(
+            strip(&packet(0, b""), 253, Duration::ZERO).unwrap().payload,
+            b""
+        );
     }
 
     #[test]
     fn drops_what_is_behind_the_packet() {
         let mut padded = packet(0, b"message");
         padded.extend([0; 9]);
-        assert_eq!(strip(&padded, 253).unwrap().payload, b"message");
+        assert_eq!(
+            strip(&padded, 253, Duration::ZERO).unwrap().payload,
+            b"message"
+        );
     }
 
     #[test]
@@ -260,16 +293,16 @@ mod tests {
             with(9, 6),
         ];
         for lie in lies {
-            assert!(strip(&lie, 253).is_err(), "{lie:?}");
+            assert!(strip(&lie, 253, Duration::ZERO).is_err(), "{lie:?}");
         }
-        assert!(strip(&good[..19], 253).is_err());
-        assert!(strip(&good[..good.len() - 1], 253).is_err());
+        assert!(strip(&good[..19], 253, Duration::ZERO).is_err());
+        assert!(strip(&good[..good.len() - 1], 253, Duration::ZERO).is_err());
     }
 
     proptest! {
         #[test]
         fn never_reads_past_the_end(packet in proptest::collection::vec(any::<u8>(), 0..80)) {
-            if let Ok(received) = strip(&packet, 253) {
+            if let Ok(received) = strip(&packet, 253, Duration::ZERO) {
                 prop_assert!(received.payload.len() + 20 <= packet.len());
             }
         }

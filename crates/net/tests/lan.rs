@@ -262,6 +262,15 @@ fn messages_between_nodes() {
                 "{length}"
             );
         }
+        // What is read may have waited since nothing was there, and no longer.
+        let empty = Instant::now();
+        assert!(at_server.try_recv_from(&mut buffer).unwrap().is_none());
+        at_client.send_to(b"waits", server).await.unwrap();
+        let sent = Instant::now();
+        std::thread::sleep(Duration::from_millis(20));
+        let at_least = sent.elapsed();
+        let received = at_server.recv_from(&mut buffer).await.unwrap();
+        assert!(received.waited >= at_least && received.waited <= empty.elapsed());
         at_server.send_to(b"answer", client).await.unwrap();
         let mut short = [0; 22];
         assert!(matches!(

@@ -17,6 +17,17 @@ impl Clock {
         self.0
     }
 
+    /// What it showed so long before; 1970 if that is longer ago.
+    pub const fn before(self, ago: Duration) -> Self {
+        // 584 years are as long as such a clock goes.
+        let ago = ago.as_nanos();
+        Self(if ago < self.0 as u128 {
+            self.0 - ago as u64
+        } else {
+            0
+        })
+    }
+
     /// How far apart two clocks are, whichever is ahead.
     pub const fn distance(self, other: Self) -> Duration {
         Duration::from_nanos(self.0.abs_diff(other.0))
@@ -31,6 +42,38 @@ impl From<SystemTime> for Clock {
             .duration_since(SystemTime::UNIX_EPOCH)
             .unwrap_or_default();
         Self(u64::try_from(since.as_nanos()).unwrap_or(u64::MAX))
+    }
+}
+
+/// When a message came, by the clock of who reads it: it may have waited to be read, and nobody knows how long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrival {
+    /// Before this it was not there.
+    earliest: Clock,
+    latest: Clock,
+}
+
+impl Arrival {
+    /// It has waited for `waited` at most, and is read now.
+    pub const fn within(waited: Duration, now: Clock) -> Self {
+        Self {
+            earliest: now.before(waited),
+            latest: now,
+        }
+    }
+
+    /// Of all the times at which it may have come, that which is nearest to what its sender's clock showed.
+    pub fn nearest(self, theirs: Clock) -> Clock {
+        theirs.clamp(self.earliest, self.latest)
+    }
+}
+
+impl From<Clock> for Arrival {
+    fn from(now: Clock) -> Self {
+        Self {
+            earliest: now,
+            latest: now,
+        }
     }
 }
 

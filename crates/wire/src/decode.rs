@@ -17,9 +17,9 @@ use zerocopy::FromBytes as _;
 use crate::tag::TAGGED_BYTES;
 use crate::tcb::tcb_from_wire;
 use crate::{
-    Account, Candidate, Clock, Flow, Heads, Keep, Keys, Message, NodePair, Numbers, Order, Query,
-    Ready, Refusal, Reply, Resume, ShortAddress, Sizes, Taken, TcbPart, Tcbs, YieldAnswer, body,
-    carried, tag,
+    Account, Arrival, Candidate, Clock, Flow, Heads, Keep, Keys, Message, NodePair, Numbers, Order,
+    Query, Ready, Refusal, Reply, Resume, ShortAddress, Sizes, Taken, TcbPart, Tcbs, YieldAnswer,
+    body, carried, tag,
 };
 
 /// A message as it came in.
@@ -78,7 +78,7 @@ impl Reject {
 }
 
 /// The message in `bytes`, which begin with the LCCP header and came from one node of this `pair` to the other, if it is of this cluster and of
-/// now: tagged under one of `keys`, and dated no further than `window` from `now`.
+/// now: tagged under one of `keys`, and dated no further than `window` from when it `came`.
 ///
 /// Flag bits, option bits and reserved bytes without a meaning are ignored, and so are bytes
 /// behind the message.
@@ -90,7 +90,7 @@ pub fn decode<'a>(
     bytes: &'a [u8],
     pair: NodePair,
     keys: &Keys,
-    now: Clock,
+    came: impl Into<Arrival>,
     window: Duration,
 ) -> Result<Received<'a>, Reject> {
     let (tagged, _) = bytes
@@ -111,7 +111,7 @@ pub fn decode<'a>(
         return Err(Reject::BadTag);
     }
     let clock = Clock::from_nanos(u64::from_be(header.be_clock));
-    if clock.distance(now) > window {
+    if clock.distance(came.into().nearest(clock)) > window {
         return Err(Reject::Stale);
     }
     if !keys.leads && is_leading(&header) {

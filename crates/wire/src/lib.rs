@@ -59,7 +59,7 @@ mod yielding;
 pub use account::Account;
 pub use address::{Address, Endpoint};
 pub use candidate::{Candidate, CandidateState};
-pub use clock::{Clock, Incarnation};
+pub use clock::{Arrival, Clock, Incarnation};
 pub use decode::{Received, Reject, clock_of, decode, version_of};
 pub use encode::encode;
 pub use error::Error;

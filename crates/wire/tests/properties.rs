@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use baton_abi::{LCCP_TCB_MARKS, LCCP_VERSION};
 use baton_wire::{
-    Account, Address, BatchFlags, Candidate, CandidateState, Clock, ClusterKey, Endpoint, EntryKey,
-    Flow, Head, HeadDigest, Heads, Health, Hello, HelloService, Incarnation, Keep, Keys, LccpKey,
-    Message, NodePair, Numbers, Order, Outcome, PathHash, Permille, Progress, Query, Ready,
-    Received, Refusal, Reject, Reply, Resume, ShortAddress, Sizes, Taken, TakenRefusal, TcbEntry,
-    TcbPart, Tcbs, Verb, WindowScale, WindowScales, YieldAnswer, decode, encode,
+    Account, Address, Arrival, BatchFlags, Candidate, CandidateState, Clock, ClusterKey, Endpoint,
+    EntryKey, Flow, Head, HeadDigest, Heads, Health, Hello, HelloService, Incarnation, Keep, Keys,
+    LccpKey, Message, NodePair, Numbers, Order, Outcome, PathHash, Permille, Progress, Query,
+    Ready, Received, Refusal, Reject, Reply, Resume, ShortAddress, Sizes, Taken, TakenRefusal,
+    TcbEntry, TcbPart, Tcbs, Verb, WindowScale, WindowScales, YieldAnswer, decode, encode,
 };
 use proptest::collection::vec;
 use proptest::option;
@@ -31,6 +31,22 @@ proptest! {
         let bytes = sent.bytes();
         let expected = Received { message: sent.message.clone(), clock: sent.clock, packet: &sent.packet };
         prop_assert_eq!(decode(&bytes, PAIR, &Keys::only(sent.key), sent.clock, WINDOW), Ok(expected));
+    }
+
+    /// It is judged by when it came, and that may be any time for which it can have waited to be read.
+    #[test]
+    fn what_waited_to_be_read_is_not_stale(sent in sent(), waited in 0..1_000u64, late in 0..1_000u64) {
+        let bytes = sent.bytes();
+        let (waited, late) = (Duration::from_secs(waited), Duration::from_secs(late));
+        let now = Clock::from_nanos(sent.clock.as_nanos().saturating_add(late.as_nanos() as u64));
+        let is_late = now.distance(sent.clock) > waited + WINDOW;
+        let found = decode(&bytes, PAIR, &Keys::only(sent.key), Arrival::within(waited, now), WINDOW);
+        prop_assert_eq!(found.err(), is_late.then_some(Reject::Stale));
+        // What was sent after it came has a clock that is wrong, however long it waited.
+        let before = sent.clock.before(WINDOW + late);
+        let found = decode(&bytes, PAIR, &Keys::only(sent.key), Arrival::within(waited, before), WINDOW);
+        let is_ahead = before.distance(sent.clock) > WINDOW;
+        prop_assert_eq!(found.err(), is_ahead.then_some(Reject::Stale));
     }
 
     #[test]

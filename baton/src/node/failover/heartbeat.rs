@@ -17,7 +17,7 @@ use baton_core::{
     failover::{Action, Failover},
 };
 use baton_dataplane::{Refusals, RefusedNodes, sys};
-use baton_net::LccpSocket;
+use baton_net::{LccpSocket, Received};
 use baton_wire::{KeyRing, Message, NodePair, Reject, decode, encode};
 use tokio::{
     sync::{Notify, mpsc},
@@ -25,7 +25,10 @@ use tokio::{
 };
 use tracing::{debug, warn};
 
-use crate::node::{heartbeat::clock_now, locked::locked};
+use crate::node::{
+    heartbeat::{arrival, clock_now},
+    locked::locked,
+};
 
 /// How often what the programs have refused is looked at.
 const LOOK: Duration = Duration::from_millis(20);
@@ -88,7 +91,7 @@ impl Heartbeat {
             let wait = self.act(socket).await.min(LOOK);
             tokio::select! {
                 received = socket.recv_from(&mut buffer) => match received {
-                    Ok(received) => self.hear(received.sender, received.payload),
+                    Ok(received) => self.hear(&received),
                     Err(error) => debug!("{error}"),
                 },
                 () = self.shared.told.notified() => {}
@@ -136,7 +139,12 @@ impl Heartbeat {
         }
     }
 
-    fn hear(&self, sender: Ipv4Addr, payload: &[u8]) {
+    fn hear(&self, heard: &Received<'_>) {
+        let Received {
+            sender,
+            payload,
+            waited,
+        } = *heard;
         let now = self.shared.now();
         // First, so that nothing is understood by a key that was replaced before the machine heard of it.
         let mut machine = locked(&self.shared.machine);
@@ -149,7 +157,7 @@ impl Heartbeat {
             from: sender,
             to: self.own,
         };
-        match decode(payload, pair, &keys, clock_now(), clock_window) {
+        match decode(payload, pair, &keys, arrival(waited), clock_window) {
             Ok(received) => {
                 if let Message::Candidate(said) = received.message {
                     machine.handle(now, sender.into(), received.clock, said);

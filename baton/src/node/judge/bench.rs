@@ -22,7 +22,9 @@ use baton_net::{
     LccpSocket, Readable,
     client_frame::{self, ETHERNET, Segment},
 };
-use baton_wire::{Address, Flow, Keep, Message, NodePair, PathHash, Query, Reply, decode, encode};
+use baton_wire::{
+    Address, Arrival, Flow, Keep, Message, NodePair, PathHash, Query, Reply, decode, encode,
+};
 use tokio::time::{MissedTickBehavior, interval, sleep_until};
 use tracing::{debug, warn};
 
@@ -31,7 +33,10 @@ use super::{
     question::{CUT, Question, Reading},
 };
 use crate::node::{
-    complaints::Complaints, egress::Egress, heartbeat::clock_now, locked::locked,
+    complaints::Complaints,
+    egress::Egress,
+    heartbeat::{arrival, clock_now},
+    locked::locked,
     segments::Segments,
 };
 
@@ -130,7 +135,8 @@ impl Bench {
                 received = self.lccp.recv_from(&mut buffer) => {
                     if let Ok(received) = received {
                         let (sender, payload) = (received.sender, received.payload.to_vec());
-                        self.hear(sender, &payload);
+                        let came = arrival(received.waited);
+                        self.hear(sender, &payload, came);
                     }
                 }
                 _ = sleep_until(late.unwrap_or_else(Instant::now).into()), if late.is_some() => {
@@ -526,7 +532,7 @@ impl Bench {
     }
 
     /// A message to the daemon. Most are for the thread that has all the others.
-    fn hear(&mut self, sender: Ipv4Addr, payload: &[u8]) {
+    fn hear(&mut self, sender: Ipv4Addr, payload: &[u8], came: Arrival) {
         let command = payload.get(COMMAND_AT).copied().map(u32::from);
         let is_ours = matches!(command, Some(LCCP_REPLY | LCCP_BEGINS));
         let Some(docket) = locked(&self.shared.docket).clone().filter(|_| is_ours) else {
@@ -540,7 +546,7 @@ impl Bench {
             payload,
             pair,
             &docket.keys.with(sender),
-            clock_now(),
+            came,
             docket.clock_window,
         );
         match received.map(|received| received.message) {

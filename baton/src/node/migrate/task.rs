@@ -14,7 +14,7 @@ use baton_core::{
 };
 use baton_dataplane::sys;
 use baton_net::LccpSocket;
-use baton_wire::{Address, Message, NodePair, Taken, TakenRefusal, Tcbs, decode, encode};
+use baton_wire::{Address, Arrival, Message, NodePair, Taken, TakenRefusal, Tcbs, decode, encode};
 use tokio::{
     runtime::Runtime,
     sync::{mpsc, oneshot, watch},
@@ -29,7 +29,11 @@ use super::{
     transfer::Transfer,
     ways::Ways,
 };
-use crate::node::{heartbeat::clock_now, logged::logged, place::Place};
+use crate::node::{
+    heartbeat::{arrival, clock_now},
+    logged::logged,
+    place::Place,
+};
 
 /// So many messages are read before anything else is looked at.
 const AT_ONCE: usize = 64;
@@ -120,7 +124,8 @@ impl Task {
                 received = self.socket.recv_from(&mut buffer) => match received {
                     Ok(received) => {
                         let (sender, payload) = (received.sender, received.payload.to_vec());
-                        self.handle(sender, &payload).await;
+                        let came = arrival(received.waited);
+                        self.handle(sender, &payload, came).await;
                         self.drain(&mut buffer).await;
                     }
                     Err(error) => debug!("{error}"),
@@ -166,7 +171,8 @@ impl Task {
             match self.socket.try_recv_from(buffer) {
                 Ok(Some(received)) => {
                     let (sender, payload) = (received.sender, received.payload.to_vec());
-                    self.handle(sender, &payload).await;
+                    let came = arrival(received.waited);
+                    self.handle(sender, &payload, came).await;
                 }
                 Ok(None) => break,
                 Err(error) => debug!("{error}"),
@@ -176,7 +182,7 @@ impl Task {
         self.answer().await;
     }
 
-    async fn handle(&mut self, sender: Ipv4Addr, payload: &[u8]) {
+    async fn handle(&mut self, sender: Ipv4Addr, payload: &[u8], came: Arrival) {
         let (keys, clock_window) = {
             let wanted = self.wanted.borrow();
             (wanted.keys.with(sender), wanted.clock_window)
@@ -185,7 +191,7 @@ impl Task {
             from: sender,
             to: self.socket.own(),
         };
-        let received = decode(payload, pair, &keys, clock_now(), clock_window);
+        let received = decode(payload, pair, &keys, came, clock_window);
         match received.map(|received| received.message) {
             Ok(Message::Tcbs(batch)) => {
                 self.take(sender, &batch);

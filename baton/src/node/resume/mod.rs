@@ -22,14 +22,17 @@ use anyhow::Result;
 use baton_abi::{LCCP_HEAD, LCCP_READY, LCCP_RESUME, LCCP_YIELD};
 use baton_dataplane::{Dataplane, Orphans};
 use baton_net::{LccpSocket, resume};
-use baton_wire::{KeyRing, Message, NodePair, decode, encode};
+use baton_wire::{Arrival, KeyRing, Message, NodePair, decode, encode};
 use tokio::{
     sync::{mpsc, watch},
     time::sleep,
 };
 use tracing::debug;
 
-use super::{heartbeat::clock_now, logged::logged};
+use super::{
+    heartbeat::{arrival, clock_now},
+    logged::logged,
+};
 use agent::Serving;
 use asked::Asked;
 pub use counts::Counts;
@@ -203,7 +206,8 @@ impl Task {
                 received = self.socket.recv_from(&mut buffer) => match received {
                     Ok(received) => {
                         let (sender, payload) = (received.sender, received.payload.to_vec());
-                        self.handle(sender, &payload);
+                        let came = arrival(received.waited);
+                        self.handle(sender, &payload, came);
                     }
                     Err(error) => debug!("{error}"),
                 },
@@ -245,7 +249,7 @@ impl Task {
         }
     }
 
-    fn handle(&mut self, sender: Ipv4Addr, payload: &[u8]) {
+    fn handle(&mut self, sender: Ipv4Addr, payload: &[u8], came: Arrival) {
         let (keys, window) = {
             let wanted = self.wanted.borrow();
             (wanted.keys.with(sender), wanted.clock_window)
@@ -255,7 +259,7 @@ impl Task {
             from: sender,
             to: self.socket.own(),
         };
-        let Ok(received) = decode(payload, pair, &keys, clock_now(), window) else {
+        let Ok(received) = decode(payload, pair, &keys, came, window) else {
             return;
         };
         if !self.asked.expects(sender, &received.message) {
