@@ -14,7 +14,7 @@ use nix::sys::socket::{AddressFamily, SockFlag, SockType, bind, socket};
 use serde_json::Value;
 use socket2::Socket;
 
-use crate::slowness;
+use crate::slowness::patience;
 use crate::world::World;
 
 /// A whole frame.
@@ -38,11 +38,6 @@ const TTL: u8 = 64;
 const ON_THE_WAY: usize = 32 * 1024;
 /// More than all queues on the way hold: what does not fit is lost there, and the sender never waits.
 const FLOOD_ON_THE_WAY: usize = 4 * 1024 * 1024;
-/// No frame waits longer for its place.
-fn patience() -> Duration {
-    slowness::patience(30)
-}
-
 /// The MAC address of a host.
 ///
 /// # Errors

@@ -21,8 +21,14 @@ pub fn factor() -> u32 {
     })
 }
 
-/// A limit on waiting that is this long on an ordinary machine.
-pub fn patience(seconds: u64) -> Duration {
+/// How long what must come is waited for. Only what fails spends it, so it is long: a node that starts among three
+/// busy labs has been seen to take half a minute.
+pub fn patience() -> Duration {
+    baton_lab::PATIENCE * factor()
+}
+
+/// So many seconds of an ordinary machine.
+pub fn seconds(seconds: u64) -> Duration {
     Duration::from_secs(seconds) * factor()
 }
 

@@ -23,5 +23,5 @@ impl TryFrom<String> for Span {
 
 /// So many seconds, and on a slow machine as many more as the times that scenarios write.
 pub fn seconds(count: u64) -> Span {
-    Span(slowness::patience(count))
+    Span(slowness::seconds(count))
 }

@@ -53,7 +53,8 @@ use std::fmt;
 use anyhow::Result;
 use serde::Deserialize;
 
-use crate::span::{Span, seconds};
+use crate::slowness;
+use crate::span::Span;
 use crate::world::World;
 
 /// One step: something that is done, or expected, or both.
@@ -278,10 +279,9 @@ impl Step {
     }
 }
 
-/// How long what must come is waited for, unless a scenario says otherwise. It is spent only by what
-/// fails, so it is long: a test machine may be slow, and do other things beside.
+/// How long what must come is waited for, unless a scenario says otherwise.
 pub(crate) fn patience() -> Span {
-    seconds(30)
+    Span(slowness::patience())
 }
 
 /// The step's name, in short.

@@ -157,7 +157,7 @@ impl World {
     /// # Errors
     /// They cannot be run at all.
     pub fn try_run(&self, host: &str, words: &[&str]) -> Result<Output> {
-        self.try_run_within(host, words, slowness::patience(60))
+        self.try_run_within(host, words, slowness::patience())
     }
 
     fn try_run_within(&self, host: &str, words: &[&str], limit: Duration) -> Result<Output> {
@@ -173,7 +173,7 @@ impl World {
     /// # Errors
     /// They fail.
     pub fn run(&self, host: &str, words: &[&str]) -> Result<String> {
-        self.run_within(host, words, slowness::patience(60))
+        self.run_within(host, words, slowness::patience())
     }
 
     /// The same, and says how long that may take.

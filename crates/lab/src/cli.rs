@@ -24,7 +24,7 @@ pub enum LabCommand {
         #[arg(long)]
         baton: Option<PathBuf>,
         /// Seconds that each program may take to become ready
-        #[arg(long, default_value_t = 30)]
+        #[arg(long, default_value_t = crate::PATIENCE.as_secs())]
         timeout: u64,
     },
     /// Take a lab down; what it did not make is left alone

@@ -57,5 +57,6 @@ pub use file::{
     Rate, Role, Server, ServerKind, Thing, ThingName,
 };
 pub use nix::sys::signal::Signal;
+pub use ready::PATIENCE;
 pub use running::{HostView, Running, ThingView};
 pub use up::Options;

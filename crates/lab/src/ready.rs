@@ -11,6 +11,8 @@ use crate::file::{Host, Port, Thing};
 use crate::netns::Namespace;
 use crate::process::Process;
 
+/// How long a program may take to become ready, where nobody says otherwise.
+pub const PATIENCE: Duration = Duration::from_secs(120);
 /// How long one try may take.
 const TRY: Duration = Duration::from_secs(1);
 /// A program without a port that fails at once, because of its arguments say, does so within this.

@@ -3,7 +3,6 @@
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::process::Command;
-use std::time::Duration;
 
 use nix::sys::signal::Signal;
 
@@ -12,6 +11,7 @@ use crate::error::{Doing, Error, Result};
 use crate::file::{BRIDGE, Host, Lab, LabName, Loss};
 use crate::netns::Namespace;
 use crate::process::{self, Process};
+use crate::ready::PATIENCE;
 use crate::state::{self, Lock, State};
 use crate::{loss, ready, start, topology};
 
@@ -184,9 +184,7 @@ impl Running {
             .host(host)
             .and_then(|host| Some((host, host.thing(thing)?)))
         {
-            Some((host, thing)) => {
-                ready::wait(host, thing, &new, &namespace, Duration::from_secs(30))
-            }
+            Some((host, thing)) => ready::wait(host, thing, &new, &namespace, PATIENCE),
             None => Ok(()), // The state holds only what the file names.
         }
     }

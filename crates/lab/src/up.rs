@@ -8,6 +8,7 @@ use crate::config::{self, ClusterKey};
 use crate::error::{Doing, Error, Result};
 use crate::file::{BRIDGE, Host, Lab, Loss, Thing};
 use crate::netns::{self, Namespace};
+use crate::ready::PATIENCE;
 use crate::running::Running;
 use crate::state::{self, Lock, State};
 use crate::{down, loss, ready, servers, start, tool, topology};
@@ -22,11 +23,11 @@ pub struct Options {
 }
 
 impl Options {
-    /// Nodes run this program; each thing gets 30 seconds.
+    /// Nodes run this program; each thing gets [`PATIENCE`].
     pub fn new(baton: impl Into<PathBuf>) -> Options {
         Options {
             baton: baton.into(),
-            patience: Duration::from_secs(30),
+            patience: PATIENCE,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! What is still to run, and what may run beside what: a scenario never beside itself, because its lab has one name,
 //! and one that fills the machine beside none.
 
+use std::cmp::Reverse;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -30,10 +31,13 @@ struct State {
 }
 
 impl<'a> Queue<'a> {
-    /// Each scenario so often: all of them once, then all once more. Those that fill the machine come last.
+    /// Each scenario so often: all of them once, then all once more. Large labs come first, so that none is the last that
+    /// everybody waits for, and scenarios that fill the machine last.
     pub fn new(scenarios: &'a [Scenario], repeat: usize) -> Queue<'a> {
+        let mut order: Vec<usize> = (0..scenarios.len()).collect();
+        order.sort_by_key(|&index| Reverse(scenarios[index].lab.hosts().len()));
         let (alone, shared): (Vec<usize>, Vec<usize>) =
-            (0..scenarios.len()).partition(|&index| scenarios[index].alone);
+            (order.into_iter()).partition(|&index| scenarios[index].alone);
         let waiting = [shared.repeat(repeat), alone.repeat(repeat)].concat();
         Queue {
             scenarios,

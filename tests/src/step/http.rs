@@ -2,18 +2,12 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpStream};
-use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail, ensure};
 use socket2::{Domain, Socket, Type};
 
-use crate::slowness;
+use crate::slowness::patience;
 use crate::world::CLUSTER;
-
-/// No answer takes longer, on a slow machine either.
-fn patience() -> Duration {
-    slowness::patience(30)
-}
 
 /// A connection to a port of the cluster address. Call it inside the client.
 ///

@@ -42,6 +42,10 @@ pub struct Load {
     /// wrk: how long, or as long as the steps meanwhile take if that is longer.
     #[serde(default = "five_seconds")]
     r#for: Span,
+    /// wrk: how long each connection waits before its next request. "0s" asks as fast as the machine can, which is
+    /// all that the labs beside this one have, too.
+    #[serde(default = "a_moment")]
+    pause: Span,
     /// ab: how many.
     #[serde(default)]
     requests: u32,
@@ -164,11 +168,9 @@ impl Load {
                 if self.close {
                     command.args(["-H", "Connection: close"]);
                 }
-                if !self.paths.is_empty() {
-                    let script = world.scratch.path().join("paths.lua");
-                    std::fs::write(&script, in_turn(&self.paths))?;
-                    command.arg("-s").arg(script);
-                }
+                let script = world.scratch.path().join("load.lua");
+                std::fs::write(&script, script_of(&self.paths, self.pause))?;
+                command.arg("-s").arg(script);
             }
             Tool::Ab => {
                 ensure!(self.meanwhile.is_empty(), "steps meanwhile need wrk");
@@ -267,14 +269,23 @@ impl Judge {
     }
 }
 
-/// wrk's script that asks for these paths, one after the other, over whatever connection is free.
-fn in_turn(paths: &[String]) -> String {
-    let list: Vec<String> = paths.iter().map(|path| format!("{path:?}")).collect();
-    format!(
-        "local paths = {{ {} }}\nlocal turn = 0\nrequest = function()\n    turn = turn % #paths + 1\n    \
-         return wrk.format(\"GET\", paths[turn])\nend\n",
-        list.join(", ")
-    )
+/// wrk's script: asks for these paths, if any are given, one after the other, over whatever connection is free, and
+/// waits before each request.
+fn script_of(paths: &[String], pause: Span) -> String {
+    let mut script = String::new();
+    if !pause.0.is_zero() {
+        let milliseconds = pause.0.as_millis();
+        script += &format!("function delay()\n    return {milliseconds}\nend\n");
+    }
+    if !paths.is_empty() {
+        let list: Vec<String> = paths.iter().map(|path| format!("{path:?}")).collect();
+        script += &format!(
+            "local paths = {{ {} }}\nlocal turn = 0\nfunction request()\n    turn = turn % #paths + 1\n    \
+             return wrk.format(\"GET\", paths[turn])\nend\n",
+            list.join(", ")
+        );
+    }
+    script
 }
 
 fn value(text: &str, label: &str) -> Option<u64> {
@@ -302,6 +313,10 @@ fn page() -> String {
 
 fn cluster() -> String {
     CLUSTER.to_string()
+}
+
+fn a_moment() -> Span {
+    Span(Duration::from_millis(20))
 }
 
 fn sixteen() -> u32 {

@@ -16,12 +16,8 @@ use serde::Deserialize;
 use toml::Table;
 
 use super::config::changed;
-use crate::slowness;
+use crate::slowness::patience;
 use crate::world::World;
-
-fn patience() -> Duration {
-    slowness::patience(30)
-}
 
 /// Starts `baton node`. Its configuration is another node's, save for what is the host's own.
 #[derive(Debug, Deserialize)]

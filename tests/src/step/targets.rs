@@ -167,7 +167,7 @@ fn agree(expected: &Answer, answer: &Answer) -> Result<()> {
 /// What nginx says to these bytes, which end the connection.
 fn answer(mut stream: TcpStream, text: &str) -> Result<Answer> {
     stream.set_nodelay(true)?;
-    stream.set_read_timeout(Some(slowness::patience(30)))?;
+    stream.set_read_timeout(Some(slowness::patience()))?;
     stream.write_all(text.as_bytes())?;
     let mut said = Vec::new();
     match stream.read_to_end(&mut said) {

@@ -10,12 +10,12 @@
 
 use std::time::Duration;
 
-use super::PATIENCE;
 use super::packets::Direction;
 use crate::error::{Doing, Error, LogTail, Result};
 use crate::file::{BRIDGE, Host, Lab};
 use crate::netns::Namespace;
 use crate::process::{self, Start};
+use crate::ready::PATIENCE;
 use crate::state::{self, State};
 use crate::{start, tool, topology};
 

@@ -17,20 +17,16 @@ mod late;
 mod packets;
 mod power;
 
-use std::time::Duration;
-
 use nix::sys::signal::Signal;
 
 pub use self::cli::FaultCommand;
 pub use self::packets::{Direction, Only, Packets};
 use crate::error::Result;
 use crate::file::BRIDGE;
+use crate::ready::PATIENCE;
 use crate::running::Running;
 use crate::state::{self, Lock};
 use crate::topology;
-
-/// What a program may take to become ready again.
-const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Something that goes wrong at a host.
 #[derive(Clone, Debug, PartialEq)]

@@ -14,10 +14,10 @@
 //! - Who sends again what was not answered gets all answers in the end ([`recovery`]).
 //!
 //! Sequences follow from their seeds, which are the same in every run: chance decides nothing about a change. Other seeds are
-//! tried with `BATON_TEST_LONG`, and 170 times as many sequences, 10^8 in all. `BATON_MODEL_SEED` repeats a run,
+//! tried with `BATON_TEST_LONG`, and 680 times as many sequences, 10^8 in all. `BATON_MODEL_SEED` repeats a run,
 //! `BATON_MODEL_SEQUENCES` says how many sequences each test runs. A sequence that fails is printed as short as it
 //! still fails. Where two processors run the program at the same time ([`second`]) a seed repeats only what was tried, so
-//! such a sequence is run many times.
+//! such a sequence is run many times, and `cargo test` leaves them out unless it is told `--include-ignored`.
 
 #![cfg(test)]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
@@ -64,7 +64,7 @@ use crate::{
 const FIRST_SEED: u64 = 200_000;
 
 /// With fewer sequences than this some counter may not move.
-const ENOUGH: u64 = 50_000;
+const ENOUGH: u64 = 15_000;
 
 #[test]
 fn honest_clients() {
@@ -90,7 +90,7 @@ fn honest_clients() {
         "cs_too_big",
         "cs_withheld",
     ];
-    check(&HONEST, 220_000, &MET);
+    check(&HONEST, 55_000, &MET);
 }
 
 /// The same, and everybody gets all answers in the end.
@@ -98,7 +98,7 @@ fn honest_clients() {
 fn honest_clients_get_all_answers() {
     let mut mix = HONEST;
     mix.habits.recovers = true;
-    check(&mix, 160_000, &[]);
+    check(&mix, 40_000, &[]);
 }
 
 #[test]
@@ -111,26 +111,27 @@ fn a_connection_server_that_loses_entries() {
         "cs_stray",
         "cs_unpinned",
     ];
-    check(&FORGETFUL, 80_000, &MET);
+    check(&FORGETFUL, 20_000, &MET);
 }
 
 #[test]
 fn clients_and_forgers_who_change_what_was_sent() {
     const MET: [&str; 4] = ["cs_handover", "cs_queued", "cs_rst", "cs_withheld"];
-    check(&HOSTILE, 80_000, &MET);
+    check(&HOSTILE, 20_000, &MET);
 }
 
 /// Whichever of two things comes first, or in the middle of the other.
 #[test]
+#[ignore = "no seed says what two processors do at the same time: `make soak` runs it"]
 fn two_processors_at_a_time() {
     const MET: [&str; 4] = ["cs_adopt", "cs_begins", "cs_handover", "cs_punted"];
-    check(&TWO_PROCESSORS, 60_000, &MET);
+    check(&TWO_PROCESSORS, 15_000, &MET);
 }
 
 /// Runs so many sequences, and wants each of these counters to have moved.
 fn check(mix: &Mix, sequences: u64, met: &[&str]) {
     let (times, seed) = match env::var_os("BATON_TEST_LONG") {
-        Some(_) => (170, fastrand::u64(..)),
+        Some(_) => (680, fastrand::u64(..)),
         None => (1, FIRST_SEED),
     };
     let sequences = number("BATON_MODEL_SEQUENCES").unwrap_or(sequences * times);
