@@ -1,7 +1,7 @@
 //! The head of a response, as a server writes it: what is seen of its beginning must agree with all of it, or a response
 //! would be taken for another. The first byte says how much is seen.
 
-use baton_net::resume::{Head, glimpse};
+use baton_agent::resume::{Head, glimpse};
 
 /// Runs one input.
 pub fn run(bytes: &[u8]) {

@@ -7,8 +7,8 @@ use std::{
 };
 
 use anyhow::{Context, Result};
+use baton_agent::{Routing, container::ContainerRelay, relay::Counters};
 use baton_config::Service;
-use baton_net::relay::{ContainerRelay, Counters, Routing, prepare_for_containers};
 use tokio::task::JoinHandle;
 use tracing::{info, warn};
 
@@ -76,7 +76,7 @@ impl Daemon {
             .filter_map(server_of)
             .collect();
         if !wanted.is_empty() {
-            prepare_for_containers(&mut self.host, &Routing::default()).await?;
+            Routing::default().keep_marked(&mut self.host).await?;
         }
         self.containers.follow(&wanted)?;
         self.find_containers().await;
@@ -111,7 +111,10 @@ mod tests {
     #[test]
     fn both_languages_mean_the_same_marks() {
         assert_eq!(baton_abi::MARK_RELAY_LOCAL, Routing::default().mark);
-        assert_eq!(baton_abi::MARK_RELAY_SOCKET, baton_net::relay::SOCKET_MARK);
+        assert_eq!(
+            baton_abi::MARK_RELAY_SOCKET,
+            baton_agent::container::SOCKET_MARK
+        );
     }
 
     #[tokio::test]

@@ -3,10 +3,11 @@
 use std::{net::SocketAddrV4, sync::Arc};
 
 use anyhow::Result;
-use baton_net::{
-    Host, Sysctl,
-    relay::{Counters, Relay, Routing, Services, prepare},
+use baton_agent::{
+    Routing, Services,
+    relay::{Counters, Relay},
 };
+use baton_net::{Host, Sysctl};
 use tokio::sync::watch;
 use tracing::info;
 
@@ -26,7 +27,7 @@ impl Running {
             return Ok(None);
         }
         let routing = Routing::default();
-        prepare(host, &routing).await?;
+        routing.prepare(host).await?;
         let (services, watch) = watch::channel(Services::default());
         let relay = Relay::bind(&routing, watch)?;
         let (port, counters) = (relay.port(), relay.counters());

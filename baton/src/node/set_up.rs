@@ -3,6 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use anyhow::Result;
+use baton_agent::Routing;
 use baton_config::{ClusterAddress, FrontAddress};
 use baton_dataplane::{Options, XdpMode};
 use baton_net::Sysctl;
@@ -116,8 +117,7 @@ impl Daemon {
         let moves = roles.is_ds() && held.iter().any(|(_, service)| follows(service));
         if resumes {
             self.resume.tell_heads(&self.dataplane)?;
-            baton_net::relay::prepare(&mut self.host, &baton_net::relay::Routing::default())
-                .await?;
+            Routing::default().prepare(&mut self.host).await?;
             self.resume.serve(resumable, &self.dataplane)?;
             self.tables.resume_at(self.resume.port);
             self.tables.write_settings(&self.dataplane, &self.place)?;

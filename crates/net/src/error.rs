@@ -88,7 +88,7 @@ pub enum Error {
 
 impl Error {
     /// For use in `map_err`: what was tried, as it follows "cannot".
-    pub(crate) fn system(doing: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
+    pub fn system(doing: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         let doing = doing.into();
         move |cause| Self::System { doing, cause }
     }

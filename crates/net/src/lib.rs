@@ -1,7 +1,6 @@
 //! Everything between the daemon and its host's network, thin: links, addresses, routes and
 //! neighbors through netlink, sysctls, the journal that takes the host back, announcements, the
-//! socket for messages between nodes, frames of clients, health probes, and the relay for MPTCP
-//! listeners.
+//! socket for messages between nodes, frames of clients, and health probes.
 //!
 //! Everything acts on the network namespace of the calling thread, so a runtime must keep all its
 //! threads in one.
@@ -22,8 +21,6 @@ mod packet_socket;
 pub mod probe;
 pub mod queues;
 mod readable;
-pub mod relay;
-pub mod resume;
 mod sock_diag;
 mod socket_cookie;
 mod sysctl;

@@ -2,8 +2,8 @@
 
 use std::{collections::HashMap, net::Ipv4Addr};
 
+use baton_agent::resume::{Beginnings, Order, Outcome as Done, Resumer, Unfit, Witness};
 use baton_dataplane::Responses;
-use baton_net::resume::{Agent, Beginnings, Order, Outcome as Done, Unfit, Witness};
 use baton_wire::{Flow, Message, Outcome, Ready, Resume};
 use tokio::sync::mpsc;
 use tracing::warn;
@@ -26,7 +26,7 @@ pub fn witness(responses: Responses) -> Witness {
 
 /// The agent, and who has ordered what.
 pub struct Serving {
-    agent: Agent,
+    agent: Resumer,
     beginnings: Beginnings,
     done: mpsc::UnboundedReceiver<Letter>,
     done_sender: mpsc::UnboundedSender<Letter>,
@@ -34,7 +34,7 @@ pub struct Serving {
 }
 
 impl Serving {
-    pub fn new(agent: Agent, beginnings: Beginnings) -> Self {
+    pub fn new(agent: Resumer, beginnings: Beginnings) -> Self {
         let (done_sender, done) = mpsc::unbounded_channel();
         Self {
             agent,
@@ -77,9 +77,9 @@ impl Serving {
         loop {
             tokio::select! {
                 Some(letter) = self.done.recv() => return Some(letter),
-                Some(((client, cluster), number, found)) = self.beginnings.recv() => {
+                Some((ends, number, found)) = self.beginnings.recv() => {
                     let asker = self.askers.remove(&number);
-                    if let (Some(asker), Ok(flow)) = (asker, Flow::new(client, cluster)) {
+                    if let (Some(asker), Ok(flow)) = (asker, Flow::new(ends.client, ends.cluster)) {
                         return Some((asker, answer(flow, number, Done::Begun(found))));
                     }
                 }

@@ -5,7 +5,7 @@ use std::sync::{
     atomic::{AtomicU64, Ordering::Relaxed},
 };
 
-use baton_net::resume::Counters;
+use baton_agent::resume::Counters;
 use baton_wire::Outcome;
 
 /// Counted by the walker, and by the agent if there is one.

@@ -14,11 +14,9 @@ use std::{
 
 use anyhow::Result;
 use baton_abi::TcbKey;
+use baton_agent::resume::{Glimpse, glimpse};
 use baton_dataplane::{Heads as Seen, SeenHead};
-use baton_net::{
-    Readable,
-    resume::{Glimpse, glimpse},
-};
+use baton_net::Readable;
 use baton_wire::{Address, Endpoint, EntryKey, Head, Heads, Message, ShortAddress};
 use tokio::{
     sync::{mpsc, watch},

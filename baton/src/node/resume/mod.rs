@@ -21,7 +21,7 @@ use std::{
 use anyhow::Result;
 use baton_abi::{LCCP_HEAD, LCCP_READY, LCCP_RESUME, LCCP_YIELD};
 use baton_dataplane::{Dataplane, Orphans};
-use baton_net::{LccpSocket, resume};
+use baton_net::LccpSocket;
 use baton_wire::{Arrival, KeyRing, Message, NodePair, decode, encode};
 use tokio::{
     sync::{mpsc, watch},
@@ -71,7 +71,7 @@ pub struct Resume {
     agents: mpsc::UnboundedSender<Serving>,
     letters: mpsc::UnboundedSender<Letter>,
     tells_heads: bool,
-    services: Option<watch::Sender<baton_net::relay::Services>>,
+    services: Option<watch::Sender<baton_agent::Services>>,
     /// Who drains, as far as was told.
     pub draining: BTreeSet<u16>,
     pub counts: Arc<Counts>,
@@ -150,9 +150,9 @@ impl Resume {
             return Ok(());
         }
         let (sender, watch) = watch::channel(services);
-        let routing = baton_net::relay::Routing::default();
+        let routing = baton_agent::Routing::default();
         let witness = agent::witness(dataplane.responses()?);
-        let (agent, beginnings) = resume::Agent::start(&routing, watch, witness)?;
+        let (agent, beginnings) = baton_agent::resume::Resumer::start(&routing, watch, witness)?;
         self.port = agent.port();
         self.counts.follow(agent.counters());
         let _ = self.agents.send(Serving::new(agent, beginnings));

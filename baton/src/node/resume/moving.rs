@@ -108,8 +108,8 @@ impl Walker {
         answer: YieldAnswer,
     ) -> Result<()> {
         let now = Moment::after_epoch(epoch.elapsed());
-        if let Some((client, cluster)) = ends(flow)
-            && let key = TcbKey::of(client, cluster)
+        if let Some(ends) = ends(flow)
+            && let key = TcbKey::of(ends.client, ends.cluster)
             && let Some(tcb) = self.orphans.tcb(&key)?
         {
             let which = Which::of(&key, &tcb);

@@ -4,8 +4,8 @@ use std::net::SocketAddrV4;
 
 use anyhow::Result;
 use baton_abi::{KeptRequest, Tcb, TcbKey};
+use baton_agent::Ends;
 use baton_core::resume::Known;
-use baton_net::resume::Ends;
 use baton_wire::{Endpoint, Flow, Message, Progress, Resume};
 
 /// A response: of which connection, and to the request that begins where.
@@ -58,5 +58,8 @@ impl Which {
 /// `None` of a flow that is not IPv4.
 pub fn ends(flow: Flow) -> Option<Ends> {
     let end = |end: Endpoint| Some(SocketAddrV4::new(end.address.ipv4()?, end.port));
-    Some((end(flow.client())?, end(flow.cluster())?))
+    Some(Ends {
+        client: end(flow.client())?,
+        cluster: end(flow.cluster())?,
+    })
 }

@@ -1,26 +1,28 @@
-//! The bytes between a server and a client, both of them sockets: what the server says goes from one to the
-//! other within the kernel (splice(2)), and is copied nowhere.
+//! The bytes between a client and its server, both of them sockets: they go from one to the other within the kernel
+//! (splice(2)), and are copied nowhere.
 
-use std::ffi::OsString;
 use std::io;
+use std::net::Shutdown;
 use std::os::fd::{AsRawFd as _, OwnedFd};
 
 use nix::fcntl::{FcntlArg, OFlag, SpliceFFlags, fcntl, splice};
-use nix::sys::socket::sockopt::TcpCongestion;
-use nix::sys::socket::{MsgFlags, recv, setsockopt};
+use nix::sys::socket::{MsgFlags, recv};
 use nix::unistd::pipe2;
-use tokio::io::{AsyncWriteExt as _, BufReader, Interest, copy_buf};
+use socket2::SockRef;
+use tokio::io::Interest;
 use tokio::net::TcpStream;
 
+use crate::client::end_in_order;
+
 /// Between a client and its server, bytes.
-const REQUESTS: usize = 16 * 1024;
+const REQUESTS: usize = 1 << 16;
 /// Between a server and a client, bytes: what waits for a slow client is held here.
 const RESPONSES: usize = 1 << 18;
 /// Read away at once, bytes.
 const AWAY: usize = 1 << 20;
 
 /// Reads so many bytes and copies them nowhere either (tcp(7), MSG_TRUNC).
-pub(super) async fn read_away(stream: &TcpStream, mut bytes: u64) -> io::Result<()> {
+pub(crate) async fn read_away(stream: &TcpStream, mut bytes: u64) -> io::Result<()> {
     // Only its length is used.
     let mut nothing = vec![0; AWAY.min(usize::try_from(bytes).unwrap_or(AWAY))];
     while bytes > 0 {
@@ -40,42 +42,35 @@ pub(super) async fn read_away(stream: &TcpStream, mut bytes: u64) -> io::Result<
     Ok(())
 }
 
-/// Has the kernel find out by losses what the way to this client carries. BBR goes by what is acknowledged in
-/// a round trip, and takes a client whose buffer is full for a way of some kilobits: and the buffer of one whose
-/// response is resumed often is. Where there is no CUBIC, the host's choice stays.
-pub(super) fn go_by_losses(client: &TcpStream) {
-    // Works as well without, only for some slowly.
-    let _ = setsockopt(client, TcpCongestion, &OsString::from("cubic"));
-}
-
-/// Passes on what both sides say until both have ended. Safe to drop: then both sides end. The server owes so
-/// many bytes: if it ends before, that is an error, and no end that could be taken for the response's.
-pub(super) async fn pass_both_ways(
-    client: &mut TcpStream,
-    server: &mut TcpStream,
+/// Passes on what both sides say until both have ended, each end by itself. The server owes so many bytes: if it ends
+/// before, that is an error, and no end that could be taken for the response's. After an error, or when this is dropped,
+/// both connections end by a RST.
+pub(crate) async fn pass_both_ways(
+    client: TcpStream,
+    server: TcpStream,
     owed: u64,
 ) -> io::Result<()> {
-    let (from_client, mut to_client) = client.split();
-    let (from_server, mut to_server) = server.split();
     let requests = async {
-        let mut from_client = BufReader::with_capacity(REQUESTS, from_client);
-        copy_buf(&mut from_client, &mut to_server).await?;
-        to_server.shutdown().await
+        pass(&client, &server, REQUESTS).await?;
+        SockRef::from(&server).shutdown(Shutdown::Write)
     };
     let responses = async {
-        if pass(from_server.as_ref(), to_client.as_ref()).await? < owed {
+        if pass(&server, &client, RESPONSES).await? < owed {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
-        to_client.shutdown().await
+        SockRef::from(&client).shutdown(Shutdown::Write)
     };
     tokio::try_join!(requests, responses)?;
+    end_in_order(&client);
+    end_in_order(&server);
     Ok(())
 }
 
-/// Until `from` ends; says how many bytes that were. The pipe is empty whenever it is filled: so when nothing more goes in, nothing has come.
-async fn pass(from: &TcpStream, to: &TcpStream) -> io::Result<u64> {
+/// Until `from` ends; says how many bytes that were. At most `room` of them are between the two. The pipe is empty whenever it
+/// is filled: so when nothing more goes in, nothing has come.
+async fn pass(from: &TcpStream, to: &TcpStream, room: usize) -> io::Result<u64> {
     let (out, into) = pipe2(OFlag::O_NONBLOCK | OFlag::O_CLOEXEC)?;
-    let (room, mut passed) = (room(&into), 0);
+    let (room, mut passed) = (resize(&into, room), 0);
     let flags = SpliceFFlags::SPLICE_F_MOVE | SpliceFFlags::SPLICE_F_NONBLOCK;
     loop {
         let fill = || Ok(splice(from, None, &into, None, room, flags)?);
@@ -91,18 +86,18 @@ async fn pass(from: &TcpStream, to: &TcpStream) -> io::Result<u64> {
     }
 }
 
-/// What the pipe holds. It is made larger, unless this user has too many large ones already (pipe(7)).
-fn room(pipe: &OwnedFd) -> usize {
-    let larger = fcntl(pipe, FcntlArg::F_SETPIPE_SZ(RESPONSES as i32));
-    let size = larger.or_else(|_| fcntl(pipe, FcntlArg::F_GETPIPE_SZ));
-    size.map_or(RESPONSES, |size| usize::try_from(size).unwrap_or(RESPONSES))
+/// Gives the pipe this much room, unless this user has too much in pipes already (pipe(7)); says what it holds.
+fn resize(pipe: &OwnedFd, room: usize) -> usize {
+    let resized = fcntl(pipe, FcntlArg::F_SETPIPE_SZ(room as i32));
+    let size = resized.or_else(|_| fcntl(pipe, FcntlArg::F_GETPIPE_SZ));
+    size.map_or(room, |size| usize::try_from(size).unwrap_or(room))
 }
 
 #[cfg(test)]
 mod tests {
     use std::net::Ipv4Addr;
 
-    use tokio::io::AsyncReadExt as _;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
     use tokio::net::TcpListener;
 
     use super::*;
@@ -141,10 +136,9 @@ mod tests {
 
     #[tokio::test]
     async fn every_byte_goes_on_in_both_directions_and_so_do_the_ends() {
-        let (mut client, mut to_client) = pair().await;
-        let (mut server, mut to_server) = pair().await;
-        let between =
-            tokio::spawn(async move { pass_both_ways(&mut to_client, &mut to_server, OWED).await });
+        let (mut client, to_client) = pair().await;
+        let (mut server, to_server) = pair().await;
+        let between = tokio::spawn(async move { pass_both_ways(to_client, to_server, OWED).await });
         let (request, response) = (bytes(300_000), bytes(OWED as usize));
         let (asked, answered) = (request.clone(), response.clone());
         let server = tokio::spawn(async move {
@@ -171,9 +165,9 @@ mod tests {
     #[tokio::test]
     async fn a_server_that_ends_too_early_is_not_believed() {
         for (said, is_all) in [(OWED - 1, false), (OWED, true), (OWED + 1, true)] {
-            let (mut client, mut to_client) = pair().await;
-            let (mut server, mut to_server) = pair().await;
-            let between = async { pass_both_ways(&mut to_client, &mut to_server, OWED).await };
+            let (mut client, to_client) = pair().await;
+            let (mut server, to_server) = pair().await;
+            let between = async { pass_both_ways(to_client, to_server, OWED).await };
             let server = async {
                 server.write_all(&bytes(said as usize)).await.unwrap();
                 server.shutdown().await.unwrap();
@@ -191,11 +185,10 @@ mod tests {
 
     #[tokio::test]
     async fn who_breaks_off_ends_it() {
-        let (client, mut to_client) = pair().await;
-        let (mut server, mut to_server) = pair().await;
-        let between =
-            tokio::spawn(async move { pass_both_ways(&mut to_client, &mut to_server, OWED).await });
-        crate::relay::reset(&client);
+        let (client, to_client) = pair().await;
+        let (mut server, to_server) = pair().await;
+        let between = tokio::spawn(async move { pass_both_ways(to_client, to_server, OWED).await });
+        crate::client::end_by_reset(&client);
         drop(client);
         let error = between.await.unwrap().unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::ConnectionReset);

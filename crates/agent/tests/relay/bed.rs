@@ -8,7 +8,8 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use baton_net::relay::{self, Counters, Relay, Routing, Services};
+use baton_agent::relay::{Counters, Relay};
+use baton_agent::{Routing, Services};
 use baton_net::{Host, Netlink, Undo};
 use socket2::{Domain, Protocol, Socket, Type};
 use tokio::sync::{oneshot, watch};
@@ -45,7 +46,7 @@ impl Bed {
                 let routing = Routing::default();
                 let undo = Undo::load(journal).unwrap();
                 let mut host = Host::new(Netlink::open().unwrap(), undo);
-                relay::prepare(&mut host, &routing).await.unwrap();
+                routing.prepare(&mut host).await.unwrap();
                 let (_services, known) = watch::channel(Services::from([WEB, OTHER]));
                 let relay = Relay::on(transparent(), &routing, known).unwrap();
                 ready.send((relay.port(), relay.counters())).unwrap();

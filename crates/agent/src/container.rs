@@ -1,0 +1,87 @@
+//! For a server in a network namespace of its own, as in a container behind a bridge: no listener of this host
+//! is the server's, and the kernel adopts a connection only into a listener of the namespace where the packet
+//! came in (`bpf_sk_assign_tcp_reqsk` in net/core/filter.c answers -ENETUNREACH otherwise). So the agent
+//! listens at the cluster address itself, and joins each connection to a second one to the server's own address.
+//!
+//! ```text
+//!  client:port <--(cluster address:80, adopted)--> agent <--(client:port)--> 172.17.0.2:80
+//! ```
+//!
+//! The server's answers are addressed to the client and come to this host, because it is the container's
+//! gateway. There a program on the interface to the container marks those that one of these sockets waits for
+//! (`bpf/ds/relay_answer.h`), and the agent's routing rule keeps what is marked on this host. The sockets
+//! themselves carry another mark ([`SOCKET_MARK`]), by which the program knows them and for which there is no rule.
+
+use std::io;
+use std::net::{SocketAddr, SocketAddrV4};
+use std::sync::Arc;
+
+use baton_net::{Error, Result};
+use socket2::{Domain, Socket, Type};
+
+use crate::client::Ends;
+use crate::listener::Listener;
+use crate::relay::{Counters, serve};
+use crate::server::Server;
+
+pub use crate::server::SOCKET_MARK;
+
+/// How many connections may wait to be accepted, if net.core.somaxconn allows so many.
+const BACKLOG: i32 = 4096;
+
+/// A listener at the cluster address in place of a server that is in a container.
+#[derive(Debug)]
+pub struct ContainerRelay {
+    listener: Listener,
+    server: SocketAddrV4,
+    counters: Arc<Counters>,
+}
+
+impl ContainerRelay {
+    /// Listens where clients go (`service`) and will relay to `server`. The cluster address need not be there
+    /// yet.
+    ///
+    /// # Errors
+    /// [`Error::System`], for instance if something else listens there.
+    pub fn bind(
+        service: SocketAddrV4,
+        server: SocketAddrV4,
+        counters: Arc<Counters>,
+    ) -> Result<Self> {
+        let listen = || -> io::Result<Listener> {
+            let socket = Socket::new(Domain::IPV4, Type::STREAM.nonblocking(), None)?;
+            socket.set_freebind_v4(true)?;
+            socket.set_reuse_address(true)?;
+            socket.bind(&SocketAddr::V4(service).into())?;
+            socket.listen(BACKLOG)?;
+            Listener::adopt(socket.into())
+        };
+        let listener = listen().map_err(Error::system(format!(
+            "listen at {service} for the relay to {server}"
+        )))?;
+        Ok(Self {
+            listener,
+            server,
+            counters,
+        })
+    }
+
+    /// Relays until dropped, and then ends every connection.
+    pub async fn run(self) {
+        let Self {
+            listener,
+            server,
+            counters,
+        } = self;
+        let serve = |client| {
+            let ends = Ends::of_any(&client);
+            serve(
+                client,
+                ends,
+                Server::Container(server),
+                Arc::clone(&counters),
+            )
+        };
+        listener.accept(serve).await;
+    }
+}

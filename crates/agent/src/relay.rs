@@ -1,0 +1,124 @@
+//! For servers whose listener is MPTCP, as Go programs make them by default: the kernel builds a socket from a cookie only
+//! for a plain TCP listener (`bpf_sk_assign_tcp_reqsk` in net/core/filter.c answers -EINVAL for MPTCP). Such connections
+//! are adopted into a plain listener of the agent's.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use baton_net::{Error, Result};
+use tokio::net::TcpStream;
+use tokio::sync::watch;
+
+use crate::client::{Ends, Services};
+use crate::listener::Listener;
+use crate::pass::pass_both_ways;
+use crate::routing::Routing;
+use crate::server::Server;
+
+/// What relays have done, for the metrics.
+#[derive(Debug, Default)]
+pub struct Counters {
+    /// Connections accepted.
+    pub accepted: AtomicU64,
+    /// Of these, not to a service: somebody on this host connected to the listener itself. Reset.
+    pub foreign: AtomicU64,
+    /// Of these, the server could not be connected to, or the connection broke. Reset.
+    pub failed: AtomicU64,
+    /// Of these, came to a regular end in both directions.
+    pub finished: AtomicU64,
+}
+
+/// A listener for adopted connections, and the relay behind it.
+#[derive(Debug)]
+pub struct Relay {
+    listener: Listener,
+    mark: u32,
+    services: watch::Receiver<Services>,
+    counters: Arc<Counters>,
+}
+
+impl Relay {
+    /// Listens on 127.0.0.1, at a port of the kernel's choice.
+    ///
+    /// # Errors
+    /// [`Error::System`].
+    pub fn bind(routing: &Routing, services: watch::Receiver<Services>) -> Result<Self> {
+        Ok(Self::of(Listener::bind("the relay")?, routing, services))
+    }
+
+    /// Uses a listener that exists. It must be plain TCP.
+    ///
+    /// # Errors
+    /// [`Error::System`].
+    pub fn on(
+        listener: std::net::TcpListener,
+        routing: &Routing,
+        services: watch::Receiver<Services>,
+    ) -> Result<Self> {
+        let listener = Listener::adopt(listener);
+        let listener = listener.map_err(Error::system("use the relay's listener"))?;
+        Ok(Self::of(listener, routing, services))
+    }
+
+    fn of(listener: Listener, routing: &Routing, services: watch::Receiver<Services>) -> Self {
+        Self {
+            listener,
+            mark: routing.mark,
+            services,
+            counters: Arc::default(),
+        }
+    }
+
+    /// The port it listens on, for `settings.relay_port` of the data server program.
+    pub fn port(&self) -> u16 {
+        self.listener.port()
+    }
+
+    /// What it has done; stays readable while it runs.
+    pub fn counters(&self) -> Arc<Counters> {
+        Arc::clone(&self.counters)
+    }
+
+    /// Relays until dropped, and then ends every connection.
+    pub async fn run(self) {
+        let Self {
+            listener,
+            mark,
+            services,
+            counters,
+        } = self;
+        let serve = |client| {
+            let ends = Ends::of(&client, &services);
+            serve(client, ends, Server::Here(mark), Arc::clone(&counters))
+        };
+        listener.accept(serve).await;
+    }
+}
+
+/// Relays one connection, and counts how it went.
+pub(crate) async fn serve(
+    client: TcpStream,
+    ends: Option<Ends>,
+    server: Server,
+    counters: Arc<Counters>,
+) {
+    counters.accepted.fetch_add(1, Relaxed);
+    let Some(ends) = ends else {
+        counters.foreign.fetch_add(1, Relaxed);
+        return;
+    };
+    match relay(client, ends, server).await {
+        Ok(()) => counters.finished.fetch_add(1, Relaxed),
+        Err(error) => {
+            tracing::debug!(?ends, ?server, %error, "a relayed connection failed");
+            counters.failed.fetch_add(1, Relaxed)
+        }
+    };
+}
+
+async fn relay(client: TcpStream, ends: Ends, server: Server) -> io::Result<()> {
+    let server = server.connect(ends).await?;
+    client.set_nodelay(true)?;
+    pass_both_ways(client, server, 0).await
+}

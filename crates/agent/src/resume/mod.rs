@@ -1,0 +1,275 @@
+//! The rest of a response that another data server has begun.
+//!
+//! ```text
+//!  order --> the same request to the local server --> its head is read: is it the same response?
+//!  client:port <--(cluster address:80, adopted)--> agent <--(client)--> the local server
+//!                     where the client is, its socket says: what it has is read away, the rest passed on
+//! ```
+//!
+//! The connection is adopted into a listener of its own with one acknowledgement of the client, so the
+//! socket's next byte is exactly the one that the client does not have yet. From there on this is a relay:
+//! what the client asks next goes to the same server, or the connection moves on, as any other.
+
+mod head;
+mod ordered;
+mod position;
+mod rest;
+
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+use baton_abi::Response;
+use baton_net::Result;
+use baton_wire::HeadDigest;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::sync::{mpsc, watch};
+use tokio::time::{sleep, timeout};
+
+pub use head::{Glimpse, Head, Unfit, glimpse};
+
+use self::ordered::{Opened, Registered, Responses};
+use crate::client::{Ends, Services};
+use crate::listener::Listener;
+use crate::routing::Routing;
+use crate::server::Server;
+
+/// How long the local server may take until the head of its response is there: less than who ordered it waits.
+const PATIENCE: Duration = Duration::from_secs(4);
+/// How long a response waits for its connection: a client may be away for a while.
+const KEEP: Duration = Duration::from_secs(120);
+/// How long an order that was taken back may come again.
+const TAKEN_BACK: Duration = Duration::from_secs(10);
+
+/// Hears how each response goes on, before any of it leaves: nobody else sees where it ends.
+pub type Witness = Box<dyn Fn(BorrowedFd<'_>, &Response) + Send + Sync>;
+
+/// A connection that has come for its response: which, the order's number, and the response.
+pub type Beginning = (Ends, u64, Found);
+
+/// Where these come out.
+pub type Beginnings = mpsc::UnboundedReceiver<Beginning>;
+
+/// What is wanted.
+#[derive(Clone, Debug)]
+pub struct Order {
+    /// Whose response.
+    pub ends: Ends,
+    /// Tells this order from others about the same connection.
+    pub number: u64,
+    /// What the client asked for, as it sent it. Empty: the order whose number stands in `digest` is taken
+    /// back, if its connection has not come.
+    pub request: Vec<u8>,
+    /// Sequence number of the response's first byte.
+    pub start: u32,
+    /// The client has at least what comes before this one.
+    pub acknowledged: u32,
+    /// What is known of the response's head.
+    pub digest: Option<HeadDigest>,
+    /// And of the length of all of it.
+    pub length: Option<u64>,
+}
+
+/// What has become of an order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The response is here, and waits for its connection.
+    Ready(Found),
+    /// And the connection has come.
+    Begun(Found),
+    /// The client has all of it.
+    Complete(Found),
+    /// It is not the same, or nobody can tell.
+    Unfit(Unfit),
+    /// The local server does not answer.
+    Unreachable,
+    /// Too many wait.
+    Full,
+}
+
+/// The response that is here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// What tells its head from others.
+    pub digest: HeadDigest,
+    /// Head and body, bytes.
+    pub length: u64,
+}
+
+/// What has been done, for the metrics.
+#[derive(Debug, Default)]
+pub struct Counters {
+    /// Orders.
+    pub ordered: AtomicU64,
+    /// Connections that came for their response.
+    pub begun: AtomicU64,
+    /// Connections that nothing was ordered for, or too late. Reset.
+    pub foreign: AtomicU64,
+    /// The client is not where the response is, or one of the connections broke. Reset.
+    pub failed: AtomicU64,
+    /// Came to a regular end in both directions.
+    pub finished: AtomicU64,
+}
+
+/// Takes orders. Cloned, it is the same one.
+#[derive(Clone)]
+pub struct Resumer {
+    shared: Arc<Shared>,
+    port: u16,
+}
+
+struct Shared {
+    server: Server,
+    witness: Witness,
+    responses: Responses,
+    begun: mpsc::UnboundedSender<Beginning>,
+    counters: Arc<Counters>,
+}
+
+impl Resumer {
+    /// Listens on 127.0.0.1, at a port of the kernel's choice, and works until the runtime ends. Connections
+    /// that have come for their responses come out of the receiver, with the number of the order.
+    ///
+    /// # Errors
+    /// [`baton_net::Error::System`].
+    pub fn start(
+        routing: &Routing,
+        services: watch::Receiver<Services>,
+        witness: Witness,
+    ) -> Result<(Self, Beginnings)> {
+        let listener = Listener::bind("resumed responses")?;
+        let port = listener.port();
+        let (begun, beginnings) = mpsc::unbounded_channel();
+        let shared = Arc::new(Shared {
+            server: Server::Here(routing.mark),
+            witness,
+            responses: Responses::default(),
+            begun,
+            counters: Arc::default(),
+        });
+        let serving = Arc::clone(&shared);
+        tokio::spawn(async move {
+            let serve = |client| {
+                let ends = Ends::of(&client, &services);
+                serve(client, ends, Arc::clone(&serving))
+            };
+            listener.accept(serve).await;
+        });
+        Ok((Self { shared, port }, beginnings))
+    }
+
+    /// The port it listens on, for `settings.resume_port` of the data server program.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// What it has done; stays readable.
+    pub fn counters(&self) -> Arc<Counters> {
+        Arc::clone(&self.shared.counters)
+    }
+
+    /// Gets the response. The same order again says what has become of it; another one for the same
+    /// connection takes its place. `None`: an answer to the same order is under way.
+    pub async fn order(&self, order: &Order) -> Option<Outcome> {
+        if order.request.is_empty() {
+            if let Some(number) = order.digest.map(HeadDigest::value) {
+                self.shared.responses.take_back(order.ends, number);
+                self.later(TAKEN_BACK, order.ends, number, Responses::forget);
+            }
+            return Some(Outcome::Unreachable);
+        }
+        match self.shared.responses.register(order) {
+            Registered::New => {}
+            Registered::Known(outcome) => return outcome,
+        }
+        self.shared.counters.ordered.fetch_add(1, Relaxed);
+        let outcome = match timeout(PATIENCE, self.shared.fetch(order)).await {
+            Ok(Ok(Ok((found, opened)))) => self.shared.responses.keep(order, found, opened),
+            Ok(Ok(Err(unfit))) => Outcome::Unfit(unfit),
+            Ok(Err(error)) => {
+                tracing::debug!(%error, "the local server does not answer");
+                Outcome::Unreachable
+            }
+            Err(_) => Outcome::Unreachable,
+        };
+        match outcome {
+            Outcome::Ready(_) => {
+                self.later(KEEP, order.ends, order.number, Responses::give_up);
+            }
+            _ => self.shared.responses.forget(order.ends, order.number),
+        }
+        Some(outcome)
+    }
+
+    fn later(&self, after: Duration, ends: Ends, number: u64, what: fn(&Responses, Ends, u64)) {
+        let shared = Arc::clone(&self.shared);
+        tokio::spawn(async move {
+            sleep(after).await;
+            what(&shared.responses, ends, number);
+        });
+    }
+}
+
+impl Shared {
+    /// The local server's answer, as far as its head, if that is the head of the response that the client has begun to get.
+    async fn fetch(
+        &self,
+        order: &Order,
+    ) -> io::Result<std::result::Result<(Found, Opened), Unfit>> {
+        let mut server = self.server.connect(order.ends).await?;
+        server.write_all(&order.request).await?;
+        let mut read = Vec::with_capacity(head::LONGEST);
+        let head = loop {
+            if server.read_buf(&mut read).await? == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            match Head::read(&order.request, &read) {
+                Ok(Some(head)) => break head,
+                Ok(None) if read.len() < head::LONGEST => {}
+                Ok(None) => return Ok(Err(Unfit::Status)),
+                Err(unfit) => return Ok(Err(unfit)),
+            }
+        };
+        let had = order.acknowledged.wrapping_sub(order.start);
+        if let Err(unfit) = head.continues(had, order.digest, order.length) {
+            return Ok(Err(unfit));
+        }
+        let found = Found {
+            digest: head.digest,
+            length: head.length,
+        };
+        Ok(Ok((found, Opened { server, read })))
+    }
+}
+
+async fn serve(client: TcpStream, ends: Option<Ends>, shared: Arc<Shared>) {
+    let counters = Arc::clone(&shared.counters);
+    let Some((ends, taken)) = ends.and_then(|ends| Some((ends, shared.responses.take(ends)?)))
+    else {
+        counters.foreign.fetch_add(1, Relaxed);
+        return;
+    };
+    counters.begun.fetch_add(1, Relaxed);
+    // Nobody listens any more when the daemon ends, and with it this.
+    let _ = shared.begun.send((ends, taken.number, taken.found));
+    let number = taken.number;
+    let result = rest::pass_on(
+        client,
+        taken.start,
+        taken.found,
+        taken.opened,
+        &shared.witness,
+    )
+    .await;
+    shared.responses.forget(ends, number);
+    match result {
+        Ok(()) => counters.finished.fetch_add(1, Relaxed),
+        Err(error) => {
+            tracing::debug!(%error, "a resumed connection failed");
+            counters.failed.fetch_add(1, Relaxed)
+        }
+    };
+}

@@ -1,0 +1,153 @@
+//! The responses that were ordered: each waits for its connection, or its connection has come.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use tokio::net::TcpStream;
+
+use super::{Found, Order, Outcome};
+use crate::client::Ends;
+
+/// So many may wait at once.
+const WAITING: usize = 4096;
+
+/// All of them, by connection: of each connection there is one.
+#[derive(Debug, Default)]
+pub(super) struct Responses(Mutex<HashMap<Ends, Ordered>>);
+
+/// A response that was ordered, and where it is by now.
+#[derive(Debug)]
+struct Ordered {
+    number: u64,
+    start: u32,
+    state: State,
+}
+
+#[derive(Debug)]
+enum State {
+    Asking,
+    Waiting(Found, Box<Opened>),
+    Begun(Found),
+    TakenBack,
+}
+
+/// The local server's answer, of which this much was read.
+#[derive(Debug)]
+pub(super) struct Opened {
+    pub server: TcpStream,
+    pub read: Vec<u8>,
+}
+
+/// A response whose connection has come.
+#[derive(Debug)]
+pub(super) struct Taken {
+    /// Of its order.
+    pub number: u64,
+    /// Sequence number of its first byte.
+    pub start: u32,
+    pub found: Found,
+    pub opened: Opened,
+}
+
+/// What is known of an order that came just now.
+pub(super) enum Registered {
+    New,
+    Known(Option<Outcome>),
+}
+
+impl Responses {
+    /// The lock is held for a few instructions, never across a wait; what a panicking task left is whole.
+    fn lock(&self) -> MutexGuard<'_, HashMap<Ends, Ordered>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn register(&self, order: &Order) -> Registered {
+        let mut responses = self.lock();
+        if let Some(known) = responses.get(&order.ends)
+            && known.number == order.number
+        {
+            return Registered::Known(match known.state {
+                State::Asking | State::TakenBack => None,
+                State::Waiting(found, _) => Some(Outcome::Ready(found)),
+                State::Begun(found) => Some(Outcome::Begun(found)),
+            });
+        }
+        if responses.len() >= WAITING {
+            return Registered::Known(Some(Outcome::Full));
+        }
+        let response = Ordered {
+            number: order.number,
+            start: order.start,
+            state: State::Asking,
+        };
+        responses.insert(order.ends, response);
+        Registered::New
+    }
+
+    /// Unless another order has taken its place meanwhile.
+    pub fn keep(&self, order: &Order, found: Found, opened: Opened) -> Outcome {
+        if u64::from(order.acknowledged.wrapping_sub(order.start)) == found.length {
+            return Outcome::Complete(found);
+        }
+        if let Some(response) = self.lock().get_mut(&order.ends)
+            && response.number == order.number
+            && matches!(response.state, State::Asking)
+        {
+            response.state = State::Waiting(found, Box::new(opened));
+        }
+        Outcome::Ready(found)
+    }
+
+    pub fn forget(&self, ends: Ends, number: u64) {
+        let mut responses = self.lock();
+        if responses.get(&ends).is_some_and(|r| r.number == number) {
+            responses.remove(&ends);
+        }
+    }
+
+    /// It is not wanted any more, also if the order comes only now, or again. What has begun goes on, and what
+    /// was ordered since.
+    pub fn take_back(&self, ends: Ends, number: u64) {
+        let mut responses = self.lock();
+        let is_other = (responses.get(&ends))
+            .is_some_and(|one| one.number != number || matches!(one.state, State::Begun(_)));
+        if !is_other {
+            let ordered = Ordered {
+                number,
+                start: 0,
+                state: State::TakenBack,
+            };
+            responses.insert(ends, ordered);
+        }
+    }
+
+    /// Nobody came for it.
+    pub fn give_up(&self, ends: Ends, number: u64) {
+        let waits = matches!(
+            self.lock().get(&ends),
+            Some(Ordered { number: at, state: State::Waiting(..), .. }) if *at == number
+        );
+        if waits {
+            self.forget(ends, number);
+        }
+    }
+
+    /// The response that this connection has come for.
+    pub fn take(&self, ends: Ends) -> Option<Taken> {
+        let mut responses = self.lock();
+        let response = responses.get_mut(&ends)?;
+        let State::Waiting(found, _) = response.state else {
+            return None;
+        };
+        let State::Waiting(_, opened) = std::mem::replace(&mut response.state, State::Begun(found))
+        else {
+            return None;
+        };
+        Some(Taken {
+            number: response.number,
+            start: response.start,
+            found,
+            opened: *opened,
+        })
+    }
+}

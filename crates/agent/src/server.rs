@@ -1,0 +1,72 @@
+//! The second connection, to the local server, in the client's name.
+
+use std::io;
+use std::net::{SocketAddr, SocketAddrV4};
+use std::time::Duration;
+
+use socket2::{Domain, Socket, Type};
+use tokio::net::{TcpSocket, TcpStream};
+use tokio::time::timeout;
+
+use crate::client::{Ends, end_by_reset};
+
+/// SO_MARK of the connections to servers in containers: the letters "bats". `MARK_RELAY_SOCKET` of `bpf/abi.h`.
+pub const SOCKET_MARK: u32 = 0x6261_7473;
+
+/// A server that does not answer for so long is taken for unreachable, and the client's connection is reset.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Where a connection's server is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Server {
+    /// On this host, where the client has connected to; with the mark of [`crate::Routing`].
+    Here(u32),
+    /// In another network namespace, at an address of its own.
+    Container(SocketAddrV4),
+}
+
+impl Server {
+    /// Connects as this client. On this host that is always to the cluster address: what listens on 127.0.0.1 alone is not
+    /// for clients.
+    ///
+    /// # Errors
+    /// Nobody listens there, or answers.
+    pub async fn connect(self, ends: Ends) -> io::Result<TcpStream> {
+        let any_port = SocketAddrV4::new(*ends.client.ip(), 0);
+        let connecting = async {
+            match self {
+                // The client's own port is taken by the client's own connection.
+                Self::Here(mark) => attempt(any_port, ends.cluster, mark).await,
+                Self::Container(at) => match attempt(ends.client, at, SOCKET_MARK).await {
+                    Err(error) if is_taken(&error) => attempt(any_port, at, SOCKET_MARK).await,
+                    other => other,
+                },
+            }
+        };
+        let server = timeout(PATIENCE, connecting).await??;
+        end_by_reset(&server);
+        // What is written here has waited for its acknowledgement before.
+        server.set_nodelay(true)?;
+        Ok(server)
+    }
+}
+
+/// The client has two connections from one port, to two services: both cannot have it here. Or the pair is still in
+/// TIME_WAIT.
+fn is_taken(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::AddrInUse | io::ErrorKind::AddrNotAvailable
+    )
+}
+
+async fn attempt(source: SocketAddrV4, target: SocketAddrV4, mark: u32) -> io::Result<TcpStream> {
+    let socket = Socket::new(Domain::IPV4, Type::STREAM.nonblocking(), None)?;
+    socket.set_ip_transparent_v4(true)?;
+    socket.set_mark(mark)?;
+    socket.set_reuse_address(true)?;
+    socket.bind(&SocketAddr::V4(source).into())?;
+    TcpSocket::from_std_stream(socket.into())
+        .connect(target.into())
+        .await
+}
