@@ -775,6 +775,7 @@ enum response_state {
 	RESPONSE_TRAILER = 8,          /* inside such a line */
 	RESPONSE_TRAILER_END = 9,      /* in the empty line that ends the response */
 	RESPONSE_TUNNEL = 10,          /* 101 Switching Protocols: what follows is another one */
+	RESPONSE_HEAD = 11,            /* in a head that is read byte by byte; `left` is the length that it has said */
 };
 
 /*
@@ -792,7 +793,13 @@ struct response {
 	unsigned char digits;          /* of a chunk's size, so far */
 	unsigned char responses;       /* how many have begun, modulo 256, */
 	unsigned char requests;        /* and how many packets have come that may have begun a request */
-	unsigned char reserved[3];
+	/* Of a head that is read byte by byte: */
+	unsigned char line;            /* where in a line its next byte is (enum line_part) */
+	unsigned char matched;         /* how many bytes of what is expected there have come */
+	unsigned char said;            /* what its lines have said (enum head_said) */
+	unsigned short status;         /* the digits of it that have come */
+	unsigned short reserved;
+	unsigned int head_start;       /* sequence number of its first byte */
 	unsigned int gap_at;           /* what came next when something was asked for that lies behind a gap, */
 	unsigned int gap_since;        /* and the tick since when that is so; 0: it is not */
 };

@@ -7,7 +7,7 @@
 #include "abi.h"
 
 enum {
-	CHUNK_DIGITS = 8,   /* less than 4 GiB */
+	CHUNK_DIGITS = 8,   /* of a size that is less than 4 GiB; zeros may be in front of them */
 	LINE_END_BYTES = 2, /* behind a chunk */
 	NO_DIGIT = 16,
 	CHUNKS_NOTED = 256, /* a power of two; with their data, more than a client usually has under way */
@@ -59,9 +59,10 @@ static __always_inline void take_size(struct response *r, u8 c)
 {
 	u32 digit = hex_digit(c);
 
-	if (digit < NO_DIGIT && r->digits < CHUNK_DIGITS) {
+	if (digit < NO_DIGIT && !(r->left >> 4 * (CHUNK_DIGITS - 1))) {
 		r->left = r->left << 4 | digit;
-		r->digits++;
+		if (r->digits < CHUNK_DIGITS)
+			r->digits++;
 	} else if (r->digits && (c == '\r' || c == ';' || c == ' ' || c == '\t')) {
 		r->state = RESPONSE_CHUNK_EXTENSION;
 	} else {

@@ -8,7 +8,8 @@
 struct leaving {
 	struct __sk_buff *skb;
 	struct response *response; /* on its connection */
-	u32 at;                    /* of what has not been read yet, from the start of the frame, */
+	u32 begin;                 /* of what is new in it, from the start of the frame; */
+	u32 at;                    /* the same of what has not been read yet, */
 	u32 bytes;                 /* and how much that is */
 };
 

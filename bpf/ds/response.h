@@ -13,11 +13,11 @@
 #include "response_head.h"
 
 enum {
-	/* Enough for a send of 64 KB in chunks of 100 bytes. */
-	STEPS_MAX = 8192,
+	/* Enough for a send of 64 KB byte by byte. */
+	STEPS_MAX = 1 << 16,
 };
 
-/* One part of what leaves: a head, a body as far as it is here, a chunk, or a byte of what is around a chunk. */
+/* One part of what leaves: a head, a body as far as it is here, a chunk, or a byte of another head or of what is around a chunk. */
 static long take_part(u32 index, struct leaving *l)
 {
 	struct response *r = l->response;
@@ -34,6 +34,9 @@ static long take_part(u32 index, struct leaving *l)
 	case RESPONSE_BODY:
 		if (take_bytes(l))
 			r->state = RESPONSE_COMPLETE;
+		return 0;
+	case RESPONSE_HEAD:
+		take_of_head(l);
 		return 0;
 	default:
 		take_of_chunks(l);
@@ -83,6 +86,7 @@ static __always_inline void follow_response(struct leaving *l, u32 seq)
 	if (again >= l->bytes)
 		return;
 	l->at += again;
+	l->begin = l->at;
 	l->bytes -= again;
 	r->next += l->bytes;
 	if (r->state == RESPONSE_TUNNEL)

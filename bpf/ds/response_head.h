@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The head of a response: how long its body is. It must be whole in the packet that it begins with, as heads are
- * that a server writes at once; of any other one it is not known where the response ends.
+ * The head of a response: how long its body is. Most are whole in the packet that they begin with, because servers write them
+ * at once, and are read there a word at a time. All others are read byte by byte: response_line.h.
  */
 #ifndef BATON_DS_RESPONSE_HEAD_H
 #define BATON_DS_RESPONSE_HEAD_H
 
 #include "leaving.h"
+#include "response_line.h"
 #include "show_head.h"
 #include "../bounds.h"
 #include "../cs/packet.h"
@@ -165,6 +166,93 @@ static __always_inline u8 state_behind(const struct response_head *head, u32 sta
 	return head->length ? RESPONSE_BODY : RESPONSE_COMPLETE;
 }
 
+/* A response that is no interim one has begun at `start`. */
+static __always_inline void begin_response(struct response *r, u32 start)
+{
+	r->start = start;
+	r->answered = r->asked;
+	r->responses++;
+}
+
+/* The head is over, and what it said of the body counts from here on. */
+static __always_inline void end_head(struct leaving *l)
+{
+	struct response *r = l->response;
+	bool is_chunked = r->said & SAID_CHUNKED;
+	struct response_head head = {
+		.length = r->left,
+		.lengths = !(r->said & SAID_CODED) && r->said & SAID_LENGTH,
+		.chunked = is_chunked,
+	};
+
+	if (r->status < 100) {
+		r->state = RESPONSE_UNKNOWN;
+	} else if (r->status == STATUS_SWITCHING) {
+		r->state = RESPONSE_TUNNEL;
+		l->bytes = 0;
+	} else if (r->status < STATUS_FINAL) {
+		r->state = RESPONSE_COMPLETE;
+	} else {
+		r->left = is_chunked ? 0 : r->left;
+		r->state = state_behind(&head, r->status, r->bodiless);
+		r->bodiless = 0;
+	}
+}
+
+/* Its status has come, up to what has not been read yet. The head is shown if it begins in this packet. */
+static __always_inline void take_whole_status(struct leaving *l)
+{
+	struct response *r = l->response;
+
+	if (r->status < STATUS_FINAL)
+		return;
+	if (l->at - l->begin >= STATUS_DIGITS_END) {
+		struct leaving from_start = *l;
+
+		from_start.at -= STATUS_DIGITS_END;
+		from_start.bytes += STATUS_DIGITS_END;
+		show_head(&from_start);
+	}
+	begin_response(r, r->head_start);
+}
+
+/* More of a head that is read byte by byte; of what says nothing of the length, eight bytes at once. */
+static __always_inline void take_of_head(struct leaving *l)
+{
+	struct response *r = l->response;
+	bool in_status = r->line == LINE_STATUS;
+	u64 word;
+	u8 c;
+
+	if (r->line == LINE_REST && l->bytes >= WORD && !bpf_skb_load_bytes(l->skb, l->at, &word, WORD) &&
+	    !zero_bytes(word ^ EVERY_BYTE('\n'))) {
+		l->at += WORD;
+		l->bytes -= WORD;
+		return;
+	}
+	if (bpf_skb_load_bytes(l->skb, l->at, &c, sizeof(c))) {
+		r->state = RESPONSE_UNKNOWN;
+		return;
+	}
+	l->at++;
+	l->bytes--;
+	if (take_head_byte(r, c))
+		end_head(l);
+	else if (in_status && r->line == LINE_REST)
+		take_whole_status(l);
+}
+
+static __always_inline void begin_head(struct response *r, u32 start)
+{
+	r->state = RESPONSE_HEAD;
+	r->line = LINE_STATUS;
+	r->head_start = start;
+	r->left = 0;
+	r->matched = 0;
+	r->said = 0;
+	r->status = 0;
+}
+
 /* The next response begins. */
 static __noinline void take_head(struct leaving *l)
 {
@@ -172,12 +260,13 @@ static __noinline void take_head(struct leaving *l)
 	u32 bytes = l->bytes, most = bytes < TEXT_BYTES - WORD ? bytes : TEXT_BYTES - WORD, status;
 	struct response_head head;
 
-	r->state = RESPONSE_UNKNOWN;
 	status = read_response_head(l->skb, l->at, bytes < FIRST_LOOK ? bytes : FIRST_LOOK, &head);
 	if (!status && bytes > FIRST_LOOK)
 		status = read_response_head(l->skb, l->at, most, &head);
-	if (status < 100)
+	if (status < 100) {
+		begin_head(r, r->next - bytes);
 		return;
+	}
 	if (status == STATUS_SWITCHING) {
 		r->state = RESPONSE_TUNNEL;
 		l->bytes = 0;
@@ -187,9 +276,7 @@ static __noinline void take_head(struct leaving *l)
 		r->state = RESPONSE_COMPLETE;
 	} else {
 		show_head(l);
-		r->start = r->next - bytes;
-		r->answered = r->asked;
-		r->responses++;
+		begin_response(r, r->next - bytes);
 		r->left = head.chunked ? 0 : head.length;
 		r->state = state_behind(&head, status, r->bodiless);
 		r->bodiless = 0;
