@@ -3,6 +3,7 @@
 
 mod busy;
 mod choice;
+mod interrupt;
 mod queue;
 mod report;
 
@@ -83,6 +84,7 @@ fn run(options: &Options) -> Result<bool> {
             None => runnable.push(scenario),
         }
     }
+    interrupt::take_labs_down(&runnable)?;
     let busy = BusyLoops::start(options.busy);
     let (queue, report) = (Queue::new(&runnable, options.repeat), Mutex::new(report));
     thread::scope(|scope| {

@@ -1,9 +1,8 @@
 //! Whether a data server lives. A dead daemon is not a dead server: so who does not say HELLO is asked
 //! (ALIVE), and its program answers without the daemon. Only a host of which neither is heard is dead.
 //!
-//! Silence counts only while this side listens: a daemon that was not run for a while itself has heard
-//! nobody, and that says nothing about them. Nor does it where nobody at all is heard: then it is this host
-//! that is cut off, and, should it come back, what it did meanwhile would meet those who have lived on. Where
+//! Silence counts only while this side listens, which is for its clock to see to ([`crate::listening::ListeningClock`]). Nor does it
+//! where nobody at all is heard: then it is this host that is cut off, and, should it come back, what it did meanwhile would meet those who have lived on. Where
 //! there is only one other host, nobody can tell the two apart, and the silence is believed.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -31,7 +30,6 @@ pub struct Pulse {
     /// HELLO is overdue after this long.
     overdue: Duration,
     dead_after: Duration,
-    last_tick: Moment,
     /// When anybody was heard last, watched or not.
     anybody: Moment,
     /// Whether there are several other hosts.
@@ -52,7 +50,6 @@ impl Pulse {
         Self {
             overdue: 2 * hello,
             dead_after,
-            last_tick: now,
             anybody: now,
             has_witnesses: false,
             hosts: BTreeMap::new(),
@@ -103,13 +100,9 @@ impl Pulse {
 
     /// To be called every [`TICK`]; returns whom to ask. Those that are dead are asked as well.
     pub fn tick(&mut self, now: Moment) -> Vec<Address> {
-        let missed = now.since(self.last_tick).saturating_sub(2 * TICK);
-        self.last_tick = now;
-        self.anybody = (self.anybody + missed).min(now);
         let is_cut_off = self.is_cut_off(now);
         let mut asked = Vec::new();
         for (address, host) in &mut self.hosts {
-            host.heard = (host.heard + missed).min(now);
             let silent = now.since(host.heard);
             if silent >= self.overdue.min(self.dead_after / 4) {
                 asked.push(*address);

@@ -5,8 +5,8 @@
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
-use baton_core::Moment;
 use baton_core::pulse::{Change, Pulse, TICK};
+use baton_core::{Moment, listening::ListeningClock};
 use baton_wire::Address;
 use proptest::prelude::*;
 
@@ -65,13 +65,17 @@ fn who_says_hello_is_not_asked() {
 #[test]
 fn who_did_not_listen_has_heard_nobody_and_that_is_nobodys_death() {
     let mut pulse = watching(&[host(1)]);
-    tick(&mut pulse, 50, 200);
+    let mut clock = ListeningClock::new(at(0), 2 * HELLO);
+    pulse.tick(clock.look(at(200)));
     // This daemon was not run for a minute.
-    pulse.tick(at(60_000));
+    pulse.tick(clock.look(at(60_000)));
     assert_eq!(pulse.poll(), None);
     // Then it listens, and hears nothing.
-    let died = tick(&mut pulse, 60_050, 61_500);
-    assert!(matches!(died[..], [Change::Died(who, _)] if who == host(1)));
+    for ms in (60_050..61_500).step_by(50) {
+        pulse.tick(clock.look(at(ms)));
+    }
+    let died = pulse.poll();
+    assert!(matches!(died, Some(Change::Died(who, _)) if who == host(1)));
 }
 
 #[test]

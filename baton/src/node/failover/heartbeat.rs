@@ -15,6 +15,7 @@ use baton_abi::LCCP_CANDIDATE;
 use baton_core::{
     Moment,
     failover::{Action, Failover},
+    listening::ListeningClock,
 };
 use baton_dataplane::{Refusals, RefusedNodes, sys};
 use baton_net::{LccpSocket, Received};
@@ -39,6 +40,8 @@ pub struct Shared {
     /// The machine was told something.
     pub told: Notify,
     pub trust: Mutex<Trust>,
+    /// The machine's, which stands still while this process is not run.
+    pub clock: Mutex<ListeningClock>,
     pub epoch: Instant,
     /// Nothing more is to be heard of this candidate.
     pub ended: AtomicBool,
@@ -197,7 +200,8 @@ pub fn warn_of_unintelligible(sender: Ipv4Addr, reject: Reject) {
 }
 
 impl Shared {
-    fn now(&self) -> Moment {
-        Moment::after_epoch(self.epoch.elapsed())
+    /// The time by which the machine goes.
+    pub fn now(&self) -> Moment {
+        locked(&self.clock).look(Moment::after_epoch(self.epoch.elapsed()))
     }
 }

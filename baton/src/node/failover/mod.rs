@@ -19,6 +19,7 @@ use std::{
 use anyhow::{Context, Result};
 use baton_config::{ClusterAddress, Config, FrontAddress};
 use baton_core::failover::{Action, Failover, Rules};
+use baton_core::{Moment, listening::ListeningClock};
 use baton_wire::{Address, CandidateState, Reject};
 use tokio::{
     sync::{Notify, mpsc},
@@ -78,7 +79,11 @@ impl Daemon {
             let (netlink, interface) = (&place.netlink, &place.link.name);
             holds |= netlink.has_address(interface, address.ip()).await?;
         }
-        let (now, own) = (self.now(), Address::from(place.address));
+        let epoch = Instant::now();
+        let (now, own) = (
+            Moment::after_epoch(Duration::ZERO),
+            Address::from(place.address),
+        );
         let rules = Rules {
             candidates: candidates(&place.config),
             detection: failover.detection,
@@ -93,7 +98,8 @@ impl Daemon {
             machine: Mutex::new(machine),
             told: Notify::new(),
             trust: Mutex::new(self.trust()),
-            epoch: self.epoch,
+            clock: Mutex::new(ListeningClock::new(now, usual_look(failover.detection))),
+            epoch,
             ended: AtomicBool::new(false),
         });
         let (sender, decided) = mpsc::unbounded_channel();
@@ -127,7 +133,7 @@ impl Daemon {
     pub(super) async fn await_front(&mut self) {
         let begun = Instant::now();
         while let Some(running) = &self.failover {
-            let known = running.machine().who(self.now()).is_some();
+            let known = running.machine().who(running.shared.now()).is_some();
             if begun.elapsed() >= SETTLING || known && running.decided.is_empty() {
                 return;
             }
@@ -204,7 +210,7 @@ impl Daemon {
         let Some(running) = &self.failover else {
             return;
         };
-        let now = self.now();
+        let now = running.shared.now();
         let detection = (self.place.config.failover.as_ref()).map(|found| found.detection);
         let begun = {
             let mut machine = running.machine();
@@ -241,27 +247,27 @@ impl Daemon {
     /// Hands over to the candidate at `to`, which takes the addresses at once. `false`: this one is not in
     /// front, or that one is not heard.
     pub(super) fn hand_front_to(&mut self, to: Ipv4Addr) -> bool {
-        let now = self.now();
         let Some(running) = &self.failover else {
             return false;
         };
-        let begun = running.machine().hand_to(now, to.into());
+        let begun = (running.machine()).hand_to(running.shared.now(), to.into());
         running.shared.told.notify_one();
         begun
     }
 
     /// After a reload.
     pub(super) fn retime_failover(&mut self) {
-        let (now, trust) = (self.now(), self.trust());
+        let trust = self.trust();
         if let (Some(running), Some(failover)) = (&self.failover, &self.place.config.failover) {
             let (detection, preempt) = (failover.detection, failover.preempt);
             let mut machine = running.machine();
             machine.retime(detection, preempt);
+            locked(&running.shared.clock).retime(usual_look(detection));
             let mut trusted = locked(&running.shared.trust);
             let others = candidates(&self.place.config).into_iter();
             let mut others = others.filter_map(Address::ipv4);
             if others.any(|one| trusted.keys.with(one) != trust.keys.with(one)) {
-                machine.rekey(now);
+                machine.rekey(running.shared.now());
             }
             *trusted = trust;
             drop((machine, trusted));
@@ -304,7 +310,7 @@ impl Daemon {
         if let Some(running) = &self.failover {
             let is_news = running
                 .machine()
-                .handle_unintelligible(self.now(), from.into());
+                .handle_unintelligible(running.shared.now(), from.into());
             if is_news {
                 warn_of_unintelligible(from, reject);
             }
@@ -332,7 +338,7 @@ impl Daemon {
                 ..status::Failover::default()
             });
         };
-        let machine = running.machine();
+        let (now, machine) = (running.shared.now(), running.machine());
         Some(status::Failover {
             state: match machine.said().state {
                 CandidateState::Standby => "standby".into(),
@@ -340,10 +346,10 @@ impl Daemon {
                 CandidateState::Handing { .. } => "handing over".into(),
             },
             candidates,
-            front: machine.who(self.now()).and_then(named),
+            front: machine.who(now).and_then(named),
             epoch: machine.said().epoch,
             takeovers: machine.takeovers(),
-            unintelligible: machine.unintelligible(self.now()).and_then(named),
+            unintelligible: machine.unintelligible(now).and_then(named),
         })
     }
 
@@ -391,6 +397,11 @@ impl Running {
     fn machine(&self) -> MutexGuard<'_, Failover> {
         locked(&self.shared.machine)
     }
+}
+
+/// The thread of failover looks at its clock far more often; one that has not for half of what is taken for a death was not run.
+fn usual_look(detection: Duration) -> Duration {
+    detection / 2
 }
 
 fn candidates(config: &Config) -> Vec<Address> {

@@ -271,12 +271,6 @@ impl Failover {
     }
 
     fn tick(&mut self, now: Moment) {
-        let detection = self.rules.detection;
-        // Nobody was silent while this one slept and could not hear: such time counts little.
-        let slept = now.since(self.awake).saturating_sub(detection / 2);
-        if slept > Duration::ZERO {
-            self.since = self.missed_since() + slept;
-        }
         self.awake = now;
         match self.state {
             State::Standby if self.due(now) <= now => {

@@ -74,7 +74,6 @@ proptest! {
         // A word that was on its way when its sender died is believed when it comes.
         let mut slowest = world.delay;
         for act in acts {
-            let now = world.moment();
             match act {
                 Act::Wait(ms) => for _ in 0..ms {
                     world.step();
@@ -91,10 +90,12 @@ proptest! {
                 Act::Lose(part) => world.loss = part,
                 Act::Delay(most) => (world.delay, slowest) = (most, slowest.max(most)),
                 Act::HandTo(one, other) if one < count && world.lives(one) && one != other => {
+                    let now = world.moment(one);
                     world.machine(one).hand_to(now, address(other));
                 }
                 Act::Take(host, more) if host < count && world.lives(host) => {
                     let epoch = world.hosts[host].epoch + more;
+                    let now = world.moment(host);
                     world.machine(host).take(now, epoch);
                 }
                 _ => {}
@@ -133,9 +134,9 @@ proptest! {
                 prop_assert_eq!(&fronts, &[front], "it stays");
             }
         }
-        let now = world.moment();
         let front = world.fronts()[0];
         for host in (0..count).filter(|host| world.lives(*host)).collect::<Vec<_>>() {
+            let now = world.moment(host);
             prop_assert_eq!(world.machine(host).who(now), Some(address(front)), "all know who it is");
         }
     }

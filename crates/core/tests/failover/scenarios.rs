@@ -61,7 +61,7 @@ fn the_next_takes_over_and_keeps_it() {
     world.start(0);
     world.run(10 * DETECTION);
     assert_eq!(world.fronts(), [1]);
-    let now = world.moment();
+    let now = world.moment(0);
     assert_eq!(world.machine(0).who(now), Some(address(1)));
     assert_eq!(world.machine(1).takeovers(), 1);
 }
@@ -133,7 +133,7 @@ fn a_successor_goes_on_unless_another_has_taken_over() {
 #[test]
 fn two_in_front_become_one_the_later_or_the_preferred() {
     let mut world = settled(2, false);
-    let now = world.moment();
+    let now = world.moment(1);
     world.machine(1).take(now, 0);
     world.run(DETECTION);
     assert_eq!((world.fronts(), world.hosts[1].epoch), (vec![1], 2));
@@ -152,7 +152,7 @@ fn two_in_front_become_one_the_later_or_the_preferred() {
 #[test]
 fn handing_over_leaves_nobody_without_a_front() {
     let mut world = settled(3, false);
-    let now = world.moment();
+    let now = world.moment(0);
     assert!(world.machine(0).hand_to(now, address(2)));
     for _ in 0..DETECTION / 4 {
         world.step();
@@ -165,12 +165,12 @@ fn handing_over_leaves_nobody_without_a_front() {
 #[test]
 fn what_is_not_taken_stays() {
     let mut world = settled(2, false);
-    let now = world.moment();
+    let now = world.moment(0);
     world.crash(1);
     assert!(world.machine(0).hand_to(now, address(1)));
     world.run(2 * DETECTION);
     assert_eq!(world.fronts(), [0]);
-    let now = world.moment();
+    let now = world.moment(0);
     assert!(
         !world.machine(0).hand_to(now, address(1)),
         "it is not there"
@@ -186,8 +186,9 @@ fn who_understands_nobody_does_not_take_from_one_that_is_there() {
     world.start(1);
     world.run(20 * DETECTION);
     assert_eq!(world.fronts(), [0]);
-    let now = world.moment();
+    let now = world.moment(1);
     assert_eq!(world.machine(1).unintelligible(now), Some(address(0)));
+    let now = world.moment(0);
     assert_eq!(world.machine(0).unintelligible(now), None);
 
     // Nobody else is left to serve.
@@ -211,13 +212,13 @@ fn who_is_understood_by_others_takes_over() {
 fn another_key_makes_strangers_of_all_and_the_right_one_again_mends_it() {
     let mut world = settled(2, false);
     world.foreign.insert(1);
-    let now = world.moment();
+    let now = world.moment(1);
     world.machine(1).rekey(now);
     world.run(20 * DETECTION);
     assert_eq!(world.fronts(), [0]);
 
     world.foreign.clear();
-    let now = world.moment();
+    let now = world.moment(1);
     world.machine(1).rekey(now);
     world.run(DETECTION);
     assert_eq!(world.machine(1).takeovers(), 0);
@@ -231,7 +232,7 @@ fn another_key_makes_strangers_of_all_and_the_right_one_again_mends_it() {
 fn a_front_that_speaks_in_tongues_is_missed() {
     let mut world = settled(2, false);
     world.foreign.insert(0);
-    let now = world.moment();
+    let now = world.moment(0);
     world.machine(0).rekey(now);
     world.run(2 * DETECTION);
     assert_eq!(world.fronts(), [0, 1]);

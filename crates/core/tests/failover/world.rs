@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
-use baton_core::Moment;
 use baton_core::failover::{Action, Failover, Rules};
+use baton_core::{Moment, listening::ListeningClock};
 use baton_wire::{Address, Candidate, Clock};
 
 pub const DETECTION: u64 = 300;
@@ -28,6 +28,7 @@ pub struct Host {
     /// What an earlier life took last.
     pub epoch: u64,
     pub announced: u64,
+    clock: ListeningClock,
     queue: Vec<Flying>,
 }
 
@@ -64,6 +65,7 @@ impl World {
             has_address: false,
             epoch: 0,
             announced: 0,
+            clock: ListeningClock::new(at(0), Duration::from_millis(DETECTION / 2)),
             queue: Vec::new(),
         };
         let mut world = Self {
@@ -92,7 +94,7 @@ impl World {
 
     /// Starts a daemon, or the successor of one that was killed.
     pub fn start(&mut self, host: usize) {
-        let (rules, now) = (self.rules(), at(self.now));
+        let (rules, now) = (self.rules(), self.moment(host));
         let one = &mut self.hosts[host];
         if one.machine.is_none() {
             let own = address(host);
@@ -120,8 +122,10 @@ impl World {
         self.hosts[host].machine.as_mut().unwrap()
     }
 
-    pub fn moment(&self) -> Moment {
-        at(self.now)
+    /// By this host's clock.
+    pub fn moment(&mut self, host: usize) -> Moment {
+        let now = at(self.now);
+        self.hosts[host].clock.look(now)
     }
 
     pub fn lives(&self, host: usize) -> bool {
@@ -163,7 +167,7 @@ impl World {
     }
 
     fn turn(&mut self, host: usize) {
-        let now = at(self.now);
+        let now = self.moment(host);
         let queue = std::mem::take(&mut self.hosts[host].queue);
         let foreign = self.foreign.clone();
         let machine = self.machine(host);
