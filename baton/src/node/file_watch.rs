@@ -1,56 +1,40 @@
 //! The configuration file, looked at again and again: has it changed, and is it at rest?
 
-use std::{
-    path::Path,
-    time::{Duration, SystemTime},
-};
+use std::{path::Path, time::Duration};
 
 /// Between two looks.
 pub const INTERVAL: Duration = Duration::from_secs(1);
 
-/// What was seen of a file.
+/// What was seen of a file: all of it, because neither its time nor its length need tell of a change. Files that are copied
+/// with their times, or lead elsewhere by a symbolic link, have the same ones.
 #[derive(Default)]
 pub struct Watch {
-    seen: Option<Stamp>,
-    applied: Option<Stamp>,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Stamp {
-    modified: SystemTime,
-    bytes: u64,
+    seen: Option<Vec<u8>>,
+    applied: Option<Vec<u8>>,
 }
 
 impl Watch {
     /// Begins with the file as it is: that is what was read.
     pub fn begin(file: &Path) -> Self {
-        let stamp = stamp(file);
+        let content = std::fs::read(file).ok();
         Self {
-            seen: stamp,
-            applied: stamp,
+            seen: content.clone(),
+            applied: content,
         }
     }
 
     /// Whether the file is another than the one applied last, and the same as a look ago: whoever writes
     /// it has finished. Each change is told once, right or wrong.
     pub fn changed(&mut self, file: &Path) -> bool {
-        let now = stamp(file);
+        let now = std::fs::read(file).ok();
         let at_rest = now.is_some() && now == self.seen;
-        self.seen = now;
-        if !at_rest || now == self.applied {
-            return false;
+        let is_news = at_rest && now != self.applied;
+        if is_news {
+            self.applied.clone_from(&now);
         }
-        self.applied = now;
-        true
+        self.seen = now;
+        is_news
     }
-}
-
-fn stamp(file: &Path) -> Option<Stamp> {
-    let about = std::fs::metadata(file).ok()?;
-    Some(Stamp {
-        modified: about.modified().ok()?,
-        bytes: about.len(),
-    })
 }
 
 #[cfg(test)]
@@ -74,6 +58,16 @@ mod tests {
             "gone is no change"
         );
         std::fs::write(&file, "abc").expect("room");
+        assert!(!watch.changed(&file));
+        assert!(watch.changed(&file));
+        // Another file of the same length and time.
+        let (other, when) = (directory.path().join("other"), file.metadata());
+        std::fs::write(&other, "xyz").expect("room");
+        let opened = std::fs::File::options().write(true).open(&other);
+        let set = opened.and_then(|opened| opened.set_modified(when?.modified()?));
+        set.expect("it is ours");
+        std::fs::remove_file(&file).expect("it is there");
+        std::os::unix::fs::symlink(&other, &file).expect("room");
         assert!(!watch.changed(&file));
         assert!(watch.changed(&file));
     }

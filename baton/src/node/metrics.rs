@@ -1,6 +1,7 @@
 //! Prometheus metrics: the status, as numbers.
 
 mod failover;
+mod format;
 mod forwarding;
 mod migration;
 mod tallies;
@@ -8,7 +9,13 @@ mod tallies;
 use std::{net::SocketAddr, sync::atomic::AtomicU64};
 
 use anyhow::{Context, Result};
-use axum::{Router, extract::State, http::StatusCode, response::IntoResponse, routing::get};
+use axum::{
+    Router,
+    extract::State,
+    http::{HeaderMap, StatusCode},
+    response::IntoResponse,
+    routing::get,
+};
 use prometheus_client::{
     encoding::{EncodeLabelSet, text::encode},
     metrics::{counter::Counter, family::Family, gauge::Gauge},
@@ -20,6 +27,7 @@ use tokio::{
 };
 use tracing::warn;
 
+use self::format::Format;
 use super::control::{Call, Request, Response};
 use crate::status::Status;
 
@@ -41,12 +49,17 @@ pub async fn serve(address: SocketAddr, calls: mpsc::Sender<Call>) -> Result<()>
     Ok(())
 }
 
-async fn scrape(State(calls): State<mpsc::Sender<Call>>) -> impl IntoResponse {
+async fn scrape(State(calls): State<mpsc::Sender<Call>>, headers: HeaderMap) -> impl IntoResponse {
+    let format = Format::of(&headers);
     let (reply, answered) = oneshot::channel();
     let _ = calls.send((Request::Status, reply)).await;
     match answered.await {
         Ok(Response::Status(status)) => match text(&status) {
-            Ok(text) => (StatusCode::OK, [("content-type", CONTENT_TYPE)], text),
+            Ok(text) => (
+                StatusCode::OK,
+                [("content-type", format.content_type())],
+                format.write(text),
+            ),
             Err(error) => (
                 StatusCode::INTERNAL_SERVER_ERROR,
                 [("content-type", "text/plain")],
@@ -60,8 +73,6 @@ async fn scrape(State(calls): State<mpsc::Sender<Call>>) -> impl IntoResponse {
         ),
     }
 }
-
-const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 struct Name {

@@ -20,8 +20,8 @@ pub struct Changes {
     pub failover: bool,
     /// Anything of `[forwarding]`; of nodes that have a part in it, the policy alone.
     pub forwarding: bool,
-    /// Where metrics are served.
-    pub metrics: bool,
+    /// Whether the file is watched.
+    pub watch: bool,
     /// Nodes by name.
     pub nodes: ListChange<NodeName>,
     /// Services by name; one whose pools or routes changed has changed.
@@ -88,7 +88,7 @@ impl fmt::Display for RestartReason {
 ///
 /// # Errors
 /// Every reason why the running daemon cannot take over: this node's own address, interface, `xdp` or
-/// roles, the directories, the protocol, and on a connection server the size of the flow table, whether
+/// roles, the directories, where metrics are served, the protocol, and on a connection server the size of the flow table, whether
 /// a switch is in front of it, and the candidates of failover, and for an I/O server or an application node anything
 /// of `[forwarding]` but the policy. Then nothing of `new` should be applied: half of it would be neither of the two.
 pub fn diff(old: &Config, new: &Config, own: &NodeName) -> Result<Changes, Vec<RestartReason>> {
@@ -115,6 +115,11 @@ pub fn diff(old: &Config, new: &Config, own: &NodeName) -> Result<Changes, Vec<R
     let ((old_bpf, old_run), (new_bpf, new_run)) = (dirs(old), dirs(new));
     fixed("bpf_dir", old_bpf, new_bpf);
     fixed("run_dir", old_run, new_run);
+    let metrics = |config: &Config| match config.local.metrics {
+        Some(address) => address.to_string(),
+        None => "none".to_owned(),
+    };
+    fixed("metrics", metrics(old), metrics(new));
     if [before, after]
         .into_iter()
         .flatten()
@@ -147,7 +152,7 @@ pub fn diff(old: &Config, new: &Config, own: &NodeName) -> Result<Changes, Vec<R
         keys: keys(old) != keys(new),
         cluster: timing(old) != timing(new),
         cs: old.cs != new.cs,
-        metrics: old.local.metrics != new.local.metrics,
+        watch: old.local.watch != new.local.watch,
         nodes: list(&old.nodes, &new.nodes, |node| &node.name),
         services: list(&old.services, &new.services, |service| &service.name),
         pools: list(&pools(old), &pools(new), |(name, _)| name),

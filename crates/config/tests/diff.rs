@@ -64,11 +64,11 @@ fn a_reload_takes_over() {
         }
     );
 
-    let got = changes("cs1", "127.0.0.1:9277", "").unwrap();
+    let got = changes("cs1", "watch = false", "watch = true").unwrap();
     assert_eq!(
         got,
         Changes {
-            metrics: true,
+            watch: true,
             ..Changes::default()
         }
     );
@@ -211,6 +211,7 @@ fn a_restart_is_needed() {
         ["bpf_dir"]
     );
     assert_eq!(restart_keys("ds1", "/run/baton", "/run/b"), ["run_dir"]);
+    assert_eq!(restart_keys("cs1", "127.0.0.1:9277", ""), ["metrics"]);
     assert_eq!(
         restart_keys("cs1", "flows = 1048576", "flows = 1024"),
         ["flows"]

@@ -247,9 +247,7 @@ impl Daemon {
         let new = Config::read(&self.place.file)?.config;
         match diff(&self.place.config, &new, &self.place.me.name) {
             Ok(changes) if changes.is_empty() => return Ok("nothing changed".into()),
-            Ok(changes) if changes.keys || changes.metrics => {
-                bail!("only a restart can apply another key, or another address for metrics")
-            }
+            Ok(changes) if changes.keys => bail!("only a restart can apply another key"),
             Ok(_) => {}
             Err(reasons) => {
                 let reasons: Vec<String> = reasons.iter().map(ToString::to_string).collect();
