@@ -212,7 +212,8 @@ static __noinline int none(struct packet *p, struct lccp_header *h)
 	if (!is_from(p, tcb->owner))
 		return drop(p, COUNTER_LCCP_MISMATCH);
 	count(p->counters, COUNTER_CS_NONE);
-	if (!to || !(to->flags & DATA_SERVER_PRESENT))
+	/* While it moves, who is to have it has nothing yet: whether it ever comes there the daemon finds out. */
+	if (!to || !(to->flags & DATA_SERVER_PRESENT) || is_moving(tcb))
 		return tcb->state & (TCB_ADOPTING | TCB_RESUMING | TCB_FIN | TCB_RST) ? XDP_DROP : claim_anew(p, h);
 	/* Nor can it. Of the request that is kept the daemon knows whether it began in the middle of a response. */
 	if (is_lost)

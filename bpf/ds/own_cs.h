@@ -186,7 +186,7 @@ static __noinline int none_here(struct arrival *a, struct lccp_header *h, u32 in
 	count(a->counters, COUNTER_DS_NONE);
 	count(a->counters, COUNTER_CS_NONE);
 	const struct data_server *to = elsewhere(tcb->previous);
-	if (!to)
+	if (!to || is_moving(tcb))
 		return TCX_DISCARD;
 	swap_owners(tcb);
 	tally_none(tcb);

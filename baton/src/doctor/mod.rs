@@ -73,6 +73,11 @@ pub async fn examine(file: Option<&Path>, interface: Option<&str>) -> Result<Exa
         Some(file) => configuration::check(file),
         None => (Vec::new(), Subject::unknown()),
     };
+    // First of all: what the node has just heard of others it forgets again, while the kernel may take its time.
+    let (running_findings, status) = match &subject.placed {
+        Some(placed) => running::check(&placed.file, subject.clock_window),
+        None => (Vec::new(), None),
+    };
     let about_kernel = kernel_findings(&subject);
     findings.extend(about_kernel.findings);
 
@@ -88,10 +93,6 @@ pub async fn examine(file: Option<&Path>, interface: Option<&str>) -> Result<Exa
             Err(finding) => findings.push(finding),
         }
     }
-    let (running_findings, status) = match &subject.placed {
-        Some(placed) => running::check(&placed.file, subject.clock_window),
-        None => (Vec::new(), None),
-    };
     if subject.roles.is_cs() || subject.roles.is_switch() {
         findings.extend(xdp_findings(&subject, &adapters, &netlink).await);
     }

@@ -6,11 +6,14 @@ use baton_abi::{
 };
 use baton_dataplane::{Moving, Orphans, Step};
 
-use super::http::{Connection, forwarded, get};
+use super::{
+    http::{Connection, forwarded, get},
+    returned::none,
+};
 use crate::{
     cluster::{HTTP_SERVICE, data_server, ds, ds_mac},
     lccp::{LCCP, forward_to, handover, sent},
-    node::{Counted, Node, Tx},
+    node::{Counted, Drop, Node, Tx},
     segment::Segment,
 };
 
@@ -128,6 +131,24 @@ fn with_the_last_owner_dead_it_is_resumed() {
     way.flags |= DATA_SERVER_DEAD as u8;
     node.plane().set_data_server(0, &way).unwrap();
     is_resumed(&node, &connection.empty());
+}
+
+/// Also with the last owner dead: else the entry would name that one again, and the daemon could not have it resumed.
+#[test]
+fn that_the_next_one_has_nothing_yet_takes_nothing_back() {
+    for is_dead in [false, true] {
+        let (node, orphans, connection, moving) = begun();
+        if is_dead {
+            let mut way = data_server(0);
+            way.flags |= DATA_SERVER_DEAD as u8;
+            node.plane().set_data_server(0, &way).unwrap();
+        }
+        let before = connection.entry(&node);
+        let frame = none(&node, 1, &connection.empty(), 0);
+        node.run(&frame).expect(Drop, &[("cs_none", 1)]);
+        assert_eq!(connection.entry(&node), before);
+        step(&node, &orphans, moving, Step::Orphaned, "cs_move_orphaned");
+    }
 }
 
 /// The response was whole: its request is the last owner's to hand on, if it has it still.
