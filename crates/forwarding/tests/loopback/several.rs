@@ -66,6 +66,8 @@ fn of_two_io_servers_one_dies_and_what_is_the_others_goes_on() {
         let called = agent.connect(to, SocketOptions::default()).await.unwrap();
         assert_eq!(called.local.ip(), SECOND);
 
+        // Until that is known here, it looks as if both were there.
+        until(|| (agent.ports() == [(port, Family::V4, 1)]).then_some(())).await;
         dies.start_again().await;
         until(|| (agent.ports() == [(port, Family::V4, 2)]).then_some(())).await;
         let _client = TcpStream::connect((FIRST, port)).await.unwrap();
