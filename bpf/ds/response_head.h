@@ -175,28 +175,35 @@ static __always_inline void begin_response(struct response *r, u32 start)
 }
 
 /* The head is over, and what it said of the body counts from here on. */
-static __always_inline void end_head(struct leaving *l)
+static __always_inline void end_head(struct leaving *l, const struct response_head *head, u32 status)
 {
 	struct response *r = l->response;
-	bool is_chunked = r->said & SAID_CHUNKED;
+
+	if (status < 100) {
+		r->state = RESPONSE_UNKNOWN;
+	} else if (status == STATUS_SWITCHING) {
+		r->state = RESPONSE_TUNNEL;
+		l->bytes = 0;
+	} else if (status < STATUS_FINAL) {
+		r->state = RESPONSE_COMPLETE;
+	} else {
+		r->left = head->chunked ? 0 : head->length;
+		r->state = state_behind(head, status, r->bodiless);
+		r->bodiless = 0;
+	}
+}
+
+/* The same of a head that was read byte by byte. */
+static __always_inline void end_read_head(struct leaving *l)
+{
+	struct response *r = l->response;
 	struct response_head head = {
 		.length = r->left,
 		.lengths = !(r->said & SAID_CODED) && r->said & SAID_LENGTH,
-		.chunked = is_chunked,
+		.chunked = !!(r->said & SAID_CHUNKED),
 	};
 
-	if (r->status < 100) {
-		r->state = RESPONSE_UNKNOWN;
-	} else if (r->status == STATUS_SWITCHING) {
-		r->state = RESPONSE_TUNNEL;
-		l->bytes = 0;
-	} else if (r->status < STATUS_FINAL) {
-		r->state = RESPONSE_COMPLETE;
-	} else {
-		r->left = is_chunked ? 0 : r->left;
-		r->state = state_behind(&head, r->status, r->bodiless);
-		r->bodiless = 0;
-	}
+	end_head(l, &head, r->status);
 }
 
 /* Its status has come, up to what has not been read yet. The head is shown if it begins in this packet. */
@@ -237,7 +244,7 @@ static __always_inline void take_of_head(struct leaving *l)
 	l->at++;
 	l->bytes--;
 	if (take_head_byte(r, c))
-		end_head(l);
+		end_read_head(l);
 	else if (in_status && r->line == LINE_REST)
 		take_whole_status(l);
 }
@@ -267,22 +274,13 @@ static __noinline void take_head(struct leaving *l)
 		begin_head(r, r->next - bytes);
 		return;
 	}
-	if (status == STATUS_SWITCHING) {
-		r->state = RESPONSE_TUNNEL;
-		l->bytes = 0;
-		return;
-	}
-	if (status < STATUS_FINAL) {
-		r->state = RESPONSE_COMPLETE;
-	} else {
+	if (status >= STATUS_FINAL) {
 		show_head(l);
 		begin_response(r, r->next - bytes);
-		r->left = head.chunked ? 0 : head.length;
-		r->state = state_behind(&head, status, r->bodiless);
-		r->bodiless = 0;
 	}
 	l->at += head.end;
 	l->bytes -= head.end;
+	end_head(l, &head, status);
 }
 
 #endif

@@ -51,8 +51,9 @@ impl Clocks {
 
     /// A message under the right key that came `ago`, and was refused for its clock. True if it is a sign of life: that
     /// clock goes on. A message that was taken since is the better one: what was refused before it was only late, as are
-    /// those that wait for a link that was down. One message that is played back again and again is none; and who has recorded many, and plays
-    /// them back in their order, has a dead host pass for one that lives for as long as that takes, no more.
+    /// those that wait for a link that was down. One message that is played back again and again is none; and who has
+    /// recorded many, and plays them back in their order, has a dead host pass for one that lives for as long as that
+    /// takes, no more.
     pub fn note_refused(
         &mut self,
         now: Moment,

@@ -7,7 +7,7 @@ use std::{
 };
 
 use anyhow::{Context, Result};
-use baton_agent::{Routing, container::ContainerRelay, relay::Counters};
+use baton_agent::{Routing, container, relay::Counters};
 use baton_config::Service;
 use tokio::task::JoinHandle;
 use tracing::{info, warn};
@@ -43,7 +43,7 @@ impl Containers {
             if self.running.contains_key(&service) {
                 continue;
             }
-            let relay = ContainerRelay::bind(service, server, Arc::clone(&self.counters));
+            let relay = container::relay(service, server, Arc::clone(&self.counters));
             let relay = relay.with_context(|| {
                 format!(
                     "with relay_to the daemon listens at {service} itself: end what listens there, or, if \

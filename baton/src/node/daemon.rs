@@ -3,7 +3,7 @@
 use std::{
     collections::{BTreeMap, HashMap},
     net::Ipv4Addr,
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::Mutex,
     time::{Duration, Instant},
 };
 
@@ -33,11 +33,12 @@ use super::{
     drain::{Drain, Wish},
     failover,
     file_watch::{self, Watch},
-    heartbeat::{CpuMeter, arrival, clock_now},
+    heartbeat::{CpuMeter, clock_now},
     interface,
     judge::Judge,
     keys,
     leaving::Leaving,
+    locked::locked,
     logged::logged,
     lost,
     migrate::{self, Migrations},
@@ -317,7 +318,7 @@ impl Daemon {
                 received = self.socket.recv_from(&mut buffer) => match received {
                     Ok(received) => {
                         let (sender, payload) = (received.sender, received.payload.to_vec());
-                        self.handle_message(sender, &payload, arrival(received.waited));
+                        self.handle_message(sender, &payload, received.came());
                     }
                     Err(error) => debug!("{error}"),
                 },
@@ -368,17 +369,12 @@ impl Daemon {
     /// the daemon is not run.
     pub(super) fn now(&self) -> Moment {
         let now = Moment::after_epoch(self.epoch.elapsed());
-        self.clock().look(now)
+        locked(&self.clock).look(now)
     }
 
     /// HELLO is sent this often from now on.
     pub(super) fn retime_clock(&self, hello: Duration) {
-        self.clock().retime(usual_look(hello));
-    }
-
-    fn clock(&self) -> MutexGuard<'_, ListeningClock> {
-        // Whoever panicked with the lock had only looked at the clock.
-        self.clock.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.clock).retime(usual_look(hello));
     }
 
     /// Seconds since the start.

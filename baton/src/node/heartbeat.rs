@@ -3,23 +3,15 @@
 use std::{
     fs,
     net::{IpAddr, Ipv4Addr},
-    time::{Duration, SystemTime, UNIX_EPOCH},
+    time::SystemTime,
 };
 
 use baton_config::Config;
-use baton_wire::{Arrival, Clock, Hello, HelloService, Incarnation, Message, Permille};
+use baton_wire::{Clock, Hello, HelloService, Incarnation, Message, Permille};
 
 /// The wall clock, as messages carry it.
 pub fn clock_now() -> Clock {
-    let since = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
-    Clock::from_nanos(u64::try_from(since.as_nanos()).unwrap_or(u64::MAX))
-}
-
-/// When a message came that is read now, and has waited for so long at most.
-pub fn arrival(waited: Duration) -> Arrival {
-    Arrival::within(waited, clock_now())
+    SystemTime::now().into()
 }
 
 /// Everybody else in the cluster.

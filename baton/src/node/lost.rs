@@ -23,11 +23,7 @@ use baton_wire::{Arrival, KeyRing, Message, NodePair, Numbers, decode, encode};
 use tokio::{sync::watch, time::sleep};
 use tracing::{debug, warn};
 
-use super::{
-    egress::Egress,
-    heartbeat::{arrival, clock_now},
-    logged::logged,
-};
+use super::{egress::Egress, heartbeat::clock_now, logged::logged};
 
 /// What the task needs to know of the configuration.
 #[derive(Clone)]
@@ -115,7 +111,7 @@ impl Task {
                 received = self.socket.recv_from(&mut buffer) => match received {
                     Ok(received) => {
                         let (sender, payload) = (received.sender, received.payload.to_vec());
-                        let came = arrival(received.waited);
+                        let came = received.came();
                         logged(self.handle(sender, &payload, came).await);
                     }
                     Err(error) => debug!("{error}"),

@@ -19,69 +19,34 @@ use std::sync::Arc;
 use baton_net::{Error, Result};
 use socket2::{Domain, Socket, Type};
 
-use crate::client::Ends;
 use crate::listener::Listener;
-use crate::relay::{Counters, serve};
-use crate::server::Server;
+use crate::relay::{Counters, Relay};
 
 pub use crate::server::SOCKET_MARK;
 
 /// How many connections may wait to be accepted, if net.core.somaxconn allows so many.
 const BACKLOG: i32 = 4096;
 
-/// A listener at the cluster address in place of a server that is in a container.
-#[derive(Debug)]
-pub struct ContainerRelay {
-    listener: Listener,
+/// A relay in place of a server that is in a container: listens where clients go (`service`) and will relay to `server`. The
+/// cluster address need not be there yet.
+///
+/// # Errors
+/// [`Error::System`], for instance if something else listens there.
+pub fn relay(
+    service: SocketAddrV4,
     server: SocketAddrV4,
     counters: Arc<Counters>,
-}
-
-impl ContainerRelay {
-    /// Listens where clients go (`service`) and will relay to `server`. The cluster address need not be there
-    /// yet.
-    ///
-    /// # Errors
-    /// [`Error::System`], for instance if something else listens there.
-    pub fn bind(
-        service: SocketAddrV4,
-        server: SocketAddrV4,
-        counters: Arc<Counters>,
-    ) -> Result<Self> {
-        let listen = || -> io::Result<Listener> {
-            let socket = Socket::new(Domain::IPV4, Type::STREAM.nonblocking(), None)?;
-            socket.set_freebind_v4(true)?;
-            socket.set_reuse_address(true)?;
-            socket.bind(&SocketAddr::V4(service).into())?;
-            socket.listen(BACKLOG)?;
-            Listener::adopt(socket.into())
-        };
-        let listener = listen().map_err(Error::system(format!(
-            "listen at {service} for the relay to {server}"
-        )))?;
-        Ok(Self {
-            listener,
-            server,
-            counters,
-        })
-    }
-
-    /// Relays until dropped, and then ends every connection.
-    pub async fn run(self) {
-        let Self {
-            listener,
-            server,
-            counters,
-        } = self;
-        let serve = |client| {
-            let ends = Ends::of_any(&client);
-            serve(
-                client,
-                ends,
-                Server::Container(server),
-                Arc::clone(&counters),
-            )
-        };
-        listener.accept(serve).await;
-    }
+) -> Result<Relay> {
+    let listen = || -> io::Result<Listener> {
+        let socket = Socket::new(Domain::IPV4, Type::STREAM.nonblocking(), None)?;
+        socket.set_freebind_v4(true)?;
+        socket.set_reuse_address(true)?;
+        socket.bind(&SocketAddr::V4(service).into())?;
+        socket.listen(BACKLOG)?;
+        Listener::adopt(socket.into())
+    };
+    let listener = listen().map_err(Error::system(format!(
+        "listen at {service} for the relay to {server}"
+    )))?;
+    Ok(Relay::to_container(listener, server, counters))
 }

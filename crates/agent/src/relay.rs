@@ -3,6 +3,7 @@
 //! are adopted into a plain listener of the agent's.
 
 use std::io;
+use std::net::SocketAddrV4;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -33,8 +34,9 @@ pub struct Counters {
 #[derive(Debug)]
 pub struct Relay {
     listener: Listener,
-    mark: u32,
-    services: watch::Receiver<Services>,
+    server: Server,
+    /// `None`: nobody but clients can connect to the listener.
+    services: Option<watch::Receiver<Services>>,
     counters: Arc<Counters>,
 }
 
@@ -64,9 +66,23 @@ impl Relay {
     fn of(listener: Listener, routing: &Routing, services: watch::Receiver<Services>) -> Self {
         Self {
             listener,
-            mark: routing.mark,
-            services,
+            server: Server::Here(routing.mark),
+            services: Some(services),
             counters: Arc::default(),
+        }
+    }
+
+    /// Through a listener at the cluster address, to a server in a container.
+    pub(crate) fn to_container(
+        listener: Listener,
+        server: SocketAddrV4,
+        counters: Arc<Counters>,
+    ) -> Self {
+        Self {
+            listener,
+            server: Server::Container(server),
+            services: None,
+            counters,
         }
     }
 
@@ -84,25 +100,23 @@ impl Relay {
     pub async fn run(self) {
         let Self {
             listener,
-            mark,
+            server,
             services,
             counters,
         } = self;
         let serve = |client| {
-            let ends = Ends::of(&client, &services);
-            serve(client, ends, Server::Here(mark), Arc::clone(&counters))
+            let ends = match &services {
+                Some(services) => Ends::of(&client, services),
+                None => Ends::of_any(&client),
+            };
+            serve(client, ends, server, Arc::clone(&counters))
         };
         listener.accept(serve).await;
     }
 }
 
 /// Relays one connection, and counts how it went.
-pub(crate) async fn serve(
-    client: TcpStream,
-    ends: Option<Ends>,
-    server: Server,
-    counters: Arc<Counters>,
-) {
+async fn serve(client: TcpStream, ends: Option<Ends>, server: Server, counters: Arc<Counters>) {
     counters.accepted.fetch_add(1, Relaxed);
     let Some(ends) = ends else {
         counters.foreign.fetch_add(1, Relaxed);

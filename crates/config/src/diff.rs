@@ -88,9 +88,9 @@ impl fmt::Display for RestartReason {
 ///
 /// # Errors
 /// Every reason why the running daemon cannot take over: this node's own address, interface, `xdp` or
-/// roles, the directories, where metrics are served, the protocol, and on a connection server the size of the flow table, whether
-/// a switch is in front of it, and the candidates of failover, and for an I/O server or an application node anything
-/// of `[forwarding]` but the policy. Then nothing of `new` should be applied: half of it would be neither of the two.
+/// roles, the directories, where metrics are served, the protocol, and on a connection server the size of the flow
+/// table, whether a switch is in front of it, and the candidates of failover, and for an I/O server or an application
+/// node anything of `[forwarding]` but the policy. Then nothing of `new` should be applied: half of it would be neither of the two.
 pub fn diff(old: &Config, new: &Config, own: &NodeName) -> Result<Changes, Vec<RestartReason>> {
     let mut reasons = Vec::new();
     let mut fixed = |key, old: String, new: String| {

@@ -1,9 +1,10 @@
 //! Whether a data server lives. A dead daemon is not a dead server: so who does not say HELLO is asked
 //! (ALIVE), and its program answers without the daemon. Only a host of which neither is heard is dead.
 //!
-//! Silence counts only while this side listens, which is for its clock to see to ([`crate::listening::ListeningClock`]). Nor does it
-//! where nobody at all is heard: then it is this host that is cut off, and, should it come back, what it did meanwhile would meet those who have lived on. Where
-//! there is only one other host, nobody can tell the two apart, and the silence is believed.
+//! Silence counts only while this side listens, which is for its clock to see to ([`crate::listening::ListeningClock`]).
+//! Nor does it where nobody at all is heard: then it is this host that is cut off, and, should it come back, what it did
+//! meanwhile would meet those who have lived on. Where there is only one other host, nobody can tell the two apart, and
+//! the silence is believed.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;

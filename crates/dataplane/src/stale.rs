@@ -2,12 +2,7 @@
 
 use std::{collections::HashMap, net::Ipv4Addr, time::Duration};
 
-use nix::time::{ClockId, clock_gettime};
-
-use crate::{
-    Dataplane, Error,
-    maps::{entries, map_error},
-};
+use crate::{Dataplane, Error, clock, maps::entries};
 
 /// Somebody with the right key and another clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,15 +17,13 @@ impl Dataplane {
     /// By the address of each sender.
     pub fn stale_senders(&self) -> Result<HashMap<Ipv4Addr, StaleSender>, Error> {
         let map = &self.programs().maps.stale_senders;
-        let now = clock_gettime(ClockId::CLOCK_MONOTONIC)
-            .map_err(|error| map_error("stale_senders", error))?;
         let senders = entries::<u32, baton_abi::StaleSender>("stale_senders", map)?;
         Ok(senders
             .into_iter()
             .map(|(address, sender)| {
                 let sender = StaleSender {
                     ahead_ns: sender.ahead_ns,
-                    age: Duration::from(now).saturating_sub(Duration::from_nanos(sender.seen_ns)),
+                    age: clock::age(sender.seen_ns),
                 };
                 (Ipv4Addr::from(address.to_ne_bytes()), sender)
             })

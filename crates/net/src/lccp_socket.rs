@@ -4,8 +4,9 @@ use std::fs;
 use std::io::{self, Read as _};
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
+use baton_wire::Arrival;
 use nix::sys::socket::{setsockopt, sockopt::RcvBufForce};
 use socket2::{Domain, Protocol, Socket, Type};
 use tokio::io::Interest;
@@ -35,6 +36,13 @@ pub struct Received<'a> {
     /// It has waited here to be read no longer than this: a reader that is kept from running is late, and what it reads
     /// then is old.
     pub waited: Duration,
+}
+
+impl Received<'_> {
+    /// When it came, by this machine's wall clock now.
+    pub fn came(&self) -> Arrival {
+        Arrival::within(self.waited, SystemTime::now().into())
+    }
 }
 
 impl LccpSocket {
@@ -153,7 +161,7 @@ impl LccpSocket {
             .async_io(Interest::READABLE, |socket| self.read(socket, buffer))
             .await
             .map_err(Error::system("receive an LCCP message"))?;
-        strip(&buffer[..length], self.protocol, self.waited())
+        self.received(&buffer[..length])
     }
 }
 
@@ -164,7 +172,7 @@ impl LccpSocket {
     /// As [`Self::recv_from`].
     pub fn try_recv_from<'a>(&self, buffer: &'a mut [u8]) -> Result<Option<Received<'a>>> {
         match self.read(self.socket.get_ref(), buffer) {
-            Ok(length) => strip(&buffer[..length], self.protocol, self.waited()).map(Some),
+            Ok(length) => self.received(&buffer[..length]).map(Some),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
             Err(error) => Err(Error::system("receive an LCCP message")(error)),
         }
@@ -180,10 +188,15 @@ impl LccpSocket {
         read
     }
 
-    /// How long what is read now can have waited: nothing was there before.
-    fn waited(&self) -> Duration {
+    /// What was read now. It can have waited since nothing was there.
+    fn received<'a>(&self, packet: &'a [u8]) -> Result<Received<'a>> {
+        let (sender, payload) = strip(packet, self.protocol)?;
         let empty = Duration::from_nanos(self.empty.load(Relaxed));
-        self.opened.elapsed().saturating_sub(empty)
+        Ok(Received {
+            sender,
+            payload,
+            waited: self.opened.elapsed().saturating_sub(empty),
+        })
     }
 }
 
@@ -198,8 +211,9 @@ fn lost_in(table: &str, own: Ipv4Addr, protocol: u8) -> u64 {
         .sum()
 }
 
-/// Takes off the IPv4 header, which Linux leaves on what a raw socket receives (raw(7)).
-fn strip(packet: &[u8], protocol: u8, waited: Duration) -> Result<Received<'_>> {
+/// Takes off the IPv4 header, which Linux leaves on what a raw socket receives (raw(7)): the sender, and what stood behind
+/// the header.
+fn strip(packet: &[u8], protocol: u8) -> Result<(Ipv4Addr, &[u8])> {
     const WITHOUT_OPTIONS: usize = 20;
     let Some(fixed) = packet.first_chunk::<WITHOUT_OPTIONS>() else {
         return Err(Error::Malformed("it is shorter than an IPv4 header"));
@@ -221,11 +235,7 @@ fn strip(packet: &[u8], protocol: u8, waited: Duration) -> Result<Received<'_>> 
         return Err(Error::Malformed("it is of another IP protocol"));
     }
     let sender = Ipv4Addr::new(fixed[12], fixed[13], fixed[14], fixed[15]);
-    Ok(Received {
-        sender,
-        payload: &packet[header..total],
-        waited,
-    })
+    Ok((sender, &packet[header..total]))
 }
 
 #[cfg(test)]
@@ -256,24 +266,18 @@ mod tests {
     fn strips_headers_of_any_length() {
         for options in [0, 4, 40] {
             let packet = packet(options, b"message");
-            let received = strip(&packet, 253, Duration::ZERO).unwrap();
-            assert_eq!(received.payload, b"message");
-            assert_eq!(received.sender, Ipv4Addr::new(192, 0, 2, 7));
+            let (sender, payload) = strip(&packet, 253).unwrap();
+            assert_eq!(payload, b"message");
+            assert_eq!(sender, Ipv4Addr::new(192, 0, 2, 7));
         }
-        assert_eq!(
-            strip(&packet(0, b""), 253, Duration::ZERO).unwrap().payload,
-            b""
-        );
+        assert_eq!(strip(&packet(0, b""), 253).unwrap().1, b"");
     }
 
     #[test]
     fn drops_what_is_behind_the_packet() {
         let mut padded = packet(0, b"message");
         padded.extend([0; 9]);
-        assert_eq!(
-            strip(&padded, 253, Duration::ZERO).unwrap().payload,
-            b"message"
-        );
+        assert_eq!(strip(&padded, 253).unwrap().1, b"message");
     }
 
     #[test]
@@ -293,17 +297,17 @@ mod tests {
             with(9, 6),
         ];
         for lie in lies {
-            assert!(strip(&lie, 253, Duration::ZERO).is_err(), "{lie:?}");
+            assert!(strip(&lie, 253).is_err(), "{lie:?}");
         }
-        assert!(strip(&good[..19], 253, Duration::ZERO).is_err());
-        assert!(strip(&good[..good.len() - 1], 253, Duration::ZERO).is_err());
+        assert!(strip(&good[..19], 253).is_err());
+        assert!(strip(&good[..good.len() - 1], 253).is_err());
     }
 
     proptest! {
         #[test]
         fn never_reads_past_the_end(packet in proptest::collection::vec(any::<u8>(), 0..80)) {
-            if let Ok(received) = strip(&packet, 253, Duration::ZERO) {
-                prop_assert!(received.payload.len() + 20 <= packet.len());
+            if let Ok((_, payload)) = strip(&packet, 253) {
+                prop_assert!(payload.len() + 20 <= packet.len());
             }
         }
     }

@@ -18,14 +18,9 @@ impl Clock {
     }
 
     /// What it showed so long before; 1970 if that is longer ago.
-    pub const fn before(self, ago: Duration) -> Self {
-        // 584 years are as long as such a clock goes.
-        let ago = ago.as_nanos();
-        Self(if ago < self.0 as u128 {
-            self.0 - ago as u64
-        } else {
-            0
-        })
+    pub fn before(self, ago: Duration) -> Self {
+        let ago = u64::try_from(ago.as_nanos()).unwrap_or(u64::MAX);
+        Self(self.0.saturating_sub(ago))
     }
 
     /// How far apart two clocks are, whichever is ahead.
@@ -55,7 +50,7 @@ pub struct Arrival {
 
 impl Arrival {
     /// It has waited for `waited` at most, and is read now.
-    pub const fn within(waited: Duration, now: Clock) -> Self {
+    pub fn within(waited: Duration, now: Clock) -> Self {
         Self {
             earliest: now.before(waited),
             latest: now,

@@ -26,10 +26,7 @@ use tokio::{
 };
 use tracing::{debug, warn};
 
-use crate::node::{
-    heartbeat::{arrival, clock_now},
-    locked::locked,
-};
+use crate::node::{heartbeat::clock_now, locked::locked};
 
 /// How often what the programs have refused is looked at.
 const LOOK: Duration = Duration::from_millis(20);
@@ -144,9 +141,7 @@ impl Heartbeat {
 
     fn hear(&self, heard: &Received<'_>) {
         let Received {
-            sender,
-            payload,
-            waited,
+            sender, payload, ..
         } = *heard;
         let now = self.shared.now();
         // First, so that nothing is understood by a key that was replaced before the machine heard of it.
@@ -160,7 +155,7 @@ impl Heartbeat {
             from: sender,
             to: self.own,
         };
-        match decode(payload, pair, &keys, arrival(waited), clock_window) {
+        match decode(payload, pair, &keys, heard.came(), clock_window) {
             Ok(received) => {
                 if let Message::Candidate(said) = received.message {
                     machine.handle(now, sender.into(), received.clock, said);

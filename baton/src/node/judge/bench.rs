@@ -33,10 +33,7 @@ use super::{
     question::{CUT, Question, Reading},
 };
 use crate::node::{
-    complaints::Complaints,
-    egress::Egress,
-    heartbeat::{arrival, clock_now},
-    locked::locked,
+    complaints::Complaints, egress::Egress, heartbeat::clock_now, locked::locked,
     segments::Segments,
 };
 
@@ -135,7 +132,7 @@ impl Bench {
                 received = self.lccp.recv_from(&mut buffer) => {
                     if let Ok(received) = received {
                         let (sender, payload) = (received.sender, received.payload.to_vec());
-                        let came = arrival(received.waited);
+                        let came = received.came();
                         self.hear(sender, &payload, came);
                     }
                 }

@@ -29,11 +29,7 @@ use super::{
     transfer::Transfer,
     ways::Ways,
 };
-use crate::node::{
-    heartbeat::{arrival, clock_now},
-    logged::logged,
-    place::Place,
-};
+use crate::node::{heartbeat::clock_now, logged::logged, place::Place};
 
 /// So many messages are read before anything else is looked at.
 const AT_ONCE: usize = 64;
@@ -124,7 +120,7 @@ impl Task {
                 received = self.socket.recv_from(&mut buffer) => match received {
                     Ok(received) => {
                         let (sender, payload) = (received.sender, received.payload.to_vec());
-                        let came = arrival(received.waited);
+                        let came = received.came();
                         self.handle(sender, &payload, came).await;
                         self.drain(&mut buffer).await;
                     }
@@ -171,7 +167,7 @@ impl Task {
             match self.socket.try_recv_from(buffer) {
                 Ok(Some(received)) => {
                     let (sender, payload) = (received.sender, received.payload.to_vec());
-                    let came = arrival(received.waited);
+                    let came = received.came();
                     self.handle(sender, &payload, came).await;
                 }
                 Ok(None) => break,

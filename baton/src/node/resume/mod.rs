@@ -29,10 +29,7 @@ use tokio::{
 };
 use tracing::debug;
 
-use super::{
-    heartbeat::{arrival, clock_now},
-    logged::logged,
-};
+use super::{heartbeat::clock_now, logged::logged};
 use agent::Serving;
 use asked::Asked;
 pub use counts::Counts;
@@ -206,7 +203,7 @@ impl Task {
                 received = self.socket.recv_from(&mut buffer) => match received {
                     Ok(received) => {
                         let (sender, payload) = (received.sender, received.payload.to_vec());
-                        let came = arrival(received.waited);
+                        let came = received.came();
                         self.handle(sender, &payload, came);
                     }
                     Err(error) => debug!("{error}"),
