@@ -1,6 +1,6 @@
 //! As much of an HTTP client as is needed where curl would be too slow or too polite.
 
-use std::io::{Read as _, Write as _};
+use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpStream};
 
 use anyhow::{Context as _, Result, bail, ensure};
@@ -101,7 +101,11 @@ pub(super) fn read_head(stream: &mut TcpStream) -> Result<Vec<u8>> {
     let mut head = Vec::new();
     let mut seen = [0; 1024];
     loop {
-        let count = stream.peek(&mut seen)?;
+        let count = match stream.peek(&mut seen) {
+            // A read with a timeout is not begun again by itself when the process was stopped for a moment.
+            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+            peeked => peeked?,
+        };
         ensure!(
             count > 0,
             "the connection ended within {} bytes",

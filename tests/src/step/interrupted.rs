@@ -10,9 +10,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail, ensure};
 use serde::Deserialize;
 
+use super::get::lab_file;
 use super::{Step, patience};
 use crate::span::{Span, seconds};
-use crate::step::get::has_bytes_of;
 use crate::world::{CLUSTER, World};
 
 /// curl(1): failure in receiving.
@@ -59,7 +59,7 @@ impl Interrupted {
     /// # Errors
     /// A byte is wrong, a download ends in another way than it may, or a step failed.
     pub fn run(&self, world: &mut World) -> Result<()> {
-        let content = Arc::new(content(world, &self.path, self.within)?);
+        let content = Arc::new(content(&self.path)?);
         let begun = Arc::new(AtomicUsize::new(0));
         let downloads = (0..self.times)
             .map(|turn| self.start(world, turn, &content, &begun))
@@ -131,21 +131,10 @@ impl Interrupted {
     }
 }
 
-/// What is to come: the file, when nothing is wrong.
-pub(super) fn content(world: &World, path: &str, within: Span) -> Result<Vec<u8>> {
-    let file = world.scratch.path().join("content");
-    let url = format!("http://{CLUSTER}{path}");
-    let mut curl = world.command("client", within.0)?;
-    let status = curl
-        .args(["curl", "-sS", "-f", "-o"])
-        .arg(&file)
-        .arg(url)
-        .status()?;
-    ensure!(status.success(), "curl: {status}");
-    has_bytes_of(&file, path.rsplit('/').next().unwrap_or_default())?;
-    let content = std::fs::read(&file)?;
-    std::fs::remove_file(&file)?;
-    Ok(content)
+/// What is to come, when nothing is wrong: the file that every server of the lab serves by this name.
+pub(super) fn content(path: &str) -> Result<Vec<u8>> {
+    let file = lab_file(path)?;
+    std::fs::read(&file).with_context(|| format!("cannot read {}", file.display()))
 }
 
 /// `errors`: those of curl that tell of a connection that was broken off.

@@ -11,7 +11,6 @@ use serde::Deserialize;
 
 use super::http::connect;
 use super::{Step, interrupted};
-use crate::span::seconds;
 use crate::world::World;
 
 /// So many connections get a file, each at this rate at most. Every byte that comes is compared with the right
@@ -45,7 +44,7 @@ impl Readers {
     /// # Errors
     /// A byte is wrong, a connection ends, one gets nothing any more, or a step failed.
     pub fn run(&self, world: &mut World) -> Result<()> {
-        let content = Arc::new(interrupted::content(world, &self.path, seconds(60))?);
+        let content = Arc::new(interrupted::content(&self.path)?);
         let readers = world.lab.within("client", || {
             let one = || Reader::open(&self.path);
             (0..self.count).map(|_| one()).collect::<Result<Vec<_>>>()

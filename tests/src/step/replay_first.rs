@@ -93,9 +93,11 @@ fn read_until(stream: &mut TcpStream, whole: &mut Vec<u8>, bytes: usize) -> Resu
     use std::io::Read as _;
     let mut piece = vec![0; 1 << 16];
     while bytes == 0 || whole.len() < bytes {
-        match stream.read(&mut piece)? {
-            0 => break,
-            count => whole.extend_from_slice(&piece[..count]),
+        match stream.read(&mut piece) {
+            Ok(0) => break,
+            Ok(count) => whole.extend_from_slice(&piece[..count]),
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error.into()),
         }
     }
     Ok(())
