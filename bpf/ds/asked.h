@@ -40,9 +40,9 @@ static __always_inline bool is_of_method(u8 letter)
 /*
  * It begins with three letters of a method at least, and behind them a space, or the packet's end. Empty lines may be in
  * front (RFC 9112, 2.2). Whatever is doubtful is one: a request too many ends a connection, and one too few lets it go in
- * the middle of an answer.
+ * the middle of an answer. Global, so that it is verified by itself.
  */
-static __always_inline bool looks_like_request(struct __sk_buff *skb, u32 at, u32 bytes)
+__noinline int looks_like_request(struct __sk_buff *skb, u32 at, u32 bytes)
 {
 	u8 text[METHOD_BYTES] = {}, behind = '\n';
 	u64 seen = bytes < METHOD_BYTES ? bytes : METHOD_BYTES;
