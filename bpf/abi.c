@@ -57,7 +57,6 @@ STRUCT(lccp_hello);
 STRUCT(lccp_hello_service);
 STRUCT(lccp_query);
 STRUCT(lccp_reply);
-STRUCT(lccp_sizes);
 STRUCT(lccp_tcbs);
 STRUCT(lccp_tcbs_entry);
 STRUCT(lccp_taken);

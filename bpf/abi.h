@@ -45,7 +45,6 @@ enum lccp_command {
 	LCCP_MOVED = 11,  /* it is here, and so is its travelling part; carries back the packet, delivered here */
 	LCCP_QUERY = 12,  /* CS to dispatcher: which DS is to serve this request? Has a body */
 	LCCP_REPLY = 13,  /* dispatcher to CS: this one. Has a body */
-	LCCP_SIZES = 14,  /* daemon to daemon: paths whose content is large; has a body */
 	LCCP_RELEASE = 15, /* DM2: your part of this connection ends; carries an empty ACK in the client's name */
 	LCCP_ALIVE = 16,  /* daemon to DS program, which turns it round: does your host live? No body */
 	LCCP_RESUME = 17, /* daemon to daemon: fetch the rest of this response; has a body */
@@ -238,19 +237,6 @@ struct lccp_reply {
 	unsigned int be_lifetime_ms;   /* so long the same answer is good for the same request */
 	unsigned int reserved;
 	unsigned char server[16];      /* all zero: the dispatcher knows nobody */
-};
-
-/*
- * Body of SIZES: this, then `be_paths` hashes of paths (be64). All parts of one generation together are
- * what is large at the sender; another generation replaces them.
- */
-struct lccp_sizes {
-	unsigned char cluster[16];
-	unsigned long long be_generation;
-	unsigned short be_port;
-	unsigned short be_part;        /* from 0 */
-	unsigned short be_parts;
-	unsigned short be_paths;       /* in this part */
 };
 
 /* lccp_tcbs.be_flags */

@@ -12,6 +12,7 @@ pub mod eop_bytes;
 pub mod forwarding_frames;
 pub mod heads;
 pub mod http_requests;
+pub mod large_paths;
 pub mod lccp_bytes;
 pub mod lccp_tagged;
 pub mod line_up;
@@ -25,13 +26,14 @@ mod frame;
 pub type Target = fn(&[u8]);
 
 /// All targets, by name.
-pub const TARGETS: [(&str, Target); 12] = [
+pub const TARGETS: [(&str, Target); 13] = [
     ("client_frames", client_frames::run),
     ("config", config::run),
     ("eop_bytes", eop_bytes::run),
     ("forwarding_frames", forwarding_frames::run),
     ("heads", heads::run),
     ("http_requests", http_requests::run),
+    ("large_paths", large_paths::run),
     ("lccp_bytes", lccp_bytes::run),
     ("lccp_tagged", lccp_tagged::run),
     ("line_up", line_up::run),

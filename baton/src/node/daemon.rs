@@ -17,6 +17,7 @@ use baton_core::{
 };
 use baton_dataplane::{Dataplane, Pins, RefusedNodes, Swept};
 use baton_net::{Connections, Host, LccpSocket, Undo};
+use baton_streams::{Heard, Streams};
 use baton_wire::{Incarnation, KeyRing, Message};
 use tokio::{
     sync::{mpsc, watch},
@@ -92,6 +93,7 @@ pub struct Daemon {
     pub(super) versions: Versions,
     pub(super) checks: Checks,
     pub(super) sizes: Sizes,
+    pub(super) streams: Streams,
     pub(super) swept: Swept,
     pub(super) expired: u64,
     pub(super) relay: Option<relay::Running>,
@@ -135,6 +137,7 @@ pub(super) struct Lost {
 pub(super) struct Inbox {
     verdicts: mpsc::Receiver<Verdict>,
     looked: mpsc::Receiver<Looked>,
+    heard: mpsc::Receiver<Heard>,
     hops: mpsc::Receiver<next_hops::Found>,
     pub(super) calls: mpsc::Receiver<Call>,
     pub(super) calls_sender: mpsc::Sender<Call>,
@@ -198,6 +201,11 @@ impl Daemon {
             oldest: place.config.cs.dead_after / 2,
             channels: tables.channels(),
         });
+        let (streams, heard) = Streams::open(
+            place.address,
+            place.config.cluster.stream_port.get(),
+            keys.clone(),
+        )?;
         let protocol = place.config.cluster.protocol.number();
         let maps = dataplane.channels()?;
         let counts = lost::start(place.address, protocol, &place.links, maps, channels)?;
@@ -230,6 +238,7 @@ impl Daemon {
             versions: Versions::default(),
             checks: Checks::new(verdict_sender, place.interface_names()),
             sizes: Sizes::new(looked_sender),
+            streams,
             swept: Swept::default(),
             expired: 0,
             relay: None,
@@ -253,6 +262,7 @@ impl Daemon {
             inbox: Inbox {
                 verdicts,
                 looked,
+                heard,
                 hops,
                 calls,
                 calls_sender,
@@ -313,7 +323,8 @@ impl Daemon {
                 }
                 action = failover::decision(&mut self.failover) => self.follow_failover(action).await,
                 transfer = Self::next_transfer(&mut self.migrations) => self.begin_transfer(transfer),
-                Some(looked) = self.inbox.looked.recv() => self.tell_sizes(looked).await,
+                Some(looked) = self.inbox.looked.recv() => self.note_sizes(looked),
+                Some(heard) = self.inbox.heard.recv() => self.hear(&heard),
                 Some(found) = self.inbox.hops.recv() => logged(self.handle_hop(found)),
                 received = self.socket.recv_from(&mut buffer) => match received {
                     Ok(received) => {

@@ -3,7 +3,8 @@
 use std::{net::Ipv4Addr, time::Duration};
 
 use anyhow::Result;
-use baton_core::membership::{Event, Heard};
+use baton_core::membership::{self, Event};
+use baton_streams::{Heard, Topic};
 use baton_wire::{
     Arrival, Clock, Health, HelloService, Keep, Message, NodePair, Reject, clock_of, decode,
     encode, version_of,
@@ -55,7 +56,7 @@ impl Daemon {
                 if self
                     .membership
                     .handle_hello(now, sender.into(), received.clock, &hello)
-                    == Heard::FromStranger
+                    == membership::Heard::FromStranger
                 {
                     debug!(%sender, "a HELLO from no data server of this configuration");
                 }
@@ -81,7 +82,6 @@ impl Daemon {
             }
             Message::Order(order) => self.handle_order(sender, order),
             Message::Account(account) => self.handle_account(sender, &account),
-            Message::Sizes(part) => self.hear_sizes(sender, received.clock, &part),
             // Another task hears them as well.
             Message::Sync { .. }
             | Message::Again(_)
@@ -110,6 +110,13 @@ impl Daemon {
             | Message::Alive { turned: false } => {
                 debug!(%sender, "a message for a program that is not here")
             }
+        }
+    }
+
+    /// What another node has told by a stream.
+    pub(super) fn hear(&mut self, heard: &Heard) {
+        match heard.topic {
+            Topic::Sizes => self.hear_sizes(heard.from, &heard.text),
         }
     }
 

@@ -54,6 +54,8 @@ impl Daemon {
         self.write_maps().await?;
         self.take_addresses().await?;
         self.check_servers()?;
+        self.streams.rekey(self.keys.clone());
+        self.tell_sizes();
         if self.place.me.roles.is_cs() {
             self.write_sizes()?;
         }

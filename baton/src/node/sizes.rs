@@ -9,20 +9,20 @@ use std::{
 
 use anyhow::Result;
 use baton_config::{Large, Service};
-use baton_core::sizes::{Known, Report};
-use baton_wire::{Clock, HashKey, Message, Sizes as Part};
+use baton_core::sizes::Known;
+use baton_streams::Topic;
+use baton_wire::{HashKey, LargePaths};
 use tokio::{sync::mpsc, task::JoinHandle};
-use tracing::{debug, info, warn};
+use tracing::{info, warn};
 
 use super::{
     content::{Found, walk},
     daemon::Daemon,
-    heartbeat::clock_now,
     logged::logged,
-    tables::{endpoint, services_with_places},
+    tables::{self, endpoint, services_with_places},
 };
 
-/// Between two walks. What was found is told each time, so that a lost message is repaired by the next.
+/// Between two walks.
 const INTERVAL: Duration = Duration::from_secs(5);
 
 /// What one walk through the files of a service here has found.
@@ -41,7 +41,9 @@ struct Walk {
 /// The walks that run, what they found, and what other nodes have.
 pub struct Sizes {
     walks: HashMap<SocketAddrV4, Walk>,
-    reports: HashMap<SocketAddrV4, Report>,
+    /// What is large here, and whether others know of it.
+    own: LargePaths,
+    is_told: bool,
     pub(super) known: Known,
     sender: mpsc::Sender<Looked>,
 }
@@ -51,7 +53,8 @@ impl Sizes {
     pub fn new(sender: mpsc::Sender<Looked>) -> Self {
         Self {
             walks: HashMap::new(),
-            reports: HashMap::new(),
+            own: LargePaths::default(),
+            is_told: false,
             known: Known::default(),
             sender,
         }
@@ -84,28 +87,33 @@ impl Sizes {
             self.walks.insert(at, walk);
         }
         before.into_values().for_each(|walk| stop(Some(walk)));
-        self.reports.retain(|at, _| self.walks.contains_key(at));
+        let walks = &self.walks;
+        let walked = |at| walks.keys().any(|walked| endpoint(*walked) == at);
+        self.own.keep(walked);
     }
 
-    /// What is to be told after a walk.
-    fn note(&mut self, now: Clock, looked: Looked) -> Vec<Part> {
+    /// As it is told; `None` if nothing was ever found, or looked for.
+    fn text(&mut self) -> Option<Vec<u8>> {
+        self.is_told |= self.own != LargePaths::default();
+        self.is_told.then(|| self.own.write())
+    }
+
+    /// What a walk has found. True if it is something else than the last one found.
+    fn note(&mut self, looked: Looked) -> bool {
         // A walk that was stopped may have said its last word after that.
         if !self.walks.contains_key(&looked.service) {
-            return Vec::new();
+            return false;
         }
-        let report = self.reports.entry(looked.service).or_default();
         let count = looked.found.large.len();
-        if report.update(now, looked.found.large) {
+        let changed = self.own.set(endpoint(looked.service), looked.found.large);
+        if changed {
             info!(service = %looked.service, "{count} large file(s) here");
-            if report.left_out() > 0 {
-                warn!(
-                    service = %looked.service,
-                    "{} of them are more than can be told: they count as small",
-                    report.left_out()
-                );
+            let left_out = self.own.left_out();
+            if left_out > 0 {
+                warn!("{left_out} large file(s) are more than can be told: they count as small");
             }
         }
-        report.messages(endpoint(looked.service))
+        changed
     }
 }
 
@@ -166,41 +174,51 @@ fn shortcomings(found: &Found) -> String {
 }
 
 impl Daemon {
+    /// What a walk has found here.
+    pub(super) fn note_sizes(&mut self, looked: Looked) {
+        if self.sizes.note(looked) {
+            self.tell_sizes();
+        }
+    }
+
     /// Tells connection servers, this node included, what is large here.
-    pub(super) async fn tell_sizes(&mut self, looked: Looked) {
-        let parts = self.sizes.note(clock_now(), looked);
-        let own = self.place.address;
-        for part in parts {
-            let fronts: Vec<Ipv4Addr> = (self.place.config.connection_servers())
-                .filter_map(|node| node.address.ipv4())
-                .collect();
-            let message = Message::Sizes(part);
-            for front in fronts {
-                let message = self.sealed(&message, front);
-                if front == own {
-                    // A node hears itself without a network.
-                    self.handle_message(own, &message, clock_now().into());
-                } else if let Err(error) = self.socket.send_to(&message, front).await {
-                    debug!("{error}");
-                }
+    pub(super) fn tell_sizes(&mut self) {
+        let Some(text) = self.sizes.text() else {
+            return;
+        };
+        let fronts: Vec<Ipv4Addr> = (self.place.config.connection_servers())
+            .filter_map(|node| node.address.ipv4())
+            .collect();
+        self.streams.tell_only(&fronts);
+        for front in fronts {
+            if front == self.place.address {
+                // A node hears itself without a network.
+                self.hear_sizes(front, &text);
+            } else {
+                self.streams.tell(front, Topic::Sizes, &text);
             }
         }
     }
 
-    /// A part of what is large at a data server.
-    pub(super) fn hear_sizes(&mut self, sender: Ipv4Addr, sent: Clock, part: &Part) {
-        let from = sender.into();
-        if !self.place.me.roles.is_cs() || !self.membership.cluster().serves(from, part.cluster) {
-            debug!(%sender, "sizes from no data server of this configuration");
+    /// What is large at a data server.
+    pub(super) fn hear_sizes(&mut self, from: Ipv4Addr, text: &[u8]) {
+        let Some(mut told) = LargePaths::read(text) else {
+            warn!(%from, "what it tells of large files cannot be understood: is it of another release?");
+            return;
+        };
+        if !self.place.me.roles.is_cs() {
             return;
         }
-        let known = self.sizes.known.large(part.cluster).len();
-        if self.sizes.known.handle(from, sent, part) {
+        let cluster = self.membership.cluster();
+        told.keep(|at| cluster.serves(from.into(), at));
+        if self.sizes.known.handle(from.into(), told) {
             logged(self.write_sizes());
-            let count = self.sizes.known.large(part.cluster).len();
-            if count != known {
-                let service = part.cluster;
-                info!(?service, "{count} large file(s) in all");
+            for (at, service) in (self.place.config.services.iter())
+                .filter_map(|service| Some((tables::service_at(service).ok()?, service)))
+                .filter(|(_, service)| service.large.is_some())
+            {
+                let count = self.sizes.known.large(endpoint(at)).len();
+                info!(service = %service.name, "{count} large file(s) in all");
             }
         }
     }

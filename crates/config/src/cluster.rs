@@ -1,6 +1,7 @@
 //! `[cluster]`: what all nodes have in common.
 
 use std::io;
+use std::num::NonZeroU16;
 use std::ops::{Range, RangeInclusive};
 use std::path::Path;
 use std::time::Duration;
@@ -11,7 +12,7 @@ use toml::Spanned;
 use crate::duration;
 use crate::field::{Field, Parsed, parse};
 use crate::key::{Key, parse_hash_key, parse_key};
-use crate::number::{Protocol, WindowScale};
+use crate::number::{Protocol, WindowScale, in_range};
 use crate::problem::Problem;
 use crate::raw::RawCluster;
 use crate::read::{KeyFile, Source};
@@ -28,6 +29,8 @@ pub struct Cluster {
     pub given_hash_key: Option<HashKey>,
     /// IP protocol of messages between nodes.
     pub protocol: Protocol,
+    /// UDP port at which every node takes streams of the others.
+    pub stream_port: NonZeroU16,
     /// Largest difference between a sender's clock and ours, 10 ms to 1 h.
     pub clock_window: Duration,
     /// Window scale that a connection server announces.
@@ -44,6 +47,9 @@ pub(crate) struct Draft {
     pub(crate) key_at: Range<usize>,
     pub(crate) previous_key_at: Option<Range<usize>>,
 }
+
+/// Nobody has registered it, and no common daemon uses it.
+const STREAM_PORT: NonZeroU16 = NonZeroU16::new(7728).expect("it is not 0");
 
 const SPAN: RangeInclusive<Duration> = Duration::from_millis(10)..=Duration::from_secs(3600);
 
@@ -114,6 +120,9 @@ impl Cluster {
         }
 
         let protocol = parse(report, "protocol", raw.protocol, Protocol::try_from);
+        let stream_port = parse(report, "stream_port", raw.stream_port, |value| {
+            in_range::<u16>("stream_port", value, 1..=65535)
+        });
         let window_scale = parse(
             report,
             "window_scale",
@@ -127,6 +136,9 @@ impl Cluster {
             previous_key: previous.optional()?,
             given_hash_key: hash_key.optional()?,
             protocol: protocol.or(Protocol::EXPERIMENT)?,
+            stream_port: stream_port
+                .or(STREAM_PORT.get())
+                .and_then(NonZeroU16::new)?,
             clock_window: clock_window.or(Duration::from_secs(10))?,
             window_scale: window_scale.or(WindowScale::DEFAULT)?,
             hello: hello?,

@@ -88,7 +88,7 @@ impl fmt::Display for RestartReason {
 ///
 /// # Errors
 /// Every reason why the running daemon cannot take over: this node's own address, interface, `xdp` or
-/// roles, the directories, where metrics are served, the protocol, and on a connection server the size of the flow
+/// roles, the directories, where metrics are served, the protocol, the port of streams, and on a connection server the size of the flow
 /// table, whether a switch is in front of it, and the candidates of failover, and for an I/O server or an application
 /// node anything of `[forwarding]` but the policy. Then nothing of `new` should be applied: half of it would be neither of the two.
 pub fn diff(old: &Config, new: &Config, own: &NodeName) -> Result<Changes, Vec<RestartReason>> {
@@ -104,6 +104,11 @@ pub fn diff(old: &Config, new: &Config, own: &NodeName) -> Result<Changes, Vec<R
         "protocol",
         old.cluster.protocol.to_string(),
         new.cluster.protocol.to_string(),
+    );
+    fixed(
+        "stream_port",
+        old.cluster.stream_port.to_string(),
+        new.cluster.stream_port.to_string(),
     );
     let dirs = |config: &Config| {
         let local = &config.local;

@@ -36,6 +36,7 @@ pub(crate) struct RawCluster {
     pub(crate) hash_key: Field<String>,
     pub(crate) hash_key_file: Field<String>,
     pub(crate) protocol: Field<i64>,
+    pub(crate) stream_port: Field<i64>,
     pub(crate) clock_window: Field<String>,
     pub(crate) window_scale: Field<i64>,
     pub(crate) hello: Field<String>,

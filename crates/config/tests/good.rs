@@ -82,7 +82,7 @@ fn the_sample_tells_the_true_defaults() {
 fn every_key_is_read() {
     let config = parse(
         r#"
-        cluster = { key = "00ffABcd00ffABcd00ffABcd00ffABcd00ffABcd00ffABcd00ffABcd00ffABcd", previous_key_file = "/etc/baton/cluster.previous.key", protocol = 254, clock_window = "2s", window_scale = 0, hello = "50ms", silence = "300ms" }
+        cluster = { key = "00ffABcd00ffABcd00ffABcd00ffABcd00ffABcd00ffABcd00ffABcd00ffABcd", previous_key_file = "/etc/baton/cluster.previous.key", protocol = 254, stream_port = 1, clock_window = "2s", window_scale = 0, hello = "50ms", silence = "300ms" }
         local = { name = "a", bpf_dir = "/b", run_dir = "/r", metrics = "" }
         cs = { flows = 1, idle = "2h", closing = "5s", stray_grace = "0s", dead_after = "200ms", kept_requests = 4 }
         [[node]]
@@ -116,6 +116,7 @@ fn every_key_is_read() {
         Some(cluster_key(&"fedcba9876543210".repeat(4)))
     );
     assert_eq!(config.cluster.protocol.number(), 254);
+    assert_eq!(config.cluster.stream_port.get(), 1);
     assert_eq!(config.cluster.clock_window, Duration::from_secs(2));
     assert_eq!(config.cluster.window_scale.shift(), 0);
     assert_eq!(config.cluster.hello, Duration::from_millis(50));

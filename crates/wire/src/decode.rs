@@ -9,8 +9,8 @@ use baton_abi::{
     LCCP_ELSEWHERE, LCCP_FLAG_BEHIND, LCCP_FORWARD, LCCP_HANDOVER, LCCP_HEAD, LCCP_HELLO,
     LCCP_KEEP, LCCP_LEADING, LCCP_LEADING_AT_DS, LCCP_MAX_BODY, LCCP_MAX_RESUME, LCCP_MOVED,
     LCCP_NONE, LCCP_NONE_PLAIN, LCCP_ORDER, LCCP_QUERY, LCCP_READY, LCCP_RECEPTOR_DAEMON,
-    LCCP_RECEPTOR_DS, LCCP_REFUSED, LCCP_RELEASE, LCCP_REPLY, LCCP_RESUME, LCCP_SIZES, LCCP_SYNC,
-    LCCP_TAKEN, LCCP_TCBS, LCCP_VERSION, LCCP_WITHHELD, LCCP_YIELD, LccpHeader,
+    LCCP_RECEPTOR_DS, LCCP_REFUSED, LCCP_RELEASE, LCCP_REPLY, LCCP_RESUME, LCCP_SYNC, LCCP_TAKEN,
+    LCCP_TCBS, LCCP_VERSION, LCCP_WITHHELD, LCCP_YIELD, LccpHeader,
 };
 use zerocopy::FromBytes as _;
 
@@ -18,8 +18,8 @@ use crate::tag::TAGGED_BYTES;
 use crate::tcb::tcb_from_wire;
 use crate::{
     Account, Arrival, Candidate, Clock, Flow, Heads, Keep, Keys, Message, NodePair, Numbers, Order,
-    Query, Ready, Refusal, Reply, Resume, ShortAddress, Sizes, Taken, TcbPart, Tcbs, YieldAnswer,
-    body, carried, tag,
+    Query, Ready, Refusal, Reply, Resume, ShortAddress, Taken, TcbPart, Tcbs, YieldAnswer, body,
+    carried, tag,
 };
 
 /// A message as it came in.
@@ -239,7 +239,6 @@ fn message(header: &LccpHeader, body: &[u8]) -> Result<Message, Reject> {
         LCCP_AGAIN => Message::Again(Numbers::read(body).ok_or(Reject::Unknown)?),
         LCCP_QUERY => Message::Query(Query::read(flow(header)?, body).ok_or(Reject::Short)?),
         LCCP_REPLY => Message::Reply(Reply::read(flow(header)?, body).ok_or(Reject::Short)?),
-        LCCP_SIZES => Message::Sizes(Sizes::read(body).ok_or(Reject::Unknown)?),
         LCCP_TCBS => Message::Tcbs(Tcbs::read(body).ok_or(Reject::Unknown)?),
         LCCP_TAKEN => Message::Taken(Taken::read(body).ok_or(Reject::Unknown)?),
         LCCP_CANDIDATE => Message::Candidate(Candidate::read(body).ok_or(Reject::Unknown)?),

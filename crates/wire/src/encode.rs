@@ -4,8 +4,8 @@ use baton_abi::{
     LCCP_ACCOUNT, LCCP_ADOPT, LCCP_AGAIN, LCCP_ALIVE, LCCP_BEGINS, LCCP_CANDIDATE, LCCP_CLAIM,
     LCCP_ELSEWHERE, LCCP_FLAG_BEHIND, LCCP_FORWARD, LCCP_HANDOVER, LCCP_HEAD, LCCP_HELLO,
     LCCP_KEEP, LCCP_MOVED, LCCP_NONE, LCCP_NONE_PLAIN, LCCP_ORDER, LCCP_QUERY, LCCP_READY,
-    LCCP_REFUSED, LCCP_RELEASE, LCCP_REPLY, LCCP_RESUME, LCCP_SIZES, LCCP_SYNC, LCCP_TAKEN,
-    LCCP_TCBS, LCCP_VERSION, LCCP_WITHHELD, LCCP_YIELD, LccpHeader, LccpTcb,
+    LCCP_REFUSED, LCCP_RELEASE, LCCP_REPLY, LCCP_RESUME, LCCP_SYNC, LCCP_TAKEN, LCCP_TCBS,
+    LCCP_VERSION, LCCP_WITHHELD, LCCP_YIELD, LccpHeader, LccpTcb,
 };
 use zerocopy::IntoBytes as _;
 
@@ -26,7 +26,6 @@ pub fn encode(
         Message::Again(numbers) => numbers.write(),
         Message::Query(query) => query.body(),
         Message::Reply(reply) => reply.body(),
-        Message::Sizes(sizes) => sizes.write(),
         Message::Tcbs(batch) => batch.write(),
         Message::Taken(taken) => taken.write(),
         Message::Candidate(candidate) => candidate.write(),
@@ -214,10 +213,6 @@ fn fields(message: &Message) -> LccpHeader {
         Message::Reply(Reply { flow, .. }) => LccpHeader {
             command: const { byte(LCCP_REPLY) },
             flow: flow.into(),
-            ..blank
-        },
-        Message::Sizes(_) => LccpHeader {
-            command: const { byte(LCCP_SIZES) },
             ..blank
         },
         Message::Tcbs(_) => LccpHeader {

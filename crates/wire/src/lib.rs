@@ -77,7 +77,7 @@ pub use question::{Query, Reply};
 pub use reason::{Keep, Refusal};
 pub use resume::{Outcome, Progress, Ready, Resume};
 pub use short::ShortAddress;
-pub use sizes::{PathHash, Sizes};
+pub use sizes::{LargePaths, PathHash};
 pub use tag::{NodePair, siphash24, tag};
 pub use taken::{LeftOut, Taken, TakenRefusal};
 pub use tcb::{TcbPart, WindowScale, WindowScales};

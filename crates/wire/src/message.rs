@@ -4,7 +4,7 @@ use baton_abi::{LCCP_RECEPTOR_CS, LCCP_RECEPTOR_DAEMON, LCCP_RECEPTOR_DS};
 
 use crate::{
     Account, Candidate, Flow, Heads, Hello, Keep, Numbers, Order, Query, Ready, Refusal, Reply,
-    Resume, ShortAddress, Sizes, Taken, TcbPart, Tcbs, YieldAnswer,
+    Resume, ShortAddress, Taken, TcbPart, Tcbs, YieldAnswer,
 };
 
 /// One LCCP message. Its command and its [`Receptor`] follow from the variant.
@@ -149,8 +149,6 @@ pub enum Message {
     Query(Query),
     /// Dispatcher to CS: this one.
     Reply(Reply),
-    /// Daemon to daemon: paths whose content is large at the sender.
-    Sizes(Sizes),
     /// Daemon to daemon: a batch of TCB entries that the receiver is to have.
     Tcbs(Tcbs),
     /// Daemon to daemon: which of those batches came, and what became of them.
@@ -213,7 +211,6 @@ impl Message {
             | Self::Again(_)
             | Self::Query(_)
             | Self::Reply(_)
-            | Self::Sizes(_)
             | Self::Tcbs(_)
             | Self::Taken(_)
             | Self::Candidate(_) => Receptor::Daemon,
@@ -247,7 +244,6 @@ impl Message {
             | Self::Again(_)
             | Self::Query(_)
             | Self::Reply(_)
-            | Self::Sizes(_)
             | Self::Tcbs(_)
             | Self::Taken(_)
             | Self::Candidate(_) => None,

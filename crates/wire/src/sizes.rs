@@ -1,7 +1,6 @@
-//! SIZES: which paths of a service are large at its sender, in as many messages as they need.
+//! Paths with large content: by what they are known, and how data servers tell connection servers of them.
 
-use baton_abi::{LCCP_MAX_BODY, LccpSizes};
-use zerocopy::{FromBytes as _, IntoBytes as _};
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{Address, Endpoint, HashKey, siphash24};
 
@@ -46,93 +45,83 @@ impl From<u64> for PathHash {
     }
 }
 
-/// One part of a list.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Sizes {
-    /// Of which service.
-    pub cluster: Endpoint,
-    /// Which list; another one replaces it as a whole.
-    pub generation: u64,
-    part: u16,
-    parts: u16,
-    paths: Vec<PathHash>,
-}
+/// Which paths have large content at a data server: all of them, of each of its services.
+///
+/// ```text
+///  of each service: address (16 bytes, IPv4 as v4-mapped) | port (2) | how many paths (4) | their hashes (8 each)
+/// ```
+///
+/// All numbers are big-endian.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LargePaths(BTreeMap<Endpoint, BTreeSet<PathHash>>);
 
-impl Sizes {
-    /// How many paths one message holds: what fits `LCCP_MAX_BODY`.
-    pub const PATHS: usize = (LCCP_MAX_BODY as usize - size_of::<LccpSizes>()) / size_of::<u64>();
-    /// How many parts a list has at most. Paths beyond are left out.
-    pub const PARTS: usize = 64;
+impl LargePaths {
+    /// So many are told, of all services together: as many as a connection server's program can know.
+    pub const MOST: usize = baton_abi::MAX_LARGE as usize;
 
-    /// The list as messages: one at least, so that an empty list can be told.
-    pub fn parts(cluster: Endpoint, generation: u64, paths: &[PathHash]) -> Vec<Self> {
-        let chunks: Vec<&[PathHash]> = match paths {
-            [] => vec![&[]],
-            some => some.chunks(Self::PATHS).take(Self::PARTS).collect(),
-        };
-        let parts = chunks.len() as u16; // at most PARTS
-        (0..parts)
-            .zip(chunks)
-            .map(|(part, paths)| Self {
-                cluster,
-                generation,
-                part,
-                parts,
-                paths: paths.to_vec(),
-            })
-            .collect()
+    /// Makes these the paths of a service. True if they were others.
+    pub fn set(&mut self, at: Endpoint, paths: BTreeSet<PathHash>) -> bool {
+        self.0.get(&at) != Some(&paths) && {
+            self.0.insert(at, paths);
+            true
+        }
     }
 
-    /// Which part of the list it is, from 0, always less than [`Sizes::of`].
-    pub const fn part(&self) -> u16 {
-        self.part
+    /// Forgets all services but these. True if there were others.
+    pub fn keep(&mut self, serves: impl Fn(Endpoint) -> bool) -> bool {
+        let before = self.0.len();
+        self.0.retain(|at, _| serves(*at));
+        self.0.len() != before
     }
 
-    /// How many parts the list has, 1 to [`Sizes::PARTS`].
-    pub const fn of(&self) -> u16 {
-        self.parts
+    /// Those of a service.
+    pub fn of(&self, at: Endpoint) -> impl Iterator<Item = PathHash> {
+        self.0.get(&at).into_iter().flatten().copied()
     }
 
-    /// The paths of this part.
-    pub fn paths(&self) -> &[PathHash] {
-        &self.paths
+    /// How many there are beyond [`LargePaths::MOST`]. They are not told.
+    pub fn left_out(&self) -> usize {
+        let all: usize = self.0.values().map(BTreeSet::len).sum();
+        all.saturating_sub(Self::MOST)
     }
 
-    pub(crate) fn write(&self) -> Vec<u8> {
-        let head = LccpSizes {
-            cluster: self.cluster.address.octets(),
-            be_generation: self.generation.to_be(),
-            be_port: self.cluster.port.to_be(),
-            be_part: self.part.to_be(),
-            be_parts: self.parts.to_be(),
-            be_paths: (self.paths.len() as u16).to_be(), // at most PATHS
-        };
-        let mut body = head.as_bytes().to_vec();
-        body.extend(self.paths.iter().flat_map(|path| path.0.to_be_bytes()));
-        body
+    /// As it is told.
+    pub fn write(&self) -> Vec<u8> {
+        let (mut text, mut room) = (Vec::new(), Self::MOST);
+        for (at, paths) in &self.0 {
+            let told = paths.len().min(room);
+            room -= told;
+            text.extend(at.address.octets());
+            text.extend(at.port.to_be_bytes());
+            text.extend((told as u32).to_be_bytes()); // at most MOST
+            let paths = paths.iter().take(told);
+            text.extend(paths.flat_map(|path| path.0.to_be_bytes()));
+        }
+        text
     }
 
-    /// `None` if the body is not what it says. Bytes behind the last path are ignored.
-    pub(crate) fn read(body: &[u8]) -> Option<Self> {
-        let (head, rest) = LccpSizes::read_from_prefix(body).ok()?;
-        let (part, parts) = (u16::from_be(head.be_part), u16::from_be(head.be_parts));
-        let count = usize::from(u16::from_be(head.be_paths));
-        let (paths, _) = rest.as_chunks::<8>();
-        let makes_sense = part < parts && usize::from(parts) <= Self::PARTS && count <= Self::PATHS;
-        let paths = paths.get(..count).filter(|_| makes_sense)?;
-        Some(Self {
-            cluster: Endpoint {
-                address: Address::from_octets(head.cluster),
-                port: u16::from_be(head.be_port),
-            },
-            generation: u64::from_be(head.be_generation),
-            part,
-            parts,
-            paths: paths
+    /// What was told; `None` if it is something else.
+    pub fn read(mut text: &[u8]) -> Option<Self> {
+        let (mut services, mut room) = (BTreeMap::new(), Self::MOST);
+        while !text.is_empty() {
+            let (address, rest) = text.split_first_chunk()?;
+            let (port, rest) = rest.split_first_chunk()?;
+            let (count, rest) = rest.split_first_chunk()?;
+            let count = usize::try_from(u32::from_be_bytes(*count)).ok()?;
+            room = room.checked_sub(count)?;
+            let (hashes, rest) = rest.split_at_checked(count * size_of::<u64>())?;
+            let at = Endpoint {
+                address: Address::from_octets(*address),
+                port: u16::from_be_bytes(*port),
+            };
+            let (hashes, _) = hashes.as_chunks::<8>();
+            let paths = hashes
                 .iter()
-                .map(|path| PathHash(u64::from_be_bytes(*path)))
-                .collect(),
-        })
+                .map(|hash| PathHash(u64::from_be_bytes(*hash)));
+            services.insert(at, paths.collect());
+            text = rest;
+        }
+        Some(Self(services))
     }
 }
 
@@ -140,51 +129,61 @@ impl Sizes {
 mod tests {
     use super::*;
 
-    fn at() -> Endpoint {
+    fn at(port: u16) -> Endpoint {
         Endpoint {
             address: Address::from_octets([7; 16]),
-            port: 80,
+            port,
         }
+    }
+
+    fn paths(hashes: impl IntoIterator<Item = u64>) -> BTreeSet<PathHash> {
+        hashes.into_iter().map(PathHash::from).collect()
     }
 
     #[test]
-    fn parts_hold_every_path_and_fit() {
-        for count in [0, 1, Sizes::PATHS, Sizes::PATHS + 1, 5 * Sizes::PATHS] {
-            let paths: Vec<PathHash> = (0..count as u64).map(PathHash::from).collect();
-            let parts = Sizes::parts(at(), 9, &paths);
-            let together: Vec<PathHash> = parts.iter().flat_map(Sizes::paths).copied().collect();
-            assert_eq!(together, paths);
-            for (number, part) in parts.iter().enumerate() {
-                assert!(part.write().len() <= LCCP_MAX_BODY as usize);
-                assert_eq!(
-                    (usize::from(part.part()), usize::from(part.of())),
-                    (number, parts.len())
-                );
-                assert_eq!(Sizes::read(&part.write()).as_ref(), Some(part));
-            }
-        }
-        let too_many = vec![PathHash::from(1); (Sizes::PARTS + 1) * Sizes::PATHS];
-        assert_eq!(Sizes::parts(at(), 9, &too_many).len(), Sizes::PARTS);
+    fn what_is_told_is_heard() {
+        let mut large = LargePaths::default();
+        assert!(large.set(at(80), paths([1, 0x0203_0405_0607_0809])));
+        assert!(large.set(at(81), paths([])), "none is something to tell");
+        assert!(!large.set(at(81), paths([])));
+        let text = [
+            &[7; 16][..],
+            &[0, 80, 0, 0, 0, 2],
+            &[0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9],
+            &[7; 16],
+            &[0, 81, 0, 0, 0, 0],
+        ];
+        assert_eq!(large.write(), text.concat());
+        assert_eq!(LargePaths::read(&text.concat()), Some(large.clone()));
+        assert_eq!(large.of(at(80)).count(), 2);
+        assert!(large.keep(|at| at.port == 81) && !large.keep(|_| true));
+        assert_eq!(large.of(at(80)).count(), 0);
     }
 
     #[test]
-    fn what_is_no_part_is_none() {
-        let part = Sizes::parts(at(), 9, &[PathHash::from(1)]).remove(0);
-        let body = part.write();
-        assert_eq!(Sizes::read(&body[..body.len() - 1]), None);
-        assert_eq!(Sizes::read(&[]), None);
-        for (part, parts) in [(1, 1), (0, 0), (0, 65)] {
-            let wrong = Sizes {
-                part,
-                parts,
-                ..part_of(&body)
-            };
-            assert_eq!(Sizes::read(&wrong.write()), None, "{part} of {parts}");
-        }
+    fn no_more_are_told_than_can_be_known() {
+        let mut large = LargePaths::default();
+        let most = LargePaths::MOST as u64;
+        large.set(at(80), paths(0..most - 1));
+        large.set(at(81), paths(0..3));
+        assert_eq!(large.left_out(), 2);
+        let heard = LargePaths::read(&large.write()).unwrap();
+        assert_eq!(heard.left_out(), 0);
+        assert_eq!(heard.of(at(80)).count(), LargePaths::MOST - 1);
+        assert_eq!(heard.of(at(81)).count(), 1);
     }
 
-    fn part_of(body: &[u8]) -> Sizes {
-        Sizes::read(body).unwrap()
+    #[test]
+    fn what_is_none_is_not_heard() {
+        let mut large = LargePaths::default();
+        large.set(at(80), paths([1, 2]));
+        let text = large.write();
+        for end in 1..text.len() {
+            assert_eq!(LargePaths::read(&text[..end]), None, "{end}");
+        }
+        let too_many = [&[7; 16][..], &[0, 80, 0xff, 0xff, 0xff, 0xff], &text].concat();
+        assert_eq!(LargePaths::read(&too_many), None);
+        assert_eq!(LargePaths::read(&[]), Some(LargePaths::default()));
     }
 
     const KEY: HashKey = HashKey::from_words([0x0706_0504_0302_0100, 0x0f0e_0d0c_0b0a_0908]);

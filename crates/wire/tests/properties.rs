@@ -10,9 +10,9 @@ use baton_abi::{LCCP_TCB_MARKS, LCCP_VERSION};
 use baton_wire::{
     Account, Address, Arrival, BatchFlags, Candidate, CandidateState, Clock, ClusterKey, Endpoint,
     EntryKey, Flow, Head, HeadDigest, Heads, Health, Hello, HelloService, Incarnation, Keep, Keys,
-    LccpKey, Message, NodePair, Numbers, Order, Outcome, PathHash, Permille, Progress, Query,
-    Ready, Received, Refusal, Reject, Reply, Resume, ShortAddress, Sizes, Taken, TakenRefusal,
-    TcbEntry, TcbPart, Tcbs, Verb, WindowScale, WindowScales, YieldAnswer, decode, encode,
+    LccpKey, Message, NodePair, Numbers, Order, Outcome, Permille, Progress, Query, Ready,
+    Received, Refusal, Reject, Reply, Resume, ShortAddress, Taken, TakenRefusal, TcbEntry, TcbPart,
+    Tcbs, Verb, WindowScale, WindowScales, YieldAnswer, decode, encode,
 };
 use proptest::collection::vec;
 use proptest::option;
@@ -264,16 +264,6 @@ fn message() -> impl Strategy<Value = Message> {
         any::<u16>().prop_map(|last| Message::Sync { last }),
         vec(any::<u16>(), 1..Numbers::MAX)
             .prop_map(|numbers| Message::Again(Numbers::lists(&numbers).swap_remove(0))),
-        (
-            any::<([u8; 16], u16, u64)>(),
-            vec(any::<u64>(), 0..Sizes::PATHS)
-        )
-            .prop_map(|((address, port, generation), paths)| {
-                let address = Address::from_octets(address);
-                let paths: Vec<_> = paths.into_iter().map(PathHash::from).collect();
-                let cluster = Endpoint { address, port };
-                Message::Sizes(Sizes::parts(cluster, generation, &paths).swap_remove(0))
-            }),
         (flow(), tcb(), option::of(short_address()))
             .prop_map(|(flow, tcb, asker)| { Message::Adopt { flow, tcb, asker } }),
         (flow(), tcb(), refusal()).prop_map(|(flow, tcb, refusal)| Message::Refused {

@@ -11,8 +11,8 @@ use baton_wire::{
     Account, Address, BatchFlags, Candidate, CandidateState, Clock, ClusterKey, Endpoint, EntryKey,
     Flow, HashKey, Head, HeadDigest, Heads, Health, Hello, HelloService, Incarnation, Keep, Keys,
     LccpKey, Message, NodePair, Numbers, Order, Outcome, PathHash, Permille, Progress, Query,
-    Ready, Received, Refusal, Reject, Reply, Resume, ShortAddress, Sizes, Taken, TakenRefusal,
-    TcbEntry, TcbPart, Tcbs, Verb, WindowScales, YieldAnswer, decode, encode, siphash24,
+    Ready, Received, Refusal, Reject, Reply, Resume, ShortAddress, Taken, TakenRefusal, TcbEntry,
+    TcbPart, Tcbs, Verb, WindowScales, YieldAnswer, decode, encode, siphash24,
 };
 
 #[test]
@@ -67,7 +67,7 @@ fn path_hashes_agree() {
 
 #[test]
 fn messages_encode_to_these_bytes() {
-    for vector in vectors("message", 86) {
+    for vector in vectors("message", 84) {
         let clock = vector.clock("clock");
         let packet = vector.packet();
         let bytes = encode(
@@ -85,7 +85,7 @@ fn messages_encode_to_these_bytes() {
 
 #[test]
 fn messages_decode_from_these_bytes() {
-    for vector in vectors("message", 86) {
+    for vector in vectors("message", 84) {
         let clock = vector.clock("clock");
         let packet = vector.packet();
         let bytes = [vector.bytes("bytes"), packet.clone()].concat();
@@ -102,7 +102,7 @@ fn messages_decode_from_these_bytes() {
 
 #[test]
 fn a_receiver_accepts_what_it_need_not_understand() {
-    let messages: BTreeMap<_, _> = vectors("message", 86)
+    let messages: BTreeMap<_, _> = vectors("message", 84)
         .into_iter()
         .map(|vector| (vector.name.clone(), vector))
         .collect();
@@ -119,7 +119,7 @@ fn a_receiver_accepts_what_it_need_not_understand() {
 
 #[test]
 fn a_receiver_rejects_for_the_right_reason() {
-    for vector in vectors("reject", 102) {
+    for vector in vectors("reject", 100) {
         let reason = match vector.field("reason") {
             "short" => Reject::Short,
             "bad-version" => Reject::BadVersion,
@@ -312,7 +312,6 @@ impl Vector {
                 },
                 lifetime_ms: self.number("lifetime"),
             }),
-            "sizes" => Message::Sizes(self.sizes()),
             "tcbs" => Message::Tcbs(self.tcbs()),
             "taken" => Message::Taken(self.taken()),
             "candidate" => Message::Candidate(self.candidate()),
@@ -403,14 +402,6 @@ impl Vector {
             .map(|number| number.parse().unwrap())
             .collect();
         Numbers::lists(&numbers).remove(0)
-    }
-
-    fn sizes(&self) -> Sizes {
-        let (address, port) = self.field("cluster").split_once(' ').unwrap();
-        let paths: Vec<PathHash> = (self.fields("path"))
-            .map(|hash| u64::from_str_radix(hash, 16).unwrap().into())
-            .collect();
-        Sizes::parts(endpoint(address, port), self.number("generation"), &paths).remove(0)
     }
 
     fn tcbs(&self) -> Tcbs {

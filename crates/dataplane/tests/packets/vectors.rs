@@ -63,8 +63,6 @@ const OTHERWISE: &[(&str, Expected)] = &[
     ("again-nothing", TO_DAEMON),
     ("again-half-a-number", TO_DAEMON),
     ("claim-of-nobody", NO_WAY),
-    ("sizes-fewer-than-said", TO_DAEMON),
-    ("sizes-part-of-none", TO_DAEMON),
     ("tcbs-fewer-than-said", TO_DAEMON),
     ("tcbs-head-cut", TO_DAEMON),
     ("tcbs-of-nobody", TO_DAEMON),
@@ -124,7 +122,6 @@ fn for_daemons(command: &str) -> bool {
             | "again"
             | "query"
             | "reply"
-            | "sizes"
             | "alive"
             | "resume"
             | "ready"

@@ -10,6 +10,7 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
+use baton_streams::Pinned;
 use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use quinn::{
     ClientConfig, Connection, Endpoint, IdleTimeout, RecvStream, SendStream, ServerConfig,
@@ -17,14 +18,12 @@ use quinn::{
 };
 use tokio::io::AsyncReadExt;
 
-use self::pinned::Pinned;
 use super::{
     Acceptor, BoxFuture, DEAD_AFTER, ForwardingNetwork, Handshake, Lane, Link, NetworkKeys, in_time,
 };
 
-mod pinned;
-
 const LANES: u8 = 8;
+const LABEL: &str = "link over QUIC";
 const ALPN: &[u8] = b"baton-forwarding/1";
 /// Not looked at: the key is what is known.
 const SERVER_NAME: &str = "io-server.baton";
@@ -39,7 +38,8 @@ pub(super) struct Quic {
 
 impl Quic {
     pub(super) fn new(keys: &NetworkKeys) -> io::Result<Self> {
-        let pinned = Pinned::new(keys).map_err(io::Error::other)?;
+        let believed: Vec<_> = keys.believed(LABEL).collect();
+        let pinned = Pinned::new(keys.current(LABEL), &believed).map_err(io::Error::other)?;
         let transport = Arc::new(transport());
         let client: QuicClientConfig = (pinned.client(ALPN).map_err(io::Error::other)?)
             .try_into()

@@ -1,4 +1,5 @@
-//! TLS in which both ends must hold a key pair of the cluster's, and nothing else is believed.
+//! TLS in which both ends must hold key pairs that are known beforehand, and nothing else is believed: Ed25519 as raw public keys
+//! (RFC 7250), because there is nobody to certify them, and nothing to expire.
 
 use std::sync::Arc;
 
@@ -16,30 +17,30 @@ use rustls::{
     PeerIncompatible, ServerConfig, SignatureScheme,
 };
 
-use crate::network::NetworkKeys;
-
-const LABEL: &str = "link over QUIC";
-
 /// Ed25519 private keys in PKCS#8 (RFC 8410, section 7) are these bytes and then the 32 of the seed.
 const PKCS8_ED25519: [u8; 16] = [
     0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x04, 0x22, 0x04, 0x20,
 ];
 
 /// The key pair of this end, and the public keys that it believes.
-pub(super) struct Pinned {
+pub struct Pinned {
     provider: Arc<CryptoProvider>,
     own: Arc<CertifiedKey>,
     believed: Arc<Believed>,
 }
 
 impl Pinned {
-    pub(super) fn new(keys: &NetworkKeys) -> Result<Self, Error> {
+    /// The key pairs that follow from these secrets: this end's own, and those of which the other end must have one.
+    ///
+    /// # Errors
+    /// None is known.
+    pub fn new(own: [u8; 32], believed: &[[u8; 32]]) -> Result<Self, Error> {
         let provider = Arc::new(ring::default_provider());
-        let pair = pair(keys.current(LABEL))?;
+        let pair = pair(own)?;
         let public = public(&*pair)?;
         let own = CertifiedKey::new(vec![CertificateDer::from(public)], pair);
-        let believed = (keys.believed(LABEL))
-            .map(|seed| public_of(seed).map(CertificateDer::from))
+        let believed = (believed.iter())
+            .map(|seed| public_of(*seed).map(CertificateDer::from))
             .collect::<Result<_, _>>()?;
         let believed = Believed {
             keys: believed,
@@ -52,7 +53,11 @@ impl Pinned {
         })
     }
 
-    pub(super) fn client(&self, alpn: &[u8]) -> Result<ClientConfig, Error> {
+    /// For the end that connects, under this protocol's name.
+    ///
+    /// # Errors
+    /// None is known.
+    pub fn client(&self, alpn: &[u8]) -> Result<ClientConfig, Error> {
         let own = Arc::clone(&self.own);
         let mut config = ClientConfig::builder_with_provider(Arc::clone(&self.provider))
             .with_protocol_versions(&[&rustls::version::TLS13])?
@@ -63,7 +68,11 @@ impl Pinned {
         Ok(config)
     }
 
-    pub(super) fn server(&self, alpn: &[u8]) -> Result<ServerConfig, Error> {
+    /// For the end that is connected to.
+    ///
+    /// # Errors
+    /// None is known.
+    pub fn server(&self, alpn: &[u8]) -> Result<ServerConfig, Error> {
         let own = Arc::clone(&self.own);
         let mut config = ServerConfig::builder_with_provider(Arc::clone(&self.provider))
             .with_protocol_versions(&[&rustls::version::TLS13])?

@@ -1,0 +1,136 @@
+//! Hears what other nodes tell.
+
+use std::collections::HashMap;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use baton_wire::KeyRing;
+use quinn::{Connection, Endpoint, Incoming};
+use tokio::sync::{Mutex, Semaphore, mpsc, watch};
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+use tracing::debug;
+
+use crate::frame::{self, Topic};
+use crate::shared;
+
+/// So many nodes may prove at a time who they are.
+const PROVING: usize = 64;
+/// And have so long for it.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// What another node has told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Heard {
+    /// Who.
+    pub from: Ipv4Addr,
+    /// About what.
+    pub topic: Topic,
+    /// The newest of it.
+    pub text: Vec<u8>,
+}
+
+/// Takes streams of nodes.
+pub(crate) struct Listener {
+    pub endpoint: Endpoint,
+    pub keys: watch::Receiver<KeyRing>,
+    pub heard: mpsc::Sender<Heard>,
+}
+
+/// The tasks that hear a node each. Where it connects again, the new one begins when the one before has ended: else that
+/// might say something old last.
+type Hearing = Arc<Mutex<HashMap<Ipv4Addr, JoinHandle<()>>>>;
+
+impl Listener {
+    /// Until the endpoint is closed.
+    pub async fn run(self) {
+        let hearing = Hearing::default();
+        let proving = Arc::new(Semaphore::new(PROVING));
+        while let Some(incoming) = self.endpoint.accept().await {
+            let IpAddr::V4(from) = incoming.remote_address().ip() else {
+                incoming.ignore();
+                continue;
+            };
+            let Some(keys) = shared::keys_with(&self.keys.borrow(), from) else {
+                debug!(%from, "a stream from no node");
+                incoming.ignore();
+                continue;
+            };
+            // Anybody can write a node's address on a packet. Who gets an answer there has it.
+            if !incoming.remote_address_validated() {
+                // Only a validated one cannot be told to come again.
+                let _ = incoming.retry();
+                continue;
+            }
+            let (Ok(config), Ok(permit)) = (
+                shared::server(&keys),
+                Arc::clone(&proving).try_acquire_owned(),
+            ) else {
+                incoming.refuse();
+                continue;
+            };
+            let (hearing, heard) = (Arc::clone(&hearing), self.heard.clone());
+            let changed = self.keys.clone();
+            tokio::spawn(async move {
+                let proven = timeout(PATIENCE, prove(incoming, config)).await;
+                drop(permit);
+                match proven {
+                    Ok(Ok(connection)) => {
+                        let mut hearing = hearing.lock().await;
+                        if let Some(before) = hearing.remove(&from) {
+                            before.abort();
+                            let _ = before.await; // aborted, or ended by itself
+                        }
+                        let task = hear(connection, from, changed, heard);
+                        hearing.insert(from, tokio::spawn(task));
+                    }
+                    Ok(Err(error)) => debug!(%from, "a stream that proves nothing: {error}"),
+                    Err(_) => debug!(%from, "a stream that proves nothing in time"),
+                }
+            });
+        }
+    }
+}
+
+async fn prove(incoming: Incoming, config: quinn::ServerConfig) -> io::Result<Connection> {
+    Ok(incoming.accept_with(Arc::new(config))?.await?)
+}
+
+/// Until the node ends it, is silent, or shares another key.
+async fn hear(
+    connection: Connection,
+    from: Ipv4Addr,
+    mut changed: watch::Receiver<KeyRing>,
+    heard: mpsc::Sender<Heard>,
+) {
+    let keys = shared::keys_with(&changed.borrow_and_update(), from);
+    let other_key = async {
+        while changed.changed().await.is_ok() {
+            let now = shared::keys_with(&changed.borrow_and_update(), from);
+            if now.map(|keys| keys.current) != keys.map(|keys| keys.current) {
+                return;
+            }
+        }
+    };
+    let reading = async {
+        let mut stream = connection.accept_uni().await?;
+        while let Some((topic, text)) = frame::read(&mut stream).await? {
+            let Some(topic) = topic else {
+                debug!(%from, "a topic that this version does not know");
+                continue;
+            };
+            if heard.send(Heard { from, topic, text }).await.is_err() {
+                break;
+            }
+        }
+        io::Result::Ok(())
+    };
+    tokio::select! {
+        ended = reading => if let Err(error) = ended {
+            debug!(%from, "a stream ended: {error}");
+        },
+        () = other_key => {}
+    }
+}

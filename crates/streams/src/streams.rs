@@ -1,0 +1,124 @@
+//! The streams of one node.
+
+use std::collections::HashMap;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::sync::Arc;
+
+use baton_wire::KeyRing;
+use quinn::{Endpoint, VarInt};
+use tokio::sync::{mpsc, watch};
+
+use crate::frame::Topic;
+use crate::listener::{Heard, Listener};
+use crate::shared;
+use crate::teller::{self, Teller, Topics};
+
+/// So much may have been heard that the daemon has not taken yet; then the others wait.
+const HEARD: usize = 16;
+
+/// Why a node has no streams.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The port cannot be had.
+    #[error(
+        "cannot take streams of other nodes at {at} (UDP); if another program has that port, set another stream_port under [cluster], the same on every node"
+    )]
+    Listen {
+        /// Where.
+        at: SocketAddrV4,
+        /// Why not.
+        source: io::Error,
+    },
+    /// The key makes no key pair.
+    #[error("the node's key makes no key pair")]
+    Key(#[from] rustls::Error),
+}
+
+/// All streams from and to this node. They end when it is dropped.
+#[derive(Debug)]
+pub struct Streams {
+    endpoint: Endpoint,
+    port: u16,
+    keys: watch::Sender<KeyRing>,
+    told: HashMap<Ipv4Addr, watch::Sender<Topics>>,
+}
+
+impl Streams {
+    /// Takes streams at the node's own address from now on. What is heard comes out of the receiver. Must be called within a
+    /// tokio runtime.
+    ///
+    /// # Errors
+    /// The port cannot be had.
+    pub fn open(
+        own: Ipv4Addr,
+        port: u16,
+        keys: KeyRing,
+    ) -> Result<(Self, mpsc::Receiver<Heard>), Error> {
+        // Every stream is taken under the keys of its two nodes. These are for nobody.
+        let nobody = shared::server(&keys.with(Ipv4Addr::UNSPECIFIED))?;
+        let at = teller::at(own, port);
+        let endpoint =
+            Endpoint::server(nobody, at.into()).map_err(|source| Error::Listen { at, source })?;
+        let (sender, heard) = mpsc::channel(HEARD);
+        let keys = watch::Sender::new(keys);
+        let listener = Listener {
+            endpoint: endpoint.clone(),
+            keys: keys.subscribe(),
+            heard: sender,
+        };
+        tokio::spawn(listener.run());
+        let streams = Self {
+            endpoint,
+            port,
+            keys,
+            told: HashMap::new(),
+        };
+        Ok((streams, heard))
+    }
+
+    /// From now on these are the keys. Streams under others end, and begin anew under these.
+    pub fn rekey(&self, keys: KeyRing) {
+        self.keys.send_if_modified(|now| {
+            let changed = *now != keys;
+            *now = keys;
+            changed
+        });
+    }
+
+    /// Tells this node so, now or when it can be reached, and again whenever it begins anew, until something else is to be
+    /// told of the topic. At most [`crate::LONGEST`] bytes.
+    pub fn tell(&mut self, node: Ipv4Addr, topic: Topic, text: &[u8]) {
+        let (endpoint, keys, port) = (&self.endpoint, &self.keys, self.port);
+        let topics = self.told.entry(node).or_insert_with(|| {
+            let topics = watch::Sender::default();
+            let teller = Teller {
+                endpoint: endpoint.clone(),
+                to: teller::at(node, port),
+                keys: keys.subscribe(),
+                topics: topics.subscribe(),
+            };
+            tokio::spawn(teller.run());
+            topics
+        });
+        topics.send_if_modified(|topics| {
+            let is_new = topics.get(&topic).is_none_or(|now| **now != *text);
+            if is_new {
+                topics.insert(topic, Arc::from(text));
+            }
+            is_new
+        });
+    }
+
+    /// Tells nothing more to nodes but these.
+    pub fn tell_only(&mut self, nodes: &[Ipv4Addr]) {
+        self.told.retain(|node, _| nodes.contains(node));
+    }
+}
+
+impl Drop for Streams {
+    fn drop(&mut self) {
+        self.endpoint.close(VarInt::from_u32(0), b"");
+    }
+}

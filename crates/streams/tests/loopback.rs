@@ -1,0 +1,177 @@
+//! Streams between nodes at addresses of this host's loopback interface.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::net::Ipv4Addr;
+use std::sync::atomic::{AtomicU16, Ordering};
+use std::time::Duration;
+
+use baton_streams::{Heard, LONGEST, Streams, Topic};
+use baton_wire::{ClusterKey, KeyRing, Keys};
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+
+/// So long what must come is waited for.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// And so long what must not.
+const IN_VAIN: Duration = Duration::from_millis(500);
+
+fn node(last: u8) -> Ipv4Addr {
+    Ipv4Addr::new(127, 0, 77, last)
+}
+
+fn secret(byte: u8) -> ClusterKey {
+    ClusterKey::from_bytes([byte; 32]).unwrap()
+}
+
+/// What node `own` of nodes 1 to 3 shares with the others.
+fn ring(own: u8, current: u8, previous: Option<u8>) -> KeyRing {
+    let shared = |other| Keys {
+        previous: previous.map(|byte| secret(byte).pair(node(own), node(other))),
+        ..Keys::only(secret(current).pair(node(own), node(other)))
+    };
+    let others = (1..=3).map(|other| (node(other), shared(other)));
+    KeyRing::new(shared(own), others)
+}
+
+/// A port for the nodes of one test.
+fn port() -> u16 {
+    static NEXT: AtomicU16 = AtomicU16::new(17728);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
+fn open(own: u8, port: u16, keys: KeyRing) -> (Streams, mpsc::Receiver<Heard>) {
+    Streams::open(node(own), port, keys).unwrap()
+}
+
+async fn heard(from: &mut mpsc::Receiver<Heard>) -> (Ipv4Addr, Vec<u8>) {
+    let heard = timeout(PATIENCE, from.recv()).await.unwrap().unwrap();
+    assert_eq!(heard.topic, Topic::Sizes);
+    (heard.from, heard.text)
+}
+
+async fn nothing(from: &mut mpsc::Receiver<Heard>) {
+    let heard = timeout(IN_VAIN, from.recv()).await;
+    assert!(heard.is_err(), "{heard:?}");
+}
+
+#[tokio::test]
+async fn what_is_told_is_heard_and_who_told_it() {
+    let port = port();
+    let (mut one, _) = open(1, port, ring(1, 7, None));
+    let (mut two, _) = open(2, port, ring(2, 7, None));
+    let (_three, mut to_three) = open(3, port, ring(3, 7, None));
+    one.tell(node(3), Topic::Sizes, b"one");
+    assert_eq!(heard(&mut to_three).await, (node(1), b"one".to_vec()));
+    let long = vec![5; LONGEST];
+    two.tell(node(3), Topic::Sizes, &long);
+    assert!(heard(&mut to_three).await == (node(2), long));
+    one.tell(node(3), Topic::Sizes, b"one");
+    one.tell(node(3), Topic::Sizes, b"");
+    assert_eq!(heard(&mut to_three).await, (node(1), b"".to_vec()));
+    nothing(&mut to_three).await;
+}
+
+#[tokio::test]
+async fn only_the_newest_is_told_and_again_to_whom_begins_anew() {
+    let port = port();
+    let (mut one, _) = open(1, port, ring(1, 7, None));
+    one.tell(node(2), Topic::Sizes, b"old");
+    one.tell(node(2), Topic::Sizes, b"new");
+    for _ in 0..3 {
+        // The port is free when the last task of the one before has ended.
+        let (_two, mut to_two) = loop {
+            match Streams::open(node(2), port, ring(2, 7, None)) {
+                Ok(open) => break open,
+                Err(_) => tokio::time::sleep(Duration::from_millis(10)).await,
+            }
+        };
+        assert_eq!(heard(&mut to_two).await, (node(1), b"new".to_vec()));
+        nothing(&mut to_two).await;
+    }
+}
+
+#[tokio::test]
+async fn nobody_is_believed_under_another_key() {
+    let port = port();
+    let (mut one, mut to_one) = open(1, port, ring(1, 8, None));
+    let (mut two, mut to_two) = open(2, port, ring(2, 7, None));
+    one.tell(node(2), Topic::Sizes, b"one");
+    two.tell(node(1), Topic::Sizes, b"two");
+    nothing(&mut to_two).await;
+    nothing(&mut to_one).await;
+    // The same key, and it is told.
+    one.rekey(ring(1, 7, None));
+    assert_eq!(heard(&mut to_two).await, (node(1), b"one".to_vec()));
+    assert_eq!(heard(&mut to_one).await, (node(2), b"two".to_vec()));
+}
+
+/// It knows what it shares with the others, which is all that one can steal of it.
+#[tokio::test]
+async fn a_node_can_speak_for_itself_alone() {
+    let port = port();
+    let thief = KeyRing::new(
+        Keys::only(secret(7).pair(node(1), node(1))),
+        (1..=3).map(|other| {
+            (
+                node(other),
+                Keys::only(secret(7).pair(node(1), node(other))),
+            )
+        }),
+    );
+    let (mut at_two, _) = open(2, port, thief);
+    let (_three, mut to_three) = open(3, port, ring(3, 7, None));
+    at_two.tell(node(3), Topic::Sizes, b"forged");
+    nothing(&mut to_three).await;
+}
+
+#[tokio::test]
+async fn a_stranger_is_not_heard() {
+    let port = port();
+    let pair = Keys::only(secret(7).pair(node(9), node(2)));
+    let stranger = KeyRing::new(pair, [(node(2), pair)]);
+    let (mut nine, _) = open(9, port, stranger);
+    let (_two, mut to_two) = open(2, port, ring(2, 7, None));
+    nine.tell(node(2), Topic::Sizes, b"strange");
+    nothing(&mut to_two).await;
+}
+
+#[tokio::test]
+async fn keys_are_rotated_without_a_loss() {
+    let port = port();
+    let (mut one, _) = open(1, port, ring(1, 7, None));
+    let (two, mut to_two) = open(2, port, ring(2, 7, None));
+    one.tell(node(2), Topic::Sizes, b"before");
+    assert_eq!(heard(&mut to_two).await.1, b"before");
+    // The next key is accepted, then used, and then the old one is forgotten.
+    two.rekey(ring(2, 7, Some(8)));
+    one.rekey(ring(1, 7, Some(8)));
+    one.rekey(ring(1, 8, Some(7)));
+    one.tell(node(2), Topic::Sizes, b"half way");
+    while heard(&mut to_two).await.1 != b"half way" {}
+    two.rekey(ring(2, 8, Some(7)));
+    two.rekey(ring(2, 8, None));
+    one.rekey(ring(1, 8, None));
+    one.tell(node(2), Topic::Sizes, b"after");
+    while heard(&mut to_two).await.1 != b"after" {}
+}
+
+#[tokio::test]
+async fn who_is_no_node_any_more_is_told_nothing() {
+    let port = port();
+    let (mut one, _) = open(1, port, ring(1, 7, None));
+    one.tell(node(2), Topic::Sizes, b"one");
+    one.tell_only(&[node(3)]);
+    let (_two, mut to_two) = open(2, port, ring(2, 7, None));
+    nothing(&mut to_two).await;
+}
+
+#[tokio::test]
+async fn a_port_that_another_program_has_is_named() {
+    let port = port();
+    let (_one, _) = open(1, port, ring(1, 7, None));
+    let error = Streams::open(node(1), port, ring(1, 7, None)).unwrap_err();
+    let error = error.to_string();
+    assert!(error.contains(&format!("127.0.77.1:{port}")), "{error}");
+    assert!(error.contains("stream_port"), "{error}");
+}
