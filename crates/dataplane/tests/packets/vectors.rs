@@ -90,7 +90,7 @@ const OTHERWISE: &[(&str, Expected)] = &[
 fn messages_at_the_data_server() {
     on_own_host(|| {
         let node = Node::ds();
-        for vector in vectors("message", 86) {
+        for vector in vectors("message", 84) {
             let expected = match (vector.field("command"), vector.is_ipv4()) {
                 ("adopt", true) => REFUSED,
                 ("forward", true) if vector.field("next") == "none" => NO_SOCKET,
@@ -140,7 +140,7 @@ fn for_daemons(command: &str) -> bool {
 #[test]
 fn messages_at_the_connection_server() {
     let node = Node::cs();
-    for vector in vectors("message", 86) {
+    for vector in vectors("message", 84) {
         let expected = match vector.field("command") {
             // Nobody has it, and nobody asked.
             "none" if vector.field("attempt") != "0" => UNCLAIMED,
@@ -181,7 +181,7 @@ fn what_a_receiver_must_accept() {
 fn what_a_receiver_must_reject() {
     on_own_host(|| {
         let node = Node::ds();
-        for vector in vectors("reject", 102) {
+        for vector in vectors("reject", 100) {
             let named = OTHERWISE.iter().find(|(name, _)| *name == vector.name);
             let expected = match (named, vector.field("reason")) {
                 (Some((_, expected)), _) => *expected,
