@@ -2,7 +2,7 @@
 //! large, and hears it from others.
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeMap, HashMap},
     net::{Ipv4Addr, SocketAddrV4},
     time::Duration,
 };
@@ -211,16 +211,28 @@ impl Daemon {
         }
         let cluster = self.membership.cluster();
         told.keep(|at| cluster.serves(from.into(), at));
+        let before = self.large_counts();
         if self.sizes.known.handle(from.into(), told) {
             logged(self.write_sizes());
-            for (at, service) in (self.place.config.services.iter())
-                .filter_map(|service| Some((tables::service_at(service).ok()?, service)))
-                .filter(|(_, service)| service.large.is_some())
-            {
-                let count = self.sizes.known.large(endpoint(at)).len();
-                info!(service = %service.name, "{count} large file(s) in all");
+            for (name, count) in self.large_counts() {
+                if before.get(&name) != Some(&count) {
+                    info!(service = name, "{count} large file(s) in all");
+                }
             }
         }
+    }
+
+    /// How many paths of each service are known to be large, by its name.
+    fn large_counts(&self) -> BTreeMap<String, usize> {
+        let services = self.place.config.services.iter();
+        services
+            .filter(|service| service.large.is_some())
+            .filter_map(|service| {
+                let at = tables::service_at(service).ok()?;
+                let known = self.sizes.known.large(endpoint(at));
+                Some((service.name.to_string(), known.len()))
+            })
+            .collect()
     }
 
     /// Has the program know what is large.

@@ -20,7 +20,8 @@ pub(crate) type Topics = BTreeMap<Topic, Arc<[u8]>>;
 
 /// Not looked at: the key is what is known.
 const SERVER_NAME: &str = "node.baton";
-const PATIENCE: Duration = Duration::from_secs(5);
+/// Shorter than QUIC's own, which does not say what to look for.
+const PATIENCE: Duration = Duration::from_secs(4);
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 /// Who could not be reached for so long is complained of: a node that begins anew is back by then.
