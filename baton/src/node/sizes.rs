@@ -202,15 +202,13 @@ impl Daemon {
 
     /// What is large at a data server.
     pub(super) fn hear_sizes(&mut self, from: Ipv4Addr, text: &[u8]) {
-        let Some(mut told) = LargePaths::read(text) else {
+        let Some(told) = LargePaths::read(text) else {
             warn!(%from, "what it tells of large files cannot be understood: is it of another release?");
             return;
         };
         if !self.place.me.roles.is_cs() {
             return;
         }
-        let cluster = self.membership.cluster();
-        told.keep(|at| cluster.serves(from.into(), at));
         let before = self.large_counts();
         if self.sizes.known.handle(from.into(), told) {
             logged(self.write_sizes());
@@ -229,7 +227,9 @@ impl Daemon {
             .filter(|service| service.large.is_some())
             .filter_map(|service| {
                 let at = tables::service_at(service).ok()?;
-                let known = self.sizes.known.large(endpoint(at));
+                let cluster = self.membership.cluster();
+                let serves = |from, at| cluster.serves(from, at);
+                let known = self.sizes.known.large(endpoint(at), serves);
                 Some((service.name.to_string(), known.len()))
             })
             .collect()
@@ -237,10 +237,9 @@ impl Daemon {
 
     /// Has the program know what is large.
     pub(super) fn write_sizes(&mut self) -> Result<()> {
-        let cluster = self.membership.cluster();
-        self.sizes.known.keep(|from, at| cluster.serves(from, at));
         let services = services_with_places(self.place.config.services.iter())?;
+        let cluster = self.membership.cluster();
         self.tables
-            .write_large(&self.dataplane, &services, &self.sizes.known)
+            .write_large(&self.dataplane, &services, &self.sizes.known, cluster)
     }
 }

@@ -18,16 +18,14 @@ impl Known {
         }
     }
 
-    /// Forgets what is of no data server of a service any more. True if that changed anything.
-    pub fn keep(&mut self, serves: impl Fn(Address, Endpoint) -> bool) -> bool {
-        let lists = self.0.iter_mut();
-        lists.fold(false, |changed, (from, told)| {
-            told.keep(|at| serves(*from, at)) | changed
-        })
-    }
-
-    /// The large paths of a service.
-    pub fn large(&self, at: Endpoint) -> BTreeSet<PathHash> {
-        self.0.values().flat_map(|told| told.of(at)).collect()
+    /// The large paths of a service, as those tell that serve it. What others tell counts when they do: it is told once, and
+    /// maybe before the configuration here says so.
+    pub fn large(
+        &self,
+        at: Endpoint,
+        serves: impl Fn(Address, Endpoint) -> bool,
+    ) -> BTreeSet<PathHash> {
+        let told = self.0.iter().filter(|(from, _)| serves(**from, at));
+        told.flat_map(|(_, told)| told.of(at)).collect()
     }
 }

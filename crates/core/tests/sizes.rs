@@ -33,13 +33,22 @@ fn what_several_tell_adds_up_and_goes_with_who_told_it() {
     assert!(known.handle(node(1), told([1, 2])));
     assert!(!known.handle(node(1), told([1, 2])), "told again");
     assert!(known.handle(node(2), told([2, 3])));
-    assert_eq!(known.large(web()), paths([1, 2, 3]));
+    let all = |known: &Known, at| known.large(at, |_, _| true);
+    assert_eq!(all(&known, web()), paths([1, 2, 3]));
     let elsewhere = Endpoint { port: 81, ..web() };
-    assert!(known.large(elsewhere).is_empty());
+    assert!(all(&known, elsewhere).is_empty());
     // The file is gone.
     assert!(known.handle(node(1), told([])));
-    assert_eq!(known.large(web()), paths([2, 3]));
-    assert!(!known.keep(|_, _| true));
-    assert!(known.keep(|from, _| from == node(1)));
-    assert!(known.large(web()).is_empty());
+    assert_eq!(all(&known, web()), paths([2, 3]));
+    assert!(known.large(web(), |from, _| from == node(1)).is_empty());
+}
+
+/// A data server may have another configuration before this node has.
+#[test]
+fn what_is_told_too_early_counts_later() {
+    let mut known = Known::default();
+    assert!(known.handle(node(1), told([1])));
+    assert!(known.large(web(), |_, _| false).is_empty());
+    assert!(!known.handle(node(1), told([1])), "nothing new");
+    assert_eq!(known.large(web(), |_, at| at == web()), paths([1]));
 }

@@ -15,7 +15,7 @@ use baton_abi::{
 use baton_config::{Handover, NodeName, Overflow, Policy, Split, Weights};
 use baton_core::{
     Moment,
-    membership::{Membership, UsableServer},
+    membership::{Cluster, Membership, UsableServer},
     policy::Server,
     sizes::Known,
 };
@@ -192,13 +192,14 @@ impl Tables {
         dataplane: &Dataplane,
         services: &[Placed<'_>],
         known: &Known,
+        cluster: &Cluster,
     ) -> Result<()> {
         let mut all = BTreeSet::new();
         for (at, service) in services {
             if service.large.is_some()
                 && let Some(id) = self.ids.get(at)
             {
-                let paths = known.large(endpoint(*at));
+                let paths = known.large(endpoint(*at), |from, at| cluster.serves(from, at));
                 all.extend(paths.into_iter().map(|path| (*id, path.get())));
             }
         }
