@@ -5,8 +5,8 @@
 //!  tell(node, topic, text) --> teller ==QUIC, one stream of frames==> listener --> Heard { from, topic, text }
 //! ```
 //!
-//! A topic is a state, of which only the newest text counts: what changes while the other node cannot be reached is not
-//! told, and a node that begins anew is told all topics again. Nobody need acknowledge anything, or ask.
+//! A topic is a state, of which only the newest text counts: one that is replaced before the other node can be reached is
+//! never told, and a node that begins anew is told all topics again. Nobody need acknowledge anything, or ask.
 //!
 //! Both ends prove by TLS 1.3 that they have the key that these two nodes share, and no third one: so a node can speak for
 //! itself alone ([`Pinned`]). Which node is at the other end, its address says, which QUIC has validated.
@@ -16,6 +16,7 @@
 mod frame;
 mod listener;
 mod pinned;
+pub mod quic;
 mod shared;
 mod streams;
 mod teller;

@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use baton_wire::KeyRing;
+use baton_wire::{KeyRing, LccpKey};
 use quinn::{Connection, Endpoint, Incoming};
 use tokio::sync::{Mutex, Semaphore, mpsc, watch};
 use tokio::task::JoinHandle;
@@ -53,7 +53,7 @@ impl Listener {
                 incoming.ignore();
                 continue;
             };
-            let Some(keys) = shared::keys_with(&self.keys.borrow(), from) else {
+            let Some(keys) = self.keys.borrow().peer(from) else {
                 debug!(%from, "a stream from no node");
                 incoming.ignore();
                 continue;
@@ -83,7 +83,7 @@ impl Listener {
                             before.abort();
                             let _ = before.await; // aborted, or ended by itself
                         }
-                        let task = hear(connection, from, changed, heard);
+                        let task = hear(connection, from, keys.current, changed, heard);
                         hearing.insert(from, tokio::spawn(task));
                     }
                     Ok(Err(error)) => debug!(%from, "a stream that proves nothing: {error}"),
@@ -102,17 +102,14 @@ async fn prove(incoming: Incoming, config: quinn::ServerConfig) -> io::Result<Co
 async fn hear(
     connection: Connection,
     from: Ipv4Addr,
+    key: LccpKey,
     mut changed: watch::Receiver<KeyRing>,
     heard: mpsc::Sender<Heard>,
 ) {
-    let keys = shared::keys_with(&changed.borrow_and_update(), from);
     let other_key = async {
-        while changed.changed().await.is_ok() {
-            let now = shared::keys_with(&changed.borrow_and_update(), from);
-            if now.map(|keys| keys.current) != keys.map(|keys| keys.current) {
-                return;
-            }
-        }
+        let is_other = |ring: &KeyRing| ring.peer(from).map(|keys| keys.current) != Some(key);
+        // An error: nobody changes keys any more, because the node ends.
+        let _ = changed.wait_for(is_other).await;
     };
     let reading = async {
         let mut stream = connection.accept_uni().await?;

@@ -53,11 +53,7 @@ impl Pinned {
         })
     }
 
-    /// For the end that connects, under this protocol's name.
-    ///
-    /// # Errors
-    /// None is known.
-    pub fn client(&self, alpn: &[u8]) -> Result<ClientConfig, Error> {
+    pub(crate) fn client(&self, alpn: &[u8]) -> Result<ClientConfig, Error> {
         let own = Arc::clone(&self.own);
         let mut config = ClientConfig::builder_with_provider(Arc::clone(&self.provider))
             .with_protocol_versions(&[&rustls::version::TLS13])?
@@ -68,11 +64,7 @@ impl Pinned {
         Ok(config)
     }
 
-    /// For the end that is connected to.
-    ///
-    /// # Errors
-    /// None is known.
-    pub fn server(&self, alpn: &[u8]) -> Result<ServerConfig, Error> {
+    pub(crate) fn server(&self, alpn: &[u8]) -> Result<ServerConfig, Error> {
         let own = Arc::clone(&self.own);
         let mut config = ServerConfig::builder_with_provider(Arc::clone(&self.provider))
             .with_protocol_versions(&[&rustls::version::TLS13])?

@@ -12,7 +12,7 @@ use tokio::sync::{mpsc, watch};
 use crate::frame::Topic;
 use crate::listener::{Heard, Listener};
 use crate::shared;
-use crate::teller::{self, Teller, Topics};
+use crate::teller::{Teller, Topics};
 
 /// So much may have been heard that the daemon has not taken yet; then the others wait.
 const HEARD: usize = 16;
@@ -58,7 +58,7 @@ impl Streams {
     ) -> Result<(Self, mpsc::Receiver<Heard>), Error> {
         // Every stream is taken under the keys of its two nodes. These are for nobody.
         let nobody = shared::server(&keys.with(Ipv4Addr::UNSPECIFIED))?;
-        let at = teller::at(own, port);
+        let at = SocketAddrV4::new(own, port);
         let endpoint =
             Endpoint::server(nobody, at.into()).map_err(|source| Error::Listen { at, source })?;
         let (sender, heard) = mpsc::channel(HEARD);
@@ -95,7 +95,7 @@ impl Streams {
             let topics = watch::Sender::default();
             let teller = Teller {
                 endpoint: endpoint.clone(),
-                to: teller::at(node, port),
+                to: SocketAddrV4::new(node, port),
                 keys: keys.subscribe(),
                 topics: topics.subscribe(),
             };

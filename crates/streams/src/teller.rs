@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::net::{Ipv4Addr, SocketAddrV4};
+use std::net::SocketAddrV4;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -83,7 +83,7 @@ impl Teller {
     }
 
     fn keys_now(&mut self) -> Option<Keys> {
-        shared::keys_with(&self.keys.borrow_and_update(), *self.to.ip())
+        self.keys.borrow_and_update().peer(*self.to.ip())
     }
 
     /// Until the keys change, or nobody has anything more to tell.
@@ -109,9 +109,4 @@ impl Teller {
             }
         }
     }
-}
-
-/// Where a node takes streams.
-pub(crate) fn at(node: Ipv4Addr, port: u16) -> SocketAddrV4 {
-    SocketAddrV4::new(node, port)
 }

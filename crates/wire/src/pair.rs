@@ -59,7 +59,12 @@ impl KeyRing {
     /// What is shared with the node at this address. An address that is no node's gets the node's own keys: its
     /// programs use them for what they pass up to its daemon in a client's name, and nobody else can.
     pub fn with(&self, address: Ipv4Addr) -> Keys {
-        self.peers.get(&address).copied().unwrap_or(self.own)
+        self.peer(address).unwrap_or(self.own)
+    }
+
+    /// What is shared with the node at this address; `None`: it is no node's.
+    pub fn peer(&self, address: Ipv4Addr) -> Option<Keys> {
+        self.peers.get(&address).copied()
     }
 
     /// Everything that is shared, by the other node's address.
@@ -97,6 +102,8 @@ mod tests {
         let ring = KeyRing::new(shared(1, 1), [(at(1), shared(1, 1)), (at(2), shared(1, 2))]);
         assert_eq!(ring.with(at(2)), shared(1, 2));
         assert_eq!(ring.with(at(9)), shared(1, 1));
+        assert_eq!(ring.peer(at(2)), Some(shared(1, 2)));
+        assert_eq!(ring.peer(at(9)), None);
         assert_eq!(ring.peers().count(), 2);
     }
 }

@@ -1,7 +1,7 @@
 //! The secrets of links.
 
+use baton_streams::quic::secret;
 use baton_wire::{ClusterKey, ForwardingKey};
-use ring::hmac;
 
 /// The key in use, which this end proves that it knows, and the one before it, which is believed as well.
 #[derive(Clone, Debug)]
@@ -18,24 +18,14 @@ impl NetworkKeys {
         }
     }
 
-    /// A secret of its own for each use, of 32 bytes: HMAC-SHA256 of the use's name.
-    fn derive(key: &ForwardingKey, label: &str) -> [u8; 32] {
-        let key = hmac::Key::new(hmac::HMAC_SHA256, key.bytes());
-        let tag = hmac::sign(&key, label.as_bytes());
-        let mut bytes = [0; 32];
-        // SHA-256 has 32 bytes.
-        bytes.copy_from_slice(tag.as_ref());
-        bytes
-    }
-
     /// The secret in use.
     pub(super) fn current(&self, label: &str) -> [u8; 32] {
-        Self::derive(&self.current, label)
+        secret(self.current.bytes(), label)
     }
 
     /// Every one that is believed, that in use first.
     pub(super) fn believed(&self, label: &str) -> impl Iterator<Item = [u8; 32]> {
         let keys = [Some(self.current), self.previous].into_iter().flatten();
-        keys.map(move |key| Self::derive(&key, label))
+        keys.map(move |key| secret(key.bytes(), label))
     }
 }

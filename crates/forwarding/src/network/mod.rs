@@ -21,6 +21,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use baton_streams::quic::DEAD_AFTER;
 use baton_wire::ClusterKey;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::timeout;
@@ -36,9 +37,6 @@ pub enum NetworkKind {
     /// QUIC: encrypted and authenticated.
     Quic,
 }
-
-/// How long a silent link is believed in.
-pub(crate) const DEAD_AFTER: Duration = Duration::from_secs(5);
 
 /// How long the two ends have to prove who they are.
 const PROOF_PATIENCE: Duration = Duration::from_secs(5);

@@ -7,20 +7,15 @@
 
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::sync::Arc;
-use std::time::Duration;
 
-use baton_streams::Pinned;
-use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
+use baton_streams::{Pinned, quic};
 use quinn::{
-    ClientConfig, Connection, Endpoint, IdleTimeout, RecvStream, SendStream, ServerConfig,
-    TransportConfig, VarInt,
+    ClientConfig, Connection, Endpoint, RecvStream, SendStream, ServerConfig, TransportConfig,
+    VarInt,
 };
 use tokio::io::AsyncReadExt;
 
-use super::{
-    Acceptor, BoxFuture, DEAD_AFTER, ForwardingNetwork, Handshake, Lane, Link, NetworkKeys, in_time,
-};
+use super::{Acceptor, BoxFuture, ForwardingNetwork, Handshake, Lane, Link, NetworkKeys, in_time};
 
 const LANES: u8 = 8;
 const LABEL: &str = "link over QUIC";
@@ -40,30 +35,17 @@ impl Quic {
     pub(super) fn new(keys: &NetworkKeys) -> io::Result<Self> {
         let believed: Vec<_> = keys.believed(LABEL).collect();
         let pinned = Pinned::new(keys.current(LABEL), &believed).map_err(io::Error::other)?;
-        let transport = Arc::new(transport());
-        let client: QuicClientConfig = (pinned.client(ALPN).map_err(io::Error::other)?)
-            .try_into()
-            .map_err(io::Error::other)?;
-        let server: QuicServerConfig = (pinned.server(ALPN).map_err(io::Error::other)?)
-            .try_into()
-            .map_err(io::Error::other)?;
-        let mut client = ClientConfig::new(Arc::new(client));
-        client.transport_config(Arc::clone(&transport));
-        let mut server = ServerConfig::with_crypto(Arc::new(server));
-        server.transport_config(transport);
-        Ok(Self { client, server })
+        Ok(Self {
+            client: quic::client(&pinned, ALPN, transport()).map_err(io::Error::other)?,
+            server: quic::server(&pinned, ALPN, transport()).map_err(io::Error::other)?,
+        })
     }
 }
 
 fn transport() -> TransportConfig {
-    let mut transport = TransportConfig::default();
-    // Five seconds are far below what a VarInt of milliseconds holds.
-    let idle = IdleTimeout::from(VarInt::from_u32(DEAD_AFTER.as_millis() as u32));
+    let mut transport = quic::transport();
     transport
-        .max_idle_timeout(Some(idle))
-        .keep_alive_interval(Some(Duration::from_secs(1)))
         .max_concurrent_bidi_streams(VarInt::from_u32(LANES.into()))
-        .max_concurrent_uni_streams(VarInt::from_u32(0))
         .stream_receive_window(VarInt::from_u32(STREAM_WINDOW))
         .receive_window(VarInt::from_u32(LINK_WINDOW))
         .send_window(LINK_WINDOW.into());
