@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use baton_wire::{KeyRing, LccpKey};
+use baton_wire::{KeyRing, Keys};
 use quinn::{Connection, Endpoint, Incoming};
 use tokio::sync::{Mutex, Semaphore, mpsc, watch};
 use tokio::task::JoinHandle;
@@ -83,7 +83,7 @@ impl Listener {
                             before.abort();
                             let _ = before.await; // aborted, or ended by itself
                         }
-                        let task = hear(connection, from, keys.current, changed, heard);
+                        let task = hear(connection, from, keys, changed, heard);
                         hearing.insert(from, tokio::spawn(task));
                     }
                     Ok(Err(error)) => debug!(%from, "a stream that proves nothing: {error}"),
@@ -98,16 +98,17 @@ async fn prove(incoming: Incoming, config: quinn::ServerConfig) -> io::Result<Co
     Ok(incoming.accept_with(Arc::new(config))?.await?)
 }
 
-/// Until the node ends it, is silent, or shares another key.
+/// Until the node ends it, is silent, or the keys that are shared with it are others: it may have proved one that is not any
+/// more.
 async fn hear(
     connection: Connection,
     from: Ipv4Addr,
-    key: LccpKey,
+    keys: Keys,
     mut changed: watch::Receiver<KeyRing>,
     heard: mpsc::Sender<Heard>,
 ) {
     let other_key = async {
-        let is_other = |ring: &KeyRing| ring.peer(from).map(|keys| keys.current) != Some(key);
+        let is_other = |ring: &KeyRing| ring.peer(from) != Some(keys);
         // An error: nobody changes keys any more, because the node ends.
         let _ = changed.wait_for(is_other).await;
     };

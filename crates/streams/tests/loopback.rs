@@ -157,6 +157,19 @@ async fn keys_are_rotated_without_a_loss() {
 }
 
 #[tokio::test]
+async fn a_stream_ends_with_the_key_that_it_was_made_under() {
+    let port = port();
+    let (mut one, _) = open(1, port, ring(1, 7, Some(8)));
+    let (two, mut to_two) = open(2, port, ring(2, 8, Some(7)));
+    one.tell(node(2), Topic::Sizes, b"before");
+    assert_eq!(heard(&mut to_two).await.1, b"before");
+    two.rekey(ring(2, 8, None));
+    nothing(&mut to_two).await;
+    one.tell(node(2), Topic::Sizes, b"after");
+    nothing(&mut to_two).await;
+}
+
+#[tokio::test]
 async fn who_is_no_node_any_more_is_told_nothing() {
     let port = port();
     let (mut one, _) = open(1, port, ring(1, 7, None));
