@@ -84,6 +84,7 @@ STRUCT(tcb_key);
 STRUCT(tcb);
 STRUCT(kept_request);
 STRUCT(response);
+STRUCT(door);
 STRUCT(seen_head);
 STRUCT(orphan);
 STRUCT(muster);

@@ -42,7 +42,7 @@ enum lccp_command {
 	LCCP_SYNC = 8,    /* daemon to daemon: the number of the last message sent to you (data) */
 	LCCP_AGAIN = 9,   /* daemon to daemon: these did not come; the body is a list of be16 numbers */
 	LCCP_CLAIM = 10,  /* who has this connection? From DS to DS until one has; carries the client's packet */
-	LCCP_MOVED = 11,  /* it is here, and so is its travelling part; carries back the packet, delivered here */
+	LCCP_MOVED = 11,  /* it is here, or where the owner has handed it to, and so is its travelling part; carries the packet */
 	LCCP_QUERY = 12,  /* CS to dispatcher: which DS is to serve this request? Has a body */
 	LCCP_REPLY = 13,  /* dispatcher to CS: this one. Has a body */
 	LCCP_RELEASE = 15, /* DM2: your part of this connection ends; carries an empty ACK in the client's name */
@@ -82,7 +82,8 @@ enum lccp_flag {
 /*
  * lccp_header.data: of HANDOVER, ELSEWHERE and RELEASE the short address of the next DS; of FORWARD that of the DS which has the
  * connection if the receiver has not, or 0; of ADOPT that of the CS which is to hear of a refusal; of
- * REFUSED, KEEP, WITHHELD and the answer to BEGINS why; of CLAIM that of the CS which asks; of YIELD that of the next DS, 0: stay, and of its
+ * REFUSED, KEEP, WITHHELD and the answer to BEGINS why; of CLAIM that of the CS which asks; of MOVED that of the DS that
+ * the sender has handed the connection to, or 0; of YIELD that of the next DS, 0: stay, and of its
  * answer what is the case (enum lccp_yield).
  */
 
@@ -90,6 +91,7 @@ enum lccp_refusal {
 	LCCP_REFUSAL_NO_LISTENER = 1,
 	LCCP_REFUSAL_NOT_ASSIGNED = 2, /* the kernel would not make a socket of it */
 	LCCP_REFUSAL_NO_WAY = 3,       /* of a HANDOVER: let go here, and no way to the next DS is known */
+	LCCP_REFUSAL_UNREADABLE = 4,   /* the owner is to judge this request, and cannot */
 };
 
 enum lccp_keep {
@@ -498,6 +500,8 @@ enum ether_type {
 /* Marks a packet that the DS program has put back on its own ingress, so that it does so once. */
 enum mark {
 	MARK_REQUEUED = 0x6261746f,
+	MARK_BEHIND_BATCH = 0x62617474, /* the same of a packet that waits for those before it, */
+	MARK_BEHIND_AGAIN = 0x62617475, /* once more */
 	MARK_RELAY_LOCAL = 0x62617472,  /* of packets that a routing rule of the relay keeps on this host */
 	MARK_RELAY_SOCKET = 0x62617473, /* of the relay's sockets to a server that is in a container */
 };
@@ -528,7 +532,7 @@ struct settings {
 	unsigned char interfaces;      /* how many this node has, at most MAX_INTERFACES */
 	unsigned char reserved;
 	unsigned short data_servers;   /* how many the cluster has: what one CLAIM may cost */
-	unsigned char reserved_bytes[2];
+	unsigned short slot;           /* of this node itself in data_servers; NO_DATA_SERVER: it has none */
 	unsigned int hash_seed;        /* of the hashes of clients: see hash_client() */
 	unsigned int reserved_word;
 };
@@ -554,6 +558,7 @@ enum service_flag {
 	SERVICE_RESUME_REST = 1024, /* with SERVICE_RESUME: those to requests that no route takes */
 	SERVICE_TARGETS = 2048,   /* the path of a request decides something: it is read as servers read it */
 	SERVICE_STRICT = 4096,    /* a request is answered by its pool, or its connection ends: see cs/strict.h */
+	SERVICE_OWNER = 8192,     /* the owner of a connection sees to whose its further requests are: see ds/owner.h */
 };
 
 struct service {
@@ -790,6 +795,23 @@ struct response {
 	unsigned int gap_since;        /* and the tick since when that is so; 0: it is not */
 };
 
+/*
+ * Where the requests of a connection begin and end, as its owner knows: see ds/door.h. It is kept with the socket, and ends
+ * with it.
+ */
+struct door {
+	unsigned int request;          /* where the current request, which was let in last, begins, */
+	unsigned int head_end;         /* its head ends, */
+	unsigned int next;             /* and the next one is to begin */
+	unsigned int since;            /* when it was let in: coarse monotonic clock >> SENT_SHIFT */
+	unsigned short pool;           /* that it is of, */
+	unsigned short generation;     /* as that was then */
+	unsigned int asker;            /* short address of the CS that the connection came by last */
+	unsigned char requests;        /* that were let in here, modulo 256 */
+	unsigned char open;            /* not 0: nothing is judged any more */
+	unsigned short reserved;
+};
+
 /* How a response begins, as it leaves its data server. */
 struct seen_head {
 	struct tcb_key flow;
@@ -948,6 +970,8 @@ struct given {
 	unsigned int seq;
 	unsigned int tick;             /* when: coarse monotonic clock >> TICK_SHIFT */
 	unsigned int next;             /* whom it was given to: short address */
+	unsigned int reserved;
+	struct lccp_tcb tcb;           /* its travelling part then */
 };
 
 /* Of a service, at one of its data servers: whom CLAIM asks next, and how many are asked in all. */
@@ -1202,6 +1226,7 @@ enum counter {
 	COUNTER_CS_CLAIM_LIMIT_STRANGER, /* the same of those that nothing speaks for */
 	COUNTER_CS_CLAIM_LIMIT_SOURCE, /* dropped: many were asked for, and its network has had its share */
 	COUNTER_CS_MOVED,            /* one has it: an entry was made */
+	COUNTER_CS_MOVED_ON,         /* the owner has handed it to another one */
 	COUNTER_CS_UNCLAIMED,        /* none has */
 	COUNTER_CS_ICMP,             /* an ICMP error about a response, passed to the owner */
 	COUNTER_CS_FIN,
@@ -1283,6 +1308,19 @@ enum counter {
 	COUNTER_DS_RESPONSE_NO_ROOM, /* the kernel had no memory to remember what was seen */
 	COUNTER_DS_HEAD,             /* a response that could be resumed begins: its head was shown to the daemon */
 	COUNTER_DS_HEAD_FULL,        /* it was not: no room in the ring */
+	/* Of connections whose owner sees to whose each request is: see ds/owner.h. */
+	COUNTER_DS_DOOR_REQUEST,     /* a request is this data server's: let in */
+	COUNTER_DS_DOOR_HANDED_ON,   /* or another's: the connection went there, and the socket here ended */
+	COUNTER_DS_DOOR_FOLLOWED,    /* a packet of one that has gone: sent behind it */
+	COUNTER_DS_DOOR_WITHHELD,    /* dropped: a request for another one, and the connection is not quiet; it comes again */
+	COUNTER_DS_DOOR_LATER,       /* dropped: something before it has not come; it comes again */
+	COUNTER_DS_DOOR_BATCH,       /* put back: TCP has not seen yet what came before it */
+	COUNTER_DS_DOOR_CUT,         /* delivered up to where the next request begins; the rest comes again */
+	COUNTER_DS_DOOR_CHANGED,     /* dropped: the current request again, with another content */
+	COUNTER_DS_DOOR_UNREADABLE,  /* ended: its packet does not say whose a request is, or where that ends */
+	COUNTER_DS_DOOR_NOBODY,      /* ended: nobody answers for the pool of a request */
+	COUNTER_DS_DOOR_STAYS,       /* ended: the connection was to go, and nobody knows where its response ends */
+	COUNTER_DS_DOOR_UNKNOWN,     /* ended: it is not known where the requests of this connection begin */
 	COUNTER_DS_RELAY_ANSWER,     /* a packet of a server in a container, to the relay's socket */
 	/* switch */
 	COUNTER_SWITCH_SYN,          /* a connection begins */

@@ -250,35 +250,11 @@ static __always_inline bool is_of_next_connection(struct packet *p, const struct
 	return tcb->state & (TCB_FIN | TCB_RST) && begins_behind_end(p, tcb);
 }
 
-/* `held` is an entry for these ports that the packet does not seem to go on with. */
-static __always_inline int admit(struct packet *p, struct tcb *held)
+static __always_inline int not_ours(struct packet *p)
 {
-	const struct tcphdr *tcp = p->frame.tcp;
-	u32 cookie = bpf_ntohl(tcp->ack_seq) - 1;
-	u32 tag = tag_of_first(p);
-
-	switch (tag && !tcp->rst ? admit_first(p, held, cookie, tag) : admit_other(p, held, cookie, tag)) {
-	case ADMIT_NEW:
-		if (is_on_hold())
-			return hold_back(p);
-		if (held)
-			settle(held, held->last_ack);
-		return split(p, held, cookie, tag);
-	case ADMIT_JUMP:
-		return held ? jump(p, held) : XDP_DROP;
-	case ADMIT_LATE:
-		return held ? follow_late(p, held) : XDP_DROP;
-	case ADMIT_STRAY:
-		return stray(p);
-	case ADMIT_RESET:
-		return claim_reset(p);
-	case ADMIT_PROBE:
-		return answer_probe(p);
-	case ADMIT_HELD:
-		return hold_back(p);
-	default:
-		return XDP_DROP;
-	}
+	if (service_at(p->frame.ip->saddr, p->frame.tcp->source))
+		count_bytes(p->counters, COUNTER_CS_RESPONSE_BYTES, p->frame.ip_bytes);
+	return XDP_PASS;
 }
 
 #endif

@@ -33,14 +33,14 @@ static __always_inline u32 source_of(const struct packet *p)
 {
 	u32 network = bpf_ntohl(unmap_address(p->flow.client)) >> 8;
 
-	return mix(mix(network ^ secret_of(p)) ^ network) & (CLAIM_SOURCES - 1);
+	return mix(mix(network ^ secret_of(p->settings)) ^ network) & (CLAIM_SOURCES - 1);
 }
 
 /* Where a refused segment is noted, and what is noted of it: the time is put into the lowest byte. */
 static __always_inline u32 *refusal_of(const struct packet *p, u32 *what)
 {
 	u32 ports = (u32)p->flow.be_client_port << 16 | p->flow.be_cluster_port;
-	u32 flow = hash_client(p->flow.client, ports ^ secret_of(p));
+	u32 flow = hash_client(p->flow.client, ports ^ secret_of(p->settings));
 	u32 seq = p->frame.tcp->seq;
 	u32 slot = WRAPPED(mix(flow ^ seq), CLAIM_REFUSALS);
 

@@ -6,108 +6,82 @@
 #ifndef BATON_CS_H
 #define BATON_CS_H
 
-#include "admit.h"
 #include "forwarder.h"
-#include "go_on.h"
 #include "hold.h"
-#include "icmp.h"
 #include "linear.h"
 #include "packet.h"
-#include "punt.h"
-#include "receive_lccp.h"
-#include "renew.h"
-#include "syn.h"
+#include "stages.h"
+#include "tcb.h"
 #include "../bounds.h"
 #include "../switched.h"
 
-static __always_inline int not_ours(struct packet *p)
+enum {
+	/* Of an entry of which every packet but a request only goes on to the owner. */
+	TCB_UNUSUAL = TCB_FIN | TCB_RST | TCB_PUNTED | TCB_ADOPTING | TCB_RESUMING | TCB_RELEASED,
+};
+
+/* Whether the packet begins no request, and goes to the owner as it is: most of a download's do. */
+static __always_inline bool only_goes_on(const struct packet *p, const struct tcb *tcb, const struct data_server *owner)
 {
-	if (service_at(p->frame.ip->saddr, p->frame.tcp->source))
-		count_bytes(p->counters, COUNTER_CS_RESPONSE_BYTES, p->frame.ip_bytes);
-	return XDP_PASS;
+	return !p->frame.payload && !(tcb->state & TCB_UNUSUAL) && owner &&
+	       (owner->flags & (DATA_SERVER_PRESENT | DATA_SERVER_ROUTED | DATA_SERVER_DEAD | DATA_SERVER_DEAF)) ==
+		       DATA_SERVER_PRESENT;
 }
 
-/* No entry, or one that this packet may not be of: the services are asked only now. */
-static __always_inline int receive_unsure(struct packet *p, struct tcb *held)
+static __always_inline int go_on_to(struct packet *p, struct tcb *tcb, const struct data_server *owner)
 {
-	struct frame *f = &p->frame;
-
-	p->service = service_at(f->ip->daddr, f->tcp->dest);
-	if (p->service)
-		return f->tcp->syn ? answer_syn(p) : admit(p, held);
-	return held ? jump(p, held) : not_ours(p);
+	note_packet(tcb, p);
+	count(p->counters, COUNTER_CS_FORWARD);
+	count_bytes(p->counters, COUNTER_CS_FORWARD_BYTES, p->frame.ip_bytes);
+	address_frame(p->frame.eth, owner);
+	return send(p->ctx, owner);
 }
 
-/* A packet that goes on with a connection, and maybe begins a request. */
-static __always_inline int receive_known(struct packet *p, struct tcb *tcb)
+static __always_inline int go_on_with_known(struct xdp_md *ctx, struct tcb *tcb)
 {
-	enum course course = COURSE_FOLLOW;
-	struct request *r = 0;
-	u16 next = NO_DATA_SERVER;
+	int verdict = go_on_with(ctx, tcb);
 
-	bool strict = is_strict(tcb);
-	if (tcb->state & TCB_PUNTED && !strict && waits_for_next(p, tcb))
-		return XDP_DROP;
-	if (strict ? may_be_request(p, tcb) : p->frame.payload && !(tcb->state & TCB_PINNED)) {
-		if (is_of_next_request(p, tcb) && is_on_hold())
-			return hold_back(p);
-		r = blank_request();
-	}
-	/* User space sends a head again with what its client had got long ago. */
-	if (strict && (r || (p->frame.payload && was_read(p))))
-		renew_ack(p, tcb);
-	if (r)
-		course = set_course(p, tcb, r, &next);
-	switch (course) {
-	case COURSE_HAND_OVER:
-		return hand_over(p, tcb, r, next);
-	case COURSE_UNAVAILABLE:
-	case COURSE_REFUSED:
-		if (was_carried(p))
-			return XDP_DROP;
-		bpf_map_delete_elem(&tcbs, &p->flow);
-		return answer_itself(p, course == COURSE_REFUSED);
-	case COURSE_CLOSED:
-		if (was_carried(p))
-			return XDP_DROP;
-		settle(tcb, bpf_ntohl(p->frame.tcp->ack_seq));
-		bpf_map_delete_elem(&tcbs, &p->flow);
-		return send_reset(p);
-	case COURSE_PUNTED:
-	case COURSE_WITHHELD:
-		/* It may be the only one to say so, until it has got to its owner. */
-		if (strict)
-			note_ack(tcb, p->frame.tcp);
-		return XDP_DROP;
-	case COURSE_AGAIN:
-		return ask_again(p, tcb);
-	case COURSE_COME:
-		return ask_what_has_come(p, tcb);
+	return verdict < AT_COURSE ? verdict : take_course(ctx, tcb, verdict - AT_COURSE);
+}
+
+/* What the packet was found to be. */
+static __always_inline int do_at_stage(struct xdp_md *ctx, struct tcb *tcb, int stage)
+{
+	switch (stage) {
+	case STAGE_KNOWN:
+		return go_on_with_known(ctx, tcb);
+	case STAGE_NEW:
+		return begin_connection(ctx, tcb);
+	case STAGE_JUMP:
+	case STAGE_LATE:
+		return receive_jump(ctx, tcb, stage == STAGE_LATE);
+	case STAGE_UNKNOWN:
+	case STAGE_RESET:
+	case STAGE_PROBE:
+	case STAGE_HELD:
+		return receive_stray_at_cs(ctx, stage);
 	default:
-		note_packet(tcb, p);
-		return follow(p, tcb);
+		return stage;
 	}
 }
 
 static __always_inline int receive_tcp(struct packet *p)
 {
 	struct frame *f = &p->frame;
-	struct tcb *tcb = 0;
+	struct tcb_key flow; /* not that of `p`, which would be in memory then */
 
 	if (passes_on(p))
-		return pass_on_to_next(p);
-	if (!f->tcp->syn) {
-		name_flow(&p->flow, f->ip->saddr, f->tcp->source, f->ip->daddr, f->tcp->dest);
-		tcb = bpf_map_lookup_elem(&tcbs, &p->flow);
-		if (tcb && (continues(tcb, f->tcp) || continues_upload(p, tcb)) && !is_of_next_connection(p, tcb))
-			return receive_known(p, tcb);
-	}
-	return receive_unsure(p, tcb);
-}
-
-static __always_inline int done_or_goes_on(struct packet *p, int verdict)
-{
-	return verdict == GO_ON_WITH_CARRIED ? go_on_with_carried(p) : verdict;
+		return receive_for_next(p->ctx);
+	if (f->tcp->syn)
+		return receive_syn(p->ctx);
+	name_flow(&flow, f->ip->saddr, f->tcp->source, f->ip->daddr, f->tcp->dest);
+	struct tcb *tcb = bpf_map_lookup_elem(&tcbs, &flow);
+	if (!tcb || !continues(tcb, f->tcp) || tcb->state & (TCB_FIN | TCB_RST))
+		return do_at_stage(p->ctx, tcb, admit_packet(p->ctx, tcb));
+	const struct data_server *owner = data_server(tcb->owner);
+	if (only_goes_on(p, tcb, owner))
+		return go_on_to(p, tcb, owner);
+	return go_on_with_known(p->ctx, tcb);
 }
 
 SEC("xdp")
@@ -137,9 +111,9 @@ int baton_cs(struct xdp_md *ctx)
 	case FRAME_TCP:
 		return receive_tcp(&p);
 	case FRAME_ICMP:
-		return receive_icmp(&p);
+		return receive_error(ctx);
 	case FRAME_LCCP:
-		return done_or_goes_on(&p, receive_lccp(&p));
+		return receive_message_at_cs(ctx);
 	case FRAME_BAD_IP:
 		return malformed(&p, COUNTER_BAD_IP);
 	case FRAME_BAD_TCP:
@@ -147,7 +121,7 @@ int baton_cs(struct xdp_md *ctx)
 	case FRAME_FRAGMENT:
 		return fragment(&p);
 	case FRAME_NOT_LINEAR:
-		return headers_out_of_reach(&p);
+		return receive_out_of_reach(ctx);
 	default:
 		return XDP_PASS;
 	}

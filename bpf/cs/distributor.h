@@ -77,14 +77,18 @@ static __always_inline u32 handover_command(const struct tcb *tcb)
 	return tcb->options & LCCP_TCB_STRICT ? LCCP_ELSEWHERE : LCCP_HANDOVER;
 }
 
-/* Sends the client's packet, which fits, inside `command`; `be_data` is the command's. */
-static __noinline int distribute(struct packet *p, const struct data_server *to,
-			       u32 command, __be32 be_data, const struct lccp_tcb *tcb)
+/*
+ * Sends the client's packet in the frame, which fits, inside `command`; `be_data` is the command's. Global, so that it is
+ * verified by itself.
+ */
+__noinline int distribute_frame(struct xdp_md *ctx, const struct data_server *to, u32 command, __be32 be_data,
+				const struct lccp_tcb *tcb)
 {
 	struct text *scratch = text_of_this_cpu();
+	struct packet packet, *p = &packet;
 
 	/* The stack has no room for it. */
-	if (!scratch)
+	if (!scratch || !to || !tcb || !look_at_tcp(p, ctx))
 		return XDP_ABORTED;
 	struct lccp_header *h = &scratch->message;
 	*h = (struct lccp_header){
@@ -112,6 +116,12 @@ static __noinline int distribute(struct packet *p, const struct data_server *to,
 		return drop(p, COUNTER_CS_NO_ROOM);
 	keep_copy(p, post(channel, to, h));
 	return send(p->ctx, to);
+}
+
+static __always_inline int distribute(struct packet *p, const struct data_server *to, u32 command, __be32 be_data,
+				      const struct lccp_tcb *tcb)
+{
+	return distribute_frame(p->ctx, to, command, be_data, tcb);
 }
 
 #endif

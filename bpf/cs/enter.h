@@ -41,7 +41,7 @@ static __always_inline long enter(struct packet *p, const struct tcphdr *tcp, u3
 {
 	u32 seq = bpf_ntohl(tcp->seq), ack = bpf_ntohl(tcp->ack_seq);
 	bool strict = service->flags & SERVICE_STRICT;
-	bool is_pinned = service->flags & (SERVICE_STRICT | SERVICE_PATHS | SERVICE_TARGETS) || tcp->fin;
+	bool is_pinned = service->flags & (SERVICE_STRICT | SERVICE_OWNER | SERVICE_PATHS | SERVICE_TARGETS) || tcp->fin;
 	struct tcb tcb = {
 		.request_seq = seq,
 		.last_seq = seq + payload,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * MOVED: a data server has the connection that was asked for, and has delivered the packet. A connection
- * that has begun on these ports meanwhile has its entry already.
+ * that has begun on these ports meanwhile has its entry already. Or its owner has handed it to another one.
  */
 #ifndef BATON_CS_MOVED_H
 #define BATON_CS_MOVED_H
@@ -34,12 +34,37 @@ static __always_inline bool read_carried(struct packet *p, const struct lccp_hea
 	       c->tcp.source == h->flow.be_client_port && c->tcp.dest == h->flow.be_cluster_port;
 }
 
+/*
+ * The owner has handed the connection on, with the request that the message carries. Only the owner that the entry names is
+ * believed: word of an earlier one comes late, and the next packet brings it to whoever has the connection.
+ */
+static __always_inline int moved_on(struct packet *p, const struct lccp_header *h, struct tcb *tcb)
+{
+	u32 next = data_server_at(h->be_data);
+	struct carried c;
+
+	if (!is_from(p, tcb->owner) || next == NO_DATA_SERVER || !read_carried(p, h, &c))
+		return drop(p, COUNTER_LCCP_MISMATCH);
+	settle(tcb, tcb->last_ack);
+	tally_handover(tcb, tcb->owner, next);
+	give_to(tcb, next, NO_DATA_SERVER, 1);
+	/* Until its client has something of the response, the request that comes again is adopted, should it not have been. */
+	if (bpf_ntohl(c.tcp.ack_seq) == tcb->last_ack) {
+		tcb->request_seq = bpf_ntohl(c.tcp.seq);
+		tcb->state |= TCB_ADOPTING | TCB_WAITING;
+	}
+	return drop(p, COUNTER_CS_MOVED_ON);
+}
+
 static __noinline int moved(struct packet *p, struct lccp_header *h)
 {
+	struct tcb *held = answered_entry(p, h);
 	struct carried c;
-	u32 owner = data_server_at(p->frame.ip->saddr);
 
-	if (answered_entry(p, h) || owner == NO_DATA_SERVER || !read_carried(p, h, &c))
+	if (held && h->be_data)
+		return moved_on(p, h, held);
+	u32 owner = data_server_at(h->be_data ? h->be_data : p->frame.ip->saddr);
+	if (held || owner == NO_DATA_SERVER || !read_carried(p, h, &c))
 		return drop(p, COUNTER_LCCP_MISMATCH);
 	const struct service *service = service_at(p->flow.cluster, p->flow.be_cluster_port);
 	if (!service)
@@ -51,7 +76,7 @@ static __noinline int moved(struct packet *p, struct lccp_header *h)
 	believe(&p->flow);
 	count(p->counters, COUNTER_CS_MOVED);
 	/* What nobody has judged was not delivered: see ds/claim.h. */
-	return service->flags & SERVICE_STRICT && payload ? GO_ON_WITH_CARRIED : XDP_DROP;
+	return service->flags & (SERVICE_STRICT | SERVICE_OWNER) && payload && !h->be_data ? GO_ON_WITH_CARRIED : XDP_DROP;
 }
 
 #endif

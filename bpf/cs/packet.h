@@ -32,9 +32,35 @@ static __always_inline void name_flow(struct tcb_key *flow, __be32 client, __be1
 }
 
 /* What nobody outside knows: else a forger could choose sources that share with a certain client, and spend its share. */
-static __always_inline u32 secret_of(const struct packet *p)
+static __always_inline u32 secret_of(const struct settings *s)
 {
-	return (u32)p->settings->cookie_key[0][1];
+	return (u32)s->cookie_key[0][1];
+}
+
+/* The frame as the function before has found it. */
+static __always_inline enum frame_kind look_again(struct packet *p, struct xdp_md *ctx)
+{
+	u32 zero = 0;
+
+	*p = (struct packet){
+		.ctx = ctx,
+		.settings = bpf_map_lookup_elem(&settings, &zero),
+		.counters = counters_of_this_cpu(),
+	};
+	if (!p->settings || !p->counters)
+		return FRAME_OTHER;
+	return parse_frame((void *)(long)ctx->data, (void *)(long)ctx->data_end, bpf_xdp_get_buff_len(ctx),
+			   p->settings->protocol, &p->frame);
+}
+
+static __always_inline bool look_at_tcp(struct packet *p, struct xdp_md *ctx)
+{
+	struct frame *f = &p->frame;
+
+	if (look_again(p, ctx) != FRAME_TCP)
+		return false;
+	name_flow(&p->flow, f->ip->saddr, f->tcp->source, f->ip->daddr, f->tcp->dest);
+	return true;
 }
 
 static __always_inline int drop(struct packet *p, enum counter why)

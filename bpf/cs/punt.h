@@ -57,9 +57,9 @@ __noinline int is_judge_alive(void)
  *   judged anew. User space sends it for a packet of a client, or after a time, but never for one that it has sent so itself
  *   (BEHIND_AGAIN). It is not divided: the parts would have no verdict, and would count as packets of the client.
  */
-static __always_inline bool may_be_shown(struct packet *p, u32 cut, enum behind behind)
+static __always_inline bool may_be_shown(struct xdp_md *ctx, u32 cut, enum behind behind)
 {
-	u32 verdict = flags_of_verdict(p->ctx);
+	u32 verdict = flags_of_verdict(ctx);
 
 	if (!(verdict & VERDICT_IS_THERE))
 		return true;
@@ -68,38 +68,52 @@ static __always_inline bool may_be_shown(struct packet *p, u32 cut, enum behind 
 	return verdict & VERDICT_BEHIND && behind == BEHIND_NOTHING;
 }
 
-/* Hands a copy of the frame to user space, and what is asked of it. False if that cannot be, and counted if it is for now. */
-static __noinline bool punt_with(struct packet *p, const struct answer_key *key, u32 cut, enum behind behind)
+/*
+ * Hands a copy of the frame to user space, and what is asked of it. False if that cannot be, and counted if it is for now.
+ * Global, so that it is verified by itself.
+ */
+__noinline int punt_frame(struct xdp_md *ctx, const struct answer_key *key, u32 service, u32 cut, u32 behind)
 {
-	u32 bytes = sizeof(struct ethhdr) + p->frame.ip_bytes;
+	u32 zero = 0;
+	const struct settings *s = bpf_map_lookup_elem(&settings, &zero);
+	struct counters *counters = counters_of_this_cpu();
+	struct text *text = text_of_this_cpu();
+	struct iphdr *ip = (void *)(long)ctx->data + sizeof(struct ethhdr);
 
-	if (!may_be_shown(p, cut, behind))
+	if (!key || !s || !counters || !text || (void *)(ip + 1) > (void *)(long)ctx->data_end || !may_be_shown(ctx, cut, behind))
 		return false;
 	if (!is_judge_alive()) {
-		count(p->counters, COUNTER_CS_PUNT_STALE);
+		count(counters, COUNTER_CS_PUNT_STALE);
 		return false;
 	}
+	u32 bytes = sizeof(struct ethhdr) + length_of(ip, bpf_xdp_get_buff_len(ctx));
 	if (bytes < sizeof(struct ethhdr) || bytes > PUNT_JUMBO_BYTES) {
-		count(p->counters, COUNTER_CS_PUNT_TOO_BIG);
+		count(counters, COUNTER_CS_PUNT_TOO_BIG);
 		return false;
 	}
-	if (!has_room_for(p, bytes <= PUNT_FRAME_BYTES ? PUNT_FRAME_BYTES : PUNT_JUMBO_BYTES)) {
-		count(p->counters, COUNTER_CS_PUNT_SHARE);
+	if (!has_room_for(s, ip->saddr, bytes <= PUNT_FRAME_BYTES ? PUNT_FRAME_BYTES : PUNT_JUMBO_BYTES)) {
+		count(counters, COUNTER_CS_PUNT_SHARE);
 		return false;
 	}
-	struct punted as = {
+	/* The stack has no room for it. */
+	text->punted = (struct punted){
 		.key = *key,
-		.service = p->service->id,
+		.service = service,
 		.bytes = bytes,
 		.cut = cut,
 		.behind = behind,
-		.carried = was_carried(p),
+		.carried = !!(flags_of_verdict(ctx) & VERDICT_CARRIED),
 	};
-	if (!copy_frame(p->ctx, RING_PUNTS, &as)) {
-		count(p->counters, COUNTER_CS_PUNT_FULL);
+	if (!copy_frame(ctx, RING_PUNTS, &text->punted)) {
+		count(counters, COUNTER_CS_PUNT_FULL);
 		return false;
 	}
 	return true;
+}
+
+static __always_inline bool punt_with(struct packet *p, const struct answer_key *key, u32 cut, enum behind behind)
+{
+	return punt_frame(p->ctx, key, p->service->id, cut, behind);
 }
 
 static __always_inline bool punt(struct packet *p, const struct answer_key *key)
@@ -113,7 +127,7 @@ static __noinline bool divide(struct packet *p, u32 at)
 	struct answer_key key = {};
 
 	/* User space has judged it in one piece. */
-	if (!may_be_shown(p, at, BEHIND_NOTHING)) {
+	if (!may_be_shown(p->ctx, at, BEHIND_NOTHING)) {
 		count(p->counters, COUNTER_CS_UNDIVIDED);
 		return true;
 	}

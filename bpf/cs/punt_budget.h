@@ -16,9 +16,12 @@ enum {
 	PUNT_WHILE_SHIFT = 27,             /* in 2^27 ns, 134 ms: who reads no frame for PUNT_PATIENCE_NS is shown none */
 };
 
-static __always_inline bool has_room_for(struct packet *p, u32 bytes)
+static __always_inline bool has_room_for(const struct settings *settings, __be32 address, u32 bytes)
 {
-	u32 source = hash_client(p->flow.client, secret_of(p)) & (PUNT_SOURCES - 1);
+	u8 client[16];
+
+	map_address(client, address);
+	u32 source = hash_client(client, secret_of(settings)) & (PUNT_SOURCES - 1);
 	struct punt_source *s = bpf_map_lookup_elem(&punt_sources, &source);
 	u32 now = bpf_ktime_get_coarse_ns() >> PUNT_WHILE_SHIFT;
 

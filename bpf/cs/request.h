@@ -64,6 +64,10 @@ struct text {
 	struct lccp_header message; /* that is being made: see distributor.h */
 	struct lccp_header received; /* that has come: see receive_lccp.h */
 	struct upload upload;      /* that is being read: see upload.h */
+	struct punted punted;      /* that is shown to user space: see punt.h */
+	/* For the next function of stages.h: */
+	u32 tag;                   /* of the cookie in a packet that begins a connection */
+	u16 next;                  /* whom the connection is handed to with the request */
 };
 
 struct {
@@ -255,11 +259,11 @@ static __always_inline bool is_bodyless(const struct text *text, u32 begin)
 }
 
 /*
- * Reads what the frame has from `at` on, so many bytes of payload. False if that does not surely begin a
- * request and say where the next one begins; `r` then says what could be made out. Global, so that it is
- * verified by itself.
+ * Reads the first `seen` bytes of `bytes` of payload, which are in this processor's text. False if that does not surely
+ * begin a request and say where the next one begins; `r` then says what could be made out. Global, so that it is verified
+ * by itself.
  */
-__noinline int read_request(struct xdp_md *ctx, u32 at, u32 bytes, struct request *r)
+__noinline int read_text(u32 bytes, u32 seen, struct request *r)
 {
 	struct text *text = text_of_this_cpu();
 
@@ -268,13 +272,8 @@ __noinline int read_request(struct xdp_md *ctx, u32 at, u32 bytes, struct reques
 	u32 again = r->again;
 	__builtin_memset(r, 0, sizeof(*r));
 	r->again = again;
-	/* Of what is longer, the beginning says where it goes. */
-	u32 seen = bytes > TEXT_BYTES - WORD ? TEXT_BYTES - WORD : bytes;
-	if (bytes < 1 || bpf_xdp_load_bytes(ctx, at, text->at, BOUNDED(seen, 1, TEXT_BYTES - WORD)))
-		return false;
 	__builtin_memset(text->at + WRAPPED(seen, TEXT_BYTES), 0, TEXT_SPARE);
 	r->bytes = bytes;
-	r->odd = bytes != seen;
 	r->begin = find_begin(text);
 	r->target = find_target(text, r->begin);
 	if (!r->target || bytes < REQUEST_MIN)
@@ -287,6 +286,32 @@ __noinline int read_request(struct xdp_md *ctx, u32 at, u32 bytes, struct reques
 	r->odd |= r->chunked && r->lengths;
 	/* What is behind is a second request. */
 	return r->end && !r->odd && (r->chunked || r->large || r->end + r->body >= bytes);
+}
+
+/* Of a longer payload, the beginning says where it goes. */
+static __always_inline u32 seen_of(u32 bytes)
+{
+	return bytes > TEXT_BYTES - WORD ? TEXT_BYTES - WORD : bytes;
+}
+
+/* The same of what the frame has from `at` on, so many bytes of payload. */
+__noinline int read_request(struct xdp_md *ctx, u32 at, u32 bytes, struct request *r)
+{
+	struct text *text = text_of_this_cpu();
+	u32 seen = seen_of(bytes);
+
+	if (!r || !text)
+		return false;
+	if (bytes < 1 || bpf_xdp_load_bytes(ctx, at, text->at, BOUNDED(seen, 1, TEXT_BYTES - WORD))) {
+		u32 again = r->again;
+
+		__builtin_memset(r, 0, sizeof(*r));
+		r->again = again;
+		return false;
+	}
+	int is_whole = read_text(bytes, seen, r);
+	r->odd |= bytes != seen;
+	return is_whole && bytes == seen;
 }
 
 /* Whether all of it is in its segment, and safe to be asked twice: then its connection may move with it. */

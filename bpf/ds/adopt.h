@@ -6,8 +6,10 @@
 #ifndef BATON_DS_ADOPT_H
 #define BATON_DS_ADOPT_H
 
+#include "assign.h"
 #include "end.h"
 #include "given.h"
+#include "owner.h"
 #include "packet.h"
 #include "refuse.h"
 #include "told_end.h"
@@ -15,95 +17,6 @@
 #include "../bounds.h"
 #include "../claimed.h"
 #include "../tcp_options.h"
-
-enum {
-	LOOPBACK = 0x7f000001,
-	EINVAL = 22,
-	TIMESTAMPS_ALONE = 0x0101080a, /* NOP NOP TIMESTAMPS 10: what nearly every segment carries */
-	TIMESTAMPS_ALONE_BYTES = 12,
-};
-
-/* The timestamps of the client's packet, if it has any: then they were negotiated. */
-static __always_inline bool read_timestamps(struct __sk_buff *skb, const struct inner *in,
-					    struct bpf_tcp_req_attrs *attrs)
-{
-	struct raw_options raw = {};
-	u32 bytes = in->tcp.doff * 4 - sizeof(struct tcphdr);
-	struct tcp_options options;
-
-	if (!bytes)
-		return true;
-	if (bytes > OPTIONS_MAX ||
-	    bpf_skb_load_bytes(skb, in->tcp_at + sizeof(struct tcphdr), &raw, BOUNDED(bytes, 1, OPTIONS_MAX)))
-		return false;
-	if (bytes == TIMESTAMPS_ALONE_BYTES && option_word(raw.bytes) == TIMESTAMPS_ALONE) {
-		attrs->tstamp_ok = 1;
-		attrs->rcv_tsval = option_word(raw.bytes + 4);
-		attrs->rcv_tsecr = option_word(raw.bytes + 8);
-		return true;
-	}
-	if (!parse_options(&raw, bytes, &options))
-		return false;
-	attrs->tstamp_ok = options.timestamps;
-	attrs->rcv_tsval = options.tsval;
-	attrs->rcv_tsecr = options.tsecr;
-	return true;
-}
-
-/* Makes the socket on `listener`; 0 or a negative errno. Attributes and options are on a stack of their own. */
-static __noinline int assign(struct arrival *a, const struct lccp_header *h, const struct inner *in,
-			     struct bpf_sock *listener)
-{
-	struct bpf_tcp_req_attrs attrs = {
-		.mss = bpf_ntohs(h->tcb.be_mss),
-		.rcv_wscale = h->tcb.rcv_wscale,
-		.snd_wscale = h->tcb.snd_wscale,
-		.wscale_ok = !!(h->tcb.options & LCCP_TCB_WSCALE),
-		.sack_ok = !!(h->tcb.options & LCCP_TCB_SACK),
-	};
-	struct tcp_sock *sk = bpf_skc_to_tcp_sock(listener);
-
-	if (!sk || !read_timestamps(a->skb, in, &attrs))
-		return -EINVAL;
-	return bpf_sk_assign_tcp_reqsk(a->skb, (struct sock *)sk, &attrs, sizeof(attrs));
-}
-
-/* Into a plain listener of the daemon's own, at this port of 127.0.0.1; 0: it has none. */
-static __always_inline bool assign_own(struct arrival *a, const struct lccp_header *h,
-				       const struct inner *in, u16 port)
-{
-	if (!port)
-		return false;
-	struct bpf_sock *relay = lookup(a->skb, in->ip.saddr, bpf_htonl(LOOPBACK), in->tcp.source,
-					bpf_htons(port));
-	if (!relay)
-		return false;
-	bool assigned = relay->state == STATE_LISTEN && assign(a, h, in, relay) == 0;
-	bpf_sk_release(relay);
-	return assigned;
-}
-
-static __always_inline int adopt_at(struct arrival *a, struct lccp_header *h, const struct inner *in,
-				    struct bpf_sock *listener)
-{
-	enum counter how = COUNTER_DS_ADOPTED;
-
-	if (assign(a, h, in, listener)) {
-		/* It refuses MPTCP listeners (-EINVAL): the daemon takes the connection and relays. */
-		how = COUNTER_DS_ADOPTED_RELAY;
-		if (!assign_own(a, h, in, a->settings->relay_port)) {
-			count(a->counters, COUNTER_DS_UNASSIGNED);
-			return refuse(a, h, in, LCCP_REFUSAL_NOT_ASSIGNED);
-		}
-	}
-	expect(a->skb, h, in);
-	if (bpf_ntohs(in->ip.tot_len) == in->ip.ihl * 4 + in->tcp.doff * 4)
-		note_idle(h, in);
-	if (!strip(a->skb))
-		return TCX_DISCARD;
-	count(a->counters, how);
-	return TCX_GO_ON;
-}
 
 /*
  * The agent has the rest of this connection's response. Without its listener nobody has: the connection
@@ -152,7 +65,7 @@ static __always_inline bool is_ahead(const struct tcp_sock *sk, const struct inn
  * A full socket has these ports. Its first byte was rcv_nxt - bytes_received: if that is where this
  * packet begins, or if that was before, the ADOPT is a duplicate; if not, the connection is an older one.
  */
-static __always_inline int adopt_over(struct arrival *a, const struct lccp_header *h, const struct inner *in,
+static __always_inline int adopt_over(struct arrival *a, struct lccp_header *h, struct inner *in,
 				      struct bpf_sock *held)
 {
 	struct tcp_sock *sk = bpf_skc_to_tcp_sock(held);
@@ -167,6 +80,8 @@ static __always_inline int adopt_over(struct arrival *a, const struct lccp_heade
 		return discard(a, COUNTER_DS_AHEAD);
 	if (overtaken || (bpf_ntohl(in->tcp.seq) != begin && !is_behind(sk, in, begin)))
 		return end_older(a, in, expected, COUNTER_DS_STALE_ENDED);
+	if (is_owners(in->ip.daddr, in->tcp.dest))
+		return leave_to(STAGE_OWNED, a, h->be_data);
 	if (!strip(a->skb))
 		return TCX_DISCARD;
 	count(a->counters, COUNTER_DS_DUPLICATE);
@@ -187,7 +102,7 @@ static __always_inline int adopt_after(struct arrival *a, const struct inner *in
 	return end_older(a, in, seq, COUNTER_DS_TIME_WAIT_ENDED);
 }
 
-static __always_inline int adopt(struct arrival *a, struct lccp_header *h, const struct inner *in)
+static __always_inline int adopt(struct arrival *a, struct lccp_header *h, struct inner *in)
 {
 	struct bpf_sock *sk = lookup(a->skb, in->ip.saddr, in->ip.daddr, in->tcp.source, in->tcp.dest);
 	int verdict;
@@ -210,6 +125,8 @@ static __always_inline int adopt(struct arrival *a, struct lccp_header *h, const
 			verdict = discard(a, COUNTER_LCCP_REPEATED);
 		else if (was_given(h, in))
 			verdict = discard(a, COUNTER_DS_GIVEN);
+		else if (is_owners(in->ip.daddr, in->tcp.dest))
+			verdict = leave_to(STAGE_OWNED, a, h->be_data);
 		else
 			verdict = adopt_at(a, h, in, sk);
 		break;

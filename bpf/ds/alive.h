@@ -10,12 +10,11 @@
 #include "refuse.h"
 #include "../lccp.h"
 
-static __always_inline int answer_alive(struct arrival *a, struct lccp_header *h, u32 inner_bytes)
+static __always_inline int answer_alive(struct arrival *a, const struct peer_keys *shared, struct lccp_header *h,
+					u32 inner_bytes)
 {
 	h->receptor = LCCP_RECEPTOR_DAEMON;
-	if (!a->shared)
-		return TCX_DISCARD;
-	seal_at_ds(a, a->shared->key[0], h, between(own_address(a), a->sender), inner_bytes);
+	seal_at_ds(a, shared->key[0], h, between(own_address(a), a->sender), inner_bytes);
 	if (!turn_around(a->skb) || bpf_skb_store_bytes(a->skb, LCCP_AT, h, sizeof(*h), 0))
 		return TCX_DISCARD;
 	count(a->counters, COUNTER_DS_ALIVE);

@@ -11,7 +11,7 @@
 #include "../cs/request.h"
 
 enum {
-	SERVICES_FOLLOWED = SERVICE_HANDOVER | SERVICE_RESUME | SERVICE_STRICT, /* whose responses are */
+	SERVICES_FOLLOWED = SERVICE_HANDOVER | SERVICE_RESUME | SERVICE_STRICT | SERVICE_OWNER, /* whose responses are */
 };
 
 /* A request for HEAD begins `at` so many bytes of the frame. */

@@ -33,7 +33,7 @@ static __always_inline bool is_unjudged(const struct inner *in, const struct tcp
 	const struct service *service = service_at(in->ip.daddr, in->tcp.dest);
 	u32 headers = in->ip.ihl * 4 + in->tcp.doff * 4, bytes = bpf_ntohs(in->ip.tot_len);
 
-	return service && service->flags & SERVICE_STRICT && bytes > headers &&
+	return service && service->flags & (SERVICE_STRICT | SERVICE_OWNER) && bytes > headers &&
 	       (int)(bpf_ntohl(in->tcp.seq) + bytes - headers - tcp->rcv_nxt) > 0;
 }
 

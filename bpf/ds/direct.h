@@ -44,13 +44,17 @@ static __always_inline bool is_in_order(const struct direct *d)
 	       !d->tcp.syn;
 }
 
-static __noinline int receive_direct(struct arrival *a)
+__noinline int receive_direct(struct __sk_buff *skb)
 {
+	struct scratch *s = scratch_of_this_cpu();
+	struct arrival arrival, *a = &arrival;
 	struct direct d;
 
+	if (!s || !resume_arrival(a, skb, s))
+		return TCX_DISCARD;
 	if (!open_direct(a, &d))
 		return TCX_GO_ON;
-	if (!is_in_order(&d))
+	if (!is_in_order(&d) || is_owners(d.ip.daddr, d.tcp.dest))
 		return discard(a, COUNTER_DS_DIRECT_REFUSED);
 	struct bpf_sock *sk = lookup(a->skb, d.ip.saddr, d.ip.daddr, d.tcp.source, d.tcp.dest);
 	bool here = is_connection(sk) && keep_for(a, sk);

@@ -11,32 +11,37 @@
 #include "packet.h"
 #include "receive_lccp.h"
 
-static __always_inline bool is_service(__be32 address, __be16 port)
-{
-	struct service_key key = service_key(address, port);
-
-	return bpf_map_lookup_elem(&services, &key) != 0;
-}
-
 static __always_inline int malformed_at_ds(struct arrival *a, __be32 address, enum counter why)
 {
-	return is_service(address, 0) ? discard(a, why) : TCX_GO_ON;
+	return service_at(address, 0) ? discard(a, why) : TCX_GO_ON;
 }
 
 /* No memory was there to pull the headers in. */
-static __noinline int headers_out_of_reach_at_ds(struct arrival *a)
+static __noinline bool is_out_of_reach(struct __sk_buff *skb)
 {
 	struct iphdr ip;
 
-	if (a->skb->protocol != bpf_htons(ETH_P_IP) ||
-	    bpf_skb_load_bytes(a->skb, sizeof(struct ethhdr), &ip, sizeof(ip)))
-		return TCX_GO_ON;
-	return malformed_at_ds(a, ip.daddr, COUNTER_NOT_LINEAR);
+	return skb->protocol == bpf_htons(ETH_P_IP) && !bpf_skb_load_bytes(skb, sizeof(struct ethhdr), &ip, sizeof(ip)) &&
+	       service_at(ip.daddr, 0);
+}
+
+/* What the frame was found to be may lead from one stage to the next. */
+static __always_inline int next_stage(struct __sk_buff *skb, int verdict)
+{
+	if (verdict == STAGE_LCCP)
+		verdict = verify_message(skb);
+	if (verdict == STAGE_MESSAGE)
+		verdict = receive_message(skb);
+	if (verdict == STAGE_OWNED)
+		verdict = receive_owned(skb);
+	if (verdict == STAGE_STRAY)
+		verdict = receive_stray(skb);
+	return verdict == STAGE_DIRECT ? receive_direct(skb) : verdict;
 }
 
 /*
- * The frames of a chain of calls may have 512 bytes together. This one, below all others, has the message: what
- * is large besides is in functions of its own, and no address of `f` is passed on, or it were in memory.
+ * The frames of a chain of calls may have 512 bytes together, and this one is below all others: no address of `a` or `f` is
+ * passed on, or they were in memory.
  */
 SEC("tcx/ingress")
 int baton_ds(struct __sk_buff *skb)
@@ -47,7 +52,9 @@ int baton_ds(struct __sk_buff *skb)
 		.settings = bpf_map_lookup_elem(&settings, &zero),
 		.counters = counters_of_this_cpu(),
 	};
+	const struct service *service;
 	struct frame f;
+	int verdict;
 
 	if (!a.settings || !a.counters)
 		return TCX_GO_ON;
@@ -61,13 +68,15 @@ int baton_ds(struct __sk_buff *skb)
 	switch (parse_frame((void *)(long)skb->data, (void *)(long)skb->data_end, skb->len,
 			    a.settings->protocol, &f)) {
 	case FRAME_TCP:
-		if (!is_service(f.ip->daddr, f.tcp->dest))
-			return TCX_GO_ON;
-		return deliver(&a, &f);
+		service = service_at(f.ip->daddr, f.tcp->dest);
+		verdict = service ? deliver(&a, &f, service) : TCX_GO_ON;
+		break;
 	case FRAME_LCCP:
-		return receive_lccp_at_ds(&a, &f);
+		verdict = receive_lccp_at_ds(&a, &f);
+		break;
 	case FRAME_IPIP:
-		return receive_direct(&a);
+		verdict = leave_to(STAGE_DIRECT, &a, 0);
+		break;
 	case FRAME_BAD_IP:
 		return malformed_at_ds(&a, f.ip->daddr, COUNTER_BAD_IP);
 	case FRAME_BAD_TCP:
@@ -78,10 +87,11 @@ int baton_ds(struct __sk_buff *skb)
 			return discard(&a, COUNTER_FRAGMENT);
 		return malformed_at_ds(&a, f.ip->daddr, COUNTER_FRAGMENT);
 	case FRAME_NOT_LINEAR:
-		return headers_out_of_reach_at_ds(&a);
+		return is_out_of_reach(skb) ? discard(&a, COUNTER_NOT_LINEAR) : TCX_GO_ON;
 	default:
 		return TCX_GO_ON;
 	}
+	return next_stage(skb, verdict);
 }
 
 #endif

@@ -31,11 +31,27 @@ static __always_inline bool handed_over_lately(void)
 	return last && *last && bpf_ktime_get_coarse_ns() - *last < 1ULL << LATELY_SHIFT;
 }
 
+/*
+ * To this socket and no other. The kernel takes packets in batches: this program has seen all of a batch
+ * before TCP sees the first. If that is the RST of a handover, the socket will be gone when TCP comes to
+ * this packet, and would be asked for in vain: a RST would go to the client. Binding a packet to its
+ * socket costs a route look-up, so it is done only where connections are handed over. False if the
+ * socket is gone already: the kernel refuses one that has left its tables, which on another processor it
+ * does shortly before its state says so.
+ */
+static __always_inline bool keep_for(struct arrival *a, struct bpf_sock *sk)
+{
+	if (sk->state == STATE_TIME_WAIT || !handed_over_lately())
+		return true;
+	/* In a test run, where packets come in nowhere, no socket can be assigned. */
+	return bpf_sk_assign(a->skb, sk, 0) == 0 || !a->skb->ingress_ifindex;
+}
+
 /* The request in `in` is the first that is not this data server's any more. */
 static __noinline void note_handover(const struct lccp_header *h, const struct inner *in, __be32 next)
 {
 	struct tcb_key flow = flow_of(h);
-	struct given now = { .seq = bpf_ntohl(in->tcp.seq), .tick = tick_now(), .next = next };
+	struct given now = { .seq = bpf_ntohl(in->tcp.seq), .tick = tick_now(), .next = next, .tcb = h->tcb };
 	u64 *last = last_handover();
 
 	if (last)
@@ -50,6 +66,18 @@ static __noinline __be32 was_handed_over(const struct lccp_header *h, const stru
 	struct given *last = bpf_map_lookup_elem(&given, &flow);
 
 	return last && bpf_ntohl(in->tcp.seq) - last->seq < BEHIND_SEQ ? last->next : 0;
+}
+
+/* The same, and with which numbers. */
+static __noinline __be32 find_handed_over(struct lccp_header *h, const struct inner *in)
+{
+	struct tcb_key flow = flow_of(h);
+	struct given *last = bpf_map_lookup_elem(&given, &flow);
+
+	if (!last || bpf_ntohl(in->tcp.seq) - last->seq >= BEHIND_SEQ)
+		return 0;
+	h->tcb = last->tcb;
+	return last->next;
 }
 
 /* Not so the request that was given away itself: it comes back if nobody else can answer it. */

@@ -22,8 +22,11 @@ struct arrival {
 	struct counters *counters;
 	bool requeued; /* this packet was here before, see end.h */
 	bool again;    /* and so was this message; since then its connection may have moved on */
+	u32 rounds;    /* how often it was put behind the batch that it came in */
+	u32 kept;      /* so many bytes of its payload are delivered; 0: all */
 	__be32 sender; /* short address of who sent this message */
-	const struct peer_keys *shared; /* with the sender; of a verified message */
+	__be32 asker;  /* and of the connection server that sent this packet; 0: another data server did */
+	__be32 next;   /* and of the data server that this packet's connection goes to */
 };
 
 static __always_inline int discard(struct arrival *a, enum counter why)
@@ -38,6 +41,89 @@ struct inner {
 	struct tcphdr tcp;
 	u32 tcp_at; /* from the start of the frame */
 };
+
+/* A message that has come, or is made of a packet, and the packet: the stack has no room for them. */
+struct scratch {
+	struct lccp_header header;
+	struct inner packet;
+	u32 bytes;                 /* of the packet inside a message, or its body */
+	/* As struct arrival has them, for the next stage: */
+	__be32 sender;
+	__be32 asker;
+	u32 rounds;
+	u32 requeued;
+	u32 again;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct scratch);
+} received SEC(".maps");
+
+static __always_inline struct scratch *scratch_of_this_cpu(void)
+{
+	u32 zero = 0;
+
+	return bpf_map_lookup_elem(&received, &zero);
+}
+
+/*
+ * What the first function of the program says of a packet that another one has to do with. Those are global functions: the
+ * verifier walks each of them once, by itself, and not once more for all that may have been before.
+ */
+enum stage {
+	STAGE_LCCP = 199,          /* verify_message() */
+	STAGE_MESSAGE = 200,       /* receive_message() */
+	STAGE_OWNED = 201,         /* receive_owned() */
+	STAGE_STRAY = 202,         /* receive_stray() */
+	STAGE_DIRECT = 203,        /* receive_direct() */
+};
+
+/* `asker` is the connection server that sent the packet, if that is known. */
+static __always_inline int leave_to(enum stage stage, const struct arrival *a, __be32 asker)
+{
+	struct scratch *s = scratch_of_this_cpu();
+
+	if (!s)
+		return TCX_DISCARD;
+	s->sender = a->sender;
+	s->asker = asker;
+	s->rounds = a->rounds;
+	s->requeued = a->requeued;
+	s->again = a->again;
+	return stage;
+}
+
+/* The packet in the next stage. */
+static __always_inline bool resume_arrival(struct arrival *a, struct __sk_buff *skb, const struct scratch *s)
+{
+	u32 zero = 0;
+
+	*a = (struct arrival){
+		.skb = skb,
+		.settings = bpf_map_lookup_elem(&settings, &zero),
+		.counters = counters_of_this_cpu(),
+		.sender = s->sender,
+		.asker = s->asker,
+		.rounds = s->rounds,
+		.requeued = s->requeued,
+		.again = s->again,
+	};
+	return a->settings && a->counters;
+}
+
+/* Takes the mark of a packet that was here before off, which a socket would inherit (tcp_fwmark_accept). */
+static __always_inline void take_mark(struct arrival *a)
+{
+	u32 mark = a->skb->mark;
+
+	a->rounds = mark == MARK_BEHIND_AGAIN ? 2 : mark == MARK_BEHIND_BATCH;
+	a->requeued = mark == MARK_REQUEUED || a->rounds;
+	if (a->requeued)
+		a->skb->mark = 0;
+}
 
 /* Whatever holds these ports here: connection, TIME_WAIT or listener. To be released. */
 static __always_inline struct bpf_sock *lookup(struct __sk_buff *skb, __be32 client, __be32 cluster,

@@ -14,14 +14,6 @@
 #include "../lccp.h"
 #include "../outbox.h"
 
-/* The header of the message that has come: the stack has no room for it. */
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, u32);
-	__type(value, struct lccp_header);
-} received SEC(".maps");
-
 /* Reads the headers of the carried packet; what is not there is zeros. False if they are not all there. */
 static __always_inline bool read_inner(struct __sk_buff *skb, u32 inner_bytes, struct inner *in)
 {
@@ -78,66 +70,85 @@ static __always_inline int pass_to_daemon_at_ds(struct arrival *a)
 	return TCX_GO_ON;
 }
 
-static __always_inline int receive_lccp_at_ds(struct arrival *a, const struct frame *f)
+/* A verified message about a connection, and the packet that it carries. */
+__noinline int receive_message(struct __sk_buff *skb)
 {
-	struct __sk_buff *skb = a->skb;
+	struct scratch *s = scratch_of_this_cpu();
+	struct arrival arrival, *a = &arrival;
 
-	/* While a host is down, a switch may flood what is for it: another one must not adopt that. */
-	if (f->ip->daddr != unmap_address(a->settings->address))
-		return discard(a, COUNTER_LCCP_NOT_OURS);
-	/* The mark must not stay: with tcp_fwmark_accept the new socket would inherit it. */
-	a->requeued = skb->mark == MARK_REQUEUED;
-	if (a->requeued)
-		skb->mark = 0;
-
-	u32 zero = 0;
-	struct lccp_header *h = bpf_map_lookup_elem(&received, &zero);
-	struct inner in;
-	u32 ip_bytes = f->ip_bytes;
-	a->sender = f->ip->saddr;
-
-	if (!h)
+	if (!s || !resume_arrival(a, skb, s))
 		return TCX_DISCARD;
-	if (f->ip_header != sizeof(struct iphdr) || ip_bytes < OUTER_BYTES ||
-	    bpf_skb_load_bytes(skb, LCCP_AT, h, sizeof(*h)))
+	struct lccp_header *h = &s->header;
+	struct inner *in = &s->packet;
+	h->be_sequence = 0; /* what becomes of it has another receiver */
+	switch (h->command) {
+	case LCCP_ADOPT:
+		return adopt(a, h, in);
+	case LCCP_HANDOVER:
+	case LCCP_ELSEWHERE:
+		return handover(a, h, in);
+	case LCCP_BEGINS:
+		return receive_begins(a, h, in);
+	case LCCP_RELEASE:
+		return release(a, h, in);
+	case LCCP_FORWARD:
+		return receive_forwarded(a, h, in);
+	case LCCP_YIELD:
+		return yield(a, h, in);
+	case LCCP_CLAIM:
+		return claim_at_ds(a, h, in);
+	default:
+		return discard(a, COUNTER_LCCP_UNKNOWN);
+	}
+}
+
+/* A message, which is long enough for its header: `bytes` are behind that. */
+__noinline int verify_message(struct __sk_buff *skb)
+{
+	struct scratch *s = scratch_of_this_cpu();
+	struct arrival arrival, *a = &arrival;
+
+	if (!s || !resume_arrival(a, skb, s))
+		return TCX_DISCARD;
+	struct lccp_header *h = &s->header;
+	struct inner *in = &s->packet;
+	u32 bytes = s->bytes;
+	if (bpf_skb_load_bytes(skb, LCCP_AT, h, sizeof(*h)))
 		return discard(a, COUNTER_LCCP_SHORT);
 	/* A connection server's raw socket takes what its program has verified and passed up. */
 	if (h->receptor == LCCP_RECEPTOR_CS && a->settings->roles & ROLE_CS)
 		return TCX_GO_ON;
-	bool has_inner = read_inner(skb, ip_bytes - OUTER_BYTES, &in);
-	a->shared = verify_at_ds(a, h, &in, ip_bytes - OUTER_BYTES);
-	if (!a->shared)
+	bool has_inner = read_inner(skb, bytes, in);
+	const struct peer_keys *shared = verify_at_ds(a, h, in, bytes);
+	if (!shared)
 		return TCX_DISCARD;
 	if (h->receptor == LCCP_RECEPTOR_DAEMON)
 		return pass_to_daemon_at_ds(a);
 	if (h->receptor != LCCP_RECEPTOR_DS || h->be_body_length)
 		return discard(a, COUNTER_LCCP_UNKNOWN);
 	if (h->command == LCCP_ALIVE)
-		return answer_alive(a, h, ip_bytes - OUTER_BYTES);
-	if (!has_inner || !is_of_flow(h, ip_bytes - OUTER_BYTES, &in))
+		return answer_alive(a, shared, h, bytes);
+	if (!has_inner || !is_of_flow(h, bytes, in))
 		return discard(a, COUNTER_LCCP_MISMATCH);
 
 	a->again = note_arrival(a->sender, h) && !a->requeued;
-	h->be_sequence = 0; /* what becomes of it has another receiver */
-	switch (h->command) {
-	case LCCP_ADOPT:
-		return adopt(a, h, &in);
-	case LCCP_HANDOVER:
-	case LCCP_ELSEWHERE:
-		return handover(a, h, &in);
-	case LCCP_BEGINS:
-		return receive_begins(a, h, &in);
-	case LCCP_RELEASE:
-		return release(a, h, &in);
-	case LCCP_FORWARD:
-		return receive_forwarded(a, h, &in);
-	case LCCP_YIELD:
-		return yield(a, h, &in);
-	case LCCP_CLAIM:
-		return claim_at_ds(a, h, &in);
-	default:
-		return discard(a, COUNTER_LCCP_UNKNOWN);
-	}
+	return leave_to(STAGE_MESSAGE, a, 0);
+}
+
+static __always_inline int receive_lccp_at_ds(struct arrival *a, const struct frame *f)
+{
+	struct scratch *s = scratch_of_this_cpu();
+	u32 bytes = f->ip_bytes;
+
+	/* While a host is down, a switch may flood what is for it: another one must not adopt that. */
+	if (f->ip->daddr != unmap_address(a->settings->address))
+		return discard(a, COUNTER_LCCP_NOT_OURS);
+	if (!s || f->ip_header != sizeof(struct iphdr) || bytes < OUTER_BYTES)
+		return discard(a, COUNTER_LCCP_SHORT);
+	take_mark(a);
+	a->sender = f->ip->saddr;
+	s->bytes = bytes - OUTER_BYTES;
+	return leave_to(STAGE_LCCP, a, 0);
 }
 
 #endif

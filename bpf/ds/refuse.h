@@ -49,9 +49,10 @@ static __always_inline int refuse(struct arrival *a, struct lccp_header *h, cons
 			return TCX_DISCARD;
 		return bpf_redirect(asker->ifindex, 0);
 	}
-	if (!a->shared || (asker_address && asker_address != a->sender))
+	const struct peer_keys *shared = bpf_map_lookup_elem(&peer_keys, &a->sender);
+	if (!shared || (asker_address && asker_address != a->sender))
 		return discard(a, COUNTER_DS_NO_WAY);
-	seal_at_ds(a, a->shared->key[0], h, between(own_address(a), a->sender), bpf_ntohs(in->ip.tot_len));
+	seal_at_ds(a, shared->key[0], h, between(own_address(a), a->sender), bpf_ntohs(in->ip.tot_len));
 	if (!turn_around(a->skb) || bpf_skb_store_bytes(a->skb, LCCP_AT, h, sizeof(*h), 0))
 		return TCX_DISCARD;
 	return bpf_redirect(a->skb->ifindex, 0);

@@ -134,6 +134,9 @@ static __always_inline struct response *response_on(struct bpf_sock *sk, const s
 	bool is_first = !connection->bytes_acked && connection->snd_una == bpf_ntohl(tcp->seq);
 	if (!r)
 		r = bpf_sk_storage_get(&responses, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
+	/* Another processor may have made the first storage of this socket meanwhile (kernel/bpf/bpf_local_storage.c: -EAGAIN). */
+	if (!r)
+		r = bpf_sk_storage_get(&responses, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
 	if (!r) {
 		struct counters *counters = counters_of_this_cpu();
 

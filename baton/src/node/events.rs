@@ -17,7 +17,7 @@ use super::{
     logged::logged,
     next_hops,
     place::FRONT,
-    tables::{self, endpoint, services_with_places},
+    tables::{endpoint, services_with_places},
 };
 
 impl Daemon {
@@ -223,15 +223,19 @@ impl Daemon {
         if roles.is_ds() {
             self.write_rings()?;
         }
-        if !roles.is_cs() {
+        let services = if roles.is_cs() {
+            services_with_places(self.place.config.services.iter())?
+        } else if roles.is_ds() {
+            let services = self.place.config.services_of(&self.place.me.name);
+            services_with_places(services.filter(|service| service.owner_routes()))?
+        } else {
             return Ok(());
-        }
-        for service in &self.place.config.services {
-            let at = tables::service_at(service)?;
+        };
+        for placed in services {
             self.tables.write_assignment(
                 &self.dataplane,
                 now,
-                (at, service),
+                placed,
                 &self.place.me.name,
                 &self.membership,
             )?;

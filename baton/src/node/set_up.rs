@@ -13,7 +13,7 @@ use super::{
     announcer, control,
     daemon::Daemon,
     keys, metrics, next_hops, relay,
-    tables::{self, services_with_places},
+    tables::{self, Placed, services_with_places},
 };
 
 impl Daemon {
@@ -94,11 +94,15 @@ impl Daemon {
             self.relay_to_containers().await?;
         }
         let config = &self.place.config;
+        let roles = self.place.me.roles;
+        if roles.is_cs() || roles.is_ds() {
+            let addresses = tables::data_server_addresses(config);
+            self.tables.assign_slots(now, &addresses)?;
+        }
         self.tables.write_settings(&self.dataplane, &self.place)?;
         keys::write(&self.dataplane, &self.keys)?;
         let of_node = services_with_places(config.services_of(&self.place.me.name))?;
         let held: Vec<_> = of_node.into_iter().chain(self.leaving.services()).collect();
-        let roles = self.place.me.roles;
         let services = if roles.is_cs() || roles.is_switch() {
             services_with_places(config.services.iter())?
         } else {
@@ -113,7 +117,9 @@ impl Daemon {
             .map(|(at, _)| *at)
             .collect();
         let resumes = roles.is_ds() && !resumable.is_empty();
-        let follows = |service: &baton_config::Service| service.hands_over() || service.is_strict();
+        let follows = |service: &baton_config::Service| {
+            service.hands_over() || service.is_strict() || service.owner_routes()
+        };
         let moves = roles.is_ds() && held.iter().any(|(_, service)| follows(service));
         if resumes {
             self.resume.tell_heads(&self.dataplane)?;
@@ -129,11 +135,19 @@ impl Daemon {
         } else {
             tables::data_server_addresses(config)
         };
-        if roles.is_cs() {
-            let addresses = tables::data_server_addresses(config);
-            self.tables.assign_slots(now, &addresses)?;
-        } else {
-            self.tables.write_names(&self.dataplane, &services)?;
+        // Those that are judged here have their flags with their pools, at once.
+        let routed: Vec<_> = (held.iter().copied())
+            .filter(|(_, service)| service.owner_routes())
+            .collect();
+        if !roles.is_cs() {
+            let is_named =
+                |(_, service): &&Placed<'_>| roles.is_switch() || !service.owner_routes();
+            let named: Vec<_> = services.iter().filter(is_named).copied().collect();
+            self.tables.write_names(&self.dataplane, &named)?;
+        }
+        if roles.is_ds() && !roles.is_cs() {
+            self.tables
+                .write_routes(&self.dataplane, &routed, &self.judge, &self.place)?;
         }
         if roles.is_switch() {
             self.tables.assign_slots(now, &addresses)?;

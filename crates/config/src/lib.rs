@@ -77,6 +77,6 @@ pub use problem::{Diagnostic, Error, Place, Problem};
 pub use read::{KeyFile, Loaded, Source};
 pub use relay_to::RelayTo;
 pub use route::{Route, Unjudged};
-pub use service::{Handover, Misrouted, Service, Split};
+pub use service::{Handover, Misrouted, Routing, Service, Split};
 pub use weights::Weights;
 pub use xdp::Xdp;

@@ -120,6 +120,7 @@ pub(crate) struct RawService {
     pub(crate) split: Field<String>,
     pub(crate) handover: Field<String>,
     pub(crate) misrouted: Field<String>,
+    pub(crate) routing: Field<String>,
     pub(crate) resume: Field<bool>,
     pub(crate) direct: Field<bool>,
     pub(crate) large: Field<RawLarge>,

@@ -60,6 +60,8 @@ pub struct Service {
     pub handover: Handover,
     /// What becomes of a request that cannot go to the pool that its route names.
     pub misrouted: Misrouted,
+    /// Who sees to whose a connection's further requests are.
+    pub routing: Routing,
     /// Whether a response whose data server dies goes on from another one: all of a pool answer alike. Of requests that a
     /// route takes the route says so.
     pub resume: bool,
@@ -77,13 +79,24 @@ impl Service {
 
     /// Whether a further request on a connection may be another data server's.
     pub fn hands_over(&self) -> bool {
-        self.handover != Handover::Never && self.split == Split::Request
+        self.routing == Routing::ConnectionServer
+            && self.handover != Handover::Never
+            && self.split == Split::Request
     }
 
     /// Whether a request is answered by its pool, or its connection ends.
     pub fn is_strict(&self) -> bool {
         let has_pools = !self.routes.is_empty() || self.large.is_some();
-        has_pools && self.misrouted == Misrouted::Close && self.split == Split::Request
+        let is_followed = self.routing == Routing::ConnectionServer;
+        has_pools
+            && is_followed
+            && self.misrouted == Misrouted::Close
+            && self.split == Split::Request
+    }
+
+    /// Whether the owner of a connection sees to whose its further requests are.
+    pub fn owner_routes(&self) -> bool {
+        self.routing == Routing::Owner
     }
 
     /// Every node that serves some of its requests, once each: its own, then its pools'.
@@ -119,6 +132,16 @@ pub enum Misrouted {
     Stay,
 }
 
+/// Who sees to whose a connection's further requests are: the first is always the connection server's to route.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Routing {
+    /// The connection server follows the requests of each connection.
+    ConnectionServer,
+    /// The data server that has the connection does, and the connection server only forwards. So far a request must have
+    /// its head in one packet and say how long its body is, or its connection ends.
+    Owner,
+}
+
 /// When a connection is split off to its data server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Split {
@@ -147,6 +170,7 @@ pub(crate) struct Draft {
     pub(crate) split: Option<Split>,
     pub(crate) handover: Option<Handover>,
     pub(crate) misrouted: Option<Misrouted>,
+    pub(crate) routing: Parsed<Routing>,
     pub(crate) resume: Parsed<bool>,
     pub(crate) direct: Parsed<bool>,
     health: Option<Option<HealthCheck>>,
@@ -186,6 +210,9 @@ impl Draft {
         let misrouted = parse(report, "misrouted", raw.misrouted, |text| {
             one_of("misrouted", &text, MISROUTED)
         });
+        let routing = parse(report, "routing", raw.routing, |text| {
+            one_of("routing", &text, ROUTINGS)
+        });
         let resume = parse(report, "resume", raw.resume, Ok);
         Self {
             name,
@@ -213,6 +240,7 @@ impl Draft {
             split: split.or(Split::Request),
             handover: handover.or(Handover::AsNeeded),
             misrouted: misrouted.or(Misrouted::Close),
+            routing,
             resume,
             direct: parse(report, "direct", raw.direct, Ok),
             health: HealthCheck::parse(report, raw.health),
@@ -265,6 +293,7 @@ impl Draft {
             split: self.split?,
             handover: self.handover?,
             misrouted,
+            routing: self.routing.or(Routing::ConnectionServer)?,
             resume,
             direct: self.direct.or(false)?,
             health: self.health?,
@@ -300,6 +329,11 @@ const HANDOVERS: &[(&str, Handover)] = &[
 ];
 
 const MISROUTED: &[(&str, Misrouted)] = &[("close", Misrouted::Close), ("stay", Misrouted::Stay)];
+
+const ROUTINGS: &[(&str, Routing)] = &[
+    ("connection-server", Routing::ConnectionServer),
+    ("owner", Routing::Owner),
+];
 
 const SPLITS: &[(&str, Split)] = &[("request", Split::Request), ("ack", Split::Ack)];
 

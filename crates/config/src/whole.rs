@@ -10,6 +10,7 @@ mod overflow;
 mod relay_to;
 mod resume;
 mod routes;
+mod routing;
 mod unique;
 
 use toml::Spanned;
@@ -58,6 +59,7 @@ pub(crate) fn check(
         overflow::check(report, service, members);
         resume::check(report, service);
         misrouted::check(report, service);
+        routing::check(report, service);
     }
     relay_to::check(report, &services, &members, &nodes);
     routes::check(report, &services);

@@ -75,17 +75,9 @@ pub struct Programs {
 /// include/uapi/linux/bpf.h
 const BPF_F_XDP_HAS_FRAGS: u32 = 1 << 5;
 /// Maps that only the connection server's programs use; a pure data server need not pay for them.
-const CS_MAPS: [&str; 28] = [
+const CS_MAPS: [&str; 20] = [
     "once_more",
-    "pools",
-    "hosts",
-    "routes",
     "large",
-    "texts",
-    "turns",
-    "choices",
-    "tallies",
-    "route_ids",
     "tcbs",
     "strays",
     "claims",
@@ -105,8 +97,19 @@ const CS_MAPS: [&str; 28] = [
     "kept_requests",
     "orphans",
 ];
+/// Maps by which requests are routed, by a connection server and by the owners of connections.
+const ROUTING_MAPS: [&str; 8] = [
+    "pools",
+    "hosts",
+    "routes",
+    "texts",
+    "turns",
+    "choices",
+    "tallies",
+    "route_ids",
+];
 /// Maps that only the data server's program uses.
-const DS_MAPS: [&str; 12] = [
+const DS_MAPS: [&str; 14] = [
     "peers",
     "senders",
     "rings",
@@ -116,6 +119,8 @@ const DS_MAPS: [&str; 12] = [
     "telling",
     "responses",
     "response_texts",
+    "doors",
+    "doors_begun",
     "yields",
     "yielding_until",
     "seen_heads",
@@ -176,7 +181,11 @@ impl Programs {
         for mut map in open.open_object_mut().maps_mut() {
             let name = map.name().to_string_lossy().into_owned();
             let unused = |maps: &[&str], used: bool| maps.contains(&name.as_str()) && !used;
-            if unused(&CS_MAPS, cs) || unused(&DS_MAPS, ds) || unused(&SWITCH_MAPS, switch) {
+            if unused(&CS_MAPS, cs)
+                || unused(&ROUTING_MAPS, cs || ds)
+                || unused(&DS_MAPS, ds)
+                || unused(&SWITCH_MAPS, switch)
+            {
                 map.set_autocreate(false).map_err(load_error)?;
             } else if let Some(pins) = &options.pins
                 && !name.starts_with('.')
@@ -200,6 +209,7 @@ impl Programs {
         let handle = |map: &libbpf_rs::MapMut<'_>| MapHandle::try_from(map).map_err(load_error);
         let only = |used: bool, map: &libbpf_rs::MapMut<'_>| used.then(|| handle(map)).transpose();
         let cs_only = |map: &libbpf_rs::MapMut<'_>| only(cs, map);
+        let routing = |map: &libbpf_rs::MapMut<'_>| only(cs || ds, map);
         if cs {
             let program = loaded.progs.baton_cs.as_fd().as_raw_fd();
             loaded
@@ -266,13 +276,13 @@ impl Programs {
                 seen_heads: only(ds, &loaded.maps.seen_heads)?,
                 responses: only(ds, &loaded.maps.responses)?,
                 places: only(switch, &loaded.maps.places)?,
-                pools: cs_only(&loaded.maps.pools)?,
-                hosts: cs_only(&loaded.maps.hosts)?,
-                routes: cs_only(&loaded.maps.routes)?,
+                pools: routing(&loaded.maps.pools)?,
+                hosts: routing(&loaded.maps.hosts)?,
+                routes: routing(&loaded.maps.routes)?,
                 large: cs_only(&loaded.maps.large)?,
-                choices: cs_only(&loaded.maps.choices)?,
-                tallies: cs_only(&loaded.maps.tallies)?,
-                route_ids: cs_only(&loaded.maps.route_ids)?,
+                choices: routing(&loaded.maps.choices)?,
+                tallies: routing(&loaded.maps.tallies)?,
+                route_ids: routing(&loaded.maps.route_ids)?,
                 tcbs: cs_only(&loaded.maps.tcbs)?,
                 flows: cs_only(&loaded.maps.flows)?,
                 punts: cs_only(&loaded.maps.punts)?,

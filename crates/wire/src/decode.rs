@@ -226,6 +226,7 @@ fn message(header: &LccpHeader, body: &[u8]) -> Result<Message, Reject> {
         LCCP_MOVED => Message::Moved {
             flow: flow(header)?,
             tcb: tcb(header)?,
+            next: ShortAddress::from_word(header.be_data),
         },
         LCCP_RELEASE => Message::Release {
             flow: flow(header)?,

@@ -179,10 +179,11 @@ fn fields(message: &Message) -> LccpHeader {
             be_data: asker.word(),
             ..blank
         },
-        Message::Moved { flow, tcb } => LccpHeader {
+        Message::Moved { flow, tcb, next } => LccpHeader {
             command: const { byte(LCCP_MOVED) },
             flow: flow.into(),
             tcb: tcb.into(),
+            be_data: next.map_or(0, ShortAddress::word),
             ..blank
         },
         Message::Release { flow, tcb, next } => LccpHeader {

@@ -118,12 +118,15 @@ pub enum Message {
         /// How many DSs were asked before.
         attempt: u8,
     },
-    /// DS to the CS that asks: it is here. Carries the packet back, which has been delivered.
+    /// DS to the CS that asks: it is here. Carries the packet back, which has been delivered. Or the owner to the CS: it is
+    /// at another DS from this packet on, which is there.
     Moved {
         /// Which connection.
         flow: Flow,
         /// With which TCP parameters another DS would adopt it.
         tcb: TcbPart,
+        /// The other DS, if the sender has handed the connection on.
+        next: Option<ShortAddress>,
     },
     /// DM2, CS to the owner: your part of this connection, on which nothing happens, ends; give it to
     /// another DS. Carries an empty ACK in the client's name.

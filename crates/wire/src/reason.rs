@@ -4,7 +4,7 @@ use baton_abi::{
     LCCP_KEEP_BEGINS, LCCP_KEEP_BUSY, LCCP_KEEP_COME, LCCP_KEEP_MISSING, LCCP_KEEP_MORE,
     LCCP_KEEP_NO_WAY, LCCP_KEEP_SEQUENCE, LCCP_KEEP_STATE, LCCP_KEEP_TUNNEL, LCCP_KEEP_UNFINISHED,
     LCCP_KEEP_UNKNOWN, LCCP_KEEP_UNREAD, LCCP_KEEP_UNSENT, LCCP_REFUSAL_NO_LISTENER,
-    LCCP_REFUSAL_NO_WAY, LCCP_REFUSAL_NOT_ASSIGNED,
+    LCCP_REFUSAL_NO_WAY, LCCP_REFUSAL_NOT_ASSIGNED, LCCP_REFUSAL_UNREADABLE,
 };
 
 /// Why a DS did not adopt.
@@ -16,6 +16,8 @@ pub enum Refusal {
     NotAssigned,
     /// Of a HANDOVER: the owner has let go, but knows no way to the next DS.
     NoWay,
+    /// The owner is to judge this request, and cannot.
+    Unreadable,
     /// A reason that this version does not know. The CS does the same for all of them.
     Other,
 }
@@ -27,6 +29,7 @@ impl Refusal {
             Self::NoListener => LCCP_REFUSAL_NO_LISTENER,
             Self::NotAssigned => LCCP_REFUSAL_NOT_ASSIGNED,
             Self::NoWay => LCCP_REFUSAL_NO_WAY,
+            Self::Unreadable => LCCP_REFUSAL_UNREADABLE,
             Self::Other => 0,
         }
     }
@@ -36,6 +39,7 @@ impl Refusal {
             LCCP_REFUSAL_NO_LISTENER => Self::NoListener,
             LCCP_REFUSAL_NOT_ASSIGNED => Self::NotAssigned,
             LCCP_REFUSAL_NO_WAY => Self::NoWay,
+            LCCP_REFUSAL_UNREADABLE => Self::Unreadable,
             _ => Self::Other,
         }
     }

@@ -329,7 +329,11 @@ fn message() -> impl Strategy<Value = Message> {
             asker,
             attempt,
         }),
-        (flow(), tcb()).prop_map(|(flow, tcb)| Message::Moved { flow, tcb }),
+        (flow(), tcb(), option::of(short_address())).prop_map(|(flow, tcb, next)| Message::Moved {
+            flow,
+            tcb,
+            next
+        }),
         resumption(),
         hello().prop_map(Message::Hello),
         query().prop_map(Message::Query),

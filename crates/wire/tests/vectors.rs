@@ -271,6 +271,7 @@ impl Vector {
             "moved" => Message::Moved {
                 flow: self.flow(),
                 tcb: self.tcb(),
+                next: (self.fields("next").next()).map(short),
             },
             "release" => Message::Release {
                 flow: self.flow(),

@@ -13,7 +13,7 @@ mod ways;
 
 pub use policies::policy;
 pub use routes::check as check_routes;
-pub use services::{endpoint, pools, service_at, services_with_places};
+pub use services::{Placed, endpoint, pools, service_at, services_with_places};
 pub use ways::{connection_server_addresses, data_server, data_server_addresses, node_addresses};
 
 use std::{
@@ -23,7 +23,7 @@ use std::{
 };
 
 use anyhow::Result;
-use baton_abi::{ROLE_CS, ROLE_SWITCH};
+use baton_abi::{ROLE_CS, ROLE_DS, ROLE_SWITCH};
 use baton_core::{
     Moment,
     slots::{Slot, Slots},
@@ -88,7 +88,7 @@ impl Tables {
             Places::over(dataplane, taken.is_empty())?
         };
         let slots = Slots::restored(now, quarantine, taken);
-        let (pools, route_numbers) = if roles & ROLE_CS == 0 {
+        let (pools, route_numbers) = if roles & (ROLE_CS | ROLE_DS) == 0 {
             (Pools::default(), RouteNumbers::default())
         } else {
             (Pools::over(dataplane)?, RouteNumbers::over(dataplane)?)

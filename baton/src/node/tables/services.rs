@@ -9,8 +9,9 @@ use std::{
 use anyhow::{Context, Result, bail};
 use baton_abi::{
     MAX_LARGE, MAX_SERVICES, SERVICE_ASKS, SERVICE_DIRECT, SERVICE_DOWN, SERVICE_HANDOVER,
-    SERVICE_HOSTS, SERVICE_PATHS, SERVICE_PUNTS, SERVICE_RESUME, SERVICE_RESUME_REST,
-    SERVICE_SIZES, SERVICE_SPLIT_AT_ACK, SERVICE_STRICT, SERVICE_TARGETS, Service, ServiceKey,
+    SERVICE_HOSTS, SERVICE_OWNER, SERVICE_PATHS, SERVICE_PUNTS, SERVICE_RESUME,
+    SERVICE_RESUME_REST, SERVICE_SIZES, SERVICE_SPLIT_AT_ACK, SERVICE_STRICT, SERVICE_TARGETS,
+    Service, ServiceKey,
 };
 use baton_config::{Handover, NodeName, Overflow, Policy, Split, Weights};
 use baton_core::{
@@ -65,8 +66,8 @@ impl Tables {
         Ok(())
     }
 
-    /// On a data server and a switch it is enough that a service is one, and whether its connections can move or
-    /// its responses be resumed.
+    /// On a switch and, but for services whose owners route, on a data server it is enough that a service is one, and
+    /// whether its connections can move or its responses be resumed.
     pub fn write_names(&self, dataplane: &Dataplane, services: &[Placed<'_>]) -> Result<()> {
         for (at, service) in services {
             let flag = |set: bool, flag: u32| if set { flag } else { 0 };
@@ -245,6 +246,7 @@ impl Tables {
         let flags = flag(service.split == Split::Ack, SERVICE_SPLIT_AT_ACK)
             | flag(service.hands_over(), SERVICE_HANDOVER)
             | flag(service.is_strict(), SERVICE_STRICT)
+            | flag(service.owner_routes(), SERVICE_OWNER)
             | flag(!service.routes.is_empty(), SERVICE_PATHS)
             | flag(routes::name_hosts(service), SERVICE_HOSTS)
             | flag(

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use baton_abi::{ALSO_MACS, LCCP_OVERHEAD_BYTES, MAX_INTERFACES, Settings};
+use baton_abi::{ALSO_MACS, LCCP_OVERHEAD_BYTES, MAX_INTERFACES, NO_DATA_SERVER, Settings};
 use baton_config::Key;
 use baton_dataplane::{Dataplane, wall_clock_offset};
 use baton_net::Link;
@@ -34,8 +34,10 @@ impl Tables {
             .filter(|node| node.roles.is_ds())
             .count();
         let roles = place.me.roles;
-        // A data server's program hashes nothing.
-        let hash_key = (roles.is_cs() || roles.is_switch()).then(|| config.cluster.hash_key());
+        // The program of a data server hashes only what it routes.
+        let routes = config.services.iter().any(|service| service.owner_routes());
+        let hashes = roles.is_cs() || roles.is_switch() || roles.is_ds() && routes;
+        let hash_key = hashes.then(|| config.cluster.hash_key());
         let hash_seed = hash_key.map_or(0, |key| key.seed());
         self.pools.hash_under(hash_seed);
         let settings = Settings {
@@ -62,6 +64,7 @@ impl Tables {
             macs: of_all(place, |link| link.mac),
             ifindexes: of_all(place, |link| link.index),
             data_servers: data_servers.try_into().unwrap_or(u16::MAX),
+            slot: (self.slot(place.address.into())).unwrap_or(NO_DATA_SERVER as u16), // 65535
             ..Settings::default()
         };
         Ok(dataplane.set_settings(&settings)?)

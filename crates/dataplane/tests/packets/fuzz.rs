@@ -324,6 +324,7 @@ fn claimed_by(node: &Node, from: u16, moved: bool, client: &Client) -> Vec<u8> {
         Message::Moved {
             flow,
             tcb: linux_tcb(),
+            next: None,
         }
     } else {
         Message::None {

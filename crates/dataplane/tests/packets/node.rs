@@ -207,7 +207,7 @@ impl Node {
         for (key, service) in cluster::services() {
             self.plane().set_service(&key, &service).unwrap();
         }
-        if self.role.is_cs() {
+        if self.role.is_cs() || self.role.is_ds() {
             for (index, pool) in cluster::pools() {
                 self.plane().set_pool(index, &pool).unwrap();
                 let only = index.checked_sub(cluster::first_pool_of_one());

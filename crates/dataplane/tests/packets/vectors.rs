@@ -29,6 +29,7 @@ const NOT_RELEASED: Expected = (Drop, &[("ds_release_gone", 1)]);
 const NOT_HERE: Expected = (Drop, &[("ds_yield_gone", 1)]);
 const UNCLAIMED: Expected = (Drop, &[("cs_unclaimed", 1)]);
 const MOVED: Expected = (Drop, &[("cs_moved", 1)]);
+const MOVED_ON: Expected = (Drop, &[("cs_moved_on", 1)]);
 const SHORT: Expected = (Drop, &[("lccp_short", 1)]);
 const VERSION: Expected = (Drop, &[("lccp_bad_version", 1)]);
 const TAG: Expected = (Drop, &[("lccp_bad_tag", 1)]);
@@ -147,6 +148,7 @@ fn messages_at_the_connection_server() {
             "refused" | "keep" | "none" => MISMATCH,
             // The sender is one of its data servers; but then there is an entry.
             "moved" if vector.name == "moved-bare-client" => MISMATCH,
+            "moved" if vector.name == "moved-on" => MOVED_ON,
             "moved" if vector.is_ipv4() => MOVED,
             "moved" => MISMATCH,
             "adopt" | "forward" | "handover" | "release" | "claim" | "yield" => UNKNOWN,

@@ -122,14 +122,25 @@ impl Held {
                     if is_new && !packet.payload.is_empty() {
                         // Nobody has judged it.
                         let tcb = crate::world::linux_tcb();
-                        return Does::Says(Message::Moved { flow, tcb });
+                        return Does::Says(Message::Moved {
+                            flow,
+                            tcb,
+                            next: None,
+                        });
                     }
                     let taken = self.deliver(packet).unwrap_or(Taken::Nothing);
                     if packet.has(RST) {
                         return Does::Delivered(taken);
                     }
                     let tcb = crate::world::linux_tcb();
-                    return Does::DeliveredAndSays(taken, Message::Moved { flow, tcb });
+                    return Does::DeliveredAndSays(
+                        taken,
+                        Message::Moved {
+                            flow,
+                            tcb,
+                            next: None,
+                        },
+                    );
                 }
                 let attempt = attempt + 1;
                 if attempt < servers {

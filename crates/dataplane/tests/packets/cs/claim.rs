@@ -229,6 +229,7 @@ pub fn moved(node: &Node, from: u16, packet: &Segment, tcb: TcbPart) -> Vec<u8> 
     let message = Message::Moved {
         flow: flow(&client),
         tcb,
+        next: None,
     };
     to_cs(from, &message, node.now(), &key().lccp(), &packet.packet())
 }

@@ -105,6 +105,7 @@ fn a_request_that_was_missed_pins_and_the_owner_is_found() {
     let moved = Message::Moved {
         flow: flow(&connection.client),
         tcb,
+        next: None,
     };
     node.run(&answer(&node, 1, &moved, &request))
         .expect(Drop, &[("cs_moved", 1)]);

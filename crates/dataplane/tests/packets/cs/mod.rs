@@ -21,6 +21,7 @@ mod layouts;
 mod lccp_in;
 mod malformed;
 mod migrated;
+mod moved_on;
 mod moving;
 mod not_ours;
 mod orphan;

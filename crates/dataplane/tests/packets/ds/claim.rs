@@ -358,9 +358,14 @@ fn moved(live: &Live, packet: &Segment) -> TcbPart {
     };
     assert_eq!((message.from, message.to), (ds(0), CS));
     assert_eq!(message.packet, packet.packet());
-    let Message::Moved { flow: of, tcb } = message.message else {
+    let Message::Moved {
+        flow: of,
+        tcb,
+        next,
+    } = message.message
+    else {
         panic!("{message:?}");
     };
-    assert_eq!(of, flow(&live.client));
+    assert_eq!((of, next), (flow(&live.client), None));
     tcb
 }

@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use baton_abi::{DataServer, SERVICE_HANDOVER, Service, ServiceKey};
+use baton_abi::{DataServer, SERVICE_HANDOVER, SERVICE_OWNER, Service, ServiceKey};
 use baton_wire::{Address, Message, NodePair, encode};
 use etherparse::TcpSlice;
 
@@ -47,10 +47,20 @@ pub fn hands_over(node: &Node, flags: u32) {
 }
 
 pub fn adopted(node: &Node, listener: &TcpListener, client: &Client) -> TcpStream {
+    adopted_so(node, listener, client, ADOPTED)
+}
+
+/// The same, and so it is counted.
+fn adopted_so(
+    node: &Node,
+    listener: &TcpListener,
+    client: &Client,
+    counted: Counted<'_>,
+) -> TcpStream {
     send_adopt(node, &client.get(COOKIE));
     let (stream, from) = accept(listener);
     assert_eq!(from, SocketAddr::V4(client.address));
-    expect(node, ADOPTED);
+    expect(node, counted);
     stream
 }
 
@@ -65,6 +75,8 @@ pub struct Live {
     /// What the server writes each time.
     pub answer: &'static [u8],
     sent: usize,
+    /// How often the server has answered, or is to have when the client acknowledges.
+    answers: u32,
 }
 
 /// What the server answers to each request.
@@ -110,6 +122,23 @@ impl Live {
 
     /// The same at this node, which is attached to the loopback.
     pub fn adopted_at(node: Node) -> Self {
+        Self::adopted_so(node, ADOPTED)
+    }
+
+    /// An answered connection whose owner, this node, sees to whose its requests are: WEB has these flags besides.
+    pub fn owned(node: Node, flags: u32) -> Self {
+        let service = Service {
+            flags: (SERVICE_OWNER | flags) as u16,
+            ..Service::default()
+        };
+        (node.plane().set_service(&ServiceKey::of(WEB), &service)).unwrap();
+        let mut live = Self::adopted_so(node, &[("ds_adopted", 1), ("ds_door_request", 1)]);
+        expect_bytes(&live.stream, GET);
+        live.answer();
+        live
+    }
+
+    fn adopted_so(node: Node, counted: Counted<'_>) -> Self {
         let listener = listen(WEB);
         for (address, mac) in [(CS, CS_MAC), (ds(1), ds_mac(1))] {
             if node.is_at(address) {
@@ -122,7 +151,7 @@ impl Live {
             node.plane().set_peer(address, &way).unwrap();
         }
         let client = Client::fresh();
-        let stream = adopted(&node, &listener, &client);
+        let stream = adopted_so(&node, &listener, &client, counted);
         Self {
             node,
             listener,
@@ -131,6 +160,7 @@ impl Live {
             stream,
             answer: ANSWER,
             sent: GET.len(),
+            answers: 1,
         }
     }
 
@@ -161,12 +191,21 @@ impl Live {
     /// The client has nothing to say but that it has one answer.
     pub fn ack(&self) -> Segment {
         self.client
-            .later(COOKIE, self.sent, self.answer.len() as u32)
+            .later(COOKIE, self.sent, self.answers * self.answer.len() as u32)
     }
 
     /// The client's next request.
     pub fn request(&self) -> Segment {
         self.ack().flags("PA").payload(GET)
+    }
+
+    /// The server has got a request of so many bytes more, answers it too, and the client acknowledges that.
+    pub fn answer_another(&mut self, bytes: usize) {
+        self.sent += bytes;
+        self.write();
+        self.answers += 1;
+        forward(&self.node, &self.ack());
+        expect(&self.node, FORWARDED);
     }
 
     /// The next message on the wire is from here to `to`, which has this MAC address.

@@ -18,6 +18,7 @@ mod live;
 pub mod loopback;
 mod malformed;
 mod none;
+mod owner;
 mod plain;
 mod ports;
 mod relay_answer;

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What the connection server does with a packet that it does not only forward. Each of these functions is global: the
+ * verifier walks it once, by itself, and not once more for all that may have been before. They look at the frame anew, and
+ * are called one after the other, so that none has the stack of two of them.
+ */
+#ifndef BATON_CS_STAGES_H
+#define BATON_CS_STAGES_H
+
+#include "admit.h"
+#include "go_on.h"
+#include "icmp.h"
+#include "known.h"
+#include "packet.h"
+#include "receive_lccp.h"
+#include "syn.h"
+
+static __always_inline bool look_at_service(struct packet *p, struct xdp_md *ctx)
+{
+	if (!look_at_tcp(p, ctx))
+		return false;
+	p->service = service_at(p->frame.ip->daddr, p->frame.tcp->dest);
+	return true;
+}
+
+/* What is to be done with a packet of no sure connection; or an XDP action, if that is all. `tag` is for begin_connection(). */
+enum stage_at_cs {
+	STAGE_KNOWN = 300,         /* go_on_with(): it is of its entry's connection after all */
+	STAGE_NEW,                 /* begin_connection() */
+	STAGE_JUMP,                /* receive_jump() */
+	STAGE_LATE,                /* the same of one from long ago */
+	STAGE_UNKNOWN,               /* receive_stray_at_cs() */
+	STAGE_RESET,               /* the same of a RST */
+	STAGE_PROBE,               /* answer_probe() */
+	STAGE_HELD,                /* hold_back() */
+};
+
+static __always_inline int stage_of(enum admission admission)
+{
+	switch (admission) {
+	case ADMIT_NEW:
+		return is_on_hold() ? STAGE_HELD : STAGE_NEW;
+	case ADMIT_JUMP:
+		return STAGE_JUMP;
+	case ADMIT_LATE:
+		return STAGE_LATE;
+	case ADMIT_STRAY:
+		return STAGE_UNKNOWN;
+	case ADMIT_RESET:
+		return STAGE_RESET;
+	case ADMIT_PROBE:
+		return STAGE_PROBE;
+	case ADMIT_HELD:
+		return STAGE_HELD;
+	default:
+		return XDP_DROP;
+	}
+}
+
+/* `held` is the entry of its ports; there may be none. */
+__noinline int admit_packet(struct xdp_md *ctx, const struct tcb *held)
+{
+	struct text *text = text_of_this_cpu();
+	struct packet p;
+
+	if (!text || !look_at_service(&p, ctx))
+		return XDP_ABORTED;
+	const struct tcphdr *tcp = p.frame.tcp;
+	if (held && (continues(held, tcp) || continues_upload(&p, held)) && !is_of_next_connection(&p, held))
+		return STAGE_KNOWN;
+	/* The services are asked only now. */
+	if (!p.service)
+		return held ? STAGE_JUMP : not_ours(&p);
+	u32 cookie = bpf_ntohl(tcp->ack_seq) - 1;
+	u32 tag = tag_of_first(&p);
+	text->tag = tag;
+	return stage_of(tag && !tcp->rst ? admit_first(&p, held, cookie, tag) : admit_other(&p, held, cookie, tag));
+}
+
+__noinline int begin_connection(struct xdp_md *ctx, struct tcb *held)
+{
+	struct text *text = text_of_this_cpu();
+	struct packet p;
+
+	if (!text || !look_at_service(&p, ctx) || !p.service)
+		return XDP_ABORTED;
+	if (held)
+		settle(held, held->last_ack);
+	return split(&p, held, bpf_ntohl(p.frame.tcp->ack_seq) - 1, text->tag);
+}
+
+__noinline int receive_jump(struct xdp_md *ctx, struct tcb *held, bool is_late)
+{
+	struct packet p;
+
+	if (!held || !look_at_service(&p, ctx))
+		return XDP_DROP;
+	return is_late && p.service ? follow_late(&p, held) : jump(&p, held);
+}
+
+__noinline int receive_stray_at_cs(struct xdp_md *ctx, int stage)
+{
+	struct packet p;
+
+	if (!look_at_service(&p, ctx) || !p.service)
+		return XDP_ABORTED;
+	switch (stage) {
+	case STAGE_UNKNOWN:
+		return stray(&p);
+	case STAGE_RESET:
+		return claim_reset(&p);
+	case STAGE_PROBE:
+		return answer_probe(&p);
+	default:
+		return hold_back(&p);
+	}
+}
+
+/* A packet of the connection with this entry. */
+__noinline int go_on_with(struct xdp_md *ctx, struct tcb *tcb)
+{
+	struct text *text = text_of_this_cpu();
+	struct packet p;
+
+	if (!tcb || !text || !look_at_tcp(&p, ctx))
+		return XDP_ABORTED;
+	return receive_known(&p, tcb, text);
+}
+
+/* And the request that it begins, or the answer to that. */
+__noinline int take_course(struct xdp_md *ctx, struct tcb *tcb, int course)
+{
+	struct text *text = text_of_this_cpu();
+	struct packet p;
+
+	if (!tcb || !text || !look_at_service(&p, ctx) || !p.service)
+		return XDP_ABORTED;
+	return take(course, &p, tcb, text);
+}
+
+__noinline int receive_syn(struct xdp_md *ctx)
+{
+	struct packet p;
+
+	if (!look_at_service(&p, ctx))
+		return XDP_ABORTED;
+	return p.service ? answer_syn(&p) : not_ours(&p);
+}
+
+/* Another connection server takes over. */
+__noinline int receive_for_next(struct xdp_md *ctx)
+{
+	struct packet p;
+
+	return look_at_tcp(&p, ctx) ? pass_on_to_next(&p) : XDP_ABORTED;
+}
+
+static __always_inline int done_or_goes_on(struct packet *p, int verdict)
+{
+	return verdict == GO_ON_WITH_CARRIED ? go_on_with_carried(p) : verdict;
+}
+
+__noinline int receive_message_at_cs(struct xdp_md *ctx)
+{
+	struct packet p;
+
+	if (look_again(&p, ctx) != FRAME_LCCP)
+		return XDP_ABORTED;
+	return done_or_goes_on(&p, receive_lccp(&p));
+}
+
+__noinline int receive_error(struct xdp_md *ctx)
+{
+	struct packet p;
+
+	return look_again(&p, ctx) == FRAME_ICMP ? receive_icmp(&p) : XDP_ABORTED;
+}
+
+__noinline int receive_out_of_reach(struct xdp_md *ctx)
+{
+	struct packet p;
+
+	return look_again(&p, ctx) == FRAME_NOT_LINEAR ? headers_out_of_reach(&p) : XDP_ABORTED;
+}
+
+#endif

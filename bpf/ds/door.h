@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The door: what becomes of each packet of a connection whose socket is here, before TCP sees it. It knows where requests
+ * begin and end; what they say is judged by its caller, who then says what it found (let_in).
+ *
+ *  no payload, or TCP has all of it                                 deliver
+ *  the door is open: another protocol                               deliver
+ *  begins behind the next request                                   later
+ *  begins where the next request does                               judge, once TCP has all that is before it
+ *  begins before that, and TCP has accepted the current one's head  deliver, in any order; cut at the next request
+ *  ... and has not: it is the current request again                 judge again
+ *                   it begins before the current request            cut: TCP acknowledges that it has what is before
+ *                   it is behind a head that TCP has not seen       after the batch
+ *
+ * Nothing unjudged gets past: what lies at or behind the next request is never delivered, and what lies before it only if
+ * TCP has accepted the head that was judged, or if it is judged again with the same outcome. A head may be judged that TCP
+ * drops, because its checksum is wrong.
+ */
+#ifndef BATON_DS_DOOR_H
+#define BATON_DS_DOOR_H
+
+#include "packet.h"
+
+/* What becomes of a packet. */
+enum course_at_door {
+	DOOR_DELIVER,              /* to TCP */
+	DOOR_CUT,                  /* what is before the next request to TCP; the rest comes again, */
+	DOOR_CUT_OLD,              /* or what is before the current one */
+	DOOR_AFTER_BATCH,          /* once more through here, when TCP has seen the packets before it */
+	DOOR_LATER,                /* nowhere: it comes again, in its order */
+	DOOR_JUDGE,                /* a request begins with it */
+	DOOR_JUDGE_AGAIN,          /* the current one begins with it, again: delivered if it says the same */
+};
+
+static __always_inline bool is_before(u32 one, u32 other)
+{
+	return (int)(one - other) < 0;
+}
+
+/* Of `bytes` of payload at `seq`, when TCP expects `rcv_nxt`. */
+static __always_inline enum course_at_door course_at_door(const struct door *d, u32 rcv_nxt, u32 seq, u32 bytes)
+{
+	u32 end = seq + bytes;
+
+	if (d->open || !is_before(rcv_nxt, end))
+		return DOOR_DELIVER;
+	if (is_before(d->next, seq))
+		return DOOR_LATER;
+	/* TCP may not have seen what is before it: then it is not known either whether it is quiet. */
+	if (seq == d->next)
+		return is_before(rcv_nxt, seq) ? DOOR_AFTER_BATCH : DOOR_JUDGE;
+	if (!is_before(rcv_nxt, d->head_end))
+		return is_before(d->next, end) ? DOOR_CUT : DOOR_DELIVER;
+	/* All before the current request was accepted before that was judged: TCP acknowledges that it has it. */
+	if (is_before(seq, d->request))
+		return DOOR_CUT_OLD;
+	return seq == d->request ? DOOR_JUDGE_AGAIN : DOOR_AFTER_BATCH;
+}
+
+/* The request at `next` is this node's: its head has so many bytes, and then so many of a body. */
+static __always_inline void let_in(struct door *d, u32 head, u32 body)
+{
+	d->request = d->next;
+	d->head_end = d->request + head;
+	d->next = d->head_end + body;
+}
+
+/*
+ * The current request comes again and says something else: TCP has dropped one of the two, or will. The next packet is judged as
+ * the first one of it. Only after a moment: until then what was let in may still be on its way to TCP.
+ */
+static __always_inline bool forget_request(struct door *d, u32 rcv_nxt)
+{
+	if (rcv_nxt != d->request)
+		return false;
+	d->next = d->head_end = d->request;
+	return true;
+}
+
+/* Whether the current request, judged again, is the one that was let in. */
+static __always_inline bool is_let_in(const struct door *d, u32 head, u32 body)
+{
+	return d->head_end == d->request + head && d->next == d->head_end + body;
+}
+
+#endif

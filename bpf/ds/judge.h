@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Who is to answer a request, by this data server's own tables: by host and path, as the packet that begins it says them.
+ * And where it ends, or that this packet does not say so.
+ */
+#ifndef BATON_DS_JUDGE_H
+#define BATON_DS_JUDGE_H
+
+#include "packet.h"
+#include "../cs/dispatcher.h"
+#include "../cs/request.h"
+#include "../cs/route.h"
+
+enum judgement {
+	JUDGED_HERE,
+	JUDGED_ELSEWHERE,
+	JUDGED_NOBODY,             /* nobody answers for its pool */
+	JUDGED_UNREADABLE,
+};
+
+struct judged {
+	u32 head;                  /* bytes, */
+	u32 body;                  /* and behind that */
+	u16 pool;
+	u16 generation;            /* of the pool, now */
+	u16 owner;                 /* of JUDGED_ELSEWHERE: who, by slot */
+};
+
+static __always_inline u32 payload_of(const struct inner *in)
+{
+	return bpf_ntohs(in->ip.tot_len) - (in->ip.ihl + in->tcp.doff) * 4;
+}
+
+static __always_inline u32 payload_at(const struct inner *in)
+{
+	return in->tcp_at + in->tcp.doff * 4;
+}
+
+/* Reads the request that begins with the packet. False if it does not show all of its head, and where its body ends. */
+static __noinline bool read_request_inside(struct __sk_buff *skb, const struct inner *in, struct request *r)
+{
+	struct text *text = text_of_this_cpu();
+	u32 bytes = payload_of(in), seen = seen_of(bytes);
+
+	if (!text || !r || bytes < 1 ||
+	    bpf_skb_load_bytes(skb, payload_at(in), text->at, BOUNDED(seen, 1, TEXT_BYTES - WORD)))
+		return false;
+	read_text(bytes, seen, r);
+	return r->target && r->end && !r->odd && !r->chunked && !r->large;
+}
+
+/* The pool that it is for; NO_POOL if its host and path do not show that plainly. */
+static __always_inline u32 pool_of_request(const struct service *service, const struct request *r)
+{
+	u32 route = NO_POOL;
+
+	if (service->flags & (SERVICE_PATHS | SERVICE_TARGETS))
+		route = find_route(service->id, service->flags, r);
+	if (route & (ROUTE_PUNTS | ROUTE_WAITS))
+		return NO_POOL;
+	route &= ROUTE_POOL;
+	return route == NO_POOL ? service->pool : route;
+}
+
+/* Whether the connection stays where it is for a request of this pool. A new member of it may take some connections. */
+static __always_inline bool stays(const struct pool *pool, u32 index, const struct door *d)
+{
+	bool is_settled = d->pool != index || d->generation == pool->generation;
+
+	return is_settled && !(pool->flags & POOL_PER_REQUEST) && pool->policy != POLICY_PATH;
+}
+
+/* By a function of its own, as the stack has no room for the flow beside what reads a request. */
+static __noinline u16 choose_owner(const struct lccp_header *h, u32 index, const struct request *r)
+{
+	struct tcb_key flow = flow_of(h);
+	const struct pool *pool = pool_at(index);
+
+	return pool ? choose(pool, index, &flow, r, 0) : NO_DATA_SERVER;
+}
+
+/* `d` is the door of the connection that is here; 0: it comes with this request, and any member of the pool will do. */
+static __noinline enum judgement judge_request(struct arrival *a, const struct lccp_header *h, const struct inner *in,
+					       const struct door *d, struct judged *j)
+{
+	const struct service *service = service_at(in->ip.daddr, in->tcp.dest);
+	struct request *r = blank_request();
+	u16 own = a->settings->slot;
+
+	if (!service || !r || !read_request_inside(a->skb, in, r))
+		return JUDGED_UNREADABLE;
+	u32 index = pool_of_request(service, r);
+	if (index == NO_POOL)
+		return JUDGED_UNREADABLE;
+	const struct pool *pool = pool_at(index);
+	if (!pool)
+		return JUDGED_NOBODY;
+	j->head = r->end;
+	j->body = r->body;
+	j->pool = index;
+	j->generation = pool->generation;
+	if (is_member(pool, own) && (!d || stays(pool, index, d)))
+		return JUDGED_HERE;
+	j->owner = choose_owner(h, index, r);
+	if (j->owner == NO_DATA_SERVER)
+		return JUDGED_NOBODY;
+	return j->owner == own ? JUDGED_HERE : JUDGED_ELSEWHERE;
+}
+
+#endif

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What comes for connections whose owner sees to their requests: plain, forwarded, or with ADOPT. */
+#ifndef BATON_DS_OWNED_H
+#define BATON_DS_OWNED_H
+
+#include "assign.h"
+#include "handover.h"
+#include "owner.h"
+#include "packet.h"
+#include "plain.h"
+#include "refuse.h"
+
+/* What counts the delivery of a packet that came so. */
+static __always_inline enum counter counter_of(const struct lccp_header *h, const struct inner *in)
+{
+	if (!is_wrapped(in))
+		return COUNTER_DS_DELIVERED;
+	return h->command == LCCP_ADOPT ? COUNTER_DS_DUPLICATE : COUNTER_DS_FORWARDED;
+}
+
+enum {
+	FOLLOWS_MAX = 4, /* so often a packet is sent on from one data server to the next */
+};
+
+/* It has gone to another data server: its packet goes there too, and the connection server is told (again). */
+static __noinline int follow_gone(struct arrival *a, struct lccp_header *h, struct inner *in)
+{
+	u8 before = h->command == LCCP_FORWARD ? h->tcb.attempt : 0;
+	__be32 next = find_handed_over(h, in);
+	struct passage on = { peer(next), next, COUNTER_DS_DOOR_FOLLOWED };
+
+	if (!next)
+		return NOT_HERE;
+	if (before >= FOLLOWS_MAX || !make_room(a, in))
+		return discard(a, COUNTER_DS_NO_SOCKET);
+	h->be_data = a->asker;
+	tell_moved(a, h, in, next);
+	h->receptor = LCCP_RECEPTOR_DS;
+	h->command = LCCP_FORWARD;
+	h->flags = 0;
+	h->be_data = 0;
+	h->tcb = (struct lccp_tcb){ .attempt = before + 1 };
+	return send_message(a, h, in, &on);
+}
+
+/* A packet of the connection on `sk`, of which TCP may see something. */
+static __always_inline int let_in_packet(struct arrival *a, const struct lccp_header *h, struct inner *in, struct bpf_sock *sk)
+{
+	if (!keep_for(a, sk))
+		return discard(a, COUNTER_DS_NO_SOCKET);
+	u32 bytes = a->kept ? a->kept : payload_of(in);
+	if (bytes)
+		note_asked(a->skb, sk, payload_at(in), bpf_ntohl(in->tcp.seq), bytes);
+	return pass_in(a, in, counter_of(h, in));
+}
+
+/* With the first request of a connection, or the first one here: its door begins. */
+static __noinline void begin_door(struct arrival *a, const struct lccp_header *h, const struct inner *in,
+				  const struct judged *j)
+{
+	u32 seq = bpf_ntohl(in->tcp.seq);
+	struct door d = { .request = seq, .head_end = seq, .next = seq, .asker = h->be_data };
+	struct tcb_key flow = flow_of(h);
+
+	if (j) {
+		let_in(&d, j->head, j->body);
+		d.requests = 1;
+		d.pool = j->pool;
+		d.generation = j->generation;
+		d.since = moment();
+		count(a->counters, COUNTER_DS_DOOR_REQUEST);
+		let_in_until(a, in, d.next);
+	}
+	bpf_map_update_elem(&doors_begun, &flow, &d, BPF_ANY);
+	/* It may have been here before: now it is again. */
+	bpf_map_delete_elem(&given, &flow);
+}
+
+/* An ADOPT whose request is another data server's goes on there; not for ever, should the tables of two of them differ. */
+static __noinline int pass_adopt_on(struct arrival *a, struct lccp_header *h, const struct inner *in)
+{
+	struct passage on = { peer(a->next), a->next, COUNTER_DS_DOOR_HANDED_ON };
+
+	if (!on.way || ++h->tcb.attempt >= ADOPT_ATTEMPTS)
+		return discard(a, COUNTER_DS_NO_WAY);
+	note_handover(h, in, a->next);
+	tell_moved(a, h, in, a->next);
+	h->receptor = LCCP_RECEPTOR_DS;
+	h->command = LCCP_ADOPT;
+	return send_message(a, h, in, &on);
+}
+
+/* No other data server will take it either: the connection server need try none. */
+static __always_inline int refuse_for_all(struct arrival *a, struct lccp_header *h, const struct inner *in)
+{
+	h->tcb.attempt = ADOPT_ATTEMPTS;
+	return refuse(a, h, in, LCCP_REFUSAL_UNREADABLE);
+}
+
+/* Whose the connection is that an ADOPT brings. */
+static __noinline enum found judge_adopt(struct arrival *a, struct lccp_header *h, const struct inner *in)
+{
+	const struct data_server *found;
+	struct judged j = {};
+
+	a->kept = 0;
+	/* Its client ends it without a request. */
+	if (!payload_of(in)) {
+		begin_door(a, h, in, 0);
+		return ADOPT_HERE;
+	}
+	switch (judge_request(a, h, in, 0, &j)) {
+	case JUDGED_HERE:
+		begin_door(a, h, in, &j);
+		return ADOPT_HERE;
+	case JUDGED_ELSEWHERE:
+		found = data_server(j.owner);
+		a->next = found ? unmap_address(found->address) : 0;
+		return PASS_ON;
+	case JUDGED_NOBODY:
+		count(a->counters, COUNTER_DS_DOOR_NOBODY);
+		return REFUSE;
+	default:
+		count(a->counters, COUNTER_DS_DOOR_UNREADABLE);
+		return REFUSE;
+	}
+}
+
+/*
+ * A packet of such a connection, however it has come: plain, in FORWARD, or in ADOPT. Global, so that it
+ * is verified by itself and once.
+ */
+__noinline int receive_owned(struct __sk_buff *skb)
+{
+	struct scratch *s = scratch_of_this_cpu();
+	struct arrival arrival, *a = &arrival;
+
+	if (!s || !resume_arrival(a, skb, s))
+		return TCX_DISCARD;
+	struct lccp_header *h = &s->header;
+	struct inner *in = &s->packet;
+	struct bpf_sock *sk = lookup(a->skb, in->ip.saddr, in->ip.daddr, in->tcp.source, in->tcp.dest);
+	int verdict;
+
+	if (is_connection(sk))
+		verdict = at_door(a, h, in, sk);
+	else if (sk && h->command == LCCP_ADOPT)
+		verdict = judge_adopt(a, h, in);
+	else if (is_being_adopted(h))
+		verdict = put_behind_batch(a);
+	else
+		verdict = follow_gone(a, h, in);
+	if (sk) {
+		if (verdict == LET_IN)
+			verdict = let_in_packet(a, h, in, sk);
+		else if (verdict == HAND_ON)
+			verdict = hand_on_request(a, h, in, sk);
+		else if (verdict == ADOPT_HERE)
+			verdict = adopt_at(a, h, in, sk);
+		bpf_sk_release(sk);
+	}
+	switch (verdict) {
+	case PASS_ON:
+		return pass_adopt_on(a, h, in);
+	case REFUSE:
+		return refuse_for_all(a, h, in);
+	case NOT_HERE:
+		return is_wrapped(in) ? send_none(a, h, in) : bounce(a, h, in);
+	default:
+		return verdict;
+	}
+}
+
+#endif

@@ -1,0 +1,51 @@
+//! What a service cannot have whose owners see to their requests: what only a connection server that follows them can do.
+
+use crate::field::Parsed;
+use crate::problem::Problem;
+use crate::report::Report;
+use crate::route;
+use crate::service::{self, Handover, Routing, Split};
+
+/// Reports `routing = "owner"` with any of that.
+pub(super) fn check(report: &mut Report<'_>, service: &service::Draft) {
+    let Parsed::Right(routing) = &service.routing else {
+        return;
+    };
+    if *routing.get_ref() != Routing::Owner {
+        return;
+    }
+    let is_on = |flag: &Parsed<bool>| matches!(flag, Parsed::Right(flag) if *flag.get_ref());
+    let mut routes = service.routes.iter();
+    let found = [
+        ("split = \"ack\"", service.split == Some(Split::Ack)),
+        (
+            "handover = \"never\"",
+            service.handover == Some(Handover::Never),
+        ),
+        (
+            "resume",
+            is_on(&service.resume) || routes.clone().any(|route| is_on(&route.resume)),
+        ),
+        ("direct", is_on(&service.direct)),
+        (
+            "a dispatcher",
+            !matches!(service.dispatcher, Parsed::Absent),
+        ),
+        ("large", !matches!(service.large, Parsed::Absent)),
+        ("routes with conditions", routes.any(has_conditions)),
+    ];
+    for (what, _) in found.iter().filter(|(_, is_there)| *is_there) {
+        report.error(
+            routing.span(),
+            Problem::new(
+                format!("routing = \"owner\" does not go with {what}"),
+                format!("remove routing, or {what}"),
+            ),
+        );
+    }
+}
+
+fn has_conditions(route: &route::Draft) -> bool {
+    let matches = route.matches();
+    matches.is_some_and(|(.., conditions)| !conditions.is_empty())
+}

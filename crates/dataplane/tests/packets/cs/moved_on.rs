@@ -1,0 +1,142 @@
+//! MOVED of the owner: it has handed the connection on, and the entry follows.
+
+use baton_abi::{
+    NO_DATA_SERVER, SERVICE_HANDOVER, SERVICE_OWNER, TCB_ADOPTING, TCB_PINNED, TCB_WAITING, Tcb,
+};
+use baton_wire::Message;
+
+use super::http::{ANSWER, Connection, forwarded, get, routes_by_name};
+use crate::{
+    cluster::{ds, ds_mac, key},
+    lccp::{flow, linux_tcb, sent, short, to_cs},
+    node::{Counted, Drop, Node, Tx},
+    segment::Segment,
+};
+
+const MOVED_ON: Counted<'_> = &[("cs_moved_on", 1)];
+const MISMATCH: Counted<'_> = &[("lccp_mismatch", 1)];
+
+fn node() -> Node {
+    let node = Node::cs();
+    node.change_flags(|flags| flags & !SERVICE_HANDOVER | SERVICE_OWNER);
+    node
+}
+
+/// `from` says that `next` has the connection from this packet on.
+fn moved_on(
+    node: &Node,
+    connection: &Connection,
+    from: u16,
+    next: u16,
+    packet: &Segment,
+) -> Vec<u8> {
+    let message = Message::Moved {
+        flow: flow(&connection.client),
+        tcb: linux_tcb(),
+        next: Some(short(ds(next))),
+    };
+    to_cs(from, &message, node.now(), &key().lccp(), &packet.packet())
+}
+
+fn owner(entry: &Tcb) -> (u16, u32) {
+    (entry.owner, entry.previous.into())
+}
+
+/// A connection at the first data server, which has answered one request.
+fn answered(node: &Node) -> Connection {
+    routes_by_name(node);
+    let mut connection = Connection::open_any(node, get("/ds1/"));
+    assert_eq!(owner(&connection.entry(node)), (0, NO_DATA_SERVER));
+    connection.ack += ANSWER;
+    connection
+}
+
+/// Whatever a further request asks for is its owner's to judge.
+#[test]
+fn further_requests_are_forwarded() {
+    let node = node();
+    let mut connection = answered(&node);
+    for target in ["/ds2/", "/ds1/", "/a", "/ds2/../ds3/"] {
+        let request = connection.data(get(target));
+        let seen = connection
+            .send(&node, &request)
+            .expect(Tx, &forwarded(&request));
+        assert_eq!(seen.packet().ethernet.destination, ds_mac(0));
+        connection.ack += ANSWER;
+    }
+}
+
+#[test]
+fn the_entry_follows_its_owner() {
+    let node = node();
+    let mut connection = answered(&node);
+    let request = connection.data(get("/ds2/"));
+    connection.send(&node, &request);
+    let told = moved_on(&node, &connection, 0, 1, &request);
+    node.run(&told).expect(Drop, MOVED_ON);
+    let entry = connection.entry(&node);
+    assert_eq!(owner(&entry), (1, NO_DATA_SERVER));
+    let state = TCB_PINNED | TCB_ADOPTING | TCB_WAITING;
+    assert_eq!(u32::from(entry.state), state);
+
+    // The request that comes again may not have been adopted yet.
+    let seen = node
+        .run(&request.frame())
+        .expect(Tx, &[("cs_adopt_again", 1)]);
+    assert_eq!(sent(&node, &seen).to, ds(1));
+    // What is acknowledged was.
+    connection.ack += ANSWER;
+    let ack = connection.empty();
+    let seen = node.run(&ack.frame()).expect(Tx, &forwarded(&ack));
+    assert_eq!(seen.packet().ethernet.destination, ds_mac(1));
+    assert_eq!(u32::from(connection.entry(&node).state), TCB_PINNED);
+    // Told once more, or by one that is not the owner any more.
+    node.run(&told).expect(Drop, MISMATCH);
+    assert_eq!(owner(&connection.entry(&node)), (1, NO_DATA_SERVER));
+}
+
+/// Only the owner that the entry names is believed, and only of data servers that there are.
+#[test]
+fn no_other_is_believed() {
+    let node = node();
+    let mut connection = answered(&node);
+    let request = connection.data(get("/ds2/"));
+    connection.send(&node, &request);
+    let before = connection.entry(&node);
+    for (from, next) in [(1, 1), (1, 2), (2, 1), (0, 9)] {
+        let told = moved_on(&node, &connection, from, next, &request);
+        node.run(&told).expect(Drop, MISMATCH);
+        connection.is_unchanged(&node, &before);
+    }
+}
+
+/// Word that comes when the client has the next one's answer already: nothing is adopted again.
+#[test]
+fn late_word_is_only_about_the_owner() {
+    let node = node();
+    let mut connection = answered(&node);
+    let request = connection.data(get("/ds2/"));
+    connection.send(&node, &request);
+    connection.ack += ANSWER;
+    node.run(&connection.empty().frame());
+    let told = moved_on(&node, &connection, 0, 1, &request);
+    node.run(&told).expect(Drop, MOVED_ON);
+    let entry = connection.entry(&node);
+    assert_eq!(
+        (owner(&entry), u32::from(entry.state)),
+        ((1, NO_DATA_SERVER), TCB_PINNED)
+    );
+}
+
+/// A connection server that has just taken over makes an entry of it.
+#[test]
+fn without_an_entry_one_is_made_at_the_next() {
+    let node = node();
+    let mut connection = answered(&node);
+    let request = connection.data(get("/ds2/"));
+    connection.send(&node, &request);
+    node.forget(&connection.client);
+    let told = moved_on(&node, &connection, 0, 1, &request);
+    node.run(&told).expect(Drop, &[("cs_moved", 1)]);
+    assert_eq!(owner(&connection.entry(&node)), (1, NO_DATA_SERVER));
+}
