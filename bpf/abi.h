@@ -808,8 +808,7 @@ struct door {
 	unsigned short generation;     /* as that was then */
 	unsigned int asker;            /* short address of the CS that the connection came by last */
 	unsigned char requests;        /* that were let in here, modulo 256 */
-	unsigned char open;            /* not 0: nothing is judged any more */
-	unsigned short reserved;
+	unsigned char reserved[3];
 };
 
 /* How a response begins, as it leaves its data server. */

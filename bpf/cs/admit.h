@@ -170,7 +170,9 @@ static __always_inline bool is_behind_entry(const struct tcb *tcb, const struct 
 	return seq - 1 < BEHIND_SEQ && ack < BEHIND_ACK;
 }
 
+/* No XDP action has such a number. */
 enum admission {
+	ADMIT_KNOWN = 300, /* it is of its entry's connection after all */
 	ADMIT_NEW,   /* first data */
 	ADMIT_JUMP,  /* its entry is to note it */
 	ADMIT_LATE,  /* its entry is not to */

@@ -23,18 +23,8 @@ enum {
 /* Whether the packet begins no request, and goes to the owner as it is: most of a download's do. */
 static __always_inline bool only_goes_on(const struct packet *p, const struct tcb *tcb, const struct data_server *owner)
 {
-	return !p->frame.payload && !(tcb->state & TCB_UNUSUAL) && owner &&
-	       (owner->flags & (DATA_SERVER_PRESENT | DATA_SERVER_ROUTED | DATA_SERVER_DEAD | DATA_SERVER_DEAF)) ==
-		       DATA_SERVER_PRESENT;
-}
-
-static __always_inline int go_on_to(struct packet *p, struct tcb *tcb, const struct data_server *owner)
-{
-	note_packet(tcb, p);
-	count(p->counters, COUNTER_CS_FORWARD);
-	count_bytes(p->counters, COUNTER_CS_FORWARD_BYTES, p->frame.ip_bytes);
-	address_frame(p->frame.eth, owner);
-	return send(p->ctx, owner);
+	return !p->frame.payload && !(tcb->state & TCB_UNUSUAL) && owner && hears(owner) &&
+	       !(owner->flags & DATA_SERVER_ROUTED);
 }
 
 static __always_inline int go_on_with_known(struct xdp_md *ctx, struct tcb *tcb)
@@ -44,24 +34,28 @@ static __always_inline int go_on_with_known(struct xdp_md *ctx, struct tcb *tcb)
 	return verdict < AT_COURSE ? verdict : take_course(ctx, tcb, verdict - AT_COURSE);
 }
 
-/* What the packet was found to be. */
-static __always_inline int do_at_stage(struct xdp_md *ctx, struct tcb *tcb, int stage)
+/* What admit_packet() has found the packet to be. */
+static __always_inline int admit(struct xdp_md *ctx, struct tcb *tcb)
 {
-	switch (stage) {
-	case STAGE_KNOWN:
+	int admission = admit_packet(ctx, tcb);
+
+	switch (admission) {
+	case ADMIT_KNOWN:
 		return go_on_with_known(ctx, tcb);
-	case STAGE_NEW:
+	case ADMIT_NEW:
 		return begin_connection(ctx, tcb);
-	case STAGE_JUMP:
-	case STAGE_LATE:
-		return receive_jump(ctx, tcb, stage == STAGE_LATE);
-	case STAGE_UNKNOWN:
-	case STAGE_RESET:
-	case STAGE_PROBE:
-	case STAGE_HELD:
-		return receive_stray_at_cs(ctx, stage);
+	case ADMIT_JUMP:
+	case ADMIT_LATE:
+		return receive_jump(ctx, tcb, admission == ADMIT_LATE);
+	case ADMIT_STRAY:
+	case ADMIT_RESET:
+	case ADMIT_PROBE:
+	case ADMIT_HELD:
+		return receive_stray_at_cs(ctx, admission);
+	case ADMIT_NOT:
+		return XDP_DROP;
 	default:
-		return stage;
+		return admission;
 	}
 }
 
@@ -77,10 +71,12 @@ static __always_inline int receive_tcp(struct packet *p)
 	name_flow(&flow, f->ip->saddr, f->tcp->source, f->ip->daddr, f->tcp->dest);
 	struct tcb *tcb = bpf_map_lookup_elem(&tcbs, &flow);
 	if (!tcb || !continues(tcb, f->tcp) || tcb->state & (TCB_FIN | TCB_RST))
-		return do_at_stage(p->ctx, tcb, admit_packet(p->ctx, tcb));
+		return admit(p->ctx, tcb);
 	const struct data_server *owner = data_server(tcb->owner);
-	if (only_goes_on(p, tcb, owner))
-		return go_on_to(p, tcb, owner);
+	if (only_goes_on(p, tcb, owner)) {
+		note_packet(tcb, p);
+		return forward_plain(p, owner);
+	}
 	return go_on_with_known(p->ctx, tcb);
 }
 

@@ -24,6 +24,17 @@ static __always_inline bool is_member(const struct pool *pool, u16 server)
 	return server < MAX_DATA_SERVERS && pool->members[server / 64 & 3] >> (server & 63) & 1;
 }
 
+/*
+ * Whether a connection stays where it is for a request of this pool, if that is a member. `before` is the pool of its last
+ * request, as it was in that generation: one that got new members has everybody choose once more.
+ */
+static __always_inline bool stays(const struct pool *pool, u32 index, u16 before, u16 generation)
+{
+	bool is_settled = before != index || generation == pool->generation;
+
+	return is_settled && !(pool->flags & POOL_PER_REQUEST) && pool->policy != POLICY_PATH;
+}
+
 /* Another hash of the path with each number, all as hard to foresee as the first. */
 static __always_inline u64 hash_path_again(u64 path, u32 number)
 {

@@ -10,6 +10,20 @@
 #include "strict.h"
 #include "tcb.h"
 
+static __always_inline void count_forwarded(struct packet *p)
+{
+	count(p->counters, COUNTER_CS_FORWARD);
+	count_bytes(p->counters, COUNTER_CS_FORWARD_BYTES, p->frame.ip_bytes);
+}
+
+/* As it is, to one that is not behind a router. */
+static __always_inline int forward_plain(struct packet *p, const struct data_server *to)
+{
+	count_forwarded(p);
+	address_frame(p->frame.eth, to);
+	return send(p->ctx, to);
+}
+
 static __always_inline int forward(struct packet *p, const struct data_server *to)
 {
 	if (to->flags & DATA_SERVER_ROUTED && !fits_in_lccp(p))
@@ -19,12 +33,10 @@ static __always_inline int forward(struct packet *p, const struct data_server *t
 			return drop(p, COUNTER_CS_MERGED_LOST);
 		count(p->counters, COUNTER_CS_MERGED);
 	}
-	count(p->counters, COUNTER_CS_FORWARD);
-	count_bytes(p->counters, COUNTER_CS_FORWARD_BYTES, p->frame.ip_bytes);
-	if (to->flags & DATA_SERVER_ROUTED)
-		return distribute(p, to, LCCP_FORWARD, 0, &(struct lccp_tcb){});
-	address_frame(p->frame.eth, to);
-	return send(p->ctx, to);
+	if (!(to->flags & DATA_SERVER_ROUTED))
+		return forward_plain(p, to);
+	count_forwarded(p);
+	return distribute(p, to, LCCP_FORWARD, 0, &(struct lccp_tcb){});
 }
 
 /*

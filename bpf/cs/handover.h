@@ -54,10 +54,7 @@ static __always_inline bool begins_request(struct packet *p, struct tcb *tcb, st
 	return false;
 }
 
-/*
- * The owner stays if it can answer, being in the pool with this index; a pool that got new members has
- * everybody choose once more.
- */
+/* The owner stays if it can answer, being in the pool with this index. */
 static __always_inline struct choice choose_next(struct packet *p, const struct tcb *tcb, struct request *r,
 						 u32 index, u16 route)
 {
@@ -67,11 +64,9 @@ static __always_inline struct choice choose_next(struct packet *p, const struct 
 
 	if (!pool)
 		return next;
-	bool settled = tcb->pool != index || tcb->generation == pool->generation;
 	next.pool = index;
 	next.generation = pool->generation;
-	bool stays = settled && !(pool->flags & POOL_PER_REQUEST) && pool->policy != POLICY_PATH;
-	if (!stays || !is_member(pool, tcb->owner))
+	if (!stays(pool, index, tcb->pool, tcb->generation) || !is_member(pool, tcb->owner))
 		next.owner = pick(p, pool, index, r);
 	return next;
 }

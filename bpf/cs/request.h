@@ -258,6 +258,15 @@ static __always_inline bool is_bodyless(const struct text *text, u32 begin)
 	       word == LETTERS('O', 'P', 'T', 'I', 'O', 'N', 'S', ' ');
 }
 
+/* Nothing is known of it, but whether it was sent before. */
+static __always_inline void forget_text(struct request *r)
+{
+	u32 again = r->again;
+
+	__builtin_memset(r, 0, sizeof(*r));
+	r->again = again;
+}
+
 /*
  * Reads the first `seen` bytes of `bytes` of payload, which are in this processor's text. False if that does not surely
  * begin a request and say where the next one begins; `r` then says what could be made out. Global, so that it is verified
@@ -269,9 +278,7 @@ __noinline int read_text(u32 bytes, u32 seen, struct request *r)
 
 	if (!r || !text)
 		return false;
-	u32 again = r->again;
-	__builtin_memset(r, 0, sizeof(*r));
-	r->again = again;
+	forget_text(r);
 	__builtin_memset(text->at + WRAPPED(seen, TEXT_BYTES), 0, TEXT_SPARE);
 	r->bytes = bytes;
 	r->begin = find_begin(text);
@@ -303,10 +310,7 @@ __noinline int read_request(struct xdp_md *ctx, u32 at, u32 bytes, struct reques
 	if (!r || !text)
 		return false;
 	if (bytes < 1 || bpf_xdp_load_bytes(ctx, at, text->at, BOUNDED(seen, 1, TEXT_BYTES - WORD))) {
-		u32 again = r->again;
-
-		__builtin_memset(r, 0, sizeof(*r));
-		r->again = again;
+		forget_text(r);
 		return false;
 	}
 	int is_whole = read_text(bytes, seen, r);

@@ -23,41 +23,7 @@ static __always_inline bool look_at_service(struct packet *p, struct xdp_md *ctx
 	return true;
 }
 
-/* What is to be done with a packet of no sure connection; or an XDP action, if that is all. `tag` is for begin_connection(). */
-enum stage_at_cs {
-	STAGE_KNOWN = 300,         /* go_on_with(): it is of its entry's connection after all */
-	STAGE_NEW,                 /* begin_connection() */
-	STAGE_JUMP,                /* receive_jump() */
-	STAGE_LATE,                /* the same of one from long ago */
-	STAGE_UNKNOWN,               /* receive_stray_at_cs() */
-	STAGE_RESET,               /* the same of a RST */
-	STAGE_PROBE,               /* answer_probe() */
-	STAGE_HELD,                /* hold_back() */
-};
-
-static __always_inline int stage_of(enum admission admission)
-{
-	switch (admission) {
-	case ADMIT_NEW:
-		return is_on_hold() ? STAGE_HELD : STAGE_NEW;
-	case ADMIT_JUMP:
-		return STAGE_JUMP;
-	case ADMIT_LATE:
-		return STAGE_LATE;
-	case ADMIT_STRAY:
-		return STAGE_UNKNOWN;
-	case ADMIT_RESET:
-		return STAGE_RESET;
-	case ADMIT_PROBE:
-		return STAGE_PROBE;
-	case ADMIT_HELD:
-		return STAGE_HELD;
-	default:
-		return XDP_DROP;
-	}
-}
-
-/* `held` is the entry of its ports; there may be none. */
+/* An admission, or an XDP action, if that is all. `held` is the entry of its ports; there may be none. */
 __noinline int admit_packet(struct xdp_md *ctx, const struct tcb *held)
 {
 	struct text *text = text_of_this_cpu();
@@ -67,14 +33,15 @@ __noinline int admit_packet(struct xdp_md *ctx, const struct tcb *held)
 		return XDP_ABORTED;
 	const struct tcphdr *tcp = p.frame.tcp;
 	if (held && (continues(held, tcp) || continues_upload(&p, held)) && !is_of_next_connection(&p, held))
-		return STAGE_KNOWN;
+		return ADMIT_KNOWN;
 	/* The services are asked only now. */
 	if (!p.service)
-		return held ? STAGE_JUMP : not_ours(&p);
+		return held ? ADMIT_JUMP : not_ours(&p);
 	u32 cookie = bpf_ntohl(tcp->ack_seq) - 1;
 	u32 tag = tag_of_first(&p);
 	text->tag = tag;
-	return stage_of(tag && !tcp->rst ? admit_first(&p, held, cookie, tag) : admit_other(&p, held, cookie, tag));
+	enum admission found = tag && !tcp->rst ? admit_first(&p, held, cookie, tag) : admit_other(&p, held, cookie, tag);
+	return found == ADMIT_NEW && is_on_hold() ? ADMIT_HELD : found;
 }
 
 __noinline int begin_connection(struct xdp_md *ctx, struct tcb *held)
@@ -98,18 +65,18 @@ __noinline int receive_jump(struct xdp_md *ctx, struct tcb *held, bool is_late)
 	return is_late && p.service ? follow_late(&p, held) : jump(&p, held);
 }
 
-__noinline int receive_stray_at_cs(struct xdp_md *ctx, int stage)
+__noinline int receive_stray_at_cs(struct xdp_md *ctx, int admission)
 {
 	struct packet p;
 
 	if (!look_at_service(&p, ctx) || !p.service)
 		return XDP_ABORTED;
-	switch (stage) {
-	case STAGE_UNKNOWN:
+	switch (admission) {
+	case ADMIT_STRAY:
 		return stray(&p);
-	case STAGE_RESET:
+	case ADMIT_RESET:
 		return claim_reset(&p);
-	case STAGE_PROBE:
+	case ADMIT_PROBE:
 		return answer_probe(&p);
 	default:
 		return hold_back(&p);

@@ -86,10 +86,10 @@ static __noinline void note_asked(struct __sk_buff *skb, struct bpf_sock *sk, u3
 /* The same of the client's packet inside a message. */
 static __always_inline void note_asked_inside(struct arrival *a, struct bpf_sock *sk, const struct inner *in)
 {
-	u32 headers = in->ip.ihl * 4 + in->tcp.doff * 4, bytes = bpf_ntohs(in->ip.tot_len);
+	u32 bytes = payload_of(in);
 
-	if (bytes > headers)
-		note_asked(a->skb, sk, in->tcp_at + in->tcp.doff * 4, bpf_ntohl(in->tcp.seq), bytes - headers);
+	if (bytes)
+		note_asked(a->skb, sk, payload_at(in), bpf_ntohl(in->tcp.seq), bytes);
 }
 
 /* Whether each request that came has its whole response, up to `end`, and none is under way. */

@@ -92,7 +92,7 @@ static __always_inline int adopt_at(struct arrival *a, struct lccp_header *h, st
 		}
 	}
 	expect(a->skb, h, in);
-	if (bpf_ntohs(in->ip.tot_len) == in->ip.ihl * 4 + in->tcp.doff * 4)
+	if (!payload_of(in))
 		note_idle(h, in);
 	return pass_in(a, in, how);
 }

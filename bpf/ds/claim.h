@@ -31,10 +31,10 @@ static __always_inline void say_moved(struct lccp_header *h, const struct tcp_so
 static __always_inline bool is_unjudged(const struct inner *in, const struct tcp_sock *tcp)
 {
 	const struct service *service = service_at(in->ip.daddr, in->tcp.dest);
-	u32 headers = in->ip.ihl * 4 + in->tcp.doff * 4, bytes = bpf_ntohs(in->ip.tot_len);
+	u32 bytes = payload_of(in);
 
-	return service && service->flags & (SERVICE_STRICT | SERVICE_OWNER) && bytes > headers &&
-	       (int)(bpf_ntohl(in->tcp.seq) + bytes - headers - tcp->rcv_nxt) > 0;
+	return service && service->flags & (SERVICE_STRICT | SERVICE_OWNER) && bytes &&
+	       (int)(bpf_ntohl(in->tcp.seq) + bytes - tcp->rcv_nxt) > 0;
 }
 
 static __always_inline int claimed(struct arrival *a, struct lccp_header *h, const struct inner *in,

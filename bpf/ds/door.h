@@ -4,7 +4,6 @@
  * begin and end; what they say is judged by its caller, who then says what it found (let_in).
  *
  *  no payload, or TCP has all of it                                 deliver
- *  the door is open: another protocol                               deliver
  *  begins behind the next request                                   later
  *  begins where the next request does                               judge, once TCP has all that is before it
  *  begins before that, and TCP has accepted the current one's head  deliver, in any order; cut at the next request
@@ -42,7 +41,7 @@ static __always_inline enum course_at_door course_at_door(const struct door *d, 
 {
 	u32 end = seq + bytes;
 
-	if (d->open || !is_before(rcv_nxt, end))
+	if (!is_before(rcv_nxt, end))
 		return DOOR_DELIVER;
 	if (is_before(d->next, seq))
 		return DOOR_LATER;

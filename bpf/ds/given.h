@@ -59,25 +59,21 @@ static __noinline void note_handover(const struct lccp_header *h, const struct i
 	bpf_map_update_elem(&given, &flow, &now, BPF_ANY);
 }
 
-/* To whom the connection was given, if this packet is of what was given away, or behind it; or 0. */
-static __noinline __be32 was_handed_over(const struct lccp_header *h, const struct inner *in)
+/* The note of a connection that was given away, if this packet is of what was, or behind it; or 0. */
+static __noinline const struct given *find_given(const struct lccp_header *h, const struct inner *in)
 {
 	struct tcb_key flow = flow_of(h);
-	struct given *last = bpf_map_lookup_elem(&given, &flow);
+	const struct given *last = bpf_map_lookup_elem(&given, &flow);
 
-	return last && bpf_ntohl(in->tcp.seq) - last->seq < BEHIND_SEQ ? last->next : 0;
+	return last && bpf_ntohl(in->tcp.seq) - last->seq < BEHIND_SEQ ? last : 0;
 }
 
-/* The same, and with which numbers. */
-static __noinline __be32 find_handed_over(struct lccp_header *h, const struct inner *in)
+/* To whom it was given. */
+static __always_inline __be32 was_handed_over(const struct lccp_header *h, const struct inner *in)
 {
-	struct tcb_key flow = flow_of(h);
-	struct given *last = bpf_map_lookup_elem(&given, &flow);
+	const struct given *last = find_given(h, in);
 
-	if (!last || bpf_ntohl(in->tcp.seq) - last->seq >= BEHIND_SEQ)
-		return 0;
-	h->tcb = last->tcb;
-	return last->next;
+	return last ? last->next : 0;
 }
 
 /* Not so the request that was given away itself: it comes back if nobody else can answer it. */

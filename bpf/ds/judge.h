@@ -26,16 +26,6 @@ struct judged {
 	u16 owner;                 /* of JUDGED_ELSEWHERE: who, by slot */
 };
 
-static __always_inline u32 payload_of(const struct inner *in)
-{
-	return bpf_ntohs(in->ip.tot_len) - (in->ip.ihl + in->tcp.doff) * 4;
-}
-
-static __always_inline u32 payload_at(const struct inner *in)
-{
-	return in->tcp_at + in->tcp.doff * 4;
-}
-
 /* Reads the request that begins with the packet. False if it does not show all of its head, and where its body ends. */
 static __noinline bool read_request_inside(struct __sk_buff *skb, const struct inner *in, struct request *r)
 {
@@ -60,14 +50,6 @@ static __always_inline u32 pool_of_request(const struct service *service, const 
 		return NO_POOL;
 	route &= ROUTE_POOL;
 	return route == NO_POOL ? service->pool : route;
-}
-
-/* Whether the connection stays where it is for a request of this pool. A new member of it may take some connections. */
-static __always_inline bool stays(const struct pool *pool, u32 index, const struct door *d)
-{
-	bool is_settled = d->pool != index || d->generation == pool->generation;
-
-	return is_settled && !(pool->flags & POOL_PER_REQUEST) && pool->policy != POLICY_PATH;
 }
 
 /* By a function of its own, as the stack has no room for the flow beside what reads a request. */
@@ -99,7 +81,7 @@ static __noinline enum judgement judge_request(struct arrival *a, const struct l
 	j->body = r->body;
 	j->pool = index;
 	j->generation = pool->generation;
-	if (is_member(pool, own) && (!d || stays(pool, index, d)))
+	if (is_member(pool, own) && (!d || stays(pool, index, d->pool, d->generation)))
 		return JUDGED_HERE;
 	j->owner = choose_owner(h, index, r);
 	if (j->owner == NO_DATA_SERVER)

@@ -26,15 +26,16 @@ enum {
 static __noinline int follow_gone(struct arrival *a, struct lccp_header *h, struct inner *in)
 {
 	u8 before = h->command == LCCP_FORWARD ? h->tcb.attempt : 0;
-	__be32 next = find_handed_over(h, in);
-	struct passage on = { peer(next), next, COUNTER_DS_DOOR_FOLLOWED };
+	const struct given *last = find_given(h, in);
 
-	if (!next)
+	if (!last)
 		return NOT_HERE;
+	struct passage on = { peer(last->next), last->next, COUNTER_DS_DOOR_FOLLOWED };
+	h->tcb = last->tcb;
 	if (before >= FOLLOWS_MAX || !make_room(a, in))
 		return discard(a, COUNTER_DS_NO_SOCKET);
 	h->be_data = a->asker;
-	tell_moved(a, h, in, next);
+	tell_moved(a, h, in, on.address);
 	h->receptor = LCCP_RECEPTOR_DS;
 	h->command = LCCP_FORWARD;
 	h->flags = 0;

@@ -42,6 +42,17 @@ struct inner {
 	u32 tcp_at; /* from the start of the frame */
 };
 
+/* Of a packet whose headers have been checked. */
+static __always_inline u32 payload_of(const struct inner *in)
+{
+	return bpf_ntohs(in->ip.tot_len) - (in->ip.ihl + in->tcp.doff) * 4;
+}
+
+static __always_inline u32 payload_at(const struct inner *in)
+{
+	return in->tcp_at + in->tcp.doff * 4;
+}
+
 /* A message that has come, or is made of a packet, and the packet: the stack has no room for them. */
 struct scratch {
 	struct lccp_header header;

@@ -55,10 +55,7 @@ static __noinline bool write_timestamps(struct arrival *a, const struct inner *i
 /* An empty ACK, with room for timestamps. */
 static __always_inline bool is_made_ack(const struct inner *in)
 {
-	u32 headers = in->ip.ihl * 4 + in->tcp.doff * 4;
-
-	return in->tcp.ack && !(in->tcp.syn | in->tcp.fin | in->tcp.rst) &&
-	       bpf_ntohs(in->ip.tot_len) == headers &&
+	return in->tcp.ack && !(in->tcp.syn | in->tcp.fin | in->tcp.rst) && !payload_of(in) &&
 	       in->tcp.doff * 4 == sizeof(struct tcphdr) + TIMESTAMPS_ALONE_BYTES;
 }
 

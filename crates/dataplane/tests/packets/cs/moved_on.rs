@@ -51,6 +51,14 @@ fn answered(node: &Node) -> Connection {
     connection
 }
 
+/// The same, which has asked for what is the second one's.
+fn asked(node: &Node) -> (Connection, Segment) {
+    let mut connection = answered(node);
+    let request = connection.data(get("/ds2/"));
+    connection.send(node, &request);
+    (connection, request)
+}
+
 /// Whatever a further request asks for is its owner's to judge.
 #[test]
 fn further_requests_are_forwarded() {
@@ -69,9 +77,7 @@ fn further_requests_are_forwarded() {
 #[test]
 fn the_entry_follows_its_owner() {
     let node = node();
-    let mut connection = answered(&node);
-    let request = connection.data(get("/ds2/"));
-    connection.send(&node, &request);
+    let (mut connection, request) = asked(&node);
     let told = moved_on(&node, &connection, 0, 1, &request);
     node.run(&told).expect(Drop, MOVED_ON);
     let entry = connection.entry(&node);
@@ -99,9 +105,7 @@ fn the_entry_follows_its_owner() {
 #[test]
 fn no_other_is_believed() {
     let node = node();
-    let mut connection = answered(&node);
-    let request = connection.data(get("/ds2/"));
-    connection.send(&node, &request);
+    let (connection, request) = asked(&node);
     let before = connection.entry(&node);
     for (from, next) in [(1, 1), (1, 2), (2, 1), (0, 9)] {
         let told = moved_on(&node, &connection, from, next, &request);
@@ -114,9 +118,7 @@ fn no_other_is_believed() {
 #[test]
 fn late_word_is_only_about_the_owner() {
     let node = node();
-    let mut connection = answered(&node);
-    let request = connection.data(get("/ds2/"));
-    connection.send(&node, &request);
+    let (mut connection, request) = asked(&node);
     connection.ack += ANSWER;
     node.run(&connection.empty().frame());
     let told = moved_on(&node, &connection, 0, 1, &request);
@@ -132,9 +134,7 @@ fn late_word_is_only_about_the_owner() {
 #[test]
 fn without_an_entry_one_is_made_at_the_next() {
     let node = node();
-    let mut connection = answered(&node);
-    let request = connection.data(get("/ds2/"));
-    connection.send(&node, &request);
+    let (connection, request) = asked(&node);
     node.forget(&connection.client);
     let told = moved_on(&node, &connection, 0, 1, &request);
     node.run(&told).expect(Drop, &[("cs_moved", 1)]);

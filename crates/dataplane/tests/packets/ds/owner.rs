@@ -94,6 +94,15 @@ fn told_to_adopt(live: &Live, packet: &Segment) {
     assert_eq!(adopts.packet, packet.packet());
 }
 
+/// With this request the connection goes to data server 1, and both that one and the connection server are told.
+#[track_caller]
+fn goes_with(live: &Live, request: &Segment) {
+    forward(&live.node, request);
+    expect(&live.node, HANDED_ON);
+    told_to_adopt(live, request);
+    told_moved(live, request);
+}
+
 #[test]
 fn what_is_here_is_let_in() {
     on_own_host(|| {
@@ -117,10 +126,7 @@ fn with_a_request_for_another_the_connection_goes() {
         expect_bytes(&live.stream, HERE);
         live.answer_another(HERE.len());
         let request = request(&live, ELSEWHERE);
-        forward(&live.node, &request);
-        expect(&live.node, HANDED_ON);
-        told_to_adopt(&live, &request);
-        told_moved(&live, &request);
+        goes_with(&live, &request);
         ended(&live);
         live.nothing_sent();
         assert!(nothing_to_accept(&live.listener));
@@ -133,10 +139,7 @@ fn what_comes_for_one_that_has_gone_follows_it() {
     on_own_host(|| {
         let live = owned();
         let request = request(&live, ELSEWHERE);
-        forward(&live.node, &request);
-        expect(&live.node, HANDED_ON);
-        told_to_adopt(&live, &request);
-        told_moved(&live, &request);
+        goes_with(&live, &request);
         let ack = live
             .client
             .later(COOKIE, GET.len() + ELSEWHERE.len(), ANSWER.len() as u32 + 7);
