@@ -74,11 +74,17 @@ static __noinline struct door *door_of(struct bpf_sock *sk, const struct tcp_soc
 		return d;
 	struct tcb_key flow = flow_of(h);
 	struct door *begun = bpf_map_lookup_elem(&doors_begun, &flow);
+	/* Another processor may have put it where it belongs meanwhile. */
+	if (!begun)
+		return bpf_sk_storage_get(&doors, sk, 0, 0);
 	/* TCP may be at work on another processor: it has come so far at least, or the socket is an earlier one's. */
-	if (!begun || is_before(tcp->rcv_nxt, begun->request))
+	if (is_before(tcp->rcv_nxt, begun->request))
 		return 0;
 	d = bpf_sk_storage_get(&doors, sk, begun, BPF_SK_STORAGE_GET_F_CREATE);
-	/* Another processor may be making the first storage of this socket, or there is no memory: it stays where it is. */
+	/* Or it is making the first storage of this socket (kernel/bpf/bpf_local_storage.c: -EAGAIN). */
+	if (!d)
+		d = bpf_sk_storage_get(&doors, sk, begun, BPF_SK_STORAGE_GET_F_CREATE);
+	/* There is no memory: it stays where it is. */
 	if (!d)
 		return begun;
 	bpf_map_delete_elem(&doors_begun, &flow);
