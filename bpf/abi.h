@@ -499,11 +499,17 @@ enum ether_type {
 
 /* Marks a packet that the DS program has put back on its own ingress, so that it does so once. */
 enum mark {
-	MARK_REQUEUED = 0x6261746f,
-	MARK_BEHIND_BATCH = 0x62617474, /* the same of a packet that waits for those before it, */
-	MARK_BEHIND_AGAIN = 0x62617475, /* once more */
+	/* Of packets that come to this node's interface once more: */
+	MARK_BEHIND_BATCH = 0x62617474, /* one that waits for those before it, */
+	MARK_BEHIND_AGAIN = 0x62617475, /* and waits once more, */
+	MARK_OF_AGENT = 0x62617476,     /* one that the agent sent in, and that begins the next socket of its connection, */
+	MARK_REQUEUED = 0x62617477,     /* and any other, behind a RST that ends an older connection */
 	MARK_RELAY_LOCAL = 0x62617472,  /* of packets that a routing rule of the relay keeps on this host */
 	MARK_RELAY_SOCKET = 0x62617473, /* of the relay's sockets to a server that is in a container */
+};
+
+enum metadata {
+	AGENT_METADATA = 0x62617478,    /* in front of frames that the agent of a data server sends in */
 };
 
 /*
@@ -534,7 +540,8 @@ struct settings {
 	unsigned short data_servers;   /* how many the cluster has: what one CLAIM may cost */
 	unsigned short slot;           /* of this node itself in data_servers; NO_DATA_SERVER: it has none */
 	unsigned int hash_seed;        /* of the hashes of clients: see hash_client() */
-	unsigned int reserved_word;
+	unsigned short reader_port;    /* host order; the listener on 127.0.0.1 of the agent that reads requests, 0: none */
+	unsigned short reserved_half;
 };
 
 /* A service, or, with port 0, just a cluster address: what is malformed has no port to look up. */
@@ -795,11 +802,36 @@ struct response {
 	unsigned int gap_since;        /* and the tick since when that is so; 0: it is not */
 };
 
+enum door_flag {
+	DOOR_READING = 1,              /* the agent has the connection: it reads what one packet does not decide */
+	DOOR_STAMPED = 2,              /* of these: its client's packets have timestamps */
+	DOOR_OWES = 4,                 /* it has come from another socket of this node, and what that had is on its way here */
+	DOOR_SWITCHES = 8,             /* its last request asks for another protocol: after 101 no requests come any more */
+	DOOR_IN_BODY = 16,             /* what was let in last is no request, but more of a body: see ds/body.h */
+};
+
+/* What became of a request that the agent has read, where it is nobody's. */
+enum door_told {
+	DOOR_TOLD_NOTHING,
+	DOOR_TOLD_NOBODY,              /* nobody answers for its pool */
+	DOOR_TOLD_NO_POOL,             /* there is no such pool any more */
+};
+
+/* How the body of a request is where it is not known any further. */
+struct followed_body {
+	unsigned long long left;       /* see enum response_state: */
+	unsigned char state;           /* RESPONSE_COMPLETE: the next byte begins a request */
+	unsigned char digits;          /* of a chunk's size, so far */
+	unsigned char reserved[6];
+};
+
 /*
  * Where the requests of a connection begin and end, as its owner knows: see ds/door.h. It is kept with the socket, and ends
  * with it.
  */
 struct door {
+	struct followed_body body;     /* at `next`, */
+	struct followed_body before;   /* and at `request`, with DOOR_IN_BODY */
 	unsigned int request;          /* where the current request, which was let in last, begins, */
 	unsigned int head_end;         /* its head ends, */
 	unsigned int next;             /* and the next one is to begin */
@@ -808,7 +840,39 @@ struct door {
 	unsigned short generation;     /* as that was then */
 	unsigned int asker;            /* short address of the CS that the connection came by last */
 	unsigned char requests;        /* that were let in here, modulo 256 */
-	unsigned char reserved[3];
+	unsigned char flags;           /* enum door_flag */
+	unsigned char told;            /* of DOOR_READING: enum door_told */
+	unsigned char reserved;
+	unsigned int busy;             /* 1: a processor has a packet at it, and others wait */
+	unsigned int owed;             /* of DOOR_OWES: sequence number behind the last of it */
+	unsigned int tsval;            /* of DOOR_STAMPED: the newest one */
+	unsigned short be_window;      /* of DOOR_READING: as the client's last packet has it; */
+	unsigned short be_cwnd;        /* as struct lccp_tcb has it: of the server's socket before */
+	unsigned int reserved_word;
+};
+
+/* A connection on its way from one socket of this node to another: see ds/reader.h. */
+struct passing {
+	struct door door;              /* of the new socket; its first packet begins with `request` */
+	struct lccp_tcb tcb;
+	unsigned int taken;            /* 1: that is there, or was: another packet begins none */
+	unsigned int reserved;
+};
+
+enum read_flag {
+	READ_SWITCHES = 1,             /* it asks for another protocol (Upgrade) */
+	READ_CHUNKED = 2,              /* its body is in chunks */
+};
+
+/* What the agent has read of the request that its socket's connection is at. In the storage of that socket, by the agent. */
+struct have_read {
+	unsigned int end;              /* sequence number behind all that has come, a FIN included */
+	unsigned int head;             /* bytes of its head, */
+	unsigned int body;             /* and behind that; 0: see `large`, and READ_CHUNKED */
+	unsigned short pool;           /* that it is for; NO_POOL: that of the service */
+	unsigned short flags;          /* enum read_flag */
+	unsigned int path[2];          /* hash of its path in its one spelling, lower word first; 0: there is none */
+	unsigned int large[2];         /* bytes of its body, if that is longer than sequence numbers tell, lower word first */
 };
 
 /* How a response begins, as it leaves its data server. */
@@ -1316,7 +1380,10 @@ enum counter {
 	COUNTER_DS_DOOR_BATCH,       /* put back: TCP has not seen yet what came before it */
 	COUNTER_DS_DOOR_CUT,         /* delivered up to where the next request begins; the rest comes again */
 	COUNTER_DS_DOOR_CHANGED,     /* dropped: the current request again, with another content */
-	COUNTER_DS_DOOR_UNREADABLE,  /* ended: its packet does not say whose a request is, or where that ends */
+	COUNTER_DS_DOOR_READS,       /* its packet does not say whose a request is, or where that ends: the agent reads it */
+	COUNTER_DS_DOOR_READ,        /* the agent has read one that is this data server's: its server has the connection */
+	COUNTER_DS_DOOR_REPEATED,    /* dropped: of what the agent gave back, something that its server has */
+	COUNTER_DS_DOOR_UNREADABLE,  /* ended, or refused: one packet does not decide, and there is no agent */
 	COUNTER_DS_DOOR_NOBODY,      /* ended: nobody answers for the pool of a request */
 	COUNTER_DS_DOOR_STAYS,       /* ended: the connection was to go, and nobody knows where its response ends */
 	COUNTER_DS_DOOR_UNKNOWN,     /* ended: it is not known where the requests of this connection begin */

@@ -210,6 +210,9 @@ static __noinline u32 find_pool(struct packet *p, struct request *r, u16 *number
 	/* Its head goes on in the next packet, and where that ends must be known. */
 	if (r->incomplete)
 		route = ROUTE_UNCLEAR;
+	/* Its owner sees to whose it is: here it is led as far as this packet says it. */
+	if (p->service->flags & SERVICE_OWNER && route & (ROUTE_PUNTS | ROUTE_WAITS))
+		route = NO_POOL;
 	if (route & (ROUTE_PUNTS | ROUTE_WAITS)) {
 		if (read_lead(p->ctx, &verdict)) {
 			if (verdict.flags & VERDICT_REFUSED)

@@ -3,7 +3,7 @@
 #ifndef BATON_DS_ASSIGN_H
 #define BATON_DS_ASSIGN_H
 
-#include "owner.h"
+#include "cut.h"
 #include "packet.h"
 #include "refuse.h"
 #include "told_end.h"

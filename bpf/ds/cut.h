@@ -5,6 +5,7 @@
 
 #include "end.h"
 #include "packet.h"
+#include "plain.h"
 #include "../bounds.h"
 #include "../cs/request.h"
 
@@ -80,6 +81,29 @@ static __noinline bool cut(struct __sk_buff *skb, const struct inner *in, u32 tc
 	       !bpf_l3_csum_replace(skb, ip_at + __builtin_offsetof(struct iphdr, check), old_length, length, 2) &&
 	       !bpf_skb_store_bytes(skb, ip_at + __builtin_offsetof(struct iphdr, tot_len), &length, sizeof(length), 0) &&
 	       !bpf_skb_change_tail(skb, tcp_at + now, 0);
+}
+
+/*
+ * A packet without a message around it becomes a RST, and nothing else: with a payload that is beyond the window, a socket
+ * whose program has not read all would drop it (tcp_sequence() in net/ipv4/tcp_input.c).
+ */
+static __noinline bool become_bare_reset(struct __sk_buff *skb, struct inner *in, u32 seq)
+{
+	in->tcp_at += OUTER_BYTES; /* as become_reset() takes it */
+	bool is_reset = become_reset(skb, in, seq);
+	in->tcp_at -= OUTER_BYTES;
+	return is_reset && !bpf_skb_load_bytes(skb, in->tcp_at, &in->tcp, sizeof(in->tcp)) && cut(skb, in, in->tcp_at, 0);
+}
+
+/* Takes what is around the packet off, and what of it is not let in. */
+static __noinline int pass_in(struct arrival *a, struct inner *in, enum counter how)
+{
+	if (!unwrap(a, in))
+		return TCX_DISCARD;
+	if (a->kept && !cut(a->skb, in, in->tcp_at, a->kept))
+		return TCX_DISCARD;
+	count(a->counters, how);
+	return TCX_GO_ON;
 }
 
 #endif

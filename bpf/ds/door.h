@@ -4,8 +4,9 @@
  * begin and end; what they say is judged by its caller, who then says what it found (let_in).
  *
  *  no payload, or TCP has all of it                                 deliver
- *  begins behind the next request                                   later
+ *  begins behind the next request                                   after the batch: the agent may be about to get it
  *  begins where the next request does                               judge, once TCP has all that is before it
+ *  in a body that is followed (body.h), reaches beyond what is known of it, once TCP has accepted the last of that   judge
  *  begins before that, and TCP has accepted the current one's head  deliver, in any order; cut at the next request
  *  ... and has not: it is the current request again                 judge again
  *                   it begins before the current request            cut: TCP acknowledges that it has what is before
@@ -26,9 +27,18 @@ enum course_at_door {
 	DOOR_CUT,                  /* what is before the next request to TCP; the rest comes again, */
 	DOOR_CUT_OLD,              /* or what is before the current one */
 	DOOR_AFTER_BATCH,          /* once more through here, when TCP has seen the packets before it */
-	DOOR_LATER,                /* nowhere: it comes again, in its order */
 	DOOR_JUDGE,                /* a request begins with it */
 	DOOR_JUDGE_AGAIN,          /* the current one begins with it, again: delivered if it says the same */
+	DOOR_FOLLOW,               /* more of the body, from the next byte on */
+};
+
+#define NOT_FOLLOWED ((struct followed_body){ .state = RESPONSE_COMPLETE })
+
+/* So much is known of the stream from a packet on: up to `next`, if TCP accepts what is before `head_end`. */
+struct span {
+	u32 head_end;
+	u32 next;
+	struct followed_body body; /* at `next` */
 };
 
 static __always_inline bool is_before(u32 one, u32 other)
@@ -40,14 +50,17 @@ static __always_inline bool is_before(u32 one, u32 other)
 static __always_inline enum course_at_door course_at_door(const struct door *d, u32 rcv_nxt, u32 seq, u32 bytes)
 {
 	u32 end = seq + bytes;
+	bool is_followed = d->body.state != RESPONSE_COMPLETE;
 
 	if (!is_before(rcv_nxt, end))
 		return DOOR_DELIVER;
 	if (is_before(d->next, seq))
-		return DOOR_LATER;
+		return DOOR_AFTER_BATCH;
+	if (is_followed && !is_before(rcv_nxt, d->head_end) && is_before(d->next, end))
+		return DOOR_FOLLOW;
 	/* TCP may not have seen what is before it: then it is not known either whether it is quiet. */
 	if (seq == d->next)
-		return is_before(rcv_nxt, seq) ? DOOR_AFTER_BATCH : DOOR_JUDGE;
+		return is_before(rcv_nxt, seq) || is_followed ? DOOR_AFTER_BATCH : DOOR_JUDGE;
 	if (!is_before(rcv_nxt, d->head_end))
 		return is_before(d->next, end) ? DOOR_CUT : DOOR_DELIVER;
 	/* All before the current request was accepted before that was judged: TCP acknowledges that it has it. */
@@ -56,12 +69,18 @@ static __always_inline enum course_at_door course_at_door(const struct door *d, 
 	return seq == d->request ? DOOR_JUDGE_AGAIN : DOOR_AFTER_BATCH;
 }
 
-/* The request at `next` is this node's: its head has so many bytes, and then so many of a body. */
-static __always_inline void let_in(struct door *d, u32 head, u32 body)
+/* The request at `next`, or more of its body, is this node's, and goes so far. */
+static __always_inline void let_in(struct door *d, const struct span *s, bool is_body)
 {
+	d->before = d->body;
 	d->request = d->next;
-	d->head_end = d->request + head;
-	d->next = d->head_end + body;
+	d->head_end = s->head_end;
+	d->next = s->next;
+	d->body = s->body;
+	if (is_body)
+		d->flags |= DOOR_IN_BODY;
+	else
+		d->flags &= ~DOOR_IN_BODY;
 }
 
 /*
@@ -73,13 +92,15 @@ static __always_inline bool forget_request(struct door *d, u32 rcv_nxt)
 	if (rcv_nxt != d->request)
 		return false;
 	d->next = d->head_end = d->request;
+	d->body = d->before;
 	return true;
 }
 
 /* Whether the current request, judged again, is the one that was let in. */
-static __always_inline bool is_let_in(const struct door *d, u32 head, u32 body)
+static __always_inline bool is_let_in(const struct door *d, const struct span *s)
 {
-	return d->head_end == d->request + head && d->next == d->head_end + body;
+	return d->head_end == s->head_end && d->next == s->next && d->body.state == s->body.state &&
+	       d->body.left == s->body.left && d->body.digits == s->body.digits;
 }
 
 #endif

@@ -39,12 +39,8 @@ static __always_inline int next_stage(struct __sk_buff *skb, int verdict)
 	return verdict == STAGE_DIRECT ? receive_direct(skb) : verdict;
 }
 
-/*
- * The frames of a chain of calls may have 512 bytes together, and this one is below all others: no address of `a` or `f` is
- * passed on, or they were in memory.
- */
-SEC("tcx/ingress")
-int baton_ds(struct __sk_buff *skb)
+/* What the frame is, and what becomes of it, or which stage is next: that is not called from here, so it has the whole stack. */
+static __noinline int look_at_frame(struct __sk_buff *skb)
 {
 	u32 zero = 0;
 	struct arrival a = {
@@ -91,7 +87,13 @@ int baton_ds(struct __sk_buff *skb)
 	default:
 		return TCX_GO_ON;
 	}
-	return next_stage(skb, verdict);
+	return verdict;
+}
+
+SEC("tcx/ingress")
+int baton_ds(struct __sk_buff *skb)
+{
+	return next_stage(skb, look_at_frame(skb));
 }
 
 #endif

@@ -41,7 +41,7 @@ static __always_inline int end_older(struct arrival *a, const struct inner *in, 
 	if (a->again)
 		return discard(a, COUNTER_LCCP_REPEATED);
 	/* Requeued once, the old socket was busy: the client's retransmission tries again. */
-	if (a->requeued)
+	if (a->mark)
 		return discard(a, COUNTER_DS_NO_SOCKET);
 	skb->mark = MARK_REQUEUED;
 	if (bpf_clone_redirect(skb, skb->ifindex, BPF_F_INGRESS))

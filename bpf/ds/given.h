@@ -24,6 +24,14 @@ static __always_inline u64 *last_handover(void)
 	return bpf_map_lookup_elem(&handovers, &zero);
 }
 
+static __always_inline void handed_over_now(void)
+{
+	u64 *last = last_handover();
+
+	if (last)
+		*last = bpf_ktime_get_coarse_ns();
+}
+
 static __always_inline bool handed_over_lately(void)
 {
 	u64 *last = last_handover();
@@ -52,10 +60,8 @@ static __noinline void note_handover(const struct lccp_header *h, const struct i
 {
 	struct tcb_key flow = flow_of(h);
 	struct given now = { .seq = bpf_ntohl(in->tcp.seq), .tick = tick_now(), .next = next, .tcb = h->tcb };
-	u64 *last = last_handover();
 
-	if (last)
-		*last = bpf_ktime_get_coarse_ns();
+	handed_over_now();
 	bpf_map_update_elem(&given, &flow, &now, BPF_ANY);
 }
 

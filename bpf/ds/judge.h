@@ -6,6 +6,7 @@
 #ifndef BATON_DS_JUDGE_H
 #define BATON_DS_JUDGE_H
 
+#include "body.h"
 #include "packet.h"
 #include "../cs/dispatcher.h"
 #include "../cs/request.h"
@@ -19,8 +20,8 @@ enum judgement {
 };
 
 struct judged {
-	u32 head;                  /* bytes, */
-	u32 body;                  /* and behind that */
+	const struct have_read *known; /* what the agent has read of it, if it has */
+	struct span span;          /* how far it goes */
 	u16 pool;
 	u16 generation;            /* of the pool, now */
 	u16 owner;                 /* of JUDGED_ELSEWHERE: who, by slot */
@@ -36,7 +37,23 @@ static __noinline bool read_request_inside(struct __sk_buff *skb, const struct i
 	    bpf_skb_load_bytes(skb, payload_at(in), text->at, BOUNDED(seen, 1, TEXT_BYTES - WORD)))
 		return false;
 	read_text(bytes, seen, r);
-	return r->target && r->end && !r->odd && !r->chunked && !r->large;
+	return r->target && r->end && !r->odd;
+}
+
+/* How far it goes, as far as this packet says that. */
+static __noinline void measure_request(struct __sk_buff *skb, const struct inner *in, const struct request *r, struct span *s)
+{
+	if (!r || !s)
+		return;
+	s->head_end = bpf_ntohl(in->tcp.seq) + r->end;
+	s->next = s->head_end + r->body;
+	s->body = NOT_FOLLOWED;
+	if (r->chunked)
+		s->body.state = RESPONSE_CHUNK_SIZE;
+	else if (r->large)
+		s->body = (struct followed_body){ .state = RESPONSE_BODY, .left = r->large };
+	if (s->body.state != RESPONSE_COMPLETE && r->end <= payload_of(in))
+		follow_body(skb, in, r->end, s);
 }
 
 /* The pool that it is for; NO_POOL if its host and path do not show that plainly. */
@@ -61,32 +78,50 @@ static __noinline u16 choose_owner(const struct lccp_header *h, u32 index, const
 	return pool ? choose(pool, index, &flow, r, 0) : NO_DATA_SERVER;
 }
 
-/* `d` is the door of the connection that is here; 0: it comes with this request, and any member of the pool will do. */
+/*
+ * `d` is the door of the connection that is here; 0: it comes with this request, and any member of the pool will do.
+ * A head that goes on in another packet is another data server's if what is here of it says so.
+ */
 static __noinline enum judgement judge_request(struct arrival *a, const struct lccp_header *h, const struct inner *in,
 					       const struct door *d, struct judged *j)
 {
+	const struct have_read *known = j->known;
 	const struct service *service = service_at(in->ip.daddr, in->tcp.dest);
 	struct request *r = blank_request();
 	u16 own = a->settings->slot;
+	u32 index;
 
-	if (!service || !r || !read_request_inside(a->skb, in, r))
+	if (!service || !r)
 		return JUDGED_UNREADABLE;
-	u32 index = pool_of_request(service, r);
+	bool is_read = read_request_inside(a->skb, in, r);
+	if (known) {
+		is_read = true;
+		r->path = (u64)known->path[1] << 32 | known->path[0];
+		index = known->pool == NO_POOL ? service->pool : known->pool;
+		r->end = known->head;
+		r->body = known->body;
+		r->chunked = known->flags & READ_CHUNKED;
+		r->large = (u64)known->large[1] << 32 | known->large[0];
+	} else {
+		index = r->target && !r->odd ? pool_of_request(service, r) : NO_POOL;
+	}
 	if (index == NO_POOL)
 		return JUDGED_UNREADABLE;
 	const struct pool *pool = pool_at(index);
 	if (!pool)
 		return JUDGED_NOBODY;
-	j->head = r->end;
-	j->body = r->body;
+	if (is_read)
+		measure_request(a->skb, in, r, &j->span);
 	j->pool = index;
 	j->generation = pool->generation;
 	if (is_member(pool, own) && (!d || stays(pool, index, d->pool, d->generation)))
-		return JUDGED_HERE;
+		return is_read ? JUDGED_HERE : JUDGED_UNREADABLE;
 	j->owner = choose_owner(h, index, r);
 	if (j->owner == NO_DATA_SERVER)
 		return JUDGED_NOBODY;
-	return j->owner == own ? JUDGED_HERE : JUDGED_ELSEWHERE;
+	if (j->owner != own)
+		return JUDGED_ELSEWHERE;
+	return is_read ? JUDGED_HERE : JUDGED_UNREADABLE;
 }
 
 #endif

@@ -8,6 +8,7 @@
 #include "owner.h"
 #include "packet.h"
 #include "plain.h"
+#include "reader.h"
 #include "refuse.h"
 
 /* What counts the delivery of a packet that came so. */
@@ -60,11 +61,11 @@ static __noinline void begin_door(struct arrival *a, const struct lccp_header *h
 				  const struct judged *j)
 {
 	u32 seq = bpf_ntohl(in->tcp.seq);
-	struct door d = { .request = seq, .head_end = seq, .next = seq, .asker = h->be_data };
+	struct door d = { .request = seq, .head_end = seq, .next = seq, .asker = h->be_data, .body = NOT_FOLLOWED };
 	struct tcb_key flow = flow_of(h);
 
 	if (j) {
-		let_in(&d, j->head, j->body);
+		let_in(&d, &j->span, false);
 		d.requests = 1;
 		d.pool = j->pool;
 		d.generation = j->generation;
@@ -122,6 +123,10 @@ static __noinline enum found judge_adopt(struct arrival *a, struct lccp_header *
 		count(a->counters, COUNTER_DS_DOOR_NOBODY);
 		return REFUSE;
 	default:
+		if (a->settings->reader_port) {
+			begin_to_read(a, h, in);
+			return ADOPT_TO_READ;
+		}
 		count(a->counters, COUNTER_DS_DOOR_UNREADABLE);
 		return REFUSE;
 	}
@@ -141,26 +146,41 @@ __noinline int receive_owned(struct __sk_buff *skb)
 	struct lccp_header *h = &s->header;
 	struct inner *in = &s->packet;
 	struct bpf_sock *sk = lookup(a->skb, in->ip.saddr, in->ip.daddr, in->tcp.source, in->tcp.dest);
+	const struct passing *on = 0;
 	int verdict;
 
 	if (is_connection(sk))
 		verdict = at_door(a, h, in, sk);
 	else if (sk && h->command == LCCP_ADOPT)
 		verdict = judge_adopt(a, h, in);
-	else if (is_being_adopted(h))
+	else if ((on = find_passing(h)) && on->door.request == bpf_ntohl(in->tcp.seq))
+		verdict = take_passing(a, h, on);
+	else if (on || is_being_adopted(h))
 		verdict = put_behind_batch(a);
 	else
 		verdict = follow_gone(a, h, in);
 	if (sk) {
+		if (verdict == IS_READ)
+			verdict = at_reader(a, h, in, sk);
 		if (verdict == LET_IN)
 			verdict = let_in_packet(a, h, in, sk);
 		else if (verdict == HAND_ON)
 			verdict = hand_on_request(a, h, in, sk);
+		else if (verdict == TO_AGENT)
+			verdict = pass_to_agent(a, h, in, sk);
+		else if (verdict == TO_SERVER)
+			verdict = pass_to_server(a, h, in, sk);
 		else if (verdict == ADOPT_HERE)
 			verdict = adopt_at(a, h, in, sk);
 		bpf_sk_release(sk);
 	}
 	switch (verdict) {
+	case END_SOCKET:
+		return unwrap(a, in) && become_bare_reset(a->skb, in, a->end) ? TCX_GO_ON : TCX_DISCARD;
+	case ADOPT_HERE:
+		return discard(a, COUNTER_DS_NO_SOCKET);
+	case ADOPT_TO_READ:
+		return adopt_to_read(a, h, in);
 	case PASS_ON:
 		return pass_adopt_on(a, h, in);
 	case REFUSE:

@@ -5,7 +5,7 @@
  * connection goes there, as ADOPT, and its socket here ends without a word on the wire; the connection server is told
  * (MOVED). Until it knows, what it sends here is sent on.
  *
- * What one packet does not decide ends its connection.
+ * What one packet does not decide the agent reads (reader.h).
  */
 #ifndef BATON_DS_OWNER_H
 #define BATON_DS_OWNER_H
@@ -13,44 +13,21 @@
 #include "asked.h"
 #include "cut.h"
 #include "door.h"
+#include "doors.h"
 #include "end.h"
 #include "given.h"
 #include "judge.h"
 #include "own_cs.h"
 #include "packet.h"
 #include "plain.h"
+#include "reader.h"
 #include "send.h"
 #include "window.h"
 #include "../claimed.h"
 
-/* What is found out about a packet, where it is not done with (enum tcx_action_base): its caller has the stack to do it. */
-enum found {
-	LET_IN = 100,              /* TCP may see it: `a->kept` bytes of its payload, if not 0 */
-	ADOPT_HERE,                /* the same of an ADOPT */
-	HAND_ON,                   /* the connection goes to `a->next` with it */
-	PASS_ON,                   /* an ADOPT that is for `a->next` */
-	REFUSE,                    /* and one that is for nobody */
-	NOT_HERE,                  /* its connection is not here, and was not */
-};
-
 enum {
 	FORGET_AFTER = 64,         /* longer than a packet is on its way from here to TCP; 1.05 ms each */
 };
-
-struct {
-	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, struct door);
-} doors SEC(".maps");
-
-/* Of connections whose sockets are being made. */
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 65536);
-	__type(key, struct tcb_key);
-	__type(value, struct door);
-} doors_begun SEC(".maps");
 
 /* Whether owners see to the requests of this service. */
 static __always_inline bool is_owners(__be32 cluster, __be16 port)
@@ -60,47 +37,12 @@ static __always_inline bool is_owners(__be32 cluster, __be16 port)
 	return service && service->flags & SERVICE_OWNER;
 }
 
-static __always_inline u32 moment(void)
-{
-	return bpf_ktime_get_coarse_ns() >> SENT_SHIFT;
-}
-
-/* The door of the connection on this socket; 0: it began before there were doors, or elsewhere in its numbers. */
-static __noinline struct door *door_of(struct bpf_sock *sk, const struct tcp_sock *tcp, const struct lccp_header *h)
-{
-	struct door *d = bpf_sk_storage_get(&doors, sk, 0, 0);
-
-	if (d || !tcp)
-		return d;
-	struct tcb_key flow = flow_of(h);
-	struct door *begun = bpf_map_lookup_elem(&doors_begun, &flow);
-	/* Another processor may have put it where it belongs meanwhile. */
-	if (!begun)
-		return bpf_sk_storage_get(&doors, sk, 0, 0);
-	/* TCP may be at work on another processor: it has come so far at least, or the socket is an earlier one's. */
-	if (is_before(tcp->rcv_nxt, begun->request))
-		return 0;
-	d = bpf_sk_storage_get(&doors, sk, begun, BPF_SK_STORAGE_GET_F_CREATE);
-	/* Or it is making the first storage of this socket (kernel/bpf/bpf_local_storage.c: -EAGAIN). */
-	if (!d)
-		d = bpf_sk_storage_get(&doors, sk, begun, BPF_SK_STORAGE_GET_F_CREATE);
-	/* There is no memory: it stays where it is. */
-	if (!d)
-		return begun;
-	bpf_map_delete_elem(&doors_begun, &flow);
-	return d;
-}
-
 /* The socket here ends in silence. The client, if it has not gone elsewhere, is reset when nobody claims its connection. */
-static __noinline int end_here(struct arrival *a, struct inner *in, const struct tcp_sock *tcp, enum counter why)
+static __always_inline int end_here(struct arrival *a, const struct tcp_sock *tcp, enum counter why)
 {
-	if (!unwrap(a, in))
-		return TCX_DISCARD;
-	in->tcp_at += OUTER_BYTES; /* as become_reset() takes it */
-	if (!become_reset(a->skb, in, tcp->rcv_nxt))
-		return TCX_DISCARD;
 	count(a->counters, why);
-	return TCX_GO_ON;
+	a->end = tcp->rcv_nxt;
+	return END_SOCKET;
 }
 
 /* The entry of this very node's connection server. */
@@ -156,7 +98,7 @@ static __noinline int hand_on_request(struct arrival *a, struct lccp_header *h, 
 	if (!send_copy(a, h, in, next, next_address))
 		return TCX_DISCARD;
 	tell_moved(a, h, in, next_address);
-	return end_here(a, in, tcp, COUNTER_DS_DOOR_HANDED_ON);
+	return end_here(a, tcp, COUNTER_DS_DOOR_HANDED_ON);
 }
 
 /*
@@ -168,6 +110,27 @@ static __always_inline bool is_quiet(struct bpf_sock *sk, const struct tcp_sock 
 {
 	return sk->state == STATE_ESTABLISHED && tcp->rcv_nxt == bpf_ntohl(in->tcp.seq) && tcp->copied_seq == tcp->rcv_nxt &&
 	       tcp->write_seq == bpf_ntohl(in->tcp.ack_seq) && has_answered(sk, tcp->write_seq, d->requests);
+}
+
+static __always_inline bool is_being_read(const struct door *d)
+{
+	return d->flags & DOOR_READING;
+}
+
+/* What is to be read: by the agent, once the connection is quiet; without one it ends. */
+static __always_inline int read_or_wait(struct arrival *a, struct inner *in, struct bpf_sock *sk, const struct door *d)
+{
+	const struct tcp_sock *tcp = bpf_skc_to_tcp_sock(sk);
+
+	if (!tcp)
+		return TCX_DISCARD;
+	if (!a->settings->reader_port)
+		return end_here(a, tcp, COUNTER_DS_DOOR_UNREADABLE);
+	if (is_quiet(sk, tcp, d, in))
+		return TO_AGENT;
+	if (cannot_be_followed(sk))
+		return end_here(a, tcp, COUNTER_DS_DOOR_STAYS);
+	return discard(a, COUNTER_DS_DOOR_WITHHELD);
 }
 
 static __always_inline int hand_on_or_wait(struct arrival *a, struct inner *in, struct bpf_sock *sk, const struct door *d,
@@ -184,7 +147,7 @@ static __always_inline int hand_on_or_wait(struct arrival *a, struct inner *in, 
 		return HAND_ON;
 	}
 	if (cannot_be_followed(sk))
-		return end_here(a, in, tcp, COUNTER_DS_DOOR_STAYS);
+		return end_here(a, tcp, COUNTER_DS_DOOR_STAYS);
 	return discard(a, COUNTER_DS_DOOR_WITHHELD);
 }
 
@@ -202,78 +165,130 @@ static __always_inline int let_in_until(struct arrival *a, const struct inner *i
 }
 
 /* A request begins with this packet, and TCP has all that is before it. */
-static __always_inline int judge_next(struct arrival *a, struct lccp_header *h, struct inner *in, struct bpf_sock *sk,
-				      struct door *d)
+static __always_inline int take_next(struct arrival *a, struct inner *in, struct bpf_sock *sk, struct door *d,
+				     enum judgement found, const struct judged *j)
 {
 	const struct tcp_sock *tcp = bpf_skc_to_tcp_sock(sk);
-	struct judged j = {};
 
 	if (!tcp)
 		return TCX_DISCARD;
 	if (a->asker)
 		d->asker = a->asker;
-	switch (judge_request(a, h, in, d, &j)) {
+	switch (found) {
 	case JUDGED_HERE:
-		let_in(d, j.head, j.body);
+		if (j->span.body.state == RESPONSE_UNKNOWN)
+			return end_here(a, tcp, COUNTER_DS_DOOR_UNREADABLE);
+		let_in(d, &j->span, false);
 		d->since = moment();
-		d->pool = j.pool;
-		d->generation = j.generation;
+		d->pool = j->pool;
+		d->generation = j->generation;
 		d->requests++;
 		count(a->counters, COUNTER_DS_DOOR_REQUEST);
 		return let_in_until(a, in, d->next);
 	case JUDGED_ELSEWHERE:
-		return hand_on_or_wait(a, in, sk, d, j.owner);
+		return hand_on_or_wait(a, in, sk, d, j->owner);
 	case JUDGED_NOBODY:
-		return end_here(a, in, tcp, COUNTER_DS_DOOR_NOBODY);
+		return end_here(a, tcp, COUNTER_DS_DOOR_NOBODY);
 	default:
-		return end_here(a, in, tcp, COUNTER_DS_DOOR_UNREADABLE);
+		return read_or_wait(a, in, sk, d);
 	}
 }
 
-/* The current request, of which TCP has nothing yet, comes again. */
-static __always_inline int judge_again(struct arrival *a, const struct inner *in, const struct tcp_sock *tcp, struct door *d)
+/* The current request, or what was last read of its body, comes again; TCP has nothing of it yet. */
+static __always_inline int take_again(struct arrival *a, const struct inner *in, const struct tcp_sock *tcp, struct door *d,
+				      const struct span *found)
 {
-	struct request *r = blank_request();
-
-	if (r && read_request_inside(a->skb, in, r) && is_let_in(d, r->end, r->body))
+	if (found && is_let_in(d, found))
 		return let_in_until(a, in, d->next);
-	if (moment() - d->since > FORGET_AFTER && forget_request(d, tcp->rcv_nxt))
-		d->requests--;
+	if (moment() - d->since > FORGET_AFTER) {
+		bool is_body = d->flags & DOOR_IN_BODY;
+
+		if (forget_request(d, tcp->rcv_nxt) && !is_body)
+			d->requests--;
+	}
 	return discard(a, COUNTER_DS_DOOR_CHANGED);
 }
 
-/* Whether a socket is being made of the connection. */
-static __noinline bool is_being_adopted(const struct lccp_header *h)
+/* More of a body that is followed. */
+static __always_inline int take_more(struct arrival *a, struct inner *in, const struct tcp_sock *tcp, struct door *d,
+				     bool is_again)
 {
-	struct tcb_key flow = flow_of(h);
+	struct span s = { .body = is_again ? d->before : d->body };
 
-	return bpf_map_lookup_elem(&doors_begun, &flow) != 0;
+	follow_body(a->skb, in, is_again ? 0 : d->next - bpf_ntohl(in->tcp.seq), &s);
+	if (is_again)
+		return take_again(a, in, tcp, d, &s);
+	if (s.body.state == RESPONSE_UNKNOWN)
+		return end_here(a, tcp, COUNTER_DS_DOOR_UNREADABLE);
+	let_in(d, &s, true);
+	d->since = moment();
+	return let_in_until(a, in, d->next);
+}
+
+/* The agent has read the request that this packet begins. Without a pool that answers it, the agent answers. */
+static __always_inline int judge_read(struct arrival *a, struct lccp_header *h, const struct inner *in, struct door *d,
+				      const struct have_read *known)
+{
+	struct judged j = { .known = known };
+	const struct data_server *next;
+
+	switch (judge_request(a, h, in, d->pool == NO_POOL ? 0 : d, &j)) {
+	case JUDGED_HERE:
+		d->next = d->request;
+		let_in(d, &j.span, false);
+		d->pool = j.pool;
+		d->generation = j.generation;
+		count(a->counters, COUNTER_DS_DOOR_REQUEST);
+		return TO_SERVER;
+	case JUDGED_ELSEWHERE:
+		next = data_server(j.owner);
+		if (!next)
+			return TCX_DISCARD;
+		a->next = unmap_address(next->address);
+		a->asker = d->asker;
+		return HAND_ON;
+	case JUDGED_NOBODY:
+		d->told = DOOR_TOLD_NOBODY;
+		return discard(a, COUNTER_DS_DOOR_NOBODY);
+	default:
+		d->told = DOOR_TOLD_NO_POOL;
+		return discard(a, COUNTER_DS_DOOR_NOBODY);
+	}
 }
 
 /* TCP has not seen what is before it, which may be in the same batch: once more through here, behind that. */
 static __always_inline int put_behind_batch(struct arrival *a)
 {
-	if (a->rounds > 1)
+	if (rounds_of(a) > 1)
 		return discard(a, COUNTER_DS_DOOR_LATER);
-	a->skb->mark = a->rounds ? MARK_BEHIND_AGAIN : MARK_BEHIND_BATCH;
+	a->skb->mark = rounds_of(a) ? MARK_BEHIND_AGAIN : MARK_BEHIND_BATCH;
 	count(a->counters, COUNTER_DS_DOOR_BATCH);
 	return bpf_redirect(a->skb->ifindex, BPF_F_INGRESS);
 }
 
-/* What becomes of a packet of the connection on `sk`: LET_IN, HAND_ON, or it is done with. */
-static __noinline int at_door(struct arrival *a, struct lccp_header *h, struct inner *in, struct bpf_sock *sk)
+/* What becomes of a packet as its door says, at which no other processor has a packet. */
+static __always_inline int pass_door(struct arrival *a, struct lccp_header *h, struct inner *in, struct bpf_sock *sk,
+				     struct door *d)
 {
 	const struct tcp_sock *tcp = bpf_skc_to_tcp_sock(sk);
 	u32 seq = bpf_ntohl(in->tcp.seq), bytes = payload_of(in);
 
-	a->kept = 0;
-	/* Of its first packet, whatever that is: then it need not be kept elsewhere any more. */
-	struct door *d = door_of(sk, tcp, h);
-	if (!bytes || !tcp)
+	if (!tcp)
+		return TCX_DISCARD;
+	if (d->flags & DOOR_SWITCHES && is_tunnel(sk))
 		return LET_IN;
-	if (!d)
-		return end_here(a, in, tcp, COUNTER_DS_DOOR_UNKNOWN);
-	switch (course_at_door(d, tcp->rcv_nxt, seq, bytes)) {
+	if (is_of_agent(a) && !is_before(tcp->rcv_nxt, seq + bytes))
+		return discard(a, COUNTER_DS_DOOR_REPEATED);
+	if (d->flags & DOOR_OWES) {
+		u32 known = d->body.state == RESPONSE_COMPLETE ? d->next : d->head_end;
+
+		if (is_of_agent(a) && is_before(seq, known))
+			return let_in_until(a, in, known);
+		if (!is_of_agent(a) && is_before(tcp->rcv_nxt, d->head_end))
+			return discard(a, COUNTER_DS_DOOR_LATER);
+	}
+	enum course_at_door course = course_at_door(d, tcp->rcv_nxt, seq, bytes);
+	switch (course) {
 	case DOOR_DELIVER:
 		return LET_IN;
 	case DOOR_CUT:
@@ -282,24 +297,65 @@ static __noinline int at_door(struct arrival *a, struct lccp_header *h, struct i
 		return let_in_until(a, in, d->request);
 	case DOOR_AFTER_BATCH:
 		return put_behind_batch(a);
-	case DOOR_JUDGE:
-		return judge_next(a, h, in, sk, d);
-	case DOOR_JUDGE_AGAIN:
-		return judge_again(a, in, tcp, d);
+	case DOOR_FOLLOW:
+		return take_more(a, in, tcp, d, false);
 	default:
-		return discard(a, COUNTER_DS_DOOR_LATER);
+		break;
 	}
+	bool is_next = course == DOOR_JUDGE;
+	if (!is_next && d->flags & DOOR_IN_BODY)
+		return take_more(a, in, tcp, d, true);
+	/* Again: that this node may answer it is enough, as it does. */
+	struct judged j = {};
+	enum judgement found = judge_request(a, h, in, is_next ? d : 0, &j);
+	if (is_next)
+		return take_next(a, in, sk, d, found, &j);
+	return take_again(a, in, tcp, d, found == JUDGED_HERE && j.pool == d->pool ? &j.span : 0);
 }
 
-/* Takes what is around the packet off, and what of it is not let in. */
-static __noinline int pass_in(struct arrival *a, struct inner *in, enum counter how)
+/* What becomes of a packet of the connection on `sk`: LET_IN, HAND_ON, TO_AGENT, IS_READ, or it is done with. */
+static __noinline int at_door(struct arrival *a, struct lccp_header *h, struct inner *in, struct bpf_sock *sk)
 {
-	if (!unwrap(a, in))
+	const struct tcp_sock *tcp = bpf_skc_to_tcp_sock(sk);
+	int verdict;
+
+	a->kept = 0;
+	/* Of its first packet, whatever that is: then it need not be kept elsewhere any more. */
+	struct door *d = door_of(sk, tcp, h);
+	if (d && tcp && d->flags & DOOR_OWES)
+		settle_note(h, d, !is_before(tcp->rcv_nxt, d->owed));
+	if (!payload_of(in) || !tcp)
+		return LET_IN;
+	if (!d)
+		return end_here(a, tcp, COUNTER_DS_DOOR_UNKNOWN);
+	if (is_being_read(d))
+		return IS_READ;
+	if (!take_door(d))
+		return put_behind_batch(a);
+	verdict = pass_door(a, h, in, sk, d);
+	leave_door(d);
+	return verdict;
+}
+
+/* A packet of a connection that the agent has: LET_IN, HAND_ON, TO_SERVER, or it is done with. */
+static __noinline int at_reader(struct arrival *a, struct lccp_header *h, const struct inner *in, struct bpf_sock *sk)
+{
+	const struct tcp_sock *tcp = bpf_skc_to_tcp_sock(sk);
+	struct door *d = door_of(sk, tcp, h);
+
+	if (!tcp || !d)
 		return TCX_DISCARD;
-	if (a->kept && !cut(a->skb, in, in->tcp_at, a->kept))
-		return TCX_DISCARD;
-	count(a->counters, how);
-	return TCX_GO_ON;
+	note_last(a->skb, in, d);
+	const struct have_read *known = find_read(a, sk, in, d);
+	if (known)
+		return echo_now(a->skb, in, tcp) ? judge_read(a, h, in, d, known) : TCX_DISCARD;
+	/* What the agent has sent in, its own socket has. But for what was behind a request that it has given back. */
+	if (is_of_agent(a) && !is_before(tcp->rcv_nxt, bpf_ntohl(in->tcp.seq) + payload_of(in)))
+		return discard(a, COUNTER_DS_DOOR_LATER);
+	/* What its socket holds behind a gap the next one would not have, and the client would think that it has (SACK). */
+	if (is_before(tcp->rcv_nxt, bpf_ntohl(in->tcp.seq)))
+		return put_behind_batch(a);
+	return LET_IN;
 }
 
 #endif

@@ -20,9 +20,10 @@ struct arrival {
 	struct __sk_buff *skb;
 	const struct settings *settings;
 	struct counters *counters;
-	bool requeued; /* this packet was here before, see end.h */
 	bool again;    /* and so was this message; since then its connection may have moved on */
-	u32 rounds;    /* how often it was put behind the batch that it came in */
+	bool sent_in;  /* the agent of this node sends it, and nobody else: see reader.h */
+	u32 mark;      /* of a packet that was here before (enum mark); else 0 */
+	u32 end;       /* sequence number with which the packet's socket ends */
 	u32 kept;      /* so many bytes of its payload are delivered; 0: all */
 	__be32 sender; /* short address of who sent this message */
 	__be32 asker;  /* and of the connection server that sent this packet; 0: another data server did */
@@ -61,9 +62,9 @@ struct scratch {
 	/* As struct arrival has them, for the next stage: */
 	__be32 sender;
 	__be32 asker;
-	u32 rounds;
-	u32 requeued;
+	u32 mark;
 	u32 again;
+	u32 sent_in;
 };
 
 struct {
@@ -101,9 +102,9 @@ static __always_inline int leave_to(enum stage stage, const struct arrival *a, _
 		return TCX_DISCARD;
 	s->sender = a->sender;
 	s->asker = asker;
-	s->rounds = a->rounds;
-	s->requeued = a->requeued;
+	s->mark = a->mark;
 	s->again = a->again;
+	s->sent_in = a->sent_in;
 	return stage;
 }
 
@@ -118,9 +119,9 @@ static __always_inline bool resume_arrival(struct arrival *a, struct __sk_buff *
 		.counters = counters_of_this_cpu(),
 		.sender = s->sender,
 		.asker = s->asker,
-		.rounds = s->rounds,
-		.requeued = s->requeued,
+		.mark = s->mark,
 		.again = s->again,
+		.sent_in = s->sent_in,
 	};
 	return a->settings && a->counters;
 }
@@ -130,10 +131,32 @@ static __always_inline void take_mark(struct arrival *a)
 {
 	u32 mark = a->skb->mark;
 
-	a->rounds = mark == MARK_BEHIND_AGAIN ? 2 : mark == MARK_BEHIND_BATCH;
-	a->requeued = mark == MARK_REQUEUED || a->rounds;
-	if (a->requeued)
-		a->skb->mark = 0;
+	if (mark - MARK_BEHIND_BATCH > MARK_REQUEUED - MARK_BEHIND_BATCH)
+		return;
+	a->mark = mark;
+	a->skb->mark = 0;
+}
+
+/* How often it was put behind the batch that it came in. */
+static __always_inline u32 rounds_of(const struct arrival *a)
+{
+	if (a->mark == MARK_BEHIND_AGAIN)
+		return 2;
+	return a->mark == MARK_BEHIND_BATCH;
+}
+
+/* Whether the agent of this node has made this packet. */
+static __always_inline bool is_of_agent(const struct arrival *a)
+{
+	return a->sent_in || a->mark == MARK_OF_AGENT;
+}
+
+/* Whether the agent sent the frame in: no frame that has come by a card has such metadata, and no client's can. */
+static __always_inline bool is_sent_in(const struct __sk_buff *skb)
+{
+	const u32 *meta = (void *)(long)skb->data_meta;
+
+	return (void *)(meta + 1) <= (void *)(long)skb->data && *meta == AGENT_METADATA;
 }
 
 /* Whatever holds these ports here: connection, TIME_WAIT or listener. To be released. */

@@ -131,7 +131,7 @@ __noinline int verify_message(struct __sk_buff *skb)
 	if (!has_inner || !is_of_flow(h, bytes, in))
 		return discard(a, COUNTER_LCCP_MISMATCH);
 
-	a->again = note_arrival(a->sender, h) && !a->requeued;
+	a->again = note_arrival(a->sender, h) && !a->mark;
 	return leave_to(STAGE_MESSAGE, a, 0);
 }
 

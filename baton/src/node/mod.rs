@@ -41,6 +41,7 @@ pub mod migrate;
 mod moving;
 mod next_hops;
 mod place;
+mod reader;
 mod relay;
 mod releases;
 mod reload;

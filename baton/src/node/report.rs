@@ -61,6 +61,18 @@ pub fn status(daemon: &Daemon) -> Result<Status> {
             *counters.entry(name.into()).or_default() += counter.load(Relaxed);
         }
     }
+    if let Some(reader) = daemon.reader.as_ref().map(|reader| &reader.counters) {
+        use std::sync::atomic::Ordering::Relaxed;
+        for (name, counter) in [
+            ("reader_accepted", &reader.accepted),
+            ("reader_foreign", &reader.foreign),
+            ("reader_given", &reader.given),
+            ("reader_answered", &reader.answered),
+            ("reader_failed", &reader.failed),
+        ] {
+            counters.insert(name.into(), counter.load(Relaxed));
+        }
+    }
     for (name, value) in daemon.resume.counts.get() {
         counters.insert(name.into(), value);
     }

@@ -12,7 +12,7 @@ use tracing::{info, warn};
 use super::{
     announcer, control,
     daemon::Daemon,
-    keys, metrics, next_hops, relay,
+    keys, metrics, next_hops, reader, relay,
     tables::{self, Placed, services_with_places},
 };
 
@@ -139,6 +139,16 @@ impl Daemon {
         let routed: Vec<_> = (held.iter().copied())
             .filter(|(_, service)| service.owner_routes())
             .collect();
+        if roles.is_ds() && !routed.is_empty() {
+            let reader = match self.reader.take() {
+                Some(reader) => reader,
+                None => reader::Running::start(&self.dataplane, &self.place.link, &self.judge)?,
+            };
+            reader.serve(self.tables.ids_of(routed.iter().map(|(at, _)| *at)));
+            self.tables.read_at(reader.port);
+            self.reader = Some(reader);
+            self.tables.write_settings(&self.dataplane, &self.place)?;
+        }
         if !roles.is_cs() {
             let is_named =
                 |(_, service): &&Placed<'_>| roles.is_switch() || !service.owner_routes();

@@ -6,6 +6,7 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use std::time::Duration;
 
 use baton_net::{Error, Result};
+use socket2::SockRef;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio::time::sleep;
@@ -37,6 +38,15 @@ impl Listener {
         let listener = TcpListener::from_std(listener)?;
         let port = listener.local_addr()?.port();
         Ok(Self { listener, port })
+    }
+
+    /// Connections that come from now on have this room for what is not read, bytes; some of it is for what is around those.
+    ///
+    /// # Errors
+    /// [`Error::System`].
+    pub fn hold_at_most(&self, bytes: usize) -> Result<()> {
+        let bounded = SockRef::from(&self.listener).set_recv_buffer_size(bytes);
+        bounded.map_err(Error::system("bound the buffers of a listener"))
     }
 
     /// Its port.

@@ -60,7 +60,7 @@ impl Again {
         if frame.len() > LONGEST_LIVE {
             return Ok(Resumed::TooLong);
         }
-        sys::run_live(self.pass_up.as_fd(), frame, interface).map_err(failed)?;
+        sys::run_live(self.pass_up.as_fd(), &[], frame, interface).map_err(failed)?;
         Ok(Resumed::Done)
     }
 }

@@ -96,7 +96,8 @@ impl Releaser {
         match outcome.verdict {
             XDP_TX | XDP_REDIRECT => Ok(Resumed::Leaves(outcome.frame)),
             XDP_PASS => {
-                sys::run_live(self.pass_up.as_fd(), &outcome.frame, self.interface).map_err(run)?;
+                sys::run_live(self.pass_up.as_fd(), &[], &outcome.frame, self.interface)
+                    .map_err(run)?;
                 Ok(Resumed::Done)
             }
             _ => Ok(Resumed::Dropped),

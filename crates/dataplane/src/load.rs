@@ -53,7 +53,7 @@ pub struct Programs {
     pub relay_answer: Option<OwnedFd>,
     /// What gives adopted connections their congestion window, with role DS.
     pub window: Option<OwnedFd>,
-    /// Passes up what `cs` is done with.
+    /// Passes frames of user space up to the kernel, with role CS or DS.
     pub pass_up: Option<OwnedFd>,
     /// Expiry of TCB entries, with role CS.
     pub sweep: Option<OwnedFd>,
@@ -109,7 +109,7 @@ const ROUTING_MAPS: [&str; 8] = [
     "route_ids",
 ];
 /// Maps that only the data server's program uses.
-const DS_MAPS: [&str; 14] = [
+const DS_MAPS: [&str; 16] = [
     "peers",
     "senders",
     "rings",
@@ -121,6 +121,8 @@ const DS_MAPS: [&str; 14] = [
     "response_texts",
     "doors",
     "doors_begun",
+    "passing",
+    "have_read",
     "yields",
     "yielding_until",
     "seen_heads",
@@ -149,7 +151,7 @@ impl Programs {
             .open(&mut storage)
             .map_err(load_error)?;
         open.progs.baton_cs.set_autoload(cs);
-        open.progs.baton_pass_up.set_autoload(cs);
+        open.progs.baton_pass_up.set_autoload(cs || ds);
         open.progs.baton_sweep.set_autoload(cs);
         open.progs.baton_idle.set_autoload(cs);
         open.progs.baton_release.set_autoload(cs);
@@ -222,7 +224,7 @@ impl Programs {
             cs: cs
                 .then(|| duplicate(loaded.progs.baton_cs.as_fd()))
                 .transpose()?,
-            pass_up: cs
+            pass_up: (cs || ds)
                 .then(|| duplicate(loaded.progs.baton_pass_up.as_fd()))
                 .transpose()?,
             switch: switch
@@ -275,6 +277,10 @@ impl Programs {
                 rings: only(ds, &loaded.maps.rings)?,
                 seen_heads: only(ds, &loaded.maps.seen_heads)?,
                 responses: only(ds, &loaded.maps.responses)?,
+                doors: only(ds, &loaded.maps.doors)?,
+                doors_begun: only(ds, &loaded.maps.doors_begun)?,
+                passing: only(ds, &loaded.maps.passing)?,
+                have_read: only(ds, &loaded.maps.have_read)?,
                 places: only(switch, &loaded.maps.places)?,
                 pools: routing(&loaded.maps.pools)?,
                 hosts: routing(&loaded.maps.hosts)?,

@@ -203,10 +203,16 @@ pub fn run_on_arrival(
     Ok(outcome)
 }
 
-/// Runs an XDP program once on a frame that has arrived at `interface`, and does what it decides: what it
-/// passes goes up to the kernel.
-pub fn run_live(program: BorrowedFd<'_>, frame: &[u8], interface: u32) -> io::Result<()> {
-    let context = xdp_context(0, frame.len(), interface);
+/// Runs an XDP program once on a frame that has arrived at `interface`, with `metadata`, whole words, in front, and does what
+/// it decides: what it passes goes up to the kernel.
+pub fn run_live(
+    program: BorrowedFd<'_>,
+    metadata: &[u8],
+    frame: &[u8],
+    interface: u32,
+) -> io::Result<()> {
+    let frame = [metadata, frame].concat();
+    let context = xdp_context(metadata.len(), frame.len(), interface);
     // SAFETY: all-zero is what LIBBPF_OPTS makes of it.
     let mut options: raw::bpf_test_run_opts = unsafe { std::mem::zeroed() };
     options.sz = size_of::<raw::bpf_test_run_opts>() as raw::size_t;

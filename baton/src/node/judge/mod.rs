@@ -24,7 +24,7 @@ use baton_core::{
 };
 use baton_dataplane::{Dataplane, Lead};
 use baton_net::LccpSocket;
-use baton_wire::{Address, HashKey, KeyRing};
+use baton_wire::{Address, HashKey, KeyRing, PathHash};
 use tracing::warn;
 
 use self::bench::Bench;
@@ -112,9 +112,28 @@ impl Judge {
         *locked(&self.shared.docket) = Some(Arc::new(docket));
     }
 
+    /// What it judges by, for others to ask.
+    pub fn opinion(&self) -> Opinion {
+        Opinion(Arc::clone(&self.shared))
+    }
+
     /// What came of its questions to dispatchers.
     pub fn counts(&self) -> Counts {
         *locked(&self.shared.counts)
+    }
+}
+
+/// Where requests go, as the judge would lead them.
+#[derive(Clone)]
+pub struct Opinion(Arc<Shared>);
+
+impl Opinion {
+    /// Of a request to this service: its pool, if not the service's own, and the hash of its path. `None` before anything is
+    /// known of routes.
+    pub fn of(&self, service: u16, request: &Request) -> Option<(Option<Lead>, Option<u64>)> {
+        let docket = locked(&self.0.docket).clone()?;
+        let path = request.path().hash(docket.hash_key).map(PathHash::get);
+        Some((docket.lead(service, request), path))
     }
 }
 

@@ -53,6 +53,7 @@ pub struct Tables {
     senders: HashMap<Ipv4Addr, [u8; 6]>,
     relay_port: u16,
     resume_port: u16,
+    reader_port: u16,
     dead: HashSet<Address>,
     deaf: HashSet<Address>,
 }
@@ -106,6 +107,7 @@ impl Tables {
             senders: HashMap::new(),
             relay_port: 0,
             resume_port: 0,
+            reader_port: 0,
             dead: HashSet::new(),
             deaf: HashSet::new(),
         })
@@ -135,5 +137,19 @@ impl Tables {
     /// The listener of the agent that resumes; takes effect with the next settings.
     pub fn resume_at(&mut self, port: u16) {
         self.resume_port = port;
+    }
+
+    /// The listener of the agent that reads requests; takes effect with the next settings.
+    pub fn read_at(&mut self, port: u16) {
+        self.reader_port = port;
+    }
+
+    /// The numbers that these services have in the maps.
+    pub fn ids_of(
+        &self,
+        services: impl IntoIterator<Item = SocketAddrV4>,
+    ) -> HashMap<SocketAddrV4, u16> {
+        let ids = |at| Some((at, *self.ids.get(&at)?));
+        services.into_iter().filter_map(ids).collect()
     }
 }

@@ -55,6 +55,7 @@ impl Tables {
             mss,
             relay_port: self.relay_port,
             resume_port: self.resume_port,
+            reader_port: self.reader_port,
             rcv_wscale: config.cluster.window_scale.shift(),
             protocol: config.cluster.protocol.number(),
             roles: roles.bits(),

@@ -12,7 +12,6 @@
 
 mod head;
 mod ordered;
-mod position;
 mod rest;
 
 use std::io;

@@ -11,8 +11,9 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
 
 use super::ordered::Opened;
-use super::{Found, Witness, position};
+use super::{Found, Witness};
 use crate::pass::{pass_both_ways, read_away};
+use crate::position;
 
 /// Passes on what the client does not have yet of the response, whose first byte is at `start`, and whatever follows it. Where
 /// the client is, its socket says.

@@ -3,7 +3,6 @@
 use crate::field::Parsed;
 use crate::problem::Problem;
 use crate::report::Report;
-use crate::route;
 use crate::service::{self, Handover, Routing, Split};
 
 /// Reports `routing = "owner"` with any of that.
@@ -15,7 +14,6 @@ pub(super) fn check(report: &mut Report<'_>, service: &service::Draft) {
         return;
     }
     let is_on = |flag: &Parsed<bool>| matches!(flag, Parsed::Right(flag) if *flag.get_ref());
-    let mut routes = service.routes.iter();
     let found = [
         ("split = \"ack\"", service.split == Some(Split::Ack)),
         (
@@ -24,7 +22,7 @@ pub(super) fn check(report: &mut Report<'_>, service: &service::Draft) {
         ),
         (
             "resume",
-            is_on(&service.resume) || routes.clone().any(|route| is_on(&route.resume)),
+            is_on(&service.resume) || service.routes.iter().any(|route| is_on(&route.resume)),
         ),
         ("direct", is_on(&service.direct)),
         (
@@ -32,7 +30,6 @@ pub(super) fn check(report: &mut Report<'_>, service: &service::Draft) {
             !matches!(service.dispatcher, Parsed::Absent),
         ),
         ("large", !matches!(service.large, Parsed::Absent)),
-        ("routes with conditions", routes.any(has_conditions)),
     ];
     for (what, _) in found.iter().filter(|(_, is_there)| *is_there) {
         report.error(
@@ -43,9 +40,4 @@ pub(super) fn check(report: &mut Report<'_>, service: &service::Draft) {
             ),
         );
     }
-}
-
-fn has_conditions(route: &route::Draft) -> bool {
-    let matches = route.matches();
-    matches.is_some_and(|(.., conditions)| !conditions.is_empty())
 }

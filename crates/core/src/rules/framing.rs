@@ -12,17 +12,18 @@ pub enum Body {
 }
 
 impl Body {
-    /// Of a header with these lines.
+    /// Of a header with these lines. What follows one that asks for another protocol may be that.
     pub(super) fn of(lines: &[(String, Vec<u8>)]) -> Self {
-        let values = |name: &'static str| {
-            let named = move |line: &&(String, Vec<u8>)| line.0.eq_ignore_ascii_case(name);
-            lines.iter().filter(named).map(|(_, value)| &**value)
-        };
-        if values("upgrade").next().is_some() {
+        if asks_to_switch(lines) {
             return Self::Unknown;
         }
-        let mut codings = values("transfer-encoding");
-        let mut lengths = values("content-length");
+        Self::of_request(lines)
+    }
+
+    /// The same of the request alone, whatever follows it.
+    pub(super) fn of_request(lines: &[(String, Vec<u8>)]) -> Self {
+        let mut codings = values(lines, "transfer-encoding");
+        let mut lengths = values(lines, "content-length");
         match (codings.next(), lengths.next()) {
             (None, None) => Self::Bytes(0),
             (Some(coding), None) if codings.next().is_none() => {
@@ -40,6 +41,19 @@ impl Body {
             _ => Self::Unknown,
         }
     }
+}
+
+/// Whether these lines ask for another protocol (RFC 9110, 7.8).
+pub(super) fn asks_to_switch(lines: &[(String, Vec<u8>)]) -> bool {
+    values(lines, "upgrade").next().is_some()
+}
+
+fn values<'a>(
+    lines: &'a [(String, Vec<u8>)],
+    name: &'static str,
+) -> impl Iterator<Item = &'a [u8]> {
+    let named = move |line: &&(String, Vec<u8>)| line.0.eq_ignore_ascii_case(name);
+    lines.iter().filter(named).map(|(_, value)| &**value)
 }
 
 #[cfg(test)]

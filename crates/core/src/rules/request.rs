@@ -6,7 +6,7 @@
 
 use baton_wire::{BadPath, Path};
 
-use super::{Body, header::Header, target::Target};
+use super::{Body, framing, header::Header, target::Target};
 
 /// What can be made out. Of a header that does not end here, the lines that do.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -148,6 +148,16 @@ impl Request {
     /// How far the body behind its header goes, if all of that is here.
     pub fn body(&self) -> Body {
         Body::of(&self.headers)
+    }
+
+    /// The same for who sees whether its server switches to another protocol: only then something else follows.
+    pub fn body_before_switch(&self) -> Body {
+        Body::of_request(&self.headers)
+    }
+
+    /// Whether it asks for another protocol (Upgrade).
+    pub fn asks_to_switch(&self) -> bool {
+        framing::asks_to_switch(&self.headers)
     }
 
     /// The host, in lower case, without its port and without a dot at its end; nothing if none is named. That

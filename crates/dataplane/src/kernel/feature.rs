@@ -100,9 +100,9 @@ pub const FEATURES: &[Feature] = &[
     Feature {
         name: "BPF_F_TEST_XDP_LIVE_FRAMES",
         since: Release(5, 18),
-        purpose: "a connection server sends requests on by it that it has held back",
+        purpose: "requests that were held back or read go on by it",
         option: None,
-        parts: &[ConnectionServer],
+        parts: &[ConnectionServer, DataServer],
         probe: Probe::Version,
     },
     Feature {

@@ -4,6 +4,7 @@
 //! of TCP over IPv4. Anything else is a [`BadFrame`].
 
 mod acknowledge;
+mod build;
 mod divide;
 mod line_up;
 
@@ -14,6 +15,7 @@ use baton_wire::{Endpoint, Flow};
 use etherparse::{IpNumber, Ipv4Slice, TcpHeader, TcpSlice};
 
 pub use acknowledge::acknowledge;
+pub use build::Stream;
 pub use divide::divide;
 pub use line_up::line_up;
 

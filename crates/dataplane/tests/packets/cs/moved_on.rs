@@ -74,6 +74,20 @@ fn further_requests_are_forwarded() {
     }
 }
 
+/// And of a first one that says not plainly whose it is, whoever gets it knows or finds out: user space here does not.
+#[test]
+fn a_first_request_need_not_be_clear() {
+    let node = node();
+    routes_by_name(&node);
+    let whole = get("/ds2/");
+    let texts = [&whole[..1], &whole[..9], &whole[..whole.len() - 2]];
+    for text in texts {
+        let connection = Connection::open_any(&node, text);
+        assert_ne!(owner(&connection.entry(&node)).0, NO_DATA_SERVER as u16);
+    }
+    Connection::open_any(&node, get("/ds2/../ds3/"));
+}
+
 #[test]
 fn the_entry_follows_its_owner() {
     let node = node();

@@ -10,7 +10,7 @@ use std::{
 
 use baton_abi::{DataServer, SERVICE_HANDOVER, SERVICE_OWNER, Service, ServiceKey};
 use baton_wire::{Address, Message, NodePair, encode};
-use etherparse::TcpSlice;
+use etherparse::{IpNumber, TcpSlice};
 
 use crate::{
     cluster::{ARRIVES_AT, CLUSTER, CS, CS_MAC, WEB, ds, ds_mac, key, peer},
@@ -74,6 +74,8 @@ pub struct Live {
     pub stream: TcpStream,
     /// What the server writes each time.
     pub answer: &'static [u8],
+    /// Whether acknowledgements leave that are not looked at.
+    pub has_acks: bool,
     sent: usize,
     /// How often the server has answered, or is to have when the client acknowledges.
     answers: u32,
@@ -159,6 +161,7 @@ impl Live {
             client,
             stream,
             answer: ANSWER,
+            has_acks: false,
             sent: GET.len(),
             answers: 1,
         }
@@ -211,7 +214,11 @@ impl Live {
     /// The next message on the wire is from here to `to`, which has this MAC address.
     #[track_caller]
     pub fn message_to(&self, to: Ipv4Addr, mac: [u8; 6]) -> Sent {
-        let packet = self.wire.next();
+        let mut packet = self.wire.next();
+        while self.has_acks && packet.ip.protocol == IpNumber::TCP {
+            assert!(Response(packet).payload().is_empty());
+            packet = self.wire.next();
+        }
         assert_eq!(packet.ethernet.destination, mac, "{packet:?}");
         assert_eq!(packet.ethernet.source, ds_mac(0));
         let message = opened(&self.node, &packet);
@@ -261,16 +268,32 @@ pub fn forward(node: &Node, packet: &Segment) {
     send(node, &lccp::forward(&client), packet);
 }
 
+/// A packet that was broken on its way: its checksum is wrong.
+pub fn forward_broken(node: &Node, packet: &Segment) {
+    const CHECKSUM_AT: usize = 36;
+    let client = Client {
+        address: packet.from,
+        service: packet.to,
+        isn: 0,
+    };
+    let mut bytes = packet.packet();
+    bytes[CHECKSUM_AT] ^= 1;
+    send_bytes(node, &lccp::forward(&client), &bytes);
+}
+
 pub fn send(node: &Node, message: &Message, packet: &Segment) {
+    send_bytes(node, message, &packet.packet());
+}
+
+fn send_bytes(node: &Node, message: &Message, packet: &[u8]) {
     let own = Address::from_octets(node.plane().settings().unwrap().address);
     let IpAddr::V4(own) = own.ip() else {
         panic!("{own:?}")
     };
     let pair = NodePair { from: CS, to: own };
-    let packet = packet.packet();
     send_lccp(
         own,
-        &encode(message, &packet, node.now(), &key().lccp(), pair),
+        &encode(message, packet, node.now(), &key().lccp(), pair),
     );
 }
 

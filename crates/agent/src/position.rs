@@ -1,10 +1,10 @@
 //! Where an adopted connection is: its socket was made in the middle of a response.
 
 use std::io;
+use std::os::fd::AsFd;
 
 use nix::sys::socket::{getsockopt, setsockopt};
 use nix::{getsockopt_impl, setsockopt_impl, sockopt_impl};
-use tokio::net::TcpStream;
 
 /// Of tcp(7), TCP_REPAIR: off again, without a packet that asks the peer for its window.
 const OFF_IN_SILENCE: i32 = -1;
@@ -27,11 +27,11 @@ sockopt_impl!(
 );
 
 /// The sequence numbers of the next byte that is written, and of the next one that comes. Needs CAP_NET_ADMIN.
-pub(super) fn next_bytes(stream: &TcpStream) -> io::Result<(u32, u32)> {
-    setsockopt(stream, Repair, &1)?;
+pub fn next_bytes(socket: &impl AsFd) -> io::Result<(u32, u32)> {
+    setsockopt(socket, Repair, &1)?;
     let behind =
-        |queue| setsockopt(stream, RepairQueue, &queue).and_then(|()| getsockopt(stream, QueueSeq));
+        |queue| setsockopt(socket, RepairQueue, &queue).and_then(|()| getsockopt(socket, QueueSeq));
     let (send, receive) = (behind(SEND_QUEUE), behind(RECEIVE_QUEUE));
-    setsockopt(stream, Repair, &OFF_IN_SILENCE)?;
+    setsockopt(socket, Repair, &OFF_IN_SILENCE)?;
     Ok((send?, receive?))
 }

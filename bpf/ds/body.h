@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Bodies of requests whose end is not known from the head: chunked ones, and those that are longer than sequence numbers tell.
+ * What is inside of a chunk, or of a piece of a long body, passes in any order. Where it ends is read at the door, as far as a
+ * packet shows it, and what was read is to TCP like the head of a request: nothing behind it passes before TCP has accepted it.
+ */
+#ifndef BATON_DS_BODY_H
+#define BATON_DS_BODY_H
+
+#include "door.h"
+#include "packet.h"
+#include "../bounds.h"
+#include "../chunks.h"
+#include "../cs/request.h"
+
+enum {
+	BODY_STEPS = 16384,        /* enough for the largest packet in chunks of a few bytes */
+	PIECE_OF_BODY = 1 << 29,   /* so far ahead all is known to be of the body: two of them still have an order */
+};
+
+struct body_walk {
+	struct __sk_buff *skb;
+	struct response *body;
+	u32 at;                    /* of what has not been read yet, from the start of the frame, */
+	u32 bytes;                 /* and how much that is */
+};
+
+/* Whether what comes next is data, whatever it is. */
+static __always_inline bool is_data(u32 state)
+{
+	return state == RESPONSE_CHUNK || state == RESPONSE_BODY;
+}
+
+/* What follows, when all of that has come. */
+static __always_inline u32 behind_data(u32 state)
+{
+	return state == RESPONSE_CHUNK ? RESPONSE_CHUNK_SIZE : RESPONSE_COMPLETE;
+}
+
+static long take_of_body(u32 index, struct body_walk *w)
+{
+	struct response *body = w->body;
+	u8 c;
+
+	if (!w->bytes || body->state == RESPONSE_COMPLETE || body->state == RESPONSE_UNKNOWN)
+		return 1;
+	if (is_data(body->state)) {
+		u32 here = body->left < w->bytes ? body->left : w->bytes;
+
+		w->at += here;
+		w->bytes -= here;
+		body->left -= here;
+		if (!body->left)
+			body->state = behind_data(body->state);
+		return 0;
+	}
+	if (bpf_skb_load_bytes(w->skb, w->at, &c, sizeof(c))) {
+		body->state = RESPONSE_UNKNOWN;
+		return 1;
+	}
+	take_byte(body, c);
+	w->at++;
+	w->bytes--;
+	return 0;
+}
+
+/*
+ * The body goes on `from` so many bytes into the payload of this packet, as `s` says; then `s` says how far it is known. Its
+ * state is RESPONSE_UNKNOWN if that is no body.
+ */
+static __noinline void follow_body(struct __sk_buff *skb, const struct inner *in, u32 from, struct span *s)
+{
+	struct text *text = text_of_this_cpu();
+	u32 bytes = payload_of(in);
+
+	if (!text || !s || from > bytes)
+		return;
+	struct response *body = &text->upload.body;
+	struct body_walk walk = { .skb = skb, .body = body, .at = payload_at(in) + from, .bytes = bytes - from };
+
+	body->left = s->body.left;
+	body->state = s->body.state;
+	body->digits = s->body.digits;
+	bpf_loop(BODY_STEPS, take_of_body, &walk, 0);
+	if (walk.bytes && body->state != RESPONSE_COMPLETE)
+		body->state = RESPONSE_UNKNOWN;
+	s->head_end = s->next = bpf_ntohl(in->tcp.seq) + bytes - walk.bytes;
+	if (is_data(body->state)) {
+		u32 piece = body->left < PIECE_OF_BODY ? body->left : PIECE_OF_BODY;
+
+		s->next += piece;
+		body->left -= piece;
+		if (!body->left)
+			body->state = behind_data(body->state);
+	}
+	s->body.left = body->left;
+	s->body.state = body->state;
+	s->body.digits = body->digits;
+}
+
+#endif

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Where the doors of connections are kept: with their sockets, or by the ports of those that are being made. */
+#ifndef BATON_DS_DOORS_H
+#define BATON_DS_DOORS_H
+
+#include "door.h"
+#include "packet.h"
+
+/* What is found out about a packet, where it is not done with (enum tcx_action_base): its caller has the stack to do it. */
+enum found {
+	LET_IN = 100,              /* TCP may see it: `a->kept` bytes of its payload, if not 0 */
+	ADOPT_HERE,                /* the same of an ADOPT */
+	ADOPT_TO_READ,             /* or the agent is to read what it begins: it adopts */
+	IS_READ,                   /* the agent has its connection */
+	HAND_ON,                   /* the connection goes to `a->next` with it */
+	TO_AGENT,                  /* or from the server here to the agent, which reads the request that it begins */
+	TO_SERVER,                 /* or back, with a request that has been read */
+	END_SOCKET,                /* it becomes the RST that ends its socket, which expects `a->end` */
+	PASS_ON,                   /* an ADOPT that is for `a->next` */
+	REFUSE,                    /* and one that is for nobody */
+	NOT_HERE,                  /* its connection is not here, and was not */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct door);
+} doors SEC(".maps");
+
+/* Of connections whose sockets are being made. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 65536);
+	__type(key, struct tcb_key);
+	__type(value, struct door);
+} doors_begun SEC(".maps");
+
+static __always_inline u32 moment(void)
+{
+	return bpf_ktime_get_coarse_ns() >> SENT_SHIFT;
+}
+
+/* The door of the connection on this socket; 0: it began before there were doors, or elsewhere in its numbers. */
+static __noinline struct door *door_of(struct bpf_sock *sk, const struct tcp_sock *tcp, const struct lccp_header *h)
+{
+	struct door *d = bpf_sk_storage_get(&doors, sk, 0, 0);
+
+	if (d || !tcp)
+		return d;
+	struct tcb_key flow = flow_of(h);
+	struct door *begun = bpf_map_lookup_elem(&doors_begun, &flow);
+	/* Another processor may have put it where it belongs meanwhile. */
+	if (!begun)
+		return bpf_sk_storage_get(&doors, sk, 0, 0);
+	/* TCP may be at work on another processor: it has come so far at least, or the socket is an earlier one's. */
+	if (is_before(tcp->rcv_nxt, begun->request))
+		return 0;
+	d = bpf_sk_storage_get(&doors, sk, begun, BPF_SK_STORAGE_GET_F_CREATE);
+	/* Or it is making the first storage of this socket (kernel/bpf/bpf_local_storage.c: -EAGAIN). */
+	if (!d)
+		d = bpf_sk_storage_get(&doors, sk, begun, BPF_SK_STORAGE_GET_F_CREATE);
+	/* There is no memory: it stays where it is. */
+	if (!d)
+		return begun;
+	bpf_map_delete_elem(&doors_begun, &flow);
+	return d;
+}
+
+enum {
+	TURN_TRIES = 4096,         /* some microseconds, longer than a packet is at a door */
+};
+
+struct turn_wait {
+	struct door *door;
+	bool is_taken;
+};
+
+static __always_inline bool try_door(struct door *d)
+{
+	return !__sync_val_compare_and_swap(&d->busy, 0, 1);
+}
+
+static long await_door(u32 index, struct turn_wait *w)
+{
+	w->is_taken = try_door(w->door);
+	return w->is_taken;
+}
+
+/*
+ * One processor at a time has a packet at a door: they may come to several, by different ways. Who has it goes on at once, as
+ * nothing else runs there meanwhile; so the others wait for it.
+ */
+static __noinline bool take_door(struct door *d)
+{
+	if (!d)
+		return false;
+	struct turn_wait wait = { .door = d };
+
+	if (try_door(d))
+		return true;
+	bpf_loop(TURN_TRIES, await_door, &wait, 0);
+	return wait.is_taken;
+}
+
+static __always_inline void leave_door(struct door *d)
+{
+	__sync_fetch_and_sub(&d->busy, 1);
+}
+
+/* Whether a socket is being made of the connection. */
+static __noinline bool is_being_adopted(const struct lccp_header *h)
+{
+	struct tcb_key flow = flow_of(h);
+
+	return bpf_map_lookup_elem(&doors_begun, &flow) != 0;
+}
+
+#endif

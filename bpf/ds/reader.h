@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What one packet does not decide, the agent of this node reads (crates/agent/src/reader). It has the connection for so long:
+ *
+ *  server's socket  --a request that is not plain------------------> agent's socket: it gets all that comes, and says nothing
+ *  agent's socket   --the request once more, and what it says--judge--> here: server's socket, which begins with the request
+ *                                                               \----> another's: as any request for another one
+ *
+ * The agent takes nothing out of its socket, so no more comes than that has room for; and as long as it has said nothing,
+ * the connection is as quiet as it was before the request. It then sends all that has come once more, as frames of
+ * the client to this interface. With the first of them the connection goes on: a note of it (`passing`) is made, the old
+ * socket ends by a RST, and the packet, as a clone behind that, begins the new one. What it sends in is what it has read;
+ * until the new socket has the head, the client's own packets, who may say something else by now, are nothing to it.
+ */
+#ifndef BATON_DS_READER_H
+#define BATON_DS_READER_H
+
+#include "assign.h"
+#include "door.h"
+#include "doors.h"
+#include "end.h"
+#include "given.h"
+#include "judge.h"
+#include "packet.h"
+#include "plain.h"
+#include "window.h"
+#include "../claimed.h"
+
+enum {
+	PASSING_FOR = 4096,        /* so long a note counts; 1.05 ms each. The agent tries for less */
+	STATE_CLOSE_WAIT = 8,      /* include/net/tcp_states.h: its client sends no more */
+	STAMP_ECHO_AT = 8,         /* in such options: the timestamp of ours that they echo */
+	CLOCK_TICK_NS = 1000000,   /* of TCP's timestamps */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 65536);
+	__type(key, struct tcb_key);
+	__type(value, struct passing);
+} passing SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct have_read);
+} have_read SEC(".maps");
+
+/* The note of a connection that is on its way between two sockets here, or 0. */
+static __noinline struct passing *find_passing(const struct lccp_header *h)
+{
+	struct tcb_key flow = flow_of(h);
+	struct passing *found = bpf_map_lookup_elem(&passing, &flow);
+
+	return found && moment() - found->door.since < PASSING_FOR ? found : 0;
+}
+
+/* The packet is to end its socket, and a clone of it comes once more behind that. */
+static __always_inline int end_and_come_again(struct arrival *a, struct inner *in, u32 seq, u32 mark)
+{
+	if (!unwrap(a, in))
+		return TCX_DISCARD;
+	handed_over_now();
+	a->skb->mark = mark;
+	if (bpf_clone_redirect(a->skb, a->skb->ifindex, BPF_F_INGRESS))
+		return TCX_DISCARD;
+	a->skb->mark = 0;
+	a->end = seq;
+	return END_SOCKET;
+}
+
+/* The new socket is there; and `is_all`: all that the old one had has come to it. */
+static __noinline void settle_note(const struct lccp_header *h, struct door *d, bool is_all)
+{
+	struct tcb_key flow = flow_of(h);
+	struct passing *last = bpf_map_lookup_elem(&passing, &flow);
+	bool is_its = last && last->door.owed == d->owed;
+
+	if (is_all)
+		d->flags &= ~DOOR_OWES;
+	if (!is_its)
+		return;
+	if (is_all)
+		bpf_map_delete_elem(&passing, &flow);
+	else
+		last->taken = 1;
+}
+
+/* The connection on `sk` goes to another socket of this node, with this packet, which that one begins with. */
+static __noinline int pass_to_socket(struct arrival *a, const struct lccp_header *h, struct inner *in, struct bpf_sock *sk,
+				     const struct door *begun)
+{
+	const struct tcp_sock *tcp = bpf_skc_to_tcp_sock(sk);
+	u32 mark = rounds_of(a) ? MARK_BEHIND_AGAIN : MARK_BEHIND_BATCH;
+	struct tcb_key flow = flow_of(h);
+	struct passing on = { .door = *begun };
+
+	if (!tcp)
+		return TCX_DISCARD;
+	if (!(begun->flags & DOOR_READING))
+		mark = MARK_OF_AGENT;
+	on.tcb = part_of(tcp);
+	on.tcb.be_cwnd = begun->be_cwnd;
+	on.door.since = moment();
+	if (bpf_map_update_elem(&passing, &flow, &on, BPF_ANY))
+		return TCX_DISCARD;
+	return end_and_come_again(a, in, tcp->rcv_nxt, mark);
+}
+
+/* The agent's frames bear the newest timestamp that its socket was shown, and the last window. */
+static __noinline void note_last(struct __sk_buff *skb, const struct inner *in, struct door *d)
+{
+	struct bpf_tcp_req_attrs stamps = {};
+
+	if (!d)
+		return;
+	d->be_window = in->tcp.window;
+	if (!read_timestamps(skb, in, &stamps) || !stamps.tstamp_ok)
+		return;
+	if (!(d->flags & DOOR_STAMPED) || (int)(stamps.rcv_tsval - d->tsval) > 0)
+		d->tsval = stamps.rcv_tsval;
+	d->flags |= DOOR_STAMPED;
+}
+
+/* The door of a connection that the agent is to have: it reads the request that this packet begins. */
+static __always_inline struct door reading_door(struct arrival *a, const struct inner *in, __be32 asker)
+{
+	u32 seq = bpf_ntohl(in->tcp.seq);
+	struct door d = {
+		.request = seq,
+		.head_end = seq,
+		.next = seq,
+		.body = NOT_FOLLOWED,
+		.pool = NO_POOL,
+		.asker = asker,
+		.flags = DOOR_READING | DOOR_OWES,
+		.owed = seq + payload_of(in),
+	};
+
+	note_last(a->skb, in, &d);
+	return d;
+}
+
+/* With an ADOPT. */
+static __noinline void begin_to_read(struct arrival *a, const struct lccp_header *h, const struct inner *in)
+{
+	struct door d = reading_door(a, in, h->be_data);
+	struct tcb_key flow = flow_of(h);
+
+	bpf_map_update_elem(&doors_begun, &flow, &d, BPF_ANY);
+	/* It may have been here before: now it is again. */
+	bpf_map_delete_elem(&given, &flow);
+}
+
+/* From the server to the agent. */
+static __noinline int pass_to_agent(struct arrival *a, const struct lccp_header *h, struct inner *in, struct bpf_sock *sk)
+{
+	const struct tcp_sock *tcp = bpf_skc_to_tcp_sock(sk);
+	const struct door *d = door_of(sk, tcp, h);
+
+	if (!tcp || !d)
+		return TCX_DISCARD;
+	/* Its program had the socket both times. */
+	if (rounds_of(a) > 1)
+		return discard(a, COUNTER_DS_DOOR_LATER);
+	struct door reads = reading_door(a, in, d->asker);
+	reads.pool = d->pool;
+	reads.generation = d->generation;
+	reads.be_cwnd = window_to_give(tcp);
+	return pass_to_socket(a, h, in, sk, &reads);
+}
+
+/* From the agent to the server. */
+static __noinline int pass_to_server(struct arrival *a, const struct lccp_header *h, struct inner *in, struct bpf_sock *sk)
+{
+	const struct tcp_sock *tcp = bpf_skc_to_tcp_sock(sk);
+	const struct have_read *read = bpf_sk_storage_get(&have_read, sk, 0, 0);
+	const struct door *d = door_of(sk, tcp, h);
+
+	if (!tcp || !d || !read)
+		return TCX_DISCARD;
+	struct door begun = *d;
+	begun.flags = DOOR_OWES | (read->flags & READ_SWITCHES ? DOOR_SWITCHES : 0);
+	begun.owed = tcp->rcv_nxt;
+	begun.busy = 0;
+	begun.requests = 1;
+	count(a->counters, COUNTER_DS_DOOR_READ);
+	return pass_to_socket(a, h, in, sk, &begun);
+}
+
+/* The packet begins the new socket of a connection that is on its way. */
+static __noinline int take_passing(struct arrival *a, struct lccp_header *h, const struct passing *on)
+{
+	struct tcb_key flow = flow_of(h);
+
+	if (!on)
+		return TCX_DISCARD;
+	if (on->taken || (!(on->door.flags & DOOR_READING) && !is_of_agent(a)))
+		return discard(a, COUNTER_DS_DOOR_LATER);
+	h->tcb = on->tcb;
+	h->be_data = on->door.asker;
+	bpf_map_update_elem(&doors_begun, &flow, &on->door, BPF_ANY);
+	return on->door.flags & DOOR_READING ? ADOPT_TO_READ : ADOPT_HERE;
+}
+
+/* The agent gets the connection; its door has begun. */
+static __always_inline int adopt_to_read(struct arrival *a, struct lccp_header *h, struct inner *in)
+{
+	if (!assign_own(a, h, in, a->settings->reader_port)) {
+		count(a->counters, COUNTER_DS_UNASSIGNED);
+		return refuse(a, h, in, LCCP_REFUSAL_NOT_ASSIGNED);
+	}
+	return pass_in(a, in, COUNTER_DS_DOOR_READS);
+}
+
+/*
+ * A new socket goes on with its timestamps from the one that the packet echoes: so that is the old socket's, now. An older one
+ * and the client would drop what comes (PAWS, RFC 7323, 5).
+ */
+static __noinline bool echo_now(struct __sk_buff *skb, const struct inner *in, const struct tcp_sock *tcp)
+{
+	u32 at = in->tcp_at + sizeof(struct tcphdr);
+	u32 now = bpf_htonl((u32)(bpf_ktime_get_ns() / CLOCK_TICK_NS) + tcp->tsoffset);
+	u32 options[3];
+
+	if (in->tcp.doff * 4 != sizeof(struct tcphdr) + TIMESTAMPS_ALONE_BYTES)
+		return true;
+	if (bpf_skb_load_bytes(skb, at, options, sizeof(options)))
+		return false;
+	return options[0] != bpf_htonl(TIMESTAMPS_ALONE) ||
+	       (!bpf_l4_csum_replace(skb, in->tcp_at + CHECK_AT, options[2], now, 4) &&
+		!bpf_skb_store_bytes(skb, at + STAMP_ECHO_AT, &now, sizeof(now), 0));
+}
+
+/* What the agent has read, if this is the packet that it begins with and nothing has come since; or 0. */
+static __noinline const struct have_read *find_read(struct arrival *a, struct bpf_sock *sk, const struct inner *in,
+						    const struct door *d)
+{
+	const struct tcp_sock *tcp = bpf_skc_to_tcp_sock(sk);
+
+	/* A clone that has come back has found the agent's socket busy: the agent sends it in again. */
+	if (!tcp || !d || !a->sent_in || a->mark || bpf_ntohl(in->tcp.seq) != d->request ||
+	    (sk->state != STATE_ESTABLISHED && sk->state != STATE_CLOSE_WAIT))
+		return 0;
+	const struct have_read *read = bpf_sk_storage_get(&have_read, sk, 0, 0);
+	return read && read->end == tcp->rcv_nxt && tcp->write_seq == bpf_ntohl(in->tcp.ack_seq) ? read : 0;
+}
+
+#endif

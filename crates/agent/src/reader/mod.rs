@@ -1,0 +1,440 @@
+//! Requests that one packet does not decide: heads in several segments, targets that need normalising, old spellings.
+//!
+//! ```text
+//!  client --part of a head--> this agent's socket, adopted where the request begins
+//!  client --the rest of it--> the same; nothing is taken out of it, and nothing is said
+//!  agent  --the request, as frames of the client--> the data server's program --here--> the local server's socket
+//!                                                                             \-------> another data server
+//! ```
+//!
+//! The agent has a connection for milliseconds. As nothing of a response has been sent, the connection is as quiet as it was
+//! before the request's first byte: so the program lets it go on from there, with another socket (`bpf/ds/reader.h`). What
+//! has been acknowledged to the client is owed to that one. As it was never taken out of this socket, there is no more of it
+//! than its buffer holds, and it is sent until the new socket has it. The server reads the request as its client wrote it, and
+//! answers it directly.
+
+mod answer;
+mod verdict;
+
+use std::io;
+use std::net::SocketAddrV4;
+use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+use baton_abi::{
+    DOOR_STAMPED, DOOR_TOLD_NOTHING, Door, HaveRead, NO_POOL, READ_CHUNKED, READ_SWITCHES, TcbKey,
+};
+use baton_core::rules::Request;
+use baton_net::Result;
+use baton_net::client_frame::Stream;
+use nix::sys::socket::{MsgFlags, recv};
+use tokio::io::Interest;
+use tokio::net::TcpStream;
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep, timeout};
+
+use self::answer::Answer;
+use self::verdict::{Extent, Verdict, hide_http2, judge, requests};
+use crate::client::{Ends, Services};
+use crate::listener::Listener;
+use crate::position;
+
+/// As servers give a client for a head.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// So long it takes at most until the program has let a connection go on.
+const GIVES_UP: Duration = Duration::from_secs(3);
+
+/// And until all is taken: what is behind its request may be another one, which waits for the response to that.
+const TAKES: Duration = Duration::from_secs(60);
+
+/// Between two tries, at first and at most.
+const SOON: Duration = Duration::from_millis(1);
+const LATE: Duration = Duration::from_millis(100);
+
+/// Bytes of the stream in a frame: one that goes on to another data server must fit with a message around it.
+const PIECE: usize = 1200;
+
+/// As Linux doubles it, and takes half of it and up to nine tenths for a window: from 32 KB, in which the longest head fits, to 59 KB.
+/// That fits into the first window of any new socket, which is 64 KB, also at another data server: there nobody would send it again.
+const BUFFER: usize = 1 << 15;
+
+/// Where a request goes, as this node's routes say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lead {
+    /// The number of its pool; `None`: the service's own.
+    pub pool: Option<u16>,
+    /// The hash of its path in its one spelling.
+    pub path: Option<u64>,
+}
+
+/// The data server's program, and what decides where requests go.
+pub trait Program: Send + Sync + 'static {
+    /// The door of the connection that this socket has.
+    ///
+    /// # Errors
+    /// The program's maps cannot be read.
+    fn door(&self, socket: BorrowedFd<'_>, flow: &TcbKey) -> io::Result<Option<Door>>;
+
+    /// Where a request to this cluster address and port goes; `None`: that is not known yet.
+    fn lead(&self, cluster: SocketAddrV4, request: &Request) -> Option<Lead>;
+
+    /// Tells the program what was read of the request that this socket's connection begins with.
+    ///
+    /// # Errors
+    /// The program's maps cannot be written.
+    fn tell(&self, socket: BorrowedFd<'_>, read: &HaveRead) -> io::Result<()>;
+
+    /// Whether the connection has left its socket with the request that begins there, and the next socket does not have all
+    /// yet that this one had.
+    ///
+    /// # Errors
+    /// The program's maps cannot be read.
+    fn is_passing(&self, flow: &TcbKey, request: u32) -> io::Result<bool>;
+
+    /// The MAC address of the interface by which frames are sent in.
+    fn mac(&self) -> [u8; 6];
+
+    /// A client's frame comes in.
+    ///
+    /// # Errors
+    /// The kernel refuses it.
+    fn send(&self, frame: &[u8]) -> io::Result<()>;
+}
+
+/// What has been done, for the metrics.
+#[derive(Debug, Default)]
+pub struct Counters {
+    /// Connections that came to be read.
+    pub accepted: AtomicU64,
+    /// Of these, not to a service: somebody on this host connected to the listener itself. Reset.
+    pub foreign: AtomicU64,
+    /// Of these, went on to a server with their request.
+    pub given: AtomicU64,
+    /// Of these, were answered here, with an error.
+    pub answered: AtomicU64,
+    /// Of these, ended before their request was whole, or broke.
+    pub failed: AtomicU64,
+}
+
+/// What has become of a connection.
+enum Outcome {
+    Given,
+    Answered,
+}
+
+/// The listener, and what serves it.
+pub struct Reader {
+    listener: Listener,
+    program: Arc<dyn Program>,
+    services: watch::Receiver<Services>,
+    counters: Arc<Counters>,
+}
+
+impl Reader {
+    /// Listens on 127.0.0.1, at a port of the kernel's choice.
+    ///
+    /// # Errors
+    /// [`baton_net::Error::System`].
+    pub fn bind(program: Arc<dyn Program>, services: watch::Receiver<Services>) -> Result<Self> {
+        let listener = Listener::bind("requests that are to be read")?;
+        listener.hold_at_most(BUFFER)?;
+        Ok(Self {
+            listener,
+            program,
+            services,
+            counters: Arc::default(),
+        })
+    }
+
+    /// The port it listens on, for `settings.reader_port` of the data server program.
+    pub fn port(&self) -> u16 {
+        self.listener.port()
+    }
+
+    /// What it has done; stays readable while it runs.
+    pub fn counters(&self) -> Arc<Counters> {
+        Arc::clone(&self.counters)
+    }
+
+    /// Reads until dropped, and then ends every connection.
+    pub async fn run(self) {
+        let Self {
+            listener,
+            program,
+            services,
+            counters,
+        } = self;
+        let serve = |client| {
+            let ends = Ends::of(&client, &services);
+            serve(client, ends, Arc::clone(&program), Arc::clone(&counters))
+        };
+        listener.accept(serve).await;
+    }
+}
+
+async fn serve(
+    client: TcpStream,
+    ends: Option<Ends>,
+    program: Arc<dyn Program>,
+    counters: Arc<Counters>,
+) {
+    counters.accepted.fetch_add(1, Relaxed);
+    let Some(ends) = ends else {
+        counters.foreign.fetch_add(1, Relaxed);
+        return;
+    };
+    let counter = match read(client, ends, program).await {
+        Ok(Outcome::Given) => &counters.given,
+        Ok(Outcome::Answered) => &counters.answered,
+        Err(error) => {
+            tracing::debug!(?ends, %error, "a request was not read");
+            &counters.failed
+        }
+    };
+    counter.fetch_add(1, Relaxed);
+}
+
+async fn read(client: TcpStream, ends: Ends, program: Arc<dyn Program>) -> io::Result<Outcome> {
+    let flow = TcbKey::of(ends.client, ends.cluster);
+    let begin = door(&*program, &client, &flow)?.request;
+    let connection = Connection {
+        client,
+        ends,
+        flow,
+        begin,
+        program,
+    };
+    connection.read().await
+}
+
+/// One that is read.
+struct Connection {
+    client: TcpStream,
+    ends: Ends,
+    flow: TcbKey,
+    /// Sequence number of its request's first byte.
+    begin: u32,
+    program: Arc<dyn Program>,
+}
+
+/// All that has come.
+struct Come {
+    text: Vec<u8>,
+    /// Sequence numbers of what the client is to get next, and behind what has come.
+    next: (u32, u32),
+}
+
+impl Come {
+    /// Whether the client sends no more. `None`: there is less than was said.
+    fn has_ended(&self, begin: u32) -> Option<bool> {
+        // As much as a receive buffer holds.
+        match self
+            .next
+            .1
+            .wrapping_sub(begin)
+            .wrapping_sub(self.text.len() as u32)
+        {
+            0 => Some(false),
+            // A FIN has a number of its own.
+            1 => Some(true),
+            _ => None,
+        }
+    }
+}
+
+impl Connection {
+    async fn read(self) -> io::Result<Outcome> {
+        let Ok(judged) = timeout(PATIENCE, self.await_head()).await else {
+            return self.end_late().await;
+        };
+        let (request, head, body) = match judged? {
+            Verdict::Give {
+                request,
+                head,
+                body,
+            } => (request, head, body),
+            Verdict::Answer(answer) => return self.answer(answer).await,
+            Verdict::Wait => return Err(io::ErrorKind::UnexpectedEof.into()),
+        };
+        // Before anything is known of routes, nobody may guess.
+        let Some(lead) = self.program.lead(self.ends.cluster, &request) else {
+            return self.answer(Answer::Nobody).await;
+        };
+        let path = lead.path.unwrap_or_default();
+        let is_chunked = body == Extent::Chunked;
+        let (body, large) = match body {
+            Extent::Bytes(bytes) => (bytes, 0),
+            Extent::Large(bytes) => (0, bytes),
+            Extent::Chunked => (0, 0),
+        };
+        let flag = |set: bool, flag: u32| if set { flag } else { 0 };
+        let flags = flag(request.asks_to_switch(), READ_SWITCHES) | flag(is_chunked, READ_CHUNKED);
+        self.give(HaveRead {
+            head,
+            body,
+            large: [large as u32, (large >> 32) as u32], // its halves
+            flags: flags as u16,                         // two bits
+            pool: lead.pool.unwrap_or(NO_POOL as u16),   // 65535
+            path: [path as u32, (path >> 32) as u32],    // its halves
+            ..HaveRead::default()
+        })
+        .await
+    }
+
+    /// Servers pass over line ends between requests: who has sent no more has asked for nothing.
+    async fn end_late(self) -> io::Result<Outcome> {
+        let is_line_end = |byte: &u8| matches!(byte, b'\r' | b'\n');
+        if !self.look()?.text.iter().all(is_line_end) {
+            return self.answer(Answer::TooSlow).await;
+        }
+        answer::end(self.client).await?;
+        Ok(Outcome::Answered)
+    }
+
+    async fn answer(self, answer: Answer) -> io::Result<Outcome> {
+        answer.give(self.client).await?;
+        Ok(Outcome::Answered)
+    }
+
+    /// Until the head is whole, or cannot be any more.
+    async fn await_head(&self) -> io::Result<Verdict> {
+        let mut had = 0;
+        loop {
+            let ready = self.client.ready(Interest::READABLE).await?;
+            // What has come before a RST can be read still.
+            if let Some(error) = self.client.take_error()? {
+                return Err(error);
+            }
+            let look = || {
+                let come = self.look()?;
+                let is_more = come.text.len() > had;
+                is_more
+                    .then_some(come)
+                    .ok_or(io::ErrorKind::WouldBlock.into())
+            };
+            let verdict = match self.client.try_io(Interest::READABLE, look) {
+                Ok(come) => {
+                    had = come.text.len();
+                    judge(&come.text)
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => Verdict::Wait,
+                Err(error) => return Err(error),
+            };
+            // A socket whose client sends no more is ready for ever.
+            if verdict != Verdict::Wait || ready.is_read_closed() {
+                return Ok(verdict);
+            }
+        }
+    }
+
+    /// What has come stays where it is.
+    fn look(&self) -> io::Result<Come> {
+        let next = position::next_bytes(&self.client)?;
+        let mut text = vec![0; next.1.wrapping_sub(self.begin) as usize];
+        let flags = MsgFlags::MSG_PEEK | MsgFlags::MSG_DONTWAIT;
+        let bytes = recv(self.client.as_raw_fd(), &mut text, flags)?;
+        text.truncate(bytes);
+        Ok(Come { text, next })
+    }
+
+    /// The connection goes on with its server, or another data server. Whatever else has come meanwhile goes along.
+    async fn give(self, mut read: HaveRead) -> io::Result<Outcome> {
+        let until = Instant::now() + GIVES_UP;
+        let mut pause = SOON;
+        let mut given = Vec::new();
+        while Instant::now() < until {
+            let mut come = match self.look() {
+                Err(error) if is_reset(&error) && !given.is_empty() => {
+                    return self.see_taken(&given).await;
+                }
+                come => come?,
+            };
+            let door = door(&*self.program, &self.client, &self.flow)?;
+            if u32::from(door.told) != DOOR_TOLD_NOTHING {
+                return self.answer(Answer::Nobody).await;
+            }
+            if let Some(has_ended) = come.has_ended(self.begin) {
+                read.end = come.next.1;
+                self.program.tell(self.client.as_fd(), &read)?;
+                if let Some(head) = come.text.get_mut(..read.head as usize) {
+                    hide_http2(head);
+                }
+                let stream = self.stream(&door, come.next.0);
+                given = frames(&stream, self.begin, &come.text, has_ended);
+                self.send(&given)?;
+                if self
+                    .client
+                    .take_error()?
+                    .is_some_and(|error| is_reset(&error))
+                {
+                    return self.see_taken(&given).await;
+                }
+            }
+            sleep(pause).await;
+            pause = (pause * 2).min(LATE);
+        }
+        Err(io::Error::other("its server did not take the request"))
+    }
+
+    fn stream(&self, door: &Door, ack: u32) -> Stream {
+        let is_stamped = u32::from(door.flags) & DOOR_STAMPED != 0;
+        Stream {
+            mac: self.program.mac(),
+            client: self.ends.client,
+            cluster: self.ends.cluster,
+            ack,
+            window: u16::from_be(door.be_window),
+            // What is to be echoed the program knows.
+            stamps: is_stamped.then_some((door.tsval, 0)),
+        }
+    }
+
+    /// Until the new socket has all: what a client was told to have come it does not send again.
+    async fn see_taken(&self, given: &[Vec<u8>]) -> io::Result<Outcome> {
+        let until = Instant::now() + TAKES;
+        let mut pause = SOON;
+        // With the last of them the program sees that it has.
+        let mut again = given.len().saturating_sub(1)..given.len();
+        while self.program.is_passing(&self.flow, self.begin)? {
+            if Instant::now() > until {
+                return Err(io::Error::other(
+                    "its server does not have all of the request",
+                ));
+            }
+            self.send(&given[std::mem::replace(&mut again, 0..given.len())])?;
+            if self.program.is_passing(&self.flow, self.begin)? {
+                sleep(pause).await;
+                pause = (pause * 2).min(LATE);
+            }
+        }
+        Ok(Outcome::Given)
+    }
+
+    fn send(&self, frames: &[Vec<u8>]) -> io::Result<()> {
+        frames.iter().try_for_each(|frame| self.program.send(frame))
+    }
+}
+
+/// All that has come, each request with a frame that it begins.
+fn frames(stream: &Stream, begin: u32, text: &[u8], has_ended: bool) -> Vec<Vec<u8>> {
+    let (mut frames, mut at) = (Vec::new(), 0);
+    for request in requests(text) {
+        let ends = has_ended && at + request.len() == text.len();
+        // Not much, of numbers that wrap around.
+        frames.extend(stream.frames(begin.wrapping_add(at as u32), request, PIECE, ends));
+        at += request.len();
+    }
+    frames
+}
+
+fn door(program: &dyn Program, client: &TcpStream, flow: &TcbKey) -> io::Result<Door> {
+    let door = program.door(client.as_fd(), flow)?;
+    door.ok_or_else(|| io::Error::other("nothing is known of where its request begins"))
+}
+
+fn is_reset(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::ConnectionReset
+}

@@ -1,0 +1,212 @@
+//! What is to become of a request, of which so much has come. No I/O.
+
+use baton_core::heads::head_length;
+use baton_core::rules::{Body, Request};
+
+use super::answer::Answer;
+
+/// The longest head, bytes: it must fit into the first window of the agent's socket.
+pub(super) const LONGEST: usize = 24_000;
+
+/// Sequence numbers, of 32 bits, do not tell well of more.
+const LARGE_BODY: u64 = 1 << 30;
+
+/// How far a body goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Extent {
+    /// So many bytes.
+    Bytes(u32),
+    /// So many, which sequence numbers do not tell: who follows it counts them.
+    Large(u64),
+    /// To its last chunk.
+    Chunked,
+}
+
+/// What is to be done.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// Its head goes on.
+    Wait,
+    /// Whoever answers for it gets it.
+    Give {
+        /// All that it says.
+        request: Box<Request>,
+        /// Bytes of its head.
+        head: u32,
+        /// What follows that.
+        body: Extent,
+    },
+    /// It gets this answer from here.
+    Answer(Answer),
+}
+
+/// Of the bytes with which a request begins.
+pub(super) fn judge(text: &[u8]) -> Verdict {
+    let Some(length) = head_length(text) else {
+        return if text.len() > LONGEST {
+            Verdict::Answer(Answer::TooLarge)
+        } else {
+            Verdict::Wait
+        };
+    };
+    let request = match Request::read(&text[..length]) {
+        Ok(Some(request)) => request,
+        Ok(None) | Err(_) => return Verdict::Answer(Answer::Bad),
+    };
+    let (Ok(head), body) = (u32::try_from(length), request.body_before_switch()) else {
+        return Verdict::Answer(Answer::TooLarge);
+    };
+    let body = match body {
+        Body::Bytes(bytes) if bytes >= LARGE_BODY => Extent::Large(bytes),
+        Body::Bytes(bytes) => Extent::Bytes(bytes as u32), // less than 2^30
+        Body::Chunked => Extent::Chunked,
+        Body::Unknown => return Verdict::Answer(Answer::Bad),
+    };
+    let request = Box::new(request);
+    Verdict::Give {
+        request,
+        head,
+        body,
+    }
+}
+
+/// Nobody is to leave HTTP/1 for a protocol whose requests nobody here reads: that this head asks for HTTP/2 its server does not
+/// see (RFC 7540, 3.2). It is as long as before.
+pub(super) fn hide_http2(head: &mut [u8]) {
+    const NAME: &[u8] = b"upgrade:";
+    const HTTP2: &[u8] = b"h2c";
+    for line in head.split_mut(|&byte| byte == b'\n') {
+        let Some((name, value)) = line.split_at_mut_checked(NAME.len()) else {
+            continue;
+        };
+        if !name.eq_ignore_ascii_case(NAME) {
+            continue;
+        }
+        for token in value.split_mut(|byte| !byte.is_ascii_alphanumeric()) {
+            if token.eq_ignore_ascii_case(HTTP2) {
+                token.fill(b'-');
+            }
+        }
+    }
+}
+
+/// The requests in the text, and what is behind the last whole one: the program judges each by the frame that it begins with, and
+/// so it does with a body that it has to follow.
+pub(super) fn requests(mut text: &[u8]) -> Vec<&[u8]> {
+    let mut parts = Vec::new();
+    while !text.is_empty() {
+        let length = match judge(text) {
+            Verdict::Give {
+                head,
+                body: Extent::Bytes(body),
+                ..
+            } => head as usize + body as usize,
+            Verdict::Give { head, .. } => head as usize,
+            Verdict::Wait | Verdict::Answer(_) => text.len(),
+        };
+        let (request, rest) = text.split_at(length.min(text.len()));
+        parts.push(request);
+        text = rest;
+    }
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn answered(text: &str, answer: Answer) {
+        assert_eq!(judge(text.as_bytes()), Verdict::Answer(answer), "{text:?}");
+    }
+
+    #[test]
+    fn a_whole_head_says_where_its_request_ends() {
+        let text = b"POST /a%20b HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhel";
+        let Verdict::Give {
+            request,
+            head,
+            body,
+        } = judge(text)
+        else {
+            panic!("{:?}", judge(text));
+        };
+        assert_eq!((head, body), (text.len() as u32 - 3, Extent::Bytes(5)));
+        assert_eq!(request.method(), b"POST");
+        for cut in 0..head as usize {
+            assert_eq!(judge(&text[..cut]), Verdict::Wait, "{cut}");
+        }
+    }
+
+    #[test]
+    fn a_body_may_say_where_it_ends_as_it_goes_on() {
+        for (line, extent) in [
+            ("Transfer-Encoding: chunked", Extent::Chunked),
+            ("Content-Length: 1073741823", Extent::Bytes(1073741823)),
+            ("Content-Length: 1073741824", Extent::Large(1073741824)),
+        ] {
+            let text = format!("PUT / HTTP/1.1\r\nHost: a\r\n{line}\r\n\r\n");
+            match judge(text.as_bytes()) {
+                Verdict::Give { body, .. } => assert_eq!(body, extent),
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn nobody_asks_for_http2() {
+        for (asked, seen) in [
+            ("h2c", "---"),
+            ("websocket, H2C", "websocket, ---"),
+            ("h2c-14", "----14"),
+            ("websocket", "websocket"),
+            ("eh2c", "eh2c"),
+        ] {
+            let head = |value| format!("GET /h2c HTTP/1.1\r\nX: h2c\r\nupGrade: {value}\r\n\r\n");
+            let mut bytes = head(asked).into_bytes();
+            hide_http2(&mut bytes);
+            assert_eq!(String::from_utf8(bytes).unwrap(), head(seen));
+        }
+        assert!(matches!(
+            judge(b"GET / HTTP/1.1\r\nUpgrade: websocket\r\n\r\n"),
+            Verdict::Give {
+                body: Extent::Bytes(0),
+                ..
+            }
+        ));
+    }
+
+    #[test]
+    fn a_text_is_divided_where_requests_begin() {
+        let get = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
+        let post = "POST / HTTP/1.1\r\nContent-Length: 5\r\n\r\nhello";
+        let chunked = "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n";
+        let bad = "GET / HTTP/1.1\r\n folded\r\n\r\nGET / HTTP/1.1\r\n\r\n";
+        for parts in [
+            vec![],
+            vec![get],
+            vec![get, post, get],
+            vec![post, &get[..9]],
+            vec![get, &post[..post.len() - 2]],
+            vec![get, bad],
+            vec![chunked, "5\r\nhello\r\n0\r\n\r\nGET / HTTP/1.1\r\n\r\n"],
+        ] {
+            let text = parts.concat();
+            let parts: Vec<_> = parts.iter().map(|part| part.as_bytes()).collect();
+            assert_eq!(requests(text.as_bytes()), parts);
+        }
+    }
+
+    #[test]
+    fn what_no_server_could_answer_is_answered_here() {
+        answered("nonsense\r\n\r\n", Answer::Bad);
+        answered("GET / HTTP/1.1\r\n folded: line\r\n\r\n", Answer::Bad);
+        answered(
+            "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n",
+            Answer::Bad,
+        );
+        let endless = format!("GET / HTTP/1.1\r\nCookie: {}", "a".repeat(LONGEST));
+        answered(&endless, Answer::TooLarge);
+        assert_eq!(judge(&endless.as_bytes()[..LONGEST]), Verdict::Wait);
+    }
+}

@@ -1,0 +1,299 @@
+//! The agent that reads requests, on loopback connections. In the place of the data server's program there is one that keeps
+//! the frames which come in, and has a client reset its connection when all of its request is among them.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::collections::HashSet;
+use std::io;
+use std::mem::MaybeUninit;
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::os::fd::BorrowedFd;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use baton_abi::{DOOR_TOLD_NOBODY, Door, HaveRead, NO_POOL, READ_SWITCHES, TcbKey};
+use baton_agent::position::next_bytes;
+use baton_agent::reader::{Counters, Lead, Program, Reader};
+use baton_core::rules::Request;
+use baton_net::client_frame::Segment;
+use socket2::SockRef;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::sync::watch;
+use tokio::time::{sleep, timeout};
+
+const MAC: [u8; 6] = [2, 0, 0, 0, 0, 7];
+const POOL: u16 = 5;
+
+/// What the program has seen.
+#[derive(Default)]
+struct Seen {
+    begin: Option<u32>,
+    read: HaveRead,
+    frames: Vec<Vec<u8>>,
+    /// Once so many bytes have come in, it lets the connection go.
+    goes_after: usize,
+    client: Option<TcpStream>,
+    /// So often it does not have all yet.
+    missing: u32,
+    told: u8,
+}
+
+#[derive(Default)]
+struct Fake(Mutex<Seen>);
+
+impl Program for Fake {
+    fn door(&self, socket: BorrowedFd<'_>, _: &TcbKey) -> io::Result<Option<Door>> {
+        let mut seen = self.0.lock().unwrap();
+        let begin = seen.begin.get_or_insert_with(|| begin_of(socket));
+        Ok(Some(Door {
+            request: *begin,
+            be_window: 501u16.to_be(),
+            told: if seen.read.end == 0 { 0 } else { seen.told },
+            ..Door::default()
+        }))
+    }
+
+    fn lead(&self, _: SocketAddrV4, request: &Request) -> Option<Lead> {
+        let pool = request.target().starts_with(b"/pool").then_some(POOL);
+        Some(Lead {
+            pool,
+            path: Some(0x1_0000_0002),
+        })
+    }
+
+    fn tell(&self, _: BorrowedFd<'_>, read: &HaveRead) -> io::Result<()> {
+        self.0.lock().unwrap().read = *read;
+        Ok(())
+    }
+
+    fn is_passing(&self, _: &TcbKey, request: u32) -> io::Result<bool> {
+        let mut seen = self.0.lock().unwrap();
+        assert_eq!(Some(request), seen.begin);
+        let is_missing = seen.missing > 0;
+        seen.missing = seen.missing.saturating_sub(1);
+        Ok(is_missing)
+    }
+
+    fn mac(&self) -> [u8; 6] {
+        MAC
+    }
+
+    fn send(&self, frame: &[u8]) -> io::Result<()> {
+        let mut seen = self.0.lock().unwrap();
+        seen.frames.push(frame.to_vec());
+        let come: usize = seen.frames.iter().map(|frame| payload(frame).len()).sum();
+        if seen.goes_after > 0 && come >= seen.goes_after {
+            // Its client resets it.
+            seen.client = None;
+        }
+        Ok(())
+    }
+}
+
+/// What the kernel expects next of the client, less what waits to be read.
+fn begin_of(socket: BorrowedFd<'_>) -> u32 {
+    let (_, next) = next_bytes(&socket).unwrap();
+    let mut bytes = [MaybeUninit::uninit(); 1 << 12];
+    let waits = SockRef::from(&socket).peek(&mut bytes).unwrap_or(0);
+    next.wrapping_sub(waits as u32)
+}
+
+fn payload(frame: &[u8]) -> &[u8] {
+    Segment::read(frame).unwrap().payload
+}
+
+/// A reader, its program, and a client's connection to it.
+struct Bed {
+    program: Arc<Fake>,
+    counters: Arc<Counters>,
+    client: TcpStream,
+}
+
+impl Bed {
+    async fn new() -> Self {
+        let program = Arc::new(Fake::default());
+        let (services, watch) = watch::channel(HashSet::new());
+        let reader = Reader::bind(program.clone(), watch).unwrap();
+        let at = SocketAddrV4::new(Ipv4Addr::LOCALHOST, reader.port());
+        services.send_replace(HashSet::from([at]));
+        let counters = reader.counters();
+        tokio::spawn(async move {
+            reader.run().await;
+            drop(services);
+        });
+        let client = TcpStream::connect(at).await.unwrap();
+        client.set_nodelay(true).unwrap();
+        Self {
+            program,
+            counters,
+            client,
+        }
+    }
+
+    async fn say(&mut self, text: &[u8]) {
+        self.client.write_all(text).await.unwrap();
+    }
+
+    /// It sends no more; what it has said has been seen.
+    async fn end(&mut self) {
+        until(|| self.program.0.lock().unwrap().begin.is_some()).await;
+        self.client.shutdown().await.unwrap();
+    }
+
+    /// When so many bytes have come in by frames, the connection goes; then so often it does not have all yet.
+    fn goes_after(self, bytes: usize, missing: u32) -> (Arc<Fake>, Arc<Counters>) {
+        let mut seen = self.program.0.lock().unwrap();
+        (seen.goes_after, seen.missing) = (bytes, missing);
+        SockRef::from(&self.client)
+            .set_linger(Some(Duration::ZERO))
+            .unwrap();
+        seen.client = Some(self.client);
+        drop(seen);
+        (self.program, self.counters)
+    }
+
+    /// All that comes until the connection ends in order.
+    async fn answer(mut self) -> String {
+        let mut text = String::new();
+        self.client.read_to_string(&mut text).await.unwrap();
+        drop(self.client);
+        until(|| self.counters.answered.load(Relaxed) == 1).await;
+        text
+    }
+}
+
+async fn until(mut holds: impl FnMut() -> bool) {
+    let held = async {
+        while !holds() {
+            sleep(Duration::from_millis(1)).await;
+        }
+    };
+    timeout(Duration::from_secs(20), held).await.unwrap();
+}
+
+fn run(name: &str, test: impl Future<Output = ()>) {
+    if !nix::unistd::geteuid().is_root() {
+        return eprintln!("{name}: skipped: sequence numbers are read with CAP_NET_ADMIN");
+    }
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    runtime.enable_all().build().unwrap().block_on(test);
+}
+
+#[test]
+fn a_request_is_given_to_the_program_as_it_came() {
+    run("a_request_is_given_to_the_program_as_it_came", async {
+        let mut bed = Bed::new().await;
+        let head = format!(
+            "POST /pool/ HTTP/1.1\r\nX: {}\r\nContent-Length: 9\r\n\r\n",
+            "x".repeat(3000)
+        );
+        let text = format!("{head}body GET / HTTP/1.1\r\nUpgrade: a, H2C\r\n\r\nGET");
+        let (begins, rest) = text.as_bytes().split_at(30);
+        for byte in begins {
+            bed.say(&[*byte]).await;
+            sleep(Duration::from_millis(1)).await;
+        }
+        assert!(bed.program.0.lock().unwrap().frames.is_empty());
+        bed.say(rest).await;
+        let (program, counters) = bed.goes_after(text.len(), 3);
+        until(|| counters.given.load(Relaxed) == 1).await;
+        let seen = program.0.lock().unwrap();
+        let begin = seen.begin.unwrap();
+        assert_eq!(seen.read.end, begin.wrapping_add(text.len() as u32));
+        assert_eq!((seen.read.head, seen.read.body), (head.len() as u32, 9));
+        assert_eq!((seen.read.pool, seen.read.path), (POOL, [2, 1]));
+        assert_eq!(seen.read.flags, 0);
+        // Each request begins a frame; the last one once more, and then all.
+        let mut at = begin;
+        let mut come: Vec<u8> = Vec::new();
+        for frame in &seen.frames {
+            let segment = Segment::read(frame).unwrap();
+            assert_eq!(frame[..6], MAC);
+            if segment.seq == at {
+                come.extend(segment.payload);
+                at = at.wrapping_add(segment.payload.len() as u32);
+            }
+        }
+        assert_eq!(come, text.as_bytes());
+        let second = begin.wrapping_add(head.len() as u32 + 9);
+        for start in [begin, second] {
+            let begins = |frame: &Vec<u8>| Segment::read(frame).unwrap().seq == start;
+            assert!(seen.frames.iter().filter(|frame| begins(frame)).count() >= 2);
+        }
+    });
+}
+
+#[test]
+fn a_client_that_sends_no_more_is_given_with_its_end() {
+    run("a_client_that_sends_no_more_is_given_with_its_end", async {
+        let mut bed = Bed::new().await;
+        let text = b"GET /%61 HTTP/1.1\r\nUpgrade: h2c\r\n\r\n";
+        bed.say(&text[..9]).await;
+        until(|| bed.program.0.lock().unwrap().begin.is_some()).await;
+        bed.say(&text[9..]).await;
+        bed.end().await;
+        let program = Arc::clone(&bed.program);
+        until(|| !program.0.lock().unwrap().frames.is_empty()).await;
+        let seen = program.0.lock().unwrap();
+        let frame = &seen.frames[0];
+        const FIN: u8 = 1;
+        assert_eq!(frame[47] & FIN, FIN);
+        assert_eq!(payload(frame), b"GET /%61 HTTP/1.1\r\nUpgrade: ---\r\n\r\n");
+        assert_eq!(
+            seen.read.end,
+            seen.begin.unwrap().wrapping_add(text.len() as u32 + 1)
+        );
+        assert_eq!(
+            (seen.read.pool, seen.read.flags),
+            (NO_POOL as u16, READ_SWITCHES as u16)
+        );
+    });
+}
+
+#[test]
+fn what_no_server_can_answer_is_answered() {
+    run("what_no_server_can_answer_is_answered", async {
+        for (text, status) in [
+            ("GET / HTTP/1.1\r\n folded\r\n\r\n", "400 Bad Request"),
+            (
+                "PUT / HTTP/1.1\r\nTransfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n",
+                "400 Bad Request",
+            ),
+        ] {
+            let mut bed = Bed::new().await;
+            bed.say(text.as_bytes()).await;
+            let answer = bed.answer().await;
+            assert!(
+                answer.starts_with(&format!("HTTP/1.1 {status}\r\n")),
+                "{answer}"
+            );
+            assert!(answer.ends_with(&format!("\r\n\r\n{status}\n")), "{answer}");
+        }
+    });
+}
+
+#[test]
+fn what_is_nobody_s_is_answered() {
+    run("what_is_nobody_s_is_answered", async {
+        let mut bed = Bed::new().await;
+        bed.program.0.lock().unwrap().told = DOOR_TOLD_NOBODY as u8;
+        bed.say(b"GET / HTTP/1.1\r\n\r\n").await;
+        assert!(bed.answer().await.starts_with("HTTP/1.1 503 "));
+    });
+}
+
+#[test]
+fn a_client_that_goes_before_its_head_is_whole_has_failed() {
+    run(
+        "a_client_that_goes_before_its_head_is_whole_has_failed",
+        async {
+            let mut bed = Bed::new().await;
+            bed.say(b"GET / HT").await;
+            bed.end().await;
+            until(|| bed.counters.failed.load(Relaxed) == 1).await;
+            assert!(bed.program.0.lock().unwrap().frames.is_empty());
+        },
+    );
+}

@@ -1,0 +1,90 @@
+//! Connections whose requests the agent reads: what the data server's program knows of them, and what it is told.
+
+use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
+
+use baton_abi::{AGENT_METADATA, Door, HaveRead, Passing, TcbKey};
+use libbpf_rs::{MapCore as _, MapFlags, MapHandle};
+use zerocopy::IntoBytes as _;
+
+use crate::{
+    Dataplane, Error,
+    maps::{lookup, map_error},
+    sys,
+};
+
+/// On a data server.
+pub struct Reading {
+    doors: MapHandle,
+    doors_begun: MapHandle,
+    passing: MapHandle,
+    have_read: MapHandle,
+    pass_up: OwnedFd,
+    interface: u32,
+}
+
+impl Dataplane {
+    /// What an agent needs that reads requests, and sends frames in as if they had come to this interface. On a data server
+    /// only.
+    pub fn reading(&self, interface: u32) -> Result<Reading, Error> {
+        let here = |name: &'static str, map: &Option<MapHandle>| {
+            let map = map.as_ref();
+            let map = map.ok_or_else(|| map_error(name, "exists on a data server only"))?;
+            MapHandle::try_from(map).map_err(|error| map_error(name, error))
+        };
+        let programs = self.programs();
+        let pass_up = programs.pass_up.as_ref().map(|program| program.try_clone());
+        let maps = &programs.maps;
+        Ok(Reading {
+            doors: here("doors", &maps.doors)?,
+            doors_begun: here("doors_begun", &maps.doors_begun)?,
+            passing: here("passing", &maps.passing)?,
+            have_read: here("have_read", &maps.have_read)?,
+            pass_up: pass_up
+                .ok_or_else(|| map_error("doors", "exists on a data server only"))?
+                .map_err(|error| map_error("doors", error))?,
+            interface,
+        })
+    }
+}
+
+impl Reading {
+    /// The door of the connection that this socket has, in the same network namespace.
+    pub fn door(&self, socket: BorrowedFd<'_>, flow: &TcbKey) -> Result<Option<Door>, Error> {
+        let with_socket = || lookup("doors", &self.doors, &socket.as_raw_fd());
+        // The program puts it to the socket with the connection's second packet, which may be just now.
+        for _ in 0..2 {
+            if let Some(door) = with_socket()? {
+                return Ok(Some(door));
+            }
+            if let Some(door) = lookup("doors_begun", &self.doors_begun, flow)? {
+                return Ok(Some(door));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Tells the program what was read of the request that this socket's connection begins with.
+    pub fn tell(&self, socket: BorrowedFd<'_>, read: &HaveRead) -> Result<(), Error> {
+        let key = socket.as_raw_fd().to_ne_bytes();
+        let told = self.have_read.update(&key, read.as_bytes(), MapFlags::ANY);
+        told.map_err(|error| map_error("have_read", error))
+    }
+
+    /// Whether the connection has left its socket with this request, and the new one does not have all yet that the old one
+    /// had.
+    pub fn is_passing(&self, flow: &TcbKey, request: u32) -> Result<bool, Error> {
+        let found: Option<Passing> = lookup("passing", &self.passing, flow)?;
+        Ok(found.is_some_and(|passing| passing.door.request == request))
+    }
+
+    /// A frame that a client could have sent comes in. The program knows that it is from here.
+    pub fn send(&self, frame: &[u8]) -> Result<(), Error> {
+        let metadata = AGENT_METADATA.to_ne_bytes();
+        sys::run_live(self.pass_up.as_fd(), &metadata, frame, self.interface).map_err(|cause| {
+            Error::Run {
+                program: "pass_up",
+                cause,
+            }
+        })
+    }
+}

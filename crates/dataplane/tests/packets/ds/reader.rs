@@ -1,0 +1,298 @@
+//! What one packet does not decide the agent reads: it gets the connection, and gives it back with what it has read.
+
+use std::{
+    io::ErrorKind,
+    net::{Ipv4Addr, TcpListener, TcpStream},
+    os::fd::AsRawFd as _,
+};
+
+use baton_abi::{DOOR_TOLD_NOBODY, Door, HaveRead};
+use baton_wire::Message;
+use libbpf_rs::{MapCore as _, MapFlags};
+use zerocopy::{FromBytes as _, IntoBytes as _};
+
+use super::{
+    loopback::{COOKIE, FORWARDED, Live, expect, expect_bytes, forward, send_adopt},
+    owner::{ELSEWHERE, HANDED_ON, HERE, LET_IN, end_of, ended, goes_with, owned, request},
+};
+use crate::{
+    blank::map_named,
+    cluster::{CS, CS_MAC, ds, ds_mac, first_pool_of_one},
+    host::{accept, nothing_to_accept, on_own_host},
+    node::Counted,
+    segment::{Client, GET, Segment},
+};
+
+const READS: Counted<'_> = &[("ds_door_reads", 1)];
+const DELIVERED: Counted<'_> = &[("ds_delivered", 1)];
+const REPEATED: Counted<'_> = &[("ds_door_repeated", 1)];
+const LATER: Counted<'_> = &[("ds_door_later", 1)];
+const GIVEN: Counted<'_> = &[
+    ("ds_adopted", 1),
+    ("ds_door_read", 1),
+    ("ds_door_request", 1),
+];
+/// A pool that nobody is in.
+const EMPTY: u16 = 63;
+
+/// An owned connection, and the listener of the agent.
+fn with_agent() -> (Live, TcpListener) {
+    let mut live = owned();
+    let agent = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let port = agent.local_addr().unwrap().port();
+    live.node.change(|settings| settings.reader_port = port);
+    live.has_acks = true;
+    (live, agent)
+}
+
+/// The request in two packets.
+fn cut(whole: &Segment, at: usize) -> [Segment; 2] {
+    let first = whole.clone().payload(&whole.payload[..at]);
+    let rest = first
+        .clone()
+        .seq(end_of(&first))
+        .payload(&whole.payload[at..]);
+    [first, rest]
+}
+
+/// The agent has a connection with this request, which has come in two packets.
+fn reads(live: &Live, agent: &TcpListener, whole: &Segment) -> TcpStream {
+    let [first, rest] = cut(whole, 20);
+    forward(&live.node, &first);
+    expect(&live.node, READS);
+    ended(live);
+    forward(&live.node, &rest);
+    expect(&live.node, FORWARDED);
+    let (read, _) = accept(agent);
+    let mut bytes = vec![0; whole.payload.len()];
+    while read.peek(&mut bytes).unwrap() < bytes.len() {}
+    assert_eq!(bytes, whole.payload);
+    read
+}
+
+/// The agent has read it: it is for this pool.
+fn tell(live: &Live, read: &TcpStream, whole: &Segment, pool: u16) {
+    let head = whole.payload.len() as u32;
+    let known = HaveRead {
+        end: whole.seq.wrapping_add(head),
+        head,
+        pool,
+        ..HaveRead::default()
+    };
+    let map = map_named(live.node.plane(), "have_read");
+    let socket = read.as_raw_fd().to_ne_bytes();
+    map.update(&socket, known.as_bytes(), MapFlags::ANY)
+        .unwrap();
+}
+
+/// The agent sends it in.
+fn send_in(live: &Live, segment: &Segment) {
+    const LOOPBACK: u32 = 1;
+    const ETHERNET: [u8; 14] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 8, 0];
+    let reading = live.node.plane().reading(LOOPBACK).unwrap();
+    reading
+        .send(&[&ETHERNET[..], &segment.packet()].concat())
+        .unwrap();
+}
+
+fn has_passed(live: &Live) -> bool {
+    map_named(live.node.plane(), "passing")
+        .keys()
+        .next()
+        .is_none()
+}
+
+/// Its data is still there.
+fn is_reset(read: &TcpStream) {
+    let error = read.take_error().unwrap().unwrap();
+    assert_eq!(error.kind(), ErrorKind::ConnectionReset);
+}
+
+#[test]
+fn what_the_agent_has_read_its_server_gets() {
+    on_own_host(|| {
+        let (mut live, agent) = with_agent();
+        let whole = request(&live, HERE);
+        let read = reads(&live, &agent, &whole);
+        assert!(has_passed(&live));
+        tell(&live, &read, &whole, first_pool_of_one());
+        send_in(&live, &whole);
+        expect(&live.node, GIVEN);
+        is_reset(&read);
+        assert!(!has_passed(&live));
+        live.stream = accept(&live.listener).0;
+        expect_bytes(&live.stream, HERE);
+        // Once more, as the agent does to see whether all has come.
+        send_in(&live, &whole);
+        expect(&live.node, REPEATED);
+        assert!(has_passed(&live));
+        // The connection goes on with its server, as any.
+        live.answer_another(HERE.len());
+        forward(&live.node, &request(&live, GET));
+        expect(&live.node, LET_IN);
+        expect_bytes(&live.stream, GET);
+    });
+}
+
+/// It gives it back in several frames as well.
+#[test]
+fn what_is_given_back_comes_in_order() {
+    on_own_host(|| {
+        let (mut live, agent) = with_agent();
+        let whole = request(&live, HERE);
+        let read = reads(&live, &agent, &whole);
+        tell(&live, &read, &whole, first_pool_of_one());
+        let [first, rest] = cut(&whole, 9);
+        send_in(&live, &first);
+        expect(&live.node, GIVEN);
+        // Not all has come: what is lost would come again.
+        send_in(&live, &first);
+        expect(&live.node, REPEATED);
+        assert!(!has_passed(&live));
+        send_in(&live, &rest);
+        expect(&live.node, DELIVERED);
+        send_in(&live, &rest);
+        expect(&live.node, REPEATED);
+        assert!(has_passed(&live));
+        live.stream = accept(&live.listener).0;
+        expect_bytes(&live.stream, HERE);
+    });
+}
+
+#[test]
+fn what_is_another_s_goes_there() {
+    on_own_host(|| {
+        let (live, agent) = with_agent();
+        let whole = request(&live, ELSEWHERE);
+        // Nothing of it says whose it is.
+        let [first, rest] = cut(&whole, 8);
+        forward(&live.node, &first);
+        expect(&live.node, READS);
+        forward(&live.node, &rest);
+        expect(&live.node, FORWARDED);
+        let (read, _) = accept(&agent);
+        tell(&live, &read, &whole, first_pool_of_one() + 1);
+        send_in(&live, &whole);
+        // But for our own timestamp that it echoes, which is of now.
+        expect(&live.node, HANDED_ON);
+        let adopts = live.message_to(ds(1), ds_mac(1));
+        assert!(
+            matches!(adopts.message, Message::Adopt { .. }),
+            "{adopts:?}"
+        );
+        assert!(adopts.packet.ends_with(ELSEWHERE));
+        let told = live.message_to(CS, CS_MAC);
+        assert!(matches!(told.message, Message::Moved { .. }), "{told:?}");
+        is_reset(&read);
+        live.nothing_sent();
+        assert!(nothing_to_accept(&live.listener));
+    });
+}
+
+/// The first packet of a head says whose it is: nobody here need read it.
+#[test]
+fn a_cut_head_of_another_s_goes_at_once() {
+    on_own_host(|| {
+        let (live, agent) = with_agent();
+        let [first, _] = cut(&request(&live, ELSEWHERE), ELSEWHERE.len() - 2);
+        goes_with(&live, &first);
+        assert!(nothing_to_accept(&agent));
+    });
+}
+
+#[test]
+fn what_has_come_since_is_read_first() {
+    on_own_host(|| {
+        let (live, agent) = with_agent();
+        let whole = request(&live, HERE);
+        let read = reads(&live, &agent, &whole);
+        let more = whole.clone().seq(end_of(&whole)).payload(b"more");
+        forward(&live.node, &more);
+        expect(&live.node, FORWARDED);
+        tell(&live, &read, &whole, first_pool_of_one());
+        send_in(&live, &whole);
+        expect(&live.node, LATER);
+        assert!(nothing_to_accept(&live.listener));
+    });
+}
+
+/// It may say something else by now than what the agent has read.
+#[test]
+fn what_its_client_sends_again_is_not_what_was_read() {
+    on_own_host(|| {
+        let (live, agent) = with_agent();
+        let whole = request(&live, HERE);
+        let read = reads(&live, &agent, &whole);
+        tell(&live, &read, &whole, first_pool_of_one());
+        let other = whole.clone().payload(ELSEWHERE);
+        assert_eq!(HERE.len(), ELSEWHERE.len());
+        forward(&live.node, &other);
+        expect(&live.node, FORWARDED);
+        let [first, rest] = cut(&whole, 9);
+        send_in(&live, &first);
+        expect(&live.node, GIVEN);
+        let (stream, _) = accept(&live.listener);
+        for packet in [&other, &rest.clone().payload(&ELSEWHERE[9..])] {
+            forward(&live.node, packet);
+            expect(&live.node, LATER);
+        }
+        send_in(&live, &rest);
+        expect(&live.node, DELIVERED);
+        expect_bytes(&stream, HERE);
+    });
+}
+
+/// The agent answers.
+#[test]
+fn what_is_nobody_s_stays_with_the_agent() {
+    on_own_host(|| {
+        let (live, agent) = with_agent();
+        let whole = request(&live, HERE);
+        let read = reads(&live, &agent, &whole);
+        tell(&live, &read, &whole, EMPTY);
+        send_in(&live, &whole);
+        expect(&live.node, &[("ds_door_nobody", 1)]);
+        let doors = map_named(live.node.plane(), "doors");
+        let door = doors.lookup(&read.as_raw_fd().to_ne_bytes(), MapFlags::ANY);
+        let door = Door::read_from_bytes(&door.unwrap().unwrap()).unwrap();
+        assert_eq!(u32::from(door.told), DOOR_TOLD_NOBODY);
+    });
+}
+
+#[test]
+fn the_agent_adopts_what_an_adopt_does_not_decide() {
+    on_own_host(|| {
+        let (mut live, agent) = with_agent();
+        live.client = Client::fresh();
+        let whole = live.client.ack(COOKIE).flags("PA").payload(HERE);
+        let [first, rest] = cut(&whole, 20);
+        send_adopt(&live.node, &first);
+        expect(&live.node, READS);
+        forward(&live.node, &rest);
+        expect(&live.node, FORWARDED);
+        // And what comes again.
+        send_adopt(&live.node, &first);
+        expect(&live.node, &[("ds_duplicate", 1)]);
+        let (read, _) = accept(&agent);
+        tell(&live, &read, &whole, first_pool_of_one());
+        send_in(&live, &whole);
+        expect(&live.node, GIVEN);
+        live.stream = accept(&live.listener).0;
+        expect_bytes(&live.stream, HERE);
+    });
+}
+
+/// Not before its server has answered what came before.
+#[test]
+fn a_connection_is_read_when_it_is_quiet() {
+    on_own_host(|| {
+        let (live, agent) = with_agent();
+        forward(&live.node, &request(&live, HERE));
+        expect(&live.node, LET_IN);
+        let [first, _] = cut(&request(&live, HERE), 20);
+        let early = first.clone().seq(first.seq.wrapping_add(HERE.len() as u32));
+        forward(&live.node, &early);
+        expect(&live.node, &[("ds_door_withheld", 1)]);
+        assert!(nothing_to_accept(&agent));
+    });
+}

@@ -1,0 +1,103 @@
+//! Frames that a client could have sent, made from its stream.
+
+use std::net::SocketAddrV4;
+
+use etherparse::{PacketBuilder, TcpOptionElement};
+
+/// What all frames of some bytes of a stream have in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stream {
+    /// The interface that they are to come in by: they come from there as well.
+    pub mac: [u8; 6],
+    /// Whose stream it is.
+    pub client: SocketAddrV4,
+    /// The cluster address and port that it goes to.
+    pub cluster: SocketAddrV4,
+    /// Sequence number of the cluster's next byte: the client has all before.
+    pub ack: u32,
+    /// How much the client takes, as its packets say it.
+    pub window: u16,
+    /// The client's timestamp and the one that it echoes, if its connection has them.
+    pub stamps: Option<(u32, u32)>,
+}
+
+impl Stream {
+    /// Bytes of the stream from `seq` on, in frames of at most `most` of them; `ends` if the client sends no more behind.
+    pub fn frames(&self, seq: u32, bytes: &[u8], most: usize, ends: bool) -> Vec<Vec<u8>> {
+        let pieces = bytes.chunks(most).count();
+        let mut at = seq;
+        let mut frames = Vec::with_capacity(pieces);
+        for (index, piece) in bytes.chunks(most).enumerate() {
+            frames.push(self.frame(at, piece, ends && index + 1 == pieces));
+            // Not much, of numbers that wrap around.
+            at = at.wrapping_add(piece.len() as u32);
+        }
+        frames
+    }
+
+    fn frame(&self, seq: u32, piece: &[u8], ends: bool) -> Vec<u8> {
+        const TTL: u8 = 64;
+        let (client, cluster) = (self.client.ip().octets(), self.cluster.ip().octets());
+        let tcp = PacketBuilder::ethernet2(self.mac, self.mac)
+            .ipv4(client, cluster, TTL)
+            .tcp(self.client.port(), self.cluster.port(), seq, self.window)
+            .ack(self.ack)
+            .psh();
+        let tcp = if ends { tcp.fin() } else { tcp };
+        let noop = TcpOptionElement::Noop;
+        let options = self
+            .stamps
+            .map(|(own, echo)| [noop.clone(), noop, TcpOptionElement::Timestamp(own, echo)]);
+        let options = options.as_ref().map_or(&[][..], |options| options);
+        let mut frame = Vec::new();
+        // Twelve bytes of options are not too many, and a vector has room.
+        let written = tcp.options(options).map(|tcp| tcp.write(&mut frame, piece));
+        debug_assert!(matches!(written, Ok(Ok(()))), "{written:?}");
+        frame
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{
+        Segment,
+        tests::{is_whole, tcp},
+    };
+    use super::*;
+
+    const BEGIN: u32 = u32::MAX - 99;
+
+    #[test]
+    fn a_stream_in_frames() {
+        let stream = Stream {
+            mac: [2, 0, 0, 0, 0, 9],
+            client: "198.51.100.7:40000".parse().unwrap(),
+            cluster: "10.77.0.100:80".parse().unwrap(),
+            ack: 77,
+            window: 501,
+            stamps: Some((1_000_000, 2_000_000)),
+        };
+        let bytes: Vec<u8> = (0..250).collect();
+        for (stamps, ends) in [(stream.stamps, false), (None, true)] {
+            let frames = Stream { stamps, ..stream }.frames(BEGIN, &bytes, 100, ends);
+            assert_eq!(frames.len(), 3);
+            for (index, frame) in frames.iter().enumerate() {
+                is_whole(frame);
+                let segment = Segment::read(frame).unwrap();
+                assert_eq!(segment.seq, BEGIN.wrapping_add(100 * index as u32));
+                assert_eq!(Some(segment.payload), bytes.chunks(100).nth(index));
+                let tcp = tcp(frame);
+                assert_eq!(tcp.fin(), ends && index == 2);
+                assert_eq!((tcp.acknowledgment_number(), tcp.window_size()), (77, 501));
+                let stamp = tcp
+                    .options_iterator()
+                    .flatten()
+                    .find_map(|option| match option {
+                        TcpOptionElement::Timestamp(own, echo) => Some((own, echo)),
+                        _ => None,
+                    });
+                assert_eq!(stamp, stamps);
+            }
+        }
+    }
+}
