@@ -813,8 +813,7 @@ enum door_flag {
 /* What became of a request that the agent has read, where it is nobody's. */
 enum door_told {
 	DOOR_TOLD_NOTHING,
-	DOOR_TOLD_NOBODY,              /* nobody answers for its pool */
-	DOOR_TOLD_NO_POOL,             /* there is no such pool any more */
+	DOOR_TOLD_NOBODY,              /* nobody answers for its pool, or there is none any more */
 };
 
 /* How the body of a request is where it is not known any further. */

@@ -10,6 +10,7 @@ enum {
 	CHUNK_DIGITS = 8,   /* of a size that is less than 4 GiB; zeros may be in front of them */
 	LINE_END_BYTES = 2, /* behind a chunk */
 	NO_DIGIT = 16,
+	PIECE_BYTES = 1 << 29,     /* so far ahead all is known to be of the body: two of them still have an order */
 	CHUNKS_NOTED = 256, /* a power of two; with their data, more than a client usually has under way */
 	CUTS_NOTED = 8,     /* a power of two */
 };
@@ -46,6 +47,29 @@ struct upload {
 	struct upload_cut cut[CUTS_NOTED];
 	struct chunk_data chunk[CHUNKS_NOTED];
 };
+
+/* Whether what comes next is data, whatever it is. */
+static __always_inline bool is_inside(const struct response *body)
+{
+	return body->state == RESPONSE_CHUNK || body->state == RESPONSE_BODY;
+}
+
+/* All of a chunk, or of the body, has come, or is known to come next. */
+static __always_inline void end_inside(struct response *body)
+{
+	body->state = body->state == RESPONSE_CHUNK ? RESPONSE_CHUNK_SIZE : RESPONSE_COMPLETE;
+}
+
+/* What of a body's data is among the next `bytes` bytes; they are of it now. */
+static __always_inline u32 take_inside(struct response *body, u32 bytes)
+{
+	u32 here = body->left < bytes ? body->left : bytes;
+
+	body->left -= here;
+	if (!body->left)
+		end_inside(body);
+	return here;
+}
 
 static __always_inline u32 hex_digit(u8 c)
 {

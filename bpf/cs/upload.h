@@ -17,7 +17,6 @@
 enum {
 	UPLOADS = 8192,            /* of whom nothing is heard for longest is forgotten first; its owner is asked then */
 	UPLOAD_STEPS = 4096,       /* enough for a segment of 9000 bytes in chunks of 10 */
-	PIECE_BYTES = 1 << 29,     /* so far ahead all is known to be of the body: two of them still have an order */
 };
 
 struct {
@@ -47,18 +46,6 @@ static __always_inline void note_chunk(struct upload_walk *w)
 	upload->chunks++;
 }
 
-/* Whether what comes next is data, whatever it is. */
-static __always_inline bool is_inside(const struct response *body)
-{
-	return body->state == RESPONSE_CHUNK || body->state == RESPONSE_BODY;
-}
-
-/* All of a chunk, or of the body, has come, or is known to come next. */
-static __always_inline void end_inside(struct response *body)
-{
-	body->state = body->state == RESPONSE_CHUNK ? RESPONSE_CHUNK_SIZE : RESPONSE_COMPLETE;
-}
-
 static long take_upload(u32 index, struct upload_walk *w)
 {
 	struct response *body = &w->upload->body;
@@ -67,13 +54,10 @@ static long take_upload(u32 index, struct upload_walk *w)
 	if (!w->bytes || body->state == RESPONSE_COMPLETE || body->state == RESPONSE_UNKNOWN)
 		return 1;
 	if (is_inside(body)) {
-		u32 here = body->left < w->bytes ? body->left : w->bytes;
+		u32 here = take_inside(body, w->bytes);
 
 		w->at += here;
 		w->bytes -= here;
-		body->left -= here;
-		if (!body->left)
-			end_inside(body);
 		return 0;
 	}
 	if (bpf_xdp_load_bytes(w->ctx, w->at, &c, sizeof(c))) {

@@ -15,7 +15,6 @@
 
 enum {
 	BODY_STEPS = 16384,        /* enough for the largest packet in chunks of a few bytes */
-	PIECE_OF_BODY = 1 << 29,   /* so far ahead all is known to be of the body: two of them still have an order */
 };
 
 struct body_walk {
@@ -25,18 +24,6 @@ struct body_walk {
 	u32 bytes;                 /* and how much that is */
 };
 
-/* Whether what comes next is data, whatever it is. */
-static __always_inline bool is_data(u32 state)
-{
-	return state == RESPONSE_CHUNK || state == RESPONSE_BODY;
-}
-
-/* What follows, when all of that has come. */
-static __always_inline u32 behind_data(u32 state)
-{
-	return state == RESPONSE_CHUNK ? RESPONSE_CHUNK_SIZE : RESPONSE_COMPLETE;
-}
-
 static long take_of_body(u32 index, struct body_walk *w)
 {
 	struct response *body = w->body;
@@ -44,14 +31,11 @@ static long take_of_body(u32 index, struct body_walk *w)
 
 	if (!w->bytes || body->state == RESPONSE_COMPLETE || body->state == RESPONSE_UNKNOWN)
 		return 1;
-	if (is_data(body->state)) {
-		u32 here = body->left < w->bytes ? body->left : w->bytes;
+	if (is_inside(body)) {
+		u32 here = take_inside(body, w->bytes);
 
 		w->at += here;
 		w->bytes -= here;
-		body->left -= here;
-		if (!body->left)
-			body->state = behind_data(body->state);
 		return 0;
 	}
 	if (bpf_skb_load_bytes(w->skb, w->at, &c, sizeof(c))) {
@@ -85,14 +69,8 @@ static __noinline void follow_body(struct __sk_buff *skb, const struct inner *in
 	if (walk.bytes && body->state != RESPONSE_COMPLETE)
 		body->state = RESPONSE_UNKNOWN;
 	s->head_end = s->next = bpf_ntohl(in->tcp.seq) + bytes - walk.bytes;
-	if (is_data(body->state)) {
-		u32 piece = body->left < PIECE_OF_BODY ? body->left : PIECE_OF_BODY;
-
-		s->next += piece;
-		body->left -= piece;
-		if (!body->left)
-			body->state = behind_data(body->state);
-	}
+	if (is_inside(body))
+		s->next += take_inside(body, PIECE_BYTES);
 	s->body.left = body->left;
 	s->body.state = body->state;
 	s->body.digits = body->digits;

@@ -89,10 +89,8 @@ static __noinline bool cut(struct __sk_buff *skb, const struct inner *in, u32 tc
  */
 static __noinline bool become_bare_reset(struct __sk_buff *skb, struct inner *in, u32 seq)
 {
-	in->tcp_at += OUTER_BYTES; /* as become_reset() takes it */
-	bool is_reset = become_reset(skb, in, seq);
-	in->tcp_at -= OUTER_BYTES;
-	return is_reset && !bpf_skb_load_bytes(skb, in->tcp_at, &in->tcp, sizeof(in->tcp)) && cut(skb, in, in->tcp_at, 0);
+	return become_reset(skb, in, in->tcp_at, seq) &&
+	       !bpf_skb_load_bytes(skb, in->tcp_at, &in->tcp, sizeof(in->tcp)) && cut(skb, in, in->tcp_at, 0);
 }
 
 /* Takes what is around the packet off, and what of it is not let in. */

@@ -4,6 +4,7 @@
 #define BATON_DS_DOORS_H
 
 #include "door.h"
+#include "given.h"
 #include "packet.h"
 
 /* What is found out about a packet, where it is not done with (enum tcx_action_base): its caller has the stack to do it. */
@@ -65,6 +66,16 @@ static __noinline struct door *door_of(struct bpf_sock *sk, const struct tcp_soc
 		return begun;
 	bpf_map_delete_elem(&doors_begun, &flow);
 	return d;
+}
+
+/* The door of a connection whose socket is being made. */
+static __noinline void keep_door(const struct lccp_header *h, const struct door *d)
+{
+	struct tcb_key flow = flow_of(h);
+
+	bpf_map_update_elem(&doors_begun, &flow, d, BPF_ANY);
+	/* It may have been here before: now it is again. */
+	bpf_map_delete_elem(&given, &flow);
 }
 
 enum {

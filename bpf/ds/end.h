@@ -17,10 +17,12 @@ enum {
 	OTHER_FLAG_BITS = 0x0b, /* FIN, SYN, PSH; ACK may stay */
 };
 
-/* `seq` is what the old socket expects next: RFC 9293, 3.5.3 believes a RST only there. */
-static __always_inline bool become_reset(struct __sk_buff *skb, const struct inner *in, u32 seq)
+/*
+ * Of a packet without a message around it, whose TCP header is at `tcp_at`. `seq` is what the old socket expects next: RFC
+ * 9293, 3.5.3 believes a RST only there.
+ */
+static __always_inline bool become_reset(struct __sk_buff *skb, const struct inner *in, u32 tcp_at, u32 seq)
 {
-	u32 tcp_at = in->tcp_at - OUTER_BYTES;
 	__be32 new_seq = bpf_htonl(seq);
 	const u16 *flag_word = (const u16 *)((const u8 *)&in->tcp + FLAGS_AT);
 	u16 old_flags = *flag_word;
@@ -47,7 +49,7 @@ static __always_inline int end_older(struct arrival *a, const struct inner *in, 
 	if (bpf_clone_redirect(skb, skb->ifindex, BPF_F_INGRESS))
 		return TCX_DISCARD;
 	skb->mark = 0;
-	if (!strip(skb) || !become_reset(skb, in, seq))
+	if (!strip(skb) || !become_reset(skb, in, in->tcp_at - OUTER_BYTES, seq))
 		return TCX_DISCARD;
 	count(a->counters, why);
 	return TCX_GO_ON;

@@ -132,7 +132,7 @@ static __always_inline int hand_on(struct arrival *a, struct lccp_header *h, con
 	h->tcb.be_cwnd = sk ? window_to_give(sk) : 0;
 	if (!send_copy(a, h, in, passage.way, passage.address))
 		return TCX_DISCARD;
-	if (!strip(a->skb) || !become_reset(a->skb, in, bpf_ntohl(in->tcp.seq)))
+	if (!strip(a->skb) || !become_reset(a->skb, in, in->tcp_at - OUTER_BYTES, bpf_ntohl(in->tcp.seq)))
 		return TCX_DISCARD;
 	count(a->counters, passage.how);
 	return TCX_GO_ON;

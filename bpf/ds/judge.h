@@ -107,6 +107,7 @@ static __noinline enum judgement judge_request(struct arrival *a, const struct l
 	}
 	if (index == NO_POOL)
 		return JUDGED_UNREADABLE;
+	enum judgement here = is_read ? JUDGED_HERE : JUDGED_UNREADABLE;
 	const struct pool *pool = pool_at(index);
 	if (!pool)
 		return JUDGED_NOBODY;
@@ -115,13 +116,11 @@ static __noinline enum judgement judge_request(struct arrival *a, const struct l
 	j->pool = index;
 	j->generation = pool->generation;
 	if (is_member(pool, own) && (!d || stays(pool, index, d->pool, d->generation)))
-		return is_read ? JUDGED_HERE : JUDGED_UNREADABLE;
+		return here;
 	j->owner = choose_owner(h, index, r);
 	if (j->owner == NO_DATA_SERVER)
 		return JUDGED_NOBODY;
-	if (j->owner != own)
-		return JUDGED_ELSEWHERE;
-	return is_read ? JUDGED_HERE : JUDGED_UNREADABLE;
+	return j->owner == own ? here : JUDGED_ELSEWHERE;
 }
 
 #endif

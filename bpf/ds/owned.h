@@ -62,7 +62,6 @@ static __noinline void begin_door(struct arrival *a, const struct lccp_header *h
 {
 	u32 seq = bpf_ntohl(in->tcp.seq);
 	struct door d = { .request = seq, .head_end = seq, .next = seq, .asker = h->be_data, .body = NOT_FOLLOWED };
-	struct tcb_key flow = flow_of(h);
 
 	if (j) {
 		let_in(&d, &j->span, false);
@@ -73,9 +72,7 @@ static __noinline void begin_door(struct arrival *a, const struct lccp_header *h
 		count(a->counters, COUNTER_DS_DOOR_REQUEST);
 		let_in_until(a, in, d.next);
 	}
-	bpf_map_update_elem(&doors_begun, &flow, &d, BPF_ANY);
-	/* It may have been here before: now it is again. */
-	bpf_map_delete_elem(&given, &flow);
+	keep_door(h, &d);
 }
 
 /* An ADOPT whose request is another data server's goes on there; not for ever, should the tables of two of them differ. */

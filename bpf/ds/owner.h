@@ -247,11 +247,8 @@ static __always_inline int judge_read(struct arrival *a, struct lccp_header *h, 
 		a->next = unmap_address(next->address);
 		a->asker = d->asker;
 		return HAND_ON;
-	case JUDGED_NOBODY:
-		d->told = DOOR_TOLD_NOBODY;
-		return discard(a, COUNTER_DS_DOOR_NOBODY);
 	default:
-		d->told = DOOR_TOLD_NO_POOL;
+		d->told = DOOR_TOLD_NOBODY;
 		return discard(a, COUNTER_DS_DOOR_NOBODY);
 	}
 }
@@ -261,7 +258,7 @@ static __always_inline int put_behind_batch(struct arrival *a)
 {
 	if (rounds_of(a) > 1)
 		return discard(a, COUNTER_DS_DOOR_LATER);
-	a->skb->mark = rounds_of(a) ? MARK_BEHIND_AGAIN : MARK_BEHIND_BATCH;
+	a->skb->mark = mark_behind(a);
 	count(a->counters, COUNTER_DS_DOOR_BATCH);
 	return bpf_redirect(a->skb->ifindex, BPF_F_INGRESS);
 }

@@ -145,6 +145,12 @@ static __always_inline u32 rounds_of(const struct arrival *a)
 	return a->mark == MARK_BEHIND_BATCH;
 }
 
+/* The mark of a packet that is put behind what is before it (once more). */
+static __always_inline u32 mark_behind(const struct arrival *a)
+{
+	return rounds_of(a) ? MARK_BEHIND_AGAIN : MARK_BEHIND_BATCH;
+}
+
 /* Whether the agent of this node has made this packet. */
 static __always_inline bool is_of_agent(const struct arrival *a)
 {

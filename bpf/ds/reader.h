@@ -27,7 +27,7 @@
 #include "../claimed.h"
 
 enum {
-	PASSING_FOR = 4096,        /* so long a note counts; 1.05 ms each. The agent tries for less */
+	PASSING_FOR = 4096,        /* so long a note counts; 1.05 ms each */
 	STATE_CLOSE_WAIT = 8,      /* include/net/tcp_states.h: its client sends no more */
 	STAMP_ECHO_AT = 8,         /* in such options: the timestamp of ours that they echo */
 	CLOCK_TICK_NS = 1000000,   /* of TCP's timestamps */
@@ -92,14 +92,12 @@ static __noinline int pass_to_socket(struct arrival *a, const struct lccp_header
 				     const struct door *begun)
 {
 	const struct tcp_sock *tcp = bpf_skc_to_tcp_sock(sk);
-	u32 mark = rounds_of(a) ? MARK_BEHIND_AGAIN : MARK_BEHIND_BATCH;
+	u32 mark = begun->flags & DOOR_READING ? mark_behind(a) : MARK_OF_AGENT;
 	struct tcb_key flow = flow_of(h);
 	struct passing on = { .door = *begun };
 
 	if (!tcp)
 		return TCX_DISCARD;
-	if (!(begun->flags & DOOR_READING))
-		mark = MARK_OF_AGENT;
 	on.tcb = part_of(tcp);
 	on.tcb.be_cwnd = begun->be_cwnd;
 	on.door.since = moment();
@@ -146,11 +144,8 @@ static __always_inline struct door reading_door(struct arrival *a, const struct 
 static __noinline void begin_to_read(struct arrival *a, const struct lccp_header *h, const struct inner *in)
 {
 	struct door d = reading_door(a, in, h->be_data);
-	struct tcb_key flow = flow_of(h);
 
-	bpf_map_update_elem(&doors_begun, &flow, &d, BPF_ANY);
-	/* It may have been here before: now it is again. */
-	bpf_map_delete_elem(&given, &flow);
+	keep_door(h, &d);
 }
 
 /* From the server to the agent. */
@@ -192,15 +187,13 @@ static __noinline int pass_to_server(struct arrival *a, const struct lccp_header
 /* The packet begins the new socket of a connection that is on its way. */
 static __noinline int take_passing(struct arrival *a, struct lccp_header *h, const struct passing *on)
 {
-	struct tcb_key flow = flow_of(h);
-
 	if (!on)
 		return TCX_DISCARD;
 	if (on->taken || (!(on->door.flags & DOOR_READING) && !is_of_agent(a)))
 		return discard(a, COUNTER_DS_DOOR_LATER);
 	h->tcb = on->tcb;
 	h->be_data = on->door.asker;
-	bpf_map_update_elem(&doors_begun, &flow, &on->door, BPF_ANY);
+	keep_door(h, &on->door);
 	return on->door.flags & DOOR_READING ? ADOPT_TO_READ : ADOPT_HERE;
 }
 

@@ -93,7 +93,7 @@ static __always_inline int let_go(struct arrival *a, struct lccp_header *h, cons
 	h->be_data = a->sender;
 	if (!send_copy(a, h, in, next, next_address))
 		return TCX_DISCARD;
-	if (!strip(a->skb) || !become_reset(a->skb, in, bpf_ntohl(in->tcp.seq)))
+	if (!strip(a->skb) || !become_reset(a->skb, in, in->tcp_at - OUTER_BYTES, bpf_ntohl(in->tcp.seq)))
 		return TCX_DISCARD;
 	count(a->counters, COUNTER_DS_RELEASED);
 	return TCX_GO_ON;

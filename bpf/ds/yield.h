@@ -107,7 +107,7 @@ static __always_inline int let_response_go(struct arrival *a, struct lccp_header
 	forget_yielding(h);
 	if (!send_copy(a, h, in, next, next_address))
 		return TCX_DISCARD;
-	if (!strip(a->skb) || !become_reset(a->skb, in, bpf_ntohl(in->tcp.seq)))
+	if (!strip(a->skb) || !become_reset(a->skb, in, in->tcp_at - OUTER_BYTES, bpf_ntohl(in->tcp.seq)))
 		return TCX_DISCARD;
 	count(a->counters, COUNTER_DS_YIELDED);
 	return TCX_GO_ON;

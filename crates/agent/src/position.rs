@@ -1,4 +1,4 @@
-//! Where an adopted connection is: its socket was made in the middle of a response.
+//! Where an adopted connection is: its socket was made in the middle of it.
 
 use std::io;
 use std::os::fd::AsFd;
