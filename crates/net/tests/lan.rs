@@ -76,6 +76,26 @@ fn next_hops() {
 }
 
 #[test]
+fn a_program_that_was_stopped_has_not_waited_for_its_next_hop() {
+    if !may_run("a_program_that_was_stopped_has_not_waited_for_its_next_hop") {
+        return;
+    }
+    let lan = Lan::new();
+    lan.client.block_on(async || {
+        let netlink = Netlink::open().unwrap();
+        let look = netlink.next_hop(address("10.88.0.78"), Duration::from_millis(500));
+        // The kernel asks a second time after a second, and gets an answer. Until shortly before that nothing here is run.
+        let stop = async {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            lan.server.ip("address add 10.88.0.78/24 dev eth0");
+            std::thread::sleep(Duration::from_millis(800));
+        };
+        let (hop, ()) = tokio::join!(look, stop);
+        assert!(matches!(hop, Ok(Hop::Next(_))), "{hop:?}");
+    });
+}
+
+#[test]
 fn packets_leave_by_the_route_of_their_source() {
     if !may_run("packets_leave_by_the_route_of_their_source") {
         return;

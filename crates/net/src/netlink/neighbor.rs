@@ -12,7 +12,6 @@ use rtnetlink::packet_route::neighbour::{
 use rtnetlink::packet_route::route::{
     RouteAddress, RouteAttribute, RouteMessage, RouteType, RouteVia,
 };
-use tokio::time::Instant;
 
 use super::link::Link;
 use super::{Netlink, all, failed, unless};
@@ -53,7 +52,8 @@ impl Netlink {
     /// fresh; call it again from time to time and a changed MAC address is found out.
     ///
     /// # Errors
-    /// [`Error::Unresolved`] if the next hop keeps silent for `timeout`; [`Error::NotEthernet`];
+    /// [`Error::Unresolved`] if the next hop keeps silent for `timeout`, of which counts only what this process was run;
+    /// [`Error::NotEthernet`];
     /// [`Error::System`], for instance when there is no route.
     pub async fn next_hop(&self, address: IpAddr, timeout: Duration) -> Result<Hop> {
         let route = self.route_to(address).await?;
@@ -142,7 +142,8 @@ impl Netlink {
     }
 
     async fn resolve(&self, link: &Link, address: IpAddr, timeout: Duration) -> Result<[u8; 6]> {
-        let deadline = Instant::now() + timeout;
+        // Looks, and not time: a process that was not run meanwhile has not waited.
+        let mut looks = timeout.as_millis() / LOOK.as_millis();
         loop {
             let (state, mac) = self.neighbor(link, address).await?;
             if !is_fresh(state) {
@@ -151,7 +152,7 @@ impl Netlink {
             if let Some(mac) = mac {
                 return Ok(mac);
             }
-            if Instant::now() >= deadline {
+            if looks == 0 {
                 let interface = link.name.clone();
                 return Err(Error::Unresolved {
                     address,
@@ -159,6 +160,7 @@ impl Netlink {
                     waited: timeout,
                 });
             }
+            looks -= 1;
             tokio::time::sleep(LOOK).await;
         }
     }
