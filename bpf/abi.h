@@ -509,7 +509,8 @@ enum mark {
 };
 
 enum metadata {
-	AGENT_METADATA = 0x62617478,    /* in front of frames that the agent of a data server sends in */
+	AGENT_METADATA = 0x62617478,    /* in front of frames that the agent of a data server sends in, */
+	LEAVE_METADATA = 0x62617479,    /* and of empty ACKs with which its daemon has idle connections leave */
 };
 
 /*
@@ -1347,7 +1348,7 @@ enum counter {
 	COUNTER_DS_MISSING,          /* not delivered: it came again, and was not here before */
 	COUNTER_DS_COME,             /* not delivered: the connection server is told how much has come */
 	COUNTER_DS_RELEASED,         /* an idle connection, to another DS; the socket here ended */
-	COUNTER_DS_RELEASE_REFUSED,  /* it is not idle, or there is no way to the other DS */
+	COUNTER_DS_RELEASE_REFUSED,  /* it is not idle, nobody else may have it, or there is no way to that one */
 	COUNTER_DS_RELEASE_GONE,     /* it is not here (any more) */
 	COUNTER_DS_NONE,             /* a packet of no connection here, sent back to its CS */
 	COUNTER_DS_NO_SOCKET,        /* dropped in silence: a RST is the CS's to send */

@@ -111,6 +111,12 @@ static __always_inline bool has_answered(struct bpf_sock *sk, u32 end, u8 reques
 	return r && r->state == RESPONSE_COMPLETE && r->next == end && r->responses == requests;
 }
 
+/* Whether anything has left by this socket. */
+static __always_inline bool has_begun(struct bpf_sock *sk)
+{
+	return bpf_sk_storage_get(&responses, sk, 0, 0) != 0;
+}
+
 /* Whether as many responses have begun as requests may have. */
 static __always_inline bool has_answered_all(struct bpf_sock *sk)
 {

@@ -75,7 +75,7 @@ static __always_inline int deliver(struct arrival *a, const struct frame *f, con
 		if (!plain_packet(f))
 			return TCX_DISCARD;
 		take_mark(a);
-		a->sent_in = is_sent_in(a->skb);
+		a->sent_in = sent_in_as(a->skb);
 		a->sender = sender_of(f->eth);
 		return leave_to(STAGE_OWNED, a, a->sender);
 	}

@@ -115,7 +115,8 @@ static __noinline enum judgement judge_request(struct arrival *a, const struct l
 		measure_request(a->skb, in, r, &j->span);
 	j->pool = index;
 	j->generation = pool->generation;
-	if (is_member(pool, own) && (!d || stays(pool, index, d->pool, d->generation)))
+	/* A connection that has come idle was with no pool here yet. */
+	if (is_member(pool, own) && (!d || d->pool == NO_POOL || stays(pool, index, d->pool, d->generation)))
 		return here;
 	j->owner = choose_owner(h, index, r);
 	if (j->owner == NO_DATA_SERVER)

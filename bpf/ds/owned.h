@@ -5,6 +5,7 @@
 
 #include "assign.h"
 #include "handover.h"
+#include "leave.h"
 #include "owner.h"
 #include "packet.h"
 #include "plain.h"
@@ -61,7 +62,7 @@ static __noinline void begin_door(struct arrival *a, const struct lccp_header *h
 				  const struct judged *j)
 {
 	u32 seq = bpf_ntohl(in->tcp.seq);
-	struct door d = { .request = seq, .head_end = seq, .next = seq, .asker = h->be_data, .body = NOT_FOLLOWED };
+	struct door d = { .request = seq, .head_end = seq, .next = seq, .pool = NO_POOL, .asker = h->be_data, .body = NOT_FOLLOWED };
 
 	if (j) {
 		let_in(&d, &j->span, false);
@@ -103,7 +104,7 @@ static __noinline enum found judge_adopt(struct arrival *a, struct lccp_header *
 	struct judged j = {};
 
 	a->kept = 0;
-	/* Its client ends it without a request. */
+	/* It was idle where it comes from, or its client ends it without a request. */
 	if (!payload_of(in)) {
 		begin_door(a, h, in, 0);
 		return ADOPT_HERE;
@@ -116,10 +117,8 @@ static __noinline enum found judge_adopt(struct arrival *a, struct lccp_header *
 		found = data_server(j.owner);
 		a->next = found ? unmap_address(found->address) : 0;
 		return PASS_ON;
-	case JUDGED_NOBODY:
-		count(a->counters, COUNTER_DS_DOOR_NOBODY);
-		return REFUSE;
 	default:
+		/* The agent also says that nobody answers it. */
 		if (a->settings->reader_port) {
 			begin_to_read(a, h, in);
 			return ADOPT_TO_READ;
@@ -146,7 +145,9 @@ __noinline int receive_owned(struct __sk_buff *skb)
 	const struct passing *on = 0;
 	int verdict;
 
-	if (is_connection(sk))
+	if (a->sent_in == LEAVE_METADATA)
+		verdict = is_connection(sk) ? leave_idle(a, h, in, sk) : discard(a, COUNTER_DS_RELEASE_GONE);
+	else if (is_connection(sk))
 		verdict = at_door(a, h, in, sk);
 	else if (sk && h->command == LCCP_ADOPT)
 		verdict = judge_adopt(a, h, in);

@@ -109,7 +109,8 @@ static __always_inline bool is_quiet(struct bpf_sock *sk, const struct tcp_sock 
 				     const struct inner *in)
 {
 	return sk->state == STATE_ESTABLISHED && tcp->rcv_nxt == bpf_ntohl(in->tcp.seq) && tcp->copied_seq == tcp->rcv_nxt &&
-	       tcp->write_seq == bpf_ntohl(in->tcp.ack_seq) && has_answered(sk, tcp->write_seq, d->requests);
+	       tcp->write_seq == bpf_ntohl(in->tcp.ack_seq) &&
+	       (has_answered(sk, tcp->write_seq, d->requests) || (!d->requests && !has_begun(sk)));
 }
 
 static __always_inline bool is_being_read(const struct door *d)
@@ -187,9 +188,8 @@ static __always_inline int take_next(struct arrival *a, struct inner *in, struct
 		return let_in_until(a, in, d->next);
 	case JUDGED_ELSEWHERE:
 		return hand_on_or_wait(a, in, sk, d, j->owner);
-	case JUDGED_NOBODY:
-		return end_here(a, tcp, COUNTER_DS_DOOR_NOBODY);
 	default:
+		/* The agent also says that nobody answers it. */
 		return read_or_wait(a, in, sk, d);
 	}
 }

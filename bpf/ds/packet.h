@@ -21,7 +21,7 @@ struct arrival {
 	const struct settings *settings;
 	struct counters *counters;
 	bool again;    /* and so was this message; since then its connection may have moved on */
-	bool sent_in;  /* the agent of this node sends it, and nobody else: see reader.h */
+	u32 sent_in;   /* AGENT_METADATA or LEAVE_METADATA: this node's daemon or agent sends it in, and nobody else; else 0 */
 	u32 mark;      /* of a packet that was here before (enum mark); else 0 */
 	u32 end;       /* sequence number with which the packet's socket ends */
 	u32 kept;      /* so many bytes of its payload are delivered; 0: all */
@@ -154,15 +154,16 @@ static __always_inline u32 mark_behind(const struct arrival *a)
 /* Whether the agent of this node has made this packet. */
 static __always_inline bool is_of_agent(const struct arrival *a)
 {
-	return a->sent_in || a->mark == MARK_OF_AGENT;
+	return a->sent_in == AGENT_METADATA || a->mark == MARK_OF_AGENT;
 }
 
-/* Whether the agent sent the frame in: no frame that has come by a card has such metadata, and no client's can. */
-static __always_inline bool is_sent_in(const struct __sk_buff *skb)
+/* What this node says of a frame that it sends in itself: none that has come by a card has such metadata, and no client's can. */
+static __always_inline u32 sent_in_as(const struct __sk_buff *skb)
 {
 	const u32 *meta = (void *)(long)skb->data_meta;
+	bool is_there = (void *)(meta + 1) <= (void *)(long)skb->data;
 
-	return (void *)(meta + 1) <= (void *)(long)skb->data && *meta == AGENT_METADATA;
+	return is_there && (*meta == AGENT_METADATA || *meta == LEAVE_METADATA) ? *meta : 0;
 }
 
 /* Whatever holds these ports here: connection, TIME_WAIT or listener. To be released. */

@@ -233,7 +233,7 @@ static __noinline const struct have_read *find_read(struct arrival *a, struct bp
 	const struct tcp_sock *tcp = bpf_skc_to_tcp_sock(sk);
 
 	/* A clone that has come back has found the agent's socket busy: the agent sends it in again. */
-	if (!tcp || !d || !a->sent_in || a->mark || bpf_ntohl(in->tcp.seq) != d->request ||
+	if (!tcp || !d || a->sent_in != AGENT_METADATA || a->mark || bpf_ntohl(in->tcp.seq) != d->request ||
 	    (sk->state != STATE_ESTABLISHED && sk->state != STATE_CLOSE_WAIT))
 		return 0;
 	const struct have_read *read = bpf_sk_storage_get(&have_read, sk, 0, 0);

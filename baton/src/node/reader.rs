@@ -6,22 +6,25 @@ use std::{
     net::SocketAddrV4,
     os::fd::BorrowedFd,
     sync::{Arc, Mutex},
+    time::Duration,
 };
 
 use anyhow::Result;
-use baton_abi::{Door, HaveRead, TcbKey};
+use baton_abi::{Door, HaveRead, IdleFlow, TcbKey};
 use baton_agent::{
     Services,
     reader::{Counters, Lead, Program, Reader},
 };
 use baton_core::rules::Request;
 use baton_dataplane::{Dataplane, Error, Reading};
-use baton_net::Link;
+use baton_net::{Connections, Link};
 use tokio::sync::watch;
 
 use super::{
     judge::{Judge, Opinion},
     locked::locked,
+    logged::logged,
+    releases,
 };
 
 /// One that runs.
@@ -31,28 +34,28 @@ pub struct Running {
     /// What it has done.
     pub counters: Arc<Counters>,
     services: watch::Sender<Services>,
-    ids: Arc<Mutex<HashMap<SocketAddrV4, u16>>>,
+    here: Arc<Here>,
 }
 
 impl Running {
     /// Starts it. Frames come in by this interface.
     pub fn start(dataplane: &Dataplane, link: &Link, judge: &Judge) -> Result<Self> {
         let (services, watch) = watch::channel(HashSet::new());
-        let ids = Arc::default();
-        let program = Here {
+        let here = Arc::new(Here {
             reading: dataplane.reading(link.index)?,
             mac: link.mac,
             opinion: judge.opinion(),
-            ids: Arc::clone(&ids),
-        };
-        let reader = Reader::bind(Arc::new(program), watch)?;
+            ids: Mutex::default(),
+            leaving: Mutex::new(()),
+        });
+        let reader = Reader::bind(here.clone(), watch)?;
         let (port, counters) = (reader.port(), reader.counters());
         tokio::spawn(reader.run());
         Ok(Self {
             port,
             counters,
             services,
-            ids,
+            here,
         })
     }
 
@@ -60,7 +63,14 @@ impl Running {
     pub fn serve(&self, services: HashMap<SocketAddrV4, u16>) {
         self.services
             .send_replace(services.keys().copied().collect());
-        *locked(&self.ids) = services;
+        *locked(&self.here.ids) = services;
+    }
+
+    /// Has connections leave this data server on which nothing was said for `quiet`, if it is no member of their pools any more.
+    /// Returns at once.
+    pub fn let_idle_leave(&self, quiet: Duration) {
+        let here = self.here.clone();
+        tokio::task::spawn_blocking(move || logged(here.let_idle_leave(quiet)));
     }
 }
 
@@ -69,7 +79,27 @@ struct Here {
     reading: Reading,
     mac: [u8; 6],
     opinion: Opinion,
-    ids: Arc<Mutex<HashMap<SocketAddrV4, u16>>>,
+    ids: Mutex<HashMap<SocketAddrV4, u16>>,
+    /// One look at a time.
+    leaving: Mutex<()>,
+}
+
+impl Here {
+    fn let_idle_leave(&self, quiet: Duration) -> Result<()> {
+        let Ok(_alone) = self.leaving.try_lock() else {
+            return Ok(());
+        };
+        let services = locked(&self.ids).keys().copied().collect();
+        for (client, cluster) in Connections::idle(&services, quiet)? {
+            let flow = TcbKey::of(client, cluster);
+            // What it acknowledges only the program knows.
+            let (seq, ack) = (0, 0);
+            if let Some(frame) = releases::ack(&IdleFlow { flow, seq, ack }, self.mac) {
+                self.reading.leave(&frame)?;
+            }
+        }
+        Ok(())
+    }
 }
 
 impl Program for Here {

@@ -54,6 +54,10 @@ impl Releases {
 impl Daemon {
     /// Looks, if a data server drains. Returns at once.
     pub(super) fn release_idle(&self) {
+        let (reader, after) = (self.reader.as_ref(), self.place.config.cs.release_after);
+        if let (true, Some(reader), Some(quiet)) = (self.drain.is_on(), reader, after) {
+            reader.let_idle_leave(quiet);
+        }
         let Some(worker) = self.releases.worker.clone() else {
             return;
         };

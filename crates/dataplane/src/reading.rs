@@ -2,7 +2,7 @@
 
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
 
-use baton_abi::{AGENT_METADATA, Door, HaveRead, Passing, TcbKey};
+use baton_abi::{AGENT_METADATA, Door, HaveRead, LEAVE_METADATA, Passing, TcbKey};
 use libbpf_rs::{MapCore as _, MapFlags, MapHandle};
 use zerocopy::IntoBytes as _;
 
@@ -79,7 +79,17 @@ impl Reading {
 
     /// A frame that a client could have sent comes in. The program knows that it is from here.
     pub fn send(&self, frame: &[u8]) -> Result<(), Error> {
-        let metadata = AGENT_METADATA.to_ne_bytes();
+        self.send_as(AGENT_METADATA, frame)
+    }
+
+    /// An empty ACK in a client's name, with room for timestamps: its connection leaves this data server, if that is no member
+    /// of its pool any more and the connection is quiet. What it acknowledges the program writes in.
+    pub fn leave(&self, ack: &[u8]) -> Result<(), Error> {
+        self.send_as(LEAVE_METADATA, ack)
+    }
+
+    fn send_as(&self, metadata: u32, frame: &[u8]) -> Result<(), Error> {
+        let metadata = metadata.to_ne_bytes();
         sys::run_live(self.pass_up.as_fd(), &metadata, frame, self.interface).map_err(|cause| {
             Error::Run {
                 program: "pass_up",

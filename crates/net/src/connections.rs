@@ -1,10 +1,13 @@
 //! How many connections of each service this host has, by the kernel's own count (sock_diag(7)).
 
-use std::collections::HashMap;
-use std::net::{IpAddr, SocketAddrV4};
+use std::collections::{HashMap, HashSet};
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddrV4};
+use std::time::Duration;
 
-use netlink_packet_sock_diag::AF_INET;
-use netlink_packet_sock_diag::inet::{ExtensionFlags, StateFlags};
+use netlink_packet_sock_diag::inet::nlas::Nla;
+use netlink_packet_sock_diag::inet::{ExtensionFlags, InetResponse, StateFlags};
+use netlink_packet_sock_diag::{AF_INET, AF_INET6};
 
 use crate::sock_diag::{dump, state_of};
 use crate::{Error, Result};
@@ -20,16 +23,33 @@ impl Connections {
     /// [`Error::System`].
     pub fn count() -> Result<Self> {
         let mut counts: HashMap<SocketAddrV4, u32> = HashMap::new();
-        let none = ExtensionFlags::empty();
-        dump(AF_INET, StateFlags::ESTABLISHED, none, |response| {
-            let id = &response.header.socket_id;
-            if let IpAddr::V4(address) = id.source_address {
-                let local = SocketAddrV4::new(address, id.source_port);
-                *counts.entry(local).or_default() += 1;
-            }
+        established(ExtensionFlags::empty(), |local, _, _| {
+            *counts.entry(local).or_default() += 1;
         })
         .map_err(Error::system("count the established connections"))?;
         Ok(Self(counts))
+    }
+
+    /// Clients whose connections to one of `locals` have neither sent nor got data for at least `quiet`, with that one.
+    ///
+    /// # Errors
+    /// [`Error::System`].
+    pub fn idle(
+        locals: &HashSet<SocketAddrV4>,
+        quiet: Duration,
+    ) -> Result<Vec<(SocketAddrV4, SocketAddrV4)>> {
+        let mut idle = Vec::new();
+        established(ExtensionFlags::INFO, |local, client, response| {
+            let since_data = response.nlas.iter().find_map(|nla| match nla {
+                Nla::TcpInfo(info) => since_data(info),
+                _ => None,
+            });
+            if since_data.is_some_and(|since| since >= quiet) && locals.contains(&local) {
+                idle.push((client, local));
+            }
+        })
+        .map_err(Error::system("list the established connections"))?;
+        Ok(idle)
     }
 
     /// Whether the server's end of a connection from `client` to `server`, made on this host, is a socket of
@@ -50,9 +70,51 @@ impl Connections {
     }
 }
 
+/// Shows `visit` both ends of every established connection over IPv4, also of those to a listener of IPv6 that takes both.
+fn established(
+    extensions: ExtensionFlags,
+    mut visit: impl FnMut(SocketAddrV4, SocketAddrV4, &InetResponse),
+) -> io::Result<()> {
+    for family in [AF_INET, AF_INET6] {
+        let extensions = extensions.clone();
+        dump(family, StateFlags::ESTABLISHED, extensions, |response| {
+            let id = &response.header.socket_id;
+            let ends = (ipv4(id.source_address), ipv4(id.destination_address));
+            if let (Some(local), Some(client)) = ends {
+                let local = SocketAddrV4::new(local, id.source_port);
+                let client = SocketAddrV4::new(client, id.destination_port);
+                visit(local, client, response);
+            }
+        })?;
+    }
+    Ok(())
+}
+
+/// How long ago data was sent or came, by a `struct tcp_info` (include/uapi/linux/tcp.h).
+fn since_data(info: &[u8]) -> Option<Duration> {
+    const LAST_DATA_SENT_AT: usize = 44;
+    const LAST_DATA_RECV_AT: usize = 52;
+    let milliseconds = |at: usize| {
+        let word = info.get(at..)?.first_chunk()?;
+        Some(u32::from_ne_bytes(*word))
+    };
+    let (sent, received) = (
+        milliseconds(LAST_DATA_SENT_AT)?,
+        milliseconds(LAST_DATA_RECV_AT)?,
+    );
+    Some(Duration::from_millis(sent.min(received).into()))
+}
+
+fn ipv4(address: IpAddr) -> Option<Ipv4Addr> {
+    match address {
+        IpAddr::V4(v4) => Some(v4),
+        IpAddr::V6(v6) => v6.to_ipv4_mapped(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use std::net::{Ipv4Addr, TcpListener, TcpStream};
+    use std::net::{Ipv6Addr, TcpListener, TcpStream};
 
     use super::*;
 
@@ -92,5 +154,34 @@ mod tests {
         assert_eq!(Connections::count().unwrap().at(local), 3);
         drop((clients, servers));
         assert_eq!(Connections::count().unwrap().at(local), 0);
+    }
+    #[test]
+    fn connections_to_a_listener_for_both_are_counted() {
+        let listener = TcpListener::bind((Ipv6Addr::UNSPECIFIED, 0)).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let local = SocketAddrV4::new(Ipv4Addr::new(127, 0, 0, 9), port);
+        let client = TcpStream::connect(local).unwrap();
+        let _accepted = listener.accept().unwrap();
+        assert_eq!(Connections::count().unwrap().at(local), 1);
+        drop(client);
+    }
+
+    #[test]
+    fn idle_is_who_has_said_nothing_for_so_long() {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let v4 = |address| match address {
+            std::net::SocketAddr::V4(v4) => v4,
+            std::net::SocketAddr::V6(_) => panic!("bound to IPv4"),
+        };
+        let local = v4(listener.local_addr().unwrap());
+        let stream = TcpStream::connect(local).unwrap();
+        let client = v4(stream.local_addr().unwrap());
+        let _accepted = listener.accept().unwrap();
+        let idle = |at, quiet| Connections::idle(&HashSet::from([at]), quiet).unwrap();
+        assert_eq!(idle(local, Duration::ZERO), [(client, local)]);
+        assert_eq!(idle(local, Duration::from_secs(3600)), []);
+        assert_eq!(idle(client, Duration::ZERO), [(local, client)]);
+        let nobody = SocketAddrV4::new(Ipv4Addr::new(127, 0, 0, 3), local.port());
+        assert_eq!(idle(nobody, Duration::ZERO), []);
     }
 }

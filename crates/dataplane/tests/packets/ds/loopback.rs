@@ -76,9 +76,9 @@ pub struct Live {
     pub answer: &'static [u8],
     /// Whether acknowledgements leave that are not looked at.
     pub has_acks: bool,
-    sent: usize,
+    pub sent: usize,
     /// How often the server has answered, or is to have when the client acknowledges.
-    answers: u32,
+    pub answers: u32,
 }
 
 /// What the server answers to each request.

@@ -15,6 +15,7 @@ mod handover;
 mod head;
 mod keep;
 mod lccp_in;
+mod leave;
 mod live;
 pub mod loopback;
 mod malformed;

@@ -1,0 +1,193 @@
+//! Idle connections leave a data server that is no member of their pool any more: its daemon sends an empty ACK in for each, which
+//! goes to another member as a request for that one does.
+
+use baton_wire::Message;
+use etherparse::TcpSlice;
+
+use super::{
+    loopback::{COOKIE, FORWARDED, Live, expect, expect_bytes, forward, send_adopt},
+    owner::{ELSEWHERE, HERE, LET_IN, ended, goes_with, owned, request},
+};
+use crate::{
+    cluster::{ds, ds_mac},
+    host::{accept, nothing_to_accept, on_own_host},
+    lccp::flow,
+    node::Counted,
+    segment::{Client, Segment},
+};
+
+const LEFT: Counted<'_> = &[("ds_door_handed_on", 1), ("ds_released", 1)];
+const STAYS: Counted<'_> = &[("ds_release_refused", 1)];
+const GONE: Counted<'_> = &[("ds_release_gone", 1)];
+/// Of WEB.
+const POOL: u16 = 0;
+
+/// Data servers with these bits are the members of the pool now, and data server 1 is who it chooses.
+fn members(live: &Live, members: u64) {
+    let mut pool = live.node.plane().pool(POOL).unwrap();
+    pool.members[0] = members;
+    live.node.plane().set_pool(POOL, &pool).unwrap();
+    live.node.set_choices(POOL, &[1; 3]);
+}
+
+/// What the daemon sends in: it knows whose the connection is, and nothing else.
+fn leave(live: &Live) {
+    const LOOPBACK: u32 = 1;
+    const ETHERNET: [u8; 14] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 8, 0];
+    let ack = live.client.later(0, 0, 0).options([1; 12]);
+    let reading = live.node.plane().reading(LOOPBACK).unwrap();
+    reading
+        .leave(&[&ETHERNET[..], &ack.packet()].concat())
+        .unwrap();
+}
+
+/// The rest of a packet but the echo of our own timestamp, which is this socket's of now.
+fn but_echo(packet: &[u8]) -> (u32, u32, u16, Vec<u8>, Vec<u8>) {
+    const IP_BYTES: usize = 20;
+    let tcp = TcpSlice::from_slice(&packet[IP_BYTES..]).unwrap();
+    (
+        tcp.sequence_number(),
+        tcp.acknowledgment_number(),
+        tcp.window_size(),
+        tcp.options()[..8].to_vec(),
+        tcp.payload().to_vec(),
+    )
+}
+
+#[track_caller]
+fn has_left(live: &Live, last: &Segment) {
+    let adopts = live.message_to(ds(1), ds_mac(1));
+    let Message::Adopt { flow: of, .. } = &adopts.message else {
+        panic!("{adopts:?}")
+    };
+    assert_eq!(*of, flow(&live.client));
+    assert_eq!(but_echo(&adopts.packet), but_echo(&last.packet()));
+    ended(live);
+}
+
+/// What the client's last packet said is in the ACK that the next one adopts it with.
+#[test]
+fn it_goes_where_its_pool_has_others() {
+    on_own_host(|| {
+        let live = owned();
+        members(&live, 0b10);
+        leave(&live);
+        expect(&live.node, LEFT);
+        has_left(&live, &live.ack());
+        assert!(nothing_to_accept(&live.listener));
+    });
+}
+
+/// Who was with another pool last is asked about that one.
+#[test]
+fn the_pool_of_its_last_request_counts() {
+    on_own_host(|| {
+        let mut live = owned();
+        forward(&live.node, &request(&live, HERE));
+        expect(&live.node, LET_IN);
+        expect_bytes(&live.stream, HERE);
+        live.answer_another(HERE.len());
+        members(&live, 0b10);
+        leave(&live);
+        expect(&live.node, STAYS);
+        live.nothing_sent();
+    });
+}
+
+#[test]
+fn a_member_keeps_its_connections_and_who_is_alone_too() {
+    on_own_host(|| {
+        let live = owned();
+        leave(&live);
+        expect(&live.node, STAYS);
+        members(&live, 0);
+        live.node.set_choices(POOL, &[u16::MAX; 3]);
+        leave(&live);
+        expect(&live.node, STAYS);
+        live.nothing_sent();
+    });
+}
+
+/// Its server has not answered, or the client has not acknowledged the answer.
+#[test]
+fn who_is_not_idle_stays() {
+    on_own_host(|| {
+        let mut live = owned();
+        members(&live, 0b11);
+        forward(&live.node, &request(&live, HERE));
+        expect(&live.node, LET_IN);
+        expect_bytes(&live.stream, HERE);
+        members(&live, 0b10);
+        leave(&live);
+        expect(&live.node, STAYS);
+        live.sent += HERE.len();
+        live.write();
+        leave(&live);
+        expect(&live.node, STAYS);
+    });
+}
+
+/// Nothing of it was here yet: it goes on to a third with its first request, as any.
+#[test]
+fn where_it_goes_it_may_go_on_from() {
+    on_own_host(|| {
+        let mut live = owned();
+        live.client = Client::fresh();
+        (live.sent, live.answers) = (0, 0);
+        send_adopt(&live.node, &live.client.later(COOKIE, 0, 0));
+        live.stream = accept(&live.listener).0;
+        expect(&live.node, &[("ds_adopted", 1)]);
+        live.has_acks = true;
+        let request = request(&live, ELSEWHERE);
+        goes_with(&live, &request);
+        ended(&live);
+    });
+}
+
+/// And its first request is answered there.
+#[test]
+fn where_it_goes_it_is_answered() {
+    on_own_host(|| {
+        let mut live = owned();
+        live.client = Client::fresh();
+        (live.sent, live.answers) = (0, 0);
+        send_adopt(&live.node, &live.client.later(COOKIE, 0, 0));
+        live.stream = accept(&live.listener).0;
+        expect(&live.node, &[("ds_adopted", 1)]);
+        forward(&live.node, &request(&live, HERE));
+        expect(&live.node, LET_IN);
+        expect_bytes(&live.stream, HERE);
+        live.answer_another(HERE.len());
+        let request = request(&live, ELSEWHERE);
+        goes_with(&live, &request);
+    });
+}
+
+/// An ACK of the network's is only an ACK; and one for a connection that is not here is nothing.
+#[test]
+fn only_what_is_sent_in_has_one_leave() {
+    on_own_host(|| {
+        let mut live = owned();
+        members(&live, 0b10);
+        forward(&live.node, &live.ack().options([1; 12]));
+        expect(&live.node, FORWARDED);
+        live.client = Client::fresh();
+        leave(&live);
+        expect(&live.node, GONE);
+        live.nothing_sent();
+    });
+}
+
+/// Its next request finds it gone, and follows.
+#[test]
+fn what_comes_later_follows_it() {
+    on_own_host(|| {
+        let live = owned();
+        members(&live, 0b10);
+        leave(&live);
+        expect(&live.node, LEFT);
+        has_left(&live, &live.ack());
+        forward(&live.node, &request(&live, HERE));
+        expect(&live.node, &[("ds_door_followed", 1)]);
+    });
+}
