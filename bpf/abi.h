@@ -510,7 +510,11 @@ enum mark {
 
 enum metadata {
 	AGENT_METADATA = 0x62617478,    /* in front of frames that the agent of a data server sends in, */
-	LEAVE_METADATA = 0x62617479,    /* and of empty ACKs with which its daemon has idle connections leave */
+	LEAVE_METADATA = 0x62617479,    /* and of empty ACKs with which its daemon has idle connections leave, */
+	EARLY_METADATA = 0x6261747a,    /* and of what has waited there because it came too early */
+	EARLY_BYTES = 2048,             /* what comes too early and is no longer takes so much room in the ring, */
+	EARLY_MERGED_BYTES = 65536,     /* and what the kernel has merged so much */
+	EARLY_RING_BYTES = 1 << 22,     /* a power of two */
 };
 
 /*
@@ -859,9 +863,15 @@ struct passing {
 	unsigned int reserved;
 };
 
+enum read_limit {
+	READ_BYTES_MOST = 60000,       /* from a request's first byte on the agent gets: what has been acknowledged must fit into the first
+	                                  window of any new socket, which is 64 KB: there nobody would send it again */
+};
+
 enum read_flag {
 	READ_SWITCHES = 1,             /* it asks for another protocol (Upgrade) */
 	READ_CHUNKED = 2,              /* its body is in chunks */
+	READ_ANSWERS = 4,              /* the agent answers it, and reads on until its client has heard that */
 };
 
 /* What the agent has read of the request that its socket's connection is at. In the storage of that socket, by the agent. */
@@ -873,6 +883,22 @@ struct have_read {
 	unsigned short flags;          /* enum read_flag */
 	unsigned int path[2];          /* hash of its path in its one spelling, lower word first; 0: there is none */
 	unsigned int large[2];         /* bytes of its body, if that is longer than sequence numbers tell, lower word first */
+};
+
+/* The client's data that came too early, and waits: see ds/early.h. The bytes are behind it. */
+struct early {
+	struct tcb_key flow;
+	unsigned int seq;              /* of the first of them */
+	unsigned int ack;              /* as the packet has it */
+	unsigned int tsval;            /* with EARLY_STAMPED */
+	unsigned short be_window;
+	unsigned short flags;
+	unsigned int bytes;
+};
+
+enum early_flag {
+	EARLY_STAMPED = 1,
+	EARLY_ENDS = 2,                /* the client sends no more behind it (FIN) */
 };
 
 /* How a response begins, as it leaves its data server. */
@@ -1375,10 +1401,12 @@ enum counter {
 	COUNTER_DS_DOOR_REQUEST,     /* a request is this data server's: let in */
 	COUNTER_DS_DOOR_HANDED_ON,   /* or another's: the connection went there, and the socket here ended */
 	COUNTER_DS_DOOR_FOLLOWED,    /* a packet of one that has gone: sent behind it */
-	COUNTER_DS_DOOR_WITHHELD,    /* dropped: a request for another one, and the connection is not quiet; it comes again */
-	COUNTER_DS_DOOR_LATER,       /* dropped: something before it has not come; it comes again */
+	COUNTER_DS_DOOR_WITHHELD,    /* not yet: a request for another one, and the connection is not quiet */
+	COUNTER_DS_DOOR_LATER,       /* not yet: something before it has not come */
+	COUNTER_DS_DOOR_WAITS,       /* what of these comes again from user space; the rest its client sends again */
+	COUNTER_DS_DOOR_NO_ROOM,     /* user space has no room for it */
 	COUNTER_DS_DOOR_BATCH,       /* put back: TCP has not seen yet what came before it */
-	COUNTER_DS_DOOR_CUT,         /* delivered up to where the next request begins; the rest comes again */
+	COUNTER_DS_DOOR_CUT,         /* delivered up to where the next request begins; the rest not yet */
 	COUNTER_DS_DOOR_CHANGED,     /* dropped: the current request again, with another content */
 	COUNTER_DS_DOOR_READS,       /* its packet does not say whose a request is, or where that ends: the agent reads it */
 	COUNTER_DS_DOOR_READ,        /* the agent has read one that is this data server's: its server has the connection */

@@ -10,6 +10,7 @@
 #include "claim_budget.h"
 #include "enter.h"
 #include "go_on.h"
+#include "moved_on.h"
 #include "tcb.h"
 
 /* The headers of the client's packet in a message. */
@@ -45,14 +46,7 @@ static __always_inline int moved_on(struct packet *p, const struct lccp_header *
 
 	if (!is_from(p, tcb->owner) || next == NO_DATA_SERVER || !read_carried(p, h, &c))
 		return drop(p, COUNTER_LCCP_MISMATCH);
-	settle(tcb, tcb->last_ack);
-	tally_handover(tcb, tcb->owner, next);
-	give_to(tcb, next, NO_DATA_SERVER, 1);
-	/* Until its client has something of the response, the request that comes again is adopted, should it not have been. */
-	if (bpf_ntohl(c.tcp.ack_seq) == tcb->last_ack) {
-		tcb->request_seq = bpf_ntohl(c.tcp.seq);
-		tcb->state |= TCB_ADOPTING | TCB_WAITING;
-	}
+	note_moved_on(tcb, next, &c.tcp);
 	return drop(p, COUNTER_CS_MOVED_ON);
 }
 

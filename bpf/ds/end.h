@@ -11,6 +11,7 @@
 
 enum {
 	SEQ_AT = 4,
+	ACK_AT = 8,
 	FLAGS_AT = 12,
 	CHECK_AT = 16,
 	RST_BIT = 0x04,

@@ -10,10 +10,6 @@
 #include "empty_ack.h"
 #include "owner.h"
 
-enum {
-	ACK_AT = 8,
-};
-
 /* The ACK says what the client would say now: all that has come is acknowledged, and it has sent no more. */
 static __noinline bool write_numbers(struct arrival *a, struct inner *in, const struct tcp_sock *tcp)
 {

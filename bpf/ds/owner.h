@@ -14,6 +14,7 @@
 #include "cut.h"
 #include "door.h"
 #include "doors.h"
+#include "early.h"
 #include "end.h"
 #include "given.h"
 #include "judge.h"
@@ -24,6 +25,7 @@
 #include "send.h"
 #include "window.h"
 #include "../claimed.h"
+#include "../cs/moved_on.h"
 
 enum {
 	FORGET_AFTER = 64,         /* longer than a packet is on its way from here to TCP; 1.05 ms each */
@@ -46,7 +48,7 @@ static __always_inline int end_here(struct arrival *a, const struct tcp_sock *tc
 }
 
 /* The entry of this very node's connection server. */
-static __noinline void moved_on_here(const struct lccp_header *h, __be32 next)
+static __noinline void moved_on_here(struct arrival *a, const struct lccp_header *h, const struct inner *in, __be32 next)
 {
 	struct tcb_key flow;
 	struct tcb *tcb = own_entry(h, &flow);
@@ -54,8 +56,8 @@ static __noinline void moved_on_here(const struct lccp_header *h, __be32 next)
 
 	if (!tcb || !is_this_node(tcb->owner) || owner == NO_DATA_SERVER)
 		return;
-	settle(tcb, tcb->last_ack);
-	give_to(tcb, owner, NO_DATA_SERVER, 1);
+	note_moved_on(tcb, owner, &in->tcp);
+	count(a->counters, COUNTER_CS_MOVED_ON);
 }
 
 /* Tells the connection server that sent the packet, or that the ADOPT names, who has the connection now. */
@@ -67,7 +69,7 @@ static __noinline void tell_moved(struct arrival *a, struct lccp_header *h, cons
 	if (!asker)
 		return;
 	if (is_own_cs(asker)) {
-		moved_on_here(h, next);
+		moved_on_here(a, h, in, next);
 		return;
 	}
 	h->receptor = LCCP_RECEPTOR_CS;
@@ -85,12 +87,16 @@ static __noinline int hand_on_request(struct arrival *a, struct lccp_header *h, 
 	__be32 next_address = a->next, asker = a->asker;
 	const struct data_server *next = peer(next_address);
 
-	if (!tcp || !next || !make_room(a, in))
-		return discard(a, next ? COUNTER_DS_DOOR_LATER : COUNTER_DS_NO_WAY);
+	if (!tcp || !next)
+		return discard(a, COUNTER_DS_NO_WAY);
+	/* What is too long for a message comes in pieces from there. */
+	if (!make_room(a, in))
+		return wait(a, COUNTER_DS_DOOR_LATER);
 	h->be_body_length = 0;
 	h->flags = 0;
 	h->tcb = part_of(tcp);
 	note_handover(h, in, next_address);
+	forget_passing(h);
 	h->tcb.be_cwnd = window_to_give(tcp);
 	h->be_data = asker;
 	h->receptor = LCCP_RECEPTOR_DS;
@@ -131,7 +137,7 @@ static __always_inline int read_or_wait(struct arrival *a, struct inner *in, str
 		return TO_AGENT;
 	if (cannot_be_followed(sk))
 		return end_here(a, tcp, COUNTER_DS_DOOR_STAYS);
-	return discard(a, COUNTER_DS_DOOR_WITHHELD);
+	return wait(a, COUNTER_DS_DOOR_WITHHELD);
 }
 
 static __always_inline int hand_on_or_wait(struct arrival *a, struct inner *in, struct bpf_sock *sk, const struct door *d,
@@ -149,7 +155,7 @@ static __always_inline int hand_on_or_wait(struct arrival *a, struct inner *in, 
 	}
 	if (cannot_be_followed(sk))
 		return end_here(a, tcp, COUNTER_DS_DOOR_STAYS);
-	return discard(a, COUNTER_DS_DOOR_WITHHELD);
+	return wait(a, COUNTER_DS_DOOR_WITHHELD);
 }
 
 /* What of the packet is before `end` is delivered. */
@@ -161,6 +167,8 @@ static __always_inline int let_in_until(struct arrival *a, const struct inner *i
 	if (is_before(end, seq + bytes)) {
 		a->kept = end - seq;
 		count(a->counters, COUNTER_DS_DOOR_CUT);
+		if (may_wait(a))
+			let_wait(a->skb, a->kept);
 	}
 	return LET_IN;
 }
@@ -253,11 +261,11 @@ static __always_inline int judge_read(struct arrival *a, struct lccp_header *h, 
 	}
 }
 
-/* TCP has not seen what is before it, which may be in the same batch: once more through here, behind that. */
+/* TCP has not seen what is before it, which may be in the same batch: once more through here, behind that; and then later. */
 static __always_inline int put_behind_batch(struct arrival *a)
 {
-	if (rounds_of(a) > 1)
-		return discard(a, COUNTER_DS_DOOR_LATER);
+	if (rounds_of(a) > 1 || a->sent_in == EARLY_METADATA)
+		return wait(a, COUNTER_DS_DOOR_LATER);
 	a->skb->mark = mark_behind(a);
 	count(a->counters, COUNTER_DS_DOOR_BATCH);
 	return bpf_redirect(a->skb->ifindex, BPF_F_INGRESS);
@@ -282,7 +290,7 @@ static __always_inline int pass_door(struct arrival *a, struct lccp_header *h, s
 		if (is_of_agent(a) && is_before(seq, known))
 			return let_in_until(a, in, known);
 		if (!is_of_agent(a) && is_before(tcp->rcv_nxt, d->head_end))
-			return discard(a, COUNTER_DS_DOOR_LATER);
+			return wait(a, COUNTER_DS_DOOR_LATER);
 	}
 	enum course_at_door course = course_at_door(d, tcp->rcv_nxt, seq, bytes);
 	switch (course) {
@@ -327,11 +335,26 @@ static __noinline int at_door(struct arrival *a, struct lccp_header *h, struct i
 		return end_here(a, tcp, COUNTER_DS_DOOR_UNKNOWN);
 	if (is_being_read(d))
 		return IS_READ;
+	if (has_waited(a, h) && !renew(a, in, tcp))
+		return TCX_DISCARD;
 	if (!take_door(d))
 		return put_behind_batch(a);
 	verdict = pass_door(a, h, in, sk, d);
 	leave_door(d);
 	return verdict;
+}
+
+/* What is behind `end` comes when the agent has given the connection back, if it does not answer itself. */
+static __always_inline int read_no_more_than(struct arrival *a, const struct inner *in, struct bpf_sock *sk, u32 end)
+{
+	u32 seq = bpf_ntohl(in->tcp.seq);
+
+	if (!is_before(end, seq + payload_of(in)))
+		return LET_IN;
+	const struct have_read *read = bpf_sk_storage_get(&have_read, sk, 0, 0);
+	if (read && read->flags & READ_ANSWERS)
+		return LET_IN;
+	return is_before(seq, end) ? let_in_until(a, in, end) : wait(a, COUNTER_DS_DOOR_LATER);
 }
 
 /* A packet of a connection that the agent has: LET_IN, HAND_ON, TO_SERVER, or it is done with. */
@@ -348,11 +371,11 @@ static __noinline int at_reader(struct arrival *a, struct lccp_header *h, const 
 		return echo_now(a->skb, in, tcp) ? judge_read(a, h, in, d, known) : TCX_DISCARD;
 	/* What the agent has sent in, its own socket has. But for what was behind a request that it has given back. */
 	if (is_of_agent(a) && !is_before(tcp->rcv_nxt, bpf_ntohl(in->tcp.seq) + payload_of(in)))
-		return discard(a, COUNTER_DS_DOOR_LATER);
+		return wait(a, COUNTER_DS_DOOR_LATER);
 	/* What its socket holds behind a gap the next one would not have, and the client would think that it has (SACK). */
 	if (is_before(tcp->rcv_nxt, bpf_ntohl(in->tcp.seq)))
 		return put_behind_batch(a);
-	return LET_IN;
+	return read_no_more_than(a, in, sk, d->request + READ_BYTES_MOST);
 }
 
 #endif

@@ -21,7 +21,7 @@ struct arrival {
 	const struct settings *settings;
 	struct counters *counters;
 	bool again;    /* and so was this message; since then its connection may have moved on */
-	u32 sent_in;   /* AGENT_METADATA or LEAVE_METADATA: this node's daemon or agent sends it in, and nobody else; else 0 */
+	u32 sent_in;   /* AGENT_, LEAVE_ or EARLY_METADATA: this node's daemon or agent sends it in, and nobody else; else 0 */
 	u32 mark;      /* of a packet that was here before (enum mark); else 0 */
 	u32 end;       /* sequence number with which the packet's socket ends */
 	u32 kept;      /* so many bytes of its payload are delivered; 0: all */
@@ -161,9 +161,11 @@ static __always_inline bool is_of_agent(const struct arrival *a)
 static __always_inline u32 sent_in_as(const struct __sk_buff *skb)
 {
 	const u32 *meta = (void *)(long)skb->data_meta;
-	bool is_there = (void *)(meta + 1) <= (void *)(long)skb->data;
 
-	return is_there && (*meta == AGENT_METADATA || *meta == LEAVE_METADATA) ? *meta : 0;
+	if ((void *)(meta + 1) > (void *)(long)skb->data)
+		return 0;
+	u32 as = *meta;
+	return as == AGENT_METADATA || as == LEAVE_METADATA || as == EARLY_METADATA ? as : 0;
 }
 
 /* Whatever holds these ports here: connection, TIME_WAIT or listener. To be released. */

@@ -29,7 +29,8 @@
 enum {
 	PASSING_FOR = 4096,        /* so long a note counts; 1.05 ms each */
 	STATE_CLOSE_WAIT = 8,      /* include/net/tcp_states.h: its client sends no more */
-	STAMP_ECHO_AT = 8,         /* in such options: the timestamp of ours that they echo */
+	STAMP_AT = 4,              /* in options that are timestamps alone: the client's, */
+	STAMP_ECHO_AT = 8,         /* and the one of ours that they echo */
 	CLOCK_TICK_NS = 1000000,   /* of TCP's timestamps */
 };
 
@@ -54,6 +55,14 @@ static __noinline struct passing *find_passing(const struct lccp_header *h)
 	struct passing *found = bpf_map_lookup_elem(&passing, &flow);
 
 	return found && moment() - found->door.since < PASSING_FOR ? found : 0;
+}
+
+/* It is on its way elsewhere now, and so is what comes behind. */
+static __noinline void forget_passing(const struct lccp_header *h)
+{
+	struct tcb_key flow = flow_of(h);
+
+	bpf_map_delete_elem(&passing, &flow);
 }
 
 /* The packet is to end its socket, and a clone of it comes once more behind that. */

@@ -16,7 +16,7 @@ REQUESTS = [
     (400, "POST {} HTTP/1.1\r\nHost: a\r\nContent-Length: +5\r\n\r\nhello"),
     (400, "no request at all, but a line\r\n\r\n"),
     (400, "POST {} HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n"),
-    (431, "GET {} HTTP/1.1\r\nHost: a\r\n" + "X-Fill: " + "f" * 24_500),
+    (431, "GET {} HTTP/1.1\r\nHost: a\r\n" + "X-Fill: " + "f" * 61_000),
 ]
 
 

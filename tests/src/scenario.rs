@@ -7,7 +7,7 @@ use baton_lab::Lab;
 use serde::Deserialize;
 use toml::{Table, Value};
 
-use crate::{change, slowness, step::Step};
+use crate::{by_owner, change, slowness, step::Step};
 
 /// Where files of scenarios are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,6 +56,9 @@ struct File {
     alone: bool,
     #[serde(default)]
     core: bool,
+    /// It is also run as NAME-by-owner: there the owners of connections route.
+    #[serde(default)]
+    also_by_owner: bool,
     #[serde(default)]
     change: Table,
     step: Vec<Table>,
@@ -74,19 +77,31 @@ impl Scenario {
             .filter(|path| path.extension().is_some_and(|ending| ending == "toml"))
             .collect();
         files.sort();
-        files
-            .iter()
-            .map(|path| Scenario::read(path).with_context(|| format!("in {}", path.display())))
-            .collect()
+        let mut all = Vec::new();
+        for path in &files {
+            let read = Scenario::read(path).with_context(|| format!("in {}", path.display()));
+            all.extend(read?);
+        }
+        Ok(all)
     }
 
-    fn read(path: &Path) -> Result<Scenario> {
-        let file: File = toml::from_str(&std::fs::read_to_string(path)?)?;
-        let name = path
-            .file_stem()
-            .unwrap_or_default()
-            .to_string_lossy()
-            .into_owned();
+    /// The file's scenario, and the one by owners if it has one.
+    fn read(path: &Path) -> Result<Vec<Scenario>> {
+        let text = std::fs::read_to_string(path)?;
+        let name = path.file_stem().unwrap_or_default().to_string_lossy();
+        let file: File = toml::from_str(&text)?;
+        let mut all = Vec::new();
+        if file.also_by_owner {
+            let mut other: File = toml::from_str(&text)?;
+            other.core = false;
+            other.step.iter_mut().for_each(by_owner::rename_counters);
+            all.push(Scenario::of(other, format!("{name}-by-owner"), true)?);
+        }
+        all.insert(0, Scenario::of(file, name.into_owned(), false)?);
+        Ok(all)
+    }
+
+    fn of(file: File, name: String, by_owner: bool) -> Result<Scenario> {
         let long = std::env::var_os("BATON_TEST_LONG").is_some();
         let steps = file.step.into_iter().enumerate().map(|(index, mut table)| {
             change::choose_length(&mut table, long);
@@ -96,7 +111,7 @@ impl Scenario {
                 .with_context(|| format!("step {}", index + 1))
         });
         Ok(Scenario {
-            lab: lab(&name, &file.lab, &file.change)?,
+            lab: lab(&name, &file.lab, &file.change, by_owner)?,
             name,
             shows: file.shows,
             needs: file.needs,
@@ -108,7 +123,7 @@ impl Scenario {
 }
 
 /// Labs of scenarios begin with "t-", so that they never meet one that somebody raised by hand.
-fn lab(scenario: &str, file: &Path, changes: &Table) -> Result<Lab> {
+fn lab(scenario: &str, file: &Path, changes: &Table, by_owner: bool) -> Result<Lab> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../labs")
         .join(file);
@@ -118,6 +133,9 @@ fn lab(scenario: &str, file: &Path, changes: &Table) -> Result<Lab> {
         .parse()
         .with_context(|| format!("in {}", path.display()))?;
     change::merge(&mut table, changes);
+    if by_owner {
+        by_owner::let_owners_route(&mut table);
+    }
     slowness::stretch_lab(&mut table);
     table.insert("name".into(), format!("t-{scenario}").into());
     let text = table

@@ -23,6 +23,7 @@ pub mod control;
 mod daemon;
 mod desk;
 pub mod drain;
+mod early;
 mod egress;
 mod events;
 mod failover;

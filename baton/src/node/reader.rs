@@ -21,6 +21,7 @@ use baton_net::{Connections, Link};
 use tokio::sync::watch;
 
 use super::{
+    early::Later,
     judge::{Judge, Opinion},
     locked::locked,
     logged::logged,
@@ -35,6 +36,7 @@ pub struct Running {
     pub counters: Arc<Counters>,
     services: watch::Sender<Services>,
     here: Arc<Here>,
+    _later: Arc<Later>,
 }
 
 impl Running {
@@ -48,6 +50,7 @@ impl Running {
             ids: Mutex::default(),
             leaving: Mutex::new(()),
         });
+        let later = Later::start(dataplane.early()?, dataplane.reading(link.index)?, link.mac)?;
         let reader = Reader::bind(here.clone(), watch)?;
         let (port, counters) = (reader.port(), reader.counters());
         tokio::spawn(reader.run());
@@ -56,6 +59,7 @@ impl Running {
             counters,
             services,
             here,
+            _later: later,
         })
     }
 

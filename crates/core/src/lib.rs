@@ -26,6 +26,7 @@ mod moment;
 pub mod asker;
 pub mod channel;
 pub mod desk;
+pub mod early;
 pub mod eop;
 pub mod errand;
 pub mod failover;

@@ -109,7 +109,7 @@ const ROUTING_MAPS: [&str; 8] = [
     "route_ids",
 ];
 /// Maps that only the data server's program uses.
-const DS_MAPS: [&str; 16] = [
+const DS_MAPS: [&str; 17] = [
     "peers",
     "senders",
     "rings",
@@ -123,6 +123,7 @@ const DS_MAPS: [&str; 16] = [
     "doors_begun",
     "passing",
     "have_read",
+    "early",
     "yields",
     "yielding_until",
     "seen_heads",
@@ -281,6 +282,7 @@ impl Programs {
                 doors_begun: only(ds, &loaded.maps.doors_begun)?,
                 passing: only(ds, &loaded.maps.passing)?,
                 have_read: only(ds, &loaded.maps.have_read)?,
+                early: only(ds, &loaded.maps.early)?,
                 places: only(switch, &loaded.maps.places)?,
                 pools: routing(&loaded.maps.pools)?,
                 hosts: routing(&loaded.maps.hosts)?,

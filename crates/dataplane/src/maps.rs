@@ -28,6 +28,7 @@ pub(crate) struct Maps {
     pub doors_begun: Option<MapHandle>,
     pub passing: Option<MapHandle>,
     pub have_read: Option<MapHandle>,
+    pub early: Option<MapHandle>,
     pub places: Option<MapHandle>,
     pub pools: Option<MapHandle>,
     pub hosts: Option<MapHandle>,

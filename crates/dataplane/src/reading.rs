@@ -2,7 +2,7 @@
 
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
 
-use baton_abi::{AGENT_METADATA, Door, HaveRead, LEAVE_METADATA, Passing, TcbKey};
+use baton_abi::{AGENT_METADATA, Door, EARLY_METADATA, HaveRead, LEAVE_METADATA, Passing, TcbKey};
 use libbpf_rs::{MapCore as _, MapFlags, MapHandle};
 use zerocopy::IntoBytes as _;
 
@@ -86,6 +86,11 @@ impl Reading {
     /// of its pool any more and the connection is quiet. What it acknowledges the program writes in.
     pub fn leave(&self, ack: &[u8]) -> Result<(), Error> {
         self.send_as(LEAVE_METADATA, ack)
+    }
+
+    /// What the program found to come too early comes in again.
+    pub fn send_early(&self, frame: &[u8]) -> Result<(), Error> {
+        self.send_as(EARLY_METADATA, frame)
     }
 
     fn send_as(&self, metadata: u32, frame: &[u8]) -> Result<(), Error> {

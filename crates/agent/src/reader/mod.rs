@@ -10,7 +10,7 @@
 //! The agent has a connection for milliseconds. As nothing of a response has been sent, the connection is as quiet as it was
 //! before the request's first byte: so the program lets it go on from there, with another socket (`bpf/ds/reader.h`). What
 //! has been acknowledged to the client is owed to that one. As it was never taken out of this socket, there is no more of it
-//! than its buffer holds, and it is sent until the new socket has it. The server reads the request as its client wrote it, and
+//! than the program lets through, and it is sent until the new socket has it. The server reads the request as its client wrote it, and
 //! answers it directly.
 
 mod answer;
@@ -24,7 +24,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use baton_abi::{
-    DOOR_STAMPED, DOOR_TOLD_NOTHING, Door, HaveRead, NO_POOL, READ_CHUNKED, READ_SWITCHES, TcbKey,
+    DOOR_STAMPED, DOOR_TOLD_NOTHING, Door, HaveRead, NO_POOL, READ_ANSWERS, READ_CHUNKED,
+    READ_SWITCHES, TcbKey,
 };
 use baton_core::rules::Request;
 use baton_net::Result;
@@ -57,9 +58,8 @@ const LATE: Duration = Duration::from_millis(100);
 /// Bytes of the stream in a frame: one that goes on to another data server must fit with a message around it.
 const PIECE: usize = 1200;
 
-/// As Linux doubles it, and takes half of it and up to nine tenths for a window: from 32 KB, in which the longest head fits, to 59 KB.
-/// That fits into the first window of any new socket, which is 64 KB, also at another data server: there nobody would send it again.
-const BUFFER: usize = 1 << 15;
+/// As Linux doubles it, and takes half of it and up to nine tenths for a window: more than the program lets through.
+const BUFFER: usize = 1 << 17;
 
 /// Where a request goes, as this node's routes say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -295,6 +295,14 @@ impl Connection {
     }
 
     async fn answer(self, answer: Answer) -> io::Result<Outcome> {
+        // From now on all that comes is let through, to be thrown away.
+        self.program.tell(
+            self.client.as_fd(),
+            &HaveRead {
+                flags: READ_ANSWERS as u16, // a bit
+                ..HaveRead::default()
+            },
+        )?;
         answer.give(self.client).await?;
         Ok(Outcome::Answered)
     }

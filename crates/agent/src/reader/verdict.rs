@@ -1,12 +1,13 @@
 //! What is to become of a request, of which so much has come. No I/O.
 
+use baton_abi::READ_BYTES_MOST;
 use baton_core::heads::head_length;
 use baton_core::rules::{Body, Request};
 
 use super::answer::Answer;
 
-/// The longest head, bytes: it must fit into the first window of the agent's socket.
-pub(super) const LONGEST: usize = 24_000;
+/// The longest head, bytes: more the program does not let through.
+pub(super) const LONGEST: usize = READ_BYTES_MOST as usize;
 
 /// Sequence numbers, of 32 bits, do not tell well of more.
 const LARGE_BODY: u64 = 1 << 30;
@@ -43,7 +44,7 @@ pub(super) enum Verdict {
 /// Of the bytes with which a request begins.
 pub(super) fn judge(text: &[u8]) -> Verdict {
     let Some(length) = head_length(text) else {
-        return if text.len() > LONGEST {
+        return if text.len() >= LONGEST {
             Verdict::Answer(Answer::TooLarge)
         } else {
             Verdict::Wait
@@ -206,7 +207,7 @@ mod tests {
             Answer::Bad,
         );
         let endless = format!("GET / HTTP/1.1\r\nCookie: {}", "a".repeat(LONGEST));
-        answered(&endless, Answer::TooLarge);
-        assert_eq!(judge(&endless.as_bytes()[..LONGEST]), Verdict::Wait);
+        answered(&endless[..LONGEST], Answer::TooLarge);
+        assert_eq!(judge(&endless.as_bytes()[..LONGEST - 1]), Verdict::Wait);
     }
 }

@@ -6,7 +6,7 @@ use std::{
     os::fd::AsRawFd as _,
 };
 
-use baton_abi::{DOOR_TOLD_NOBODY, Door, HaveRead, Pool, RouteKey};
+use baton_abi::{DOOR_TOLD_NOBODY, Door, HaveRead, Pool, READ_ANSWERS, READ_BYTES_MOST, RouteKey};
 use baton_wire::Message;
 use libbpf_rs::{MapCore as _, MapFlags};
 use zerocopy::{FromBytes as _, IntoBytes as _};
@@ -26,17 +26,19 @@ use crate::{
 const READS: Counted<'_> = &[("ds_door_reads", 1)];
 const DELIVERED: Counted<'_> = &[("ds_delivered", 1)];
 const REPEATED: Counted<'_> = &[("ds_door_repeated", 1)];
-const LATER: Counted<'_> = &[("ds_door_later", 1)];
+const LATER: Counted<'_> = &[("ds_door_later", 1), ("ds_door_waits", 1)];
 const GIVEN: Counted<'_> = &[
     ("ds_adopted", 1),
     ("ds_door_read", 1),
     ("ds_door_request", 1),
 ];
+/// What is to be read waits until its connection is quiet.
+const WITHHELD: Counted<'_> = &[("ds_door_waits", 1), ("ds_door_withheld", 1)];
 /// A pool that nobody is in.
 const EMPTY: u16 = 63;
 
 /// An owned connection, and the listener of the agent.
-fn with_agent() -> (Live, TcpListener) {
+pub fn with_agent() -> (Live, TcpListener) {
     let mut live = owned();
     let agent = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let port = agent.local_addr().unwrap().port();
@@ -309,7 +311,55 @@ fn a_connection_is_read_when_it_is_quiet() {
         let [first, _] = cut(&request(&live, HERE), 20);
         let early = first.clone().seq(first.seq.wrapping_add(HERE.len() as u32));
         forward(&live.node, &early);
-        expect(&live.node, &[("ds_door_withheld", 1)]);
+        expect(&live.node, WITHHELD);
         assert!(nothing_to_accept(&agent));
+    });
+}
+
+/// What it has acknowledged must fit into the next socket's first window. A head that is longer than that it refuses, and then it
+/// gets the rest, for its client to hear the answer.
+#[test]
+fn the_agent_gets_no_more_than_another_socket_can_take() {
+    on_own_host(|| {
+        let (live, agent) = with_agent();
+        let begin = request(&live, b"GET /a HTTP/1.1\r\nX-Fill: ");
+        let most = READ_BYTES_MOST as usize;
+        forward(&live.node, &begin);
+        expect(&live.node, READS);
+        ended(&live);
+        let (read, _) = accept(&agent);
+        let mut next = begin.clone().seq(end_of(&begin)).payload([b'f'; 1000]);
+        for _ in 0..most / 1000 - 1 {
+            forward(&live.node, &next);
+            next.seq = end_of(&next);
+        }
+        expect(&live.node, &[("ds_forwarded", most as u64 / 1000 - 1)]);
+        // Only a part of it has room.
+        forward(&live.node, &next);
+        expect(
+            &live.node,
+            &[
+                ("ds_door_cut", 1),
+                ("ds_door_waits", 1),
+                ("ds_forwarded", 1),
+            ],
+        );
+        let mut bytes = vec![0; 2 * most];
+        while read.peek(&mut bytes).unwrap() < most {}
+        next.seq = begin.seq.wrapping_add(READ_BYTES_MOST);
+        forward(&live.node, &next);
+        expect(&live.node, LATER);
+        assert_eq!(read.peek(&mut bytes).unwrap(), most);
+        let answers = HaveRead {
+            flags: READ_ANSWERS as u16,
+            ..HaveRead::default()
+        };
+        let map = map_named(live.node.plane(), "have_read");
+        let socket = read.as_raw_fd().to_ne_bytes();
+        map.update(&socket, answers.as_bytes(), MapFlags::ANY)
+            .unwrap();
+        forward(&live.node, &next);
+        expect(&live.node, FORWARDED);
+        while read.peek(&mut bytes).unwrap() < most + 1000 {}
     });
 }

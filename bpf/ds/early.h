@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What comes too early waits in user space: a request for another data server while the response before it is under way, what is
+ * behind a request that goes elsewhere, what is behind something that TCP has not seen. It comes again a moment later
+ * (crates/agent/src/early), and is looked at as if its client had sent it only then. Dropped, it would come again too, but
+ * not before its client's timeout, which is 200 ms at least.
+ */
+#ifndef BATON_DS_EARLY_H
+#define BATON_DS_EARLY_H
+
+#include "assign.h"
+#include "packet.h"
+#include "plain.h"
+#include "reader.h"
+#include "../bounds.h"
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, EARLY_RING_BYTES);
+} early SEC(".maps");
+
+/* Room in the ring is asked for in one of two sizes, `room`, a constant, as the verifier wants it. */
+static __always_inline bool copy_early(struct __sk_buff *skb, u32 at, const u32 room, const struct early *as)
+{
+	struct early *record = bpf_ringbuf_reserve(&early, sizeof(*record) + room, 0);
+
+	if (!record)
+		return false;
+	if (bpf_skb_load_bytes(skb, at, record + 1, BOUNDED(as->bytes, 1, room))) {
+		bpf_ringbuf_discard(record, 0);
+		return false;
+	}
+	*record = *as;
+	bpf_ringbuf_submit(record, 0);
+	return true;
+}
+
+/* Of the packet's data what is behind the first `from` bytes. Global, so that it is verified by itself. */
+__noinline int let_wait(struct __sk_buff *skb, u32 from)
+{
+	struct scratch *s = scratch_of_this_cpu();
+	struct counters *counters = counters_of_this_cpu();
+	struct bpf_tcp_req_attrs stamps = {};
+
+	if (!s || !counters)
+		return false;
+	const struct inner *in = &s->packet;
+	u32 bytes = payload_of(in);
+	if (from >= bytes || bytes > EARLY_MERGED_BYTES || !read_timestamps(skb, in, &stamps))
+		return false;
+	struct early as = {
+		.flow = flow_of(&s->header),
+		.seq = bpf_ntohl(in->tcp.seq) + from,
+		.ack = bpf_ntohl(in->tcp.ack_seq),
+		.tsval = stamps.rcv_tsval,
+		.be_window = in->tcp.window,
+		.flags = (stamps.tstamp_ok ? EARLY_STAMPED : 0) | (in->tcp.fin ? EARLY_ENDS : 0),
+		.bytes = bytes - from,
+	};
+	bool has_room = as.bytes > EARLY_BYTES ? copy_early(skb, payload_at(in) + from, EARLY_MERGED_BYTES, &as)
+					       : copy_early(skb, payload_at(in) + from, EARLY_BYTES, &as);
+	count(counters, has_room ? COUNTER_DS_DOOR_WAITS : COUNTER_DS_DOOR_NO_ROOM);
+	return has_room;
+}
+
+/* With the agent there is somebody who has it come again. */
+static __always_inline bool may_wait(const struct arrival *a)
+{
+	return a->settings->reader_port;
+}
+
+/* The packet's data is not for now. */
+static __always_inline int wait(struct arrival *a, enum counter why)
+{
+	if (may_wait(a))
+		let_wait(a->skb, 0);
+	return discard(a, why);
+}
+
+/*
+ * Whether the packet comes later than its client has sent it: it has waited here, or at the data server before, or the agent has read
+ * it.
+ */
+static __always_inline bool has_waited(const struct arrival *a, const struct lccp_header *h)
+{
+	return a->sent_in || a->mark == MARK_OF_AGENT || (h->command == LCCP_FORWARD && h->tcb.attempt);
+}
+
+/*
+ * Then it says what its client would say now: it has acknowledged what it has meanwhile, its clock is not behind what TCP has seen
+ * of it (PAWS, RFC 7323, 5), and it echoes the newest of ours.
+ */
+static __noinline bool renew(struct arrival *a, struct inner *in, const struct tcp_sock *tcp)
+{
+	/* A message around it would not be true any more. */
+	if (!unwrap(a, in))
+		return false;
+	u32 at = in->tcp_at + sizeof(struct tcphdr);
+	__be32 ack = bpf_htonl(tcp->snd_una), stamp, newest = bpf_htonl(tcp->rx_opt.ts_recent);
+
+	if (is_before(bpf_ntohl(in->tcp.ack_seq), tcp->snd_una)) {
+		if (bpf_l4_csum_replace(a->skb, in->tcp_at + CHECK_AT, in->tcp.ack_seq, ack, 4) ||
+		    bpf_skb_store_bytes(a->skb, in->tcp_at + ACK_AT, &ack, sizeof(ack), 0))
+			return false;
+		in->tcp.ack_seq = ack;
+	}
+	if (in->tcp.doff * 4 != sizeof(struct tcphdr) + TIMESTAMPS_ALONE_BYTES)
+		return true;
+	if (bpf_skb_load_bytes(a->skb, at + STAMP_AT, &stamp, sizeof(stamp)))
+		return false;
+	if (is_before(bpf_ntohl(stamp), tcp->rx_opt.ts_recent) &&
+	    (bpf_l4_csum_replace(a->skb, in->tcp_at + CHECK_AT, stamp, newest, 4) ||
+	     bpf_skb_store_bytes(a->skb, at + STAMP_AT, &newest, sizeof(newest), 0)))
+		return false;
+	return echo_now(a->skb, in, tcp);
+}
+
+#endif

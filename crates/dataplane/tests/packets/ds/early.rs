@@ -1,0 +1,218 @@
+//! What comes too early waits in user space, and comes again: then it is looked at as if its client had sent it only then.
+
+use std::time::Duration;
+
+use baton_dataplane::{Early, EarlyRing};
+use baton_net::client_frame::Stream;
+use baton_wire::Message;
+use etherparse::{TcpOptionElement, TcpSlice};
+
+use super::{
+    loopback::{COOKIE, FORWARDED, Live, expect, expect_bytes, forward, send, send_adopt},
+    owner::{ELSEWHERE, HANDED_ON, HERE, LET_IN, end_of, request},
+    reader::with_agent,
+};
+use crate::{
+    cluster::{ds, ds_mac},
+    host::on_own_host,
+    lccp,
+    node::Counted,
+    segment::{Client, GET, Segment},
+};
+
+const LOOPBACK: u32 = 1;
+const WITHHELD: Counted<'_> = &[("ds_door_waits", 1), ("ds_door_withheld", 1)];
+
+fn waiting(live: &Live) -> EarlyRing {
+    live.node.plane().early().unwrap()
+}
+
+#[track_caller]
+fn one(ring: &EarlyRing) -> Early {
+    let mut all = ring.wait(Duration::from_secs(5)).unwrap();
+    let early = all.next().unwrap();
+    assert_eq!(all.next(), None);
+    early
+}
+
+/// As the daemon has it come again.
+fn comes_again(live: &Live, early: &Early) {
+    let (client, cluster) = early.flow.ends();
+    let stream = Stream {
+        mac: [0; 6],
+        client,
+        cluster,
+        ack: early.ack,
+        window: early.window,
+        stamps: early.tsval.map(|tsval| (tsval, 0)),
+    };
+    let reading = live.node.plane().reading(LOOPBACK).unwrap();
+    for frame in stream.frames(early.seq, &early.bytes, 1200, early.ends) {
+        reading.send_early(&frame).unwrap();
+    }
+}
+
+/// A packet's acknowledgement, its timestamps, and its data.
+fn said(packet: &[u8]) -> (u32, Option<(u32, u32)>, Vec<u8>) {
+    const IP_BYTES: usize = 20;
+    let tcp = TcpSlice::from_slice(&packet[IP_BYTES..]).unwrap();
+    let stamps = tcp
+        .options_iterator()
+        .flatten()
+        .find_map(|option| match option {
+            TcpOptionElement::Timestamp(own, echo) => Some((own, echo)),
+            _ => None,
+        });
+    (tcp.acknowledgment_number(), stamps, tcp.payload().to_vec())
+}
+
+/// A request for another one, while the response before it is under way. It goes there when it comes again, and says what its
+/// client has acknowledged since.
+#[test]
+fn a_request_for_another_waits_until_its_connection_is_quiet() {
+    on_own_host(|| {
+        let (mut live, _agent) = with_agent();
+        let ring = waiting(&live);
+        forward(&live.node, &request(&live, HERE));
+        expect(&live.node, LET_IN);
+        expect_bytes(&live.stream, HERE);
+        let whole = request(&live, ELSEWHERE);
+        let next = whole.clone().seq(whole.seq.wrapping_add(HERE.len() as u32));
+        forward(&live.node, &next);
+        expect(&live.node, WITHHELD);
+        let early = one(&ring);
+        assert_eq!((early.seq, &early.bytes[..]), (next.seq, ELSEWHERE));
+        assert!(early.tsval.is_some() && !early.ends);
+        comes_again(&live, &early);
+        expect(&live.node, WITHHELD);
+        let early = one(&ring);
+
+        live.answer_another(HERE.len());
+        let ack = live.ack();
+        comes_again(&live, &early);
+        expect(&live.node, HANDED_ON);
+        let adopts = live.message_to(ds(1), ds_mac(1));
+        assert!(
+            matches!(adopts.message, Message::Adopt { .. }),
+            "{adopts:?}"
+        );
+        let (acknowledged, stamps, bytes) = said(&adopts.packet);
+        let (newest, before, _) = said(&ack.packet());
+        assert_eq!((acknowledged, &bytes[..]), (newest, ELSEWHERE));
+        // An echo of now: an older one, and the client would drop what comes from there.
+        let (now, last) = (stamps.unwrap(), before.unwrap());
+        assert_eq!(now.0, last.0);
+        assert!(now.1.wrapping_sub(last.1) as i32 >= 0, "{now:?} {last:?}");
+    });
+}
+
+/// Two requests in one packet: the second one waits, and not the first.
+#[test]
+fn what_is_behind_a_request_waits() {
+    on_own_host(|| {
+        let (mut live, _agent) = with_agent();
+        let ring = waiting(&live);
+        let both = request(&live, &[HERE, GET].concat());
+        forward(&live.node, &both);
+        expect(
+            &live.node,
+            &[
+                ("ds_door_cut", 1),
+                ("ds_door_request", 1),
+                ("ds_door_waits", 1),
+                ("ds_forwarded", 1),
+            ],
+        );
+        let early = one(&ring);
+        let begin = both.seq.wrapping_add(HERE.len() as u32);
+        assert_eq!((early.seq, &early.bytes[..]), (begin, GET));
+        expect_bytes(&live.stream, HERE);
+        comes_again(&live, &early);
+        expect(&live.node, &[("ds_delivered", 1), ("ds_door_request", 1)]);
+        expect_bytes(&live.stream, GET);
+        live.answer_another(HERE.len());
+    });
+}
+
+/// The first packet of a connection as well.
+#[test]
+fn what_is_behind_the_first_request_waits() {
+    on_own_host(|| {
+        let (mut live, _agent) = with_agent();
+        let ring = waiting(&live);
+        live.client = Client::fresh();
+        let both = live.client.get(COOKIE).payload([HERE, ELSEWHERE].concat());
+        send_adopt(&live.node, &both);
+        expect(
+            &live.node,
+            &[
+                ("ds_adopted", 1),
+                ("ds_door_cut", 1),
+                ("ds_door_request", 1),
+                ("ds_door_waits", 1),
+            ],
+        );
+        assert_eq!(one(&ring).bytes, ELSEWHERE);
+    });
+}
+
+/// The data server before has sent it behind its connection: by then it may be older than what has come here.
+#[test]
+fn what_was_sent_behind_its_connection_is_of_now() {
+    on_own_host(|| {
+        let (mut live, _agent) = with_agent();
+        let ring = waiting(&live);
+        let early = request(&live, HERE);
+        forward(&live.node, &request(&live, GET));
+        expect(&live.node, LET_IN);
+        expect_bytes(&live.stream, GET);
+        live.answer_another(GET.len());
+        let old = early.seq(live.request().seq).payload(ELSEWHERE);
+        let mut message = lccp::forward(&live.client);
+        let Message::Forward { attempt, .. } = &mut message else {
+            panic!("{message:?}")
+        };
+        *attempt = 1;
+        send(&live.node, &message, &old);
+        expect(&live.node, HANDED_ON);
+        let adopts = live.message_to(ds(1), ds_mac(1));
+        assert_eq!(said(&adopts.packet).0, said(&live.ack().packet()).0);
+        assert_eq!(ring.wait(Duration::ZERO).unwrap().count(), 0);
+    });
+}
+
+/// Without an agent nobody has it come again but its client.
+#[test]
+fn without_an_agent_nothing_waits() {
+    on_own_host(|| {
+        let (live, _agent) = with_agent();
+        let ring = waiting(&live);
+        live.node.change(|settings| settings.reader_port = 0);
+        forward(&live.node, &request(&live, HERE));
+        expect(&live.node, LET_IN);
+        let whole = request(&live, ELSEWHERE);
+        let early = whole.clone().seq(end_of(&whole));
+        assert_eq!(HERE.len(), ELSEWHERE.len());
+        forward(&live.node, &early);
+        expect(&live.node, &[("ds_door_withheld", 1)]);
+        assert_eq!(ring.wait(Duration::ZERO).unwrap().count(), 0);
+        forward(&live.node, &live.ack());
+        expect(&live.node, FORWARDED);
+    });
+}
+
+/// The last of it says that no more comes.
+#[test]
+fn its_end_waits_with_it() {
+    on_own_host(|| {
+        let (live, _agent) = with_agent();
+        let ring = waiting(&live);
+        forward(&live.node, &request(&live, HERE));
+        expect(&live.node, LET_IN);
+        let whole: Segment = request(&live, ELSEWHERE);
+        let last = whole.clone().seq(end_of(&whole)).flags("FPA");
+        forward(&live.node, &last);
+        expect(&live.node, WITHHELD);
+        assert!(one(&ring).ends);
+    });
+}
