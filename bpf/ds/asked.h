@@ -142,7 +142,13 @@ static __always_inline bool cannot_be_followed(struct bpf_sock *sk)
 		return r->state == RESPONSE_UNKNOWN;
 	/* Nothing has left yet, or it left before this program was here. */
 	struct bpf_tcp_sock *tcp = bpf_tcp_sock(sk);
-	return !tcp || tcp->bytes_acked || tcp->snd_nxt != tcp->snd_una;
+	if (!tcp)
+		return true;
+	if (!tcp->bytes_acked && tcp->snd_nxt == tcp->snd_una)
+		return false;
+	/* Or only just now, by another processor: TCP counts it after it has gone by there. */
+	r = bpf_sk_storage_get(&responses, sk, 0, 0);
+	return !r || r->state == RESPONSE_UNKNOWN;
 }
 
 /* How many responses have begun on it, modulo 256. */

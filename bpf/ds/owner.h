@@ -333,10 +333,11 @@ static __noinline int at_door(struct arrival *a, struct lccp_header *h, struct i
 		return LET_IN;
 	if (!d)
 		return end_here(a, tcp, COUNTER_DS_DOOR_UNKNOWN);
-	if (is_being_read(d))
-		return IS_READ;
-	if (has_waited(a, h) && !renew(a, in, tcp))
+	bool is_read = is_being_read(d);
+	if (has_waited(a, h) && !(is_read && is_of_agent(a)) && !renew(a, in, tcp))
 		return TCX_DISCARD;
+	if (is_read)
+		return IS_READ;
 	if (!take_door(d))
 		return put_behind_batch(a);
 	verdict = pass_door(a, h, in, sk, d);

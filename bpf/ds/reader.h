@@ -206,13 +206,14 @@ static __noinline int take_passing(struct arrival *a, struct lccp_header *h, con
 	return on->door.flags & DOOR_READING ? ADOPT_TO_READ : ADOPT_HERE;
 }
 
-/* The agent gets the connection; its door has begun. */
+/*
+ * The agent gets the connection; its door has begun. While its process is started anew nobody else is to answer: its client sends
+ * the packet again.
+ */
 static __always_inline int adopt_to_read(struct arrival *a, struct lccp_header *h, struct inner *in)
 {
-	if (!assign_own(a, h, in, a->settings->reader_port)) {
-		count(a->counters, COUNTER_DS_UNASSIGNED);
-		return refuse(a, h, in, LCCP_REFUSAL_NOT_ASSIGNED);
-	}
+	if (!assign_own(a, h, in, a->settings->reader_port))
+		return discard(a, COUNTER_DS_UNASSIGNED);
 	return pass_in(a, in, COUNTER_DS_DOOR_READS);
 }
 

@@ -132,11 +132,13 @@ static __always_inline struct response *response_on(struct bpf_sock *sk, const s
 	if (!service || !(service->flags & SERVICES_FOLLOWED) || !connection)
 		return 0;
 	bool is_first = !connection->bytes_acked && connection->snd_una == bpf_ntohl(tcp->seq);
+	/* Who looks at it before it is filled in below sees that, and not that nobody can say where it ends, which is 0. */
+	struct response begins = { .state = RESPONSE_FIRST };
 	if (!r)
-		r = bpf_sk_storage_get(&responses, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
+		r = bpf_sk_storage_get(&responses, sk, &begins, BPF_SK_STORAGE_GET_F_CREATE);
 	/* Another processor may have made the first storage of this socket meanwhile (kernel/bpf/bpf_local_storage.c: -EAGAIN). */
 	if (!r)
-		r = bpf_sk_storage_get(&responses, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
+		r = bpf_sk_storage_get(&responses, sk, &begins, BPF_SK_STORAGE_GET_F_CREATE);
 	if (!r) {
 		struct counters *counters = counters_of_this_cpu();
 

@@ -54,13 +54,10 @@ static __always_inline void give_window(struct bpf_sock_ops *ops, int window)
 /* Nothing has left of its first response yet, which has no body. */
 static __always_inline void begin_bodiless(struct bpf_sock_ops *ops)
 {
-	struct response *r =
-		ops->sk ? bpf_sk_storage_get(&responses, ops->sk, 0, BPF_SK_STORAGE_GET_F_CREATE) : 0;
+	struct response first = { .state = RESPONSE_FIRST, .bodiless = 1 };
 
-	if (!r)
-		return;
-	r->state = RESPONSE_FIRST;
-	r->bodiless = 1;
+	if (ops->sk)
+		bpf_sk_storage_get(&responses, ops->sk, &first, BPF_SK_STORAGE_GET_F_CREATE);
 }
 
 /* An accepted connection of this node: what came with it, if it was adopted. */

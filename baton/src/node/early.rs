@@ -21,6 +21,8 @@ const PIECE: usize = 1200;
 /// Whoever has it is looked for that often.
 const LOOK: Duration = Duration::from_secs(1);
 
+const MILLISECOND: Duration = Duration::from_millis(1);
+
 /// Has it come again for as long as somebody has this.
 pub struct Later {
     reading: Reading,
@@ -79,9 +81,12 @@ fn run(ring: &EarlyRing, held: &Weak<Later>) -> Result<()> {
     let now = || Moment::after_epoch(begin.elapsed());
     let mut waiting = Waiting::default();
     loop {
-        let until = waiting.next_timeout().map(|due| due.since(now()));
-        // Whole milliseconds are waited for: what is due in a part of one is not to be asked for until then.
-        let timeout = until.map_or(LOOK, |time| time.min(LOOK) + Duration::from_micros(999));
+        let due = waiting.next_timeout().map(|due| due.since(now()));
+        let mut timeout = due.map_or(LOOK, |time| time.min(LOOK));
+        // The ring waits for whole milliseconds only.
+        if timeout < MILLISECOND {
+            thread::sleep(std::mem::take(&mut timeout));
+        }
         for early in ring.wait(timeout)? {
             waiting.handle_early(now(), early.flow.ends(), Waits(early));
         }
