@@ -1412,7 +1412,7 @@ enum counter {
 	COUNTER_DS_DOOR_READ,        /* the agent has read one that is this data server's: its server has the connection */
 	COUNTER_DS_DOOR_REPEATED,    /* dropped: of what the agent gave back, something that its server has */
 	COUNTER_DS_DOOR_UNREADABLE,  /* ended, or refused: one packet does not decide, and there is no agent */
-	COUNTER_DS_DOOR_NOBODY,      /* ended: nobody answers for the pool of a request */
+	COUNTER_DS_DOOR_NOBODY,      /* nobody answers for the pool of a request that the agent has read: it says so */
 	COUNTER_DS_DOOR_STAYS,       /* ended: the connection was to go, and nobody knows where its response ends */
 	COUNTER_DS_DOOR_UNKNOWN,     /* ended: it is not known where the requests of this connection begin */
 	COUNTER_DS_RELAY_ANSWER,     /* a packet of a server in a container, to the relay's socket */

@@ -2,7 +2,7 @@
 /*
  * What comes too early waits in user space: a request for another data server while the response before it is under way, what is
  * behind a request that goes elsewhere, what is behind something that TCP has not seen. It comes again a moment later
- * (crates/agent/src/early), and is looked at as if its client had sent it only then. Dropped, it would come again too, but
+ * (crates/core/src/early.rs), and is looked at as if its client had sent it only then. Dropped, it would come again too, but
  * not before its client's timeout, which is 200 ms at least.
  */
 #ifndef BATON_DS_EARLY_H
@@ -63,17 +63,17 @@ __noinline int let_wait(struct __sk_buff *skb, u32 from)
 	return has_room;
 }
 
-/* With the agent there is somebody who has it come again. */
-static __always_inline bool may_wait(const struct arrival *a)
+/* The same, where there is somebody who has it come again: with the agent there is. */
+static __always_inline void wait_from(struct arrival *a, u32 from)
 {
-	return a->settings->reader_port;
+	if (a->settings->reader_port)
+		let_wait(a->skb, from);
 }
 
 /* The packet's data is not for now. */
 static __always_inline int wait(struct arrival *a, enum counter why)
 {
-	if (may_wait(a))
-		let_wait(a->skb, 0);
+	wait_from(a, 0);
 	return discard(a, why);
 }
 

@@ -124,7 +124,22 @@ static __always_inline bool is_being_read(const struct door *d)
 	return d->flags & DOOR_READING;
 }
 
-/* What is to be read: by the agent, once the connection is quiet; without one it ends. */
+/* The connection goes as `how` says, once it is quiet. If it never will be, it ends. */
+static __always_inline int go_when_quiet(struct arrival *a, struct inner *in, struct bpf_sock *sk, const struct door *d,
+					 enum found how)
+{
+	const struct tcp_sock *tcp = bpf_skc_to_tcp_sock(sk);
+
+	if (!tcp)
+		return TCX_DISCARD;
+	if (is_quiet(sk, tcp, d, in))
+		return how;
+	if (cannot_be_followed(sk))
+		return end_here(a, tcp, COUNTER_DS_DOOR_STAYS);
+	return wait(a, COUNTER_DS_DOOR_WITHHELD);
+}
+
+/* What is to be read: by the agent; without one its connection ends. */
 static __always_inline int read_or_wait(struct arrival *a, struct inner *in, struct bpf_sock *sk, const struct door *d)
 {
 	const struct tcp_sock *tcp = bpf_skc_to_tcp_sock(sk);
@@ -133,29 +148,19 @@ static __always_inline int read_or_wait(struct arrival *a, struct inner *in, str
 		return TCX_DISCARD;
 	if (!a->settings->reader_port)
 		return end_here(a, tcp, COUNTER_DS_DOOR_UNREADABLE);
-	if (is_quiet(sk, tcp, d, in))
-		return TO_AGENT;
-	if (cannot_be_followed(sk))
-		return end_here(a, tcp, COUNTER_DS_DOOR_STAYS);
-	return wait(a, COUNTER_DS_DOOR_WITHHELD);
+	return go_when_quiet(a, in, sk, d, TO_AGENT);
 }
 
 static __always_inline int hand_on_or_wait(struct arrival *a, struct inner *in, struct bpf_sock *sk, const struct door *d,
 					   u16 owner)
 {
-	const struct tcp_sock *tcp = bpf_skc_to_tcp_sock(sk);
 	const struct data_server *next = data_server(owner);
 
-	if (!tcp || !next)
+	if (!next)
 		return TCX_DISCARD;
-	if (is_quiet(sk, tcp, d, in)) {
-		a->next = unmap_address(next->address);
-		a->asker = d->asker;
-		return HAND_ON;
-	}
-	if (cannot_be_followed(sk))
-		return end_here(a, tcp, COUNTER_DS_DOOR_STAYS);
-	return wait(a, COUNTER_DS_DOOR_WITHHELD);
+	a->next = unmap_address(next->address);
+	a->asker = d->asker;
+	return go_when_quiet(a, in, sk, d, HAND_ON);
 }
 
 /* What of the packet is before `end` is delivered. */
@@ -167,8 +172,7 @@ static __always_inline int let_in_until(struct arrival *a, const struct inner *i
 	if (is_before(end, seq + bytes)) {
 		a->kept = end - seq;
 		count(a->counters, COUNTER_DS_DOOR_CUT);
-		if (may_wait(a))
-			let_wait(a->skb, a->kept);
+		wait_from(a, a->kept);
 	}
 	return LET_IN;
 }

@@ -45,7 +45,7 @@ pub struct Scenario {
     pub steps: Vec<Step>,
 }
 
-#[derive(Deserialize)]
+#[derive(Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
     shows: String,
@@ -87,17 +87,14 @@ impl Scenario {
 
     /// The file's scenario, and the one by owners if it has one.
     fn read(path: &Path) -> Result<Vec<Scenario>> {
-        let text = std::fs::read_to_string(path)?;
+        let mut file: File = toml::from_str(&std::fs::read_to_string(path)?)?;
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
-        let file: File = toml::from_str(&text)?;
-        let mut all = Vec::new();
+        let mut all = vec![Scenario::of(file.clone(), name.to_string(), false)?];
         if file.also_by_owner {
-            let mut other: File = toml::from_str(&text)?;
-            other.core = false;
-            other.step.iter_mut().for_each(by_owner::rename_counters);
-            all.push(Scenario::of(other, format!("{name}-by-owner"), true)?);
+            file.core = false;
+            file.step.iter_mut().for_each(by_owner::rename_counters);
+            all.push(Scenario::of(file, format!("{name}-by-owner"), true)?);
         }
-        all.insert(0, Scenario::of(file, name.into_owned(), false)?);
         Ok(all)
     }
 

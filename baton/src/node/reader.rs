@@ -16,12 +16,13 @@ use baton_agent::{
     reader::{Counters, Lead, Program, Reader},
 };
 use baton_core::rules::Request;
-use baton_dataplane::{Dataplane, Error, Reading};
+use baton_dataplane::{Dataplane, Early, Error, Reading};
+use baton_net::client_frame::{PIECE, Stream};
 use baton_net::{Connections, Link};
 use tokio::sync::watch;
 
 use super::{
-    early::Later,
+    early,
     judge::{Judge, Opinion},
     locked::locked,
     logged::logged,
@@ -36,7 +37,6 @@ pub struct Running {
     pub counters: Arc<Counters>,
     services: watch::Sender<Services>,
     here: Arc<Here>,
-    _later: Arc<Later>,
 }
 
 impl Running {
@@ -50,7 +50,7 @@ impl Running {
             ids: Mutex::default(),
             leaving: Mutex::new(()),
         });
-        let later = Later::start(dataplane.early()?, dataplane.reading(link.index)?, link.mac)?;
+        early::start(dataplane.early()?, Arc::downgrade(&here))?;
         let reader = Reader::bind(here.clone(), watch)?;
         let (port, counters) = (reader.port(), reader.counters());
         tokio::spawn(reader.run());
@@ -59,7 +59,6 @@ impl Running {
             counters,
             services,
             here,
-            _later: later,
         })
     }
 
@@ -101,6 +100,25 @@ impl Here {
             if let Some(frame) = releases::ack(&IdleFlow { flow, seq, ack }, self.mac) {
                 self.reading.leave(&frame)?;
             }
+        }
+        Ok(())
+    }
+}
+
+impl early::Sender for Here {
+    fn send_early(&self, early: &Early) -> Result<()> {
+        let (client, cluster) = early.flow.ends();
+        let stream = Stream {
+            mac: self.mac,
+            client,
+            cluster,
+            ack: early.ack,
+            window: early.window,
+            // What is to be echoed the program knows.
+            stamps: early.tsval.map(|tsval| (tsval, 0)),
+        };
+        for frame in stream.frames(early.seq, &early.bytes, PIECE, early.ends) {
+            self.reading.send_early(&frame)?;
         }
         Ok(())
     }

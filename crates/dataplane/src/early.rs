@@ -1,12 +1,11 @@
 //! What clients have sent too early, as the data server's program shows it.
 
-use std::{sync::mpsc, time::Duration};
+use std::time::Duration;
 
 use baton_abi::{EARLY_ENDS, EARLY_STAMPED, TcbKey};
-use libbpf_rs::{RingBuffer, RingBufferBuilder};
 use zerocopy::FromBytes as _;
 
-use crate::{Dataplane, Error, maps::map_error};
+use crate::{Dataplane, Error, maps::only_on_ds, ring::Ring};
 
 /// A part of a client's stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,42 +27,20 @@ pub struct Early {
 }
 
 /// The reader's end.
-pub struct EarlyRing {
-    ring: RingBuffer<'static>,
-    read: mpsc::Receiver<Early>,
-}
+pub struct EarlyRing(Ring<Early>);
 
 impl Dataplane {
     /// The reader's end. At most one may be in use. On a data server only.
     pub fn early(&self) -> Result<EarlyRing, Error> {
-        let map = self.programs().maps.early.as_ref();
-        let map = map.ok_or_else(|| map_error("early", "exists on a data server only"))?;
-        let failed = |error| map_error("early", error);
-        let (sender, read) = mpsc::channel();
-        let mut builder = RingBufferBuilder::new();
-        builder
-            .add(map, move |record| {
-                // The receiver lives as long as this closure: both are in `EarlyRing`.
-                let _ = read_record(record).map(|early| sender.send(early));
-                0
-            })
-            .map_err(failed)?;
-        Ok(EarlyRing {
-            ring: builder.build().map_err(failed)?,
-            read,
-        })
+        let map = only_on_ds("early", &self.programs().maps.early)?;
+        Ok(EarlyRing(Ring::of("early", map, read_record)?))
     }
 }
 
 impl EarlyRing {
     /// Waits until there are some, or for so long, in whole milliseconds.
     pub fn wait(&self, timeout: Duration) -> Result<impl Iterator<Item = Early> + '_, Error> {
-        match self.ring.poll(timeout) {
-            Err(error) if error.kind() != libbpf_rs::ErrorKind::Interrupted => {
-                Err(map_error("early", error))
-            }
-            _ => Ok(self.read.try_iter()),
-        }
+        self.0.wait(timeout)
     }
 }
 

@@ -1,16 +1,14 @@
 //! How responses begin that could be resumed: what the data server's program at the way out has seen.
 
 use std::{
-    os::fd::{AsFd, BorrowedFd, OwnedFd},
-    sync::mpsc,
+    os::fd::{AsFd, BorrowedFd},
     time::Duration,
 };
 
 use baton_abi::TcbKey;
-use libbpf_rs::{RingBuffer, RingBufferBuilder};
 use zerocopy::FromBytes as _;
 
-use crate::{Dataplane, Error, Options, attach, everywhere, maps::map_error};
+use crate::{Dataplane, Error, Options, attach, everywhere, maps::only_on_ds, ring::Ring};
 
 /// How one begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,33 +24,13 @@ pub struct SeenHead {
 }
 
 /// The reader's end.
-pub struct Heads {
-    ring: RingBuffer<'static>,
-    read: mpsc::Receiver<SeenHead>,
-    ready: OwnedFd,
-}
+pub struct Heads(Ring<SeenHead>);
 
 impl Dataplane {
     /// The reader's end. At most one may be in use. On a data server only.
     pub fn heads(&self) -> Result<Heads, Error> {
-        let map = self.programs().maps.seen_heads.as_ref();
-        let map = map.ok_or_else(|| map_error("seen_heads", "exists on a data server only"))?;
-        let failed = |error| map_error("seen_heads", error);
-        let (sender, read) = mpsc::channel();
-        let mut builder = RingBufferBuilder::new();
-        builder
-            .add(map, move |record| {
-                // The receiver lives as long as this closure: both are in `Heads`.
-                let _ = read_record(record).map(|head| sender.send(head));
-                0
-            })
-            .map_err(failed)?;
-        let ready = map.as_fd().try_clone_to_owned();
-        Ok(Heads {
-            ring: builder.build().map_err(failed)?,
-            read,
-            ready: ready.map_err(|error| map_error("seen_heads", error))?,
-        })
+        let map = only_on_ds("seen_heads", &self.programs().maps.seen_heads)?;
+        Ok(Heads(Ring::of("seen_heads", map, read_record)?))
     }
 
     /// Has the program follow the responses that leave by these interfaces, or not any more. On a connection whose
@@ -82,19 +60,14 @@ impl Dataplane {
 impl Heads {
     /// All that there are.
     pub fn take(&mut self) -> Result<impl Iterator<Item = SeenHead> + '_, Error> {
-        match self.ring.poll(Duration::ZERO) {
-            Err(error) if error.kind() != libbpf_rs::ErrorKind::Interrupted => {
-                Err(map_error("seen_heads", error))
-            }
-            _ => Ok(self.read.try_iter()),
-        }
+        self.0.wait(Duration::ZERO)
     }
 }
 
 /// Readable when there are some.
 impl AsFd for Heads {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.ready.as_fd()
+        self.0.as_fd()
     }
 }
 

@@ -6,17 +6,17 @@ use baton_abi::{DataServer, Hold as InMap};
 use libbpf_rs::MapHandle;
 
 use crate::{
-    Dataplane, Error,
+    Dataplane, Error, Punt,
     again::{Again, Resumed},
     clock::coarse_after,
     maps::{element, map_error, only_on_cs, update},
-    ring::Ring,
+    ring::{Ring, read_punt},
 };
 
 /// Whoever has it lets requests wait, and lets them go: at most one may be in use.
 pub struct Hold {
     variable: MapHandle,
-    held: Ring,
+    held: Ring<Punt>,
     again: Again,
 }
 
@@ -28,7 +28,7 @@ impl Dataplane {
     pub fn hold(&self) -> Result<Hold, Error> {
         let maps = &self.programs().maps;
         let variable = only_on_cs("hold", &maps.hold)?;
-        let held = Ring::of("held", only_on_cs("held", &maps.held)?)?;
+        let held = Ring::of("held", only_on_cs("held", &maps.held)?, read_punt)?;
         // What waited for an earlier daemon its clients send again.
         held.wait(Duration::ZERO)?.for_each(drop);
         Ok(Hold {

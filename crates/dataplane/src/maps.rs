@@ -160,10 +160,16 @@ pub(crate) fn only_on_cs<'a>(
     name: &'static str,
     map: &'a Option<MapHandle>,
 ) -> Result<&'a MapHandle, Error> {
-    map.as_ref().ok_or_else(|| Error::Map {
-        map: name,
-        reason: "exists on a connection server only".into(),
-    })
+    map.as_ref()
+        .ok_or_else(|| map_error(name, "exists on a connection server only"))
+}
+
+pub(crate) fn only_on_ds<'a>(
+    name: &'static str,
+    map: &'a Option<MapHandle>,
+) -> Result<&'a MapHandle, Error> {
+    map.as_ref()
+        .ok_or_else(|| map_error(name, "exists on a data server only"))
 }
 
 pub(crate) fn update<K: IntoBytes + Immutable, V: IntoBytes + Immutable>(

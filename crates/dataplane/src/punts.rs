@@ -22,7 +22,7 @@ use crate::{
     clock::coarse_after,
     hold::passes_on,
     maps::{element, forget, lookup, map_error, only_on_cs, update},
-    ring::Ring,
+    ring::{Ring, read_punt},
 };
 
 /// A frame that user space is shown: to be judged, or to be let go later.
@@ -96,7 +96,7 @@ pub enum RequestLength {
 
 /// The reader's end. Whoever has it must [`Punts::give_sign`] again and again, or is not asked.
 pub struct Punts {
-    ring: Ring,
+    ring: Ring<Punt>,
     again: Again,
     judge: MapHandle,
     answers: MapHandle,
@@ -115,7 +115,7 @@ impl Dataplane {
             MapHandle::try_from(only_on_cs(name, map)?).map_err(|error| map_error(name, error))
         };
         Ok(Punts {
-            ring: Ring::of("punts", only_on_cs("punts", &maps.punts)?)?,
+            ring: Ring::of("punts", only_on_cs("punts", &maps.punts)?, read_punt)?,
             again: self.again()?,
             judge: shared("judge", &maps.judge)?,
             answers: shared("answers", &maps.answers)?,

@@ -8,7 +8,7 @@ use zerocopy::IntoBytes as _;
 
 use crate::{
     Dataplane, Error,
-    maps::{lookup, map_error},
+    maps::{lookup, map_error, only_on_ds},
     sys,
 };
 
@@ -27,9 +27,7 @@ impl Dataplane {
     /// only.
     pub fn reading(&self, interface: u32) -> Result<Reading, Error> {
         let here = |name: &'static str, map: &Option<MapHandle>| {
-            let map = map.as_ref();
-            let map = map.ok_or_else(|| map_error(name, "exists on a data server only"))?;
-            MapHandle::try_from(map).map_err(|error| map_error(name, error))
+            MapHandle::try_from(only_on_ds(name, map)?).map_err(|error| map_error(name, error))
         };
         let programs = self.programs();
         let pass_up = programs.pass_up.as_ref().map(|program| program.try_clone());

@@ -6,7 +6,10 @@ use baton_abi::Response;
 use libbpf_rs::{MapCore as _, MapFlags, MapHandle};
 use zerocopy::IntoBytes as _;
 
-use crate::{Dataplane, Error, maps::map_error};
+use crate::{
+    Dataplane, Error,
+    maps::{map_error, only_on_ds},
+};
 
 /// Of all connections of this data server.
 pub struct Responses {
@@ -16,8 +19,7 @@ pub struct Responses {
 impl Dataplane {
     /// Where responses end. On a data server only.
     pub fn responses(&self) -> Result<Responses, Error> {
-        let map = self.programs().maps.responses.as_ref();
-        let map = map.ok_or_else(|| map_error("responses", "exists on a data server only"))?;
+        let map = only_on_ds("responses", &self.programs().maps.responses)?;
         let map = MapHandle::try_from(map).map_err(|error| map_error("responses", error))?;
         Ok(Responses { map })
     }

@@ -1,4 +1,4 @@
-//! A ring in which the connection server's program shows frames to user space.
+//! A ring in which a program shows something to user space, and how the connection server's shows frames.
 
 use std::{
     num::NonZeroU16,
@@ -17,21 +17,26 @@ use crate::{Error, Punt, clock::coarse_clock, maps::map_error};
 const TOO_OLD: Duration = Duration::from_secs(1);
 
 /// The reader's end. At most one may be in use.
-pub(crate) struct Ring {
+pub(crate) struct Ring<T: Send + 'static> {
     name: &'static str,
     ring: RingBuffer<'static>,
-    read: mpsc::Receiver<Punt>,
+    read: mpsc::Receiver<T>,
     ready: OwnedFd,
 }
 
-impl Ring {
-    pub fn of(name: &'static str, map: &MapHandle) -> Result<Self, Error> {
+impl<T: Send + 'static> Ring<T> {
+    /// What `read_record` does not understand is left out.
+    pub fn of(
+        name: &'static str,
+        map: &MapHandle,
+        read_record: fn(&[u8]) -> Option<T>,
+    ) -> Result<Self, Error> {
         let (sender, read) = mpsc::channel();
         let mut builder = RingBufferBuilder::new();
         builder
             .add(map, move |record| {
                 // The receiver lives as long as this closure: both are in `Ring`.
-                let _ = read_record(record).map(|punt| sender.send(punt));
+                let _ = read_record(record).map(|one| sender.send(one));
                 0
             })
             .map_err(|error| map_error(name, error))?;
@@ -45,8 +50,8 @@ impl Ring {
         })
     }
 
-    /// Waits until there are some, or for so long; in the order in which they came.
-    pub fn wait(&self, timeout: Duration) -> Result<impl Iterator<Item = Punt> + '_, Error> {
+    /// Waits until there are some, or for so long, in whole milliseconds; in the order in which they came.
+    pub fn wait(&self, timeout: Duration) -> Result<impl Iterator<Item = T> + '_, Error> {
         match self.ring.poll(timeout) {
             Err(error) if error.kind() != libbpf_rs::ErrorKind::Interrupted => {
                 Err(map_error(self.name, error))
@@ -57,13 +62,14 @@ impl Ring {
 }
 
 /// Readable when there are some.
-impl AsFd for Ring {
+impl<T: Send + 'static> AsFd for Ring<T> {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.ready.as_fd()
     }
 }
 
-fn read_record(record: &[u8]) -> Option<Punt> {
+/// A frame.
+pub(crate) fn read_punt(record: &[u8]) -> Option<Punt> {
     let (record, frame) = Punted::read_from_prefix(record).ok()?;
     let age = coarse_clock().saturating_sub(record.time);
     if u128::from(age) > TOO_OLD.as_nanos() {

@@ -11,7 +11,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 use crate::{
     Dataplane, Error,
-    maps::{element, entries, map_error, only_on_cs, remove, update},
+    maps::{element, entries, map_error, only_on_cs, only_on_ds, remove, update},
 };
 
 impl Dataplane {
@@ -111,11 +111,6 @@ impl Dataplane {
         let map = only_on_switch(&self.programs().maps.places)?;
         update("places", map, &at, place)
     }
-}
-
-fn only_on_ds<'a>(name: &'static str, map: &'a Option<MapHandle>) -> Result<&'a MapHandle, Error> {
-    map.as_ref()
-        .ok_or_else(|| map_error(name, "exists on a data server only"))
 }
 
 fn only_on_switch(map: &Option<MapHandle>) -> Result<&MapHandle, Error> {

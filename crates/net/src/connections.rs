@@ -118,13 +118,16 @@ mod tests {
 
     use super::*;
 
+    fn v4(address: std::net::SocketAddr) -> SocketAddrV4 {
+        match address {
+            std::net::SocketAddr::V4(v4) => v4,
+            std::net::SocketAddr::V6(_) => panic!("bound to IPv4"),
+        }
+    }
+
     #[test]
     fn a_connection_that_ends_here() {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-        let v4 = |address| match address {
-            std::net::SocketAddr::V4(v4) => v4,
-            std::net::SocketAddr::V6(_) => panic!("bound to IPv4"),
-        };
         let server = v4(listener.local_addr().unwrap());
         let client = TcpStream::connect(server).unwrap();
         let client = v4(client.local_addr().unwrap());
@@ -141,9 +144,7 @@ mod tests {
     #[test]
     fn counts_what_is_established_at_an_address() {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-        let std::net::SocketAddr::V4(local) = listener.local_addr().unwrap() else {
-            panic!("bound to IPv4");
-        };
+        let local = v4(listener.local_addr().unwrap());
         assert_eq!(
             Connections::count().unwrap().at(local),
             0,
@@ -169,10 +170,6 @@ mod tests {
     #[test]
     fn idle_is_who_has_said_nothing_for_so_long() {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-        let v4 = |address| match address {
-            std::net::SocketAddr::V4(v4) => v4,
-            std::net::SocketAddr::V6(_) => panic!("bound to IPv4"),
-        };
         let local = v4(listener.local_addr().unwrap());
         let stream = TcpStream::connect(local).unwrap();
         let client = v4(stream.local_addr().unwrap());

@@ -29,7 +29,7 @@ use baton_abi::{
 };
 use baton_core::rules::Request;
 use baton_net::Result;
-use baton_net::client_frame::Stream;
+use baton_net::client_frame::{PIECE, Stream};
 use nix::sys::socket::{MsgFlags, recv};
 use tokio::io::Interest;
 use tokio::net::TcpStream;
@@ -54,9 +54,6 @@ const TAKES: Duration = Duration::from_secs(60);
 /// Between two tries, at first and at most.
 const SOON: Duration = Duration::from_millis(1);
 const LATE: Duration = Duration::from_millis(100);
-
-/// Bytes of the stream in a frame: one that goes on to another data server must fit with a message around it.
-const PIECE: usize = 1200;
 
 /// As Linux doubles it, and takes half of it and up to nine tenths for a window: more than the program lets through.
 const BUFFER: usize = 1 << 17;

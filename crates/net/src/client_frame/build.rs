@@ -4,6 +4,9 @@ use std::net::SocketAddrV4;
 
 use etherparse::{PacketBuilder, TcpOptionElement};
 
+/// Bytes of a stream in a frame that may go on to another data server: it must fit with a message around it.
+pub const PIECE: usize = 1200;
+
 /// What all frames of some bytes of a stream have in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stream {

@@ -15,7 +15,7 @@ use baton_wire::{Endpoint, Flow};
 use etherparse::{IpNumber, Ipv4Slice, TcpHeader, TcpSlice};
 
 pub use acknowledge::acknowledge;
-pub use build::Stream;
+pub use build::{PIECE, Stream};
 pub use divide::divide;
 pub use line_up::line_up;
 

@@ -3,13 +3,15 @@
 use std::time::Duration;
 
 use baton_dataplane::{Early, EarlyRing};
-use baton_net::client_frame::Stream;
+use baton_net::client_frame::{PIECE, Stream};
 use baton_wire::Message;
 use etherparse::{TcpOptionElement, TcpSlice};
 
 use super::{
-    loopback::{COOKIE, FORWARDED, Live, expect, expect_bytes, forward, send, send_adopt},
-    owner::{ELSEWHERE, HANDED_ON, HERE, LET_IN, end_of, request},
+    loopback::{
+        COOKIE, FORWARDED, LOOPBACK, Live, expect, expect_bytes, forward, send, send_adopt,
+    },
+    owner::{ELSEWHERE, HANDED_ON, HERE, LET_IN, end_of, request, serves},
     reader::with_agent,
 };
 use crate::{
@@ -20,7 +22,6 @@ use crate::{
     segment::{Client, GET, Segment},
 };
 
-const LOOPBACK: u32 = 1;
 const WITHHELD: Counted<'_> = &[("ds_door_waits", 1), ("ds_door_withheld", 1)];
 
 fn waiting(live: &Live) -> EarlyRing {
@@ -47,7 +48,7 @@ fn comes_again(live: &Live, early: &Early) {
         stamps: early.tsval.map(|tsval| (tsval, 0)),
     };
     let reading = live.node.plane().reading(LOOPBACK).unwrap();
-    for frame in stream.frames(early.seq, &early.bytes, 1200, early.ends) {
+    for frame in stream.frames(early.seq, &early.bytes, PIECE, early.ends) {
         reading.send_early(&frame).unwrap();
     }
 }
@@ -163,10 +164,7 @@ fn what_was_sent_behind_its_connection_is_of_now() {
         let (mut live, _agent) = with_agent();
         let ring = waiting(&live);
         let early = request(&live, HERE);
-        forward(&live.node, &request(&live, GET));
-        expect(&live.node, LET_IN);
-        expect_bytes(&live.stream, GET);
-        live.answer_another(GET.len());
+        serves(&mut live, GET);
         let old = early.seq(live.request().seq).payload(ELSEWHERE);
         let mut message = lccp::forward(&live.client);
         let Message::Forward { attempt, .. } = &mut message else {

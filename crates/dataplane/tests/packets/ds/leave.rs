@@ -5,8 +5,10 @@ use baton_wire::Message;
 use etherparse::TcpSlice;
 
 use super::{
-    loopback::{COOKIE, FORWARDED, Live, expect, expect_bytes, forward, send_adopt},
-    owner::{ELSEWHERE, HERE, LET_IN, ended, goes_with, owned, request},
+    loopback::{
+        COOKIE, FORWARDED, LOOPBACK, Live, expect, expect_bytes, forward, frame_here, send_adopt,
+    },
+    owner::{ELSEWHERE, HERE, LET_IN, ended, goes_with, owned, request, serves},
 };
 use crate::{
     cluster::{ds, ds_mac},
@@ -32,13 +34,9 @@ fn members(live: &Live, members: u64) {
 
 /// What the daemon sends in: it knows whose the connection is, and nothing else.
 fn leave(live: &Live) {
-    const LOOPBACK: u32 = 1;
-    const ETHERNET: [u8; 14] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 8, 0];
     let ack = live.client.later(0, 0, 0).options([1; 12]);
     let reading = live.node.plane().reading(LOOPBACK).unwrap();
-    reading
-        .leave(&[&ETHERNET[..], &ack.packet()].concat())
-        .unwrap();
+    reading.leave(&frame_here(&ack)).unwrap();
 }
 
 /// The rest of a packet but the echo of our own timestamp, which is this socket's of now.
@@ -83,10 +81,7 @@ fn it_goes_where_its_pool_has_others() {
 fn the_pool_of_its_last_request_counts() {
     on_own_host(|| {
         let mut live = owned();
-        forward(&live.node, &request(&live, HERE));
-        expect(&live.node, LET_IN);
-        expect_bytes(&live.stream, HERE);
-        live.answer_another(HERE.len());
+        serves(&mut live, HERE);
         members(&live, 0b10);
         leave(&live);
         expect(&live.node, STAYS);
@@ -127,16 +122,22 @@ fn who_is_not_idle_stays() {
     });
 }
 
+/// One that has come here idle, from another data server.
+fn come_idle() -> Live {
+    let mut live = owned();
+    live.client = Client::fresh();
+    (live.sent, live.answers) = (0, 0);
+    send_adopt(&live.node, &live.client.later(COOKIE, 0, 0));
+    live.stream = accept(&live.listener).0;
+    expect(&live.node, &[("ds_adopted", 1)]);
+    live
+}
+
 /// Nothing of it was here yet: it goes on to a third with its first request, as any.
 #[test]
 fn where_it_goes_it_may_go_on_from() {
     on_own_host(|| {
-        let mut live = owned();
-        live.client = Client::fresh();
-        (live.sent, live.answers) = (0, 0);
-        send_adopt(&live.node, &live.client.later(COOKIE, 0, 0));
-        live.stream = accept(&live.listener).0;
-        expect(&live.node, &[("ds_adopted", 1)]);
+        let mut live = come_idle();
         live.has_acks = true;
         let request = request(&live, ELSEWHERE);
         goes_with(&live, &request);
@@ -148,16 +149,8 @@ fn where_it_goes_it_may_go_on_from() {
 #[test]
 fn where_it_goes_it_is_answered() {
     on_own_host(|| {
-        let mut live = owned();
-        live.client = Client::fresh();
-        (live.sent, live.answers) = (0, 0);
-        send_adopt(&live.node, &live.client.later(COOKIE, 0, 0));
-        live.stream = accept(&live.listener).0;
-        expect(&live.node, &[("ds_adopted", 1)]);
-        forward(&live.node, &request(&live, HERE));
-        expect(&live.node, LET_IN);
-        expect_bytes(&live.stream, HERE);
-        live.answer_another(HERE.len());
+        let mut live = come_idle();
+        serves(&mut live, HERE);
         let request = request(&live, ELSEWHERE);
         goes_with(&live, &request);
     });

@@ -297,6 +297,14 @@ fn send_bytes(node: &Node, message: &Message, packet: &[u8]) {
     );
 }
 
+/// How the daemon of this node sends a packet in: by this interface, as this frame.
+pub const LOOPBACK: u32 = 1;
+
+pub fn frame_here(packet: &Segment) -> Vec<u8> {
+    const ETHERNET: [u8; 14] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 8, 0];
+    [&ETHERNET[..], &packet.packet()].concat()
+}
+
 /// Exactly these counters have moved since the last look; packets may still be on their way.
 #[track_caller]
 pub fn expect(node: &Node, counted: Counted<'_>) {

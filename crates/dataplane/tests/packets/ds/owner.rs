@@ -104,15 +104,21 @@ pub fn goes_with(live: &Live, request: &Segment) {
     told_moved(live, request);
 }
 
+/// The connection's next request is let in and answered.
+#[track_caller]
+pub fn serves(live: &mut Live, text: &[u8]) {
+    forward(&live.node, &request(live, text));
+    expect(&live.node, LET_IN);
+    expect_bytes(&live.stream, text);
+    live.answer_another(text.len());
+}
+
 #[test]
 fn what_is_here_is_let_in() {
     on_own_host(|| {
         let mut live = owned();
         for text in [GET, HERE, GET] {
-            forward(&live.node, &request(&live, text));
-            expect(&live.node, LET_IN);
-            expect_bytes(&live.stream, text);
-            live.answer_another(text.len());
+            serves(&mut live, text);
         }
         live.nothing_sent();
     });
@@ -122,10 +128,7 @@ fn what_is_here_is_let_in() {
 fn with_a_request_for_another_the_connection_goes() {
     on_own_host(|| {
         let mut live = owned();
-        forward(&live.node, &request(&live, HERE));
-        expect(&live.node, LET_IN);
-        expect_bytes(&live.stream, HERE);
-        live.answer_another(HERE.len());
+        serves(&mut live, HERE);
         let request = request(&live, ELSEWHERE);
         goes_with(&live, &request);
         ended(&live);

@@ -12,7 +12,9 @@ use libbpf_rs::{MapCore as _, MapFlags};
 use zerocopy::{FromBytes as _, IntoBytes as _};
 
 use super::{
-    loopback::{COOKIE, FORWARDED, Live, expect, expect_bytes, forward, send_adopt},
+    loopback::{
+        COOKIE, FORWARDED, LOOPBACK, Live, expect, expect_bytes, forward, frame_here, send_adopt,
+    },
     owner::{ELSEWHERE, HANDED_ON, HERE, LET_IN, end_of, ended, goes_with, owned, request},
 };
 use crate::{
@@ -89,12 +91,8 @@ fn tell(live: &Live, read: &TcpStream, whole: &Segment, pool: u16) {
 
 /// The agent sends it in.
 fn send_in(live: &Live, segment: &Segment) {
-    const LOOPBACK: u32 = 1;
-    const ETHERNET: [u8; 14] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 8, 0];
     let reading = live.node.plane().reading(LOOPBACK).unwrap();
-    reading
-        .send(&[&ETHERNET[..], &segment.packet()].concat())
-        .unwrap();
+    reading.send(&frame_here(segment)).unwrap();
 }
 
 fn has_passed(live: &Live) -> bool {
