@@ -5,7 +5,10 @@
 //! are native, and each takes frames from the others, or all are generic. Which of the two it is, the configuration
 //! decides: a node that is to be native does not start where one of its interfaces cannot be.
 
-use std::{io, os::fd::OwnedFd};
+use std::{
+    io,
+    os::fd::{AsFd as _, OwnedFd},
+};
 
 use tracing::warn;
 
@@ -13,6 +16,7 @@ use crate::{
     Error, Pins, XdpChoice, XdpMode,
     attach::{self, Attached, interface_name},
     kernel::XdpState,
+    sys,
 };
 
 /// Attaches a program by `attach_at` to each of these interfaces, and to no other one.
@@ -72,7 +76,12 @@ pub(crate) fn attach_xdp(
         if let Some(pins) = &pins {
             pins.forget_link(name)?;
         }
-        drop(one.link);
+        sys::link_detach(one.link.as_fd()).map_err(|cause| Error::Attach {
+            program: name,
+            interface: *interface,
+            cause,
+            hint: "; it is there in the other mode, and cannot be taken off".to_owned(),
+        })?;
         let alike = match wanted {
             XdpMode::Native => XdpChoice::Native,
             XdpMode::Generic => XdpChoice::Generic,

@@ -108,6 +108,13 @@ pub fn link_update(link: BorrowedFd<'_>, program: BorrowedFd<'_>) -> io::Result<
     done(unsafe { raw::bpf_link_update(link.as_raw_fd(), program.as_raw_fd(), ptr::null()) })
 }
 
+/// Takes a link's program off its interface, also where another process holds the link: a child that has not yet
+/// begun its program, or one that lists links.
+pub fn link_detach(link: BorrowedFd<'_>) -> io::Result<()> {
+    // SAFETY: the descriptor is open.
+    done(unsafe { raw::bpf_link_detach(link.as_raw_fd()) })
+}
+
 /// The interface of a link; 0 once the interface is gone.
 pub fn link_interface(link: BorrowedFd<'_>) -> io::Result<u32> {
     // SAFETY: all-zero is a valid bpf_link_info, a plain C union.

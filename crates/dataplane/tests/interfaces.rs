@@ -268,3 +268,22 @@ fn generic_is_generic_at_all_interfaces() -> Result<()> {
     assert_eq!(native.xdp_mode(), Some(XdpMode::Native));
     all(XdpMode::Native)
 }
+
+/// A child that has not yet begun its program, and everybody who lists links, holds them for a moment.
+#[test]
+fn a_link_that_somebody_else_holds_changes_its_mode_too() -> Result<()> {
+    let bed = Bed::new("held")?;
+    let (a, b) = (veth("eth0", true)?, veth("eth1", true)?);
+    drop(bed.daemon_with(XdpChoice::Native, &[a, b])?);
+    let _held = (
+        Link::open(bed.0.join("link_cs"))?,
+        Link::open(bed.0.join(format!("link_cs_{b}")))?,
+    );
+    let generic = bed.daemon_with(XdpChoice::Generic, &[a, b])?;
+    assert_eq!(generic.xdp_mode(), Some(XdpMode::Generic));
+    assert_eq!(
+        (xdp(a)?, xdp(b)?),
+        (Some(XdpMode::Generic), Some(XdpMode::Generic))
+    );
+    Ok(())
+}
