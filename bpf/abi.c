@@ -93,6 +93,7 @@ STRUCT(response);
 STRUCT(followed_body);
 STRUCT(door);
 STRUCT(passing);
+STRUCT(kept);
 STRUCT(have_read);
 STRUCT(early);
 STRUCT(seen_head);

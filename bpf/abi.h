@@ -58,6 +58,7 @@ enum lccp_command {
 	LCCP_BEGINS = 25, /* CS to the owner: does a request begin with this packet? If not it is delivered. And its answer */
 	LCCP_ELSEWHERE = 26, /* as HANDOVER, of a request for another pool than the owner's: it must not be delivered there */
 	LCCP_WITHHELD = 28, /* the owner cannot do that (now), and has not delivered the request; carries it back */
+	LCCP_RECEIVED = 29, /* DS to DS: all that you keep of this connection before `data` is here; carries some of it */
 	LCCP_HEAD = 23,   /* daemon to daemon: how responses begin that leave the sender; has a body */
 };
 
@@ -76,14 +77,16 @@ enum lccp_command_set {
 enum lccp_flag {
 	LCCP_FLAG_RESUME = 1, /* of ADOPT: into the agent that has the rest of a response */
 	LCCP_FLAG_BEHIND = 4, /* of FORWARD: behind an ELSEWHERE; whoever has not let go does not deliver it */
+	LCCP_FLAG_KEPT = 8, /* of FORWARD: a DS keeps the packet's data, and sends it until it hears RECEIVED */
+	LCCP_FLAG_GONE = 16, /* of RECEIVED: the connection is not here, nor is it known where it may be */
 	LCCP_FLAG_HEADERS = 2, /* of CLAIM: the client's packet is here without its data, so it is not to be delivered */
 };
 
 /*
  * lccp_header.data: of HANDOVER, ELSEWHERE and RELEASE the short address of the next DS; of FORWARD that of the DS which has the
- * connection if the receiver has not, or 0; of ADOPT that of the CS which is to hear of a refusal; of
+ * connection if the receiver has not, or 0, and with LCCP_FLAG_KEPT that of the DS which keeps the data; of ADOPT that of the CS which is to hear of a refusal; of
  * REFUSED, KEEP, WITHHELD and the answer to BEGINS why; of CLAIM that of the CS which asks; of MOVED that of the DS that
- * the sender has handed the connection to, or 0; of YIELD that of the next DS, 0: stay, and of its
+ * the sender has handed the connection to, or 0; of RECEIVED the sequence number that is expected next; of YIELD that of the next DS, 0: stay, and of its
  * answer what is the case (enum lccp_yield).
  */
 
@@ -863,6 +866,12 @@ struct passing {
 	unsigned int reserved;
 };
 
+/* Of a connection of which the agent here keeps what it has read: what is known of the socket that it has now. See ds/kept.h. */
+struct kept {
+	unsigned int received;         /* it has all before this sequence number */
+	unsigned int gone;             /* so often the connection was found nowhere */
+};
+
 enum read_limit {
 	READ_BYTES_MOST = 60000,       /* from a request's first byte on the agent gets: what has been acknowledged must fit into the first
 	                                  window of any new socket, which is 64 KB: there nobody would send it again */
@@ -1059,7 +1068,7 @@ struct given {
 	unsigned int seq;
 	unsigned int tick;             /* when: coarse monotonic clock >> TICK_SHIFT */
 	unsigned int next;             /* whom it was given to: short address */
-	unsigned int reserved;
+	unsigned int asker;            /* the connection server by which it came: the same; 0: that is not known */
 	struct lccp_tcb tcb;           /* its travelling part then */
 };
 
@@ -1401,6 +1410,7 @@ enum counter {
 	COUNTER_DS_DOOR_REQUEST,     /* a request is this data server's: let in */
 	COUNTER_DS_DOOR_HANDED_ON,   /* or another's: the connection went there, and the socket here ended */
 	COUNTER_DS_DOOR_FOLLOWED,    /* a packet of one that has gone: sent behind it */
+	COUNTER_DS_DOOR_BACK,        /* or that one has died, and with this request the connection begins here once more */
 	COUNTER_DS_DOOR_WITHHELD,    /* not yet: a request for another one, and the connection is not quiet */
 	COUNTER_DS_DOOR_LATER,       /* not yet: something before it has not come */
 	COUNTER_DS_DOOR_WAITS,       /* what of these comes again from user space; the rest its client sends again */
@@ -1410,7 +1420,9 @@ enum counter {
 	COUNTER_DS_DOOR_CHANGED,     /* dropped: the current request again, with another content */
 	COUNTER_DS_DOOR_READS,       /* its packet does not say whose a request is, or where that ends: the agent reads it */
 	COUNTER_DS_DOOR_READ,        /* the agent has read one that is this data server's: its server has the connection */
-	COUNTER_DS_DOOR_REPEATED,    /* dropped: of what the agent gave back, something that its server has */
+	COUNTER_DS_DOOR_REPEATED,    /* what an agent has read and sends once more is here: that agent's node is told */
+	COUNTER_DS_DOOR_RECEIVED,    /* and is told so (RECEIVED) */
+	COUNTER_DS_DOOR_GONE,        /* or its connection is not here: that agent's node is told */
 	COUNTER_DS_DOOR_UNREADABLE,  /* ended, or refused: one packet does not decide, and there is no agent */
 	COUNTER_DS_DOOR_NOBODY,      /* nobody answers for the pool of a request that the agent has read: it says so */
 	COUNTER_DS_DOOR_STAYS,       /* ended: the connection was to go, and nobody knows where its response ends */

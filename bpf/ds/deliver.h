@@ -40,7 +40,7 @@ static __always_inline int deliver_forwarded(struct arrival *a, struct lccp_head
 		count(a->counters, COUNTER_DS_FORWARDED);
 		return TCX_GO_ON;
 	}
-	__be32 next_address = h->be_data;
+	__be32 next_address = h->flags & LCCP_FLAG_KEPT ? 0 : h->be_data;
 	if (!next_address)
 		return send_none(a, h, in);
 	struct passage passage = { peer(next_address), next_address, COUNTER_DS_PASSED_ON };

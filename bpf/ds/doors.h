@@ -10,7 +10,8 @@
 /* What is found out about a packet, where it is not done with (enum tcx_action_base): its caller has the stack to do it. */
 enum found {
 	LET_IN = 100,              /* TCP may see it: `a->kept` bytes of its payload, if not 0 */
-	ADOPT_HERE,                /* the same of an ADOPT */
+	BEGINS_HERE,               /* an ADOPT, or as good as one: whose its connection is is to be judged */
+	ADOPT_HERE,                /* LET_IN of an ADOPT */
 	ADOPT_TO_READ,             /* or the agent is to read what it begins: it adopts */
 	IS_READ,                   /* the agent has its connection */
 	HAND_ON,                   /* the connection goes to `a->next` with it */
@@ -19,6 +20,7 @@ enum found {
 	END_SOCKET,                /* it becomes the RST that ends its socket, which expects `a->end` */
 	PASS_ON,                   /* an ADOPT that is for `a->next` */
 	REFUSE,                    /* and one that is for nobody */
+	RECEIVED_BEFORE,           /* what it brings is here up to `a->end`: who keeps it is told */
 	NOT_HERE,                  /* its connection is not here, and was not */
 };
 

@@ -5,6 +5,7 @@
 
 #include "assign.h"
 #include "handover.h"
+#include "kept.h"
 #include "leave.h"
 #include "owner.h"
 #include "packet.h"
@@ -21,10 +22,18 @@ static __always_inline enum counter counter_of(const struct lccp_header *h, cons
 }
 
 enum {
-	FOLLOWS_MAX = 4, /* so often a packet is sent on from one data server to the next */
+	FOLLOWS_MAX = 32, /* so often a packet is sent on from one data server to the next: each of them has one note at most */
 };
 
-/* It has gone to another data server: its packet goes there too, and the connection server is told (again). */
+/* Whose host has died since a connection was given to it, with its socket. */
+static __always_inline bool is_dead(__be32 address)
+{
+	const struct data_server *found = data_server(data_server_at(address));
+
+	return found && found->flags & DATA_SERVER_DEAD;
+}
+
+/* A packet of a connection that has gone to another data server is sent on there, and the connection server is told (again). */
 static __noinline int follow_gone(struct arrival *a, struct lccp_header *h, struct inner *in)
 {
 	u8 before = h->command == LCCP_FORWARD ? h->tcb.attempt : 0;
@@ -32,6 +41,13 @@ static __noinline int follow_gone(struct arrival *a, struct lccp_header *h, stru
 
 	if (!last)
 		return NOT_HERE;
+	/* The request with which it went, and its numbers then: with these it begins once more, as by an ADOPT. */
+	if (is_dead(last->next) && payload_of(in) && bpf_ntohl(in->tcp.seq) == last->seq) {
+		h->tcb = last->tcb;
+		h->be_data = last->asker;
+		count(a->counters, COUNTER_DS_DOOR_BACK);
+		return BEGINS_HERE;
+	}
 	struct passage on = { peer(last->next), last->next, COUNTER_DS_DOOR_FOLLOWED };
 	h->tcb = last->tcb;
 	if (before >= FOLLOWS_MAX || !make_room(a, in))
@@ -40,8 +56,8 @@ static __noinline int follow_gone(struct arrival *a, struct lccp_header *h, stru
 	tell_moved(a, h, in, on.address);
 	h->receptor = LCCP_RECEPTOR_DS;
 	h->command = LCCP_FORWARD;
-	h->flags = 0;
-	h->be_data = 0;
+	h->flags = a->keeper ? LCCP_FLAG_KEPT : 0;
+	h->be_data = a->keeper;
 	h->tcb = (struct lccp_tcb){ .attempt = before + 1 };
 	return send_message(a, h, in, &on);
 }
@@ -77,13 +93,13 @@ static __noinline void begin_door(struct arrival *a, const struct lccp_header *h
 }
 
 /* An ADOPT whose request is another data server's goes on there; not for ever, should the tables of two of them differ. */
-static __noinline int pass_adopt_on(struct arrival *a, struct lccp_header *h, const struct inner *in)
+static __noinline int pass_adopt_on(struct arrival *a, struct lccp_header *h, struct inner *in)
 {
 	struct passage on = { peer(a->next), a->next, COUNTER_DS_DOOR_HANDED_ON };
 
-	if (!on.way || ++h->tcb.attempt >= ADOPT_ATTEMPTS)
+	if (!on.way || ++h->tcb.attempt >= ADOPT_ATTEMPTS || !make_room(a, in))
 		return discard(a, COUNTER_DS_NO_WAY);
-	note_handover(h, in, a->next);
+	note_handover(a, h, in, a->next);
 	tell_moved(a, h, in, a->next);
 	h->receptor = LCCP_RECEPTOR_DS;
 	h->command = LCCP_ADOPT;
@@ -145,18 +161,21 @@ __noinline int receive_owned(struct __sk_buff *skb)
 	const struct passing *on = 0;
 	int verdict;
 
+	a->keeper = keeper_of(a, h);
 	if (a->sent_in == LEAVE_METADATA)
 		verdict = is_connection(sk) ? leave_idle(a, h, in, sk) : discard(a, COUNTER_DS_RELEASE_GONE);
 	else if (is_connection(sk))
 		verdict = at_door(a, h, in, sk);
 	else if (sk && h->command == LCCP_ADOPT)
-		verdict = judge_adopt(a, h, in);
+		verdict = BEGINS_HERE;
 	else if ((on = find_passing(h)) && on->door.request == bpf_ntohl(in->tcp.seq))
 		verdict = take_passing(a, h, on);
 	else if (on || is_being_adopted(h))
 		verdict = put_behind_batch(a);
 	else
 		verdict = follow_gone(a, h, in);
+	if (verdict == BEGINS_HERE)
+		verdict = judge_adopt(a, h, in);
 	if (sk) {
 		if (verdict == IS_READ)
 			verdict = at_reader(a, h, in, sk);
@@ -183,7 +202,11 @@ __noinline int receive_owned(struct __sk_buff *skb)
 		return pass_adopt_on(a, h, in);
 	case REFUSE:
 		return refuse_for_all(a, h, in);
+	case RECEIVED_BEFORE:
+		return tell_received(a, h, in, false);
 	case NOT_HERE:
+		if (a->keeper)
+			return tell_received(a, h, in, true);
 		return is_wrapped(in) ? send_none(a, h, in) : bounce(a, h, in);
 	default:
 		return verdict;

@@ -95,9 +95,9 @@ static __noinline int hand_on_request(struct arrival *a, struct lccp_header *h, 
 	h->be_body_length = 0;
 	h->flags = 0;
 	h->tcb = part_of(tcp);
-	note_handover(h, in, next_address);
-	forget_passing(h);
 	h->tcb.be_cwnd = window_to_give(tcp);
+	note_handover(a, h, in, next_address);
+	forget_passing(h);
 	h->be_data = asker;
 	h->receptor = LCCP_RECEPTOR_DS;
 	h->command = LCCP_ADOPT;
@@ -286,8 +286,10 @@ static __always_inline int pass_door(struct arrival *a, struct lccp_header *h, s
 		return TCX_DISCARD;
 	if (d->flags & DOOR_SWITCHES && is_tunnel(sk))
 		return LET_IN;
-	if (is_of_agent(a) && !is_before(tcp->rcv_nxt, seq + bytes))
-		return discard(a, COUNTER_DS_DOOR_REPEATED);
+	if (a->keeper && !is_before(tcp->rcv_nxt, seq + bytes + in->tcp.fin)) {
+		a->end = tcp->rcv_nxt;
+		return RECEIVED_BEFORE;
+	}
 	if (d->flags & DOOR_OWES) {
 		u32 known = d->body.state == RESPONSE_COMPLETE ? d->next : d->head_end;
 
@@ -333,6 +335,11 @@ static __noinline int at_door(struct arrival *a, struct lccp_header *h, struct i
 	struct door *d = door_of(sk, tcp, h);
 	if (d && tcp && d->flags & DOOR_OWES)
 		settle_note(h, d, !is_before(tcp->rcv_nxt, d->owed));
+	if (!tcp && a->keeper) {
+		/* It has ended in order (TIME_WAIT). */
+		a->end = bpf_ntohl(in->tcp.seq) + payload_of(in);
+		return RECEIVED_BEFORE;
+	}
 	if (!payload_of(in) || !tcp)
 		return LET_IN;
 	if (!d)

@@ -23,9 +23,10 @@ struct arrival {
 	bool again;    /* and so was this message; since then its connection may have moved on */
 	u32 sent_in;   /* AGENT_, LEAVE_ or EARLY_METADATA: this node's daemon or agent sends it in, and nobody else; else 0 */
 	u32 mark;      /* of a packet that was here before (enum mark); else 0 */
-	u32 end;       /* sequence number with which the packet's socket ends */
+	u32 end;       /* sequence number that the packet's socket expects, with which it is told to end, or its data's keeper is told */
 	u32 kept;      /* so many bytes of its payload are delivered; 0: all */
 	__be32 sender; /* short address of who sent this message */
+	__be32 keeper; /* and of who keeps the packet's data, and sends it until it hears RECEIVED; 0: its client does */
 	__be32 asker;  /* and of the connection server that sent this packet; 0: another data server did */
 	__be32 next;   /* and of the data server that this packet's connection goes to */
 };

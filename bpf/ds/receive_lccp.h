@@ -8,6 +8,7 @@
 #include "begins.h"
 #include "claim.h"
 #include "deliver.h"
+#include "kept.h"
 #include "packet.h"
 #include "release.h"
 #include "yield.h"
@@ -95,6 +96,8 @@ __noinline int receive_message(struct __sk_buff *skb)
 		return receive_forwarded(a, h, in);
 	case LCCP_YIELD:
 		return yield(a, h, in);
+	case LCCP_RECEIVED:
+		return hear_received(a, h);
 	case LCCP_CLAIM:
 		return claim_at_ds(a, h, in);
 	default:

@@ -98,6 +98,8 @@ impl Daemon {
             | Message::Yielded { .. }
             | Message::Heads(_) => {}
             Message::Adopt { .. }
+            | Message::ForwardKept { .. }
+            | Message::Received { .. }
             | Message::Forward { .. }
             | Message::Handover { .. }
             | Message::Release { .. }

@@ -10,7 +10,7 @@ use std::{
 };
 
 use anyhow::Result;
-use baton_abi::{Door, HaveRead, IdleFlow, TcbKey};
+use baton_abi::{Door, HaveRead, IdleFlow, Kept, TcbKey};
 use baton_agent::{
     Services,
     reader::{Counters, Lead, Program, Reader},
@@ -142,8 +142,12 @@ impl Program for Here {
         self.reading.tell(socket, read).map_err(other)
     }
 
-    fn is_passing(&self, flow: &TcbKey, request: u32) -> io::Result<bool> {
-        self.reading.is_passing(flow, request).map_err(other)
+    fn keep(&self, flow: &TcbKey, begin: u32) -> io::Result<()> {
+        self.reading.keep(flow, begin).map_err(other)
+    }
+
+    fn kept(&self, flow: &TcbKey) -> io::Result<Option<Kept>> {
+        self.reading.kept(flow).map_err(other)
     }
 
     fn mac(&self) -> [u8; 6] {

@@ -12,7 +12,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use baton_abi::{DOOR_TOLD_NOBODY, Door, HaveRead, NO_POOL, READ_SWITCHES, TcbKey};
+use baton_abi::{DOOR_TOLD_NOBODY, Door, HaveRead, Kept, NO_POOL, READ_SWITCHES, TcbKey};
 use baton_agent::position::next_bytes;
 use baton_agent::reader::{Counters, Lead, Program, Reader};
 use baton_core::rules::Request;
@@ -35,8 +35,9 @@ struct Seen {
     /// Once so many bytes have come in, it lets the connection go.
     goes_after: usize,
     client: Option<TcpStream>,
-    /// So often it does not have all yet.
+    /// So often its next socket does not have all yet, and what is known of that.
     missing: u32,
+    kept: Kept,
     told: u8,
 }
 
@@ -68,12 +69,20 @@ impl Program for Fake {
         Ok(())
     }
 
-    fn is_passing(&self, _: &TcbKey, request: u32) -> io::Result<bool> {
+    fn keep(&self, _: &TcbKey, begin: u32) -> io::Result<()> {
         let mut seen = self.0.lock().unwrap();
-        assert_eq!(Some(request), seen.begin);
-        let is_missing = seen.missing > 0;
+        assert_eq!(Some(begin), seen.begin);
+        seen.kept.received = begin;
+        Ok(())
+    }
+
+    fn kept(&self, _: &TcbKey) -> io::Result<Option<Kept>> {
+        let mut seen = self.0.lock().unwrap();
         seen.missing = seen.missing.saturating_sub(1);
-        Ok(is_missing)
+        if seen.missing == 0 {
+            seen.kept.received = seen.read.end;
+        }
+        Ok(Some(seen.kept))
     }
 
     fn mac(&self) -> [u8; 6] {

@@ -109,7 +109,7 @@ const ROUTING_MAPS: [&str; 8] = [
     "route_ids",
 ];
 /// Maps that only the data server's program uses.
-const DS_MAPS: [&str; 17] = [
+const DS_MAPS: [&str; 18] = [
     "peers",
     "senders",
     "rings",
@@ -123,6 +123,7 @@ const DS_MAPS: [&str; 17] = [
     "doors_begun",
     "passing",
     "have_read",
+    "keeping",
     "early",
     "yields",
     "yielding_until",
@@ -280,7 +281,7 @@ impl Programs {
                 responses: only(ds, &loaded.maps.responses)?,
                 doors: only(ds, &loaded.maps.doors)?,
                 doors_begun: only(ds, &loaded.maps.doors_begun)?,
-                passing: only(ds, &loaded.maps.passing)?,
+                keeping: only(ds, &loaded.maps.keeping)?,
                 have_read: only(ds, &loaded.maps.have_read)?,
                 early: only(ds, &loaded.maps.early)?,
                 places: only(switch, &loaded.maps.places)?,

@@ -2,7 +2,7 @@
 
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
 
-use baton_abi::{AGENT_METADATA, Door, EARLY_METADATA, HaveRead, LEAVE_METADATA, Passing, TcbKey};
+use baton_abi::{AGENT_METADATA, Door, EARLY_METADATA, HaveRead, Kept, LEAVE_METADATA, TcbKey};
 use libbpf_rs::{MapCore as _, MapFlags, MapHandle};
 use zerocopy::IntoBytes as _;
 
@@ -16,7 +16,7 @@ use crate::{
 pub struct Reading {
     doors: MapHandle,
     doors_begun: MapHandle,
-    passing: MapHandle,
+    keeping: MapHandle,
     have_read: MapHandle,
     pass_up: OwnedFd,
     interface: u32,
@@ -35,7 +35,7 @@ impl Dataplane {
         Ok(Reading {
             doors: here("doors", &maps.doors)?,
             doors_begun: here("doors_begun", &maps.doors_begun)?,
-            passing: here("passing", &maps.passing)?,
+            keeping: here("keeping", &maps.keeping)?,
             have_read: here("have_read", &maps.have_read)?,
             pass_up: pass_up
                 .ok_or_else(|| map_error("doors", "exists on a data server only"))?
@@ -68,11 +68,19 @@ impl Reading {
         told.map_err(|error| map_error("have_read", error))
     }
 
-    /// Whether the connection has left its socket with this request, and the new one does not have all yet that the old one
-    /// had.
-    pub fn is_passing(&self, flow: &TcbKey, request: u32) -> Result<bool, Error> {
-        let found: Option<Passing> = lookup("passing", &self.passing, flow)?;
-        Ok(found.is_some_and(|passing| passing.door.request == request))
+    /// From that sequence number on, the agent keeps what it has read of the connection, until its next socket has it.
+    pub fn keep(&self, flow: &TcbKey, begin: u32) -> Result<(), Error> {
+        let kept = Kept {
+            received: begin,
+            gone: 0,
+        };
+        let kept = (self.keeping).update(flow.as_bytes(), kept.as_bytes(), MapFlags::ANY);
+        kept.map_err(|error| map_error("keeping", error))
+    }
+
+    /// What is known of the connection's socket, wherever that is, since the agent keeps something of it; `None`: it does not.
+    pub fn kept(&self, flow: &TcbKey) -> Result<Option<Kept>, Error> {
+        lookup("keeping", &self.keeping, flow)
     }
 
     /// A frame that a client could have sent comes in. The program knows that it is from here.

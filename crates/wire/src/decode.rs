@@ -6,11 +6,12 @@ use baton_abi::{
     COUNTER_LCCP_BAD_TAG, COUNTER_LCCP_BAD_VERSION, COUNTER_LCCP_MISMATCH,
     COUNTER_LCCP_NOT_ALLOWED, COUNTER_LCCP_SHORT, COUNTER_LCCP_STALE, COUNTER_LCCP_UNKNOWN,
     LCCP_ACCOUNT, LCCP_ADOPT, LCCP_AGAIN, LCCP_ALIVE, LCCP_BEGINS, LCCP_CANDIDATE, LCCP_CLAIM,
-    LCCP_ELSEWHERE, LCCP_FLAG_BEHIND, LCCP_FORWARD, LCCP_HANDOVER, LCCP_HEAD, LCCP_HELLO,
-    LCCP_KEEP, LCCP_LEADING, LCCP_LEADING_AT_DS, LCCP_MAX_BODY, LCCP_MAX_RESUME, LCCP_MOVED,
-    LCCP_NONE, LCCP_NONE_PLAIN, LCCP_ORDER, LCCP_QUERY, LCCP_READY, LCCP_RECEPTOR_DAEMON,
-    LCCP_RECEPTOR_DS, LCCP_REFUSED, LCCP_RELEASE, LCCP_REPLY, LCCP_RESUME, LCCP_SYNC, LCCP_TAKEN,
-    LCCP_TCBS, LCCP_VERSION, LCCP_WITHHELD, LCCP_YIELD, LccpHeader,
+    LCCP_ELSEWHERE, LCCP_FLAG_BEHIND, LCCP_FLAG_GONE, LCCP_FLAG_KEPT, LCCP_FORWARD, LCCP_HANDOVER,
+    LCCP_HEAD, LCCP_HELLO, LCCP_KEEP, LCCP_LEADING, LCCP_LEADING_AT_DS, LCCP_MAX_BODY,
+    LCCP_MAX_RESUME, LCCP_MOVED, LCCP_NONE, LCCP_NONE_PLAIN, LCCP_ORDER, LCCP_QUERY, LCCP_READY,
+    LCCP_RECEIVED, LCCP_RECEPTOR_DAEMON, LCCP_RECEPTOR_DS, LCCP_REFUSED, LCCP_RELEASE, LCCP_REPLY,
+    LCCP_RESUME, LCCP_SYNC, LCCP_TAKEN, LCCP_TCBS, LCCP_VERSION, LCCP_WITHHELD, LCCP_YIELD,
+    LccpHeader,
 };
 use zerocopy::FromBytes as _;
 
@@ -172,6 +173,17 @@ fn message(header: &LccpHeader, body: &[u8]) -> Result<Message, Reject> {
             flow: flow(header)?,
             tcb: tcb(header)?,
             refusal: Refusal::from_number(u32::from_be(header.be_data)),
+        },
+        LCCP_FORWARD if u32::from(header.flags) & LCCP_FLAG_KEPT != 0 => Message::ForwardKept {
+            flow: flow(header)?,
+            // Nobody would hear of it.
+            keeper: ShortAddress::from_word(header.be_data).ok_or(Reject::Unknown)?,
+            attempt: header.tcb.attempt,
+        },
+        LCCP_RECEIVED => Message::Received {
+            flow: flow(header)?,
+            end: (u32::from(header.flags) & LCCP_FLAG_GONE == 0)
+                .then_some(u32::from_be(header.be_data)),
         },
         LCCP_FORWARD => Message::Forward {
             flow: flow(header)?,

@@ -2,10 +2,10 @@
 
 use baton_abi::{
     LCCP_ACCOUNT, LCCP_ADOPT, LCCP_AGAIN, LCCP_ALIVE, LCCP_BEGINS, LCCP_CANDIDATE, LCCP_CLAIM,
-    LCCP_ELSEWHERE, LCCP_FLAG_BEHIND, LCCP_FORWARD, LCCP_HANDOVER, LCCP_HEAD, LCCP_HELLO,
-    LCCP_KEEP, LCCP_MOVED, LCCP_NONE, LCCP_NONE_PLAIN, LCCP_ORDER, LCCP_QUERY, LCCP_READY,
-    LCCP_REFUSED, LCCP_RELEASE, LCCP_REPLY, LCCP_RESUME, LCCP_SYNC, LCCP_TAKEN, LCCP_TCBS,
-    LCCP_VERSION, LCCP_WITHHELD, LCCP_YIELD, LccpHeader, LccpTcb,
+    LCCP_ELSEWHERE, LCCP_FLAG_BEHIND, LCCP_FLAG_GONE, LCCP_FLAG_KEPT, LCCP_FORWARD, LCCP_HANDOVER,
+    LCCP_HEAD, LCCP_HELLO, LCCP_KEEP, LCCP_MOVED, LCCP_NONE, LCCP_NONE_PLAIN, LCCP_ORDER,
+    LCCP_QUERY, LCCP_READY, LCCP_RECEIVED, LCCP_REFUSED, LCCP_RELEASE, LCCP_REPLY, LCCP_RESUME,
+    LCCP_SYNC, LCCP_TAKEN, LCCP_TCBS, LCCP_VERSION, LCCP_WITHHELD, LCCP_YIELD, LccpHeader, LccpTcb,
 };
 use zerocopy::IntoBytes as _;
 
@@ -36,6 +36,8 @@ pub fn encode(
         Message::Heads(heads) => heads.write(),
         Message::Adopt { .. }
         | Message::Refused { .. }
+        | Message::ForwardKept { .. }
+        | Message::Received { .. }
         | Message::Forward { .. }
         | Message::Handover { .. }
         | Message::Release { .. }
@@ -84,6 +86,29 @@ fn fields(message: &Message) -> LccpHeader {
             flow: flow.into(),
             tcb: tcb.into(),
             be_data: refusal.number().to_be(),
+            ..blank
+        },
+        Message::ForwardKept {
+            flow,
+            keeper,
+            attempt,
+        } => LccpHeader {
+            command: const { byte(LCCP_FORWARD) },
+            flags: const { byte(LCCP_FLAG_KEPT) },
+            flow: flow.into(),
+            tcb: only(attempt),
+            be_data: word(Some(keeper)),
+            ..blank
+        },
+        Message::Received { flow, end } => LccpHeader {
+            command: const { byte(LCCP_RECEIVED) },
+            flags: if end.is_none() {
+                const { byte(LCCP_FLAG_GONE) }
+            } else {
+                0
+            },
+            flow: flow.into(),
+            be_data: end.unwrap_or_default().to_be(),
             ..blank
         },
         Message::Forward {

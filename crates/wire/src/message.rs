@@ -20,6 +20,24 @@ pub enum Message {
         /// The CS that wants to hear of a refusal; none: the sender.
         asker: Option<ShortAddress>,
     },
+    /// DS to DS, as [`Forward`](Self::Forward): a packet of a client, of which a DS keeps the data and sends it until it hears
+    /// [`Received`](Self::Received). Carries that packet.
+    ForwardKept {
+        /// Which connection.
+        flow: Flow,
+        /// The DS that keeps it.
+        keeper: ShortAddress,
+        /// How many DSs did not have the connection before.
+        attempt: u8,
+    },
+    /// DS to DS: of the data that the receiver keeps of this connection, all before that sequence number is here. Carries some
+    /// of it.
+    Received {
+        /// Which connection.
+        flow: Flow,
+        /// The sequence number; `None`: the connection is not here, nor is it known where it may be.
+        end: Option<u32>,
+    },
     /// DS to CS: no socket could be made here, try another. Carries the client's packet back.
     Refused {
         /// Which connection.
@@ -195,6 +213,8 @@ impl Message {
     pub const fn receptor(&self) -> Receptor {
         match self {
             Self::Adopt { .. }
+            | Self::ForwardKept { .. }
+            | Self::Received { .. }
             | Self::Forward { .. }
             | Self::Handover { .. }
             | Self::Elsewhere { .. }
@@ -229,6 +249,8 @@ impl Message {
         match self {
             Self::Adopt { flow, .. }
             | Self::Refused { flow, .. }
+            | Self::ForwardKept { flow, .. }
+            | Self::Received { flow, .. }
             | Self::Forward { flow, .. }
             | Self::Handover { flow, .. }
             | Self::Release { flow, .. }

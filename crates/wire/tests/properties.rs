@@ -283,6 +283,14 @@ fn message() -> impl Strategy<Value = Message> {
                 end,
                 is_behind,
             }),
+        (flow(), short_address(), any::<u8>()).prop_map(|(flow, keeper, attempt)| {
+            Message::ForwardKept {
+                flow,
+                keeper,
+                attempt,
+            }
+        }),
+        (flow(), option::of(any::<u32>())).prop_map(|(flow, end)| Message::Received { flow, end }),
         (flow(), tcb(), short_address()).prop_map(|(flow, tcb, next)| Message::Handover {
             flow,
             tcb,

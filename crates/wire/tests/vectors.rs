@@ -67,7 +67,7 @@ fn path_hashes_agree() {
 
 #[test]
 fn messages_encode_to_these_bytes() {
-    for vector in vectors("message", 84) {
+    for vector in vectors("message", 87) {
         let clock = vector.clock("clock");
         let packet = vector.packet();
         let bytes = encode(
@@ -85,7 +85,7 @@ fn messages_encode_to_these_bytes() {
 
 #[test]
 fn messages_decode_from_these_bytes() {
-    for vector in vectors("message", 84) {
+    for vector in vectors("message", 87) {
         let clock = vector.clock("clock");
         let packet = vector.packet();
         let bytes = [vector.bytes("bytes"), packet.clone()].concat();
@@ -102,7 +102,7 @@ fn messages_decode_from_these_bytes() {
 
 #[test]
 fn a_receiver_accepts_what_it_need_not_understand() {
-    let messages: BTreeMap<_, _> = vectors("message", 84)
+    let messages: BTreeMap<_, _> = vectors("message", 87)
         .into_iter()
         .map(|vector| (vector.name.clone(), vector))
         .collect();
@@ -247,6 +247,15 @@ impl Vector {
                 attempt: self.number("attempt"),
                 end: 0,
                 is_behind: false,
+            },
+            "forward-kept" => Message::ForwardKept {
+                flow: self.flow(),
+                keeper: self.short("keeper").unwrap(),
+                attempt: self.number("attempt"),
+            },
+            "received" => Message::Received {
+                flow: self.flow(),
+                end: (self.field("end") != "none").then(|| self.number("end")),
             },
             "handover" => Message::Handover {
                 flow: self.flow(),

@@ -14,6 +14,7 @@
 //! answers it directly.
 
 mod answer;
+mod keeping;
 mod verdict;
 
 use std::io;
@@ -24,7 +25,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use baton_abi::{
-    DOOR_STAMPED, DOOR_TOLD_NOTHING, Door, HaveRead, NO_POOL, READ_ANSWERS, READ_CHUNKED,
+    DOOR_STAMPED, DOOR_TOLD_NOTHING, Door, HaveRead, Kept, NO_POOL, READ_ANSWERS, READ_CHUNKED,
     READ_SWITCHES, TcbKey,
 };
 use baton_core::rules::Request;
@@ -37,6 +38,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout};
 
 use self::answer::Answer;
+use self::keeping::{Given, Keeping, State};
 use self::verdict::{Extent, Verdict, hide_http2, judge, requests};
 use crate::client::{Ends, Services};
 use crate::listener::Listener;
@@ -48,12 +50,10 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// So long it takes at most until the program has let a connection go on.
 const GIVES_UP: Duration = Duration::from_secs(3);
 
-/// And until all is taken: what is behind its request may be another one, which waits for the response to that.
-const TAKES: Duration = Duration::from_secs(60);
-
-/// Between two tries, at first and at most.
+/// Between two tries, at first, at most until the program has let it go on, and at most until its socket has all.
 const SOON: Duration = Duration::from_millis(1);
 const LATE: Duration = Duration::from_millis(100);
+const LATEST: Duration = Duration::from_secs(1);
 
 /// As Linux doubles it, and takes half of it and up to nine tenths for a window: more than the program lets through.
 const BUFFER: usize = 1 << 17;
@@ -84,12 +84,17 @@ pub trait Program: Send + Sync + 'static {
     /// The program's maps cannot be written.
     fn tell(&self, socket: BorrowedFd<'_>, read: &HaveRead) -> io::Result<()>;
 
-    /// Whether the connection has left its socket with the request that begins there, and the next socket does not have all
-    /// yet that this one had.
+    /// From that sequence number on, what was read of the connection is kept here until its next socket has it.
+    ///
+    /// # Errors
+    /// The program's maps cannot be written.
+    fn keep(&self, flow: &TcbKey, begin: u32) -> io::Result<()>;
+
+    /// What is known of that socket, on whatever data server it is; `None`: there was no room for it.
     ///
     /// # Errors
     /// The program's maps cannot be read.
-    fn is_passing(&self, flow: &TcbKey, request: u32) -> io::Result<bool>;
+    fn kept(&self, flow: &TcbKey) -> io::Result<Option<Kept>>;
 
     /// The MAC address of the interface by which frames are sent in.
     fn mac(&self) -> [u8; 6];
@@ -349,11 +354,12 @@ impl Connection {
     async fn give(self, mut read: HaveRead) -> io::Result<Outcome> {
         let until = Instant::now() + GIVES_UP;
         let mut pause = SOON;
-        let mut given = Vec::new();
+        let mut given = Given::default();
+        self.program.keep(&self.flow, self.begin)?;
         while Instant::now() < until {
             let mut come = match self.look() {
-                Err(error) if is_reset(&error) && !given.is_empty() => {
-                    return self.see_taken(&given).await;
+                Err(error) if is_reset(&error) && !given.frames.is_empty() => {
+                    return self.see_received(&given).await;
                 }
                 come => come?,
             };
@@ -368,14 +374,14 @@ impl Connection {
                     hide_http2(head);
                 }
                 let stream = self.stream(&door, come.next.0);
-                given = frames(&stream, self.begin, &come.text, has_ended);
-                self.send(&given)?;
+                given = frames(&stream, self.begin, &come, has_ended);
+                self.send(given.missing(self.begin))?;
                 if self
                     .client
                     .take_error()?
                     .is_some_and(|error| is_reset(&error))
                 {
-                    return self.see_taken(&given).await;
+                    return self.see_received(&given).await;
                 }
             }
             sleep(pause).await;
@@ -397,42 +403,55 @@ impl Connection {
         }
     }
 
-    /// Until the new socket has all: what a client was told to have come it does not send again.
-    async fn see_taken(&self, given: &[Vec<u8>]) -> io::Result<Outcome> {
-        let until = Instant::now() + TAKES;
+    /// Until the connection's socket, wherever that is by now, has all: what a client was told to have come it does not send
+    /// again.
+    async fn see_received(&self, given: &Given) -> io::Result<Outcome> {
+        let mut keeping = Keeping::new(Instant::now(), given.end);
         let mut pause = SOON;
-        // With the last of them the program sees that it has.
-        let mut again = given.len().saturating_sub(1)..given.len();
-        while self.program.is_passing(&self.flow, self.begin)? {
-            if Instant::now() > until {
+        // Mostly all has.
+        self.send(given.last())?;
+        loop {
+            sleep(pause).await;
+            let Some(kept) = self.program.kept(&self.flow)? else {
                 return Err(io::Error::other(
-                    "its server does not have all of the request",
+                    "there is no room to know what its server has",
                 ));
+            };
+            match keeping.look(Instant::now(), kept) {
+                State::Done => return Ok(Outcome::Given),
+                State::Late => {
+                    return Err(io::Error::other(
+                        "its server does not have all of the request",
+                    ));
+                }
+                State::Missing => self.send(given.missing(kept.received))?,
             }
-            self.send(&given[std::mem::replace(&mut again, 0..given.len())])?;
-            if self.program.is_passing(&self.flow, self.begin)? {
-                sleep(pause).await;
-                pause = (pause * 2).min(LATE);
-            }
+            pause = (pause * 2).min(LATEST);
         }
-        Ok(Outcome::Given)
     }
 
-    fn send(&self, frames: &[Vec<u8>]) -> io::Result<()> {
-        frames.iter().try_for_each(|frame| self.program.send(frame))
+    fn send<'a>(&self, mut frames: impl Iterator<Item = &'a [u8]>) -> io::Result<()> {
+        frames.try_for_each(|frame| self.program.send(frame))
     }
 }
 
 /// All that has come, each request with a frame that it begins.
-fn frames(stream: &Stream, begin: u32, text: &[u8], has_ended: bool) -> Vec<Vec<u8>> {
-    let (mut frames, mut at) = (Vec::new(), 0);
-    for request in requests(text) {
-        let ends = has_ended && at + request.len() == text.len();
-        // Not much, of numbers that wrap around.
-        frames.extend(stream.frames(begin.wrapping_add(at as u32), request, PIECE, ends));
-        at += request.len();
+fn frames(stream: &Stream, begin: u32, come: &Come, has_ended: bool) -> Given {
+    let (mut frames, mut seq) = (Vec::new(), begin);
+    let mut requests = requests(&come.text).into_iter().peekable();
+    while let Some(request) = requests.next() {
+        let ends = has_ended && requests.peek().is_none();
+        let pieces = stream.frames(seq, request, PIECE, ends);
+        for (piece, frame) in request.chunks(PIECE).zip(pieces) {
+            // Not much, of numbers that wrap around.
+            seq = seq.wrapping_add(piece.len() as u32);
+            frames.push((seq, frame));
+        }
     }
-    frames
+    Given {
+        frames,
+        end: come.next.1,
+    }
 }
 
 fn door(program: &dyn Program, client: &TcpStream, flow: &TcbKey) -> io::Result<Door> {

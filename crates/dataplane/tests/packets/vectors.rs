@@ -34,6 +34,8 @@ const SHORT: Expected = (Drop, &[("lccp_short", 1)]);
 const VERSION: Expected = (Drop, &[("lccp_bad_version", 1)]);
 const TAG: Expected = (Drop, &[("lccp_bad_tag", 1)]);
 const STALE: Expected = (Drop, &[("lccp_stale", 1)]);
+/// Nothing is kept of that connection.
+const RECEIVED: Expected = (Drop, &[("ds_door_received", 1)]);
 const UNKNOWN: Expected = (Drop, &[("lccp_unknown", 1)]);
 const MISMATCH: Expected = (Drop, &[("lccp_mismatch", 1)]);
 
@@ -91,11 +93,13 @@ const OTHERWISE: &[(&str, Expected)] = &[
 fn messages_at_the_data_server() {
     on_own_host(|| {
         let node = Node::ds();
-        for vector in vectors("message", 84) {
+        for vector in vectors("message", 87) {
             let expected = match (vector.field("command"), vector.is_ipv4()) {
                 ("adopt", true) => REFUSED,
                 ("forward", true) if vector.field("next") == "none" => NO_SOCKET,
                 ("forward" | "handover", true) => NO_WAY,
+                ("forward-kept", true) => NO_SOCKET,
+                ("received", true) => RECEIVED,
                 ("claim", true) => NO_WAY,
                 ("release", true) => NOT_RELEASED,
                 ("yield", true) => NOT_HERE,
@@ -141,7 +145,7 @@ fn for_daemons(command: &str) -> bool {
 #[test]
 fn messages_at_the_connection_server() {
     let node = Node::cs();
-    for vector in vectors("message", 84) {
+    for vector in vectors("message", 87) {
         let expected = match vector.field("command") {
             // Nobody has it, and nobody asked.
             "none" if vector.field("attempt") != "0" => UNCLAIMED,
@@ -151,7 +155,8 @@ fn messages_at_the_connection_server() {
             "moved" if vector.name == "moved-on" => MOVED_ON,
             "moved" if vector.is_ipv4() => MOVED,
             "moved" => MISMATCH,
-            "adopt" | "forward" | "handover" | "release" | "claim" | "yield" => UNKNOWN,
+            "adopt" | "forward" | "forward-kept" | "received" | "handover" | "release"
+            | "claim" | "yield" => UNKNOWN,
             "alive" if vector.field("turned") == "no" => UNKNOWN,
             command if for_daemons(command) => TO_DAEMON,
             other => panic!("{}: no such command: {other}", vector.name),

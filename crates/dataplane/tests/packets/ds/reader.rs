@@ -27,9 +27,9 @@ use crate::{
 
 const READS: Counted<'_> = &[("ds_door_reads", 1)];
 const DELIVERED: Counted<'_> = &[("ds_delivered", 1)];
-const REPEATED: Counted<'_> = &[("ds_door_repeated", 1)];
+pub const REPEATED: Counted<'_> = &[("ds_door_repeated", 1)];
 const LATER: Counted<'_> = &[("ds_door_later", 1), ("ds_door_waits", 1)];
-const GIVEN: Counted<'_> = &[
+pub const GIVEN: Counted<'_> = &[
     ("ds_adopted", 1),
     ("ds_door_read", 1),
     ("ds_door_request", 1),
@@ -60,7 +60,7 @@ fn cut(whole: &Segment, at: usize) -> [Segment; 2] {
 }
 
 /// The agent has a connection with this request, which has come in two packets.
-fn reads(live: &Live, agent: &TcpListener, whole: &Segment) -> TcpStream {
+pub fn reads(live: &Live, agent: &TcpListener, whole: &Segment) -> TcpStream {
     let [first, rest] = cut(whole, 20);
     forward(&live.node, &first);
     expect(&live.node, READS);
@@ -75,7 +75,7 @@ fn reads(live: &Live, agent: &TcpListener, whole: &Segment) -> TcpStream {
 }
 
 /// The agent has read it: it is for this pool.
-fn tell(live: &Live, read: &TcpStream, whole: &Segment, pool: u16) {
+pub fn tell(live: &Live, read: &TcpStream, whole: &Segment, pool: u16) {
     let head = whole.payload.len() as u32;
     let known = HaveRead {
         end: whole.seq.wrapping_add(head),
@@ -90,7 +90,7 @@ fn tell(live: &Live, read: &TcpStream, whole: &Segment, pool: u16) {
 }
 
 /// The agent sends it in.
-fn send_in(live: &Live, segment: &Segment) {
+pub fn send_in(live: &Live, segment: &Segment) {
     let reading = live.node.plane().reading(LOOPBACK).unwrap();
     reading.send(&frame_here(segment)).unwrap();
 }

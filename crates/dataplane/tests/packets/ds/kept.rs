@@ -1,0 +1,182 @@
+//! What the agent has read is kept until the connection's socket has it, wherever that is.
+
+use baton_abi::{DATA_SERVER_DEAD, Kept, RouteKey, TcbKey};
+use baton_wire::{Message, ShortAddress};
+
+use super::{
+    loopback::{LOOPBACK, Live, expect, expect_bytes, send},
+    owner::{ELSEWHERE, HERE, end_of, ended, goes_with, request, serves},
+    reader::{GIVEN, REPEATED, reads, send_in, tell, with_agent},
+};
+use crate::{
+    cluster::{data_server, ds, ds_mac, first_pool_of_one},
+    host::{accept, on_own_host},
+    lccp::{flow, short},
+    segment::{Client, Segment},
+};
+
+fn key(live: &Live) -> TcbKey {
+    TcbKey::of(live.client.address, live.client.service)
+}
+
+/// The agent keeps what it has read from here on.
+fn keep(live: &Live, begin: u32) {
+    let reading = live.node.plane().reading(LOOPBACK).unwrap();
+    assert_eq!(reading.kept(&key(live)).unwrap(), None);
+    reading.keep(&key(live), begin).unwrap();
+}
+
+#[track_caller]
+fn is_known(live: &Live, received: u32, gone: u32) {
+    let reading = live.node.plane().reading(LOOPBACK).unwrap();
+    let known = reading.kept(&key(live)).unwrap();
+    assert_eq!(known, Some(Kept { received, gone }));
+}
+
+/// A DS keeps a part of this connection, and sends it.
+fn kept_by(client: &Client, keeper: ShortAddress) -> Message {
+    Message::ForwardKept {
+        flow: flow(client),
+        keeper,
+        attempt: 1,
+    }
+}
+
+#[test]
+fn what_has_come_here_is_kept_no_longer() {
+    on_own_host(|| {
+        let (mut live, agent) = with_agent();
+        let whole = request(&live, HERE);
+        let read = reads(&live, &agent, &whole);
+        keep(&live, whole.seq);
+        tell(&live, &read, &whole, first_pool_of_one());
+        send_in(&live, &whole);
+        expect(&live.node, GIVEN);
+        is_known(&live, whole.seq, 0);
+        live.stream = accept(&live.listener).0;
+        expect_bytes(&live.stream, HERE);
+        send_in(&live, &whole);
+        expect(&live.node, REPEATED);
+        is_known(&live, end_of(&whole), 0);
+    });
+}
+
+/// It follows a connection that has gone, and is told to be this node's.
+#[test]
+fn what_has_come_elsewhere_is_kept_no_longer() {
+    on_own_host(|| {
+        let (live, _agent) = with_agent();
+        let whole = request(&live, ELSEWHERE);
+        keep(&live, whole.seq);
+        goes_with(&live, &whole);
+        send_in(&live, &whole);
+        expect(&live.node, &[("ds_door_followed", 1)]);
+        let follows = live.message_to(ds(1), ds_mac(1));
+        assert_eq!(follows.message, kept_by(&live.client, short(ds(0))));
+        assert!(follows.packet.ends_with(ELSEWHERE));
+        let heard = &[("ds_door_received", 1)];
+        let (flow, end) = (flow(&live.client), end_of(&whole));
+        // As it may come: late, and the older behind the newer.
+        for (said, received, gone) in [
+            (Some(whole.seq.wrapping_add(3)), 3, 0),
+            (None, 3, 1),
+            (Some(end), HERE.len() as u32, 1),
+            (Some(whole.seq), HERE.len() as u32, 1),
+        ] {
+            send(&live.node, &Message::Received { flow, end: said }, &whole);
+            expect(&live.node, heard);
+            is_known(&live, whole.seq.wrapping_add(received), gone);
+        }
+        live.nothing_sent();
+    });
+}
+
+/// And of a connection of which nothing is kept nobody need know.
+#[test]
+fn only_what_is_kept_is_known() {
+    on_own_host(|| {
+        let (live, _agent) = with_agent();
+        let whole = request(&live, ELSEWHERE);
+        let (flow, end) = (flow(&live.client), Some(7));
+        send(&live.node, &Message::Received { flow, end }, &whole);
+        expect(&live.node, &[("ds_door_received", 1)]);
+        let reading = live.node.plane().reading(LOOPBACK).unwrap();
+        assert_eq!(reading.kept(&key(&live)).unwrap(), None);
+    });
+}
+
+#[test]
+fn who_keeps_what_is_here_is_told() {
+    on_own_host(|| {
+        let (mut live, _agent) = with_agent();
+        let old = request(&live, HERE);
+        serves(&mut live, HERE);
+        let next = request(&live, HERE);
+        let by = kept_by(&live.client, short(ds(1)));
+        send(&live.node, &by, &old);
+        expect(&live.node, REPEATED);
+        let told = live.message_to(ds(1), ds_mac(1));
+        let (flow, end) = (flow(&live.client), Some(next.seq));
+        assert_eq!(told.message, Message::Received { flow, end });
+        // What is new is taken as any.
+        send(&live.node, &by, &next);
+        expect(&live.node, &[("ds_delivered", 1), ("ds_door_request", 1)]);
+        expect_bytes(&live.stream, HERE);
+        live.nothing_sent();
+    });
+}
+
+#[test]
+fn who_keeps_what_is_of_no_connection_is_told() {
+    on_own_host(|| {
+        let (live, _agent) = with_agent();
+        let client = Client::fresh();
+        let lost: Segment = client.get(9).payload(HERE);
+        send(&live.node, &kept_by(&client, short(ds(1))), &lost);
+        expect(&live.node, &[("ds_door_gone", 1)]);
+        let told = live.message_to(ds(1), ds_mac(1));
+        let (flow, end) = (flow(&client), None);
+        assert_eq!(told.message, Message::Received { flow, end });
+        // The agent's own, of one that has ended.
+        keep(&live, lost.seq);
+        send_in(&live, &lost);
+        expect(&live.node, &[("ds_door_gone", 1)]);
+    });
+}
+
+/// Its note has the connection's numbers, and who keeps the request sends it: whoever may answer it now begins with both.
+#[test]
+fn a_request_comes_back_from_a_data_server_that_has_died() {
+    on_own_host(|| {
+        let (mut live, _agent) = with_agent();
+        let whole = request(&live, ELSEWHERE);
+        goes_with(&live, &whole);
+        ended(&live);
+        let plane = live.node.plane();
+        let route = RouteKey::of(0, 0, b"/ds2/").unwrap();
+        let here = u32::from(first_pool_of_one());
+        plane.set_routes(&[(route, here)]).unwrap();
+        // As long as that one lives it has the connection.
+        send_in(&live, &whole);
+        expect(&live.node, &[("ds_door_followed", 1)]);
+        live.message_to(ds(1), ds_mac(1));
+        let mut dead = data_server(1);
+        dead.flags |= DATA_SERVER_DEAD as u8;
+        live.node.plane().set_data_server(1, &dead).unwrap();
+        // What is behind the request waits until it has.
+        let behind = whole.clone().seq(end_of(&whole));
+        send_in(&live, &behind);
+        expect(&live.node, &[("ds_door_followed", 1)]);
+        live.message_to(ds(1), ds_mac(1));
+        send_in(&live, &whole);
+        let back = [
+            ("ds_adopted", 1),
+            ("ds_door_back", 1),
+            ("ds_door_request", 1),
+        ];
+        expect(&live.node, &back);
+        live.stream = accept(&live.listener).0;
+        expect_bytes(&live.stream, ELSEWHERE);
+        live.nothing_sent();
+    });
+}
