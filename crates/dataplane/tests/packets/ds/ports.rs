@@ -57,10 +57,14 @@ fn time_wait_gives_way() {
     });
 }
 
-/// Whether a connection of this host is in TIME_WAIT: the kernel may get to a packet only after it was counted.
+/// Whether the connection of this host is in TIME_WAIT, and its socket gone: the kernel may get to a packet only after it was
+/// counted, and both are there for a moment.
 fn is_in_time_wait() -> bool {
     let sockets = std::fs::read_to_string("/proc/thread-self/net/tcp").unwrap();
-    sockets
+    let states = sockets
         .lines()
-        .any(|line| line.split_whitespace().nth(3) == Some("06"))
+        .skip(1)
+        .filter_map(|line| line.split_whitespace().nth(3));
+    let others: Vec<_> = states.filter(|state| *state != "0A").collect();
+    others == ["06"]
 }
