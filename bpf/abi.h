@@ -505,7 +505,7 @@ enum mark {
 	/* Of packets that come to this node's interface once more: */
 	MARK_BEHIND_BATCH = 0x62617474, /* one that waits for those before it, */
 	MARK_BEHIND_AGAIN = 0x62617475, /* and waits once more, */
-	MARK_OF_AGENT = 0x62617476,     /* one that the agent sent in, and that begins the next socket of its connection, */
+	MARK_OF_AGENT = 0x62617476,     /* one that the agent sent in, and that waits so, or begins the next socket of its connection, */
 	MARK_REQUEUED = 0x62617477,     /* and any other, behind a RST that ends an older connection */
 	MARK_RELAY_LOCAL = 0x62617472,  /* of packets that a routing rule of the relay keeps on this host */
 	MARK_RELAY_SOCKET = 0x62617473, /* of the relay's sockets to a server that is in a container */

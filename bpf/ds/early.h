@@ -9,6 +9,7 @@
 #define BATON_DS_EARLY_H
 
 #include "assign.h"
+#include "empty_ack.h"
 #include "packet.h"
 #include "plain.h"
 #include "reader.h"
@@ -87,8 +88,9 @@ static __always_inline bool has_waited(const struct arrival *a, const struct lcc
 }
 
 /*
- * Then it says what its client would say now: it has acknowledged what it has meanwhile, its clock is not behind what TCP has seen
- * of it (PAWS, RFC 7323, 5), and it echoes the newest of ours.
+ * Then it says what its client would say now: it has acknowledged what it has meanwhile, and has room for what it said last; its
+ * clock is not behind what TCP has seen of it (PAWS, RFC 7323, 5), and it echoes the newest of ours. The window of an older packet,
+ * counted from a newer acknowledgement, would reach beyond what there is room for: the client drops what does not fit.
  */
 static __noinline bool renew(struct arrival *a, struct inner *in, const struct tcp_sock *tcp)
 {
@@ -98,6 +100,8 @@ static __noinline bool renew(struct arrival *a, struct inner *in, const struct t
 	u32 at = in->tcp_at + sizeof(struct tcphdr);
 	__be32 ack = bpf_htonl(tcp->snd_una), stamp, newest = bpf_htonl(tcp->rx_opt.ts_recent);
 
+	if (!is_before(tcp->snd_una, bpf_ntohl(in->tcp.ack_seq)) && !write_window(a, in, tcp))
+		return false;
 	if (is_before(bpf_ntohl(in->tcp.ack_seq), tcp->snd_una)) {
 		if (bpf_l4_csum_replace(a->skb, in->tcp_at + CHECK_AT, in->tcp.ack_seq, ack, 4) ||
 		    bpf_skb_store_bytes(a->skb, in->tcp_at + ACK_AT, &ack, sizeof(ack), 0))

@@ -268,9 +268,10 @@ static __always_inline int judge_read(struct arrival *a, struct lccp_header *h, 
 /* TCP has not seen what is before it, which may be in the same batch: once more through here, behind that; and then later. */
 static __always_inline int put_behind_batch(struct arrival *a)
 {
-	if (rounds_of(a) > 1 || a->sent_in == EARLY_METADATA)
+	if (rounds_of(a) > 1 || a->sent_in == EARLY_METADATA || a->mark == MARK_OF_AGENT)
 		return wait(a, COUNTER_DS_DOOR_LATER);
-	a->skb->mark = mark_behind(a);
+	/* What says that it was sent in is lost on that way. */
+	a->skb->mark = is_of_agent(a) ? MARK_OF_AGENT : mark_behind(a);
 	count(a->counters, COUNTER_DS_DOOR_BATCH);
 	return bpf_redirect(a->skb->ifindex, BPF_F_INGRESS);
 }

@@ -67,6 +67,12 @@ fn said(packet: &[u8]) -> (u32, Option<(u32, u32)>, Vec<u8>) {
     (tcp.acknowledgment_number(), stamps, tcp.payload().to_vec())
 }
 
+/// As it is in the packet.
+fn window(packet: &[u8]) -> u16 {
+    let tcp = TcpSlice::from_slice(&packet[20..]).unwrap();
+    tcp.window_size()
+}
+
 /// A request for another one, while the response before it is under way. It goes there when it comes again, and says what its
 /// client has acknowledged since.
 #[test]
@@ -86,7 +92,9 @@ fn a_request_for_another_waits_until_its_connection_is_quiet() {
         assert!(early.tsval.is_some() && !early.ends);
         comes_again(&live, &early);
         expect(&live.node, WITHHELD);
-        let early = one(&ring);
+        let mut early = one(&ring);
+        // There was more room then.
+        early.window = 60_000;
 
         live.answer_another(HERE.len());
         let ack = live.ack();
@@ -100,6 +108,7 @@ fn a_request_for_another_waits_until_its_connection_is_quiet() {
         let (acknowledged, stamps, bytes) = said(&adopts.packet);
         let (newest, before, _) = said(&ack.packet());
         assert_eq!((acknowledged, &bytes[..]), (newest, ELSEWHERE));
+        assert_eq!(window(&adopts.packet), window(&ack.packet()));
         // An echo of now: an older one, and the client would drop what comes from there.
         let (now, last) = (stamps.unwrap(), before.unwrap());
         assert_eq!(now.0, last.0);
