@@ -98,7 +98,7 @@ static __noinline int pass_in(struct arrival *a, struct inner *in, enum counter 
 {
 	if (!unwrap(a, in))
 		return TCX_DISCARD;
-	if (a->kept && !cut(a->skb, in, in->tcp_at, a->kept))
+	if (a->kept && !cut(a->skb, in, in->tcp_at, a->kept == NOTHING ? 0 : a->kept))
 		return TCX_DISCARD;
 	count(a->counters, how);
 	return TCX_GO_ON;

@@ -75,6 +75,7 @@ static __always_inline void wait_from(struct arrival *a, u32 from)
 static __always_inline int wait(struct arrival *a, enum counter why)
 {
 	wait_from(a, 0);
+	a->waits = true;
 	return discard(a, why);
 }
 

@@ -66,9 +66,9 @@ static __noinline int follow_gone(struct arrival *a, struct lccp_header *h, stru
 static __always_inline int let_in_packet(struct arrival *a, const struct lccp_header *h, struct inner *in, struct bpf_sock *sk)
 {
 	if (!keep_for(a, sk))
-		return discard(a, COUNTER_DS_NO_SOCKET);
+		return wait(a, COUNTER_DS_NO_SOCKET);
 	u32 bytes = a->kept ? a->kept : payload_of(in);
-	if (bytes)
+	if (bytes && bytes != NOTHING)
 		note_asked(a->skb, sk, payload_at(in), bpf_ntohl(in->tcp.seq), bytes);
 	return pass_in(a, in, counter_of(h, in));
 }
@@ -87,7 +87,7 @@ static __noinline void begin_door(struct arrival *a, const struct lccp_header *h
 		d.generation = j->generation;
 		d.since = moment();
 		count(a->counters, COUNTER_DS_DOOR_REQUEST);
-		let_in_until(a, in, d.next);
+		keep_until(a, in, d.next);
 	}
 	keep_door(h, &d);
 }
@@ -176,6 +176,8 @@ __noinline int receive_owned(struct __sk_buff *skb)
 		verdict = follow_gone(a, h, in);
 	if (verdict == BEGINS_HERE)
 		verdict = judge_adopt(a, h, in);
+	if (verdict == ADOPT_HERE && a->kept)
+		wait_from(a, a->kept);
 	if (sk) {
 		if (verdict == IS_READ)
 			verdict = at_reader(a, h, in, sk);

@@ -163,17 +163,24 @@ static __always_inline int hand_on_or_wait(struct arrival *a, struct inner *in, 
 	return go_when_quiet(a, in, sk, d, HAND_ON);
 }
 
-/* What of the packet is before `end` is delivered. */
-static __always_inline int let_in_until(struct arrival *a, const struct inner *in, u32 end)
+/* What of the packet is before `end` is to be delivered. True if that is not all of it. */
+static __always_inline bool keep_until(struct arrival *a, const struct inner *in, u32 end)
 {
 	u32 seq = bpf_ntohl(in->tcp.seq), bytes = payload_of(in);
 
 	a->kept = 0;
-	if (is_before(end, seq + bytes)) {
-		a->kept = end - seq;
-		count(a->counters, COUNTER_DS_DOOR_CUT);
+	if (!is_before(end, seq + bytes))
+		return false;
+	a->kept = end - seq;
+	count(a->counters, COUNTER_DS_DOOR_CUT);
+	return true;
+}
+
+/* The same, and what is behind it waits. */
+static __always_inline int let_in_until(struct arrival *a, const struct inner *in, u32 end)
+{
+	if (keep_until(a, in, end))
 		wait_from(a, a->kept);
-	}
 	return LET_IN;
 }
 
@@ -354,6 +361,11 @@ static __noinline int at_door(struct arrival *a, struct lccp_header *h, struct i
 		return put_behind_batch(a);
 	verdict = pass_door(a, h, in, sk, d);
 	leave_door(d);
+	/* What it acknowledges need not wait with its data: else a server says once more what its client has. */
+	if (a->waits && is_before(tcp->snd_una, bpf_ntohl(in->tcp.ack_seq))) {
+		a->kept = NOTHING;
+		return LET_IN;
+	}
 	return verdict;
 }
 

@@ -16,15 +16,20 @@ enum {
 /* Set before loading where this node is a connection server: only there are its maps, and is this code. */
 const volatile u32 is_also_cs = 0;
 
+enum {
+	NOTHING = ~0U,
+};
+
 struct arrival {
 	struct __sk_buff *skb;
 	const struct settings *settings;
 	struct counters *counters;
 	bool again;    /* and so was this message; since then its connection may have moved on */
+	bool waits;    /* its data is to come again later */
 	u32 sent_in;   /* AGENT_, LEAVE_ or EARLY_METADATA: this node's daemon or agent sends it in, and nobody else; else 0 */
 	u32 mark;      /* of a packet that was here before (enum mark); else 0 */
 	u32 end;       /* sequence number that the packet's socket expects, with which it is told to end, or its data's keeper is told */
-	u32 kept;      /* so many bytes of its payload are delivered; 0: all */
+	u32 kept;      /* so many bytes of its payload are delivered; 0: all, NOTHING: none */
 	__be32 sender; /* short address of who sent this message */
 	__be32 keeper; /* and of who keeps the packet's data, and sends it until it hears RECEIVED; 0: its client does */
 	__be32 asker;  /* and of the connection server that sent this packet; 0: another data server did */

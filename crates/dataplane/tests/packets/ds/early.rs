@@ -116,6 +116,42 @@ fn a_request_for_another_waits_until_its_connection_is_quiet() {
     });
 }
 
+/// Its data waits, and what it acknowledges does not: else the server would send once more what its client has, and only the
+/// answer to that would have the connection go.
+#[test]
+fn what_waits_acknowledges_at_once() {
+    on_own_host(|| {
+        let (mut live, _agent) = with_agent();
+        let ring = waiting(&live);
+        forward(&live.node, &request(&live, HERE));
+        expect(&live.node, LET_IN);
+        expect_bytes(&live.stream, HERE);
+        live.sent += HERE.len();
+        let whole = request(&live, ELSEWHERE);
+        forward(&live.node, &whole);
+        expect(&live.node, WITHHELD);
+        let early = one(&ring);
+        live.write();
+        live.answers += 1;
+        let behind = request(&live, GET).seq(end_of(&whole));
+        forward(&live.node, &behind);
+        expect(
+            &live.node,
+            &[
+                ("ds_door_batch", 2),
+                ("ds_door_later", 1),
+                ("ds_door_waits", 1),
+                ("ds_forwarded", 1),
+            ],
+        );
+        assert_eq!(one(&ring).bytes, GET);
+        comes_again(&live, &early);
+        expect(&live.node, HANDED_ON);
+        let adopts = live.message_to(ds(1), ds_mac(1));
+        assert_eq!(said(&adopts.packet).0, said(&behind.packet()).0);
+    });
+}
+
 /// Two requests in one packet: the second one waits, and not the first.
 #[test]
 fn what_is_behind_a_request_waits() {
