@@ -3,7 +3,7 @@
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
 
 use baton_abi::{AGENT_METADATA, Door, EARLY_METADATA, HaveRead, Kept, LEAVE_METADATA, TcbKey};
-use libbpf_rs::{MapCore as _, MapFlags, MapHandle};
+use libbpf_rs::{ErrorKind, MapCore as _, MapFlags, MapHandle};
 use zerocopy::IntoBytes as _;
 
 use crate::{
@@ -64,7 +64,13 @@ impl Reading {
     /// Tells the program what was read of the request that this socket's connection begins with.
     pub fn tell(&self, socket: BorrowedFd<'_>, read: &HaveRead) -> Result<(), Error> {
         let key = socket.as_raw_fd().to_ne_bytes();
-        let told = self.have_read.update(&key, read.as_bytes(), MapFlags::ANY);
+        let tell = || self.have_read.update(&key, read.as_bytes(), MapFlags::ANY);
+        // The program may be making the first storage of this socket (kernel/bpf/bpf_local_storage.c: -EAGAIN): then it has one
+        // the next time.
+        let told = match tell() {
+            Err(error) if error.kind() == ErrorKind::WouldBlock => tell(),
+            told => told,
+        };
         told.map_err(|error| map_error("have_read", error))
     }
 
