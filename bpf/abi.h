@@ -76,18 +76,18 @@ enum lccp_command_set {
 /* lccp_header.flags */
 enum lccp_flag {
 	LCCP_FLAG_RESUME = 1, /* of ADOPT: into the agent that has the rest of a response */
+	LCCP_FLAG_HEADERS = 2, /* of CLAIM: the client's packet is here without its data, so it is not to be delivered */
 	LCCP_FLAG_BEHIND = 4, /* of FORWARD: behind an ELSEWHERE; whoever has not let go does not deliver it */
 	LCCP_FLAG_KEPT = 8, /* of FORWARD: a DS keeps the packet's data, and sends it until it hears RECEIVED */
 	LCCP_FLAG_GONE = 16, /* of RECEIVED: the connection is not here, nor is it known where it may be */
-	LCCP_FLAG_HEADERS = 2, /* of CLAIM: the client's packet is here without its data, so it is not to be delivered */
 };
 
 /*
  * lccp_header.data: of HANDOVER, ELSEWHERE and RELEASE the short address of the next DS; of FORWARD that of the DS which has the
- * connection if the receiver has not, or 0, and with LCCP_FLAG_KEPT that of the DS which keeps the data; of ADOPT that of the CS which is to hear of a refusal; of
- * REFUSED, KEEP, WITHHELD and the answer to BEGINS why; of CLAIM that of the CS which asks; of MOVED that of the DS that
- * the sender has handed the connection to, or 0; of RECEIVED the sequence number that is expected next; of YIELD that of the next DS, 0: stay, and of its
- * answer what is the case (enum lccp_yield).
+ * connection if the receiver has not, or 0, and with LCCP_FLAG_KEPT that of the DS which keeps the data; of ADOPT that of the CS
+ * which is to hear of a refusal; of REFUSED, KEEP, WITHHELD and the answer to BEGINS why; of CLAIM that of the CS which asks; of
+ * MOVED that of the DS that the sender has handed the connection to, or 0; of RECEIVED the sequence number that is expected next;
+ * of YIELD that of the next DS, 0: stay, and of its answer what is the case (enum lccp_yield).
  */
 
 enum lccp_refusal {

@@ -42,8 +42,9 @@ static __noinline int follow_gone(struct arrival *a, struct lccp_header *h, stru
 	if (!last)
 		return NOT_HERE;
 	/* The request with which it went, and its numbers then: with these it begins once more, as by an ADOPT. */
-	if (is_dead(last->next) && payload_of(in) && bpf_ntohl(in->tcp.seq) == last->seq) {
+	if (payload_of(in) && bpf_ntohl(in->tcp.seq) == last->seq && is_dead(last->next)) {
 		h->tcb = last->tcb;
+		h->flags = 0;
 		h->be_data = last->asker;
 		count(a->counters, COUNTER_DS_DOOR_BACK);
 		return BEGINS_HERE;

@@ -11,7 +11,7 @@ use super::{
     loopback::{
         COOKIE, FORWARDED, LOOPBACK, Live, expect, expect_bytes, forward, send, send_adopt,
     },
-    owner::{ELSEWHERE, HANDED_ON, HERE, LET_IN, end_of, request, serves},
+    owner::{ELSEWHERE, HANDED_ON, HERE, LET_IN, end_of, lets_in, request, serves},
     reader::with_agent,
 };
 use crate::{
@@ -53,10 +53,15 @@ fn comes_again(live: &Live, early: &Early) {
     }
 }
 
+/// What is behind an IP header without options.
+fn tcp_of(packet: &[u8]) -> TcpSlice<'_> {
+    const IP_BYTES: usize = 20;
+    TcpSlice::from_slice(&packet[IP_BYTES..]).unwrap()
+}
+
 /// A packet's acknowledgement, its timestamps, and its data.
 fn said(packet: &[u8]) -> (u32, Option<(u32, u32)>, Vec<u8>) {
-    const IP_BYTES: usize = 20;
-    let tcp = TcpSlice::from_slice(&packet[IP_BYTES..]).unwrap();
+    let tcp = tcp_of(packet);
     let stamps = tcp
         .options_iterator()
         .flatten()
@@ -67,12 +72,6 @@ fn said(packet: &[u8]) -> (u32, Option<(u32, u32)>, Vec<u8>) {
     (tcp.acknowledgment_number(), stamps, tcp.payload().to_vec())
 }
 
-/// As it is in the packet.
-fn window(packet: &[u8]) -> u16 {
-    let tcp = TcpSlice::from_slice(&packet[20..]).unwrap();
-    tcp.window_size()
-}
-
 /// A request for another one, while the response before it is under way. It goes there when it comes again, and says what its
 /// client has acknowledged since.
 #[test]
@@ -80,9 +79,7 @@ fn a_request_for_another_waits_until_its_connection_is_quiet() {
     on_own_host(|| {
         let (mut live, _agent) = with_agent();
         let ring = waiting(&live);
-        forward(&live.node, &request(&live, HERE));
-        expect(&live.node, LET_IN);
-        expect_bytes(&live.stream, HERE);
+        lets_in(&live, HERE);
         let whole = request(&live, ELSEWHERE);
         let next = whole.clone().seq(whole.seq.wrapping_add(HERE.len() as u32));
         forward(&live.node, &next);
@@ -108,7 +105,10 @@ fn a_request_for_another_waits_until_its_connection_is_quiet() {
         let (acknowledged, stamps, bytes) = said(&adopts.packet);
         let (newest, before, _) = said(&ack.packet());
         assert_eq!((acknowledged, &bytes[..]), (newest, ELSEWHERE));
-        assert_eq!(window(&adopts.packet), window(&ack.packet()));
+        assert_eq!(
+            tcp_of(&adopts.packet).window_size(),
+            tcp_of(&ack.packet()).window_size()
+        );
         // An echo of now: an older one, and the client would drop what comes from there.
         let (now, last) = (stamps.unwrap(), before.unwrap());
         assert_eq!(now.0, last.0);
@@ -123,9 +123,7 @@ fn what_waits_acknowledges_at_once() {
     on_own_host(|| {
         let (mut live, _agent) = with_agent();
         let ring = waiting(&live);
-        forward(&live.node, &request(&live, HERE));
-        expect(&live.node, LET_IN);
-        expect_bytes(&live.stream, HERE);
+        lets_in(&live, HERE);
         live.sent += HERE.len();
         let whole = request(&live, ELSEWHERE);
         forward(&live.node, &whole);

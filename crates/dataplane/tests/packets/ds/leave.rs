@@ -5,10 +5,8 @@ use baton_wire::Message;
 use etherparse::TcpSlice;
 
 use super::{
-    loopback::{
-        COOKIE, FORWARDED, LOOPBACK, Live, expect, expect_bytes, forward, frame_here, send_adopt,
-    },
-    owner::{ELSEWHERE, HERE, LET_IN, ended, goes_with, owned, request, serves},
+    loopback::{COOKIE, FORWARDED, LOOPBACK, Live, expect, forward, frame_here, send_adopt},
+    owner::{ELSEWHERE, HERE, ended, goes_with, lets_in, owned, request, serves},
 };
 use crate::{
     cluster::{ds, ds_mac},
@@ -109,9 +107,7 @@ fn who_is_not_idle_stays() {
     on_own_host(|| {
         let mut live = owned();
         members(&live, 0b11);
-        forward(&live.node, &request(&live, HERE));
-        expect(&live.node, LET_IN);
-        expect_bytes(&live.stream, HERE);
+        lets_in(&live, HERE);
         members(&live, 0b10);
         leave(&live);
         expect(&live.node, STAYS);

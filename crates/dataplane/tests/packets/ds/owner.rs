@@ -104,12 +104,18 @@ pub fn goes_with(live: &Live, request: &Segment) {
     told_moved(live, request);
 }
 
-/// The connection's next request is let in and answered.
+/// The connection's next request is let in, and its server has it.
 #[track_caller]
-pub fn serves(live: &mut Live, text: &[u8]) {
+pub fn lets_in(live: &Live, text: &[u8]) {
     forward(&live.node, &request(live, text));
     expect(&live.node, LET_IN);
     expect_bytes(&live.stream, text);
+}
+
+/// The same, and it is answered.
+#[track_caller]
+pub fn serves(live: &mut Live, text: &[u8]) {
+    lets_in(live, text);
     live.answer_another(text.len());
 }
 
