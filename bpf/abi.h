@@ -78,7 +78,8 @@ enum lccp_flag {
 	LCCP_FLAG_RESUME = 1, /* of ADOPT: into the agent that has the rest of a response */
 	LCCP_FLAG_HEADERS = 2, /* of CLAIM: the client's packet is here without its data, so it is not to be delivered */
 	LCCP_FLAG_BEHIND = 4, /* of FORWARD: behind an ELSEWHERE; whoever has not let go does not deliver it */
-	LCCP_FLAG_KEPT = 8, /* of FORWARD: a DS keeps the packet's data, and sends it until it hears RECEIVED */
+	LCCP_FLAG_KEPT = 8, /* of FORWARD: a DS keeps the packet's data, and sends it until it hears RECEIVED. Of ADOPT: it may have
+			       come before; the DS that keeps its data is in tcb.be_resume, its short address in the lower half, 0: the client */
 	LCCP_FLAG_GONE = 16, /* of RECEIVED: the connection is not here, nor is it known where it may be */
 };
 
@@ -816,6 +817,7 @@ enum door_flag {
 	DOOR_OWES = 4,                 /* it has come from another socket of this node, and what that had is on its way here */
 	DOOR_SWITCHES = 8,             /* its last request asks for another protocol: after 101 no requests come any more */
 	DOOR_IN_BODY = 16,             /* what was let in last is no request, but more of a body: see ds/body.h */
+	DOOR_BORN = 32,                /* of the map's: the connection's socket has got a door of its own */
 };
 
 /* What became of a request that the agent has read, where it is nobody's. */
@@ -1070,6 +1072,8 @@ struct given {
 	unsigned int next;             /* whom it was given to: short address */
 	unsigned int asker;            /* the connection server by which it came: the same; 0: that is not known */
 	struct lccp_tcb tcb;           /* its travelling part then */
+	unsigned int clock;            /* of its timestamps, less the monotonic clock: milliseconds */
+	unsigned int reserved;
 };
 
 /* Of a service, at one of its data servers: whom CLAIM asks next, and how many are asked in all. */
@@ -1410,6 +1414,7 @@ enum counter {
 	COUNTER_DS_DOOR_REQUEST,     /* a request is this data server's: let in */
 	COUNTER_DS_DOOR_HANDED_ON,   /* or another's: the connection went there, and the socket here ended */
 	COUNTER_DS_DOOR_FOLLOWED,    /* a packet of one that has gone: sent behind it */
+	COUNTER_DS_DOOR_AGAIN,       /* or, if the connection went with it: as ADOPT once more, as the first one may have been lost */
 	COUNTER_DS_DOOR_BACK,        /* or that one has died, and with this request the connection begins here once more */
 	COUNTER_DS_DOOR_WITHHELD,    /* not yet: a request for another one, and the connection is not quiet */
 	COUNTER_DS_DOOR_LATER,       /* not yet: something before it has not come */

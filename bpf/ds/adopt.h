@@ -61,6 +61,12 @@ static __always_inline bool is_ahead(const struct tcp_sock *sk, const struct inn
 	return seq < BEHIND_SEQ && ack < BEHIND_ACK;
 }
 
+/* Its door knows by all its numbers what of it is old. */
+static __always_inline bool is_kept_again(const struct lccp_header *h, const struct inner *in)
+{
+	return h->flags & LCCP_FLAG_KEPT && is_owners(in->ip.daddr, in->tcp.dest);
+}
+
 /*
  * A full socket has these ports. Its first byte was rcv_nxt - bytes_received: if that is where this
  * packet begins, or if that was before, the ADOPT is a duplicate; if not, the connection is an older one.
@@ -72,6 +78,8 @@ static __always_inline int adopt_over(struct arrival *a, struct lccp_header *h, 
 
 	if (!sk)
 		return discard(a, COUNTER_DS_NO_SOCKET);
+	if (is_kept_again(h, in))
+		return leave_to(STAGE_OWNED, a, h->be_data);
 	u32 expected = sk->rcv_nxt;
 	u32 begin = expected - (u32)sk->bytes_received;
 	/* What another data server has sent on meanwhile, this socket never will. */
@@ -88,7 +96,8 @@ static __always_inline int adopt_over(struct arrival *a, struct lccp_header *h, 
 	return TCX_GO_ON;
 }
 
-static __always_inline int adopt_after(struct arrival *a, const struct inner *in, struct bpf_sock *held)
+static __always_inline int adopt_after(struct arrival *a, const struct lccp_header *h, const struct inner *in,
+				       struct bpf_sock *held)
 {
 	struct tcp_timewait_sock *timewait = bpf_skc_to_tcp_timewait_sock(held);
 
@@ -98,7 +107,7 @@ static __always_inline int adopt_after(struct arrival *a, const struct inner *in
 	u32 ack = timewait->tw_sk.__tw_common.skc_tw_snd_nxt;
 	/* A request of the very connection that has ended: its server is not to answer it twice. */
 	if (seq - bpf_ntohl(in->tcp.seq) - 1 < BEHIND_SEQ && ack - bpf_ntohl(in->tcp.ack_seq) < BEHIND_ACK)
-		return discard(a, COUNTER_DS_ENDED_BEFORE);
+		return is_kept_again(h, in) ? leave_to(STAGE_OWNED, a, h->be_data) : discard(a, COUNTER_DS_ENDED_BEFORE);
 	return end_older(a, in, seq, COUNTER_DS_TIME_WAIT_ENDED);
 }
 
@@ -131,7 +140,7 @@ static __always_inline int adopt(struct arrival *a, struct lccp_header *h, struc
 			verdict = adopt_at(a, h, in, sk);
 		break;
 	case STATE_TIME_WAIT:
-		verdict = adopt_after(a, in, sk);
+		verdict = adopt_after(a, h, in, sk);
 		break;
 	default:
 		verdict = adopt_over(a, h, in, sk);

@@ -31,13 +31,17 @@ struct {
 	__type(value, struct door);
 } doors SEC(".maps");
 
-/* Of connections whose sockets are being made. */
+/* Of connections whose sockets are being made; and of those that have been made (DOOR_BORN), as they were then. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 65536);
 	__type(key, struct tcb_key);
 	__type(value, struct door);
 } doors_begun SEC(".maps");
+
+enum {
+	BEGUN_FOR = 256,           /* longer than a socket takes that is made at all; 1.05 ms each */
+};
 
 static __always_inline u32 moment(void)
 {
@@ -54,7 +58,7 @@ static __noinline struct door *door_of(struct bpf_sock *sk, const struct tcp_soc
 	struct tcb_key flow = flow_of(h);
 	struct door *begun = bpf_map_lookup_elem(&doors_begun, &flow);
 	/* Another processor may have put it where it belongs meanwhile. */
-	if (!begun)
+	if (!begun || begun->flags & DOOR_BORN)
 		return bpf_sk_storage_get(&doors, sk, 0, 0);
 	/* TCP may be at work on another processor: it has come so far at least, or the socket is an earlier one's. */
 	if (is_before(tcp->rcv_nxt, begun->request))
@@ -66,7 +70,7 @@ static __noinline struct door *door_of(struct bpf_sock *sk, const struct tcp_soc
 	/* There is no memory: it stays where it is. */
 	if (!d)
 		return begun;
-	bpf_map_delete_elem(&doors_begun, &flow);
+	begun->flags |= DOOR_BORN;
 	return d;
 }
 
@@ -121,12 +125,22 @@ static __always_inline void leave_door(struct door *d)
 	__sync_fetch_and_sub(&d->busy, 1);
 }
 
-/* Whether a socket is being made of the connection. */
+/* Whether a socket is being made of the connection. TCP may have refused to. */
 static __noinline bool is_being_adopted(const struct lccp_header *h)
 {
 	struct tcb_key flow = flow_of(h);
+	const struct door *begun = bpf_map_lookup_elem(&doors_begun, &flow);
 
-	return bpf_map_lookup_elem(&doors_begun, &flow) != 0;
+	return begun && !(begun->flags & DOOR_BORN) && moment() - begun->since < BEGUN_FOR;
+}
+
+/* Whether a socket here had the request that begins at `seq`. */
+static __noinline bool has_been_here(const struct lccp_header *h, u32 seq)
+{
+	struct tcb_key flow = flow_of(h);
+	const struct door *begun = bpf_map_lookup_elem(&doors_begun, &flow);
+
+	return begun && begun->flags & DOOR_BORN && begun->request - seq < BEHIND_SEQ;
 }
 
 #endif

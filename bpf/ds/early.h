@@ -117,7 +117,7 @@ static __noinline bool renew(struct arrival *a, struct inner *in, const struct t
 	    (bpf_l4_csum_replace(a->skb, in->tcp_at + CHECK_AT, stamp, newest, 4) ||
 	     bpf_skb_store_bytes(a->skb, at + STAMP_AT, &newest, sizeof(newest), 0)))
 		return false;
-	return echo_now(a->skb, in, tcp);
+	return echo_now(a->skb, in, tcp->tsoffset);
 }
 
 #endif

@@ -56,10 +56,18 @@ static __always_inline bool keep_for(struct arrival *a, struct bpf_sock *sk)
 }
 
 /* The request in `in` is the first that is not this data server's any more. */
-static __noinline void note_handover(const struct arrival *a, const struct lccp_header *h, const struct inner *in, __be32 next)
+static __noinline void note_handover(const struct arrival *a, const struct lccp_header *h, const struct inner *in, __be32 next,
+				     u32 clock)
 {
 	struct tcb_key flow = flow_of(h);
-	struct given now = { .seq = bpf_ntohl(in->tcp.seq), .tick = tick_now(), .next = next, .asker = a->asker, .tcb = h->tcb };
+	struct given now = {
+		.seq = bpf_ntohl(in->tcp.seq),
+		.tick = tick_now(),
+		.next = next,
+		.asker = a->asker,
+		.tcb = h->tcb,
+		.clock = clock,
+	};
 
 	handed_over_now();
 	bpf_map_update_elem(&given, &flow, &now, BPF_ANY);

@@ -128,7 +128,7 @@ static __always_inline int hand_on(struct arrival *a, struct lccp_header *h, con
 	/* What is for another pool the server here must not see. Its client sends it again. */
 	if (!passage.way)
 		return elsewhere ? discard(a, COUNTER_DS_NO_WAY) : keep(a, h, in, LCCP_KEEP_NO_WAY);
-	note_handover(a, h, in, passage.address);
+	note_handover(a, h, in, passage.address, 0);
 	h->tcb.be_cwnd = sk ? window_to_give(sk) : 0;
 	if (!send_copy(a, h, in, passage.way, passage.address))
 		return TCX_DISCARD;

@@ -4,6 +4,7 @@
  * in again and again, as a client would, until it hears that the connection's socket has it, wherever that is by then:
  *
  *  agent --a frame of the client--> its own node's door --FORWARD, KEPT--> ... --FORWARD, KEPT--> the door of the socket
+ *                                                        (ADOPT, KEPT: the request with which the connection has gone)
  *  agent <--map `keeping`------------- its own node's program <--RECEIVED-------------------------- which has it already
  *
  * So whatever drops such data on its way costs time, and no byte.
@@ -39,12 +40,24 @@ static __noinline void note_received(const struct lccp_header *h, u32 end, bool 
 		before->received = end;
 }
 
+/* Whether its sender does not know whether this ADOPT has come before. */
+static __always_inline bool is_adopt_again(const struct lccp_header *h)
+{
+	return h->command == LCCP_ADOPT && h->flags & LCCP_FLAG_KEPT;
+}
+
 /* Who keeps what the packet brings, and sends it until it hears that it has come; 0: its client does. */
-static __always_inline __be32 keeper_of(const struct arrival *a, const struct lccp_header *h)
+static __always_inline __be32 take_keeper(const struct arrival *a, struct lccp_header *h)
 {
 	if (is_of_agent(a))
 		return own_address(a);
-	return h->command == LCCP_FORWARD && h->flags & LCCP_FLAG_KEPT ? h->be_data : 0;
+	if (h->command == LCCP_FORWARD)
+		return h->flags & LCCP_FLAG_KEPT ? h->be_data : 0;
+	if (!is_adopt_again(h))
+		return 0;
+	__be32 keeper = bpf_htonl(bpf_be64_to_cpu(h->tcb.be_resume));
+	h->tcb.be_resume = 0;
+	return keeper;
 }
 
 /* Its data is here: who keeps it need not send it again. Or its connection `is_gone`. */

@@ -54,7 +54,7 @@ static __noinline int leave_idle(struct arrival *a, struct lccp_header *h, struc
 	a->next = may_go ? next_of_idle(a, h, in, d) : 0;
 	if (!a->next)
 		return discard(a, COUNTER_DS_RELEASE_REFUSED);
-	if (!write_window(a, in, tcp) || !write_timestamps(a, in, tcp) || !echo_now(a->skb, in, tcp))
+	if (!write_window(a, in, tcp) || !write_timestamps(a, in, tcp) || !echo_now(a->skb, in, tcp->tsoffset))
 		return TCX_DISCARD;
 	a->asker = d->asker;
 	count(a->counters, COUNTER_DS_RELEASED);

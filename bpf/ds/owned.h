@@ -23,6 +23,7 @@ static __always_inline enum counter counter_of(const struct lccp_header *h, cons
 
 enum {
 	FOLLOWS_MAX = 32, /* so often a packet is sent on from one data server to the next: each of them has one note at most */
+	AGAIN_TICKS = 64, /* a request is not as old as that whose client waits still, and who had it remembers it for so long */
 };
 
 /* Whose host has died since a connection was given to it, with its socket. */
@@ -33,34 +34,74 @@ static __always_inline bool is_dead(__be32 address)
 	return found && found->flags & DATA_SERVER_DEAD;
 }
 
+/* The request with which it went goes there once more, as ADOPT: the first may have been lost. All else goes as it is. */
+static __always_inline void become_follower(struct arrival *a, struct lccp_header *h, const struct given *last, u8 before,
+					    bool is_first)
+{
+	h->receptor = LCCP_RECEPTOR_DS;
+	h->command = is_first ? LCCP_ADOPT : LCCP_FORWARD;
+	h->flags = is_first || a->keeper ? LCCP_FLAG_KEPT : 0;
+	h->be_data = is_first ? last->asker : a->keeper;
+	h->tcb = (struct lccp_tcb){};
+	if (is_first) {
+		h->tcb = last->tcb;
+		h->tcb.be_resume = bpf_cpu_to_be64(bpf_ntohl(a->keeper));
+	}
+	h->tcb.attempt = before + 1;
+}
+
+/* The clock of the timestamps that the packet echoes, less ours. */
+static __noinline u32 clock_echoed(struct __sk_buff *skb, const struct inner *in)
+{
+	struct bpf_tcp_req_attrs stamps = {};
+
+	return read_timestamps(skb, in, &stamps) && stamps.tstamp_ok ? stamps.rcv_tsecr - milliseconds() : 0;
+}
+
 /* A packet of a connection that has gone to another data server is sent on there, and the connection server is told (again). */
 static __noinline int follow_gone(struct arrival *a, struct lccp_header *h, struct inner *in)
 {
-	u8 before = h->command == LCCP_FORWARD ? h->tcb.attempt : 0;
+	u8 before = h->command == LCCP_FORWARD || is_adopt_again(h) ? h->tcb.attempt : 0;
 	const struct given *last = find_given(h, in);
 
 	if (!last)
 		return NOT_HERE;
-	/* The request with which it went, and its numbers then: with these it begins once more, as by an ADOPT. */
-	if (payload_of(in) && bpf_ntohl(in->tcp.seq) == last->seq && is_dead(last->next)) {
+	/* Who keeps it knows of no clock but its own. */
+	if (a->keeper && !echo_now(a->skb, in, last->clock))
+		return discard(a, COUNTER_DS_NO_WAY);
+	bool is_first = payload_of(in) && bpf_ntohl(in->tcp.seq) == last->seq && tick_now() - last->tick < AGAIN_TICKS;
+	/* With its numbers then it begins once more, as by an ADOPT. */
+	if (is_first && is_dead(last->next)) {
 		h->tcb = last->tcb;
 		h->flags = 0;
 		h->be_data = last->asker;
 		count(a->counters, COUNTER_DS_DOOR_BACK);
 		return BEGINS_HERE;
 	}
-	struct passage on = { peer(last->next), last->next, COUNTER_DS_DOOR_FOLLOWED };
+	struct passage on = { peer(last->next), last->next, is_first ? COUNTER_DS_DOOR_AGAIN : COUNTER_DS_DOOR_FOLLOWED };
 	h->tcb = last->tcb;
 	if (before >= FOLLOWS_MAX || !make_room(a, in))
 		return discard(a, COUNTER_DS_NO_SOCKET);
+	h->flags = 0;
 	h->be_data = a->asker;
 	tell_moved(a, h, in, on.address);
-	h->receptor = LCCP_RECEPTOR_DS;
-	h->command = LCCP_FORWARD;
-	h->flags = a->keeper ? LCCP_FLAG_KEPT : 0;
-	h->be_data = a->keeper;
-	h->tcb = (struct lccp_tcb){ .attempt = before + 1 };
+	become_follower(a, h, last, before, is_first);
 	return send_message(a, h, in, &on);
+}
+
+/* An ADOPT that may have come before: only who has never had the connection begins with it. */
+static __noinline int receive_adopt_again(struct arrival *a, struct lccp_header *h, struct inner *in)
+{
+	u32 seq = bpf_ntohl(in->tcp.seq);
+
+	if (find_given(h, in))
+		return follow_gone(a, h, in);
+	if (!has_been_here(h, seq)) {
+		h->flags = 0;
+		return BEGINS_HERE;
+	}
+	a->end = seq + payload_of(in) + in->tcp.fin;
+	return a->keeper ? RECEIVED_BEFORE : discard(a, COUNTER_DS_ENDED_BEFORE);
 }
 
 /* A packet of the connection on `sk`, of which TCP may see something. */
@@ -79,14 +120,21 @@ static __noinline void begin_door(struct arrival *a, const struct lccp_header *h
 				  const struct judged *j)
 {
 	u32 seq = bpf_ntohl(in->tcp.seq);
-	struct door d = { .request = seq, .head_end = seq, .next = seq, .pool = NO_POOL, .asker = h->be_data, .body = NOT_FOLLOWED };
+	struct door d = {
+		.request = seq,
+		.head_end = seq,
+		.next = seq,
+		.pool = NO_POOL,
+		.asker = h->be_data,
+		.body = NOT_FOLLOWED,
+		.since = moment(),
+	};
 
 	if (j) {
 		let_in(&d, &j->span, false);
 		d.requests = 1;
 		d.pool = j->pool;
 		d.generation = j->generation;
-		d.since = moment();
 		count(a->counters, COUNTER_DS_DOOR_REQUEST);
 		keep_until(a, in, d.next);
 	}
@@ -100,7 +148,7 @@ static __noinline int pass_adopt_on(struct arrival *a, struct lccp_header *h, st
 
 	if (!on.way || ++h->tcb.attempt >= ADOPT_ATTEMPTS || !make_room(a, in))
 		return discard(a, COUNTER_DS_NO_WAY);
-	note_handover(a, h, in, a->next);
+	note_handover(a, h, in, a->next, clock_echoed(a->skb, in));
 	tell_moved(a, h, in, a->next);
 	h->receptor = LCCP_RECEPTOR_DS;
 	h->command = LCCP_ADOPT;
@@ -162,19 +210,19 @@ __noinline int receive_owned(struct __sk_buff *skb)
 	const struct passing *on = 0;
 	int verdict;
 
-	a->keeper = keeper_of(a, h);
+	a->keeper = take_keeper(a, h);
 	if (a->sent_in == LEAVE_METADATA)
 		verdict = is_connection(sk) ? leave_idle(a, h, in, sk) : discard(a, COUNTER_DS_RELEASE_GONE);
 	else if (is_connection(sk))
 		verdict = at_door(a, h, in, sk);
-	else if (sk && h->command == LCCP_ADOPT)
+	else if (sk && h->command == LCCP_ADOPT && !is_adopt_again(h))
 		verdict = BEGINS_HERE;
 	else if ((on = find_passing(h)) && on->door.request == bpf_ntohl(in->tcp.seq))
 		verdict = take_passing(a, h, on);
 	else if (on || is_being_adopted(h))
 		verdict = put_behind_batch(a);
 	else
-		verdict = follow_gone(a, h, in);
+		verdict = sk && is_adopt_again(h) ? receive_adopt_again(a, h, in) : follow_gone(a, h, in);
 	if (verdict == BEGINS_HERE)
 		verdict = judge_adopt(a, h, in);
 	if (verdict == ADOPT_HERE && a->kept)

@@ -96,7 +96,7 @@ static __noinline int hand_on_request(struct arrival *a, struct lccp_header *h, 
 	h->flags = 0;
 	h->tcb = part_of(tcp);
 	h->tcb.be_cwnd = window_to_give(tcp);
-	note_handover(a, h, in, next_address);
+	note_handover(a, h, in, next_address, tcp->tsoffset);
 	forget_passing(h);
 	h->be_data = asker;
 	h->receptor = LCCP_RECEPTOR_DS;
@@ -393,7 +393,7 @@ static __noinline int at_reader(struct arrival *a, struct lccp_header *h, const 
 	note_last(a->skb, in, d);
 	const struct have_read *known = find_read(a, sk, in, d);
 	if (known)
-		return echo_now(a->skb, in, tcp) ? judge_read(a, h, in, d, known) : TCX_DISCARD;
+		return echo_now(a->skb, in, tcp->tsoffset) ? judge_read(a, h, in, d, known) : TCX_DISCARD;
 	/* What the agent has sent in, its own socket has. But for what was behind a request that it has given back. */
 	if (is_of_agent(a) && !is_before(tcp->rcv_nxt, bpf_ntohl(in->tcp.seq) + payload_of(in)))
 		return wait(a, COUNTER_DS_DOOR_LATER);

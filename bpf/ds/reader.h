@@ -142,6 +142,7 @@ static __always_inline struct door reading_door(struct arrival *a, const struct 
 		.pool = NO_POOL,
 		.asker = asker,
 		.flags = DOOR_READING | DOOR_OWES,
+		.since = moment(),
 		.owed = seq + payload_of(in),
 	};
 
@@ -217,14 +218,19 @@ static __always_inline int adopt_to_read(struct arrival *a, struct lccp_header *
 	return pass_in(a, in, COUNTER_DS_DOOR_READS);
 }
 
+static __always_inline u32 milliseconds(void)
+{
+	return bpf_ktime_get_ns() / CLOCK_TICK_NS;
+}
+
 /*
  * A new socket goes on with its timestamps from the one that the packet echoes: so that is the old socket's, now. An older one
- * and the client would drop what comes (PAWS, RFC 7323, 5).
+ * and the client would drop what comes (PAWS, RFC 7323, 5). `clock`: of that socket's timestamps, less ours.
  */
-static __noinline bool echo_now(struct __sk_buff *skb, const struct inner *in, const struct tcp_sock *tcp)
+static __noinline bool echo_now(struct __sk_buff *skb, const struct inner *in, u32 clock)
 {
 	u32 at = in->tcp_at + sizeof(struct tcphdr);
-	u32 now = bpf_htonl((u32)(bpf_ktime_get_ns() / CLOCK_TICK_NS) + tcp->tsoffset);
+	u32 now = bpf_htonl(milliseconds() + clock);
 	u32 options[3];
 
 	if (in->tcp.doff * 4 != sizeof(struct tcphdr) + TIMESTAMPS_ALONE_BYTES)

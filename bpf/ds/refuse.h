@@ -39,6 +39,11 @@ static __always_inline int refuse(struct arrival *a, struct lccp_header *h, cons
 	const struct data_server *asker = peer(asker_address);
 
 	count(a->counters, COUNTER_DS_REFUSED);
+	/* Who keeps its data hears of it from whoever takes it. */
+	if (h->flags & LCCP_FLAG_KEPT) {
+		h->flags = 0;
+		h->tcb.be_resume = 0;
+	}
 	if (is_own_cs(asker))
 		return refused_here(a, h, in, asker, why);
 	h->receptor = LCCP_RECEPTOR_CS;

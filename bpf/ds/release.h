@@ -43,7 +43,7 @@ static __always_inline int let_go(struct arrival *a, struct lccp_header *h, cons
 		return refuse_release(a, h, in);
 	if (!write_window(a, in, sk) || !write_timestamps(a, in, sk))
 		return TCX_DISCARD;
-	note_handover(a, h, in, next_address);
+	note_handover(a, h, in, next_address, 0);
 	h->command = LCCP_ADOPT;
 	h->be_data = a->sender;
 	if (!send_copy(a, h, in, next, next_address))

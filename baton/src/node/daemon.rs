@@ -342,7 +342,7 @@ impl Daemon {
                 }
                 _ = count.tick(), if self.place.me.roles.is_ds() => self.count_connections().await,
                 _ = sweep.tick() => logged(self.sweep()),
-                _ = pulse.tick(), if self.place.me.roles.is_cs() => self.feel_pulse(),
+                _ = pulse.tick(), if self.place.me.roles.needs_pulse() => self.feel_pulse(),
                 _ = look.tick(), if self.place.config.local.watch => {
                     if file.changed(&self.place.file) {
                         self.reload_unasked().await;

@@ -98,6 +98,7 @@ impl Daemon {
             | Message::Yielded { .. }
             | Message::Heads(_) => {}
             Message::Adopt { .. }
+            | Message::AdoptAgain { .. }
             | Message::ForwardKept { .. }
             | Message::Received { .. }
             | Message::Forward { .. }

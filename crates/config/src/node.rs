@@ -108,6 +108,11 @@ impl Roles {
         self.dispatcher
     }
 
+    /// Whether the node is to know which data servers live: it sends connections to them.
+    pub fn needs_pulse(self) -> bool {
+        self.cs || self.ds
+    }
+
     /// Whether the node is in front of the connection servers. It has no other role then.
     pub fn is_switch(self) -> bool {
         self.switch

@@ -164,6 +164,16 @@ fn split_body<'a>(header: &LccpHeader, rest: &'a [u8]) -> Result<(&'a [u8], &'a 
 
 fn message(header: &LccpHeader, body: &[u8]) -> Result<Message, Reject> {
     let message = match u32::from(header.command) {
+        LCCP_ADOPT if u32::from(header.flags) & LCCP_FLAG_KEPT != 0 => Message::AdoptAgain {
+            flow: flow(header)?,
+            tcb: TcbPart {
+                resume: 0,
+                ..tcb(header)?
+            },
+            asker: ShortAddress::from_word(header.be_data),
+            // No truncation that loses anything: it is in the lower half.
+            keeper: ShortAddress::from_word((u64::from_be(header.tcb.be_resume) as u32).to_be()),
+        },
         LCCP_ADOPT => Message::Adopt {
             flow: flow(header)?,
             tcb: tcb(header)?,

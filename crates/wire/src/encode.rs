@@ -36,6 +36,7 @@ pub fn encode(
         Message::Heads(heads) => heads.write(),
         Message::Adopt { .. }
         | Message::Refused { .. }
+        | Message::AdoptAgain { .. }
         | Message::ForwardKept { .. }
         | Message::Received { .. }
         | Message::Forward { .. }
@@ -78,6 +79,22 @@ fn fields(message: &Message) -> LccpHeader {
             command: const { byte(LCCP_ADOPT) },
             flow: flow.into(),
             tcb: tcb.into(),
+            be_data: word(asker),
+            ..blank
+        },
+        Message::AdoptAgain {
+            flow,
+            tcb,
+            asker,
+            keeper,
+        } => LccpHeader {
+            command: const { byte(LCCP_ADOPT) },
+            flags: const { byte(LCCP_FLAG_KEPT) },
+            flow: flow.into(),
+            tcb: LccpTcb {
+                be_resume: u64::from(u32::from_be(word(keeper))).to_be(),
+                ..tcb.into()
+            },
             be_data: word(asker),
             ..blank
         },

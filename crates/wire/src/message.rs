@@ -20,6 +20,18 @@ pub enum Message {
         /// The CS that wants to hear of a refusal; none: the sender.
         asker: Option<ShortAddress>,
     },
+    /// DS to DS: the same of a connection that has gone with this packet, as that may never have come. Who has had it does not
+    /// adopt it again. Carries the client's packet.
+    AdoptAgain {
+        /// Which connection.
+        flow: Flow,
+        /// With which TCP parameters; none of its response is said to be with the client already.
+        tcb: TcbPart,
+        /// The CS that wants to hear of a refusal; none: the sender.
+        asker: Option<ShortAddress>,
+        /// The DS that keeps the packet's data, and sends it until it hears [`Received`](Self::Received); none: its client.
+        keeper: Option<ShortAddress>,
+    },
     /// DS to DS, as [`Forward`](Self::Forward): a packet of a client, of which a DS keeps the data and sends it until it hears
     /// [`Received`](Self::Received). Carries that packet.
     ForwardKept {
@@ -213,6 +225,7 @@ impl Message {
     pub const fn receptor(&self) -> Receptor {
         match self {
             Self::Adopt { .. }
+            | Self::AdoptAgain { .. }
             | Self::ForwardKept { .. }
             | Self::Received { .. }
             | Self::Forward { .. }
@@ -249,6 +262,7 @@ impl Message {
         match self {
             Self::Adopt { flow, .. }
             | Self::Refused { flow, .. }
+            | Self::AdoptAgain { flow, .. }
             | Self::ForwardKept { flow, .. }
             | Self::Received { flow, .. }
             | Self::Forward { flow, .. }

@@ -283,6 +283,18 @@ fn message() -> impl Strategy<Value = Message> {
                 end,
                 is_behind,
             }),
+        (
+            flow(),
+            tcb(),
+            option::of(short_address()),
+            option::of(short_address())
+        )
+            .prop_map(|(flow, tcb, asker, keeper)| Message::AdoptAgain {
+                flow,
+                tcb: TcbPart { resume: 0, ..tcb },
+                asker,
+                keeper,
+            }),
         (flow(), short_address(), any::<u8>()).prop_map(|(flow, keeper, attempt)| {
             Message::ForwardKept {
                 flow,

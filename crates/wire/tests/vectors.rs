@@ -67,7 +67,7 @@ fn path_hashes_agree() {
 
 #[test]
 fn messages_encode_to_these_bytes() {
-    for vector in vectors("message", 87) {
+    for vector in vectors("message", 88) {
         let clock = vector.clock("clock");
         let packet = vector.packet();
         let bytes = encode(
@@ -85,7 +85,7 @@ fn messages_encode_to_these_bytes() {
 
 #[test]
 fn messages_decode_from_these_bytes() {
-    for vector in vectors("message", 87) {
+    for vector in vectors("message", 88) {
         let clock = vector.clock("clock");
         let packet = vector.packet();
         let bytes = [vector.bytes("bytes"), packet.clone()].concat();
@@ -102,7 +102,7 @@ fn messages_decode_from_these_bytes() {
 
 #[test]
 fn a_receiver_accepts_what_it_need_not_understand() {
-    let messages: BTreeMap<_, _> = vectors("message", 87)
+    let messages: BTreeMap<_, _> = vectors("message", 88)
         .into_iter()
         .map(|vector| (vector.name.clone(), vector))
         .collect();
@@ -235,6 +235,12 @@ impl Vector {
                 flow: self.flow(),
                 tcb: self.tcb(),
                 asker: self.short("asker"),
+            },
+            "adopt-again" => Message::AdoptAgain {
+                flow: self.flow(),
+                tcb: self.tcb(),
+                asker: self.short("asker"),
+                keeper: self.short("keeper"),
             },
             "refused" => Message::Refused {
                 flow: self.flow(),

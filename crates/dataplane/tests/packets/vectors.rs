@@ -22,6 +22,8 @@ const TO_DAEMON: Expected = (Pass, &[("lccp_to_daemon", 1)]);
 const ALIVE: Expected = (Redirect, &[("ds_alive", 1)]);
 /// No listener: a good ADOPT is refused.
 const REFUSED: Expected = (Redirect, &[("ds_refused", 1)]);
+/// The same, and the connection server that it names is not known here.
+const REFUSED_TO_NOBODY: Expected = (Drop, &[("ds_no_way", 1), ("ds_refused", 1)]);
 /// The connection is not here, and neither is a way to anybody else.
 const NO_SOCKET: Expected = (Drop, &[("ds_no_socket", 1)]);
 const NO_WAY: Expected = (Drop, &[("ds_no_way", 1)]);
@@ -93,9 +95,10 @@ const OTHERWISE: &[(&str, Expected)] = &[
 fn messages_at_the_data_server() {
     on_own_host(|| {
         let node = Node::ds();
-        for vector in vectors("message", 87) {
+        for vector in vectors("message", 88) {
             let expected = match (vector.field("command"), vector.is_ipv4()) {
                 ("adopt", true) => REFUSED,
+                ("adopt-again", true) => REFUSED_TO_NOBODY,
                 ("forward", true) if vector.field("next") == "none" => NO_SOCKET,
                 ("forward" | "handover", true) => NO_WAY,
                 ("forward-kept", true) => NO_SOCKET,
@@ -103,7 +106,7 @@ fn messages_at_the_data_server() {
                 ("claim", true) => NO_WAY,
                 ("release", true) => NOT_RELEASED,
                 ("yield", true) => NOT_HERE,
-                ("adopt" | "forward" | "handover" | "claim", false) => MISMATCH,
+                ("adopt" | "adopt-again" | "forward" | "handover" | "claim", false) => MISMATCH,
                 ("refused" | "keep" | "none" | "moved", _) => UNKNOWN,
                 ("alive", _) if vector.field("turned") == "no" => ALIVE,
                 (command, _) if for_daemons(command) => TO_DAEMON,
@@ -145,7 +148,7 @@ fn for_daemons(command: &str) -> bool {
 #[test]
 fn messages_at_the_connection_server() {
     let node = Node::cs();
-    for vector in vectors("message", 87) {
+    for vector in vectors("message", 88) {
         let expected = match vector.field("command") {
             // Nobody has it, and nobody asked.
             "none" if vector.field("attempt") != "0" => UNCLAIMED,
@@ -155,8 +158,8 @@ fn messages_at_the_connection_server() {
             "moved" if vector.name == "moved-on" => MOVED_ON,
             "moved" if vector.is_ipv4() => MOVED,
             "moved" => MISMATCH,
-            "adopt" | "forward" | "forward-kept" | "received" | "handover" | "release"
-            | "claim" | "yield" => UNKNOWN,
+            "adopt" | "adopt-again" | "forward" | "forward-kept" | "received" | "handover"
+            | "release" | "claim" | "yield" => UNKNOWN,
             "alive" if vector.field("turned") == "no" => UNKNOWN,
             command if for_daemons(command) => TO_DAEMON,
             other => panic!("{}: no such command: {other}", vector.name),

@@ -4,14 +4,17 @@ use baton_abi::{DATA_SERVER_DEAD, Kept, RouteKey, TcbKey};
 use baton_wire::{Message, ShortAddress};
 
 use super::{
-    loopback::{LOOPBACK, Live, expect, expect_bytes, send},
-    owner::{ELSEWHERE, HERE, end_of, ended, goes_with, request, serves},
+    loopback::{FORWARDED, LOOPBACK, Live, expect, expect_bytes, forward, send},
+    owner::{
+        AGAIN, ELSEWHERE, HERE, end_of, ended, goes_with, is_reset, request, serves, told_again,
+        told_moved,
+    },
     reader::{GIVEN, REPEATED, reads, send_in, tell, with_agent},
 };
 use crate::{
     cluster::{data_server, ds, ds_mac, first_pool_of_one},
-    host::{accept, on_own_host},
-    lccp::{flow, short},
+    host::{accept, nothing_to_accept, on_own_host},
+    lccp::{adopt, flow, short},
     segment::{Client, Segment},
 };
 
@@ -70,10 +73,15 @@ fn what_has_come_elsewhere_is_kept_no_longer() {
         keep(&live, whole.seq);
         goes_with(&live, &whole);
         send_in(&live, &whole);
+        expect(&live.node, AGAIN);
+        told_again(&live, &whole, Some(short(ds(0))));
+        // What is behind the request with which it has gone.
+        let behind = whole.clone().seq(end_of(&whole));
+        send_in(&live, &behind);
         expect(&live.node, &[("ds_door_followed", 1)]);
         let follows = live.message_to(ds(1), ds_mac(1));
         assert_eq!(follows.message, kept_by(&live.client, short(ds(0))));
-        assert!(follows.packet.ends_with(ELSEWHERE));
+        assert_eq!(follows.packet, behind.packet());
         let heard = &[("ds_door_received", 1)];
         let (flow, end) = (flow(&live.client), end_of(&whole));
         // As it may come: late, and the older behind the newer.
@@ -158,7 +166,7 @@ fn a_request_comes_back_from_a_data_server_that_has_died() {
         plane.set_routes(&[(route, here)]).unwrap();
         // As long as that one lives it has the connection.
         send_in(&live, &whole);
-        expect(&live.node, &[("ds_door_followed", 1)]);
+        expect(&live.node, AGAIN);
         live.message_to(ds(1), ds_mac(1));
         let mut dead = data_server(1);
         dead.flags |= DATA_SERVER_DEAD as u8;
@@ -178,5 +186,100 @@ fn a_request_comes_back_from_a_data_server_that_has_died() {
         live.stream = accept(&live.listener).0;
         expect_bytes(&live.stream, ELSEWHERE);
         live.nothing_sent();
+    });
+}
+
+/// The first ADOPT has not come, and this one brings what it brought.
+fn again_by(live: &Live, client: &Client, keeper: Option<ShortAddress>) -> Message {
+    let Message::Adopt { flow, tcb, asker } = adopt(client) else {
+        panic!("no ADOPT");
+    };
+    assert_eq!(live.client.service, client.service);
+    Message::AdoptAgain {
+        flow,
+        tcb,
+        asker,
+        keeper,
+    }
+}
+
+#[test]
+fn who_has_never_had_a_connection_adopts_it() {
+    on_own_host(|| {
+        let (live, _agent) = with_agent();
+        for keeper in [None, Some(short(ds(1)))] {
+            let client = Client::fresh();
+            let first = client.get(9).payload(HERE);
+            let again = again_by(&live, &client, keeper);
+            send(&live.node, &again, &first);
+            expect(&live.node, &[("ds_adopted", 1), ("ds_door_request", 1)]);
+            let (stream, _) = accept(&live.listener);
+            expect_bytes(&stream, HERE);
+            // It has come, and who keeps it hears so.
+            send(&live.node, &again, &first);
+            let Some(keeper) = keeper else {
+                expect(&live.node, &[("ds_duplicate", 1)]);
+                continue;
+            };
+            expect(&live.node, REPEATED);
+            has_received(&live, &client, keeper, &first);
+        }
+    });
+}
+
+/// Data server 1 keeps this request, and is told that all of it has come.
+#[track_caller]
+fn has_received(live: &Live, client: &Client, keeper: ShortAddress, request: &Segment) {
+    assert_eq!(keeper, short(ds(1)));
+    let told = live.message_to(ds(1), ds_mac(1));
+    let (flow, end) = (flow(client), Some(end_of(request)));
+    assert_eq!(told.message, Message::Received { flow, end });
+}
+
+/// It was answered, and the connection has ended: its server is not to do again what it has done.
+#[test]
+fn who_has_had_a_connection_does_not_adopt_it_again() {
+    on_own_host(|| {
+        let (live, _agent) = with_agent();
+        let client = Client::fresh();
+        let first = client.get(9).payload(HERE);
+        let keeper = short(ds(1));
+        send(&live.node, &again_by(&live, &client, None), &first);
+        expect(&live.node, &[("ds_adopted", 1), ("ds_door_request", 1)]);
+        let (stream, _) = accept(&live.listener);
+        expect_bytes(&stream, HERE);
+        let reset = first.clone().seq(end_of(&first)).payload(b"").flags("R");
+        forward(&live.node, &reset);
+        expect(&live.node, FORWARDED);
+        is_reset(&stream);
+        send(&live.node, &again_by(&live, &client, None), &first);
+        expect(&live.node, &[("ds_ended_before", 1)]);
+        send(&live.node, &again_by(&live, &client, Some(keeper)), &first);
+        expect(&live.node, REPEATED);
+        has_received(&live, &client, keeper, &first);
+        assert!(nothing_to_accept(&live.listener));
+    });
+}
+
+/// It has gone on from here with that request: so it goes there once more.
+#[test]
+fn who_has_given_a_connection_on_sends_it_once_more() {
+    on_own_host(|| {
+        let (live, _agent) = with_agent();
+        let whole = request(&live, ELSEWHERE);
+        goes_with(&live, &whole);
+        for keeper in [None, Some(short(ds(2)))] {
+            send(&live.node, &again_by(&live, &live.client, keeper), &whole);
+            expect(&live.node, AGAIN);
+            told_moved(&live, &whole);
+            let adopts = live.message_to(ds(1), ds_mac(1));
+            let Message::AdoptAgain {
+                keeper: its, tcb, ..
+            } = adopts.message
+            else {
+                panic!("{adopts:?}");
+            };
+            assert_eq!((its, tcb.attempt), (keeper, 1));
+        }
     });
 }

@@ -6,10 +6,13 @@ use etherparse::TcpSlice;
 
 use super::{
     loopback::{COOKIE, FORWARDED, LOOPBACK, Live, expect, forward, frame_here, send_adopt},
-    owner::{ELSEWHERE, HERE, ended, goes_with, lets_in, owned, request, serves},
+    owner::{
+        AGAIN, ELSEWHERE, HERE, ended, goes_with, lets_in, owned, request, serves, told_again,
+        told_moved,
+    },
 };
 use crate::{
-    cluster::{ds, ds_mac},
+    cluster::{CS, CS_MAC, ds, ds_mac},
     host::{accept, nothing_to_accept, on_own_host},
     lccp::flow,
     node::Counted,
@@ -176,7 +179,11 @@ fn what_comes_later_follows_it() {
         leave(&live);
         expect(&live.node, LEFT);
         has_left(&live, &live.ack());
-        forward(&live.node, &request(&live, HERE));
-        expect(&live.node, &[("ds_door_followed", 1)]);
+        live.message_to(CS, CS_MAC);
+        let next = request(&live, HERE);
+        forward(&live.node, &next);
+        expect(&live.node, AGAIN);
+        told_moved(&live, &next);
+        told_again(&live, &next, None);
     });
 }

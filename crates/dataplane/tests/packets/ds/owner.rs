@@ -3,11 +3,12 @@
 
 use std::{
     io::{ErrorKind, Read as _},
+    net::TcpStream,
     os::fd::AsRawFd as _,
 };
 
 use baton_abi::{RouteKey, SERVICE_PATHS};
-use baton_wire::{Message, Refusal};
+use baton_wire::{Message, Refusal, ShortAddress};
 use libbpf_rs::MapCore as _;
 
 use super::loopback::{
@@ -24,6 +25,8 @@ use crate::{
 };
 
 pub const LET_IN: Counted<'_> = &[("ds_door_request", 1), ("ds_forwarded", 1)];
+/// A request that has gone with its connection goes once more.
+pub const AGAIN: Counted<'_> = &[("ds_door_again", 1)];
 pub const HANDED_ON: Counted<'_> = &[("ds_door_handed_on", 1)];
 /// A request for data server 1 alone, and one for this one.
 pub const ELSEWHERE: &[u8] = b"GET /ds2/a HTTP/1.1\r\nHost: 10.77.0.100\r\n\r\n";
@@ -57,13 +60,17 @@ pub fn request(live: &Live, text: &[u8]) -> Segment {
 
 /// Its socket here has ended, and nobody was told.
 pub fn ended(live: &Live) {
-    let error = (&live.stream).read(&mut [0; 16]).unwrap_err();
+    is_reset(&live.stream);
+}
+
+pub fn is_reset(mut stream: &TcpStream) {
+    let error = stream.read(&mut [0; 16]).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::ConnectionReset);
 }
 
 /// The next message says to the connection server that data server 1 has it, with this packet.
 #[track_caller]
-fn told_moved(live: &Live, packet: &Segment) {
+pub fn told_moved(live: &Live, packet: &Segment) {
     let told = live.message_to(CS, CS_MAC);
     let Message::Moved { flow: of, next, .. } = told.message else {
         panic!("{told:?}");
@@ -102,6 +109,25 @@ pub fn goes_with(live: &Live, request: &Segment) {
     expect(&live.node, HANDED_ON);
     told_to_adopt(live, request);
     told_moved(live, request);
+}
+
+/// Data server 1 is to adopt the connection with this packet, if it has not had it: the first ADOPT may have been lost. Its data
+/// is with its keeper, or with the client.
+#[track_caller]
+pub fn told_again(live: &Live, packet: &Segment, keeper: Option<ShortAddress>) {
+    let adopts = live.message_to(ds(1), ds_mac(1));
+    let Message::AdoptAgain {
+        flow: of,
+        tcb,
+        asker,
+        keeper: its,
+    } = adopts.message
+    else {
+        panic!("{adopts:?}");
+    };
+    assert_eq!((of, asker), (flow(&live.client), Some(short(CS))));
+    assert_eq!((its, tcb.attempt), (keeper, 1));
+    assert_eq!(adopts.packet, packet.packet());
 }
 
 /// The connection's next request is let in, and its server has it.
@@ -153,12 +179,11 @@ fn what_comes_for_one_that_has_gone_follows_it() {
         let ack = live
             .client
             .later(COOKIE, GET.len() + ELSEWHERE.len(), ANSWER.len() as u32 + 7);
-        for packet in [
-            &request,
-            &ack,
-            &ack.clone().flags("FA"),
-            &ack.clone().flags("R"),
-        ] {
+        forward(&live.node, &request);
+        expect(&live.node, AGAIN);
+        told_moved(&live, &request);
+        told_again(&live, &request, None);
+        for packet in [&ack, &ack.clone().flags("FA"), &ack.clone().flags("R")] {
             forward(&live.node, packet);
             expect(&live.node, &[("ds_door_followed", 1)]);
             told_moved(&live, packet);
