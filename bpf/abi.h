@@ -575,6 +575,7 @@ enum service_flag {
 	SERVICE_TARGETS = 2048,   /* the path of a request decides something: it is read as servers read it */
 	SERVICE_STRICT = 4096,    /* a request is answered by its pool, or its connection ends: see cs/strict.h */
 	SERVICE_OWNER = 8192,     /* the owner of a connection sees to whose its further requests are: see ds/owner.h */
+	SERVICE_STAYS = 16384,    /* with SERVICE_OWNER: a connection never leaves the data server that has answered on it */
 };
 
 struct service {
@@ -1431,6 +1432,7 @@ enum counter {
 	COUNTER_DS_DOOR_UNREADABLE,  /* ended, or refused: one packet does not decide, and there is no agent */
 	COUNTER_DS_DOOR_NOBODY,      /* nobody answers for the pool of a request that the agent has read: it says so */
 	COUNTER_DS_DOOR_STAYS,       /* ended: the connection was to go, and nobody knows where its response ends */
+	COUNTER_DS_DOOR_FIXED,       /* ended: a request for another pool, where connections stay with their data server */
 	COUNTER_DS_DOOR_UNKNOWN,     /* ended: it is not known where the requests of this connection begin */
 	COUNTER_DS_RELAY_ANSWER,     /* a packet of a server in a container, to the relay's socket */
 	/* switch */

@@ -11,6 +11,7 @@
 #include "../cs/dispatcher.h"
 #include "../cs/request.h"
 #include "../cs/route.h"
+#include "../cs/sizes.h"
 
 enum judgement {
 	JUDGED_HERE,
@@ -56,6 +57,18 @@ static __noinline void measure_request(struct __sk_buff *skb, const struct inner
 		follow_body(skb, in, r->end, s);
 }
 
+/* The pool of a request that no route takes. */
+static __noinline u32 pool_without_route(const struct service *service, const struct request *r)
+{
+	u32 pool = NO_POOL;
+
+	if (!service || !r)
+		return NO_POOL;
+	if (service->flags & SERVICE_SIZES && (r->path || r->target))
+		pool = find_large(service->id, service->large, hash_request(r));
+	return pool == NO_POOL ? service->pool : pool;
+}
+
 /* The pool that it is for; NO_POOL if its host and path do not show that plainly. */
 static __always_inline u32 pool_of_request(const struct service *service, const struct request *r)
 {
@@ -66,7 +79,7 @@ static __always_inline u32 pool_of_request(const struct service *service, const 
 	if (route & (ROUTE_PUNTS | ROUTE_WAITS))
 		return NO_POOL;
 	route &= ROUTE_POOL;
-	return route == NO_POOL ? service->pool : route;
+	return route == NO_POOL ? pool_without_route(service, r) : route;
 }
 
 /* By a function of its own, as the stack has no room for the flow beside what reads a request. */
@@ -97,7 +110,7 @@ static __noinline enum judgement judge_request(struct arrival *a, const struct l
 	if (known) {
 		is_read = true;
 		r->path = (u64)known->path[1] << 32 | known->path[0];
-		index = known->pool == NO_POOL ? service->pool : known->pool;
+		index = known->pool == NO_POOL ? pool_without_route(service, r) : known->pool;
 		r->end = known->head;
 		r->body = known->body;
 		r->chunked = known->flags & READ_CHUNKED;
@@ -117,6 +130,8 @@ static __noinline enum judgement judge_request(struct arrival *a, const struct l
 	j->generation = pool->generation;
 	/* A connection that has come idle was with no pool here yet. */
 	if (is_member(pool, own) && (!d || d->pool == NO_POOL || stays(pool, index, d->pool, d->generation)))
+		return here;
+	if (d && d->pool == index && service->flags & SERVICE_STAYS)
 		return here;
 	j->owner = choose_owner(h, index, r);
 	if (j->owner == NO_DATA_SERVER)

@@ -124,6 +124,14 @@ static __always_inline bool is_being_read(const struct door *d)
 	return d->flags & DOOR_READING;
 }
 
+/* Whether the connection on this socket, which a server here has answered on, is to stay here. */
+static __noinline bool is_to_stay(const struct inner *in, const struct door *d)
+{
+	const struct service *service = service_at(in->ip.daddr, in->tcp.dest);
+
+	return d && d->pool != NO_POOL && service && service->flags & SERVICE_STAYS;
+}
+
 /* The connection goes as `how` says, once it is quiet. If it never will be, it ends. */
 static __always_inline int go_when_quiet(struct arrival *a, struct inner *in, struct bpf_sock *sk, const struct door *d,
 					 enum found how)
@@ -160,7 +168,11 @@ static __always_inline int hand_on_or_wait(struct arrival *a, struct inner *in, 
 		return TCX_DISCARD;
 	a->next = unmap_address(next->address);
 	a->asker = d->asker;
-	return go_when_quiet(a, in, sk, d, HAND_ON);
+	int verdict = go_when_quiet(a, in, sk, d, HAND_ON);
+	const struct tcp_sock *tcp = bpf_skc_to_tcp_sock(sk);
+	if (verdict == HAND_ON && tcp && is_to_stay(in, d))
+		return end_here(a, tcp, COUNTER_DS_DOOR_FIXED);
+	return verdict;
 }
 
 /* What of the packet is before `end` is to be delivered. True if that is not all of it. */
@@ -265,7 +277,8 @@ static __always_inline int judge_read(struct arrival *a, struct lccp_header *h, 
 			return TCX_DISCARD;
 		a->next = unmap_address(next->address);
 		a->asker = d->asker;
-		return HAND_ON;
+		if (!is_to_stay(in, d))
+			return HAND_ON;
 	default:
 		d->told = DOOR_TOLD_NOBODY;
 		return discard(a, COUNTER_DS_DOOR_NOBODY);

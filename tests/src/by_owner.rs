@@ -15,7 +15,7 @@ const COUNTERS: [(&str, &str); 7] = [
 ];
 
 /// Keys of a service that owners cannot have yet; each is off if it is missing or false.
-const WITHOUT: [&str; 4] = ["resume", "direct", "dispatcher", "large"];
+const WITHOUT: [&str; 2] = ["resume", "dispatcher"];
 
 /// Has the owner of a connection see to its requests in every service of a lab that can have it so.
 pub fn let_owners_route(lab: &mut Table) {
@@ -31,7 +31,6 @@ pub fn let_owners_route(lab: &mut Table) {
 }
 
 fn can_be_owned(service: &Table) -> bool {
-    let is = |key: &str, value: &str| service.get(key).and_then(Value::as_str) == Some(value);
     let has = |table: &Table, key: &str| {
         table
             .get(key)
@@ -41,7 +40,7 @@ fn can_be_owned(service: &Table) -> bool {
     let mut routes = routes.into_iter().flatten().filter_map(Value::as_table);
     let resumes = routes.any(|route| has(route, "resume"));
     let others = WITHOUT.iter().any(|key| has(service, key));
-    !(is("split", "ack") || is("handover", "never") || resumes || others)
+    !(resumes || others)
 }
 
 /// The counters that a step names, and those in it.
@@ -82,7 +81,7 @@ mod tests {
             .filter(|service| service.get("routing").is_some())
             .filter_map(|service| service["name"].as_str())
             .collect();
-        assert_eq!(owned, ["a", "d"]);
+        assert_eq!(owned, ["a", "c", "d"]);
         Ok(())
     }
 

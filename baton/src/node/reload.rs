@@ -56,7 +56,7 @@ impl Daemon {
         self.check_servers()?;
         self.streams.rekey(self.keys.clone());
         self.tell_sizes();
-        if self.place.me.roles.is_cs() {
+        if self.judges_sizes() {
             self.write_sizes()?;
         }
         self.give_up(&addresses).await?;

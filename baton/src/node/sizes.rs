@@ -181,21 +181,22 @@ impl Daemon {
         }
     }
 
-    /// Tells connection servers, this node included, what is large here.
+    /// Tells those who judge requests, this node included, what is large here.
     pub(super) fn tell_sizes(&mut self) {
         let Some(text) = self.sizes.text() else {
             return;
         };
-        let fronts: Vec<Ipv4Addr> = (self.place.config.connection_servers())
+        let judges: Vec<Ipv4Addr> = (self.place.config.nodes.iter())
+            .filter(|node| self.place.config.judges_sizes(node))
             .filter_map(|node| node.address.ipv4())
             .collect();
-        self.streams.tell_only(&fronts);
-        for front in fronts {
-            if front == self.place.address {
+        self.streams.tell_only(&judges);
+        for judge in judges {
+            if judge == self.place.address {
                 // A node hears itself without a network.
-                self.hear_sizes(front, &text);
+                self.hear_sizes(judge, &text);
             } else {
-                self.streams.tell(front, Topic::Sizes, &text);
+                self.streams.tell(judge, Topic::Sizes, &text);
             }
         }
     }
@@ -206,7 +207,7 @@ impl Daemon {
             warn!(%from, "what it tells of large files cannot be understood: is it of another release?");
             return;
         };
-        if !self.place.me.roles.is_cs() {
+        if !self.judges_sizes() {
             return;
         }
         let before = self.large_counts();
@@ -218,6 +219,11 @@ impl Daemon {
                 }
             }
         }
+    }
+
+    /// Whether this node is to know what is large on others.
+    pub(super) fn judges_sizes(&self) -> bool {
+        self.place.config.judges_sizes(&self.place.me)
     }
 
     /// How many paths of each service are known to be large, by its name.

@@ -128,6 +128,12 @@ impl Config {
             .filter(move |service| service.data_servers().contains(&node))
     }
 
+    /// Whether `node` is to know what is large on data servers: it judges requests for a service with size classes.
+    pub fn judges_sizes(&self, node: &Node) -> bool {
+        let is_owners = |service: &Service| service.large.is_some() && service.owner_routes();
+        node.roles.is_cs() || self.services_of(&node.name).any(is_owners)
+    }
+
     /// The data servers of a service, once each: its own, then its pools', in the order it lists them.
     pub fn data_servers_of<'a>(&'a self, service: &'a Service) -> impl Iterator<Item = &'a Node> {
         (service.data_servers().into_iter()).filter_map(|name| self.node_named(name.as_str()))

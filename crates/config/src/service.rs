@@ -86,17 +86,28 @@ impl Service {
 
     /// Whether a request is answered by its pool, or its connection ends.
     pub fn is_strict(&self) -> bool {
-        let has_pools = !self.routes.is_empty() || self.large.is_some();
         let is_followed = self.routing == Routing::ConnectionServer;
-        has_pools
+        self.has_pools()
             && is_followed
             && self.misrouted == Misrouted::Close
             && self.split == Split::Request
     }
 
-    /// Whether the owner of a connection sees to whose its further requests are.
+    /// Whether the owner of a connection sees to whose its further requests are. Where all are its own, nobody need.
     pub fn owner_routes(&self) -> bool {
         self.routing == Routing::Owner
+            && self.split == Split::Request
+            && (self.has_pools() || !self.connections_stay())
+    }
+
+    /// Whether a connection never leaves the data server that its first request went to.
+    pub fn connections_stay(&self) -> bool {
+        self.handover == Handover::Never
+    }
+
+    /// Whether what a request asks for decides which data servers may answer it.
+    fn has_pools(&self) -> bool {
+        !self.routes.is_empty() || self.large.is_some()
     }
 
     /// Every node that serves some of its requests, once each: its own, then its pools'.

@@ -75,9 +75,8 @@ pub struct Programs {
 /// include/uapi/linux/bpf.h
 const BPF_F_XDP_HAS_FRAGS: u32 = 1 << 5;
 /// Maps that only the connection server's programs use; a pure data server need not pay for them.
-const CS_MAPS: [&str; 20] = [
+const CS_MAPS: [&str; 19] = [
     "once_more",
-    "large",
     "tcbs",
     "strays",
     "claims",
@@ -98,10 +97,11 @@ const CS_MAPS: [&str; 20] = [
     "orphans",
 ];
 /// Maps by which requests are routed, by a connection server and by the owners of connections.
-const ROUTING_MAPS: [&str; 8] = [
+const ROUTING_MAPS: [&str; 9] = [
     "pools",
     "hosts",
     "routes",
+    "large",
     "texts",
     "turns",
     "choices",
@@ -288,7 +288,7 @@ impl Programs {
                 pools: routing(&loaded.maps.pools)?,
                 hosts: routing(&loaded.maps.hosts)?,
                 routes: routing(&loaded.maps.routes)?,
-                large: cs_only(&loaded.maps.large)?,
+                large: routing(&loaded.maps.large)?,
                 choices: routing(&loaded.maps.choices)?,
                 tallies: routing(&loaded.maps.tallies)?,
                 route_ids: routing(&loaded.maps.route_ids)?,

@@ -10,8 +10,8 @@ use anyhow::{Context, Result, bail};
 use baton_abi::{
     MAX_LARGE, MAX_SERVICES, SERVICE_ASKS, SERVICE_DIRECT, SERVICE_DOWN, SERVICE_HANDOVER,
     SERVICE_HOSTS, SERVICE_OWNER, SERVICE_PATHS, SERVICE_PUNTS, SERVICE_RESUME,
-    SERVICE_RESUME_REST, SERVICE_SIZES, SERVICE_SPLIT_AT_ACK, SERVICE_STRICT, SERVICE_TARGETS,
-    Service, ServiceKey,
+    SERVICE_RESUME_REST, SERVICE_SIZES, SERVICE_SPLIT_AT_ACK, SERVICE_STAYS, SERVICE_STRICT,
+    SERVICE_TARGETS, Service, ServiceKey,
 };
 use baton_config::{Handover, NodeName, Overflow, Policy, Split, Weights};
 use baton_core::{
@@ -247,6 +247,10 @@ impl Tables {
             | flag(service.hands_over(), SERVICE_HANDOVER)
             | flag(service.is_strict(), SERVICE_STRICT)
             | flag(service.owner_routes(), SERVICE_OWNER)
+            | flag(
+                service.owner_routes() && service.connections_stay(),
+                SERVICE_STAYS,
+            )
             | flag(!service.routes.is_empty(), SERVICE_PATHS)
             | flag(routes::name_hosts(service), SERVICE_HOSTS)
             | flag(

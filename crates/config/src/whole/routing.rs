@@ -3,7 +3,7 @@
 use crate::field::Parsed;
 use crate::problem::Problem;
 use crate::report::Report;
-use crate::service::{self, Handover, Routing, Split};
+use crate::service::{self, Routing};
 
 /// Reports `routing = "owner"` with any of that.
 pub(super) fn check(report: &mut Report<'_>, service: &service::Draft) {
@@ -15,21 +15,14 @@ pub(super) fn check(report: &mut Report<'_>, service: &service::Draft) {
     }
     let is_on = |flag: &Parsed<bool>| matches!(flag, Parsed::Right(flag) if *flag.get_ref());
     let found = [
-        ("split = \"ack\"", service.split == Some(Split::Ack)),
-        (
-            "handover = \"never\"",
-            service.handover == Some(Handover::Never),
-        ),
         (
             "resume",
             is_on(&service.resume) || service.routes.iter().any(|route| is_on(&route.resume)),
         ),
-        ("direct", is_on(&service.direct)),
         (
             "a dispatcher",
             !matches!(service.dispatcher, Parsed::Absent),
         ),
-        ("large", !matches!(service.large, Parsed::Absent)),
     ];
     for (what, _) in found.iter().filter(|(_, is_there)| *is_there) {
         report.error(

@@ -26,7 +26,7 @@ const GONE: Counted<'_> = &[("ds_release_gone", 1)];
 const POOL: u16 = 0;
 
 /// Data servers with these bits are the members of the pool now, and data server 1 is who it chooses.
-fn members(live: &Live, members: u64) {
+pub fn members(live: &Live, members: u64) {
     let mut pool = live.node.plane().pool(POOL).unwrap();
     pool.members[0] = members;
     live.node.plane().set_pool(POOL, &pool).unwrap();

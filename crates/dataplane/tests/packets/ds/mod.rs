@@ -24,6 +24,7 @@ mod malformed;
 mod none;
 mod owner;
 mod plain;
+mod pools;
 mod ports;
 mod reader;
 mod relay_answer;

@@ -33,7 +33,7 @@ pub const ELSEWHERE: &[u8] = b"GET /ds2/a HTTP/1.1\r\nHost: 10.77.0.100\r\n\r\n"
 pub const HERE: &[u8] = b"GET /ds1/a HTTP/1.1\r\nHost: 10.77.0.100\r\n\r\n";
 
 /// Data server 0, of whose service `/ds1/` is its own, `/ds2/` that of data server 1, and the rest anybody's.
-fn node() -> Node {
+pub fn node() -> Node {
     let node = attached();
     let route = |path: &str, pool: u16| {
         (
