@@ -79,6 +79,7 @@ struct tcp_options_received {
 struct tcp_sock {
 	struct inet_connection_sock inet_conn;
 	u32 rcv_nxt;
+	u32 rcv_wup;   /* what of that its client has been told */
 	u32 copied_seq;
 	u32 write_seq;
 	u32 snd_una;

@@ -140,13 +140,13 @@ static __always_inline bool cannot_be_followed(struct bpf_sock *sk)
 
 	if (r)
 		return r->state == RESPONSE_UNKNOWN;
-	/* Nothing has left yet, or it left before this program was here. */
+	/* Nothing has left yet, though TCP may have sent it: it waits until its neighbour is known. Or it left before this program was here. */
 	struct bpf_tcp_sock *tcp = bpf_tcp_sock(sk);
 	if (!tcp)
 		return true;
-	if (!tcp->bytes_acked && tcp->snd_nxt == tcp->snd_una)
+	if (!tcp->bytes_acked)
 		return false;
-	/* Or only just now, by another processor: TCP counts it after it has gone by there. */
+	/* Or it left only just now, by another processor. */
 	r = bpf_sk_storage_get(&responses, sk, 0, 0);
 	return !r || r->state == RESPONSE_UNKNOWN;
 }

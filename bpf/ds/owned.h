@@ -93,8 +93,9 @@ static __noinline int follow_gone(struct arrival *a, struct lccp_header *h, stru
 static __noinline int receive_adopt_again(struct arrival *a, struct lccp_header *h, struct inner *in)
 {
 	u32 seq = bpf_ntohl(in->tcp.seq);
+	const struct given *last = find_given(h, in);
 
-	if (find_given(h, in))
+	if (last && last->seq == seq)
 		return follow_gone(a, h, in);
 	if (!has_been_here(h, seq)) {
 		h->flags = 0;

@@ -108,13 +108,14 @@ static __noinline int hand_on_request(struct arrival *a, struct lccp_header *h, 
 }
 
 /*
- * Whether the connection can go: nothing of it is on its way, its server has read all that came, and each request that was
- * let in has its whole response.
+ * Whether the connection can go: nothing of it is on its way, its server has read all that came, its client has heard so, and each
+ * request that was let in has come as a whole, and has its whole response.
  */
 static __always_inline bool is_quiet(struct bpf_sock *sk, const struct tcp_sock *tcp, const struct door *d,
 				     const struct inner *in)
 {
 	return sk->state == STATE_ESTABLISHED && tcp->rcv_nxt == bpf_ntohl(in->tcp.seq) && tcp->copied_seq == tcp->rcv_nxt &&
+	       tcp->rcv_wup == tcp->rcv_nxt && d->next == tcp->rcv_nxt && d->body.state == RESPONSE_COMPLETE &&
 	       tcp->write_seq == bpf_ntohl(in->tcp.ack_seq) &&
 	       (has_answered(sk, tcp->write_seq, d->requests) || (!d->requests && !has_begun(sk)));
 }

@@ -3,7 +3,11 @@
 //!
 //! Watched where no data server can know of it, by nftables at its port on the bridge. A flow is a
 //! data server's once it sends anything but a RST in it, and until another data server does.
+//!
+//! A socket that ends says RST with ACK, while an answer to what is of no socket is a RST alone (RFC 9293, 3.10.7.1).
+//! Where a daemon was killed, its agent's sockets end, and one that it had just adopted may not have said anything else.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::process::Stdio;
@@ -50,22 +54,24 @@ impl Guard {
         Ok(guard)
     }
 
-    /// What was seen.
+    /// What was seen; `killed`: whose daemon was.
     ///
     /// # Errors
     /// A data server has broken the rule; says which.
-    pub fn check(&self, lab: &Running) -> Result<()> {
+    pub fn check(&self, lab: &Running, killed: &BTreeSet<String>) -> Result<()> {
         let listed = listed(lab)?;
         for server in &self.servers {
-            match count(&listed, &format!("foreign_{server}")) {
-                Some(0) => {}
-                Some(packets) => {
-                    bail!(
-                        "{server} sent {packets} RST(s) from the cluster address for connections it does not own"
-                    )
-                }
-                None => bail!("nobody watched {server}: nft lists no counter for it"),
-            }
+            let counted =
+                ["foreign", "ended"].map(|counter| count(&listed, &format!("{counter}_{server}")));
+            let packets = match counted {
+                [Some(foreign), Some(_)] if killed.contains(server) => foreign,
+                [Some(foreign), Some(ended)] => foreign + ended,
+                _ => bail!("nobody watched {server}: nft lists no counter for it"),
+            };
+            ensure!(
+                packets == 0,
+                "{server} sent {packets} RST(s) from the cluster address for connections it does not own"
+            );
         }
         Ok(())
     }
@@ -78,6 +84,7 @@ impl Guard {
             let _ = writeln!(
                 script,
                 "counter foreign_{server} {{ }}\n\
+                 counter ended_{server} {{ }}\n\
                  counter own_{server} {{ }}\n\
                  set flows_{server} {{ type ipv4_addr . inet_service; flags dynamic, timeout; \
                  timeout 5m; size 1000000; }}"
@@ -94,8 +101,10 @@ impl Guard {
                 script,
                 "chain from_{server} {{\n\
                  type filter hook ingress device \"{server}\" priority -10; policy accept;\n\
-                 ip saddr {{ {clusters} }} tcp flags & rst == rst ip daddr . tcp dport != @flows_{server} \
+                 ip saddr {{ {clusters} }} tcp flags & (rst | ack) == rst ip daddr . tcp dport != @flows_{server} \
                  counter name foreign_{server}\n\
+                 ip saddr {{ {clusters} }} tcp flags & (rst | ack) == (rst | ack) ip daddr . tcp dport != @flows_{server} \
+                 counter name ended_{server}\n\
                  ip saddr {{ {clusters} }} tcp flags & rst == rst ip daddr . tcp dport @flows_{server} \
                  counter name own_{server}\n\
                  ip saddr {{ {clusters} }} tcp flags & rst == 0 \

@@ -70,7 +70,7 @@ fn watched(scenario: &Scenario, lab: &Running, baton: &Path) -> Result<()> {
     let mut world = World::new(lab.clone(), baton.to_owned())?;
     let outcome = Guard::set(lab, &clusters(&world)).and_then(|guard| {
         steps(scenario, &mut world)?;
-        guard.check(lab)?;
+        guard.check(lab, &world.killed)?;
         no_response_passed(&world)
     });
     let outcome = outcome.map_err(|error| anyhow!("{error:#}{}", logs(&world)));

@@ -1,6 +1,6 @@
 //! A scenario's lab while it is up, and what its steps remember.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::process::{Command, Output};
@@ -51,6 +51,8 @@ pub struct World {
     pub nodes: BTreeMap<String, Started>,
     /// Service managers that steps started, by host.
     pub managers: BTreeMap<String, Manager>,
+    /// Hosts whose daemon was killed at least once.
+    pub killed: BTreeSet<String>,
     /// Clients that `begin` started and no `finish` has ended.
     pub background: Option<Background>,
     /// What every `sticky` found.
@@ -75,6 +77,7 @@ impl World {
             sockets: BTreeMap::new(),
             nodes: BTreeMap::new(),
             managers: BTreeMap::new(),
+            killed: BTreeSet::new(),
             background: None,
             clients: Vec::new(),
             key: String::new(),

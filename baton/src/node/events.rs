@@ -52,7 +52,10 @@ impl Daemon {
                 self.versions.note_understood(now, sender);
                 self.note_understood();
                 self.note_deaf(sender, false);
-                self.pulse.handle_sign(now, sender.into());
+                // To hear oneself says nothing of the network.
+                if sender != self.place.address {
+                    self.pulse.handle_sign(now, sender.into());
+                }
                 if self
                     .membership
                     .handle_hello(now, sender.into(), received.clock, &hello)

@@ -54,6 +54,9 @@ impl Kill {
         for thing in &self.things {
             let (host, thing) = split(thing)?;
             world.lab.kill(host, thing, signal)?;
+            if (thing, signal) == ("node", Signal::SIGKILL) {
+                world.killed.insert(host.to_owned());
+            }
         }
         if !ENDING.contains(&signal) {
             return Ok(());

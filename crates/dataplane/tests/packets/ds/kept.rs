@@ -4,15 +4,15 @@ use baton_abi::{DATA_SERVER_DEAD, Kept, RouteKey, TcbKey};
 use baton_wire::{Message, ShortAddress};
 
 use super::{
+    leave::but_echo,
     loopback::{FORWARDED, LOOPBACK, Live, expect, expect_bytes, forward, send},
     owner::{
         AGAIN, ELSEWHERE, HERE, end_of, ended, goes_with, is_reset, request, serves, told_again,
-        told_moved,
     },
     reader::{GIVEN, REPEATED, reads, send_in, tell, with_agent},
 };
 use crate::{
-    cluster::{data_server, ds, ds_mac, first_pool_of_one},
+    cluster::{CS, CS_MAC, data_server, ds, ds_mac, first_pool_of_one},
     host::{accept, nothing_to_accept, on_own_host},
     lccp::{adopt, flow, short},
     segment::{Client, Segment},
@@ -81,7 +81,7 @@ fn what_has_come_elsewhere_is_kept_no_longer() {
         expect(&live.node, &[("ds_door_followed", 1)]);
         let follows = live.message_to(ds(1), ds_mac(1));
         assert_eq!(follows.message, kept_by(&live.client, short(ds(0))));
-        assert_eq!(follows.packet, behind.packet());
+        assert_eq!(but_echo(&follows.packet), but_echo(&behind.packet()));
         let heard = &[("ds_door_received", 1)];
         let (flow, end) = (flow(&live.client), end_of(&whole));
         // As it may come: late, and the older behind the newer.
@@ -271,7 +271,7 @@ fn who_has_given_a_connection_on_sends_it_once_more() {
         for keeper in [None, Some(short(ds(2)))] {
             send(&live.node, &again_by(&live, &live.client, keeper), &whole);
             expect(&live.node, AGAIN);
-            told_moved(&live, &whole);
+            live.message_to(CS, CS_MAC);
             let adopts = live.message_to(ds(1), ds_mac(1));
             let Message::AdoptAgain {
                 keeper: its, tcb, ..
@@ -281,5 +281,22 @@ fn who_has_given_a_connection_on_sends_it_once_more() {
             };
             assert_eq!((its, tcb.attempt), (keeper, 1));
         }
+    });
+}
+
+/// It was here once, and has gone on with an earlier request: now it comes back.
+#[test]
+fn a_connection_that_has_gone_before_comes_back_with_it() {
+    on_own_host(|| {
+        let (mut live, _agent) = with_agent();
+        let gone = request(&live, ELSEWHERE);
+        goes_with(&live, &gone);
+        ended(&live);
+        let back = gone.clone().seq(end_of(&gone)).payload(HERE);
+        let again = again_by(&live, &live.client, None);
+        send(&live.node, &again, &back);
+        expect(&live.node, &[("ds_adopted", 1), ("ds_door_request", 1)]);
+        live.stream = accept(&live.listener).0;
+        expect_bytes(&live.stream, HERE);
     });
 }

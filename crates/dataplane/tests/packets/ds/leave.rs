@@ -41,7 +41,7 @@ fn leave(live: &Live) {
 }
 
 /// The rest of a packet but the echo of our own timestamp, which is this socket's of now.
-fn but_echo(packet: &[u8]) -> (u32, u32, u16, Vec<u8>, Vec<u8>) {
+pub fn but_echo(packet: &[u8]) -> (u32, u32, u16, Vec<u8>, Vec<u8>) {
     const IP_BYTES: usize = 20;
     let tcp = TcpSlice::from_slice(&packet[IP_BYTES..]).unwrap();
     (
