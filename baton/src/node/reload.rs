@@ -56,6 +56,7 @@ impl Daemon {
         self.check_servers()?;
         self.streams.rekey(self.keys.clone());
         self.tell_sizes();
+        self.reconfigure_tallies()?;
         if self.place.me.roles.is_cs() {
             self.write_sizes()?;
         }

@@ -186,17 +186,22 @@ impl Daemon {
         let Some(text) = self.sizes.text() else {
             return;
         };
+        self.tell_fronts(Topic::Sizes, &text);
+        if self.place.me.roles.is_cs() {
+            // A node hears itself without a network.
+            self.hear_sizes(self.place.address, &text);
+        }
+    }
+
+    /// Tells all other connection servers, and nobody else.
+    pub(super) fn tell_fronts(&mut self, topic: Topic, text: &[u8]) {
         let fronts: Vec<Ipv4Addr> = (self.place.config.connection_servers())
             .filter_map(|node| node.address.ipv4())
+            .filter(|front| *front != self.place.address)
             .collect();
         self.streams.tell_only(&fronts);
         for front in fronts {
-            if front == self.place.address {
-                // A node hears itself without a network.
-                self.hear_sizes(front, &text);
-            } else {
-                self.streams.tell(front, Topic::Sizes, &text);
-            }
+            self.streams.tell(front, topic, text);
         }
     }
 
