@@ -731,6 +731,7 @@ enum tcb_state {
 enum tcb_form {
 	TCB_CHUNKED = 1,  /* its body is in chunks, or followed as if it were */
 	TCB_IN_PARTS = 2, /* its head was in several packets, and user space has put it together */
+	TCB_AT_DOOR = 4,  /* its owner sees to it, and counts it: see ds/tally.h */
 };
 
 /* What the CS remembers of one connection. With its map overhead 136 bytes: see ARCHITECTURE. */
@@ -819,12 +820,7 @@ enum door_flag {
 	DOOR_SWITCHES = 8,             /* its last request asks for another protocol: after 101 no requests come any more */
 	DOOR_IN_BODY = 16,             /* what was let in last is no request, but more of a body: see ds/body.h */
 	DOOR_BORN = 32,                /* of the map's: the connection's socket has got a door of its own */
-};
-
-/* What became of a request that the agent has read, where it is nobody's. */
-enum door_told {
-	DOOR_TOLD_NOTHING,
-	DOOR_TOLD_NOBODY,              /* nobody answers for its pool, or there is none any more */
+	DOOR_NOBODY = 64,              /* of DOOR_READING: nobody answers for the pool of what was read, or there is none any more */
 };
 
 /* How the body of a request is where it is not known any further. */
@@ -851,14 +847,13 @@ struct door {
 	unsigned int asker;            /* short address of the CS that the connection came by last */
 	unsigned char requests;        /* that were let in here, modulo 256 */
 	unsigned char flags;           /* enum door_flag */
-	unsigned char told;            /* of DOOR_READING: enum door_told */
-	unsigned char reserved;
+	unsigned short route;          /* number of the one that the current request took */
 	unsigned int busy;             /* 1: a processor has a packet at it, and others wait */
 	unsigned int owed;             /* of DOOR_OWES: sequence number behind the last of it */
 	unsigned int tsval;            /* of DOOR_STAMPED: the newest one */
 	unsigned short be_window;      /* of DOOR_READING: as the client's last packet has it; */
 	unsigned short be_cwnd;        /* as struct lccp_tcb has it: of the server's socket before */
-	unsigned int reserved_word;
+	unsigned int counted;          /* acknowledgement up to which response bytes were tallied: see ds/tally.h */
 };
 
 /* A connection on its way from one socket of this node to another: see ds/reader.h. */
@@ -893,6 +888,8 @@ struct have_read {
 	unsigned int body;             /* and behind that; 0: see `large`, and READ_CHUNKED */
 	unsigned short pool;           /* that it is for; NO_POOL: that of the service */
 	unsigned short flags;          /* enum read_flag */
+	unsigned short route;          /* number of the one that leads there; with NO_POOL nothing */
+	unsigned short reserved;
 	unsigned int path[2];          /* hash of its path in its one spelling, lower word first; 0: there is none */
 	unsigned int large[2];         /* bytes of its body, if that is longer than sequence numbers tell, lower word first */
 };
@@ -1017,6 +1014,22 @@ struct tally {
 	unsigned long long unavailable; /* requests that nobody was there to answer */
 	unsigned long long kept[TALLY_KEEPS]; /* handovers refused, by enum lccp_keep */
 	unsigned long long closed[TALLY_CLOSED]; /* requests that ended their connections, by enum closed_reason */
+};
+
+/* Where the tallies of a data server's doors begin in their map. */
+enum door_tally_place {
+	DOOR_TALLY_ALL = 0,            /* of this data server; counted last, so that whoever finds it as it was has seen all */
+	DOOR_TALLY_POOLS = 1,
+	DOOR_TALLY_ROUTES = 1 + MAX_POOLS,
+	DOOR_TALLIES = 1 + MAX_POOLS + TALLIED_ROUTES,
+};
+
+/* What a route, a pool or all of this data server had to do, as its doors decided. The members are as struct tally has them. */
+struct door_tally {
+	unsigned long long requests;   /* that were let in, and those of `unavailable` */
+	unsigned long long bytes;
+	unsigned long long handovers;  /* for the route and pool of the request with which the connection went */
+	unsigned long long unavailable;
 };
 
 /* Of a flow nobody here knows. */

@@ -87,12 +87,15 @@ static __noinline int split(struct packet *p, const struct tcb *held, u32 cookie
 		return XDP_DROP;
 	}
 	choice.replaces = held;
-	tally_request(choice.route, choice.pool);
+	bool at_door = p->service->flags & SERVICE_OWNER;
 	if (p->service->flags & SERVICE_HANDOVER && state)
 		count(p->counters, COUNTER_CS_PINNED);
 	const struct data_server *to = data_server(choice.owner);
 
-	if (!to || !(to->flags & DATA_SERVER_PRESENT)) {
+	bool is_there = to && to->flags & DATA_SERVER_PRESENT;
+	if (!is_there || !at_door)
+		tally_request(choice.route, choice.pool);
+	if (!is_there) {
 		tally_unavailable(choice.route, choice.pool);
 		return nobody_answers(p, r);
 	}
@@ -117,7 +120,7 @@ static __noinline int split(struct packet *p, const struct tcb *held, u32 cookie
 	note_used(cookie, tag);
 	if (!(state & TCB_PINNED))
 		keep_request(p, r);
-	tally_connection(choice.owner);
+	tally_connection(choice.owner, at_door);
 	if (part.options & LCCP_TCB_AWARE)
 		count(p->counters, COUNTER_CS_AWARE);
 	count(p->counters, COUNTER_CS_ADOPT);

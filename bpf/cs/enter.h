@@ -52,6 +52,7 @@ static __always_inline long enter(struct packet *p, const struct tcphdr *tcp, u3
 		.pool = service->pool,
 		.route = service->id, /* none: what it asked for is not known */
 		.counted = ack,
+		.form = service->flags & SERVICE_OWNER ? TCB_AT_DOOR : 0,
 		.mss = bpf_ntohs(part->be_mss),
 		.snd_wscale = part->snd_wscale,
 		.rcv_wscale = part->rcv_wscale,

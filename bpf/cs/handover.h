@@ -265,7 +265,7 @@ static __always_inline int hand_over(struct packet *p, struct tcb *tcb, const st
 	if (owner->flags & DATA_SERVER_DEAD) {
 		/* It cannot let go any more, and need not. */
 		tcb->previous = NO_DATA_SERVER;
-		tally_connection(next);
+		tally_connection(next, false);
 		count(p->counters, COUNTER_CS_ORPHAN_ADOPT);
 		return distribute(p, to, LCCP_ADOPT, unmap_address(p->settings->address), &part);
 	}

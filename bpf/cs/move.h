@@ -63,7 +63,7 @@ static __always_inline enum counter move_entry(struct tcb *tcb, const struct mov
 	tcb->state &= ~TCB_RESUMING;
 	if (m->step == MOVE_BACK)
 		return COUNTER_CS_MOVE_BACK;
-	tally_connection(m->to);
+	tally_connection(m->to, is_at_door(tcb));
 	return COUNTER_CS_MOVE_DONE;
 }
 

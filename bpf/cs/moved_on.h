@@ -9,8 +9,7 @@
 /* To data server `next`, with this packet. */
 static __always_inline void note_moved_on(struct tcb *tcb, u16 next, const struct tcphdr *tcp)
 {
-	settle(tcb, tcb->last_ack);
-	tally_handover(tcb, tcb->owner, next);
+	tally_connection(next, true);
 	give_to(tcb, next, NO_DATA_SERVER, 1);
 	/* Until its client has something of the response, the request that comes again is adopted, should it not have been. */
 	if (bpf_ntohl(tcp->ack_seq) == tcb->last_ack) {

@@ -54,13 +54,16 @@ static __noinline int refused(struct packet *p, struct lccp_header *h)
 		owner = choose_other(tcb->pool, &p->flow, tcb->owner, h->tcb.attempt);
 	const struct data_server *to = data_server(owner);
 	if (!to || !(to->flags & DATA_SERVER_PRESENT)) {
+		if (is_at_door(tcb))
+			tally_request(tcb->route, tcb->pool);
 		tally_unavailable(tcb->route, tcb->pool);
 		bpf_map_delete_elem(&tcbs, &p->flow);
 		count(p->counters, COUNTER_CS_REFUSED_BY_ALL);
 		return is_over_budget(p->frame.ip->saddr) ? drop(p, COUNTER_LCCP_OVER_BUDGET) : XDP_PASS;
 	}
-	TALLY(server_tally(tcb->owner), taken_back);
-	tally_connection(owner);
+	if (!is_at_door(tcb))
+		TALLY(server_tally(tcb->owner), taken_back);
+	tally_connection(owner, is_at_door(tcb));
 	give_to(tcb, owner, NO_DATA_SERVER, 1);
 	return send_on(p, h, to, LCCP_ADOPT, unmap_address(p->settings->address));
 }

@@ -228,7 +228,7 @@ static __noinline int none(struct packet *p, struct lccp_header *h)
 	}
 	bool again = h->tcb.attempt++;
 	if (again)
-		tally_moved(tcb->previous, tcb->owner);
+		tally_moved(tcb);
 	else
 		tally_none(tcb);
 	/* Somebody has answered the request: should it be neither of the two, they are not asked in turns. */

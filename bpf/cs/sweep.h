@@ -22,7 +22,7 @@ static __always_inline void settle_quiet(struct tcb *tcb)
 	struct tally *tallies_of[] = { route_tally(tcb->route), pool_tally(tcb->pool),
 				       server_tally(tcb->owner) };
 
-	if (bytes <= 0)
+	if (bytes <= 0 || is_at_door(tcb))
 		return;
 	tcb->counted += bytes;
 	for (int i = 0; i < 3; i++)

@@ -3,6 +3,9 @@
  * Tallies: what each route, pool and data server had to do. Counted where a request is decided and where
  * an entry ends, never for a packet that is just forwarded. Responses do not come by here: their bytes
  * are what clients have acknowledged.
+ *
+ * What owners see to they count themselves (ds/tally.h). Here only requests count then that no owner will ever see, and who
+ * is given connections.
  */
 #ifndef BATON_CS_TALLY_H
 #define BATON_CS_TALLY_H
@@ -64,13 +67,18 @@ static __always_inline void tally_closed(u16 route, u16 pool, enum closed_reason
 	TALLY(pool_tally(pool), closed[WRAPPED(why, TALLY_CLOSED)]);
 }
 
-/* A data server is given a connection, and the request on it. */
-static __always_inline void tally_connection(u16 server)
+static __always_inline bool is_at_door(const struct tcb *tcb)
+{
+	return tcb->form & TCB_AT_DOOR;
+}
+
+/* A data server is given a connection, and the request on it; `at_door`: it counts that itself. */
+static __always_inline void tally_connection(u16 server, bool at_door)
 {
 	struct tally *t = server_tally(server);
 
 	if (t) {
-		t->requests++;
+		t->requests += !at_door;
 		t->connections++;
 	}
 }
@@ -90,14 +98,16 @@ static __always_inline void tally_handover(const struct tcb *tcb, u16 owner, u16
 		pool->handovers++;
 	}
 	TALLY(server_tally(owner), handovers);
-	tally_connection(next);
+	tally_connection(next, false);
 }
 
-/* A request that was counted for one data server is another's to answer. */
-static __always_inline void tally_moved(u16 from, u16 to)
+/* The current request was counted for the owner before, and is this one's to answer. */
+static __always_inline void tally_moved(const struct tcb *tcb)
 {
-	TALLY(server_tally(from), taken_back);
-	TALLY(server_tally(to), requests);
+	if (is_at_door(tcb))
+		return;
+	TALLY(server_tally(tcb->previous), taken_back);
+	TALLY(server_tally(tcb->owner), requests);
 }
 
 /* The owner, who is it still, has refused the handover. */
@@ -106,7 +116,7 @@ static __noinline void tally_kept(const struct tcb *tcb, u32 why)
 	TALLY(route_tally(tcb->route), kept[WRAPPED(why, TALLY_KEEPS)]);
 	TALLY(pool_tally(tcb->pool), kept[WRAPPED(why, TALLY_KEEPS)]);
 	TALLY(server_tally(tcb->owner), kept[WRAPPED(why, TALLY_KEEPS)]);
-	tally_moved(tcb->previous, tcb->owner);
+	tally_moved(tcb);
 }
 
 /* The next one has it not: the owner, who is it again, did not hand it over. */
@@ -115,7 +125,7 @@ static __noinline void tally_none(const struct tcb *tcb)
 	TALLY(route_tally(tcb->route), none);
 	TALLY(pool_tally(tcb->pool), none);
 	TALLY(server_tally(tcb->owner), none);
-	tally_moved(tcb->previous, tcb->owner);
+	tally_moved(tcb);
 }
 
 /* What the client has acknowledged since bytes were counted last. */
@@ -123,7 +133,7 @@ static __always_inline u32 uncounted(struct tcb *tcb, u32 ack)
 {
 	int bytes = ack - tcb->counted;
 
-	if (bytes <= 0)
+	if (bytes <= 0 || is_at_door(tcb))
 		return 0;
 	tcb->counted = ack;
 	return bytes;

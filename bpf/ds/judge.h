@@ -26,6 +26,7 @@ struct judged {
 	u16 pool;
 	u16 generation;            /* of the pool, now */
 	u16 owner;                 /* of JUDGED_ELSEWHERE: who, by slot */
+	u16 route;                 /* number of the one that leads to the pool */
 };
 
 /* Reads the request that begins with the packet. False if it does not show all of its head, and where its body ends. */
@@ -69,8 +70,8 @@ static __noinline u32 pool_without_route(const struct service *service, const st
 	return pool == NO_POOL ? service->pool : pool;
 }
 
-/* The pool that it is for; NO_POOL if its host and path do not show that plainly. */
-static __always_inline u32 pool_of_request(const struct service *service, const struct request *r)
+/* The pool that it is for, and the number of its route; NO_POOL if its host and path do not show that plainly. */
+static __always_inline u32 pool_of_request(const struct service *service, const struct request *r, u16 *number)
 {
 	u32 route = NO_POOL;
 
@@ -78,8 +79,11 @@ static __always_inline u32 pool_of_request(const struct service *service, const 
 		route = find_route(service->id, service->flags, r);
 	if (route & (ROUTE_PUNTS | ROUTE_WAITS))
 		return NO_POOL;
-	route &= ROUTE_POOL;
-	return route == NO_POOL ? pool_without_route(service, r) : route;
+	u32 pool = route & ROUTE_POOL;
+	if (pool == NO_POOL)
+		return pool_without_route(service, r);
+	*number = route >> ROUTE_NUMBER_SHIFT & ROUTE_NUMBER;
+	return pool;
 }
 
 /* By a function of its own, as the stack has no room for the flow beside what reads a request. */
@@ -107,8 +111,11 @@ static __noinline enum judgement judge_request(struct arrival *a, const struct l
 	if (!service || !r)
 		return JUDGED_UNREADABLE;
 	bool is_read = read_request_inside(a->skb, in, r);
+	j->route = service->id;
 	if (known) {
 		is_read = true;
+		if (known->pool != NO_POOL)
+			j->route = known->route;
 		r->path = (u64)known->path[1] << 32 | known->path[0];
 		index = known->pool == NO_POOL ? pool_without_route(service, r) : known->pool;
 		r->end = known->head;
@@ -116,17 +123,17 @@ static __noinline enum judgement judge_request(struct arrival *a, const struct l
 		r->chunked = known->flags & READ_CHUNKED;
 		r->large = (u64)known->large[1] << 32 | known->large[0];
 	} else {
-		index = r->target && !r->odd ? pool_of_request(service, r) : NO_POOL;
+		index = r->target && !r->odd ? pool_of_request(service, r, &j->route) : NO_POOL;
 	}
 	if (index == NO_POOL)
 		return JUDGED_UNREADABLE;
 	enum judgement here = is_read ? JUDGED_HERE : JUDGED_UNREADABLE;
+	j->pool = index;
 	const struct pool *pool = pool_at(index);
 	if (!pool)
 		return JUDGED_NOBODY;
 	if (is_read)
 		measure_request(a->skb, in, r, &j->span);
-	j->pool = index;
 	j->generation = pool->generation;
 	/* A connection that has come idle was with no pool here yet. */
 	if (is_member(pool, own) && (!d || d->pool == NO_POOL || stays(pool, index, d->pool, d->generation)))

@@ -252,13 +252,16 @@ static __noinline int refused_here(struct arrival *a, struct lccp_header *h, con
 	h->tcb.attempt = search.attempt;
 	const struct data_server *to = elsewhere(search.found);
 	if (!to) {
+		if (is_at_door(tcb))
+			tally_request(tcb->route, tcb->pool);
 		tally_unavailable(tcb->route, tcb->pool);
 		bpf_map_delete_elem(&tcbs, &search.flow);
 		count(a->counters, COUNTER_CS_REFUSED_BY_ALL);
 		return pass_up(a, h, in, own_cs, LCCP_REFUSED, why);
 	}
-	TALLY(server_tally(tcb->owner), taken_back);
-	tally_connection(search.found);
+	if (!is_at_door(tcb))
+		TALLY(server_tally(tcb->owner), taken_back);
+	tally_connection(search.found, is_at_door(tcb));
 	give_to(tcb, search.found, NO_DATA_SERVER, 1);
 	h->receptor = LCCP_RECEPTOR_DS;
 	h->command = LCCP_ADOPT;

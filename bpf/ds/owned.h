@@ -12,6 +12,7 @@
 #include "plain.h"
 #include "reader.h"
 #include "refuse.h"
+#include "tally.h"
 
 /* What counts the delivery of a packet that came so. */
 static __always_inline enum counter counter_of(const struct lccp_header *h, const struct inner *in)
@@ -129,11 +130,13 @@ static __noinline void begin_door(struct arrival *a, const struct lccp_header *h
 		.asker = h->be_data,
 		.body = NOT_FOLLOWED,
 		.since = moment(),
+		.counted = bpf_ntohl(in->tcp.ack_seq),
 	};
 
 	if (j) {
 		let_in(&d, &j->span, false);
 		d.requests = 1;
+		d.route = j->route;
 		d.pool = j->pool;
 		d.generation = j->generation;
 		count(a->counters, COUNTER_DS_DOOR_REQUEST);
@@ -146,10 +149,14 @@ static __noinline void begin_door(struct arrival *a, const struct lccp_header *h
 static __noinline int pass_adopt_on(struct arrival *a, struct lccp_header *h, struct inner *in)
 {
 	struct passage on = { peer(a->next), a->next, COUNTER_DS_DOOR_HANDED_ON };
+	const struct given *before = find_given(h, in);
+	bool is_again = before && before->seq == bpf_ntohl(in->tcp.seq);
 
 	if (!on.way || ++h->tcb.attempt >= ADOPT_ATTEMPTS || !make_room(a, in))
 		return discard(a, COUNTER_DS_NO_WAY);
 	note_handover(a, h, in, a->next, clock_echoed(a->skb, in));
+	if (!is_again)
+		tally_at_door(a->route, a->pool, 0, COUNT_HANDOVER);
 	tell_moved(a, h, in, a->next);
 	h->receptor = LCCP_RECEPTOR_DS;
 	h->command = LCCP_ADOPT;
@@ -175,7 +182,10 @@ static __noinline enum found judge_adopt(struct arrival *a, struct lccp_header *
 		begin_door(a, h, in, 0);
 		return ADOPT_HERE;
 	}
-	switch (judge_request(a, h, in, 0, &j)) {
+	enum judgement judged = judge_request(a, h, in, 0, &j);
+	a->route = j.route;
+	a->pool = j.pool;
+	switch (judged) {
 	case JUDGED_HERE:
 		begin_door(a, h, in, &j);
 		return ADOPT_HERE;
@@ -192,6 +202,16 @@ static __noinline enum found judge_adopt(struct arrival *a, struct lccp_header *
 		count(a->counters, COUNTER_DS_DOOR_UNREADABLE);
 		return REFUSE;
 	}
+}
+
+/* A socket is made of the packet. A request on it, which has been judged just now, counts with it. */
+static __always_inline int adopt_with_request(struct arrival *a, struct lccp_header *h, struct inner *in, struct bpf_sock *listener)
+{
+	int verdict = adopt_at(a, h, in, listener);
+
+	if (verdict == TCX_GO_ON && a->pool != NO_POOL)
+		tally_at_door(a->route, a->pool, 0, COUNT_REQUEST);
+	return verdict;
 }
 
 /*
@@ -240,7 +260,7 @@ __noinline int receive_owned(struct __sk_buff *skb)
 		else if (verdict == TO_SERVER)
 			verdict = pass_to_server(a, h, in, sk);
 		else if (verdict == ADOPT_HERE)
-			verdict = adopt_at(a, h, in, sk);
+			verdict = adopt_with_request(a, h, in, sk);
 		bpf_sk_release(sk);
 	}
 	switch (verdict) {

@@ -23,6 +23,7 @@
 #include "plain.h"
 #include "reader.h"
 #include "send.h"
+#include "tally.h"
 #include "window.h"
 #include "../claimed.h"
 #include "../cs/moved_on.h"
@@ -92,6 +93,7 @@ static __noinline int hand_on_request(struct arrival *a, struct lccp_header *h, 
 	/* What is too long for a message comes in pieces from there. */
 	if (!make_room(a, in))
 		return wait(a, COUNTER_DS_DOOR_LATER);
+	settle_at_door(bpf_sk_storage_get(&doors, sk, 0, 0), tcp, in);
 	h->be_body_length = 0;
 	h->flags = 0;
 	h->tcb = part_of(tcp);
@@ -103,6 +105,8 @@ static __noinline int hand_on_request(struct arrival *a, struct lccp_header *h, 
 	h->command = LCCP_ADOPT;
 	if (!send_copy(a, h, in, next, next_address))
 		return TCX_DISCARD;
+	if (a->pool != NO_POOL)
+		tally_at_door(a->route, a->pool, 0, COUNT_HANDOVER);
 	tell_moved(a, h, in, next_address);
 	return end_here(a, tcp, COUNTER_DS_DOOR_HANDED_ON);
 }
@@ -211,14 +215,18 @@ static __always_inline int take_next(struct arrival *a, struct inner *in, struct
 	case JUDGED_HERE:
 		if (j->span.body.state == RESPONSE_UNKNOWN)
 			return end_here(a, tcp, COUNTER_DS_DOOR_UNREADABLE);
+		tally_next(d, tcp, in, j->route, j->pool);
 		let_in(d, &j->span, false);
 		d->since = moment();
+		d->route = j->route;
 		d->pool = j->pool;
 		d->generation = j->generation;
 		d->requests++;
 		count(a->counters, COUNTER_DS_DOOR_REQUEST);
 		return let_in_until(a, in, d->next);
 	case JUDGED_ELSEWHERE:
+		a->route = j->route;
+		a->pool = j->pool;
 		return hand_on_or_wait(a, in, sk, d, j->owner);
 	default:
 		/* The agent also says that nobody answers it. */
@@ -268,6 +276,7 @@ static __always_inline int judge_read(struct arrival *a, struct lccp_header *h, 
 	case JUDGED_HERE:
 		d->next = d->request;
 		let_in(d, &j.span, false);
+		d->route = j.route;
 		d->pool = j.pool;
 		d->generation = j.generation;
 		count(a->counters, COUNTER_DS_DOOR_REQUEST);
@@ -278,10 +287,14 @@ static __always_inline int judge_read(struct arrival *a, struct lccp_header *h, 
 			return TCX_DISCARD;
 		a->next = unmap_address(next->address);
 		a->asker = d->asker;
+		a->route = j.route;
+		a->pool = j.pool;
 		if (!is_to_stay(in, d))
 			return HAND_ON;
 	default:
-		d->told = DOOR_TOLD_NOBODY;
+		if (!(d->flags & DOOR_NOBODY))
+			tally_at_door(j.route, j.pool, 0, COUNT_UNAVAILABLE);
+		d->flags |= DOOR_NOBODY;
 		return discard(a, COUNTER_DS_DOOR_NOBODY);
 	}
 }
@@ -357,6 +370,8 @@ static __noinline int at_door(struct arrival *a, struct lccp_header *h, struct i
 	struct door *d = door_of(sk, tcp, h);
 	if (d && tcp && d->flags & DOOR_OWES)
 		settle_note(h, d, !is_before(tcp->rcv_nxt, d->owed));
+	if (d && tcp && is_to_settle(sk, tcp, d, in))
+		settle_at_door(d, tcp, in);
 	if (!tcp && a->keeper) {
 		/* It has ended in order (TIME_WAIT). */
 		a->end = bpf_ntohl(in->tcp.seq) + payload_of(in);

@@ -34,6 +34,8 @@ struct arrival {
 	__be32 keeper; /* and of who keeps the packet's data, and sends it until it hears RECEIVED; 0: its client does */
 	__be32 asker;  /* and of the connection server that sent this packet; 0: another data server did */
 	__be32 next;   /* and of the data server that this packet's connection goes to */
+	u16 route;     /* of the request that begins with this packet, to be counted; */
+	u16 pool;      /* NO_POOL: there is none */
 };
 
 static __always_inline int discard(struct arrival *a, enum counter why)
@@ -128,6 +130,7 @@ static __always_inline bool resume_arrival(struct arrival *a, struct __sk_buff *
 		.mark = s->mark,
 		.again = s->again,
 		.sent_in = s->sent_in,
+		.pool = NO_POOL,
 	};
 	return a->settings && a->counters;
 }

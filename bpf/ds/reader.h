@@ -23,6 +23,7 @@
 #include "judge.h"
 #include "packet.h"
 #include "plain.h"
+#include "tally.h"
 #include "window.h"
 #include "../claimed.h"
 
@@ -144,6 +145,7 @@ static __always_inline struct door reading_door(struct arrival *a, const struct 
 		.flags = DOOR_READING | DOOR_OWES,
 		.since = moment(),
 		.owed = seq + payload_of(in),
+		.counted = bpf_ntohl(in->tcp.ack_seq),
 	};
 
 	note_last(a->skb, in, &d);
@@ -162,13 +164,14 @@ static __noinline void begin_to_read(struct arrival *a, const struct lccp_header
 static __noinline int pass_to_agent(struct arrival *a, const struct lccp_header *h, struct inner *in, struct bpf_sock *sk)
 {
 	const struct tcp_sock *tcp = bpf_skc_to_tcp_sock(sk);
-	const struct door *d = door_of(sk, tcp, h);
+	struct door *d = door_of(sk, tcp, h);
 
 	if (!tcp || !d)
 		return TCX_DISCARD;
 	/* Its program had the socket both times. */
 	if (rounds_of(a) > 1)
 		return discard(a, COUNTER_DS_DOOR_LATER);
+	settle_at_door(d, tcp, in);
 	struct door reads = reading_door(a, in, d->asker);
 	reads.pool = d->pool;
 	reads.generation = d->generation;
@@ -191,7 +194,10 @@ static __noinline int pass_to_server(struct arrival *a, const struct lccp_header
 	begun.busy = 0;
 	begun.requests = 1;
 	count(a->counters, COUNTER_DS_DOOR_READ);
-	return pass_to_socket(a, h, in, sk, &begun);
+	int verdict = pass_to_socket(a, h, in, sk, &begun);
+	if (verdict == END_SOCKET)
+		tally_at_door(begun.route, begun.pool, 0, COUNT_REQUEST);
+	return verdict;
 }
 
 /* The packet begins the new socket of a connection that is on its way. */

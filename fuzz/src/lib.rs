@@ -18,6 +18,7 @@ pub mod lccp_tagged;
 pub mod line_up;
 pub mod paths;
 pub mod responses;
+pub mod tallies;
 pub mod turns;
 
 mod frame;
@@ -26,7 +27,7 @@ mod frame;
 pub type Target = fn(&[u8]);
 
 /// All targets, by name.
-pub const TARGETS: [(&str, Target); 13] = [
+pub const TARGETS: [(&str, Target); 14] = [
     ("client_frames", client_frames::run),
     ("config", config::run),
     ("eop_bytes", eop_bytes::run),
@@ -39,5 +40,6 @@ pub const TARGETS: [(&str, Target); 13] = [
     ("line_up", line_up::run),
     ("paths", paths::run),
     ("responses", responses::run),
+    ("tallies", tallies::run),
     ("turns", turns::run),
 ];

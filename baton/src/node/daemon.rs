@@ -31,6 +31,7 @@ use super::{
     containers::Containers,
     control::{self, Call, Request, Response},
     desk::Desk,
+    door_tallies::DoorTallies,
     drain::{Drain, Wish},
     failover,
     file_watch::{self, Watch},
@@ -93,6 +94,7 @@ pub struct Daemon {
     pub(super) versions: Versions,
     pub(super) checks: Checks,
     pub(super) sizes: Sizes,
+    pub(super) door_tallies: DoorTallies,
     pub(super) streams: Streams,
     pub(super) swept: Swept,
     pub(super) expired: u64,
@@ -239,6 +241,7 @@ impl Daemon {
             versions: Versions::default(),
             checks: Checks::new(verdict_sender, place.interface_names()),
             sizes: Sizes::new(looked_sender),
+            door_tallies: DoorTallies::default(),
             streams,
             swept: Swept::default(),
             expired: 0,
@@ -340,7 +343,10 @@ impl Daemon {
                     self.release_idle();
                     self.move_busy();
                 }
-                _ = count.tick(), if self.place.me.roles.is_ds() => self.count_connections().await,
+                _ = count.tick(), if self.place.me.roles.is_ds() => {
+                    self.tell_tallies();
+                    self.count_connections().await;
+                }
                 _ = sweep.tick() => logged(self.sweep()),
                 _ = pulse.tick(), if self.place.me.roles.needs_pulse() => self.feel_pulse(),
                 _ = look.tick(), if self.place.config.local.watch => {

@@ -123,6 +123,7 @@ impl Daemon {
     pub(super) fn hear(&mut self, heard: &Heard) {
         match heard.topic {
             Topic::Sizes => self.hear_sizes(heard.from, &heard.text),
+            Topic::Tallies => self.hear_tallies(heard.from, &heard.text),
         }
     }
 

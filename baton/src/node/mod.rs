@@ -22,6 +22,7 @@ mod content;
 pub mod control;
 mod daemon;
 mod desk;
+mod door_tallies;
 pub mod drain;
 mod early;
 mod egress;
@@ -117,6 +118,8 @@ pub async fn run(file: &Path, fresh: bool) -> Result<End> {
         News::Stopping,
         News::Status("takes this machine back to what it was".into()),
     ]);
+    // With its maps goes what was counted.
+    daemon.tell_tallies();
     daemon.hand_over().await;
     let errors = daemon.take_down().await;
     for error in &errors {

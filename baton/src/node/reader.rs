@@ -13,7 +13,7 @@ use anyhow::Result;
 use baton_abi::{Door, HaveRead, IdleFlow, Kept, TcbKey};
 use baton_agent::{
     Services,
-    reader::{Counters, Lead, Program, Reader},
+    reader::{Counters, Lead, Program, Reader, Route},
 };
 use baton_core::rules::Request;
 use baton_dataplane::{Dataplane, Early, Error, Reading};
@@ -133,7 +133,10 @@ impl Program for Here {
         let service = locked(&self.ids).get(&cluster).copied()?;
         let (lead, path) = self.opinion.of(service, request)?;
         Some(Lead {
-            pool: lead.map(|lead| lead.pool),
+            route: lead.map(|lead| Route {
+                number: lead.route,
+                pool: lead.pool,
+            }),
             path,
         })
     }

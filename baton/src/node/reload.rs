@@ -56,6 +56,7 @@ impl Daemon {
         self.check_servers()?;
         self.streams.rekey(self.keys.clone());
         self.tell_sizes();
+        self.reconfigure_tallies()?;
         if self.judges_sizes() {
             self.write_sizes()?;
         }

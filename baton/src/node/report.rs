@@ -158,6 +158,7 @@ fn peer(daemon: &Daemon, node: &Node, stale: &HashMap<Ipv4Addr, StaleSender>) ->
     let tally = of_ds
         .map(|slot| daemon.dataplane.tally(Tallied::DataServer(slot)))
         .transpose()?;
+    let at_doors = daemon.at_doors_of(address)?;
     let cpu = match presence {
         Some(Presence::Heard { cpu, .. }) => Some(cpu.get()),
         _ => None,
@@ -186,7 +187,7 @@ fn peer(daemon: &Daemon, node: &Node, stale: &HashMap<Ipv4Addr, StaleSender>) ->
             IpAddr::V4(address) => daemon.versions.of(daemon.now(), address),
             IpAddr::V6(_) => None,
         },
-        tally: tally.map(|tally| tallies::shown(&tally)),
+        tally: tally.map(|tally| tallies::shown(&tallies::with(tally, at_doors))),
     })
 }
 
@@ -265,6 +266,7 @@ fn service(daemon: &Daemon, service: &baton_config::Service) -> Result<Service> 
             Health::Failing => "failing",
             Health::Unknown => "not known yet",
         });
+    let rest = daemon.tables.tallied_pool(at, None);
     Ok(Service {
         name: service.name.to_string(),
         address: match service.address.ip() {
@@ -275,14 +277,19 @@ fn service(daemon: &Daemon, service: &baton_config::Service) -> Result<Service> 
         pools: (service.pools.iter().enumerate())
             .map(|(index, pool)| {
                 let tallied = daemon.tables.tallied_pool(at, Some(pool.name.as_str()));
-                let tally = tallies::of(&daemon.dataplane, tallied)?;
+                let at_doors = daemon.at_doors_for_pool(at, Some(pool.name.as_str()), tallied)?;
+                let tally = tallies::of(&daemon.dataplane, tallied, at_doors)?;
                 Ok(self::pool(service, index, pool, &taking, tally))
             })
             .collect::<Result<_>>()?,
         routes: (service.routes.iter())
             .map(|route| self::route(daemon, service, at, route))
             .collect::<Result<_>>()?,
-        rest: tallies::of(&daemon.dataplane, daemon.tables.tallied_pool(at, None))?,
+        rest: tallies::of(
+            &daemon.dataplane,
+            rest,
+            daemon.at_doors_for_pool(at, None, rest)?,
+        )?,
         taking,
         out,
         local_health: own_health
@@ -319,10 +326,12 @@ fn route(
     at: SocketAddrV4,
     route: &baton_config::Route,
 ) -> Result<Route> {
+    let tallied = daemon.tables.tallied_route(at, route);
+    let at_doors = daemon.at_doors_by_route(at, route, tallied)?;
     Ok(Route {
         route: format!("{}{}", route.host, route.path),
         pool: service.pools[route.pool].name.to_string(),
-        tally: tallies::of(&daemon.dataplane, daemon.tables.tallied_route(at, route))?,
+        tally: tallies::of(&daemon.dataplane, tallied, at_doors)?,
     })
 }
 

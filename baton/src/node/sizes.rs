@@ -186,19 +186,39 @@ impl Daemon {
         let Some(text) = self.sizes.text() else {
             return;
         };
-        let judges: Vec<Ipv4Addr> = (self.place.config.nodes.iter())
-            .filter(|node| self.place.config.judges_sizes(node))
+        let own = self.place.address;
+        let judges: Vec<Ipv4Addr> = self.judges().collect();
+        self.tell_nodes(&judges, Topic::Sizes, &text);
+        if judges.contains(&own) {
+            // A node hears itself without a network.
+            self.hear_sizes(own, &text);
+        }
+    }
+
+    /// Tells connection servers.
+    pub(super) fn tell_fronts(&mut self, topic: Topic, text: &[u8]) {
+        let fronts: Vec<Ipv4Addr> = (self.place.config.connection_servers())
             .filter_map(|node| node.address.ipv4())
             .collect();
-        self.streams.tell_only(&judges);
-        for judge in judges {
-            if judge == self.place.address {
-                // A node hears itself without a network.
-                self.hear_sizes(judge, &text);
-            } else {
-                self.streams.tell(judge, Topic::Sizes, &text);
-            }
+        self.tell_nodes(&fronts, topic, text);
+    }
+
+    /// Tells the other ones of these nodes, who are among those that judge requests: nobody else is ever told anything.
+    fn tell_nodes(&mut self, nodes: &[Ipv4Addr], topic: Topic, text: &[u8]) {
+        let own = self.place.address;
+        let all: Vec<Ipv4Addr> = self.judges().filter(|node| *node != own).collect();
+        self.streams.tell_only(&all);
+        for node in nodes.iter().filter(|node| **node != own) {
+            self.streams.tell(*node, topic, text);
         }
+    }
+
+    /// The nodes that judge requests: connection servers, and data servers that are to know what is large.
+    fn judges(&self) -> impl Iterator<Item = Ipv4Addr> {
+        let config = &self.place.config;
+        (config.nodes.iter())
+            .filter(|node| config.judges_sizes(node))
+            .filter_map(|node| node.address.ipv4())
     }
 
     /// What is large at a data server.

@@ -5,13 +5,27 @@ use std::collections::BTreeMap;
 use anyhow::Result;
 use baton_abi::{CLOSED_REASON_NAMES, LCCP_KEEP_NAMES};
 use baton_dataplane::{Dataplane, Tallied};
+use baton_wire::Counts;
 
 use crate::status::{Handovers, Tally};
 
-/// What was counted there; nothing for what is not counted here.
-pub fn of(dataplane: &Dataplane, tallied: Option<Tallied>) -> Result<Option<Tally>> {
+/// What was counted there, and at doors; nothing for what is not counted here.
+pub fn of(
+    dataplane: &Dataplane,
+    tallied: Option<Tallied>,
+    at_doors: Counts,
+) -> Result<Option<Tally>> {
     let tally = tallied.map(|of| dataplane.tally(of)).transpose()?;
-    Ok(tally.map(|tally| shown(&tally)))
+    Ok(tally.map(|tally| shown(&with(tally, at_doors))))
+}
+
+/// Adds what doors have counted. With whom the connection goes each of their handovers is made.
+pub fn with(mut tally: baton_abi::Tally, at_doors: Counts) -> baton_abi::Tally {
+    tally.requests += at_doors.requests;
+    tally.bytes += at_doors.bytes;
+    tally.handovers += at_doors.handovers;
+    tally.unavailable += at_doors.unavailable;
+    tally
 }
 
 /// In the words of status.
@@ -72,6 +86,28 @@ mod tests {
         let kept = [("no_way", 1), ("other", 2), ("unread", 2)];
         let kept = kept.map(|(name, count)| (name.to_owned(), count));
         assert_eq!(shown.handovers.kept, kept.into());
+    }
+
+    #[test]
+    fn what_doors_count_is_added() {
+        let tally = baton_abi::Tally {
+            requests: 1,
+            unavailable: 1,
+            connections: 9,
+            ..Default::default()
+        };
+        let at_doors = Counts {
+            requests: 10,
+            bytes: 500,
+            handovers: 3,
+            unavailable: 2,
+        };
+        let shown = shown(&with(tally, at_doors));
+        assert_eq!(
+            (shown.requests, shown.bytes, shown.unavailable),
+            (11, 500, 3)
+        );
+        assert_eq!((shown.handovers.tried, shown.handovers.made), (3, 3));
     }
 
     /// A late KEEP counts, and so does the NONE that undoes it.

@@ -4,17 +4,17 @@ use std::{collections::BTreeMap, fmt};
 
 use serde::{Deserialize, Serialize};
 
-/// Counted by the connection server. A daemon that is restarted or reads its configuration again goes on
-/// counting.
+/// Counted by the connection server, and where owners route by data servers, whose counts are at most some seconds old. A daemon
+/// that is restarted or reads its configuration again goes on counting.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tally {
     /// Requests: for a route or pool those that it took, for a data server those that it was to answer.
-    /// What a pinned connection asks for after its first request is not seen, its bytes are.
+    /// What a pinned connection asks for after its first request is seen only where owners route; its bytes are.
     pub requests: u64,
     /// Requests that a data server was given and another one answered. Not among `requests`.
     pub taken_back: u64,
     /// Bytes of responses that clients have acknowledged, headers and all. Those of a connection's last
-    /// response are counted when it ends, or is quiet for some seconds.
+    /// response are counted when it ends, or, but where owners route, is quiet for some seconds.
     pub bytes: u64,
     /// Requests that nobody was there to answer.
     pub unavailable: u64,

@@ -12,9 +12,9 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use baton_abi::{DOOR_TOLD_NOBODY, Door, HaveRead, Kept, NO_POOL, READ_SWITCHES, TcbKey};
+use baton_abi::{DOOR_NOBODY, Door, HaveRead, Kept, NO_POOL, READ_SWITCHES, TcbKey};
 use baton_agent::position::next_bytes;
-use baton_agent::reader::{Counters, Lead, Program, Reader};
+use baton_agent::reader::{Counters, Lead, Program, Reader, Route};
 use baton_core::rules::Request;
 use baton_net::client_frame::Segment;
 use socket2::SockRef;
@@ -25,6 +25,7 @@ use tokio::time::{sleep, timeout};
 
 const MAC: [u8; 6] = [2, 0, 0, 0, 0, 7];
 const POOL: u16 = 5;
+const ROUTE: u16 = 70;
 
 /// What the program has seen.
 #[derive(Default)]
@@ -38,7 +39,8 @@ struct Seen {
     /// So often its next socket does not have all yet, and what is known of that.
     missing: u32,
     kept: Kept,
-    told: u8,
+    /// What the program says of a request that was read.
+    flags: u8,
 }
 
 #[derive(Default)]
@@ -51,15 +53,18 @@ impl Program for Fake {
         Ok(Some(Door {
             request: *begin,
             be_window: 501u16.to_be(),
-            told: if seen.read.end == 0 { 0 } else { seen.told },
+            flags: if seen.read.end == 0 { 0 } else { seen.flags },
             ..Door::default()
         }))
     }
 
     fn lead(&self, _: SocketAddrV4, request: &Request) -> Option<Lead> {
-        let pool = request.target().starts_with(b"/pool").then_some(POOL);
+        let route = Route {
+            number: ROUTE,
+            pool: POOL,
+        };
         Some(Lead {
-            pool,
+            route: request.target().starts_with(b"/pool").then_some(route),
             path: Some(0x1_0000_0002),
         })
     }
@@ -212,7 +217,8 @@ fn a_request_is_given_to_the_program_as_it_came() {
         let begin = seen.begin.unwrap();
         assert_eq!(seen.read.end, begin.wrapping_add(text.len() as u32));
         assert_eq!((seen.read.head, seen.read.body), (head.len() as u32, 9));
-        assert_eq!((seen.read.pool, seen.read.path), (POOL, [2, 1]));
+        assert_eq!((seen.read.pool, seen.read.route), (POOL, ROUTE));
+        assert_eq!(seen.read.path, [2, 1]);
         assert_eq!(seen.read.flags, 0);
         // Each request begins a frame; the last one once more, and then all.
         let mut at = begin;
@@ -287,7 +293,7 @@ fn what_no_server_can_answer_is_answered() {
 fn what_is_nobody_s_is_answered() {
     run("what_is_nobody_s_is_answered", async {
         let mut bed = Bed::new().await;
-        bed.program.0.lock().unwrap().told = DOOR_TOLD_NOBODY as u8;
+        bed.program.0.lock().unwrap().flags = DOOR_NOBODY as u8;
         bed.say(b"GET / HTTP/1.1\r\n\r\n").await;
         assert!(bed.answer().await.starts_with("HTTP/1.1 503 "));
     });

@@ -48,6 +48,7 @@ pub mod rules;
 pub mod shares;
 pub mod sizes;
 pub mod slots;
+pub mod tallies;
 pub mod turn;
 pub mod whole_heads;
 

@@ -16,7 +16,8 @@ use std::{os::fd::AsFd as _, path::PathBuf};
 
 use baton_abi::{
     APP_COUNTER_NAMES, APP_EVENT_KIND_NAMES, APP_SOCKET_FLAG_NAMES, AppEvent, COUNTER_NAMES,
-    LCCP_TCB_OPTION_NAMES, ROLE_CS, ROLE_SWITCH, TALLY_PLACE_NAMES, TCB_STATE_NAMES,
+    DOOR_TALLY_PLACE_NAMES, LCCP_TCB_OPTION_NAMES, ROLE_CS, ROLE_SWITCH, TALLY_PLACE_NAMES,
+    TCB_STATE_NAMES,
 };
 use libbpf_rs::{MapCore as _, MapFlags, MapHandle, MapInfo, MapType, OpenMapMut, libbpf_sys};
 
@@ -231,6 +232,7 @@ fn number_of(map: &str) -> u64 {
     let meanings: &[&[(&str, u32)]] = match map {
         "counters" => &[COUNTER_NAMES],
         "tallies" => &[TALLY_PLACE_NAMES],
+        "door_tallies" => &[DOOR_TALLY_PLACE_NAMES],
         "app_counters" => &[APP_COUNTER_NAMES],
         "app_sockets" | "app_listeners" => &[APP_SOCKET_FLAG_NAMES],
         "app_events" => &[APP_EVENT_KIND_NAMES, &[("bytes", EVENT)]],

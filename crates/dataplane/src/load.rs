@@ -109,7 +109,7 @@ const ROUTING_MAPS: [&str; 9] = [
     "route_ids",
 ];
 /// Maps that only the data server's program uses.
-const DS_MAPS: [&str; 18] = [
+const DS_MAPS: [&str; 19] = [
     "peers",
     "senders",
     "rings",
@@ -121,6 +121,7 @@ const DS_MAPS: [&str; 18] = [
     "response_texts",
     "doors",
     "doors_begun",
+    "door_tallies",
     "passing",
     "have_read",
     "keeping",
@@ -281,6 +282,7 @@ impl Programs {
                 responses: only(ds, &loaded.maps.responses)?,
                 doors: only(ds, &loaded.maps.doors)?,
                 doors_begun: only(ds, &loaded.maps.doors_begun)?,
+                door_tallies: only(ds, &loaded.maps.door_tallies)?,
                 keeping: only(ds, &loaded.maps.keeping)?,
                 have_read: only(ds, &loaded.maps.have_read)?,
                 early: only(ds, &loaded.maps.early)?,

@@ -26,6 +26,7 @@ pub(crate) struct Maps {
     pub responses: Option<MapHandle>,
     pub doors: Option<MapHandle>,
     pub doors_begun: Option<MapHandle>,
+    pub door_tallies: Option<MapHandle>,
     pub keeping: Option<MapHandle>,
     pub have_read: Option<MapHandle>,
     pub early: Option<MapHandle>,

@@ -48,7 +48,8 @@ impl Dataplane {
         let cpus = per_cpu("tallies", map, place)?.len();
         let zeros = vec![Tally::default().as_bytes().to_vec(); cpus];
         map.update_percpu(place.as_bytes(), &zeros, MapFlags::ANY)
-            .map_err(|error| map_error("tallies", error))
+            .map_err(|error| map_error("tallies", error))?;
+        self.clear_door_tally(of)
     }
 
     /// Whose route numbers are, by number; 0 is nobody.

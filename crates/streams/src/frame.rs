@@ -16,14 +16,17 @@ pub const LONGEST: usize = 1 << 20;
 pub enum Topic {
     /// Paths whose content is large at the node that tells it: [`baton_wire::LargePaths`].
     Sizes,
+    /// What a data server's doors have counted: [`baton_wire::Tallies`].
+    Tallies,
 }
 
 impl Topic {
-    const ALL: [Self; 1] = [Self::Sizes];
+    const ALL: [Self; 2] = [Self::Sizes, Self::Tallies];
 
     fn number(self) -> u8 {
         match self {
             Self::Sizes => 1,
+            Self::Tallies => 2,
         }
     }
 }
@@ -102,6 +105,13 @@ mod tests {
             })
             .collect();
         assert_eq!(texts, [b"".to_vec(), b"one".to_vec(), long]);
+    }
+
+    #[test]
+    fn topics_are_told_apart() {
+        for (one, other) in Topic::ALL.iter().zip(&Topic::ALL[1..]) {
+            assert!(one.number() < other.number());
+        }
     }
 
     #[tokio::test]

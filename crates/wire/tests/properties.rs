@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use baton_abi::{LCCP_TCB_MARKS, LCCP_VERSION};
 use baton_wire::{
-    Account, Address, Arrival, BatchFlags, Candidate, CandidateState, Clock, ClusterKey, Endpoint,
-    EntryKey, Flow, Head, HeadDigest, Heads, Health, Hello, HelloService, Incarnation, Keep, Keys,
-    LccpKey, Message, NodePair, Numbers, Order, Outcome, Permille, Progress, Query, Ready,
-    Received, Refusal, Reject, Reply, Resume, ShortAddress, Taken, TakenRefusal, TcbEntry, TcbPart,
-    Tcbs, Verb, WindowScale, WindowScales, YieldAnswer, decode, encode,
+    Account, Address, Arrival, BatchFlags, Candidate, CandidateState, Clock, ClusterKey, Counts,
+    Endpoint, EntryKey, Flow, Head, HeadDigest, Heads, Health, Hello, HelloService, Incarnation,
+    Keep, Keys, LccpKey, Message, NodePair, Numbers, Order, Outcome, Permille, Progress, Query,
+    Ready, Received, Refusal, Reject, Reply, Resume, ShortAddress, Taken, TakenRefusal, Tallies,
+    TcbEntry, TcbPart, Tcbs, Verb, WindowScale, WindowScales, YieldAnswer, decode, encode,
 };
 use proptest::collection::vec;
 use proptest::option;
@@ -47,6 +47,23 @@ proptest! {
         let found = decode(&bytes, PAIR, &Keys::only(sent.key), Arrival::within(waited, before), WINDOW);
         let is_ahead = before.distance(sent.clock) > WINDOW;
         prop_assert_eq!(found.err(), is_ahead.then_some(Reject::Stale));
+    }
+
+    #[test]
+    fn tallies_are_heard_as_they_are_told(
+        incarnation in any::<u64>(), all in counts(),
+        pools in vec((any::<u64>(), counts()), 0..9), routes in vec((any::<u64>(), counts()), 0..9),
+    ) {
+        let told = Tallies::new(incarnation, all, pools, routes);
+        prop_assert_eq!(Tallies::read(&told.write()), Some(told));
+    }
+
+    /// What is read is told the same.
+    #[test]
+    fn other_bytes_are_no_tallies(bytes in vec(any::<u8>(), 0..400)) {
+        if let Some(told) = Tallies::read(&bytes) {
+            prop_assert_eq!(Tallies::read(&told.write()), Some(told));
+        }
     }
 
     #[test]
@@ -689,4 +706,13 @@ fn packet(flow: Flow, payload: &[u8]) -> Vec<u8> {
     packet.extend([0; 16]);
     packet.extend(payload);
     packet
+}
+
+fn counts() -> impl Strategy<Value = Counts> {
+    any::<[u64; 4]>().prop_map(|[requests, bytes, handovers, unavailable]| Counts {
+        requests,
+        bytes,
+        handovers,
+        unavailable,
+    })
 }

@@ -138,14 +138,12 @@ impl Table {
                 present: u32::from(server.flags) & DATA_SERVER_PRESENT != 0,
             })
         });
-        let services = self.entries.services()?.into_iter();
+        let services = self.entries.services()?;
         self.book = Book::new(
             servers.collect(),
             &self.entries.pools()?,
             self.entries.route_ids()?,
-            services
-                .filter(|(at, _)| at.be_port != 0)
-                .map(|(at, service)| (at, service.id, service.pool)),
+            (services.into_iter()).filter(|(at, _)| at.be_port != 0),
         );
         Ok(())
     }

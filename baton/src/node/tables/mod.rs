@@ -34,8 +34,10 @@ use baton_wire::Address;
 
 use channels::Channels;
 use places::Places;
-use pools::{PoolId, Pools};
-use route_numbers::{RouteId, RouteNumbers};
+use pools::Pools;
+pub use pools::{PoolId, stable_hash};
+pub use route_numbers::RouteId;
+use route_numbers::RouteNumbers;
 
 /// What is in the maps, and how to change it.
 pub struct Tables {

@@ -23,6 +23,11 @@ pub struct RouteNumbers {
 pub struct RouteId(u64);
 
 impl RouteId {
+    /// As messages name it.
+    pub fn number(self) -> u64 {
+        self.0
+    }
+
     /// Of this route of the service at this address.
     pub fn new(service: SocketAddrV4, route: &baton_config::Route) -> Self {
         let mut text = format!("{service} {}{}", route.host, route.path);

@@ -25,7 +25,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use baton_abi::{
-    DOOR_STAMPED, DOOR_TOLD_NOTHING, Door, HaveRead, Kept, NO_POOL, READ_ANSWERS, READ_CHUNKED,
+    DOOR_NOBODY, DOOR_STAMPED, Door, HaveRead, Kept, NO_POOL, READ_ANSWERS, READ_CHUNKED,
     READ_SWITCHES, TcbKey,
 };
 use baton_core::rules::Request;
@@ -61,10 +61,19 @@ const BUFFER: usize = 1 << 17;
 /// Where a request goes, as this node's routes say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lead {
-    /// The number of its pool; `None`: the service's own.
-    pub pool: Option<u16>,
+    /// The route that it takes; `None`: none takes it, and its pool is the service's own.
+    pub route: Option<Route>,
     /// The hash of its path in its one spelling.
     pub path: Option<u64>,
+}
+
+/// A route that leads to a pool, both by the numbers that the program knows them by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Route {
+    /// Of the route.
+    pub number: u16,
+    /// Of its pool.
+    pub pool: u16,
 }
 
 /// The data server's program, and what decides where requests go.
@@ -279,8 +288,9 @@ impl Connection {
             body,
             large: [large as u32, (large >> 32) as u32], // its halves
             flags: flags as u16,                         // two bits
-            pool: lead.pool.unwrap_or(NO_POOL as u16),   // 65535
-            path: [path as u32, (path >> 32) as u32],    // its halves
+            pool: lead.route.map_or(NO_POOL as u16, |route| route.pool), // 65535
+            route: lead.route.map_or(0, |route| route.number),
+            path: [path as u32, (path >> 32) as u32], // its halves
             ..HaveRead::default()
         })
         .await
@@ -364,7 +374,7 @@ impl Connection {
                 come => come?,
             };
             let door = door(&*self.program, &self.client, &self.flow)?;
-            if u32::from(door.told) != DOOR_TOLD_NOTHING {
+            if u32::from(door.flags) & DOOR_NOBODY != 0 {
                 return self.answer(Answer::Nobody).await;
             }
             if let Some(has_ended) = come.has_ended(self.begin) {

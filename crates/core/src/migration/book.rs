@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::num::NonZeroU16;
 
 use baton_abi::{
-    LCCP_TCB_MARKS, LCCP_TCB_SACK, LCCP_TCB_WSCALE, MAX_SERVICES, NO_DATA_SERVER, Pool, ServiceKey,
-    TCB_CHUNKED, Tcb, TcbKey,
+    LCCP_TCB_MARKS, LCCP_TCB_SACK, LCCP_TCB_WSCALE, MAX_SERVICES, NO_DATA_SERVER, Pool,
+    SERVICE_OWNER, Service, ServiceKey, TCB_AT_DOOR, TCB_CHUNKED, Tcb, TcbKey,
 };
 use baton_wire::{Address, Endpoint, EntryKey, LeftOut, ShortAddress, TcbEntry, WindowScales};
 
@@ -24,8 +24,7 @@ pub struct Book {
     servers: Vec<Option<Server>>,
     pools: Vec<(u64, u16)>,
     routes: Vec<u64>,
-    /// Number and pool of each service.
-    services: HashMap<ServiceAt, (u16, u16)>,
+    services: HashMap<ServiceAt, Service>,
     server_index: HashMap<ShortAddress, u16>,
     pool_index: HashMap<u64, u16>,
     route_number: HashMap<u64, u16>,
@@ -35,13 +34,12 @@ pub struct Book {
 type ServiceAt = (u32, u16);
 
 impl Book {
-    /// From the maps: data servers, pools and ids of routes by their indices, and the services with their
-    /// numbers and pools.
+    /// From the maps: data servers, pools and ids of routes by their indices, and the services.
     pub fn new(
         servers: Vec<Option<Server>>,
         pools: &[Pool],
         routes: Vec<u64>,
-        services: impl IntoIterator<Item = (ServiceKey, u16, u16)>,
+        services: impl IntoIterator<Item = (ServiceKey, Service)>,
     ) -> Self {
         let index = |at: usize| u16::try_from(at).unwrap_or(NO_DATA_SERVER as u16);
         let server_index = (servers.iter().enumerate())
@@ -65,7 +63,7 @@ impl Book {
                 .collect(),
             routes,
             services: (services.into_iter())
-                .map(|(at, number, pool)| ((at.cluster, u16::from_be(at.be_port)), (number, pool)))
+                .map(|(at, service)| ((at.cluster, u16::from_be(at.be_port)), service))
                 .collect(),
             server_index,
             pool_index,
@@ -126,11 +124,11 @@ impl Book {
     /// Why it cannot be in this table.
     pub fn import(&self, entry: &TcbEntry, now: u32) -> Result<(TcbKey, Tcb), LeftOut> {
         let key = &entry.key;
-        let (service, own_pool) = self
-            .services
+        let service = (self.services)
             .get(&(key.cluster.word(), key.port))
-            .copied()
             .ok_or(LeftOut::Service)?;
+        let own_pool = service.pool;
+        let at_door = u32::from(service.flags) & SERVICE_OWNER != 0;
         let owner = self.server_index.get(&entry.owner).copied();
         let previous = entry.previous.and_then(|of| self.server_index.get(&of));
         let pool = self.pool_index.get(&entry.pool).copied();
@@ -161,11 +159,12 @@ impl Book {
                 | entry.marks,
             state: entry.state,
             // Below MAX_SERVICES: what no route takes.
-            route: route.copied().unwrap_or(service),
+            route: route.copied().unwrap_or(service.id),
             next_request: entry.next_request,
             counted: entry.last_ack,
             requests: entry.requests,
             head: entry.head,
+            form: option(at_door, TCB_AT_DOOR),
             ..Tcb::default()
         };
         let key = TcbKey {

@@ -3,8 +3,8 @@
 use std::num::NonZeroU16;
 
 use baton_abi::{
-    LCCP_TCB_SACK, LCCP_TCB_STRICT, LCCP_TCB_WSCALE, NO_DATA_SERVER, Pool, ServiceKey, TCB_PINNED,
-    Tcb, TcbKey,
+    LCCP_TCB_SACK, LCCP_TCB_STRICT, LCCP_TCB_WSCALE, NO_DATA_SERVER, Pool, SERVICE_OWNER, Service,
+    ServiceKey, TCB_AT_DOOR, TCB_PINNED, Tcb, TcbKey,
 };
 use baton_core::migration::{Book, Server};
 use baton_wire::LeftOut;
@@ -30,6 +30,14 @@ fn pool(id: u64, generation: u16) -> Pool {
     }
 }
 
+fn numbered(id: u16, pool: u16) -> Service {
+    Service {
+        id,
+        pool,
+        ..Service::default()
+    }
+}
+
 fn service() -> ServiceKey {
     ServiceKey::of(SERVICE.parse().unwrap())
 }
@@ -40,7 +48,7 @@ fn old() -> Book {
         servers(&[Some(0), Some(1), Some(2)]),
         &[pool(11, 3), pool(12, 65_535)],
         vec![0, 0, 21],
-        [(service(), 0, 0)],
+        [(service(), numbered(0, 0))],
     )
 }
 
@@ -50,7 +58,7 @@ fn new() -> Book {
         servers(&[None, Some(2), None, Some(0)]),
         &[pool(0, 0), pool(12, 0), pool(11, 9)],
         vec![0, 21, 0],
-        [(service(), 4, 2)],
+        [(service(), numbered(4, 2))],
     )
 }
 
@@ -129,6 +137,26 @@ fn without_its_owner_or_service_an_entry_is_left_out() {
     assert_eq!(none.import(&of(0).unwrap(), NOW), Err(LeftOut::Service));
 }
 
+/// What a data server counts itself counts nowhere else, wherever the entry goes.
+#[test]
+fn what_its_owner_counts_stays_so() {
+    let entry = old().export(&key(), &tcb(), NOW).unwrap();
+    for (flags, form) in [(0, 0), (SERVICE_OWNER as u16, TCB_AT_DOOR)] {
+        let service_there = Service {
+            flags,
+            ..numbered(4, 2)
+        };
+        let there = Book::new(
+            servers(&[None, Some(2), None, Some(0)]),
+            &[pool(0, 0), pool(12, 0), pool(11, 9)],
+            vec![],
+            [(service(), service_there)],
+        );
+        let (_, found) = there.import(&entry, NOW).unwrap();
+        assert_eq!(u32::from(found.form), form);
+    }
+}
+
 #[test]
 fn what_else_is_unknown_becomes_nothing_in_particular() {
     let mut entry = old().export(&key(), &tcb(), NOW).unwrap();
@@ -153,7 +181,7 @@ fn a_server_that_has_left_can_be_named_but_not_had() {
             vec![Some(server)],
             &[pool(11, 3)],
             vec![],
-            [(service(), 0, 0)],
+            [(service(), numbered(0, 0))],
         )
     };
     let of_first = Tcb { pool: 0, ..tcb() };

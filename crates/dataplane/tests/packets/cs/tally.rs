@@ -4,16 +4,16 @@ use std::time::Duration;
 
 use baton_abi::{
     CLOSED_REFUSED, CLOSED_UNMOVED, CLOSED_UNREAD, DataServer, LCCP_KEEP_UNREAD, LccpHeader,
-    MAX_SERVICES, Pool, ROUTE_NUMBER, ROUTE_NUMBER_SHIFT, SERVICE_HANDOVER, SERVICE_PUNTS,
-    SERVICE_STRICT, TALLY_KEEPS, TCB_ADOPTING, TCB_WAITING, Tally, Tcb,
+    MAX_SERVICES, Pool, ROUTE_NUMBER, ROUTE_NUMBER_SHIFT, SERVICE_HANDOVER, SERVICE_OWNER,
+    SERVICE_PUNTS, SERVICE_STRICT, TALLY_KEEPS, TCB_ADOPTING, TCB_WAITING, Tally, Tcb,
 };
 use baton_dataplane::Tallied;
-use baton_wire::{Keep, Message, Refusal};
+use baton_wire::{Keep, Message, Refusal, TcbPart};
 
 use super::http::{ANSWER, Connection, get, route};
 use crate::{
-    cluster::{HTTP, HTTP_SERVICE, WEB, first_pool_of_one, key},
-    lccp::{LCCP, flow, linux_tcb, tag_again, to_cs},
+    cluster::{HTTP, HTTP_SERVICE, WEB, ds, first_pool_of_one, key},
+    lccp::{LCCP, flow, linux_tcb, short, tag_again, to_cs},
     node::Node,
     segment::{Client, Segment},
 };
@@ -332,6 +332,62 @@ fn a_request_that_is_refused() {
     };
     assert_eq!((net(owner), net(next)), (0, 1));
     assert_eq!(tally(&node, Tallied::Route(HTTP_SERVICE)).requests, 1);
+}
+
+/// What owners see to they count. Here only who is given connections counts, and what no owner will see.
+#[test]
+fn what_owners_count() {
+    let node = prepared();
+    node.change_flags(|flags| (flags | SERVICE_OWNER) & !SERVICE_HANDOVER);
+    let connections = || [0, 1].map(|server| tally(&node, Tallied::DataServer(server)).connections);
+    let mut connection = Connection::open_any(&node, get("/ds1/"));
+    assert_eq!(connections(), [1, 0]);
+    connection.ack += 2 << 20;
+    connection.send(&node, &connection.data(get("/ds2/")));
+    let moved = Message::Moved {
+        flow: flow(&connection.client),
+        tcb: linux_tcb(),
+        next: Some(short(ds(1))),
+    };
+    answer(&node, 0, &moved, &connection.data(get("/ds2/")));
+    assert_eq!(connection.entry(&node).owner, 1);
+    assert_eq!(connections(), [1, 1]);
+    connection.ack += 500;
+    node.run(&connection.empty().flags("FA").frame());
+    for index in [0, 1] {
+        expect(&node, index, 0, 0);
+        assert_eq!(tally(&node, Tallied::Route(ROUTES[index])).handovers, 0);
+    }
+
+    let connection = Connection::open_any(&node, get("/anybody"));
+    let owner = connection.entry(&node).owner;
+    let refused = |attempt| Message::Refused {
+        flow: flow(&connection.client),
+        tcb: TcbPart {
+            attempt,
+            ..linux_tcb()
+        },
+        refusal: Refusal::Unreadable,
+    };
+    let first = connection.data("x");
+    answer(&node, owner, &refused(0), &first);
+    let next = connection.entry(&node).owner;
+    answer(&node, next, &refused(8), &first);
+    for server in [owner, next] {
+        let found = tally(&node, Tallied::DataServer(server));
+        assert_eq!((found.requests, found.taken_back), (0, 0));
+    }
+    let rest = tally(&node, Tallied::Route(HTTP_SERVICE));
+    assert_eq!((rest.requests, rest.unavailable), (1, 1), "by all");
+
+    node.plane().set_pool(POOLS[1], &Pool::default()).unwrap();
+    let client = Client::of(HTTP);
+    let cookie = node.cookie(&client);
+    node.run(&client.get(cookie).payload(get("/ds2/")).frame());
+    for of in [Tallied::Route(ROUTES[1]), Tallied::Pool(POOLS[1])] {
+        let found = tally(&node, of);
+        assert_eq!((found.requests, found.unavailable), (1, 1), "{of:?}");
+    }
 }
 
 /// Nobody in the pool: a request all the same, and one that nobody answered.

@@ -31,6 +31,7 @@ mod relay_answer;
 mod release;
 mod responses;
 mod resume;
+mod tally;
 mod vlan;
 mod window;
 mod yields;

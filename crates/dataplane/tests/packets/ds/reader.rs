@@ -6,7 +6,7 @@ use std::{
     os::fd::AsRawFd as _,
 };
 
-use baton_abi::{DOOR_TOLD_NOBODY, Door, HaveRead, Pool, READ_ANSWERS, READ_BYTES_MOST, RouteKey};
+use baton_abi::{DOOR_NOBODY, Door, HaveRead, Pool, READ_ANSWERS, READ_BYTES_MOST, RouteKey};
 use baton_wire::Message;
 use libbpf_rs::{MapCore as _, MapFlags};
 use zerocopy::{FromBytes as _, IntoBytes as _};
@@ -76,11 +76,17 @@ pub fn reads(live: &Live, agent: &TcpListener, whole: &Segment) -> TcpStream {
 
 /// The agent has read it: it is for this pool.
 pub fn tell(live: &Live, read: &TcpStream, whole: &Segment, pool: u16) {
+    read_for(live, read, whole, pool, 0);
+}
+
+/// The same, to which this route leads.
+pub fn read_for(live: &Live, read: &TcpStream, whole: &Segment, pool: u16, route: u16) {
     let head = whole.payload.len() as u32;
     let known = HaveRead {
         end: whole.seq.wrapping_add(head),
         head,
         pool,
+        route,
         ..HaveRead::default()
     };
     let map = map_named(live.node.plane(), "have_read");
@@ -272,7 +278,7 @@ fn what_is_nobody_s_stays_with_the_agent() {
         let doors = map_named(live.node.plane(), "doors");
         let door = doors.lookup(&read.as_raw_fd().to_ne_bytes(), MapFlags::ANY);
         let door = Door::read_from_bytes(&door.unwrap().unwrap()).unwrap();
-        assert_eq!(u32::from(door.told), DOOR_TOLD_NOBODY);
+        assert_ne!(u32::from(door.flags) & DOOR_NOBODY, 0);
     });
 }
 

@@ -1,0 +1,77 @@
+//! What a data server's doors have counted.
+
+use baton_abi::{DOOR_TALLY_ALL, DOOR_TALLY_POOLS, DOOR_TALLY_ROUTES, DoorTally};
+use libbpf_rs::{MapCore as _, MapFlags};
+use zerocopy::IntoBytes as _;
+
+use crate::{
+    Dataplane, Error, Tallied,
+    maps::{map_error, only_on_ds, per_cpu, read},
+};
+
+/// Of what a door counted it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum AtDoor {
+    /// Of this data server, for all services whose owners route.
+    All,
+    /// Of the pool with this index.
+    Pool(u16),
+    /// Of the route with this number; below `MAX_SERVICES`: of what no route of that service takes.
+    Route(u16),
+}
+
+impl AtDoor {
+    /// Of the same pool or route as a connection server's tally; doors count for no other data server.
+    pub fn of(tallied: Tallied) -> Option<Self> {
+        match tallied {
+            Tallied::DataServer(_) => None,
+            Tallied::Pool(index) => Some(Self::Pool(index)),
+            Tallied::Route(number) => Some(Self::Route(number)),
+        }
+    }
+
+    fn place(self) -> u32 {
+        match self {
+            Self::All => DOOR_TALLY_ALL,
+            Self::Pool(index) => DOOR_TALLY_POOLS + u32::from(index),
+            Self::Route(number) => DOOR_TALLY_ROUTES + u32::from(number),
+        }
+    }
+}
+
+impl Dataplane {
+    /// The sum over processors. Of a data server only.
+    pub fn door_tally(&self, of: AtDoor) -> Result<DoorTally, Error> {
+        let map = only_on_ds("door_tallies", &self.programs().maps.door_tallies)?;
+        let mut sum = DoorTally::default();
+        for cpu in per_cpu("door_tallies", map, of.place())? {
+            let one: DoorTally = read("door_tallies", &cpu)?;
+            sum.requests += one.requests;
+            sum.bytes += one.bytes;
+            sum.handovers += one.handovers;
+            sum.unavailable += one.unavailable;
+        }
+        Ok(sum)
+    }
+
+    /// The kernel's number of the map in which doors count: another map has another one, until the next boot. Of a data server
+    /// only.
+    pub fn door_tallies_id(&self) -> Result<u32, Error> {
+        let map = only_on_ds("door_tallies", &self.programs().maps.door_tallies)?;
+        let info = map
+            .info()
+            .map_err(|error| map_error("door_tallies", error))?;
+        Ok(info.info.id)
+    }
+
+    /// Begins anew, for another owner of the index; elsewhere than on a data server there is nothing to begin.
+    pub(crate) fn clear_door_tally(&self, of: Tallied) -> Result<(), Error> {
+        let (Some(map), Some(of)) = (&self.programs().maps.door_tallies, AtDoor::of(of)) else {
+            return Ok(());
+        };
+        let cpus = per_cpu("door_tallies", map, of.place())?.len();
+        let zeros = vec![DoorTally::default().as_bytes().to_vec(); cpus];
+        map.update_percpu(of.place().as_bytes(), &zeros, MapFlags::ANY)
+            .map_err(|error| map_error("door_tallies", error))
+    }
+}
