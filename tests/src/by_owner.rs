@@ -15,18 +15,23 @@ const COUNTERS: [(&str, &str); 7] = [
 ];
 
 /// Keys of a service that owners cannot have yet; each is off if it is missing or false.
-const WITHOUT: [&str; 2] = ["resume", "dispatcher"];
+const WITHOUT: [&str; 3] = ["resume", "direct", "dispatcher"];
 
-/// Has the owner of a connection see to its requests in every service of a lab that can have it so.
-pub fn let_owners_route(lab: &mut Table) {
+/// Has the owner of a connection see to its requests in every service of a lab that can have it so, without these keys.
+pub fn let_owners_route(lab: &mut Table, without: &[String]) {
     let config = lab.get_mut("config").and_then(Value::as_table_mut);
     let services = config.and_then(|config| config.get_mut("service")?.as_array_mut());
     let tables = services
         .into_iter()
         .flatten()
         .filter_map(Value::as_table_mut);
-    for service in tables.filter(|service| can_be_owned(service)) {
-        service.insert("routing".into(), "owner".into());
+    for service in tables {
+        for key in without {
+            service.remove(key);
+        }
+        if can_be_owned(service) {
+            service.insert("routing".into(), "owner".into());
+        }
     }
 }
 
@@ -75,13 +80,24 @@ mod tests {
             [[config.service]]\nname = 'c'\nsplit = 'ack'\n[[config.service]]\nname = 'd'\nresume = false\n\
             [[config.service]]\nname = 'e'\nroute = [{ resume = true }]"
             .parse()?;
-        let_owners_route(&mut lab);
+        let_owners_route(&mut lab, &[]);
         let services = lab["config"]["service"].as_array().into_iter().flatten();
         let owned: Vec<_> = services
             .filter(|service| service.get("routing").is_some())
             .filter_map(|service| service["name"].as_str())
             .collect();
         assert_eq!(owned, ["a", "c", "d"]);
+        Ok(())
+    }
+
+    #[test]
+    fn what_owners_cannot_have_is_left_out_where_a_scenario_says_so() -> Result<(), toml::de::Error>
+    {
+        let mut lab: Table =
+            "[[config.service]]\nname = 'a'\nresume = true\ndirect = true".parse()?;
+        let_owners_route(&mut lab, &["resume".to_owned(), "direct".to_owned()]);
+        let expected: Table = "[[config.service]]\nname = 'a'\nrouting = 'owner'".parse()?;
+        assert_eq!(lab, expected);
         Ok(())
     }
 

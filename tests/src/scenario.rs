@@ -59,6 +59,9 @@ struct File {
     /// It is also run as NAME-by-owner: there the owners of connections route.
     #[serde(default)]
     also_by_owner: bool,
+    /// Keys of its services that owners cannot have yet; there it is run without.
+    #[serde(default)]
+    owner_without: Vec<String>,
     #[serde(default)]
     change: Table,
     step: Vec<Table>,
@@ -108,7 +111,12 @@ impl Scenario {
                 .with_context(|| format!("step {}", index + 1))
         });
         Ok(Scenario {
-            lab: lab(&name, &file.lab, &file.change, by_owner)?,
+            lab: lab(
+                &name,
+                &file.lab,
+                &file.change,
+                by_owner.then_some(&file.owner_without),
+            )?,
             name,
             shows: file.shows,
             needs: file.needs,
@@ -120,7 +128,12 @@ impl Scenario {
 }
 
 /// Labs of scenarios begin with "t-", so that they never meet one that somebody raised by hand.
-fn lab(scenario: &str, file: &Path, changes: &Table, by_owner: bool) -> Result<Lab> {
+fn lab(
+    scenario: &str,
+    file: &Path,
+    changes: &Table,
+    owner_without: Option<&Vec<String>>,
+) -> Result<Lab> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../labs")
         .join(file);
@@ -130,8 +143,8 @@ fn lab(scenario: &str, file: &Path, changes: &Table, by_owner: bool) -> Result<L
         .parse()
         .with_context(|| format!("in {}", path.display()))?;
     change::merge(&mut table, changes);
-    if by_owner {
-        by_owner::let_owners_route(&mut table);
+    if let Some(without) = owner_without {
+        by_owner::let_owners_route(&mut table, without);
     }
     slowness::stretch_lab(&mut table);
     table.insert("name".into(), format!("t-{scenario}").into());
