@@ -85,7 +85,8 @@ static __always_inline int wait(struct arrival *a, enum counter why)
  */
 static __always_inline bool has_waited(const struct arrival *a, const struct lccp_header *h)
 {
-	return a->sent_in || a->mark == MARK_OF_AGENT || (h->command == LCCP_FORWARD && h->tcb.attempt);
+	return a->sent_in || a->mark == MARK_OF_AGENT || (h->command == LCCP_FORWARD && h->tcb.attempt) ||
+	       is_adopt_again(h);
 }
 
 /*

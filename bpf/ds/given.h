@@ -55,6 +55,12 @@ static __always_inline bool keep_for(struct arrival *a, struct bpf_sock *sk)
 	return bpf_sk_assign(a->skb, sk, 0) == 0 || !a->skb->ingress_ifindex;
 }
 
+/* Whether its sender does not know whether this ADOPT has come before. */
+static __always_inline bool is_adopt_again(const struct lccp_header *h)
+{
+	return h->command == LCCP_ADOPT && h->flags & LCCP_FLAG_KEPT;
+}
+
 /* The request in `in` is the first that is not this data server's any more. */
 static __noinline void note_handover(const struct arrival *a, const struct lccp_header *h, const struct inner *in, __be32 next,
 				     u32 clock)

@@ -40,12 +40,6 @@ static __noinline void note_received(const struct lccp_header *h, u32 end, bool 
 		before->received = end;
 }
 
-/* Whether its sender does not know whether this ADOPT has come before. */
-static __always_inline bool is_adopt_again(const struct lccp_header *h)
-{
-	return h->command == LCCP_ADOPT && h->flags & LCCP_FLAG_KEPT;
-}
-
 /* Who keeps what the packet brings, and sends it until it hears that it has come; 0: its client does. */
 static __always_inline __be32 take_keeper(const struct arrival *a, struct lccp_header *h)
 {
