@@ -9,7 +9,7 @@ use super::{
     owner::{
         AGAIN, ELSEWHERE, HERE, end_of, ended, goes_with, is_reset, request, serves, told_again,
     },
-    reader::{GIVEN, REPEATED, reads, send_in, tell, with_agent},
+    reader::{DELIVERED, GIVEN, REPEATED, reads, send_in, tell, with_agent},
 };
 use crate::{
     cluster::{CS, CS_MAC, data_server, ds, ds_mac, first_pool_of_one},
@@ -218,7 +218,7 @@ fn who_has_never_had_a_connection_adopts_it() {
             // It has come, and who keeps it hears so.
             send(&live.node, &again, &first);
             let Some(keeper) = keeper else {
-                expect(&live.node, &[("ds_duplicate", 1)]);
+                expect(&live.node, DELIVERED);
                 continue;
             };
             expect(&live.node, REPEATED);

@@ -26,7 +26,7 @@ use crate::{
 };
 
 const READS: Counted<'_> = &[("ds_door_reads", 1)];
-const DELIVERED: Counted<'_> = &[("ds_delivered", 1)];
+pub const DELIVERED: Counted<'_> = &[("ds_delivered", 1)];
 pub const REPEATED: Counted<'_> = &[("ds_door_repeated", 1)];
 const LATER: Counted<'_> = &[("ds_door_later", 1), ("ds_door_waits", 1)];
 pub const GIVEN: Counted<'_> = &[
