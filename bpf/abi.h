@@ -861,6 +861,8 @@ struct passing {
 	struct door door;              /* of the new socket; its first packet begins with `request` */
 	struct lccp_tcb tcb;
 	unsigned int taken;            /* 1: that is there, or was: another packet begins none */
+	unsigned int clock;            /* of the old socket's timestamps, less the monotonic clock: milliseconds */
+	unsigned int ack;              /* what the client had acknowledged: all that had been sent */
 	unsigned int reserved;
 };
 
@@ -1087,7 +1089,7 @@ struct given {
 	unsigned int asker;            /* the connection server by which it came: the same; 0: that is not known */
 	struct lccp_tcb tcb;           /* its travelling part then */
 	unsigned int clock;            /* of its timestamps, less the monotonic clock: milliseconds */
-	unsigned int reserved;
+	unsigned int ack;              /* what its client had acknowledged: all that had been sent */
 };
 
 /* Of a service, at one of its data servers: whom CLAIM asks next, and how many are asked in all. */
@@ -1436,6 +1438,7 @@ enum counter {
 	COUNTER_DS_DOOR_NO_ROOM,     /* user space has no room for it */
 	COUNTER_DS_DOOR_BATCH,       /* put back: TCP has not seen yet what came before it */
 	COUNTER_DS_DOOR_CUT,         /* delivered up to where the next request begins; the rest not yet */
+	COUNTER_DS_DOOR_UNRENEWED,   /* dropped: it has waited, and its acknowledgement or timestamps could not be brought up to date */
 	COUNTER_DS_DOOR_CHANGED,     /* dropped: the current request again, with another content */
 	COUNTER_DS_DOOR_READS,       /* its packet does not say whose a request is, or where that ends: the agent reads it */
 	COUNTER_DS_DOOR_READ,        /* the agent has read one that is this data server's: its server has the connection */

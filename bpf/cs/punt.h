@@ -18,6 +18,7 @@
 #include "punt_budget.h"
 #include "request.h"
 #include "route.h"
+#include "sizes.h"
 #include "tally.h"
 #include "upload.h"
 #include "verdict.h"
@@ -243,9 +244,7 @@ static __noinline u32 find_pool(struct packet *p, struct request *r, u16 *number
 	u32 pool = route & ROUTE_POOL;
 	r->resumes = pool == NO_POOL ? p->service->flags & SERVICE_RESUME_REST : route & ROUTE_RESUME;
 	*number = pool == NO_POOL ? p->service->id : route >> ROUTE_NUMBER_SHIFT & ROUTE_NUMBER;
-	if (pool == NO_POOL && p->service->flags & SERVICE_SIZES && (r->path || r->target))
-		pool = find_large(p->service->id, p->service->large, hash_request(r));
-	return pool == NO_POOL ? p->service->pool : pool;
+	return pool == NO_POOL ? pool_without_route(p->service, r) : pool;
 }
 
 /* What a dispatcher on another node said lately, if it still holds. */

@@ -5,7 +5,6 @@
 
 #include "packet.h"
 #include "request.h"
-#include "sizes.h"
 #include "../siphash.h"
 
 enum {

@@ -64,7 +64,7 @@ static __always_inline bool is_ahead(const struct tcp_sock *sk, const struct inn
 /* Its door knows by all its numbers what of it is old. */
 static __always_inline bool is_kept_again(const struct lccp_header *h, const struct inner *in)
 {
-	return h->flags & LCCP_FLAG_KEPT && is_owners(in->ip.daddr, in->tcp.dest);
+	return is_adopt_again(h) && is_owners(in->ip.daddr, in->tcp.dest);
 }
 
 /*

@@ -100,16 +100,12 @@ static __noinline bool renew(struct arrival *a, struct inner *in, const struct t
 	if (!unwrap(a, in))
 		return false;
 	u32 at = in->tcp_at + sizeof(struct tcphdr);
-	__be32 ack = bpf_htonl(tcp->snd_una), stamp, newest = bpf_htonl(tcp->rx_opt.ts_recent);
+	__be32 stamp, newest = bpf_htonl(tcp->rx_opt.ts_recent);
 
 	if (!is_before(tcp->snd_una, bpf_ntohl(in->tcp.ack_seq)) && !write_window(a, in, tcp))
 		return false;
-	if (is_before(bpf_ntohl(in->tcp.ack_seq), tcp->snd_una)) {
-		if (bpf_l4_csum_replace(a->skb, in->tcp_at + CHECK_AT, in->tcp.ack_seq, ack, 4) ||
-		    bpf_skb_store_bytes(a->skb, in->tcp_at + ACK_AT, &ack, sizeof(ack), 0))
-			return false;
-		in->tcp.ack_seq = ack;
-	}
+	if (!acknowledge_now(a->skb, in, tcp->snd_una))
+		return false;
 	if (in->tcp.doff * 4 != sizeof(struct tcphdr) + TIMESTAMPS_ALONE_BYTES)
 		return true;
 	if (bpf_skb_load_bytes(a->skb, at + STAMP_AT, &stamp, sizeof(stamp)))

@@ -58,18 +58,6 @@ static __noinline void measure_request(struct __sk_buff *skb, const struct inner
 		follow_body(skb, in, r->end, s);
 }
 
-/* The pool of a request that no route takes. */
-static __noinline u32 pool_without_route(const struct service *service, const struct request *r)
-{
-	u32 pool = NO_POOL;
-
-	if (!service || !r)
-		return NO_POOL;
-	if (service->flags & SERVICE_SIZES && (r->path || r->target))
-		pool = find_large(service->id, service->large, hash_request(r));
-	return pool == NO_POOL ? service->pool : pool;
-}
-
 /* The pool that it is for, and the number of its route; NO_POOL if its host and path do not show that plainly. */
 static __always_inline u32 pool_of_request(const struct service *service, const struct request *r, u16 *number)
 {

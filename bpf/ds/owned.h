@@ -67,9 +67,9 @@ static __noinline int follow_gone(struct arrival *a, struct lccp_header *h, stru
 
 	if (!last)
 		return NOT_HERE;
-	/* Who keeps it knows of no clock but its own. */
-	if (a->keeper && !echo_now(a->skb, in, last->clock))
-		return discard(a, COUNTER_DS_NO_WAY);
+	/* What has waited, or is kept, is as old as that, and echoes nothing. */
+	if (has_waited(a, h) && !begin_as_now(a->skb, in, last->ack, last->clock))
+		return discard(a, COUNTER_DS_DOOR_UNRENEWED);
 	bool is_first = payload_of(in) && bpf_ntohl(in->tcp.seq) == last->seq && tick_now() - last->tick < AGAIN_TICKS;
 	/* With its numbers then it begins once more, as by an ADOPT. */
 	if (is_first && is_dead(last->next)) {
@@ -239,7 +239,7 @@ __noinline int receive_owned(struct __sk_buff *skb)
 	else if (sk && h->command == LCCP_ADOPT && !is_adopt_again(h))
 		verdict = BEGINS_HERE;
 	else if ((on = find_passing(h)) && on->door.request == bpf_ntohl(in->tcp.seq))
-		verdict = take_passing(a, h, on);
+		verdict = take_passing(a, h, in, on);
 	else if (on || is_being_adopted(h))
 		verdict = put_behind_batch(a);
 	else

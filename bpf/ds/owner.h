@@ -40,7 +40,7 @@ static __always_inline bool is_owners(__be32 cluster, __be16 port)
 	return service && service->flags & SERVICE_OWNER;
 }
 
-/* The socket here ends in silence. The client, if it has not gone elsewhere, is reset when nobody claims its connection. */
+/* The socket here ends in silence. Its client is reset when nobody claims its connection. */
 static __always_inline int end_here(struct arrival *a, const struct tcp_sock *tcp, enum counter why)
 {
 	count(a->counters, why);
@@ -108,18 +108,20 @@ static __noinline int hand_on_request(struct arrival *a, struct lccp_header *h, 
 	if (a->pool != NO_POOL)
 		tally_at_door(a->route, a->pool, 0, COUNT_HANDOVER);
 	tell_moved(a, h, in, next_address);
-	return end_here(a, tcp, COUNTER_DS_DOOR_HANDED_ON);
+	count(a->counters, COUNTER_DS_DOOR_HANDED_ON);
+	return END_SOCKET;
 }
 
 /*
  * Whether the connection can go: nothing of it is on its way, its server has read all that came, its client has heard so, and each
- * request that was let in has come as a whole, and has its whole response.
+ * request that was let in has come as a whole, and has its whole response. `a->end` is then what its socket expected at this look.
  */
-static __always_inline bool is_quiet(struct bpf_sock *sk, const struct tcp_sock *tcp, const struct door *d,
+static __always_inline bool is_quiet(struct arrival *a, struct bpf_sock *sk, const struct tcp_sock *tcp, const struct door *d,
 				     const struct inner *in)
 {
-	return sk->state == STATE_ESTABLISHED && tcp->rcv_nxt == bpf_ntohl(in->tcp.seq) && tcp->copied_seq == tcp->rcv_nxt &&
-	       tcp->rcv_wup == tcp->rcv_nxt && d->next == tcp->rcv_nxt && d->body.state == RESPONSE_COMPLETE &&
+	a->end = bpf_ntohl(in->tcp.seq);
+	return sk->state == STATE_ESTABLISHED && tcp->rcv_nxt == a->end && tcp->copied_seq == a->end && tcp->rcv_wup == a->end &&
+	       d->next == a->end && d->body.state == RESPONSE_COMPLETE &&
 	       tcp->write_seq == bpf_ntohl(in->tcp.ack_seq) &&
 	       (has_answered(sk, tcp->write_seq, d->requests) || (!d->requests && !has_begun(sk)));
 }
@@ -145,7 +147,7 @@ static __always_inline int go_when_quiet(struct arrival *a, struct inner *in, st
 
 	if (!tcp)
 		return TCX_DISCARD;
-	if (is_quiet(sk, tcp, d, in))
+	if (is_quiet(a, sk, tcp, d, in))
 		return how;
 	if (cannot_be_followed(sk))
 		return end_here(a, tcp, COUNTER_DS_DOOR_STAYS);
@@ -383,7 +385,7 @@ static __noinline int at_door(struct arrival *a, struct lccp_header *h, struct i
 		return end_here(a, tcp, COUNTER_DS_DOOR_UNKNOWN);
 	bool is_read = is_being_read(d);
 	if (has_waited(a, h) && !(is_read && is_of_agent(a)) && !renew(a, in, tcp))
-		return TCX_DISCARD;
+		return discard(a, COUNTER_DS_DOOR_UNRENEWED);
 	if (is_read)
 		return IS_READ;
 	if (!take_door(d))
@@ -421,8 +423,10 @@ static __noinline int at_reader(struct arrival *a, struct lccp_header *h, const 
 		return TCX_DISCARD;
 	note_last(a->skb, in, d);
 	const struct have_read *known = find_read(a, sk, in, d);
+	if (known && !echo_now(a->skb, in, tcp->tsoffset))
+		return discard(a, COUNTER_DS_DOOR_UNRENEWED);
 	if (known)
-		return echo_now(a->skb, in, tcp->tsoffset) ? judge_read(a, h, in, d, known) : TCX_DISCARD;
+		return judge_read(a, h, in, d, known);
 	/* What the agent has sent in, its own socket has. But for what was behind a request that it has given back. */
 	if (is_of_agent(a) && !is_before(tcp->rcv_nxt, bpf_ntohl(in->tcp.seq) + payload_of(in)))
 		return wait(a, COUNTER_DS_DOOR_LATER);
