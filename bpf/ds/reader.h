@@ -157,6 +157,8 @@ static __noinline void begin_to_read(struct arrival *a, const struct lccp_header
 {
 	struct door d = reading_door(a, in, h->be_data);
 
+	if (h->tcb.attempt)
+		d.flags |= DOOR_CHOSEN;
 	keep_door(h, &d);
 }
 
@@ -246,6 +248,14 @@ static __noinline bool echo_now(struct __sk_buff *skb, const struct inner *in, u
 	return options[0] != bpf_htonl(TIMESTAMPS_ALONE) ||
 	       (!bpf_l4_csum_replace(skb, in->tcp_at + CHECK_AT, options[2], now, 4) &&
 		!bpf_skb_store_bytes(skb, at + STAMP_ECHO_AT, &now, sizeof(now), 0));
+}
+
+/* The clock of the timestamps that the packet echoes, less ours. */
+static __noinline u32 clock_echoed(struct __sk_buff *skb, const struct inner *in)
+{
+	struct bpf_tcp_req_attrs stamps = {};
+
+	return read_timestamps(skb, in, &stamps) && stamps.tstamp_ok ? stamps.rcv_tsecr - milliseconds() : 0;
 }
 
 /* What the agent has read, if this is the packet that it begins with and nothing has come since; or 0. */
