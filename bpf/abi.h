@@ -821,6 +821,7 @@ enum door_flag {
 	DOOR_IN_BODY = 16,             /* what was let in last is no request, but more of a body: see ds/body.h */
 	DOOR_BORN = 32,                /* of the map's: the connection's socket has got a door of its own */
 	DOOR_NOBODY = 64,              /* of DOOR_READING: nobody answers for the pool of what was read, or there is none any more */
+	DOOR_CHOSEN = 128,             /* of DOOR_READING: another data server has chosen this one: no dispatcher is asked again */
 };
 
 /* How the body of a request is where it is not known any further. */
@@ -860,7 +861,8 @@ struct door {
 struct passing {
 	struct door door;              /* of the new socket; its first packet begins with `request` */
 	struct lccp_tcb tcb;
-	unsigned int taken;            /* 1: that is there, or was: another packet begins none */
+	unsigned short taken;          /* 1: that is there, or was: another packet begins none */
+	unsigned short asks;           /* 1: it has no socket yet, and waits for a dispatcher's answer: see ds/awaits.h */
 	unsigned int clock;            /* of the old socket's timestamps, less the monotonic clock: milliseconds */
 	unsigned int ack;              /* what the client had acknowledged: all that had been sent */
 	unsigned int reserved;
@@ -896,8 +898,25 @@ struct have_read {
 	unsigned int large[2];         /* bytes of its body, if that is longer than sequence numbers tell, lower word first */
 };
 
+/* Requests that a dispatcher on another node answers alike. */
+struct answer_key {
+	unsigned long long hash;       /* of host and path; 0: of no request */
+	unsigned int client;           /* a hash of its address, where the pool's policy is by that, else 0 */
+	unsigned short pool;           /* NO_POOL: user space decides that first */
+	unsigned short reserved;
+};
+
+/* What it said. */
+struct answer {
+	unsigned long long until;      /* coarse monotonic, ns */
+	unsigned short owner;          /* index into data_servers; NO_DATA_SERVER: it names nobody who can serve, or says nothing */
+	unsigned short reserved;
+	unsigned int reserved_word;
+};
+
 /* The client's data that came too early, and waits: see ds/early.h. The bytes are behind it. */
 struct early {
+	struct answer_key asks;        /* with EARLY_ASKS: what is to be asked about its request */
 	struct tcb_key flow;
 	unsigned int seq;              /* of the first of them */
 	unsigned int ack;              /* as the packet has it */
@@ -905,11 +924,14 @@ struct early {
 	unsigned short be_window;
 	unsigned short flags;
 	unsigned int bytes;
+	unsigned int reserved;
 };
 
 enum early_flag {
 	EARLY_STAMPED = 1,
 	EARLY_ENDS = 2,                /* the client sends no more behind it (FIN) */
+	EARLY_ASKS = 4,                /* a dispatcher is to be asked whose its request is, */
+	EARLY_ONLY_ASKS = 8,           /* and it is the agent that sends it again */
 };
 
 /* How a response begins, as it leaves its data server. */
@@ -1104,22 +1126,6 @@ struct place {
 	unsigned short now;            /* of connections that begin */
 	unsigned short before;         /* of those that began before it came; else the same */
 	unsigned int turn;             /* how often `now` has become another */
-};
-
-/* Requests that a dispatcher on another node answers alike. */
-struct answer_key {
-	unsigned long long hash;       /* of host and path; 0: of no request */
-	unsigned int client;           /* a hash of its address, where the pool's policy is by that, else 0 */
-	unsigned short pool;           /* NO_POOL: user space decides that first */
-	unsigned short reserved;
-};
-
-/* What it said. */
-struct answer {
-	unsigned long long until;      /* coarse monotonic, ns */
-	unsigned short owner;          /* index into data_servers */
-	unsigned short reserved;
-	unsigned int reserved_word;
 };
 
 /* In front of a frame that is user space's to judge, or to let go later, in its ring. */
@@ -1450,6 +1456,14 @@ enum counter {
 	COUNTER_DS_DOOR_STAYS,       /* ended: the connection was to go, and nobody knows where its response ends */
 	COUNTER_DS_DOOR_FIXED,       /* ended: a request for another pool, where connections stay with their data server */
 	COUNTER_DS_DOOR_UNKNOWN,     /* ended: it is not known where the requests of this connection begin */
+	COUNTER_DS_DOOR_ASKS,        /* not yet: a dispatcher on another node is asked whose a request is */
+	COUNTER_DS_ANSWERED,         /* a choice that it made lately */
+	COUNTER_DS_UNANSWERED,       /* it named nobody who can serve, or was late: chosen here */
+	COUNTER_DS_ASKED,            /* a dispatcher on another node, by the daemon */
+	COUNTER_DS_ASK_LATE,         /* not answered in time */
+	COUNTER_DS_ASK_DEAD,         /* not asked, after many of those: chosen here */
+	COUNTER_DS_ASK_STALE,        /* not asked, as the daemon gives no sign of life: the same */
+	COUNTER_DS_ASK_LIE,          /* an answer that names nobody who can serve, or to no question */
 	COUNTER_DS_RELAY_ANSWER,     /* a packet of a server in a container, to the relay's socket */
 	/* switch */
 	COUNTER_SWITCH_SYN,          /* a connection begins */

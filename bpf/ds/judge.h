@@ -7,6 +7,7 @@
 #define BATON_DS_JUDGE_H
 
 #include "body.h"
+#include "dispatcher.h"
 #include "packet.h"
 #include "../cs/dispatcher.h"
 #include "../cs/request.h"
@@ -18,10 +19,12 @@ enum judgement {
 	JUDGED_ELSEWHERE,
 	JUDGED_NOBODY,             /* nobody answers for its pool */
 	JUDGED_UNREADABLE,
+	JUDGED_ASKS,               /* a dispatcher on another node is to be asked */
 };
 
 struct judged {
 	const struct have_read *known; /* what the agent has read of it, if it has */
+	bool asks;                 /* a dispatcher's word counts, if the service has one */
 	struct span span;          /* how far it goes */
 	u16 pool;
 	u16 generation;            /* of the pool, now */
@@ -84,8 +87,9 @@ static __noinline u16 choose_owner(const struct lccp_header *h, u32 index, const
 }
 
 /*
- * `d` is the door of the connection that is here; 0: it comes with this request, and any member of the pool will do.
- * A head that goes on in another packet is another data server's if what is here of it says so.
+ * `d` is the door of the connection that is here; 0: it comes with this request, and any member of the pool will do that nobody
+ * is to be asked about. A head that goes on in another packet is another data server's if what is here of it says so, and nobody
+ * is to be asked.
  */
 static __noinline enum judgement judge_request(struct arrival *a, const struct lccp_header *h, const struct inner *in,
 					       const struct door *d, struct judged *j)
@@ -123,12 +127,22 @@ static __noinline enum judgement judge_request(struct arrival *a, const struct l
 	if (is_read)
 		measure_request(a->skb, in, r, &j->span);
 	j->generation = pool->generation;
+	bool asks = j->asks && service->flags & SERVICE_ASKS;
+	bool is_settled = d ? d->pool == NO_POOL || stays(pool, index, d->pool, d->generation) : !asks;
 	/* A connection that has come idle was with no pool here yet. */
-	if (is_member(pool, own) && (!d || d->pool == NO_POOL || stays(pool, index, d->pool, d->generation)))
+	if (is_member(pool, own) && is_settled)
 		return here;
 	if (d && d->pool == index && service->flags & SERVICE_STAYS)
 		return here;
-	j->owner = choose_owner(h, index, r);
+	u32 word = WORD_NONE;
+	if (asks) {
+		if (!is_read)
+			return JUDGED_UNREADABLE;
+		word = word_of_dispatcher(a, h, service->id, index, r);
+	}
+	if (word == WORD_AWAITED)
+		return JUDGED_ASKS;
+	j->owner = word == WORD_NONE ? choose_owner(h, index, r) : word;
 	if (j->owner == NO_DATA_SERVER)
 		return JUDGED_NOBODY;
 	return j->owner == own ? here : JUDGED_ELSEWHERE;

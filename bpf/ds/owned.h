@@ -4,6 +4,7 @@
 #define BATON_DS_OWNED_H
 
 #include "assign.h"
+#include "awaits.h"
 #include "handover.h"
 #include "kept.h"
 #include "leave.h"
@@ -49,14 +50,6 @@ static __always_inline void become_follower(struct arrival *a, struct lccp_heade
 		h->tcb.be_resume = bpf_cpu_to_be64(bpf_ntohl(a->keeper));
 	}
 	h->tcb.attempt = before + 1;
-}
-
-/* The clock of the timestamps that the packet echoes, less ours. */
-static __noinline u32 clock_echoed(struct __sk_buff *skb, const struct inner *in)
-{
-	struct bpf_tcp_req_attrs stamps = {};
-
-	return read_timestamps(skb, in, &stamps) && stamps.tstamp_ok ? stamps.rcv_tsecr - milliseconds() : 0;
 }
 
 /* A packet of a connection that has gone to another data server is sent on there, and the connection server is told (again). */
@@ -155,6 +148,7 @@ static __noinline int pass_adopt_on(struct arrival *a, struct lccp_header *h, st
 	if (!on.way || ++h->tcb.attempt >= ADOPT_ATTEMPTS || !make_room(a, in))
 		return discard(a, COUNTER_DS_NO_WAY);
 	note_handover(a, h, in, a->next, clock_echoed(a->skb, in));
+	forget_passing(h);
 	if (!is_again)
 		tally_at_door(a->route, a->pool, 0, COUNT_HANDOVER);
 	tell_moved(a, h, in, a->next);
@@ -164,9 +158,12 @@ static __noinline int pass_adopt_on(struct arrival *a, struct lccp_header *h, st
 }
 
 /* No other data server will take it either: the connection server need try none. */
-static __always_inline int refuse_for_all(struct arrival *a, struct lccp_header *h, const struct inner *in)
+static __always_inline int refuse_for_all(struct arrival *a, struct lccp_header *h, struct inner *in)
 {
 	h->tcb.attempt = ADOPT_ATTEMPTS;
+	/* One that has waited has no message around it. */
+	if (!make_room(a, in))
+		return discard(a, COUNTER_DS_NO_WAY);
 	return refuse(a, h, in, LCCP_REFUSAL_UNREADABLE);
 }
 
@@ -174,7 +171,7 @@ static __always_inline int refuse_for_all(struct arrival *a, struct lccp_header 
 static __noinline enum found judge_adopt(struct arrival *a, struct lccp_header *h, const struct inner *in)
 {
 	const struct data_server *found;
-	struct judged j = {};
+	struct judged j = { .asks = !h->tcb.attempt };
 
 	a->kept = 0;
 	/* It was idle where it comes from, or its client ends it without a request. */
@@ -193,6 +190,8 @@ static __noinline enum found judge_adopt(struct arrival *a, struct lccp_header *
 		found = data_server(j.owner);
 		a->next = found ? unmap_address(found->address) : 0;
 		return PASS_ON;
+	case JUDGED_ASKS:
+		return AWAITS_WORD;
 	default:
 		/* The agent also says that nobody answers it. */
 		if (a->settings->reader_port) {
@@ -239,13 +238,15 @@ __noinline int receive_owned(struct __sk_buff *skb)
 	else if (sk && h->command == LCCP_ADOPT && !is_adopt_again(h))
 		verdict = BEGINS_HERE;
 	else if ((on = find_passing(h)) && on->door.request == bpf_ntohl(in->tcp.seq))
-		verdict = take_passing(a, h, in, on);
+		verdict = on->asks ? begin_again(a, h, in, on) : take_passing(a, h, in, on);
 	else if (on || is_being_adopted(h))
 		verdict = put_behind_batch(a);
 	else
 		verdict = sk && is_adopt_again(h) ? receive_adopt_again(a, h, in) : follow_gone(a, h, in);
 	if (verdict == BEGINS_HERE)
 		verdict = judge_adopt(a, h, in);
+	if (on && on->asks && (verdict == ADOPT_HERE || verdict == ADOPT_TO_READ))
+		forget_passing(h);
 	if (verdict == ADOPT_HERE && a->kept)
 		wait_from(a, a->kept);
 	if (sk) {
@@ -272,6 +273,8 @@ __noinline int receive_owned(struct __sk_buff *skb)
 		return adopt_to_read(a, h, in);
 	case PASS_ON:
 		return pass_adopt_on(a, h, in);
+	case AWAITS_WORD:
+		return await_word(a, h, in);
 	case REFUSE:
 		return refuse_for_all(a, h, in);
 	case RECEIVED_BEFORE:

@@ -98,6 +98,8 @@ static __noinline int hand_on_request(struct arrival *a, struct lccp_header *h, 
 	h->flags = 0;
 	h->tcb = part_of(tcp);
 	h->tcb.be_cwnd = window_to_give(tcp);
+	/* Chosen: no dispatcher is asked again. */
+	h->tcb.attempt = 1;
 	note_handover(a, h, in, next_address, tcp->tsoffset);
 	forget_passing(h);
 	h->be_data = asker;
@@ -230,6 +232,8 @@ static __always_inline int take_next(struct arrival *a, struct inner *in, struct
 		a->route = j->route;
 		a->pool = j->pool;
 		return hand_on_or_wait(a, in, sk, d, j->owner);
+	case JUDGED_ASKS:
+		return wait_for_word(a, 0);
 	default:
 		/* The agent also says that nobody answers it. */
 		return read_or_wait(a, in, sk, d);
@@ -271,7 +275,7 @@ static __always_inline int take_more(struct arrival *a, struct inner *in, const 
 static __always_inline int judge_read(struct arrival *a, struct lccp_header *h, const struct inner *in, struct door *d,
 				      const struct have_read *known)
 {
-	struct judged j = { .known = known };
+	struct judged j = { .known = known, .asks = !(d->flags & DOOR_CHOSEN) };
 	const struct data_server *next;
 
 	switch (judge_request(a, h, in, d->pool == NO_POOL ? 0 : d, &j)) {
@@ -283,6 +287,8 @@ static __always_inline int judge_read(struct arrival *a, struct lccp_header *h, 
 		d->generation = j.generation;
 		count(a->counters, COUNTER_DS_DOOR_REQUEST);
 		return TO_SERVER;
+	case JUDGED_ASKS:
+		return wait_for_word(a, EARLY_ONLY_ASKS);
 	case JUDGED_ELSEWHERE:
 		next = data_server(j.owner);
 		if (!next)
@@ -354,7 +360,7 @@ static __always_inline int pass_door(struct arrival *a, struct lccp_header *h, s
 	if (!is_next && d->flags & DOOR_IN_BODY)
 		return take_more(a, in, tcp, d, true);
 	/* Again: that this node may answer it is enough, as it does. */
-	struct judged j = {};
+	struct judged j = { .asks = is_next };
 	enum judgement found = judge_request(a, h, in, is_next ? d : 0, &j);
 	if (is_next)
 		return take_next(a, in, sk, d, found, &j);

@@ -73,6 +73,14 @@ static __noinline bool echo_now(struct __sk_buff *skb, const struct inner *in, u
 		!bpf_skb_store_bytes(skb, at + STAMP_ECHO_AT, &now, sizeof(now), 0));
 }
 
+/* The clock of the timestamps that the packet echoes, less ours. */
+static __noinline u32 clock_echoed(struct __sk_buff *skb, const struct inner *in)
+{
+	struct bpf_tcp_req_attrs stamps = {};
+
+	return read_timestamps(skb, in, &stamps) && stamps.tstamp_ok ? stamps.rcv_tsecr - milliseconds() : 0;
+}
+
 /* The packet acknowledges what its client has acknowledged since it has sent that. */
 static __noinline bool acknowledge_now(struct __sk_buff *skb, struct inner *in, u32 ack)
 {
@@ -205,6 +213,8 @@ static __noinline void begin_to_read(struct arrival *a, const struct lccp_header
 {
 	struct door d = reading_door(a, in, h->be_data);
 
+	if (h->tcb.attempt)
+		d.flags |= DOOR_CHOSEN;
 	keep_door(h, &d);
 }
 

@@ -3,9 +3,15 @@
 use toml::{Table, Value};
 
 /// What counts there what these count; empty: another node does.
-const COUNTERS: [(&str, &str); 7] = [
+const COUNTERS: [(&str, &str); 12] = [
     ("cs_handover", "cs_moved_on"),
     ("ds_handed_over", "ds_door_handed_on"),
+    // The doors of data servers ask dispatchers.
+    ("cs_asked", "ds_asked"),
+    ("cs_answered", "ds_answered"),
+    ("cs_ask_late", "ds_ask_late"),
+    ("cs_ask_dead", "ds_ask_dead"),
+    ("cs_ask_lie", "ds_ask_lie"),
     // It only forwards, and each data server releases, withholds, and sends again, what is its own.
     ("cs_request", "cs_forward"),
     ("cs_release", ""),
@@ -15,7 +21,7 @@ const COUNTERS: [(&str, &str); 7] = [
 ];
 
 /// Keys of a service that owners cannot have yet; each is off if it is missing or false.
-const WITHOUT: [&str; 3] = ["resume", "direct", "dispatcher"];
+const WITHOUT: [&str; 2] = ["resume", "direct"];
 
 /// Has the owner of a connection see to its requests in every service of a lab that can have it so, without these keys.
 pub fn let_owners_route(lab: &mut Table, without: &[String]) {

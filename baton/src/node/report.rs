@@ -16,6 +16,7 @@ use baton_wire::{Address, Health};
 use super::{
     daemon::Daemon,
     place::{FRONT, Place},
+    reader,
     tables::{self, endpoint},
     tallies,
 };
@@ -45,6 +46,16 @@ pub fn status(daemon: &Daemon) -> Result<Status> {
         (baton_abi::COUNTER_CS_ASK_LATE, asked.late),
         (baton_abi::COUNTER_CS_ASK_DEAD, asked.dead),
         (baton_abi::COUNTER_CS_ASK_LIE, asked.lie),
+    ] {
+        *counters.entry(counter_name(counter)).or_default() += value;
+    }
+    let at_doors = daemon.reader.as_ref().map(reader::Running::asked);
+    let at_doors = at_doors.unwrap_or_default();
+    for (counter, value) in [
+        (baton_abi::COUNTER_DS_ASKED, at_doors.asked),
+        (baton_abi::COUNTER_DS_ASK_LATE, at_doors.late),
+        (baton_abi::COUNTER_DS_ASK_DEAD, at_doors.dead),
+        (baton_abi::COUNTER_DS_ASK_LIE, at_doors.lie),
     ] {
         *counters.entry(counter_name(counter)).or_default() += value;
     }

@@ -145,6 +145,9 @@ impl Daemon {
                 None => reader::Running::start(&self.dataplane, &self.place.link, &self.judge)?,
             };
             reader.serve(self.tables.ids_of(routed.iter().map(|(at, _)| *at)));
+            if (routed.iter()).any(|(_, service)| service.dispatcher.is_some()) {
+                reader.ask_dispatchers(&self.dataplane, &self.place)?;
+            }
             self.tables.read_at(reader.port);
             self.reader = Some(reader);
             self.tables.write_settings(&self.dataplane, &self.place)?;

@@ -21,6 +21,7 @@ macro_rules! skeleton {
 }
 
 mod again;
+mod answers;
 mod app;
 mod attach;
 mod channels;
@@ -60,6 +61,7 @@ skeleton!(skeleton, "/baton.skel.rs");
 skeleton!(app_skeleton, "/app.skel.rs");
 
 pub use again::Resumed;
+pub use answers::Answers;
 pub use app::{
     App, AppEvent, AppEvents, AppListener, AppMaps, AppOptions, AppTaken, app_counter_name,
     app_is_alive,

@@ -20,10 +20,6 @@ pub(super) fn check(report: &mut Report<'_>, service: &service::Draft) {
             is_on(&service.resume) || service.routes.iter().any(|route| is_on(&route.resume)),
         ),
         ("direct", is_on(&service.direct)),
-        (
-            "a dispatcher",
-            !matches!(service.dispatcher, Parsed::Absent),
-        ),
     ];
     for (what, _) in found.iter().filter(|(_, is_there)| *is_there) {
         report.error(

@@ -26,12 +26,12 @@ const WITHHELD: Counted<'_> = &[("ds_door_waits", 1), ("ds_door_withheld", 1)];
 
 const MINUTE_MS: u32 = 60_000;
 
-fn waiting(live: &Live) -> EarlyRing {
+pub fn waiting(live: &Live) -> EarlyRing {
     live.node.plane().early().unwrap()
 }
 
 #[track_caller]
-fn one(ring: &EarlyRing) -> Early {
+pub fn one(ring: &EarlyRing) -> Early {
     let mut all = ring.wait(Duration::from_secs(5)).unwrap();
     let early = all.next().unwrap();
     assert_eq!(all.next(), None);
@@ -39,7 +39,7 @@ fn one(ring: &EarlyRing) -> Early {
 }
 
 /// As the daemon has it come again.
-fn comes_again(live: &Live, early: &Early) {
+pub fn comes_again(live: &Live, early: &Early) {
     let (client, cluster) = early.flow.ends();
     let stream = Stream {
         mac: [0; 6],

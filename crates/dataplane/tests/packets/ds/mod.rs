@@ -11,6 +11,7 @@ mod big;
 mod body;
 mod claim;
 mod direct;
+mod dispatcher;
 mod early;
 mod handover;
 mod head;
