@@ -68,6 +68,7 @@ pub fn status(daemon: &Daemon) -> Result<Status> {
             ("relay_failed", &relay.failed),
             ("relay_foreign", &relay.foreign),
             ("relay_finished", &relay.finished),
+            ("relay_reset", &relay.reset),
         ] {
             *counters.entry(name.into()).or_default() += counter.load(Relaxed);
         }
