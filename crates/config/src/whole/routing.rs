@@ -15,10 +15,6 @@ pub(super) fn check(report: &mut Report<'_>, service: &service::Draft) {
     }
     let is_on = |flag: &Parsed<bool>| matches!(flag, Parsed::Right(flag) if *flag.get_ref());
     let found = [
-        (
-            "resume",
-            is_on(&service.resume) || service.routes.iter().any(|route| is_on(&route.resume)),
-        ),
         ("direct", is_on(&service.direct)),
         (
             "a dispatcher",
