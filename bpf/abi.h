@@ -21,7 +21,7 @@ enum lccp_constant {
 	LCCP_OVERHEAD_BYTES = 100, /* what an outer IPv4 header and LCCP add to a client's packet */
 	LCCP_BODY_CHUNK = 32,     /* a body is tagged in pieces of so many bytes, the last filled up with zeros */
 	LCCP_MAX_BODY = 1024,
-	LCCP_MAX_RESUME = 1400,   /* the longest body of RESUME, which must hold a request */
+	LCCP_MAX_RESUME = 1400,   /* the longest body of RESUME and of HEAD, which may hold a request */
 };
 
 /* Which component of the receiving node a message is for. */
@@ -374,11 +374,14 @@ enum head_part {
 	HEAD_PART_MODIFIED = 16,       /* Last-Modified */
 };
 
-/* Body of HEAD: this, then `be_heads` times a struct lccp_head. */
+/*
+ * Body of HEAD: this, then `be_heads` times a struct lccp_head, and of a single one the request that this response answers, if its
+ * owner tells that.
+ */
 struct lccp_heads {
 	unsigned short be_heads;
-	unsigned short reserved;
-	unsigned int reserved_word;
+	unsigned short be_request_bytes;
+	unsigned int be_request_seq;   /* of the request's first byte */
 };
 
 /* Of the response to this client that begins at this sequence number. */
@@ -393,7 +396,7 @@ struct lccp_head {
 	unsigned short be_unseen;      /* enum head_part: what is not in the digest; 0: it is of the whole head */
 	unsigned char is_counted;      /* 1: the next field says something */
 	unsigned char number;          /* which response it is of those that this data server began on the connection, from 1 on, modulo 256 */
-	unsigned int reserved_word;
+	unsigned int be_pool;          /* with a request: lower half of the id of the pool that it is of; 0: not known */
 };
 
 /*
@@ -483,6 +486,8 @@ enum limit {
 	TALLY_KEEPS = 16,              /* a power of two above enum lccp_keep */
 	TALLY_CLOSED = 8,              /* as many as enum closed_reason has */
 	KEPT_BYTES = 1360,             /* longest request that is kept: what one segment holds */
+	TOLD_BYTES = 1344,             /* the same where its owner keeps it: what HEAD holds beside the head of a response */
+	OWNER_KEEPS = 4096,            /* so many a data server keeps that is no connection server: until their responses have begun */
 	ORPHANS = 4096,                /* entries that one muster finds at most */
 	HEAD_BYTES = 1024,             /* of how a response begins, that user space is shown */
 	HEADS_RING_BYTES = 1 << 20,    /* a power of two */
@@ -761,11 +766,15 @@ struct tcb {
 	unsigned char turn;            /* odd while a processor notes a request; another number with each. See cs/turn.h */
 };
 
-/* A request whose response may go on from another data server, as the client sent it. */
+/*
+ * A request whose response may go on from another data server, as the client sent it. A connection server that follows requests
+ * keeps it itself; else the owner does (ds/keep_request.h), and its daemon tells the connection servers' daemons.
+ */
 struct kept_request {
-	unsigned int request_seq;      /* of the connection's entry, when it was the current request */
+	unsigned int request_seq;      /* where it begins */
 	unsigned int response_start;   /* sequence number of the response's first byte */
-	unsigned int bytes;
+	unsigned short bytes;
+	unsigned short pool;           /* where its owner sees to it: index here of the one that it is of, or NO_POOL */
 	unsigned int whole;            /* not 0: the client has all of its response, as the daemon has found */
 	unsigned char text[KEPT_BYTES];
 };
@@ -1432,6 +1441,8 @@ enum counter {
 	COUNTER_DS_RESPONSE_NO_ROOM, /* the kernel had no memory to remember what was seen */
 	COUNTER_DS_HEAD,             /* a response that could be resumed begins: its head was shown to the daemon */
 	COUNTER_DS_HEAD_FULL,        /* it was not: no room in the ring */
+	COUNTER_DS_REQUEST_KEPT,     /* a request whose response could go on from another data server */
+	COUNTER_DS_REQUEST_TOO_LONG, /* it could not: longer than what is told of one */
 	/* Of connections whose owner sees to whose each request is: see ds/owner.h. */
 	COUNTER_DS_DOOR_REQUEST,     /* a request is this data server's: let in */
 	COUNTER_DS_DOOR_HANDED_ON,   /* or another's: the connection went there, and the socket here ended */

@@ -30,6 +30,7 @@ struct judged {
 	u16 generation;            /* of the pool, now */
 	u16 owner;                 /* of JUDGED_ELSEWHERE: who, by slot */
 	u16 route;                 /* number of the one that leads to the pool */
+	bool resumes;              /* its response may go on from another data server */
 };
 
 /* Reads the request that begins with the packet. False if it does not show all of its head, and where its body ends. */
@@ -61,8 +62,8 @@ static __noinline void measure_request(struct __sk_buff *skb, const struct inner
 		follow_body(skb, in, r->end, s);
 }
 
-/* The pool that it is for, and the number of its route; NO_POOL if its host and path do not show that plainly. */
-static __always_inline u32 pool_of_request(const struct service *service, const struct request *r, u16 *number)
+/* The pool that it is for, and what its route says; NO_POOL if its host and path do not show that plainly. */
+static __always_inline u32 pool_of_request(const struct service *service, const struct request *r, struct judged *j)
 {
 	u32 route = NO_POOL;
 
@@ -71,9 +72,10 @@ static __always_inline u32 pool_of_request(const struct service *service, const 
 	if (route & (ROUTE_PUNTS | ROUTE_WAITS))
 		return NO_POOL;
 	u32 pool = route & ROUTE_POOL;
+	j->resumes = pool == NO_POOL ? service->flags & SERVICE_RESUME_REST : route & ROUTE_RESUME;
 	if (pool == NO_POOL)
 		return pool_without_route(service, r);
-	*number = route >> ROUTE_NUMBER_SHIFT & ROUTE_NUMBER;
+	j->route = route >> ROUTE_NUMBER_SHIFT & ROUTE_NUMBER;
 	return pool;
 }
 
@@ -115,7 +117,7 @@ static __noinline enum judgement judge_request(struct arrival *a, const struct l
 		r->chunked = known->flags & READ_CHUNKED;
 		r->large = (u64)known->large[1] << 32 | known->large[0];
 	} else {
-		index = r->target && !r->odd ? pool_of_request(service, r, &j->route) : NO_POOL;
+		index = r->target && !r->odd ? pool_of_request(service, r, j) : NO_POOL;
 	}
 	if (index == NO_POOL)
 		return JUDGED_UNREADABLE;

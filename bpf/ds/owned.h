@@ -110,12 +110,12 @@ static __always_inline int let_in_packet(struct arrival *a, const struct lccp_he
 	return pass_in(a, in, counter_of(h, in));
 }
 
-/* With the first request of a connection, or the first one here: its door begins. */
-static __noinline void begin_door(struct arrival *a, const struct lccp_header *h, const struct inner *in,
-				  const struct judged *j)
+/* The door of a connection that begins here with this packet. */
+static __always_inline struct door door_from(const struct lccp_header *h, const struct inner *in)
 {
 	u32 seq = bpf_ntohl(in->tcp.seq);
-	struct door d = {
+
+	return (struct door){
 		.request = seq,
 		.head_end = seq,
 		.next = seq,
@@ -125,6 +125,13 @@ static __noinline void begin_door(struct arrival *a, const struct lccp_header *h
 		.since = moment(),
 		.counted = bpf_ntohl(in->tcp.ack_seq),
 	};
+}
+
+/* With the first request of a connection, or the first one here: its door begins. */
+static __noinline void begin_door(struct arrival *a, const struct lccp_header *h, const struct inner *in,
+				  const struct judged *j)
+{
+	struct door d = door_from(h, in);
 
 	if (j) {
 		let_in(&d, &j->span, false);
@@ -135,6 +142,15 @@ static __noinline void begin_door(struct arrival *a, const struct lccp_header *h
 		count(a->counters, COUNTER_DS_DOOR_REQUEST);
 		keep_until(a, in, d.next);
 	}
+	keep_door(h, &d);
+}
+
+/* With the rest of a response, which the agent has: the request that it answers is none of this data server's. */
+static __noinline void begin_resumed_door(const struct lccp_header *h, const struct inner *in)
+{
+	struct door d = door_from(h, in);
+
+	d.requests = 1;
 	keep_door(h, &d);
 }
 
@@ -184,6 +200,8 @@ static __noinline enum found judge_adopt(struct arrival *a, struct lccp_header *
 	a->pool = j.pool;
 	switch (judged) {
 	case JUDGED_HERE:
+		if (j.resumes)
+			keep_request_here(a, h, in, j.pool);
 		begin_door(a, h, in, &j);
 		return ADOPT_HERE;
 	case JUDGED_ELSEWHERE:

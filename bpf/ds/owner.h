@@ -18,6 +18,7 @@
 #include "end.h"
 #include "given.h"
 #include "judge.h"
+#include "keep_request.h"
 #include "own_cs.h"
 #include "packet.h"
 #include "plain.h"
@@ -206,8 +207,8 @@ static __always_inline int let_in_until(struct arrival *a, const struct inner *i
 }
 
 /* A request begins with this packet, and TCP has all that is before it. */
-static __always_inline int take_next(struct arrival *a, struct inner *in, struct bpf_sock *sk, struct door *d,
-				     enum judgement found, const struct judged *j)
+static __always_inline int take_next(struct arrival *a, const struct lccp_header *h, struct inner *in, struct bpf_sock *sk,
+				     struct door *d, enum judgement found, const struct judged *j)
 {
 	const struct tcp_sock *tcp = bpf_skc_to_tcp_sock(sk);
 
@@ -219,6 +220,9 @@ static __always_inline int take_next(struct arrival *a, struct inner *in, struct
 	case JUDGED_HERE:
 		if (j->span.body.state == RESPONSE_UNKNOWN)
 			return end_here(a, tcp, COUNTER_DS_DOOR_UNREADABLE);
+		/* Else it is not known where its response begins. */
+		if (j->resumes && is_quiet(a, sk, tcp, d, in))
+			keep_request_here(a, h, in, j->pool);
 		tally_next(d, tcp, in, j->route, j->pool);
 		let_in(d, &j->span, false);
 		d->since = moment();
@@ -363,7 +367,7 @@ static __always_inline int pass_door(struct arrival *a, struct lccp_header *h, s
 	struct judged j = { .asks = is_next };
 	enum judgement found = judge_request(a, h, in, is_next ? d : 0, &j);
 	if (is_next)
-		return take_next(a, in, sk, d, found, &j);
+		return take_next(a, h, in, sk, d, found, &j);
 	return take_again(a, in, tcp, d, found == JUDGED_HERE && j.pool == d->pool ? &j.span : 0);
 }
 

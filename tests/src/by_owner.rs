@@ -3,7 +3,7 @@
 use toml::{Table, Value};
 
 /// What counts there what these count; empty: another node does.
-const COUNTERS: [(&str, &str); 12] = [
+const COUNTERS: [(&str, &str); 13] = [
     ("cs_handover", "cs_moved_on"),
     ("ds_handed_over", "ds_door_handed_on"),
     // The doors of data servers ask dispatchers.
@@ -18,10 +18,12 @@ const COUNTERS: [(&str, &str); 12] = [
     ("cs_withheld", ""),
     ("cs_begins", ""),
     ("lccp_sent_again", ""),
+    // Owners keep them, and tell their text.
+    ("cs_request_kept", "resume_requests_heard"),
 ];
 
 /// Keys of a service that owners cannot have yet; each is off if it is missing or false.
-const WITHOUT: [&str; 2] = ["resume", "direct"];
+const WITHOUT: [&str; 1] = ["direct"];
 
 /// Has the owner of a connection see to its requests in every service of a lab that can have it so, without these keys.
 pub fn let_owners_route(lab: &mut Table, without: &[String]) {
@@ -42,16 +44,12 @@ pub fn let_owners_route(lab: &mut Table, without: &[String]) {
 }
 
 fn can_be_owned(service: &Table) -> bool {
-    let has = |table: &Table, key: &str| {
-        table
+    let has = |key: &str| {
+        service
             .get(key)
             .is_some_and(|value| value.as_bool() != Some(false))
     };
-    let routes = service.get("route").and_then(Value::as_array);
-    let mut routes = routes.into_iter().flatten().filter_map(Value::as_table);
-    let resumes = routes.any(|route| has(route, "resume"));
-    let others = WITHOUT.iter().any(|key| has(service, key));
-    !(resumes || others)
+    !WITHOUT.iter().any(|key| has(key))
 }
 
 /// The counters that a step names, and those in it.
@@ -82,8 +80,8 @@ mod tests {
 
     #[test]
     fn only_services_that_owners_can_have() -> Result<(), toml::de::Error> {
-        let mut lab: Table = "[[config.service]]\nname = 'a'\n[[config.service]]\nname = 'b'\nresume = true\n\
-            [[config.service]]\nname = 'c'\nsplit = 'ack'\n[[config.service]]\nname = 'd'\nresume = false\n\
+        let mut lab: Table = "[[config.service]]\nname = 'a'\n[[config.service]]\nname = 'b'\ndirect = true\n\
+            [[config.service]]\nname = 'c'\nsplit = 'ack'\n[[config.service]]\nname = 'd'\ndirect = false\n\
             [[config.service]]\nname = 'e'\nroute = [{ resume = true }]"
             .parse()?;
         let_owners_route(&mut lab, &[]);
@@ -92,7 +90,7 @@ mod tests {
             .filter(|service| service.get("routing").is_some())
             .filter_map(|service| service["name"].as_str())
             .collect();
-        assert_eq!(owned, ["a", "c", "d"]);
+        assert_eq!(owned, ["a", "c", "d", "e"]);
         Ok(())
     }
 
@@ -100,8 +98,8 @@ mod tests {
     fn what_owners_cannot_have_is_left_out_where_a_scenario_says_so() -> Result<(), toml::de::Error>
     {
         let mut lab: Table =
-            "[[config.service]]\nname = 'a'\nresume = true\ndirect = true".parse()?;
-        let_owners_route(&mut lab, &["resume".to_owned(), "direct".to_owned()]);
+            "[[config.service]]\nname = 'a'\ndispatcher = 'd'\ndirect = true".parse()?;
+        let_owners_route(&mut lab, &["dispatcher".to_owned(), "direct".to_owned()]);
         let expected: Table = "[[config.service]]\nname = 'a'\nrouting = 'owner'".parse()?;
         assert_eq!(lab, expected);
         Ok(())

@@ -124,7 +124,8 @@ impl Daemon {
         if resumes {
             self.resume.tell_heads(&self.dataplane)?;
             Routing::default().prepare(&mut self.host).await?;
-            self.resume.serve(resumable, &self.dataplane)?;
+            let opinion = self.judge.opinion();
+            self.resume.serve(resumable, &self.dataplane, opinion)?;
             self.tables.resume_at(self.resume.port);
             self.tables.write_settings(&self.dataplane, &self.place)?;
         }

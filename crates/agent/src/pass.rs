@@ -138,7 +138,8 @@ mod tests {
     async fn every_byte_goes_on_in_both_directions_and_so_do_the_ends() {
         let (mut client, to_client) = pair().await;
         let (mut server, to_server) = pair().await;
-        let between = tokio::spawn(async move { pass_both_ways(&to_client, &to_server, OWED).await });
+        let between =
+            tokio::spawn(async move { pass_both_ways(&to_client, &to_server, OWED).await });
         let (request, response) = (bytes(300_000), bytes(OWED as usize));
         let (asked, answered) = (request.clone(), response.clone());
         let server = tokio::spawn(async move {
@@ -187,7 +188,8 @@ mod tests {
     async fn who_breaks_off_ends_it() {
         let (client, to_client) = pair().await;
         let (mut server, to_server) = pair().await;
-        let between = tokio::spawn(async move { pass_both_ways(&to_client, &to_server, OWED).await });
+        let between =
+            tokio::spawn(async move { pass_both_ways(&to_client, &to_server, OWED).await });
         crate::client::end_by_reset(&client);
         drop(client);
         let error = between.await.unwrap().unwrap_err();

@@ -14,13 +14,7 @@ pub(super) fn check(report: &mut Report<'_>, service: &service::Draft) {
         return;
     }
     let is_on = |flag: &Parsed<bool>| matches!(flag, Parsed::Right(flag) if *flag.get_ref());
-    let found = [
-        (
-            "resume",
-            is_on(&service.resume) || service.routes.iter().any(|route| is_on(&route.resume)),
-        ),
-        ("direct", is_on(&service.direct)),
-    ];
+    let found = [("direct", is_on(&service.direct))];
     for (what, _) in found.iter().filter(|(_, is_there)| *is_there) {
         report.error(
             routing.span(),

@@ -16,6 +16,7 @@ mod early;
 mod handover;
 mod head;
 mod keep;
+mod keep_request;
 mod kept;
 mod lccp_in;
 mod leave;
