@@ -11,6 +11,7 @@
 
 #include "dispatcher.h"
 #include "distributor.h"
+#include "keep.h"
 #include "packet.h"
 #include "tcb.h"
 
@@ -32,24 +33,26 @@ static __always_inline int follow_move(struct packet *p, const struct tcb *tcb, 
 	return distribute(p, via, LCCP_FORWARD, unmap_address(owner->address), &(struct lccp_tcb){});
 }
 
-/* In the middle of a response, and in no other state; all of its request is sent. */
-static __always_inline bool may_begin(const struct tcb *tcb)
+/* In the middle of a response, and in no other state; all of its request is sent. Its owner may be the one who has told that. */
+static __always_inline bool may_begin(const struct tcb_key *flow, const struct tcb *tcb)
 {
+	if (is_at_door(tcb))
+		return !(tcb->state & ~TCB_PINNED) && is_kept(flow, tcb);
 	return !tcb->state && tcb->last_seq == tcb->next_request;
 }
 
-static __always_inline enum counter move_entry(struct tcb *tcb, const struct moving *m)
+static __always_inline enum counter move_entry(const struct tcb_key *flow, struct tcb *tcb, const struct moving *m)
 {
 	const struct pool *pool = pool_at(tcb->pool);
 
 	if (m->step == MOVE_BEGIN) {
-		if (tcb->owner != m->from || !may_begin(tcb))
+		if (tcb->owner != m->from || !may_begin(flow, tcb))
 			return COUNTER_CS_MOVE_LATE;
 		settle(tcb, tcb->last_ack);
 		give_to(tcb, m->to, m->from, 1);
 		if (pool)
 			tcb->generation = pool->generation;
-		tcb->state = TCB_RESUMING | TCB_ADOPTING;
+		tcb->state |= TCB_RESUMING | TCB_ADOPTING;
 		return COUNTER_CS_MOVE;
 	}
 	if (tcb->owner != m->to || tcb->previous != m->from || !is_moving(tcb))
@@ -76,7 +79,7 @@ int baton_move(struct moving *move)
 	enum counter what = COUNTER_CS_MOVE_LATE;
 
 	if (tcb && tcb->request_seq == m.request_seq)
-		what = move_entry(tcb, &m);
+		what = move_entry(&m.key, tcb, &m);
 	if (counters)
 		count(counters, what);
 	move->found = what != COUNTER_CS_MOVE_LATE;

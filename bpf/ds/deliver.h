@@ -77,6 +77,8 @@ static __always_inline int deliver(struct arrival *a, const struct frame *f, con
 		take_mark(a);
 		a->sent_in = sent_in_as(a->skb);
 		a->sender = sender_of(f->eth);
+		if (any_yields())
+			note_straight(f->ip, f->tcp);
 		return leave_to(STAGE_OWNED, a, a->sender);
 	}
 	struct bpf_sock *sk = lookup(a->skb, f->ip->saddr, f->ip->daddr, f->tcp->source, f->tcp->dest);

@@ -97,7 +97,7 @@ static __always_inline int let_response_go(struct arrival *a, struct lccp_header
 
 	if (!next)
 		return discard(a, COUNTER_DS_NO_WAY);
-	note_handover(a, h, in, next_address, 0);
+	note_handover(a, h, in, next_address, sk->tsoffset);
 	h->receptor = LCCP_RECEPTOR_DS;
 	h->command = LCCP_ADOPT;
 	h->flags = LCCP_FLAG_RESUME;

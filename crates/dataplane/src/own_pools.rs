@@ -2,7 +2,7 @@
 
 use std::net::SocketAddrV4;
 
-use baton_abi::{Pool, Service, ServiceKey, Settings};
+use baton_abi::{KeptRequest, Pool, ROLE_CS, Service, ServiceKey, Settings, TcbKey};
 use libbpf_rs::MapHandle;
 
 use crate::{
@@ -15,6 +15,7 @@ pub struct OwnPools {
     services: MapHandle,
     pools: MapHandle,
     settings: MapHandle,
+    kept: MapHandle,
 }
 
 impl Dataplane {
@@ -28,6 +29,10 @@ impl Dataplane {
             services: handle("services", &maps.services)?,
             pools: handle("pools", only_on_ds("pools", &maps.pools)?)?,
             settings: handle("settings", &maps.settings)?,
+            kept: handle(
+                "kept_requests",
+                only_on_ds("kept_requests", &maps.kept_requests)?,
+            )?,
         })
     }
 }
@@ -36,6 +41,17 @@ impl OwnPools {
     /// The service at this cluster address and port.
     pub fn service(&self, at: SocketAddrV4) -> Result<Option<Service>, Error> {
         lookup("services", &self.services, &ServiceKey::of(at))
+    }
+
+    /// Whether the door here has let this request in, whose response begins at `start`. A connection server's table holds what others
+    /// have told it too: of that it is not known.
+    pub fn has_let_in(&self, key: &TcbKey, request: &[u8], start: u32) -> Result<bool, Error> {
+        let settings: Settings = element("settings", &self.settings, 0)?;
+        let kept: Option<KeptRequest> = lookup("kept_requests", &self.kept, key)?;
+        let is_it = |kept: KeptRequest| {
+            kept.response_start == start && kept.text.get(..kept.bytes.into()) == Some(request)
+        };
+        Ok(u32::from(settings.roles) & ROLE_CS == 0 && kept.is_some_and(is_it))
     }
 
     /// Whether this data server is in the pool with this index.

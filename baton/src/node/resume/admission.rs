@@ -1,9 +1,8 @@
 //! Whether this data server may answer a request whose response it is to go on with: such a request comes by no door.
 
-use std::net::SocketAddrV4;
-
 use anyhow::Result;
-use baton_abi::{SERVICE_OWNER, SERVICE_RESUME_REST, SERVICE_SIZES};
+use baton_abi::{SERVICE_OWNER, SERVICE_PATHS, SERVICE_RESUME_REST, SERVICE_SIZES, TcbKey};
+use baton_agent::Ends;
 use baton_core::rules::Request;
 use baton_dataplane::OwnPools;
 
@@ -16,9 +15,10 @@ pub struct Admission {
 }
 
 impl Admission {
-    /// Whether a request to this cluster address and port is for a pool that this data server is in, and its response may go on
-    /// elsewhere than it began. Where connection servers follow requests they have found that out.
-    pub fn admits(&self, cluster: SocketAddrV4, request: &[u8]) -> Result<bool> {
+    /// Whether this request is for a pool that this data server is in, and its response, which began at `start`, may go on elsewhere
+    /// than there; or this data server has it, and may drain. Where connection servers follow requests they have found that out.
+    pub fn admits(&self, ends: Ends, request: &[u8], start: u32) -> Result<bool> {
+        let (key, cluster) = (TcbKey::of(ends.client, ends.cluster), ends.cluster);
         let Some(service) = self.pools.service(cluster)? else {
             return Ok(false);
         };
@@ -26,13 +26,20 @@ impl Admission {
         if flags & SERVICE_OWNER == 0 {
             return Ok(true);
         }
+        // Its door has let the request in.
+        if self.pools.has_let_in(&key, request, start)? {
+            return Ok(true);
+        }
         let Ok(Some(request)) = Request::read(request) else {
             return Ok(false);
         };
-        let Some((lead, _)) = self.opinion.of(service.id, &request) else {
+        // Without routes nothing need be known of any.
+        let has_routes = flags & SERVICE_PATHS != 0;
+        let opinion = self.opinion.of(service.id, &request);
+        if has_routes && opinion.is_none() {
             return Ok(false);
-        };
-        if let Some(lead) = lead {
+        }
+        if let Some((Some(lead), _)) = opinion {
             return Ok(lead.resumes && self.pools.is_member(lead.pool)?);
         }
         // It may be one of large content: who has that has it.

@@ -53,7 +53,7 @@ impl Serving {
         let Some(ends) = ends(flow) else { return };
         // Without a request it takes an order back.
         let is_admitted = order.request().is_empty()
-            || match self.admission.admits(ends.cluster, order.request()) {
+            || match self.admission.admits(ends, order.request(), progress.start) {
                 Ok(is_admitted) => is_admitted,
                 Err(error) => {
                     warn!("whether a response may go on here is not known: {error:#}");

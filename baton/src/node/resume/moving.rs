@@ -10,7 +10,7 @@ use std::{
 };
 
 use anyhow::Result;
-use baton_abi::{IdleFlow, TCB_ADOPTING, TCB_RESUMING, Tcb, TcbKey};
+use baton_abi::{IdleFlow, TCB_ADOPTING, TCB_PINNED, TCB_RESUMING, Tcb, TcbKey};
 use baton_core::{
     Moment,
     moves::{Action, Moves},
@@ -23,7 +23,7 @@ use tracing::{debug, warn};
 use super::{
     super::{heartbeat::clock_now, releases::ack},
     Letter,
-    walker::Walker,
+    walker::{Walker, is_at_door, pool_of},
     which::{Which, ends},
 };
 
@@ -68,15 +68,17 @@ impl Walker {
     ) -> Result<()> {
         let found = self.orphans.muster(slot, tick_ago(RECENT))?;
         for (turn, (key, tcb)) in found.into_iter().enumerate() {
-            let which = Which::of(&key, &tcb);
-            let may_go = tcb.state == 0 && tcb.last_seq == tcb.next_request;
-            if !may_go || !self.moving.moves.would_take(now, &which) {
-                continue;
-            }
-            let servers = self.servers(tcb.pool, turn, slots)?;
-            let Some(kept) = self.kept(&key, &tcb)? else {
+            let Some(kept) = self.kept(&key, &tcb)?.filter(|_| may_go(&tcb)) else {
                 continue;
             };
+            let which = Which {
+                request_seq: kept.request_seq,
+                ..Which::of(&key, &tcb)
+            };
+            if !self.moving.moves.would_take(now, &which) || !self.names(which, &tcb)? {
+                continue;
+            }
+            let servers = self.servers(pool_of(&tcb, Some(&kept)), turn, slots)?;
             if servers.is_empty() || kept.response_start == tcb.last_ack {
                 continue;
             }
@@ -194,7 +196,8 @@ impl Walker {
                     .orphans
                     .step(between(&key, from, server), Step::Orphaned)?;
                 if let Some(tcb) = step {
-                    let mut servers = self.servers(tcb.pool, 0, slots)?;
+                    let kept = self.kept(&key.key(), &tcb)?;
+                    let mut servers = self.servers(pool_of(&tcb, kept.as_ref()), 0, slots)?;
                     // It may have the connection by now.
                     if !self.dead.contains(&server) {
                         servers.retain(|other| *other != server);
@@ -270,6 +273,15 @@ impl Walker {
         let order = which.order(number, &tcb, &kept, response)?;
         Ok(Some((*server, order)))
     }
+}
+
+/// Whether it is in no state in which its response cannot go. All of its request is sent: of a connection whose owner sees to
+/// its requests that has said so, or nothing is kept.
+fn may_go(tcb: &Tcb) -> bool {
+    if is_at_door(tcb) {
+        return u32::from(tcb.state) & !TCB_PINNED == 0;
+    }
+    tcb.state == 0 && tcb.last_seq == tcb.next_request
 }
 
 fn between(which: &Which, from: u16, to: u16) -> Between {

@@ -214,10 +214,7 @@ impl Walker {
             }
             all += 1;
             if u32::from(tcb.state) & TCB_FIN == 0 && request.is_some() {
-                // The entry of a connection whose owner sees to its requests is to say which one it is about.
-                if is_at_door(&tcb)
-                    && (self.orphans.change(change(which, slot, slot, 0, 0))?).is_none()
-                {
+                if !self.names(which, &tcb)? {
                     continue;
                 }
                 let servers = self.servers(pool_of(&tcb, request.as_ref()), turn, slots)?;
@@ -466,6 +463,13 @@ impl Walker {
         Ok(tcb.filter(|tcb| tcb.request_seq == which.request_seq))
     }
 
+    /// Has the entry say which request it is about, which that of a connection whose owner sees to its requests does not by
+    /// itself. False if it has gone on.
+    pub(super) fn names(&self, which: Which, tcb: &Tcb) -> Result<bool> {
+        let named = change(which, tcb.owner, tcb.owner, 0, 0);
+        Ok(!is_at_door(tcb) || self.orphans.change(named)?.is_some())
+    }
+
     fn reset(&self, key: &TcbKey, tcb: &Tcb) -> Result<()> {
         self.segments.reset(&known(&Which::of(key, tcb), tcb))?;
         Ok(self.orphans.forget(key)?)
@@ -473,12 +477,12 @@ impl Walker {
 }
 
 /// Whether the owner of the connection sees to its requests.
-fn is_at_door(tcb: &Tcb) -> bool {
+pub(super) fn is_at_door(tcb: &Tcb) -> bool {
     u32::from(tcb.form) & TCB_AT_DOOR != 0
 }
 
 /// Whose members may answer the entry's request. An entry whose owner sees to its requests knows only the pool of the first one.
-fn pool_of(tcb: &Tcb, kept: Option<&KeptRequest>) -> u16 {
+pub(super) fn pool_of(tcb: &Tcb, kept: Option<&KeptRequest>) -> u16 {
     let told = kept.map(|kept| kept.pool);
     told.filter(|pool| is_at_door(tcb) && u32::from(*pool) != NO_POOL)
         .unwrap_or(tcb.pool)

@@ -4,7 +4,7 @@ use baton_abi::{
     Change, DATA_SERVER_DEAD, KeptRequest, LCCP_ADOPT, LCCP_FLAG_RESUME, SERVICE_HANDOVER,
     SERVICE_OWNER, TCB_ADOPTING, TCB_PINNED, TCB_RESUMING,
 };
-use baton_dataplane::{Orphans, Tick, tick_ago};
+use baton_dataplane::{Moving, Orphans, Step, Tick, tick_ago};
 
 use super::http::{ANSWER, Connection, forwarded, get, routes_by_name};
 use crate::{
@@ -162,4 +162,48 @@ fn acknowledgements_go_to_who_has_the_rest() {
     let ack = connection.empty();
     let seen = node.run(&ack.frame()).expect(Tx, &forwarded(&ack));
     assert_eq!(seen.packet().ethernet.destination, ds_mac(2));
+}
+
+/// Its data server drains: the response goes if nothing but it is under way, and the entry stays one that its owner sees to.
+#[test]
+fn who_is_in_the_middle_of_a_response_may_leave() {
+    for (name, ahead, more, is_begun) in [
+        ("it has something", 0u32.wrapping_sub(700), 0, true),
+        ("an earlier response", 700, 0, false),
+        ("another request", 0, 20, false),
+    ] {
+        let (node, orphans) = node();
+        let (mut connection, kept) = answering(&node, &orphans, ahead);
+        let named = orphans.change(change_to_itself(&node, &connection, &kept));
+        if more > 0 {
+            let packet = connection.data(vec![b'x'; more]);
+            connection.send(&node, &packet);
+        }
+        let moving = Moving {
+            key: node.tcb_key(&connection.client),
+            request_seq: kept.request_seq,
+            from: 0,
+            to: 1,
+        };
+        assert_eq!(named.unwrap().is_some(), ahead != 700, "{name}");
+        let begun = orphans.step(moving, Step::Begin).unwrap();
+        assert_eq!(begun.is_some(), is_begun, "{name}");
+        let entry = connection.entry(&node);
+        let moves = TCB_RESUMING | TCB_ADOPTING;
+        let state = TCB_PINNED | if is_begun { moves } else { 0 };
+        assert_eq!(u32::from(entry.state), state, "{name}");
+        assert_eq!(entry.owner, u16::from(is_begun), "{name}");
+        if is_begun {
+            orphans.step(moving, Step::Done).unwrap().unwrap();
+            assert_eq!(u32::from(connection.entry(&node).state), TCB_PINNED);
+        }
+    }
+}
+
+/// The entry says which request it is about.
+fn change_to_itself(node: &Node, connection: &Connection, kept: &KeptRequest) -> Change {
+    Change {
+        next: 0,
+        ..change(node, connection, kept, 0, 0)
+    }
 }
