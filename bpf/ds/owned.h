@@ -81,8 +81,11 @@ static __noinline int follow_gone(struct arrival *a, struct lccp_header *h, stru
 	}
 	struct passage on = { peer(last->next), last->next, is_first ? COUNTER_DS_DOOR_AGAIN : COUNTER_DS_DOOR_FOLLOWED };
 	h->tcb = last->tcb;
-	if (before >= FOLLOWS_MAX || !make_room(a, in))
+	if (before >= FOLLOWS_MAX)
 		return discard(a, COUNTER_DS_NO_SOCKET);
+	/* What is too long for a message comes in pieces from there. */
+	if (!make_room(a, in))
+		return wait(a, COUNTER_DS_DOOR_LATER);
 	h->flags = 0;
 	h->be_data = a->asker;
 	tell_moved(a, h, in, on.address);

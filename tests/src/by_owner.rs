@@ -15,7 +15,7 @@ const COUNTERS: [(&str, &str); 7] = [
 ];
 
 /// Keys of a service that owners cannot have yet; each is off if it is missing or false.
-const WITHOUT: [&str; 3] = ["resume", "direct", "dispatcher"];
+const WITHOUT: [&str; 2] = ["resume", "dispatcher"];
 
 /// Has the owner of a connection see to its requests in every service of a lab that can have it so, without these keys.
 pub fn let_owners_route(lab: &mut Table, without: &[String]) {

@@ -19,7 +19,6 @@ pub(super) fn check(report: &mut Report<'_>, service: &service::Draft) {
             "resume",
             is_on(&service.resume) || service.routes.iter().any(|route| is_on(&route.resume)),
         ),
-        ("direct", is_on(&service.direct)),
         (
             "a dispatcher",
             !matches!(service.dispatcher, Parsed::Absent),

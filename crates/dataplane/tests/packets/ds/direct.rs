@@ -2,6 +2,7 @@
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 
+use baton_abi::{SERVICE_OWNER, Service, ServiceKey};
 use etherparse::{EtherType, IpNumber};
 
 use crate::{
@@ -113,6 +114,26 @@ fn nothing_else_comes_of_it() {
             counted,
         });
         table::run(&Node::ds(), cases.into());
+    });
+}
+
+/// Where owners route the same holds: another's name is refused, and a stranger gets no answer.
+#[test]
+fn by_owners_nothing_else_comes_of_it_either() {
+    on_own_host(|| {
+        let _listener = listen(WEB);
+        let node = Node::ds();
+        let service = Service {
+            flags: SERVICE_OWNER as u16,
+            ..Service::default()
+        };
+        (node.plane().set_service(&ServiceKey::of(WEB), &service)).unwrap();
+        let request = Client::fresh().get(7);
+        let forged = wrapped(&request.packet(), Ipv4Addr::new(198, 51, 100, 66), ds(0));
+        let refused = &[("ds_direct_refused", 1)];
+        node.run(&forged).expect(Drop, refused).untouched();
+        let silence = &[("ds_direct", 1), ("ds_no_socket", 1)];
+        node.run(&direct(&request)).expect(Drop, silence);
     });
 }
 
