@@ -21,7 +21,7 @@ enum lccp_constant {
 	LCCP_OVERHEAD_BYTES = 100, /* what an outer IPv4 header and LCCP add to a client's packet */
 	LCCP_BODY_CHUNK = 32,     /* a body is tagged in pieces of so many bytes, the last filled up with zeros */
 	LCCP_MAX_BODY = 1024,
-	LCCP_MAX_RESUME = 1400,   /* the longest body of RESUME, which must hold a request */
+	LCCP_MAX_RESUME = 1400,   /* the longest body of RESUME and of HEAD, which may hold a request */
 };
 
 /* Which component of the receiving node a message is for. */
@@ -374,11 +374,14 @@ enum head_part {
 	HEAD_PART_MODIFIED = 16,       /* Last-Modified */
 };
 
-/* Body of HEAD: this, then `be_heads` times a struct lccp_head. */
+/*
+ * Body of HEAD: this, then `be_heads` times a struct lccp_head, and of a single one the request that this response answers, if its
+ * owner tells that.
+ */
 struct lccp_heads {
 	unsigned short be_heads;
-	unsigned short reserved;
-	unsigned int reserved_word;
+	unsigned short be_request_bytes;
+	unsigned int be_request_seq;   /* of the request's first byte */
 };
 
 /* Of the response to this client that begins at this sequence number. */
@@ -393,7 +396,7 @@ struct lccp_head {
 	unsigned short be_unseen;      /* enum head_part: what is not in the digest; 0: it is of the whole head */
 	unsigned char is_counted;      /* 1: the next field says something */
 	unsigned char number;          /* which response it is of those that this data server began on the connection, from 1 on, modulo 256 */
-	unsigned int reserved_word;
+	unsigned int be_pool;          /* with a request: lower half of the id of the pool that it is of; 0: not known */
 };
 
 /*
@@ -483,6 +486,8 @@ enum limit {
 	TALLY_KEEPS = 16,              /* a power of two above enum lccp_keep */
 	TALLY_CLOSED = 8,              /* as many as enum closed_reason has */
 	KEPT_BYTES = 1360,             /* longest request that is kept: what one segment holds */
+	TOLD_BYTES = 1344,             /* the same where its owner keeps it: what HEAD holds beside the head of a response */
+	OWNER_KEEPS = 4096,            /* so many a data server keeps that is no connection server: until their responses have begun */
 	ORPHANS = 4096,                /* entries that one muster finds at most */
 	HEAD_BYTES = 1024,             /* of how a response begins, that user space is shown */
 	HEADS_RING_BYTES = 1 << 20,    /* a power of two */
@@ -761,11 +766,15 @@ struct tcb {
 	unsigned char turn;            /* odd while a processor notes a request; another number with each. See cs/turn.h */
 };
 
-/* A request whose response may go on from another data server, as the client sent it. */
+/*
+ * A request whose response may go on from another data server, as the client sent it. A connection server that follows requests
+ * keeps it itself; else the owner does (ds/keep_request.h), and its daemon tells the connection servers' daemons.
+ */
 struct kept_request {
-	unsigned int request_seq;      /* of the connection's entry, when it was the current request */
+	unsigned int request_seq;      /* where it begins */
 	unsigned int response_start;   /* sequence number of the response's first byte */
-	unsigned int bytes;
+	unsigned short bytes;
+	unsigned short pool;           /* where its owner sees to it: index here of the one that it is of, or NO_POOL */
 	unsigned int whole;            /* not 0: the client has all of its response, as the daemon has found */
 	unsigned char text[KEPT_BYTES];
 };
@@ -821,6 +830,7 @@ enum door_flag {
 	DOOR_IN_BODY = 16,             /* what was let in last is no request, but more of a body: see ds/body.h */
 	DOOR_BORN = 32,                /* of the map's: the connection's socket has got a door of its own */
 	DOOR_NOBODY = 64,              /* of DOOR_READING: nobody answers for the pool of what was read, or there is none any more */
+	DOOR_CHOSEN = 128,             /* of DOOR_READING: another data server has chosen this one: no dispatcher is asked again */
 };
 
 /* How the body of a request is where it is not known any further. */
@@ -860,7 +870,10 @@ struct door {
 struct passing {
 	struct door door;              /* of the new socket; its first packet begins with `request` */
 	struct lccp_tcb tcb;
-	unsigned int taken;            /* 1: that is there, or was: another packet begins none */
+	unsigned short taken;          /* 1: that is there, or was: another packet begins none */
+	unsigned short asks;           /* 1: it has no socket yet, and waits for a dispatcher's answer: see ds/awaits.h */
+	unsigned int clock;            /* of the old socket's timestamps, less the monotonic clock: milliseconds */
+	unsigned int ack;              /* what the client had acknowledged: all that had been sent */
 	unsigned int reserved;
 };
 
@@ -894,8 +907,25 @@ struct have_read {
 	unsigned int large[2];         /* bytes of its body, if that is longer than sequence numbers tell, lower word first */
 };
 
+/* Requests that a dispatcher on another node answers alike. */
+struct answer_key {
+	unsigned long long hash;       /* of host and path; 0: of no request */
+	unsigned int client;           /* a hash of its address, where the pool's policy is by that, else 0 */
+	unsigned short pool;           /* NO_POOL: user space decides that first */
+	unsigned short reserved;
+};
+
+/* What it said. */
+struct answer {
+	unsigned long long until;      /* coarse monotonic, ns */
+	unsigned short owner;          /* index into data_servers; NO_DATA_SERVER: it names nobody who can serve, or says nothing */
+	unsigned short reserved;
+	unsigned int reserved_word;
+};
+
 /* The client's data that came too early, and waits: see ds/early.h. The bytes are behind it. */
 struct early {
+	struct answer_key asks;        /* with EARLY_ASKS: what is to be asked about its request */
 	struct tcb_key flow;
 	unsigned int seq;              /* of the first of them */
 	unsigned int ack;              /* as the packet has it */
@@ -903,11 +933,14 @@ struct early {
 	unsigned short be_window;
 	unsigned short flags;
 	unsigned int bytes;
+	unsigned int reserved;
 };
 
 enum early_flag {
 	EARLY_STAMPED = 1,
 	EARLY_ENDS = 2,                /* the client sends no more behind it (FIN) */
+	EARLY_ASKS = 4,                /* a dispatcher is to be asked whose its request is, */
+	EARLY_ONLY_ASKS = 8,           /* and it is the agent that sends it again */
 };
 
 /* How a response begins, as it leaves its data server. */
@@ -1087,7 +1120,7 @@ struct given {
 	unsigned int asker;            /* the connection server by which it came: the same; 0: that is not known */
 	struct lccp_tcb tcb;           /* its travelling part then */
 	unsigned int clock;            /* of its timestamps, less the monotonic clock: milliseconds */
-	unsigned int reserved;
+	unsigned int ack;              /* what its client had acknowledged: all that had been sent */
 };
 
 /* Of a service, at one of its data servers: whom CLAIM asks next, and how many are asked in all. */
@@ -1102,22 +1135,6 @@ struct place {
 	unsigned short now;            /* of connections that begin */
 	unsigned short before;         /* of those that began before it came; else the same */
 	unsigned int turn;             /* how often `now` has become another */
-};
-
-/* Requests that a dispatcher on another node answers alike. */
-struct answer_key {
-	unsigned long long hash;       /* of host and path; 0: of no request */
-	unsigned int client;           /* a hash of its address, where the pool's policy is by that, else 0 */
-	unsigned short pool;           /* NO_POOL: user space decides that first */
-	unsigned short reserved;
-};
-
-/* What it said. */
-struct answer {
-	unsigned long long until;      /* coarse monotonic, ns */
-	unsigned short owner;          /* index into data_servers */
-	unsigned short reserved;
-	unsigned int reserved_word;
 };
 
 /* In front of a frame that is user space's to judge, or to let go later, in its ring. */
@@ -1424,6 +1441,8 @@ enum counter {
 	COUNTER_DS_RESPONSE_NO_ROOM, /* the kernel had no memory to remember what was seen */
 	COUNTER_DS_HEAD,             /* a response that could be resumed begins: its head was shown to the daemon */
 	COUNTER_DS_HEAD_FULL,        /* it was not: no room in the ring */
+	COUNTER_DS_REQUEST_KEPT,     /* a request whose response could go on from another data server */
+	COUNTER_DS_REQUEST_TOO_LONG, /* it could not: longer than what is told of one */
 	/* Of connections whose owner sees to whose each request is: see ds/owner.h. */
 	COUNTER_DS_DOOR_REQUEST,     /* a request is this data server's: let in */
 	COUNTER_DS_DOOR_HANDED_ON,   /* or another's: the connection went there, and the socket here ended */
@@ -1436,6 +1455,7 @@ enum counter {
 	COUNTER_DS_DOOR_NO_ROOM,     /* user space has no room for it */
 	COUNTER_DS_DOOR_BATCH,       /* put back: TCP has not seen yet what came before it */
 	COUNTER_DS_DOOR_CUT,         /* delivered up to where the next request begins; the rest not yet */
+	COUNTER_DS_DOOR_UNRENEWED,   /* dropped: it has waited, and its acknowledgement or timestamps could not be brought up to date */
 	COUNTER_DS_DOOR_CHANGED,     /* dropped: the current request again, with another content */
 	COUNTER_DS_DOOR_READS,       /* its packet does not say whose a request is, or where that ends: the agent reads it */
 	COUNTER_DS_DOOR_READ,        /* the agent has read one that is this data server's: its server has the connection */
@@ -1447,6 +1467,14 @@ enum counter {
 	COUNTER_DS_DOOR_STAYS,       /* ended: the connection was to go, and nobody knows where its response ends */
 	COUNTER_DS_DOOR_FIXED,       /* ended: a request for another pool, where connections stay with their data server */
 	COUNTER_DS_DOOR_UNKNOWN,     /* ended: it is not known where the requests of this connection begin */
+	COUNTER_DS_DOOR_ASKS,        /* not yet: a dispatcher on another node is asked whose a request is */
+	COUNTER_DS_ANSWERED,         /* a choice that it made lately */
+	COUNTER_DS_UNANSWERED,       /* it named nobody who can serve, or was late: chosen here */
+	COUNTER_DS_ASKED,            /* a dispatcher on another node, by the daemon */
+	COUNTER_DS_ASK_LATE,         /* not answered in time */
+	COUNTER_DS_ASK_DEAD,         /* not asked, after many of those: chosen here */
+	COUNTER_DS_ASK_STALE,        /* not asked, as the daemon gives no sign of life: the same */
+	COUNTER_DS_ASK_LIE,          /* an answer that names nobody who can serve, or to no question */
 	COUNTER_DS_RELAY_ANSWER,     /* a packet of a server in a container, to the relay's socket */
 	/* switch */
 	COUNTER_SWITCH_SYN,          /* a connection begins */

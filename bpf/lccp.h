@@ -182,7 +182,9 @@ static __always_inline bool is_whole(const struct lccp_message *m)
 {
 	u32 body = bpf_ntohs(m->h->be_body_length);
 
-	return body <= m->bytes && body <= (m->h->command == LCCP_RESUME ? LCCP_MAX_RESUME : LCCP_MAX_BODY);
+	bool holds_request = m->h->command == LCCP_RESUME || m->h->command == LCCP_HEAD;
+
+	return body <= m->bytes && body <= (holds_request ? LCCP_MAX_RESUME : LCCP_MAX_BODY);
 }
 
 /*

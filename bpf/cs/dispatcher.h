@@ -35,6 +35,14 @@ static __always_inline bool stays(const struct pool *pool, u32 index, u16 before
 	return is_settled && !(pool->flags & POOL_PER_REQUEST) && pool->policy != POLICY_PATH;
 }
 
+/* Whether the dispatcher of this service, on another node, counts as dead for now. */
+static __always_inline bool dispatcher_rests(u32 service)
+{
+	u64 *until = bpf_map_lookup_elem(&resting, &service);
+
+	return until && bpf_ktime_get_coarse_ns() < *until;
+}
+
 /* Another hash of the path with each number, all as hard to foresee as the first. */
 static __always_inline u64 hash_path_again(u64 path, u32 number)
 {

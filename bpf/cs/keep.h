@@ -9,6 +9,7 @@
 
 #include "packet.h"
 #include "request.h"
+#include "tally.h"
 
 _Static_assert(__builtin_offsetof(struct text, at) == __builtin_offsetof(struct kept_request, text),
 	       "a text begins like a kept request");
@@ -26,18 +27,29 @@ static __noinline void keep_request(struct packet *p, const struct request *r)
 	}
 	text->kept[0] = bpf_ntohl(p->frame.tcp->seq);
 	text->kept[1] = bpf_ntohl(p->frame.tcp->ack_seq);
-	text->kept[2] = r->bytes;
+	text->kept[2] = r->bytes | NO_POOL << 16;
 	text->kept[3] = 0;
 	if (!bpf_map_update_elem(&kept_requests, &p->flow, text, BPF_ANY))
 		count(p->counters, COUNTER_CS_REQUEST_KEPT);
 }
 
-/* What is kept of the current request of this entry; 0: nothing. Of a connection that is pinned it is not known. */
+/*
+ * Whether it is this entry's current request. Where the owner sees to requests, and has told it, the client has sent nothing
+ * behind it. Of a connection that is pinned otherwise it is not known.
+ */
+static __always_inline bool is_current(const struct kept_request *kept, const struct tcb *tcb)
+{
+	if (is_at_door(tcb))
+		return kept->request_seq + kept->bytes == tcb->last_seq && (int)(tcb->last_ack - kept->response_start) >= 0;
+	return kept->request_seq == tcb->request_seq && !(tcb->state & TCB_PINNED);
+}
+
+/* What is kept of the current request of this entry; 0: nothing. */
 static __always_inline const struct kept_request *kept_of(const struct tcb_key *flow, const struct tcb *tcb)
 {
 	const struct kept_request *kept = bpf_map_lookup_elem(&kept_requests, flow);
 
-	return kept && kept->request_seq == tcb->request_seq && !(tcb->state & TCB_PINNED) ? kept : 0;
+	return kept && is_current(kept, tcb) ? kept : 0;
 }
 
 static __always_inline bool is_kept(const struct tcb_key *flow, const struct tcb *tcb)

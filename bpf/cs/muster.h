@@ -56,7 +56,13 @@ int baton_change(struct change *change)
 	struct tcb *tcb = bpf_map_lookup_elem(&tcbs, &key);
 
 	change->found = 0;
-	if (!tcb || tcb->request_seq != change->request_seq || tcb->owner != change->owner)
+	if (!tcb || tcb->owner != change->owner)
+		return 0;
+	/* Its owner has told where its current request begins: the daemon knows the connection by that from now on. */
+	const struct kept_request *kept = is_at_door(tcb) ? kept_of(&key, tcb) : 0;
+	if (kept && kept->request_seq == change->request_seq)
+		tcb->request_seq = kept->request_seq;
+	if (tcb->request_seq != change->request_seq)
 		return 0;
 	tcb->previous = NO_DATA_SERVER;
 	tcb->owner = change->next;

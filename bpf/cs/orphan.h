@@ -29,6 +29,12 @@ static __always_inline bool step_back(const struct tcb *tcb, struct tcphdr *tcp)
 	return true;
 }
 
+/* Whether the agent's socket, which has nothing of what is behind the request, would begin in front of that. */
+static __always_inline bool begins_behind_request(struct packet *p, const struct tcb *tcb)
+{
+	return step_back(tcb, p->frame.tcp) && (!is_at_door(tcb) || is_kept(&p->flow, tcb));
+}
+
 /*
  * The next owner has the rest of the response. An acknowledgement says where the client is, exactly, and
  * that is where the agent's socket begins; anything else of the client would make it begin elsewhere. So
@@ -46,7 +52,7 @@ static __always_inline int resume(struct packet *p, struct tcb *tcb, const struc
 	/* Whether a request begins there the owner can say only when it has the connection. */
 	if (p->frame.payload && is_unsure(tcb))
 		return drop(p, COUNTER_CS_ORPHAN_WAITS);
-	if (p->frame.payload || tcp->fin || tcp->rst || !tcp->ack || !fits_in_lccp(p) || !step_back(tcb, tcp))
+	if (p->frame.payload || tcp->fin || tcp->rst || !tcp->ack || !fits_in_lccp(p) || !begins_behind_request(p, tcb))
 		return forward(p, owner);
 	count(p->counters, COUNTER_CS_RESUME);
 	return distribute(p, owner, ADOPT_RESUMED, unmap_address(p->settings->address), &part);

@@ -18,6 +18,7 @@
 #include "punt_budget.h"
 #include "request.h"
 #include "route.h"
+#include "sizes.h"
 #include "tally.h"
 #include "upload.h"
 #include "verdict.h"
@@ -141,7 +142,7 @@ static __noinline bool divide(struct packet *p, u32 at)
 static __noinline void name_request(struct packet *p, const struct request *r, u32 pool,
 				    struct answer_key *key)
 {
-	key->hash = r->target ? hash_host_and_path(r->host, r->target) | 1 : 0;
+	key->hash = r->target ? hash_host_and_path(r->host, hash_path(r->target)) | 1 : 0;
 	key->client = hash_client(p->flow.client, p->settings->hash_seed);
 	key->pool = pool;
 	key->reserved = 0;
@@ -243,9 +244,7 @@ static __noinline u32 find_pool(struct packet *p, struct request *r, u16 *number
 	u32 pool = route & ROUTE_POOL;
 	r->resumes = pool == NO_POOL ? p->service->flags & SERVICE_RESUME_REST : route & ROUTE_RESUME;
 	*number = pool == NO_POOL ? p->service->id : route >> ROUTE_NUMBER_SHIFT & ROUTE_NUMBER;
-	if (pool == NO_POOL && p->service->flags & SERVICE_SIZES && (r->path || r->target))
-		pool = find_large(p->service->id, p->service->large, hash_request(r));
-	return pool == NO_POOL ? p->service->pool : pool;
+	return pool == NO_POOL ? pool_without_route(p->service, r) : pool;
 }
 
 /* What a dispatcher on another node said lately, if it still holds. */
@@ -258,15 +257,6 @@ static __always_inline u16 find_answer(const struct pool *pool, const struct ans
 	return answer->owner;
 }
 
-/* The dispatcher of this service counts as dead for now. */
-static __always_inline bool dispatcher_rests(const struct service *service)
-{
-	u32 id = service->id;
-	u64 *until = bpf_map_lookup_elem(&resting, &id);
-
-	return until && bpf_ktime_get_coarse_ns() < *until;
-}
-
 /*
  * A data server of the pool for a request, by whoever dispatches for its service: NO_DATA_SERVER if there
  * is none, SERVER_PUNTED if user space is to ask.
@@ -276,7 +266,8 @@ static __noinline u16 pick(struct packet *p, const struct pool *pool, u32 index,
 	struct verdict verdict;
 	struct answer_key key;
 
-	if (!(p->service->flags & SERVICE_ASKS) || !r->target || !pool->choices)
+	/* Where owners see to requests, the door asks that this one comes to. */
+	if ((p->service->flags & (SERVICE_ASKS | SERVICE_OWNER)) != SERVICE_ASKS || !r->target || !pool->choices)
 		return choose(pool, index, &p->flow, r, 0);
 	if (read_lead(p->ctx, &verdict)) {
 		if (is_member(pool, verdict.owner))
@@ -291,7 +282,7 @@ static __noinline u16 pick(struct packet *p, const struct pool *pool, u32 index,
 		count(p->counters, COUNTER_CS_ANSWERED);
 		return owner;
 	}
-	if (dispatcher_rests(p->service)) {
+	if (dispatcher_rests(p->service->id)) {
 		count(p->counters, COUNTER_CS_ASK_DEAD);
 	} else if (punt(p, &key)) {
 		count(p->counters, COUNTER_CS_PUNTED);

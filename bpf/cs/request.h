@@ -65,6 +65,7 @@ struct text {
 	struct lccp_header received; /* that has come: see receive_lccp.h */
 	struct upload upload;      /* that is being read: see upload.h */
 	struct punted punted;      /* that is shown to user space: see punt.h */
+	struct answer_key question; /* that is asked about the request: see ../ds/dispatcher.h */
 	/* For the next function of stages.h: */
 	u32 tag;                   /* of the cookie in a packet that begins a connection */
 	u16 next;                  /* whom the connection is handed to with the request */

@@ -5,7 +5,6 @@
 
 #include "packet.h"
 #include "request.h"
-#include "sizes.h"
 #include "../siphash.h"
 
 enum {
@@ -206,11 +205,11 @@ __noinline u64 hash_path(u32 target)
 	return siphash_end(&s, count);
 }
 
-/* A hash of a host, where `host` is not 0, and a path together, as the two above take them. */
-__noinline u64 hash_host_and_path(u32 host, u32 target)
+/* A hash of a host, where `host` is not 0, and of the hash of a path together, as the two above make them. */
+__noinline u64 hash_host_and_path(u32 host, u64 path)
 {
 	const struct siphash_key *key = hash_key();
-	u64 words[2] = { host ? hash_host(host) : 0, hash_path(target) };
+	u64 words[2] = { host ? hash_host(host) : 0, path };
 
 	return key ? siphash(key, words, 2) : 0;
 }

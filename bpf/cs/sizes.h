@@ -5,6 +5,7 @@
 
 #include "packet.h"
 #include "request.h"
+#include "route.h"
 
 /*
  * The pool of large content, if the path with this hash is of it; else NO_POOL. No path that is longer than what is
@@ -15,6 +16,18 @@ __noinline u32 find_large(u32 service, u32 pool, u64 path)
 	struct large_key key = { .service = service, .path = path };
 
 	return bpf_map_lookup_elem(&large, &key) ? pool : NO_POOL;
+}
+
+/* The pool of a request that no route takes. */
+static __noinline u32 pool_without_route(const struct service *service, const struct request *r)
+{
+	u32 pool = NO_POOL;
+
+	if (!service || !r)
+		return NO_POOL;
+	if (service->flags & SERVICE_SIZES && (r->path || r->target))
+		pool = find_large(service->id, service->large, hash_request(r));
+	return pool == NO_POOL ? service->pool : pool;
 }
 
 #endif

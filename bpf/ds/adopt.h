@@ -9,6 +9,7 @@
 #include "assign.h"
 #include "end.h"
 #include "given.h"
+#include "owned.h"
 #include "owner.h"
 #include "packet.h"
 #include "refuse.h"
@@ -31,6 +32,8 @@ static __always_inline int adopt_resumed(struct arrival *a, struct lccp_header *
 	if (!assign_own(a, h, in, a->settings->resume_port))
 		return discard(a, COUNTER_DS_UNASSIGNED);
 	expect(a->skb, h, in);
+	if (is_owners(in->ip.daddr, in->tcp.dest))
+		begin_resumed_door(h, in);
 	if (!strip(a->skb))
 		return TCX_DISCARD;
 	count(a->counters, COUNTER_DS_RESUMED);
@@ -64,7 +67,7 @@ static __always_inline bool is_ahead(const struct tcp_sock *sk, const struct inn
 /* Its door knows by all its numbers what of it is old. */
 static __always_inline bool is_kept_again(const struct lccp_header *h, const struct inner *in)
 {
-	return h->flags & LCCP_FLAG_KEPT && is_owners(in->ip.daddr, in->tcp.dest);
+	return is_adopt_again(h) && is_owners(in->ip.daddr, in->tcp.dest);
 }
 
 /*

@@ -19,6 +19,7 @@ enum found {
 	TO_SERVER,                 /* or back, with a request that has been read */
 	END_SOCKET,                /* it becomes the RST that ends its socket, which expects `a->end` */
 	PASS_ON,                   /* an ADOPT that is for `a->next` */
+	AWAITS_WORD,               /* one of which a dispatcher is to be asked */
 	REFUSE,                    /* and one that is for nobody */
 	RECEIVED_BEFORE,           /* what it brings is here up to `a->end`: who keeps it is told */
 	NOT_HERE,                  /* its connection is not here, and was not */

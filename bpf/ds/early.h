@@ -36,14 +36,18 @@ static __always_inline bool copy_early(struct __sk_buff *skb, u32 at, const u32 
 	return true;
 }
 
-/* Of the packet's data what is behind the first `from` bytes. Global, so that it is verified by itself. */
-__noinline int let_wait(struct __sk_buff *skb, u32 from)
+/*
+ * Of the packet's data what is behind the first `from` bytes; `flags` are those of enum early_flag that say that a dispatcher is to be
+ * asked. Global, so that it is verified by itself.
+ */
+__noinline int let_wait(struct __sk_buff *skb, u32 from, u32 flags)
 {
 	struct scratch *s = scratch_of_this_cpu();
 	struct counters *counters = counters_of_this_cpu();
+	const struct text *text = text_of_this_cpu();
 	struct bpf_tcp_req_attrs stamps = {};
 
-	if (!s || !counters)
+	if (!s || !counters || !text)
 		return false;
 	const struct inner *in = &s->packet;
 	u32 bytes = payload_of(in);
@@ -55,9 +59,11 @@ __noinline int let_wait(struct __sk_buff *skb, u32 from)
 		.ack = bpf_ntohl(in->tcp.ack_seq),
 		.tsval = stamps.rcv_tsval,
 		.be_window = in->tcp.window,
-		.flags = (stamps.tstamp_ok ? EARLY_STAMPED : 0) | (in->tcp.fin ? EARLY_ENDS : 0),
+		.flags = (stamps.tstamp_ok ? EARLY_STAMPED : 0) | (in->tcp.fin ? EARLY_ENDS : 0) | flags,
 		.bytes = bytes - from,
 	};
+	if (flags & EARLY_ASKS)
+		as.asks = text->question;
 	bool has_room = as.bytes > EARLY_BYTES ? copy_early(skb, payload_at(in) + from, EARLY_MERGED_BYTES, &as)
 					       : copy_early(skb, payload_at(in) + from, EARLY_BYTES, &as);
 	count(counters, has_room ? COUNTER_DS_DOOR_WAITS : COUNTER_DS_DOOR_NO_ROOM);
@@ -68,7 +74,7 @@ __noinline int let_wait(struct __sk_buff *skb, u32 from)
 static __always_inline void wait_from(struct arrival *a, u32 from)
 {
 	if (a->settings->reader_port)
-		let_wait(a->skb, from);
+		let_wait(a->skb, from, 0);
 }
 
 /* The packet's data is not for now. */
@@ -77,6 +83,17 @@ static __always_inline int wait(struct arrival *a, enum counter why)
 	wait_from(a, 0);
 	a->waits = true;
 	return discard(a, why);
+}
+
+/*
+ * Nor is it, because a dispatcher is to be asked whose the request is that it begins. What the agent has sent, that sends again:
+ * `flags` say so.
+ */
+static __noinline int wait_for_word(struct arrival *a, u32 flags)
+{
+	let_wait(a->skb, 0, EARLY_ASKS | flags);
+	a->waits = true;
+	return discard(a, COUNTER_DS_DOOR_ASKS);
 }
 
 /*
@@ -100,16 +117,12 @@ static __noinline bool renew(struct arrival *a, struct inner *in, const struct t
 	if (!unwrap(a, in))
 		return false;
 	u32 at = in->tcp_at + sizeof(struct tcphdr);
-	__be32 ack = bpf_htonl(tcp->snd_una), stamp, newest = bpf_htonl(tcp->rx_opt.ts_recent);
+	__be32 stamp, newest = bpf_htonl(tcp->rx_opt.ts_recent);
 
 	if (!is_before(tcp->snd_una, bpf_ntohl(in->tcp.ack_seq)) && !write_window(a, in, tcp))
 		return false;
-	if (is_before(bpf_ntohl(in->tcp.ack_seq), tcp->snd_una)) {
-		if (bpf_l4_csum_replace(a->skb, in->tcp_at + CHECK_AT, in->tcp.ack_seq, ack, 4) ||
-		    bpf_skb_store_bytes(a->skb, in->tcp_at + ACK_AT, &ack, sizeof(ack), 0))
-			return false;
-		in->tcp.ack_seq = ack;
-	}
+	if (!acknowledge_now(a->skb, in, tcp->snd_una))
+		return false;
 	if (in->tcp.doff * 4 != sizeof(struct tcphdr) + TIMESTAMPS_ALONE_BYTES)
 		return true;
 	if (bpf_skb_load_bytes(a->skb, at + STAMP_AT, &stamp, sizeof(stamp)))

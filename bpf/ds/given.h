@@ -73,6 +73,7 @@ static __noinline void note_handover(const struct arrival *a, const struct lccp_
 		.asker = a->asker,
 		.tcb = h->tcb,
 		.clock = clock,
+		.ack = bpf_ntohl(in->tcp.ack_seq),
 	};
 
 	handed_over_now();

@@ -7,6 +7,7 @@
 #define BATON_DS_JUDGE_H
 
 #include "body.h"
+#include "dispatcher.h"
 #include "packet.h"
 #include "../cs/dispatcher.h"
 #include "../cs/request.h"
@@ -18,15 +19,18 @@ enum judgement {
 	JUDGED_ELSEWHERE,
 	JUDGED_NOBODY,             /* nobody answers for its pool */
 	JUDGED_UNREADABLE,
+	JUDGED_ASKS,               /* a dispatcher on another node is to be asked */
 };
 
 struct judged {
 	const struct have_read *known; /* what the agent has read of it, if it has */
+	bool asks;                 /* a dispatcher's word counts, if the service has one */
 	struct span span;          /* how far it goes */
 	u16 pool;
 	u16 generation;            /* of the pool, now */
 	u16 owner;                 /* of JUDGED_ELSEWHERE: who, by slot */
 	u16 route;                 /* number of the one that leads to the pool */
+	bool resumes;              /* its response may go on from another data server */
 };
 
 /* Reads the request that begins with the packet. False if it does not show all of its head, and where its body ends. */
@@ -58,20 +62,8 @@ static __noinline void measure_request(struct __sk_buff *skb, const struct inner
 		follow_body(skb, in, r->end, s);
 }
 
-/* The pool of a request that no route takes. */
-static __noinline u32 pool_without_route(const struct service *service, const struct request *r)
-{
-	u32 pool = NO_POOL;
-
-	if (!service || !r)
-		return NO_POOL;
-	if (service->flags & SERVICE_SIZES && (r->path || r->target))
-		pool = find_large(service->id, service->large, hash_request(r));
-	return pool == NO_POOL ? service->pool : pool;
-}
-
-/* The pool that it is for, and the number of its route; NO_POOL if its host and path do not show that plainly. */
-static __always_inline u32 pool_of_request(const struct service *service, const struct request *r, u16 *number)
+/* The pool that it is for, and what its route says; NO_POOL if its host and path do not show that plainly. */
+static __always_inline u32 pool_of_request(const struct service *service, const struct request *r, struct judged *j)
 {
 	u32 route = NO_POOL;
 
@@ -80,9 +72,10 @@ static __always_inline u32 pool_of_request(const struct service *service, const 
 	if (route & (ROUTE_PUNTS | ROUTE_WAITS))
 		return NO_POOL;
 	u32 pool = route & ROUTE_POOL;
+	j->resumes = pool == NO_POOL ? service->flags & SERVICE_RESUME_REST : route & ROUTE_RESUME;
 	if (pool == NO_POOL)
 		return pool_without_route(service, r);
-	*number = route >> ROUTE_NUMBER_SHIFT & ROUTE_NUMBER;
+	j->route = route >> ROUTE_NUMBER_SHIFT & ROUTE_NUMBER;
 	return pool;
 }
 
@@ -96,8 +89,9 @@ static __noinline u16 choose_owner(const struct lccp_header *h, u32 index, const
 }
 
 /*
- * `d` is the door of the connection that is here; 0: it comes with this request, and any member of the pool will do.
- * A head that goes on in another packet is another data server's if what is here of it says so.
+ * `d` is the door of the connection that is here; 0: it comes with this request, and any member of the pool will do that nobody
+ * is to be asked about. A head that goes on in another packet is another data server's if what is here of it says so, and nobody
+ * is to be asked.
  */
 static __noinline enum judgement judge_request(struct arrival *a, const struct lccp_header *h, const struct inner *in,
 					       const struct door *d, struct judged *j)
@@ -123,7 +117,7 @@ static __noinline enum judgement judge_request(struct arrival *a, const struct l
 		r->chunked = known->flags & READ_CHUNKED;
 		r->large = (u64)known->large[1] << 32 | known->large[0];
 	} else {
-		index = r->target && !r->odd ? pool_of_request(service, r, &j->route) : NO_POOL;
+		index = r->target && !r->odd ? pool_of_request(service, r, j) : NO_POOL;
 	}
 	if (index == NO_POOL)
 		return JUDGED_UNREADABLE;
@@ -135,12 +129,22 @@ static __noinline enum judgement judge_request(struct arrival *a, const struct l
 	if (is_read)
 		measure_request(a->skb, in, r, &j->span);
 	j->generation = pool->generation;
+	bool asks = j->asks && service->flags & SERVICE_ASKS;
+	bool is_settled = d ? d->pool == NO_POOL || stays(pool, index, d->pool, d->generation) : !asks;
 	/* A connection that has come idle was with no pool here yet. */
-	if (is_member(pool, own) && (!d || d->pool == NO_POOL || stays(pool, index, d->pool, d->generation)))
+	if (is_member(pool, own) && is_settled)
 		return here;
 	if (d && d->pool == index && service->flags & SERVICE_STAYS)
 		return here;
-	j->owner = choose_owner(h, index, r);
+	u32 word = WORD_NONE;
+	if (asks) {
+		if (!is_read)
+			return JUDGED_UNREADABLE;
+		word = word_of_dispatcher(a, h, service->id, index, r);
+	}
+	if (word == WORD_AWAITED)
+		return JUDGED_ASKS;
+	j->owner = word == WORD_NONE ? choose_owner(h, index, r) : word;
 	if (j->owner == NO_DATA_SERVER)
 		return JUDGED_NOBODY;
 	return j->owner == own ? here : JUDGED_ELSEWHERE;

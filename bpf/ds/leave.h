@@ -49,13 +49,13 @@ static __noinline int leave_idle(struct arrival *a, struct lccp_header *h, struc
 		return discard(a, COUNTER_DS_RELEASE_GONE);
 	if (is_being_read(d) || !write_numbers(a, in, tcp) || !take_door(d))
 		return discard(a, COUNTER_DS_RELEASE_REFUSED);
-	bool may_go = is_quiet(sk, tcp, d, in);
+	bool may_go = is_quiet(a, sk, tcp, d, in);
 	leave_door(d);
 	a->next = may_go ? next_of_idle(a, h, in, d) : 0;
 	if (!a->next)
 		return discard(a, COUNTER_DS_RELEASE_REFUSED);
 	if (!write_window(a, in, tcp) || !write_timestamps(a, in, tcp) || !echo_now(a->skb, in, tcp->tsoffset))
-		return TCX_DISCARD;
+		return discard(a, COUNTER_DS_DOOR_UNRENEWED);
 	a->asker = d->asker;
 	count(a->counters, COUNTER_DS_RELEASED);
 	return HAND_ON;

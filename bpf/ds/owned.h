@@ -4,6 +4,7 @@
 #define BATON_DS_OWNED_H
 
 #include "assign.h"
+#include "awaits.h"
 #include "handover.h"
 #include "kept.h"
 #include "leave.h"
@@ -51,14 +52,6 @@ static __always_inline void become_follower(struct arrival *a, struct lccp_heade
 	h->tcb.attempt = before + 1;
 }
 
-/* The clock of the timestamps that the packet echoes, less ours. */
-static __noinline u32 clock_echoed(struct __sk_buff *skb, const struct inner *in)
-{
-	struct bpf_tcp_req_attrs stamps = {};
-
-	return read_timestamps(skb, in, &stamps) && stamps.tstamp_ok ? stamps.rcv_tsecr - milliseconds() : 0;
-}
-
 /* A packet of a connection that has gone to another data server is sent on there, and the connection server is told (again). */
 static __noinline int follow_gone(struct arrival *a, struct lccp_header *h, struct inner *in)
 {
@@ -67,9 +60,9 @@ static __noinline int follow_gone(struct arrival *a, struct lccp_header *h, stru
 
 	if (!last)
 		return NOT_HERE;
-	/* Who keeps it knows of no clock but its own. */
-	if (a->keeper && !echo_now(a->skb, in, last->clock))
-		return discard(a, COUNTER_DS_NO_WAY);
+	/* What has waited, or is kept, is as old as that, and echoes nothing. */
+	if (has_waited(a, h) && !begin_as_now(a->skb, in, last->ack, last->clock))
+		return discard(a, COUNTER_DS_DOOR_UNRENEWED);
 	bool is_first = payload_of(in) && bpf_ntohl(in->tcp.seq) == last->seq && tick_now() - last->tick < AGAIN_TICKS;
 	/* With its numbers then it begins once more, as by an ADOPT. */
 	if (is_first && is_dead(last->next)) {
@@ -120,12 +113,12 @@ static __always_inline int let_in_packet(struct arrival *a, const struct lccp_he
 	return pass_in(a, in, counter_of(h, in));
 }
 
-/* With the first request of a connection, or the first one here: its door begins. */
-static __noinline void begin_door(struct arrival *a, const struct lccp_header *h, const struct inner *in,
-				  const struct judged *j)
+/* The door of a connection that begins here with this packet. */
+static __always_inline struct door door_from(const struct lccp_header *h, const struct inner *in)
 {
 	u32 seq = bpf_ntohl(in->tcp.seq);
-	struct door d = {
+
+	return (struct door){
 		.request = seq,
 		.head_end = seq,
 		.next = seq,
@@ -135,6 +128,13 @@ static __noinline void begin_door(struct arrival *a, const struct lccp_header *h
 		.since = moment(),
 		.counted = bpf_ntohl(in->tcp.ack_seq),
 	};
+}
+
+/* With the first request of a connection, or the first one here: its door begins. */
+static __noinline void begin_door(struct arrival *a, const struct lccp_header *h, const struct inner *in,
+				  const struct judged *j)
+{
+	struct door d = door_from(h, in);
 
 	if (j) {
 		let_in(&d, &j->span, false);
@@ -148,6 +148,15 @@ static __noinline void begin_door(struct arrival *a, const struct lccp_header *h
 	keep_door(h, &d);
 }
 
+/* With the rest of a response, which the agent has: the request that it answers is none of this data server's. */
+static __noinline void begin_resumed_door(const struct lccp_header *h, const struct inner *in)
+{
+	struct door d = door_from(h, in);
+
+	d.requests = 1;
+	keep_door(h, &d);
+}
+
 /* An ADOPT whose request is another data server's goes on there; not for ever, should the tables of two of them differ. */
 static __noinline int pass_adopt_on(struct arrival *a, struct lccp_header *h, struct inner *in)
 {
@@ -158,6 +167,7 @@ static __noinline int pass_adopt_on(struct arrival *a, struct lccp_header *h, st
 	if (!on.way || ++h->tcb.attempt >= ADOPT_ATTEMPTS || !make_room(a, in))
 		return discard(a, COUNTER_DS_NO_WAY);
 	note_handover(a, h, in, a->next, clock_echoed(a->skb, in));
+	forget_passing(h);
 	if (!is_again)
 		tally_at_door(a->route, a->pool, 0, COUNT_HANDOVER);
 	tell_moved(a, h, in, a->next);
@@ -167,9 +177,12 @@ static __noinline int pass_adopt_on(struct arrival *a, struct lccp_header *h, st
 }
 
 /* No other data server will take it either: the connection server need try none. */
-static __always_inline int refuse_for_all(struct arrival *a, struct lccp_header *h, const struct inner *in)
+static __always_inline int refuse_for_all(struct arrival *a, struct lccp_header *h, struct inner *in)
 {
 	h->tcb.attempt = ADOPT_ATTEMPTS;
+	/* One that has waited has no message around it. */
+	if (!make_room(a, in))
+		return discard(a, COUNTER_DS_NO_WAY);
 	return refuse(a, h, in, LCCP_REFUSAL_UNREADABLE);
 }
 
@@ -177,7 +190,7 @@ static __always_inline int refuse_for_all(struct arrival *a, struct lccp_header 
 static __noinline enum found judge_adopt(struct arrival *a, struct lccp_header *h, const struct inner *in)
 {
 	const struct data_server *found;
-	struct judged j = {};
+	struct judged j = { .asks = !h->tcb.attempt };
 
 	a->kept = 0;
 	/* It was idle where it comes from, or its client ends it without a request. */
@@ -190,12 +203,16 @@ static __noinline enum found judge_adopt(struct arrival *a, struct lccp_header *
 	a->pool = j.pool;
 	switch (judged) {
 	case JUDGED_HERE:
+		if (j.resumes)
+			keep_request_here(a, h, in, j.pool);
 		begin_door(a, h, in, &j);
 		return ADOPT_HERE;
 	case JUDGED_ELSEWHERE:
 		found = data_server(j.owner);
 		a->next = found ? unmap_address(found->address) : 0;
 		return PASS_ON;
+	case JUDGED_ASKS:
+		return AWAITS_WORD;
 	default:
 		/* The agent also says that nobody answers it. */
 		if (a->settings->reader_port) {
@@ -242,13 +259,15 @@ __noinline int receive_owned(struct __sk_buff *skb)
 	else if (sk && h->command == LCCP_ADOPT && !is_adopt_again(h))
 		verdict = BEGINS_HERE;
 	else if ((on = find_passing(h)) && on->door.request == bpf_ntohl(in->tcp.seq))
-		verdict = take_passing(a, h, on);
+		verdict = on->asks ? begin_again(a, h, in, on) : take_passing(a, h, in, on);
 	else if (on || is_being_adopted(h))
 		verdict = put_behind_batch(a);
 	else
 		verdict = sk && is_adopt_again(h) ? receive_adopt_again(a, h, in) : follow_gone(a, h, in);
 	if (verdict == BEGINS_HERE)
 		verdict = judge_adopt(a, h, in);
+	if (on && on->asks && (verdict == ADOPT_HERE || verdict == ADOPT_TO_READ))
+		forget_passing(h);
 	if (verdict == ADOPT_HERE && a->kept)
 		wait_from(a, a->kept);
 	if (sk) {
@@ -275,6 +294,8 @@ __noinline int receive_owned(struct __sk_buff *skb)
 		return adopt_to_read(a, h, in);
 	case PASS_ON:
 		return pass_adopt_on(a, h, in);
+	case AWAITS_WORD:
+		return await_word(a, h, in);
 	case REFUSE:
 		return refuse_for_all(a, h, in);
 	case RECEIVED_BEFORE:

@@ -18,6 +18,7 @@
 #include "end.h"
 #include "given.h"
 #include "judge.h"
+#include "keep_request.h"
 #include "own_cs.h"
 #include "packet.h"
 #include "plain.h"
@@ -40,7 +41,7 @@ static __always_inline bool is_owners(__be32 cluster, __be16 port)
 	return service && service->flags & SERVICE_OWNER;
 }
 
-/* The socket here ends in silence. The client, if it has not gone elsewhere, is reset when nobody claims its connection. */
+/* The socket here ends in silence. Its client is reset when nobody claims its connection. */
 static __always_inline int end_here(struct arrival *a, const struct tcp_sock *tcp, enum counter why)
 {
 	count(a->counters, why);
@@ -99,6 +100,8 @@ static __noinline int hand_on_request(struct arrival *a, struct lccp_header *h, 
 	h->tcb = part_of(tcp);
 	h->tcb.options |= aware_option(sk);
 	h->tcb.be_cwnd = window_to_give(tcp);
+	/* Chosen: no dispatcher is asked again. */
+	h->tcb.attempt = 1;
 	note_handover(a, h, in, next_address, tcp->tsoffset);
 	forget_passing(h);
 	h->be_data = asker;
@@ -109,18 +112,20 @@ static __noinline int hand_on_request(struct arrival *a, struct lccp_header *h, 
 	if (a->pool != NO_POOL)
 		tally_at_door(a->route, a->pool, 0, COUNT_HANDOVER);
 	tell_moved(a, h, in, next_address);
-	return end_here(a, tcp, COUNTER_DS_DOOR_HANDED_ON);
+	count(a->counters, COUNTER_DS_DOOR_HANDED_ON);
+	return END_SOCKET;
 }
 
 /*
  * Whether the connection can go: nothing of it is on its way, its server has read all that came, its client has heard so, and each
- * request that was let in has come as a whole, and has its whole response.
+ * request that was let in has come as a whole, and has its whole response. `a->end` is then what its socket expected at this look.
  */
-static __always_inline bool is_quiet(struct bpf_sock *sk, const struct tcp_sock *tcp, const struct door *d,
+static __always_inline bool is_quiet(struct arrival *a, struct bpf_sock *sk, const struct tcp_sock *tcp, const struct door *d,
 				     const struct inner *in)
 {
-	return sk->state == STATE_ESTABLISHED && tcp->rcv_nxt == bpf_ntohl(in->tcp.seq) && tcp->copied_seq == tcp->rcv_nxt &&
-	       tcp->rcv_wup == tcp->rcv_nxt && d->next == tcp->rcv_nxt && d->body.state == RESPONSE_COMPLETE &&
+	a->end = bpf_ntohl(in->tcp.seq);
+	return sk->state == STATE_ESTABLISHED && tcp->rcv_nxt == a->end && tcp->copied_seq == a->end && tcp->rcv_wup == a->end &&
+	       d->next == a->end && d->body.state == RESPONSE_COMPLETE &&
 	       tcp->write_seq == bpf_ntohl(in->tcp.ack_seq) &&
 	       (has_answered(sk, tcp->write_seq, d->requests) || (!d->requests && !has_begun(sk)));
 }
@@ -146,7 +151,7 @@ static __always_inline int go_when_quiet(struct arrival *a, struct inner *in, st
 
 	if (!tcp)
 		return TCX_DISCARD;
-	if (is_quiet(sk, tcp, d, in))
+	if (is_quiet(a, sk, tcp, d, in))
 		return how;
 	if (cannot_be_followed(sk))
 		return end_here(a, tcp, COUNTER_DS_DOOR_STAYS);
@@ -203,8 +208,8 @@ static __always_inline int let_in_until(struct arrival *a, const struct inner *i
 }
 
 /* A request begins with this packet, and TCP has all that is before it. */
-static __always_inline int take_next(struct arrival *a, struct inner *in, struct bpf_sock *sk, struct door *d,
-				     enum judgement found, const struct judged *j)
+static __always_inline int take_next(struct arrival *a, const struct lccp_header *h, struct inner *in, struct bpf_sock *sk,
+				     struct door *d, enum judgement found, const struct judged *j)
 {
 	const struct tcp_sock *tcp = bpf_skc_to_tcp_sock(sk);
 
@@ -216,6 +221,9 @@ static __always_inline int take_next(struct arrival *a, struct inner *in, struct
 	case JUDGED_HERE:
 		if (j->span.body.state == RESPONSE_UNKNOWN)
 			return end_here(a, tcp, COUNTER_DS_DOOR_UNREADABLE);
+		/* Else it is not known where its response begins. */
+		if (j->resumes && is_quiet(a, sk, tcp, d, in))
+			keep_request_here(a, h, in, j->pool);
 		tally_next(d, tcp, in, j->route, j->pool);
 		let_in(d, &j->span, false);
 		d->since = moment();
@@ -229,6 +237,8 @@ static __always_inline int take_next(struct arrival *a, struct inner *in, struct
 		a->route = j->route;
 		a->pool = j->pool;
 		return hand_on_or_wait(a, in, sk, d, j->owner);
+	case JUDGED_ASKS:
+		return wait_for_word(a, 0);
 	default:
 		/* The agent also says that nobody answers it. */
 		return read_or_wait(a, in, sk, d);
@@ -270,7 +280,7 @@ static __always_inline int take_more(struct arrival *a, struct inner *in, const 
 static __always_inline int judge_read(struct arrival *a, struct lccp_header *h, const struct inner *in, struct door *d,
 				      const struct have_read *known)
 {
-	struct judged j = { .known = known };
+	struct judged j = { .known = known, .asks = !(d->flags & DOOR_CHOSEN) };
 	const struct data_server *next;
 
 	switch (judge_request(a, h, in, d->pool == NO_POOL ? 0 : d, &j)) {
@@ -282,6 +292,8 @@ static __always_inline int judge_read(struct arrival *a, struct lccp_header *h, 
 		d->generation = j.generation;
 		count(a->counters, COUNTER_DS_DOOR_REQUEST);
 		return TO_SERVER;
+	case JUDGED_ASKS:
+		return wait_for_word(a, EARLY_ONLY_ASKS);
 	case JUDGED_ELSEWHERE:
 		next = data_server(j.owner);
 		if (!next)
@@ -353,10 +365,10 @@ static __always_inline int pass_door(struct arrival *a, struct lccp_header *h, s
 	if (!is_next && d->flags & DOOR_IN_BODY)
 		return take_more(a, in, tcp, d, true);
 	/* Again: that this node may answer it is enough, as it does. */
-	struct judged j = {};
+	struct judged j = { .asks = is_next };
 	enum judgement found = judge_request(a, h, in, is_next ? d : 0, &j);
 	if (is_next)
-		return take_next(a, in, sk, d, found, &j);
+		return take_next(a, h, in, sk, d, found, &j);
 	return take_again(a, in, tcp, d, found == JUDGED_HERE && j.pool == d->pool ? &j.span : 0);
 }
 
@@ -384,7 +396,7 @@ static __noinline int at_door(struct arrival *a, struct lccp_header *h, struct i
 		return end_here(a, tcp, COUNTER_DS_DOOR_UNKNOWN);
 	bool is_read = is_being_read(d);
 	if (has_waited(a, h) && !(is_read && is_of_agent(a)) && !renew(a, in, tcp))
-		return TCX_DISCARD;
+		return discard(a, COUNTER_DS_DOOR_UNRENEWED);
 	if (is_read)
 		return IS_READ;
 	if (!take_door(d))
@@ -422,8 +434,10 @@ static __noinline int at_reader(struct arrival *a, struct lccp_header *h, const 
 		return TCX_DISCARD;
 	note_last(a->skb, in, d);
 	const struct have_read *known = find_read(a, sk, in, d);
+	if (known && !echo_now(a->skb, in, tcp->tsoffset))
+		return discard(a, COUNTER_DS_DOOR_UNRENEWED);
 	if (known)
-		return echo_now(a->skb, in, tcp->tsoffset) ? judge_read(a, h, in, d, known) : TCX_DISCARD;
+		return judge_read(a, h, in, d, known);
 	/* What the agent has sent in, its own socket has. But for what was behind a request that it has given back. */
 	if (is_of_agent(a) && !is_before(tcp->rcv_nxt, bpf_ntohl(in->tcp.seq) + payload_of(in)))
 		return wait(a, COUNTER_DS_DOOR_LATER);

@@ -28,7 +28,9 @@ struct arrival {
 	bool waits;    /* its data is to come again later */
 	u32 sent_in;   /* AGENT_, LEAVE_ or EARLY_METADATA: this node's daemon or agent sends it in, and nobody else; else 0 */
 	u32 mark;      /* of a packet that was here before (enum mark); else 0 */
-	u32 end;       /* sequence number that the packet's socket expects, with which it is told to end, or its data's keeper is told */
+	u32 end;       /* sequence number that the packet's socket expected when it was looked at: it is ended with that, or its data's
+			  keeper is told. Has it accepted more since, it does not end, and nothing is lost: the kernel believes a
+			  RST only with the number that it expects now (RFC 9293, 3.5.3) */
 	u32 kept;      /* so many bytes of its payload are delivered; 0: all, NOTHING: none */
 	__be32 sender; /* short address of who sent this message */
 	__be32 keeper; /* and of who keeps the packet's data, and sends it until it hears RECEIVED; 0: its client does */

@@ -49,6 +49,61 @@ struct {
 	__type(value, struct have_read);
 } have_read SEC(".maps");
 
+static __always_inline u32 milliseconds(void)
+{
+	return bpf_ktime_get_ns() / CLOCK_TICK_NS;
+}
+
+/*
+ * A new socket goes on with its timestamps from the one that the packet echoes: so that is the old socket's, now. An older one
+ * and the client would drop what comes (PAWS, RFC 7323, 5). `clock`: of that socket's timestamps, less ours.
+ */
+static __noinline bool echo_now(struct __sk_buff *skb, const struct inner *in, u32 clock)
+{
+	u32 at = in->tcp_at + sizeof(struct tcphdr);
+	u32 now = bpf_htonl(milliseconds() + clock);
+	u32 options[3];
+
+	if (in->tcp.doff * 4 != sizeof(struct tcphdr) + TIMESTAMPS_ALONE_BYTES)
+		return true;
+	if (bpf_skb_load_bytes(skb, at, options, sizeof(options)))
+		return false;
+	return options[0] != bpf_htonl(TIMESTAMPS_ALONE) ||
+	       (!bpf_l4_csum_replace(skb, in->tcp_at + CHECK_AT, options[2], now, 4) &&
+		!bpf_skb_store_bytes(skb, at + STAMP_ECHO_AT, &now, sizeof(now), 0));
+}
+
+/* The clock of the timestamps that the packet echoes, less ours. */
+static __noinline u32 clock_echoed(struct __sk_buff *skb, const struct inner *in)
+{
+	struct bpf_tcp_req_attrs stamps = {};
+
+	return read_timestamps(skb, in, &stamps) && stamps.tstamp_ok ? stamps.rcv_tsecr - milliseconds() : 0;
+}
+
+/* The packet acknowledges what its client has acknowledged since it has sent that. */
+static __noinline bool acknowledge_now(struct __sk_buff *skb, struct inner *in, u32 ack)
+{
+	__be32 now = bpf_htonl(ack);
+
+	if (!is_before(bpf_ntohl(in->tcp.ack_seq), ack))
+		return true;
+	if (bpf_l4_csum_replace(skb, in->tcp_at + CHECK_AT, in->tcp.ack_seq, now, 4) ||
+	    bpf_skb_store_bytes(skb, in->tcp_at + ACK_AT, &now, sizeof(now), 0))
+		return false;
+	in->tcp.ack_seq = now;
+	return true;
+}
+
+/*
+ * Before a socket begins with a packet that may have waited: of its numbers that socket is made. `ack` and `clock` are those of the
+ * old socket at the point where it ended.
+ */
+static __always_inline bool begin_as_now(struct __sk_buff *skb, struct inner *in, u32 ack, u32 clock)
+{
+	return acknowledge_now(skb, in, ack) && echo_now(skb, in, clock);
+}
+
 /* The note of a connection that is on its way between two sockets here, or 0. */
 static __noinline struct passing *find_passing(const struct lccp_header *h)
 {
@@ -66,8 +121,8 @@ static __noinline void forget_passing(const struct lccp_header *h)
 	bpf_map_delete_elem(&passing, &flow);
 }
 
-/* The packet is to end its socket, and a clone of it comes once more behind that. */
-static __always_inline int end_and_come_again(struct arrival *a, struct inner *in, u32 seq, u32 mark)
+/* The packet is to end its socket, which expected `a->end`, and a clone of it comes once more behind that. */
+static __always_inline int end_and_come_again(struct arrival *a, struct inner *in, u32 mark)
 {
 	if (!unwrap(a, in))
 		return TCX_DISCARD;
@@ -76,7 +131,6 @@ static __always_inline int end_and_come_again(struct arrival *a, struct inner *i
 	if (bpf_clone_redirect(a->skb, a->skb->ifindex, BPF_F_INGRESS))
 		return TCX_DISCARD;
 	a->skb->mark = 0;
-	a->end = seq;
 	return END_SOCKET;
 }
 
@@ -111,10 +165,12 @@ static __noinline int pass_to_socket(struct arrival *a, const struct lccp_header
 	on.tcb = part_of(tcp);
 	on.tcb.options |= aware_option(sk);
 	on.tcb.be_cwnd = begun->be_cwnd;
+	on.clock = tcp->tsoffset;
+	on.ack = bpf_ntohl(in->tcp.ack_seq);
 	on.door.since = moment();
 	if (bpf_map_update_elem(&passing, &flow, &on, BPF_ANY))
 		return TCX_DISCARD;
-	return end_and_come_again(a, in, tcp->rcv_nxt, mark);
+	return end_and_come_again(a, in, mark);
 }
 
 /* The agent's frames bear the newest timestamp that its socket was shown, and the last window. */
@@ -158,6 +214,8 @@ static __noinline void begin_to_read(struct arrival *a, const struct lccp_header
 {
 	struct door d = reading_door(a, in, h->be_data);
 
+	if (h->tcb.attempt)
+		d.flags |= DOOR_CHOSEN;
 	keep_door(h, &d);
 }
 
@@ -191,7 +249,7 @@ static __noinline int pass_to_server(struct arrival *a, const struct lccp_header
 		return TCX_DISCARD;
 	struct door begun = *d;
 	begun.flags = DOOR_OWES | (read->flags & READ_SWITCHES ? DOOR_SWITCHES : 0);
-	begun.owed = tcp->rcv_nxt;
+	begun.owed = a->end;
 	begun.busy = 0;
 	begun.requests = 1;
 	count(a->counters, COUNTER_DS_DOOR_READ);
@@ -202,12 +260,14 @@ static __noinline int pass_to_server(struct arrival *a, const struct lccp_header
 }
 
 /* The packet begins the new socket of a connection that is on its way. */
-static __noinline int take_passing(struct arrival *a, struct lccp_header *h, const struct passing *on)
+static __noinline int take_passing(struct arrival *a, struct lccp_header *h, struct inner *in, const struct passing *on)
 {
 	if (!on)
 		return TCX_DISCARD;
 	if (on->taken || (!(on->door.flags & DOOR_READING) && !is_of_agent(a)))
 		return discard(a, COUNTER_DS_DOOR_LATER);
+	if (!begin_as_now(a->skb, in, on->ack, on->clock))
+		return discard(a, COUNTER_DS_DOOR_UNRENEWED);
 	h->tcb = on->tcb;
 	h->be_data = on->door.asker;
 	keep_door(h, &on->door);
@@ -226,30 +286,6 @@ static __always_inline int adopt_to_read(struct arrival *a, struct lccp_header *
 	return pass_in(a, in, COUNTER_DS_DOOR_READS);
 }
 
-static __always_inline u32 milliseconds(void)
-{
-	return bpf_ktime_get_ns() / CLOCK_TICK_NS;
-}
-
-/*
- * A new socket goes on with its timestamps from the one that the packet echoes: so that is the old socket's, now. An older one
- * and the client would drop what comes (PAWS, RFC 7323, 5). `clock`: of that socket's timestamps, less ours.
- */
-static __noinline bool echo_now(struct __sk_buff *skb, const struct inner *in, u32 clock)
-{
-	u32 at = in->tcp_at + sizeof(struct tcphdr);
-	u32 now = bpf_htonl(milliseconds() + clock);
-	u32 options[3];
-
-	if (in->tcp.doff * 4 != sizeof(struct tcphdr) + TIMESTAMPS_ALONE_BYTES)
-		return true;
-	if (bpf_skb_load_bytes(skb, at, options, sizeof(options)))
-		return false;
-	return options[0] != bpf_htonl(TIMESTAMPS_ALONE) ||
-	       (!bpf_l4_csum_replace(skb, in->tcp_at + CHECK_AT, options[2], now, 4) &&
-		!bpf_skb_store_bytes(skb, at + STAMP_ECHO_AT, &now, sizeof(now), 0));
-}
-
 /* What the agent has read, if this is the packet that it begins with and nothing has come since; or 0. */
 static __noinline const struct have_read *find_read(struct arrival *a, struct bpf_sock *sk, const struct inner *in,
 						    const struct door *d)
@@ -261,7 +297,10 @@ static __noinline const struct have_read *find_read(struct arrival *a, struct bp
 	    (sk->state != STATE_ESTABLISHED && sk->state != STATE_CLOSE_WAIT))
 		return 0;
 	const struct have_read *read = bpf_sk_storage_get(&have_read, sk, 0, 0);
-	return read && read->end == tcp->rcv_nxt && tcp->write_seq == bpf_ntohl(in->tcp.ack_seq) ? read : 0;
+	if (!read || tcp->write_seq != bpf_ntohl(in->tcp.ack_seq))
+		return 0;
+	a->end = tcp->rcv_nxt;
+	return read->end == a->end ? read : 0;
 }
 
 #endif

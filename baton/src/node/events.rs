@@ -93,7 +93,7 @@ impl Daemon {
             | Message::Taken(_) => {}
             Message::Alive { turned: true } => self.pulse.handle_sign(self.now(), sender.into()),
             Message::Query(query) => self.handle_query(sender, &query),
-            // The judge has heard it too.
+            // Who has asked has heard it too.
             Message::Reply(_) => {}
             // And so has the task that resumes.
             Message::Resume(_)

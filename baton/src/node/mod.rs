@@ -14,6 +14,7 @@
 
 mod announcer;
 pub mod app;
+mod asking;
 mod checks;
 mod clocks;
 mod complaints;

@@ -5,29 +5,34 @@ use std::{
     io,
     net::SocketAddrV4,
     os::fd::BorrowedFd,
-    sync::{Arc, Mutex},
+    sync::{Arc, Mutex, OnceLock},
     time::Duration,
 };
 
 use anyhow::Result;
-use baton_abi::{Door, HaveRead, IdleFlow, Kept, TcbKey};
+use baton_abi::{AnswerKey, Door, HaveRead, IdleFlow, Kept, TcbKey};
 use baton_agent::{
     Services,
     reader::{Counters, Lead, Program, Reader, Route},
 };
-use baton_core::rules::Request;
+use baton_core::{asker, rules::Request};
 use baton_dataplane::{Dataplane, Early, Error, Reading};
 use baton_net::client_frame::{PIECE, Stream};
 use baton_net::{Connections, Link};
 use tokio::sync::watch;
 
 use super::{
+    asking::{Asking, Question},
     early,
     judge::{Judge, Opinion},
     locked::locked,
     logged::logged,
+    place::Place,
     releases,
 };
+
+/// So much of a request is read for a dispatcher, as the program reads of it.
+const QUESTION_BYTES: usize = 16 << 10;
 
 /// One that runs.
 pub struct Running {
@@ -49,6 +54,7 @@ impl Running {
             opinion: judge.opinion(),
             ids: Mutex::default(),
             leaving: Mutex::new(()),
+            asking: OnceLock::new(),
         });
         early::start(dataplane.early()?, Arc::downgrade(&here))?;
         let reader = Reader::bind(here.clone(), watch)?;
@@ -69,6 +75,21 @@ impl Running {
         *locked(&self.here.ids) = services;
     }
 
+    /// From now on dispatchers on other nodes are asked about the requests of services that have one.
+    pub fn ask_dispatchers(&self, dataplane: &Dataplane, place: &Place) -> Result<()> {
+        if self.here.asking.get().is_none() {
+            let asking = Asking::start(dataplane, place, self.here.opinion.clone())?;
+            // Nobody else sets it.
+            let _ = self.here.asking.set(asking);
+        }
+        Ok(())
+    }
+
+    /// What came of the questions to dispatchers.
+    pub fn asked(&self) -> asker::Counts {
+        (self.here.asking.get()).map_or_else(asker::Counts::default, Asking::counts)
+    }
+
     /// Has connections leave this data server on which nothing was said for `quiet`, if it is no member of their pools any more.
     /// Returns at once.
     pub fn let_idle_leave(&self, quiet: Duration) {
@@ -85,6 +106,8 @@ struct Here {
     ids: Mutex<HashMap<SocketAddrV4, u16>>,
     /// One look at a time.
     leaving: Mutex<()>,
+    /// Once a service here has a dispatcher on another node.
+    asking: OnceLock<Asking>,
 }
 
 impl Here {
@@ -121,6 +144,21 @@ impl early::Sender for Here {
             self.reading.send_early(&frame)?;
         }
         Ok(())
+    }
+
+    fn ask(&self, key: AnswerKey, early: &Early) {
+        let (_, cluster) = early.flow.ends();
+        let service = locked(&self.ids).get(&cluster).copied();
+        let (Some(asking), Some(service)) = (self.asking.get(), service) else {
+            return;
+        };
+        let bytes = early.bytes.len().min(QUESTION_BYTES);
+        asking.ask(Question {
+            key,
+            flow: early.flow,
+            service,
+            text: early.bytes[..bytes].to_owned(),
+        });
     }
 }
 

@@ -16,6 +16,7 @@ use baton_wire::{Address, Health};
 use super::{
     daemon::Daemon,
     place::{FRONT, Place},
+    reader,
     tables::{self, endpoint},
     tallies,
 };
@@ -48,6 +49,16 @@ pub fn status(daemon: &Daemon) -> Result<Status> {
     ] {
         *counters.entry(counter_name(counter)).or_default() += value;
     }
+    let at_doors = daemon.reader.as_ref().map(reader::Running::asked);
+    let at_doors = at_doors.unwrap_or_default();
+    for (counter, value) in [
+        (baton_abi::COUNTER_DS_ASKED, at_doors.asked),
+        (baton_abi::COUNTER_DS_ASK_LATE, at_doors.late),
+        (baton_abi::COUNTER_DS_ASK_DEAD, at_doors.dead),
+        (baton_abi::COUNTER_DS_ASK_LIE, at_doors.lie),
+    ] {
+        *counters.entry(counter_name(counter)).or_default() += value;
+    }
     let of_containers = (!daemon.containers.is_empty()).then_some(&daemon.containers.counters);
     let relays = daemon.relay.as_ref().map(|relay| &relay.counters);
     for relay in relays.into_iter().chain(of_containers) {
@@ -57,6 +68,7 @@ pub fn status(daemon: &Daemon) -> Result<Status> {
             ("relay_failed", &relay.failed),
             ("relay_foreign", &relay.foreign),
             ("relay_finished", &relay.finished),
+            ("relay_reset", &relay.reset),
         ] {
             *counters.entry(name.into()).or_default() += counter.load(Relaxed);
         }

@@ -124,7 +124,8 @@ impl Daemon {
         if resumes {
             self.resume.tell_heads(&self.dataplane)?;
             Routing::default().prepare(&mut self.host).await?;
-            self.resume.serve(resumable, &self.dataplane)?;
+            let opinion = self.judge.opinion();
+            self.resume.serve(resumable, &self.dataplane, opinion)?;
             self.tables.resume_at(self.resume.port);
             self.tables.write_settings(&self.dataplane, &self.place)?;
         }
@@ -145,6 +146,9 @@ impl Daemon {
                 None => reader::Running::start(&self.dataplane, &self.place.link, &self.judge)?,
             };
             reader.serve(self.tables.ids_of(routed.iter().map(|(at, _)| *at)));
+            if (routed.iter()).any(|(_, service)| service.dispatcher.is_some()) {
+                reader.ask_dispatchers(&self.dataplane, &self.place)?;
+            }
             self.tables.read_at(reader.port);
             self.reader = Some(reader);
             self.tables.write_settings(&self.dataplane, &self.place)?;

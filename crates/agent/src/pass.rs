@@ -43,26 +43,26 @@ pub(crate) async fn read_away(stream: &TcpStream, mut bytes: u64) -> io::Result<
 }
 
 /// Passes on what both sides say until both have ended, each end by itself. The server owes so many bytes: if it ends
-/// before, that is an error, and no end that could be taken for the response's. After an error, or when this is dropped,
-/// both connections end by a RST.
+/// before, that is an error, and no end that could be taken for the response's. After an error both connections end by a RST when
+/// their sockets are dropped.
 pub(crate) async fn pass_both_ways(
-    client: TcpStream,
-    server: TcpStream,
+    client: &TcpStream,
+    server: &TcpStream,
     owed: u64,
 ) -> io::Result<()> {
     let requests = async {
-        pass(&client, &server, REQUESTS).await?;
-        SockRef::from(&server).shutdown(Shutdown::Write)
+        pass(client, server, REQUESTS).await?;
+        SockRef::from(server).shutdown(Shutdown::Write)
     };
     let responses = async {
-        if pass(&server, &client, RESPONSES).await? < owed {
+        if pass(server, client, RESPONSES).await? < owed {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
-        SockRef::from(&client).shutdown(Shutdown::Write)
+        SockRef::from(client).shutdown(Shutdown::Write)
     };
     tokio::try_join!(requests, responses)?;
-    end_in_order(&client);
-    end_in_order(&server);
+    end_in_order(client);
+    end_in_order(server);
     Ok(())
 }
 
@@ -138,7 +138,8 @@ mod tests {
     async fn every_byte_goes_on_in_both_directions_and_so_do_the_ends() {
         let (mut client, to_client) = pair().await;
         let (mut server, to_server) = pair().await;
-        let between = tokio::spawn(async move { pass_both_ways(to_client, to_server, OWED).await });
+        let between =
+            tokio::spawn(async move { pass_both_ways(&to_client, &to_server, OWED).await });
         let (request, response) = (bytes(300_000), bytes(OWED as usize));
         let (asked, answered) = (request.clone(), response.clone());
         let server = tokio::spawn(async move {
@@ -167,7 +168,7 @@ mod tests {
         for (said, is_all) in [(OWED - 1, false), (OWED, true), (OWED + 1, true)] {
             let (mut client, to_client) = pair().await;
             let (mut server, to_server) = pair().await;
-            let between = async { pass_both_ways(to_client, to_server, OWED).await };
+            let between = async { pass_both_ways(&to_client, &to_server, OWED).await };
             let server = async {
                 server.write_all(&bytes(said as usize)).await.unwrap();
                 server.shutdown().await.unwrap();
@@ -187,7 +188,8 @@ mod tests {
     async fn who_breaks_off_ends_it() {
         let (client, to_client) = pair().await;
         let (mut server, to_server) = pair().await;
-        let between = tokio::spawn(async move { pass_both_ways(to_client, to_server, OWED).await });
+        let between =
+            tokio::spawn(async move { pass_both_ways(&to_client, &to_server, OWED).await });
         crate::client::end_by_reset(&client);
         drop(client);
         let error = between.await.unwrap().unwrap_err();

@@ -24,8 +24,11 @@ pub struct Counters {
     pub accepted: AtomicU64,
     /// Of these, not to a service: somebody on this host connected to the listener itself. Reset.
     pub foreign: AtomicU64,
-    /// Of these, the server could not be connected to, or the connection broke. Reset.
+    /// Of these, the server could not be connected to, or its side of the connection broke. Reset.
     pub failed: AtomicU64,
+    /// Of these, a RST came on the client's side: its client gave up, or the connection went on with another socket or data server
+    /// (`bpf/ds/owner.h`).
+    pub reset: AtomicU64,
     /// Of these, came to a regular end in both directions.
     pub finished: AtomicU64,
 }
@@ -122,17 +125,24 @@ async fn serve(client: TcpStream, ends: Option<Ends>, server: Server, counters: 
         counters.foreign.fetch_add(1, Relaxed);
         return;
     };
-    match relay(client, ends, server).await {
-        Ok(()) => counters.finished.fetch_add(1, Relaxed),
+    let counter = match relay(&client, ends, server).await {
+        Ok(()) => &counters.finished,
+        Err(_) if has_ended(&client) => &counters.reset,
         Err(error) => {
             tracing::debug!(?ends, ?server, %error, "a relayed connection failed");
-            counters.failed.fetch_add(1, Relaxed)
+            &counters.failed
         }
     };
+    counter.fetch_add(1, Relaxed);
 }
 
-async fn relay(client: TcpStream, ends: Ends, server: Server) -> io::Result<()> {
+async fn relay(client: &TcpStream, ends: Ends, server: Server) -> io::Result<()> {
     let server = server.connect(ends).await?;
     client.set_nodelay(true)?;
-    pass_both_ways(client, server, 0).await
+    pass_both_ways(client, &server, 0).await
+}
+
+/// Whether a RST has ended its side: a socket without a connection has no peer.
+fn has_ended(client: &TcpStream) -> bool {
+    client.peer_addr().is_err()
 }

@@ -93,11 +93,12 @@ impl Service {
             && self.split == Split::Request
     }
 
-    /// Whether the owner of a connection sees to whose its further requests are. Where all are its own, nobody need.
+    /// Whether data servers see to whose requests are. Where all are of who has the connection, and nobody is to be asked who
+    /// that is, nobody need.
     pub fn owner_routes(&self) -> bool {
         self.routing == Routing::Owner
             && self.split == Split::Request
-            && (self.has_pools() || !self.connections_stay())
+            && (self.has_pools() || !self.connections_stay() || self.dispatcher.is_some())
     }
 
     /// Whether a connection never leaves the data server that its first request went to.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use baton_abi::{EARLY_ENDS, EARLY_STAMPED, TcbKey};
+use baton_abi::{AnswerKey, EARLY_ASKS, EARLY_ENDS, EARLY_ONLY_ASKS, EARLY_STAMPED, TcbKey};
 use zerocopy::FromBytes as _;
 
 use crate::{Dataplane, Error, maps::only_on_ds, ring::Ring};
@@ -22,6 +22,10 @@ pub struct Early {
     pub tsval: Option<u32>,
     /// Whether the client sends no more behind it.
     pub ends: bool,
+    /// What a dispatcher is to be asked about the request that it begins, if that is why it waits.
+    pub asks: Option<AnswerKey>,
+    /// Whether it is to come again from here. Else whoever has sent it sends it again.
+    pub comes_again: bool,
     /// At least one.
     pub bytes: Vec<u8>,
 }
@@ -54,6 +58,8 @@ fn read_record(record: &[u8]) -> Option<Early> {
         window: u16::from_be(record.be_window),
         tsval: is(EARLY_STAMPED).then_some(record.tsval),
         ends: is(EARLY_ENDS),
+        asks: is(EARLY_ASKS).then_some(record.asks),
+        comes_again: !is(EARLY_ONLY_ASKS),
         bytes: bytes.get(..record.bytes as usize)?.to_vec(),
     })
 }

@@ -151,7 +151,7 @@ fn no_memory() -> Error {
 }
 
 /// All elements of an array map, in their order, by one call.
-fn array<V: FromBytes + IntoBytes>(
+pub(crate) fn array<V: FromBytes + IntoBytes>(
     name: &'static str,
     map: &MapHandle,
     elements: u32,

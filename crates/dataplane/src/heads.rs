@@ -5,10 +5,15 @@ use std::{
     time::Duration,
 };
 
-use baton_abi::TcbKey;
+use baton_abi::{KeptRequest, Pool, TcbKey};
+use libbpf_rs::MapHandle;
 use zerocopy::FromBytes as _;
 
-use crate::{Dataplane, Error, Options, attach, everywhere, maps::only_on_ds, ring::Ring};
+use crate::{
+    Dataplane, Error, Options, attach, everywhere,
+    maps::{element, lookup, map_error, only_on_ds},
+    ring::Ring,
+};
 
 /// How one begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,13 +29,25 @@ pub struct SeenHead {
 }
 
 /// The reader's end.
-pub struct Heads(Ring<SeenHead>);
+pub struct Heads {
+    ring: Ring<SeenHead>,
+    kept: MapHandle,
+    pools: MapHandle,
+}
 
 impl Dataplane {
     /// The reader's end. At most one may be in use. On a data server only.
     pub fn heads(&self) -> Result<Heads, Error> {
-        let map = only_on_ds("seen_heads", &self.programs().maps.seen_heads)?;
-        Ok(Heads(Ring::of("seen_heads", map, read_record)?))
+        let maps = &self.programs().maps;
+        let map = only_on_ds("seen_heads", &maps.seen_heads)?;
+        let table = |name, map| {
+            MapHandle::try_from(only_on_ds(name, map)?).map_err(|error| map_error(name, error))
+        };
+        Ok(Heads {
+            ring: Ring::of("seen_heads", map, read_record)?,
+            kept: table("kept_requests", &maps.kept_requests)?,
+            pools: table("pools", &maps.pools)?,
+        })
     }
 
     /// Has the program follow the responses that leave by these interfaces, or not any more. On a connection whose
@@ -60,14 +77,30 @@ impl Dataplane {
 impl Heads {
     /// All that there are.
     pub fn take(&mut self) -> Result<impl Iterator<Item = SeenHead> + '_, Error> {
-        self.0.wait(Duration::ZERO)
+        self.ring.wait(Duration::ZERO)
+    }
+
+    /// The request that this data server keeps, if its response begins there.
+    pub fn request_of(
+        &self,
+        flow: &TcbKey,
+        response_start: u32,
+    ) -> Result<Option<KeptRequest>, Error> {
+        let kept: Option<KeptRequest> = lookup("kept_requests", &self.kept, flow)?;
+        Ok(kept.filter(|kept| kept.response_start == response_start))
+    }
+
+    /// By what all nodes know the pool with this index: the lower half of its id.
+    pub fn pool_id(&self, index: u16) -> Result<u32, Error> {
+        let pool: Pool = element("pools", &self.pools, index.into())?;
+        Ok(pool.id as u32) // the lower half
     }
 }
 
 /// Readable when there are some.
 impl AsFd for Heads {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.0.as_fd()
+        self.ring.as_fd()
     }
 }
 

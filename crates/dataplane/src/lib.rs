@@ -21,6 +21,7 @@ macro_rules! skeleton {
 }
 
 mod again;
+mod answers;
 mod app;
 mod attach;
 mod channels;
@@ -43,6 +44,7 @@ mod load;
 mod maps;
 mod moves;
 mod orphans;
+mod own_pools;
 mod peer_keys;
 mod pins;
 mod punts;
@@ -60,6 +62,7 @@ skeleton!(skeleton, "/baton.skel.rs");
 skeleton!(app_skeleton, "/app.skel.rs");
 
 pub use again::Resumed;
+pub use answers::Answers;
 pub use app::{
     App, AppEvent, AppEvents, AppListener, AppMaps, AppOptions, AppTaken, app_counter_name,
     app_is_alive,
@@ -81,6 +84,7 @@ pub use idle::{Releaser, Walked};
 pub use load::{Options, Programs};
 pub use moves::{Moving, Step};
 pub use orphans::Orphans;
+pub use own_pools::OwnPools;
 pub use pins::Pins;
 pub use punts::{Findings, Lead, Punt, Punts, RequestLength};
 pub use reading::Reading;

@@ -6,7 +6,7 @@ use std::{
     sync::Once,
 };
 
-use baton_abi::{ROLE_CS, ROLE_DS, ROLE_SWITCH};
+use baton_abi::{OWNER_KEEPS, ROLE_CS, ROLE_DS, ROLE_SWITCH};
 use libbpf_rs::{
     MapCore as _, MapFlags, MapHandle, PrintLevel,
     skel::{OpenSkel as _, SkelBuilder as _},
@@ -75,7 +75,7 @@ pub struct Programs {
 /// include/uapi/linux/bpf.h
 const BPF_F_XDP_HAS_FRAGS: u32 = 1 << 5;
 /// Maps that only the connection server's programs use; a pure data server need not pay for them.
-const CS_MAPS: [&str; 19] = [
+const CS_MAPS: [&str; 16] = [
     "once_more",
     "tcbs",
     "strays",
@@ -89,15 +89,12 @@ const CS_MAPS: [&str; 19] = [
     "judge",
     "held",
     "punted_flows",
-    "answers",
-    "resting",
     "flows",
     "idle_flows",
-    "kept_requests",
     "orphans",
 ];
-/// Maps by which requests are routed, by a connection server and by the owners of connections.
-const ROUTING_MAPS: [&str; 9] = [
+/// Maps by which requests are routed, by a connection server and by the owners of connections, and those of requests.
+const ROUTING_MAPS: [&str; 12] = [
     "pools",
     "hosts",
     "routes",
@@ -107,9 +104,12 @@ const ROUTING_MAPS: [&str; 9] = [
     "choices",
     "tallies",
     "route_ids",
+    "answers",
+    "resting",
+    "kept_requests",
 ];
 /// Maps that only the data server's program uses.
-const DS_MAPS: [&str; 19] = [
+const DS_MAPS: [&str; 20] = [
     "peers",
     "senders",
     "rings",
@@ -126,6 +126,7 @@ const DS_MAPS: [&str; 19] = [
     "have_read",
     "keeping",
     "early",
+    "asking",
     "yields",
     "yielding_until",
     "seen_heads",
@@ -181,7 +182,11 @@ impl Programs {
         let mut pinned = Vec::new();
         open.maps
             .kept_requests
-            .set_max_entries(options.kept_requests)
+            .set_max_entries(if cs {
+                options.kept_requests
+            } else {
+                OWNER_KEEPS
+            })
             .map_err(load_error)?;
         for mut map in open.open_object_mut().maps_mut() {
             let name = map.name().to_string_lossy().into_owned();
@@ -286,6 +291,7 @@ impl Programs {
                 keeping: only(ds, &loaded.maps.keeping)?,
                 have_read: only(ds, &loaded.maps.have_read)?,
                 early: only(ds, &loaded.maps.early)?,
+                asking: only(ds, &loaded.maps.asking)?,
                 places: only(switch, &loaded.maps.places)?,
                 pools: routing(&loaded.maps.pools)?,
                 hosts: routing(&loaded.maps.hosts)?,
@@ -300,11 +306,11 @@ impl Programs {
                 judge: cs_only(&loaded.maps.judge)?,
                 hold: cs_only(&loaded.maps.data_hold)?,
                 held: cs_only(&loaded.maps.held)?,
-                answers: cs_only(&loaded.maps.answers)?,
-                resting: cs_only(&loaded.maps.resting)?,
+                answers: routing(&loaded.maps.answers)?,
+                resting: routing(&loaded.maps.resting)?,
                 punted_flows: cs_only(&loaded.maps.punted_flows)?,
                 idle_flows: cs_only(&loaded.maps.idle_flows)?,
-                kept_requests: cs_only(&loaded.maps.kept_requests)?,
+                kept_requests: routing(&loaded.maps.kept_requests)?,
                 orphans: cs_only(&loaded.maps.orphans)?,
                 _once_more: cs_only(&loaded.maps.once_more)?,
             },

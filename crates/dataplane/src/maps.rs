@@ -30,6 +30,7 @@ pub(crate) struct Maps {
     pub keeping: Option<MapHandle>,
     pub have_read: Option<MapHandle>,
     pub early: Option<MapHandle>,
+    pub asking: Option<MapHandle>,
     pub places: Option<MapHandle>,
     pub pools: Option<MapHandle>,
     pub hosts: Option<MapHandle>,

@@ -1,14 +1,18 @@
 //! Entries whose data server is dead: found, read with the requests that are kept for them, changed in
 //! place. For a task beside the daemon's own: a walk over a million entries takes a while.
 
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::{
+    collections::HashMap,
+    os::fd::{AsFd, BorrowedFd, OwnedFd},
+};
 
-use baton_abi::{Change, KeptRequest, Muster, ORPHANS, Orphan, Pool, Tcb, TcbKey};
+use baton_abi::{Change, KeptRequest, MAX_POOLS, Muster, ORPHANS, Orphan, Pool, Tcb, TcbKey};
 use libbpf_rs::{MapCore as _, MapHandle};
 use zerocopy::IntoBytes as _;
 
 use crate::{
     Dataplane, Error, Tick,
+    entries::array,
     maps::{element, forget, lookup, map_error, only_on_cs, program_of_cs, update},
     sys,
 };
@@ -76,6 +80,11 @@ impl Orphans {
         lookup("kept_requests", &self.kept, key)
     }
 
+    /// Keeps a request whose response may go on elsewhere, as its owner has told it.
+    pub fn keep(&self, key: &TcbKey, request: &KeptRequest) -> Result<(), Error> {
+        update("kept_requests", &self.kept, key, request)
+    }
+
     /// Notes that the client has all of the response to its kept request, if one is kept.
     pub fn note_whole(&self, key: &TcbKey) -> Result<(), Error> {
         let Some(kept) = self.kept(key)? else {
@@ -104,6 +113,13 @@ impl Orphans {
     /// The pool at an index.
     pub fn pool(&self, index: u16) -> Result<Pool, Error> {
         element("pools", &self.pools, index.into())
+    }
+
+    /// The indices of all pools, by the lower halves of their ids.
+    pub fn pools_by_id(&self) -> Result<HashMap<u32, u16>, Error> {
+        let pools: Vec<Pool> = array("pools", &self.pools, MAX_POOLS)?;
+        let known = pools.iter().zip(0..).filter(|(pool, _)| pool.id != 0);
+        Ok(known.map(|(pool, index)| (pool.id as u32, index)).collect()) // the lower half
     }
 
     /// How many requests there is room to keep.

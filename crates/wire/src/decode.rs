@@ -153,7 +153,7 @@ pub fn version_of(bytes: &[u8]) -> Option<u8> {
 fn split_body<'a>(header: &LccpHeader, rest: &'a [u8]) -> Result<(&'a [u8], &'a [u8]), Reject> {
     let length = u16::from_be(header.be_body_length);
     let most = match u32::from(header.command) {
-        LCCP_RESUME => LCCP_MAX_RESUME,
+        LCCP_RESUME | LCCP_HEAD => LCCP_MAX_RESUME,
         _ => LCCP_MAX_BODY,
     };
     if u32::from(length) > most {

@@ -2,7 +2,7 @@
 
 use std::num::{NonZeroU32, NonZeroU64};
 
-use baton_abi::{LCCP_MAX_BODY, LccpHead, LccpHeads};
+use baton_abi::{LCCP_MAX_BODY, LccpHead, LccpHeads, TOLD_BYTES};
 use zerocopy::{FromBytes as _, IntoBytes as _};
 
 use crate::{Address, Endpoint, EntryKey, ShortAddress};
@@ -58,53 +58,108 @@ pub struct Head {
     pub number: Option<u8>,
 }
 
+/// The request that a response answers, as its client sent it: all of it, in one packet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AnsweredRequest {
+    /// TCP sequence number of its first byte.
+    pub seq: u32,
+    /// Lower half of the id of the pool that it is of; 0: not known.
+    pub pool: u32,
+    /// At least one byte, and at most [`Heads::LONGEST_REQUEST`].
+    pub text: Vec<u8>,
+}
+
 /// A list of them that fits one message.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Heads(Vec<Head>);
+pub struct Heads {
+    heads: Vec<Head>,
+    /// Of the only one of them.
+    request: Option<AnsweredRequest>,
+}
 
 impl Heads {
     /// How many one message holds: what fits `LCCP_MAX_BODY`.
     pub const MAX: usize =
         (LCCP_MAX_BODY as usize - size_of::<LccpHeads>()) / size_of::<LccpHead>();
 
+    /// The longest request that is told with its response, bytes.
+    pub const LONGEST_REQUEST: usize = TOLD_BYTES as usize;
+
     /// As many lists as `heads` need; none for none.
     pub fn lists(heads: &[Head]) -> Vec<Self> {
-        (heads.chunks(Self::MAX))
-            .map(|some| Self(some.to_vec()))
-            .collect()
+        let list = |some: &[Head]| Self {
+            heads: some.to_vec(),
+            request: None,
+        };
+        heads.chunks(Self::MAX).map(list).collect()
+    }
+
+    /// One with the request that it answers; without that if it is longer than a message holds, or empty.
+    pub fn with_request(head: Head, request: AnsweredRequest) -> Self {
+        let fits = (1..=Self::LONGEST_REQUEST).contains(&request.text.len());
+        Self {
+            heads: vec![head],
+            request: fits.then_some(request),
+        }
     }
 
     /// Of one connection the later one counts.
     pub fn get(&self) -> &[Head] {
-        &self.0
+        &self.heads
+    }
+
+    /// The request that the only one of them answers, if that was told.
+    pub fn request(&self) -> Option<(&Head, &AnsweredRequest)> {
+        self.heads.first().zip(self.request.as_ref())
     }
 
     pub(crate) fn write(&self) -> Vec<u8> {
+        let bytes = self
+            .request
+            .as_ref()
+            .map_or(0, |request| request.text.len());
         let count = LccpHeads {
-            be_heads: (self.0.len() as u16).to_be(), // at most MAX
-            ..LccpHeads::default()
+            be_heads: (self.heads.len() as u16).to_be(), // at most MAX
+            be_request_bytes: (bytes as u16).to_be(),    // at most LONGEST_REQUEST
+            be_request_seq: self
+                .request
+                .as_ref()
+                .map_or(0, |request| request.seq)
+                .to_be(),
         };
         let mut body = count.as_bytes().to_vec();
-        for head in &self.0 {
-            body.extend_from_slice(wire(head).as_bytes());
+        let pool = self.request.as_ref().map_or(0, |request| request.pool);
+        for head in &self.heads {
+            body.extend_from_slice(wire(head, pool).as_bytes());
+        }
+        if let Some(request) = &self.request {
+            body.extend_from_slice(&request.text);
         }
         body
     }
 
-    /// `None` if there are fewer than it says, or none, or one of which nothing is known.
+    /// `None` if there are fewer than it says, or none, or one of which nothing is known; or a request that is not all there, or
+    /// of several.
     pub(crate) fn read(body: &[u8]) -> Option<Self> {
         let (count, mut rest) = LccpHeads::read_from_prefix(body).ok()?;
-        let mut heads = Vec::new();
+        let (mut heads, mut pool) = (Vec::new(), 0);
         for _ in 0..u16::from_be(count.be_heads) {
             let (head, behind) = LccpHead::read_from_prefix(rest).ok()?;
             heads.push(read(&head)?);
-            rest = behind;
+            (rest, pool) = (behind, u32::from_be(head.be_pool));
         }
-        (!heads.is_empty() && heads.len() <= Self::MAX).then_some(Self(heads))
+        let text = rest.get(..usize::from(u16::from_be(count.be_request_bytes)))?;
+        let request = (!text.is_empty()).then(|| AnsweredRequest {
+            seq: u32::from_be(count.be_request_seq),
+            pool,
+            text: text.to_vec(),
+        });
+        let fits = text.len() <= Self::LONGEST_REQUEST && (text.is_empty() || heads.len() == 1);
+        (fits && !heads.is_empty() && heads.len() <= Self::MAX).then_some(Self { heads, request })
     }
 }
 
-fn wire(head: &Head) -> LccpHead {
+fn wire(head: &Head, pool: u32) -> LccpHead {
     LccpHead {
         client: head.key.client.address.octets(),
         cluster: head.key.cluster.word(),
@@ -116,7 +171,7 @@ fn wire(head: &Head) -> LccpHead {
         be_unseen: head.digest.unseen().to_be(),
         is_counted: head.number.is_some().into(),
         number: head.number.unwrap_or_default(),
-        reserved_word: 0,
+        be_pool: pool.to_be(),
     }
 }
 

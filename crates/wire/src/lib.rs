@@ -66,7 +66,7 @@ pub use encode::encode;
 pub use error::Error;
 pub use flow::Flow;
 pub use hash_key::HashKey;
-pub use head::{Head, HeadDigest, Heads};
+pub use head::{AnsweredRequest, Head, HeadDigest, Heads};
 pub use hello::{Health, Hello, HelloService, Permille};
 pub use key::{ClusterKey, CookieKey, ForwardingKey, Keys, LccpKey};
 pub use message::{Message, Receptor};

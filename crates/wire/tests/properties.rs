@@ -8,11 +8,12 @@ use std::time::Duration;
 
 use baton_abi::{LCCP_TCB_MARKS, LCCP_VERSION};
 use baton_wire::{
-    Account, Address, Arrival, BatchFlags, Candidate, CandidateState, Clock, ClusterKey, Counts,
-    Endpoint, EntryKey, Flow, Head, HeadDigest, Heads, Health, Hello, HelloService, Incarnation,
-    Keep, Keys, LccpKey, Message, NodePair, Numbers, Order, Outcome, Permille, Progress, Query,
-    Ready, Received, Refusal, Reject, Reply, Resume, ShortAddress, Taken, TakenRefusal, Tallies,
-    TcbEntry, TcbPart, Tcbs, Verb, WindowScale, WindowScales, YieldAnswer, decode, encode,
+    Account, Address, AnsweredRequest, Arrival, BatchFlags, Candidate, CandidateState, Clock,
+    ClusterKey, Counts, Endpoint, EntryKey, Flow, Head, HeadDigest, Heads, Health, Hello,
+    HelloService, Incarnation, Keep, Keys, LccpKey, Message, NodePair, Numbers, Order, Outcome,
+    Permille, Progress, Query, Ready, Received, Refusal, Reject, Reply, Resume, ShortAddress,
+    Taken, TakenRefusal, Tallies, TcbEntry, TcbPart, Tcbs, Verb, WindowScale, WindowScales,
+    YieldAnswer, decode, encode,
 };
 use proptest::collection::vec;
 use proptest::option;
@@ -437,6 +438,15 @@ fn resumption() -> impl Strategy<Value = Message> {
             let heads: Vec<Head> = heads.into_iter().map(head).collect();
             Message::Heads(Heads::lists(&heads).remove(0))
         }),
+        (
+            (flow(), any::<[u32; 2]>(), partial()),
+            any::<[u32; 2]>(),
+            vec(any::<u8>(), 0..=Heads::LONGEST_REQUEST + 1)
+        )
+            .prop_map(|(of, [seq, pool], text)| {
+                let request = AnsweredRequest { seq, pool, text };
+                Message::Heads(Heads::with_request(head(of), request))
+            }),
     ]
     .boxed()
 }

@@ -8,11 +8,12 @@ use std::num::{NonZeroU32, NonZeroU64};
 use std::time::Duration;
 
 use baton_wire::{
-    Account, Address, BatchFlags, Candidate, CandidateState, Clock, ClusterKey, Endpoint, EntryKey,
-    Flow, HashKey, Head, HeadDigest, Heads, Health, Hello, HelloService, Incarnation, Keep, Keys,
-    LccpKey, Message, NodePair, Numbers, Order, Outcome, PathHash, Permille, Progress, Query,
-    Ready, Received, Refusal, Reject, Reply, Resume, ShortAddress, Taken, TakenRefusal, TcbEntry,
-    TcbPart, Tcbs, Verb, WindowScales, YieldAnswer, decode, encode, siphash24,
+    Account, Address, AnsweredRequest, BatchFlags, Candidate, CandidateState, Clock, ClusterKey,
+    Endpoint, EntryKey, Flow, HashKey, Head, HeadDigest, Heads, Health, Hello, HelloService,
+    Incarnation, Keep, Keys, LccpKey, Message, NodePair, Numbers, Order, Outcome, PathHash,
+    Permille, Progress, Query, Ready, Received, Refusal, Reject, Reply, Resume, ShortAddress,
+    Taken, TakenRefusal, TcbEntry, TcbPart, Tcbs, Verb, WindowScales, YieldAnswer, decode, encode,
+    siphash24,
 };
 
 #[test]
@@ -503,7 +504,19 @@ impl Vector {
 
     fn heads(&self) -> Heads {
         let heads: Vec<Head> = self.fields("head").map(head).collect();
-        Heads::lists(&heads).remove(0)
+        let Some((seq, pool)) = self
+            .fields("answers")
+            .next()
+            .and_then(|of| of.split_once(' '))
+        else {
+            return Heads::lists(&heads).remove(0);
+        };
+        let request = AnsweredRequest {
+            seq: seq.parse().unwrap(),
+            pool: pool.parse().unwrap(),
+            text: self.bytes("request"),
+        };
+        Heads::with_request(heads[0], request)
     }
 
     fn ready(&self) -> Ready {

@@ -128,10 +128,15 @@ impl Judge {
 pub struct Opinion(Arc<Shared>);
 
 impl Opinion {
+    /// All that it goes by.
+    pub fn docket(&self) -> Option<Arc<Docket>> {
+        locked(&self.0.docket).clone()
+    }
+
     /// Of a request to this service: its pool, if not the service's own, and the hash of its path. `None` before anything is
     /// known of routes.
     pub fn of(&self, service: u16, request: &Request) -> Option<(Option<Lead>, Option<u64>)> {
-        let docket = locked(&self.0.docket).clone()?;
+        let docket = self.docket()?;
         let path = request.path().hash(docket.hash_key).map(PathHash::get);
         Some((docket.lead(service, request), path))
     }

@@ -8,7 +8,7 @@ use baton_wire::{Flow, Message, Outcome, Ready, Resume};
 use tokio::sync::mpsc;
 use tracing::warn;
 
-use super::{Letter, which::ends};
+use super::{Letter, admission::Admission, which::ends};
 
 /// More orders than these at once are dropped, and come again.
 const ORDERS: usize = 8192;
@@ -27,6 +27,7 @@ pub fn witness(responses: Responses) -> Witness {
 /// The agent, and who has ordered what.
 pub struct Serving {
     agent: Resumer,
+    admission: Admission,
     beginnings: Beginnings,
     done: mpsc::UnboundedReceiver<Letter>,
     done_sender: mpsc::UnboundedSender<Letter>,
@@ -34,10 +35,11 @@ pub struct Serving {
 }
 
 impl Serving {
-    pub fn new(agent: Resumer, beginnings: Beginnings) -> Self {
+    pub fn new(agent: Resumer, admission: Admission, beginnings: Beginnings) -> Self {
         let (done_sender, done) = mpsc::unbounded_channel();
         Self {
             agent,
+            admission,
             beginnings,
             done,
             done_sender,
@@ -49,6 +51,20 @@ impl Serving {
     pub fn handle(&mut self, asker: Ipv4Addr, order: &Resume) {
         let (flow, number, progress) = (order.flow(), order.number(), order.progress());
         let Some(ends) = ends(flow) else { return };
+        // Without a request it takes an order back.
+        let is_admitted = order.request().is_empty()
+            || match self.admission.admits(ends.cluster, order.request()) {
+                Ok(is_admitted) => is_admitted,
+                Err(error) => {
+                    warn!("whether a response may go on here is not known: {error:#}");
+                    false
+                }
+            };
+        if !is_admitted {
+            // Without a receiver the daemon is ending.
+            let _ = (self.done_sender).send((asker, answer(flow, number, Done::Unreachable)));
+            return;
+        }
         if self.askers.len() >= ORDERS {
             // Orders whose connections never came.
             self.askers.clear();

@@ -27,6 +27,8 @@ pub struct Counts {
     pub heads_heard: AtomicU64,
     /// and so many are remembered.
     pub heads_held: AtomicU64,
+    /// A request was heard of, and is kept, whose response may go on from another data server than its owner.
+    pub requests_heard: AtomicU64,
     /// Their responses go on.
     pub resumed: AtomicU64,
     /// They had all of it already.
@@ -109,6 +111,7 @@ impl Counts {
             ("resume_heads_told", self.heads_told.load(Relaxed)),
             ("resume_heads_heard", self.heads_heard.load(Relaxed)),
             ("resume_heads_held", self.heads_held.load(Relaxed)),
+            ("resume_requests_heard", self.requests_heard.load(Relaxed)),
             ("resume_resumed", self.resumed.load(Relaxed)),
             ("resume_complete", self.complete.load(Relaxed)),
             ("resume_not_kept", self.not_kept.load(Relaxed)),

@@ -2,7 +2,7 @@
 //! for the day when it is dead.
 //!
 //! Responses that are over when the next message leaves need no other's rest: of each connection only the
-//! last one is told.
+//! last one is told. Where this node, as the owner, keeps the request of a longer one, that is told with it.
 
 use std::{
     collections::HashMap,
@@ -13,11 +13,13 @@ use std::{
 };
 
 use anyhow::Result;
-use baton_abi::TcbKey;
+use baton_abi::{NO_POOL, TcbKey};
 use baton_agent::resume::{Glimpse, glimpse};
 use baton_dataplane::{Heads as Seen, SeenHead};
 use baton_net::Readable;
-use baton_wire::{Address, Endpoint, EntryKey, Head, Heads, Message, ShortAddress};
+use baton_wire::{
+    Address, AnsweredRequest, Endpoint, EntryKey, Head, Heads, Message, ShortAddress,
+};
 use tokio::{
     sync::{mpsc, watch},
     time::{sleep, timeout},
@@ -28,6 +30,8 @@ use super::{Counts, Letter, Wanted};
 
 /// So long heads are gathered.
 const GATHER: Duration = Duration::from_millis(10);
+/// A response of so many bytes leaves at once (RFC 6928), and is over before another data server could send the rest.
+const AT_ONCE: u32 = 10 * 1460;
 /// A look without a sign that there is something, should one have been lost.
 const LOOK: Duration = Duration::from_secs(1);
 
@@ -60,7 +64,7 @@ async fn run(
             Err(error) => return warn!("how responses begin is not known any more: {error}"),
         };
         counts.heads_told.fetch_add(heads.len() as u64, Relaxed);
-        let lists = Heads::lists(&heads);
+        let lists = lists(heads);
         let fronts: Vec<Ipv4Addr> = wanted.borrow().fronts.clone();
         for (to, list) in fronts
             .iter()
@@ -72,25 +76,68 @@ async fn run(
     }
 }
 
-/// Of each connection the last one, if it is one.
-fn last_ones(seen: &mut Seen) -> Result<Vec<Head>> {
+/// Of each connection the last one, if it is one, and its request, if that is kept here and may be needed.
+fn last_ones(seen: &mut Seen) -> Result<Vec<(Head, Option<AnsweredRequest>)>> {
     let mut last: HashMap<EntryKey, SeenHead> = HashMap::new();
     for head in seen.take()? {
         if let Some(key) = name(&head.flow) {
             last.insert(key, head);
         }
     }
-    let read = |(key, seen): (EntryKey, SeenHead)| {
-        let Glimpse { digest, length } = glimpse(&seen.text)?;
-        Some(Head {
+    let mut heads = Vec::with_capacity(last.len());
+    for (key, found) in last {
+        let Some(Glimpse { digest, length }) = glimpse(&found.text) else {
+            continue;
+        };
+        let head = Head {
             key,
-            start: seen.response_start,
+            start: found.response_start,
             digest,
             length,
-            number: Some(seen.number),
-        })
-    };
-    Ok(last.into_iter().filter_map(read).collect())
+            number: Some(found.number),
+        };
+        let is_long = length.is_none_or(|length| length.get() > AT_ONCE);
+        let kept = if is_long {
+            let kept = seen.request_of(&found.flow, found.response_start)?;
+            // Without a pool this node keeps it as a connection server, for itself.
+            kept.filter(|kept| u32::from(kept.pool) != NO_POOL)
+        } else {
+            None
+        };
+        let request = match kept {
+            Some(kept) => Some(AnsweredRequest {
+                seq: kept.request_seq,
+                pool: seen.pool_id(kept.pool)?,
+                text: kept.text[..usize::from(kept.bytes).min(kept.text.len())].to_vec(),
+            }),
+            None => None,
+        };
+        heads.push((head, request));
+    }
+    Ok(heads)
+}
+
+/// As many messages as they need: a request is in one of its own.
+fn lists(heads: Vec<(Head, Option<AnsweredRequest>)>) -> Vec<Heads> {
+    let (mut alone, mut lists) = (Vec::new(), Vec::new());
+    for (head, request) in heads {
+        match request {
+            Some(request) => lists.push(Heads::with_request(head, request)),
+            None => alone.push(head),
+        }
+    }
+    lists.extend(Heads::lists(&alone));
+    lists
+}
+
+/// As the tables name it.
+pub fn key(name: &EntryKey) -> TcbKey {
+    TcbKey {
+        client: name.client.address.octets(),
+        cluster: name.cluster.word(),
+        be_client_port: name.client.port.to_be(),
+        be_cluster_port: name.port.to_be(),
+    }
 }
 
 /// A connection as messages name it; `None` if it is to no address.

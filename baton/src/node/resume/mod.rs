@@ -2,6 +2,7 @@
 //! and data server: on the first a walk over the entries of the dead, and what comes of each
 //! (`walker`), on the second the agent that has the rest of responses (`agent`).
 
+mod admission;
 mod agent;
 mod asked;
 mod counts;
@@ -29,7 +30,8 @@ use tokio::{
 };
 use tracing::debug;
 
-use super::{heartbeat::clock_now, logged::logged};
+use super::{heartbeat::clock_now, judge::Opinion, logged::logged};
+use admission::Admission;
 use agent::Serving;
 use asked::Asked;
 pub use counts::Counts;
@@ -135,11 +137,13 @@ impl Resume {
         let _ = self.fates.send(fate);
     }
 
-    /// Has the agent, which is started if there is none yet, take connections to these services.
+    /// Has the agent, which is started if there is none yet, take connections to these services, whose requests this node has an
+    /// opinion of.
     pub fn serve(
         &mut self,
         services: impl IntoIterator<Item = SocketAddrV4>,
         dataplane: &Dataplane,
+        opinion: Opinion,
     ) -> Result<()> {
         let services = services.into_iter().collect();
         if let Some(watch) = &self.services {
@@ -152,7 +156,11 @@ impl Resume {
         let (agent, beginnings) = baton_agent::resume::Resumer::start(&routing, watch, witness)?;
         self.port = agent.port();
         self.counts.follow(agent.counters());
-        let _ = self.agents.send(Serving::new(agent, beginnings));
+        let admission = Admission {
+            opinion,
+            pools: dataplane.own_pools()?,
+        };
+        let _ = self.agents.send(Serving::new(agent, admission, beginnings));
         self.services = Some(sender);
         Ok(())
     }
@@ -280,7 +288,7 @@ impl Task {
             }
             Message::Heads(heads) => {
                 if let Some(walker) = &mut self.walker {
-                    walker.hear_heads(sender, &heads);
+                    logged(walker.hear_heads(sender, &heads, &self.wanted.borrow().slots));
                 }
             }
             _ => {}

@@ -73,7 +73,7 @@ impl Walker {
             if !may_go || !self.moving.moves.would_take(now, &which) {
                 continue;
             }
-            let servers = self.servers(&tcb, turn, slots)?;
+            let servers = self.servers(tcb.pool, turn, slots)?;
             let Some(kept) = self.kept(&key, &tcb)? else {
                 continue;
             };
@@ -194,7 +194,7 @@ impl Walker {
                     .orphans
                     .step(between(&key, from, server), Step::Orphaned)?;
                 if let Some(tcb) = step {
-                    let mut servers = self.servers(&tcb, 0, slots)?;
+                    let mut servers = self.servers(tcb.pool, 0, slots)?;
                     // It may have the connection by now.
                     if !self.dead.contains(&server) {
                         servers.retain(|other| *other != server);

@@ -9,15 +9,15 @@ use std::{
 
 use anyhow::Result;
 use baton_abi::{
-    Change, KeptRequest, LCCP_TCB_PIPELINED, LCCP_TCB_STRICT, NO_DATA_SERVER, TCB_ADOPTING,
-    TCB_FIN, TCB_PINNED, TCB_RESUMING, TCB_WAITING, Tcb, TcbKey,
+    Change, KeptRequest, LCCP_TCB_PIPELINED, LCCP_TCB_STRICT, NO_DATA_SERVER, NO_POOL,
+    TCB_ADOPTING, TCB_AT_DOOR, TCB_FIN, TCB_PINNED, TCB_RESUMING, TCB_WAITING, Tcb, TcbKey,
 };
 use baton_core::{
     Moment,
     resume::{Action, Known as Response, Resumes},
 };
 use baton_dataplane::{Orphans, Tick, tick_ago};
-use baton_wire::{Head, Heads, Outcome, Ready};
+use baton_wire::{AnsweredRequest, Head, Heads, Outcome, Ready};
 use tracing::{debug, info, warn};
 
 use super::{
@@ -108,16 +108,55 @@ impl Walker {
             .handle_ready(now, ready.number, ready.outcome, found);
     }
 
-    /// Remembers how responses begin.
-    pub fn hear_heads(&mut self, from: Ipv4Addr, heads: &Heads) {
+    /// Remembers how responses begin, and what they answer.
+    pub fn hear_heads(
+        &mut self,
+        from: Ipv4Addr,
+        heads: &Heads,
+        slots: &HashMap<u16, Ipv4Addr>,
+    ) -> Result<()> {
         for head in heads.get() {
             self.told.note(from, head);
+        }
+        if let Some((head, request)) = heads.request() {
+            self.keep(from, head, request, slots)?;
         }
         let heard = heads.get().len() as u64;
         self.counts.heads_heard.fetch_add(heard, Relaxed);
         self.counts
             .heads_held
             .store(self.told.len() as u64, Relaxed);
+        Ok(())
+    }
+
+    /// Keeps a request that `from` is answering. Of a connection that is another's, or of which the program here follows the
+    /// requests itself, it is not believed. Where the connection is not known yet, it may be once this node is in front.
+    fn keep(
+        &self,
+        from: Ipv4Addr,
+        head: &Head,
+        request: &AnsweredRequest,
+        slots: &HashMap<u16, Ipv4Addr>,
+    ) -> Result<()> {
+        let key = heads::key(&head.key);
+        let is_its = |tcb: &Tcb| is_at_door(tcb) && slots.get(&tcb.owner) == Some(&from);
+        if !self.orphans.tcb(&key)?.as_ref().is_none_or(is_its) {
+            return Ok(());
+        }
+        let pool = self.orphans.pools_by_id()?.get(&request.pool).copied();
+        let mut kept = KeptRequest {
+            request_seq: request.seq,
+            response_start: head.start,
+            bytes: request.text.len() as u16, // a message holds it
+            pool: pool.unwrap_or(NO_POOL as u16), // an index is less
+            ..KeptRequest::default()
+        };
+        if let Some(text) = kept.text.get_mut(..request.text.len()) {
+            text.copy_from_slice(&request.text);
+            self.orphans.keep(&key, &kept)?;
+            self.counts.requests_heard.fetch_add(1, Relaxed);
+        }
+        Ok(())
     }
 
     /// Does what is due, and returns what is to be sent.
@@ -161,6 +200,13 @@ impl Walker {
                 continue;
             }
             let request = self.resumable(&key, &tcb, slots.get(&slot))?;
+            let which = match &request {
+                Some(request) => Which {
+                    request_seq: request.request_seq,
+                    ..which
+                },
+                None => which,
+            };
             if !is_awake(&tcb, since) && !self.is_under_way(&key, &tcb, request.as_ref()) {
                 // Now a next request may go to another data server.
                 self.orphans.note_whole(&key)?;
@@ -168,7 +214,13 @@ impl Walker {
             }
             all += 1;
             if u32::from(tcb.state) & TCB_FIN == 0 && request.is_some() {
-                let servers = self.servers(&tcb, turn, slots)?;
+                // The entry of a connection whose owner sees to its requests is to say which one it is about.
+                if is_at_door(&tcb)
+                    && (self.orphans.change(change(which, slot, slot, 0, 0))?).is_none()
+                {
+                    continue;
+                }
+                let servers = self.servers(pool_of(&tcb, request.as_ref()), turn, slots)?;
                 self.resumes.handle_orphan(now, which, slot, servers);
                 kept += 1;
             } else if u32::from(tcb.state) & (TCB_ADOPTING | TCB_WAITING)
@@ -381,11 +433,11 @@ impl Walker {
     /// Members of the pool that live, each response's beginning with another one.
     pub(super) fn servers(
         &self,
-        tcb: &Tcb,
+        pool: u16,
         turn: usize,
         slots: &HashMap<u16, Ipv4Addr>,
     ) -> Result<Vec<u16>> {
-        let pool = self.orphans.pool(tcb.pool)?;
+        let pool = self.orphans.pool(pool)?;
         let is_member = |slot: u16| {
             pool.members
                 .get(usize::from(slot / 64))
@@ -404,11 +456,9 @@ impl Walker {
         Ok(servers)
     }
 
-    /// The request that the entry is about, if it is kept. Of a pinned connection nobody knows which that is.
+    /// The request that the entry is about, if it is kept.
     pub(super) fn kept(&self, key: &TcbKey, tcb: &Tcb) -> Result<Option<KeptRequest>> {
-        let kept = self.orphans.kept(key)?;
-        let known = u32::from(tcb.state) & TCB_PINNED == 0;
-        Ok(kept.filter(|kept| known && kept.request_seq == tcb.request_seq))
+        Ok(self.orphans.kept(key)?.filter(|kept| is_current(kept, tcb)))
     }
 
     pub(super) fn entry(&self, which: &Which) -> Result<Option<Tcb>> {
@@ -420,6 +470,28 @@ impl Walker {
         self.segments.reset(&known(&Which::of(key, tcb), tcb))?;
         Ok(self.orphans.forget(key)?)
     }
+}
+
+/// Whether the owner of the connection sees to its requests.
+fn is_at_door(tcb: &Tcb) -> bool {
+    u32::from(tcb.form) & TCB_AT_DOOR != 0
+}
+
+/// Whose members may answer the entry's request. An entry whose owner sees to its requests knows only the pool of the first one.
+fn pool_of(tcb: &Tcb, kept: Option<&KeptRequest>) -> u16 {
+    let told = kept.map(|kept| kept.pool);
+    told.filter(|pool| is_at_door(tcb) && u32::from(*pool) != NO_POOL)
+        .unwrap_or(tcb.pool)
+}
+
+/// As the program has it (`bpf/cs/keep.h`): whether a kept request is the one that the entry is about.
+fn is_current(kept: &KeptRequest, tcb: &Tcb) -> bool {
+    if is_at_door(tcb) {
+        let end = kept.request_seq.wrapping_add(kept.bytes.into());
+        let come = tcb.last_ack.wrapping_sub(kept.response_start);
+        return end == tcb.last_seq && come.cast_signed() >= 0;
+    }
+    kept.request_seq == tcb.request_seq && u32::from(tcb.state) & TCB_PINNED == 0
 }
 
 /// Whether it waits for a response to begin, may do so for one of several, or had a packet since.
@@ -448,5 +520,69 @@ fn change(which: Which, owner: u16, next: u16, set: u32, clear: u32) -> Change {
         set: set as u8, // bits that C keeps in a byte
         clear: clear as u8,
         ..Change::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A request of 100 bytes at 5000, whose response begins at 900: kept of an entry whose current request begins elsewhere.
+    const KEPT: KeptRequest = KeptRequest {
+        request_seq: 5000,
+        response_start: 900,
+        bytes: 100,
+        pool: 7,
+        whole: 0,
+        text: [0; 1360],
+    };
+
+    fn entry(form: u32, last_seq: u32, last_ack: u32) -> Tcb {
+        Tcb {
+            request_seq: 1,
+            last_seq,
+            last_ack,
+            pool: 3,
+            state: TCB_PINNED as u8,
+            form: form as u8,
+            ..Tcb::default()
+        }
+    }
+
+    #[test]
+    fn what_an_owner_told_is_current_if_nothing_was_sent_behind_it() {
+        for (last_seq, last_ack, is_its) in [
+            (5100, 900, true),
+            (5100, 901, true),
+            (5100, 899, false),
+            (5101, 901, false),
+            (5099, 901, false),
+        ] {
+            let found = is_current(&KEPT, &entry(TCB_AT_DOOR, last_seq, last_ack));
+            assert_eq!(found, is_its, "{last_seq} {last_ack}");
+        }
+        // Elsewhere the entry itself says it, if anybody knows.
+        let mut followed = entry(0, 5100, 900);
+        assert!(!is_current(&KEPT, &followed));
+        followed.request_seq = KEPT.request_seq;
+        assert!(!is_current(&KEPT, &followed));
+        followed.state = 0;
+        assert!(is_current(&KEPT, &followed));
+    }
+
+    #[test]
+    fn the_pool_of_the_request_is_what_its_owner_told() {
+        let unknown = KeptRequest {
+            pool: NO_POOL as u16,
+            ..KEPT
+        };
+        for (form, kept, pool) in [
+            (TCB_AT_DOOR, Some(&KEPT), 7),
+            (TCB_AT_DOOR, Some(&unknown), 3),
+            (TCB_AT_DOOR, None, 3),
+            (0, Some(&KEPT), 3),
+        ] {
+            assert_eq!(pool_of(&entry(form, 0, 0), kept), pool, "{form} {kept:?}");
+        }
     }
 }

@@ -49,7 +49,7 @@ impl Which {
             digest: known.digest,
             length: known.length,
         };
-        let text = &kept.text[..(kept.bytes as usize).min(kept.text.len())];
+        let text = &kept.text[..usize::from(kept.bytes).min(kept.text.len())];
         let order = Resume::new(self.flow()?, number, progress, text.to_vec())?;
         Ok(Message::Resume(order))
     }

@@ -61,7 +61,7 @@ pub(super) async fn pass_on(
     client.write_all(&read[here as usize..]).await?; // at most read.len()
     let owed = left.saturating_sub(read.len() as u64 - here);
     drop(read);
-    pass_both_ways(client, server, owed).await
+    pass_both_ways(&client, &server, owed).await
 }
 
 /// Has the kernel find out by losses what the way to this client carries. BBR goes by what is acknowledged in

@@ -221,7 +221,8 @@ fn a_broken_half_breaks_the_other() {
         tell.recv_timeout(PATIENCE).unwrap(),
         Err(io::ErrorKind::ConnectionReset)
     );
-    bed.wait(|counters| &counters.failed, 2);
+    bed.wait(|counters| &counters.failed, 1);
+    bed.wait(|counters| &counters.reset, 1);
 }
 
 #[test]

@@ -80,6 +80,8 @@ const OTHERWISE: &[(&str, Expected)] = &[
     ("candidate-cut", TO_DAEMON),
     ("head-fewer-than-said", TO_DAEMON),
     ("head-of-none", TO_DAEMON),
+    ("head-request-cut", TO_DAEMON),
+    ("head-request-of-two", TO_DAEMON),
     ("head-of-nothing", TO_DAEMON),
     ("head-to-nobody", TO_DAEMON),
     ("order-of-an-unknown-verb", TO_DAEMON),

@@ -3,8 +3,8 @@
 use std::{collections::BTreeSet, time::Duration};
 
 use baton_abi::{
-    HostKey, NO_POOL, POLICY_CLIENT, ROUTE_PUNTS, SERVICE_ASKS, SERVICE_PATHS, SERVICE_PUNTS,
-    TCB_PUNTED,
+    HostKey, NO_POOL, POLICY_CLIENT, ROUTE_PUNTS, SERVICE_ASKS, SERVICE_OWNER, SERVICE_PATHS,
+    SERVICE_PUNTS, TCB_PUNTED,
 };
 use baton_dataplane::{Punt, Punts, Resumed};
 
@@ -252,6 +252,17 @@ fn chosen_here() {
     let (_, segment) = first(&node, get("/a"));
     node.run(&segment.frame())
         .expect(Tx, &[("cs_unavailable", 1)]);
+}
+
+/// Where owners see to requests, the door of the data server asks that the connection comes to.
+#[test]
+fn where_owners_route_it_asks_nobody() {
+    let (node, punts) = node();
+    node.change_flags(|flags| flags | SERVICE_OWNER);
+    let (client, segment) = first(&node, get("/a"));
+    node.run(&segment.frame()).expect(Tx, &[("cs_adopt", 1)]);
+    assert!(node.tcb(&client).unwrap().owner < 3);
+    assert_eq!(punts.wait(Duration::ZERO).unwrap().count(), 0);
 }
 
 /// While its dispatcher counts as dead a service asks nobody, but for answers that it has; others do.

@@ -25,6 +25,7 @@ mod moved_on;
 mod moving;
 mod not_ours;
 mod orphan;
+mod owned_orphan;
 mod owner;
 mod path_hash;
 mod pipelining;

@@ -55,7 +55,7 @@ fn mark_first(node: &Node, flag: u32) {
 
 fn kept(node: &Node, orphans: &Orphans, client: &Client) -> Option<(u32, u32, Vec<u8>)> {
     let kept = orphans.kept(&node.tcb_key(client)).unwrap()?;
-    let text = kept.text[..kept.bytes as usize].to_vec();
+    let text = kept.text[..kept.bytes.into()].to_vec();
     Some((kept.request_seq, kept.response_start, text))
 }
 

@@ -15,7 +15,7 @@ use super::{
     reader::with_agent,
 };
 use crate::{
-    cluster::{ds, ds_mac},
+    cluster::{CS, CS_MAC, ds, ds_mac},
     host::on_own_host,
     lccp,
     node::Counted,
@@ -24,12 +24,14 @@ use crate::{
 
 const WITHHELD: Counted<'_> = &[("ds_door_waits", 1), ("ds_door_withheld", 1)];
 
-fn waiting(live: &Live) -> EarlyRing {
+const MINUTE_MS: u32 = 60_000;
+
+pub fn waiting(live: &Live) -> EarlyRing {
     live.node.plane().early().unwrap()
 }
 
 #[track_caller]
-fn one(ring: &EarlyRing) -> Early {
+pub fn one(ring: &EarlyRing) -> Early {
     let mut all = ring.wait(Duration::from_secs(5)).unwrap();
     let early = all.next().unwrap();
     assert_eq!(all.next(), None);
@@ -37,7 +39,7 @@ fn one(ring: &EarlyRing) -> Early {
 }
 
 /// As the daemon has it come again.
-fn comes_again(live: &Live, early: &Early) {
+pub fn comes_again(live: &Live, early: &Early) {
     let (client, cluster) = early.flow.ends();
     let stream = Stream {
         mac: [0; 6],
@@ -147,6 +149,38 @@ fn what_waits_acknowledges_at_once() {
         expect(&live.node, HANDED_ON);
         let adopts = live.message_to(ds(1), ds_mac(1));
         assert_eq!(said(&adopts.packet).0, said(&behind.packet()).0);
+    });
+}
+
+/// A request that has waited while its connection went with it, as its client sent it again: it goes as ADOPT once more, with the
+/// numbers of then. Of those a socket may be made.
+#[test]
+fn what_has_waited_while_its_connection_went_is_of_then() {
+    on_own_host(|| {
+        let (mut live, _agent) = with_agent();
+        let ring = waiting(&live);
+        lets_in(&live, HERE);
+        let whole = request(&live, ELSEWHERE);
+        let next = whole.clone().seq(whole.seq.wrapping_add(HERE.len() as u32));
+        forward(&live.node, &next);
+        expect(&live.node, WITHHELD);
+        let early = one(&ring);
+        live.answer_another(HERE.len());
+        let again = request(&live, ELSEWHERE);
+        forward(&live.node, &again);
+        expect(&live.node, HANDED_ON);
+        let first = live.message_to(ds(1), ds_mac(1));
+        live.message_to(CS, CS_MAC);
+        comes_again(&live, &early);
+        expect(&live.node, &[("ds_door_again", 1)]);
+        let second = live.message_to(ds(1), ds_mac(1));
+        let (then, now) = (said(&first.packet), said(&second.packet));
+        assert_eq!((now.0, now.2), (then.0, then.2));
+        let (then, now) = (then.1.unwrap(), now.1.unwrap());
+        assert!(
+            now.1.wrapping_sub(then.1) < MINUTE_MS,
+            "{then:?} {now:?}: what is echoed is of an older clock"
+        );
     });
 }
 

@@ -129,12 +129,18 @@ impl Live {
 
     /// An answered connection whose owner, this node, sees to whose its requests are: WEB has these flags besides.
     pub fn owned(node: Node, flags: u32) -> Self {
+        Self::owned_as(node, flags, &[])
+    }
+
+    /// The same, and its first request counts for this too.
+    pub fn owned_as(node: Node, flags: u32, counted: Counted<'_>) -> Self {
         let service = Service {
             flags: (SERVICE_OWNER | flags) as u16,
             ..Service::default()
         };
         (node.plane().set_service(&ServiceKey::of(WEB), &service)).unwrap();
-        let mut live = Self::adopted_so(node, &[("ds_adopted", 1), ("ds_door_request", 1)]);
+        let adopted: Counted<'_> = &[("ds_adopted", 1), ("ds_door_request", 1)];
+        let mut live = Self::adopted_so(node, &[adopted, counted].concat());
         expect_bytes(&live.stream, GET);
         live.answer();
         live

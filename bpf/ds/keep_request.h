@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Should this data server die in the middle of a response, another one is asked for the same with the same bytes. The connection
+ * server sees these bytes pass, and does not know that they are a request. So the owner keeps them, where the operator said that all
+ * answer alike, and its daemon tells the connection servers with how the response begins (show_head.h).
+ */
+#ifndef BATON_DS_KEEP_REQUEST_H
+#define BATON_DS_KEEP_REQUEST_H
+
+#include "judge.h"
+#include "packet.h"
+#include "../cs/request.h"
+
+_Static_assert(__builtin_offsetof(struct text, at) == __builtin_offsetof(struct kept_request, text),
+	       "a text begins like a kept request");
+
+static __always_inline bool is_get(const struct text *text)
+{
+	return (text_word(text, 0) & FIRST(4)) == LETTERS('G', 'E', 'T', ' ', 0, 0, 0, 0);
+}
+
+/*
+ * The packet is a request that was judged just now, whose text is still where that left it. Its response begins with what the
+ * client expects next, as nothing of an earlier one is under way.
+ */
+static __noinline void keep_request_here(struct arrival *a, const struct lccp_header *h, const struct inner *in, u16 pool)
+{
+	struct text *text = text_of_this_cpu();
+	struct tcb_key flow = flow_of(h);
+
+	if (!text || !may_move(&text->request) || !is_get(text))
+		return;
+	u32 bytes = text->request.bytes;
+	if (bytes > TOLD_BYTES) {
+		count(a->counters, COUNTER_DS_REQUEST_TOO_LONG);
+		return;
+	}
+	text->kept[0] = bpf_ntohl(in->tcp.seq);
+	text->kept[1] = bpf_ntohl(in->tcp.ack_seq);
+	text->kept[2] = bytes | pool << 16;
+	text->kept[3] = 0;
+	if (!bpf_map_update_elem(&kept_requests, &flow, text, BPF_ANY))
+		count(a->counters, COUNTER_DS_REQUEST_KEPT);
+}
+
+#endif

@@ -1,0 +1,75 @@
+//! What dispatchers on other nodes have answered about requests at a data server's door (`bpf/ds/dispatcher.h`).
+
+use std::time::Duration;
+
+use baton_abi::{Answer, AnswerKey, NO_DATA_SERVER, Pool};
+use libbpf_rs::MapHandle;
+
+use crate::{
+    Dataplane, Error,
+    clock::coarse_after,
+    maps::{element, map_error, only_on_ds, update},
+};
+
+/// The maps of whoever asks. Whoever has it must [`Answers::give_sign`] again and again, or is not asked for anything.
+pub struct Answers {
+    answers: MapHandle,
+    resting: MapHandle,
+    asking: MapHandle,
+    pools: MapHandle,
+}
+
+impl Dataplane {
+    /// On a data server only.
+    pub fn answers(&self) -> Result<Answers, Error> {
+        let here = |name: &'static str, map: &Option<MapHandle>| {
+            MapHandle::try_from(only_on_ds(name, map)?).map_err(|error| map_error(name, error))
+        };
+        let maps = &self.programs().maps;
+        Ok(Answers {
+            answers: here("answers", &maps.answers)?,
+            resting: here("resting", &maps.resting)?,
+            asking: here("asking", &maps.asking)?,
+            pools: here("pools", &maps.pools)?,
+        })
+    }
+}
+
+impl Answers {
+    /// Tells the program that somebody asks, now and for so long.
+    pub fn give_sign(&self, time: Duration) -> Result<(), Error> {
+        update("asking", &self.asking, &0u32, &coarse_after(time))
+    }
+
+    /// Tells the program that nobody does any more, from now on.
+    pub fn withdraw(&self) -> Result<(), Error> {
+        update("asking", &self.asking, &0u32, &0u64)
+    }
+
+    /// The pool at an index; all zero if there is none.
+    pub fn pool(&self, index: u16) -> Result<Pool, Error> {
+        element("pools", &self.pools, index.into())
+    }
+
+    /// Has the program go by this answer for so long. `None`: there is none, and the program chooses by itself.
+    pub fn remember(
+        &self,
+        key: &AnswerKey,
+        owner: Option<u16>,
+        lifetime: Duration,
+    ) -> Result<(), Error> {
+        let answer = Answer {
+            until: coarse_after(lifetime),
+            // A number that C keeps in 16 bits.
+            owner: owner.unwrap_or(NO_DATA_SERVER as u16),
+            ..Answer::default()
+        };
+        update("answers", &self.answers, key, &answer)
+    }
+
+    /// Has the program choose by itself for so long, and ask nothing about this service.
+    pub fn rest(&self, service: u16, time: Duration) -> Result<(), Error> {
+        let until = coarse_after(time);
+        update("resting", &self.resting, &u32::from(service), &until)
+    }
+}
