@@ -17,7 +17,10 @@ static __always_inline void write_options(struct bpf_sock_ops *ops, bool on)
 	bpf_sock_ops_cb_flags_set(ops, on ? flags | BPF_SOCK_OPS_WRITE_HDR_OPT_CB_FLAG : flags);
 }
 
-/* From the first packet of this new socket on. At a node that is a connection server too nothing is told: its clients come to it anyway. */
+/*
+ * From the first packet of this new socket on. At a node that is a connection server too nothing is told: its clients come to it
+ * anyway. But the socket remembers that its client is aware, for whoever has the connection next (aware_option).
+ */
 static __always_inline void begin_to_tell(struct bpf_sock_ops *ops)
 {
 	struct counters *counters = counters_of_this_cpu();

@@ -70,10 +70,9 @@ mod tests {
             "[[config.service]]\nname = 'a'\ndispatcher = 'd'\ndirect = true\n[[config.service]]\nname = 'b'"
                 .parse()?;
         let_owners_route(&mut lab, &["dispatcher".to_owned()]);
-        let expected: Table =
-            "[[config.service]]\nname = 'a'\ndirect = true\nrouting = 'owner'\n\
+        let expected: Table = "[[config.service]]\nname = 'a'\ndirect = true\nrouting = 'owner'\n\
             [[config.service]]\nname = 'b'\nrouting = 'owner'"
-                .parse()?;
+            .parse()?;
         assert_eq!(lab, expected);
         Ok(())
     }
