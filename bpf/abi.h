@@ -15,7 +15,7 @@
 /* ---- LCCP: every message between nodes --------------------------------------------------- */
 
 enum lccp_constant {
-	LCCP_VERSION = 2,
+	LCCP_VERSION = 3,
 	LCCP_HEADER_BYTES = 80,
 	LCCP_TAGGED_BYTES = 72,   /* the header without its tag */
 	LCCP_OVERHEAD_BYTES = 100, /* what an outer IPv4 header and LCCP add to a client's packet */

@@ -30,14 +30,20 @@ struct carried_tcp {
 
 /*
  * What the tag of a message without a body covers of the client's packet: all that moves a connection and that the
- * message's header does not have. Options and payload are covered only as far as the TCP checksum covers them, which
- * keeps nobody from changing them who wants to: nobody vouched for them before either. The time to live may change. A
- * header that is not all there counts as zeros.
+ * message's header does not have. Options and payload are not covered: nobody vouched for them before either. Nor is the
+ * TCP checksum: a client on the same machine may leave it pending (CHECKSUM_PARTIAL), and who sends the message on may
+ * complete it. The time to live may change. A header that is not all there counts as zeros.
  */
 struct lccp_carried {
 	u64 ip;                    /* the first 8 bytes of the IP header: length, identification, fragment */
 	struct carried_tcp tcp;    /* and of the TCP header all that is behind the ports */
 };
+
+/* Of the second word behind the ports (flags, window, checksum, urgent pointer) all but the checksum, as the word is on the wire. */
+static __always_inline u64 without_checksum(u64 word)
+{
+	return word & bpf_cpu_to_be64(0xffffffff0000ffffULL);
+}
 
 /* The two nodes of a message, as its outer IP header says, in one word. */
 static __always_inline u64 between(__be32 from, __be32 to)
@@ -82,7 +88,8 @@ __noinline u64 lccp_tag(const struct siphash_key *key, const struct lccp_header 
 	siphash_words(&s, (const u64 *)h, LCCP_TAGGED_BYTES / 8);
 	siphash_word(&s, SIPHASH_WORD(nodes));
 	siphash_words(&s, ip, 1);
-	siphash_words(&s, tcp->word, 2);
+	siphash_words(&s, tcp->word, 1);
+	siphash_word(&s, SIPHASH_WORD(without_checksum(tcp->word[1])));
 	return siphash_end(&s, LCCP_TAGGED_BYTES / 8 + BOUND_WORDS);
 }
 

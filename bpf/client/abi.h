@@ -36,6 +36,7 @@ struct client_flow {
 enum client_counter {
 	CLIENT_AWARE,                  /* connections to services, whose first packets say that this client is aware */
 	CLIENT_TOLD,                   /* of these, a data server has said where it is */
+	CLIENT_MOVED,                  /* another one has said that it has such a connection now */
 	CLIENT_NOT_BELIEVED,           /* it is said to be where no data server is, or out of the connection's numbers */
 	CLIENT_DIRECT,                 /* packets sent to a data server, on this LAN */
 	CLIENT_WRAPPED,                /* the same behind a router: inside another packet */

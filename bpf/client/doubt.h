@@ -25,6 +25,7 @@ enum {
 static __always_inline void back_to_connection_server(struct client_socket *socket)
 {
 	socket->server = 0;
+	socket->is_back = 1;
 	count_client(CLIENT_RETURNED);
 }
 

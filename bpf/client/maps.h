@@ -23,6 +23,7 @@ struct {
 /* Of a connection to a service. Lives and dies with its socket. */
 struct client_socket {
 	__be32 server;             /* its data server; 0: not known, or not to be used */
+	u32 is_back;               /* 1: it is with the connection server for good, whatever is said */
 	u32 expected;              /* the next byte that was missing when this one last sent */
 	u32 segments;              /* with data, that had come when that began to be missing */
 	u64 since;                 /* when that was, in ns */

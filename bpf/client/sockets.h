@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * What an aware client says and hears, in TCP options (aware.h): only on connections to services that it was
- * given, and only in the first round trip. The kernel shows an option of a packet that it has found to fit the
- * connection; that it also acknowledges what was sent here makes it as hard to forge as the data itself.
+ * given. It speaks in the first round trip only, and listens for as long as it sends to data servers: a connection may move
+ * from one to another, and the next one says so as the first one did. The kernel shows an option of a packet that it has
+ * found to fit the connection. It is believed if that packet is the very next one and brings something new: so it is
+ * as hard to forge as the data itself, and no packet of an earlier data server can say it late.
  */
 #ifndef BATON_CLIENT_SOCKETS_H
 #define BATON_CLIENT_SOCKETS_H
@@ -63,14 +65,18 @@ static __always_inline void say(struct bpf_sock_ops *ops)
 		bpf_store_hdr_opt(ops, option, sizeof(option), 0);
 }
 
-/* Of data that is on its way from here. */
-static __always_inline bool acknowledges(struct bpf_sock_ops *ops)
+/*
+ * Whether the packet brings the next byte that is expected, or acknowledges some that is on its way from here. Who has given
+ * the connection away can do neither: before that all it had said was here, and all that it had was acknowledged.
+ */
+static __always_inline bool brings_news(struct bpf_sock_ops *ops)
 {
 	struct tcphdr *tcp = ops->skb_data;
 
-	if ((void *)(tcp + 1) > ops->skb_data_end || !tcp->ack)
+	if ((void *)(tcp + 1) > ops->skb_data_end || !tcp->ack || bpf_ntohl(tcp->seq) != ops->rcv_nxt)
 		return false;
-	return bpf_ntohl(tcp->ack_seq) - ops->snd_una <= ops->snd_nxt - ops->snd_una;
+	u32 acknowledged = bpf_ntohl(tcp->ack_seq) - ops->snd_una;
+	return acknowledged <= ops->snd_nxt - ops->snd_una && (acknowledged || ops->skb_len > tcp->doff * 4);
 }
 
 static __always_inline bool is_believed(__be32 server)
@@ -82,19 +88,9 @@ static __always_inline bool is_believed(__be32 server)
 	return s && first && first != 127 && first < 224 && !((server ^ s->within) & s->within_mask);
 }
 
-static __always_inline void hear(struct bpf_sock_ops *ops)
+/* Its packets go to this data server from now on: those of its socket, and what the kernel says once that is closed. */
+static __always_inline void go_to(struct bpf_sock_ops *ops, struct client_socket *socket, __be32 server)
 {
-	u8 option[HERE_BYTES] = HERE_SEARCH;
-	struct client_socket *socket = client_socket(ops);
-	__be32 server;
-
-	if (!socket || bpf_load_hdr_opt(ops, option, sizeof(option), 0) != HERE_BYTES)
-		return;
-	__builtin_memcpy(&server, option + HERE_ADDRESS_AT, sizeof(server));
-	if (!acknowledges(ops) || !is_believed(server)) {
-		count_client(CLIENT_NOT_BELIEVED);
-		return;
-	}
 	struct client_flow flow = {
 		.client = ops->local_ip4,
 		.cluster = ops->remote_ip4,
@@ -103,7 +99,31 @@ static __always_inline void hear(struct bpf_sock_ops *ops)
 	};
 	socket->server = server;
 	bpf_map_update_elem(&client_flows, &flow, &server, BPF_ANY);
-	change_events(ops, SAYS | HEARS, DOUBTS);
+}
+
+static __always_inline void hear(struct bpf_sock_ops *ops)
+{
+	u8 option[HERE_BYTES] = HERE_SEARCH;
+	struct client_socket *socket = client_socket(ops);
+	__be32 server;
+
+	if (!socket || socket->is_back || bpf_load_hdr_opt(ops, option, sizeof(option), 0) != HERE_BYTES)
+		return;
+	__builtin_memcpy(&server, option + HERE_ADDRESS_AT, sizeof(server));
+	/* It is said in several packets. */
+	if (server == socket->server)
+		return;
+	if (!brings_news(ops) || !is_believed(server)) {
+		count_client(CLIENT_NOT_BELIEVED);
+		return;
+	}
+	bool has_moved = socket->server;
+	go_to(ops, socket, server);
+	if (has_moved) {
+		count_client(CLIENT_MOVED);
+		return;
+	}
+	change_events(ops, SAYS, DOUBTS);
 	ask_after_silence(ops);
 	count_client(CLIENT_TOLD);
 }
@@ -116,7 +136,7 @@ static __always_inline void give_up(struct bpf_sock_ops *ops)
 	if (!socket || !socket->server || ops->args[0] < TIMEOUTS_BEFORE)
 		return;
 	back_to_connection_server(socket);
-	change_events(ops, DOUBTS, 0);
+	change_events(ops, DOUBTS | HEARS, 0);
 }
 
 SEC("sockops")

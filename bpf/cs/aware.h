@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A client that sends to its data server itself, once that has told it where it is. Such a connection stays
- * with its data server, since nobody here sees its further requests, and its entry is needed only until then.
+ * A client that sends to its data server itself, once that has told it where it is. Its entry here is needed only until then, and is
+ * forgotten soon after the last packet (AWARE_TICKS in sweep.h). While it is there it leads to the current owner: where owners see to
+ * requests they say so of each move (moved.h); else such a connection stays with its data server, since nobody here sees its
+ * further requests. A client that gets no answer at its data server sends here again: its packets go by the entry, or if that is
+ * forgotten, CLAIM finds the owner.
  */
 #ifndef BATON_CS_AWARE_H
 #define BATON_CS_AWARE_H

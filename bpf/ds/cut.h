@@ -74,13 +74,19 @@ static __noinline bool cut(struct __sk_buff *skb, const struct inner *in, u32 tc
 	bpf_csum_update(skb, sum);
 	const u16 *flag_word = (const u16 *)((const u8 *)&in->tcp + FLAGS_AT);
 	u16 flags = *flag_word, new_flags = flags & ~bpf_htons(FIN_AND_PSH);
-	return !bpf_l4_csum_replace(skb, check_at, 0, ~(u32)sum, 0) &&
-	       !bpf_l4_csum_replace(skb, check_at, bpf_htons(before), bpf_htons(now), BPF_F_PSEUDO_HDR | 2) &&
-	       !bpf_l4_csum_replace(skb, check_at, flags, new_flags, 2) &&
-	       !bpf_skb_store_bytes(skb, tcp_at + FLAGS_AT, &new_flags, sizeof(new_flags), 0) &&
-	       !bpf_l3_csum_replace(skb, ip_at + __builtin_offsetof(struct iphdr, check), old_length, length, 2) &&
-	       !bpf_skb_store_bytes(skb, ip_at + __builtin_offsetof(struct iphdr, tot_len), &length, sizeof(length), 0) &&
-	       !bpf_skb_change_tail(skb, tcp_at + now, 0);
+	if (bpf_l4_csum_replace(skb, check_at, 0, ~(u32)sum, 0) ||
+	    bpf_l4_csum_replace(skb, check_at, bpf_htons(before), bpf_htons(now), BPF_F_PSEUDO_HDR | 2) ||
+	    bpf_l4_csum_replace(skb, check_at, flags, new_flags, 2) ||
+	    bpf_skb_store_bytes(skb, tcp_at + FLAGS_AT, &new_flags, sizeof(new_flags), 0) ||
+	    bpf_l3_csum_replace(skb, ip_at + __builtin_offsetof(struct iphdr, check), old_length, length, 2) ||
+	    bpf_skb_store_bytes(skb, ip_at + __builtin_offsetof(struct iphdr, tot_len), &length, sizeof(length), 0))
+		return false;
+	/*
+	 * The kernel refuses that for a packet that it still marks as one inside another (direct.h). It cuts a packet to the
+	 * length in its IP header itself (ip_rcv_core() in net/ipv4/ip_input.c), and so nothing behind that gets to a socket.
+	 */
+	bpf_skb_change_tail(skb, tcp_at + now, 0);
+	return true;
 }
 
 /*

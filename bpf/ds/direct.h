@@ -10,6 +10,7 @@
 
 #include "deliver.h"
 #include "packet.h"
+#include "plain.h"
 
 enum {
 	DIRECT_AT = sizeof(struct ethhdr) + sizeof(struct iphdr),
@@ -44,6 +45,20 @@ static __always_inline bool is_in_order(const struct direct *d)
 	       !d->tcp.syn;
 }
 
+static __always_inline bool take_out_direct(struct arrival *a)
+{
+	return !bpf_skb_adjust_room(a->skb, -(int)sizeof(struct iphdr), BPF_ADJ_ROOM_MAC, BPF_F_ADJ_ROOM_FIXED_GSO);
+}
+
+/* From here on it is a packet without anything around it: its connection's door says what becomes of it (owned.h). */
+static __always_inline int leave_to_door(struct arrival *a, const struct direct *d)
+{
+	if (!take_out_direct(a) || !name_plain(&d->ip, &d->tcp, d->ip.ihl * 4))
+		return TCX_DISCARD;
+	count(a->counters, COUNTER_DS_DIRECT);
+	return leave_to(STAGE_OWNED, a, 0);
+}
+
 __noinline int receive_direct(struct __sk_buff *skb)
 {
 	struct scratch *s = scratch_of_this_cpu();
@@ -54,8 +69,10 @@ __noinline int receive_direct(struct __sk_buff *skb)
 		return TCX_DISCARD;
 	if (!open_direct(a, &d))
 		return TCX_GO_ON;
-	if (!is_in_order(&d) || is_owners(d.ip.daddr, d.tcp.dest))
+	if (!is_in_order(&d))
 		return discard(a, COUNTER_DS_DIRECT_REFUSED);
+	if (is_owners(d.ip.daddr, d.tcp.dest))
+		return leave_to_door(a, &d);
 	struct bpf_sock *sk = lookup(a->skb, d.ip.saddr, d.ip.daddr, d.tcp.source, d.tcp.dest);
 	bool here = is_connection(sk) && keep_for(a, sk);
 	u32 headers = (d.ip.ihl + d.tcp.doff) * 4, bytes = bpf_ntohs(d.ip.tot_len);
@@ -67,7 +84,7 @@ __noinline int receive_direct(struct __sk_buff *skb)
 	/* In silence: the client's next retransmission goes to the connection server. */
 	if (!here)
 		return discard(a, COUNTER_DS_NO_SOCKET);
-	if (bpf_skb_adjust_room(a->skb, -(int)sizeof(struct iphdr), BPF_ADJ_ROOM_MAC, BPF_F_ADJ_ROOM_FIXED_GSO))
+	if (!take_out_direct(a))
 		return TCX_DISCARD;
 	count(a->counters, COUNTER_DS_DIRECT);
 	return TCX_GO_ON;

@@ -32,11 +32,11 @@ static __always_inline int next_stage(struct __sk_buff *skb, int verdict)
 		verdict = verify_message(skb);
 	if (verdict == STAGE_MESSAGE)
 		verdict = receive_message(skb);
+	if (verdict == STAGE_DIRECT)
+		verdict = receive_direct(skb);
 	if (verdict == STAGE_OWNED)
 		verdict = receive_owned(skb);
-	if (verdict == STAGE_STRAY)
-		verdict = receive_stray(skb);
-	return verdict == STAGE_DIRECT ? receive_direct(skb) : verdict;
+	return verdict == STAGE_STRAY ? receive_stray(skb) : verdict;
 }
 
 /* What the frame is, and what becomes of it, or which stage is next: that is not called from here, so it has the whole stack. */

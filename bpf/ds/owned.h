@@ -52,6 +52,17 @@ static __always_inline void become_follower(struct arrival *a, struct lccp_heade
 	h->tcb.attempt = before + 1;
 }
 
+/*
+ * The connection server that is told where a connection has gone: the one that sent the packet. If its client sent it here itself,
+ * the one that was in front when the connection went: what that was told then may have been lost.
+ */
+static __always_inline __be32 asker_to_tell(const struct arrival *a, const struct lccp_header *h, const struct given *last)
+{
+	bool is_direct = !a->asker && !h->command && !a->sent_in;
+
+	return is_direct ? last->asker : a->asker;
+}
+
 /* A packet of a connection that has gone to another data server is sent on there, and the connection server is told (again). */
 static __noinline int follow_gone(struct arrival *a, struct lccp_header *h, struct inner *in)
 {
@@ -74,10 +85,13 @@ static __noinline int follow_gone(struct arrival *a, struct lccp_header *h, stru
 	}
 	struct passage on = { peer(last->next), last->next, is_first ? COUNTER_DS_DOOR_AGAIN : COUNTER_DS_DOOR_FOLLOWED };
 	h->tcb = last->tcb;
-	if (before >= FOLLOWS_MAX || !make_room(a, in))
+	if (before >= FOLLOWS_MAX)
 		return discard(a, COUNTER_DS_NO_SOCKET);
+	/* What is too long for a message comes in pieces from there. */
+	if (!make_room(a, in))
+		return wait(a, COUNTER_DS_DOOR_LATER);
 	h->flags = 0;
-	h->be_data = a->asker;
+	h->be_data = asker_to_tell(a, h, last);
 	tell_moved(a, h, in, on.address);
 	become_follower(a, h, last, before, is_first);
 	return send_message(a, h, in, &on);

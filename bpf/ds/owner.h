@@ -98,6 +98,7 @@ static __noinline int hand_on_request(struct arrival *a, struct lccp_header *h, 
 	h->be_body_length = 0;
 	h->flags = 0;
 	h->tcb = part_of(tcp);
+	h->tcb.options |= aware_option(sk);
 	h->tcb.be_cwnd = window_to_give(tcp);
 	/* Chosen: no dispatcher is asked again. */
 	h->tcb.attempt = 1;

@@ -19,21 +19,26 @@ static __always_inline __be32 sender_of(const struct ethhdr *eth)
 }
 
 /* The same as of a packet inside a message, with the header of a message that says nothing but whose it is. */
-static __always_inline struct scratch *plain_packet(const struct frame *f)
+static __always_inline struct scratch *name_plain(const struct iphdr *ip, const struct tcphdr *tcp, u32 ip_header)
 {
 	struct scratch *s = scratch_of_this_cpu();
 
 	if (!s)
 		return 0;
-	s->packet.ip = *f->ip;
-	s->packet.tcp = *f->tcp;
-	s->packet.tcp_at = sizeof(struct ethhdr) + f->ip_header;
+	s->packet.ip = *ip;
+	s->packet.tcp = *tcp;
+	s->packet.tcp_at = sizeof(struct ethhdr) + ip_header;
 	__builtin_memset(&s->header, 0, sizeof(s->header));
-	map_address(s->header.flow.client, f->ip->saddr);
-	map_address(s->header.flow.cluster, f->ip->daddr);
-	s->header.flow.be_client_port = f->tcp->source;
-	s->header.flow.be_cluster_port = f->tcp->dest;
+	map_address(s->header.flow.client, ip->saddr);
+	map_address(s->header.flow.cluster, ip->daddr);
+	s->header.flow.be_client_port = tcp->source;
+	s->header.flow.be_cluster_port = tcp->dest;
 	return s;
+}
+
+static __always_inline struct scratch *plain_packet(const struct frame *f)
+{
+	return name_plain(f->ip, f->tcp, f->ip_header);
 }
 
 /* Whether the client's packet is inside a message. */
@@ -42,12 +47,18 @@ static __always_inline bool is_wrapped(const struct inner *in)
 	return in->tcp_at >= INNER_AT;
 }
 
+/* How many segments a merged packet has the kernel forgets where a header was taken off it, but not how long they are. */
+static __always_inline bool is_merged_plain(const struct arrival *a, const struct inner *in)
+{
+	return a->skb->gso_segs > 1 || (a->skb->gso_size && payload_of(in) > a->skb->gso_size);
+}
+
 /* Makes room for a message's headers around it. False of one that the kernel has merged, which is too large for that. */
 static __always_inline bool make_room(struct arrival *a, struct inner *in)
 {
 	if (is_wrapped(in))
 		return true;
-	if (a->skb->gso_segs > 1 || bpf_skb_adjust_room(a->skb, OUTER_BYTES, BPF_ADJ_ROOM_MAC, BPF_F_ADJ_ROOM_FIXED_GSO))
+	if (is_merged_plain(a, in) || bpf_skb_adjust_room(a->skb, OUTER_BYTES, BPF_ADJ_ROOM_MAC, BPF_F_ADJ_ROOM_FIXED_GSO))
 		return false;
 	in->tcp_at += OUTER_BYTES;
 	return true;

@@ -163,6 +163,7 @@ static __noinline int pass_to_socket(struct arrival *a, const struct lccp_header
 	if (!tcp)
 		return TCX_DISCARD;
 	on.tcb = part_of(tcp);
+	on.tcb.options |= aware_option(sk);
 	on.tcb.be_cwnd = begun->be_cwnd;
 	on.clock = tcp->tsoffset;
 	on.ack = bpf_ntohl(in->tcp.ack_seq);
@@ -281,6 +282,7 @@ static __always_inline int adopt_to_read(struct arrival *a, struct lccp_header *
 {
 	if (!assign_own(a, h, in, a->settings->reader_port))
 		return discard(a, COUNTER_DS_UNASSIGNED);
+	expect(a->skb, h, in);
 	return pass_in(a, in, COUNTER_DS_DOOR_READS);
 }
 

@@ -17,16 +17,25 @@ static __always_inline void write_options(struct bpf_sock_ops *ops, bool on)
 	bpf_sock_ops_cb_flags_set(ops, on ? flags | BPF_SOCK_OPS_WRITE_HDR_OPT_CB_FLAG : flags);
 }
 
-/* From the first packet of this new connection on. */
+/*
+ * From the first packet of this new socket on. At a node that is a connection server too nothing is told: its clients come to it
+ * anyway. But the socket remembers that its client is aware, for whoever has the connection next (aware_option).
+ */
 static __always_inline void begin_to_tell(struct bpf_sock_ops *ops)
 {
 	struct counters *counters = counters_of_this_cpu();
 
-	if (!ops->sk || !bpf_sk_storage_get(&telling, ops->sk, 0, BPF_SK_STORAGE_GET_F_CREATE))
+	if (!ops->sk || !bpf_sk_storage_get(&telling, ops->sk, 0, BPF_SK_STORAGE_GET_F_CREATE) || is_also_cs)
 		return;
 	write_options(ops, true);
 	if (counters)
 		count(counters, COUNTER_DS_TOLD);
+}
+
+/* So does whoever has the connection next (LCCP_TCB_AWARE). */
+static __always_inline u8 aware_option(struct bpf_sock *sk)
+{
+	return bpf_sk_storage_get(&telling, sk, 0, 0) ? LCCP_TCB_AWARE : 0;
 }
 
 static __always_inline bool tells(struct bpf_sock_ops *ops)

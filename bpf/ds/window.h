@@ -28,12 +28,11 @@ static __always_inline __be16 window_to_give(const struct tcp_sock *sk)
 	return bpf_htons(window < 0xffff ? window : 0xffff);
 }
 
-/* A node that is a connection server too is told nothing here: its clients come to it anyway. */
 static __noinline void expect(struct __sk_buff *skb, const struct lccp_header *h, const struct inner *in)
 {
 	struct expected with = {
 		.window = bpf_ntohs(h->tcb.be_cwnd),
-		.aware = !is_also_cs && h->tcb.options & LCCP_TCB_AWARE,
+		.aware = h->tcb.options & LCCP_TCB_AWARE,
 		.bodiless = begins_with_head(skb, in->tcp_at + in->tcp.doff * 4),
 	};
 	struct tcb_key flow = flow_of(h);

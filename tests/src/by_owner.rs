@@ -22,10 +22,7 @@ const COUNTERS: [(&str, &str); 13] = [
     ("cs_request_kept", "resume_requests_heard"),
 ];
 
-/// Keys of a service that owners cannot have yet; each is off if it is missing or false.
-const WITHOUT: [&str; 1] = ["direct"];
-
-/// Has the owner of a connection see to its requests in every service of a lab that can have it so, without these keys.
+/// Has the owner of a connection see to its requests in every service of a lab, without these keys.
 pub fn let_owners_route(lab: &mut Table, without: &[String]) {
     let config = lab.get_mut("config").and_then(Value::as_table_mut);
     let services = config.and_then(|config| config.get_mut("service")?.as_array_mut());
@@ -37,19 +34,8 @@ pub fn let_owners_route(lab: &mut Table, without: &[String]) {
         for key in without {
             service.remove(key);
         }
-        if can_be_owned(service) {
-            service.insert("routing".into(), "owner".into());
-        }
+        service.insert("routing".into(), "owner".into());
     }
-}
-
-fn can_be_owned(service: &Table) -> bool {
-    let has = |key: &str| {
-        service
-            .get(key)
-            .is_some_and(|value| value.as_bool() != Some(false))
-    };
-    !WITHOUT.iter().any(|key| has(key))
 }
 
 /// The counters that a step names, and those in it.
@@ -79,28 +65,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_services_that_owners_can_have() -> Result<(), toml::de::Error> {
-        let mut lab: Table = "[[config.service]]\nname = 'a'\n[[config.service]]\nname = 'b'\ndirect = true\n\
-            [[config.service]]\nname = 'c'\nsplit = 'ack'\n[[config.service]]\nname = 'd'\ndirect = false\n\
-            [[config.service]]\nname = 'e'\nroute = [{ resume = true }]"
-            .parse()?;
-        let_owners_route(&mut lab, &[]);
-        let services = lab["config"]["service"].as_array().into_iter().flatten();
-        let owned: Vec<_> = services
-            .filter(|service| service.get("routing").is_some())
-            .filter_map(|service| service["name"].as_str())
-            .collect();
-        assert_eq!(owned, ["a", "c", "d", "e"]);
-        Ok(())
-    }
-
-    #[test]
-    fn what_owners_cannot_have_is_left_out_where_a_scenario_says_so() -> Result<(), toml::de::Error>
-    {
+    fn every_service_without_what_a_scenario_says() -> Result<(), toml::de::Error> {
         let mut lab: Table =
-            "[[config.service]]\nname = 'a'\ndispatcher = 'd'\ndirect = true".parse()?;
-        let_owners_route(&mut lab, &["dispatcher".to_owned(), "direct".to_owned()]);
-        let expected: Table = "[[config.service]]\nname = 'a'\nrouting = 'owner'".parse()?;
+            "[[config.service]]\nname = 'a'\ndispatcher = 'd'\ndirect = true\n[[config.service]]\nname = 'b'"
+                .parse()?;
+        let_owners_route(&mut lab, &["dispatcher".to_owned()]);
+        let expected: Table = "[[config.service]]\nname = 'a'\ndirect = true\nrouting = 'owner'\n\
+            [[config.service]]\nname = 'b'\nrouting = 'owner'"
+            .parse()?;
         assert_eq!(lab, expected);
         Ok(())
     }

@@ -10,7 +10,6 @@ mod overflow;
 mod relay_to;
 mod resume;
 mod routes;
-mod routing;
 mod unique;
 
 use toml::Spanned;
@@ -59,7 +58,6 @@ pub(crate) fn check(
         overflow::check(report, service, members);
         resume::check(report, service);
         misrouted::check(report, service);
-        routing::check(report, service);
     }
     relay_to::check(report, &services, &members, &nodes);
     routes::check(report, &services);

@@ -38,11 +38,11 @@ pub fn tag(key: &LccpKey, header: &[u8; TAGGED_BYTES], pair: NodePair, rest: &[u
 }
 
 /// What the tag covers of a carried packet: the first 8 bytes of its IPv4 header (length, identification,
-/// fragment), then bytes 4 to 19 of its TCP header (both numbers, flags, window, checksum, urgent pointer). A
-/// header that is not all there counts as zeros.
+/// fragment), then bytes 4 to 19 of its TCP header (both numbers, flags, window, urgent pointer) with zeros for the
+/// checksum. A header that is not all there counts as zeros.
 ///
-/// Addresses and ports are in the message's own header, and the packet must be of that flow. Options and payload are
-/// covered only as far as the TCP checksum covers them, which keeps nobody from changing them who wants to.
+/// Addresses and ports are in the message's own header, and the packet must be of that flow. Options and payload are not
+/// covered, nor is the TCP checksum: it may be pending still where the message is made, and complete where it arrives.
 fn carried(packet: &[u8]) -> [u8; CARRIED_BYTES] {
     let mut covered = [0; CARRIED_BYTES];
     let (ip, tcp) = covered.split_at_mut(CARRIED_OF_IP);
@@ -51,6 +51,7 @@ fn carried(packet: &[u8]) -> [u8; CARRIED_BYTES] {
         let tcp_at = usize::from(header[0] & 0xf) * 4;
         if let Some(header) = packet.get(tcp_at..tcp_at + TCP_HEADER_BYTES) {
             tcp.copy_from_slice(&header[TCP_PORTS_BYTES..]);
+            tcp[CHECKSUM_BEHIND_PORTS].fill(0);
         }
     }
     covered
@@ -85,6 +86,7 @@ const CARRIED_BYTES: usize = 24;
 const IPV4_HEADER_BYTES: usize = 20;
 const TCP_HEADER_BYTES: usize = 20;
 const TCP_PORTS_BYTES: usize = 4;
+const CHECKSUM_BEHIND_PORTS: std::ops::Range<usize> = 12..14;
 
 fn hasher(key: [u64; 2]) -> SipHasher24 {
     SipHasher24::new_with_keys(key[0], key[1])

@@ -164,6 +164,8 @@ proptest! {
     fn a_flipped_bit_in_the_carried_tcp_header_is_rejected(sent in sent(), bit in 32usize..160) {
         // Headers of IPv6 are not bound.
         prop_assume!(sent.packet.first().is_some_and(|first| first >> 4 == 4));
+        // Nor is the checksum, which may be completed on the way.
+        prop_assume!(!(128..144).contains(&bit));
         let mut bytes = sent.bytes();
         bytes[HEADER_BYTES + 20 + bit / 8] ^= 1 << (bit % 8);
         let found = decode(&bytes, PAIR, &Keys::only(sent.key), sent.clock, WINDOW);

@@ -179,11 +179,15 @@ pub fn send_lccp_from(from: Ipv4Addr, node: Ipv4Addr, message: &[u8]) {
 
 /// Sends a client's packet without a message around it.
 pub fn send_plain(packet: &Segment) {
+    send_ip(*packet.to.ip(), &packet.packet());
+}
+
+/// Sends an IP packet to this address of this host.
+pub fn send_ip(to: Ipv4Addr, packet: &[u8]) {
     let kind = Type::from(nix::libc::SOCK_RAW);
     let socket = Socket::new(Domain::IPV4, kind, Some(Protocol::from(255))).unwrap();
-    let to = SocketAddr::from((*packet.to.ip(), 0));
-    let bytes = packet.packet();
-    assert_eq!(socket.send_to(&bytes, &to.into()).unwrap(), bytes.len());
+    let to = SocketAddr::from((to, 0));
+    assert_eq!(socket.send_to(packet, &to.into()).unwrap(), packet.len());
 }
 
 /// Runs these commands of ip(8), a line each.

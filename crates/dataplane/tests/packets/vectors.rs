@@ -193,7 +193,7 @@ fn what_a_receiver_must_accept() {
 fn what_a_receiver_must_reject() {
     on_own_host(|| {
         let node = Node::ds();
-        for vector in vectors("reject", 100) {
+        for vector in vectors("reject", 99) {
             let named = OTHERWISE.iter().find(|(name, _)| *name == vector.name);
             let expected = match (named, vector.field("reason")) {
                 (Some((_, expected)), _) => *expected,

@@ -1,16 +1,38 @@
 //! Packets that aware clients send here themselves, inside another to this node's own address.
 
-use std::net::{Ipv4Addr, SocketAddrV4};
+use std::{
+    io::Write as _,
+    net::{Ipv4Addr, SocketAddrV4},
+};
 
+use baton_abi::{SERVICE_OWNER, Service, ServiceKey};
+use baton_wire::Message;
 use etherparse::{EtherType, IpNumber};
 
+use super::{
+    loopback::{COOKIE, Live, expect, expect_bytes, send},
+    owner::{
+        ELSEWHERE, HERE, end_of, ended, owned, request, told_again, told_moved, told_to_adopt,
+    },
+    reader::{cut, is_reset, send_in, tell, with_agent},
+    window::in_this_namespace,
+};
 use crate::{
-    cluster::{CLIENT_MAC, CLUSTER, SMTP, WEB, ds, ds_mac},
-    host::{connect, listen, on_own_host},
-    node::{Drop, Node, Pass},
+    cluster::{CLIENT_MAC, CLUSTER, SMTP, WEB, ds, ds_mac, first_pool_of_one},
+    host::{accept, connect, listen, nothing_to_accept, on_own_host, send_ip},
+    lccp::{adopt, flow},
+    node::{Counted, Drop, Node, Pass},
     segment::{Client, GET, IP, Segment, ethernet, ip_packet, ip_packet_with_options, patched},
     table::{self, Case, Out},
 };
+
+/// A request that has come directly and is let in.
+const LET_IN: Counted<'_> = &[
+    ("ds_direct", 1),
+    ("ds_door_request", 1),
+    ("ds_delivered", 1),
+];
+const DELIVERED: Counted<'_> = &[("ds_direct", 1), ("ds_delivered", 1)];
 
 fn framed(packet: &[u8]) -> Vec<u8> {
     ethernet(CLIENT_MAC, ds_mac(0), EtherType::IPV4, packet)
@@ -113,6 +135,191 @@ fn nothing_else_comes_of_it() {
             counted,
         });
         table::run(&Node::ds(), cases.into());
+    });
+}
+
+/// Where owners route the same holds: another's name is refused, and a stranger gets no answer.
+#[test]
+fn by_owners_nothing_else_comes_of_it_either() {
+    on_own_host(|| {
+        let _listener = listen(WEB);
+        let node = Node::ds();
+        let service = Service {
+            flags: SERVICE_OWNER as u16,
+            ..Service::default()
+        };
+        (node.plane().set_service(&ServiceKey::of(WEB), &service)).unwrap();
+        let request = Client::fresh().get(7);
+        let forged = wrapped(&request.packet(), Ipv4Addr::new(198, 51, 100, 66), ds(0));
+        let refused = &[("ds_direct_refused", 1)];
+        node.run(&forged).expect(Drop, refused).untouched();
+        let silence = &[("ds_direct", 1), ("ds_no_socket", 1)];
+        node.run(&direct(&request)).expect(Drop, silence);
+    });
+}
+
+/// The client sends it here itself, over the loopback.
+fn send_direct(packet: &Segment) {
+    let (from, inside) = (*packet.from.ip(), packet.packet());
+    send_ip(ds(0), &ip_packet(IpNumber::IPV4, from, ds(0), &inside));
+}
+
+/// What an aware client is told with the first bytes of each socket: this data server's address.
+fn here() -> [u8; 10] {
+    let [a, b, c, d] = ds(0).octets();
+    [253, 12, b'B', b'T', b'N', 1, a, b, c, d]
+}
+
+/// The same connection as of [`owned`], but its client is aware, has been told, and sends here itself.
+fn aware(mut live: Live) -> Live {
+    in_this_namespace(&live.node);
+    // That of the connection before, which ends.
+    live.has_acks = true;
+    live.client = Client::fresh();
+    let Message::Adopt {
+        flow,
+        mut tcb,
+        asker,
+    } = adopt(&live.client)
+    else {
+        unreachable!("adopt() makes an ADOPT");
+    };
+    tcb.aware = true;
+    let message = Message::Adopt { flow, tcb, asker };
+    send(&live.node, &message, &live.client.get(COOKIE));
+    live.stream = accept(&live.listener).0;
+    let adopted = &[("ds_adopted", 1), ("ds_door_request", 1), ("ds_told", 1)];
+    expect(&live.node, adopted);
+    expect_bytes(&live.stream, GET);
+    answers(&mut live);
+    live
+}
+
+/// The server answers and says where it is; its client acknowledges that here.
+fn answers(live: &mut Live) {
+    (&live.stream).write_all(live.answer).unwrap();
+    let response = live.response();
+    assert_eq!(response.payload(), live.answer);
+    let options = response.segment().options().to_vec();
+    let told = options.windows(here().len()).any(|some| some == here());
+    assert!(told, "{options:?}");
+    send_direct(&live.ack());
+    expect(&live.node, DELIVERED);
+}
+
+#[test]
+fn by_owners_a_request_for_another_pool_takes_its_connection_there() {
+    on_own_host(|| {
+        let live = aware(owned());
+        let request = request(&live, ELSEWHERE);
+        send_direct(&request);
+        expect(&live.node, &[("ds_direct", 1), ("ds_door_handed_on", 1)]);
+        assert!(told_to_adopt(&live, &request), "the next one tells it too");
+        told_moved(&live, &request);
+        ended(&live);
+        live.nothing_sent();
+        assert!(nothing_to_accept(&live.listener));
+    });
+}
+
+/// Its client does not know yet. The connection server, which may not have heard of it, is told again, though it has not sent this.
+#[test]
+fn by_owners_what_comes_for_one_that_has_gone_follows_it() {
+    on_own_host(|| {
+        let live = aware(owned());
+        let request = request(&live, ELSEWHERE);
+        send_direct(&request);
+        expect(&live.node, &[("ds_direct", 1), ("ds_door_handed_on", 1)]);
+        told_to_adopt(&live, &request);
+        told_moved(&live, &request);
+        send_direct(&request);
+        expect(&live.node, &[("ds_direct", 1), ("ds_door_again", 1)]);
+        told_moved(&live, &request);
+        told_again(&live, &request, None);
+        let ack = request
+            .clone()
+            .seq(end_of(&request))
+            .payload(b"")
+            .flags("A");
+        for packet in [&ack, &ack.clone().flags("FA"), &ack.clone().flags("R")] {
+            send_direct(packet);
+            expect(&live.node, &[("ds_direct", 1), ("ds_door_followed", 1)]);
+            told_moved(&live, packet);
+            let follows = live.message_to(ds(1), ds_mac(1));
+            let Message::Forward { flow: of, .. } = follows.message else {
+                panic!("{follows:?}");
+            };
+            assert_eq!((of, follows.packet), (flow(&live.client), packet.packet()));
+        }
+        // In another's name nothing follows.
+        let forged = ip_packet(IpNumber::IPV4, ds(1), ds(0), &ack.packet());
+        send_ip(ds(0), &forged);
+        expect(&live.node, &[("ds_direct_refused", 1)]);
+        live.nothing_sent();
+    });
+}
+
+/// Whatever it says.
+#[test]
+fn by_owners_a_body_is_no_request() {
+    on_own_host(|| {
+        let live = aware(owned());
+        let head = format!(
+            "POST /ds1/ HTTP/1.1\r\nHost: 10.77.0.100\r\nContent-Length: {}\r\n\r\n",
+            2 * ELSEWHERE.len()
+        );
+        let head = request(&live, head.as_bytes());
+        let first = head.clone().payload(ELSEWHERE).seq(end_of(&head));
+        let second = first.clone().seq(end_of(&first));
+        send_direct(&head);
+        expect(&live.node, LET_IN);
+        for packet in [&first, &second, &first] {
+            send_direct(packet);
+            expect(&live.node, DELIVERED);
+        }
+        expect_bytes(
+            &live.stream,
+            &[&head.payload, ELSEWHERE, ELSEWHERE].concat(),
+        );
+    });
+}
+
+/// The agent reads it, and its server, which gets the connection back, tells the client as well.
+#[test]
+fn by_owners_the_agent_reads_what_the_door_cannot() {
+    on_own_host(|| {
+        let (live, agent) = with_agent();
+        let mut live = aware(live);
+        let whole = request(&live, HERE);
+        let [first, rest] = cut(&whole, 20);
+        send_direct(&first);
+        expect(
+            &live.node,
+            &[("ds_direct", 1), ("ds_door_reads", 1), ("ds_told", 1)],
+        );
+        ended(&live);
+        send_direct(&rest);
+        expect(&live.node, DELIVERED);
+        let (read, _) = accept(&agent);
+        let mut bytes = vec![0; HERE.len()];
+        while read.peek(&mut bytes).unwrap() < bytes.len() {}
+        tell(&live, &read, &whole, first_pool_of_one());
+        send_in(&live, &whole);
+        expect(
+            &live.node,
+            &[
+                ("ds_adopted", 1),
+                ("ds_door_read", 1),
+                ("ds_door_request", 1),
+                ("ds_told", 1),
+            ],
+        );
+        is_reset(&read);
+        live.stream = accept(&live.listener).0;
+        expect_bytes(&live.stream, HERE);
+        live.sent += HERE.len();
+        live.answers += 1;
+        answers(&mut live);
     });
 }
 

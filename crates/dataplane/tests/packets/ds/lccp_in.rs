@@ -124,8 +124,8 @@ const CASES: &[Case] = &[
         ..bad("around one with another window", TAG)
     },
     Case {
-        after: |message| message[PACKET + 37] ^= 1,
-        ..bad("around one with another checksum", TAG)
+        after: |message| message[PACKET + 39] ^= 1,
+        ..bad("around one with another urgent pointer", TAG)
     },
     Case {
         after: |message| message[20] ^= 1,

@@ -80,9 +80,9 @@ pub fn told_moved(live: &Live, packet: &Segment) {
     assert_eq!(told.packet, packet.packet());
 }
 
-/// Data server 1 is to adopt the connection with this packet.
+/// Data server 1 is to adopt the connection with this packet. Whether it is told that the client is aware.
 #[track_caller]
-fn told_to_adopt(live: &Live, packet: &Segment) {
+pub fn told_to_adopt(live: &Live, packet: &Segment) -> bool {
     let adopts = live.message_to(ds(1), ds_mac(1));
     let (
         Message::Adopt { flow, tcb, asker },
@@ -101,6 +101,7 @@ fn told_to_adopt(live: &Live, packet: &Segment) {
         (its.scales, its.sack, its.mss)
     );
     assert_eq!(adopts.packet, packet.packet());
+    tcb.aware
 }
 
 /// With this request the connection goes to data server 1, and both that one and the connection server are told.
@@ -108,7 +109,7 @@ fn told_to_adopt(live: &Live, packet: &Segment) {
 pub fn goes_with(live: &Live, request: &Segment) {
     forward(&live.node, request);
     expect(&live.node, HANDED_ON);
-    told_to_adopt(live, request);
+    assert!(!told_to_adopt(live, request));
     told_moved(live, request);
 }
 
@@ -227,7 +228,7 @@ fn a_connection_goes_when_it_is_quiet() {
         let request = Segment { ack, ..early };
         forward(&live.node, &request);
         expect(&live.node, HANDED_ON);
-        told_to_adopt(&live, &request);
+        assert!(!told_to_adopt(&live, &request));
     });
 }
 

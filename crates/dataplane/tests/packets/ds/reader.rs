@@ -25,7 +25,7 @@ use crate::{
     segment::{Client, GET, Segment},
 };
 
-const READS: Counted<'_> = &[("ds_door_reads", 1)];
+pub const READS: Counted<'_> = &[("ds_door_reads", 1)];
 pub const DELIVERED: Counted<'_> = &[("ds_delivered", 1)];
 pub const REPEATED: Counted<'_> = &[("ds_door_repeated", 1)];
 const LATER: Counted<'_> = &[("ds_door_later", 1), ("ds_door_waits", 1)];
@@ -50,7 +50,7 @@ pub fn with_agent() -> (Live, TcpListener) {
 }
 
 /// The request in two packets.
-fn cut(whole: &Segment, at: usize) -> [Segment; 2] {
+pub fn cut(whole: &Segment, at: usize) -> [Segment; 2] {
     let first = whole.clone().payload(&whole.payload[..at]);
     let rest = first
         .clone()
@@ -109,7 +109,7 @@ fn has_passed(live: &Live) -> bool {
 }
 
 /// Its data is still there.
-fn is_reset(read: &TcpStream) {
+pub fn is_reset(read: &TcpStream) {
     let error = read.take_error().unwrap().unwrap();
     assert_eq!(error.kind(), ErrorKind::ConnectionReset);
 }

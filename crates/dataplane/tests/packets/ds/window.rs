@@ -35,7 +35,7 @@ fn cwnd_of(stream: &TcpStream) -> u32 {
 }
 
 /// Knows its own namespace, and so which sockets are its own.
-fn in_this_namespace(node: &Node) {
+pub fn in_this_namespace(node: &Node) {
     let netns = baton_net::netns::cookie().unwrap();
     node.change(|settings| settings.netns = netns);
 }
