@@ -24,6 +24,8 @@ pub fn speaks(version: u8) -> String {
 
 #[cfg(test)]
 mod tests {
+    use baton_abi::LCCP_VERSION;
+
     use crate::status::example;
 
     #[test]
@@ -31,9 +33,8 @@ mod tests {
         let mut status = example();
         assert!(status.version_warnings().is_empty());
         status.nodes[1].lccp_version = Some(9);
-        assert!(
-            (status.to_string())
-                .contains("\nversion: ds1 speaks version 9 of LCCP, and this node 2: they")
-        );
+        let line =
+            format!("\nversion: ds1 speaks version 9 of LCCP, and this node {LCCP_VERSION}: they");
+        assert!(status.to_string().contains(&line));
     }
 }
