@@ -4,8 +4,8 @@
  * identifier (RFC 6994): "BTN", then the version. The client's option, in its packets until the first of its
  * bytes is acknowledged, says that it will send to the data server itself if it is told where that is. The
  * data server's, in its packets until the first byte of its response is acknowledged, tells it: an IPv4
- * address. A connection may move on to another data server, which then tells it the same way. So both are repeated by TCP itself for as long as they may be lost. The kernel writes such options
- * behind all others.
+ * address. So both are repeated by TCP itself for as long as they may be lost. A connection may move on to another
+ * data server, which then tells it the same way. The kernel writes such options behind all others.
  */
 #ifndef BATON_AWARE_H
 #define BATON_AWARE_H

@@ -14,7 +14,17 @@
 _Static_assert(__builtin_offsetof(struct text, at) == __builtin_offsetof(struct kept_request, text),
 	       "a text begins like a kept request");
 
-/* `p` is the packet that `r` was read from, with its text still where that left it. */
+/* The request of so many bytes that was read last, and begins this packet: its text is still where that left it. False if there is no room. */
+static __always_inline bool keep_text(struct text *text, const struct tcb_key *flow, const struct tcphdr *tcp, u32 bytes, u16 pool)
+{
+	text->kept[0] = bpf_ntohl(tcp->seq);
+	text->kept[1] = bpf_ntohl(tcp->ack_seq);
+	text->kept[2] = bytes | (u32)pool << 16;
+	text->kept[3] = 0;
+	return !bpf_map_update_elem(&kept_requests, flow, text, BPF_ANY);
+}
+
+/* `p` is the packet that `r` was read from. */
 static __noinline void keep_request(struct packet *p, const struct request *r)
 {
 	struct text *text = text_of_this_cpu();
@@ -25,11 +35,7 @@ static __noinline void keep_request(struct packet *p, const struct request *r)
 		count(p->counters, COUNTER_CS_REQUEST_TOO_LONG);
 		return;
 	}
-	text->kept[0] = bpf_ntohl(p->frame.tcp->seq);
-	text->kept[1] = bpf_ntohl(p->frame.tcp->ack_seq);
-	text->kept[2] = r->bytes | NO_POOL << 16;
-	text->kept[3] = 0;
-	if (!bpf_map_update_elem(&kept_requests, &p->flow, text, BPF_ANY))
+	if (keep_text(text, &p->flow, p->frame.tcp, r->bytes, NO_POOL))
 		count(p->counters, COUNTER_CS_REQUEST_KEPT);
 }
 

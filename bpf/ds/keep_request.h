@@ -9,10 +9,8 @@
 
 #include "judge.h"
 #include "packet.h"
+#include "../cs/keep.h"
 #include "../cs/request.h"
-
-_Static_assert(__builtin_offsetof(struct text, at) == __builtin_offsetof(struct kept_request, text),
-	       "a text begins like a kept request");
 
 static __always_inline bool is_get(const struct text *text)
 {
@@ -35,11 +33,7 @@ static __noinline void keep_request_here(struct arrival *a, const struct lccp_he
 		count(a->counters, COUNTER_DS_REQUEST_TOO_LONG);
 		return;
 	}
-	text->kept[0] = bpf_ntohl(in->tcp.seq);
-	text->kept[1] = bpf_ntohl(in->tcp.ack_seq);
-	text->kept[2] = bytes | pool << 16;
-	text->kept[3] = 0;
-	if (!bpf_map_update_elem(&kept_requests, &flow, text, BPF_ANY))
+	if (keep_text(text, &flow, &in->tcp, bytes, pool))
 		count(a->counters, COUNTER_DS_REQUEST_KEPT);
 }
 

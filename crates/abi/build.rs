@@ -81,7 +81,7 @@ fn write_struct(rust: &mut String, btf: &Btf<'_>, kind: &types::Struct<'_>) -> R
     writeln!(rust, "/// `struct {c_name}` of `bpf/abi.h`.")?;
     writeln!(
         rust,
-        "#[repr(C)]\n#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]"
+        "#[repr(C)]\n#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, FromBytes, IntoBytes, Immutable, KnownLayout)]"
     )?;
     writeln!(rust, "#[allow(missing_docs)]\npub struct {name} {{")?;
     let mut defaults = String::new();

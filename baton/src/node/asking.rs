@@ -22,7 +22,7 @@ use baton_core::{
 };
 use baton_dataplane::{Answers, Dataplane, sys};
 use baton_net::LccpSocket;
-use baton_wire::{Address, Arrival, Flow, Message, NodePair, Query, Reply, decode, encode};
+use baton_wire::{Address, Arrival, Flow, Message, NodePair, Query, Reply, decode};
 use tokio::{
     runtime::Builder,
     sync::mpsc,
@@ -122,7 +122,7 @@ struct Task {
     /// By the dispatcher's address; each question is about all requests with its key.
     askers: HashMap<Ipv4Addr, Asker<AnswerKey>>,
     /// Keys of open questions.
-    open: HashSet<(u64, u32, u16)>,
+    open: HashSet<AnswerKey>,
     counts: Arc<Mutex<Counts>>,
     complaints: Complaints,
 }
@@ -174,7 +174,7 @@ impl Task {
     /// Asks, unless somebody has asked the same just now.
     async fn ask(&mut self, question: Question) -> Result<()> {
         let key = question.key;
-        if self.open.contains(&named(&key)) {
+        if self.open.contains(&key) {
             return Ok(());
         }
         let (Some(docket), Ok(Some(request))) =
@@ -195,15 +195,14 @@ impl Task {
         });
         match asker.ask(now, now + docket.patience, flow, key) {
             Ok(number) => {
-                self.open.insert(named(&key));
+                self.open.insert(key);
                 let (host, path) = (request.host(), request.path());
                 let query = Query::new(flow, number, pool.id, host.as_bytes(), path.as_bytes());
                 let pair = NodePair {
                     from: self.lccp.own(),
                     to: asks.dispatcher,
                 };
-                let shared = docket.keys.with(asks.dispatcher).current;
-                let message = encode(&Message::Query(query), &[], clock_now(), &shared, pair);
+                let message = docket.seal(query, pair);
                 // What cannot be sent is late.
                 Ok(self.lccp.send_to(&message, asks.dispatcher).await?)
             }
@@ -241,20 +240,19 @@ impl Task {
     fn handle_reply(&mut self, docket: &Docket, sender: Ipv4Addr, reply: &Reply) -> Result<()> {
         let now = self.now();
         let answers = &self.answers;
-        let slot = |server: Address| docket.servers.get(&server).copied();
         let can_serve = |key: &AnswerKey, server: Address| {
-            let pool = answers.pool(key.pool).ok();
-            slot(server).zip(pool).is_some_and(|(slot, pool)| {
-                let word = pool.members.get(usize::from(slot / 64));
-                word.is_some_and(|word| word >> (slot % 64) & 1 == 1)
-            })
+            let pool = answers.pool(key.pool);
+            pool.is_ok_and(|pool| docket.named(server, &pool).is_some())
         };
         let Some(asker) = self.askers.get_mut(&sender) else {
             debug!(%sender, "an answer from who was not asked");
             return Ok(());
         };
         match asker.handle_reply(now, reply, can_serve) {
-            Heard::Answer(key, server, lifetime) => self.note(&key, slot(server), lifetime),
+            Heard::Answer(key, server, lifetime) => {
+                let owner = docket.servers.get(&server).copied();
+                self.note(&key, owner, lifetime)
+            }
             Heard::Nothing(key) => self.note(&key, None, NO_ANSWER),
             Heard::Unasked => {
                 debug!(%sender, "an answer to no open question");
@@ -274,12 +272,7 @@ impl Task {
 
     /// What requests with this key find from now on when they come again.
     fn note(&mut self, key: &AnswerKey, owner: Option<u16>, lifetime: Duration) -> Result<()> {
-        self.open.remove(&named(key));
+        self.open.remove(key);
         Ok(self.answers.remember(key, owner, lifetime)?)
     }
-}
-
-/// What tells keys apart.
-fn named(key: &AnswerKey) -> (u64, u32, u16) {
-    (key.hash, key.client, key.pool)
 }

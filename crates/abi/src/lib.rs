@@ -12,6 +12,7 @@ mod generated {
 }
 
 mod keys;
+mod pools;
 
 pub use generated::*;
 pub use keys::short_address;

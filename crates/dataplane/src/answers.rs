@@ -8,7 +8,7 @@ use libbpf_rs::MapHandle;
 use crate::{
     Dataplane, Error,
     clock::coarse_after,
-    maps::{element, map_error, only_on_ds, update},
+    maps::{again_on_ds, element, update},
 };
 
 /// The maps of whoever asks. Whoever has it must [`Answers::give_sign`] again and again, or is not asked for anything.
@@ -22,15 +22,12 @@ pub struct Answers {
 impl Dataplane {
     /// On a data server only.
     pub fn answers(&self) -> Result<Answers, Error> {
-        let here = |name: &'static str, map: &Option<MapHandle>| {
-            MapHandle::try_from(only_on_ds(name, map)?).map_err(|error| map_error(name, error))
-        };
         let maps = &self.programs().maps;
         Ok(Answers {
-            answers: here("answers", &maps.answers)?,
-            resting: here("resting", &maps.resting)?,
-            asking: here("asking", &maps.asking)?,
-            pools: here("pools", &maps.pools)?,
+            answers: again_on_ds("answers", &maps.answers)?,
+            resting: again_on_ds("resting", &maps.resting)?,
+            asking: again_on_ds("asking", &maps.asking)?,
+            pools: again_on_ds("pools", &maps.pools)?,
         })
     }
 }

@@ -9,7 +9,7 @@ use zerocopy::IntoBytes as _;
 use crate::{
     Dataplane, Error,
     clock::age_of_sent,
-    maps::{element, lookup, map_error, read, update},
+    maps::{again, element, lookup, map_error, read, update},
 };
 
 /// The maps of the channels, for a task of its own.
@@ -23,9 +23,6 @@ impl Dataplane {
     /// Another hold on the maps of the channels.
     pub fn channels(&self) -> Result<Channels, Error> {
         let maps = &self.programs().maps;
-        let again = |name, map: &MapHandle| {
-            MapHandle::try_from(map).map_err(|error| map_error(name, error))
-        };
         Ok(Channels {
             channels: again("channels", &maps.channels)?,
             outbox: again("outbox", &maps.outbox)?,

@@ -11,7 +11,7 @@ use zerocopy::{FromBytes, FromZeros as _, IntoBytes};
 
 use crate::{
     Dataplane, Error, Tick,
-    maps::{entries, forget, lookup, map_error, only_on_cs},
+    maps::{again, again_on_cs, entries, forget, lookup, map_error},
     sys,
 };
 
@@ -36,16 +36,13 @@ impl Dataplane {
     pub fn entries(&self) -> Result<Entries, Error> {
         let programs = self.programs();
         let maps = &programs.maps;
-        let again = |name, map: &MapHandle| {
-            MapHandle::try_from(map).map_err(|error| map_error(name, error))
-        };
         Ok(Entries {
-            tcbs: again("tcbs", only_on_cs("tcbs", &maps.tcbs)?)?,
+            tcbs: again_on_cs("tcbs", &maps.tcbs)?,
             data_servers: again("data_servers", &maps.data_servers)?,
-            pools: again("pools", only_on_cs("pools", &maps.pools)?)?,
-            route_ids: again("route_ids", only_on_cs("route_ids", &maps.route_ids)?)?,
+            pools: again_on_cs("pools", &maps.pools)?,
+            route_ids: again_on_cs("route_ids", &maps.route_ids)?,
             services: again("services", &maps.services)?,
-            flows: again("flows", only_on_cs("flows", &maps.flows)?)?,
+            flows: again_on_cs("flows", &maps.flows)?,
         })
     }
 }

@@ -11,7 +11,7 @@ use zerocopy::FromBytes as _;
 
 use crate::{
     Dataplane, Error, Options, attach, everywhere,
-    maps::{element, lookup, map_error, only_on_ds},
+    maps::{again_on_ds, element, lookup, only_on_ds},
     ring::Ring,
 };
 
@@ -40,13 +40,10 @@ impl Dataplane {
     pub fn heads(&self) -> Result<Heads, Error> {
         let maps = &self.programs().maps;
         let map = only_on_ds("seen_heads", &maps.seen_heads)?;
-        let table = |name, map| {
-            MapHandle::try_from(only_on_ds(name, map)?).map_err(|error| map_error(name, error))
-        };
         Ok(Heads {
             ring: Ring::of("seen_heads", map, read_record)?,
-            kept: table("kept_requests", &maps.kept_requests)?,
-            pools: table("pools", &maps.pools)?,
+            kept: again_on_ds("kept_requests", &maps.kept_requests)?,
+            pools: again_on_ds("pools", &maps.pools)?,
         })
     }
 

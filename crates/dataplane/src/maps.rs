@@ -158,6 +158,21 @@ pub(crate) fn program_of_cs(
     (program.try_clone()).map_err(|error| map_error(name, error))
 }
 
+/// A second hold on a map, for a task of its own.
+pub(crate) fn again(name: &'static str, map: &MapHandle) -> Result<MapHandle, Error> {
+    MapHandle::try_from(map).map_err(|error| map_error(name, error))
+}
+
+/// The same of a map that only a connection server has,
+pub(crate) fn again_on_cs(name: &'static str, map: &Option<MapHandle>) -> Result<MapHandle, Error> {
+    again(name, only_on_cs(name, map)?)
+}
+
+/// or a data server.
+pub(crate) fn again_on_ds(name: &'static str, map: &Option<MapHandle>) -> Result<MapHandle, Error> {
+    again(name, only_on_ds(name, map)?)
+}
+
 pub(crate) fn only_on_cs<'a>(
     name: &'static str,
     map: &'a Option<MapHandle>,

@@ -1,10 +1,7 @@
 //! Entries whose data server is dead: found, read with the requests that are kept for them, changed in
 //! place. For a task beside the daemon's own: a walk over a million entries takes a while.
 
-use std::{
-    collections::HashMap,
-    os::fd::{AsFd, BorrowedFd, OwnedFd},
-};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use baton_abi::{Change, KeptRequest, MAX_POOLS, Muster, ORPHANS, Orphan, Pool, Tcb, TcbKey};
 use libbpf_rs::{MapCore as _, MapHandle};
@@ -13,7 +10,7 @@ use zerocopy::IntoBytes as _;
 use crate::{
     Dataplane, Error, Tick,
     entries::array,
-    maps::{element, forget, lookup, map_error, only_on_cs, program_of_cs, update},
+    maps::{again_on_cs, element, forget, lookup, program_of_cs, update},
     sys,
 };
 
@@ -33,19 +30,15 @@ impl Dataplane {
     pub fn orphans(&self) -> Result<Orphans, Error> {
         let programs = self.programs();
         let program = |program| program_of_cs("orphans", program);
-        let map = |name, map| {
-            let map: &MapHandle = only_on_cs(name, map)?;
-            MapHandle::try_from(map).map_err(|error| map_error(name, error))
-        };
         let maps = &programs.maps;
         Ok(Orphans {
             muster: program(&programs.muster)?,
             change: program(&programs.change)?,
             moves: program(&programs.moves)?,
-            orphans: map("orphans", &maps.orphans)?,
-            kept: map("kept_requests", &maps.kept_requests)?,
-            tcbs: map("tcbs", &maps.tcbs)?,
-            pools: map("pools", &maps.pools)?,
+            orphans: again_on_cs("orphans", &maps.orphans)?,
+            kept: again_on_cs("kept_requests", &maps.kept_requests)?,
+            tcbs: again_on_cs("tcbs", &maps.tcbs)?,
+            pools: again_on_cs("pools", &maps.pools)?,
         })
     }
 }
@@ -115,11 +108,11 @@ impl Orphans {
         element("pools", &self.pools, index.into())
     }
 
-    /// The indices of all pools, by the lower halves of their ids.
-    pub fn pools_by_id(&self) -> Result<HashMap<u32, u16>, Error> {
+    /// The index of the pool whose id has this lower half.
+    pub fn pool_with_id(&self, id: u32) -> Result<Option<u16>, Error> {
         let pools: Vec<Pool> = array("pools", &self.pools, MAX_POOLS)?;
-        let known = pools.iter().zip(0..).filter(|(pool, _)| pool.id != 0);
-        Ok(known.map(|(pool, index)| (pool.id as u32, index)).collect()) // the lower half
+        let mut known = (0..).zip(&pools).filter(|(_, pool)| pool.id != 0);
+        Ok(known.find_map(|(index, pool)| (pool.id as u32 == id).then_some(index))) // the lower half
     }
 
     /// How many requests there is room to keep.

@@ -7,7 +7,7 @@ use libbpf_rs::MapHandle;
 
 use crate::{
     Dataplane, Error,
-    maps::{element, lookup, map_error, only_on_ds},
+    maps::{again, again_on_ds, element, lookup},
 };
 
 /// A second way to the tables, for a task of its own.
@@ -22,17 +22,11 @@ impl Dataplane {
     /// What this data server is to answer. On a data server only.
     pub fn own_pools(&self) -> Result<OwnPools, Error> {
         let maps = &self.programs().maps;
-        let handle = |name, map: &MapHandle| {
-            MapHandle::try_from(map).map_err(|error| map_error(name, error))
-        };
         Ok(OwnPools {
-            services: handle("services", &maps.services)?,
-            pools: handle("pools", only_on_ds("pools", &maps.pools)?)?,
-            settings: handle("settings", &maps.settings)?,
-            kept: handle(
-                "kept_requests",
-                only_on_ds("kept_requests", &maps.kept_requests)?,
-            )?,
+            services: again("services", &maps.services)?,
+            pools: again_on_ds("pools", &maps.pools)?,
+            settings: again("settings", &maps.settings)?,
+            kept: again_on_ds("kept_requests", &maps.kept_requests)?,
         })
     }
 }
@@ -58,7 +52,6 @@ impl OwnPools {
     pub fn is_member(&self, index: u16) -> Result<bool, Error> {
         let pool: Pool = element("pools", &self.pools, index.into())?;
         let settings: Settings = element("settings", &self.settings, 0)?;
-        let word = pool.members.get(usize::from(settings.slot / 64));
-        Ok(word.is_some_and(|word| word >> (settings.slot % 64) & 1 == 1))
+        Ok(pool.has(settings.slot))
     }
 }

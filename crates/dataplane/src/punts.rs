@@ -21,7 +21,7 @@ use crate::{
     again::{Again, Resumed},
     clock::coarse_after,
     hold::passes_on,
-    maps::{element, forget, lookup, map_error, only_on_cs, update},
+    maps::{again_on_cs, element, forget, lookup, only_on_cs, update},
     ring::{Ring, read_punt},
 };
 
@@ -111,19 +111,16 @@ impl Dataplane {
     /// The reader's end of the punts of a connection server. At most one may be in use.
     pub fn punts(&self) -> Result<Punts, Error> {
         let maps = &self.programs().maps;
-        let shared = |name, map| {
-            MapHandle::try_from(only_on_cs(name, map)?).map_err(|error| map_error(name, error))
-        };
         Ok(Punts {
             ring: Ring::of("punts", only_on_cs("punts", &maps.punts)?, read_punt)?,
             again: self.again()?,
-            judge: shared("judge", &maps.judge)?,
-            answers: shared("answers", &maps.answers)?,
-            resting: shared("resting", &maps.resting)?,
-            pools: shared("pools", &maps.pools)?,
-            tcbs: shared("tcbs", &maps.tcbs)?,
-            hold: shared("hold", &maps.hold)?,
-            flows: shared("punted_flows", &maps.punted_flows)?,
+            judge: again_on_cs("judge", &maps.judge)?,
+            answers: again_on_cs("answers", &maps.answers)?,
+            resting: again_on_cs("resting", &maps.resting)?,
+            pools: again_on_cs("pools", &maps.pools)?,
+            tcbs: again_on_cs("tcbs", &maps.tcbs)?,
+            hold: again_on_cs("hold", &maps.hold)?,
+            flows: again_on_cs("punted_flows", &maps.punted_flows)?,
         })
     }
 }

@@ -8,7 +8,7 @@ use zerocopy::IntoBytes as _;
 
 use crate::{
     Dataplane, Error,
-    maps::{lookup, map_error, only_on_ds},
+    maps::{again_on_ds, lookup, map_error},
     sys,
 };
 
@@ -26,17 +26,14 @@ impl Dataplane {
     /// What an agent needs that reads requests, and sends frames in as if they had come to this interface. On a data server
     /// only.
     pub fn reading(&self, interface: u32) -> Result<Reading, Error> {
-        let here = |name: &'static str, map: &Option<MapHandle>| {
-            MapHandle::try_from(only_on_ds(name, map)?).map_err(|error| map_error(name, error))
-        };
         let programs = self.programs();
         let pass_up = programs.pass_up.as_ref().map(|program| program.try_clone());
         let maps = &programs.maps;
         Ok(Reading {
-            doors: here("doors", &maps.doors)?,
-            doors_begun: here("doors_begun", &maps.doors_begun)?,
-            keeping: here("keeping", &maps.keeping)?,
-            have_read: here("have_read", &maps.have_read)?,
+            doors: again_on_ds("doors", &maps.doors)?,
+            doors_begun: again_on_ds("doors_begun", &maps.doors_begun)?,
+            keeping: again_on_ds("keeping", &maps.keeping)?,
+            have_read: again_on_ds("have_read", &maps.have_read)?,
             pass_up: pass_up
                 .ok_or_else(|| map_error("doors", "exists on a data server only"))?
                 .map_err(|error| map_error("doors", error))?,

@@ -8,7 +8,7 @@ use zerocopy::IntoBytes as _;
 
 use crate::{
     Dataplane, Error,
-    maps::{map_error, only_on_ds},
+    maps::{again_on_ds, map_error},
 };
 
 /// Of all connections of this data server.
@@ -19,8 +19,7 @@ pub struct Responses {
 impl Dataplane {
     /// Where responses end. On a data server only.
     pub fn responses(&self) -> Result<Responses, Error> {
-        let map = only_on_ds("responses", &self.programs().maps.responses)?;
-        let map = MapHandle::try_from(map).map_err(|error| map_error("responses", error))?;
+        let map = again_on_ds("responses", &self.programs().maps.responses)?;
         Ok(Responses { map })
     }
 }

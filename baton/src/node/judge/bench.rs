@@ -22,9 +22,7 @@ use baton_net::{
     LccpSocket, Readable,
     client_frame::{self, ETHERNET, Segment},
 };
-use baton_wire::{
-    Address, Arrival, Flow, Keep, Message, NodePair, PathHash, Query, Reply, decode, encode,
-};
+use baton_wire::{Address, Arrival, Flow, Keep, Message, NodePair, PathHash, Query, Reply, decode};
 use tokio::time::{MissedTickBehavior, interval, sleep_until};
 use tracing::{debug, warn};
 
@@ -508,13 +506,11 @@ impl Bench {
         match asker.ask(now, now + docket.patience, flow, question) {
             Ok(number) => {
                 self.waiting.insert(flow, Vec::new());
-                let message = Message::Query(query(number));
                 let pair = NodePair {
                     from: self.lccp.own(),
                     to: asks.dispatcher,
                 };
-                let key = docket.keys.with(asks.dispatcher).current;
-                let message = encode(&message, &[], clock_now(), &key, pair);
+                let message = docket.seal(query(number), pair);
                 // What cannot be sent is late.
                 Ok(self.lccp.send_to(&message, asks.dispatcher).await?)
             }
@@ -566,12 +562,8 @@ impl Bench {
         let now = self.now();
         let punts = &self.punts;
         let can_serve = |question: &Question, server: Address| {
-            let index = docket.servers.get(&server).copied();
-            let pool = punts.pool(question.key.pool).ok();
-            index.zip(pool).is_some_and(|(index, pool)| {
-                let word = pool.members.get(usize::from(index / 64));
-                word.is_some_and(|word| word >> (index % 64) & 1 == 1)
-            })
+            let pool = punts.pool(question.key.pool);
+            pool.is_ok_and(|pool| docket.named(server, &pool).is_some())
         };
         let Some(asker) = self.askers.get_mut(&sender) else {
             return debug!(%sender, "an answer from who was not asked");

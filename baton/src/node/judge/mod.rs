@@ -17,18 +17,20 @@ use std::{
 };
 
 use anyhow::{Context, Result};
-use baton_abi::{LCCP_BEGINS, LCCP_REPLY};
+use baton_abi::{LCCP_BEGINS, LCCP_REPLY, Pool};
 use baton_core::{
     asker::Counts,
     rules::{Request, Rules},
 };
 use baton_dataplane::{Dataplane, Lead};
 use baton_net::LccpSocket;
-use baton_wire::{Address, HashKey, KeyRing, PathHash};
+use baton_wire::{Address, HashKey, KeyRing, Message, NodePair, PathHash, Query, encode};
 use tracing::warn;
 
 use self::bench::Bench;
-use super::{egress::Egress, locked::locked, place::Place, segments::Segments};
+use super::{
+    egress::Egress, heartbeat::clock_now, locked::locked, place::Place, segments::Segments,
+};
 
 /// What it judges by: all of it replaced at once.
 #[derive(Clone, Debug)]
@@ -54,6 +56,18 @@ impl Docket {
     fn lead(&self, service: u16, request: &Request) -> Option<Lead> {
         let route = self.rules.pool(service, request)?;
         self.leads.get(&route).copied()
+    }
+
+    /// Index of a data server that a dispatcher names, if it is in this pool.
+    pub fn named(&self, server: Address, pool: &Pool) -> Option<u16> {
+        let index = self.servers.get(&server).copied();
+        index.filter(|index| pool.has(*index))
+    }
+
+    /// QUERY, as it leaves for its dispatcher.
+    pub fn seal(&self, query: Query, pair: NodePair) -> Vec<u8> {
+        let key = self.keys.with(pair.to).current;
+        encode(&Message::Query(query), &[], clock_now(), &key, pair)
     }
 }
 

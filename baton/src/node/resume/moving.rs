@@ -68,18 +68,24 @@ impl Walker {
     ) -> Result<()> {
         let found = self.orphans.muster(slot, tick_ago(RECENT))?;
         for (turn, (key, tcb)) in found.into_iter().enumerate() {
-            let Some(kept) = self.kept(&key, &tcb)?.filter(|_| may_go(&tcb)) else {
+            if !may_go(&tcb) {
+                continue;
+            }
+            let Some(kept) = self.kept(&key, &tcb)? else {
                 continue;
             };
             let which = Which {
                 request_seq: kept.request_seq,
                 ..Which::of(&key, &tcb)
             };
-            if !self.moving.moves.would_take(now, &which) || !self.names(which, &tcb)? {
+            if !self.moving.moves.would_take(now, &which) {
                 continue;
             }
             let servers = self.servers(pool_of(&tcb, Some(&kept)), turn, slots)?;
-            if servers.is_empty() || kept.response_start == tcb.last_ack {
+            if servers.is_empty()
+                || kept.response_start == tcb.last_ack
+                || !self.names(which, &tcb)?
+            {
                 continue;
             }
             // What its own server answers now may be another version: only what it told then counts.

@@ -143,7 +143,7 @@ impl Walker {
         if !self.orphans.tcb(&key)?.as_ref().is_none_or(is_its) {
             return Ok(());
         }
-        let pool = self.orphans.pools_by_id()?.get(&request.pool).copied();
+        let pool = self.orphans.pool_with_id(request.pool)?;
         let mut kept = KeptRequest {
             request_seq: request.seq,
             response_start: head.start,
@@ -435,15 +435,10 @@ impl Walker {
         slots: &HashMap<u16, Ipv4Addr>,
     ) -> Result<Vec<u16>> {
         let pool = self.orphans.pool(pool)?;
-        let is_member = |slot: u16| {
-            pool.members
-                .get(usize::from(slot / 64))
-                .is_some_and(|word| word >> (slot % 64) & 1 == 1)
-        };
         let mut servers: Vec<u16> = slots
             .keys()
             .copied()
-            .filter(|slot| is_member(*slot) && !self.dead.contains(slot))
+            .filter(|slot| pool.has(*slot) && !self.dead.contains(slot))
             .collect();
         servers.sort_unstable();
         if !servers.is_empty() {

@@ -460,6 +460,16 @@ fn nothing_unsure_goes_to_who_has_the_rest() {
         .expect(Drop, &[("cs_orphan_waits", 1)]);
 }
 
+/// As an ADOPT that begins in the middle of a response, to the third data server.
+#[track_caller]
+pub fn goes_to_the_rest(node: &Node, ack: &Segment) {
+    let seen = node.run(&ack.frame()).expect(Tx, &[("cs_resume", 1)]);
+    assert_eq!(seen.packet().ethernet.destination, ds_mac(2));
+    let said = [LCCP_ADOPT, LCCP_FLAG_RESUME].map(|word| word as u8);
+    assert_eq!(seen.frame[COMMAND..COMMAND + 2], said);
+    assert_eq!(seen.frame[INNER..], ack.packet());
+}
+
 /// The agent's socket is made where the client says that it is, by nothing else of it.
 #[test]
 fn acknowledgements_go_to_who_has_the_rest() {
@@ -471,11 +481,7 @@ fn acknowledgements_go_to_who_has_the_rest() {
     assert_eq!(orphans.change(taken).unwrap(), None);
 
     let ack = connection.empty();
-    let seen = node.run(&ack.frame()).expect(Tx, &[("cs_resume", 1)]);
-    assert_eq!(seen.packet().ethernet.destination, ds_mac(2));
-    let said = [LCCP_ADOPT, LCCP_FLAG_RESUME].map(|word| word as u8);
-    assert_eq!(seen.frame[COMMAND..COMMAND + 2], said);
-    assert_eq!(seen.frame[INNER..], ack.packet());
+    goes_to_the_rest(&node, &ack);
 
     let mut again = connection.data(get("/ds1/"));
     again.seq -= again.payload.len() as u32;

@@ -1,20 +1,19 @@
 //! Connections whose data server is dead, and had seen to their requests: what it told of the current one is kept.
 
 use baton_abi::{
-    Change, DATA_SERVER_DEAD, KeptRequest, LCCP_ADOPT, LCCP_FLAG_RESUME, SERVICE_HANDOVER,
-    SERVICE_OWNER, TCB_ADOPTING, TCB_PINNED, TCB_RESUMING,
+    Change, DATA_SERVER_DEAD, KeptRequest, SERVICE_HANDOVER, SERVICE_OWNER, TCB_ADOPTING,
+    TCB_PINNED, TCB_RESUMING,
 };
 use baton_dataplane::{Moving, Orphans, Step, Tick, tick_ago};
 
-use super::http::{ANSWER, Connection, forwarded, get, routes_by_name};
+use super::{
+    http::{ANSWER, Connection, forwarded, get, routes_by_name},
+    orphan::goes_to_the_rest,
+};
 use crate::{
     cluster::{data_server, ds_mac},
-    lccp::{INNER, LCCP},
     node::{Counted, Drop, Node, Tx},
 };
-
-/// In a message's header; its flags are behind it.
-const COMMAND: usize = LCCP + 2;
 
 const WAITS: Counted<'_> = &[("cs_orphan_waits", 1)];
 const RESET: Counted<'_> = &[("cs_orphan_reset", 1)];
@@ -150,11 +149,7 @@ fn acknowledgements_go_to_who_has_the_rest() {
     let taken = change(&node, &connection, &kept, TCB_RESUMING, TCB_ADOPTING);
     orphans.change(taken).unwrap().expect("is as it was");
     let ack = connection.empty();
-    let seen = node.run(&ack.frame()).expect(Tx, &[("cs_resume", 1)]);
-    assert_eq!(seen.packet().ethernet.destination, ds_mac(2));
-    let said = [LCCP_ADOPT, LCCP_FLAG_RESUME].map(|word| word as u8);
-    assert_eq!(seen.frame[COMMAND..COMMAND + 2], said);
-    assert_eq!(seen.frame[INNER..], ack.packet());
+    goes_to_the_rest(&node, &ack);
 
     // If it has the connection, it has this too; if not, the client sends it again.
     let next = connection.data(get("/ds1/b"));

@@ -12,7 +12,8 @@ use etherparse::{EtherType, IpNumber};
 use super::{
     loopback::{COOKIE, Live, expect, expect_bytes, send},
     owner::{
-        ELSEWHERE, HERE, end_of, ended, owned, request, told_again, told_moved, told_to_adopt,
+        ELSEWHERE, HERE, end_of, ended, follows, owned, request, told_again, told_moved,
+        told_to_adopt,
     },
     reader::{cut, is_reset, send_in, tell, with_agent},
     window::in_this_namespace,
@@ -20,7 +21,7 @@ use super::{
 use crate::{
     cluster::{CLIENT_MAC, CLUSTER, SMTP, WEB, ds, ds_mac, first_pool_of_one},
     host::{accept, connect, listen, nothing_to_accept, on_own_host, send_ip},
-    lccp::{adopt, flow},
+    lccp::adopt,
     node::{Counted, Drop, Node, Pass},
     segment::{Client, GET, IP, Segment, ethernet, ip_packet, ip_packet_with_options, patched},
     table::{self, Case, Out},
@@ -207,15 +208,22 @@ fn answers(live: &mut Live) {
     expect(&live.node, DELIVERED);
 }
 
+/// With this request the connection goes.
+#[track_caller]
+fn goes_directly(live: &Live) -> Segment {
+    let request = request(live, ELSEWHERE);
+    send_direct(&request);
+    expect(&live.node, &[("ds_direct", 1), ("ds_door_handed_on", 1)]);
+    assert!(told_to_adopt(live, &request), "the next one tells it too");
+    told_moved(live, &request);
+    request
+}
+
 #[test]
 fn by_owners_a_request_for_another_pool_takes_its_connection_there() {
     on_own_host(|| {
         let live = aware(owned());
-        let request = request(&live, ELSEWHERE);
-        send_direct(&request);
-        expect(&live.node, &[("ds_direct", 1), ("ds_door_handed_on", 1)]);
-        assert!(told_to_adopt(&live, &request), "the next one tells it too");
-        told_moved(&live, &request);
+        goes_directly(&live);
         ended(&live);
         live.nothing_sent();
         assert!(nothing_to_accept(&live.listener));
@@ -227,11 +235,7 @@ fn by_owners_a_request_for_another_pool_takes_its_connection_there() {
 fn by_owners_what_comes_for_one_that_has_gone_follows_it() {
     on_own_host(|| {
         let live = aware(owned());
-        let request = request(&live, ELSEWHERE);
-        send_direct(&request);
-        expect(&live.node, &[("ds_direct", 1), ("ds_door_handed_on", 1)]);
-        told_to_adopt(&live, &request);
-        told_moved(&live, &request);
+        let request = goes_directly(&live);
         send_direct(&request);
         expect(&live.node, &[("ds_direct", 1), ("ds_door_again", 1)]);
         told_moved(&live, &request);
@@ -244,12 +248,7 @@ fn by_owners_what_comes_for_one_that_has_gone_follows_it() {
         for packet in [&ack, &ack.clone().flags("FA"), &ack.clone().flags("R")] {
             send_direct(packet);
             expect(&live.node, &[("ds_direct", 1), ("ds_door_followed", 1)]);
-            told_moved(&live, packet);
-            let follows = live.message_to(ds(1), ds_mac(1));
-            let Message::Forward { flow: of, .. } = follows.message else {
-                panic!("{follows:?}");
-            };
-            assert_eq!((of, follows.packet), (flow(&live.client), packet.packet()));
+            follows(&live, packet);
         }
         // In another's name nothing follows.
         let forged = ip_packet(IpNumber::IPV4, ds(1), ds(0), &ack.packet());

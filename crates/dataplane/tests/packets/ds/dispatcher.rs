@@ -28,6 +28,14 @@ use crate::{
 
 const LONG: Duration = Duration::from_secs(3600);
 const ASKS: Counted<'_> = &[("ds_door_asks", 1), ("ds_door_waits", 1)];
+/// By the answer it is this node's when it comes again,
+const COMES_IN: Counted<'_> = &[
+    ("ds_answered", 1),
+    ("ds_delivered", 1),
+    ("ds_door_request", 1),
+];
+/// or another's.
+const ELSEWHERE_AS_ANSWERED: Counted<'_> = &[("ds_answered", 1), ("ds_door_handed_on", 1)];
 /// Of [`ELSEWHERE`].
 const OTHER_POOL: u16 = first_pool_of_one() + 1;
 
@@ -76,6 +84,13 @@ impl Asked {
         (early, key)
     }
 
+    /// The next request waits, and this is asked about it.
+    #[track_caller]
+    fn asks_about(&self, text: &[u8]) -> (Early, AnswerKey) {
+        forward(&self.live.node, &request(&self.live, text));
+        self.waits()
+    }
+
     /// A new client, whose first request comes with an ADOPT.
     fn first(&mut self, text: &[u8]) -> Segment {
         self.live.client = Client::fresh();
@@ -100,20 +115,14 @@ impl Asked {
 fn a_request_waits_until_its_answer_is_known() {
     on_own_host(|| {
         let mut asked = asked();
-        forward(&asked.live.node, &request(&asked.live, GET));
-        let (early, key) = asked.waits();
+        let (early, key) = asked.asks_about(GET);
         assert_eq!((key.pool, key.client, key.hash & 1), (0, 0, 1));
         assert_eq!((&early.bytes[..], early.comes_again), (GET, true));
         comes_again(&asked.live, &early);
         assert_eq!(asked.waits().1, key);
         asked.answers.remember(&key, Some(0), LONG).unwrap();
         comes_again(&asked.live, &early);
-        let let_in = [
-            ("ds_answered", 1),
-            ("ds_delivered", 1),
-            ("ds_door_request", 1),
-        ];
-        expect(&asked.live.node, &let_in);
+        expect(&asked.live.node, COMES_IN);
         expect_bytes(&asked.live.stream, GET);
         asked.live.answer_another(GET.len());
         // And so does whatever asks for the same, at once.
@@ -136,10 +145,7 @@ fn the_answer_may_be_another_data_server() {
         let (early, key) = asked.waits();
         asked.answers.remember(&key, Some(1), LONG).unwrap();
         comes_again(&asked.live, &early);
-        expect(
-            &asked.live.node,
-            &[("ds_answered", 1), ("ds_door_handed_on", 1)],
-        );
+        expect(&asked.live.node, ELSEWHERE_AS_ANSWERED);
         asked.goes(&request);
         ended(&asked.live);
     });
@@ -169,8 +175,7 @@ fn without_an_answer_this_node_chooses() {
 fn an_answer_that_does_not_hold_is_asked_for_again() {
     on_own_host(|| {
         let asked = asked();
-        forward(&asked.live.node, &request(&asked.live, GET));
-        let (early, key) = asked.waits();
+        let (early, key) = asked.asks_about(GET);
         for (owner, lifetime) in [
             (Some(0), Duration::ZERO),
             (None, Duration::ZERO),
@@ -210,17 +215,11 @@ fn while_nobody_can_be_asked_this_node_chooses() {
 fn what_a_dead_dispatcher_has_said_holds_for_a_while() {
     on_own_host(|| {
         let asked = asked();
-        forward(&asked.live.node, &request(&asked.live, GET));
-        let (early, key) = asked.waits();
+        let (early, key) = asked.asks_about(GET);
         asked.answers.remember(&key, Some(0), LONG).unwrap();
         asked.answers.rest(0, LONG).unwrap();
         comes_again(&asked.live, &early);
-        let let_in = [
-            ("ds_answered", 1),
-            ("ds_delivered", 1),
-            ("ds_door_request", 1),
-        ];
-        expect(&asked.live.node, &let_in);
+        expect(&asked.live.node, COMES_IN);
     });
 }
 
@@ -305,10 +304,7 @@ fn the_first_request_may_be_another_data_servers() {
         let (early, key) = asked.waits();
         asked.answers.remember(&key, Some(1), LONG).unwrap();
         comes_again(&asked.live, &early);
-        expect(
-            &asked.live.node,
-            &[("ds_answered", 1), ("ds_door_handed_on", 1)],
-        );
+        expect(&asked.live.node, ELSEWHERE_AS_ANSWERED);
         let moved = asked.live.message_to(CS, CS_MAC);
         assert!(matches!(moved.message, Message::Moved { .. }), "{moved:?}");
         assert!(moved.packet.ends_with(&first.payload));
@@ -360,10 +356,7 @@ fn what_the_agent_has_read_is_asked_about() {
         assert_eq!(early.bytes, ELSEWHERE);
         asked.answers.remember(&key, Some(1), LONG).unwrap();
         send_in(&asked.live, &whole);
-        expect(
-            &asked.live.node,
-            &[("ds_answered", 1), ("ds_door_handed_on", 1)],
-        );
+        expect(&asked.live.node, ELSEWHERE_AS_ANSWERED);
         asked.goes(&whole);
     });
 }

@@ -74,6 +74,19 @@ fn said(packet: &[u8]) -> (u32, Option<(u32, u32)>, Vec<u8>) {
     (tcp.acknowledgment_number(), stamps, tcp.payload().to_vec())
 }
 
+/// A request for another one waits, while the response before it is under way.
+#[track_caller]
+fn withheld(live: &Live, ring: &EarlyRing) -> Early {
+    lets_in(live, HERE);
+    let whole = request(live, ELSEWHERE);
+    let next = whole.clone().seq(whole.seq.wrapping_add(HERE.len() as u32));
+    forward(&live.node, &next);
+    expect(&live.node, WITHHELD);
+    let early = one(ring);
+    assert_eq!((early.seq, &early.bytes[..]), (next.seq, ELSEWHERE));
+    early
+}
+
 /// A request for another one, while the response before it is under way. It goes there when it comes again, and says what its
 /// client has acknowledged since.
 #[test]
@@ -81,13 +94,7 @@ fn a_request_for_another_waits_until_its_connection_is_quiet() {
     on_own_host(|| {
         let (mut live, _agent) = with_agent();
         let ring = waiting(&live);
-        lets_in(&live, HERE);
-        let whole = request(&live, ELSEWHERE);
-        let next = whole.clone().seq(whole.seq.wrapping_add(HERE.len() as u32));
-        forward(&live.node, &next);
-        expect(&live.node, WITHHELD);
-        let early = one(&ring);
-        assert_eq!((early.seq, &early.bytes[..]), (next.seq, ELSEWHERE));
+        let early = withheld(&live, &ring);
         assert!(early.tsval.is_some() && !early.ends);
         comes_again(&live, &early);
         expect(&live.node, WITHHELD);
@@ -159,12 +166,7 @@ fn what_has_waited_while_its_connection_went_is_of_then() {
     on_own_host(|| {
         let (mut live, _agent) = with_agent();
         let ring = waiting(&live);
-        lets_in(&live, HERE);
-        let whole = request(&live, ELSEWHERE);
-        let next = whole.clone().seq(whole.seq.wrapping_add(HERE.len() as u32));
-        forward(&live.node, &next);
-        expect(&live.node, WITHHELD);
-        let early = one(&ring);
+        let early = withheld(&live, &ring);
         live.answer_another(HERE.len());
         let again = request(&live, ELSEWHERE);
         forward(&live.node, &again);

@@ -188,21 +188,26 @@ fn what_comes_for_one_that_has_gone_follows_it() {
         for packet in [&ack, &ack.clone().flags("FA"), &ack.clone().flags("R")] {
             forward(&live.node, packet);
             expect(&live.node, &[("ds_door_followed", 1)]);
-            told_moved(&live, packet);
-            let follows = live.message_to(ds(1), ds_mac(1));
-            let (flow, next, attempt) = (flow(&live.client), None, 1);
-            let forward = Message::Forward {
-                flow,
-                next,
-                attempt,
-                end: 0,
-                is_behind: false,
-            };
-            assert_eq!(follows.message, forward);
-            assert_eq!(follows.packet, packet.packet());
+            follows(&live, packet);
         }
         live.nothing_sent();
     });
+}
+
+/// The connection server is told where its connection has gone, and there the packet is sent.
+#[track_caller]
+pub fn follows(live: &Live, packet: &Segment) {
+    told_moved(live, packet);
+    let follows = live.message_to(ds(1), ds_mac(1));
+    let forward = Message::Forward {
+        flow: flow(&live.client),
+        next: None,
+        attempt: 1,
+        end: 0,
+        is_behind: false,
+    };
+    assert_eq!(follows.message, forward);
+    assert_eq!(follows.packet, packet.packet());
 }
 
 /// The response before is not acknowledged yet, or not even written: the request comes again, and by then it may go.
