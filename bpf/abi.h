@@ -15,7 +15,7 @@
 /* ---- LCCP: every message between nodes --------------------------------------------------- */
 
 enum lccp_constant {
-	LCCP_VERSION = 3,
+	LCCP_VERSION = 4,
 	LCCP_HEADER_BYTES = 80,
 	LCCP_TAGGED_BYTES = 72,   /* the header without its tag */
 	LCCP_OVERHEAD_BYTES = 100, /* what an outer IPv4 header and LCCP add to a client's packet */
@@ -36,16 +36,13 @@ enum lccp_command {
 	LCCP_REFUSED = 2, /* no listener here; carries the client's packet back */
 	LCCP_FORWARD = 3, /* a client's packet for an owner that is behind a router */
 	LCCP_HELLO = 4,   /* heartbeat, load and health; has a body */
-	LCCP_HANDOVER = 5, /* to the owner: give this connection to another DS; carries the client's request */
-	LCCP_KEEP = 6,    /* the owner will not; carries the request back, which it has delivered itself */
 	LCCP_NONE = 7,    /* nobody here has this connection; carries the client's packet back */
 	LCCP_SYNC = 8,    /* daemon to daemon: the number of the last message sent to you (data) */
 	LCCP_AGAIN = 9,   /* daemon to daemon: these did not come; the body is a list of be16 numbers */
 	LCCP_CLAIM = 10,  /* who has this connection? From DS to DS until one has; carries the client's packet */
 	LCCP_MOVED = 11,  /* it is here, or where the owner has handed it to, and so is its travelling part; carries the packet */
-	LCCP_QUERY = 12,  /* CS to dispatcher: which DS is to serve this request? Has a body */
+	LCCP_QUERY = 12,  /* to the dispatcher: which DS is to serve this request? Has a body */
 	LCCP_REPLY = 13,  /* dispatcher to CS: this one. Has a body */
-	LCCP_RELEASE = 15, /* DM2: your part of this connection ends; carries an empty ACK in the client's name */
 	LCCP_ALIVE = 16,  /* daemon to DS program, which turns it round: does your host live? No body */
 	LCCP_RESUME = 17, /* daemon to daemon: fetch the rest of this response; has a body */
 	LCCP_READY = 18,  /* daemon to daemon: what has become of that; has a body */
@@ -55,38 +52,33 @@ enum lccp_command {
 	LCCP_ORDER = 22,  /* daemon to daemon: what an operator wants of you; has a body */
 	LCCP_YIELD = 24,  /* daemon to DS program: let this response go on elsewhere; back: enum lccp_yield. Carries an ACK */
 	LCCP_ACCOUNT = 27, /* daemon to daemon: how an order is getting on; has a body */
-	LCCP_BEGINS = 25, /* CS to the owner: does a request begin with this packet? If not it is delivered. And its answer */
-	LCCP_ELSEWHERE = 26, /* as HANDOVER, of a request for another pool than the owner's: it must not be delivered there */
-	LCCP_WITHHELD = 28, /* the owner cannot do that (now), and has not delivered the request; carries it back */
 	LCCP_RECEIVED = 29, /* DS to DS: all that you keep of this connection before `data` is here; carries some of it */
 	LCCP_HEAD = 23,   /* daemon to daemon: how responses begin that leave the sender; has a body */
 };
 
 /*
  * Commands that a node may not give if it has only its own keys, one bit for each: they move other nodes' connections.
- * BEGINS and YIELD are among them where they are for a data server's program; their answers are not.
+ * YIELD is among them where it is for a data server's program; its answer is not.
  */
 enum lccp_command_set {
-	LCCP_LEADING = 1 << LCCP_HANDOVER | 1 << LCCP_ELSEWHERE | 1 << LCCP_RELEASE | 1 << LCCP_BEGINS |
-		       1 << LCCP_YIELD | 1 << LCCP_RESUME | 1 << LCCP_CANDIDATE | 1 << LCCP_TCBS | 1 << LCCP_TAKEN |
+	LCCP_LEADING = 1 << LCCP_YIELD | 1 << LCCP_RESUME | 1 << LCCP_CANDIDATE | 1 << LCCP_TCBS | 1 << LCCP_TAKEN |
 		       1 << LCCP_ORDER,
-	LCCP_LEADING_AT_DS = 1 << LCCP_BEGINS | 1 << LCCP_YIELD,
+	LCCP_LEADING_AT_DS = 1 << LCCP_YIELD,
 };
 
 /* lccp_header.flags */
 enum lccp_flag {
 	LCCP_FLAG_RESUME = 1, /* of ADOPT: into the agent that has the rest of a response */
 	LCCP_FLAG_HEADERS = 2, /* of CLAIM: the client's packet is here without its data, so it is not to be delivered */
-	LCCP_FLAG_BEHIND = 4, /* of FORWARD: behind an ELSEWHERE; whoever has not let go does not deliver it */
 	LCCP_FLAG_KEPT = 8, /* of FORWARD: a DS keeps the packet's data, and sends it until it hears RECEIVED. Of ADOPT: it may have
 			       come before; the DS that keeps its data is in tcb.be_resume, its short address in the lower half, 0: the client */
 	LCCP_FLAG_GONE = 16, /* of RECEIVED: the connection is not here, nor is it known where it may be */
 };
 
 /*
- * lccp_header.data: of HANDOVER, ELSEWHERE and RELEASE the short address of the next DS; of FORWARD that of the DS which has the
- * connection if the receiver has not, or 0, and with LCCP_FLAG_KEPT that of the DS which keeps the data; of ADOPT that of the CS
- * which is to hear of a refusal; of REFUSED, KEEP, WITHHELD and the answer to BEGINS why; of CLAIM that of the CS which asks; of
+ * lccp_header.data: of FORWARD with LCCP_FLAG_KEPT the short address of the DS which keeps the data, else that of the DS which is to have
+ * the connection when the receiver lets it go, or 0; of ADOPT that of the CS which is to hear of a refusal; of REFUSED why; of
+ * NONE enum lccp_none; of CLAIM that of the CS which asks; of
  * MOVED that of the DS that the sender has handed the connection to, or 0; of RECEIVED the sequence number that is expected next;
  * of YIELD that of the next DS, 0: stay, and of its answer what is the case (enum lccp_yield).
  */
@@ -94,38 +86,12 @@ enum lccp_flag {
 enum lccp_refusal {
 	LCCP_REFUSAL_NO_LISTENER = 1,
 	LCCP_REFUSAL_NOT_ASSIGNED = 2, /* the kernel would not make a socket of it */
-	LCCP_REFUSAL_NO_WAY = 3,       /* of a HANDOVER: let go here, and no way to the next DS is known */
 	LCCP_REFUSAL_UNREADABLE = 4,   /* the owner is to judge this request, and cannot */
-};
-
-enum lccp_keep {
-	LCCP_KEEP_STATE = 1,           /* the connection is being closed */
-	LCCP_KEEP_UNSENT = 2,          /* the client has not acknowledged all of the response */
-	LCCP_KEEP_UNREAD = 3,          /* the server has not read all of the requests before */
-	LCCP_KEEP_SEQUENCE = 4,        /* this is not the next byte: sent again, or one before is missing */
-	LCCP_KEEP_NO_WAY = 5,          /* the owner knows no way to the next DS, nor to the CS */
-	LCCP_KEEP_BUSY = 6,            /* of a RELEASE: it is not idle */
-	LCCP_KEEP_UNFINISHED = 7,      /* the response before is not known to be complete */
-	LCCP_KEEP_UNKNOWN = 8,         /* nor will it ever be: this connection's responses cannot be followed */
-	LCCP_KEEP_BEGINS = 9,          /* of BEGINS: yes, and the packet was not delivered */
-	LCCP_KEEP_MORE = 11,           /* of BEGINS with BEGINS_JUMP or BEGINS_ONLY_CONFIRM: no, and it was delivered; it is the next byte */
-	LCCP_KEEP_TUNNEL = 10,         /* of BEGINS: none will any more, as this is another protocol; not delivered either */
-	LCCP_KEEP_MISSING = 12,        /* of BEGINS with BEGINS_AGAIN: not all of it is here, and it was not delivered */
-	LCCP_KEEP_COME = 13,           /* of BEGINS with BEGINS_COME, which is never delivered */
 };
 
 /* What NONE says of the packet that it carries back. */
 enum lccp_none {
 	LCCP_NONE_PLAIN = 1,           /* it came by itself, so its connection server had judged it */
-};
-
-/* lccp_tcb.attempt of BEGINS */
-enum lccp_begins {
-	BEGINS_UNSURE = 0,             /* only if a request begins there the sender wants to hear of it */
-	BEGINS_JUMP = 1,               /* in any case, if it is the next byte: its entry is elsewhere */
-	BEGINS_ONLY_CONFIRM = 2,       /* the same, and it is delivered whatever begins there */
-	BEGINS_AGAIN = 3,              /* it comes again, maybe with other content: deliver it only if all of it is there */
-	BEGINS_COME = 4,               /* none: the sender's user space wants to hear how much has come */
 };
 
 /* What the owner answers to YIELD, once that is decided. */
@@ -140,22 +106,6 @@ enum lccp_tcb_option {
 	LCCP_TCB_SACK = 1,
 	LCCP_TCB_WSCALE = 2,
 	LCCP_TCB_AWARE = 4,            /* the client sends to the data server itself once it knows where that is */
-	/* Of struct tcb only: */
-	LCCP_TCB_STRICT = 8,           /* its requests are for their pools, and for no other data server */
-	LCCP_TCB_ELSEWHERE = 16,       /* the current request is for another pool than the one before */
-	LCCP_TCB_TUNNEL = 32,          /* the server has switched to another protocol: no more requests come */
-	LCCP_TCB_PIPELINED = 64,       /* a request has come to this owner that did not wait for the response before */
-	LCCP_TCB_CHUNKED = 128,        /* the current request goes on, and is followed: see cs/upload.h */
-	LCCP_TCB_TRAVELS = 7,          /* what messages to data servers say */
-	LCCP_TCB_MARKS = 0xf8,         /* what only connection servers tell each other */
-};
-
-/* lccp_tcb.be_resume: the lower half is a sequence number, the quarter above it one of these. */
-enum lccp_end {
-	LCCP_END_SHIFT = 32,
-	LCCP_END_HEAD_SHIFT = 48,      /* behind that, how many bytes of head it has */
-	LCCP_END_TOLD = 1,
-	LCCP_END_UNKNOWN = 2,          /* with its last chunk */
 };
 
 struct lccp_flow {
@@ -171,14 +121,15 @@ struct lccp_tcb {
 	unsigned char snd_wscale;      /* the client's announced scale, 0-14 */
 	unsigned char rcv_wscale;      /* the scale the SYN-ACK announced, 0-14 */
 	unsigned char options;         /* enum lccp_tcb_option */
-	/* How many DSs have refused this request, or were asked by CLAIM, before. Of ELSEWHERE and the answer to BEGINS: how many
-	 * requests the owner has had, or has begun to answer, on this connection. */
-	unsigned char attempt;
+	unsigned char attempt;         /* how many DSs have refused this request, were asked by CLAIM, or have sent the packet on */
 	unsigned short be_cwnd;        /* the owner's congestion window, segments; 0: as of a new connection */
-	/* Response bytes the client already has. Of a request that goes on behind its packet: where it ends, and
-	 * LCCP_END_TOLD, or LCCP_END_UNKNOWN. Of BEGINS: where the request does; with LCCP_KEEP_MISSING, what is
-	 * expected next. */
-	unsigned long long be_resume;
+	unsigned long long be_resume;  /* of ADOPT with LCCP_FLAG_KEPT: who keeps its data, see there; of MOVED
+	                                  enum moved_request and the sequence number of the request that the connection went with, if
+	                                  the packet is not that; else 0 */
+};
+
+enum moved_request {
+	MOVED_BEHIND = 1,              /* in the upper half: the lower one is that number */
 };
 
 /* Then: `be_body_length` bytes of body under the tag, or (body length 0) the client's packet. */
@@ -188,7 +139,7 @@ struct lccp_header {
 	unsigned char command;
 	unsigned char flags;           /* enum lccp_flag; a receiver ignores bits it does not know */
 	unsigned short be_body_length;
-	unsigned short be_sequence;    /* of ADOPT and HANDOVER from this sender to this receiver; 0: none */
+	unsigned short be_sequence;    /* of ADOPT and FORWARD from this sender to this receiver; 0: none */
 	struct lccp_flow flow;
 	unsigned int be_data;          /* by command */
 	struct lccp_tcb tcb;
@@ -263,11 +214,6 @@ struct lccp_tcbs {
 	unsigned short be_flags;       /* enum lccp_batch_flag */
 };
 
-/* lccp_tcbs_entry.flags */
-enum lccp_entry_flag {
-	LCCP_ENTRY_CURRENT = 1,        /* the owner was chosen by the pool as it is now */
-};
-
 /* A TCB entry between two tables: what is an index in one (struct tcb) is an address or an id here. */
 struct lccp_tcbs_entry {
 	unsigned char client[16];
@@ -279,7 +225,6 @@ struct lccp_tcbs_entry {
 	unsigned int be_request_seq;
 	unsigned int be_last_seq;
 	unsigned int be_last_ack;
-	unsigned int be_next_request;
 	unsigned int be_age;           /* ticks since the last packet */
 	unsigned int owner;            /* short address */
 	unsigned int previous;         /* short address; 0: nobody */
@@ -288,10 +233,7 @@ struct lccp_tcbs_entry {
 	unsigned char rcv_wscale;
 	unsigned char options;         /* enum lccp_tcb_option */
 	unsigned char state;           /* enum tcb_state */
-	unsigned char flags;           /* enum lccp_entry_flag */
-	unsigned char requests;        /* as struct tcb has it, */
-	unsigned short be_head;        /* and this */
-	unsigned short reserved;
+	unsigned char reserved[2];
 };
 
 /* Why the receiver of TCBS refuses all of it. */
@@ -460,7 +402,6 @@ enum limit {
 	STRAYS = 4096,
 	USED_COOKIE_SET_BITS = 17,     /* 131,072 sets */
 	USED_COOKIES_PER_SET = 16,     /* a power of two */
-	IDLE_FLOWS = 4096,             /* that one walk finds */
 	/* Messages that CLAIMs of each processor may cause in a tick, by what speaks for them: see cs/claim_budget.h. */
 	CLAIM_BUDGET_PROVED = 65536,
 	CLAIM_BUDGET_LIKELY = 16384,
@@ -471,23 +412,19 @@ enum limit {
 	GIVEN_FLOWS = 131072,          /* connections that a data server remembers to have given away */
 	YIELDS = 16384,                /* connections that a data server is about to give away */
 	BEGUN_FLOWS = 131072,          /* connections that the switch has to remember one by one */
-	PUNT_FRAME_BYTES = 2272,       /* frames up to this length take so much room in the rings below */
-	PUNT_JUMBO_BYTES = 9728,       /* the same of longer ones: no longer frame is shown to user space */
-	PUNT_RING_BYTES = 1 << 21,     /* a power of two, and so many frames wait at most */
-	HELD_RING_BYTES = 1 << 22,     /* the same of requests that wait for a migration: 1,800 of them */
-	PUNT_SOURCES = 4096,           /* clients that are told apart, by a hash; a power of two */
-	PUNT_FLOWS = 4096,             /* new connections whose first request user space may have */
+	HELD_FRAME_BYTES = 2272,       /* frames up to this length take so much room in the ring of those that wait, */
+	HELD_JUMBO_BYTES = 9728,       /* and longer ones so much: none is longer */
+	HELD_RING_BYTES = 1 << 22,     /* a power of two; 1,800 first requests that wait for a migration */
 	ANSWERS = 16384,               /* of a dispatcher on another node, remembered */
-	PUNT_PATIENCE_NS = 100000000,  /* so long a sign of life of user space counts */
+	ASKING_PATIENCE_NS = 100000000, /* so long a sign of life of who asks it counts */
 	ADOPT_ATTEMPTS = 8,            /* then the request counts as refused by all */
 	TICK_SHIFT = 30,               /* a tick is 2^30 ns: 1.07 s, and no division to get it */
 	SENT_SHIFT = 20,               /* for what is older than milliseconds soon: 1.05 of them */
 	TALLIED_ROUTES = 2048,         /* numbers of routes; below MAX_SERVICES: what no route of a service takes */
-	TALLY_KEEPS = 16,              /* a power of two above enum lccp_keep */
-	TALLY_CLOSED = 8,              /* as many as enum closed_reason has */
 	KEPT_BYTES = 1360,             /* longest request that is kept: what one segment holds */
 	TOLD_BYTES = 1344,             /* the same where its owner keeps it: what HEAD holds beside the head of a response */
 	OWNER_KEEPS = 4096,            /* so many a data server keeps that is no connection server: until their responses have begun */
+	QUIET_POINTS = 131072,         /* connections that are at rest, of which a connection server remembers where */
 	ORPHANS = 4096,                /* entries that one muster finds at most */
 	HEAD_BYTES = 1024,             /* of how a response begins, that user space is shown */
 	HEADS_RING_BYTES = 1 << 20,    /* a power of two */
@@ -518,9 +455,11 @@ enum mark {
 };
 
 enum metadata {
-	AGENT_METADATA = 0x62617478,    /* in front of frames that the agent of a data server sends in, */
+	CARRIED_METADATA = 0x62617477,  /* in front of frames that a connection server has taken out of a message, */
+	AGENT_METADATA = 0x62617478,    /* and of those that the agent of a data server sends in, */
 	LEAVE_METADATA = 0x62617479,    /* and of empty ACKs with which its daemon has idle connections leave, */
-	EARLY_METADATA = 0x6261747a,    /* and of what has waited there because it came too early */
+	EARLY_METADATA = 0x6261747a,    /* and of what has waited there because it came too early; */
+	QUIET_METADATA = 0x6261747b,    /* of empty ACKs with which its daemon asks whether connections are at rest */
 	EARLY_BYTES = 2048,             /* what comes too early and is no longer takes so much room in the ring, */
 	EARLY_MERGED_BYTES = 65536,     /* and what the kernel has merged so much */
 	EARLY_RING_BYTES = 1 << 22,     /* a power of two */
@@ -567,18 +506,15 @@ struct service_key {
 
 enum service_flag {
 	SERVICE_SPLIT_AT_ACK = 1, /* the server speaks first: adopt at the handshake's last ACK */
-	SERVICE_HANDOVER = 2,     /* HTTP/1: every request may be another data server's */
 	SERVICE_PATHS = 4,        /* it has routes */
 	SERVICE_HOSTS = 8,        /* some of them name hosts */
 	SERVICE_DOWN = 16,        /* no pool of it has a data server */
-	SERVICE_PUNTS = 32,       /* some of its requests are user space's to judge */
 	SERVICE_ASKS = 64,        /* a dispatcher on another node chooses its data servers */
 	SERVICE_SIZES = 128,      /* large content has a pool of its own */
 	SERVICE_RESUME = 256,     /* some responses can go on from another data server, should their own die */
 	SERVICE_DIRECT = 512,     /* aware clients may send to their data servers themselves */
 	SERVICE_RESUME_REST = 1024, /* with SERVICE_RESUME: those to requests that no route takes */
 	SERVICE_TARGETS = 2048,   /* the path of a request decides something: it is read as servers read it */
-	SERVICE_STRICT = 4096,    /* a request is answered by its pool, or its connection ends: see cs/strict.h */
 	SERVICE_OWNER = 8192,     /* the owner of a connection sees to whose its further requests are: see ds/owner.h */
 	SERVICE_STAYS = 16384,    /* with SERVICE_OWNER: a connection never leaves the data server that has answered on it */
 };
@@ -644,8 +580,7 @@ enum route_flag {
 	ROUTE_NUMBER_SHIFT = 16,
 	ROUTE_NUMBER = 0x1fff,     /* mask of the number, when shifted down */
 	ROUTE_RESUME = 0x20000000, /* responses to its requests can go on from another data server */
-	ROUTE_PUNTS = 0x40000000,  /* user space may decide otherwise: rules on more than host and path */
-	ROUTE_WAITS = 0x80000000,  /* and nobody else decides: while user space cannot be asked, its requests wait */
+	ROUTE_UNDECIDED = 0x80000000, /* there are rules on more than host and path: only the agent can say whose its requests are */
 };
 
 /* A path of large content: hash_path() makes its hash. */
@@ -686,7 +621,7 @@ struct peer_keys {
 };
 
 /*
- * Messages that move a connection (ADOPT, HANDOVER) are numbered, from each node to each other one, and
+ * Messages that move a connection (ADOPT) are numbered, from each node to each other one, and
  * kept for a while: the sender's half of a channel,
  */
 struct channel {
@@ -724,51 +659,34 @@ struct tcb_key {
 enum tcb_state {
 	TCB_FIN = 1,      /* the client sent FIN */
 	TCB_RST = 2,      /* the client sent RST */
-	TCB_PINNED = 4,   /* the owner stays: where a request begins is not sure, or no handover is wanted */
-	TCB_ADOPTING = 8, /* the current request went out with ADOPT or HANDOVER; nothing was answered yet */
-	TCB_WAITING = 16, /* nothing of the response to the current request is acknowledged: it begins at last_ack */
-	TCB_PUNTED = 32,  /* user space has the next request; what comes after it goes the same way */
+	TCB_AT_DOOR = 4,  /* its owner judges and counts its requests: see ds/owner.h */
+	TCB_ADOPTING = 8, /* it went to its owner with ADOPT; nothing was answered yet */
+	TCB_WAITING = 16, /* nothing of the response is acknowledged: it begins at last_ack */
 	TCB_RESUMING = 64, /* the owner has the rest of the response, and waits for the connection */
-	TCB_RELEASED = 128, /* the owner was to adopt it while it was idle; nothing was acknowledged since */
 };
 
-/* Of the current request. */
-enum tcb_form {
-	TCB_CHUNKED = 1,  /* its body is in chunks, or followed as if it were */
-	TCB_IN_PARTS = 2, /* its head was in several packets, and user space has put it together */
-	TCB_AT_DOOR = 4,  /* its owner sees to it, and counts it: see ds/tally.h */
-};
-
-/* What the CS remembers of one connection. With its map overhead 136 bytes: see ARCHITECTURE. */
+/* What the CS remembers of one connection. With its map overhead 128 bytes. */
 struct tcb {
-	unsigned int request_seq;      /* where the current request begins */
+	unsigned int request_seq;      /* where the request begins with which it went to its owner */
 	unsigned int last_seq;         /* highest client byte seen + 1 */
 	unsigned int last_ack;         /* highest acknowledgement seen */
 	unsigned int seen;             /* last packet: coarse monotonic clock >> TICK_SHIFT */
 	unsigned short owner;          /* index into data_servers */
-	unsigned short previous;       /* who had it before the last handover, or NO_DATA_SERVER */
-	unsigned short pool;           /* that the current request was routed to */
-	unsigned short generation;     /* of the pool when it chose the owner */
+	unsigned short previous;       /* who has it while its response moves: see cs/move.h; else NO_DATA_SERVER */
+	unsigned short pool;           /* that its first request was routed to */
+	unsigned short route;          /* number of the one that it took */
 	unsigned short mss;
 	unsigned char snd_wscale;
 	unsigned char rcv_wscale;
 	unsigned char options;         /* enum lccp_tcb_option */
 	unsigned char state;           /* enum tcb_state */
-	unsigned short route;          /* number of the one that the current request took */
-	unsigned int next_request;     /* where the next request begins: behind the current one and its body */
-	unsigned int counted;          /* acknowledgement up to which response bytes were tallied */
-	unsigned char requests;        /* with LCCP_TCB_STRICT: how many the owner has had, modulo 256, */
-	unsigned char requests_before; /* and the one who had it before the last handover */
-	unsigned short head;           /* bytes of the current request's head; 0: not known, or too many */
-	unsigned char missing;         /* how often its owner has not had what came again; or 1: what comes is too early. See cs/tcb.h */
-	unsigned char doubted;         /* the current request was taken back, but may have come to its owner */
-	unsigned char form;            /* enum tcb_form */
-	unsigned char turn;            /* odd while a processor notes a request; another number with each. See cs/turn.h */
+	unsigned short reserved;
+	unsigned int counted;          /* acknowledgement up to which response bytes were tallied; but for TCB_AT_DOOR */
 };
 
 /*
- * A request whose response may go on from another data server, as the client sent it. A connection server that follows requests
- * keeps it itself; else the owner does (ds/keep_request.h), and its daemon tells the connection servers' daemons.
+ * A request whose response may go on from another data server, as the client sent it. The owner keeps it (ds/keep_request.h),
+ * and its daemon tells the connection servers' daemons.
  */
 struct kept_request {
 	unsigned int request_seq;      /* where it begins */
@@ -788,17 +706,18 @@ enum response_state {
 	/* A chunked body (RFC 9112, 7.1): */
 	RESPONSE_CHUNK_SIZE = 4,       /* in the digits of a chunk's size */
 	RESPONSE_CHUNK_EXTENSION = 5,  /* in the rest of that line */
-	RESPONSE_CHUNK = 6,            /* `left` more bytes are of the chunk and the end of line behind it */
+	RESPONSE_CHUNK = 6,            /* `left` more bytes are of the chunk */
 	RESPONSE_TRAILER_BEGIN = 7,    /* behind the last chunk, where a line begins */
 	RESPONSE_TRAILER = 8,          /* inside such a line */
 	RESPONSE_TRAILER_END = 9,      /* in the empty line that ends the response */
 	RESPONSE_TUNNEL = 10,          /* 101 Switching Protocols: what follows is another one */
 	RESPONSE_HEAD = 11,            /* in a head that is read byte by byte; `left` is the length that it has said */
+	RESPONSE_CHUNK_END = 12,       /* in the end of line behind a chunk; `digits`: 1 behind its first byte */
 };
 
 /*
- * What a data server has seen of the responses on one connection. It is kept with the socket, and ends with it. A
- * connection server follows chunked bodies of requests in the same way.
+ * What a data server has seen of the responses on one connection. It is kept with the socket, and ends with it. Chunked
+ * bodies of requests are followed in the same way.
  */
 struct response {
 	unsigned long long left;       /* see enum response_state */
@@ -808,18 +727,16 @@ struct response {
 	unsigned int answered;         /* and what it was when the last response began */
 	unsigned char state;           /* enum response_state */
 	unsigned char bodiless;        /* the next response is to HEAD, and has no body */
-	unsigned char digits;          /* of a chunk's size, so far */
-	unsigned char responses;       /* how many have begun, modulo 256, */
-	unsigned char requests;        /* and how many packets have come that may have begun a request */
+	unsigned char digits;          /* of a chunk's size, so far; and see RESPONSE_CHUNK_END */
+	unsigned char responses;       /* how many have begun, modulo 256 */
 	/* Of a head that is read byte by byte: */
 	unsigned char line;            /* where in a line its next byte is (enum line_part) */
 	unsigned char matched;         /* how many bytes of what is expected there have come */
 	unsigned char said;            /* what its lines have said (enum head_said) */
+	unsigned char reserved;
 	unsigned short status;         /* the digits of it that have come */
-	unsigned short reserved;
+	unsigned short reserved_half;
 	unsigned int head_start;       /* sequence number of its first byte */
-	unsigned int gap_at;           /* what came next when something was asked for that lies behind a gap, */
-	unsigned int gap_since;        /* and the tick since when that is so; 0: it is not */
 };
 
 enum door_flag {
@@ -911,7 +828,7 @@ struct have_read {
 struct answer_key {
 	unsigned long long hash;       /* of host and path; 0: of no request */
 	unsigned int client;           /* a hash of its address, where the pool's policy is by that, else 0 */
-	unsigned short pool;           /* NO_POOL: user space decides that first */
+	unsigned short pool;
 	unsigned short reserved;
 };
 
@@ -950,6 +867,16 @@ struct seen_head {
 	unsigned short bytes;
 	unsigned short number;         /* which response of this data server on the connection, from 1 on, modulo 256 */
 	unsigned char text[HEAD_BYTES];
+};
+
+/*
+ * Where a connection was at rest, by the word of its owner: each of its requests had its whole response, and its client had all of
+ * that. Whatever begins at `seq` and acknowledges up to `ack` begins a request, of whose response its client has nothing.
+ */
+struct quiet_point {
+	unsigned int seq;
+	unsigned int ack;
+	unsigned int owner;            /* index of the data server that has told it */
 };
 
 /* An entry whose data server died in the middle of a response, or may have. */
@@ -1017,36 +944,15 @@ enum tally_place {
 };
 
 /*
- * Why a request ended its connection before any server saw it. Counted for its route and pool where these are known, else
- * for those of the request before it, or of a connection without one for what no route takes. The first ones have a
- * counter each, in the same order; the last two are of first requests, and where routing is not strict.
- */
-enum closed_reason {
-	CLOSED_BEHIND = 0,
-	CLOSED_UNREAD = 1,
-	CLOSED_UNMOVED = 2,
-	CLOSED_UNKNOWN = 3,
-	CLOSED_CHANGED = 4,
-	CLOSED_LOST = 5,
-	CLOSED_REFUSED = 6,            /* answered with 400: no request that servers answer */
-	CLOSED_TOO_LONG = 7,           /* answered with 503: only user space could say where it goes, and it is not shown so much */
-};
-
-/*
- * What a route, a pool or a data server had to do, as the CS decided. Those of a pool or route count the
- * requests that are for it; those of a data server the ones it was given. Handovers are counted for the
- * route and pool of the request, and for the owner that was asked.
+ * What a route, a pool or a data server had to do, as the CS decided: connections, requests that nobody answers, and what no
+ * door counts. Those of a pool or route count the requests that are for it; those of a data server the ones it was given.
  */
 struct tally {
 	unsigned long long requests;
 	unsigned long long bytes;      /* of responses, acknowledged by clients; a server's FIN is one more */
-	unsigned long long handovers;  /* tried */
-	unsigned long long connections; /* given to a data server: to adopt, or handed over */
+	unsigned long long connections; /* given to a data server: to adopt, or handed on */
 	unsigned long long taken_back; /* of a data server's requests: another one answered them */
-	unsigned long long none;       /* handovers that were not made, as it turned out (NONE) */
 	unsigned long long unavailable; /* requests that nobody was there to answer */
-	unsigned long long kept[TALLY_KEEPS]; /* handovers refused, by enum lccp_keep */
-	unsigned long long closed[TALLY_CLOSED]; /* requests that ended their connections, by enum closed_reason */
 };
 
 /* Where the tallies of a data server's doors begin in their map. */
@@ -1099,19 +1005,6 @@ struct claim_source {
 	unsigned int sent;
 };
 
-/* A new connection whose first request user space has. */
-struct punted_flow {
-	unsigned long long since; /* coarse monotonic, ns */
-	unsigned int be_ack;      /* what its client acknowledges as long as it has no answer */
-	unsigned int reserved;
-};
-
-/* How much user space was shown of one client in a while: see cs/punt_budget.h. */
-struct punt_source {
-	unsigned int when;
-	unsigned int bytes;
-};
-
 /* Of a connection that a data server gave away: the first request that is not its own any more. */
 struct given {
 	unsigned int seq;
@@ -1137,18 +1030,11 @@ struct place {
 	unsigned int turn;             /* how often `now` has become another */
 };
 
-/* In front of a frame that is user space's to judge, or to let go later, in its ring. */
-struct punted {
-	struct answer_key key;         /* `hash` is 0 where nobody need be asked */
+/* In front of a frame that waits, in its ring. */
+struct held_frame {
 	unsigned long long time;       /* when it came: coarse monotonic, ns */
 	unsigned int interface;        /* where */
-	unsigned short service;        /* struct service.id */
-	unsigned short bytes;          /* of the frame, without padding */
-	unsigned short cut;            /* not 0: two requests are in it, and the second begins so many bytes of payload in */
-	unsigned short behind;         /* not 0: nothing of it was looked at, as something before it is in user space; */
-	                               /* 2: which has sent this one itself, again */
-	unsigned short carried;        /* not 0: VERDICT_CARRIED */
-	unsigned short reserved;
+	unsigned int bytes;            /* of the frame, without padding */
 };
 
 /*
@@ -1162,37 +1048,6 @@ struct hold {
 	struct data_server to;         /* the way to it */
 };
 
-enum verdict_mark {
-	VERDICT_MARK = 0x76657264,
-};
-
-enum verdict_flag {
-	VERDICT_REFUSED = 1,           /* servers refuse such a request, and so does the connection server */
-	VERDICT_CUT = 2,               /* what decides is not all in this packet */
-	VERDICT_CHUNKED = 4,           /* behind its head the request has a chunked body */
-	VERDICT_BEHIND = 8,            /* none: the packet follows one that was judged, and is not to be shown again */
-	VERDICT_READ = 16,             /* none: the packet comes again, and is of a head that was judged, as it was read */
-	VERDICT_ASK = 32,              /* none: the owner is asked whether all before this packet has come there */
-	VERDICT_CARRIED = 64,          /* a data server's answer has brought the packet back: its addresses answer nobody */
-	VERDICT_UNJUDGED = 128,        /* none, but for that */
-	VERDICT_ENDLESS = 256,         /* nobody can say where the request ends behind its head */
-};
-
-/*
- * What user space found. It stands in front of its frame, as XDP metadata, when that is run through the
- * program again: so it is of exactly this packet, and a packet that has one is never punted again.
- */
-struct verdict {
-	unsigned int mark;             /* VERDICT_MARK */
-	unsigned short pool;           /* or NO_POOL: that of the service */
-	unsigned short route;          /* upper half of what the routes say of the one that leads there; without a pool of no meaning */
-	unsigned short owner;          /* or NO_DATA_SERVER: choose one */
-	unsigned short flags;          /* enum verdict_flag */
-	unsigned int path[2];          /* hash of the request's path in its one spelling, lower word first; 0: there is none */
-	unsigned int head;             /* bytes of the request's head; 0: as the packet says */
-	unsigned int body[2];          /* bytes of its body, lower word first, but for VERDICT_CHUNKED and VERDICT_ENDLESS */
-};
-
 /* Argument and result of the sweep program, which expires TCB entries. */
 struct sweep {
 	unsigned int idle_ticks;       /* for open connections */
@@ -1201,30 +1056,11 @@ struct sweep {
 	unsigned int expired;          /* result: entries removed */
 };
 
-/*
- * Argument and result of the walk that looks for idle connections of data servers which drain. Those that it
- * finds lie in a queue, as many as there is room for; the next walk finds the rest.
- */
-struct idle_walk {
-	unsigned long long draining[MAX_DATA_SERVERS / 64]; /* bit by index */
-	unsigned int quiet_ticks;      /* without a packet for so long: idle */
-	unsigned int idle;             /* result: entries found and queued */
-	unsigned int pinned;           /* result: entries of these data servers that cannot move */
-	unsigned int busy;             /* result: those whose response has not begun, or lately went on */
-};
-
 /* Of a connection whose socket is being made: what came with it. */
 struct expected {
 	unsigned short window;         /* congestion window, segments; 0: as of a new connection */
 	unsigned char aware;           /* not 0: its client is to be told where this data server is */
 	unsigned char bodiless;        /* not 0: its first response is to HEAD */
-};
-
-/* An idle connection, and where it is in its numbers. */
-struct idle_flow {
-	struct tcb_key flow;
-	unsigned int seq;
-	unsigned int ack;
 };
 
 /* Who was refused for its clock last: the message's tag was right, so it is that node's, but maybe an old one. */
@@ -1286,65 +1122,14 @@ enum counter {
 	COUNTER_CS_AWARE,            /* a new connection whose client will send to its data server itself */
 	COUNTER_CS_FORWARD,
 	COUNTER_CS_FORWARD_BYTES,
-	COUNTER_CS_TOLD,             /* a request that goes on behind its packet: forwarded, and its owner told where it ends */
-	COUNTER_CS_REQUEST,          /* a further request on a connection that may move */
 	COUNTER_CS_HELD,             /* a request that waits until another connection server takes over */
 	COUNTER_CS_HELD_LOST,        /* dropped: it was to wait, and there was no room for it */
 	COUNTER_CS_PASSED_ON,        /* a client's packet, to the connection server that takes over, or has */
-	COUNTER_CS_PINNED,           /* a connection that can move no more */
-	COUNTER_CS_UNMOVED,          /* a request for another data server that cannot move, as with a body */
-	COUNTER_CS_EARLY,            /* dropped: data behind where the next request begins, which has not come yet */
-	COUNTER_CS_WITHHELD,         /* dropped: a request for another pool, while a response is under way; it comes again */
-	COUNTER_CS_DIVIDED,          /* dropped: a packet with two requests, which user space lets go as two packets */
-	COUNTER_CS_UNDIVIDED,        /* dropped: such a one that user space has judged already; its client sends it again */
-	COUNTER_CS_BEGINS,           /* the owner is asked whether a request begins with this packet */
-	COUNTER_CS_COME,             /* the owner is asked how much has come, or has said it: see heads of several packets */
-	COUNTER_CS_AGAIN,            /* what was sent before: the owner is asked whether it has it */
-	COUNTER_CS_MISSING,          /* it has not, and this may be something else; it comes again */
-	COUNTER_CS_AGAIN_LATER,      /* dropped: the same, while nobody can be asked */
 	COUNTER_CS_JUMP,             /* a packet that is elsewhere than its entry, which stays as it is until the owner confirms it */
-	COUNTER_CS_JUMPED,           /* the owner has confirmed one */
-	COUNTER_CS_UNPINNED,         /* one does: the connection may move again */
-	COUNTER_CS_TUNNEL,           /* none will any more: another protocol */
-	COUNTER_CS_CLOSED_BEHIND,    /* reset: data that begins in what is known of, and ends behind it */
-	COUNTER_CS_CLOSED_UNREAD,    /* reset: what is no request, where one must begin */
-	COUNTER_CS_CLOSED_UNMOVED,   /* reset: a request for another pool, where the connection cannot go */
-	COUNTER_CS_CLOSED_UNKNOWN,   /* reset: the same, as nobody can say where its responses end */
-	COUNTER_CS_CLOSED_CHANGED,   /* reset: what came again may not be what was sent before */
-	COUNTER_CS_CLOSED_LOST,      /* reset: what is before it was acknowledged, in parts of a head, by a daemon that has died */
-	COUNTER_CS_HANDOVER,         /* sent to an owner */
-	COUNTER_CS_HANDOVER_AGAIN,   /* the request was retransmitted */
-	COUNTER_CS_QUEUED,           /* sent after a HANDOVER, the same way */
 	COUNTER_CS_BEHIND_ADOPT,     /* sent after an ADOPT, the same way */
-	COUNTER_CS_KEPT,             /* an owner refused a handover */
-	COUNTER_CS_RELEASE,          /* sent to an owner that drains: an idle connection is another's from now on */
-	COUNTER_CS_RELEASE_AGAIN,    /* the same once more, a while later: the first may be lost */
-	COUNTER_CS_RELEASE_LATE,     /* not sent: something has happened on the connection meanwhile */
-	COUNTER_CS_RELEASE_NOBODY,   /* not sent: there is nobody else to have it */
-	COUNTER_CS_NONE,             /* a DS does not have a connection: back to the one before */
+	COUNTER_CS_NONE,             /* a DS does not have a connection: it has gone on, and is asked for */
 	COUNTER_CS_AHEAD,            /* came to its DS ahead of its connection: sent there again */
-	COUNTER_CS_PUNTED,           /* a request that user space is to judge */
 	COUNTER_CS_ADOPTED_MEANWHILE, /* dropped: its copy was first, on another processor */
-	COUNTER_CS_NOTED_MEANWHILE,  /* dropped: the same request was first on another processor */
-	COUNTER_CS_PUNT_WAITS,       /* dropped: one whose route waits, and user space cannot be asked; its client sends it again */
-	COUNTER_CS_PUNT_UNREAD,      /* answered with 503: such a one, longer than what user space is shown */
-	COUNTER_CS_PUNTED_BEHIND,    /* sent after such a one, the same way */
-	COUNTER_CS_PUNT_DECIDED,     /* came back with a verdict, which was followed */
-	COUNTER_CS_RENEWED,          /* came late, and acknowledges now what its client has acknowledged meanwhile */
-	COUNTER_CS_TARGET,           /* a request whose target or host only user space can read as servers do */
-	COUNTER_CS_TARGET_WAITS,     /* dropped: such a one, and user space cannot be asked; its client sends it again */
-	COUNTER_CS_TARGET_TOO_BIG,   /* answered with 503: such a one, longer than what user space is shown */
-	COUNTER_CS_TARGET_REFUSED,   /* answered with 400: no request that servers answer */
-	COUNTER_CS_TARGET_UNMOVED,   /* answered with 503: such a one of another data server, which cannot move there */
-	COUNTER_CS_ANSWERED,         /* a choice that a dispatcher on another node made lately */
-	COUNTER_CS_ASKED,            /* a dispatcher on another node, by the daemon */
-	COUNTER_CS_ASK_LATE,         /* not answered in time: chosen here */
-	COUNTER_CS_ASK_DEAD,         /* not asked, after many of those: the same */
-	COUNTER_CS_ASK_LIE,          /* an answer that names nobody who can serve, or to no question: the same */
-	COUNTER_CS_PUNT_FULL,        /* no room in the ring: it waits where its route says so or its target is unclear; else host and path decide */
-	COUNTER_CS_PUNT_SHARE,       /* its client has had its share of the ring, which is half full: the same */
-	COUNTER_CS_PUNT_STALE,       /* no sign of life of user space: the same */
-	COUNTER_CS_PUNT_TOO_BIG,     /* longer than a place in the ring: the same */
 	COUNTER_CS_NO_DATA_SERVER,   /* nobody to choose: reset */
 	COUNTER_CS_UNAVAILABLE,      /* the same for a request of HTTP: answered with 503 */
 	COUNTER_CS_OWNER_GONE,       /* the entry's owner is not configured any more: reset */
@@ -1360,6 +1145,7 @@ enum counter {
 	COUNTER_CS_CLAIM_LIMIT_SOURCE, /* dropped: many were asked for, and its network has had its share */
 	COUNTER_CS_MOVED,            /* one has it: an entry was made */
 	COUNTER_CS_MOVED_ON,         /* the owner has handed it to another one */
+	COUNTER_CS_REST,             /* the owner has told that it is at rest */
 	COUNTER_CS_UNCLAIMED,        /* none has */
 	COUNTER_CS_ICMP,             /* an ICMP error about a response, passed to the owner */
 	COUNTER_CS_FIN,
@@ -1369,11 +1155,8 @@ enum counter {
 	COUNTER_CS_MERGED,           /* forwarded: longer than the MTU, as GRO in front of generic XDP makes packets */
 	COUNTER_CS_MERGED_LOST,      /* dropped: such a one whose owner is behind another interface */
 	COUNTER_CS_NO_ROOM,          /* the driver leaves no room in the frame for an answer's headers */
-	COUNTER_CS_REQUEST_KEPT,     /* its response could go on from another data server */
-	COUNTER_CS_REQUEST_TOO_LONG, /* it could not: longer than what is kept */
 	COUNTER_CS_ORPHAN_ADOPT,     /* a request whose data server is dead, or takes no messages: to another one */
 	COUNTER_CS_ORPHAN_WAITS,     /* dropped: more of a connection whose response is to be resumed, or may be */
-	COUNTER_CS_ORPHAN_ASKS,      /* a request whose last data server is dead, or takes no messages: the next one is asked whether it has it */
 	COUNTER_CS_ORPHAN_RESET,     /* more of a connection whose response died with its data server */
 	COUNTER_CS_RESUME,           /* an acknowledgement, to the data server that has the rest of a response */
 	COUNTER_CS_DEAF,             /* a request again whose data server refuses messages: to be adopted by another one */
@@ -1400,26 +1183,12 @@ enum counter {
 	COUNTER_DS_FORWARDED,        /* unwrapped */
 	COUNTER_DS_DELIVERED,        /* plain packets with a socket */
 	COUNTER_DS_UNASSIGNED,       /* the kernel refused the socket (tcp_syncookies=0?) */
-	COUNTER_DS_HANDED_OVER,      /* to another DS; the socket here ended */
-	COUNTER_DS_PASSED_ON,        /* HANDOVER or FORWARD of a connection that is not here (any more) */
 	COUNTER_DS_NO_WAY,           /* one of these two, but no way to the next DS is known: back to the CS */
-	COUNTER_DS_KEPT_STATE,       /* handovers refused, by enum lccp_keep */
-	COUNTER_DS_KEPT_UNSENT,
-	COUNTER_DS_KEPT_UNREAD,
-	COUNTER_DS_KEPT_SEQUENCE,
-	COUNTER_DS_KEPT_NO_WAY,
-	COUNTER_DS_KEPT_UNFINISHED,
-	COUNTER_DS_WITHHELD,         /* not delivered: a request for another pool, and the connection cannot go (now) */
-	COUNTER_DS_BEGINS,           /* not delivered: a request begins here, and the connection server is told */
-	COUNTER_DS_BEGINS_NOT,       /* more of a request, or of a tunnel: delivered */
-	COUNTER_DS_BEGINS_LATER,     /* dropped: a response is under way, or something before it is missing; it comes again */
-	COUNTER_DS_BEHIND,           /* not delivered: behind a request for another pool that is not delivered either */
 	COUNTER_DS_AHEAD,            /* dropped: ADOPT of a request behind one that has not come */
-	COUNTER_DS_MISSING,          /* not delivered: it came again, and was not here before */
-	COUNTER_DS_COME,             /* not delivered: the connection server is told how much has come */
 	COUNTER_DS_RELEASED,         /* an idle connection, to another DS; the socket here ended */
 	COUNTER_DS_RELEASE_REFUSED,  /* it is not idle, nobody else may have it, or there is no way to that one */
 	COUNTER_DS_RELEASE_GONE,     /* it is not here (any more) */
+	COUNTER_DS_REST,             /* its CS is told that it is at rest */
 	COUNTER_DS_NONE,             /* a packet of no connection here, sent back to its CS */
 	COUNTER_DS_NO_SOCKET,        /* dropped in silence: a RST is the CS's to send */
 	COUNTER_DS_CLAIMED,          /* CLAIM for a connection that is here: delivered, and MOVED sent */
@@ -1453,6 +1222,7 @@ enum counter {
 	COUNTER_DS_DOOR_LATER,       /* not yet: something before it has not come */
 	COUNTER_DS_DOOR_WAITS,       /* what of these comes again from user space; the rest its client sends again */
 	COUNTER_DS_DOOR_NO_ROOM,     /* user space has no room for it */
+	COUNTER_DS_DOOR_CAME,        /* dropped: it has waited, and its client has sent it again meanwhile */
 	COUNTER_DS_DOOR_BATCH,       /* put back: TCP has not seen yet what came before it */
 	COUNTER_DS_DOOR_CUT,         /* delivered up to where the next request begins; the rest not yet */
 	COUNTER_DS_DOOR_UNRENEWED,   /* dropped: it has waited, and its acknowledgement or timestamps could not be brought up to date */

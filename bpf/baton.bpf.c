@@ -2,7 +2,6 @@
 /* The one object: all programs over the same maps. */
 #include "cs/cs.h"
 #include "cs/pass_up.h"
-#include "cs/release.h"
 #include "cs/move.h"
 #include "cs/muster.h"
 #include "cs/sweep.h"

@@ -25,10 +25,4 @@ static __always_inline u64 checksum_words(const u32 *words, const int count)
 	return sum;
 }
 
-/* What a checksum becomes when one of the words that it is about changes (RFC 1624). */
-static __always_inline u16 checksum_changed(u16 check, u32 before, u32 now)
-{
-	return checksum_fold((u16)~check + (u16)~before + (u16)~(before >> 16) + (u16)now + (u16)(now >> 16));
-}
-
 #endif

@@ -8,44 +8,8 @@
 
 enum {
 	CHUNK_DIGITS = 8,   /* of a size that is less than 4 GiB; zeros may be in front of them */
-	LINE_END_BYTES = 2, /* behind a chunk */
 	NO_DIGIT = 16,
 	PIECE_BYTES = 1 << 29,     /* so far ahead all is known to be of the body: two of them still have an order */
-	CHUNKS_NOTED = 256, /* a power of two; with their data, more than a client usually has under way */
-	CUTS_NOTED = 8,     /* a power of two */
-};
-
-/* What is inside of a chunk: whatever it is, and in whatever order it comes, the framing is the same. */
-struct chunk_data {
-	u32 begin;                 /* sequence number */
-	u32 bytes;
-};
-
-/* A packet that ended among what is around chunks, so that the next one begins there. */
-struct upload_cut {
-	u32 seq;                   /* where it ended, and how the body was then: */
-	u32 left;
-	u32 state;
-	u32 digits;
-	u32 chunks;                /* how many were noted then */
-};
-
-/*
- * A body that a client sends and that is followed: see cs/upload.h. `state` and `left` are those at `next`, which may be
- * behind data that is still to come.
- */
-struct upload {
-	struct response body;
-	u32 request_seq;           /* where its request begins */
-	u32 next;                  /* the next byte that is not inside of a chunk; up to there, from here on, it is: */
-	u32 data;
-	u32 first_bytes;           /* payload of the packet of the head; how the body was behind that: */
-	struct response first;
-	u32 first_next;
-	u32 chunks;                /* how many were noted, one after the other; the last ones are here: */
-	u32 cuts;                  /* and so many of these */
-	struct upload_cut cut[CUTS_NOTED];
-	struct chunk_data chunk[CHUNKS_NOTED];
 };
 
 /* Whether what comes next is data, whatever it is. */
@@ -57,7 +21,7 @@ static __always_inline bool is_inside(const struct response *body)
 /* All of a chunk, or of the body, has come, or is known to come next. */
 static __always_inline void end_inside(struct response *body)
 {
-	body->state = body->state == RESPONSE_CHUNK ? RESPONSE_CHUNK_SIZE : RESPONSE_COMPLETE;
+	body->state = body->state == RESPONSE_CHUNK ? RESPONSE_CHUNK_END : RESPONSE_COMPLETE;
 }
 
 /* What of a body's data is among the next `bytes` bytes; they are of it now. */
@@ -97,9 +61,28 @@ static __always_inline void take_size(struct response *r, u8 c)
 static __always_inline void end_size_line(struct response *r)
 {
 	r->state = r->left ? RESPONSE_CHUNK : RESPONSE_TRAILER_BEGIN;
-	if (r->left)
-		r->left += LINE_END_BYTES;
 	r->digits = 0;
+}
+
+/* Some take a LF alone for it: then they would read on where this program does not. */
+static __always_inline void end_chunk(struct response *r, u8 c)
+{
+	if (c == '\r' && !r->digits) {
+		r->digits = 1;
+	} else if (c == '\n' && r->digits) {
+		r->digits = 0;
+		r->state = RESPONSE_CHUNK_SIZE;
+	} else {
+		r->state = RESPONSE_UNKNOWN;
+	}
+}
+
+/* Where a line of trailers begins, or the empty one. That is a LF alone to some. */
+static __always_inline u8 begin_trailer(u8 c)
+{
+	if (c == '\n')
+		return RESPONSE_UNKNOWN;
+	return c == '\r' ? RESPONSE_TRAILER_END : RESPONSE_TRAILER;
 }
 
 /* A byte that is in no chunk. Global, so that it is verified by itself. */
@@ -115,8 +98,11 @@ __noinline int take_byte(struct response *r, u8 c)
 		if (c == '\n')
 			end_size_line(r);
 		break;
+	case RESPONSE_CHUNK_END:
+		end_chunk(r, c);
+		break;
 	case RESPONSE_TRAILER_BEGIN:
-		r->state = c == '\r' ? RESPONSE_TRAILER_END : RESPONSE_TRAILER;
+		r->state = begin_trailer(c);
 		break;
 	case RESPONSE_TRAILER:
 		if (c == '\n')

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Every map. The daemon writes settings, services, pools, hosts, routes, large, choices, data_servers, peers,
- * peer_keys, senders, rings, places and judge, and makes the inboxes; the programs write the rest.
+ * peer_keys, senders, rings and places, and makes the inboxes; the programs write the rest.
  */
 #ifndef BATON_MAPS_H
 #define BATON_MAPS_H
@@ -251,6 +251,14 @@ struct {
 	__type(value, struct kept_request);
 } kept_requests SEC(".maps");
 
+/* Connections at rest, as their owners have told. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, QUIET_POINTS);
+	__type(key, struct tcb_key);
+	__type(value, struct quiet_point);
+} quiet_points SEC(".maps");
+
 /* How responses begin that could be resumed, for the data server's daemon. */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
@@ -280,13 +288,6 @@ struct {
 	__type(key, u32);
 	__type(value, struct used_cookies);
 } used_cookies SEC(".maps");
-
-/* Idle connections that a walk has found. */
-struct {
-	__uint(type, BPF_MAP_TYPE_QUEUE);
-	__uint(max_entries, IDLE_FLOWS);
-	__type(value, struct idle_flow);
-} idle_flows SEC(".maps");
 
 /* Nodes whose messages are refused for their clocks, by short address. */
 struct {
@@ -329,13 +330,6 @@ struct {
 	__type(value, struct claim_source);
 } claim_sources SEC(".maps");
 
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, PUNT_SOURCES);
-	__type(key, u32);
-	__type(value, struct punt_source);
-} punt_sources SEC(".maps");
-
 /* Of packets that were refused a CLAIM: a hash of which it was, and in the lowest byte when. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -352,20 +346,6 @@ struct {
 	__type(value, u32);
 } believed SEC(".maps");
 
-/* Frames that are user space's to judge. */
-struct {
-	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, PUNT_RING_BYTES);
-} punts SEC(".maps");
-
-/* Until when somebody is known to read them (coarse monotonic, ns); the daemon's to write. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, u32);
-	__type(value, u64);
-} judge SEC(".maps");
-
 /*
  * Whether requests wait; the daemon's to write. A variable, because every packet asks: that is no lookup. It
  * goes with the program, and another daemon's begins with zeros.
@@ -377,14 +357,6 @@ struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, HELD_RING_BYTES);
 } held SEC(".maps");
-
-/* New connections whose first request user space has. */
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, PUNT_FLOWS);
-	__type(key, struct tcb_key);
-	__type(value, struct punted_flow);
-} punted_flows SEC(".maps");
 
 /* What a dispatcher on another node said lately; the daemon's to write. */
 struct {

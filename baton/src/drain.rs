@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use console::Term;
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::status::{Leaving, Peer};
+use crate::status::Peer;
 
 /// Connections that have left, of all that there were.
 pub struct Bar {
@@ -38,17 +38,16 @@ impl Bar {
     }
 
     /// So many are left.
-    pub fn show(&mut self, node: &str, open: u64, leaving: Option<Leaving>) {
+    pub fn show(&mut self, node: &str, open: u64) {
         self.most = self.most.max(open);
-        let rest = leaving.map_or(String::new(), |leaving| format!(": {}", kinds(leaving)));
         match &self.bar {
             Some(bar) => {
                 bar.set_length(self.most);
                 bar.set_position(self.most - open);
-                bar.set_message(format!("have left {node}{rest}"));
+                bar.set_message(format!("have left {node}"));
             }
             None if self.said.is_none_or(|said| said.elapsed() >= LINE) => {
-                eprintln!("{node}: {open} connections open{rest}");
+                eprintln!("{node}: {open} connections open");
                 self.said = Some(Instant::now());
             }
             None => {}
@@ -68,24 +67,16 @@ impl Bar {
     }
 }
 
-/// What a node that drains still has: its own word by service, and what a connection server knows of them.
-pub fn left(peer: &Peer, leaving: Option<Leaving>) -> String {
+/// What a node that drains still has, by service.
+pub fn left(peer: &Peer) -> String {
     let open = peer.connections.iter().filter(|(_, open)| **open > 0);
-    let mut parts: Vec<String> = open
+    let parts: Vec<String> = open
         .map(|(service, open)| format!("{service} {open} connections open"))
         .collect();
     if parts.is_empty() {
-        parts.push("its last connections have just gone".into());
-    }
-    if let Some(leaving) = leaving {
-        parts.push(format!("by this connection server {}", kinds(leaving)));
+        return "its last connections have just gone".into();
     }
     parts.join(", ")
-}
-
-fn kinds(leaving: Leaving) -> String {
-    let Leaving { idle, pinned, busy } = leaving;
-    format!("{busy} in use, {pinned} that cannot move, {idle} idle")
 }
 
 #[cfg(test)]
@@ -94,19 +85,11 @@ mod tests {
     use crate::status::example;
 
     #[test]
-    fn what_is_left_is_said_by_service_and_kind() {
+    fn what_is_left_is_said_by_service() {
         let mut ds1 = example().nodes.remove(1);
         ds1.connections = [("api".into(), 0), ("web".into(), 12)].into();
-        let leaving = Leaving {
-            idle: 7,
-            pinned: 3,
-            busy: 2,
-        };
-        assert_eq!(
-            left(&ds1, Some(leaving)),
-            "web 12 connections open, by this connection server 2 in use, 3 that cannot move, 7 idle"
-        );
+        assert_eq!(left(&ds1), "web 12 connections open");
         ds1.connections.clear();
-        assert_eq!(left(&ds1, None), "its last connections have just gone");
+        assert_eq!(left(&ds1), "its last connections have just gone");
     }
 }

@@ -18,7 +18,7 @@ pub use example::example;
 pub use failover::Failover;
 pub use forwarding::{Channel, Forwarding, MissedPort, Port};
 pub use migration::Migration;
-pub use tally::{Bytes, Handovers, Tally};
+pub use tally::{Bytes, Tally};
 pub use version::speaks;
 
 /// The answer to `baton status`.
@@ -55,9 +55,6 @@ pub struct Status {
     /// Entries that went over to other connection servers or came; connection servers only.
     #[serde(default)]
     pub migration: Option<Migration>,
-    /// What data servers that drain still have, as far as it came by this connection server.
-    #[serde(default)]
-    pub leaving: Option<Leaving>,
     /// Channels; I/O servers and application nodes only.
     #[serde(default)]
     pub forwarding: Option<Forwarding>,
@@ -151,17 +148,6 @@ pub struct Route {
     pub pool: String,
     /// Connection servers only.
     pub tally: Option<Tally>,
-}
-
-/// Connections of data servers that drain.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Leaving {
-    /// They are being given to others.
-    pub idle: u32,
-    /// They stay until clients or servers close them.
-    pub pinned: u32,
-    /// A response is under way, or was lately.
-    pub busy: u32,
 }
 
 /// How full the TCP table is.

@@ -50,10 +50,10 @@ struct Runner {
 /// Measures, and says it in Markdown.
 pub(crate) fn measure(lab: &BenchLab, options: &Options) -> Result<String> {
     eprintln!("latency of a handover: {} requests each", options.requests);
-    let before = lab.counter("cs_handover")?;
+    let before = lab.counter("cs_moved_on")?;
     let running = lab.running()?;
     let runners = running.within("client", || requests(options.requests))??;
-    Ok(markdown(&runners, lab.counter("cs_handover")? - before))
+    Ok(markdown(&runners, lab.counter("cs_moved_on")? - before))
 }
 
 fn requests(count: u32) -> Result<Vec<Runner>> {

@@ -103,7 +103,6 @@ fn fill(table: &Dataplane, numbers: std::ops::Range<u32>) -> Result<()> {
         let client = SocketAddrV4::new(address, 1024 + (number % 50_000) as u16);
         let tcb = Tcb {
             last_seq: number,
-            next_request: number,
             owner,
             previous: u16::MAX,
             mss: 1460,

@@ -9,117 +9,66 @@
 #include "distributor.h"
 #include "forwarder.h"
 #include "hold.h"
-#include "keep.h"
 #include "packet.h"
-#include "punt.h"
 #include "probe.h"
+#include "request.h"
+#include "route.h"
+#include "sizes.h"
 #include "tcb.h"
 #include "unavailable.h"
 #include "used_cookies.h"
 #include "../claimed.h"
 #include "../cookie.h"
 
-/* The data server for a new connection, whose first packet asks for this pool by this route. */
-static __always_inline struct choice dispatch(struct packet *p, struct request *r, u32 index, u16 route)
+/* Where a first request is led, as far as its packet says it: its owner's door has the last word. */
+static __noinline struct choice *choose_first(struct packet *p, struct request *r, struct choice *choice)
 {
-	const struct pool *pool = pool_at(index);
+	u32 flags = p->service->flags, route = NO_POOL;
 
-	if (!pool)
-		return (struct choice){ .owner = NO_DATA_SERVER, .pool = index, .route = route };
-	return (struct choice){
-		.owner = pick(p, pool, index, r),
-		.pool = index,
-		.generation = pool->generation,
-		.route = route,
-	};
+	if (flags & (SERVICE_PATHS | SERVICE_TARGETS | SERVICE_SIZES)) {
+		read_request_of(p, r);
+		route = find_route(p->service->id, flags, r);
+	}
+	if (route & ROUTE_UNDECIDED)
+		route = NO_POOL;
+	u32 pool_index = route & ROUTE_POOL;
+	choice->route = pool_index == NO_POOL ? p->service->id : route >> ROUTE_NUMBER_SHIFT & ROUTE_NUMBER;
+	choice->pool = pool_index == NO_POOL ? pool_without_route(p->service, r) : pool_index;
+	const struct pool *pool = pool_at(choice->pool);
+	choice->owner = pool ? choose(pool, choice->pool, &p->flow, r, 0) : NO_DATA_SERVER;
+	return choice;
 }
 
 /*
- * The split: an entry here, DM1 to the data server that the dispatcher names. `held` is an entry of an earlier connection
- * with the same ports.
+ * The split: an entry here, DM1 to the data server that is chosen. `held` is an entry of an earlier connection with the same ports.
  */
 static __noinline int split(struct packet *p, const struct tcb *held, u32 cookie, u32 tag)
 {
+	struct choice choice = { .replaces = held };
 	struct request *r = blank_request();
-	u8 state = TCB_PINNED;
+	struct lccp_tcb part = {};
 
 	if (!r)
 		return XDP_ABORTED;
 	if (!fits_in_lccp(p))
 		return drop(p, COUNTER_CS_TOO_BIG);
-	bool strict = p->service->flags & SERVICE_STRICT;
-	if (strict) {
-		if (find_length(p, r) != COURSE_BEGINS)
-			return XDP_DROP;
-		/* An earlier connection with these ports has an entry, but not this one, as user space sees by that. */
-		if (r->incomplete && asks_what_has_come(p)) {
-			bpf_map_delete_elem(&tcbs, &p->flow);
-			return XDP_DROP;
-		}
-	} else if (p->service->flags & (SERVICE_HANDOVER | SERVICE_PATHS | SERVICE_TARGETS) && read_request_of(p, r) &&
-		   p->service->flags & SERVICE_HANDOVER && !r->careful && !p->frame.tcp->fin) {
-		state = 0;
-	}
-
-	struct lccp_tcb part = {};
-	if (p->service->flags & SERVICE_DIRECT && is_aware(p)) {
-		part.options = LCCP_TCB_AWARE;
-		state = TCB_PINNED;
-	}
-
-	u16 route;
-	u32 pool = find_pool(p, r, &route);
-	if (pool == POOL_UNKNOWN) {
-		note_punted_flow(p);
-		return XDP_DROP;
-	}
-	if (strict && !r->odd && !(part.options & LCCP_TCB_AWARE))
-		state = 0;
-	if (pool == POOL_REFUSED || pool == POOL_TOO_BIG || (strict && r->cut)) {
-		tally_undecided(p, pool);
-		return answer_itself(p, pool != POOL_TOO_BIG);
-	}
-	struct choice choice = { .owner = SERVER_PUNTED };
-	if (pool != POOL_PUNTED)
-		choice = dispatch(p, r, pool, route);
-	if (choice.owner == SERVER_PUNTED) {
-		note_punted_flow(p);
-		return XDP_DROP;
-	}
-	choice.replaces = held;
-	bool at_door = p->service->flags & SERVICE_OWNER;
-	if (p->service->flags & SERVICE_HANDOVER && state)
-		count(p->counters, COUNTER_CS_PINNED);
+	choose_first(p, r, &choice);
 	const struct data_server *to = data_server(choice.owner);
-
 	bool is_there = to && to->flags & DATA_SERVER_PRESENT;
+	bool at_door = p->service->flags & SERVICE_OWNER;
 	if (!is_there || !at_door)
 		tally_request(choice.route, choice.pool);
 	if (!is_there) {
 		tally_unavailable(choice.route, choice.pool);
-		return nobody_answers(p, r);
+		return nobody_answers(p);
 	}
-
-	if (strict && !(part.options & LCCP_TCB_AWARE))
-		part.options = LCCP_TCB_STRICT | (!state && r->goes_on ? LCCP_TCB_CHUNKED : 0);
+	if (p->service->flags & SERVICE_DIRECT && is_aware(p))
+		part.options = LCCP_TCB_AWARE;
 	cookie_open(cookie, p->settings->rcv_wscale, &part);
-	bool is_known = !state && !r->goes_on;
-	if (part.options & LCCP_TCB_STRICT && (!is_known || r->end + r->body > p->frame.payload))
-		tell_end(&part, is_known, head_of(r, p->frame.payload), bpf_ntohl(p->frame.tcp->seq) + r->end + r->body);
-	long error = create_tcb(p, &choice, state, r, &part);
+	long error = create_tcb(p, &choice, &part);
 	if (error)
 		return drop(p, error == -ERROR_EXISTS ? COUNTER_CS_ADOPTED_MEANWHILE : COUNTER_CS_TCB_FULL);
-	if (part.options & LCCP_TCB_CHUNKED) {
-		struct tcb *begun = bpf_map_lookup_elem(&tcbs, &p->flow);
-
-		keep_upload(p);
-		if (begun)
-			end_turn(begun);
-	}
-
 	note_used(cookie, tag);
-	if (!(state & TCB_PINNED))
-		keep_request(p, r);
 	tally_connection(choice.owner, at_door);
 	if (part.options & LCCP_TCB_AWARE)
 		count(p->counters, COUNTER_CS_AWARE);
@@ -127,38 +76,17 @@ static __noinline int split(struct packet *p, const struct tcb *held, u32 cookie
 	return distribute(p, to, LCCP_ADOPT, unmap_address(p->settings->address), &part);
 }
 
-/* What has come before, from long ago: only its owner knows whether it has that. */
-static __always_inline int follow_late(struct packet *p, struct tcb *tcb)
-{
-	return is_strict(tcb) && p->frame.payload ? ask_again(p, tcb) : follow(p, tcb);
-}
-
 /*
  * A packet of a client that does not seem to go on where its entry is. Anybody can send one, who need not even know the
- * ports: so the entry stays as it is, until the owner says that this is the next byte.
+ * ports: so the entry stays as it is, and the owner's kernel judges.
  */
 static __noinline int jump(struct packet *p, struct tcb *tcb)
 {
-	const struct data_server *owner = data_server(tcb->owner);
-
 	touch(tcb);
-	if (is_large_step(tcb, p)) {
+	if (is_large_step(tcb, p))
 		note_packet(tcb, p);
-		return follow(p, tcb);
-	}
-	/* The window may be larger than what counts as near, and this is nobody's request. */
-	u32 seq = bpf_ntohl(p->frame.tcp->seq);
-	if (is_strict(tcb) && p->frame.payload &&
-	    (is_in_body(tcb, seq, seq + p->frame.payload) || is_in_upload(p, tcb, seq)))
-		return follow(p, tcb);
-	count(p->counters, COUNTER_CS_JUMP);
-	if (tcb->state & TCB_PINNED && !is_unsure(tcb))
-		return follow(p, tcb);
-	if (owner && hears(owner) && p->frame.payload && p->frame.tcp->ack && fits_in_lccp(p) && may_claim_known(p->settings))
-		return ask_owner(p, owner, is_strict(tcb) ? BEGINS_JUMP : BEGINS_ONLY_CONFIRM);
-	/* What nobody can judge is not for just any server. */
-	if (p->frame.payload && is_strict(tcb))
-		return XDP_DROP;
+	else
+		count(p->counters, COUNTER_CS_JUMP);
 	return follow(p, tcb);
 }
 
@@ -191,9 +119,6 @@ static __always_inline enum admission admit_other(struct packet *p, const struct
 {
 	const struct tcphdr *tcp = p->frame.tcp;
 
-	/* What it is behind may wait for another connection server to take over. */
-	if (!tcp->rst && waits_for_first(p, held))
-		return waited_behind(p) && is_on_hold() ? ADMIT_HELD : ADMIT_NOT;
 	if (is_probe_of_unused(p))
 		return ADMIT_PROBE;
 	if (held)
@@ -243,7 +168,7 @@ static __noinline bool begins_behind_end(struct packet *p, const struct tcb *tcb
 	u32 end = bpf_ntohl(p->frame.tcp->seq) + p->frame.payload;
 
 	/* The end has a sequence number, too, and may be forged: then the connection goes on. */
-	return (int)(end - tcb->last_seq) > 1 && (tag_of_first(p) || follows_punted(p, tcb));
+	return (int)(end - tcb->last_seq) > 1 && tag_of_first(p);
 }
 
 /*

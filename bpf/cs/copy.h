@@ -1,21 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A copy of a frame for user space, in a ring. */
+/* A copy of a frame that waits, for user space. */
 #ifndef BATON_CS_COPY_H
 #define BATON_CS_COPY_H
 
 #include "packet.h"
 #include "../bounds.h"
 
-/* Which one. */
-enum copy_ring {
-	RING_PUNTS,
-	RING_HELD,
-};
-
-/* Room in a ring is asked for in one of two sizes, `room`, a constant, as the verifier wants it. */
-static __always_inline bool copy_into(struct xdp_md *ctx, void *ring, const u32 room, const struct punted *as)
+/* Room in the ring is asked for in one of two sizes, `room`, a constant, as the verifier wants it. */
+static __always_inline bool copy_into(struct xdp_md *ctx, const u32 room, const struct held_frame *as)
 {
-	struct punted *record = bpf_ringbuf_reserve(ring, sizeof(*record) + room, 0);
+	struct held_frame *record = bpf_ringbuf_reserve(&held, sizeof(*record) + room, 0);
 
 	if (!record)
 		return false;
@@ -28,25 +22,21 @@ static __always_inline bool copy_into(struct xdp_md *ctx, void *ring, const u32 
 	return true;
 }
 
-/*
- * The first `as->bytes` of the frame, which are PUNT_JUMBO_BYTES at most, go into the ring behind `as`; when and where it
- * came is filled in here. False: the ring is full. Global, so that it is verified by itself.
- */
-__noinline int copy_frame(struct xdp_md *ctx, u32 ring, struct punted *as)
+/* So many bytes of the frame, HELD_JUMBO_BYTES at most. False: the ring is full. Global, so that it is verified by itself. */
+__noinline int copy_frame(struct xdp_md *ctx, u32 bytes)
 {
 	u32 zero = 0;
 	const struct settings *s = bpf_map_lookup_elem(&settings, &zero);
 	struct ethhdr *eth = (void *)(long)ctx->data;
 
-	if (!as || !s || (void *)(eth + 1) > (void *)(long)ctx->data_end)
+	if (!s || (void *)(eth + 1) > (void *)(long)ctx->data_end)
 		return false;
-	as->time = bpf_ktime_get_coarse_ns();
-	as->interface = client_interface(ctx, s, eth->h_dest);
-	if (as->bytes > PUNT_FRAME_BYTES)
-		return ring == RING_HELD ? copy_into(ctx, &held, PUNT_JUMBO_BYTES, as)
-					 : copy_into(ctx, &punts, PUNT_JUMBO_BYTES, as);
-	return ring == RING_HELD ? copy_into(ctx, &held, PUNT_FRAME_BYTES, as)
-				 : copy_into(ctx, &punts, PUNT_FRAME_BYTES, as);
+	struct held_frame as = {
+		.time = bpf_ktime_get_coarse_ns(),
+		.interface = client_interface(ctx, s, eth->h_dest),
+		.bytes = bytes,
+	};
+	return bytes > HELD_FRAME_BYTES ? copy_into(ctx, HELD_JUMBO_BYTES, &as) : copy_into(ctx, HELD_FRAME_BYTES, &as);
 }
 
 #endif

@@ -16,22 +16,14 @@
 #include "../switched.h"
 
 enum {
-	/* Of an entry of which every packet but a request only goes on to the owner. */
-	TCB_UNUSUAL = TCB_FIN | TCB_RST | TCB_PUNTED | TCB_ADOPTING | TCB_RESUMING | TCB_RELEASED,
+	/* Of an entry of which not every packet only goes on to the owner. */
+	TCB_UNUSUAL = TCB_FIN | TCB_RST | TCB_ADOPTING | TCB_RESUMING,
 };
 
-/* Whether the packet begins no request, and goes to the owner as it is: most of a download's do. */
+/* Whether the packet goes to the owner as it is: nearly all do. */
 static __always_inline bool only_goes_on(const struct packet *p, const struct tcb *tcb, const struct data_server *owner)
 {
-	return !p->frame.payload && !(tcb->state & TCB_UNUSUAL) && owner && hears(owner) &&
-	       !(owner->flags & DATA_SERVER_ROUTED);
-}
-
-static __always_inline int go_on_with_known(struct xdp_md *ctx, struct tcb *tcb)
-{
-	int verdict = go_on_with(ctx, tcb);
-
-	return verdict < AT_COURSE ? verdict : take_course(ctx, tcb, verdict - AT_COURSE);
+	return !(tcb->state & TCB_UNUSUAL) && owner && hears(owner) && !(owner->flags & DATA_SERVER_ROUTED) && !is_merged(p);
 }
 
 /* What admit_packet() has found the packet to be. */
@@ -41,7 +33,7 @@ static __always_inline int admit(struct xdp_md *ctx, struct tcb *tcb)
 
 	switch (admission) {
 	case ADMIT_KNOWN:
-		return go_on_with_known(ctx, tcb);
+		return go_on_with(ctx, tcb);
 	case ADMIT_NEW:
 		return begin_connection(ctx, tcb);
 	case ADMIT_JUMP:
@@ -77,7 +69,7 @@ static __always_inline int receive_tcp(struct packet *p)
 		note_packet(tcb, p);
 		return forward_plain(p, owner);
 	}
-	return go_on_with_known(p->ctx, tcb);
+	return go_on_with(p->ctx, tcb);
 }
 
 SEC("xdp")

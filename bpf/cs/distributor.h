@@ -68,14 +68,7 @@ static __always_inline void keep_copy(struct packet *p, struct posted *posted)
 enum {
 	/* ADOPT with LCCP_FLAG_RESUME, as distribute() takes it. */
 	ADOPT_RESUMED = LCCP_ADOPT | LCCP_FLAG_RESUME << 8,
-	/* The same of FORWARD, behind an ELSEWHERE. */
-	FORWARD_BEHIND = LCCP_FORWARD | LCCP_FLAG_BEHIND << 8,
 };
-
-static __always_inline u32 handover_command(const struct tcb *tcb)
-{
-	return tcb->options & LCCP_TCB_STRICT ? LCCP_ELSEWHERE : LCCP_HANDOVER;
-}
 
 /*
  * Sends the client's packet in the frame, which fits, inside `command`; `be_data` is the command's. Global, so that it is
@@ -101,11 +94,10 @@ __noinline int distribute_frame(struct xdp_md *ctx, const struct data_server *to
 		.tcb = *tcb,
 	};
 	u32 inner_bytes = p->frame.ip_bytes;
-	/* What is on its way behind a handover comes once, as that does. */
-	bool once = (u8)command != LCCP_BEGINS && ((u8)command != LCCP_FORWARD || be_data);
+	/* What goes by an owner that lets go comes once. */
+	bool once = (u8)command != LCCP_FORWARD || be_data;
 	struct channel *channel = once ? number(to, h) : 0;
 
-	h->tcb.options &= LCCP_TCB_TRAVELS;
 	__builtin_memcpy(h->flow.client, p->flow.client, 16);
 	map_address(h->flow.cluster, p->frame.ip->daddr);
 	lccp_seal(p->settings, to->key, h, between(unmap_address(p->settings->address), unmap_address(to->address)),

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * An entry for a connection that has begun elsewhere, or is forgotten here. It is pinned: where requests
- * begin only who has seen all of them can know. But where any server may answer any request, what begins like one behind
- * this packet is taken for one: should that be more of an upload, its owner lets nothing go.
- */
+/* An entry for a connection that has begun elsewhere, or is forgotten here: who has its socket knows the rest. */
 #ifndef BATON_CS_ENTER_H
 #define BATON_CS_ENTER_H
 
@@ -40,8 +36,6 @@ static __always_inline long enter(struct packet *p, const struct tcphdr *tcp, u3
 				  const struct service *service, const struct lccp_tcb *part)
 {
 	u32 seq = bpf_ntohl(tcp->seq), ack = bpf_ntohl(tcp->ack_seq);
-	bool strict = service->flags & SERVICE_STRICT;
-	bool is_pinned = service->flags & (SERVICE_STRICT | SERVICE_OWNER | SERVICE_PATHS | SERVICE_TARGETS) || tcp->fin;
 	struct tcb tcb = {
 		.request_seq = seq,
 		.last_seq = seq + payload,
@@ -52,13 +46,11 @@ static __always_inline long enter(struct packet *p, const struct tcphdr *tcp, u3
 		.pool = service->pool,
 		.route = service->id, /* none: what it asked for is not known */
 		.counted = ack,
-		.form = service->flags & SERVICE_OWNER ? TCB_AT_DOOR : 0,
 		.mss = bpf_ntohs(part->be_mss),
 		.snd_wscale = part->snd_wscale,
 		.rcv_wscale = part->rcv_wscale,
-		.next_request = seq + payload,
-		.options = part->options | (strict ? LCCP_TCB_STRICT : 0),
-		.state = (is_pinned ? TCB_PINNED : 0) | (tcp->fin ? TCB_FIN : 0),
+		.options = part->options,
+		.state = state_at_door(service) | (tcp->fin ? TCB_FIN : 0),
 	};
 	long error = bpf_map_update_elem(&tcbs, &p->flow, &tcb, BPF_NOEXIST);
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * A data server's answer brings the client's packet back, and now it is known what to do with that: it is taken out, and
- * goes through this program as if it had just come. Else its client would have to send it again, and after a takeover
- * twice: first it is asked who has the connection, then where a request begins.
+ * goes through this program as if it had just come. Else its client would have to send it again after a takeover.
  *
  * It has not come from its client's side of the LAN, so nothing can be answered by the addresses in its Ethernet header.
  * What is to be answered is dropped, and waits for its client after all.
@@ -11,7 +10,7 @@
 #define BATON_CS_GO_ON_H
 
 #include "packet.h"
-#include "punt.h"
+#include "carried.h"
 #include "../lccp.h"
 
 /* What handlers of messages return in place of an XDP action. */
@@ -39,14 +38,14 @@ static __always_inline bool take_carried_out(struct packet *p)
 	/* Clients are on the LAN of the first interface, whichever interface another node's frames come by. */
 	if (p->settings->interfaces > 1)
 		__builtin_memcpy(kept.h_dest, p->settings->macs[0], ETH_ALEN);
-	if (bpf_xdp_adjust_head(p->ctx, LCCP_OVERHEAD_BYTES) || bpf_xdp_adjust_meta(p->ctx, -(int)sizeof(struct verdict)))
+	if (bpf_xdp_adjust_head(p->ctx, LCCP_OVERHEAD_BYTES) || bpf_xdp_adjust_meta(p->ctx, -(int)sizeof(u32)))
 		return false;
 	eth = (void *)(long)p->ctx->data;
-	struct verdict *verdict = (void *)(long)p->ctx->data_meta;
-	if ((void *)(eth + 1) > (void *)(long)p->ctx->data_end || (void *)(verdict + 1) > (void *)(long)p->ctx->data)
+	u32 *meta = (void *)(long)p->ctx->data_meta;
+	if ((void *)(eth + 1) > (void *)(long)p->ctx->data_end || (void *)(meta + 1) > (void *)(long)p->ctx->data)
 		return false;
 	*eth = kept;
-	*verdict = (struct verdict){ .mark = VERDICT_MARK, .flags = VERDICT_CARRIED | VERDICT_UNJUDGED };
+	*meta = CARRIED_METADATA;
 	return true;
 }
 

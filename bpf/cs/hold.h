@@ -1,35 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Another connection server takes over. Just before, what begins a request waits: user space keeps it until
- * the other one has all entries. So no entry changes after it has been copied for the last time but in what
- * the next packet says anyway, and the other one knows where each next request begins. What begins no request
- * goes on as ever: acknowledgements of downloads, bodies, pinned connections.
+ * Another connection server takes over. Just before, what begins a connection waits: user space keeps it until the other one has
+ * all entries, so that none is made after the last was copied. What goes on with a connection goes on as ever.
  *
  * Then all that clients send is passed on to it, as by the switch; what has waited, too, which user space
  * runs through this program again. That lasts until well after the LAN has learned where the cluster address
- * is now: who of two connection servers saw only some of the requests would have to pin their connections.
+ * is now.
  */
 #ifndef BATON_CS_HOLD_H
 #define BATON_CS_HOLD_H
 
+#include "carried.h"
 #include "copy.h"
 #include "inside.h"
 #include "packet.h"
 #include "tcb.h"
-#include "verdict.h"
 
 /* The daemon says until when, so that a daemon that has died holds nobody up for long. */
 static __always_inline bool is_on_hold(void)
 {
 	return hold.until && bpf_ktime_get_coarse_ns() < hold.until;
-}
-
-/* Whether a packet of a connection with an entry has data of its next request, which may have to wait. */
-static __always_inline bool is_of_next_request(const struct packet *p, const struct tcb *tcb)
-{
-	u32 end = bpf_ntohl(p->frame.tcp->seq) + p->frame.payload;
-
-	return (int)(end - tcb->last_seq) > 0 && (int)(end - tcb->next_request) > 0;
 }
 
 /* Whether this goes on to the one that takes over: everything for a service does, also what begins anew. */
@@ -54,10 +44,9 @@ static __noinline int pass_on_to_next(struct packet *p)
 static __noinline int hold_back(struct packet *p)
 {
 	u32 bytes = sizeof(struct ethhdr) + p->frame.ip_bytes;
-	struct punted as = { .bytes = bytes };
+	bool is_kept = !was_carried(p->ctx) && bytes <= HELD_JUMBO_BYTES && copy_frame(p->ctx, bytes);
 
-	return drop(p, !was_carried(p) && bytes <= PUNT_JUMBO_BYTES && copy_frame(p->ctx, RING_HELD, &as) ? COUNTER_CS_HELD
-										       : COUNTER_CS_HELD_LOST);
+	return drop(p, is_kept ? COUNTER_CS_HELD : COUNTER_CS_HELD_LOST);
 }
 
 #endif

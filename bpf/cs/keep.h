@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Kept requests: should a data server die in the middle of a response, another one is asked for the same
- * with the same bytes. Only where the operator said that all answer alike, and only of requests that are
- * safe to be asked twice and all in one segment.
+ * with the same bytes. Its owner keeps it (../ds/keep_request.h) and tells the connection servers.
  */
 #ifndef BATON_CS_KEEP_H
 #define BATON_CS_KEEP_H
@@ -24,30 +23,11 @@ static __always_inline bool keep_text(struct text *text, const struct tcb_key *f
 	return !bpf_map_update_elem(&kept_requests, flow, text, BPF_ANY);
 }
 
-/* `p` is the packet that `r` was read from. */
-static __noinline void keep_request(struct packet *p, const struct request *r)
-{
-	struct text *text = text_of_this_cpu();
-
-	if (!r->resumes || !text || !r->target || r->begin || !may_move(r))
-		return;
-	if (r->bytes > KEPT_BYTES) {
-		count(p->counters, COUNTER_CS_REQUEST_TOO_LONG);
-		return;
-	}
-	if (keep_text(text, &p->flow, p->frame.tcp, r->bytes, NO_POOL))
-		count(p->counters, COUNTER_CS_REQUEST_KEPT);
-}
-
-/*
- * Whether it is this entry's current request. Where the owner sees to requests, and has told it, the client has sent nothing
- * behind it. Of a connection that is pinned otherwise it is not known.
- */
+/* Whether it is the one that the client waits for: it has sent nothing behind it. */
 static __always_inline bool is_current(const struct kept_request *kept, const struct tcb *tcb)
 {
-	if (is_at_door(tcb))
-		return kept->request_seq + kept->bytes == tcb->last_seq && (int)(tcb->last_ack - kept->response_start) >= 0;
-	return kept->request_seq == tcb->request_seq && !(tcb->state & TCB_PINNED);
+	return is_at_door(tcb) && kept->request_seq + kept->bytes == tcb->last_seq &&
+	       (int)(tcb->last_ack - kept->response_start) >= 0;
 }
 
 /* What is kept of the current request of this entry; 0: nothing. */
@@ -61,14 +41,6 @@ static __always_inline const struct kept_request *kept_of(const struct tcb_key *
 static __always_inline bool is_kept(const struct tcb_key *flow, const struct tcb *tcb)
 {
 	return kept_of(flow, tcb);
-}
-
-/* Whether it is, and its client may wait for more of the response. */
-static __always_inline bool is_kept_open(const struct tcb_key *flow, const struct tcb *tcb)
-{
-	const struct kept_request *kept = kept_of(flow, tcb);
-
-	return kept && !kept->whole;
 }
 
 #endif

@@ -33,32 +33,25 @@ static __always_inline int follow_move(struct packet *p, const struct tcb *tcb, 
 	return distribute(p, via, LCCP_FORWARD, unmap_address(owner->address), &(struct lccp_tcb){});
 }
 
-/* In the middle of a response, and in no other state; all of its request is sent. Its owner may be the one who has told that. */
+/* In the middle of a response, as its owner has told, and in no other state; all of its request is sent. */
 static __always_inline bool may_begin(const struct tcb_key *flow, const struct tcb *tcb)
 {
-	if (is_at_door(tcb))
-		return !(tcb->state & ~TCB_PINNED) && is_kept(flow, tcb);
-	return !tcb->state && tcb->last_seq == tcb->next_request;
+	return tcb->state == TCB_AT_DOOR && is_kept(flow, tcb);
 }
 
 static __always_inline enum counter move_entry(const struct tcb_key *flow, struct tcb *tcb, const struct moving *m)
 {
-	const struct pool *pool = pool_at(tcb->pool);
-
 	if (m->step == MOVE_BEGIN) {
 		if (tcb->owner != m->from || !may_begin(flow, tcb))
 			return COUNTER_CS_MOVE_LATE;
-		settle(tcb, tcb->last_ack);
-		give_to(tcb, m->to, m->from, 1);
-		if (pool)
-			tcb->generation = pool->generation;
+		give_to(tcb, m->to, m->from);
 		tcb->state |= TCB_RESUMING | TCB_ADOPTING;
 		return COUNTER_CS_MOVE;
 	}
 	if (tcb->owner != m->to || tcb->previous != m->from || !is_moving(tcb))
 		return COUNTER_CS_MOVE_LATE;
 	if (m->step == MOVE_BACK)
-		swap_owners(tcb);
+		tcb->owner = m->from;
 	tcb->previous = NO_DATA_SERVER;
 	tcb->state &= ~TCB_ADOPTING;
 	if (m->step == MOVE_ORPHANED)
@@ -66,7 +59,7 @@ static __always_inline enum counter move_entry(const struct tcb_key *flow, struc
 	tcb->state &= ~TCB_RESUMING;
 	if (m->step == MOVE_BACK)
 		return COUNTER_CS_MOVE_BACK;
-	tally_connection(m->to, is_at_door(tcb));
+	tally_connection(m->to, true);
 	return COUNTER_CS_MOVE_DONE;
 }
 

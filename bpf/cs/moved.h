@@ -11,6 +11,7 @@
 #include "enter.h"
 #include "go_on.h"
 #include "moved_on.h"
+#include "quiet_point.h"
 #include "tcb.h"
 
 /* The headers of the client's packet in a message. */
@@ -36,8 +37,9 @@ static __always_inline bool read_carried(struct packet *p, const struct lccp_hea
 }
 
 /*
- * The owner has handed the connection on, with the request that the message carries. Only the owner that the entry names is
- * believed: word of an earlier one comes late, and the next packet brings it to whoever has the connection.
+ * The owner has handed the connection on, with the request that the message carries; or it has it, and the connection is at
+ * rest. Only the owner that the entry names is believed: word of an earlier one comes late, and the next packet brings it to
+ * whoever has the connection.
  */
 static __always_inline int moved_on(struct packet *p, const struct lccp_header *h, struct tcb *tcb)
 {
@@ -46,7 +48,11 @@ static __always_inline int moved_on(struct packet *p, const struct lccp_header *
 
 	if (!is_from(p, tcb->owner) || next == NO_DATA_SERVER || !read_carried(p, h, &c))
 		return drop(p, COUNTER_LCCP_MISMATCH);
-	note_moved_on(tcb, next, &c.tcp);
+	if (next == tcb->owner) {
+		note_quiet_point(p, tcb, &c.tcp);
+		return XDP_DROP;
+	}
+	note_moved_on(tcb, next, h, &c.tcp);
 	return drop(p, COUNTER_CS_MOVED_ON);
 }
 
@@ -70,7 +76,7 @@ static __noinline int moved(struct packet *p, struct lccp_header *h)
 	believe(&p->flow);
 	count(p->counters, COUNTER_CS_MOVED);
 	/* What nobody has judged was not delivered: see ds/claim.h. */
-	return service->flags & (SERVICE_STRICT | SERVICE_OWNER) && payload && !h->be_data ? GO_ON_WITH_CARRIED : XDP_DROP;
+	return service->flags & SERVICE_OWNER && payload && !h->be_data ? GO_ON_WITH_CARRIED : XDP_DROP;
 }
 
 #endif

@@ -11,17 +11,11 @@
 
 struct bpf_map;
 
-/* It was to hand the connection over, and nothing has come back of that. */
-static __always_inline bool was_to_hand_over(const struct tcb *tcb, u32 server)
-{
-	return tcb->state & TCB_ADOPTING && tcb->previous == server;
-}
-
 static long muster_entry(struct bpf_map *map, struct tcb_key *flow, struct tcb *tcb, struct muster *m)
 {
-	bool waits = tcb->state & (TCB_WAITING | TCB_RESUMING) || tcb->options & LCCP_TCB_PIPELINED;
+	bool waits = tcb->state & (TCB_WAITING | TCB_RESUMING);
 
-	if ((tcb->owner != m->owner && !was_to_hand_over(tcb, m->owner)) || tcb->state & TCB_RST)
+	if ((tcb->owner != m->owner && !(is_moving(tcb) && tcb->previous == m->owner)) || tcb->state & TCB_RST)
 		return 0;
 	/* A slow client may be silent for long in the middle of a response: the daemon knows how long that is. */
 	if (!waits && (int)(tcb->seen - m->since) < 0 && !is_kept(flow, tcb))
@@ -59,14 +53,13 @@ int baton_change(struct change *change)
 	if (!tcb || tcb->owner != change->owner)
 		return 0;
 	/* Its owner has told where its current request begins: the daemon knows the connection by that from now on. */
-	const struct kept_request *kept = is_at_door(tcb) ? kept_of(&key, tcb) : 0;
+	const struct kept_request *kept = kept_of(&key, tcb);
 	if (kept && kept->request_seq == change->request_seq)
 		tcb->request_seq = kept->request_seq;
 	if (tcb->request_seq != change->request_seq)
 		return 0;
 	tcb->previous = NO_DATA_SERVER;
 	tcb->owner = change->next;
-	tcb->requests = 1;
 	tcb->state = (tcb->state & ~change->clear) | change->set;
 	change->tcb = *tcb;
 	change->found = 1;

@@ -10,29 +10,13 @@
 #include "dispatcher.h"
 #include "keep.h"
 #include "move.h"
+#include "quiet_point.h"
 #include "refused.h"
-#include "../checksum.h"
-
-/*
- * Where the agent's socket is to begin to read, in a packet that says from where on nothing was let through. What a client
- * has sent before it had all responses is withheld (strict.h), and behind that it acknowledges.
- */
-static __always_inline bool step_back(const struct tcb *tcb, struct tcphdr *tcp)
-{
-	__be32 before = tcp->seq, now = bpf_htonl(tcb->last_seq);
-	u32 ahead = bpf_ntohl(before) - tcb->last_seq;
-
-	if (!is_strict(tcb) || tcb->state & TCB_PINNED || ahead >= NEAR_SEQ)
-		return ahead == 0;
-	tcp->seq = now;
-	tcp->check = checksum_changed(tcp->check, before, now);
-	return true;
-}
 
 /* Whether the agent's socket, which has nothing of what is behind the request, would begin in front of that. */
 static __always_inline bool begins_behind_request(struct packet *p, const struct tcb *tcb)
 {
-	return step_back(tcb, p->frame.tcp) && (!is_at_door(tcb) || is_kept(&p->flow, tcb));
+	return bpf_ntohl(p->frame.tcp->seq) == tcb->last_seq && is_kept(&p->flow, tcb);
 }
 
 /*
@@ -48,9 +32,6 @@ static __always_inline int resume(struct packet *p, struct tcb *tcb, const struc
 	if (is_moving(tcb) && is_living(tcb->previous))
 		return follow_move(p, tcb, owner);
 	if (owner->flags & DATA_SERVER_DEAD)
-		return drop(p, COUNTER_CS_ORPHAN_WAITS);
-	/* Whether a request begins there the owner can say only when it has the connection. */
-	if (p->frame.payload && is_unsure(tcb))
 		return drop(p, COUNTER_CS_ORPHAN_WAITS);
 	if (p->frame.payload || tcp->fin || tcp->rst || !tcp->ack || !fits_in_lccp(p) || !begins_behind_request(p, tcb))
 		return forward(p, owner);
@@ -68,7 +49,7 @@ static __noinline int adopt_orphan(struct packet *p, struct tcb *tcb)
 	if (!to || !hears(to))
 		return drop(p, COUNTER_CS_ORPHAN_WAITS);
 	tally_connection(other, is_at_door(tcb));
-	give_to(tcb, other, NO_DATA_SERVER, 1);
+	give_to(tcb, other, NO_DATA_SERVER);
 	count(p->counters, COUNTER_CS_ORPHAN_ADOPT);
 	return distribute(p, to, LCCP_ADOPT, unmap_address(p->settings->address), &part);
 }
@@ -80,6 +61,8 @@ static __always_inline int orphaned(struct packet *p, struct tcb *tcb)
 	struct request *r = blank_request();
 
 	if (tcp->rst)
+		return drop(p, COUNTER_CS_ORPHAN_WAITS);
+	if (rests_on(p, tcb))
 		return drop(p, COUNTER_CS_ORPHAN_WAITS);
 	if (r && is_adopted_packet(tcb, &p->frame) && fits_in_lccp(p) && read_request_of(p, r) && may_move(r))
 		return adopt_orphan(p, tcb);
@@ -100,13 +83,6 @@ static __always_inline int follow_deaf(struct packet *p, struct tcb *tcb, const 
 {
 	struct request *r = blank_request();
 
-	/* It cannot be asked whether a request begins there. */
-	if (must_be_asked_about(p, tcb)) {
-		close_for(p, tcb, CLOSED_UNKNOWN);
-		settle(tcb, tcb->last_ack);
-		bpf_map_delete_elem(&tcbs, &p->flow);
-		return send_reset(p);
-	}
 	if (!r || !is_adopted_packet(tcb, &p->frame) || !fits_in_lccp(p) || !read_request_of(p, r) || !may_move(r))
 		return forward(p, owner);
 	count(p->counters, COUNTER_CS_DEAF);

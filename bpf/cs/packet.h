@@ -129,13 +129,6 @@ static __always_inline const struct data_server *data_server(u32 index)
 	return bpf_map_lookup_elem(&data_servers, &index);
 }
 
-static __always_inline bool is_present(u16 server)
-{
-	const struct data_server *found = data_server(server);
-
-	return found && found->flags & DATA_SERVER_PRESENT;
-}
-
 /*
  * To this node's own data server. The kernel drops what is not addressed to the interface that it comes by, and
  * DATA_SERVER_LOCAL knows the first interface only.

@@ -7,7 +7,7 @@
 #include "moved.h"
 #include "packet.h"
 #include "refused.h"
-#include "returned.h"
+#include "none.h"
 #include "../lccp.h"
 
 static __noinline int receive_lccp(struct packet *p)
@@ -34,12 +34,6 @@ static __noinline int receive_lccp(struct packet *p)
 	switch (h->command) {
 	case LCCP_REFUSED:
 		return refused(p, h);
-	case LCCP_KEEP:
-		return kept(p, h);
-	case LCCP_WITHHELD:
-		return withheld(p, h);
-	case LCCP_BEGINS:
-		return told(p, h);
 	case LCCP_NONE:
 		return none(p, h);
 	case LCCP_MOVED:

@@ -20,17 +20,6 @@ static __always_inline u16 choose_other(u32 pool_index, const struct tcb_key *fl
 	return other;
 }
 
-/* The owner before has let go, but could not tell the new one. */
-static __always_inline int adopt_directly(struct packet *p, struct lccp_header *h, struct tcb *tcb)
-{
-	const struct data_server *to = data_server(tcb->owner);
-
-	if (!to || !(to->flags & DATA_SERVER_PRESENT))
-		return drop(p, COUNTER_CS_OWNER_GONE);
-	count(p->counters, COUNTER_CS_ADOPT_AGAIN);
-	return send_on(p, h, to, LCCP_ADOPT, unmap_address(p->settings->address));
-}
-
 /*
  * A data server has no listener for this service: its ADOPT, which carries the client's packet, goes
  * to another one. When all have refused, the daemon resets the client: this frame did not come from
@@ -40,8 +29,6 @@ static __noinline int refused(struct packet *p, struct lccp_header *h)
 {
 	struct tcb *tcb = answered_entry(p, h);
 
-	if (tcb && h->be_data == bpf_htonl(LCCP_REFUSAL_NO_WAY) && is_from(p, tcb->previous))
-		return adopt_directly(p, h, tcb);
 	if (!tcb || !is_from(p, tcb->owner))
 		return drop(p, COUNTER_LCCP_MISMATCH);
 
@@ -64,7 +51,7 @@ static __noinline int refused(struct packet *p, struct lccp_header *h)
 	if (!is_at_door(tcb))
 		TALLY(server_tally(tcb->owner), taken_back);
 	tally_connection(owner, is_at_door(tcb));
-	give_to(tcb, owner, NO_DATA_SERVER, 1);
+	give_to(tcb, owner, NO_DATA_SERVER);
 	return send_on(p, h, to, LCCP_ADOPT, unmap_address(p->settings->address));
 }
 

@@ -4,7 +4,7 @@
 #define BATON_CS_REPLY_H
 
 #include "packet.h"
-#include "verdict.h"
+#include "carried.h"
 #include "../checksum.h"
 
 enum {
@@ -110,7 +110,7 @@ static __noinline int send_reset(struct packet *p)
 	struct tcphdr *tcp = p->frame.tcp;
 	struct segment segment = {};
 
-	if (tcp->rst || was_carried(p))
+	if (tcp->rst || was_carried(p->ctx))
 		return XDP_DROP;
 	segment.tcp.rst = 1;
 	if (tcp->ack) {

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Where a request begins, what it asks for, and where the next one begins: behind its header, which must be
- * all in one segment, and its body, whose length it must say. A connection may only move on a request that
- * begins and ends with its segment and has no body. If it is not sure where the next one begins, the
- * connection is pinned. The check errs on that side, because a body taken for a request would be answered.
+ * What a request asks for, and where it ends: behind its header, which must be all in one segment, and its body, whose length it
+ * must say. What is not sure is said to be odd: a body that is taken for a request would be answered.
  */
 #ifndef BATON_CS_REQUEST_H
 #define BATON_CS_REQUEST_H
@@ -39,15 +37,9 @@ struct request {
 	u32 lengths;               /* how often it said so */
 	u32 odd;                   /* it is not sure where the next request begins */
 	u32 careful;               /* it has a body that must be followed, or waits for leave to send that */
-	u32 chunked;               /* its body says where it ends as it goes on, */
-	u32 goes_on;               /* and does, behind this segment: see upload.h */
-	u32 incomplete;            /* its head goes on in the next segment: see find_length() */
+	u32 chunked;               /* its body says where it ends as it goes on */
 	u32 loose;                 /* it has lines in an old style, which servers read in different ways */
-	u32 again;                 /* it was sent before, and is read only to be compared: see strict.h */
-	u32 head;                  /* bytes of its head, if user space has seen that: see find_pool() */
-	u32 resumes;               /* its response may go on from another data server: see find_pool() */
-	u32 cut;                   /* user space has not found where it goes, or where it ends */
-	u64 path;                  /* hash of the path as user space has read it; 0: it has not */
+	u64 path;                  /* hash of the path as the agent has read it; 0: it has not */
 	u64 large;                 /* or so many, which are LARGE_BODY at least */
 };
 
@@ -63,12 +55,10 @@ struct text {
 	struct route_key route;
 	struct lccp_header message; /* that is being made: see distributor.h */
 	struct lccp_header received; /* that has come: see receive_lccp.h */
-	struct upload upload;      /* that is being read: see upload.h */
-	struct punted punted;      /* that is shown to user space: see punt.h */
+	struct response body;      /* that is being read: see ../ds/body.h */
 	struct answer_key question; /* that is asked about the request: see ../ds/dispatcher.h */
 	/* For the next function of stages.h: */
 	u32 tag;                   /* of the cookie in a packet that begins a connection */
-	u16 next;                  /* whom the connection is handed to with the request */
 };
 
 struct {
@@ -150,7 +140,7 @@ static __always_inline void read_length(const struct text *text, struct request 
 		body = body * 10 + digit;
 	}
 	/* More digits, or several lengths, or other signs: the server's to judge. */
-	r->odd |= !digits || *text_at(text, offset + digits) != '\r' || r->lengths;
+	r->odd |= !digits || (u16)text_word(text, offset + digits) != 0x0a0d || r->lengths;
 	r->lengths++;
 	r->body = body < LARGE_BODY ? body : 0;
 	r->large = body < LARGE_BODY ? 0 : body;
@@ -165,7 +155,9 @@ static __always_inline void read_transfer(const struct text *text, struct reques
 	if (*text_at(text, at) == ' ')
 		at++;
 	u64 coding = text_word(text, at) | (EVERY_BYTE(0x20) & FIRST(7));
-	r->odd |= r->chunked || rest != LETTERS('-', 'e', 'n', 'c', 'o', 'd', 'i', 'n') ||
+	/* A bare CR becomes a hyphen with the bit that makes letters small. */
+	bool is_exact = *text_at(text, offset + WORD) == '-' && *text_at(text, at + WORD) == '\n';
+	r->odd |= r->chunked || !is_exact || rest != LETTERS('-', 'e', 'n', 'c', 'o', 'd', 'i', 'n') ||
 		  (*text_at(text, offset + TRANSFER_ENCODING - 2) | 0x20) != 'g' ||
 		  *text_at(text, offset + TRANSFER_ENCODING - 1) != ':' ||
 		  coding != LETTERS('c', 'h', 'u', 'n', 'k', 'e', 'd', '\r');
@@ -195,10 +187,12 @@ static __noinline void read_line(const struct text *text, struct request *r, u32
 	}
 	if ((small & FIRST(5)) == LETTERS('h', 'o', 's', 't', ':', 0, 0, 0)) {
 		/* Two of them are an error, for the server to tell. */
-		r->odd |= r->hosts++ != 0;
+		r->odd |= r->hosts++ != 0 || (u8)(word >> 32) != ':';
 		r->host = offset + 5;
 	} else if (small == LETTERS('c', 'o', 'n', 't', 'e', 'n', 't', '-')) {
 		u64 rest = text_word(text, offset + WORD) | EVERY_BYTE(0x20);
+		/* What is no letter may have been another sign. */
+		r->odd |= word >> 56 != '-';
 		if ((rest & FIRST(6)) == LETTERS('l', 'e', 'n', 'g', 't', 'h', 0, 0))
 			read_length(text, r, offset + CONTENT_LENGTH);
 	} else {
@@ -259,15 +253,6 @@ static __always_inline bool is_bodyless(const struct text *text, u32 begin)
 	       word == LETTERS('O', 'P', 'T', 'I', 'O', 'N', 'S', ' ');
 }
 
-/* Nothing is known of it, but whether it was sent before. */
-static __always_inline void forget_text(struct request *r)
-{
-	u32 again = r->again;
-
-	__builtin_memset(r, 0, sizeof(*r));
-	r->again = again;
-}
-
 /*
  * Reads the first `seen` bytes of `bytes` of payload, which are in this processor's text. False if that does not surely
  * begin a request and say where the next one begins; `r` then says what could be made out. Global, so that it is verified
@@ -279,7 +264,7 @@ __noinline int read_text(u32 bytes, u32 seen, struct request *r)
 
 	if (!r || !text)
 		return false;
-	forget_text(r);
+	__builtin_memset(r, 0, sizeof(*r));
 	__builtin_memset(text->at + WRAPPED(seen, TEXT_BYTES), 0, TEXT_SPARE);
 	r->bytes = bytes;
 	r->begin = find_begin(text);
@@ -311,7 +296,7 @@ __noinline int read_request(struct xdp_md *ctx, u32 at, u32 bytes, struct reques
 	if (!r || !text)
 		return false;
 	if (bytes < 1 || bpf_xdp_load_bytes(ctx, at, text->at, BOUNDED(seen, 1, TEXT_BYTES - WORD))) {
-		forget_text(r);
+		__builtin_memset(r, 0, sizeof(*r));
 		return false;
 	}
 	int is_whole = read_text(bytes, seen, r);
@@ -319,7 +304,7 @@ __noinline int read_request(struct xdp_md *ctx, u32 at, u32 bytes, struct reques
 	return is_whole && bytes == seen;
 }
 
-/* Whether all of it is in its segment, and safe to be asked twice: then its connection may move with it. */
+/* Whether all of it is in its segment, and safe to be asked twice. */
 static __always_inline bool may_move(const struct request *r)
 {
 	return r->end == r->bytes && !r->body && !r->lengths && !r->odd && !r->careful;

@@ -17,7 +17,7 @@ enum {
 };
 
 /* What find_route() says of a request that is not one that servers surely read like this program: no known route. */
-#define ROUTE_UNCLEAR (ROUTE_WAITS | NO_POOL)
+#define ROUTE_UNCLEAR (ROUTE_UNDECIDED | NO_POOL)
 
 /* A host name in the text, and how far it was read. */
 struct host_walk {

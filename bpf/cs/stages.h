@@ -10,7 +10,6 @@
 #include "admit.h"
 #include "go_on.h"
 #include "icmp.h"
-#include "known.h"
 #include "packet.h"
 #include "receive_lccp.h"
 #include "syn.h"
@@ -32,7 +31,7 @@ __noinline int admit_packet(struct xdp_md *ctx, const struct tcb *held)
 	if (!text || !look_at_service(&p, ctx))
 		return XDP_ABORTED;
 	const struct tcphdr *tcp = p.frame.tcp;
-	if (held && (continues(held, tcp) || continues_upload(&p, held)) && !is_of_next_connection(&p, held))
+	if (held && (continues(held, tcp) || continues_upload(held, tcp)) && !is_of_next_connection(&p, held))
 		return ADMIT_KNOWN;
 	/* The services are asked only now. */
 	if (!p.service)
@@ -62,7 +61,7 @@ __noinline int receive_jump(struct xdp_md *ctx, struct tcb *held, bool is_late)
 
 	if (!held || !look_at_service(&p, ctx))
 		return XDP_DROP;
-	return is_late && p.service ? follow_late(&p, held) : jump(&p, held);
+	return is_late ? follow(&p, held) : jump(&p, held);
 }
 
 __noinline int receive_stray_at_cs(struct xdp_md *ctx, int admission)
@@ -86,23 +85,12 @@ __noinline int receive_stray_at_cs(struct xdp_md *ctx, int admission)
 /* A packet of the connection with this entry. */
 __noinline int go_on_with(struct xdp_md *ctx, struct tcb *tcb)
 {
-	struct text *text = text_of_this_cpu();
 	struct packet p;
 
-	if (!tcb || !text || !look_at_tcp(&p, ctx))
+	if (!tcb || !look_at_tcp(&p, ctx))
 		return XDP_ABORTED;
-	return receive_known(&p, tcb, text);
-}
-
-/* And the request that it begins, or the answer to that. */
-__noinline int take_course(struct xdp_md *ctx, struct tcb *tcb, int course)
-{
-	struct text *text = text_of_this_cpu();
-	struct packet p;
-
-	if (!tcb || !text || !look_at_service(&p, ctx) || !p.service)
-		return XDP_ABORTED;
-	return take(course, &p, tcb, text);
+	note_packet(tcb, &p);
+	return follow(&p, tcb);
 }
 
 __noinline int receive_syn(struct xdp_md *ctx)

@@ -60,16 +60,9 @@ static __always_inline void tally_unavailable(u16 route, u16 pool)
 	TALLY(pool_tally(pool), unavailable);
 }
 
-/* A request that ends its connection before any server sees it. */
-static __always_inline void tally_closed(u16 route, u16 pool, enum closed_reason why)
-{
-	TALLY(route_tally(route), closed[WRAPPED(why, TALLY_CLOSED)]);
-	TALLY(pool_tally(pool), closed[WRAPPED(why, TALLY_CLOSED)]);
-}
-
 static __always_inline bool is_at_door(const struct tcb *tcb)
 {
-	return tcb->form & TCB_AT_DOOR;
+	return tcb->state & TCB_AT_DOOR;
 }
 
 /* A data server is given a connection, and the request on it; `at_door`: it counts that itself. */
@@ -81,51 +74,6 @@ static __always_inline void tally_connection(u16 server, bool at_door)
 		t->requests += !at_door;
 		t->connections++;
 	}
-}
-
-/* A request with a handover, which is tried: `owner` is asked to let `next` have the connection. */
-static __always_inline void tally_handover(const struct tcb *tcb, u16 owner, u16 next)
-{
-	struct tally *route = route_tally(tcb->route);
-	struct tally *pool = pool_tally(tcb->pool);
-
-	if (route) {
-		route->requests++;
-		route->handovers++;
-	}
-	if (pool) {
-		pool->requests++;
-		pool->handovers++;
-	}
-	TALLY(server_tally(owner), handovers);
-	tally_connection(next, false);
-}
-
-/* The current request was counted for the owner before, and is this one's to answer. */
-static __always_inline void tally_moved(const struct tcb *tcb)
-{
-	if (is_at_door(tcb))
-		return;
-	TALLY(server_tally(tcb->previous), taken_back);
-	TALLY(server_tally(tcb->owner), requests);
-}
-
-/* The owner, who is it still, has refused the handover. */
-static __noinline void tally_kept(const struct tcb *tcb, u32 why)
-{
-	TALLY(route_tally(tcb->route), kept[WRAPPED(why, TALLY_KEEPS)]);
-	TALLY(pool_tally(tcb->pool), kept[WRAPPED(why, TALLY_KEEPS)]);
-	TALLY(server_tally(tcb->owner), kept[WRAPPED(why, TALLY_KEEPS)]);
-	tally_moved(tcb);
-}
-
-/* The next one has it not: the owner, who is it again, did not hand it over. */
-static __noinline void tally_none(const struct tcb *tcb)
-{
-	TALLY(route_tally(tcb->route), none);
-	TALLY(pool_tally(tcb->pool), none);
-	TALLY(server_tally(tcb->owner), none);
-	tally_moved(tcb);
 }
 
 /* What the client has acknowledged since bytes were counted last. */
@@ -155,28 +103,6 @@ static __noinline void settle(struct tcb *tcb, u32 ack)
 		pool->bytes += bytes;
 	if (server)
 		server->bytes += bytes;
-}
-
-/* The same, and a further request for the owner, all in one go. */
-static __always_inline void tally_further(struct tcb *tcb, u32 ack)
-{
-	u32 bytes = uncounted(tcb, ack);
-	struct tally *route = route_tally(tcb->route);
-	struct tally *pool = pool_tally(tcb->pool);
-	struct tally *server = server_tally(tcb->owner);
-
-	if (route) {
-		route->requests++;
-		route->bytes += bytes;
-	}
-	if (pool) {
-		pool->requests++;
-		pool->bytes += bytes;
-	}
-	if (server) {
-		server->requests++;
-		server->bytes += bytes;
-	}
 }
 
 #endif

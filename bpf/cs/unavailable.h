@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * 503 and 400: the HTTP answers that the connection server gives itself, when nobody is there to give a better
- * one, and when nobody should understand what was asked. Also the end of the connection, which from here on nobody
- * owns.
+ * 503: the HTTP answer that the connection server gives itself, when nobody is there to give a better one. Also the end of the
+ * connection, which nobody owns.
  */
 #ifndef BATON_CS_UNAVAILABLE_H
 #define BATON_CS_UNAVAILABLE_H
@@ -10,18 +9,12 @@
 #include "packet.h"
 #include "reply.h"
 #include "request.h"
-#include "verdict.h"
 #include "../tcp_options.h"
 
 /* A whole number of words, for the checksum: hence the blanks. */
 #define UNAVAILABLE                                                                                    \
 	"HTTP/1.1 503 Service Unavailable\r\n"                                                         \
 	"Retry-After:   1\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
-
-/* As long as the other. */
-#define REFUSED                                                                                        \
-	"HTTP/1.1 400 Bad Request\r\n"                                                                 \
-	"Content-Length:                0\r\nConnection:            close\r\n\r\n"
 
 enum {
 	UNAVAILABLE_BYTES = sizeof(UNAVAILABLE) - 1,
@@ -37,7 +30,6 @@ struct unavailable {
 } __attribute__((packed));
 
 _Static_assert(sizeof(struct unavailable) % 4 == 0, "the checksum runs over whole words");
-_Static_assert(sizeof(UNAVAILABLE) == sizeof(REFUSED), "both answers make the same frame");
 
 /* What the client said last of our clock is what it says now: no more is known of its owner's. */
 static __always_inline void echo_timestamps(__be32 *echo, const struct tcphdr *tcp, void *data_end)
@@ -53,8 +45,7 @@ static __always_inline void echo_timestamps(__be32 *echo, const struct tcphdr *t
 	echo[2] = words[1];
 }
 
-/* With 400 if it refuses the request, else with 503. */
-static __noinline int answer_itself(struct packet *p, bool refuses)
+static __noinline int answer_unavailable(struct packet *p)
 {
 	const struct tcphdr *tcp = p->frame.tcp;
 	__be32 client = p->frame.ip->saddr, cluster = p->frame.ip->daddr;
@@ -72,7 +63,7 @@ static __noinline int answer_itself(struct packet *p, bool refuses)
 		.window = bpf_htons(0xffff),
 	};
 
-	if (was_carried(p))
+	if (was_carried(p->ctx))
 		return XDP_DROP;
 	echo_timestamps(timestamps, tcp, (void *)(long)p->ctx->data_end);
 	swap_macs(p->frame.eth);
@@ -93,23 +84,22 @@ static __noinline int answer_itself(struct packet *p, bool refuses)
 	};
 	answer->tcp = answer_tcp;
 	__builtin_memcpy(answer->timestamps, timestamps, sizeof(timestamps));
-	if (refuses)
-		__builtin_memcpy(answer->text, REFUSED, UNAVAILABLE_BYTES);
-	else
-		__builtin_memcpy(answer->text, UNAVAILABLE, UNAVAILABLE_BYTES);
+	__builtin_memcpy(answer->text, UNAVAILABLE, UNAVAILABLE_BYTES);
 	answer->ip.check = checksum_fold(checksum_words((void *)&answer->ip, 5));
 	u64 pseudo = (u64)client + cluster + bpf_htonl(IPPROTO_TCP << 16 | tcp_bytes);
 	answer->tcp.check =
 		checksum_fold(pseudo + checksum_words((void *)&answer->tcp, sizeof(*answer) / 4 - 5));
-	count(p->counters, refuses ? COUNTER_CS_TARGET_REFUSED : COUNTER_CS_UNAVAILABLE);
+	count(p->counters, COUNTER_CS_UNAVAILABLE);
 	return send_back(p, (struct ethhdr *)answer - 1);
 }
 
 /* Nobody can answer: HTTP hears of it in its own words, everybody else gets a RST. */
-static __always_inline int nobody_answers(struct packet *p, const struct request *r)
+static __always_inline int nobody_answers(struct packet *p)
 {
-	if (r->target && p->frame.tcp->ack)
-		return answer_itself(p, false);
+	struct request *r = blank_request();
+
+	if (r && p->frame.tcp->ack && (read_request_of(p, r) || r->target))
+		return answer_unavailable(p);
 	return reset(p, COUNTER_CS_NO_DATA_SERVER);
 }
 

@@ -13,7 +13,6 @@
 #include "owner.h"
 #include "packet.h"
 #include "refuse.h"
-#include "told_end.h"
 #include "window.h"
 #include "../bounds.h"
 #include "../claimed.h"
@@ -119,15 +118,12 @@ static __always_inline int adopt(struct arrival *a, struct lccp_header *h, struc
 	struct bpf_sock *sk = lookup(a->skb, in->ip.saddr, in->ip.daddr, in->tcp.source, in->tcp.dest);
 	int verdict;
 
-	if (!is_connection(sk))
-		forget_end(h);
 	if (h->flags & LCCP_FLAG_RESUME && (!sk || sk->state == STATE_LISTEN)) {
 		verdict = adopt_resumed(a, h, in);
 		if (sk)
 			bpf_sk_release(sk);
 		return verdict;
 	}
-	note_end(h, in);
 	if (!sk)
 		return a->again ? discard(a, COUNTER_LCCP_REPEATED)
 				: refuse(a, h, in, LCCP_REFUSAL_NO_LISTENER);

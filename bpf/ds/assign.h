@@ -6,7 +6,6 @@
 #include "cut.h"
 #include "packet.h"
 #include "refuse.h"
-#include "told_end.h"
 #include "window.h"
 #include "../bounds.h"
 #include "../tcp_options.h"
@@ -92,8 +91,6 @@ static __always_inline int adopt_at(struct arrival *a, struct lccp_header *h, st
 		}
 	}
 	expect(a->skb, h, in);
-	if (!payload_of(in))
-		note_idle(h, in);
 	return pass_in(a, in, how);
 }
 

@@ -59,7 +59,7 @@ static __noinline void follow_body(struct __sk_buff *skb, const struct inner *in
 
 	if (!text || !s || from > bytes)
 		return;
-	struct response *body = &text->upload.body;
+	struct response *body = &text->body;
 	struct body_walk walk = { .skb = skb, .body = body, .at = payload_at(in) + from, .bytes = bytes - from };
 
 	body->left = s->body.left;

@@ -13,7 +13,7 @@ static __always_inline void take_of_chunks(struct leaving *l)
 
 	if (r->state == RESPONSE_CHUNK) {
 		if (take_bytes(l))
-			r->state = RESPONSE_CHUNK_SIZE;
+			end_inside(r);
 		return;
 	}
 	if (bpf_skb_load_bytes(l->skb, l->at, &c, sizeof(c))) {

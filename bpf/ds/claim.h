@@ -27,13 +27,13 @@ static __always_inline void say_moved(struct lccp_header *h, const struct tcp_so
 	h->tcb = part_of(tcp);
 }
 
-/* Whether there is something new in it, and only its pool may answer that. */
+/* Whether there is something new in it, which its door has to judge. */
 static __always_inline bool is_unjudged(const struct inner *in, const struct tcp_sock *tcp)
 {
 	const struct service *service = service_at(in->ip.daddr, in->tcp.dest);
 	u32 bytes = payload_of(in);
 
-	return service && service->flags & (SERVICE_STRICT | SERVICE_OWNER) && bytes &&
+	return service && service->flags & SERVICE_OWNER && bytes &&
 	       (int)(bpf_ntohl(in->tcp.seq) + bytes - tcp->rcv_nxt) > 0;
 }
 
@@ -51,7 +51,6 @@ static __always_inline int claimed(struct arrival *a, struct lccp_header *h, con
 	}
 	if (!keep_for(a, sk))
 		return discard(a, COUNTER_DS_NO_SOCKET);
-	note_asked_inside(a, sk, in);
 	say_moved(h, tcp);
 	/*
 	 * A RST ends the connection here, or the kernel does not believe it: in either case no entry is wanted. Without

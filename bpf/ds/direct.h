@@ -74,11 +74,8 @@ __noinline int receive_direct(struct __sk_buff *skb)
 	if (is_owners(d.ip.daddr, d.tcp.dest))
 		return leave_to_door(a, &d);
 	struct bpf_sock *sk = lookup(a->skb, d.ip.saddr, d.ip.daddr, d.tcp.source, d.tcp.dest);
-	bool here = is_connection(sk) && keep_for(a, sk);
-	u32 headers = (d.ip.ihl + d.tcp.doff) * 4, bytes = bpf_ntohs(d.ip.tot_len);
+	bool here = is_connection(sk);
 
-	if (here && bytes > headers)
-		note_asked(a->skb, sk, DIRECT_AT + headers, bpf_ntohl(d.tcp.seq), bytes - headers);
 	if (sk)
 		bpf_sk_release(sk);
 	/* In silence: the client's next retransmission goes to the connection server. */

@@ -135,6 +135,23 @@ static __noinline bool is_being_adopted(const struct lccp_header *h)
 	return begun && !(begun->flags & DOOR_BORN) && moment() - begun->since < BEGUN_FOR;
 }
 
+/* And whether it is the very one whose request begins at `seq`, or has come further. */
+static __noinline bool is_being_adopted_from(const struct lccp_header *h, u32 seq)
+{
+	struct tcb_key flow = flow_of(h);
+	const struct door *begun = bpf_map_lookup_elem(&doors_begun, &flow);
+
+	return begun && begun->request - seq < BEHIND_SEQ && is_being_adopted(h);
+}
+
+/* No socket was made of it. */
+static __noinline void forget_beginning(const struct lccp_header *h)
+{
+	struct tcb_key flow = flow_of(h);
+
+	bpf_map_delete_elem(&doors_begun, &flow);
+}
+
 /* Whether a socket here had the request that begins at `seq`. */
 static __noinline bool has_been_here(const struct lccp_header *h, u32 seq)
 {

@@ -89,14 +89,6 @@ static __noinline const struct given *find_given(const struct lccp_header *h, co
 	return last && bpf_ntohl(in->tcp.seq) - last->seq < BEHIND_SEQ ? last : 0;
 }
 
-/* To whom it was given. */
-static __always_inline __be32 was_handed_over(const struct lccp_header *h, const struct inner *in)
-{
-	const struct given *last = find_given(h, in);
-
-	return last ? last->next : 0;
-}
-
 /* Not so the request that was given away itself: it comes back if nobody else can answer it. */
 static __noinline bool was_given(const struct lccp_header *h, const struct inner *in)
 {

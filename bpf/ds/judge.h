@@ -69,7 +69,7 @@ static __always_inline u32 pool_of_request(const struct service *service, const 
 
 	if (service->flags & (SERVICE_PATHS | SERVICE_TARGETS))
 		route = find_route(service->id, service->flags, r);
-	if (route & (ROUTE_PUNTS | ROUTE_WAITS))
+	if (route & ROUTE_UNDECIDED)
 		return NO_POOL;
 	u32 pool = route & ROUTE_POOL;
 	j->resumes = pool == NO_POOL ? service->flags & SERVICE_RESUME_REST : route & ROUTE_RESUME;

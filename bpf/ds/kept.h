@@ -13,7 +13,6 @@
 #define BATON_DS_KEPT_H
 
 #include "door.h"
-#include "handover.h"
 #include "packet.h"
 #include "plain.h"
 #include "send.h"

@@ -3,6 +3,9 @@
  * Idle connections leave a data server that drains: they would stay until their next request, which may never come. For each of
  * them its daemon sends an empty ACK in. Of a connection that is quiet this is as good as a request for another data server: it
  * goes to a member of the pool that it was with last.
+ *
+ * And connections that have come to rest are told to their connection server, in the same way: should this data server die, the next
+ * request of each may go to another one (cs/quiet_point.h).
  */
 #ifndef BATON_DS_LEAVE_H
 #define BATON_DS_LEAVE_H
@@ -39,6 +42,24 @@ static __always_inline __be32 next_of_idle(struct arrival *a, const struct lccp_
 	return next ? unmap_address(next->address) : 0;
 }
 
+/* A connection that this ACK is of is at rest: MOVED, to this very node. A connection server dies with its own data server. */
+static __always_inline int tell_rest(struct arrival *a, struct lccp_header *h, struct inner *in, const struct tcp_sock *tcp,
+				     const struct door *d)
+{
+	const struct data_server *asker = peer(d->asker);
+
+	if (!asker || is_own_cs(asker) || is_to_stay(in, d))
+		return TCX_DISCARD;
+	h->be_data = d->asker;
+	if (!make_room(a, in))
+		return discard(a, COUNTER_DS_NO_WAY);
+	h->be_body_length = 0;
+	h->flags = 0;
+	h->tcb = part_of(tcp);
+	tell_moved(a, h, in, own_address(a));
+	return discard(a, COUNTER_DS_REST);
+}
+
 /* HAND_ON, or the packet is done with. */
 static __noinline int leave_idle(struct arrival *a, struct lccp_header *h, struct inner *in, struct bpf_sock *sk)
 {
@@ -51,6 +72,8 @@ static __noinline int leave_idle(struct arrival *a, struct lccp_header *h, struc
 		return discard(a, COUNTER_DS_RELEASE_REFUSED);
 	bool may_go = is_quiet(a, sk, tcp, d, in);
 	leave_door(d);
+	if (a->sent_in == QUIET_METADATA)
+		return may_go ? tell_rest(a, h, in, tcp, d) : TCX_DISCARD;
 	a->next = may_go ? next_of_idle(a, h, in, d) : 0;
 	if (!a->next)
 		return discard(a, COUNTER_DS_RELEASE_REFUSED);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Answers to the connection server of this very node. Its program is in front of this one, at the same
- * interface, and nothing that is sent from here ever reaches it: so what it would do with KEEP, NONE and
+ * interface, and nothing that is sent from here ever reaches it: so what it would do with NONE, MOVED and
  * REFUSED is done here, to its entries, and what it would send leaves from here.
  */
 #ifndef BATON_DS_OWN_CS_H
@@ -10,7 +10,8 @@
 #include "packet.h"
 #include "send.h"
 #include "../cs/refused.h"
-#include "../cs/returned.h"
+#include "../cs/enter.h"
+#include "../cs/none.h"
 
 static __always_inline bool is_own_cs(const struct data_server *asker)
 {
@@ -40,25 +41,6 @@ static __always_inline const struct data_server *elsewhere(u16 server)
 	return found;
 }
 
-/* KEEP: see cs/returned.h. */
-static __noinline void kept_here(struct arrival *a, const struct lccp_header *h, u32 why)
-{
-	struct tcb_key flow;
-	struct tcb *tcb = own_entry(h, &flow);
-
-	if (!tcb || !is_this_node(tcb->previous)) {
-		count(a->counters, COUNTER_LCCP_MISMATCH);
-		return;
-	}
-	swap_owners(tcb);
-	if (why != LCCP_KEEP_BUSY)
-		tally_kept(tcb, why);
-	tcb->state &= ~(TCB_ADOPTING | TCB_RELEASED);
-	if (is_strict(tcb) && why != LCCP_KEEP_BUSY)
-		stay(tcb);
-	count(a->counters, COUNTER_CS_KEPT);
-}
-
 /*
  * To the daemon, which resets the client. As if from there: the kernel takes nothing from its own address. The key is
  * the one that this node has for itself, as the client has none.
@@ -81,102 +63,8 @@ static __always_inline int pass_up(struct arrival *a, struct lccp_header *h, con
 	return TCX_GO_ON;
 }
 
-/* The message, an answer that ends the connection, is for the daemon, which resets the client. */
-static __always_inline int closed_here(struct arrival *a, struct lccp_header *h, const struct inner *in,
-				       struct tcb *tcb, const struct tcb_key *flow, u32 what)
-{
-	enum closed_reason why = what == LCCP_KEEP_MISSING ? CLOSED_CHANGED : CLOSED_UNKNOWN;
-	u8 answer = h->command == LCCP_BEGINS ? LCCP_BEGINS : LCCP_WITHHELD;
-	const struct data_server *own_cs = peer(a->sender);
-
-	count(a->counters, COUNTER_CS_CLOSED_BEHIND + why);
-	tally_closed(tcb->route, tcb->pool, why);
-	settle(tcb, tcb->last_ack);
-	bpf_map_delete_elem(&tcbs, flow);
-	return own_cs ? pass_up(a, h, in, own_cs, answer, what) : TCX_DISCARD;
-}
-
-/* KEEP of a request for another pool: see cs/returned.h. */
-static __noinline int withheld_here(struct arrival *a, struct lccp_header *h, const struct inner *in, u32 why)
-{
-	struct tcb_key flow;
-	struct tcb *tcb = own_entry(h, &flow);
-
-	if (!tcb || !is_strict(tcb) || bpf_ntohl(in->tcp.seq) != tcb->request_seq)
-		return discard(a, COUNTER_LCCP_MISMATCH);
-	if (is_this_node(tcb->previous))
-		swap_owners(tcb);
-	else if (!is_this_node(tcb->owner) || !is_unsure(tcb))
-		return discard(a, COUNTER_LCCP_MISMATCH);
-	tally_kept(tcb, why);
-	if (why != LCCP_KEEP_UNKNOWN) {
-		take_back(tcb, tcb->request_seq);
-		return discard(a, COUNTER_CS_WITHHELD);
-	}
-	if (tcb->options & LCCP_TCB_ELSEWHERE)
-		return closed_here(a, h, in, tcb, &flow, why);
-	stay(tcb);
-	return discard(a, COUNTER_CS_KEPT);
-}
-
-/* The client is elsewhere than its entry: see told() of cs/returned.h. */
-static __noinline void jumped_here(struct arrival *a, const struct lccp_header *h, const struct inner *in)
-{
-	struct tcb_key flow;
-	struct tcb *tcb = own_entry(h, &flow);
-	u32 headers = in->ip.ihl * 4 + in->tcp.doff * 4;
-
-	if (!tcb || !is_this_node(tcb->owner) || continues(tcb, &in->tcp))
-		return;
-	count(a->counters, COUNTER_CS_JUMPED);
-	note_jump(tcb, bpf_ntohl(in->tcp.seq) + bpf_ntohs(in->ip.tot_len) - headers, bpf_ntohl(in->tcp.ack_seq));
-	if (!(tcb->state & TCB_PINNED)) {
-		tcb->state |= TCB_PINNED;
-		count(a->counters, COUNTER_CS_PINNED);
-	}
-}
-
-/* How much has come: for user space. */
-static __always_inline int come_here(struct arrival *a, struct lccp_header *h, const struct inner *in,
-				     const struct tcb *tcb)
-{
-	const struct data_server *own_cs = peer(a->sender);
-
-	if (!tcb || !own_cs || !is_this_node(tcb->owner))
-		return discard(a, COUNTER_LCCP_MISMATCH);
-	count(a->counters, COUNTER_CS_COME);
-	return pass_up(a, h, in, own_cs, LCCP_BEGINS, LCCP_KEEP_COME);
-}
-
-/* The answer to BEGINS: see cs/returned.h. */
-static __noinline int told_here(struct arrival *a, struct lccp_header *h, const struct inner *in, u32 why, u32 begin)
-{
-	struct tcb_key flow;
-	struct tcb *tcb = own_entry(h, &flow);
-
-	if (why == LCCP_KEEP_COME)
-		return come_here(a, h, in, tcb);
-	if (tcb && is_this_node(tcb->owner) && is_strict(tcb) && why == LCCP_KEEP_MISSING) {
-		if (ends_as_missing(tcb, begin, true))
-			return closed_here(a, h, in, tcb, &flow, why);
-		return discard(a, COUNTER_CS_MISSING);
-	}
-	if (tcb)
-		jumped_here(a, h, in);
-	if (!tcb || !is_this_node(tcb->owner) || !is_unsure(tcb))
-		return discard(a, COUNTER_LCCP_MISMATCH);
-	if (why == LCCP_KEEP_UNKNOWN)
-		return closed_here(a, h, in, tcb, &flow, why);
-	if (why == LCCP_KEEP_TUNNEL) {
-		tcb->options |= LCCP_TCB_TUNNEL;
-		return discard(a, COUNTER_CS_TUNNEL);
-	}
-	begin_at(tcb, begin, h->tcb.attempt);
-	return discard(a, COUNTER_CS_UNPINNED);
-}
-
-/* NONE: see cs/returned.h. The frame has room for a message's headers around its `inner_bytes`. */
-static __noinline int none_here(struct arrival *a, struct lccp_header *h, u32 inner_bytes)
+/* NONE: see cs/none.h. Nobody is asked from here: without the entry the client's next packet is claimed. */
+static __noinline int none_here(struct arrival *a, const struct lccp_header *h)
 {
 	struct tcb_key flow;
 	struct tcb *tcb = own_entry(h, &flow);
@@ -184,26 +72,9 @@ static __noinline int none_here(struct arrival *a, struct lccp_header *h, u32 in
 	if (!tcb || !is_this_node(tcb->owner))
 		return discard(a, COUNTER_DS_NO_SOCKET);
 	count(a->counters, COUNTER_DS_NONE);
-	count(a->counters, COUNTER_CS_NONE);
-	const struct data_server *to = elsewhere(tcb->previous);
-	if (!to || is_moving(tcb))
-		return TCX_DISCARD;
-	swap_owners(tcb);
-	tally_none(tcb);
-	if (tcb->options & LCCP_TCB_ELSEWHERE) {
-		go_back(tcb);
-		return TCX_DISCARD;
-	}
-	if (!(tcb->state & TCB_ADOPTING))
-		tcb->previous = NO_DATA_SERVER;
-	h->receptor = LCCP_RECEPTOR_DS;
-	h->command = LCCP_FORWARD;
-	h->be_data = 0;
-	h->tcb.attempt = 1;
-	seal_at_ds(a, to->key, h, between(own_address(a), unmap_address(to->address)), inner_bytes);
-	if (!write_outer_at_ds(a, to, unmap_address(to->address), h, inner_bytes))
-		return TCX_DISCARD;
-	return bpf_redirect(to->ifindex, 0);
+	if (!(tcb->state & TCB_NOT_SURELY_THERE))
+		bpf_map_delete_elem(&tcbs, &flow);
+	return discard(a, COUNTER_CS_NONE);
 }
 
 /* NONE at the end of a CLAIM: see unclaimed() of cs/claim.h. */
@@ -262,7 +133,7 @@ static __noinline int refused_here(struct arrival *a, struct lccp_header *h, con
 	if (!is_at_door(tcb))
 		TALLY(server_tally(tcb->owner), taken_back);
 	tally_connection(search.found, is_at_door(tcb));
-	give_to(tcb, search.found, NO_DATA_SERVER, 1);
+	give_to(tcb, search.found, NO_DATA_SERVER);
 	h->receptor = LCCP_RECEPTOR_DS;
 	h->command = LCCP_ADOPT;
 	h->be_data = unmap_address(a->settings->address);

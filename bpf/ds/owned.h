@@ -5,7 +5,6 @@
 
 #include "assign.h"
 #include "awaits.h"
-#include "handover.h"
 #include "kept.h"
 #include "leave.h"
 #include "owner.h"
@@ -27,14 +26,6 @@ enum {
 	FOLLOWS_MAX = 32, /* so often a packet is sent on from one data server to the next: each of them has one note at most */
 	AGAIN_TICKS = 64, /* a request is not as old as that whose client waits still, and who had it remembers it for so long */
 };
-
-/* Whose host has died since a connection was given to it, with its socket. */
-static __always_inline bool is_dead(__be32 address)
-{
-	const struct data_server *found = data_server(data_server_at(address));
-
-	return found && found->flags & DATA_SERVER_DEAD;
-}
 
 /* The request with which it went goes there once more, as ADOPT: the first may have been lost. All else goes as it is. */
 static __always_inline void become_follower(struct arrival *a, struct lccp_header *h, const struct given *last, u8 before,
@@ -71,10 +62,13 @@ static __noinline int follow_gone(struct arrival *a, struct lccp_header *h, stru
 
 	if (!last)
 		return NOT_HERE;
-	/* What has waited, or is kept, is as old as that, and echoes nothing. */
-	if (has_waited(a, h) && !begin_as_now(a->skb, in, last->ack, last->clock))
-		return discard(a, COUNTER_DS_DOOR_UNRENEWED);
 	bool is_first = payload_of(in) && bpf_ntohl(in->tcp.seq) == last->seq && tick_now() - last->tick < AGAIN_TICKS;
+	/*
+	 * What has waited, or is kept, is as old as that, and echoes nothing. Of the request that it went with an earlier copy may come
+	 * first, from before its client had heard all: the socket that this one begins would say once more what the client has.
+	 */
+	if ((is_first || has_waited(a, h)) && !begin_as_now(a->skb, in, last->ack, last->clock))
+		return discard(a, COUNTER_DS_DOOR_UNRENEWED);
 	/* With its numbers then it begins once more, as by an ADOPT. */
 	if (is_first && is_dead(last->next)) {
 		h->tcb = last->tcb;
@@ -92,6 +86,8 @@ static __noinline int follow_gone(struct arrival *a, struct lccp_header *h, stru
 		return wait(a, COUNTER_DS_DOOR_LATER);
 	h->flags = 0;
 	h->be_data = asker_to_tell(a, h, last);
+	if (bpf_ntohl(in->tcp.seq) != last->seq)
+		h->tcb.be_resume = bpf_cpu_to_be64((u64)MOVED_BEHIND << 32 | last->seq);
 	tell_moved(a, h, in, on.address);
 	become_follower(a, h, last, before, is_first);
 	return send_message(a, h, in, &on);
@@ -209,6 +205,9 @@ static __noinline enum found judge_adopt(struct arrival *a, struct lccp_header *
 		begin_door(a, h, in, 0);
 		return ADOPT_HERE;
 	}
+	/* Who has refused it is asked no more. */
+	if (!h->tcb.attempt && choose_again(a, h, in))
+		return PASS_ON;
 	enum judgement judged = judge_request(a, h, in, 0, &j);
 	a->route = j.route;
 	a->pool = j.pool;
@@ -246,6 +245,29 @@ static __always_inline int adopt_with_request(struct arrival *a, struct lccp_hea
 }
 
 /*
+ * Whether the connection has gone to another data server with the request that this packet begins, in the same batch: its socket is
+ * still there, and quiet.
+ */
+static __noinline bool has_just_gone(const struct lccp_header *h, const struct inner *in)
+{
+	const struct given *last = find_given(h, in);
+
+	return last && last->seq == bpf_ntohl(in->tcp.seq);
+}
+
+/*
+ * Whether the connection that an ADOPT brings is about to have a socket here: its client has sent its request again. The door that
+ * began with the first one knows what that said, and it is the first one that TCP has.
+ */
+static __noinline bool is_here_soon(const struct lccp_header *h, const struct inner *in)
+{
+	const struct passing *on = find_passing(h);
+	u32 seq = bpf_ntohl(in->tcp.seq);
+
+	return is_being_adopted_from(h, seq) || (on && !on->taken && !on->asks && on->door.request - seq < BEHIND_SEQ);
+}
+
+/*
  * A packet of such a connection, however it has come: plain, in FORWARD, or in ADOPT. Global, so that it
  * is verified by itself and once.
  */
@@ -263,11 +285,11 @@ __noinline int receive_owned(struct __sk_buff *skb)
 	int verdict;
 
 	a->keeper = take_keeper(a, h);
-	if (a->sent_in == LEAVE_METADATA)
+	if (a->sent_in == LEAVE_METADATA || a->sent_in == QUIET_METADATA)
 		verdict = is_connection(sk) ? leave_idle(a, h, in, sk) : discard(a, COUNTER_DS_RELEASE_GONE);
 	else if (is_connection(sk))
 		verdict = at_door(a, h, in, sk);
-	else if (sk && h->command == LCCP_ADOPT && !is_adopt_again(h))
+	else if (sk && h->command == LCCP_ADOPT && !is_adopt_again(h) && !is_here_soon(h, in))
 		verdict = BEGINS_HERE;
 	else if ((on = find_passing(h)) && on->door.request == bpf_ntohl(in->tcp.seq))
 		verdict = on->asks ? begin_again(a, h, in, on) : take_passing(a, h, in, on);
@@ -289,7 +311,7 @@ __noinline int receive_owned(struct __sk_buff *skb)
 		else if (verdict == HAND_ON)
 			verdict = hand_on_request(a, h, in, sk);
 		else if (verdict == TO_AGENT)
-			verdict = pass_to_agent(a, h, in, sk);
+			verdict = has_just_gone(h, in) ? put_behind_batch(a) : pass_to_agent(a, h, in, sk);
 		else if (verdict == TO_SERVER)
 			verdict = pass_to_server(a, h, in, sk);
 		else if (verdict == ADOPT_HERE)

@@ -58,7 +58,7 @@ static __noinline void moved_on_here(struct arrival *a, const struct lccp_header
 
 	if (!tcb || !is_this_node(tcb->owner) || owner == NO_DATA_SERVER)
 		return;
-	note_moved_on(tcb, owner, &in->tcp);
+	note_moved_on(tcb, owner, h, &in->tcp);
 	count(a->counters, COUNTER_CS_MOVED_ON);
 }
 
@@ -82,10 +82,34 @@ static __noinline void tell_moved(struct arrival *a, struct lccp_header *h, cons
 	h->be_data = asker_address;
 }
 
+/* Whose host has died since a connection was given to it, with its socket. */
+static __always_inline bool is_dead(__be32 address)
+{
+	const struct data_server *found = data_server(data_server_at(address));
+
+	return found && found->flags & DATA_SERVER_DEAD;
+}
+
+/*
+ * A request that went to another data server comes again: who was chosen then may have a socket by now, and it stays with that one,
+ * whose turn it ever is, and however much of it this packet shows. The old socket is still found by what was in one batch with it.
+ */
+static __noinline bool choose_again(struct arrival *a, const struct lccp_header *h, const struct inner *in)
+{
+	const struct given *before = find_given(h, in);
+
+	if (!before || before->seq != bpf_ntohl(in->tcp.seq) || is_dead(before->next))
+		return false;
+	a->next = before->next;
+	return true;
+}
+
 /* With this request the connection is the next one's: it adopts it, and what its socket here has left is nothing. */
 static __noinline int hand_on_request(struct arrival *a, struct lccp_header *h, struct inner *in, struct bpf_sock *sk)
 {
 	const struct tcp_sock *tcp = bpf_skc_to_tcp_sock(sk);
+
+	choose_again(a, h, in);
 	__be32 next_address = a->next, asker = a->asker;
 	const struct data_server *next = peer(next_address);
 
@@ -207,6 +231,17 @@ static __always_inline int let_in_until(struct arrival *a, const struct inner *i
 	return LET_IN;
 }
 
+/*
+ * Whether the packet begins a request for HEAD while a response is under way, or to come. One note is all that says which response
+ * has no body (asked.h): taken for another one's, that would never end.
+ */
+static __noinline bool is_head_too_early(struct arrival *a, struct bpf_sock *sk, const struct door *d, const struct inner *in)
+{
+	const struct tcp_sock *tcp = bpf_skc_to_tcp_sock(sk);
+
+	return tcp && d && begins_with_head(a->skb, payload_at(in)) && !is_quiet(a, sk, tcp, d, in) && !cannot_be_followed(sk);
+}
+
 /* A request begins with this packet, and TCP has all that is before it. */
 static __always_inline int take_next(struct arrival *a, const struct lccp_header *h, struct inner *in, struct bpf_sock *sk,
 				     struct door *d, enum judgement found, const struct judged *j)
@@ -221,6 +256,8 @@ static __always_inline int take_next(struct arrival *a, const struct lccp_header
 	case JUDGED_HERE:
 		if (j->span.body.state == RESPONSE_UNKNOWN)
 			return end_here(a, tcp, COUNTER_DS_DOOR_UNREADABLE);
+		if (is_head_too_early(a, sk, d, in))
+			return wait(a, COUNTER_DS_DOOR_WITHHELD);
 		/* Else it is not known where its response begins. */
 		if (j->resumes && is_quiet(a, sk, tcp, d, in))
 			keep_request_here(a, h, in, j->pool);
@@ -249,8 +286,10 @@ static __always_inline int take_next(struct arrival *a, const struct lccp_header
 static __always_inline int take_again(struct arrival *a, const struct inner *in, const struct tcp_sock *tcp, struct door *d,
 				      const struct span *found)
 {
-	if (found && is_let_in(d, found))
+	if (found && is_let_in(d, found)) {
+		d->since = moment();
 		return let_in_until(a, in, d->next);
+	}
 	if (moment() - d->since > FORGET_AFTER) {
 		bool is_body = d->flags & DOOR_IN_BODY;
 
@@ -372,6 +411,18 @@ static __always_inline int pass_door(struct arrival *a, struct lccp_header *h, s
 	return take_again(a, in, tcp, d, found == JUDGED_HERE && j.pool == d->pool ? &j.span : 0);
 }
 
+/* Whether TCP has all that the packet brings. It may have ended in order (TIME_WAIT). */
+static __noinline bool has_come(struct bpf_sock *sk, const struct inner *in)
+{
+	u32 end = bpf_ntohl(in->tcp.seq) + payload_of(in) + in->tcp.fin;
+	const struct tcp_sock *tcp = bpf_skc_to_tcp_sock(sk);
+
+	if (tcp)
+		return !is_before(tcp->rcv_nxt, end) && !is_before(tcp->snd_una, bpf_ntohl(in->tcp.ack_seq));
+	const struct tcp_timewait_sock *timewait = bpf_skc_to_tcp_timewait_sock(sk);
+	return timewait && !is_before(timewait->tw_sk.__tw_common.skc_tw_rcv_nxt, end);
+}
+
 /* What becomes of a packet of the connection on `sk`: LET_IN, HAND_ON, TO_AGENT, IS_READ, or it is done with. */
 static __noinline int at_door(struct arrival *a, struct lccp_header *h, struct inner *in, struct bpf_sock *sk)
 {
@@ -385,6 +436,9 @@ static __noinline int at_door(struct arrival *a, struct lccp_header *h, struct i
 		settle_note(h, d, !is_before(tcp->rcv_nxt, d->owed));
 	if (d && tcp && is_to_settle(sk, tcp, d, in))
 		settle_at_door(d, tcp, in);
+	/* TCP would answer it once more: the client would hear of a loss that is none, or has ended and would answer with a RST. */
+	if (a->sent_in == EARLY_METADATA && has_come(sk, in))
+		return discard(a, COUNTER_DS_DOOR_CAME);
 	if (!tcp && a->keeper) {
 		/* It has ended in order (TIME_WAIT). */
 		a->end = bpf_ntohl(in->tcp.seq) + payload_of(in);

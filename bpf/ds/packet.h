@@ -26,7 +26,7 @@ struct arrival {
 	struct counters *counters;
 	bool again;    /* and so was this message; since then its connection may have moved on */
 	bool waits;    /* its data is to come again later */
-	u32 sent_in;   /* AGENT_, LEAVE_ or EARLY_METADATA: this node's daemon or agent sends it in, and nobody else; else 0 */
+	u32 sent_in;   /* AGENT_, LEAVE_, EARLY_ or QUIET_METADATA: this node's daemon or agent sends it in, and nobody else; else 0 */
 	u32 mark;      /* of a packet that was here before (enum mark); else 0 */
 	u32 end;       /* sequence number that the packet's socket expected when it was looked at: it is ended with that, or its data's
 			  keeper is told. Has it accepted more since, it does not end, and nothing is lost: the kernel believes a
@@ -176,7 +176,7 @@ static __always_inline u32 sent_in_as(const struct __sk_buff *skb)
 	if ((void *)(meta + 1) > (void *)(long)skb->data)
 		return 0;
 	u32 as = *meta;
-	return as == AGENT_METADATA || as == LEAVE_METADATA || as == EARLY_METADATA ? as : 0;
+	return as >= AGENT_METADATA && as <= QUIET_METADATA ? as : 0;
 }
 
 /* Whatever holds these ports here: connection, TIME_WAIT or listener. To be released. */

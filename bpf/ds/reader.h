@@ -139,7 +139,8 @@ static __noinline void settle_note(const struct lccp_header *h, struct door *d, 
 {
 	struct tcb_key flow = flow_of(h);
 	struct passing *last = bpf_map_lookup_elem(&passing, &flow);
-	bool is_its = last && last->door.owed == d->owed;
+	/* The connection may be on its way to the agent once more, with the last of what is owed here. */
+	bool is_its = last && last->door.owed == d->owed && !((last->door.flags ^ d->flags) & DOOR_READING);
 
 	if (is_all)
 		d->flags &= ~DOOR_OWES;
@@ -219,7 +220,23 @@ static __noinline void begin_to_read(struct arrival *a, const struct lccp_header
 	keep_door(h, &d);
 }
 
-/* From the server to the agent. */
+/* Whether the agent listens: its process may be being started anew. */
+static __noinline bool is_agent_there(struct arrival *a, const struct inner *in)
+{
+	struct bpf_sock *found = lookup(a->skb, in->ip.saddr, bpf_htonl(LOOPBACK), in->tcp.source,
+					bpf_htons(a->settings->reader_port));
+
+	if (!found)
+		return false;
+	bool listens = found->state == STATE_LISTEN;
+	bpf_sk_release(found);
+	return listens;
+}
+
+/*
+ * From the server to the agent. While that is not there the connection stays with its server, and its client sends the packet again:
+ * nobody would have it once its socket here had ended.
+ */
 static __noinline int pass_to_agent(struct arrival *a, const struct lccp_header *h, struct inner *in, struct bpf_sock *sk)
 {
 	const struct tcp_sock *tcp = bpf_skc_to_tcp_sock(sk);
@@ -230,6 +247,8 @@ static __noinline int pass_to_agent(struct arrival *a, const struct lccp_header 
 	/* Its program had the socket both times. */
 	if (rounds_of(a) > 1)
 		return discard(a, COUNTER_DS_DOOR_LATER);
+	if (!is_agent_there(a, in))
+		return discard(a, COUNTER_DS_UNASSIGNED);
 	settle_at_door(d, tcp, in);
 	struct door reads = reading_door(a, in, d->asker);
 	reads.pool = d->pool;

@@ -5,12 +5,10 @@
 
 #include "adopt.h"
 #include "alive.h"
-#include "begins.h"
 #include "claim.h"
 #include "deliver.h"
 #include "kept.h"
 #include "packet.h"
-#include "release.h"
 #include "yield.h"
 #include "../lccp.h"
 #include "../outbox.h"
@@ -85,13 +83,6 @@ __noinline int receive_message(struct __sk_buff *skb)
 	switch (h->command) {
 	case LCCP_ADOPT:
 		return adopt(a, h, in);
-	case LCCP_HANDOVER:
-	case LCCP_ELSEWHERE:
-		return handover(a, h, in);
-	case LCCP_BEGINS:
-		return receive_begins(a, h, in);
-	case LCCP_RELEASE:
-		return release(a, h, in);
 	case LCCP_FORWARD:
 		return receive_forwarded(a, h, in);
 	case LCCP_YIELD:

@@ -3,6 +3,7 @@
 #ifndef BATON_DS_REFUSE_H
 #define BATON_DS_REFUSE_H
 
+#include "doors.h"
 #include "own_cs.h"
 #include "packet.h"
 #include "send.h"
@@ -39,6 +40,7 @@ static __always_inline int refuse(struct arrival *a, struct lccp_header *h, cons
 	const struct data_server *asker = peer(asker_address);
 
 	count(a->counters, COUNTER_DS_REFUSED);
+	forget_beginning(h);
 	/* Who keeps its data hears of it from whoever takes it. */
 	if (h->flags & LCCP_FLAG_KEPT) {
 		h->flags = 0;

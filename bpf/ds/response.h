@@ -150,7 +150,6 @@ static __always_inline struct response *response_on(struct bpf_sock *sk, const s
 	r->next = bpf_ntohl(tcp->seq);
 	r->asked = connection->rcv_nxt;
 	r->answered = r->asked - 1; /* it came with a request */
-	r->requests++;
 	if (is_first)
 		r->state = RESPONSE_COMPLETE;
 	else

@@ -94,6 +94,31 @@ static __always_inline bool make_message(struct arrival *a, struct lccp_header *
 	return true;
 }
 
+/* Sends a copy of this message to another node; this one stays as it is otherwise. */
+static __always_inline bool send_copy(struct arrival *a, struct lccp_header *h, const struct inner *in,
+				      const struct data_server *to, __be32 to_address)
+{
+	return make_message(a, h, in, to, to_address) && bpf_clone_redirect(a->skb, to->ifindex, 0) == 0;
+}
+
+/* Where a message goes, and as what it counts. */
+struct passage {
+	const struct data_server *way; /* 0: nowhere */
+	__be32 address;
+	enum counter how;
+};
+
+static __always_inline int send_message(struct arrival *a, struct lccp_header *h, const struct inner *in,
+					const struct passage *passage)
+{
+	if (!passage->way)
+		return discard(a, COUNTER_DS_NO_WAY);
+	if (!make_message(a, h, in, passage->way, passage->address))
+		return TCX_DISCARD;
+	count(a->counters, passage->how);
+	return bpf_redirect(passage->way->ifindex, 0);
+}
+
 static __always_inline bool is_connection(const struct bpf_sock *sk)
 {
 	return sk && sk->state != STATE_LISTEN;

@@ -37,9 +37,11 @@ static __noinline void expect(struct __sk_buff *skb, const struct lccp_header *h
 	};
 	struct tcb_key flow = flow_of(h);
 
+	/* What is there is of a socket that was not made. */
 	if (!with.window && !with.aware && !with.bodiless)
-		return;
-	bpf_map_update_elem(&expected, &flow, &with, BPF_ANY);
+		bpf_map_delete_elem(&expected, &flow);
+	else
+		bpf_map_update_elem(&expected, &flow, &with, BPF_ANY);
 }
 
 static __always_inline void give_window(struct bpf_sock_ops *ops, int window)

@@ -15,7 +15,6 @@
 
 #include "deliver.h"
 #include "packet.h"
-#include "release.h"
 #include "yielding.h"
 #include "../claimed.h"
 

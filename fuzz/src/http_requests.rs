@@ -1,9 +1,6 @@
 //! What a client sends, read for the rules: a request, or as much of one as has come. The first byte says how much that is.
 
-use baton_core::{
-    heads::head_length,
-    rules::{Body, Request},
-};
+use baton_core::rules::{Body, Request, head_length};
 
 /// Runs one input.
 pub fn run(bytes: &[u8]) {

@@ -6,38 +6,30 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, reason = "a target fails by panicking")]
 
-pub mod client_frames;
 pub mod config;
 pub mod eop_bytes;
 pub mod forwarding_frames;
-pub mod heads;
 pub mod http_requests;
 pub mod large_paths;
 pub mod lccp_bytes;
 pub mod lccp_tagged;
-pub mod line_up;
 pub mod paths;
 pub mod responses;
 pub mod tallies;
 pub mod turns;
 
-mod frame;
-
 /// A target's function.
 pub type Target = fn(&[u8]);
 
 /// All targets, by name.
-pub const TARGETS: [(&str, Target); 14] = [
-    ("client_frames", client_frames::run),
+pub const TARGETS: [(&str, Target); 11] = [
     ("config", config::run),
     ("eop_bytes", eop_bytes::run),
     ("forwarding_frames", forwarding_frames::run),
-    ("heads", heads::run),
     ("http_requests", http_requests::run),
     ("large_paths", large_paths::run),
     ("lccp_bytes", lccp_bytes::run),
     ("lccp_tagged", lccp_tagged::run),
-    ("line_up", line_up::run),
     ("paths", paths::run),
     ("responses", responses::run),
     ("tallies", tallies::run),

@@ -4,8 +4,7 @@
 
 use baton_core::{
     eop::turns::{Step, Turns},
-    heads::head_length,
-    rules::{Body, Request},
+    rules::{Body, Request, head_length},
 };
 
 /// Runs one input.

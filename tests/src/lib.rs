@@ -21,7 +21,6 @@
 //! Every scenario also proves, whatever it is about, that no data server sends a RST for a connection
 //! it does not own ([`guard`]), and that no response passes a connection server.
 
-pub mod by_owner;
 pub mod change;
 pub mod frames;
 pub mod guard;

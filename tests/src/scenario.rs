@@ -7,7 +7,7 @@ use baton_lab::Lab;
 use serde::Deserialize;
 use toml::{Table, Value};
 
-use crate::{by_owner, change, slowness, step::Step};
+use crate::{change, slowness, step::Step};
 
 /// Where files of scenarios are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,12 +56,6 @@ struct File {
     alone: bool,
     #[serde(default)]
     core: bool,
-    /// It is also run as NAME-by-owner: there the owners of connections route.
-    #[serde(default)]
-    also_by_owner: bool,
-    /// Keys of its services that owners cannot have yet; there it is run without.
-    #[serde(default)]
-    owner_without: Vec<String>,
     #[serde(default)]
     change: Table,
     step: Vec<Table>,
@@ -80,28 +74,14 @@ impl Scenario {
             .filter(|path| path.extension().is_some_and(|ending| ending == "toml"))
             .collect();
         files.sort();
-        let mut all = Vec::new();
-        for path in &files {
-            let read = Scenario::read(path).with_context(|| format!("in {}", path.display()));
-            all.extend(read?);
-        }
-        Ok(all)
+        let read =
+            |path: &PathBuf| Scenario::read(path).with_context(|| format!("in {}", path.display()));
+        files.iter().map(read).collect()
     }
 
-    /// The file's scenario, and the one by owners if it has one.
-    fn read(path: &Path) -> Result<Vec<Scenario>> {
-        let mut file: File = toml::from_str(&std::fs::read_to_string(path)?)?;
+    fn read(path: &Path) -> Result<Scenario> {
+        let file: File = toml::from_str(&std::fs::read_to_string(path)?)?;
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
-        let mut all = vec![Scenario::of(file.clone(), name.to_string(), false)?];
-        if file.also_by_owner {
-            file.core = false;
-            file.step.iter_mut().for_each(by_owner::rename_counters);
-            all.push(Scenario::of(file, format!("{name}-by-owner"), true)?);
-        }
-        Ok(all)
-    }
-
-    fn of(file: File, name: String, by_owner: bool) -> Result<Scenario> {
         let long = std::env::var_os("BATON_TEST_LONG").is_some();
         let steps = file.step.into_iter().enumerate().map(|(index, mut table)| {
             change::choose_length(&mut table, long);
@@ -111,13 +91,8 @@ impl Scenario {
                 .with_context(|| format!("step {}", index + 1))
         });
         Ok(Scenario {
-            lab: lab(
-                &name,
-                &file.lab,
-                &file.change,
-                by_owner.then_some(&file.owner_without),
-            )?,
-            name,
+            lab: lab(&name, &file.lab, &file.change)?,
+            name: name.into_owned(),
             shows: file.shows,
             needs: file.needs,
             alone: file.alone,
@@ -128,12 +103,7 @@ impl Scenario {
 }
 
 /// Labs of scenarios begin with "t-", so that they never meet one that somebody raised by hand.
-fn lab(
-    scenario: &str,
-    file: &Path,
-    changes: &Table,
-    owner_without: Option<&Vec<String>>,
-) -> Result<Lab> {
+fn lab(scenario: &str, file: &Path, changes: &Table) -> Result<Lab> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../labs")
         .join(file);
@@ -143,9 +113,6 @@ fn lab(
         .parse()
         .with_context(|| format!("in {}", path.display()))?;
     change::merge(&mut table, changes);
-    if let Some(without) = owner_without {
-        by_owner::let_owners_route(&mut table, without);
-    }
     slowness::stretch_lab(&mut table);
     table.insert("name".into(), format!("t-{scenario}").into());
     let text = table

@@ -99,7 +99,7 @@ fn kept(page: &mut String, seen: &Observed) -> fmt::Result {
             answer.host()
         )?;
     }
-    let moved = seen.counters.get("cs_handover").copied().unwrap_or(0);
+    let moved = seen.counters.get("cs_moved_on").copied().unwrap_or(0);
     writeln!(
         page,
         "\n{moved} times the connection moved: its owner passed it on, with the request, to the server that

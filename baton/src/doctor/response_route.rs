@@ -41,8 +41,7 @@ pub async fn check(placed: &Placed, adapters: &[Adapter], netlink: &Netlink) -> 
         let leaves_by = look(cluster, netlink).await;
         ways.push(Way { cluster, leaves_by });
     }
-    let is_followed = (services.iter())
-        .any(|service| service.hands_over() || service.owner_routes() || service.resumes());
+    let is_followed = (services.iter()).any(|service| service.owner_routes() || service.resumes());
     judge(&ways, adapters, is_followed)
 }
 

@@ -14,7 +14,7 @@ use std::{
 };
 
 use anyhow::{Context as _, Result};
-use baton_abi::{AnswerKey, LCCP_REPLY, PUNT_PATIENCE_NS, TcbKey};
+use baton_abi::{ASKING_PATIENCE_NS, AnswerKey, LCCP_REPLY, TcbKey};
 use baton_core::{
     Moment,
     asker::{Asker, Counts, Heard},
@@ -42,7 +42,7 @@ use super::{
 const SIGN: Duration = Duration::from_millis(25);
 
 /// How long the program believes one.
-const PATIENCE: Duration = Duration::from_nanos(PUNT_PATIENCE_NS as u64);
+const PATIENCE: Duration = Duration::from_nanos(ASKING_PATIENCE_NS as u64);
 
 /// How long it is known that there is no answer: longer than what waits for it takes to come again.
 const NO_ANSWER: Duration = Duration::from_millis(250);

@@ -6,8 +6,8 @@ use anyhow::Result;
 use baton_core::membership::{self, Event};
 use baton_streams::{Heard, Topic};
 use baton_wire::{
-    Arrival, Clock, Health, HelloService, Keep, Message, NodePair, Reject, clock_of, decode,
-    encode, version_of,
+    Arrival, Clock, Health, HelloService, Message, NodePair, Reject, clock_of, decode, encode,
+    version_of,
 };
 use tracing::{debug, info, warn};
 
@@ -17,7 +17,7 @@ use super::{
     logged::logged,
     next_hops,
     place::FRONT,
-    tables::{endpoint, services_with_places},
+    tables::{Placed, endpoint, services_with_places},
 };
 
 impl Daemon {
@@ -69,20 +69,6 @@ impl Daemon {
                 debug!(client = %flow.client(), ?refusal, "refused by all");
                 logged(self.segments.refuse(received.packet));
             }
-            // The judge has heard it too.
-            Message::Begun {
-                keep: Keep::Come, ..
-            } => {}
-            // The same of a request that can go nowhere else: see cs/strict.h.
-            Message::Withheld { flow, keep, .. } | Message::Begun { flow, keep, .. } => {
-                debug!(client = %flow.client(), ?keep, "closed: a request for another pool");
-                logged(self.segments.refuse(received.packet));
-            }
-            // Nor may anybody adopt it: its last data server died, maybe in the middle of a response.
-            Message::None { flow, .. } => {
-                debug!(client = %flow.client(), "closed: a request that nobody has");
-                logged(self.segments.refuse(received.packet));
-            }
             Message::Order(order) => self.handle_order(sender, order),
             Message::Account(account) => self.handle_account(sender, &account),
             // Another task hears them as well.
@@ -105,11 +91,7 @@ impl Daemon {
             | Message::ForwardKept { .. }
             | Message::Received { .. }
             | Message::Forward { .. }
-            | Message::Handover { .. }
-            | Message::Release { .. }
-            | Message::Keep { .. }
-            | Message::Elsewhere { .. }
-            | Message::Begins { .. }
+            | Message::None { .. }
             | Message::Claim { .. }
             | Message::Moved { .. }
             | Message::Yield { .. }
@@ -233,8 +215,9 @@ impl Daemon {
         let services = if roles.is_cs() {
             services_with_places(self.place.config.services.iter())?
         } else if roles.is_ds() {
-            let services = self.place.config.services_of(&self.place.me.name);
-            services_with_places(services.filter(|service| service.owner_routes()))?
+            let held = self.leaving.held(&self.place.config, &self.place.me.name)?;
+            let is_routed = |(_, service): &Placed<'_>| service.owner_routes();
+            held.into_iter().filter(is_routed).collect()
         } else {
             return Ok(());
         };

@@ -3,9 +3,12 @@
 
 use std::{net::SocketAddrV4, time::Duration};
 
-use baton_config::{ClusterAddress, Service};
+use anyhow::Result;
+use baton_config::{ClusterAddress, Config, NodeName, Service};
 use baton_core::Moment;
 use baton_net::Connections;
+
+use super::tables::{Placed, services_with_places};
 
 /// At least this long, connections or not: connection servers that have not read the new
 /// configuration yet may still send new ones.
@@ -40,7 +43,19 @@ impl Leaving {
         }
     }
 
-    /// The services, with their places.
+    /// All that this node, of that name, serves; these too, as they are configured now, if they still are: then their connections
+    /// go to whoever serves them now.
+    pub fn held<'a>(&'a self, config: &'a Config, name: &NodeName) -> Result<Vec<Placed<'a>>> {
+        let all = services_with_places(config.services.iter())?;
+        let mut held = services_with_places(config.services_of(name))?;
+        held.extend(self.services().map(|(at, old)| {
+            let now = all.iter().find(|(placed, _)| *placed == at);
+            (at, now.map_or(old, |(_, service)| *service))
+        }));
+        Ok(held)
+    }
+
+    /// The services, with their places, as they were.
     pub fn services(&self) -> impl Iterator<Item = (SocketAddrV4, &Service)> {
         self.0.iter().map(|left| (left.at, &left.service))
     }
@@ -62,7 +77,7 @@ impl Leaving {
 mod tests {
     use std::net::Ipv4Addr;
 
-    use baton_config::{Config, Source};
+    use baton_config::Source;
 
     use super::*;
 

@@ -323,11 +323,10 @@ mod tests {
             r#"baton_route_unavailable_total{service="web",pool="static",route="/s/"} 1"#,
             r#"baton_pool_response_bytes_total{service="web",pool="static"} 4096"#,
             r#"baton_pool_requests_total{service="web",pool=""} 9"#,
-            r#"baton_pool_handovers_kept_total{service="web",pool="static",reason="unread"} 2"#,
+            r#"baton_pool_handovers_total{service="web",pool="static"} 5"#,
             r#"baton_data_server_requests_total{node="ds1"} 9"#,
             r#"baton_data_server_requests_taken_back_total{node="ds1"} 2"#,
-            r#"baton_data_server_handovers_tried_total{node="ds1"} 5"#,
-            r#"baton_data_server_handovers_lost_total{node="ds1"} 1"#,
+            r#"baton_data_server_handovers_total{node="ds1"} 5"#,
         ] {
             assert!(text.lines().any(|found| found == line), "no {line}\n{text}");
         }

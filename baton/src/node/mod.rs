@@ -1,5 +1,5 @@
 //! The daemon of a node: fills the programs' maps, keeps the host and its neighbors informed, and is
-//! never in the way of a packet, but for those that rules have it judge.
+//! never in the way of a packet. Requests that one packet does not decide its agent reads, with sockets of its own.
 //!
 //! ```text
 //!  baton.toml --> tables --> maps --> the programs          checks --> the local server
@@ -7,7 +7,7 @@
 //!   heartbeat --> membership <-- HELLO of other nodes          v
 //!                                                          HELLO to other nodes
 //!
-//!  the program --punts--> judge --verdicts--> the program     desk <-- QUERY of other nodes
+//!  agent --what it has read--> the programs                 desk <-- QUERY of other nodes
 //! ```
 //!
 //! I/O servers and application nodes have none of this: see `saps`.

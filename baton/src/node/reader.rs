@@ -4,21 +4,22 @@ use std::{
     collections::{HashMap, HashSet},
     io,
     net::SocketAddrV4,
+    ops::RangeInclusive,
     os::fd::BorrowedFd,
     sync::{Arc, Mutex, OnceLock},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
-use anyhow::Result;
-use baton_abi::{AnswerKey, Door, HaveRead, IdleFlow, Kept, TcbKey};
+use anyhow::{Context as _, Result};
+use baton_abi::{AnswerKey, Door, HaveRead, Kept, TcbKey};
 use baton_agent::{
     Services,
-    reader::{Counters, Lead, Program, Reader, Route},
+    reader::{Counters, Lead, Program, Reader, Route, Store},
 };
 use baton_core::{asker, rules::Request};
 use baton_dataplane::{Dataplane, Early, Error, Reading};
-use baton_net::client_frame::{PIECE, Stream};
-use baton_net::{Connections, Link};
+use baton_net::Connections;
+use baton_net::client_frame::{ETHERNET, PIECE, Stream};
 use tokio::sync::watch;
 
 use super::{
@@ -29,10 +30,16 @@ use super::{
     logged::logged,
     place::Place,
     releases,
+    segments::Segments,
 };
 
 /// So much of a request is read for a dispatcher, as the program reads of it.
 const QUESTION_BYTES: usize = 16 << 10;
+
+/// Nothing is said for so long on a connection that has come to rest.
+const REST: Duration = Duration::from_secs(1);
+/// So often each is looked at: a message may be lost, and the last of a response acknowledged late.
+const REST_LOOKS: u32 = 3;
 
 /// One that runs.
 pub struct Running {
@@ -45,8 +52,9 @@ pub struct Running {
 }
 
 impl Running {
-    /// Starts it. Frames come in by this interface.
-    pub fn start(dataplane: &Dataplane, link: &Link, judge: &Judge) -> Result<Self> {
+    /// Starts it. Frames come in by the node's interface.
+    pub fn start(dataplane: &Dataplane, place: &Place, judge: &Judge) -> Result<Self> {
+        let link = &place.link;
         let (services, watch) = watch::channel(HashSet::new());
         let here = Arc::new(Here {
             reading: dataplane.reading(link.index)?,
@@ -54,10 +62,14 @@ impl Running {
             opinion: judge.opinion(),
             ids: Mutex::default(),
             leaving: Mutex::new(()),
+            segments: Segments::open()?,
+            rests: Mutex::default(),
             asking: OnceLock::new(),
         });
         early::start(dataplane.early()?, Arc::downgrade(&here))?;
-        let reader = Reader::bind(here.clone(), watch)?;
+        let store = Store::open(place.config.local.run_dir.join("kept"))
+            .context("cannot make the directory of what is kept of connections")?;
+        let reader = Reader::bind(here.clone(), watch, store)?;
         let (port, counters) = (reader.port(), reader.counters());
         tokio::spawn(reader.run());
         Ok(Self {
@@ -96,6 +108,12 @@ impl Running {
         let here = self.here.clone();
         tokio::task::spawn_blocking(move || logged(here.let_idle_leave(quiet)));
     }
+
+    /// Has the program tell connection servers of connections that have come to rest since the last look. Returns at once.
+    pub fn tell_rests(&self) {
+        let here = self.here.clone();
+        tokio::task::spawn_blocking(move || logged(here.tell_rests()));
+    }
 }
 
 /// This node.
@@ -106,6 +124,9 @@ struct Here {
     ids: Mutex<HashMap<SocketAddrV4, u16>>,
     /// One look at a time.
     leaving: Mutex<()>,
+    segments: Segments,
+    /// One look at a time: when the last one was that told of connections at rest.
+    rests: Mutex<Option<Instant>>,
     /// Once a service here has a dispatcher on another node.
     asking: OnceLock<Asking>,
 }
@@ -115,16 +136,35 @@ impl Here {
         let Ok(_alone) = self.leaving.try_lock() else {
             return Ok(());
         };
+        for frame in self.idle(quiet..=Duration::MAX)? {
+            self.reading.leave(&frame)?;
+        }
+        Ok(())
+    }
+
+    fn tell_rests(&self) -> Result<()> {
+        let Ok(mut last) = self.rests.try_lock() else {
+            return Ok(());
+        };
+        let until = last.map_or(Duration::MAX, |last| REST + last.elapsed() * REST_LOOKS);
+        *last = Some(Instant::now());
+        for frame in self.idle(REST..=until)? {
+            self.reading.rest(&frame)?;
+        }
+        Ok(())
+    }
+
+    /// An empty ACK for each connection on which nothing was said for so long.
+    fn idle(&self, quiet: RangeInclusive<Duration>) -> Result<Vec<Vec<u8>>> {
         let services = locked(&self.ids).keys().copied().collect();
-        for (client, cluster) in Connections::idle(&services, quiet)? {
+        let idle = Connections::idle(&services, quiet)?.into_iter();
+        let frames = idle.filter_map(|(client, cluster)| {
             let flow = TcbKey::of(client, cluster);
             // What it acknowledges only the program knows.
             let (seq, ack) = (0, 0);
-            if let Some(frame) = releases::ack(&IdleFlow { flow, seq, ack }, self.mac) {
-                self.reading.leave(&frame)?;
-            }
-        }
-        Ok(())
+            releases::ack(&flow, (seq, ack), self.mac)
+        });
+        Ok(frames.collect())
     }
 }
 
@@ -197,6 +237,11 @@ impl Program for Here {
 
     fn send(&self, frame: &[u8]) -> io::Result<()> {
         self.reading.send(frame).map_err(other)
+    }
+
+    fn refuse(&self, frame: &[u8]) -> io::Result<()> {
+        let packet = frame.get(ETHERNET..).unwrap_or_default();
+        self.segments.refuse(packet).map_err(io::Error::other)
     }
 }
 

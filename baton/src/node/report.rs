@@ -9,7 +9,7 @@ use anyhow::Result;
 use baton_abi::COUNTER_LCCP_SOCKET_FULL;
 use baton_config::{Node, Roles};
 use baton_core::membership::{Basis, Presence};
-use baton_dataplane::{StaleSender, Tallied, Walked, XdpMode, counter_name};
+use baton_dataplane::{StaleSender, Tallied, XdpMode, counter_name};
 use baton_net::LccpSocket;
 use baton_wire::{Address, Health};
 
@@ -20,7 +20,7 @@ use super::{
     tables::{self, endpoint},
     tallies,
 };
-use crate::status::{Flows, Leaving, Peer, Pool, Route, Service, Status, Tally};
+use crate::status::{Flows, Peer, Pool, Route, Service, Status, Tally};
 
 /// Everything about a node, as of now.
 pub fn status(daemon: &Daemon) -> Result<Status> {
@@ -40,15 +40,6 @@ pub fn status(daemon: &Daemon) -> Result<Status> {
     *counters
         .entry(counter_name(COUNTER_LCCP_SOCKET_FULL))
         .or_default() += lost;
-    let asked = daemon.judge.counts();
-    for (counter, value) in [
-        (baton_abi::COUNTER_CS_ASKED, asked.asked),
-        (baton_abi::COUNTER_CS_ASK_LATE, asked.late),
-        (baton_abi::COUNTER_CS_ASK_DEAD, asked.dead),
-        (baton_abi::COUNTER_CS_ASK_LIE, asked.lie),
-    ] {
-        *counters.entry(counter_name(counter)).or_default() += value;
-    }
     let at_doors = daemon.reader.as_ref().map(reader::Running::asked);
     let at_doors = at_doors.unwrap_or_default();
     for (counter, value) in [
@@ -124,7 +115,6 @@ pub fn status(daemon: &Daemon) -> Result<Status> {
         failover: daemon.failover_status(),
         forwarding: None,
         migration: is_cs.then(|| migrations.shown()),
-        leaving: is_cs.then(|| leaving(&daemon.releases.found())),
         counters,
     })
 }
@@ -145,17 +135,8 @@ pub fn without_interface(place: &Place, gone: &[String], seconds: u64, uptime: u
         flows: None,
         failover: None,
         migration: None,
-        leaving: None,
         forwarding: None,
         counters: BTreeMap::new(),
-    }
-}
-
-fn leaving(found: &Walked) -> Leaving {
-    Leaving {
-        idle: found.idle,
-        pinned: found.pinned,
-        busy: found.busy,
     }
 }
 
@@ -199,7 +180,7 @@ fn peer(daemon: &Daemon, node: &Node, stale: &HashMap<Ipv4Addr, StaleSender>) ->
             IpAddr::V4(address) => daemon.versions.of(daemon.now(), address),
             IpAddr::V6(_) => None,
         },
-        tally: tally.map(|tally| tallies::shown(&tallies::with(tally, at_doors))),
+        tally: tally.map(|tally| tallies::shown(&tally, at_doors)),
     })
 }
 

@@ -3,7 +3,7 @@
 
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use etherparse::{NetSlice, PacketBuilder, SlicedPacket, TcpHeader, TransportSlice};
 use socket2::{Domain, Protocol, Socket, Type};
 
@@ -50,15 +50,6 @@ impl Segments {
     /// what the client acknowledged.
     pub fn refuse(&self, packet: &[u8]) -> Result<()> {
         self.reset(&asked(packet).context("the refused packet is not TCP over IPv4")?)
-    }
-
-    /// Sends a packet that is whole, IP header first.
-    pub fn forward(&self, packet: &[u8]) -> Result<()> {
-        let sliced = SlicedPacket::from_ip(packet).context("no IP packet")?;
-        let Some(NetSlice::Ipv4(ip)) = sliced.net else {
-            bail!("no IPv4 packet");
-        };
-        self.send(ip.header().destination_addr(), packet)
     }
 
     fn send(&self, client: Ipv4Addr, packet: &[u8]) -> Result<()> {

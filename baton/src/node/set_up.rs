@@ -25,10 +25,6 @@ impl Daemon {
                 .relay_at(self.relay.as_ref().map_or(0, |relay| relay.port));
         }
         self.write_maps().await?;
-        if self.place.me.roles.is_cs() {
-            self.judge.start(&self.dataplane, &self.place)?;
-            self.releases.start(&self.dataplane, &self.place)?;
-        }
         self.dataplane.attach(&self.place.interfaces(), options)?;
         if self.dataplane.xdp_mode() == Some(XdpMode::Generic) {
             warn!(
@@ -101,8 +97,7 @@ impl Daemon {
         }
         self.tables.write_settings(&self.dataplane, &self.place)?;
         keys::write(&self.dataplane, &self.keys)?;
-        let of_node = services_with_places(config.services_of(&self.place.me.name))?;
-        let held: Vec<_> = of_node.into_iter().chain(self.leaving.services()).collect();
+        let held = self.leaving.held(config, &self.place.me.name)?;
         let services = if roles.is_cs() || roles.is_switch() {
             services_with_places(config.services.iter())?
         } else {
@@ -117,10 +112,7 @@ impl Daemon {
             .map(|(at, _)| *at)
             .collect();
         let resumes = roles.is_ds() && !resumable.is_empty();
-        let follows = |service: &baton_config::Service| {
-            service.hands_over() || service.is_strict() || service.owner_routes()
-        };
-        let moves = roles.is_ds() && held.iter().any(|(_, service)| follows(service));
+        let moves = roles.is_ds() && held.iter().any(|(_, service)| service.owner_routes());
         if resumes {
             self.resume.tell_heads(&self.dataplane)?;
             Routing::default().prepare(&mut self.host).await?;
@@ -143,7 +135,7 @@ impl Daemon {
         if roles.is_ds() && !routed.is_empty() {
             let reader = match self.reader.take() {
                 Some(reader) => reader,
-                None => reader::Running::start(&self.dataplane, &self.place.link, &self.judge)?,
+                None => reader::Running::start(&self.dataplane, &self.place, &self.judge)?,
             };
             reader.serve(self.tables.ids_of(routed.iter().map(|(at, _)| *at)));
             if (routed.iter()).any(|(_, service)| service.dispatcher.is_some()) {

@@ -1,41 +1,24 @@
 //! What a route, a pool or a data server had to do, since it has its name here.
 
-use std::{collections::BTreeMap, fmt};
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Counted by the connection server, and where owners route by data servers, whose counts are at most some seconds old. A daemon
+/// Counted by data servers, whose counts are at most some seconds old, and of what no door judges by the connection server. A daemon
 /// that is restarted or reads its configuration again goes on counting.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tally {
     /// Requests: for a route or pool those that it took, for a data server those that it was to answer.
-    /// What a pinned connection asks for after its first request is seen only where owners route; its bytes are.
     pub requests: u64,
     /// Requests that a data server was given and another one answered. Not among `requests`.
     pub taken_back: u64,
     /// Bytes of responses that clients have acknowledged, headers and all. Those of a connection's last
-    /// response are counted when it ends, or, but where owners route, is quiet for some seconds.
+    /// response are counted when it ends.
     pub bytes: u64,
     /// Requests that nobody was there to answer.
     pub unavailable: u64,
-    /// Requests that could not go to their pool: their connections were ended before any server saw them. By reason.
-    #[serde(default)]
-    pub closed: BTreeMap<String, u64>,
-    /// Connections that were to move for a request; for a data server those that it was asked to let go.
-    pub handovers: Handovers,
-}
-
-/// What became of handovers.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Handovers {
-    /// Asked for.
-    pub tried: u64,
-    /// Of those, neither refused nor found not to have happened.
-    pub made: u64,
-    /// The next owner did not have the connection: a message was lost.
-    pub none: u64,
-    /// Refused by the owner, by reason.
-    pub kept: BTreeMap<String, u64>,
+    /// Connections that have gone on to another data server with a request; for a data server those that it has let go.
+    pub handovers: u64,
 }
 
 /// In one line.
@@ -45,22 +28,8 @@ impl fmt::Display for Tally {
         if self.unavailable > 0 {
             write!(f, ", {} not answered: nobody was there", self.unavailable)?;
         }
-        for (reason, count) in &self.closed {
-            write!(f, ", {count} not answered: could not go there ({reason})")?;
-        }
-        let handovers = &self.handovers;
-        if handovers.tried > 0 {
-            write!(
-                f,
-                ", handovers {}: {} made",
-                handovers.tried, handovers.made
-            )?;
-        }
-        if handovers.none > 0 {
-            write!(f, ", {} lost", handovers.none)?;
-        }
-        for (reason, count) in &handovers.kept {
-            write!(f, ", {count} kept ({reason})")?;
+        if self.handovers > 0 {
+            write!(f, ", {} handovers", self.handovers)?;
         }
         Ok(())
     }
@@ -125,18 +94,10 @@ mod tests {
         };
         assert_eq!(tally.to_string(), "12 requests, 4.1 KB");
         tally.unavailable = 1;
-        tally.closed = [("unmoved".to_owned(), 3)].into();
-        tally.handovers = Handovers {
-            tried: 5,
-            made: 2,
-            none: 1,
-            kept: [("unread".to_owned(), 2)].into(),
-        };
+        tally.handovers = 5;
         assert_eq!(
             tally.to_string(),
-            "12 requests, 4.1 KB, 1 not answered: nobody was there, \
-             3 not answered: could not go there (unmoved), handovers 5: 2 made, 1 lost, \
-             2 kept (unread)"
+            "12 requests, 4.1 KB, 1 not answered: nobody was there, 5 handovers"
         );
     }
 }

@@ -155,13 +155,12 @@ fn node(row: &NodeRow) -> Vec<Column> {
     ]
 }
 
-const POOL_WIDTHS: [Constraint; 7] = [
+const POOL_WIDTHS: [Constraint; 6] = [
     Constraint::Min(24),
     Constraint::Length(10),
     Constraint::Length(9),
     Constraint::Length(9),
     Constraint::Length(9),
-    Constraint::Length(7),
     Constraint::Length(5),
 ];
 
@@ -172,7 +171,6 @@ fn pool(row: &PoolRow) -> Vec<Column> {
         rate(row.rates.requests),
         byte_rate(row.rates.bytes),
         rate(row.rates.handovers),
-        total(row.kept),
         total(row.unavailable),
     ]
 }

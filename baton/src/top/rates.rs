@@ -50,8 +50,6 @@ pub struct PoolRow {
     pub name: String,
     pub requests: u64,
     pub rates: Rates,
-    /// Handovers refused or lost, of all that were tried.
-    pub kept: u64,
     pub unavailable: u64,
 }
 
@@ -155,11 +153,9 @@ fn pools(now: &Status, before: Before<'_>) -> Vec<PoolRow> {
     let all = now.services.iter().flat_map(tallies);
     all.map(|(name, tally)| {
         let earlier = before.and_then(|(_, since)| Some((*earlier.get(&name)?, since)));
-        let kept: u64 = tally.handovers.kept.values().sum();
         PoolRow {
             requests: tally.requests,
             rates: rates(Some(tally), earlier),
-            kept: kept + tally.handovers.none,
             unavailable: tally.unavailable,
             name,
         }
@@ -213,11 +209,10 @@ fn rates(now: Option<&Tally>, before: Option<(&Tally, Duration)>) -> Rates {
     let (Some(now), Some((before, since))) = (now, before) else {
         return Rates::default();
     };
-    let tried = |tally: &Tally| tally.handovers.tried;
     Rates {
         requests: rate(now.requests, before.requests, since),
         bytes: rate(now.bytes, before.bytes, since),
-        handovers: rate(tried(now), tried(before), since),
+        handovers: rate(now.handovers, before.handovers, since),
     }
 }
 
@@ -245,7 +240,7 @@ mod tests {
             let tally = tally.expect("the example counts");
             tally.requests += 10;
             tally.bytes += 3000;
-            tally.handovers.tried += 1;
+            tally.handovers += 1;
         }
         now.counters.insert("cs_syn".into(), 41);
         now.counters.insert("cs_forward".into(), 8);

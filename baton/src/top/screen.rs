@@ -36,7 +36,6 @@ impl Page {
                 "REQ/S",
                 "BYTES/S",
                 "MOVES/S",
-                "KEPT",
                 "503",
             ],
             Self::Counters => &["COUNTER", "TOTAL", "PER SECOND"],

@@ -148,7 +148,7 @@ impl Drain {
             if !peer.draining {
                 bail!("{name} does not drain any more: somebody has ended it");
             }
-            bar.show(name, peer.open(), status.leaving);
+            bar.show(name, peer.open());
             if told.is_none_or(|told| told.elapsed() >= TELL) {
                 let open = peer.open();
                 let drains = format!("drains: {open} connections open");
@@ -173,7 +173,7 @@ impl Drain {
                 bail!(
                     "{name} still drains, and is not empty after {} s: {}",
                     timeout.as_secs(),
-                    left(&peer, status.leaving)
+                    left(&peer)
                 );
             }
             sleep(LOOK);

@@ -14,13 +14,15 @@ use std::time::Duration;
 
 use baton_abi::{DOOR_NOBODY, Door, HaveRead, Kept, NO_POOL, READ_SWITCHES, TcbKey};
 use baton_agent::position::next_bytes;
-use baton_agent::reader::{Counters, Lead, Program, Reader, Route};
+use baton_agent::reader::{Counters, Lead, Program, Reader, Route, Store};
 use baton_core::rules::Request;
 use baton_net::client_frame::Segment;
 use socket2::SockRef;
+use tempfile::TempDir;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
+use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
 const MAC: [u8; 6] = [2, 0, 0, 0, 0, 7];
@@ -39,6 +41,9 @@ struct Seen {
     /// So often its next socket does not have all yet, and what is known of that.
     missing: u32,
     kept: Kept,
+    /// Its next socket is nowhere; and which frame's client was told.
+    is_gone: bool,
+    refused: Option<Vec<u8>>,
     /// What the program says of a request that was read.
     flags: u8,
 }
@@ -87,6 +92,7 @@ impl Program for Fake {
         if seen.missing == 0 {
             seen.kept.received = seen.read.end;
         }
+        seen.kept.gone += u32::from(seen.is_gone);
         Ok(Some(seen.kept))
     }
 
@@ -102,6 +108,11 @@ impl Program for Fake {
             // Its client resets it.
             seen.client = None;
         }
+        Ok(())
+    }
+
+    fn refuse(&self, frame: &[u8]) -> io::Result<()> {
+        self.0.lock().unwrap().refused = Some(frame.to_vec());
         Ok(())
     }
 }
@@ -123,19 +134,27 @@ struct Bed {
     program: Arc<Fake>,
     counters: Arc<Counters>,
     client: TcpStream,
+    /// Where what is kept is.
+    kept: Arc<TempDir>,
+    /// Dropped, the reader is as one that was killed.
+    process: JoinSet<()>,
 }
 
 impl Bed {
     async fn new() -> Self {
         let program = Arc::new(Fake::default());
         let (services, watch) = watch::channel(HashSet::new());
-        let reader = Reader::bind(program.clone(), watch).unwrap();
+        let kept = Arc::new(tempfile::tempdir().unwrap());
+        let store = Store::open(kept.path().to_owned()).unwrap();
+        let reader = Reader::bind(program.clone(), watch, store).unwrap();
         let at = SocketAddrV4::new(Ipv4Addr::LOCALHOST, reader.port());
         services.send_replace(HashSet::from([at]));
         let counters = reader.counters();
-        tokio::spawn(async move {
+        let mut process = JoinSet::new();
+        let dir = Arc::clone(&kept);
+        process.spawn(async move {
             reader.run().await;
-            drop(services);
+            drop((services, dir));
         });
         let client = TcpStream::connect(at).await.unwrap();
         client.set_nodelay(true).unwrap();
@@ -143,6 +162,8 @@ impl Bed {
             program,
             counters,
             client,
+            kept,
+            process,
         }
     }
 
@@ -157,7 +178,7 @@ impl Bed {
     }
 
     /// When so many bytes have come in by frames, the connection goes; then so often it does not have all yet.
-    fn goes_after(self, bytes: usize, missing: u32) -> (Arc<Fake>, Arc<Counters>) {
+    fn goes_after(mut self, bytes: usize, missing: u32) -> (Arc<Fake>, Arc<Counters>) {
         let mut seen = self.program.0.lock().unwrap();
         (seen.goes_after, seen.missing) = (bytes, missing);
         SockRef::from(&self.client)
@@ -165,6 +186,7 @@ impl Bed {
             .unwrap();
         seen.client = Some(self.client);
         drop(seen);
+        self.process.detach_all();
         (self.program, self.counters)
     }
 
@@ -264,6 +286,78 @@ fn a_client_that_sends_no_more_is_given_with_its_end() {
             (seen.read.pool, seen.read.flags),
             (NO_POOL as u16, READ_SWITCHES as u16)
         );
+    });
+}
+
+/// Its process is killed when the connection has gone on, and not all has come.
+#[test]
+fn what_is_kept_the_next_process_sends_in() {
+    run("what_is_kept_the_next_process_sends_in", async {
+        let mut bed = Bed::new().await;
+        let text = b"GET /%61 HTTP/1.1\r\n\r\n";
+        let process = std::mem::take(&mut bed.process);
+        let kept = Arc::clone(&bed.kept);
+        bed.say(text).await;
+        let (program, _) = bed.goes_after(text.len(), u32::MAX);
+        until(|| program.0.lock().unwrap().frames.len() > 2).await;
+        drop(process);
+        let next = Arc::new(Fake::default());
+        {
+            let (last, mut seen) = (program.0.lock().unwrap(), next.0.lock().unwrap());
+            (seen.read, seen.kept, seen.missing) = (last.read, last.kept, 3);
+        }
+        let store = Store::open(kept.path().to_owned()).unwrap();
+        let (_services, watch) = watch::channel(HashSet::new());
+        tokio::spawn(Reader::bind(next.clone(), watch, store).unwrap().run());
+        let is_empty = || kept.path().read_dir().unwrap().next().is_none();
+        until(is_empty).await;
+        let seen = next.0.lock().unwrap();
+        assert!(seen.frames.len() > 1);
+        assert!(seen.frames.iter().all(|frame| payload(frame) == text));
+    });
+}
+
+/// It was answered and has ended: there is nobody to tell anything.
+#[test]
+fn who_is_nowhere_has_ended() {
+    run("who_is_nowhere_has_ended", async {
+        let mut bed = Bed::new().await;
+        let text = b"GET /%61 HTTP/1.1\r\n\r\n";
+        bed.say(text).await;
+        let kept = Arc::clone(&bed.kept);
+        bed.program.0.lock().unwrap().is_gone = true;
+        let (program, counters) = bed.goes_after(text.len(), u32::MAX);
+        until(|| counters.given.load(Relaxed) == 1).await;
+        assert!(program.0.lock().unwrap().refused.is_none());
+        assert!(kept.path().read_dir().unwrap().next().is_none());
+    });
+}
+
+/// Its process was killed, and its socket with it: it would wait for ever.
+#[test]
+fn who_has_lost_its_connection_is_told() {
+    run("who_has_lost_its_connection_is_told", async {
+        let mut bed = Bed::new().await;
+        let text = b"GET /%61 HTTP/1.1\r\n\r\n";
+        let process = std::mem::take(&mut bed.process);
+        let kept = Arc::clone(&bed.kept);
+        bed.say(text).await;
+        let (program, _) = bed.goes_after(text.len(), u32::MAX);
+        until(|| program.0.lock().unwrap().frames.len() > 2).await;
+        drop(process);
+        let next = Arc::new(Fake::default());
+        {
+            let (last, mut seen) = (program.0.lock().unwrap(), next.0.lock().unwrap());
+            (seen.read, seen.kept) = (last.read, last.kept);
+            (seen.missing, seen.is_gone) = (u32::MAX, true);
+        }
+        let store = Store::open(kept.path().to_owned()).unwrap();
+        let (_services, watch) = watch::channel(HashSet::new());
+        tokio::spawn(Reader::bind(next.clone(), watch, store).unwrap().run());
+        until(|| next.0.lock().unwrap().refused.is_some()).await;
+        let refused = next.0.lock().unwrap().refused.take().unwrap();
+        assert_eq!(payload(&refused), text);
+        assert!(kept.path().read_dir().unwrap().next().is_none());
     });
 }
 

@@ -119,8 +119,6 @@ pub(crate) struct RawService {
     pub(crate) connection_servers: List,
     pub(crate) split: Field<String>,
     pub(crate) handover: Field<String>,
-    pub(crate) misrouted: Field<String>,
-    pub(crate) routing: Field<String>,
     pub(crate) resume: Field<bool>,
     pub(crate) direct: Field<bool>,
     pub(crate) large: Field<RawLarge>,
@@ -182,7 +180,6 @@ pub(crate) struct RawRoute {
     pub(crate) query: Table,
     pub(crate) pool: Field<String>,
     pub(crate) resume: Field<bool>,
-    pub(crate) unjudged: Field<String>,
 }
 
 /// `[service.health]`

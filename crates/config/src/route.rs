@@ -12,7 +12,6 @@ use crate::path::PathPrefix;
 use crate::problem::Problem;
 use crate::raw::RawRoute;
 use crate::report::Report;
-use crate::service::{Misrouted, one_of};
 
 /// Requests that go to a pool. Of several routes that match, the one of the most specific host is
 /// taken, of those the one of the longest path, and of those the first with conditions.
@@ -29,27 +28,6 @@ pub struct Route {
     /// Whether a response to such a request goes on from another data server if its own dies; where the file does not
     /// say, as in the service.
     pub resume: bool,
-    /// What becomes of a request while nobody can judge whether it meets the conditions; where the file does not say,
-    /// it waits if the service closes what cannot go where it belongs ([`Misrouted::Close`]).
-    pub unjudged: Unjudged,
-}
-
-/// What becomes of a request for a route with conditions while the daemon that judges them is away.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unjudged {
-    /// The next route is asked, as if it did not meet them.
-    Next,
-    /// It waits: its client sends it again.
-    Wait,
-}
-
-const UNJUDGED: &[(&str, Unjudged)] = &[("wait", Unjudged::Wait), ("next", Unjudged::Next)];
-
-/// What a route takes from its service where it does not say itself.
-#[derive(Clone, Copy)]
-pub(crate) struct Defaults {
-    pub(crate) resume: bool,
-    pub(crate) misrouted: Misrouted,
 }
 
 /// What could be read of a route; see [`crate::node::Draft`].
@@ -64,7 +42,6 @@ pub(crate) struct Draft {
     query: Parsed<Vec<(String, Pattern)>>,
     pub(crate) pool: Option<Spanned<PoolName>>,
     pub(crate) resume: Parsed<bool>,
-    pub(crate) unjudged: Parsed<Unjudged>,
 }
 
 impl Draft {
@@ -94,10 +71,7 @@ impl Draft {
             },
         );
         let resume = parse(report, "resume", raw.resume, Ok);
-        let unjudged = parse(report, "unjudged", raw.unjudged, |text| {
-            one_of("unjudged", &text, UNJUDGED)
-        });
-        let draft = Self {
+        Self {
             header,
             host,
             path,
@@ -108,27 +82,6 @@ impl Draft {
             query,
             pool,
             resume,
-            unjudged,
-        };
-        draft.check(report);
-        draft
-    }
-
-    /// Reports what says nothing.
-    fn check(&self, report: &mut Report<'_>) {
-        let Some((.., conditions)) = self.matches() else {
-            return;
-        };
-        if let Some(place) = self.unjudged.span()
-            && conditions.is_empty()
-        {
-            report.error(
-                place,
-                Problem::new(
-                    "this route has no conditions, so there is nothing to judge",
-                    "remove unjudged, or add a condition: regex, method, header, cookie or query",
-                ),
-            );
         }
     }
 
@@ -152,20 +105,15 @@ impl Draft {
         said.unwrap_or_else(|| self.header.clone())
     }
 
-    /// The route, if all of it could be read; `pool` is the index of the pool it names.
-    pub(crate) fn finish(self, pool: Option<usize>, defaults: Defaults) -> Option<Route> {
+    /// The route, if all of it could be read; `pool` is the index of the pool it names, `resume` what its service says.
+    pub(crate) fn finish(self, pool: Option<usize>, resume: bool) -> Option<Route> {
         let (host, path, conditions) = self.matches()?;
-        let unjudged = match defaults.misrouted {
-            Misrouted::Close => Unjudged::Wait,
-            Misrouted::Stay => Unjudged::Next,
-        };
         Some(Route {
             host,
             path,
             conditions,
             pool: pool?,
-            resume: self.resume.or(defaults.resume)?,
-            unjudged: self.unjudged.or(unjudged)?,
+            resume: self.resume.or(resume)?,
         })
     }
 }

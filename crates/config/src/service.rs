@@ -58,10 +58,6 @@ pub struct Service {
     pub split: Split,
     /// When a connection moves to another data server.
     pub handover: Handover,
-    /// What becomes of a request that cannot go to the pool that its route names.
-    pub misrouted: Misrouted,
-    /// Who sees to whose a connection's further requests are.
-    pub routing: Routing,
     /// Whether a response whose data server dies goes on from another one: all of a pool answer alike. Of requests that a
     /// route takes the route says so.
     pub resume: bool,
@@ -77,27 +73,10 @@ impl Service {
         self.resume || self.routes.iter().any(|route| route.resume)
     }
 
-    /// Whether a further request on a connection may be another data server's.
-    pub fn hands_over(&self) -> bool {
-        self.routing == Routing::ConnectionServer
-            && self.handover != Handover::Never
-            && self.split == Split::Request
-    }
-
-    /// Whether a request is answered by its pool, or its connection ends.
-    pub fn is_strict(&self) -> bool {
-        let is_followed = self.routing == Routing::ConnectionServer;
-        self.has_pools()
-            && is_followed
-            && self.misrouted == Misrouted::Close
-            && self.split == Split::Request
-    }
-
-    /// Whether data servers see to whose requests are. Where all are of who has the connection, and nobody is to be asked who
-    /// that is, nobody need.
+    /// Whether the data server that has a connection judges whose each request on it is. Where all are its own, and nobody is
+    /// to be asked who that is, nobody need.
     pub fn owner_routes(&self) -> bool {
-        self.routing == Routing::Owner
-            && self.split == Split::Request
+        self.split == Split::Request
             && (self.has_pools() || !self.connections_stay() || self.dispatcher.is_some())
     }
 
@@ -135,25 +114,6 @@ pub enum Handover {
     Never,
 }
 
-/// What becomes of a request on a connection that cannot move to the pool that its route names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Misrouted {
-    /// No server sees it: its connection ends, and its client tries again on a new one.
-    Close,
-    /// Who has the connection answers it.
-    Stay,
-}
-
-/// Who sees to whose a connection's further requests are: the first is always the connection server's to route.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Routing {
-    /// The connection server follows the requests of each connection.
-    ConnectionServer,
-    /// The data server that has the connection does, and the connection server only forwards. So far a request must have
-    /// its head in one packet and say how long its body is, or its connection ends.
-    Owner,
-}
-
 /// When a connection is split off to its data server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Split {
@@ -181,8 +141,6 @@ pub(crate) struct Draft {
     pub(crate) large: Parsed<large::Draft>,
     pub(crate) split: Option<Split>,
     pub(crate) handover: Option<Handover>,
-    pub(crate) misrouted: Option<Misrouted>,
-    pub(crate) routing: Parsed<Routing>,
     pub(crate) resume: Parsed<bool>,
     pub(crate) direct: Parsed<bool>,
     health: Option<Option<HealthCheck>>,
@@ -219,12 +177,6 @@ impl Draft {
         let handover = parse(report, "handover", raw.handover, |text| {
             one_of("handover", &text, HANDOVERS)
         });
-        let misrouted = parse(report, "misrouted", raw.misrouted, |text| {
-            one_of("misrouted", &text, MISROUTED)
-        });
-        let routing = parse(report, "routing", raw.routing, |text| {
-            one_of("routing", &text, ROUTINGS)
-        });
         let resume = parse(report, "resume", raw.resume, Ok);
         Self {
             name,
@@ -251,8 +203,6 @@ impl Draft {
             large: large::Draft::parse(report, raw.large),
             split: split.or(Split::Request),
             handover: handover.or(Handover::AsNeeded),
-            misrouted: misrouted.or(Misrouted::Close),
-            routing,
             resume,
             direct: parse(report, "direct", raw.direct, Ok),
             health: HealthCheck::parse(report, raw.health),
@@ -277,8 +227,6 @@ impl Draft {
         let pools = self.pools.into_iter().zip(nodes.pools);
         let routes = self.routes.into_iter().zip(targets.routes);
         let resume = self.resume.or(false)?;
-        let misrouted = self.misrouted?;
-        let defaults = route::Defaults { resume, misrouted };
         let large = match self.large.optional()? {
             None => None,
             Some(draft) => Some(draft.finish(targets.large)?),
@@ -296,7 +244,7 @@ impl Draft {
                 .map(|(pool, nodes)| pool.finish(nodes, policy, &weights, overflow.as_ref()))
                 .collect::<Option<_>>()?,
             routes: routes
-                .map(|(route, target)| route.finish(target, defaults))
+                .map(|(route, target)| route.finish(target, resume))
                 .collect::<Option<_>>()?,
             large,
             weights,
@@ -304,8 +252,6 @@ impl Draft {
             overflow: overflow.filter(|_| policy == Policy::Overflow),
             split: self.split?,
             handover: self.handover?,
-            misrouted,
-            routing: self.routing.or(Routing::ConnectionServer)?,
             resume,
             direct: self.direct.or(false)?,
             health: self.health?,
@@ -338,13 +284,6 @@ const HANDOVERS: &[(&str, Handover)] = &[
     ("as-needed", Handover::AsNeeded),
     ("every-request", Handover::EveryRequest),
     ("never", Handover::Never),
-];
-
-const MISROUTED: &[(&str, Misrouted)] = &[("close", Misrouted::Close), ("stay", Misrouted::Stay)];
-
-const ROUTINGS: &[(&str, Routing)] = &[
-    ("connection-server", Routing::ConnectionServer),
-    ("owner", Routing::Owner),
 ];
 
 const SPLITS: &[(&str, Split)] = &[("request", Split::Request), ("ack", Split::Ack)];

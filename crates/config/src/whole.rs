@@ -5,7 +5,6 @@ pub(crate) mod failover;
 pub(crate) mod forwarding;
 pub(crate) mod keys;
 mod members;
-mod misrouted;
 mod overflow;
 mod relay_to;
 mod resume;
@@ -57,7 +56,6 @@ pub(crate) fn check(
         connection_servers::weights(report, service, members);
         overflow::check(report, service, members);
         resume::check(report, service);
-        misrouted::check(report, service);
     }
     relay_to::check(report, &services, &members, &nodes);
     routes::check(report, &services);

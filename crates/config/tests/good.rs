@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use baton_config::{
     Conditions, Config, Error, ForwardingNetwork, ForwardingPolicy, FrontAddress, HealthCheck,
-    HostPattern, Key, Pattern, Policy, Probe, Roles, Service, Split, Unjudged, Weights, Xdp,
+    HostPattern, Key, Pattern, Policy, Probe, Roles, Service, Split, Weights, Xdp,
 };
 use baton_wire::HashKey;
 use common::{SAMPLE, parse, routed};
@@ -318,25 +318,6 @@ fn pools_and_routes() {
     };
     assert_eq!((web.resume, of_routes(web)), (false, vec![false, true]));
     assert_eq!((third.resume, of_routes(third)), (true, vec![true, false]));
-    // While nobody judges: wherever a request that cannot go where it belongs is closed, it waits.
-    let unjudged = |text: &str| parse(text).unwrap().config.services[2].routes[1].unjudged;
-    let second_of_third = "path = \"/a\", resume = false";
-    for (misrouted, said, expected) in [
-        ("", "", Unjudged::Wait),
-        ("misrouted = \"stay\"", "", Unjudged::Next),
-        (
-            "misrouted = \"stay\"",
-            ", unjudged = \"wait\"",
-            Unjudged::Wait,
-        ),
-        ("", ", unjudged = \"next\"", Unjudged::Next),
-    ] {
-        let said = format!("{second_of_third}, method = \"GET\"{said}");
-        let text = text
-            .replace(second_of_third, &said)
-            .replace("port = 82", &format!("port = 82\n{misrouted}"));
-        assert_eq!(unjudged(&text), expected, "{misrouted} {said}");
-    }
     let resumes = [web, second, third].map(Service::resumes);
     assert_eq!(resumes, [true, false, true]);
     assert_eq!(web.routes[0].host, HostPattern::Any);

@@ -31,7 +31,6 @@ pub mod eop;
 pub mod errand;
 pub mod failover;
 pub mod forwarding;
-pub mod heads;
 pub mod health;
 pub mod listening;
 pub mod maglev;
@@ -50,7 +49,6 @@ pub mod sizes;
 pub mod slots;
 pub mod tallies;
 pub mod turn;
-pub mod whole_heads;
 
 pub use error::Error;
 pub use moment::Moment;

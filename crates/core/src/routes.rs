@@ -47,8 +47,8 @@ pub struct Route<'a> {
     pub host: Host<'a>,
     /// What the request target begins with, byte by byte; no longer than the entries' keys hold.
     pub path: &'a [u8],
-    /// If it asks for more than that: what becomes of requests of which nobody can say whether they meet it.
-    pub conditional: Option<Unjudged>,
+    /// Whether it asks for more than that.
+    pub is_conditional: bool,
     /// Any number that tells the pools of the service apart.
     pub pool: u16,
 }
@@ -76,23 +76,13 @@ pub struct Entry {
     pub leads: Leads,
 }
 
-/// What becomes of a request while nobody can judge whether it meets the conditions of a route. Where several
-/// routes are asked the strictest counts, which is the greatest.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Unjudged {
-    /// It goes on as if it did not meet them.
-    Next,
-    /// It waits until somebody can.
-    Wait,
-}
-
 /// Where the requests that find an entry go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Leads {
     /// To this pool, as in the [`Route`]; without one, to the service's own nodes.
     pub pool: Option<u16>,
-    /// If they do not meet some route's conditions, and what becomes of them while nobody can judge that.
-    pub unless: Option<Unjudged>,
+    /// Unless they meet some route's conditions.
+    pub has_conditions: bool,
 }
 
 /// Why routes do not fit the tables.

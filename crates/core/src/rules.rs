@@ -15,7 +15,7 @@ mod request;
 mod target;
 
 pub use condition::{Conditions, Matcher};
-pub use framing::Body;
+pub use framing::{Body, head_length};
 pub use request::{BadRequest, Request};
 
 use std::{cmp::Reverse, collections::BTreeMap};

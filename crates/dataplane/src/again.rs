@@ -37,17 +37,17 @@ impl Dataplane {
     pub(crate) fn again(&self) -> Result<Again, Error> {
         let programs = self.programs();
         Ok(Again {
-            program: program_of_cs("punts", &programs.cs)?,
-            pass_up: program_of_cs("punts", &programs.pass_up)?,
+            program: program_of_cs("held", &programs.cs)?,
+            pass_up: program_of_cs("held", &programs.pass_up)?,
         })
     }
 }
 
 impl Again {
-    /// As if the frame had come to this interface, with `metadata`, whole words, in front.
-    pub fn run(&self, frame: &[u8], interface: u32, metadata: &[u8]) -> Result<Resumed, Error> {
-        let outcome = sys::run_on_arrival(self.program.as_fd(), metadata, frame, interface)
-            .map_err(failed)?;
+    /// As if the frame had come to this interface.
+    pub fn run(&self, frame: &[u8], interface: u32) -> Result<Resumed, Error> {
+        let outcome =
+            sys::run_on_arrival(self.program.as_fd(), &[], frame, interface).map_err(failed)?;
         match outcome.verdict {
             XDP_TX | XDP_REDIRECT => Ok(Resumed::Leaves(outcome.frame)),
             XDP_PASS => self.pass_up(&outcome.frame, interface),

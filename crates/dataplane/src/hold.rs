@@ -1,4 +1,4 @@
-//! Requests that wait at a connection server because another one is about to take over (`bpf/cs/hold.h`).
+//! First requests that wait at a connection server because another one is about to take over (`bpf/cs/hold.h`).
 
 use std::time::Duration;
 
@@ -6,17 +6,17 @@ use baton_abi::{DataServer, Hold as InMap};
 use libbpf_rs::MapHandle;
 
 use crate::{
-    Dataplane, Error, Punt,
+    Dataplane, Error,
     again::{Again, Resumed},
     clock::coarse_after,
-    maps::{element, map_error, only_on_cs, update},
-    ring::{Ring, read_punt},
+    maps::{map_error, only_on_cs, update},
+    ring::{Held, Ring, read_held},
 };
 
 /// Whoever has it lets requests wait, and lets them go: at most one may be in use.
 pub struct Hold {
     variable: MapHandle,
-    held: Ring<Punt>,
+    held: Ring<Held>,
     again: Again,
 }
 
@@ -28,7 +28,7 @@ impl Dataplane {
     pub fn hold(&self) -> Result<Hold, Error> {
         let maps = &self.programs().maps;
         let variable = only_on_cs("hold", &maps.hold)?;
-        let held = Ring::of("held", only_on_cs("held", &maps.held)?, read_punt)?;
+        let held = Ring::of("held", only_on_cs("held", &maps.held)?, read_held)?;
         // What waited for an earlier daemon its clients send again.
         held.wait(Duration::ZERO)?.for_each(drop);
         Ok(Hold {
@@ -82,15 +82,9 @@ impl Hold {
     /// What waits goes its way, whichever that is now, in the order in which it came.
     pub fn let_go(&self) -> Result<Vec<Resumed>, Error> {
         let held = self.held.wait(Duration::ZERO)?;
-        held.map(|held| self.again.run(&held.frame, held.interface, &[]))
+        held.map(|held| self.again.run(&held.frame, held.interface))
             .collect()
     }
-}
-
-/// Whether all that clients send goes on to another connection server, by what the map says.
-pub(crate) fn passes_on(variable: &MapHandle) -> Result<bool, Error> {
-    let hold: InMap = element("hold", variable, 0)?;
-    Ok(hold.passes_on != 0 && coarse_after(Duration::ZERO) < hold.until)
 }
 
 fn write(variable: &MapHandle, hold: &InMap) -> Result<(), Error> {

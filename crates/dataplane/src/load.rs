@@ -59,10 +59,6 @@ pub struct Programs {
     pub sweep: Option<OwnedFd>,
     /// Pinned maps that could not be taken over, because another version wrote them otherwise.
     pub made_anew: Vec<String>,
-    /// The walk over the TCP table for idle connections, with role CS.
-    pub idle: Option<OwnedFd>,
-    /// What makes RELEASE of an idle connection, with role CS.
-    pub release: Option<OwnedFd>,
     /// Finds entries of a dead data server, with role CS.
     pub muster: Option<OwnedFd>,
     /// Changes one of them, with role CS.
@@ -75,23 +71,19 @@ pub struct Programs {
 /// include/uapi/linux/bpf.h
 const BPF_F_XDP_HAS_FRAGS: u32 = 1 << 5;
 /// Maps that only the connection server's programs use; a pure data server need not pay for them.
-const CS_MAPS: [&str; 16] = [
+const CS_MAPS: [&str; 12] = [
     "once_more",
     "tcbs",
     "strays",
     "claims",
     "claim_sources",
-    "punt_sources",
     "claim_refusals",
     "believed",
     "used_cookies",
-    "punts",
-    "judge",
     "held",
-    "punted_flows",
     "flows",
-    "idle_flows",
     "orphans",
+    "quiet_points",
 ];
 /// Maps by which requests are routed, by a connection server and by the owners of connections, and those of requests.
 const ROUTING_MAPS: [&str; 12] = [
@@ -157,8 +149,6 @@ impl Programs {
         open.progs.baton_cs.set_autoload(cs);
         open.progs.baton_pass_up.set_autoload(cs || ds);
         open.progs.baton_sweep.set_autoload(cs);
-        open.progs.baton_idle.set_autoload(cs);
-        open.progs.baton_release.set_autoload(cs);
         open.progs.baton_muster.set_autoload(cs);
         open.progs.baton_change.set_autoload(cs);
         open.progs.baton_move.set_autoload(cs);
@@ -254,12 +244,6 @@ impl Programs {
                 .then(|| duplicate(loaded.progs.baton_sweep.as_fd()))
                 .transpose()?,
             made_anew,
-            idle: cs
-                .then(|| duplicate(loaded.progs.baton_idle.as_fd()))
-                .transpose()?,
-            release: cs
-                .then(|| duplicate(loaded.progs.baton_release.as_fd()))
-                .transpose()?,
             muster: cs
                 .then(|| duplicate(loaded.progs.baton_muster.as_fd()))
                 .transpose()?,
@@ -302,16 +286,13 @@ impl Programs {
                 route_ids: routing(&loaded.maps.route_ids)?,
                 tcbs: cs_only(&loaded.maps.tcbs)?,
                 flows: cs_only(&loaded.maps.flows)?,
-                punts: cs_only(&loaded.maps.punts)?,
-                judge: cs_only(&loaded.maps.judge)?,
                 hold: cs_only(&loaded.maps.data_hold)?,
                 held: cs_only(&loaded.maps.held)?,
                 answers: routing(&loaded.maps.answers)?,
                 resting: routing(&loaded.maps.resting)?,
-                punted_flows: cs_only(&loaded.maps.punted_flows)?,
-                idle_flows: cs_only(&loaded.maps.idle_flows)?,
                 kept_requests: routing(&loaded.maps.kept_requests)?,
                 orphans: cs_only(&loaded.maps.orphans)?,
+                quiet_points: cs_only(&loaded.maps.quiet_points)?,
                 _once_more: cs_only(&loaded.maps.once_more)?,
             },
         })
@@ -385,8 +366,6 @@ pub mod tests {
             &progs.baton_cs,
             &progs.baton_pass_up,
             &progs.baton_sweep,
-            &progs.baton_idle,
-            &progs.baton_release,
             &progs.baton_muster,
             &progs.baton_change,
             &progs.baton_move,

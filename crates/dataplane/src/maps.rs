@@ -41,17 +41,14 @@ pub(crate) struct Maps {
     pub route_ids: Option<MapHandle>,
     pub tcbs: Option<MapHandle>,
     pub flows: Option<MapHandle>,
-    pub punts: Option<MapHandle>,
-    pub judge: Option<MapHandle>,
     /// A variable of the program's.
     pub hold: Option<MapHandle>,
     pub held: Option<MapHandle>,
     pub answers: Option<MapHandle>,
     pub resting: Option<MapHandle>,
-    pub punted_flows: Option<MapHandle>,
-    pub idle_flows: Option<MapHandle>,
     pub kept_requests: Option<MapHandle>,
     pub orphans: Option<MapHandle>,
+    pub quiet_points: Option<MapHandle>,
     /// Held only: without a holder the kernel empties it.
     pub _once_more: Option<MapHandle>,
 }

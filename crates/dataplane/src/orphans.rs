@@ -3,7 +3,9 @@
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use baton_abi::{Change, KeptRequest, MAX_POOLS, Muster, ORPHANS, Orphan, Pool, Tcb, TcbKey};
+use baton_abi::{
+    Change, KeptRequest, MAX_POOLS, Muster, ORPHANS, Orphan, Pool, QuietPoint, Tcb, TcbKey,
+};
 use libbpf_rs::{MapCore as _, MapHandle};
 use zerocopy::IntoBytes as _;
 
@@ -21,6 +23,7 @@ pub struct Orphans {
     pub(crate) moves: OwnedFd,
     orphans: MapHandle,
     kept: MapHandle,
+    quiet_points: MapHandle,
     tcbs: MapHandle,
     pools: MapHandle,
 }
@@ -37,6 +40,7 @@ impl Dataplane {
             moves: program(&programs.moves)?,
             orphans: again_on_cs("orphans", &maps.orphans)?,
             kept: again_on_cs("kept_requests", &maps.kept_requests)?,
+            quiet_points: again_on_cs("quiet_points", &maps.quiet_points)?,
             tcbs: again_on_cs("tcbs", &maps.tcbs)?,
             pools: again_on_cs("pools", &maps.pools)?,
         })
@@ -85,6 +89,14 @@ impl Orphans {
         };
         let whole = KeptRequest { whole: 1, ..kept };
         update("kept_requests", &self.kept, key, &whole)
+    }
+
+    /// Whether its owner has told that the connection is at rest where this entry is.
+    pub fn is_at_rest(&self, key: &TcbKey, tcb: &Tcb) -> Result<bool, Error> {
+        let told: Option<QuietPoint> = lookup("quiet_points", &self.quiet_points, key)?;
+        Ok(told.is_some_and(|at| {
+            (at.seq, at.ack) == (tcb.last_seq, tcb.last_ack) && at.owner == u32::from(tcb.owner)
+        }))
     }
 
     /// Changes the entry as `change` says, and returns it as it is then; None if it is another by now.

@@ -2,7 +2,9 @@
 
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
 
-use baton_abi::{AGENT_METADATA, Door, EARLY_METADATA, HaveRead, Kept, LEAVE_METADATA, TcbKey};
+use baton_abi::{
+    AGENT_METADATA, Door, EARLY_METADATA, HaveRead, Kept, LEAVE_METADATA, QUIET_METADATA, TcbKey,
+};
 use libbpf_rs::{ErrorKind, MapCore as _, MapFlags, MapHandle};
 use zerocopy::IntoBytes as _;
 
@@ -95,6 +97,11 @@ impl Reading {
     /// of its pool any more and the connection is quiet. What it acknowledges the program writes in.
     pub fn leave(&self, ack: &[u8]) -> Result<(), Error> {
         self.send_as(LEAVE_METADATA, ack)
+    }
+
+    /// The same of a connection that may have come to rest: if it has, the program tells its connection server.
+    pub fn rest(&self, ack: &[u8]) -> Result<(), Error> {
+        self.send_as(QUIET_METADATA, ack)
     }
 
     /// What the program found to come too early comes in again.

@@ -1,17 +1,16 @@
 //! A ring in which a program shows something to user space, and how the connection server's shows frames.
 
 use std::{
-    num::NonZeroU16,
     os::fd::{AsFd, BorrowedFd, OwnedFd},
     sync::mpsc,
     time::Duration,
 };
 
-use baton_abi::Punted;
+use baton_abi::HeldFrame;
 use libbpf_rs::{MapHandle, RingBuffer, RingBufferBuilder};
 use zerocopy::FromBytes as _;
 
-use crate::{Error, Punt, clock::coarse_clock, maps::map_error};
+use crate::{Error, clock::coarse_clock, maps::map_error};
 
 /// What lies in the ring longer than this is of no use: its client has sent it again, or is gone.
 const TOO_OLD: Duration = Duration::from_secs(1);
@@ -68,21 +67,22 @@ impl<T: Send + 'static> AsFd for Ring<T> {
     }
 }
 
-/// A frame.
-pub(crate) fn read_punt(record: &[u8]) -> Option<Punt> {
-    let (record, frame) = Punted::read_from_prefix(record).ok()?;
+/// A frame that waits.
+pub(crate) struct Held {
+    /// Index of the interface that it came to.
+    pub interface: u32,
+    /// From its Ethernet header on.
+    pub frame: Vec<u8>,
+}
+
+pub(crate) fn read_held(record: &[u8]) -> Option<Held> {
+    let (record, frame) = HeldFrame::read_from_prefix(record).ok()?;
     let age = coarse_clock().saturating_sub(record.time);
     if u128::from(age) > TOO_OLD.as_nanos() {
         return None;
     }
-    Some(Punt {
+    Some(Held {
         interface: record.interface,
-        service: record.service,
-        key: (record.key.hash != 0).then_some(record.key),
-        divide_at: NonZeroU16::new(record.cut),
-        is_behind: record.behind != 0,
-        is_repeat: record.behind == 2,
-        is_carried: record.carried != 0,
-        frame: frame.get(..record.bytes.into())?.to_vec(),
+        frame: frame.get(..record.bytes as usize)?.to_vec(),
     })
 }

@@ -70,15 +70,7 @@ impl Dataplane {
 fn add(sum: &mut Tally, other: &Tally) {
     sum.requests += other.requests;
     sum.bytes += other.bytes;
-    sum.handovers += other.handovers;
     sum.connections += other.connections;
     sum.taken_back += other.taken_back;
-    sum.none += other.none;
     sum.unavailable += other.unavailable;
-    for (sum, other) in sum.kept.iter_mut().zip(other.kept) {
-        *sum += other;
-    }
-    for (sum, other) in sum.closed.iter_mut().zip(other.closed) {
-        *sum += other;
-    }
 }

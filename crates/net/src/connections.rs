@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddrV4};
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use netlink_packet_sock_diag::inet::nlas::Nla;
@@ -30,13 +31,13 @@ impl Connections {
         Ok(Self(counts))
     }
 
-    /// Clients whose connections to one of `locals` have neither sent nor got data for at least `quiet`, with that one.
+    /// Clients whose connections to one of `locals` have neither sent nor got data for so long, with that one.
     ///
     /// # Errors
     /// [`Error::System`].
     pub fn idle(
         locals: &HashSet<SocketAddrV4>,
-        quiet: Duration,
+        quiet: RangeInclusive<Duration>,
     ) -> Result<Vec<(SocketAddrV4, SocketAddrV4)>> {
         let mut idle = Vec::new();
         established(ExtensionFlags::INFO, |local, client, response| {
@@ -44,7 +45,7 @@ impl Connections {
                 Nla::TcpInfo(info) => since_data(info),
                 _ => None,
             });
-            if since_data.is_some_and(|since| since >= quiet) && locals.contains(&local) {
+            if since_data.is_some_and(|since| quiet.contains(&since)) && locals.contains(&local) {
                 idle.push((client, local));
             }
         })
@@ -174,11 +175,15 @@ mod tests {
         let stream = TcpStream::connect(local).unwrap();
         let client = v4(stream.local_addr().unwrap());
         let _accepted = listener.accept().unwrap();
-        let idle = |at, quiet| Connections::idle(&HashSet::from([at]), quiet).unwrap();
-        assert_eq!(idle(local, Duration::ZERO), [(client, local)]);
-        assert_eq!(idle(local, Duration::from_secs(3600)), []);
-        assert_eq!(idle(client, Duration::ZERO), [(local, client)]);
+        const HOUR: Duration = Duration::from_secs(3600);
+        let idle = |at, least, most| Connections::idle(&HashSet::from([at]), least..=most).unwrap();
+        assert_eq!(idle(local, Duration::ZERO, HOUR), [(client, local)]);
+        assert_eq!(idle(local, HOUR, Duration::MAX), []);
+        assert_eq!(
+            idle(client, Duration::ZERO, Duration::MAX),
+            [(local, client)]
+        );
         let nobody = SocketAddrV4::new(Ipv4Addr::new(127, 0, 0, 3), local.port());
-        assert_eq!(idle(nobody, Duration::ZERO), []);
+        assert_eq!(idle(nobody, Duration::ZERO, HOUR), []);
     }
 }

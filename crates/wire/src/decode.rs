@@ -5,20 +5,18 @@ use std::time::Duration;
 use baton_abi::{
     COUNTER_LCCP_BAD_TAG, COUNTER_LCCP_BAD_VERSION, COUNTER_LCCP_MISMATCH,
     COUNTER_LCCP_NOT_ALLOWED, COUNTER_LCCP_SHORT, COUNTER_LCCP_STALE, COUNTER_LCCP_UNKNOWN,
-    LCCP_ACCOUNT, LCCP_ADOPT, LCCP_AGAIN, LCCP_ALIVE, LCCP_BEGINS, LCCP_CANDIDATE, LCCP_CLAIM,
-    LCCP_ELSEWHERE, LCCP_FLAG_BEHIND, LCCP_FLAG_GONE, LCCP_FLAG_KEPT, LCCP_FORWARD, LCCP_HANDOVER,
-    LCCP_HEAD, LCCP_HELLO, LCCP_KEEP, LCCP_LEADING, LCCP_LEADING_AT_DS, LCCP_MAX_BODY,
-    LCCP_MAX_RESUME, LCCP_MOVED, LCCP_NONE, LCCP_NONE_PLAIN, LCCP_ORDER, LCCP_QUERY, LCCP_READY,
-    LCCP_RECEIVED, LCCP_RECEPTOR_DAEMON, LCCP_RECEPTOR_DS, LCCP_REFUSED, LCCP_RELEASE, LCCP_REPLY,
-    LCCP_RESUME, LCCP_SYNC, LCCP_TAKEN, LCCP_TCBS, LCCP_VERSION, LCCP_WITHHELD, LCCP_YIELD,
-    LccpHeader,
+    LCCP_ACCOUNT, LCCP_ADOPT, LCCP_AGAIN, LCCP_ALIVE, LCCP_CANDIDATE, LCCP_CLAIM, LCCP_FLAG_GONE,
+    LCCP_FLAG_KEPT, LCCP_FORWARD, LCCP_HEAD, LCCP_HELLO, LCCP_LEADING, LCCP_LEADING_AT_DS,
+    LCCP_MAX_BODY, LCCP_MAX_RESUME, LCCP_MOVED, LCCP_NONE, LCCP_NONE_PLAIN, LCCP_ORDER, LCCP_QUERY,
+    LCCP_READY, LCCP_RECEIVED, LCCP_RECEPTOR_DAEMON, LCCP_RECEPTOR_DS, LCCP_REFUSED, LCCP_REPLY,
+    LCCP_RESUME, LCCP_SYNC, LCCP_TAKEN, LCCP_TCBS, LCCP_VERSION, LCCP_YIELD, LccpHeader,
 };
 use zerocopy::FromBytes as _;
 
 use crate::tag::TAGGED_BYTES;
 use crate::tcb::tcb_from_wire;
 use crate::{
-    Account, Arrival, Candidate, Clock, Flow, Heads, Keep, Keys, Message, NodePair, Numbers, Order,
+    Account, Arrival, Candidate, Clock, Flow, Heads, Keys, Message, NodePair, Numbers, Order,
     Query, Ready, Refusal, Reply, Resume, ShortAddress, Taken, TcbPart, Tcbs, YieldAnswer, body,
     carried, tag,
 };
@@ -199,40 +197,6 @@ fn message(header: &LccpHeader, body: &[u8]) -> Result<Message, Reject> {
             flow: flow(header)?,
             next: ShortAddress::from_word(header.be_data),
             attempt: header.tcb.attempt,
-            end: u64::from_be(header.tcb.be_resume),
-            is_behind: u32::from(header.flags) & LCCP_FLAG_BEHIND != 0,
-        },
-        LCCP_HANDOVER => Message::Handover {
-            flow: flow(header)?,
-            tcb: tcb(header)?,
-            // To nobody is no handover.
-            next: ShortAddress::from_word(header.be_data).ok_or(Reject::Unknown)?,
-        },
-        LCCP_KEEP => Message::Keep {
-            flow: flow(header)?,
-            tcb: tcb(header)?,
-            keep: Keep::from_number(u32::from_be(header.be_data)),
-        },
-        LCCP_ELSEWHERE => Message::Elsewhere {
-            flow: flow(header)?,
-            tcb: tcb(header)?,
-            // To nobody is no handover.
-            next: ShortAddress::from_word(header.be_data).ok_or(Reject::Unknown)?,
-        },
-        LCCP_WITHHELD => Message::Withheld {
-            flow: flow(header)?,
-            tcb: tcb(header)?,
-            keep: Keep::from_number(u32::from_be(header.be_data)),
-        },
-        LCCP_BEGINS if u32::from(header.receptor) == LCCP_RECEPTOR_DS => Message::Begins {
-            flow: flow(header)?,
-            how: header.tcb.attempt,
-        },
-        LCCP_BEGINS => Message::Begun {
-            flow: flow(header)?,
-            keep: Keep::from_number(u32::from_be(header.be_data)),
-            at: u32::try_from(u64::from_be(header.tcb.be_resume)).map_err(|_| Reject::Unknown)?,
-            responses: header.tcb.attempt,
         },
         LCCP_NONE => Message::None {
             flow: flow(header)?,
@@ -249,11 +213,6 @@ fn message(header: &LccpHeader, body: &[u8]) -> Result<Message, Reject> {
             flow: flow(header)?,
             tcb: tcb(header)?,
             next: ShortAddress::from_word(header.be_data),
-        },
-        LCCP_RELEASE => Message::Release {
-            flow: flow(header)?,
-            tcb: tcb(header)?,
-            next: ShortAddress::from_word(header.be_data).ok_or(Reject::Unknown)?,
         },
         LCCP_HELLO => Message::Hello(body::read(body).ok_or(Reject::Short)?),
         LCCP_SYNC => Message::Sync {

@@ -1,11 +1,10 @@
 //! Messages to bytes.
 
 use baton_abi::{
-    LCCP_ACCOUNT, LCCP_ADOPT, LCCP_AGAIN, LCCP_ALIVE, LCCP_BEGINS, LCCP_CANDIDATE, LCCP_CLAIM,
-    LCCP_ELSEWHERE, LCCP_FLAG_BEHIND, LCCP_FLAG_GONE, LCCP_FLAG_KEPT, LCCP_FORWARD, LCCP_HANDOVER,
-    LCCP_HEAD, LCCP_HELLO, LCCP_KEEP, LCCP_MOVED, LCCP_NONE, LCCP_NONE_PLAIN, LCCP_ORDER,
-    LCCP_QUERY, LCCP_READY, LCCP_RECEIVED, LCCP_REFUSED, LCCP_RELEASE, LCCP_REPLY, LCCP_RESUME,
-    LCCP_SYNC, LCCP_TAKEN, LCCP_TCBS, LCCP_VERSION, LCCP_WITHHELD, LCCP_YIELD, LccpHeader, LccpTcb,
+    LCCP_ACCOUNT, LCCP_ADOPT, LCCP_AGAIN, LCCP_ALIVE, LCCP_CANDIDATE, LCCP_CLAIM, LCCP_FLAG_GONE,
+    LCCP_FLAG_KEPT, LCCP_FORWARD, LCCP_HEAD, LCCP_HELLO, LCCP_MOVED, LCCP_NONE, LCCP_NONE_PLAIN,
+    LCCP_ORDER, LCCP_QUERY, LCCP_READY, LCCP_RECEIVED, LCCP_REFUSED, LCCP_REPLY, LCCP_RESUME,
+    LCCP_SYNC, LCCP_TAKEN, LCCP_TCBS, LCCP_VERSION, LCCP_YIELD, LccpHeader, LccpTcb,
 };
 use zerocopy::IntoBytes as _;
 
@@ -40,13 +39,6 @@ pub fn encode(
         | Message::ForwardKept { .. }
         | Message::Received { .. }
         | Message::Forward { .. }
-        | Message::Handover { .. }
-        | Message::Release { .. }
-        | Message::Keep { .. }
-        | Message::Elsewhere { .. }
-        | Message::Withheld { .. }
-        | Message::Begins { .. }
-        | Message::Begun { .. }
         | Message::None { .. }
         | Message::Claim { .. }
         | Message::Moved { .. }
@@ -132,71 +124,11 @@ fn fields(message: &Message) -> LccpHeader {
             flow,
             next,
             attempt,
-            end,
-            is_behind,
         } => LccpHeader {
             command: const { byte(LCCP_FORWARD) },
-            flags: if is_behind {
-                const { byte(LCCP_FLAG_BEHIND) }
-            } else {
-                0
-            },
             flow: flow.into(),
-            tcb: LccpTcb {
-                be_resume: end.to_be(),
-                ..only(attempt)
-            },
+            tcb: only(attempt),
             be_data: word(next),
-            ..blank
-        },
-        Message::Handover { flow, tcb, next } => LccpHeader {
-            command: const { byte(LCCP_HANDOVER) },
-            flow: flow.into(),
-            tcb: tcb.into(),
-            be_data: next.word(),
-            ..blank
-        },
-        Message::Keep { flow, tcb, keep } => LccpHeader {
-            command: const { byte(LCCP_KEEP) },
-            flow: flow.into(),
-            tcb: tcb.into(),
-            be_data: keep.number().to_be(),
-            ..blank
-        },
-        Message::Elsewhere { flow, tcb, next } => LccpHeader {
-            command: const { byte(LCCP_ELSEWHERE) },
-            flow: flow.into(),
-            tcb: tcb.into(),
-            be_data: next.word(),
-            ..blank
-        },
-        Message::Withheld { flow, tcb, keep } => LccpHeader {
-            command: const { byte(LCCP_WITHHELD) },
-            flow: flow.into(),
-            tcb: tcb.into(),
-            be_data: keep.number().to_be(),
-            ..blank
-        },
-        Message::Begins { flow, how } => LccpHeader {
-            command: const { byte(LCCP_BEGINS) },
-            flow: flow.into(),
-            tcb: only(how),
-            ..blank
-        },
-        Message::Begun {
-            flow,
-            keep,
-            at,
-            responses,
-        } => LccpHeader {
-            command: const { byte(LCCP_BEGINS) },
-            flow: flow.into(),
-            tcb: LccpTcb {
-                be_resume: u64::from(at).to_be(),
-                attempt: responses,
-                ..LccpTcb::default()
-            },
-            be_data: keep.number().to_be(),
             ..blank
         },
         Message::None {
@@ -226,13 +158,6 @@ fn fields(message: &Message) -> LccpHeader {
             flow: flow.into(),
             tcb: tcb.into(),
             be_data: next.map_or(0, ShortAddress::word),
-            ..blank
-        },
-        Message::Release { flow, tcb, next } => LccpHeader {
-            command: const { byte(LCCP_RELEASE) },
-            flow: flow.into(),
-            tcb: tcb.into(),
-            be_data: next.word(),
             ..blank
         },
         Message::Hello(_) => LccpHeader {

@@ -75,7 +75,7 @@ pub use order::{Order, Verb};
 pub use pair::KeyRing;
 pub use path::{BadPath, Path};
 pub use question::{Query, Reply};
-pub use reason::{Keep, Refusal};
+pub use reason::Refusal;
 pub use resume::{Outcome, Progress, Ready, Resume};
 pub use short::ShortAddress;
 pub use sizes::{LargePaths, PathHash};

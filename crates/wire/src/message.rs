@@ -3,14 +3,14 @@
 use baton_abi::{LCCP_RECEPTOR_CS, LCCP_RECEPTOR_DAEMON, LCCP_RECEPTOR_DS};
 
 use crate::{
-    Account, Candidate, Flow, Heads, Hello, Keep, Numbers, Order, Query, Ready, Refusal, Reply,
-    Resume, ShortAddress, Taken, TcbPart, Tcbs, YieldAnswer,
+    Account, Candidate, Flow, Heads, Hello, Numbers, Order, Query, Ready, Refusal, Reply, Resume,
+    ShortAddress, Taken, TcbPart, Tcbs, YieldAnswer,
 };
 
 /// One LCCP message. Its command and its [`Receptor`] follow from the variant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Message {
-    /// DM1, CS to DS, or DS to DS after a HANDOVER: adopt this connection. Carries the client's
+    /// DM1, CS to DS, or DS to DS where the connection goes on: adopt this connection. Carries the client's
     /// packet.
     Adopt {
         /// Which connection.
@@ -67,67 +67,6 @@ pub enum Message {
         next: Option<ShortAddress>,
         /// How many DSs did not have the connection before. After one it is not sent back again.
         attempt: u8,
-        /// Where the request ends that begins with the packet, if not with that: `enum lccp_end` in the upper half, a
-        /// sequence number in the lower. 0: nothing is told.
-        end: u64,
-        /// Whether it is behind an ELSEWHERE: who has not let go of the connection does not deliver it.
-        is_behind: bool,
-    },
-    /// CS to the owner: give this connection to another DS. Carries the client's request.
-    Handover {
-        /// Which connection.
-        flow: Flow,
-        /// With which TCP parameters the other is to adopt it.
-        tcb: TcbPart,
-        /// The other DS.
-        next: ShortAddress,
-    },
-    /// The same of a request for another pool than the owner's, which must not be delivered there.
-    Elsewhere {
-        /// Which connection.
-        flow: Flow,
-        /// With which TCP parameters the other is to adopt it.
-        tcb: TcbPart,
-        /// The other DS.
-        next: ShortAddress,
-    },
-    /// Owner to CS: it will not give the connection away. Carries the request back, which it has
-    /// delivered itself.
-    Keep {
-        /// Which connection.
-        flow: Flow,
-        /// As it came in the HANDOVER.
-        tcb: TcbPart,
-        /// Why.
-        keep: Keep,
-    },
-    /// Owner to CS: it cannot do that (now), and has not delivered the request. Carries it back.
-    Withheld {
-        /// Which connection.
-        flow: Flow,
-        /// As it came in the ELSEWHERE.
-        tcb: TcbPart,
-        /// Why.
-        keep: Keep,
-    },
-    /// CS to the owner: does a request begin with this packet? Carries it; if not, it is delivered.
-    Begins {
-        /// Which connection.
-        flow: Flow,
-        /// What the sender wants to hear (`enum lccp_begins`).
-        how: u8,
-    },
-    /// Owner to CS: the answer, of a packet that was not delivered. Carries it back.
-    Begun {
-        /// Which connection.
-        flow: Flow,
-        /// What is the case: [`Keep::Begins`], [`Keep::Missing`], [`Keep::Come`],
-        /// [`Keep::Tunnel`] or [`Keep::Unknown`].
-        keep: Keep,
-        /// The sequence number at which the request begins, or that the owner expects next.
-        at: u32,
-        /// How many responses have begun on this connection there, modulo 256.
-        responses: u8,
     },
     /// DS to CS: the connection is not here. Carries the client's packet back.
     None {
@@ -157,16 +96,6 @@ pub enum Message {
         tcb: TcbPart,
         /// The other DS, if the sender has handed the connection on.
         next: Option<ShortAddress>,
-    },
-    /// DM2, CS to the owner: your part of this connection, on which nothing happens, ends; give it to
-    /// another DS. Carries an empty ACK in the client's name.
-    Release {
-        /// Which connection.
-        flow: Flow,
-        /// With which TCP parameters the other is to adopt it.
-        tcb: TcbPart,
-        /// The other DS.
-        next: ShortAddress,
     },
     /// Daemon to daemon: heartbeat, load and health.
     Hello(Hello),
@@ -229,19 +158,10 @@ impl Message {
             | Self::ForwardKept { .. }
             | Self::Received { .. }
             | Self::Forward { .. }
-            | Self::Handover { .. }
-            | Self::Elsewhere { .. }
-            | Self::Begins { .. }
-            | Self::Release { .. }
             | Self::Claim { .. }
             | Self::Yield { .. }
             | Self::Alive { turned: false } => Receptor::Ds,
-            Self::Refused { .. }
-            | Self::Keep { .. }
-            | Self::Withheld { .. }
-            | Self::Begun { .. }
-            | Self::None { .. }
-            | Self::Moved { .. } => Receptor::Cs,
+            Self::Refused { .. } | Self::None { .. } | Self::Moved { .. } => Receptor::Cs,
             Self::Hello(_)
             | Self::Sync { .. }
             | Self::Again(_)
@@ -266,13 +186,6 @@ impl Message {
             | Self::ForwardKept { flow, .. }
             | Self::Received { flow, .. }
             | Self::Forward { flow, .. }
-            | Self::Handover { flow, .. }
-            | Self::Release { flow, .. }
-            | Self::Keep { flow, .. }
-            | Self::Elsewhere { flow, .. }
-            | Self::Withheld { flow, .. }
-            | Self::Begins { flow, .. }
-            | Self::Begun { flow, .. }
             | Self::None { flow, .. }
             | Self::Claim { flow, .. }
             | Self::Yield { flow, .. }

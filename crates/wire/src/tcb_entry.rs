@@ -2,9 +2,7 @@
 
 use std::num::NonZeroU16;
 
-use baton_abi::{
-    LCCP_ENTRY_CURRENT, LCCP_TCB_MARKS, LCCP_TCB_SACK, LCCP_TCB_WSCALE, LccpTcbsEntry,
-};
+use baton_abi::{LCCP_TCB_SACK, LCCP_TCB_WSCALE, LccpTcbsEntry};
 
 use crate::encode::byte;
 use crate::{Address, Endpoint, ShortAddress, WindowScales};
@@ -26,25 +24,21 @@ pub struct EntryKey {
 pub struct TcbEntry {
     /// Which connection.
     pub key: EntryKey,
-    /// The id of the pool that the current request was routed to.
+    /// The id of the pool that its first request was routed to.
     pub pool: u64,
-    /// The id of the route that the current request took, if any.
+    /// The id of the route that it took, if any.
     pub route: Option<u64>,
-    /// Whether the owner was chosen by the pool as it is now.
-    pub current: bool,
-    /// Where the current request begins.
+    /// Where the request begins with which it went to its owner.
     pub request_seq: u32,
     /// The highest byte of the client seen, and one.
     pub last_seq: u32,
     /// The highest acknowledgement seen.
     pub last_ack: u32,
-    /// Where the next request begins.
-    pub next_request: u32,
     /// How long ago the last packet came, ticks of 2^30 ns.
     pub age: u32,
     /// The data server that has the connection.
     pub owner: ShortAddress,
-    /// Who had it before the last handover.
+    /// Who has it while its response moves.
     pub previous: Option<ShortAddress>,
     /// The largest segment that the client takes, bytes.
     pub mss: NonZeroU16,
@@ -52,12 +46,6 @@ pub struct TcbEntry {
     pub scales: Option<WindowScales>,
     /// Whether the client takes selective acknowledgements.
     pub sack: bool,
-    /// Those of `LCCP_TCB_MARKS`, which data servers need not know.
-    pub marks: u8,
-    /// How many requests the owner has had, modulo 256.
-    pub requests: u8,
-    /// Bytes of the current request's head; 0: not known.
-    pub head: u16,
     /// Bits of `enum tcb_state`.
     pub state: u8,
 }
@@ -78,7 +66,6 @@ impl From<&TcbEntry> for LccpTcbsEntry {
             be_request_seq: entry.request_seq.to_be(),
             be_last_seq: entry.last_seq.to_be(),
             be_last_ack: entry.last_ack.to_be(),
-            be_next_request: entry.next_request.to_be(),
             be_age: entry.age.to_be(),
             owner: entry.owner.word(),
             previous: entry.previous.map_or(0, ShortAddress::word),
@@ -86,13 +73,9 @@ impl From<&TcbEntry> for LccpTcbsEntry {
             snd_wscale: scales.0,
             rcv_wscale: scales.1,
             options: flag(entry.sack, const { byte(LCCP_TCB_SACK) })
-                | flag(entry.scales.is_some(), const { byte(LCCP_TCB_WSCALE) })
-                | entry.marks & const { byte(LCCP_TCB_MARKS) },
+                | flag(entry.scales.is_some(), const { byte(LCCP_TCB_WSCALE) }),
             state: entry.state,
-            flags: flag(entry.current, const { byte(LCCP_ENTRY_CURRENT) }),
-            requests: entry.requests,
-            be_head: entry.head.to_be(),
-            reserved: 0,
+            reserved: [0; 2],
         }
     }
 }
@@ -113,20 +96,15 @@ impl TcbEntry {
             },
             pool: u64::from_be(entry.be_pool),
             route: Some(u64::from_be(entry.be_route)).filter(|route| *route != 0),
-            current: has(entry.flags, LCCP_ENTRY_CURRENT),
             request_seq: u32::from_be(entry.be_request_seq),
             last_seq: u32::from_be(entry.be_last_seq),
             last_ack: u32::from_be(entry.be_last_ack),
-            next_request: u32::from_be(entry.be_next_request),
             age: u32::from_be(entry.be_age),
             owner: ShortAddress::from_word(entry.owner)?,
             previous: ShortAddress::from_word(entry.previous),
             mss: NonZeroU16::new(u16::from_be(entry.be_mss))?,
             scales,
             sack: has(entry.options, LCCP_TCB_SACK),
-            marks: entry.options & const { byte(LCCP_TCB_MARKS) },
-            requests: entry.requests,
-            head: u16::from_be(entry.be_head),
             state: entry.state,
         })
     }

@@ -6,14 +6,14 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::num::{NonZeroU16, NonZeroU32, NonZeroU64};
 use std::time::Duration;
 
-use baton_abi::{LCCP_TCB_MARKS, LCCP_VERSION};
+use baton_abi::LCCP_VERSION;
 use baton_wire::{
     Account, Address, AnsweredRequest, Arrival, BatchFlags, Candidate, CandidateState, Clock,
     ClusterKey, Counts, Endpoint, EntryKey, Flow, Head, HeadDigest, Heads, Health, Hello,
-    HelloService, Incarnation, Keep, Keys, LccpKey, Message, NodePair, Numbers, Order, Outcome,
-    Permille, Progress, Query, Ready, Received, Refusal, Reject, Reply, Resume, ShortAddress,
-    Taken, TakenRefusal, Tallies, TcbEntry, TcbPart, Tcbs, Verb, WindowScale, WindowScales,
-    YieldAnswer, decode, encode,
+    HelloService, Incarnation, Keys, LccpKey, Message, NodePair, Numbers, Order, Outcome, Permille,
+    Progress, Query, Ready, Received, Refusal, Reject, Reply, Resume, ShortAddress, Taken,
+    TakenRefusal, Tallies, TcbEntry, TcbPart, Tcbs, Verb, WindowScale, WindowScales, YieldAnswer,
+    decode, encode,
 };
 use proptest::collection::vec;
 use proptest::option;
@@ -122,8 +122,7 @@ proptest! {
         let found = decode(&bytes, PAIR, &follows, sent.clock, WINDOW);
         let is_command = matches!(
             sent.message,
-            Message::Handover { .. } | Message::Elsewhere { .. } | Message::Release { .. } | Message::Begins { .. }
-                | Message::Yield { .. } | Message::Resume(_) | Message::Candidate(_) | Message::Tcbs(_)
+            Message::Yield { .. } | Message::Resume(_) | Message::Candidate(_) | Message::Tcbs(_)
                 | Message::Taken(_) | Message::Order(_)
         );
         if is_command {
@@ -291,18 +290,13 @@ fn message() -> impl Strategy<Value = Message> {
             tcb,
             refusal
         }),
-        (
-            flow(),
-            option::of(short_address()),
-            any::<(u8, u64, bool)>()
-        )
-            .prop_map(|(flow, next, (attempt, end, is_behind))| Message::Forward {
+        (flow(), option::of(short_address()), any::<u8>()).prop_map(|(flow, next, attempt)| {
+            Message::Forward {
                 flow,
                 next,
                 attempt,
-                end,
-                is_behind,
-            }),
+            }
+        }),
         (
             flow(),
             tcb(),
@@ -323,16 +317,6 @@ fn message() -> impl Strategy<Value = Message> {
             }
         }),
         (flow(), option::of(any::<u32>())).prop_map(|(flow, end)| Message::Received { flow, end }),
-        (flow(), tcb(), short_address()).prop_map(|(flow, tcb, next)| Message::Handover {
-            flow,
-            tcb,
-            next
-        }),
-        (flow(), tcb(), short_address()).prop_map(|(flow, tcb, next)| Message::Release {
-            flow,
-            tcb,
-            next
-        }),
         (
             any::<u64>(),
             prop_oneof![
@@ -343,22 +327,6 @@ fn message() -> impl Strategy<Value = Message> {
             .prop_map(|(number, verb)| Message::Order(Order { number, verb })),
         (any::<u64>(), ".{0,200}")
             .prop_map(|(number, text)| Message::Account(Account::new(number, text).unwrap())),
-        (flow(), tcb(), keep()).prop_map(|(flow, tcb, keep)| Message::Keep { flow, tcb, keep }),
-        (flow(), tcb(), short_address()).prop_map(|(flow, tcb, next)| Message::Elsewhere {
-            flow,
-            tcb,
-            next
-        }),
-        (flow(), tcb(), keep()).prop_map(|(flow, tcb, keep)| Message::Withheld { flow, tcb, keep }),
-        (flow(), any::<u8>()).prop_map(|(flow, how)| Message::Begins { flow, how }),
-        (flow(), keep(), any::<(u32, u8)>()).prop_map(|(flow, keep, (at, responses))| {
-            Message::Begun {
-                flow,
-                keep,
-                at,
-                responses,
-            }
-        }),
         (flow(), any::<u8>(), any::<bool>()).prop_map(|(flow, attempt, is_plain)| Message::None {
             flow,
             attempt,
@@ -517,25 +485,7 @@ fn refusal() -> impl Strategy<Value = Refusal> {
     prop::sample::select(vec![
         Refusal::NoListener,
         Refusal::NotAssigned,
-        Refusal::NoWay,
         Refusal::Other,
-    ])
-}
-
-fn keep() -> impl Strategy<Value = Keep> {
-    prop::sample::select(vec![
-        Keep::State,
-        Keep::Unsent,
-        Keep::Unread,
-        Keep::Sequence,
-        Keep::NoWay,
-        Keep::Busy,
-        Keep::Unfinished,
-        Keep::Unknown,
-        Keep::Begins,
-        Keep::Tunnel,
-        Keep::More,
-        Keep::Other,
     ])
 }
 
@@ -579,19 +529,13 @@ fn tcb_entry() -> BoxedStrategy<TcbEntry> {
         any::<([u8; 16], u16, u16)>(),
         [short_address(), short_address()],
         option::of(short_address()),
-        any::<(u64, bool, [u32; 5], u8, u8)>(),
+        any::<(u64, [u32; 4], u8)>(),
         option::of(1..=u64::MAX),
         tcb(),
     )
         .prop_map(|(at, [cluster, owner], previous, rest, route, tcb)| {
             let (address, client_port, port) = at;
-            let (
-                pool,
-                current,
-                [request_seq, last_seq, last_ack, next_request, age],
-                state,
-                requests,
-            ) = rest;
+            let (pool, [request_seq, last_seq, last_ack, age], state) = rest;
             let client = Endpoint {
                 address: Address::from_octets(address),
                 port: client_port,
@@ -604,20 +548,15 @@ fn tcb_entry() -> BoxedStrategy<TcbEntry> {
                 },
                 pool,
                 route,
-                current,
                 request_seq,
                 last_seq,
                 last_ack,
-                next_request,
                 age,
                 owner,
                 previous,
                 mss: tcb.mss,
                 scales: tcb.scales,
                 sack: tcb.sack,
-                marks: requests & LCCP_TCB_MARKS as u8,
-                requests,
-                head: age as u16,
                 state,
             }
         })

@@ -30,7 +30,7 @@ fn moving(cluster: &mut Cluster, paths: &[&str]) -> Result<()> {
         Err(_) => REQUESTS,
     };
     let front = cluster.front()?;
-    let handovers = cluster.at_connection_servers("cs_handover")?;
+    let handovers = cluster.at_connection_servers("cs_moved_on")?;
     let forwarded = cluster.at_connection_servers("cs_forward")?;
     let driver = counted(cluster, front)?;
     let report = cluster.guest("client")?.run_for(
@@ -61,7 +61,7 @@ fn moving(cluster: &mut Cluster, paths: &[&str]) -> Result<()> {
         "{} of {requests} were answered by another server than they name",
         report.by_others
     );
-    let handovers = cluster.at_connection_servers("cs_handover")? - handovers;
+    let handovers = cluster.at_connection_servers("cs_moved_on")? - handovers;
     ensure!(
         handovers >= report.changes as u64,
         "{handovers} handovers for {} changes of the server",

@@ -76,7 +76,7 @@ impl Soak {
             let rate = done as f64 / begin.elapsed().as_secs_f64();
             eprintln!("  {done} handovers, {rate:.0} a second");
         }
-        Moved::by(CS, "cs_handover", done).since(world, before)
+        Moved::by(CS, "cs_moved_on", done).since(world, before)
     }
 
     fn wanted(&self) -> Result<u64> {

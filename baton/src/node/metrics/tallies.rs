@@ -1,7 +1,5 @@
 //! What routes, pools and data servers had to do, each as a family of counters that never go back.
 
-use std::collections::BTreeMap;
-
 use prometheus_client::{
     metrics::{counter::Counter, family::Family},
     registry::Registry,
@@ -77,11 +75,6 @@ fn add(registry: &mut Registry, of: &str, rows: &[(Labels, &Option<Tally>)]) {
             "Requests that nobody was there to answer",
             each(|tally| tally.unavailable),
         );
-        family(
-            "closed",
-            "Requests that could not go to their pool: their connections were ended before any server saw them",
-            by_reason(&rows, |tally| &tally.closed),
-        );
     }
     family(
         "response_bytes",
@@ -89,33 +82,8 @@ fn add(registry: &mut Registry, of: &str, rows: &[(Labels, &Option<Tally>)]) {
         each(|tally| tally.bytes),
     );
     family(
-        "handovers_tried",
-        "Connections that were to move; for a data server those that it was asked to let go",
-        each(|tally| tally.handovers.tried),
+        "handovers",
+        "Connections that have gone on to another data server with a request; for a data server those that it has let go",
+        each(|tally| tally.handovers),
     );
-    family(
-        "handovers_lost",
-        "Handovers that were found not to have happened",
-        each(|tally| tally.handovers.none),
-    );
-    family(
-        "handovers_kept",
-        "Handovers that the owner refused",
-        by_reason(&rows, |tally| &tally.handovers.kept),
-    );
-}
-
-/// One counter for each reason that there was.
-fn by_reason(
-    rows: &[(&Labels, &Tally)],
-    counts: fn(&Tally) -> &BTreeMap<String, u64>,
-) -> Vec<(Labels, u64)> {
-    let each = rows.iter().flat_map(|(labels, tally)| {
-        counts(tally).iter().map(|(reason, count)| {
-            let mut labels = (*labels).clone();
-            labels.push(("reason", reason.clone()));
-            (labels, *count)
-        })
-    });
-    each.collect()
 }

@@ -1,7 +1,7 @@
 //! Whether this data server may answer a request whose response it is to go on with: such a request comes by no door.
 
 use anyhow::Result;
-use baton_abi::{SERVICE_OWNER, SERVICE_PATHS, SERVICE_RESUME_REST, SERVICE_SIZES, TcbKey};
+use baton_abi::{SERVICE_PATHS, SERVICE_RESUME_REST, SERVICE_SIZES, TcbKey};
 use baton_agent::Ends;
 use baton_core::rules::Request;
 use baton_dataplane::OwnPools;
@@ -16,16 +16,13 @@ pub struct Admission {
 
 impl Admission {
     /// Whether this request is for a pool that this data server is in, and its response, which began at `start`, may go on elsewhere
-    /// than there; or this data server has it, and may drain. Where connection servers follow requests they have found that out.
+    /// than there; or this data server has it, and may drain.
     pub fn admits(&self, ends: Ends, request: &[u8], start: u32) -> Result<bool> {
         let (key, cluster) = (TcbKey::of(ends.client, ends.cluster), ends.cluster);
         let Some(service) = self.pools.service(cluster)? else {
             return Ok(false);
         };
         let flags = u32::from(service.flags);
-        if flags & SERVICE_OWNER == 0 {
-            return Ok(true);
-        }
         // Its door has let the request in.
         if self.pools.has_let_in(&key, request, start)? {
             return Ok(true);

@@ -10,7 +10,7 @@ use std::{
 };
 
 use anyhow::Result;
-use baton_abi::{IdleFlow, TCB_ADOPTING, TCB_PINNED, TCB_RESUMING, Tcb, TcbKey};
+use baton_abi::{TCB_ADOPTING, TCB_AT_DOOR, TCB_RESUMING, TcbKey};
 use baton_core::{
     Moment,
     moves::{Action, Moves},
@@ -23,7 +23,7 @@ use tracing::{debug, warn};
 use super::{
     super::{heartbeat::clock_now, releases::ack},
     Letter,
-    walker::{Walker, is_at_door, pool_of},
+    walker::{Walker, pool_of},
     which::{Which, ends},
 };
 
@@ -68,7 +68,7 @@ impl Walker {
     ) -> Result<()> {
         let found = self.orphans.muster(slot, tick_ago(RECENT))?;
         for (turn, (key, tcb)) in found.into_iter().enumerate() {
-            if !may_go(&tcb) {
+            if u32::from(tcb.state) != TCB_AT_DOOR {
                 continue;
             }
             let Some(kept) = self.kept(&key, &tcb)? else {
@@ -246,8 +246,8 @@ impl Walker {
                 None => return Ok(()),
             },
         };
-        let idle = idle_flow(&which, &tcb);
-        if let (Some(owner), Some(frame)) = (slots.get(&from), ack(&idle, [0; 6])) {
+        let frame = ack(&which.key(), (tcb.last_seq, tcb.last_ack), [0; 6]);
+        if let (Some(owner), Some(frame)) = (slots.get(&from), frame) {
             let message = Message::Yield {
                 flow: which.flow()?,
                 next,
@@ -281,28 +281,11 @@ impl Walker {
     }
 }
 
-/// Whether it is in no state in which its response cannot go. All of its request is sent: of a connection whose owner sees to
-/// its requests that has said so, or nothing is kept.
-fn may_go(tcb: &Tcb) -> bool {
-    if is_at_door(tcb) {
-        return u32::from(tcb.state) & !TCB_PINNED == 0;
-    }
-    tcb.state == 0 && tcb.last_seq == tcb.next_request
-}
-
 fn between(which: &Which, from: u16, to: u16) -> Between {
     Between {
         key: which.key(),
         request_seq: which.request_seq,
         from,
         to,
-    }
-}
-
-fn idle_flow(which: &Which, tcb: &Tcb) -> IdleFlow {
-    IdleFlow {
-        flow: which.key(),
-        seq: tcb.last_seq,
-        ack: tcb.last_ack,
     }
 }

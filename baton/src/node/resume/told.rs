@@ -1,6 +1,6 @@
 //! How responses begin, as data servers have told it: beside the requests that the program keeps, and as many.
 
-use std::{collections::HashMap, net::Ipv4Addr};
+use std::collections::HashMap;
 
 use baton_wire::{EntryKey, Head};
 
@@ -8,16 +8,9 @@ use baton_wire::{EntryKey, Head};
 pub struct Told {
     /// The most of each generation.
     most: usize,
-    young: HashMap<EntryKey, Last>,
+    young: HashMap<EntryKey, Head>,
     /// When the young are so many, these are forgotten, and those are the old.
-    old: HashMap<EntryKey, Last>,
-}
-
-/// How the last response of a connection begins, and the data server that told it.
-#[derive(Clone, Copy, Debug)]
-struct Last {
-    head: Head,
-    from: Ipv4Addr,
+    old: HashMap<EntryKey, Head>,
 }
 
 impl Told {
@@ -30,24 +23,24 @@ impl Told {
         }
     }
 
-    /// Takes note of how a response of this data server begins.
-    pub fn note(&mut self, from: Ipv4Addr, head: &Head) {
+    /// Takes note of how a response begins.
+    pub fn note(&mut self, head: &Head) {
         if self.young.len() >= self.most && !self.young.contains_key(&head.key) {
             self.old = std::mem::take(&mut self.young);
         }
-        self.young.insert(head.key, Last { head: *head, from });
+        self.young.insert(head.key, *head);
     }
 
     /// How this connection's response begins, if it is the one that begins at `start`.
     pub fn get(&self, key: &EntryKey, start: u32) -> Option<Head> {
-        let head = self.last(key)?.head;
-        (head.start == start).then_some(head)
+        let head = self.last(key)?;
+        (head.start == start).then_some(*head)
     }
 
     /// Whether the last response known of this connection began before `at`, and was not whole there, as far as is
     /// known: a request whose response is to begin at `at` was sent in the middle of it.
     pub fn is_under_way(&self, key: &EntryKey, at: u32) -> bool {
-        let Some(Last { head, .. }) = self.last(key) else {
+        let Some(head) = self.last(key) else {
             return false;
         };
         let come = at.wrapping_sub(head.start);
@@ -56,27 +49,13 @@ impl Told {
         began_before && head.length.is_none_or(|length| come < length.get())
     }
 
-    /// Whether the response of this data server that ends at `at` is an earlier one than its `number`th, counted modulo
-    /// 256: a request that was sent in the middle of that response has no answer yet, and what begins at `at` is the
-    /// answer to that one.
-    pub fn owes_another(&self, key: &EntryKey, from: Ipv4Addr, at: u32, number: u8) -> bool {
-        self.last(key).is_some_and(|last| {
-            let end = last
-                .head
-                .length
-                .map(|length| last.head.start.wrapping_add(length.get()));
-            let is_earlier = |told: u8| number.wrapping_sub(told).cast_signed() > 0;
-            last.from == from && end == Some(at) && last.head.number.is_some_and(is_earlier)
-        })
-    }
-
     /// How many are remembered.
     pub fn len(&self) -> usize {
         self.young.len() + self.old.len()
     }
 
     /// The last one of this connection.
-    fn last(&self, key: &EntryKey) -> Option<&Last> {
+    fn last(&self, key: &EntryKey) -> Option<&Head> {
         self.young.get(key).or_else(|| self.old.get(key))
     }
 }
@@ -102,13 +81,11 @@ mod tests {
         }
     }
 
-    const DS1: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 11);
-
     #[test]
     fn the_last_of_each_connection_is_known_by_its_beginning() {
         let mut told = Told::new(2);
-        told.note(DS1, &head(1, 7));
-        told.note(DS1, &head(1, 9));
+        told.note(&head(1, 7));
+        told.note(&head(1, 9));
         assert_eq!(told.get(&head(1, 0).key, 7), None);
         assert_eq!(told.get(&head(1, 0).key, 9), Some(head(1, 9)));
         assert_eq!(told.get(&head(2, 0).key, 9), None);
@@ -124,7 +101,7 @@ mod tests {
             length: std::num::NonZeroU32::new(100),
             ..head(1, start)
         };
-        told.note(DS1, &long);
+        told.note(&long);
         for (come, is_under_way) in [
             (0, false),
             (1, true),
@@ -137,57 +114,15 @@ mod tests {
         }
         assert!(!told.is_under_way(&key, start.wrapping_sub(1)));
         // Who does not know how long it is does not know that it is over.
-        told.note(DS1, &head(1, start));
+        told.note(&head(1, start));
         assert!(told.is_under_way(&key, start.wrapping_add(1 << 30)));
-    }
-
-    #[test]
-    fn an_answer_is_owed_if_the_response_that_ends_there_is_an_earlier_one() {
-        let mut told = Told::new(2);
-        let second = Head {
-            length: std::num::NonZeroU32::new(100),
-            number: Some(2),
-            ..head(1, 50)
-        };
-        told.note(DS1, &second);
-        let owes = |told: &Told, at, number| told.owes_another(&second.key, DS1, at, number);
-        assert!(
-            owes(&told, 150, 3),
-            "the third request is the one that was not answered"
-        );
-        assert!(!owes(&told, 150, 2) && !owes(&told, 150, 1));
-        assert!(
-            !owes(&told, 151, 3),
-            "something of the third response has come"
-        );
-        let ds2 = Ipv4Addr::new(192, 0, 2, 12);
-        assert!(
-            !told.owes_another(&second.key, ds2, 150, 3),
-            "another one's count"
-        );
-        told.note(
-            DS1,
-            &Head {
-                number: Some(255),
-                ..second
-            },
-        );
-        assert!(owes(&told, 150, 1) && !owes(&told, 150, 255));
-        told.note(
-            DS1,
-            &Head {
-                number: None,
-                ..second
-            },
-        );
-        assert!(!owes(&told, 150, 3), "of an older version");
     }
 
     #[test]
     fn the_oldest_are_forgotten() {
         let mut told = Told::new(10);
         for port in 1..=1000 {
-            told.note(DS1, &head(port, 5));
+            told.note(&head(port, 5));
             assert!(told.len() <= 20);
             let first = port.saturating_sub(9).max(1);
             assert!((first..=port).all(|port| told.get(&head(port, 0).key, 5).is_some()));

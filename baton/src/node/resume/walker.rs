@@ -9,8 +9,8 @@ use std::{
 
 use anyhow::Result;
 use baton_abi::{
-    Change, KeptRequest, LCCP_TCB_PIPELINED, LCCP_TCB_STRICT, NO_DATA_SERVER, NO_POOL,
-    TCB_ADOPTING, TCB_AT_DOOR, TCB_FIN, TCB_PINNED, TCB_RESUMING, TCB_WAITING, Tcb, TcbKey,
+    Change, KeptRequest, NO_DATA_SERVER, NO_POOL, TCB_ADOPTING, TCB_AT_DOOR, TCB_FIN, TCB_RESUMING,
+    TCB_WAITING, Tcb, TcbKey,
 };
 use baton_core::{
     Moment,
@@ -116,7 +116,7 @@ impl Walker {
         slots: &HashMap<u16, Ipv4Addr>,
     ) -> Result<()> {
         for head in heads.get() {
-            self.told.note(from, head);
+            self.told.note(head);
         }
         if let Some((head, request)) = heads.request() {
             self.keep(from, head, request, slots)?;
@@ -129,8 +129,8 @@ impl Walker {
         Ok(())
     }
 
-    /// Keeps a request that `from` is answering. Of a connection that is another's, or of which the program here follows the
-    /// requests itself, it is not believed. Where the connection is not known yet, it may be once this node is in front.
+    /// Keeps a request that `from` is answering. Of a connection that is another's it is not believed. Where the connection is not
+    /// known yet, it may be once this node is in front.
     fn keep(
         &self,
         from: Ipv4Addr,
@@ -195,11 +195,11 @@ impl Walker {
             if self.moving.moves.holds(&which) {
                 continue;
             }
+            // Its response was moving, and whoever saw to that is not here any more: its owner says whether it has come.
             if tcb.owner != slot {
-                self.see_to_handover(which, &tcb, slots.get(&slot))?;
                 continue;
             }
-            let request = self.resumable(&key, &tcb, slots.get(&slot))?;
+            let request = self.resumable(&key, &tcb)?;
             let which = match &request {
                 Some(request) => Which {
                     request_seq: request.request_seq,
@@ -207,7 +207,8 @@ impl Walker {
                 },
                 None => which,
             };
-            if !is_awake(&tcb, since) && !self.is_under_way(&key, &tcb, request.as_ref()) {
+            let may_wait = is_awake(&tcb, since) || self.is_under_way(&key, &tcb, request.as_ref());
+            if !may_wait || self.orphans.is_at_rest(&key, &tcb)? {
                 // Now a next request may go to another data server.
                 self.orphans.note_whole(&key)?;
                 continue;
@@ -316,16 +317,8 @@ impl Walker {
     }
 
     /// The request whose response can go on elsewhere: it is kept, and nothing of the response has come yet, or how
-    /// that began is known.
-    ///
-    /// A client may ask for more in the middle of a response. What it has acknowledged since is of the first one, and
-    /// no response is known to begin there; or it is the answer to another request that begins there.
-    fn resumable(
-        &self,
-        key: &TcbKey,
-        tcb: &Tcb,
-        owner: Option<&Ipv4Addr>,
-    ) -> Result<Option<KeptRequest>> {
+    /// that began is known. Not if it was sent in the middle of the response before, as far as that is known.
+    fn resumable(&self, key: &TcbKey, tcb: &Tcb) -> Result<Option<KeptRequest>> {
         let Some(request) = self.kept(key, tcb)? else {
             return Ok(None);
         };
@@ -333,56 +326,9 @@ impl Walker {
         self.count_head(head);
         let has_begun = tcb.last_ack != request.response_start;
         let is_known = !has_begun || head.is_some();
-        let is_next = !self.is_in_another(key, &request)
-            && !self.owes_another(key, tcb, &request, owner, tcb.requests.wrapping_sub(1));
+        let is_next = heads::name(key)
+            .is_none_or(|name| !self.told.is_under_way(&name, request.response_start));
         Ok((is_known && is_next).then_some(request))
-    }
-
-    /// Whether the request was sent in the middle of the response before, as far as that is known.
-    fn is_in_another(&self, key: &TcbKey, request: &KeptRequest) -> bool {
-        heads::name(key).is_some_and(|name| self.told.is_under_way(&name, request.response_start))
-    }
-
-    /// Whether `owner` had more requests before this one than it has begun to answer: of those it had `before`. They are
-    /// counted only where requests are for their pools.
-    fn owes_another(
-        &self,
-        key: &TcbKey,
-        tcb: &Tcb,
-        request: &KeptRequest,
-        owner: Option<&Ipv4Addr>,
-        before: u8,
-    ) -> bool {
-        let is_counted = u32::from(tcb.options) & LCCP_TCB_STRICT != 0;
-        let name = heads::name(key).zip(owner).filter(|_| is_counted);
-        name.is_some_and(|(name, owner)| {
-            self.told
-                .owes_another(&name, *owner, request.response_start, before)
-        })
-    }
-
-    /// A request that was to be handed over when its owner died. Its next owner either has it, or may have it unless the
-    /// client waits for the rest of another response.
-    fn see_to_handover(
-        &mut self,
-        which: Which,
-        tcb: &Tcb,
-        before: Option<&Ipv4Addr>,
-    ) -> Result<()> {
-        let key = which.key();
-        let Some(request) = self.kept(&key, tcb)? else {
-            // The program asks the next owner.
-            return Ok(());
-        };
-        if self.is_in_another(&key, &request)
-            || self.owes_another(&key, tcb, &request, before, tcb.requests_before)
-        {
-            self.counts.not_kept.fetch_add(1, Relaxed);
-            return self.reset(&key, tcb);
-        }
-        self.orphans
-            .change(change(which, tcb.owner, tcb.owner, 0, 0))?;
-        Ok(())
     }
 
     /// How the response to this request began, as its data server told it.
@@ -458,11 +404,10 @@ impl Walker {
         Ok(tcb.filter(|tcb| tcb.request_seq == which.request_seq))
     }
 
-    /// Has the entry say which request it is about, which that of a connection whose owner sees to its requests does not by
-    /// itself. False if it has gone on.
+    /// Has the entry say which request it is about. False if it has gone on.
     pub(super) fn names(&self, which: Which, tcb: &Tcb) -> Result<bool> {
         let named = change(which, tcb.owner, tcb.owner, 0, 0);
-        Ok(!is_at_door(tcb) || self.orphans.change(named)?.is_some())
+        Ok(self.orphans.change(named)?.is_some())
     }
 
     fn reset(&self, key: &TcbKey, tcb: &Tcb) -> Result<()> {
@@ -473,30 +418,26 @@ impl Walker {
 
 /// Whether the owner of the connection sees to its requests.
 pub(super) fn is_at_door(tcb: &Tcb) -> bool {
-    u32::from(tcb.form) & TCB_AT_DOOR != 0
+    u32::from(tcb.state) & TCB_AT_DOOR != 0
 }
 
-/// Whose members may answer the entry's request. An entry whose owner sees to its requests knows only the pool of the first one.
+/// Whose members may answer the entry's request. The entry knows only the pool of the first one.
 pub(super) fn pool_of(tcb: &Tcb, kept: Option<&KeptRequest>) -> u16 {
     let told = kept.map(|kept| kept.pool);
-    told.filter(|pool| is_at_door(tcb) && u32::from(*pool) != NO_POOL)
+    told.filter(|pool| u32::from(*pool) != NO_POOL)
         .unwrap_or(tcb.pool)
 }
 
 /// As the program has it (`bpf/cs/keep.h`): whether a kept request is the one that the entry is about.
 fn is_current(kept: &KeptRequest, tcb: &Tcb) -> bool {
-    if is_at_door(tcb) {
-        let end = kept.request_seq.wrapping_add(kept.bytes.into());
-        let come = tcb.last_ack.wrapping_sub(kept.response_start);
-        return end == tcb.last_seq && come.cast_signed() >= 0;
-    }
-    kept.request_seq == tcb.request_seq && u32::from(tcb.state) & TCB_PINNED == 0
+    let end = kept.request_seq.wrapping_add(kept.bytes.into());
+    let come = tcb.last_ack.wrapping_sub(kept.response_start);
+    is_at_door(tcb) && end == tcb.last_seq && come.cast_signed() >= 0
 }
 
-/// Whether it waits for a response to begin, may do so for one of several, or had a packet since.
+/// Whether it waits for a response to begin, or had a packet since.
 fn is_awake(tcb: &Tcb, since: Tick) -> bool {
     u32::from(tcb.state) & (TCB_WAITING | TCB_RESUMING) != 0
-        || u32::from(tcb.options) & LCCP_TCB_PIPELINED != 0
         || tcb.seen.wrapping_sub(since.0).cast_signed() >= 0
 }
 
@@ -536,14 +477,13 @@ mod tests {
         text: [0; 1360],
     };
 
-    fn entry(form: u32, last_seq: u32, last_ack: u32) -> Tcb {
+    fn entry(last_seq: u32, last_ack: u32) -> Tcb {
         Tcb {
             request_seq: 1,
             last_seq,
             last_ack,
             pool: 3,
-            state: TCB_PINNED as u8,
-            form: form as u8,
+            state: TCB_AT_DOOR as u8,
             ..Tcb::default()
         }
     }
@@ -557,16 +497,9 @@ mod tests {
             (5101, 901, false),
             (5099, 901, false),
         ] {
-            let found = is_current(&KEPT, &entry(TCB_AT_DOOR, last_seq, last_ack));
+            let found = is_current(&KEPT, &entry(last_seq, last_ack));
             assert_eq!(found, is_its, "{last_seq} {last_ack}");
         }
-        // Elsewhere the entry itself says it, if anybody knows.
-        let mut followed = entry(0, 5100, 900);
-        assert!(!is_current(&KEPT, &followed));
-        followed.request_seq = KEPT.request_seq;
-        assert!(!is_current(&KEPT, &followed));
-        followed.state = 0;
-        assert!(is_current(&KEPT, &followed));
     }
 
     #[test]
@@ -575,13 +508,8 @@ mod tests {
             pool: NO_POOL as u16,
             ..KEPT
         };
-        for (form, kept, pool) in [
-            (TCB_AT_DOOR, Some(&KEPT), 7),
-            (TCB_AT_DOOR, Some(&unknown), 3),
-            (TCB_AT_DOOR, None, 3),
-            (0, Some(&KEPT), 3),
-        ] {
-            assert_eq!(pool_of(&entry(form, 0, 0), kept), pool, "{form} {kept:?}");
+        for (kept, pool) in [(Some(&KEPT), 7), (Some(&unknown), 3), (None, 3)] {
+            assert_eq!(pool_of(&entry(0, 0), kept), pool, "{kept:?}");
         }
     }
 }

@@ -82,7 +82,6 @@ pub(super) fn status(daemon: &Daemon) -> Status {
         flows: None,
         failover: None,
         migration: None,
-        leaving: None,
         forwarding: Some(forwarding),
         counters,
     }

@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 
 use anyhow::{Context, Result};
-use baton_abi::{HostKey, NO_POOL, ROUTE_NUMBER_SHIFT, ROUTE_PUNTS, ROUTE_WAITS, RouteKey};
+use baton_abi::{HostKey, NO_POOL, ROUTE_NUMBER_SHIFT, ROUTE_UNDECIDED, RouteKey};
 use baton_config::{HostPattern, Pattern};
 use baton_core::{
-    routes::{Host, Leads, Route, RouteTable, Unjudged},
+    routes::{Host, Leads, Route, RouteTable},
     rules::{Conditions, Matcher, Rules},
 };
 use baton_dataplane::{Dataplane, Lead};
@@ -77,23 +77,23 @@ pub fn write(dataplane: &Dataplane, targets: &[Target<'_>]) -> Result<()> {
     Ok(())
 }
 
-/// The same routes with their conditions, for what the program cannot decide.
+/// The same routes with their conditions, for the agent.
 pub fn rules(targets: &[Target<'_>]) -> Rules {
     Rules::new(targets.iter().flat_map(of_service))
 }
 
 /// What the map of routes says.
 fn value(leads: Leads, by_number: &HashMap<u16, Lead>) -> Result<u32> {
-    let punts = match leads.unless {
-        None => 0,
-        Some(Unjudged::Next) => ROUTE_PUNTS,
-        Some(Unjudged::Wait) => ROUTE_PUNTS | ROUTE_WAITS,
+    let undecided = if leads.has_conditions {
+        ROUTE_UNDECIDED
+    } else {
+        0
     };
     let Some(number) = leads.pool else {
-        return Ok(punts | NO_POOL);
+        return Ok(undecided | NO_POOL);
     };
     let lead = by_number.get(&number).context("a route of no pool")?;
-    Ok(punts | u32::from(lead.upper_half()) << ROUTE_NUMBER_SHIFT | u32::from(lead.pool))
+    Ok(undecided | u32::from(lead.upper_half()) << ROUTE_NUMBER_SHIFT | u32::from(lead.pool))
 }
 
 /// Where each route leads, by its number.
@@ -131,18 +131,11 @@ fn of_service<'a>(target: &'a Target<'_>) -> impl Iterator<Item = (Route<'a>, Co
                 HostPattern::Below(name) => Host::Below(name.as_str()),
             },
             path: route.path.spelled(),
-            conditional: (!route.conditions.is_empty()).then(|| unjudged(route)),
+            is_conditional: !route.conditions.is_empty(),
             pool: *number,
         };
         (found, conditions(&route.conditions))
     })
-}
-
-fn unjudged(route: &baton_config::Route) -> Unjudged {
-    match route.unjudged {
-        baton_config::Unjudged::Next => Unjudged::Next,
-        baton_config::Unjudged::Wait => Unjudged::Wait,
-    }
 }
 
 fn conditions(of: &baton_config::Conditions) -> Conditions {

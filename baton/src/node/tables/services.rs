@@ -8,10 +8,9 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 use baton_abi::{
-    MAX_LARGE, MAX_SERVICES, SERVICE_ASKS, SERVICE_DIRECT, SERVICE_DOWN, SERVICE_HANDOVER,
-    SERVICE_HOSTS, SERVICE_OWNER, SERVICE_PATHS, SERVICE_PUNTS, SERVICE_RESUME,
-    SERVICE_RESUME_REST, SERVICE_SIZES, SERVICE_SPLIT_AT_ACK, SERVICE_STAYS, SERVICE_STRICT,
-    SERVICE_TARGETS, Service, ServiceKey,
+    MAX_LARGE, MAX_SERVICES, SERVICE_ASKS, SERVICE_DIRECT, SERVICE_DOWN, SERVICE_HOSTS,
+    SERVICE_OWNER, SERVICE_PATHS, SERVICE_RESUME, SERVICE_RESUME_REST, SERVICE_SIZES,
+    SERVICE_SPLIT_AT_ACK, SERVICE_STAYS, SERVICE_TARGETS, Service, ServiceKey,
 };
 use baton_config::{Handover, NodeName, Overflow, Policy, Split, Weights};
 use baton_core::{
@@ -67,13 +66,11 @@ impl Tables {
     }
 
     /// On a switch and, but for services whose owners route, on a data server it is enough that a service is one, and
-    /// whether its connections can move or its responses be resumed.
+    /// whether its responses can be resumed.
     pub fn write_names(&self, dataplane: &Dataplane, services: &[Placed<'_>]) -> Result<()> {
         for (at, service) in services {
             let flag = |set: bool, flag: u32| if set { flag } else { 0 };
-            let flags = flag(service.resumes(), SERVICE_RESUME)
-                | flag(service.hands_over(), SERVICE_HANDOVER)
-                | flag(service.is_strict(), SERVICE_STRICT);
+            let flags = flag(service.resumes(), SERVICE_RESUME);
             let entry = Service {
                 id: self.ids[at],
                 flags: flags as u16, // bits that C keeps in 16
@@ -109,8 +106,7 @@ impl Tables {
                 .map(|id| self.pools.index(dataplane, *id))
                 .collect::<Result<_>>()?;
             if let Some(dispatcher) = dispatcher_of(service, place) {
-                let pool = self.pools.index(dataplane, pools[0])?;
-                asks.insert(self.ids[at], Asks { dispatcher, pool });
+                asks.insert(self.ids[at], Asks { dispatcher });
             }
             kept.extend(pools);
             targets.push(Target {
@@ -127,12 +123,10 @@ impl Tables {
                     .collect::<Result<_>>()?,
             });
         }
-        let strict = services.iter().filter(|(_, service)| service.is_strict());
         // Who is asked must know; what it knows beyond that does no harm.
         judge.follow(Docket {
             rules: routes::rules(&targets),
             leads: routes::leads(&targets),
-            strict: strict.map(|(at, _)| self.ids[at]).collect(),
             asks,
             servers: self.slots_of(place),
             keys: key_ring(&place.config, &place.me),
@@ -244,8 +238,6 @@ impl Tables {
         };
         let flag = |set: bool, flag: u32| if set { flag } else { 0 };
         let flags = flag(service.split == Split::Ack, SERVICE_SPLIT_AT_ACK)
-            | flag(service.hands_over(), SERVICE_HANDOVER)
-            | flag(service.is_strict(), SERVICE_STRICT)
             | flag(service.owner_routes(), SERVICE_OWNER)
             | flag(
                 service.owner_routes() && service.connections_stay(),
@@ -253,10 +245,6 @@ impl Tables {
             )
             | flag(!service.routes.is_empty(), SERVICE_PATHS)
             | flag(routes::name_hosts(service), SERVICE_HOSTS)
-            | flag(
-                reads_targets(service) || service.dispatcher.is_some() || service.is_strict(),
-                SERVICE_PUNTS,
-            )
             | flag(reads_targets(service), SERVICE_TARGETS)
             | flag(service.dispatcher.is_some(), SERVICE_ASKS)
             | flag(service.large.is_some(), SERVICE_SIZES)

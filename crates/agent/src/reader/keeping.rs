@@ -51,8 +51,10 @@ pub(super) struct Keeping {
 pub(super) enum State {
     /// It has not all come.
     Missing,
-    /// It has, or its connection has ended.
+    /// It has.
     Done,
+    /// Its connection is nowhere: it has ended, or was lost.
+    Gone,
     /// Nobody has taken it for so long that it is given up.
     Late,
 }
@@ -78,7 +80,7 @@ impl Keeping {
         } else {
             self.gone = kept.gone;
             if now - *self.gone_since.get_or_insert(now) >= GONE_FOR {
-                return State::Done;
+                return State::Gone;
             }
         }
         if now < self.until {
@@ -127,7 +129,7 @@ mod tests {
         for (seconds, gone) in [(4, 2), (6, 3)] {
             assert_eq!(keeping.look(second(seconds), kept(0, gone)), State::Missing);
         }
-        assert_eq!(keeping.look(second(7), kept(0, 4)), State::Done);
+        assert_eq!(keeping.look(second(7), kept(0, 4)), State::Gone);
     }
 
     #[test]

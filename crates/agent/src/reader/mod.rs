@@ -10,11 +10,12 @@
 //! The agent has a connection for milliseconds. As nothing of a response has been sent, the connection is as quiet as it was
 //! before the request's first byte: so the program lets it go on from there, with another socket (`bpf/ds/reader.h`). What
 //! has been acknowledged to the client is owed to that one. As it was never taken out of this socket, there is no more of it
-//! than the program lets through, and it is sent until the new socket has it. The server reads the request as its client wrote it, and
-//! answers it directly.
+//! than the program lets through, and it is sent until the new socket has it, if need be by the next process (`store`). The
+//! server reads the request as its client wrote it, and answers it directly.
 
 mod answer;
 mod keeping;
+mod store;
 mod verdict;
 
 use std::io;
@@ -35,10 +36,13 @@ use nix::sys::socket::{MsgFlags, recv};
 use tokio::io::Interest;
 use tokio::net::TcpStream;
 use tokio::sync::watch;
+use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
 
 use self::answer::Answer;
 use self::keeping::{Given, Keeping, State};
+use self::store::Left;
+pub use self::store::Store;
 use self::verdict::{Extent, Verdict, hide_http2, judge, requests};
 use crate::client::{Ends, Services};
 use crate::listener::Listener;
@@ -113,6 +117,12 @@ pub trait Program: Send + Sync + 'static {
     /// # Errors
     /// The kernel refuses it.
     fn send(&self, frame: &[u8]) -> io::Result<()>;
+
+    /// Nobody has the connection of this client's frame: it is reset, if its client is where it was then.
+    ///
+    /// # Errors
+    /// The kernel refuses it.
+    fn refuse(&self, frame: &[u8]) -> io::Result<()>;
 }
 
 /// What has been done, for the metrics.
@@ -141,6 +151,7 @@ pub struct Reader {
     listener: Listener,
     program: Arc<dyn Program>,
     services: watch::Receiver<Services>,
+    store: Arc<Store>,
     counters: Arc<Counters>,
 }
 
@@ -149,13 +160,18 @@ impl Reader {
     ///
     /// # Errors
     /// [`baton_net::Error::System`].
-    pub fn bind(program: Arc<dyn Program>, services: watch::Receiver<Services>) -> Result<Self> {
+    pub fn bind(
+        program: Arc<dyn Program>,
+        services: watch::Receiver<Services>,
+        store: Store,
+    ) -> Result<Self> {
         let listener = Listener::bind("requests that are to be read")?;
         listener.hold_at_most(BUFFER)?;
         Ok(Self {
             listener,
             program,
             services,
+            store: Arc::new(store),
             counters: Arc::default(),
         })
     }
@@ -170,17 +186,28 @@ impl Reader {
         Arc::clone(&self.counters)
     }
 
-    /// Reads until dropped, and then ends every connection.
+    /// Reads until dropped, and then ends every connection. First it takes over what an earlier process kept.
     pub async fn run(self) {
         let Self {
             listener,
             program,
             services,
+            store,
             counters,
         } = self;
+        let mut left_over = JoinSet::new();
+        match store.left() {
+            Ok(all) => {
+                for left in all {
+                    left_over.spawn(see_left(left, Arc::clone(&program), Arc::clone(&store)));
+                }
+            }
+            Err(error) => tracing::warn!(%error, "what was kept of connections cannot be read"),
+        }
         let serve = |client| {
             let ends = Ends::of(&client, &services);
-            serve(client, ends, Arc::clone(&program), Arc::clone(&counters))
+            let (program, store) = (Arc::clone(&program), Arc::clone(&store));
+            serve(client, ends, program, store, Arc::clone(&counters))
         };
         listener.accept(serve).await;
     }
@@ -190,6 +217,7 @@ async fn serve(
     client: TcpStream,
     ends: Option<Ends>,
     program: Arc<dyn Program>,
+    store: Arc<Store>,
     counters: Arc<Counters>,
 ) {
     counters.accepted.fetch_add(1, Relaxed);
@@ -197,7 +225,7 @@ async fn serve(
         counters.foreign.fetch_add(1, Relaxed);
         return;
     };
-    let counter = match read(client, ends, program).await {
+    let counter = match read(client, ends, program, store).await {
         Ok(Outcome::Given) => &counters.given,
         Ok(Outcome::Answered) => &counters.answered,
         Err(error) => {
@@ -208,7 +236,35 @@ async fn serve(
     counter.fetch_add(1, Relaxed);
 }
 
-async fn read(client: TcpStream, ends: Ends, program: Arc<dyn Program>) -> io::Result<Outcome> {
+/// What an earlier process kept of a connection.
+async fn see_left(left: Left, program: Arc<dyn Program>, store: Arc<Store>) {
+    let Left { flow, begin, given } = left;
+    // The program's maps may be new.
+    let known = program.kept(&flow).and_then(|kept| match kept {
+        Some(_) => Ok(()),
+        None => program.keep(&flow, begin),
+    });
+    let seen = match known {
+        Ok(()) => see_received(&*program, &flow, &given).await,
+        Err(error) => Err(error),
+    };
+    store.remove(&flow);
+    // It was lost with the other process. Its client would wait for ever: it was told that all has come.
+    let seen = seen.and_then(|state| match state {
+        State::Gone => given.last().try_for_each(|frame| program.refuse(frame)),
+        _ => given_up(state).map(drop),
+    });
+    if let Err(error) = seen {
+        tracing::debug!(%error, "what an earlier process had read was not received");
+    }
+}
+
+async fn read(
+    client: TcpStream,
+    ends: Ends,
+    program: Arc<dyn Program>,
+    store: Arc<Store>,
+) -> io::Result<Outcome> {
     let flow = TcbKey::of(ends.client, ends.cluster);
     let begin = door(&*program, &client, &flow)?.request;
     let connection = Connection {
@@ -217,8 +273,11 @@ async fn read(client: TcpStream, ends: Ends, program: Arc<dyn Program>) -> io::R
         flow,
         begin,
         program,
+        store: Arc::clone(&store),
     };
-    connection.read().await
+    let outcome = connection.read().await;
+    store.remove(&flow);
+    outcome
 }
 
 /// One that is read.
@@ -229,6 +288,7 @@ struct Connection {
     /// Sequence number of its request's first byte.
     begin: u32,
     program: Arc<dyn Program>,
+    store: Arc<Store>,
 }
 
 /// All that has come.
@@ -369,7 +429,7 @@ impl Connection {
         while Instant::now() < until {
             let mut come = match self.look() {
                 Err(error) if is_reset(&error) && !given.frames.is_empty() => {
-                    return self.see_received(&given).await;
+                    return given_up(see_received(&*self.program, &self.flow, &given).await?);
                 }
                 come => come?,
             };
@@ -385,13 +445,17 @@ impl Connection {
                 }
                 let stream = self.stream(&door, come.next.0);
                 given = frames(&stream, self.begin, &come, has_ended);
-                self.send(given.missing(self.begin))?;
+                // Without room for it, it is lost with this process.
+                if let Err(error) = self.store.put(&self.flow, &given) {
+                    tracing::debug!(%error, "what is kept of a connection cannot be written");
+                }
+                send(&*self.program, given.missing(self.begin))?;
                 if self
                     .client
                     .take_error()?
                     .is_some_and(|error| is_reset(&error))
                 {
-                    return self.see_received(&given).await;
+                    return given_up(see_received(&*self.program, &self.flow, &given).await?);
                 }
             }
             sleep(pause).await;
@@ -412,37 +476,43 @@ impl Connection {
             stamps: is_stamped.then_some((door.tsval, 0)),
         }
     }
+}
 
-    /// Until the connection's socket, wherever that is by now, has all: what a client was told to have come it does not send
-    /// again.
-    async fn see_received(&self, given: &Given) -> io::Result<Outcome> {
-        let mut keeping = Keeping::new(Instant::now(), given.end);
-        let mut pause = SOON;
-        // Mostly all has.
-        self.send(given.last())?;
-        loop {
-            sleep(pause).await;
-            let Some(kept) = self.program.kept(&self.flow)? else {
-                return Err(io::Error::other(
-                    "there is no room to know what its server has",
-                ));
-            };
-            match keeping.look(Instant::now(), kept) {
-                State::Done => return Ok(Outcome::Given),
-                State::Late => {
-                    return Err(io::Error::other(
-                        "its server does not have all of the request",
-                    ));
-                }
-                State::Missing => self.send(given.missing(kept.received))?,
-            }
-            pause = (pause * 2).min(LATEST);
+/// Until the connection's socket, wherever that is by now, has all: what a client was told to have come it does not send
+/// again.
+async fn see_received(program: &dyn Program, flow: &TcbKey, given: &Given) -> io::Result<State> {
+    let mut keeping = Keeping::new(Instant::now(), given.end);
+    let mut pause = SOON;
+    // Mostly all has.
+    send(program, given.last())?;
+    loop {
+        sleep(pause).await;
+        let Some(kept) = program.kept(flow)? else {
+            return Err(io::Error::other(
+                "there is no room to know what its server has",
+            ));
+        };
+        match keeping.look(Instant::now(), kept) {
+            State::Missing => send(program, given.missing(kept.received))?,
+            state => return Ok(state),
         }
+        pause = (pause * 2).min(LATEST);
     }
+}
 
-    fn send<'a>(&self, mut frames: impl Iterator<Item = &'a [u8]>) -> io::Result<()> {
-        frames.try_for_each(|frame| self.program.send(frame))
+/// A connection that is nowhere has been answered and has ended before this was seen. If instead it was lost with its data
+/// server, then the connection server sees to its client, as to all of a dead one.
+fn given_up(state: State) -> io::Result<Outcome> {
+    match state {
+        State::Done | State::Gone => Ok(Outcome::Given),
+        State::Missing | State::Late => Err(io::Error::other(
+            "its server does not have all of the request",
+        )),
     }
+}
+
+fn send<'a>(program: &dyn Program, mut frames: impl Iterator<Item = &'a [u8]>) -> io::Result<()> {
+    frames.try_for_each(|frame| program.send(frame))
 }
 
 /// All that has come, each request with a frame that it begins.

@@ -1,8 +1,7 @@
 //! What is to become of a request, of which so much has come. No I/O.
 
 use baton_abi::READ_BYTES_MOST;
-use baton_core::heads::head_length;
-use baton_core::rules::{Body, Request};
+use baton_core::rules::{Body, Request, head_length};
 
 use super::answer::Answer;
 

@@ -51,7 +51,6 @@ pub(super) async fn pass_on(
         answered: asked,
         state: state as u8, // a byte in C
         responses: 1,
-        requests: 1,
         ..Response::default()
     };
     witness(client.as_fd(), &rest);

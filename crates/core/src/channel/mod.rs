@@ -1,6 +1,6 @@
 //! Channels: numbered messages from one node to another, and what was lost on the way.
 //!
-//! ADOPT and HANDOVER are not acknowledged. The sender numbers them and keeps the last ones; the
+//! ADOPT is not acknowledged. The sender numbers them and keeps the last ones; the
 //! receiver notes which numbers came ([`WINDOW`] of them). A hole in the numbers is a lost message, and
 //! is asked for again ([`Receiver`]). After the last message before a pause no hole can show: the
 //! sender says its number once more ([`Sender`]).

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::num::NonZeroU16;
 
 use baton_abi::{
-    LCCP_TCB_MARKS, LCCP_TCB_SACK, LCCP_TCB_WSCALE, MAX_SERVICES, NO_DATA_SERVER, Pool,
-    SERVICE_OWNER, Service, ServiceKey, TCB_AT_DOOR, TCB_CHUNKED, Tcb, TcbKey,
+    LCCP_TCB_SACK, LCCP_TCB_WSCALE, MAX_SERVICES, NO_DATA_SERVER, Pool, SERVICE_OWNER, Service,
+    ServiceKey, TCB_AT_DOOR, Tcb, TcbKey,
 };
 use baton_wire::{Address, Endpoint, EntryKey, LeftOut, ShortAddress, TcbEntry, WindowScales};
 
@@ -22,7 +22,7 @@ pub struct Server {
 #[derive(Clone, Debug, Default)]
 pub struct Book {
     servers: Vec<Option<Server>>,
-    pools: Vec<(u64, u16)>,
+    pools: Vec<u64>,
     routes: Vec<u64>,
     services: HashMap<ServiceAt, Service>,
     server_index: HashMap<ShortAddress, u16>,
@@ -57,10 +57,7 @@ impl Book {
             .collect();
         Self {
             servers,
-            pools: pools
-                .iter()
-                .map(|pool| (pool.id, pool.generation))
-                .collect(),
+            pools: pools.iter().map(|pool| pool.id).collect(),
             routes,
             services: (services.into_iter())
                 .map(|(at, service)| ((at.cluster, u16::from_be(at.be_port)), service))
@@ -78,7 +75,7 @@ impl Book {
             let server = self.servers.get(usize::from(index)).copied().flatten();
             server.map(|server| server.address)
         };
-        let (pool, generation) = self.pools.get(usize::from(tcb.pool)).copied()?;
+        let pool = self.pools.get(usize::from(tcb.pool)).copied()?;
         let route = self.routes.get(usize::from(tcb.route)).copied();
         Some(TcbEntry {
             key: EntryKey {
@@ -91,11 +88,9 @@ impl Book {
             },
             pool,
             route: route.filter(|id| *id != 0),
-            current: tcb.generation == generation,
             request_seq: tcb.request_seq,
             last_seq: tcb.last_seq,
             last_ack: tcb.last_ack,
-            next_request: tcb.next_request,
             // A packet may have come since `now` was read.
             age: u32::try_from(now.wrapping_sub(tcb.seen).cast_signed()).unwrap_or(0),
             owner: server(tcb.owner)?,
@@ -103,21 +98,13 @@ impl Book {
             mss: NonZeroU16::new(tcb.mss)?,
             scales: WindowScales::told(tcb.options, tcb.snd_wscale, tcb.rcv_wscale).ok()?,
             sack: u32::from(tcb.options) & LCCP_TCB_SACK != 0,
-            marks: tcb.options & LCCP_TCB_MARKS as u8, // bits that C keeps in a byte
-            requests: tcb.requests,
-            // Of a body in chunks the other one cannot tell what is inside of them.
-            head: if u32::from(tcb.form) & TCB_CHUNKED == 0 {
-                tcb.head
-            } else {
-                0
-            },
             state: tcb.state,
         })
     }
 
     /// An entry that came, as it is in this node's table at the tick `now`.
     ///
-    /// A pool that is not known here becomes that of the service, and the next request chooses anew. What
+    /// A pool that is not known here becomes that of the service. What
     /// of the response is not tallied yet the sender tallies: it has the entry too.
     ///
     /// # Errors
@@ -132,7 +119,6 @@ impl Book {
         let owner = self.server_index.get(&entry.owner).copied();
         let previous = entry.previous.and_then(|of| self.server_index.get(&of));
         let pool = self.pool_index.get(&entry.pool).copied();
-        let generation = |pool: u16| self.pools.get(usize::from(pool)).map_or(0, |pool| pool.1);
         let route = entry.route.and_then(|id| self.route_number.get(&id));
         let (client, cluster) = entry
             .scales
@@ -146,25 +132,16 @@ impl Book {
             owner: owner.ok_or(LeftOut::Owner)?,
             previous: previous.copied().unwrap_or(NO_DATA_SERVER as u16),
             pool: pool.unwrap_or(own_pool),
-            generation: match pool {
-                Some(pool) if entry.current => generation(pool),
-                Some(pool) => generation(pool).wrapping_sub(1),
-                None => generation(own_pool).wrapping_sub(1),
-            },
             mss: entry.mss.get(),
             snd_wscale: client,
             rcv_wscale: cluster,
             options: option(entry.sack, LCCP_TCB_SACK)
-                | option(entry.scales.is_some(), LCCP_TCB_WSCALE)
-                | entry.marks,
-            state: entry.state,
+                | option(entry.scales.is_some(), LCCP_TCB_WSCALE),
+            // Whose doors judge says this node's configuration.
+            state: entry.state & !(TCB_AT_DOOR as u8) | option(at_door, TCB_AT_DOOR),
             // Below MAX_SERVICES: what no route takes.
             route: route.copied().unwrap_or(service.id),
-            next_request: entry.next_request,
             counted: entry.last_ack,
-            requests: entry.requests,
-            head: entry.head,
-            form: option(at_door, TCB_AT_DOOR),
             ..Tcb::default()
         };
         let key = TcbKey {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::host::Numbers;
-use super::{Entry, Leads, Route, Unjudged};
+use super::{Entry, Leads, Route};
 
 /// A service's routes by the number of their host pattern.
 type ByHost<'a> = Vec<Vec<Place<'a>>>;
@@ -12,7 +12,7 @@ type ByHost<'a> = Vec<Vec<Place<'a>>>;
 #[derive(Clone, Copy)]
 struct Place<'a> {
     path: &'a [u8],
-    conditional: Option<Unjudged>,
+    is_conditional: bool,
     pool: u16,
 }
 
@@ -28,7 +28,7 @@ impl<'a> Levels<'a> {
                 .or_insert_with(|| vec![Vec::new(); numbers.len() + 1]);
             by_host[numbers.number(route.host)].push(Place {
                 path: route.path,
-                conditional: route.conditional,
+                is_conditional: route.is_conditional,
                 pool: route.pool,
             });
         }
@@ -87,7 +87,7 @@ fn inherit<'a>(levels: &[&[Place<'a>]]) -> BTreeMap<&'a [u8], Leads> {
                 .entry(place.path)
                 .or_insert_with(|| leads(levels, place.path));
         }
-        let plain = open.iter().filter(|place| place.conditional.is_none());
+        let plain = open.iter().filter(|place| !place.is_conditional);
         taken.extend(plain.map(|place| place.path));
     }
     paths
@@ -96,24 +96,26 @@ fn inherit<'a>(levels: &[&[Place<'a>]]) -> BTreeMap<&'a [u8], Leads> {
 /// Where requests go of which `path` is the longest that any open route names: all routes whose path
 /// it begins with are asked, the most specific first, up to one without conditions.
 fn leads(levels: &[&[Place<'_>]], path: &[u8]) -> Leads {
-    let mut unless = None;
+    let mut has_conditions = false;
     for level in levels {
         let covering = level.iter().filter(|place| path.starts_with(place.path));
         let (conditional, plain): (Vec<&Place<'_>>, Vec<_>) =
-            covering.partition(|place| place.conditional.is_some());
+            covering.partition(|place| place.is_conditional);
         // Of equally long ones the first.
         let longest = plain.iter().rev().max_by_key(|place| place.path.len());
         let least = longest.map_or(0, |place| place.path.len());
-        let asked = conditional.iter().filter(|place| place.path.len() >= least);
-        unless = asked.map(|place| place.conditional).fold(unless, Ord::max);
+        has_conditions |= conditional.iter().any(|place| place.path.len() >= least);
         if let Some(place) = longest {
             return Leads {
                 pool: Some(place.pool),
-                unless,
+                has_conditions,
             };
         }
     }
-    Leads { pool: None, unless }
+    Leads {
+        pool: None,
+        has_conditions,
+    }
 }
 
 #[cfg(test)]
@@ -123,14 +125,14 @@ mod tests {
     fn plain<'a>(path: &'a str, pool: u16) -> Place<'a> {
         Place {
             path: path.as_bytes(),
-            conditional: None,
+            is_conditional: false,
             pool,
         }
     }
 
     fn conditional<'a>(path: &'a str, pool: u16) -> Place<'a> {
         Place {
-            conditional: Some(Unjudged::Next),
+            is_conditional: true,
             ..plain(path, pool)
         }
     }
@@ -139,7 +141,7 @@ mod tests {
     fn check(levels: &[&[Place<'_>]], expected: &[(&str, Option<u16>, bool)]) {
         let found = inherit(levels);
         let found: Vec<_> = (found.iter())
-            .map(|(path, leads)| (*path, leads.pool, leads.unless.is_some()))
+            .map(|(path, leads)| (*path, leads.pool, leads.has_conditions))
             .collect();
         let expected =
             (expected.iter()).map(|&(path, pool, unless)| (path.as_bytes(), pool, unless));
@@ -185,20 +187,6 @@ mod tests {
                 ("/a/b/", Some(2), true),
             ],
         );
-    }
-
-    #[test]
-    fn of_several_conditions_the_strictest_says_what_becomes_of_the_unjudged() {
-        let waits = |path, pool| Place {
-            conditional: Some(Unjudged::Wait),
-            ..conditional(path, pool)
-        };
-        let own = [conditional("/a/", 1), waits("/a/b/", 2)];
-        let inherited = [waits("/c/", 3), conditional("/c/", 4), plain("/a/b/", 5)];
-        let unless = |path: &str| inherit(&[&own, &inherited])[path.as_bytes()].unless;
-        assert_eq!(unless("/a/"), Some(Unjudged::Next));
-        assert_eq!(unless("/a/b/"), Some(Unjudged::Wait));
-        assert_eq!(unless("/c/"), Some(Unjudged::Wait));
     }
 
     #[test]

@@ -56,6 +56,21 @@ fn values<'a>(
     lines.iter().filter(named).map(|(_, value)| &**value)
 }
 
+/// Where the head ends that the text begins with: behind its empty line.
+pub fn head_length(text: &[u8]) -> Option<usize> {
+    let mut at = text
+        .iter()
+        .position(|byte| !matches!(byte, b'\r' | b'\n'))?;
+    while let Some(end) = text[at..].iter().position(|&byte| byte == b'\n') {
+        let line = &text[at..at + end];
+        at += end + 1;
+        if line.iter().all(|&byte| byte == b'\r') {
+            return Some(at);
+        }
+    }
+    None
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

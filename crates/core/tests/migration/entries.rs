@@ -23,29 +23,23 @@ pub fn entry(number: u32) -> TcbEntry {
         },
         pool: u64::from(number % 3) + 1,
         route: (!number.is_multiple_of(2)).then_some(7),
-        current: !number.is_multiple_of(5),
         request_seq: number.wrapping_mul(2_654_435_761),
         last_seq: number.wrapping_mul(2_654_435_761).wrapping_add(100),
         last_ack: number.wrapping_mul(40_503),
-        next_request: number.wrapping_mul(2_654_435_761).wrapping_add(100),
         age: 0,
         owner: short(number % 4),
         previous: number.is_multiple_of(7).then(|| short(5)),
         mss: NonZeroU16::new(1460).unwrap(),
         scales: None,
         sack: true,
-        marks: 0,
-        requests: number as u8,
-        head: 0,
         state: 0,
     }
 }
 
 /// A client has sent its next request, and the connection is another data server's now.
 pub fn advance(entry: &mut TcbEntry) {
-    entry.request_seq = entry.next_request;
-    entry.next_request = entry.next_request.wrapping_add(77);
-    entry.last_seq = entry.next_request;
+    entry.request_seq = entry.last_seq;
+    entry.last_seq = entry.last_seq.wrapping_add(77);
     entry.last_ack = entry.last_ack.wrapping_add(4000);
     entry.previous = Some(entry.owner);
     entry.owner = short((entry.owner.word() + 1) % 4);

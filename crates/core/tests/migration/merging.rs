@@ -1,6 +1,5 @@
 //! An entry that comes where there is one.
 
-use baton_abi::{TCB_ADOPTING, TCB_PINNED, TCB_PUNTED, TCB_WAITING};
 use baton_core::migration::merge;
 use baton_wire::TcbEntry;
 use proptest::prelude::*;
@@ -50,47 +49,6 @@ fn of_two_connections_the_later_counts() {
     assert_eq!(merge(Some(&here), &came), None);
     (here.age, came.age) = (2, 2);
     assert_eq!(merge(Some(&here), &came), None, "clients come here");
-}
-
-#[test]
-fn what_user_space_has_there_it_has_not_here() {
-    let mut came = later(1);
-    came.state = (TCB_PUNTED | TCB_WAITING) as u8;
-    let state = merge(None, &came).unwrap().state;
-    assert_eq!(u32::from(state), TCB_WAITING);
-}
-
-/// As `enter()` of the program makes it when a data server says that it has the connection.
-fn found(seq: u32, ack: u32, owner: u32) -> TcbEntry {
-    TcbEntry {
-        last_seq: seq,
-        request_seq: seq,
-        last_ack: ack,
-        next_request: 0,
-        owner: short(owner),
-        previous: None,
-        state: TCB_PINNED as u8,
-        ..later(1)
-    }
-}
-
-#[test]
-fn an_entry_that_was_asked_for_learns_where_requests_begin() {
-    let mut came = later(1);
-    came.state = (TCB_WAITING | TCB_ADOPTING) as u8;
-    let here = found(came.next_request, came.last_ack.wrapping_add(10), 3);
-    let entry = merge(Some(&here), &came).unwrap();
-    assert_eq!(entry.next_request, came.next_request);
-    assert_eq!(
-        (entry.last_seq, entry.last_ack),
-        (here.last_seq, here.last_ack)
-    );
-    assert_eq!((entry.owner, entry.previous), (here.owner, None));
-    assert_eq!(entry.state, 0, "it can move again");
-
-    // A request has come that the other node does not know.
-    let here = found(came.next_request.wrapping_add(1), came.last_ack, 3);
-    assert_eq!(merge(Some(&here), &came), None);
 }
 
 proptest! {

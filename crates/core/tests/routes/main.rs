@@ -15,7 +15,7 @@ fn route<'a>(host: Host<'a>, path: &'a str, pool: u16) -> Route<'a> {
         service: 0,
         host,
         path: path.as_bytes(),
-        conditional: None,
+        is_conditional: false,
         pool,
     }
 }

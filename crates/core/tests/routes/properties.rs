@@ -57,7 +57,7 @@ fn borrowed(routes: &[Owned]) -> Vec<Route<'_>> {
                 Some((false, name)) => Host::Name(name),
             },
             path: path.as_bytes(),
-            conditional: None,
+            is_conditional: false,
             pool: *pool,
         })
         .collect()
@@ -102,7 +102,7 @@ proptest! {
             };
             let ruled = rule::pool(&routes, entry.service, host.as_deref(), &entry.path);
             prop_assert_eq!(ruled, entry.leads.pool);
-            prop_assert!(ruled.is_some() && entry.leads.unless.is_none());
+            prop_assert!(ruled.is_some() && !entry.leads.has_conditions);
         }
     }
 }

@@ -21,7 +21,7 @@ fn route(path: &str, pool: u16) -> Route<'_> {
         service: 0,
         host: Host::Any,
         path: path.as_bytes(),
-        conditional: None,
+        is_conditional: false,
         pool,
     }
 }

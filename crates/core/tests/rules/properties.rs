@@ -2,7 +2,7 @@
 //! rule says.
 
 use baton_core::{
-    routes::{Host, Route, RouteTable, Unjudged},
+    routes::{Host, Route, RouteTable},
     rules::{Conditions, Request, Rules},
 };
 use proptest::collection::vec;
@@ -56,7 +56,7 @@ fn borrowed(routes: &[Owned]) -> Vec<(Route<'_>, Conditions)> {
             service: *service,
             host,
             path: path.as_bytes(),
-            conditional: (!conditions.is_empty()).then_some(Unjudged::Next),
+            is_conditional: !conditions.is_empty(),
             pool: *pool,
         };
         all.push((route, conditions));
@@ -113,7 +113,7 @@ proptest! {
             // User space is asked if, and only if, some request for this host and path needs it.
             let conditional = |wanted| best(Some(wanted)).is_some_and(|(_, conditional)| conditional);
             let needed = METHODS.into_iter().any(conditional);
-            prop_assert_eq!(leads.is_some_and(|leads| leads.unless.is_some()), needed);
+            prop_assert_eq!(leads.is_some_and(|leads| leads.has_conditions), needed);
         }
     }
 }

@@ -4,9 +4,7 @@
 use std::os::fd::{AsFd as _, OwnedFd};
 
 use anyhow::{Context as _, Result, ensure};
-use baton_abi::{
-    DataServer, RouteKey, SERVICE_HANDOVER, SERVICE_PATHS, Service, ServiceKey, TcbKey,
-};
+use baton_abi::{DataServer, RouteKey, SERVICE_OWNER, SERVICE_PATHS, Service, ServiceKey, TcbKey};
 use baton_dataplane::sys;
 use libbpf_rs::{MapCore as _, MapFlags, MapHandle};
 use zerocopy::IntoBytes as _;
@@ -51,8 +49,8 @@ struct Kind {
     service: u32,
 }
 
-/// Requests are read, routed and may move.
-const HTTP: u32 = SERVICE_HANDOVER | SERVICE_PATHS;
+/// The first request is read, and routed; the owner sees to the others.
+const HTTP: u32 = SERVICE_OWNER | SERVICE_PATHS;
 
 /// The TCP table, the keys of all flows, and the cookies with which they began.
 struct Table {
@@ -306,17 +304,9 @@ fn kinds(client: &Client) -> Vec<Kind> {
             service: HTTP,
         },
         Kind {
-            row: Row::new("HTTP: next GET, for its owner", None),
+            row: Row::new("HTTP: next GET, to its owner", Some(100.0)),
             template: template(get(b"/ds1/"), false, FLOWS, (request, 1000)),
-            counter: Some("cs_request"),
-            forget: false,
-            few: false,
-            service: HTTP,
-        },
-        Kind {
-            row: Row::new("HTTP: next GET -> HANDOVER", None),
-            template: template(get(b"/ds2/"), true, FLOWS, (2 * request, 2000)),
-            counter: Some("cs_handover"),
+            counter: Some("cs_forward"),
             forget: false,
             few: false,
             service: HTTP,

@@ -32,7 +32,7 @@ pub fn map_named(plane: &Dataplane, name: &str) -> MapHandle {
 
 fn maps_of(plane: &Dataplane) -> BTreeSet<u32> {
     let programs = plane.programs();
-    let all: [&Option<OwnedFd>; 12] = [
+    let all: [&Option<OwnedFd>; 10] = [
         &programs.cs,
         &programs.switch,
         &programs.ds,
@@ -40,8 +40,6 @@ fn maps_of(plane: &Dataplane) -> BTreeSet<u32> {
         &programs.relay_answer,
         &programs.window,
         &programs.sweep,
-        &programs.idle,
-        &programs.release,
         &programs.muster,
         &programs.change,
         &programs.moves,

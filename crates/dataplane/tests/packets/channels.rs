@@ -8,11 +8,11 @@ use baton_wire::{Clock, Message, encode};
 use zerocopy::{FromBytes as _, IntoBytes as _};
 
 use crate::{
-    cluster::{ARRIVES_AT, CS, data_server, ds, ds_mac, key, peer},
-    cs::http::{Connection, get, routes_by_name},
-    ds::loopback::{COOKIE, Live, expect, send},
+    cluster::{ARRIVES_AT, CS, data_server, ds, key},
+    cs::http::routes_by_name,
+    ds::loopback::{COOKIE, Live, expect},
     host::{on_own_host, send_lccp},
-    lccp::{INNER, LCCP, TO_DS, adopt, forward, handover, seal, tag_again, to_ds},
+    lccp::{INNER, LCCP, TO_DS, adopt, forward, seal, tag_again, to_ds},
     node::{Node, Redirect, Seen, Tx},
     segment::{Client, Segment},
 };
@@ -90,21 +90,6 @@ fn what_is_too_long_is_not_kept() {
 }
 
 #[test]
-fn a_handover_is_numbered_for_the_owner() {
-    let (node, channels) = numbering_cs();
-    let mut connection = Connection::answered(&node);
-    let request = connection.data(get("/ds2/"));
-    let seen = connection.send(&node, &request);
-    is_kept(&channels, &seen, FIRST.wrapping_add(1));
-    // So is what goes the same way behind it.
-    let more = connection.data("more");
-    let seen = connection.send(&node, &more);
-    assert_eq!(seen.counted.get("cs_queued"), Some(&1));
-    is_kept(&channels, &seen, FIRST.wrapping_add(2));
-    assert_eq!(channels.next(CHANNEL).unwrap(), 2);
-}
-
-#[test]
 fn without_a_channel_there_is_no_number() {
     let (node, channels) = numbering_cs();
     node.plane().set_data_server(0, &data_server(0)).unwrap();
@@ -172,51 +157,12 @@ fn what_comes_is_noted_by_its_number() {
 
         channels.make_inbox(CS).unwrap();
         node.run(&numbered(adopt(&client), later));
-        node.run(&numbered(handover(&client, 1), 2));
+        node.run(&numbered(adopt(&client), 2));
         node.run(&numbered(forward(&client), 0));
         channels.make_inbox(CS).unwrap();
         let came = channels.inbox(CS).unwrap().unwrap().came;
         let noted: Vec<_> = came.iter().enumerate().filter(|(_, n)| **n != 0).collect();
         assert_eq!(noted, [(1, &later), (2, &2)]);
-    });
-}
-
-#[test]
-fn what_is_passed_on_is_numbered_for_the_next() {
-    on_own_host(|| {
-        let node = Node::fresh_ds();
-        let channels = node.plane().channels().unwrap();
-        channels.begin_at(CHANNEL, FIRST).unwrap();
-        let way = DataServer {
-            channel: CHANNEL,
-            ..peer(ds_mac(1))
-        };
-        node.plane().set_peer(ds(1), &way).unwrap();
-        let client = Client::fresh();
-        let frame = to_ds(&handover(&client, 1), node.now(), &client.get(7).packet());
-        let seen = node.run(&frame).expect(Redirect, &[("ds_passed_on", 1)]);
-        is_kept(&channels, &seen, FIRST);
-    });
-}
-
-#[test]
-fn a_connection_given_away_can_be_given_again() {
-    on_own_host(|| {
-        let live = Live::answered();
-        let channels = live.node.plane().channels().unwrap();
-        channels.begin_at(CHANNEL, FIRST).unwrap();
-        let mut way = live.node.plane().peers().unwrap();
-        way.retain(|way| way.mac == ds_mac(1));
-        way[0].channel = CHANNEL;
-        live.node.plane().set_peer(ds(1), &way[0]).unwrap();
-        let request = live.request();
-        send(&live.node, &handover(&live.client, 1), &request);
-        expect(&live.node, &[("ds_handed_over", 1)]);
-        let (by, kept) = channels.posted(CHANNEL, FIRST, SOON).unwrap().unwrap();
-        assert_eq!(by, way[0].ifindex);
-        assert_eq!(number_in(&kept), FIRST);
-        assert_eq!(kept[..6], ds_mac(1));
-        assert_eq!(kept[INNER..], request.packet());
     });
 }
 
@@ -250,35 +196,6 @@ fn what_comes_again_adopts_nothing() {
         let first = live.client.get(COOKIE);
         numbered(&adopt(&live.client), 8, &first, "ds_duplicate");
         numbered(&adopt(&live.client), 8, &first, "ds_duplicate");
-
-        let request = live.request();
-        let handover = handover(&live.client, 1);
-        numbered(&handover, 9, &request, "ds_handed_over");
-        numbered(&handover, 9, &request, "lccp_repeated");
-        numbered(&adopt(&live.client), 8, &first, "lccp_repeated");
-        // What the client itself sends again comes with another number.
-        numbered(&handover, 10, &request, "ds_passed_on");
-    });
-}
-
-/// Its sender, which is up again or leads here by another channel, happens to count where it was before.
-#[test]
-fn another_message_with_a_number_that_came() {
-    on_own_host(|| {
-        let live = Live::answered();
-        let channels = live.node.plane().channels().unwrap();
-        channels.make_inbox(CS).unwrap();
-        let request = live.request();
-        let handover = handover(&live.client, 1);
-        let mut sent = live.node.now();
-        for counted in ["ds_handed_over", "ds_passed_on", "ds_passed_on"] {
-            for counted in [counted, "lccp_repeated"] {
-                send_lccp(ds(0), &numbered_message(&handover, sent, 9, &request));
-                expect(&live.node, &[(counted, 1)]);
-            }
-            sent = Clock::from_nanos(sent.as_nanos() + 1);
-        }
-        assert_eq!(channels.inbox(CS).unwrap().unwrap().came[9], 9);
     });
 }
 

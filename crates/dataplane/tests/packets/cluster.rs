@@ -7,7 +7,7 @@ use std::{
 
 use baton_abi::{
     CHOICES_PER_POOL, DATA_SERVER_LOCAL, DATA_SERVER_PRESENT, DataServer, POLICY_CLIENT,
-    POLICY_PATH, POLICY_TURN, Pool, SERVICE_DOWN, SERVICE_HANDOVER, SERVICE_HOSTS, SERVICE_PATHS,
+    POLICY_PATH, POLICY_TURN, Pool, SERVICE_DOWN, SERVICE_HOSTS, SERVICE_OWNER, SERVICE_PATHS,
     SERVICE_SPLIT_AT_ACK, Service, ServiceKey, Settings,
 };
 use baton_wire::{ClusterKey, CookieKey, HashKey, Keys, LccpKey};
@@ -120,7 +120,7 @@ pub fn services() -> Vec<(ServiceKey, Service)> {
         service(
             HTTP,
             HTTP_SERVICE,
-            SERVICE_HANDOVER | SERVICE_PATHS | SERVICE_HOSTS,
+            SERVICE_OWNER | SERVICE_PATHS | SERVICE_HOSTS,
         ),
     ]
 }

@@ -6,7 +6,7 @@
 use std::{collections::BTreeSet, env, time::SystemTime};
 
 use baton_abi::{Ring, short_address};
-use baton_wire::{Keep, Message, Refusal, YieldAnswer};
+use baton_wire::{Message, Refusal, YieldAnswer};
 use fastrand::Rng;
 
 use crate::{
@@ -19,13 +19,13 @@ use crate::{
     damage::{broken, option_byte},
     host::{connect, listen, on_own_host},
     invariants::{SYN_ACK, holds_at_cs, holds_at_ds, holds_at_switch},
-    lccp::{adopt, claim, flow, forward, forward_to, handover, linux_tcb, to_cs, to_ds},
+    lccp::{adopt, claim, flow, forward, forward_to, linux_tcb, short, to_cs, to_ds},
     node::{Node, Tx},
     segment::{Client, GET, Segment},
 };
 
 const RUNS: u32 = 20_000;
-const MET_AT_CS: [&str; 30] = [
+const MET_AT_CS: [&str; 24] = [
     "bad_ip",
     "bad_tcp",
     "cs_adopt",
@@ -33,17 +33,11 @@ const MET_AT_CS: [&str; 30] = [
     "cs_ahead",
     "cs_claim",
     "cs_forward",
-    "cs_handover",
-    "cs_handover_again",
     "cs_icmp",
-    "cs_kept",
     "cs_moved",
     "cs_none",
-    "cs_pinned",
     "cs_probe",
-    "cs_queued",
     "cs_refused",
-    "cs_request",
     "cs_stray",
     "cs_stray_reset",
     "cs_syn",
@@ -57,7 +51,7 @@ const MET_AT_CS: [&str; 30] = [
     "lccp_to_daemon",
     "lccp_unknown",
 ];
-const MET_AT_DS: [&str; 21] = [
+const MET_AT_DS: [&str; 19] = [
     "bad_ip",
     "bad_tcp",
     "ds_claim_passed_on",
@@ -65,11 +59,9 @@ const MET_AT_DS: [&str; 21] = [
     "ds_delivered",
     "ds_duplicate",
     "ds_forwarded",
-    "ds_kept_unsent",
     "ds_no_socket",
     "ds_no_way",
     "ds_none",
-    "ds_passed_on",
     "ds_refused",
     "ds_stale_ended",
     "ds_unclaimed",
@@ -101,12 +93,12 @@ fn the_connection_server() {
     let mut client = Client::of(WEB);
     let mut cookie = node.cookie(&client);
     let (mut known, mut known_cookie) = adopted(&node);
-    let mut http = Http::open(&node);
+    let mut http = Connection::answered(&node);
     let stray = Client::of(WEB);
     for run in 0..runs() {
-        // Broken packets pin or end a connection sooner or later.
+        // Broken packets end a connection sooner or later.
         if run % 16 == 0 {
-            http = Http::open(&node);
+            http = Connection::answered(&node);
             // A cookie begins one connection, and once.
             client = Client::of(WEB);
             cookie = node.cookie(&client);
@@ -125,36 +117,26 @@ fn the_connection_server() {
             none_of(random.u16(..3), random.bool(), &node, &known, known_cookie),
             to_cs(0, &adopt(&client), node.now(), &key().lccp(), &[]),
             error(3, 4, &response(&known).packet()),
-            http.answered.data(get("/ds2/")).frame(),
-            http.answered.data(get("/%64s2/")).frame(),
-            http.moved.data(get("/ds3/")).frame(),
-            http.request.frame(),
-            http.returned(
+            http.data(get("/ds2/")).frame(),
+            answer(
                 &node,
                 random.u16(..3),
-                Message::Keep {
-                    flow: flow(&http.moved.client),
+                &Message::Moved {
+                    flow: flow(&http.client),
                     tcb: linux_tcb(),
-                    keep: Keep::Unsent,
+                    next: Some(short(ds(random.u16(..3)))),
                 },
+                &http.data(get("/ds2/")),
             ),
-            http.returned(
+            answer(
                 &node,
                 random.u16(..3),
-                Message::Refused {
-                    flow: flow(&http.moved.client),
-                    tcb: linux_tcb(),
-                    refusal: Refusal::NoWay,
-                },
-            ),
-            http.returned(
-                &node,
-                random.u16(..3),
-                Message::None {
-                    flow: flow(&http.moved.client),
+                &Message::None {
+                    flow: flow(&http.client),
                     attempt: random.u8(..2),
                     is_plain: random.bool(),
                 },
+                &http.empty(),
             ),
             claimed_by(&node, random.u16(..4), random.bool(), &Client::of(WEB)),
             claimed_by(&node, 0, false, &stray),
@@ -204,8 +186,6 @@ fn the_data_server() {
                 message(&forward(&known), &known.later(7, 100, 100)),
                 message(&forward(&stranger), &stranger.later(7, 100, 100)),
                 message(&forward_to(&stranger, 1), &stranger.later(7, 100, 100)),
-                message(&handover(&stranger, 1), &stranger.get(7)),
-                message(&handover(&known, 1), &known.get(7)),
                 message(&claim(&stranger, random.u8(..4)), &stranger.get(7)),
                 message(&claim(&known, 0), &known.ack(connection.server_isn)),
                 known.later(7, 100, 100).frame(),
@@ -276,30 +256,6 @@ fn any_options() {
                 "seed {seed}, run {run}: {seen:?}"
             );
         }
-    }
-}
-
-/// Connections of HTTP: one whose next request may be another's, and one that was handed over.
-struct Http {
-    answered: Connection,
-    moved: Connection,
-    /// At which it was.
-    request: Segment,
-}
-
-impl Http {
-    fn open(node: &Node) -> Self {
-        let (moved, request) = Connection::handed_over(node);
-        Self {
-            answered: Connection::answered(node),
-            moved,
-            request,
-        }
-    }
-
-    /// What a data server sends back about the second.
-    fn returned(&self, node: &Node, from: u16, message: Message) -> Vec<u8> {
-        answer(node, from, &message, &self.request)
     }
 }
 

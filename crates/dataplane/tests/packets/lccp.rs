@@ -102,24 +102,6 @@ pub fn adopt(client: &Client) -> Message {
     }
 }
 
-/// The connection server wants another data server to have the connection.
-pub fn handover(client: &Client, next: u16) -> Message {
-    Message::Handover {
-        flow: flow(client),
-        tcb: linux_tcb(),
-        next: short(ds(next)),
-    }
-}
-
-/// The connection server takes the connection for idle, and its owner drains.
-pub fn release(client: &Client, next: u16) -> Message {
-    Message::Release {
-        flow: flow(client),
-        tcb: linux_tcb(),
-        next: short(ds(next)),
-    }
-}
-
 /// The connection server wants to know who has the connection; so many do not.
 pub fn claim(client: &Client, attempt: u8) -> Message {
     Message::Claim {
@@ -135,8 +117,6 @@ pub fn forward(client: &Client) -> Message {
         flow: flow(client),
         next: None,
         attempt: 0,
-        end: 0,
-        is_behind: false,
     }
 }
 
@@ -146,8 +126,6 @@ pub fn forward_to(client: &Client, next: u16) -> Message {
         flow: flow(client),
         next: Some(short(ds(next))),
         attempt: 0,
-        end: 0,
-        is_behind: false,
     }
 }
 

@@ -11,7 +11,7 @@ use etherparse::{EtherType, IpNumber};
 use crate::{
     cluster::{CS, CS_MAC, SWITCH, data_server, ds, ds_mac, key, peer},
     host::on_own_host,
-    lccp::{adopt, claim, flow, forward, handover, linux_tcb, release, short},
+    lccp::{adopt, claim, flow, forward, linux_tcb},
     node::{Counted, Drop, Node, Redirect, Seen, Tx},
     segment::{Client, ethernet, ip_packet},
 };
@@ -116,14 +116,6 @@ fn a_data_server_with_only_its_own_keys_gives_no_commands() {
         let number = 1;
         let verb = Verb::Drain;
         let commands = [
-            handover(&client, 1),
-            release(&client, 1),
-            Message::Elsewhere {
-                flow,
-                tcb: linux_tcb(),
-                next: short(ds(1)),
-            },
-            Message::Begins { flow, how: 0 },
             Message::Yield { flow, next: None },
             Message::Order(Order { number, verb }),
         ];

@@ -27,7 +27,6 @@ const REFUSED_TO_NOBODY: Expected = (Drop, &[("ds_no_way", 1), ("ds_refused", 1)
 /// The connection is not here, and neither is a way to anybody else.
 const NO_SOCKET: Expected = (Drop, &[("ds_no_socket", 1)]);
 const NO_WAY: Expected = (Drop, &[("ds_no_way", 1)]);
-const NOT_RELEASED: Expected = (Drop, &[("ds_release_gone", 1)]);
 const NOT_HERE: Expected = (Drop, &[("ds_yield_gone", 1)]);
 const UNCLAIMED: Expected = (Drop, &[("cs_unclaimed", 1)]);
 const MOVED: Expected = (Drop, &[("cs_moved", 1)]);
@@ -48,7 +47,6 @@ const OTHERWISE: &[(&str, Expected)] = &[
     ("packet-cut", MISMATCH),
     ("packet-cut-v6", MISMATCH),
     ("packet-header-cut", MISMATCH),
-    ("handover-no-packet", MISMATCH),
     // Bodies are verified by the programs, and read by the daemon only.
     ("hello-fewer-services-than-said", TO_DAEMON),
     ("hello-head-cut", TO_DAEMON),
@@ -60,8 +58,6 @@ const OTHERWISE: &[(&str, Expected)] = &[
     ("mss-0", REFUSED),
     ("scale-15", REFUSED),
     // The connection is not here; the next to get it judges the values, and nobody is no way.
-    ("handover-mss-0", NO_WAY),
-    ("handover-to-nobody", NO_WAY),
     // What is for the daemon is the daemon's to read.
     ("sync-too-high", TO_DAEMON),
     ("sync-for-a-program", MISMATCH),
@@ -89,27 +85,22 @@ const OTHERWISE: &[(&str, Expected)] = &[
     ("order-migrate-to-nobody", TO_DAEMON),
     ("account-shorter-than-it-says", TO_DAEMON),
     ("account-of-no-text", TO_DAEMON),
-    // The connection is not here.
-    ("release-to-nobody", NOT_RELEASED),
 ];
 
 #[test]
 fn messages_at_the_data_server() {
     on_own_host(|| {
         let node = Node::ds();
-        for vector in vectors("message", 88) {
+        for vector in vectors("message", 81) {
             let expected = match (vector.field("command"), vector.is_ipv4()) {
                 ("adopt", true) => REFUSED,
                 ("adopt-again", true) => REFUSED_TO_NOBODY,
-                ("forward", true) if vector.field("next") == "none" => NO_SOCKET,
-                ("forward" | "handover", true) => NO_WAY,
-                ("forward-kept", true) => NO_SOCKET,
+                ("forward" | "forward-kept", true) => NO_SOCKET,
                 ("received", true) => RECEIVED,
                 ("claim", true) => NO_WAY,
-                ("release", true) => NOT_RELEASED,
                 ("yield", true) => NOT_HERE,
-                ("adopt" | "adopt-again" | "forward" | "handover" | "claim", false) => MISMATCH,
-                ("refused" | "keep" | "none" | "moved", _) => UNKNOWN,
+                ("adopt" | "adopt-again" | "forward" | "claim", false) => MISMATCH,
+                ("refused" | "none" | "moved", _) => UNKNOWN,
                 ("alive", _) if vector.field("turned") == "no" => ALIVE,
                 (command, _) if for_daemons(command) => TO_DAEMON,
                 (other, _) => panic!("{}: no such command: {other}", vector.name),
@@ -150,18 +141,18 @@ fn for_daemons(command: &str) -> bool {
 #[test]
 fn messages_at_the_connection_server() {
     let node = Node::cs();
-    for vector in vectors("message", 88) {
+    for vector in vectors("message", 81) {
         let expected = match vector.field("command") {
             // Nobody has it, and nobody asked.
             "none" if vector.field("attempt") != "0" => UNCLAIMED,
-            "refused" | "keep" | "none" => MISMATCH,
+            "refused" | "none" => MISMATCH,
             // The sender is one of its data servers; but then there is an entry.
             "moved" if vector.name == "moved-bare-client" => MISMATCH,
             "moved" if vector.name == "moved-on" => MOVED_ON,
             "moved" if vector.is_ipv4() => MOVED,
             "moved" => MISMATCH,
-            "adopt" | "adopt-again" | "forward" | "forward-kept" | "received" | "handover"
-            | "release" | "claim" | "yield" => UNKNOWN,
+            "adopt" | "adopt-again" | "forward" | "forward-kept" | "received" | "claim"
+            | "yield" => UNKNOWN,
             "alive" if vector.field("turned") == "no" => UNKNOWN,
             command if for_daemons(command) => TO_DAEMON,
             other => panic!("{}: no such command: {other}", vector.name),
@@ -175,7 +166,7 @@ fn messages_at_the_connection_server() {
 fn what_a_receiver_must_accept() {
     on_own_host(|| {
         let node = Node::ds();
-        for vector in vectors("accept", 13) {
+        for vector in vectors("accept", 14) {
             let (command, _) = vector.field("as").split_once('-').unwrap();
             let expected = match command {
                 command if for_daemons(command) => TO_DAEMON,
@@ -193,7 +184,7 @@ fn what_a_receiver_must_accept() {
 fn what_a_receiver_must_reject() {
     on_own_host(|| {
         let node = Node::ds();
-        for vector in vectors("reject", 99) {
+        for vector in vectors("reject", 92) {
             let named = OTHERWISE.iter().find(|(name, _)| *name == vector.name);
             let expected = match (named, vector.field("reason")) {
                 (Some((_, expected)), _) => *expected,

@@ -62,10 +62,8 @@ impl Stream {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{
-        Segment,
-        tests::{is_whole, tcp},
-    };
+    use etherparse::{NetSlice, SlicedPacket, TransportSlice};
+
     use super::*;
 
     const BEGIN: u32 = u32::MAX - 99;
@@ -85,11 +83,23 @@ mod tests {
             let frames = Stream { stamps, ..stream }.frames(BEGIN, &bytes, 100, ends);
             assert_eq!(frames.len(), 3);
             for (index, frame) in frames.iter().enumerate() {
-                is_whole(frame);
-                let segment = Segment::read(frame).unwrap();
-                assert_eq!(segment.seq, BEGIN.wrapping_add(100 * index as u32));
-                assert_eq!(Some(segment.payload), bytes.chunks(100).nth(index));
-                let tcp = tcp(frame);
+                let Ok(SlicedPacket {
+                    net: Some(NetSlice::Ipv4(ip)),
+                    transport: Some(TransportSlice::Tcp(tcp)),
+                    ..
+                }) = SlicedPacket::from_ethernet(frame)
+                else {
+                    panic!("no TCP: {frame:?}")
+                };
+                let header = ip.header().to_header();
+                assert_eq!(header.header_checksum, header.calc_header_checksum());
+                let checksum = tcp.to_header().calc_checksum_ipv4(&header, tcp.payload());
+                assert_eq!(Ok(tcp.checksum()), checksum);
+                assert_eq!(
+                    tcp.sequence_number(),
+                    BEGIN.wrapping_add(100 * index as u32)
+                );
+                assert_eq!(Some(tcp.payload()), bytes.chunks(100).nth(index));
                 assert_eq!(tcp.fin(), ends && index == 2);
                 assert_eq!((tcp.acknowledgment_number(), tcp.window_size()), (77, 501));
                 let stamp = tcp

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::{Context as _, Result};
 use baton_wire::{
-    Clock, ClusterKey, Flow, Hello, Incarnation, Keep, Message, NodePair, Order, Permille, Refusal,
+    Clock, ClusterKey, Flow, Hello, Incarnation, Message, NodePair, Order, Permille, Refusal,
     ShortAddress, TcbPart, Verb, encode, tag,
 };
 use etherparse::TcpHeader;
@@ -48,14 +48,6 @@ pub(super) fn forged(target: &Target, frames: &mut Vec<Frame>) -> Result<()> {
             flow,
             next: Some(next),
             attempt: 0,
-            end: 0,
-            is_behind: false,
-        },
-        Message::Handover { flow, tcb, next },
-        Message::Keep {
-            flow,
-            tcb,
-            keep: Keep::Unsent,
         },
         Message::None {
             flow,
@@ -172,21 +164,17 @@ pub(super) fn command(target: &Target, frames: &mut Vec<Frame>) -> Result<()> {
 
 /// What a data server is ordered to do with connections, by programs and daemons.
 pub(super) fn commands(target: &Target, frames: &mut Vec<Frame>) -> Result<()> {
-    let (flow, tcb) = (flow(target, CLIENT_PORT)?, tcb());
+    let flow = flow(target, CLIENT_PORT)?;
     let next = ShortAddress::try_from(IpAddr::V4(target.sender))?;
     let order = Order {
         number: now().as_nanos(),
         verb: Verb::Drain,
     };
     let messages = [
-        Message::Handover { flow, tcb, next },
-        Message::Elsewhere { flow, tcb, next },
-        Message::Release { flow, tcb, next },
         Message::Yield {
             flow,
             next: Some(next),
         },
-        Message::Begins { flow, how: 0 },
         Message::Order(order),
     ];
     for message in messages {

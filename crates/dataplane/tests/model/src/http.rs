@@ -1,104 +1,201 @@
-//! HTTP/1.1 as a server reads it that takes no notice of what it need not: one request behind the other.
+//! How a server reads requests (RFC 9112), byte by byte: nothing of it is taken from the programs.
 
-use crate::pool::Pool;
-
-/// A request in a stream of bytes; offsets in that.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Request {
-    pub begin: usize,
-    /// Whose it is, once its path has come.
-    pub pool: Option<Pool>,
-    /// Where its head ends, once that has come.
-    pub head: Option<usize>,
-    /// Where it ends, once that is known.
-    pub end: Option<usize>,
+/// Whose request this is, by its target; what the routes of `native/kernel.c` say.
+pub fn pool_of(target: &[u8]) -> u16 {
+    match target {
+        [b'/', b'b', ..] => 1,
+        [b'/', b'c', ..] => 2,
+        _ => 0,
+    }
 }
 
-/// The requests that have begun in the text. What is behind one whose end is not known yet is of that.
-pub fn requests(text: &[u8]) -> Vec<Request> {
-    let mut found = Vec::new();
-    let mut at = 0;
-    while at < text.len() {
-        let request = request(text, at);
-        let end = request.end;
-        found.push(request);
-        match end {
-            Some(end) => at = end,
-            None => break,
+/// Whether this data server may answer requests of the pool.
+pub fn may_answer(node: usize, pool: u16) -> bool {
+    match pool {
+        2 => node > 0,
+        _ => usize::from(pool) == node,
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum State {
+    /// In a head, or before one: so much of it.
+    Head(Vec<u8>),
+    /// So much of the body is to come.
+    Body(u64),
+    ChunkSize(Vec<u8>),
+    /// So much of a chunk is to come.
+    Chunk(u64),
+    ChunkEnd,
+    /// In a line behind the last chunk: so many bytes of that, without its end.
+    Trailer(u32),
+}
+
+#[derive(Clone, Debug)]
+pub struct Reader {
+    pub state: State,
+    /// Whether each request that has come as a whole was one for HEAD.
+    pub whole: Vec<bool>,
+    is_head: bool,
+    /// Line ends in front of the head.
+    leading: u32,
+    /// Of the head that was read last.
+    pub head: Head,
+}
+
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Head {
+    pub bytes: u32,
+    pub pool: u16,
+    pub length: u64,
+    pub is_chunked: bool,
+    /// Servers may read it in different ways: the agent answers it with an error.
+    pub is_odd: bool,
+}
+
+impl Default for Reader {
+    fn default() -> Self {
+        Self {
+            state: State::Head(Vec::new()),
+            whole: Vec::new(),
+            is_head: false,
+            leading: 0,
+            head: Head::default(),
         }
     }
-    found
 }
 
-fn request(text: &[u8], begin: usize) -> Request {
-    let mut request = Request {
-        begin,
-        pool: path(&text[begin..]).map(Pool::of_path),
-        head: None,
-        end: None,
-    };
-    let Some(head) = find(&text[begin..], b"\r\n\r\n").map(|at| begin + at + 4) else {
-        return request;
-    };
-    request.head = Some(head);
-    let lines = &text[begin..head];
-    request.end = if is_chunked(lines) {
-        chunks_end(text, head)
-    } else {
-        Some(head + length(lines))
-    };
-    request
-}
+impl Reader {
+    /// The pool of the request whose head is coming, as soon as its target has come.
+    pub fn coming(&self) -> Option<u16> {
+        let State::Head(head) = &self.state else {
+            return None;
+        };
+        let mut words = head.split(|&c| c == b' ');
+        let (_, target) = (words.next()?, words.next()?);
+        words.next()?;
+        Some(pool_of(target))
+    }
 
-/// What is between the first two blanks.
-fn path(text: &[u8]) -> Option<&[u8]> {
-    let mut words = text.split(|&byte| byte == b' ');
-    let (_, path) = (words.next()?, words.next()?);
-    words.next().map(|_| path)
-}
-
-/// Whether the head says that the body says itself where it ends.
-pub fn is_chunked(head: &[u8]) -> bool {
-    let mut lines = head.split(|&byte| byte == b'\n');
-    lines.any(|line| {
-        line.trim_ascii()
-            .eq_ignore_ascii_case(b"transfer-encoding: chunked")
-    })
-}
-
-fn length(head: &[u8]) -> usize {
-    const NAME: &[u8] = b"content-length:";
-    head.split(|&byte| byte == b'\n')
-        .filter(|line| line.len() > NAME.len() && line[..NAME.len()].eq_ignore_ascii_case(NAME))
-        .find_map(|line| {
-            let digits = line[NAME.len()..].trim_ascii();
-            std::str::from_utf8(digits).ok()?.parse().ok()
-        })
-        .unwrap_or(0)
-}
-
-/// Where the chunked body ends that begins there, if it is all here.
-fn chunks_end(text: &[u8], mut at: usize) -> Option<usize> {
-    loop {
-        let line = find(text.get(at..)?, b"\r\n")?;
-        let digits = text[at..at + line].split(|&byte| byte == b';').next()?;
-        let size = usize::from_str_radix(std::str::from_utf8(digits).ok()?.trim(), 16).ok()?;
-        at += line + 2;
-        if size > 0 {
-            at += size + 2;
-            continue;
-        }
-        // Trailers, up to an empty line.
-        loop {
-            let line = find(text.get(at..)?, b"\r\n")?;
-            at += line + 2;
-            if line == 0 {
-                return Some(at);
+    /// The pool of a request whose head ends with this byte.
+    pub fn take(&mut self, byte: u8) -> Option<u16> {
+        match &mut self.state {
+            // Line ends in front of a request are passed over.
+            State::Head(head) if head.is_empty() && matches!(byte, b'\r' | b'\n') => {
+                self.leading += 1
+            }
+            State::Head(head) => {
+                head.push(byte);
+                // A line may end without a CR (RFC 9112, 2.2).
+                if head.ends_with(b"\n\r\n") || head.ends_with(b"\n\n") {
+                    let head = std::mem::take(head);
+                    return Some(self.end_head(&head));
+                }
+            }
+            State::Body(left) => {
+                *left -= 1;
+                if *left == 0 {
+                    self.end_request();
+                }
+            }
+            State::ChunkSize(line) => {
+                line.push(byte);
+                if byte == b'\n' {
+                    let digits = line.iter().take_while(|c| c.is_ascii_hexdigit());
+                    let size = digits.fold(0, |size, &c| {
+                        size << 4 | u64::from((c as char).to_digit(16).unwrap_or(0))
+                    });
+                    self.state = if size == 0 {
+                        State::Trailer(0)
+                    } else {
+                        State::Chunk(size)
+                    };
+                }
+            }
+            State::Chunk(left) => {
+                *left -= 1;
+                if *left == 0 {
+                    self.state = State::ChunkEnd;
+                }
+            }
+            // Some servers take a LF alone for a line's end.
+            State::ChunkEnd => {
+                if byte == b'\n' {
+                    self.state = State::ChunkSize(Vec::new());
+                }
+            }
+            State::Trailer(bytes) => {
+                if byte == b'\n' {
+                    if *bytes == 0 {
+                        self.end_request();
+                    } else {
+                        self.state = State::Trailer(0);
+                    }
+                } else if byte != b'\r' {
+                    *bytes += 1;
+                }
             }
         }
+        None
+    }
+
+    fn end_head(&mut self, text: &[u8]) -> u16 {
+        let mut lines = text.split(|&c| c == b'\n');
+        let mut words = lines.next().unwrap_or_default().split(|&c| c == b' ');
+        let (method, target) = (words.next(), words.next().unwrap_or_default());
+        self.is_head = method == Some(b"HEAD");
+        self.head = Head {
+            bytes: self.leading + text.len() as u32,
+            pool: pool_of(target),
+            is_odd: !self.leading.is_multiple_of(2) || has_bare_cr(text) || !is_request_line(text),
+            ..Head::default()
+        };
+        self.leading = 0;
+        for line in lines {
+            let Some(colon) = line.iter().position(|&c| c == b':') else {
+                continue;
+            };
+            let value = String::from_utf8_lossy(&line[colon + 1..])
+                .trim()
+                .to_ascii_lowercase();
+            match line[..colon].to_ascii_lowercase().as_slice() {
+                b"content-length" => {
+                    self.head.is_odd |= self.head.is_chunked || value.parse::<u64>().is_err();
+                    self.head.length = value.parse().unwrap_or(0);
+                }
+                b"transfer-encoding" => {
+                    self.head.is_odd |= self.head.length != 0 || value != "chunked";
+                    self.head.is_chunked = value == "chunked";
+                }
+                _ => {}
+            }
+        }
+        self.state = match self.head {
+            Head {
+                is_chunked: true, ..
+            } => State::ChunkSize(Vec::new()),
+            Head { length: 0, .. } => {
+                self.end_request();
+                return self.head.pool;
+            }
+            Head { length, .. } => State::Body(length),
+        };
+        self.head.pool
+    }
+
+    fn end_request(&mut self) {
+        self.whole.push(self.is_head);
+        self.state = State::Head(Vec::new());
     }
 }
 
-fn find(text: &[u8], what: &[u8]) -> Option<usize> {
-    text.windows(what.len()).position(|here| here == what)
+fn has_bare_cr(text: &[u8]) -> bool {
+    text.windows(2)
+        .any(|two| two[0] == b'\r' && two[1] != b'\n')
+}
+
+fn is_request_line(text: &[u8]) -> bool {
+    let line = text.split(|&c| c == b'\n').next().unwrap_or_default();
+    let words: Vec<_> = line.split(|&c| c == b' ').collect();
+    matches!(words[..], [method, target, b"HTTP/1.1\r"] if !method.is_empty() && target.starts_with(b"/"))
 }

@@ -1,53 +1,62 @@
-//! That nothing is dropped for good: a client that sends again what it has no answer to gets all of its answers, or its
-//! connection is ended.
+//! A client that sends again what was not answered is read to its end.
 
-use crate::{
-    packet::{ACK, PSH},
-    pool::SERVERS,
-    world::{Checked, World},
-};
+use fastrand::Rng;
 
-/// So often a client sends again. It takes a few for each of its requests.
-const ROUNDS: usize = 20;
+use crate::world::{Checked, World};
 
-impl World<'_> {
-    /// From now on nothing is lost, and everybody does what is theirs to do. With `all` clients send again as much as goes
-    /// into a segment, else request by request.
-    pub fn recover(&mut self, all: bool) -> Checked {
-        for index in 0..self.connections.len() {
-            for round in 0.. {
-                if !self.connections[index].must_recover() {
-                    break;
-                }
-                if round == ROUNDS {
-                    return Err(format!("connection {index} gets no further"));
-                }
-                self.try_again(index, all)?;
-            }
+/// So often each part may be sent again.
+fn rounds(requests: usize) -> usize {
+    6 * requests + 12
+}
+
+/// So often user space tries again meanwhile.
+const TRIES: usize = 4;
+
+/// Everybody recovers from what has happened.
+pub fn recover(world: &mut World<'_>) -> Checked {
+    let mut rng = Rng::with_seed(world.trial.recovery);
+    let all = world.stream.len();
+    for _ in 0..rounds(world.trial.requests.len()) {
+        world.settle()?;
+        for _ in 0..TRIES {
+            world.try_again()?;
+            world.settle()?;
         }
-        Ok(())
-    }
-
-    fn try_again(&mut self, index: usize, all: bool) -> Checked {
-        // Clients wait longer each time.
-        self.cs.age(self.connections[index].client);
-        self.repeat(index)?;
-        self.settle()?;
-        let connection = &mut self.connections[index];
-        for server in 0..SERVERS {
-            while connection.answer(server, 1, None, false) {}
-        }
-        connection.hear(1);
-        self.tell(|world| format!("      heard {}", world.connections[index].heard()));
-        let connection = &self.connections[index];
-        if !connection.must_recover() {
+        if world.is_refused || world.served as u32 == all {
             return Ok(());
         }
-        let packet = match connection.first_unread(all) {
-            Some(range) => connection.packet(range, ACK | PSH),
-            None => connection.empty(ACK),
-        };
-        self.send(index, packet)?;
-        self.settle()
+        world.pass_time(rng.u16(200..400))?;
+        // A server says again what was not acknowledged, and its client that it has it.
+        if world.is_unheard() {
+            world.acknowledge()?;
+        }
+        let mut at = world.acknowledged;
+        while at < all {
+            let bytes = next_part(world, &mut rng, at);
+            let packet = world.packet(at, bytes);
+            world.pass_on(packet)?;
+            at += bytes;
+        }
     }
+    if !world.trial.mix.has_agent && !world.is_anywhere() {
+        return Ok(());
+    }
+    Err(format!(
+        "a client waits for ever: {} of {all} bytes were read",
+        world.served
+    ))
+}
+
+/// As the client's TCP cuts it: by the path's size, or where its program has written.
+fn next_part(world: &World<'_>, rng: &mut Rng, at: u32) -> u32 {
+    let requests = &world.stream.requests;
+    let end = requests
+        .iter()
+        .map(|one| one.end)
+        .find(|&end| end > at)
+        .unwrap_or(at + 1);
+    if world.trial.mix.cuts_heads && rng.bool() {
+        return 1448.min(world.stream.len() - at);
+    }
+    end - at
 }

@@ -1,115 +1,124 @@
-//! What a client asks for on one connection, request by request.
+//! What a client asks for, one request behind the other, and where each begins and ends: the truth.
 
 use fastrand::Rng;
 
-use crate::pool::{POOLS, Pool};
+/// Who may answer: the first data server, the second, or the second and the third.
+pub const POOLS: u16 = 3;
 
-/// What a request is like.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    Get,
-    /// A body with a length.
-    Post,
-    /// A body in chunks.
-    Chunks,
-    /// A method that may have a body, and has none.
-    Delete,
-    /// It offers another protocol, and its server takes no notice of that.
-    Upgrade,
+#[derive(Clone, Debug)]
+pub struct Request {
+    pub kind: Kind,
+    pub pool: u16,
+    /// Bytes of a header line that means nothing.
+    pub padding: u16,
 }
 
 #[derive(Clone, Debug)]
-pub struct Asked {
-    pub pool: Pool,
-    /// Where it begins and ends in the stream.
-    pub begin: usize,
-    pub end: usize,
+pub enum Kind {
+    Get,
+    Head,
+    /// With a body of so many bytes,
+    Post(u16),
+    /// or in chunks of these sizes.
+    Chunked(Vec<u16>),
 }
 
-/// All that a client will ever say on a connection, if it is honest.
-#[derive(Clone, Debug, Default)]
-pub struct Script {
-    pub text: Vec<u8>,
-    pub requests: Vec<Asked>,
+/// Where a request is in the client's stream.
+#[derive(Clone, Copy, Debug)]
+pub struct Extent {
+    pub begin: u32,
+    pub head_end: u32,
+    pub end: u32,
+    pub is_chunked: bool,
 }
 
-impl Script {
-    pub fn random(random: &mut Rng, odd: bool) -> Self {
-        let mut script = Self::default();
-        for _ in 0..random.usize(2..=4) {
-            let kind = match random.u8(..10) {
-                0..5 => Kind::Get,
-                5..7 => Kind::Post,
-                7..8 => Kind::Chunks,
-                8 if odd => Kind::Upgrade,
-                _ => Kind::Delete,
-            };
-            let pool = POOLS[random.usize(..POOLS.len())];
-            script.ask(kind, pool, &body(random));
+impl Request {
+    pub fn random(rng: &mut Rng) -> Self {
+        let kind = match rng.u8(..20) {
+            0..8 => Kind::Get,
+            8 => Kind::Head,
+            9..16 => Kind::Post(if rng.bool() {
+                rng.u16(..40)
+            } else {
+                rng.u16(..4000)
+            }),
+            _ => Kind::Chunked((0..rng.u8(..4)).map(|_| rng.u16(1..200)).collect()),
+        };
+        Self {
+            kind,
+            pool: rng.u16(..POOLS),
+            padding: if rng.u8(..4) == 0 {
+                rng.u16(..2000)
+            } else {
+                rng.u16(..20)
+            },
         }
-        script
     }
 
-    fn ask(&mut self, kind: Kind, pool: Pool, body: &[u8]) {
-        let begin = self.text.len();
-        let path = pool.path();
-        let host = "Host: h\r\n";
-        let mut put = |text: &str| self.text.extend(text.as_bytes());
-        match kind {
-            Kind::Get => put(&format!("GET {path} HTTP/1.1\r\n{host}\r\n")),
-            Kind::Delete => put(&format!("DELETE {path} HTTP/1.1\r\n{host}\r\n")),
-            Kind::Upgrade => put(&format!(
-                "GET {path} HTTP/1.1\r\n{host}Upgrade: h2c\r\n\r\n"
-            )),
-            Kind::Post => {
-                let length = body.len();
-                put(&format!(
-                    "POST {path} HTTP/1.1\r\n{host}Content-Length: {length}\r\n\r\n"
-                ));
-            }
-            Kind::Chunks => put(&format!(
-                "POST {path} HTTP/1.1\r\n{host}Transfer-Encoding: chunked\r\n\r\n"
-            )),
-        }
-        match kind {
-            Kind::Post => self.text.extend(body),
-            Kind::Chunks => {
-                for chunk in body.chunks(40) {
-                    self.text
-                        .extend(format!("{:x};x=y\r\n", chunk.len()).as_bytes());
-                    self.text.extend(chunk);
-                    self.text.extend(b"\r\n");
+    /// Adds it to the stream.
+    fn write(&self, stream: &mut Vec<u8>) -> Extent {
+        let begin = stream.len() as u32;
+        let path = ["/a", "/b/x", "/c/y/z"][usize::from(self.pool)];
+        let (method, length) = match &self.kind {
+            Kind::Get => ("GET", String::new()),
+            Kind::Head => ("HEAD", String::new()),
+            Kind::Post(bytes) => ("POST", format!("Content-Length: {bytes}\r\n")),
+            Kind::Chunked(_) => ("PUT", "Transfer-Encoding: chunked\r\n".into()),
+        };
+        let padding = "p".repeat(usize::from(self.padding));
+        stream.extend(
+            format!("{method} {path} HTTP/1.1\r\nHost: h\r\n{length}X: {padding}\r\n\r\n").bytes(),
+        );
+        let head_end = stream.len() as u32;
+        match &self.kind {
+            Kind::Get | Kind::Head => {}
+            Kind::Post(bytes) => stream.extend((0..*bytes).map(body_byte)),
+            Kind::Chunked(sizes) => {
+                for &size in sizes {
+                    stream.extend(format!("{size:x}\r\n").bytes());
+                    stream.extend((0..size).map(body_byte));
+                    stream.extend(b"\r\n");
                 }
-                self.text.extend(b"0\r\nA: b\r\n\r\n");
+                stream.extend(b"0\r\n\r\n");
             }
-            _ => (),
         }
-        self.requests.push(Asked {
-            pool,
+        Extent {
             begin,
-            end: self.text.len(),
-        });
-    }
-
-    /// The request that has this byte.
-    pub fn at(&self, offset: usize) -> Option<usize> {
-        self.requests
-            .iter()
-            .position(|request| (request.begin..request.end).contains(&offset))
+            head_end,
+            end: stream.len() as u32,
+            is_chunked: matches!(self.kind, Kind::Chunked(_)),
+        }
     }
 }
 
-/// Mostly such as looks like a request for another pool.
-fn body(random: &mut Rng) -> Vec<u8> {
-    let mut body = match random.u8(..4) {
-        0 => b"hello".to_vec(),
-        1 => b"GET /a/ HTTP/1.1\r\nHost: h\r\n\r\n".to_vec(),
-        2 => b"GET /b/ HTTP/1.1\r\nHost: h\r\n\r\n".to_vec(),
-        _ => b"0\r\n\r\nGET /b/ HTTP/1.1\r\nHost: h\r\n\r\n".to_vec(),
-    };
-    // Longer than a segment, now and then.
-    if random.u8(..16) == 0 {
-        body.resize(random.usize(1_200..2_600), b'.');
+/// Bodies look like requests, of whichever pool: whoever takes a part of one for a request is found out.
+fn body_byte(at: u16) -> u8 {
+    const TEXT: &[u8] =
+        b"GET /b HTTP/1.1\r\nHost: h\r\n\r\nGET /a HTTP/1.1\r\nHost: h\r\n\r\n0\r\n\r\n";
+    TEXT[usize::from(at) % TEXT.len()]
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Stream {
+    pub bytes: Vec<u8>,
+    pub requests: Vec<Extent>,
+}
+
+impl Stream {
+    pub fn of(requests: &[Request]) -> Self {
+        let mut bytes = Vec::new();
+        let requests = requests.iter().map(|one| one.write(&mut bytes)).collect();
+        Self { bytes, requests }
     }
-    body
+
+    /// So much of the stream from `at` on.
+    pub fn part(&self, at: u32, bytes: u32) -> Vec<u8> {
+        let at = (at as usize).min(self.bytes.len());
+        let end = (at + bytes as usize).min(self.bytes.len());
+        self.bytes[at..end].to_vec()
+    }
+
+    pub fn len(&self) -> u32 {
+        self.bytes.len() as u32
+    }
 }

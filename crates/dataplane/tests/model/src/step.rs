@@ -1,245 +1,307 @@
-//! What happens in a sequence, one thing after the other. Numbers in a step are taken by what there is to choose from when
-//! it comes to that, so that a sequence from which steps are left out is a sequence too.
+//! What happens in a sequence: chosen at random, and then fixed, so that parts of it can be left out.
 
 use fastrand::Rng;
 
-use crate::script::Script;
-
-/// What happens.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum What {
-    /// The client sends the rest of the request that it is at.
-    Request,
-    /// The next few bytes.
-    Piece,
-    /// The rest of the request, and more in the same packet.
-    Across,
-    /// Something that it has sent before, cut otherwise.
-    Again,
-    /// A packet that it has sent before, as it was; or the network repeats it.
-    Old,
-    /// Something that is not its turn yet.
-    Ahead,
-    /// An acknowledgement and nothing else.
-    Acknowledge,
-    /// The end of what it has to say.
-    End,
-    /// Something that it has sent before, with another path in it.
-    Altered,
-    /// A data server answers, as far as it goes in one.
-    Answer,
-    /// A data server begins to answer, and the rest follows later.
-    Begin,
-    /// A data server answers in a way whose end nobody can tell.
-    AnswerForever,
-    /// The client has got some of the responses.
-    Hear,
-    /// User space sends a head again of which its client was told that some had come.
-    Repeat,
-    /// A message inside the cluster comes to where it goes.
-    Arrive,
-    /// It never does.
-    Lose,
-    /// It comes twice.
-    Double,
-    /// The connection server loses its entry.
-    Forget,
-    /// Somebody sends a packet in the client's name who knows its addresses and ports only.
-    Forge,
-    /// The same by somebody who happens to be near.
-    ForgeNear,
-    /// Two things at the same time, each on a processor of its own.
-    Together,
-}
+use crate::script::{Request, Stream};
 
 #[derive(Clone, Copy, Debug)]
-pub struct Step {
-    pub what: What,
-    pub connection: u8,
-    pub a: u16,
-    pub b: u16,
-    /// Whether everything that is on its way inside the cluster arrives after it.
-    pub settles: bool,
+pub struct Mix {
+    /// What one packet does not decide is read by the agent, and what is too early waits. Else it is dropped.
+    pub has_agent: bool,
+    /// Packets are cut anywhere; else a head is in one.
+    pub cuts_heads: bool,
+    /// Somebody changes what was sent, and sends that too.
+    pub is_hostile: bool,
+    /// Somebody who knows no number sends as well.
+    pub has_forger: bool,
 }
 
-/// A sequence.
 #[derive(Clone, Debug)]
 pub struct Trial {
-    pub scripts: Vec<Script>,
+    pub mix: Mix,
+    pub requests: Vec<Request>,
     pub steps: Vec<Step>,
-    pub habits: Habits,
+    /// The first sequence numbers of both directions,
+    pub client_isn: u32,
+    pub server_isn: u32,
+    /// and whom the connection server takes first.
+    pub hint: usize,
+    /// Seed of what recovery chooses.
+    pub recovery: u64,
 }
 
-/// What holds for a whole sequence.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fate {
+    Comes,
+    Waits,
+    Lost,
+}
+
+#[derive(Clone, Debug)]
+pub enum Step {
+    /// The client sends so many bytes from there on.
+    Send {
+        at: u32,
+        bytes: u32,
+        change: Option<Change>,
+        fate: Fate,
+    },
+    /// One of the packets that wait in the network comes, maybe a second time, or is lost.
+    Comes {
+        which: u8,
+        again: bool,
+    },
+    Lost {
+        which: u8,
+    },
+    /// A message between nodes comes, or is lost.
+    Message {
+        which: u8,
+    },
+    MessageLost {
+        which: u8,
+    },
+    /// TCP takes so many packets that its door has let in.
+    Tcp {
+        node: usize,
+        packets: u8,
+    },
+    /// It drops the next one: its sum is wrong, or there is no memory.
+    Dropped {
+        node: usize,
+    },
+    /// So many packets that were put behind a batch come once more.
+    Again {
+        node: usize,
+        packets: u8,
+    },
+    /// What has waited in user space is sent in.
+    Early {
+        node: usize,
+    },
+    /// The server reads what has come,
+    Read {
+        node: usize,
+    },
+    /// and writes so many bytes.
+    Write {
+        node: usize,
+        bytes: u8,
+    },
+    /// The client acknowledges all that has come.
+    Ack,
+    Agent {
+        node: usize,
+    },
+    /// A packet of somebody who guesses.
+    Forge {
+        seq: u32,
+        ack: u32,
+        bytes: u16,
+    },
+    Time {
+        milliseconds: u16,
+    },
+}
+
+/// What was sent says something else when it is sent again.
 #[derive(Clone, Copy, Debug)]
-pub struct Habits {
-    /// Some requests offer another protocol.
-    pub asks_oddly: bool,
-    /// Clients send requests before the ones before are answered.
-    pub pipelines: bool,
-    /// User space reads what the connection server shows it.
-    pub is_read: bool,
-    /// Some servers answer before they have read the body.
-    pub answers_early: bool,
-    /// In the end everybody gets what they have asked for.
-    pub recovers: bool,
-    /// Two processors run the program, so that not every run of it ends alike.
-    pub races: bool,
+pub struct Change {
+    pub how: u8,
+    pub at: u32,
+    pub to: u8,
 }
 
-/// What sequences are made of: how often each thing happens.
-pub struct Mix {
-    pub weights: &'static [(What, u16)],
-    pub habits: Habits,
+impl Change {
+    fn random(rng: &mut Rng) -> Self {
+        Self {
+            how: rng.u8(..8),
+            at: rng.u32(..64),
+            to: b"abc/ \r\n:0123456789"[rng.usize(..18)],
+        }
+    }
+
+    pub fn apply(self, bytes: &mut Vec<u8>) {
+        let swap = |bytes: &mut Vec<u8>, from: &[u8], to: &[u8]| {
+            if let Some(at) = bytes.windows(from.len()).position(|part| part == from) {
+                bytes[at..at + from.len()].copy_from_slice(to);
+            }
+        };
+        match self.how {
+            0 => swap(bytes, b" /a", b" /b"),
+            1 => swap(bytes, b" /b/", b" /a/"),
+            2 => swap(bytes, b" /c", b" /b"),
+            3 => swap(bytes, b"Length: ", b"Lengta: "),
+            // Line ends that some servers take.
+            5 => swap(bytes, b"\r\n0\r\n\r\n", b"\r\n0\r\n\n\n"),
+            4 | 6 if !bytes.is_empty() => {
+                let at = self.at as usize % bytes.len();
+                bytes[at] = self.to;
+            }
+            _ => {
+                let text = b"GET /b HTTP/1.1\r\nHost: h\r\n\r\n";
+                let many = bytes.len().min(text.len());
+                bytes[..many].copy_from_slice(&text[..many]);
+            }
+        }
+    }
 }
-
-/// Clients that keep to the rules, on a network that loses, repeats and reorders.
-pub const HONEST: Mix = Mix {
-    weights: &[
-        (What::Request, 30),
-        (What::Piece, 8),
-        (What::Across, 4),
-        (What::Again, 8),
-        (What::Old, 8),
-        (What::Ahead, 3),
-        (What::Acknowledge, 4),
-        (What::End, 1),
-        (What::Answer, 26),
-        (What::Begin, 3),
-        (What::Hear, 22),
-        (What::Repeat, 2),
-        (What::Arrive, 10),
-        (What::Lose, 2),
-        (What::Double, 2),
-        (What::Forge, 6),
-    ],
-    habits: Habits {
-        asks_oddly: false,
-        pipelines: true,
-        is_read: true,
-        answers_early: true,
-        recovers: false,
-        races: false,
-    },
-};
-
-/// The same where the connection server loses entries, and responses cannot be followed.
-pub const FORGETFUL: Mix = Mix {
-    weights: &[
-        (What::Request, 30),
-        (What::Piece, 6),
-        (What::Across, 4),
-        (What::Again, 8),
-        (What::Old, 8),
-        (What::Ahead, 3),
-        (What::Acknowledge, 4),
-        (What::End, 1),
-        (What::Answer, 26),
-        (What::Begin, 3),
-        (What::AnswerForever, 1),
-        (What::Hear, 22),
-        (What::Repeat, 2),
-        (What::Arrive, 8),
-        (What::Lose, 2),
-        (What::Double, 2),
-        (What::Forget, 4),
-        (What::Forge, 6),
-    ],
-    habits: Habits {
-        asks_oddly: true,
-        pipelines: false,
-        is_read: true,
-        answers_early: false,
-        recovers: false,
-        races: false,
-    },
-};
-
-/// Honest clients, whose packets meet what else comes.
-pub const TWO_PROCESSORS: Mix = Mix {
-    weights: &[
-        (What::Request, 24),
-        (What::Piece, 6),
-        (What::Across, 3),
-        (What::Again, 4),
-        (What::Old, 4),
-        (What::Acknowledge, 2),
-        (What::Answer, 24),
-        (What::Begin, 3),
-        (What::Hear, 22),
-        (What::Repeat, 2),
-        (What::Arrive, 8),
-        (What::Lose, 1),
-        (What::Double, 2),
-        (What::Together, 40),
-    ],
-    habits: Habits {
-        asks_oddly: false,
-        pipelines: true,
-        is_read: true,
-        answers_early: true,
-        recovers: true,
-        races: true,
-    },
-};
-
-/// Clients that send other bytes than before, and forgers who are near.
-pub const HOSTILE: Mix = Mix {
-    weights: &[
-        (What::Request, 26),
-        (What::Piece, 6),
-        (What::Across, 4),
-        (What::Again, 8),
-        (What::Old, 8),
-        (What::Ahead, 3),
-        (What::Altered, 20),
-        (What::Answer, 22),
-        (What::Begin, 2),
-        (What::Hear, 18),
-        (What::Repeat, 2),
-        (What::Arrive, 8),
-        (What::Lose, 4),
-        (What::Double, 2),
-        (What::ForgeNear, 4),
-    ],
-    habits: Habits {
-        asks_oddly: false,
-        pipelines: true,
-        is_read: true,
-        answers_early: true,
-        recovers: false,
-        races: false,
-    },
-};
 
 impl Trial {
-    pub fn random(random: &mut Rng, mix: &Mix) -> Self {
-        let connections = if random.u8(..4) == 0 { 2 } else { 1 };
-        let scripts = (0..connections)
-            .map(|_| Script::random(random, mix.habits.asks_oddly))
-            .collect();
-        let total: u16 = mix.weights.iter().map(|(_, weight)| weight).sum();
-        // Some networks are in order.
-        let settling = [100, 90, 60][random.usize(..3)];
-        let steps = (0..random.usize(6..=24) * usize::from(connections)).map(|_| {
-            let mut at = random.u16(..total);
-            let chosen = mix.weights.iter().find(|(_, weight)| {
-                let here = at < *weight;
-                at = at.wrapping_sub(*weight);
-                here
-            });
-            Step {
-                what: chosen.expect("a number below the sum").0,
-                connection: random.u8(..connections),
-                a: random.u16(..),
-                b: random.u16(..),
-                settles: random.u8(..100) < settling,
-            }
-        });
-        Self {
-            steps: steps.collect(),
-            habits: mix.habits,
-            scripts,
+    pub fn random(rng: &mut Rng, mix: Mix) -> Self {
+        let requests: Vec<_> = (0..rng.usize(1..6)).map(|_| Request::random(rng)).collect();
+        let stream = Stream::of(&requests);
+        let mut steps = Vec::new();
+        let mut cursor = 0;
+        let many = rng.usize(10..70);
+        while steps.len() < many {
+            push_step(rng, mix, &stream, &mut cursor, &mut steps);
         }
+        Self {
+            mix,
+            requests,
+            steps,
+            client_isn: if rng.u8(..4) == 0 {
+                0_u32.wrapping_sub(rng.u32(..5000))
+            } else {
+                rng.u32(..)
+            },
+            server_isn: rng.u32(..),
+            hint: rng.usize(..3),
+            recovery: rng.u64(..),
+        }
+    }
+}
+
+/// Where packets may end: behind heads and requests.
+fn next_edge(rng: &mut Rng, mix: Mix, stream: &Stream, at: u32) -> u32 {
+    let whole = rng.bool();
+    let edge = |one: &crate::script::Extent| {
+        if whole || one.head_end <= at {
+            one.end
+        } else {
+            one.head_end
+        }
+    };
+    let end = stream
+        .requests
+        .iter()
+        .map(edge)
+        .find(|&end| end > at)
+        .unwrap_or(stream.len());
+    if !mix.cuts_heads {
+        // In a body anywhere.
+        let inside = stream
+            .requests
+            .iter()
+            .find(|one| one.head_end <= at && at < one.end);
+        return match inside {
+            Some(one) if rng.bool() => rng.u32(at + 1..=one.end),
+            _ => end,
+        };
+    }
+    match rng.u8(..8) {
+        0..4 => end,
+        4 => at + 1448,
+        5 => at + rng.u32(1..200),
+        6 => at + rng.u32(1..6000),
+        _ => stream.len(),
+    }
+}
+
+/// Where a packet that is sent again may begin.
+fn old_begin(rng: &mut Rng, mix: Mix, stream: &Stream, cursor: u32) -> u32 {
+    let one = stream.requests[rng.usize(..stream.requests.len())];
+    let at = match rng.u8(..4) {
+        0..2 => one.begin,
+        2 => one.head_end,
+        _ if mix.cuts_heads => rng.u32(..=cursor),
+        _ => rng.u32(one.head_end..=one.end),
+    };
+    at.min(cursor)
+}
+
+fn push_step(rng: &mut Rng, mix: Mix, stream: &Stream, cursor: &mut u32, steps: &mut Vec<Step>) {
+    let node = rng.usize(..3);
+    let fate = match rng.u8(..10) {
+        0..7 => Fate::Comes,
+        7..9 => Fate::Waits,
+        _ => Fate::Lost,
+    };
+    match rng.u8(..100) {
+        0..22 => {
+            let at = *cursor;
+            if at >= stream.len() {
+                return;
+            }
+            *cursor = next_edge(rng, mix, stream, at).min(stream.len());
+            steps.push(Step::Send {
+                at,
+                bytes: *cursor - at,
+                change: None,
+                fate,
+            });
+        }
+        22..32 => {
+            let at = old_begin(rng, mix, stream, *cursor);
+            let end = next_edge(rng, mix, stream, at).min(stream.len());
+            *cursor = end.max(*cursor);
+            if end > at {
+                steps.push(Step::Send {
+                    at,
+                    bytes: end - at,
+                    change: None,
+                    fate,
+                });
+            }
+        }
+        32..36 if mix.is_hostile => {
+            let at = if rng.bool() {
+                *cursor
+            } else {
+                old_begin(rng, mix, stream, *cursor)
+            };
+            let end = next_edge(rng, mix, stream, at).min(stream.len());
+            if end > at {
+                steps.push(Step::Send {
+                    at,
+                    bytes: end - at,
+                    change: Some(Change::random(rng)),
+                    fate,
+                });
+            }
+        }
+        36..39 if mix.has_forger => steps.push(Step::Forge {
+            seq: rng.u32(..),
+            ack: rng.u32(..),
+            bytes: rng.u16(..100),
+        }),
+        32..43 => steps.push(Step::Comes {
+            which: rng.u8(..),
+            again: rng.u8(..5) == 0,
+        }),
+        43..44 => steps.push(Step::Lost { which: rng.u8(..) }),
+        44..53 => steps.push(Step::Message { which: rng.u8(..) }),
+        53..54 => steps.push(Step::MessageLost { which: rng.u8(..) }),
+        54..56 => steps.push(Step::Dropped { node }),
+        56..68 => steps.push(Step::Tcp {
+            node,
+            packets: rng.u8(1..5),
+        }),
+        68..76 => steps.push(Step::Again {
+            node,
+            packets: rng.u8(1..5),
+        }),
+        76..80 => steps.push(Step::Early { node }),
+        80..86 => steps.push(Step::Read { node }),
+        86..92 => steps.push(Step::Write {
+            node,
+            bytes: if rng.bool() { 255 } else { rng.u8(1..) },
+        }),
+        92..96 => steps.push(Step::Ack),
+        96..98 => steps.push(Step::Agent { node }),
+        _ => steps.push(Step::Time {
+            milliseconds: rng.u16(..200),
+        }),
     }
 }

@@ -1,618 +1,808 @@
-//! One sequence: clients, the connection server, data servers and what is on its way between them; and what must hold
-//! after each step.
+//! One sequence: the client, the connection server, data servers and what is between them, step by step; and the rules.
 
-use std::{
-    fmt::Write as _,
-    net::{IpAddr, SocketAddr, SocketAddrV4},
+use std::collections::VecDeque;
+
+use crate::http::{Reader, State, may_answer};
+use crate::native::{
+    self, ADOPT, AGENT_METADATA, CONNECTION_SERVER, DOOR_READING, Door, FORWARD, Frame, HaveRead,
+    Header, Kept, Listener, MOVED, NODES, NONE, NONE_PLAIN, Packet, Programs, READ_CHUNKED,
+    REFUSED, RawPacket, Way,
 };
+use crate::script::Stream;
+use crate::socket::{Socket, is_before};
+use crate::step::{Fate, Step, Trial};
 
-use baton_wire::{Flow, Keep, Message, ShortAddress, TcbPart, WindowScales};
+/// What a rule says that does not hold.
+pub type Checked = Result<(), String>;
 
-use crate::{
-    cluster::{HTTP, WINDOW_SCALE, ds, fresh_client},
-    connection::Connection,
-    cs::{ConnectionServer, Leaves},
-    data_server::Does,
-    packet::{ACK, FIN, PSH, Packet, RST, SYN},
-    permitted,
-    pool::SERVERS,
-    socket::{Response, Taken},
-    step::{Step, Trial, What},
-};
-
-/// No sequence keeps more messages than this on their way.
-const ARRIVALS_MAX: usize = 500;
-
-/// What went wrong, and all that happened before.
-#[derive(Debug)]
-pub struct Failure {
-    pub what: String,
-    pub trace: String,
+/// A packet that a door has let in, and the socket that was there then.
+struct LetIn {
+    frame: Frame,
+    socket: Option<u32>,
 }
 
-/// On its way inside the cluster.
-#[derive(Clone, Debug)]
-struct Traveller {
-    connection: usize,
-    /// None: the connection server.
-    from: Option<usize>,
-    to: Option<usize>,
-    /// None: the packet goes by itself.
-    message: Option<Message>,
-    packet: Packet,
+#[derive(Default)]
+pub struct Node {
+    pub socket: Option<Socket>,
+    let_in: VecDeque<LetIn>,
+    ingress: VecDeque<Packet>,
+    early: Vec<Packet>,
+    /// What the agent here has read, until its connection's socket has it.
+    keeps: Vec<Packet>,
 }
 
 pub struct World<'a> {
-    pub cs: &'a ConnectionServer,
-    pub connections: Vec<Connection>,
-    travellers: Vec<Traveller>,
-    trace: Option<String>,
-    /// The program's counters when the last line of the trace was written, if it shows them.
-    counted: Option<Vec<(String, u64)>>,
-    /// Whether no message was lost inside the cluster: that ends some connections.
-    is_lossless: bool,
+    programs: &'a mut Programs,
+    pub trial: &'a Trial,
+    pub stream: Stream,
+    pub nodes: [Node; NODES.len()],
+    /// Packets and messages on their way, and to whom.
+    network: Vec<Packet>,
+    messages: Vec<(usize, Packet)>,
+    /// What the connection server knows.
+    owner: Option<usize>,
+    /// Where the request begins that is being adopted, as far as it knows,
+    adopting: Option<u32>,
+    /// and the newest acknowledgement.
+    last_ack: u32,
+    /// How much of the responses the client has.
+    pub heard: u32,
+    /// Up to where the client knows that its data has come.
+    pub acknowledged: u32,
+    /// The last of it that the client has acknowledged by itself.
+    said: u32,
+    /// What servers have accepted, and by which sockets.
+    accepted: Vec<(u32, u32, u32)>,
+    pub served: usize,
+    sockets: u32,
+    /// The connection has ended with an error that its client hears of.
+    pub is_refused: bool,
+    pub tells: bool,
 }
 
-pub type Checked = Result<(), String>;
+/// What a client sends before it hears of its server (bpf/cs/forwarder.h).
+const FIRST_FLIGHT: u32 = 64 << 10;
 
-/// How much a failure tells of what happened before it.
-#[derive(Clone, Copy, PartialEq)]
-pub enum Tells {
-    Nothing,
-    Steps,
-    /// And what the program counted in each, which takes long to read.
-    Counters,
-}
+/// Beside the data servers.
+const TO_CONNECTION_SERVER: usize = NODES.len();
 
-/// Runs a sequence.
-pub fn run(cs: &ConnectionServer, trial: &Trial, tells: Tells) -> Result<(), Failure> {
-    cs.begin(trial.habits.is_read);
-    let mut world = World {
-        cs,
-        connections: Vec::new(),
-        travellers: Vec::new(),
-        trace: (tells != Tells::Nothing).then(String::new),
-        counted: (tells == Tells::Counters).then(|| cs.counted()),
-        is_lossless: true,
-    };
-    let outcome = world.run(trial);
-    for connection in &world.connections {
-        cs.forget(connection.client);
-    }
-    outcome.map_err(|what| Failure {
-        what,
-        trace: world.trace.unwrap_or_default(),
-    })
-}
-
-impl World<'_> {
-    fn run(&mut self, trial: &Trial) -> Checked {
-        for script in &trial.scripts {
-            let client = fresh_client();
-            let isn = 0xffff_ff00 - u32::from(client.port()) % 512;
-            let syn = Packet {
-                client,
-                seq: isn,
-                ack: 0,
-                flags: SYN,
-                payload: Vec::new(),
-            };
-            let Leaves::Client(answer) = self.cs.receive(&syn) else {
-                return Err("a SYN was not answered".into());
-            };
-            let first = Packet {
-                seq: isn.wrapping_add(1),
-                ack: answer.seq.wrapping_add(1),
-                ..syn
-            };
-            if !self.cs.has_cookie(&first) {
-                return Err("the model does not know the program's cookies".into());
-            }
-            self.connections.push(Connection::new(
-                client,
-                flow(client),
-                isn,
-                answer.seq,
-                script,
-                trial.habits,
-            ));
-        }
-        for (number, step) in trial.steps.iter().enumerate() {
-            let index = usize::from(step.connection) % self.connections.len();
-            self.tell(|_| format!("{number:3} {:?} on connection {index}", step.what));
-            self.step(index, step)?;
-            if step.settles {
-                self.settle()?;
-            }
-        }
-        self.settle()?;
-        if self.is_lossless && trial.habits.recovers {
-            self.recover(trial.steps.len().is_multiple_of(2))?;
-        }
-        Ok(())
-    }
-
-    fn step(&mut self, index: usize, step: &Step) -> Checked {
-        let (a, b) = (usize::from(step.a), usize::from(step.b));
-        let connection = &mut self.connections[index];
-        match step.what {
-            What::Request | What::Piece | What::Across | What::Again | What::Ahead => {
-                let Some(packet) = connection.data(step.what, a, b) else {
-                    return Ok(());
-                };
-                self.send(index, packet)
-            }
-            What::Altered => {
-                let Some(mut packet) = connection.data(What::Again, a, b) else {
-                    return Ok(());
-                };
-                connection.alter(&mut packet, b);
-                self.send(index, packet)
-            }
-            What::Old if connection.sent.is_empty() => Ok(()),
-            What::Old => {
-                let packet = connection.sent[a % connection.sent.len()].clone();
-                self.send(index, packet)
-            }
-            What::Acknowledge => {
-                let packet = connection.empty(ACK);
-                self.send(index, packet)
-            }
-            What::End => {
-                let packet = connection.empty(ACK | FIN);
-                self.send(index, packet)
-            }
-            What::Hear => {
-                connection.hear(a);
-                Ok(())
-            }
-            What::Repeat => self.repeat(index),
-            What::Answer => self.answer(index, a, None, false),
-            What::Begin => self.answer(index, a, None, true),
-            What::AnswerForever => self.answer(index, a, Some(Response::Unknown), false),
-            What::Arrive if self.travellers.is_empty() => Ok(()),
-            What::Arrive => {
-                let traveller = self.travellers.remove(a % self.travellers.len());
-                self.arrive(traveller)
-            }
-            What::Lose | What::Double if self.travellers.is_empty() => Ok(()),
-            What::Lose => {
-                self.is_lossless = false;
-                let lost = self.travellers.remove(a % self.travellers.len());
-                self.tell(|world| format!("      lost: {}", world.describe(&lost)));
-                Ok(())
-            }
-            What::Double => {
-                let doubled = self.travellers[a % self.travellers.len()].clone();
-                self.connections[doubled.connection].note_try(&doubled.packet);
-                self.travellers.push(doubled);
-                Ok(())
-            }
-            What::Forget => {
-                self.cs.forget(connection.client);
-                Ok(())
-            }
-            What::Forge => self.forge(index, a, b),
-            What::Together => self.together(index, a, b),
-            What::ForgeNear => {
-                let packet = connection.forged_near(a, b);
-                self.send(index, packet)
-            }
+impl<'a> World<'a> {
+    pub fn new(programs: &'a mut Programs, trial: &'a Trial, tells: bool) -> Self {
+        programs.reset(trial.mix.has_agent);
+        Self {
+            programs,
+            trial,
+            stream: Stream::of(&trial.requests),
+            nodes: Default::default(),
+            network: Vec::new(),
+            messages: Vec::new(),
+            owner: None,
+            adopting: Some(trial.client_isn),
+            last_ack: trial.server_isn,
+            heard: trial.server_isn,
+            acknowledged: 0,
+            said: trial.server_isn,
+            accepted: Vec::new(),
+            served: 0,
+            sockets: 0,
+            is_refused: false,
+            tells,
         }
     }
 
-    /// A packet comes to the connection server in the client's name.
-    pub fn send(&mut self, index: usize, packet: Packet) -> Checked {
-        self.connections[index].note_sent(&packet);
-        let leaves = self.cs.receive(&packet);
-        let may_be_shown = leaves == Leaves::Nothing;
-        self.received(index, &packet, leaves)?;
-        if may_be_shown {
-            self.work(index)
-        } else {
-            Ok(())
+    pub fn seq(&self, at: u32) -> u32 {
+        self.trial.client_isn.wrapping_add(at)
+    }
+
+    /// The client's packet with this part of its stream.
+    pub fn packet(&self, at: u32, bytes: u32) -> Packet {
+        Packet {
+            raw: RawPacket {
+                seq: self.seq(at),
+                ack: self.heard,
+                ..RawPacket::default()
+            },
+            payload: self.stream.part(at, bytes),
         }
     }
 
-    /// User space has its turn.
-    fn work(&mut self, index: usize) -> Checked {
-        let left = self.cs.work();
-        self.let_go(index, left)
-    }
-
-    /// User space sends what the client of this connection does not send again.
-    pub fn repeat(&mut self, index: usize) -> Checked {
-        let left = self.cs.repeat(self.connections[index].client);
-        self.let_go(index, left)
-    }
-
-    /// What user space has let go leaves, and clients hear what it says to them.
-    fn let_go(&mut self, index: usize, left: Vec<Leaves>) -> Checked {
-        for (client, next) in self.cs.acknowledged() {
-            let mut connections = self.connections.iter_mut();
-            if let Some(connection) = connections.find(|connection| connection.client == client) {
-                connection.note_acknowledged(next);
-                self.tell(|_| format!("      user space: has got all before {next}"));
-            }
-        }
-        for leaves in left {
-            self.tell(|world| {
-                let packet = leaves
-                    .packet()
-                    .map(|packet| world.connections[index].describe(packet));
-                format!(
-                    "      user space ==> {} {packet:?}",
-                    world.describe_leaves(index, &leaves)
-                )
-            });
-            permitted::user_space(&self.connections[index], &leaves)?;
-            self.leave(index, leaves);
-        }
-        Ok(())
-    }
-
-    /// What the connection server has made of something goes its way.
-    fn leave(&mut self, index: usize, leaves: Leaves) {
-        let (to, message, packet) = match leaves {
-            Leaves::Nothing => return,
-            Leaves::Up | Leaves::Client(_) => {
-                self.connections[index].is_closed = true;
-                return;
-            }
-            Leaves::Plain { to, packet } => (to, None, packet),
-            Leaves::Message {
-                to,
-                message,
-                packet,
-            } => (to, Some(message), packet),
-        };
-        self.travellers.push(Traveller {
-            connection: index,
-            from: None,
-            to: Some(to),
-            message,
-            packet,
-        });
-    }
-
-    pub fn settle(&mut self) -> Checked {
-        for _ in 0..ARRIVALS_MAX {
-            if self.travellers.is_empty() {
-                return Ok(());
-            }
-            let first = self.travellers.remove(0);
-            self.arrive(first)?;
-        }
-        Err("messages go round and round".into())
-    }
-
-    fn arrive(&mut self, traveller: Traveller) -> Checked {
-        let index = traveller.connection;
-        self.tell(|world| format!("      arrives: {}", world.describe(&traveller)));
-        let Some(server) = traveller.to else {
-            let (Some(from), Some(message)) = (traveller.from, &traveller.message) else {
-                return Err("a data server sent a bare packet".into());
-            };
-            let leaves = self.cs.hear(from, message, &traveller.packet);
-            return self.heard(&traveller, leaves);
-        };
-        let connection = &mut self.connections[index];
-        let held = &mut connection.held[server];
-        let does = match &traveller.message {
-            Some(message) => held.hear(message, &traveller.packet, SERVERS as u8),
-            None => held.plain(connection.flow, &traveller.packet),
-        };
-        let mut on = |to, message| {
-            self.travellers.push(Traveller {
-                from: Some(server),
-                to,
-                message: Some(message),
-                ..traveller.clone()
-            });
-        };
-        match does {
-            Does::Nothing => Ok(()),
-            Does::Delivered(taken) => self.taken(index, server, &taken),
-            Does::DeliveredAndSays(taken, message) => {
-                on(None, message);
-                self.taken(index, server, &taken)
-            }
-            Does::Says(message) => {
-                on(None, message);
-                Ok(())
-            }
-            Does::Passes(next, message) => {
-                on(Some(server_at(next)), message);
-                Ok(())
-            }
-            Does::AsksNext(message) => {
-                on(Some((server + 1) % SERVERS), message);
-                Ok(())
-            }
-        }
-    }
-
-    /// What came of a data server's message at the connection server.
-    fn heard(&mut self, traveller: &Traveller, leaves: Leaves) -> Checked {
-        let index = traveller.connection;
-        self.tell(|world| format!("      ==> {}", world.describe_leaves(index, &leaves)));
-        if let (
-            Leaves::Up,
-            Some(Message::Begun {
-                keep: Keep::Come,
+    pub fn run_step(&mut self, step: &Step) -> Checked {
+        match *step {
+            Step::Send {
                 at,
-                ..
-            }),
-        ) = (&leaves, &traveller.message)
-        {
-            self.cs.come(self.connections[index].client, *at);
-            return self.let_go(index, Vec::new());
-        }
-        permitted::server(&self.connections[index], &traveller.packet, &leaves)?;
-        self.leave(index, leaves);
-        // What was brought back may be for user space.
-        self.work(index)
-    }
-
-    /// A client's packet comes to one processor, while the other one has a data server's message, what user space lets
-    /// go, or another packet of the same client.
-    fn together(&mut self, index: usize, a: usize, b: usize) -> Checked {
-        let later = (a * 37 % 400) as u32;
-        let Some(packet) = self.any_packet(index, a) else {
-            return Ok(());
-        };
-        let is_here = |one: &Traveller| one.to.is_none() && one.connection == index;
-        let message = self.travellers.iter().position(is_here);
-        if let (Some(at), true) = (message, !b.is_multiple_of(3)) {
-            let traveller = self.travellers.remove(at);
-            let (Some(from), Some(message)) = (traveller.from, &traveller.message) else {
-                return Err("a data server sent a bare packet".into());
-            };
-            self.connections[index].note_sent(&packet);
-            self.tell(|world| format!("      arrives: {}, meanwhile:", world.describe(&traveller)));
-            let cs = self.cs;
-            let (heard, left) =
-                cs.receive_meanwhile(&packet, later, || cs.hear(from, message, &traveller.packet));
-            self.received(index, &packet, left)?;
-            return self.heard(&traveller, heard);
-        }
-        let Some(other) = self.any_packet(index, b) else {
-            return Ok(());
-        };
-        self.connections[index].note_sent(&other);
-        let cs = self.cs;
-        if b.is_multiple_of(2) {
-            self.connections[index].note_sent(&packet);
-            let (first, second) = cs.receive_meanwhile(&packet, later, || cs.receive(&other));
-            self.received(index, &other, first)?;
-            self.received(index, &packet, second)?;
-            return self.work(index);
-        }
-        let shown = cs.receive(&other);
-        self.received(index, &other, shown)?;
-        self.connections[index].note_sent(&packet);
-        let (left, second) = cs.receive_meanwhile(&packet, later, || cs.work());
-        self.let_go(index, left)?;
-        self.received(index, &packet, second)?;
-        self.work(index)
-    }
-
-    /// The next request, what was sent before, or an acknowledgement.
-    fn any_packet(&mut self, index: usize, choice: usize) -> Option<Packet> {
-        let connection = &mut self.connections[index];
-        match choice % 4 {
-            0 | 1 => connection.data(What::Request, choice / 4, choice / 16),
-            2 => {
-                let sent = &connection.sent;
-                (!sent.is_empty()).then(|| sent[choice / 4 % sent.len()].clone())
+                bytes,
+                change,
+                fate,
+            } => {
+                let mut packet = self.packet(at, bytes);
+                if let Some(change) = change {
+                    change.apply(&mut packet.payload);
+                }
+                match fate {
+                    Fate::Comes => self.pass_on(packet),
+                    Fate::Waits => {
+                        self.network.push(packet);
+                        Ok(())
+                    }
+                    Fate::Lost => Ok(()),
+                }
             }
-            _ => Some(connection.empty(ACK)),
+            Step::Comes { which, again } => match pick(&self.network, which) {
+                Some(one) if again => self.pass_on(self.network[one].clone()),
+                Some(one) => {
+                    let packet = self.network.remove(one);
+                    self.pass_on(packet)
+                }
+                None => Ok(()),
+            },
+            Step::Lost { which } => {
+                if let Some(one) = pick(&self.network, which) {
+                    self.network.remove(one);
+                }
+                Ok(())
+            }
+            Step::Message { which } => self.take_message(which),
+            Step::MessageLost { which } => {
+                if let Some(one) = pick(&self.messages, which) {
+                    self.messages.remove(one);
+                }
+                Ok(())
+            }
+            Step::Tcp { node, packets } => (0..packets).try_for_each(|_| self.take_let_in(node)),
+            Step::Dropped { node } => {
+                self.drop_let_in(node);
+                Ok(())
+            }
+            Step::Again { node, packets } => (0..packets).try_for_each(|_| self.come_again(node)),
+            Step::Early { node } => self.send_early(node),
+            Step::Read { node } => {
+                self.read(node);
+                Ok(())
+            }
+            Step::Write { node, bytes } => {
+                self.write(node, bytes);
+                Ok(())
+            }
+            Step::Ack => self.acknowledge(),
+            Step::Agent { node } => self.run_agent(node),
+            Step::Forge { seq, ack, bytes } => self.forge(seq, ack, bytes),
+            Step::Time { milliseconds } => self.pass_time(milliseconds),
         }
     }
 
-    fn received(&mut self, index: usize, packet: &Packet, leaves: Leaves) -> Checked {
-        self.tell(|world| {
-            let sent = world.connections[index].describe(packet);
-            format!(
-                "      client: {sent}\n      ==> {}",
-                world.describe_leaves(index, &leaves)
-            )
-        });
-        permitted::client(&self.connections[index], packet, &leaves)?;
-        self.leave(index, leaves);
+    /// No packet is on its way inside a node for as long as that.
+    pub fn pass_time(&mut self, milliseconds: u16) -> Checked {
+        for node in 0..NODES.len() {
+            while !self.nodes[node].let_in.is_empty() || !self.nodes[node].ingress.is_empty() {
+                while !self.nodes[node].let_in.is_empty() {
+                    self.take_let_in(node)?;
+                }
+                self.come_again(node)?;
+            }
+        }
+        self.programs.pass_time(u64::from(milliseconds) * 1_000_000);
         Ok(())
     }
 
-    fn taken(&mut self, index: usize, server: usize, taken: &Taken) -> Checked {
-        self.tell(|_| format!("      server {server}: {taken:?}"));
-        let Taken::Bytes(bytes) = taken else {
-            return Ok(());
-        };
-        self.connections[index].taken(server, bytes.clone())
-    }
-
-    /// One of the data servers that has a request writes.
-    fn answer(&mut self, index: usize, a: usize, state: Option<Response>, half: bool) -> Checked {
-        let connection = &mut self.connections[index];
-        for turn in 0..SERVERS {
-            let server = (a + turn) % SERVERS;
-            if connection.answer(server, a, state, half) {
-                self.tell(|_| format!("      server {server} writes"));
+    /// The connection server has a packet of the client.
+    pub fn pass_on(&mut self, packet: Packet) -> Checked {
+        let RawPacket { seq, ack, .. } = packet.raw;
+        if is_before(self.last_ack, ack) {
+            self.last_ack = ack;
+            self.adopting = None;
+        }
+        let has_data = !packet.payload.is_empty();
+        let behind = self.adopting.map(|begin| seq.wrapping_sub(begin));
+        let Some(owner) = self.owner else {
+            if behind != Some(0) || !has_data {
                 return Ok(());
             }
+            self.owner = Some(self.trial.hint);
+            return self.adopt(self.trial.hint, packet);
+        };
+        match behind {
+            Some(0) if has_data && ack == self.last_ack => self.adopt(owner, packet),
+            Some(bytes) if has_data && bytes < FIRST_FLIGHT => {
+                self.send_message(owner, packet, FORWARD, 0)
+            }
+            _ => self.arrive(owner, packet),
+        }
+    }
+
+    fn send_message(
+        &mut self,
+        node: usize,
+        mut packet: Packet,
+        command: u8,
+        attempt: u8,
+    ) -> Checked {
+        packet.raw.peer = CONNECTION_SERVER;
+        packet.raw.header = Header {
+            attempt,
+            ..Header::new(command)
+        };
+        self.arrive(node, packet)
+    }
+
+    fn adopt(&mut self, node: usize, packet: Packet) -> Checked {
+        self.send_message(node, packet, ADOPT, 0)
+    }
+
+    /// A packet is at the door of this node.
+    fn arrive(&mut self, node: usize, packet: Packet) -> Checked {
+        if let Some(socket) = &self.nodes[node].socket {
+            self.programs.set_socket(node, &socket.numbers, false);
+        }
+        if self.tells {
+            println!("      {node} <- {}", self.show(&packet));
+        }
+        let socket = self.nodes[node].socket.as_ref().map(|socket| socket.id);
+        for frame in self.programs.receive(node, &packet) {
+            if self.tells {
+                println!(
+                    "         {:?} {:?} {}",
+                    frame.way,
+                    frame.assigned,
+                    self.show(&frame.packet)
+                );
+            }
+            let mut packet = frame.packet.clone();
+            match frame.way {
+                Way::Tcp => self.nodes[node].let_in.push_back(LetIn { frame, socket }),
+                Way::Ingress => self.nodes[node].ingress.push_back(packet),
+                Way::Early => wait(&mut self.nodes[node].early, packet),
+                Way::Out => {
+                    let to = NODES.iter().position(|&one| one == packet.raw.peer);
+                    packet.raw.peer = NODES[node];
+                    self.messages
+                        .push((to.unwrap_or(TO_CONNECTION_SERVER), packet));
+                }
+            }
+        }
+        self.check_door(node)
+    }
+
+    fn take_message(&mut self, which: u8) -> Checked {
+        let Some(one) = pick(&self.messages, which) else {
+            return Ok(());
+        };
+        let (to, packet) = self.messages.remove(one);
+        if to != TO_CONNECTION_SERVER {
+            return self.arrive(to, packet);
+        }
+        let from = NODES.iter().position(|&one| one == packet.raw.peer);
+        match packet.raw.header.command {
+            MOVED if self.owner == from => {
+                self.owner = NODES
+                    .iter()
+                    .position(|&one| one == packet.raw.header.be_data);
+                // As bpf/cs/moved_on.h.
+                let with = u64::from_be(packet.raw.header.be_resume);
+                if with >> 32 != 0 {
+                    self.adopting = Some(with as u32);
+                } else if packet.raw.ack == self.last_ack {
+                    self.adopting = Some(packet.raw.seq);
+                }
+                Ok(())
+            }
+            REFUSED => {
+                self.is_refused = true;
+                Ok(())
+            }
+            NONE if self.owner != from => Ok(()),
+            NONE if self.adopting.is_none() => self.claim(packet),
+            NONE if packet.raw.header.be_data == NONE_PLAIN => match from {
+                Some(owner) => self.send_message(owner, packet, FORWARD, 1),
+                None => Ok(()),
+            },
+            _ => Ok(()),
+        }
+    }
+
+    /// The data servers are asked who has the connection, and the packet goes there.
+    fn claim(&mut self, mut packet: Packet) -> Checked {
+        packet.raw.peer = 0;
+        packet.raw.header = Header::default();
+        match self.nodes.iter().position(|node| node.socket.is_some()) {
+            Some(found) => {
+                self.owner = Some(found);
+                self.arrive(found, packet)
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// TCP takes the next packet that the door has let in.
+    fn take_let_in(&mut self, node: usize) -> Checked {
+        let Some(LetIn { frame, socket }) = self.nodes[node].let_in.pop_front() else {
+            return Ok(());
+        };
+        let RawPacket { seq, ack, rst, .. } = frame.packet.raw;
+        if frame.assigned != Listener::None {
+            if self.nodes[node].socket.is_some() {
+                return Ok(());
+            }
+            self.sockets += 1;
+            let new = Socket::new(self.sockets, frame.assigned, seq, ack);
+            self.programs.set_socket(node, &new.numbers, true);
+            self.nodes[node].socket = Some(new);
+        } else if socket.is_none() {
+            return Err("a packet without a socket comes to TCP, which resets its client".into());
+        }
+        let Some(now) = &mut self.nodes[node].socket else {
+            return Ok(());
+        };
+        if frame.bound && socket != Some(now.id) {
+            return Ok(());
+        }
+        if rst != 0 {
+            if now.numbers.rcv_nxt == seq {
+                self.nodes[node].socket = None;
+                self.programs
+                    .set_socket(node, &native::Numbers::default(), true);
+            }
+            return Ok(());
+        }
+        let before = now.numbers.rcv_nxt;
+        let taken = now.take(seq, ack, &frame.packet.payload);
+        let numbers = now.numbers;
+        self.programs.set_socket(node, &numbers, false);
+        if now.of == Listener::Server {
+            self.check_accepted(node, before, &taken)?;
+        }
+        self.check_door(node)
+    }
+
+    /// TCP drops the next one. Not one that the program has made, whose sum is right if that of what it was made of is.
+    fn drop_let_in(&mut self, node: usize) {
+        let let_in = &mut self.nodes[node].let_in;
+        if let_in
+            .front()
+            .is_some_and(|one| one.frame.packet.raw.rst == 0)
+        {
+            let_in.pop_front();
+        }
+    }
+
+    fn come_again(&mut self, node: usize) -> Checked {
+        match self.nodes[node].ingress.pop_front() {
+            Some(packet) => self.arrive(node, packet),
+            None => Ok(()),
+        }
+    }
+
+    fn send_early(&mut self, node: usize) -> Checked {
+        let mut early = std::mem::take(&mut self.nodes[node].early);
+        early.sort_by_key(|one| one.raw.seq.wrapping_sub(self.trial.client_isn));
+        early
+            .into_iter()
+            .try_for_each(|packet| self.arrive(node, packet))
+    }
+
+    fn read(&mut self, node: usize) {
+        if let Some(socket) = &mut self.nodes[node].socket {
+            socket.read();
+            let has = socket.numbers.rcv_nxt.wrapping_sub(self.trial.client_isn);
+            self.acknowledged = self.acknowledged.max(has);
+        }
+    }
+
+    /// The server writes so much of its answers.
+    fn write(&mut self, node: usize, bytes: u8) {
+        let Some(socket) = &mut self.nodes[node].socket else {
+            return;
+        };
+        // It has seen no more than it has read.
+        let has_read = socket.numbers.copied_seq == socket.numbers.rcv_nxt;
+        if socket.unsaid.is_empty() && has_read && socket.answered < socket.reader.whole.len() {
+            socket
+                .unsaid
+                .extend(answer(socket.answered, socket.reader.whole[socket.answered]).bytes());
+            socket.answered += 1;
+        }
+        let many = socket.unsaid.len().min(usize::from(bytes));
+        let said: Vec<u8> = socket.unsaid.drain(..many).collect();
+        if said.is_empty() {
+            return;
+        }
+        let seq = socket.numbers.write_seq;
+        self.programs.set_socket(node, &socket.numbers, false);
+        self.programs.leave(node, seq, &said);
+        socket.numbers.write_seq = seq.wrapping_add(said.len() as u32);
+        if seq == self.heard {
+            self.heard = socket.numbers.write_seq;
+        }
+    }
+
+    /// An empty packet says how much the client has heard.
+    pub fn acknowledge(&mut self) -> Checked {
+        if self.owner.is_none() {
+            return Ok(());
+        }
+        self.said = self.heard;
+        let packet = self.packet(self.stream.len(), 0);
+        self.pass_on(packet)
+    }
+
+    /// The agent looks at what its socket has, and gives the connection back once it has read a head.
+    fn run_agent(&mut self, node: usize) -> Checked {
+        self.read_as_agent(node);
+        let keeps = self.nodes[node].keeps.clone();
+        let (Some(first), Some(last)) = (keeps.first(), keeps.last()) else {
+            return Ok(());
+        };
+        let received = self
+            .programs
+            .kept(node)
+            .map_or(first.raw.seq, |kept| kept.received);
+        if !is_before(received, last.end()) {
+            self.nodes[node].keeps.clear();
+            return Ok(());
+        }
+        let missing = keeps
+            .into_iter()
+            .filter(|one| is_before(received, one.end()));
+        for packet in missing.collect::<Vec<_>>() {
+            self.arrive(node, packet)?;
         }
         Ok(())
     }
 
-    /// A packet of somebody who does not know where the connection is, and all that comes of it.
-    fn forge(&mut self, index: usize, a: usize, b: usize) -> Checked {
-        self.settle()?;
-        let connection = &self.connections[index];
-        let client = connection.client;
-        let Some(before) = self.cs.entry(client) else {
+    fn read_as_agent(&mut self, node: usize) {
+        let Some(socket) = self.nodes[node]
+            .socket
+            .as_ref()
+            .filter(|one| one.of == Listener::Agent)
+        else {
+            return;
+        };
+        let mut reader = Reader::default();
+        let Some(pool) = socket.stream.iter().find_map(|&byte| reader.take(byte)) else {
+            return;
+        };
+        if reader.head.is_odd {
+            return;
+        }
+        let read = HaveRead {
+            end: socket.numbers.rcv_nxt,
+            head: reader.head.bytes,
+            body: reader.head.length as u32,
+            pool,
+            flags: if reader.head.is_chunked {
+                READ_CHUNKED
+            } else {
+                0
+            },
+            ..HaveRead::default()
+        };
+        self.programs.set_read(node, &read);
+        let begin = socket.numbers.begin;
+        self.programs.keep(
+            node,
+            &Kept {
+                received: begin,
+                gone: 0,
+            },
+        );
+        let raw = RawPacket {
+            ack: socket.numbers.write_seq,
+            sent_in: AGENT_METADATA,
+            ..RawPacket::default()
+        };
+        let mut seq = begin;
+        let frames = parts(&socket.stream).into_iter().map(|part| {
+            let packet = Packet {
+                raw: RawPacket { seq, ..raw },
+                payload: part.to_vec(),
+            };
+            seq = packet.end();
+            packet
+        });
+        self.nodes[node].keeps = frames.collect();
+    }
+
+    /// Who knows no number changes nothing. Guesses that are near a number are left out.
+    fn forge(&mut self, seq: u32, ack: u32, bytes: u16) -> Checked {
+        let Some(owner) = self.owner else {
             return Ok(());
         };
-        // What nobody has yet, or anymore, its owner says so of, and that is noted.
-        if connection.held[usize::from(before.owner)].socket.is_none() {
+        if seq
+            .wrapping_sub(self.trial.client_isn)
+            .wrapping_add(1 << 20)
+            < 1 << 21
+        {
             return Ok(());
         }
-        let packet = connection.forged(a, b);
-        if self.cs.has_cookie(&packet) {
-            return Ok(());
+        let before = self.state_of(owner);
+        let packet = Packet {
+            raw: RawPacket {
+                seq,
+                ack,
+                ..RawPacket::default()
+            },
+            payload: b"GET /a HTTP/1.1\r\nHost: h\r\n\r\nGET /b HTTP/1.1\r\nHost: h\r\n\r\n"
+                .iter()
+                .copied()
+                .cycle()
+                .take(usize::from(bytes))
+                .collect(),
+        };
+        let let_in = self.nodes[owner].let_in.len();
+        self.arrive(owner, packet)?;
+        // TCP takes it at once, as nothing else is to happen meanwhile.
+        if self.nodes[owner].let_in.len() > let_in {
+            let forged = self.nodes[owner].let_in.pop_back();
+            self.nodes[owner]
+                .let_in
+                .push_front(forged.ok_or("it was there")?);
+            self.take_let_in(owner)?;
         }
-        let leaves = self.cs.receive(&packet);
-        self.tell(|world| {
-            let sent = world.connections[index].describe(&packet);
-            format!(
-                "      forger: {sent}\n      ==> {}",
-                world.describe_leaves(index, &leaves)
+        if before == self.state_of(owner) {
+            Ok(())
+        } else {
+            Err("a forged packet changes a connection".into())
+        }
+    }
+
+    fn state_of(&self, node: usize) -> String {
+        let socket = self.nodes[node]
+            .socket
+            .as_ref()
+            .map(|one| (one.id, one.numbers.rcv_nxt, one.gap.len()));
+        let door = self.programs.door(node).map(|door| {
+            (
+                door.request,
+                door.head_end,
+                door.next,
+                door.body,
+                door.pool,
+                door.requests,
             )
         });
-        let shown = if leaves == Leaves::Nothing {
-            self.cs.work()
-        } else {
-            Vec::new()
+        format!("{socket:?} {door:?} {:?}", self.owner)
+    }
+
+    /// A server has accepted these bytes.
+    fn check_accepted(&mut self, node: usize, begin: u32, bytes: &[u8]) -> Checked {
+        let Some(socket) = &mut self.nodes[node].socket else {
+            return Ok(());
         };
-        if !packet.has(SYN) {
-            for leaves in std::iter::once(leaves).chain(shown) {
-                permitted::forged(&packet, &leaves)?;
-                self.leave(index, leaves);
+        let isn = self.trial.client_isn;
+        let (from, to) = (
+            begin.wrapping_sub(isn),
+            begin.wrapping_sub(isn).wrapping_add(bytes.len() as u32),
+        );
+        for &(other_from, other_to, id) in &self.accepted {
+            // Who says two things with the same numbers has asked twice.
+            if !self.trial.mix.is_hostile && id != socket.id && from < other_to && other_from < to {
+                return Err(format!("two servers read {from}..{to}"));
             }
         }
-        // What data servers say about it, and what comes of that.
-        for round in 0..4 {
-            if self.travellers.len() > 1 {
-                return Err("a forged packet made two".into());
-            }
-            let Some(traveller) = self.travellers.pop() else {
-                break;
-            };
-            if round == 3 {
-                return Err("a forged packet goes round and round".into());
-            }
-            self.arrive(traveller)?;
+        if from < to {
+            self.accepted.push((from, to, socket.id));
         }
-        let after = self.cs.entry(client);
-        if after != Some(before) {
+        for &byte in bytes {
+            if let Some(pool) = socket
+                .reader
+                .take(byte)
+                .filter(|&pool| !may_answer(node, pool))
+            {
+                return Err(format!("server {node} reads a request of pool {pool}"));
+            }
+        }
+        if let Some(pool) = socket
+            .reader
+            .coming()
+            .filter(|&pool| !may_answer(node, pool))
+        {
             return Err(format!(
-                "a forged packet has changed the entry\n  from {before:?}\n  to   {after:?}"
+                "server {node} reads a part of a request of pool {pool}"
             ));
         }
+        self.served = self.served.max(
+            self.accepted
+                .iter()
+                .map(|one| one.1 as usize)
+                .max()
+                .unwrap_or(0),
+        );
         Ok(())
     }
 
-    pub fn tell(&mut self, line: impl FnOnce(&Self) -> String) {
-        if self.trace.is_some() {
-            let line = line(self);
-            let moved = self.newly_counted();
-            if let Some(trace) = &mut self.trace {
-                let _ = writeln!(trace, "{line}{moved}");
-            }
-        }
-    }
-
-    /// What the program has counted since this was asked last.
-    fn newly_counted(&mut self) -> String {
-        let Some(counted) = &mut self.counted else {
-            return String::new();
-        };
-        let now = self.cs.counted();
-        let before = std::mem::replace(counted, now.clone());
-        let is_new = |one: &&(String, u64)| !before.contains(one);
-        let names: Vec<_> = now.iter().filter(is_new).map(|(name, _)| &**name).collect();
-        if names.is_empty() {
-            return String::new();
-        }
-        format!("  ({})", names.join(", "))
-    }
-
-    fn describe(&self, traveller: &Traveller) -> String {
-        let node =
-            |node: Option<usize>| node.map_or("cs".into(), |server| format!("server {server}"));
-        let packet = self.connections[traveller.connection].describe(&traveller.packet);
-        let name = traveller
-            .message
+    /// What the door knows is what is so.
+    fn check_door(&self, node: usize) -> Checked {
+        let Some(socket) = self.nodes[node]
+            .socket
             .as_ref()
-            .map_or("plain".into(), describe_message);
+            .filter(|one| one.of == Listener::Server)
+        else {
+            return Ok(());
+        };
+        let Some(door) = self
+            .programs
+            .door(node)
+            .filter(|door| door.flags & DOOR_READING == 0)
+        else {
+            return Ok(());
+        };
+        let rcv_nxt = socket.numbers.rcv_nxt;
+        if is_before(door.request, socket.numbers.begin) {
+            return Ok(());
+        }
+        let gap_end = socket
+            .gap
+            .iter()
+            .map(|(seq, bytes)| seq.wrapping_add(bytes.len() as u32));
+        if gap_end
+            .chain([rcv_nxt])
+            .any(|end| is_before(door.next, end))
+        {
+            return Err(format!(
+                "server {node} has what is behind the last request that was let in"
+            ));
+        }
+        if !is_before(rcv_nxt, door.head_end) && !matches_reader(&door, rcv_nxt, &socket.reader) {
+            return Err(format!(
+                "door {node} and its server disagree: {door:?} {rcv_nxt} {:?}",
+                socket.reader.state
+            ));
+        }
+        self.check_truth(&door)
+    }
+
+    /// Of a client that tells everybody the same, all doors know the truth.
+    fn check_truth(&self, door: &Door) -> Checked {
+        if self.trial.mix.is_hostile {
+            return Ok(());
+        }
+        let at = |seq: u32| seq.wrapping_sub(self.trial.client_isn);
+        let (request, head_end, next) = (at(door.request), at(door.head_end), at(door.next));
+        let is_in = |one: &&crate::script::Extent| one.begin <= request && request < one.end;
+        let Some(one) = self.stream.requests.iter().find(is_in) else {
+            return if request == self.stream.len() && next == request {
+                Ok(())
+            } else {
+                Err(format!("a request begins nowhere: {request}"))
+            };
+        };
+        let begins = one.begin == request;
+        let nothing_yet = begins && head_end == request && next == request;
+        let is_right = match one.is_chunked {
+            false => begins && (head_end == one.head_end) && next == one.end,
+            true => (!begins || head_end >= one.head_end) && head_end <= next && next <= one.end,
+        };
+        if nothing_yet || is_right {
+            Ok(())
+        } else {
+            Err(format!(
+                "a door thinks of {request}..{head_end}..{next}, and it is {one:?}"
+            ))
+        }
+    }
+
+    pub fn show(&self, packet: &Packet) -> String {
+        let raw = &packet.raw;
+        let at = raw.seq.wrapping_sub(self.trial.client_isn) as i32;
+        let text =
+            String::from_utf8_lossy(&packet.payload[..packet.payload.len().min(24)]).into_owned();
         format!(
-            "{} -> {}: {name} [{packet}]",
-            node(traveller.from),
-            node(traveller.to)
+            "{at}..{} ack {}{} command {} flags {} mark {:x} {text:?}",
+            at.wrapping_add(packet.payload.len() as i32),
+            raw.ack.wrapping_sub(self.trial.server_isn) as i32,
+            if raw.rst != 0 { " RST" } else { "" },
+            raw.header.command,
+            raw.header.flags,
+            raw.mark | raw.sent_in,
         )
     }
 
-    fn describe_leaves(&self, index: usize, leaves: &Leaves) -> String {
-        let connection = &self.connections[index];
-        match leaves {
-            Leaves::Nothing => "dropped".into(),
-            Leaves::Up => "up to the daemon".into(),
-            Leaves::Plain { to, .. } => format!("server {to}: plain"),
-            Leaves::Message { to, message, .. } => {
-                format!("server {to}: {}", describe_message(message))
+    /// All that is on its way comes, until nothing is; and everybody does what there is to do.
+    pub fn settle(&mut self) -> Checked {
+        for _ in 0..200 {
+            let mut is_still = self.messages.is_empty() && self.network.is_empty();
+            while let Some(packet) = self.network.pop() {
+                self.pass_on(packet)?;
             }
-            Leaves::Client(packet) => format!("client: {}", connection.describe(packet)),
+            while !self.messages.is_empty() {
+                self.take_message(0)?;
+            }
+            if self.heard != self.said {
+                is_still = false;
+                self.acknowledge()?;
+            }
+            for node in 0..NODES.len() {
+                while !self.nodes[node].let_in.is_empty() {
+                    is_still = false;
+                    self.take_let_in(node)?;
+                }
+                for _ in 0..self.nodes[node].ingress.len() {
+                    is_still = false;
+                    self.come_again(node)?;
+                }
+                self.read(node);
+                for _ in 0..2 {
+                    self.write(node, 255);
+                }
+            }
+            if is_still && self.heard == self.said {
+                return Ok(());
+            }
         }
+        Err("packets go round and round".into())
+    }
+
+    /// User space tries again what waits there, and what it keeps.
+    pub fn try_again(&mut self) -> Checked {
+        (0..NODES.len()).try_for_each(|node| {
+            self.send_early(node)?;
+            self.run_agent(node)
+        })
+    }
+
+    /// Whether a server waits for word that its client has what it has said.
+    pub fn is_unheard(&self) -> bool {
+        let numbers = |node: &Node| node.socket.as_ref().map(|one| one.numbers);
+        let waits = |one: native::Numbers| one.snd_una != one.write_seq;
+        self.nodes.iter().filter_map(numbers).any(waits)
+    }
+
+    pub fn is_anywhere(&self) -> bool {
+        self.nodes.iter().any(|node| node.socket.is_some())
     }
 }
 
-fn describe_message(message: &Message) -> String {
-    match message {
-        Message::Adopt { .. } => "ADOPT".into(),
-        Message::Forward {
-            next,
-            attempt,
-            is_behind,
-            ..
-        } => match next {
-            Some(next) if *is_behind => format!("FORWARD behind, next {}", server_at(*next)),
-            Some(next) => format!("FORWARD next {}", server_at(*next)),
-            None => format!("FORWARD attempt {attempt}"),
-        },
-        Message::Elsewhere { next, tcb, .. } => {
-            format!("ELSEWHERE to {} after {}", server_at(*next), tcb.attempt)
-        }
-        Message::Begins { how, .. } => format!("BEGINS how {how}"),
-        Message::Begun { keep, .. } => format!("BEGINS answered {keep:?}"),
-        Message::Withheld { keep, .. } => format!("WITHHELD {keep:?}"),
-        Message::Keep { keep, .. } => format!("KEEP {keep:?}"),
-        Message::None { attempt, .. } => format!("NONE attempt {attempt}"),
-        Message::Claim { attempt, .. } => format!("CLAIM attempt {attempt}"),
-        Message::Moved { .. } => "MOVED".into(),
-        other => format!("{other:?}"),
+/// As crates/core/src/early.rs: of two that begin alike the longer one waits.
+fn wait(early: &mut Vec<Packet>, packet: Packet) {
+    match early.iter_mut().find(|one| one.raw.seq == packet.raw.seq) {
+        Some(same) if same.payload.len() >= packet.payload.len() => {}
+        Some(same) => *same = packet,
+        None => early.push(packet),
     }
 }
 
-/// The data server with this address.
-pub fn server_at(address: ShortAddress) -> usize {
-    (0..SERVERS)
-        .find(|&server| ShortAddress::try_from(IpAddr::V4(ds(server as u16))) == Ok(address))
-        .expect("an address of a data server")
-}
-
-fn flow(client: SocketAddrV4) -> Flow {
-    Flow::new(SocketAddr::V4(client), SocketAddr::V4(HTTP)).unwrap()
-}
-
-/// What the options of these clients amount to.
-pub fn linux_tcb() -> TcbPart {
-    TcbPart {
-        mss: 1460.try_into().unwrap(),
-        scales: Some(WindowScales {
-            client: 7.try_into().unwrap(),
-            cluster: WINDOW_SCALE.try_into().unwrap(),
-        }),
-        sack: true,
-        aware: false,
-        attempt: 0,
-        cwnd: 0,
-        resume: 0,
+/// Each request begins with a frame, as the agent sends them; what is behind a chunked one's head is one.
+fn parts(mut text: &[u8]) -> Vec<&[u8]> {
+    let mut parts = Vec::new();
+    while !text.is_empty() {
+        let mut reader = Reader::default();
+        let begins = text
+            .iter()
+            .take_while(|&&byte| byte != b' ')
+            .all(u8::is_ascii_graphic);
+        let has_head = begins && text.iter().any(|&byte| reader.take(byte).is_some());
+        let whole = reader.head.bytes as usize + reader.head.length as usize;
+        let (part, rest) = text.split_at(if has_head {
+            whole.min(text.len())
+        } else {
+            text.len()
+        });
+        parts.push(part);
+        text = rest;
     }
+    parts
 }
 
-/// The flags of a packet, in letters.
-pub fn letters(flags: u8) -> String {
-    [(FIN, 'F'), (SYN, 'S'), (RST, 'R'), (PSH, 'P'), (ACK, 'A')]
-        .into_iter()
-        .filter_map(|(flag, letter)| (flags & flag != 0).then_some(letter))
-        .collect()
+/// What a server says to a request.
+fn answer(number: usize, is_head: bool) -> String {
+    let (framing, body) = match number % 2 {
+        0 => ("Content-Length: 5", "hello"),
+        _ => ("Transfer-Encoding: chunked", "5\r\nhello\r\n0\r\n\r\n"),
+    };
+    format!(
+        "HTTP/1.1 200 OK\r\n{framing}\r\n\r\n{}",
+        if is_head { "" } else { body }
+    )
+}
+
+fn pick<T>(from: &[T], which: u8) -> Option<usize> {
+    (!from.is_empty()).then(|| usize::from(which) % from.len())
+}
+
+/// Once TCP has the head that was judged last, the door and the server's own reading agree where the next request begins.
+fn matches_reader(door: &Door, rcv_nxt: u32, reader: &Reader) -> bool {
+    match &reader.state {
+        State::Head(head) => head.is_empty() && door.next == rcv_nxt,
+        State::Body(left) => door.next == rcv_nxt.wrapping_add(*left as u32),
+        _ => !is_before(door.next, rcv_nxt),
+    }
 }

@@ -1,13 +1,10 @@
 //! NONE: a packet of a connection that this node's data server has not, for whatever reason.
 
-use baton_wire::Message;
-
 use super::entry::{HERE, NOBODY, both, enter, from_self, owners};
 use crate::{
-    cluster::{CS, ds, ds_mac},
     host::on_own_host,
-    lccp::{flow, forward, sent},
-    node::{Counted, Drop, Redirect},
+    lccp::forward,
+    node::{Counted, Drop},
     segment::{Client, GET, Segment},
 };
 
@@ -19,58 +16,20 @@ fn forwarded(packet: &Segment) -> Vec<(&'static str, u64)> {
     vec![("cs_forward", 1), ("cs_forward_bytes", bytes)]
 }
 
-fn forward_again(client: &Client) -> Message {
-    Message::Forward {
-        flow: flow(client),
-        next: None,
-        attempt: 1,
-        end: 0,
-        is_behind: false,
-    }
-}
-
-/// The one before has it after all: it gets the packet, and those that follow.
+/// Nobody else is asked from here. Without its entry the client's next packet is claimed, but for one that may be about to come.
 #[test]
-fn the_one_before_gets_it() {
+fn its_entry_goes() {
     on_own_host(|| {
         let node = both();
-        for (number, payload) in [&b""[..], b"x", &[b'x'; 1300]].into_iter().enumerate() {
+        for (payload, is_adopting) in [(&b""[..], false), (b"x", false), (b"", true)] {
             let client = Client::fresh();
-            let request = client.get(7);
-            enter(&node, &client, &request, HERE, 1);
+            enter(&node, &client, &client.get(7), HERE, NOBODY);
             // It acknowledges something, so the request is with somebody.
-            let ack = client.later(7, GET.len(), 100).payload(payload);
-            let counted = [forwarded(&ack), NONE.to_vec()].concat();
-            let pinned = [&[("cs_pinned", 1), ("cs_request", 0)][..], &counted].concat();
-            let seen = node.run(&ack.frame());
-            let pins = number > 0;
-            let counted: Vec<_> = (if pins { pinned } else { counted })
-                .into_iter()
-                .filter(|(_, by)| *by > 0)
-                .collect();
-            let seen = seen.expect(Redirect, &counted);
-            let message = sent(&node, &seen);
-            assert_eq!((message.from, message.to), (CS, ds(1)));
-            assert_eq!(seen.packet().ethernet.destination, ds_mac(1));
-            assert_eq!(message.message, forward_again(&client));
-            assert_eq!(message.packet, ack.packet());
-            // Somebody has answered: this node is not asked for it again.
-            assert_eq!(owners(&node, &client), (1, NOBODY));
-        }
-    });
-}
-
-#[test]
-fn there_was_nobody_before() {
-    on_own_host(|| {
-        let node = both();
-        let client = Client::fresh();
-        for previous in [NOBODY, HERE, 9] {
-            enter(&node, &client, &client.get(7), HERE, previous);
-            let ack = client.later(7, GET.len(), 100);
+            let acknowledged = if is_adopting { 0 } else { 100 };
+            let ack = client.later(7, GET.len(), acknowledged).payload(payload);
             let counted = [forwarded(&ack), NONE.to_vec()].concat();
             node.run(&ack.frame()).expect(Drop, &counted);
-            assert_eq!(owners(&node, &client), (HERE, previous));
+            assert_eq!(node.tcb(&client).is_some(), is_adopting);
         }
     });
 }
@@ -97,21 +56,11 @@ fn the_same_inside_a_message() {
         let ack = client.later(7, GET.len(), 100);
         let frame = from_self(&node, &forward(&client), &ack.packet());
         node.run(&frame).expect(Drop, &[("ds_no_socket", 1)]);
-        enter(&node, &client, &client.get(7), 1, HERE);
+        enter(&node, &client, &client.get(7), 1, NOBODY);
         node.run(&frame).expect(Drop, &[("ds_no_socket", 1)]);
-        assert_eq!(owners(&node, &client), (1, HERE));
+        assert_eq!(owners(&node, &client), (1, NOBODY));
 
-        enter(&node, &client, &client.get(7), HERE, 1);
-        let seen = node.run(&frame).expect(Redirect, NONE);
-        let message = sent(&node, &seen);
-        assert_eq!(message.to, ds(1));
-        assert_eq!(message.message, forward_again(&client));
-        assert_eq!(message.packet, ack.packet());
-        assert_eq!(owners(&node, &client), (1, HERE));
-
-        // It comes back from there a second time: the client's next packet tries again.
-        enter(&node, &client, &client.get(7), HERE, 1);
-        let frame = from_self(&node, &forward_again(&client), &ack.packet());
-        node.run(&frame).expect(Drop, &[("ds_no_socket", 1)]);
+        enter(&node, &client, &client.get(7), HERE, NOBODY);
+        node.run(&frame).expect(Drop, NONE);
     });
 }

@@ -1,8 +1,6 @@
 //! Clients that say that they will send to their data servers themselves.
 
-use baton_abi::{
-    LCCP_TCB_AWARE, SERVICE_DIRECT, SERVICE_HANDOVER, Service, ServiceKey, TCB_PINNED, Tcb,
-};
+use baton_abi::{LCCP_TCB_AWARE, SERVICE_DIRECT, SERVICE_OWNER, Service, ServiceKey, Tcb};
 
 use super::sweep::{CLOSING, IDLE, key, tick_now, ticks};
 use crate::{
@@ -18,7 +16,7 @@ const AWARE: [u8; 8] = [253, 8, b'B', b'T', b'N', 1, 0, 0];
 
 fn node(direct: bool) -> Node {
     let node = Node::fresh_cs();
-    let flags = SERVICE_HANDOVER | if direct { SERVICE_DIRECT } else { 0 };
+    let flags = SERVICE_OWNER | if direct { SERVICE_DIRECT } else { 0 };
     let service = Service {
         id: HTTP_SERVICE,
         pool: HTTP_SERVICE,
@@ -42,17 +40,16 @@ fn first(node: &Node, timestamps: bool, options: &[u8]) -> (Client, Segment) {
     (client, get.options([&before[..], options].concat()))
 }
 
-/// Its connection stays where it is, and ADOPT tells the data server to tell the client.
+/// ADOPT tells the data server to tell the client.
 #[test]
 fn an_aware_client_is_known_by_its_first_data() {
     let node = node(true);
     for timestamps in [true, false] {
         let (client, get) = first(&node, timestamps, &AWARE);
-        let counted = [("cs_adopt", 1), ("cs_aware", 1), ("cs_pinned", 1)];
+        let counted = [("cs_adopt", 1), ("cs_aware", 1)];
         let seen = node.run(&get.frame()).expect(Tx, &counted);
         let entry = node.tcb(&client).unwrap();
         assert_ne!(u32::from(entry.options) & LCCP_TCB_AWARE, 0);
-        assert_ne!(u32::from(entry.state) & TCB_PINNED, 0);
         let sent = sent(&node, &seen);
         assert_eq!(sent.packet, get.packet());
         let options = seen.frame[OPTIONS_AT];
@@ -85,7 +82,6 @@ fn all_others_are_served_as_ever() {
         node.run(&get.frame()).expect(Tx, &[("cs_adopt", 1)]);
         let entry = node.tcb(&client).expect(name);
         assert_eq!(u32::from(entry.options) & LCCP_TCB_AWARE, 0, "{name}");
-        assert_eq!(u32::from(entry.state) & TCB_PINNED, 0, "{name}");
     }
 }
 

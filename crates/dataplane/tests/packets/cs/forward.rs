@@ -2,7 +2,7 @@
 
 use baton_abi::{
     DATA_SERVER_LOCAL, DATA_SERVER_PRESENT, DATA_SERVER_ROUTED, DataServer, TCB_ADOPTING, TCB_FIN,
-    TCB_PINNED, TCB_RST, TCB_WAITING,
+    TCB_RST, TCB_WAITING,
 };
 
 use crate::{
@@ -154,12 +154,7 @@ fn only_macs_change() {
             .unwrap_or_else(|error| panic!("{}: {error}", case.name));
         assert_eq!(seen.frame, readdressed(&seen.input, 0), "{}", case.name);
         let entry = node.tcb(&client).unwrap();
-        assert_eq!(
-            u32::from(entry.state),
-            TCB_PINNED | case.state,
-            "{}",
-            case.name
-        );
+        assert_eq!(u32::from(entry.state), case.state, "{}", case.name);
         assert_eq!(entry.owner, 0, "{}", case.name);
     }
 }
@@ -253,10 +248,10 @@ fn data_after_a_rst_brings_the_entry_back() {
     let node = Node::cs();
     let (client, cookie) = adopted(&node);
     node.run(&client.later(cookie, GET.len(), 0).flags("R").frame());
-    let rst = TCB_PINNED | TCB_ADOPTING | TCB_WAITING | TCB_RST;
+    let rst = TCB_ADOPTING | TCB_WAITING | TCB_RST;
     assert_eq!(u32::from(node.tcb(&client).unwrap().state), rst);
     node.run(&client.later(cookie, GET.len(), 1000).frame());
-    assert_eq!(u32::from(node.tcb(&client).unwrap().state), TCB_PINNED);
+    assert_eq!(u32::from(node.tcb(&client).unwrap().state), 0);
 }
 
 #[test]
@@ -266,7 +261,7 @@ fn data_after_a_fin_does_not() {
     node.run(&client.later(cookie, GET.len(), 0).flags("FA").frame());
     node.run(&client.later(cookie, GET.len() + 1, 1000).frame());
     let state = u32::from(node.tcb(&client).unwrap().state);
-    assert_eq!(state, TCB_PINNED | TCB_FIN);
+    assert_eq!(state, TCB_FIN);
 }
 
 #[test]

@@ -2,20 +2,16 @@
 
 use std::{os::fd::AsFd as _, time::Duration};
 
-use baton_abi::{
-    DATA_SERVER_PRESENT, DataServer, HELD_RING_BYTES, PUNT_FRAME_BYTES, TCB_PINNED, Tcb,
-};
+use baton_abi::{DATA_SERVER_PRESENT, DataServer, HELD_FRAME_BYTES, HELD_RING_BYTES};
 use baton_dataplane::{Hold, Resumed, sys};
 
 use super::{
-    handover::MOVED,
-    http::{forwarded, forwarded_and, get},
-    migrated::answered,
+    http::{Connection, forwarded, forwarded_and, get, routes_by_name},
     switched::switched_by,
 };
 use crate::{
     cluster::{ARRIVES_AT, CS_MAC, HTTP},
-    lccp::{adopt, handover, opened},
+    lccp::{adopt, opened},
     node::{Counted, Drop, Node, Pass, Tx},
     read::Packet,
     segment::{Client, Segment},
@@ -60,44 +56,46 @@ pub fn leaves(request: &Segment) -> Resumed {
     Resumed::Leaves(passed_on(request))
 }
 
+/// A node, and a connection on it that has been answered.
+fn answered() -> (Node, Connection) {
+    let node = Node::fresh_cs();
+    routes_by_name(&node);
+    let connection = Connection::answered(&node);
+    (node, connection)
+}
+
 /// Nothing has changed before it goes on.
 #[test]
-fn requests_wait_and_go_on_to_the_other_one() {
-    let (node, connection) = answered();
+fn first_requests_wait_and_go_on_to_the_other_one() {
+    let (node, _) = answered();
     let hold = holding(&node);
-    let before = connection.entry(&node);
-    let request = connection.data(get("/ds2/"));
     let (client, first) = first(&node);
-    node.run(&request.frame()).expect(Drop, HELD);
     node.run(&first.frame()).expect(Drop, HELD);
-    connection.is_unchanged(&node, &before);
     assert_eq!(node.tcb(&client), None);
 
     let went = hold.pass_on(&other(), LONG).unwrap();
-    assert_eq!(went, [leaves(&request), leaves(&first)]);
+    assert_eq!(went, [leaves(&first)]);
     assert!(hold.let_go().unwrap().is_empty());
-    connection.is_unchanged(&node, &before);
     assert_eq!(node.tcb(&client), None);
 }
 
 /// There is no migration any more that they could disturb.
 #[test]
 fn what_waits_goes_on_here_if_there_is_nobody_else() {
-    let (node, connection) = answered();
+    let (node, _) = answered();
     let hold = holding(&node);
-    let request = connection.data(get("/ds2/"));
     let (client, first) = first(&node);
-    node.run(&request.frame()).expect(Drop, HELD);
     node.run(&first.frame()).expect(Drop, HELD);
 
     let went = hold.end().unwrap();
-    let frames: Vec<&[u8]> = went.iter().map(left).collect();
-    let read = |frame: &&[u8]| opened(&node, &Packet::read(frame).unwrap());
-    let messages = frames.iter().map(read);
-    let (messages, packets): (Vec<_>, Vec<_>) =
-        messages.map(|sent| (sent.message, sent.packet)).unzip();
-    assert_eq!(messages, [handover(&connection.client, 1), adopt(&client)]);
-    assert_eq!(packets, [request.packet(), first.packet()]);
+    let [went] = &went[..] else {
+        panic!("{went:?}")
+    };
+    let sent = opened(&node, &Packet::read(left(went)).unwrap());
+    assert_eq!(
+        (sent.message, sent.packet),
+        (adopt(&client), first.packet())
+    );
     assert!(node.tcb(&client).is_some());
 }
 
@@ -127,7 +125,8 @@ fn all_that_clients_send_is_passed_on() {
     }
     connection.is_unchanged(&node, &before);
     assert!(hold.end().unwrap().is_empty());
-    connection.send(&node, &request).expect(Tx, MOVED);
+    let counted = forwarded(&request);
+    connection.send(&node, &request).expect(Tx, &counted);
 }
 
 /// This one is in front again, and its daemon cannot wait for whoever holds.
@@ -135,14 +134,11 @@ fn all_that_clients_send_is_passed_on() {
 fn who_is_in_front_passes_nothing_on() {
     let (node, mut connection) = answered();
     let hold = holding(&node);
-    let punts = node.plane().punts().unwrap();
-    assert!(!punts.are_passed_on().unwrap());
     hold.pass_on(&other(), LONG).unwrap();
-    assert!(punts.are_passed_on().unwrap());
     node.plane().end_hold().unwrap();
-    assert!(!punts.are_passed_on().unwrap());
     let request = connection.data(get("/ds2/"));
-    connection.send(&node, &request).expect(Tx, MOVED);
+    let counted = forwarded(&request);
+    connection.send(&node, &request).expect(Tx, &counted);
 }
 
 #[test]
@@ -163,15 +159,17 @@ fn passing_on_ends_by_itself() {
     let hold = holding(&node);
     hold.pass_on(&other(), Duration::ZERO).unwrap();
     let request = connection.data(get("/ds2/"));
-    connection.send(&node, &request).expect(Tx, MOVED);
+    let counted = forwarded(&request);
+    connection.send(&node, &request).expect(Tx, &counted);
 }
 
 /// The other one can answer the rest, but not this client where it is.
 #[test]
 fn what_does_not_fit_inside_another_frame_goes_alone() {
-    let (node, connection) = answered();
+    let (node, _) = answered();
     let hold = holding(&node);
-    let long = connection.data(vec![b'a'; 1450]);
+    let client = Client::of(HTTP);
+    let long = client.get(node.cookie(&client)).payload(vec![b'a'; 1450]);
     node.run(&long.frame()).expect(Drop, HELD);
     let went = hold.pass_on(&other(), LONG).unwrap();
     let mut alone = long.frame();
@@ -183,56 +181,45 @@ fn what_does_not_fit_inside_another_frame_goes_alone() {
 /// A daemon that dies meanwhile holds nobody up, and the next one does not repeat what waited.
 #[test]
 fn nothing_waits_for_longer_than_was_said() {
-    let (node, mut connection) = answered();
+    let (node, _) = answered();
     let hold = holding(&node);
-    let request = connection.data(get("/ds2/"));
-    node.run(&request.frame()).expect(Drop, HELD);
+    let (_, first) = first(&node);
+    node.run(&first.frame()).expect(Drop, HELD);
     drop(hold);
 
     let hold = node.plane().hold().unwrap();
     hold.begin(Duration::ZERO).unwrap();
-    connection.send(&node, &request).expect(Tx, MOVED);
+    node.run(&first.frame()).expect(Tx, &[("cs_adopt", 1)]);
     assert!(hold.end().unwrap().is_empty());
 }
 
 /// Their clients send them again.
 #[test]
 fn what_there_is_no_room_for_is_dropped_and_counted() {
-    let (node, connection) = answered();
+    let (node, _) = answered();
     let hold = holding(&node);
-    let request = connection.data(get("/ds2/"));
-    let most = HELD_RING_BYTES / PUNT_FRAME_BYTES;
+    let (_, first) = first(&node);
+    let most = HELD_RING_BYTES / HELD_FRAME_BYTES;
     // At once: what has been held for a second is its client's to send again.
     let program = node.plane().programs().cs.as_ref().unwrap();
     node.look();
-    sys::run_on_frame(program.as_fd(), &request.frame(), None, most).unwrap();
+    sys::run_on_frame(program.as_fd(), &first.frame(), None, most).unwrap();
     let lost = node.moved()["cs_held_lost"];
     assert!(lost > 0 && lost < u64::from(most), "{lost} of {most}");
     let went = hold.pass_on(&other(), LONG).unwrap();
     assert_eq!(went.len() as u64 + lost, u64::from(most));
-    node.run(&request.frame()).expect(Tx, PASSED_ON);
+    node.run(&first.frame()).expect(Tx, PASSED_ON);
 }
 
 #[test]
-fn what_begins_no_request_does_not_wait() {
+fn what_goes_on_with_a_connection_does_not_wait() {
     let (node, connection) = answered();
     holding(&node);
     let ack = connection.empty();
     node.run(&ack.frame()).expect(Tx, &forwarded(&ack));
-    // The request of the beginning, sent again.
-    let mut again = connection;
-    again.seq = connection.entry(&node).request_seq;
-    let again = again.data(get("/ds1/"));
-    node.run(&again.frame()).expect(Tx, &forwarded(&again));
+    let data = connection.data(get("/ds2/"));
+    node.run(&data.frame()).expect(Tx, &forwarded(&data));
     let fin = connection.empty().flags("FA");
     node.run(&fin.frame())
         .expect(Tx, &forwarded_and("cs_fin", &fin));
-    let pinned = Tcb {
-        state: TCB_PINNED as u8,
-        ..connection.entry(&node)
-    };
-    let key = node.tcb_key(&connection.client);
-    node.plane().set_tcb(&key, &pinned).unwrap();
-    let data = connection.data("anything");
-    node.run(&data.frame()).expect(Tx, &forwarded(&data));
 }

@@ -1,7 +1,6 @@
 //! Connections of the service whose requests may be any data server's, as their clients see them.
 
-use baton_abi::{RouteKey, TCB_ADOPTING, TCB_WAITING, Tcb};
-use baton_dataplane::Lead;
+use baton_abi::{RouteKey, TCB_ADOPTING, TCB_AT_DOOR, TCB_WAITING, Tcb};
 
 use crate::{
     cluster::{HTTP, HTTP_SERVICE, first_pool_of_one},
@@ -31,19 +30,6 @@ impl Connection {
     /// A new one whose first packet is `request`, which somebody was to adopt.
     #[track_caller]
     pub fn open(node: &Node, request: impl Into<Vec<u8>>) -> Self {
-        let connection = Self::open_any(node, request);
-        let state = connection.entry(node).state;
-        assert_eq!(
-            u32::from(state),
-            TCB_ADOPTING | TCB_WAITING,
-            "no request to begin with"
-        );
-        connection
-    }
-
-    /// The same if it need be no request at which the connection may move.
-    #[track_caller]
-    pub fn open_any(node: &Node, request: impl Into<Vec<u8>>) -> Self {
         let client = Client::of(HTTP);
         let cookie = node.cookie(&client);
         let first = client.get(cookie).payload(request);
@@ -54,6 +40,8 @@ impl Connection {
         };
         let seen = connection.send(node, &first);
         assert_eq!((seen.verdict, seen.counted.get("cs_adopt")), (Tx, Some(&1)));
+        let state = u32::from(connection.entry(node).state) & !TCB_AT_DOOR;
+        assert_eq!(state, TCB_ADOPTING | TCB_WAITING);
         connection
     }
 
@@ -63,16 +51,6 @@ impl Connection {
         let mut connection = Self::open(node, get("/ds1/"));
         connection.ack += ANSWER;
         connection
-    }
-
-    /// The same, handed over to the second data server, which has not answered yet.
-    #[track_caller]
-    pub fn handed_over(node: &Node) -> (Self, Segment) {
-        let mut connection = Self::answered(node);
-        let request = connection.data(get("/ds2/"));
-        let seen = connection.send(node, &request);
-        assert_eq!(seen.counted.get("cs_handover"), Some(&1), "{seen:?}");
-        (connection, request)
     }
 
     /// What it sends next, with this in it.
@@ -146,20 +124,4 @@ pub fn forwarded(packet: &Segment) -> Vec<(&'static str, u64)> {
 /// The same, and another one.
 pub fn forwarded_and(counter: &'static str, packet: &Segment) -> Vec<(&'static str, u64)> {
     [&[(counter, 1)][..], &forwarded(packet)].concat()
-}
-
-/// What comes behind a request with which its connection began, and that is not answered.
-pub const BEHIND_ADOPT: &[(&str, u64)] = &[("cs_behind_adopt", 1)];
-
-/// The number of the route by which verdicts lead.
-pub const ROUTE: u16 = 100;
-
-/// What user space says of a request for this pool.
-#[allow(clippy::unnecessary_wraps, reason = "as Punts::resume() takes it")]
-pub fn to(pool: u16) -> Option<Lead> {
-    Some(Lead {
-        pool,
-        route: ROUTE,
-        resumes: false,
-    })
 }

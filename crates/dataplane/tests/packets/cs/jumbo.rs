@@ -1,21 +1,16 @@
 //! Frames of an MTU of 9000: in several pieces, of which only the first can be read in place.
 
-use std::{os::fd::AsFd as _, time::Duration};
-
-use baton_abi::{DataServer, PUNT_JUMBO_BYTES, ROUTE_PUNTS, SERVICE_PUNTS};
-use baton_dataplane::{Punts, Resumed, sys};
+use baton_abi::DataServer;
 
 use super::{
-    fate::{Moves, Pins, Waits, second},
-    http::{Connection, route, routes_by_name, to},
+    http::{Connection, route, routes_by_name},
     switched::switched,
 };
 use crate::{
-    cluster::{ARRIVES_AT, HTTP, data_server, first_pool_of_one},
+    cluster::{ARRIVES_AT, HTTP, data_server, ds, first_pool_of_one},
     lccp::sent,
     node::{Drop, Node, Redirect, Tx},
-    read::Packet,
-    segment::Client,
+    segment::{Client, Segment},
 };
 
 /// 9000, less 40 of headers, less 100 of LCCP.
@@ -45,29 +40,42 @@ fn pulls() -> bool {
     pulls
 }
 
+/// A first request with these options, of so many bytes for the second data server, goes there.
+#[track_caller]
+fn is_led(node: &Node, name: &str, change: impl FnOnce(Segment) -> Segment) {
+    let client = Client::of(HTTP);
+    let packet = change(client.get(node.cookie(&client)));
+    let seen = node.run(&packet.frame());
+    seen.check(Tx, &[("cs_adopt", 1)])
+        .unwrap_or_else(|error| panic!("{name}: {error}"));
+    let message = sent(node, &seen);
+    assert_eq!(
+        (message.to, message.packet),
+        (ds(1), packet.packet()),
+        "{name}"
+    );
+}
+
 #[test]
-fn a_long_request_moves_a_connection() {
+fn a_long_request_is_led_by_its_path() {
     let node = prepared();
-    for (bytes, fate) in [
-        (2041, Moves),
-        (3500, Moves),
-        (3600, Moves),
-        (7000, Moves),
-        (JUMBO_MSS.into(), Moves),
-        (usize::from(JUMBO_MSS) + 1, Waits(0)),
-    ] {
-        second(&node, &format!("{bytes} bytes"), fate, |packet| {
+    for bytes in [2041, 3500, 3600, 7000, JUMBO_MSS.into()] {
+        is_led(&node, &format!("{bytes} bytes"), |packet| {
             packet.options([]).payload(request(bytes))
         });
     }
+    let client = Client::of(HTTP);
+    let packet = client.get(node.cookie(&client)).options([]);
+    let packet = packet.payload(request(usize::from(JUMBO_MSS) + 1));
+    node.run(&packet.frame()).expect(Drop, &[("cs_too_big", 1)]);
 }
 
 #[test]
 fn what_is_longer_than_is_looked_at() {
     let node = prepared();
-    node.change(|settings| settings.mss = 16_300);
-    for (bytes, fate) in [(16_300, Moves), (16_376, Waits(0)), (16_377, Pins)] {
-        second(&node, &format!("{bytes} bytes"), fate, |packet| {
+    node.change(|settings| settings.mss = 16_400);
+    for bytes in [16_300, 16_376, 16_377] {
+        is_led(&node, &format!("{bytes} bytes"), |packet| {
             packet.options([]).payload(request(bytes))
         });
     }
@@ -136,10 +144,10 @@ fn headers_outside_of_the_linear_part() {
         node.run(&ack.frame())
             .expect(Drop, &[("cs_handshake_ack", 1)]);
         for bytes in [200, 1300, 8000] {
-            second(&node, &format!("{linear} of {bytes}"), Moves, |packet| {
+            is_led(&node, &format!("{linear} of {bytes}"), |packet| {
                 packet.payload(request(bytes))
             });
-            second(&node, &format!("{linear} of {bytes}"), Moves, |packet| {
+            is_led(&node, &format!("{linear} of {bytes}, options"), |packet| {
                 packet
                     .ip_options([1; 40])
                     .options([1; 40])
@@ -208,81 +216,4 @@ fn through_the_switch() {
     let seen = switch.run(&frame).expect(Tx, &[("switch_forward", 1)]);
     assert_eq!(seen.frame.len(), frame.len() + 14);
     assert_eq!(seen.frame[14..], frame);
-}
-
-/// All requests of this node are user space's to judge.
-fn judged(node: Node) -> (Node, Punts) {
-    node.change(|settings| settings.mss = JUMBO_MSS);
-    let pool = first_pool_of_one();
-    node.plane()
-        .set_routes(&[(route(0, "/"), u32::from(pool) | ROUTE_PUNTS)])
-        .unwrap();
-    node.change_flags(|flags| flags | SERVICE_PUNTS);
-    let punts = node.plane().punts().unwrap();
-    punts.give_sign(Duration::from_secs(3600)).unwrap();
-    (node, punts)
-}
-
-/// What leaves by no interface must be run by the kernel itself, which it does not with such frames: the client's
-/// next try goes the way that user space has found.
-#[test]
-fn a_long_request_for_this_very_node() {
-    let (node, punts) = judged(Node::both());
-    for (bytes, late) in [(2500, false), (3500, true), (8000, true)] {
-        let client = Client::of(HTTP);
-        let packet = client.get(node.cookie(&client)).payload(request(bytes));
-        let seen = node.run(&packet.frame());
-        seen.check(Drop, &[("cs_punted", 1)]).unwrap();
-        let punt = punts.wait(Duration::ZERO).unwrap().next().unwrap();
-        let resumed = punts.resume(&punt, to(first_pool_of_one()), None).unwrap();
-        let expected = if late {
-            Resumed::TooLong
-        } else {
-            Resumed::Done
-        };
-        assert_eq!(resumed, expected, "{bytes}");
-        assert_eq!(node.tcb(&client).unwrap().owner, 0);
-        // The first program alone: a test run gives the second one no frame of several pages.
-        node.look();
-        let program = node.plane().programs().cs.as_ref().unwrap().as_fd();
-        sys::run_on_frame(program, &packet.frame(), None, 1).unwrap();
-        let counted: Vec<_> = node.moved().into_keys().collect();
-        assert_eq!(counted, ["cs_adopt_again"], "{bytes}");
-    }
-}
-
-/// User space sees all of it; and what is longer than it can be shown is decided without it.
-#[test]
-fn user_space_judges_a_long_request() {
-    let (node, punts) = judged(Node::fresh_cs());
-    let pool = first_pool_of_one();
-    for bytes in [2200, 2300, 4000, 8000] {
-        let client = Client::of(HTTP);
-        let packet = client.get(node.cookie(&client)).payload(request(bytes));
-        node.run(&packet.frame()).expect(Drop, &[("cs_punted", 1)]);
-        let mut shown: Vec<_> = punts.wait(Duration::ZERO).unwrap().collect();
-        assert_eq!(shown.len(), 1);
-        let punt = shown.remove(0);
-        assert_eq!(punt.frame, packet.frame());
-        let Resumed::Leaves(frame) = punts.resume(&punt, to(pool + 1), None).unwrap() else {
-            panic!("{bytes} bytes do not leave");
-        };
-        crate::read::verify_checksums(&frame).unwrap();
-        let body = Packet::read(&frame).unwrap().body;
-        assert!(body.ends_with(&packet.packet()));
-        assert_eq!(node.tcb(&client).unwrap().owner, 1);
-    }
-
-    node.change(|settings| settings.mss = 16_000);
-    let longest = PUNT_JUMBO_BYTES as usize - 14 - 52;
-    for (bytes, counted) in [
-        (longest + 1, &[("cs_adopt", 1), ("cs_punt_too_big", 1)][..]),
-        (longest, &[("cs_punted", 1)]),
-    ] {
-        let client = Client::of(HTTP);
-        let packet = client.get(node.cookie(&client)).payload(request(bytes));
-        let seen = node.run(&packet.frame());
-        let verdict = if counted.len() == 1 { Drop } else { Tx };
-        seen.check(verdict, counted).unwrap();
-    }
 }

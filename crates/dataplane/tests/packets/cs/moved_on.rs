@@ -1,8 +1,6 @@
 //! MOVED of the owner: it has handed the connection on, and the entry follows.
 
-use baton_abi::{
-    NO_DATA_SERVER, SERVICE_HANDOVER, SERVICE_OWNER, TCB_ADOPTING, TCB_PINNED, TCB_WAITING, Tcb,
-};
+use baton_abi::{NO_DATA_SERVER, TCB_ADOPTING, TCB_AT_DOOR, TCB_WAITING, Tcb};
 use baton_wire::Message;
 
 use super::http::{ANSWER, Connection, forwarded, get, routes_by_name};
@@ -17,9 +15,7 @@ const MOVED_ON: Counted<'_> = &[("cs_moved_on", 1)];
 const MISMATCH: Counted<'_> = &[("lccp_mismatch", 1)];
 
 fn node() -> Node {
-    let node = Node::cs();
-    node.change_flags(|flags| flags & !SERVICE_HANDOVER | SERVICE_OWNER);
-    node
+    Node::cs()
 }
 
 /// `from` says that `next` has the connection from this packet on.
@@ -45,7 +41,7 @@ fn owner(entry: &Tcb) -> (u16, u32) {
 /// A connection at the first data server, which has answered one request.
 fn answered(node: &Node) -> Connection {
     routes_by_name(node);
-    let mut connection = Connection::open_any(node, get("/ds1/"));
+    let mut connection = Connection::open(node, get("/ds1/"));
     assert_eq!(owner(&connection.entry(node)), (0, NO_DATA_SERVER));
     connection.ack += ANSWER;
     connection
@@ -82,10 +78,10 @@ fn a_first_request_need_not_be_clear() {
     let whole = get("/ds2/");
     let texts = [&whole[..1], &whole[..9], &whole[..whole.len() - 2]];
     for text in texts {
-        let connection = Connection::open_any(&node, text);
+        let connection = Connection::open(&node, text);
         assert_ne!(owner(&connection.entry(&node)).0, NO_DATA_SERVER as u16);
     }
-    Connection::open_any(&node, get("/ds2/../ds3/"));
+    Connection::open(&node, get("/ds2/../ds3/"));
 }
 
 #[test]
@@ -96,7 +92,7 @@ fn the_entry_follows_its_owner() {
     node.run(&told).expect(Drop, MOVED_ON);
     let entry = connection.entry(&node);
     assert_eq!(owner(&entry), (1, NO_DATA_SERVER));
-    let state = TCB_PINNED | TCB_ADOPTING | TCB_WAITING;
+    let state = TCB_AT_DOOR | TCB_ADOPTING | TCB_WAITING;
     assert_eq!(u32::from(entry.state), state);
 
     // The request that comes again may not have been adopted yet.
@@ -109,7 +105,7 @@ fn the_entry_follows_its_owner() {
     let ack = connection.empty();
     let seen = node.run(&ack.frame()).expect(Tx, &forwarded(&ack));
     assert_eq!(seen.packet().ethernet.destination, ds_mac(1));
-    assert_eq!(u32::from(connection.entry(&node).state), TCB_PINNED);
+    assert_eq!(u32::from(connection.entry(&node).state), TCB_AT_DOOR);
     // Told once more, or by one that is not the owner any more.
     node.run(&told).expect(Drop, MISMATCH);
     assert_eq!(owner(&connection.entry(&node)), (1, NO_DATA_SERVER));
@@ -140,7 +136,7 @@ fn late_word_is_only_about_the_owner() {
     let entry = connection.entry(&node);
     assert_eq!(
         (owner(&entry), u32::from(entry.state)),
-        ((1, NO_DATA_SERVER), TCB_PINNED)
+        ((1, NO_DATA_SERVER), TCB_AT_DOOR)
     );
 }
 

@@ -2,17 +2,19 @@
 //! one has them.
 
 use baton_abi::{
-    DATA_SERVER_DEAD, LCCP_ADOPT, LCCP_FLAG_RESUME, NO_DATA_SERVER, TCB_ADOPTING, TCB_RESUMING,
+    DATA_SERVER_DEAD, LCCP_ADOPT, LCCP_FLAG_RESUME, NO_DATA_SERVER, TCB_ADOPTING, TCB_AT_DOOR,
+    TCB_RESUMING,
 };
 use baton_dataplane::{Moving, Orphans, Step};
+use baton_wire::Message;
 
 use super::{
     http::{Connection, forwarded, get},
-    returned::none,
+    owned_orphan::{answering, change_to_itself, node},
 };
 use crate::{
-    cluster::{HTTP_SERVICE, data_server, ds, ds_mac},
-    lccp::{LCCP, forward_to, handover, sent},
+    cluster::{HTTP_SERVICE, data_server, ds, ds_mac, key},
+    lccp::{LCCP, flow, forward_to, sent, to_cs},
     node::{Counted, Drop, Node, Tx},
     segment::Segment,
 };
@@ -21,14 +23,16 @@ const VIA: Counted<'_> = &[("cs_move_via", 1)];
 
 /// The first data server has answered some of a request, and drains.
 fn busy() -> (Node, Orphans, Connection) {
-    let node = Node::fresh_cs();
-    node.set_choices(HTTP_SERVICE, &[0]);
-    let mut connection = Connection::open(&node, get("/"));
+    let (node, orphans) = node();
+    let (mut connection, kept) = answering(&node, &orphans, 0);
+    orphans
+        .change(change_to_itself(&node, &connection, &kept))
+        .unwrap()
+        .expect("is as it was");
     connection.ack += 1000;
     let ack = connection.empty();
     node.run(&ack.frame()).expect(Tx, &forwarded(&ack));
     assert_eq!(connection.entry(&node).owner, 0);
-    let orphans = node.plane().orphans().unwrap();
     (node, orphans, connection)
 }
 
@@ -56,7 +60,10 @@ fn begun() -> (Node, Orphans, Connection, Moving) {
     step(&node, &orphans, moving, Step::Begin, "cs_move");
     let entry = connection.entry(&node);
     assert_eq!((entry.owner, entry.previous), (1, 0));
-    assert_eq!(u32::from(entry.state), TCB_RESUMING | TCB_ADOPTING);
+    assert_eq!(
+        u32::from(entry.state),
+        TCB_AT_DOOR | TCB_RESUMING | TCB_ADOPTING
+    );
     (node, orphans, connection, moving)
 }
 
@@ -78,7 +85,11 @@ fn all_packets_go_by_the_last_owner() {
         let seen = connection.empty();
         goes_by_the_last(&node, &connection, &seen);
         let state = u32::from(connection.entry(&node).state);
-        assert_eq!(state, TCB_RESUMING | TCB_ADOPTING, "after {step}");
+        assert_eq!(
+            state,
+            TCB_AT_DOOR | TCB_RESUMING | TCB_ADOPTING,
+            "after {step}"
+        );
     }
 }
 
@@ -91,7 +102,11 @@ fn once_the_next_has_it_they_go_straight() {
     assert_eq!(seen.packet().ethernet.destination, ds_mac(1));
     let entry = connection.entry(&node);
     let nobody = NO_DATA_SERVER as u16;
-    assert_eq!((entry.owner, entry.previous, entry.state), (1, nobody, 0));
+    let state = TCB_AT_DOOR as u8;
+    assert_eq!(
+        (entry.owner, entry.previous, entry.state),
+        (1, nobody, state)
+    );
     step(&node, &orphans, moving, Step::Done, "cs_move_late");
 }
 
@@ -104,7 +119,11 @@ fn one_that_stays_goes_on_where_it_was() {
     assert_eq!(seen.packet().ethernet.destination, ds_mac(0));
     let entry = connection.entry(&node);
     let nobody = NO_DATA_SERVER as u16;
-    assert_eq!((entry.owner, entry.previous, entry.state), (0, nobody, 0));
+    let state = TCB_AT_DOOR as u8;
+    assert_eq!(
+        (entry.owner, entry.previous, entry.state),
+        (0, nobody, state)
+    );
 }
 
 /// To who has the rest of it, at the client's word.
@@ -144,30 +163,16 @@ fn that_the_next_one_has_nothing_yet_takes_nothing_back() {
             node.plane().set_data_server(0, &way).unwrap();
         }
         let before = connection.entry(&node);
-        let frame = none(&node, 1, &connection.empty(), 0);
+        let none = Message::None {
+            flow: flow(&connection.client),
+            attempt: 0,
+            is_plain: false,
+        };
+        let packet = connection.empty().packet();
+        let frame = to_cs(1, &none, node.now(), &key().lccp(), &packet);
         node.run(&frame).expect(Drop, &[("cs_none", 1)]);
         assert_eq!(connection.entry(&node), before);
         step(&node, &orphans, moving, Step::Orphaned, "cs_move_orphaned");
-    }
-}
-
-/// The response was whole: its request is the last owner's to hand on, if it has it still.
-#[test]
-fn the_next_request_goes_the_same_way() {
-    let (node, _, connection, _) = begun();
-    let mut pool = node.plane().pool(HTTP_SERVICE).unwrap();
-    pool.members = [0b10, 0, 0, 0];
-    node.plane().set_pool(HTTP_SERVICE, &pool).unwrap();
-    let request = connection.data(get("/next"));
-    for counted in [
-        &[("cs_handover_again", 1), ("cs_request", 1)][..],
-        &[("cs_handover_again", 1)],
-    ] {
-        let seen = node.run(&request.frame()).expect(Tx, counted);
-        let message = sent(&node, &seen);
-        assert_eq!(message.to, ds(0));
-        assert_eq!(message.message, handover(&connection.client, 1));
-        assert_eq!(message.packet, request.packet());
     }
 }
 

@@ -1,26 +1,24 @@
 //! Connections whose data server is dead, and had seen to their requests: what it told of the current one is kept.
 
-use baton_abi::{
-    Change, DATA_SERVER_DEAD, KeptRequest, SERVICE_HANDOVER, SERVICE_OWNER, TCB_ADOPTING,
-    TCB_PINNED, TCB_RESUMING,
-};
+use baton_abi::{Change, DATA_SERVER_DEAD, KeptRequest, TCB_ADOPTING, TCB_AT_DOOR, TCB_RESUMING};
 use baton_dataplane::{Moving, Orphans, Step, Tick, tick_ago};
+use baton_wire::Message;
 
 use super::{
     http::{ANSWER, Connection, forwarded, get, routes_by_name},
     orphan::goes_to_the_rest,
 };
 use crate::{
-    cluster::{data_server, ds_mac},
+    cluster::{HTTP_SERVICE, data_server, ds, ds_mac, key},
+    lccp::{adopt, flow, linux_tcb, sent, short, to_cs},
     node::{Counted, Drop, Node, Tx},
 };
 
 const WAITS: Counted<'_> = &[("cs_orphan_waits", 1)];
 const RESET: Counted<'_> = &[("cs_orphan_reset", 1)];
 
-fn node() -> (Node, Orphans) {
+pub fn node() -> (Node, Orphans) {
     let node = Node::fresh_cs();
-    node.change_flags(|flags| flags & !SERVICE_HANDOVER | SERVICE_OWNER);
     routes_by_name(&node);
     let orphans = node.plane().orphans().unwrap();
     (node, orphans)
@@ -34,8 +32,8 @@ fn kill_first(node: &Node) {
 
 /// The first data server is answering its second request, which nothing here says but what is kept: from `ahead` bytes beyond what
 /// the client has.
-fn answering(node: &Node, orphans: &Orphans, ahead: u32) -> (Connection, KeptRequest) {
-    let mut connection = Connection::open_any(node, get("/ds1/"));
+pub fn answering(node: &Node, orphans: &Orphans, ahead: u32) -> (Connection, KeptRequest) {
+    let mut connection = Connection::open(node, get("/ds1/"));
     connection.ack += ANSWER;
     let request = connection.data(get("/ds1/a"));
     connection
@@ -94,7 +92,7 @@ fn who_is_in_the_middle_of_a_response_waits() {
             .unwrap_or_else(|error| panic!("{name}: {error}"));
     }
     let (node, _) = node();
-    let connection = Connection::open_any(&node, get("/ds1/"));
+    let connection = Connection::open(&node, get("/ds1/"));
     kill_first(&node);
     node.run(&connection.empty().frame()).expect(Tx, RESET);
 }
@@ -107,7 +105,7 @@ fn it_is_found_and_known_by_what_is_kept() {
     let key = node.tcb_key(&connection.client);
     let Tick(now) = tick_ago(std::time::Duration::ZERO);
     let mut entry = connection.entry(&node);
-    entry.state &= TCB_PINNED as u8;
+    entry.state &= TCB_AT_DOOR as u8;
     assert_ne!(entry.request_seq, kept.request_seq);
     node.plane().set_tcb(&key, &entry).unwrap();
     let found = orphans.muster(0, Tick(now + 1000)).unwrap();
@@ -185,20 +183,115 @@ fn who_is_in_the_middle_of_a_response_may_leave() {
         assert_eq!(begun.is_some(), is_begun, "{name}");
         let entry = connection.entry(&node);
         let moves = TCB_RESUMING | TCB_ADOPTING;
-        let state = TCB_PINNED | if is_begun { moves } else { 0 };
+        let state = TCB_AT_DOOR | if is_begun { moves } else { 0 };
         assert_eq!(u32::from(entry.state), state, "{name}");
         assert_eq!(entry.owner, u16::from(is_begun), "{name}");
         if is_begun {
             orphans.step(moving, Step::Done).unwrap().unwrap();
-            assert_eq!(u32::from(connection.entry(&node).state), TCB_PINNED);
+            assert_eq!(u32::from(connection.entry(&node).state), TCB_AT_DOOR);
         }
     }
 }
 
 /// The entry says which request it is about.
-fn change_to_itself(node: &Node, connection: &Connection, kept: &KeptRequest) -> Change {
+pub fn change_to_itself(node: &Node, connection: &Connection, kept: &KeptRequest) -> Change {
     Change {
         next: 0,
         ..change(node, connection, kept, 0, 0)
     }
+}
+
+const REST: Counted<'_> = &[("cs_rest", 1)];
+
+/// The first data server tells that a connection, of which it has answered one request, is at rest. Then it dies, and whoever is
+/// chosen is the second one.
+fn at_rest(node: &Node) -> Connection {
+    let mut connection = Connection::open(node, get("/ds1/"));
+    connection.ack += ANSWER;
+    let ack = connection.empty();
+    connection.send(node, &ack);
+    let message = Message::Moved {
+        flow: flow(&connection.client),
+        tcb: linux_tcb(),
+        next: Some(short(ds(0))),
+    };
+    let told = to_cs(0, &message, node.now(), &key().lccp(), &ack.packet());
+    node.run(&told).expect(Drop, REST);
+    connection
+}
+
+fn kill_owner(node: &Node) {
+    kill_first(node);
+    node.set_choices(HTTP_SERVICE, &[1, 1, 1]);
+}
+
+/// Whatever pool its request before was of. What comes again is adopted again until the client has something of the response.
+#[test]
+fn who_is_at_rest_goes_elsewhere_with_its_next_request() {
+    let (node, orphans) = node();
+    let mut connection = at_rest(&node);
+    let entry = connection.entry(&node);
+    let key = node.tcb_key(&connection.client);
+    assert!(orphans.is_at_rest(&key, &entry).unwrap());
+    kill_owner(&node);
+    node.run(&connection.empty().frame()).expect(Drop, WAITS);
+    let request = connection.data(get("/ds2/a"));
+    let seen = connection
+        .send(&node, &request)
+        .expect(Tx, &[("cs_orphan_adopt", 1)]);
+    let adopts = sent(&node, &seen);
+    assert_eq!(adopts.to, ds(1));
+    assert_eq!(adopts.message, adopt(&connection.client));
+    assert_eq!(adopts.packet, request.packet());
+    node.run(&request.frame())
+        .expect(Tx, &[("cs_adopt_again", 1)]);
+    connection.ack += ANSWER;
+    let ack = connection.empty();
+    let seen = node.run(&ack.frame()).expect(Tx, &forwarded(&ack));
+    assert_eq!(seen.packet().ethernet.destination, ds_mac(1));
+    let entry = connection.entry(&node);
+    assert!(!orphans.is_at_rest(&key, &entry).unwrap());
+    assert_eq!(u32::from(entry.state), TCB_AT_DOOR);
+}
+
+/// A request that may be done twice, or of which the client has something, is nobody else's; nor is one behind it.
+#[test]
+fn only_the_next_request_goes_elsewhere() {
+    const POST: &str = "POST /ds1/ HTTP/1.1\r\nContent-Length: 1\r\n\r\nx";
+    let get = || get("/ds1/a");
+    for (name, before, acknowledged, after) in [
+        ("it may be done twice", None, 0, POST.to_owned()),
+        ("its head is cut", None, 0, get()[..9].to_owned()),
+        ("its response has begun", None, 1, get()),
+        ("another one is before it", Some(get()), 0, get()),
+        ("it was answered", Some(get()), ANSWER, get()),
+    ] {
+        let (node, _) = node();
+        let mut connection = at_rest(&node);
+        if let Some(before) = before {
+            let before = connection.data(before);
+            connection
+                .send(&node, &before)
+                .expect(Tx, &forwarded(&before));
+        }
+        connection.ack += acknowledged;
+        kill_owner(&node);
+        let next = connection.data(after);
+        node.run(&next.frame())
+            .check(Tx, RESET)
+            .unwrap_or_else(|error| panic!("{name}: {error}"));
+    }
+}
+
+/// While its owner lives nothing is another's.
+#[test]
+fn who_is_at_rest_stays_with_a_living_owner() {
+    let (node, _) = node();
+    let mut connection = at_rest(&node);
+    let request = connection.data(get("/ds1/a"));
+    let seen = connection
+        .send(&node, &request)
+        .expect(Tx, &forwarded(&request));
+    assert_eq!(seen.packet().ethernet.destination, ds_mac(0));
+    node.run(&request.frame()).expect(Tx, &forwarded(&request));
 }

@@ -110,7 +110,7 @@ fn without_a_path() {
     let service = baton_abi::Service {
         id: crate::cluster::HTTP_SERVICE,
         pool: POOL,
-        flags: baton_abi::SERVICE_HANDOVER as u16,
+        flags: baton_abi::SERVICE_OWNER as u16,
         ..baton_abi::Service::default()
     };
     node.plane().set_service(&key, &service).unwrap();
@@ -123,5 +123,5 @@ fn without_a_path() {
 
 #[track_caller]
 fn owner_of(node: &Node, request: &str) -> u16 {
-    Connection::open_any(node, request).entry(node).owner
+    Connection::open(node, request).entry(node).owner
 }

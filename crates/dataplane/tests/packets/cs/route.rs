@@ -271,7 +271,7 @@ fn set_routes(node: &Node, routes: &[(u16, &str, u16)]) {
 
 #[track_caller]
 fn pool_of(node: &Node, request: &str) -> u16 {
-    Connection::open_any(node, request).entry(node).pool
+    Connection::open(node, request).entry(node).pool
 }
 
 fn at(host: &str) -> String {

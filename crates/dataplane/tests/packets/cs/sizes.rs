@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use baton_abi::{SERVICE_HANDOVER, SERVICE_PATHS, SERVICE_SIZES, Service, ServiceKey};
+use baton_abi::{SERVICE_OWNER, SERVICE_PATHS, SERVICE_SIZES, Service, ServiceKey};
 use baton_wire::{HashKey, PathHash};
 
-use super::http::{ANSWER, COLLIDED_WITHOUT_A_KEY, Connection, get, route};
+use super::http::{COLLIDED_WITHOUT_A_KEY, Connection, get, route};
 use crate::{
     cluster::{HTTP, HTTP_SERVICE, first_pool_of_one, key},
     node::Node,
@@ -22,7 +22,7 @@ fn prepared(paths: &[&str]) -> Node {
         id: HTTP_SERVICE,
         pool: first_pool_of_one() + SMALL,
         large: first_pool_of_one() + LARGE,
-        flags: (SERVICE_HANDOVER | SERVICE_PATHS | SERVICE_SIZES) as u16,
+        flags: (SERVICE_OWNER | SERVICE_PATHS | SERVICE_SIZES) as u16,
     };
     set(&node, service);
     large(&node, paths);
@@ -47,7 +47,7 @@ fn entry(service: u16, path: &str) -> (u16, u64) {
 
 #[track_caller]
 fn owner(node: &Node, request: &str) -> u16 {
-    let owner = Connection::open_any(node, request).entry(node).owner;
+    let owner = Connection::open(node, request).entry(node).owner;
     // Whoever read it: nobody else may answer.
     assert!(owner == SMALL || owner == LARGE, "{owner}");
     owner
@@ -133,30 +133,6 @@ fn paths_that_are_too_long() {
 
 /// With the next request a connection goes to where its content is, and back.
 #[test]
-fn a_connection_moves_by_size() {
-    let node = prepared(&["/large"]);
-    let mut connection = Connection::open(&node, get("/small"));
-    for (path, to) in [
-        ("/large", LARGE),
-        ("/large?x", LARGE),
-        ("/other", SMALL),
-        ("/large", LARGE),
-    ] {
-        connection.ack += ANSWER;
-        let request = connection.data(get(path));
-        let before = connection.entry(&node).owner;
-        let seen = connection.send(&node, &request);
-        let moves = u64::from(before != to);
-        assert_eq!(
-            seen.counted.get("cs_handover").copied().unwrap_or(0),
-            moves,
-            "{path}"
-        );
-        assert_eq!(connection.entry(&node).owner, to, "{path}");
-    }
-}
-
-#[test]
 fn routes_come_first() {
     let node = prepared(&["/large", "/held/large"]);
     let to_third = u32::from(first_pool_of_one() + 2);
@@ -183,7 +159,7 @@ fn only_where_it_is_wanted() {
             id: HTTP_SERVICE,
             pool: first_pool_of_one() + SMALL,
             large: first_pool_of_one() + LARGE,
-            flags: SERVICE_HANDOVER as u16,
+            flags: SERVICE_OWNER as u16,
         },
     );
     assert_eq!(owner(&node, &get("/large")), SMALL);

@@ -20,8 +20,8 @@ fn an_entry_fits_its_budget() {
     const BUCKET: usize = 16;
     let words = |bytes: usize| bytes.next_multiple_of(8);
     let entry = ELEMENT_HEADER + words(size_of::<TcbKey>()) + words(size_of::<Tcb>()) + BUCKET;
-    assert_eq!((size_of::<TcbKey>(), size_of::<Tcb>()), (24, 48));
-    assert_eq!(entry, 136);
+    assert_eq!((size_of::<TcbKey>(), size_of::<Tcb>()), (24, 36));
+    assert_eq!(entry, 128);
 }
 
 /// The kernel's own account of a table of a million, as `/proc/self/fdinfo` shows it.

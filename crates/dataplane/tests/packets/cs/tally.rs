@@ -3,17 +3,15 @@
 use std::time::Duration;
 
 use baton_abi::{
-    CLOSED_REFUSED, CLOSED_UNMOVED, CLOSED_UNREAD, DataServer, LCCP_KEEP_UNREAD, LccpHeader,
-    MAX_SERVICES, Pool, ROUTE_NUMBER, ROUTE_NUMBER_SHIFT, SERVICE_HANDOVER, SERVICE_OWNER,
-    SERVICE_PUNTS, SERVICE_STRICT, TALLY_KEEPS, TCB_ADOPTING, TCB_WAITING, Tally, Tcb,
+    DataServer, MAX_SERVICES, Pool, ROUTE_NUMBER, ROUTE_NUMBER_SHIFT, SERVICE_OWNER, Tally, Tcb,
 };
 use baton_dataplane::Tallied;
-use baton_wire::{Keep, Message, Refusal, TcbPart};
+use baton_wire::{Message, Refusal, TcbPart};
 
-use super::http::{ANSWER, Connection, get, route};
+use super::http::{Connection, get, route};
 use crate::{
     cluster::{HTTP, HTTP_SERVICE, WEB, ds, first_pool_of_one, key},
-    lccp::{LCCP, flow, linux_tcb, short, tag_again, to_cs},
+    lccp::{flow, linux_tcb, short, to_cs},
     node::Node,
     segment::{Client, Segment},
 };
@@ -22,7 +20,7 @@ use crate::{
 const ROUTES: [u16; 2] = [MAX_SERVICES as u16, MAX_SERVICES as u16 + 1];
 const POOLS: [u16; 2] = [first_pool_of_one(), first_pool_of_one() + 1];
 
-/// `/ds1/` and `/ds2/` are one data server's each, and tallied by number.
+/// `/ds1/` and `/ds2/` are one data server's each, and tallied by number: here, as no door does.
 fn prepared() -> Node {
     let node = Node::fresh_cs();
     let routes = [0, 1].map(|index| {
@@ -30,6 +28,7 @@ fn prepared() -> Node {
         (route(0, &format!("/ds{}/", index + 1)), value)
     });
     node.plane().set_routes(&routes).unwrap();
+    node.change_flags(|flags| flags & !SERVICE_OWNER);
     node
 }
 
@@ -50,73 +49,29 @@ fn expect(node: &Node, index: usize, requests: u64, bytes: u64) {
     }
 }
 
-/// The bytes of an answer count when the next request acknowledges them, for whoever gave it.
+/// A service that no door judges: its first request, and the bytes of all its answers.
 #[test]
-fn requests_and_bytes_of_each() {
-    let node = prepared();
-    let mut connection = Connection::open(&node, get("/ds1/a"));
-    expect(&node, 0, 1, 0);
-    connection.ack += 1000;
-    connection.send(&node, &connection.data(get("/ds1/b")));
-    expect(&node, 0, 2, 1000);
-    connection.ack += 200;
-    connection.send(&node, &connection.data(get("/ds2/c")));
-    expect(&node, 0, 2, 1200);
-    expect(&node, 1, 1, 0);
-    connection.ack += 30;
-    connection.send(&node, &connection.data(get("/ds1/d")));
-    expect(&node, 0, 3, 1200);
-    expect(&node, 1, 1, 30);
-
-    let [first, second] = [0, 1].map(|index| tally(&node, Tallied::DataServer(index)));
-    assert_eq!((first.connections, second.connections), (2, 1));
-    assert_eq!((first.handovers, second.handovers), (1, 1), "who was asked");
-    let [first, second] = ROUTES.map(|number| tally(&node, Tallied::Route(number)));
-    assert_eq!((first.handovers, second.handovers), (1, 1), "for whom");
-}
-
-/// What no route takes is tallied by the service's id, and for its own pool.
-#[test]
-fn the_rest_of_a_service() {
-    let node = prepared();
-    let mut connection = Connection::open(&node, get("/other"));
-    connection.ack += 70;
-    connection.send(&node, &connection.data(get("/ds1/")));
-    let pool = connection.entry(&node).pool;
-    assert_eq!(pool, POOLS[0]);
-    for of in [Tallied::Route(HTTP_SERVICE), Tallied::Pool(HTTP_SERVICE)] {
-        let found = tally(&node, of);
-        assert_eq!((found.requests, found.bytes), (1, 70), "{of:?}");
-    }
-    // A service without routes: a connection is all that is known.
+fn what_no_door_counts() {
+    let node = Node::fresh_cs();
     let client = Client::of(WEB);
     let cookie = node.cookie(&client);
     node.run(&client.get(cookie).frame());
-    assert_eq!(tally(&node, Tallied::Route(0)).requests, 1);
-    assert_eq!(tally(&node, Tallied::Pool(0)).requests, 1);
-}
-
-/// What is sent again, acknowledged in between, or only forwarded, is no request.
-#[test]
-fn nothing_else_is_a_request() {
-    let node = prepared();
-    let (connection, request) = {
-        let mut connection = Connection::open(&node, get("/ds1/"));
-        connection.ack += ANSWER;
-        let request = connection.data(get("/ds2/"));
-        connection.send(&node, &request);
-        (connection, request)
-    };
-    node.run(&request.frame());
-    node.run(&connection.empty().frame());
-    let ack = Segment {
-        ack: connection.ack + 10,
-        ..connection.empty()
-    };
-    node.run(&ack.frame());
-    node.run(&ack.frame());
-    expect(&node, 0, 1, u64::from(ANSWER));
-    expect(&node, 1, 1, 0);
+    for of in [Tallied::Route(0), Tallied::Pool(0)] {
+        assert_eq!(tally(&node, of).requests, 1, "{of:?}");
+    }
+    let owner = Tallied::DataServer(node.tcb(&client).unwrap().owner);
+    assert_eq!(
+        (
+            tally(&node, owner).requests,
+            tally(&node, owner).connections
+        ),
+        (1, 1)
+    );
+    let last = client.later(cookie, 0, 500).flags("FA");
+    node.run(&last.frame());
+    for of in [Tallied::Route(0), Tallied::Pool(0), owner] {
+        assert_eq!(tally(&node, of).bytes, 500, "{of:?}");
+    }
 }
 
 /// FIN and RST end what is counted for; a later acknowledgement still counts.
@@ -230,87 +185,6 @@ fn a_sweep_counts_what_is_quiet() {
     expect(&node, 0, 1, 900);
 }
 
-/// The owner refuses: why, and the request is its own.
-#[test]
-fn a_handover_that_is_kept() {
-    for (number, keep) in [
-        (0, Keep::Other),
-        (1, Keep::State),
-        (2, Keep::Unsent),
-        (3, Keep::Unread),
-        (4, Keep::Sequence),
-        (5, Keep::NoWay),
-    ] {
-        let node = prepared();
-        let (connection, request) = handed_over(&node);
-        let message = Message::Keep {
-            flow: flow(&connection.client),
-            tcb: linux_tcb(),
-            keep,
-        };
-        answer(&node, 0, &message, &request);
-        for of in [
-            Tallied::Route(ROUTES[1]),
-            Tallied::Pool(POOLS[1]),
-            Tallied::DataServer(0),
-        ] {
-            let found = tally(&node, of);
-            let mut kept = [0; TALLY_KEEPS as usize];
-            kept[number] = 1;
-            assert_eq!((found.handovers, found.kept), (1, kept), "{of:?}");
-        }
-        assert_eq!(requests_of(&node), [2, 0]);
-        assert_eq!(
-            tally(&node, Tallied::DataServer(1)).kept,
-            [0; TALLY_KEEPS as usize]
-        );
-    }
-}
-
-/// A reason of another version counts within its tally, whatever it is.
-#[test]
-fn a_reason_out_of_range() {
-    let node = prepared();
-    let (connection, request) = handed_over(&node);
-    let mut message = to_cs(
-        0,
-        &Message::Keep {
-            flow: flow(&connection.client),
-            tcb: linux_tcb(),
-            keep: Keep::Unread,
-        },
-        node.now(),
-        &key().lccp(),
-        &request.packet(),
-    );
-    reason(&mut message, u32::MAX);
-    node.run(&message);
-    let found = tally(&node, Tallied::Route(ROUTES[1]));
-    assert_eq!(found.kept.iter().sum::<u64>(), 1);
-    assert_eq!(found.kept[LCCP_KEEP_UNREAD as usize], 0);
-}
-
-/// The next one has it not: the handover was none.
-#[test]
-fn a_handover_that_was_not_made() {
-    let node = prepared();
-    let (connection, request) = handed_over(&node);
-    let message = |attempt| Message::None {
-        flow: flow(&connection.client),
-        attempt,
-        is_plain: false,
-    };
-    answer(&node, 1, &message(0), &request);
-    let found = tally(&node, Tallied::Route(ROUTES[1]));
-    assert_eq!((found.handovers, found.none), (1, 1));
-    assert_eq!(tally(&node, Tallied::DataServer(0)).none, 1);
-    assert_eq!(requests_of(&node), [2, 0]);
-    // Nor has the one before: back again, and no second handover.
-    answer(&node, 0, &message(1), &request);
-    assert_eq!(tally(&node, Tallied::Route(ROUTES[1])).none, 1);
-    assert_eq!(requests_of(&node), [1, 1]);
-}
-
 /// REFUSED: the request goes on to another data server, and is that one's.
 #[test]
 fn a_request_that_is_refused() {
@@ -338,9 +212,9 @@ fn a_request_that_is_refused() {
 #[test]
 fn what_owners_count() {
     let node = prepared();
-    node.change_flags(|flags| (flags | SERVICE_OWNER) & !SERVICE_HANDOVER);
+    node.change_flags(|flags| flags | SERVICE_OWNER);
     let connections = || [0, 1].map(|server| tally(&node, Tallied::DataServer(server)).connections);
-    let mut connection = Connection::open_any(&node, get("/ds1/"));
+    let mut connection = Connection::open(&node, get("/ds1/"));
     assert_eq!(connections(), [1, 0]);
     connection.ack += 2 << 20;
     connection.send(&node, &connection.data(get("/ds2/")));
@@ -356,10 +230,9 @@ fn what_owners_count() {
     node.run(&connection.empty().flags("FA").frame());
     for index in [0, 1] {
         expect(&node, index, 0, 0);
-        assert_eq!(tally(&node, Tallied::Route(ROUTES[index])).handovers, 0);
     }
 
-    let connection = Connection::open_any(&node, get("/anybody"));
+    let connection = Connection::open(&node, get("/anybody"));
     let owner = connection.entry(&node).owner;
     let refused = |attempt| Message::Refused {
         flow: flow(&connection.client),
@@ -390,28 +263,20 @@ fn what_owners_count() {
     }
 }
 
-/// Nobody in the pool: a request all the same, and one that nobody answered.
+/// A request all the same, and one that nobody answered.
 #[test]
 fn nobody_to_answer() {
     let node = prepared();
-    let mut connection = Connection::open(&node, get("/ds1/"));
-    connection.ack += 60;
-    node.plane().set_pool(POOLS[1], &Pool::default()).unwrap();
-    connection.send(&node, &connection.data(get("/ds2/")));
-    assert!(node.tcb(&connection.client).is_none());
-    expect(&node, 0, 1, 60);
     node.plane()
         .set_data_server(0, &DataServer::default())
         .unwrap();
-    let client = Client::of(super::super::cluster::HTTP);
+    let client = Client::of(HTTP);
     let cookie = node.cookie(&client);
     node.run(&client.get(cookie).payload(get("/ds1/")).frame());
-    for (index, requests) in [(0, 2), (1, 1)] {
-        for of in [Tallied::Route(ROUTES[index]), Tallied::Pool(POOLS[index])] {
-            let found = tally(&node, of);
-            let seen = (found.requests, found.unavailable);
-            assert_eq!(seen, (requests, 1), "{of:?}");
-        }
+    assert!(node.tcb(&client).is_none());
+    for of in [Tallied::Route(ROUTES[0]), Tallied::Pool(POOLS[0])] {
+        let found = tally(&node, of);
+        assert_eq!((found.requests, found.unavailable), (1, 1), "{of:?}");
     }
 }
 
@@ -441,49 +306,6 @@ fn the_port_is_used_again() {
     expect(&node, 1, 1, 0);
 }
 
-/// Why a request ended its connection: for its own route where that is known, else for that of the request before it, and
-/// of a first request for what no route takes.
-#[test]
-fn what_ended_its_connection() {
-    let node = prepared();
-    node.change_flags(|flags| (flags | SERVICE_STRICT | SERVICE_PUNTS) & !SERVICE_HANDOVER);
-    let punts = node.plane().punts().unwrap();
-    punts.give_sign(Duration::from_secs(3600)).unwrap();
-    let closed = |of, why: u32| tally(&node, of).closed[why as usize];
-    let mut connection = Connection::open(&node, get("/ds1/"));
-    connection.ack += ANSWER;
-    connection.send(&node, &connection.data(get("/ds2/")));
-    for (index, expected) in [(0, 0), (1, 1)] {
-        for of in [Tallied::Route(ROUTES[index]), Tallied::Pool(POOLS[index])] {
-            assert_eq!(closed(of, CLOSED_UNMOVED), expected, "{of:?}");
-        }
-    }
-
-    let mut connection = Connection::open(&node, get("/ds1/"));
-    connection.ack += ANSWER;
-    connection.send(&node, &connection.data("\x16\x03\x01 no HTTP\r\n\r\n"));
-    let client = Client::of(HTTP);
-    let first = client
-        .get(node.cookie(&client))
-        .payload("GET /%00 HTTP/1.1\r\n\r\n");
-    node.run(&first.frame());
-    for punt in punts.wait(Duration::ZERO).unwrap() {
-        punts.refuse(&punt).unwrap();
-    }
-    for of in [Tallied::Route(ROUTES[0]), Tallied::Pool(POOLS[0])] {
-        assert_eq!(
-            (closed(of, CLOSED_UNREAD), closed(of, CLOSED_REFUSED)),
-            (1, 0),
-            "{of:?}"
-        );
-    }
-    let rest = Tallied::Route(HTTP_SERVICE);
-    assert_eq!(
-        (closed(rest, CLOSED_UNREAD), closed(rest, CLOSED_REFUSED)),
-        (0, 1)
-    );
-}
-
 /// Indices that are none harm nothing.
 #[test]
 fn a_route_out_of_range() {
@@ -497,33 +319,7 @@ fn a_route_out_of_range() {
     assert_eq!(tally(&node, Tallied::Pool(POOLS[0])).requests, 1);
 }
 
-/// A connection that the first data server has answered, asked to be let go to the second.
-fn handed_over(node: &Node) -> (Connection, Segment) {
-    let mut connection = Connection::open(node, get("/ds1/"));
-    connection.ack += ANSWER;
-    let request = connection.data(get("/ds2/"));
-    connection.send(node, &request);
-    let state = connection.entry(node).state;
-    assert_eq!(u32::from(state), TCB_ADOPTING | TCB_WAITING);
-    (connection, request)
-}
-
 fn answer(node: &Node, from: u16, message: &Message, packet: &Segment) {
     let frame = to_cs(from, message, node.now(), &key().lccp(), &packet.packet());
     node.run(&frame);
-}
-
-/// Another reason in a KEEP, tagged again.
-fn reason(frame: &mut [u8], why: u32) {
-    let data = LCCP + std::mem::offset_of!(LccpHeader, be_data);
-    frame[data..data + 4].copy_from_slice(&why.to_be_bytes());
-    tag_again(frame, &key().lccp());
-}
-
-/// What the two data servers have to answer, less what was taken back.
-fn requests_of(node: &Node) -> [u64; 2] {
-    [0, 1].map(|server| {
-        let tally = tally(node, Tallied::DataServer(server));
-        tally.requests - tally.taken_back
-    })
 }

@@ -1,8 +1,6 @@
 //! Nobody can answer: HTTP hears of it in its own words, everybody else gets a RST.
 
-use baton_abi::SERVICE_PATHS;
-
-use super::http::{ANSWER, BEHIND_ADOPT, Connection, get, route};
+use super::http::{get, route};
 use crate::{
     cluster::{CLIENT_MAC, CS_MAC, HTTP, HTTP_SERVICE},
     node::{Counted, Node, Seen, Tx},
@@ -63,41 +61,15 @@ fn its_timestamps() {
     assert_eq!(options(&strange), [1; 12]);
 }
 
-/// The connection ends with it: what is left of it at its owner is nobody's.
-#[test]
-fn to_a_further_request() {
-    let node = prepared();
-    let mut connection = Connection::open(&node, get("/"));
-    connection.ack += ANSWER;
-    let request = connection.data(get("/nobody/"));
-    let counted: Counted<'_> = &[("cs_request", 1), ("cs_unavailable", 1)];
-    let seen = connection.send(&node, &request).expect(Tx, counted);
-    is_503(&seen, &request);
-    assert!(node.tcb(&connection.client).is_none());
-    let ack = connection.empty();
-    node.run(&ack.frame()).expect(Tx, &[("cs_claim", 1)]);
-}
-
-/// A connection that may move no more is not asked where its requests should go.
-#[test]
-fn not_on_a_pinned_connection() {
-    let node = prepared();
-    let connection = Connection::open_any(&node, "POST / HTTP/1.1\r\nHost: a\r\n\r\n");
-    let request = connection.data(get("/nobody/"));
-    node.run(&request.frame()).expect(Tx, BEHIND_ADOPT);
-}
-
 #[test]
 fn what_is_no_http_is_reset() {
     let node = prepared();
     let mut pool = node.plane().pool(HTTP_SERVICE).unwrap();
     pool.choices = 0;
     node.plane().set_pool(HTTP_SERVICE, &pool).unwrap();
-    // Where there are routes, user space has a look at it first.
-    node.change_flags(|flags| flags & !SERVICE_PATHS);
     let client = Client::of(HTTP);
     let packet = client.get(node.cookie(&client)).payload("\x16\x03\x01");
-    let counted: Counted<'_> = &[("cs_no_data_server", 1), ("cs_pinned", 1)];
+    let counted: Counted<'_> = &[("cs_no_data_server", 1)];
     let seen = node.run(&packet.frame()).expect(Tx, counted);
     assert_eq!(seen.packet().tcp().unwrap().flags(), "R");
     assert!(node.tcb(&client).is_none());

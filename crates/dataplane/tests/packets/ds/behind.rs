@@ -3,8 +3,9 @@
 
 use std::io::{ErrorKind, Read as _, Write as _};
 
+use super::loopback::judges_nothing;
 use super::loopback::{
-    ADOPTED, BEGINNING, COOKIE, FORWARDED, attached, expect, expect_bytes, forward, send_adopt,
+    BEGINNING, COOKIE, FORWARDED, attached, expect, expect_bytes, forward, send_adopt,
 };
 use crate::{
     cluster::WEB,
@@ -30,6 +31,7 @@ fn what_was_before_is_delivered() {
     on_own_host(|| {
         let listener = listen(WEB);
         let node = attached();
+        judges_nothing(&node);
         for (seq, ack) in [
             (0, 0),
             (1, 0),
@@ -42,7 +44,7 @@ fn what_was_before_is_delivered() {
             send_adopt(&node, &request);
             let (stream, _) = accept(&listener);
             expect_bytes(&stream, GET);
-            expect(&node, ADOPTED);
+            expect(&node, &[("ds_adopted", 1)]);
 
             let mut old = request.clone();
             old.seq = old.seq.wrapping_sub(seq);
@@ -74,6 +76,7 @@ fn another_connection_ends_it() {
     on_own_host(|| {
         let listener = listen(WEB);
         let node = attached();
+        judges_nothing(&node);
         for (seq, ack) in [
             (SEQ, 0),
             (SEQ - 1, ACK),
@@ -86,7 +89,7 @@ fn another_connection_ends_it() {
             send_adopt(&node, &request);
             let (stream, _) = accept(&listener);
             expect_bytes(&stream, GET);
-            expect(&node, ADOPTED);
+            expect(&node, &[("ds_adopted", 1)]);
 
             let mut other = request.clone();
             other.seq = other.seq.wrapping_sub(seq);

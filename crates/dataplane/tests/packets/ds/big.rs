@@ -9,7 +9,7 @@ use std::{
 
 use socket2::{Domain, Protocol, Socket, Type};
 
-use super::loopback::attached;
+use super::loopback::{attached, judges_nothing};
 use crate::{
     cluster::{ARRIVES_AT, CLUSTER, WEB},
     host::{LOCAL_CLIENT, accept, connect, listen, on_own_host},
@@ -115,6 +115,7 @@ fn a_connection_gets_big_packets() {
             SocketAddr::from((CLUSTER, WEB.port()))
         );
         let node = attached();
+        judges_nothing(&node);
         node.look();
         let longest = transfer(&connection.client, &connection.server);
         assert!(longest > MOST, "no packet was longer than {longest}");

@@ -6,7 +6,9 @@ use baton_abi::{DataServer, LCCP_FLAG_HEADERS, LccpHeader, Ring, short_address};
 use baton_wire::{Message, NodePair, TcbPart, encode};
 use zerocopy::{FromBytes as _, IntoBytes as _};
 
-use super::loopback::{COOKIE, FORWARDED, Live, expect, expect_bytes, forward, send};
+use super::loopback::ADOPTED;
+use super::loopback::{COOKIE, Live, expect, expect_bytes, forward, send};
+use super::owner::LET_IN;
 use crate::{
     cluster::{CS, CS_MAC, WEB, ds, ds_mac, key, peer},
     host::{accept, listen, on_own_host, send_lccp},
@@ -41,17 +43,21 @@ fn ring(node: &Node, next: std::net::Ipv4Addr, length: u16) {
         .unwrap();
 }
 
+/// What its door has to judge goes back to the connection server with the answer, and comes again from there.
 #[test]
-fn who_has_it_delivers_and_says_so() {
+fn who_has_it_says_so_and_lets_nothing_in_unjudged() {
     on_own_host(|| {
         let live = Live::answered();
         in_ring(&live.node);
         way_out(&live);
-        let request = live.request();
-        send(&live.node, &claim(&live.client, 0), &request);
-        expect(&live.node, CLAIMED);
-        expect_bytes(&live.stream, GET);
-        assert_eq!(moved(&live, &request), linux_tcb());
+        for packet in [live.ack(), live.request()] {
+            send(&live.node, &claim(&live.client, 0), &packet);
+            expect(&live.node, CLAIMED);
+            assert_eq!(moved(&live, &packet), linux_tcb());
+        }
+        live.stream.set_nonblocking(true).unwrap();
+        let error = (&live.stream).read(&mut [0]).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::WouldBlock);
     });
 }
 
@@ -85,7 +91,7 @@ fn of_every_kind_of_client() {
             }
             send(&live.node, &message, &client.get(COOKIE));
             let (stream, _) = accept(&live.listener);
-            expect(&live.node, &[("ds_adopted", 1)]);
+            expect(&live.node, ADOPTED);
             (live.client, live.stream) = (client, stream);
             let next = client
                 .later(COOKIE, GET.len(), 0)
@@ -172,7 +178,7 @@ fn without_its_data_it_is_only_answered() {
         assert_eq!(moved(&live, &headers), linux_tcb());
         // The data itself is the next that comes.
         forward(&live.node, &live.request());
-        expect(&live.node, FORWARDED);
+        expect(&live.node, LET_IN);
         expect_bytes(&live.stream, GET);
     });
 }
@@ -228,27 +234,6 @@ fn another_connection_of_the_same_ports() {
             .later(COOKIE.wrapping_add(0x0800_0000), 500, 500);
         send(&live.node, &claim(&live.client, 0), &other);
         expect(&live.node, PASSED_ON);
-    });
-}
-
-/// The connection server asks again, with the client's next packet.
-#[test]
-fn without_a_way_to_who_asks_it_is_delivered() {
-    on_own_host(|| {
-        let live = Live::answered();
-        in_ring(&live.node);
-        live.node
-            .plane()
-            .set_peer(CS, &DataServer::default())
-            .unwrap();
-        send(&live.node, &claim(&live.client, 0), &live.request());
-        expect(&live.node, CLAIMED);
-        expect_bytes(&live.stream, GET);
-        // It goes on.
-        let next = live.client.later(COOKIE, 2 * GET.len(), 0);
-        forward(&live.node, &next.flags("PA").payload("more"));
-        expect(&live.node, FORWARDED);
-        expect_bytes(&live.stream, b"more");
     });
 }
 

@@ -125,6 +125,24 @@ fn a_request_for_another_waits_until_its_connection_is_quiet() {
     });
 }
 
+/// Its client has sent it again meanwhile, and heard that it has come: TCP need not say so once more. What is behind that waits on.
+#[test]
+fn what_has_come_meanwhile_is_nothing() {
+    on_own_host(|| {
+        let (live, _agent) = with_agent();
+        let ring = waiting(&live);
+        let next = withheld(&live, &ring);
+        let mut early = next.clone();
+        early.seq = next.seq.wrapping_sub(HERE.len() as u32);
+        early.bytes = HERE.to_vec();
+        comes_again(&live, &early);
+        expect(&live.node, &[("ds_door_came", 1)]);
+        comes_again(&live, &next);
+        expect(&live.node, WITHHELD);
+        assert_eq!(one(&ring), next);
+    });
+}
+
 /// Its data waits, and what it acknowledges does not: else the server would send once more what its client has, and only the
 /// answer to that would have the connection go.
 #[test]

@@ -5,7 +5,7 @@ use std::io::Write as _;
 use baton_abi::{HEAD_BYTES, SERVICE_RESUME, TcbKey};
 use baton_dataplane::{Heads, SeenHead};
 
-use super::loopback::{COOKIE, Live, expect_bytes, forward, hands_over};
+use super::loopback::{COOKIE, Live, expect_bytes, forward, owns};
 use crate::{
     cluster::WEB,
     host::on_own_host,
@@ -17,7 +17,7 @@ fn node(flags: u32) -> (Live, Heads) {
     let live = Live::adopted();
     expect_bytes(&live.stream, GET);
     live.stream.set_nodelay(true).unwrap();
-    hands_over(&live.node, flags);
+    owns(&live.node, flags);
     let heads = live.node.plane().heads().unwrap();
     (live, heads)
 }

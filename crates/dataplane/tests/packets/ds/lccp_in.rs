@@ -1,9 +1,6 @@
 //! LCCP at the data server: verified, and matched with the packet it carries.
 
-use baton_abi::{
-    LCCP_FORWARD, LCCP_HANDOVER, LCCP_HELLO, LCCP_KEEP, LCCP_NONE, LCCP_REFUSED, LccpHeader,
-    ROLE_CS, ROLE_DS,
-};
+use baton_abi::{LCCP_FORWARD, LCCP_HELLO, LCCP_NONE, LCCP_REFUSED, LccpHeader, ROLE_CS, ROLE_DS};
 use baton_wire::{Clock, Hello, Incarnation, LccpKey, Message, Permille, encode};
 use etherparse::{EtherType, IpNumber};
 use zerocopy::{FromBytes as _, IntoBytes as _};
@@ -54,7 +51,6 @@ const STALE: Counted<'_> = &[("lccp_stale", 1)];
 const UNKNOWN: Counted<'_> = &[("lccp_unknown", 1)];
 const NO_SOCKET: Counted<'_> = &[("ds_no_socket", 1)];
 /// This node knows no others.
-const NO_WAY: Counted<'_> = &[("ds_no_way", 1)];
 const MISMATCH: Counted<'_> = &[("lccp_mismatch", 1)];
 /// Where the packet inside begins in the message.
 const PACKET: usize = 80;
@@ -264,15 +260,7 @@ const CASES: &[Case] = &[
     },
     Case {
         before: |header| header.command = LCCP_FORWARD as u8,
-        ..bad("the same that is said to be elsewhere", NO_WAY)
-    },
-    Case {
-        before: |header| header.command = LCCP_HANDOVER as u8,
-        ..bad("HANDOVER of an unknown connection", NO_WAY)
-    },
-    Case {
-        before: |header| header.command = LCCP_KEEP as u8,
-        ..bad("KEEP for a data server", UNKNOWN)
+        ..bad("the same that is said to be elsewhere", NO_SOCKET)
     },
     Case {
         before: |header| header.command = LCCP_NONE as u8,

@@ -14,7 +14,7 @@ use super::{
 use crate::{
     cluster::{CS, CS_MAC, ds, ds_mac},
     host::{accept, nothing_to_accept, on_own_host},
-    lccp::flow,
+    lccp::{flow, short},
     node::Counted,
     segment::{Client, Segment},
 };
@@ -22,6 +22,7 @@ use crate::{
 const LEFT: Counted<'_> = &[("ds_door_handed_on", 1), ("ds_released", 1)];
 const STAYS: Counted<'_> = &[("ds_release_refused", 1)];
 const GONE: Counted<'_> = &[("ds_release_gone", 1)];
+const AT_REST: Counted<'_> = &[("ds_rest", 1)];
 /// Of WEB.
 const POOL: u16 = 0;
 
@@ -51,6 +52,13 @@ pub fn but_echo(packet: &[u8]) -> (u32, u32, u16, Vec<u8>, Vec<u8>) {
         tcp.options()[..8].to_vec(),
         tcp.payload().to_vec(),
     )
+}
+
+/// The same, which asks whether the connection is at rest.
+fn ask_for_rest(live: &Live) {
+    let ack = live.client.later(0, 0, 0).options([1; 12]);
+    let reading = live.node.plane().reading(LOOPBACK).unwrap();
+    reading.rest(&frame_here(&ack)).unwrap();
 }
 
 #[track_caller]
@@ -185,5 +193,53 @@ fn what_comes_later_follows_it() {
         expect(&live.node, AGAIN);
         told_moved(&live, &next);
         told_again(&live, &next, None);
+    });
+}
+
+/// Where it is at rest its connection server is told, with an ACK of the client's; and it stays, whoever its pool has.
+#[test]
+fn its_connection_server_is_told_where_it_is_at_rest() {
+    on_own_host(|| {
+        let mut live = owned();
+        for at in [0b11, 0b10] {
+            members(&live, at);
+            ask_for_rest(&live);
+            expect(&live.node, AT_REST);
+            told_rest(&live);
+        }
+        members(&live, 0b11);
+        serves(&mut live, HERE);
+        ask_for_rest(&live);
+        expect(&live.node, AT_REST);
+        told_rest(&live);
+    });
+}
+
+#[track_caller]
+fn told_rest(live: &Live) {
+    let told = live.message_to(CS, CS_MAC);
+    let Message::Moved { flow: of, next, .. } = told.message else {
+        panic!("{told:?}");
+    };
+    assert_eq!((of, next), (flow(&live.client), Some(short(ds(0)))));
+    let (seq, ack, ..) = but_echo(&told.packet);
+    let (its_seq, its_ack, ..) = but_echo(&live.ack().packet());
+    assert_eq!((seq, ack), (its_seq, its_ack));
+}
+
+/// Its server has not answered, or the client has not acknowledged the answer.
+#[test]
+fn who_is_not_at_rest_is_not_told_of() {
+    on_own_host(|| {
+        let mut live = owned();
+        lets_in(&live, HERE);
+        ask_for_rest(&live);
+        live.sent += HERE.len();
+        live.write();
+        ask_for_rest(&live);
+        live.client = Client::fresh();
+        ask_for_rest(&live);
+        expect(&live.node, GONE);
+        live.nothing_sent();
     });
 }

@@ -9,6 +9,7 @@ use std::{
 
 use baton_wire::{Message, TcbPart};
 
+use super::loopback::judges_nothing;
 use super::loopback::{
     ADOPTED, COOKIE, FORWARDED, adopted, attached, expect, expect_bytes, forward, send, send_adopt,
 };
@@ -25,8 +26,11 @@ fn an_adopted_connection_is_the_servers() {
     on_own_host(|| {
         let listener = listen(WEB);
         let node = attached();
+        judges_nothing(&node);
         let client = Client::fresh();
-        let stream = adopted(&node, &listener, &client);
+        send_adopt(&node, &client.get(COOKIE));
+        let (stream, _) = accept(&listener);
+        expect(&node, &[("ds_adopted", 1)]);
         assert_eq!(stream.local_addr().unwrap(), SocketAddr::V4(WEB));
         expect_bytes(&stream, GET);
 
@@ -138,7 +142,7 @@ fn a_reuseport_group() {
         for _ in 0..64 {
             send_adopt(&node, &Client::fresh().get(COOKIE));
         }
-        expect(&node, &[("ds_adopted", 64)]);
+        expect(&node, &[("ds_adopted", 64), ("ds_door_request", 64)]);
         let accepted = group.each_ref().map(|listener| {
             listener.set_nonblocking(true).unwrap();
             listener.incoming().map_while(Result::ok).count()
@@ -157,7 +161,7 @@ fn a_service_whose_server_speaks_first() {
         let ack = client.ack(COOKIE);
         send_adopt(&node, &ack);
         let (stream, _) = accept(&listener);
-        expect(&node, ADOPTED);
+        expect(&node, &[("ds_adopted", 1)]);
         (&stream).write_all(b"220 ready\r\n").unwrap();
 
         // The client's words carry the same numbers as the ACK, so they come as an ADOPT again.
@@ -194,6 +198,7 @@ fn the_second_segment_first() {
     on_own_host(|| {
         let listener = listen(WEB);
         let node = attached();
+        judges_nothing(&node);
         let client = Client::fresh();
         let second = client
             .later(COOKIE, GET.len(), 0)
@@ -201,7 +206,9 @@ fn the_second_segment_first() {
             .payload("more");
         forward(&node, &second);
         expect(&node, &[("ds_no_socket", 1)]);
-        let stream = adopted(&node, &listener, &client);
+        send_adopt(&node, &client.get(COOKIE));
+        let (stream, _) = accept(&listener);
+        expect(&node, &[("ds_adopted", 1)]);
         expect_bytes(&stream, GET);
         forward(&node, &second);
         expect(&node, FORWARDED);
@@ -224,6 +231,7 @@ fn an_mptcp_listener_is_relayed_to() {
         // The refusal comes back over the loopback, where no connection server is.
         send_adopt(&node, &client.get(COOKIE));
         let refused: Counted<'_> = &[
+            ("ds_door_request", 1),
             ("ds_refused", 1),
             ("ds_unassigned", 1),
             ("lccp_not_ours", 1),
@@ -236,7 +244,7 @@ fn an_mptcp_listener_is_relayed_to() {
         assert_eq!(from, SocketAddr::V4(client.address));
         assert_eq!(stream.local_addr().unwrap(), SocketAddr::V4(WEB));
         expect_bytes(&stream, GET);
-        expect(&node, &[("ds_adopted_relay", 1)]);
+        expect(&node, &[("ds_adopted_relay", 1), ("ds_door_request", 1)]);
     });
 }
 
@@ -250,6 +258,7 @@ fn an_mss_that_no_socket_can_have_is_refused() {
         let tcb = TcbPart { mss, ..linux_tcb() };
         send(&node, &adopt_as(&client, tcb), &client.get(COOKIE));
         let refused: Counted<'_> = &[
+            ("ds_door_request", 1),
             ("ds_refused", 1),
             ("ds_unassigned", 1),
             ("lccp_not_ours", 1),

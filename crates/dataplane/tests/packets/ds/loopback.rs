@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use baton_abi::{DataServer, SERVICE_HANDOVER, SERVICE_OWNER, Service, ServiceKey};
+use baton_abi::{DataServer, SERVICE_OWNER, Service, ServiceKey};
 use baton_wire::{Address, Message, NodePair, encode};
 use etherparse::{IpNumber, TcpSlice};
 
@@ -22,7 +22,7 @@ use crate::{
     sniff::Wire,
 };
 
-pub const ADOPTED: Counted<'_> = &[("ds_adopted", 1)];
+pub const ADOPTED: Counted<'_> = &[("ds_adopted", 1), ("ds_door_request", 1)];
 pub const FORWARDED: Counted<'_> = &[("ds_forwarded", 1)];
 /// The connection server's cookie.
 pub const COOKIE: u32 = 0xfeed_0001;
@@ -31,19 +31,27 @@ pub const COOKIE: u32 = 0xfeed_0001;
 pub fn attached() -> Node {
     let node = Node::attached_ds(ARRIVES_AT);
     assert_eq!(*WEB.ip(), CLUSTER);
-    hands_over(&node, 0);
+    owns(&node, 0);
     node
 }
 
-/// WEB has handovers, and these flags besides.
-pub fn hands_over(node: &Node, flags: u32) {
+/// The doors of WEB judge requests, and it has these flags besides.
+pub fn owns(node: &Node, flags: u32) {
     let service = Service {
-        flags: (SERVICE_HANDOVER | flags) as u16,
+        flags: (SERVICE_OWNER | flags) as u16,
         ..Service::default()
     };
     node.plane()
         .set_service(&ServiceKey::of(WEB), &service)
         .unwrap();
+}
+
+/// Nobody judges what is said to WEB, as where a service has one pool, and its connections stay.
+pub fn judges_nothing(node: &Node) {
+    (node
+        .plane()
+        .set_service(&ServiceKey::of(WEB), &Service::default()))
+    .unwrap();
 }
 
 pub fn adopted(node: &Node, listener: &TcpListener, client: &Client) -> TcpStream {
@@ -105,7 +113,7 @@ impl Live {
 
     /// The same at this node.
     pub fn answering_at(node: Node) -> Self {
-        hands_over(&node, 0);
+        owns(&node, 0);
         Self::answered_with(node, BEGINNING)
     }
 
@@ -134,13 +142,8 @@ impl Live {
 
     /// The same, and its first request counts for this too.
     pub fn owned_as(node: Node, flags: u32, counted: Counted<'_>) -> Self {
-        let service = Service {
-            flags: (SERVICE_OWNER | flags) as u16,
-            ..Service::default()
-        };
-        (node.plane().set_service(&ServiceKey::of(WEB), &service)).unwrap();
-        let adopted: Counted<'_> = &[("ds_adopted", 1), ("ds_door_request", 1)];
-        let mut live = Self::adopted_so(node, &[adopted, counted].concat());
+        owns(&node, flags);
+        let mut live = Self::adopted_so(node, &[ADOPTED, counted].concat());
         expect_bytes(&live.stream, GET);
         live.answer();
         live

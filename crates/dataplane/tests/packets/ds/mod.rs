@@ -5,7 +5,6 @@
 //! answers -EINVAL. What follows the assignment is tested on a live loopback, in [`live`].
 
 mod adopt;
-mod begins;
 mod behind;
 mod big;
 mod body;
@@ -13,9 +12,7 @@ mod claim;
 mod direct;
 mod dispatcher;
 mod early;
-mod handover;
 mod head;
-mod keep;
 mod keep_request;
 mod kept;
 mod lccp_in;
@@ -30,7 +27,6 @@ mod pools;
 mod ports;
 mod reader;
 mod relay_answer;
-mod release;
 mod responses;
 mod resume;
 mod tally;

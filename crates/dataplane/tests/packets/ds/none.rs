@@ -5,7 +5,7 @@ use baton_wire::Message;
 use crate::{
     cluster::{CS, CS_MAC, SMTP, WEB, ds, ds_mac, peer},
     host::{listen, on_own_host},
-    lccp::{adopt, biggest, flow, forward, forward_to, sent, to_ds},
+    lccp::{adopt, biggest, flow, forward, sent, to_ds},
     node::{Counted, Drop, Node, Redirect},
     segment::{Client, GET, Segment, padded},
 };
@@ -100,8 +100,6 @@ fn where_a_forwarded_packet_ends() {
             flow: flow(&client),
             next: None,
             attempt: 1,
-            end: 0,
-            is_behind: false,
         };
         let end = |message: &Message| {
             let frame = to_ds(message, node.now(), &packet);
@@ -110,40 +108,6 @@ fn where_a_forwarded_packet_ends() {
         end(&forward(&client));
         node.plane().set_peer(CS, &peer(CS_MAC)).unwrap();
         end(&again);
-    });
-}
-
-/// It says who has the connection otherwise: once, and then no further.
-#[test]
-fn a_forwarded_packet_is_passed_on() {
-    on_own_host(|| {
-        let node = Node::ds();
-        node.plane().set_peer(CS, &peer(CS_MAC)).unwrap();
-        node.plane().set_peer(ds(1), &peer(ds_mac(1))).unwrap();
-        for (name, packet) in packets(&Client::fresh()) {
-            let client = of(&packet);
-            let message = forward_to(&client, 1);
-            let frame = to_ds(&message, node.now(), &packet.packet());
-            let seen = node.run(&frame);
-            seen.check(Redirect, &[("ds_passed_on", 1)])
-                .unwrap_or_else(|error| panic!("{name}: {error}"));
-            let on = sent(&node, &seen);
-            assert_eq!((on.from, on.to), (ds(0), ds(1)), "{name}");
-            assert_eq!(seen.packet().ethernet.destination, ds_mac(1), "{name}");
-            assert_eq!(on.packet, packet.packet(), "{name}");
-            let expected = Message::Forward {
-                flow: flow(&client),
-                next: None,
-                attempt: 1,
-                end: 0,
-                is_behind: false,
-            };
-            assert_eq!(on.message, expected, "{name}");
-        }
-        let client = Client::fresh();
-        let packet = client.later(7, 1, 1).packet();
-        let frame = to_ds(&forward_to(&client, 2), node.now(), &packet);
-        node.run(&frame).expect(Drop, &[("ds_no_way", 1)]);
     });
 }
 

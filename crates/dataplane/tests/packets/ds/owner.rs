@@ -13,8 +13,8 @@ use libbpf_rs::MapCore as _;
 
 use super::leave::but_echo;
 use super::loopback::{
-    ANSWER, COOKIE, FORWARDED, Live, attached, expect, expect_bytes, forward, forward_broken, send,
-    send_adopt,
+    ANSWER, COOKIE, FORWARDED, Live, attached, expect, expect_bytes, forward, forward_broken, owns,
+    send, send_adopt,
 };
 use crate::{
     blank::map_named,
@@ -50,6 +50,13 @@ pub fn node() -> Node {
     node
 }
 
+/// The same, which looks at that.
+pub fn routed() -> Node {
+    let node = node();
+    owns(&node, SERVICE_PATHS);
+    node
+}
+
 /// A connection whose first request is answered.
 pub fn owned() -> Live {
     Live::owned(node(), SERVICE_PATHS)
@@ -77,7 +84,7 @@ pub fn told_moved(live: &Live, packet: &Segment) {
         panic!("{told:?}");
     };
     assert_eq!((of, next), (flow(&live.client), Some(short(ds(1)))));
-    assert_eq!(told.packet, packet.packet());
+    assert_eq!(but_echo(&told.packet), but_echo(&packet.packet()));
 }
 
 /// Data server 1 is to adopt the connection with this packet. Whether it is told that the client is aware.
@@ -203,8 +210,6 @@ pub fn follows(live: &Live, packet: &Segment) {
         flow: flow(&live.client),
         next: None,
         attempt: 1,
-        end: 0,
-        is_behind: false,
     };
     assert_eq!(follows.message, forward);
     assert_eq!(follows.packet, packet.packet());

@@ -5,6 +5,7 @@ use std::{
     net::SocketAddr,
 };
 
+use super::loopback::ADOPTED;
 use super::loopback::{
     COOKIE, FORWARDED, adopted, attached, expect, expect_bytes, forward, send_adopt,
 };
@@ -29,7 +30,7 @@ fn an_older_connection_gives_way() {
         let (newer, from) = accept(&listener);
         assert_eq!(from, SocketAddr::V4(new.address));
         expect_bytes(&newer, GET);
-        expect(&node, &[("ds_adopted", 1), ("ds_stale_ended", 1)]);
+        expect(&node, &[ADOPTED, &[("ds_stale_ended", 1)]].concat());
         let ended = (&stream).read(&mut [0; 16]).unwrap_err();
         assert_eq!(ended.kind(), ErrorKind::ConnectionReset);
     });
@@ -53,7 +54,7 @@ fn time_wait_gives_way() {
         send_adopt(&node, &new.get(COOKIE ^ 0x55));
         let (newer, _) = accept(&listener);
         expect_bytes(&newer, GET);
-        expect(&node, &[("ds_adopted", 1), ("ds_time_wait_ended", 1)]);
+        expect(&node, &[ADOPTED, &[("ds_time_wait_ended", 1)]].concat());
     });
 }
 

@@ -26,6 +26,7 @@ use crate::{
 };
 
 pub const READS: Counted<'_> = &[("ds_door_reads", 1)];
+const ABSENT: Counted<'_> = &[("ds_unassigned", 1)];
 pub const DELIVERED: Counted<'_> = &[("ds_delivered", 1)];
 pub const REPEATED: Counted<'_> = &[("ds_door_repeated", 1)];
 const LATER: Counted<'_> = &[("ds_door_later", 1), ("ds_door_waits", 1)];
@@ -317,6 +318,26 @@ fn a_connection_is_read_when_it_is_quiet() {
         forward(&live.node, &early);
         expect(&live.node, WITHHELD);
         assert!(nothing_to_accept(&agent));
+    });
+}
+
+/// The agent's process is killed, and started anew: nothing of the connection is lost meanwhile.
+#[test]
+fn without_its_agent_a_connection_stays_with_its_server() {
+    on_own_host(|| {
+        let (live, agent) = with_agent();
+        drop(agent);
+        let whole = request(&live, HERE);
+        let [first, _] = cut(&whole, 20);
+        for _ in 0..2 {
+            forward(&live.node, &first);
+            expect(&live.node, ABSENT);
+        }
+        assert!(has_passed(&live));
+        let agent = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let port = agent.local_addr().unwrap().port();
+        live.node.change(|settings| settings.reader_port = port);
+        reads(&live, &agent, &whole);
     });
 }
 

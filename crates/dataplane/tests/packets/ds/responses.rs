@@ -7,21 +7,21 @@ use std::{
 };
 
 use baton_abi::{
-    RESPONSE_BODY, RESPONSE_CHUNK, RESPONSE_CHUNK_SIZE, RESPONSE_COMPLETE, RESPONSE_HEAD,
+    RESPONSE_BODY, RESPONSE_CHUNK_END, RESPONSE_CHUNK_SIZE, RESPONSE_COMPLETE, RESPONSE_HEAD,
     RESPONSE_TRAILER_BEGIN, RESPONSE_TUNNEL, RESPONSE_UNKNOWN, Response,
 };
 use fastrand::Rng;
 use libbpf_rs::{MapCore as _, MapFlags};
-use zerocopy::{FromBytes as _, IntoBytes as _};
+use zerocopy::FromBytes as _;
 
 use super::loopback::{
-    COOKIE, FORWARDED, Live, attached, expect, expect_bytes, forward, send, send_adopt,
+    COOKIE, FORWARDED, Live, attached, expect, expect_bytes, forward, send_adopt,
 };
+use super::owner::{ELSEWHERE, LET_IN, routed};
 use crate::{
     blank::map_named,
     cluster::WEB,
     host::{accept, listen, on_own_host},
-    lccp::handover,
     node::Node,
     segment::{Client, GET, Segment},
 };
@@ -36,7 +36,11 @@ struct Asked {
 
 impl Asked {
     fn new() -> Self {
-        let live = Live::adopted();
+        Self::at(attached())
+    }
+
+    fn at(node: Node) -> Self {
+        let live = Live::adopted_at(node);
         expect_bytes(&live.stream, GET);
         live.stream.set_nodelay(true).unwrap();
         Self {
@@ -81,14 +85,6 @@ pub fn seen(node: &Node, stream: &TcpStream) -> Response {
     let map = map_named(node.plane(), "responses");
     let seen = map.lookup(&fd.to_ne_bytes(), MapFlags::ANY).unwrap();
     Response::read_from_bytes(&seen.expect("nothing was seen")).unwrap()
-}
-
-/// It knows this instead.
-pub fn note(node: &Node, stream: &TcpStream, response: &Response) {
-    let fd: RawFd = stream.as_raw_fd();
-    let map = map_named(node.plane(), "responses");
-    map.update(&fd.to_ne_bytes(), response.as_bytes(), MapFlags::ANY)
-        .unwrap();
 }
 
 /// What a server may write, and where that leaves the response.
@@ -217,7 +213,7 @@ const FRAMINGS: &[(&str, u32)] = &[
     ),
     (
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc",
-        RESPONSE_CHUNK,
+        RESPONSE_CHUNK_END,
     ),
     (
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n",
@@ -328,17 +324,17 @@ fn it_moves_between_responses_only() {
     ];
     for until in 1..=pieces.len() {
         on_own_host(|| {
-            let mut asked = Asked::new();
+            let mut asked = Asked::at(routed());
             for (piece, _) in &pieces[..until] {
                 asked.write(piece);
             }
             expect(&asked.live.node, &[("ds_forwarded", until as u64)]);
-            let request = asked.ack().flags("PA").payload(GET);
-            send(&asked.live.node, &handover(&asked.live.client, 1), &request);
+            let request = asked.ack().flags("PA").payload(ELSEWHERE);
+            forward(&asked.live.node, &request);
             let counter = if pieces[until - 1].1 {
-                "ds_handed_over"
+                "ds_door_handed_on"
             } else {
-                "ds_kept_unfinished"
+                "ds_door_withheld"
             };
             expect(&asked.live.node, &[(counter, 1)]);
         });
@@ -349,14 +345,14 @@ fn it_moves_between_responses_only() {
 #[test]
 fn what_was_asked_since_counts() {
     on_own_host(|| {
-        let mut asked = Asked::new();
+        let mut asked = Asked::at(routed());
         asked.write(b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\na");
         expect(&asked.live.node, FORWARDED);
         asked.ask(GET);
-        expect(&asked.live.node, FORWARDED);
-        let request = asked.ack().flags("PA").payload(GET);
-        send(&asked.live.node, &handover(&asked.live.client, 1), &request);
-        expect(&asked.live.node, &[("ds_kept_unfinished", 1)]);
+        expect(&asked.live.node, LET_IN);
+        let request = asked.ack().flags("PA").payload(ELSEWHERE);
+        forward(&asked.live.node, &request);
+        expect(&asked.live.node, &[("ds_door_withheld", 1)]);
     });
     on_own_host(|| {
         let mut asked = Asked::new();

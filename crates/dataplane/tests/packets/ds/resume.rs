@@ -110,7 +110,6 @@ fn resumed(left: u64) -> Live {
         answered: ack.seq,
         state: state as u8,
         responses: 1,
-        requests: 1,
         ..Response::default()
     };
     let responses = live.node.plane().responses().unwrap();

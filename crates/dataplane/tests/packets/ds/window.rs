@@ -5,11 +5,14 @@ use std::{io::Write as _, net::TcpStream, os::fd::AsFd as _};
 use baton_wire::Message;
 use nix::{getsockopt_impl, libc, sockopt_impl, sys::socket::getsockopt};
 
+use super::loopback::ADOPTED;
 use super::loopback::{ANSWER, COOKIE, Live, attached, expect, expect_bytes, forward, send};
+use super::owner::routed;
+use super::owner::{ELSEWHERE, HANDED_ON};
 use crate::{
-    cluster::{WEB, ds, ds_mac},
+    cluster::{CS, CS_MAC, WEB, ds, ds_mac},
     host::{accept, listen, on_own_host},
-    lccp::{adopt, handover},
+    lccp::adopt,
     node::Node,
     segment::{Client, GET},
 };
@@ -61,12 +64,8 @@ fn the_new_socket_begins_with_it() {
         let node = attached();
         in_this_namespace(&node);
         for (cwnd, begins, counted) in [
-            (
-                CWND,
-                CWND.into(),
-                &[("ds_adopted", 1), ("ds_window", 1)][..],
-            ),
-            (0, OF_A_NEW_ONE, &[("ds_adopted", 1)]),
+            (CWND, CWND.into(), &[ADOPTED, &[("ds_window", 1)]].concat()),
+            (0, OF_A_NEW_ONE, &ADOPTED.to_vec()),
         ] {
             let client = Client::fresh();
             adopt_with(&node, &client, cwnd);
@@ -87,7 +86,7 @@ fn also_on_a_listener_for_both_ipv6_and_ipv4() {
         in_this_namespace(&node);
         adopt_with(&node, &Client::fresh(), CWND);
         let (stream, _) = accept(&listener);
-        expect(&node, &[("ds_adopted", 1), ("ds_window", 1)]);
+        expect(&node, &[ADOPTED, &[("ds_window", 1)]].concat());
         assert_eq!(cwnd_of(&stream), u32::from(CWND));
     });
 }
@@ -100,7 +99,7 @@ fn a_socket_of_another_namespace_is_left_alone() {
         let client = Client::fresh();
         adopt_with(&node, &client, CWND);
         let (stream, _) = accept(&listener);
-        expect(&node, &[("ds_adopted", 1)]);
+        expect(&node, ADOPTED);
         assert_eq!(cwnd_of(&stream), OF_A_NEW_ONE);
     });
 }
@@ -108,7 +107,7 @@ fn a_socket_of_another_namespace_is_left_alone() {
 #[test]
 fn the_owner_gives_it_away() {
     on_own_host(|| {
-        let mut live = Live::adopted();
+        let mut live = Live::adopted_at(routed());
         in_this_namespace(&live.node);
         // To close one is to send something.
         let mut open = Vec::new();
@@ -123,11 +122,13 @@ fn the_owner_gives_it_away() {
             live.response();
             forward(&live.node, &live.ack());
             live.node.look();
-            send(&live.node, &handover(&live.client, 1), &live.request());
-            expect(&live.node, &[("ds_handed_over", 1)]);
+            let request = live.request().payload(ELSEWHERE);
+            forward(&live.node, &request);
+            expect(&live.node, HANDED_ON);
             let Message::Adopt { tcb, .. } = live.message_to(ds(1), ds_mac(1)).message else {
                 panic!("not an ADOPT");
             };
+            live.message_to(CS, CS_MAC);
             assert!(given.contains(&tcb.cwnd), "{} of {cwnd}", tcb.cwnd);
         }
     });

@@ -1,0 +1,204 @@
+//! What is kept of connections outlives the daemon: clients do not send again what they were told to have come. Each
+//! connection has a file, written before the first frame of it leaves and removed when its next socket has all, or the
+//! connection has ended. So what an agent finds there at its start is what one that was killed still owed.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use baton_abi::TcbKey;
+use baton_net::client_frame::Segment;
+
+use super::keeping::Given;
+
+/// Of one that is being written.
+const UNFINISHED: &str = "new";
+
+/// Where the files are: a directory in memory, of this node alone.
+#[derive(Debug)]
+pub struct Store {
+    dir: PathBuf,
+}
+
+/// What was kept of a connection.
+#[derive(Debug)]
+pub(super) struct Left {
+    pub(super) flow: TcbKey,
+    /// Sequence number of its first byte.
+    pub(super) begin: u32,
+    pub(super) given: Given,
+}
+
+impl Store {
+    /// Makes the directory, unless it is there.
+    ///
+    /// # Errors
+    /// It cannot be made.
+    pub fn open(dir: PathBuf) -> io::Result<Self> {
+        fs::create_dir_all(&dir)?;
+        Ok(Self { dir })
+    }
+
+    /// Takes the place of what was kept of this connection before: a process that is killed leaves the one or the other.
+    pub(super) fn put(&self, flow: &TcbKey, given: &Given) -> io::Result<()> {
+        let path = self.path(flow);
+        let unfinished = path.with_extension(UNFINISHED);
+        fs::write(&unfinished, write(given))?;
+        fs::rename(unfinished, path)
+    }
+
+    /// Nothing of this connection is kept any more.
+    pub(super) fn remove(&self, flow: &TcbKey) {
+        if let Err(error) = fs::remove_file(self.path(flow))
+            && error.kind() != io::ErrorKind::NotFound
+        {
+            tracing::warn!(%error, "what was kept of a connection cannot be removed");
+        }
+    }
+
+    /// What an earlier process has left. What cannot be read is of no use to anybody: it is removed.
+    pub(super) fn left(&self) -> io::Result<Vec<Left>> {
+        let mut all = Vec::new();
+        for file in fs::read_dir(&self.dir)? {
+            let path = file?.path();
+            match read_file(&path) {
+                Some(left) => all.push(left),
+                None => fs::remove_file(path)?,
+            }
+        }
+        Ok(all)
+    }
+
+    fn path(&self, flow: &TcbKey) -> PathBuf {
+        let (client, cluster) = flow.ends();
+        let ends =
+            [client, cluster].map(|end| format!("{:08x}{:04x}", end.ip().to_bits(), end.port()));
+        self.dir.join(ends.concat())
+    }
+}
+
+/// The sequence number behind all, then each frame with its length in front.
+fn write(given: &Given) -> Vec<u8> {
+    let mut bytes = given.end.to_le_bytes().to_vec();
+    for (_, frame) in &given.frames {
+        bytes.extend_from_slice(&(frame.len() as u32).to_le_bytes()); // a packet is shorter
+        bytes.extend_from_slice(frame);
+    }
+    bytes
+}
+
+fn read_file(path: &Path) -> Option<Left> {
+    // Its frames had not left.
+    if path
+        .extension()
+        .is_some_and(|extension| extension == UNFINISHED)
+    {
+        return None;
+    }
+    read(&fs::read(path).ok()?)
+}
+
+/// `None`: this is nothing that was written here.
+fn read(bytes: &[u8]) -> Option<Left> {
+    let (end, mut rest) = number(bytes)?;
+    let mut frames = Vec::new();
+    let mut first = None;
+    while !rest.is_empty() {
+        let (length, behind) = number(rest)?;
+        let (frame, behind) = behind.split_at_checked(length as usize)?;
+        let segment = Segment::read(frame).ok()?;
+        first.get_or_insert((segment.key, segment.seq));
+        // As long as a packet at most.
+        let next = segment.seq.wrapping_add(segment.payload.len() as u32);
+        frames.push((next, frame.to_vec()));
+        rest = behind;
+    }
+    let (flow, begin) = first?;
+    Some(Left {
+        flow,
+        begin,
+        given: Given { frames, end },
+    })
+}
+
+fn number(bytes: &[u8]) -> Option<(u32, &[u8])> {
+    let (number, rest) = bytes.split_first_chunk()?;
+    Some((u32::from_le_bytes(*number), rest))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{Ipv4Addr, SocketAddrV4};
+
+    use baton_net::client_frame::{PIECE, Stream};
+
+    use super::*;
+
+    const BEGIN: u32 = u32::MAX - 9;
+
+    fn flow(port: u16) -> (SocketAddrV4, SocketAddrV4) {
+        let cluster = SocketAddrV4::new(Ipv4Addr::new(10, 77, 0, 100), 80);
+        (
+            SocketAddrV4::new(Ipv4Addr::new(10, 78, 0, 1), port),
+            cluster,
+        )
+    }
+
+    fn given(port: u16, text: &[u8]) -> Given {
+        let (client, cluster) = flow(port);
+        let stream = Stream {
+            mac: [2; 6],
+            client,
+            cluster,
+            ack: 7,
+            window: 501,
+            stamps: Some((1, 0)),
+        };
+        let frames = stream.frames(BEGIN, text, PIECE, true);
+        let ends = text.chunks(PIECE).scan(BEGIN, |seq, piece| {
+            *seq = seq.wrapping_add(piece.len() as u32);
+            Some(*seq)
+        });
+        Given {
+            frames: ends.zip(frames).collect(),
+            end: BEGIN.wrapping_add(text.len() as u32 + 1),
+        }
+    }
+
+    #[test]
+    fn what_is_kept_is_there_for_the_next_process_until_it_is_removed() -> io::Result<()> {
+        let dir = tempfile::tempdir()?;
+        let store = Store::open(dir.path().join("kept"))?;
+        let (one, other) = (flow(1), flow(2));
+        let (one, other) = (TcbKey::of(one.0, one.1), TcbKey::of(other.0, other.1));
+        store.put(&one, &given(1, b"first"))?;
+        store.put(&one, &given(1, &[b'x'; 9000]))?;
+        store.put(&other, &given(2, b"other"))?;
+        store.remove(&other);
+        store.remove(&other);
+        let left = Store::open(dir.path().join("kept"))?.left()?;
+        let [left] = &left[..] else {
+            panic!("{left:?}");
+        };
+        let expected = given(1, &[b'x'; 9000]);
+        assert!(left.flow == one);
+        assert_eq!(left.begin, BEGIN);
+        assert_eq!(left.given.end, expected.end);
+        assert!(expected.frames.len() > 1 && left.given.frames == expected.frames);
+        Ok(())
+    }
+
+    #[test]
+    fn what_was_not_finished_is_removed() -> io::Result<()> {
+        let dir = tempfile::tempdir()?;
+        let store = Store::open(dir.path().to_owned())?;
+        let whole = write(&given(1, b"first"));
+        fs::write(dir.path().join("0a4e00010001.new"), &whole)?;
+        for (number, cut) in [0, 3, 4, 6, 9, whole.len() - 1].into_iter().enumerate() {
+            fs::write(dir.path().join(number.to_string()), &whole[..cut])?;
+        }
+        assert!(store.left()?.is_empty());
+        assert!(fs::read_dir(dir.path())?.next().is_none());
+        Ok(())
+    }
+}

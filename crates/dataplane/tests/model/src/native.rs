@@ -1,0 +1,318 @@
+//! A data server's programs, compiled for this machine (`native/kernel.c`). They keep what they know per thread.
+
+/// Short addresses, as they are on the wire (`native/door.h`).
+pub const CONNECTION_SERVER: u32 = 0x0900_000a;
+pub const NODES: [u32; 3] = [0x0b00_000a, 0x0c00_000a, 0x0d00_000a];
+
+/// `bpf/abi.h`.
+pub const AGENT_METADATA: u32 = 0x6261_7478;
+pub const ADOPT: u8 = 1;
+pub const REFUSED: u8 = 2;
+pub const FORWARD: u8 = 3;
+pub const NONE: u8 = 7;
+pub const MOVED: u8 = 11;
+pub const NONE_PLAIN: u32 = 1_u32.to_be();
+const VERSION: u8 = 4;
+const RECEPTOR_DS: u8 = 2;
+
+#[repr(C)]
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Header {
+    pub version: u8,
+    pub receptor: u8,
+    pub command: u8,
+    pub flags: u8,
+    pub be_body_length: u16,
+    pub be_sequence: u16,
+    pub client: [u32; 4],
+    pub cluster: [u32; 4],
+    pub be_client_port: u16,
+    pub be_cluster_port: u16,
+    pub be_data: u32,
+    pub be_mss: u16,
+    pub snd_wscale: u8,
+    pub rcv_wscale: u8,
+    pub options: u8,
+    pub attempt: u8,
+    pub be_cwnd: u16,
+    pub be_resume: u64,
+    pub be_clock: u64,
+    pub be_tag: u64,
+}
+
+impl Header {
+    /// Of a message of the connection server about the client's connection.
+    pub fn new(command: u8) -> Self {
+        let mapped = 0xffff_u32.to_be();
+        Self {
+            version: VERSION,
+            receptor: RECEPTOR_DS,
+            command,
+            client: [0, 0, mapped, 0x0100_000a],
+            cluster: [0, 0, mapped, 0x6400_000a],
+            be_client_port: 0x3930,
+            be_cluster_port: 0x5000,
+            be_data: if command == ADOPT {
+                CONNECTION_SERVER
+            } else {
+                0
+            },
+            be_mss: 1448_u16.to_be(),
+            ..Self::default()
+        }
+    }
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Default, Debug)]
+pub struct RawPacket {
+    pub seq: u32,
+    pub ack: u32,
+    pub fin: u32,
+    pub rst: u32,
+    pub mark: u32,
+    pub sent_in: u32,
+    pub peer: u32,
+    pub bytes: u32,
+    pub header: Header,
+}
+
+/// A packet of the client, by itself or, with `peer`, in a message.
+#[derive(Clone, Default, Debug)]
+pub struct Packet {
+    pub raw: RawPacket,
+    pub payload: Vec<u8>,
+}
+
+impl Packet {
+    pub fn end(&self) -> u32 {
+        self.raw.seq.wrapping_add(self.payload.len() as u32)
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Way {
+    Tcp,
+    Ingress,
+    Out,
+    Early,
+}
+
+/// Who makes a socket of a packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Listener {
+    None,
+    Server,
+    Agent,
+}
+
+#[derive(Clone, Debug)]
+pub struct Frame {
+    pub way: Way,
+    pub assigned: Listener,
+    pub bound: bool,
+    pub packet: Packet,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct RawFrame {
+    way: u32,
+    assigned: u32,
+    bound: u32,
+    payload_at: u32,
+    packet: RawPacket,
+}
+
+const FRAMES_MOST: usize = 8;
+const PAYLOADS: usize = 1 << 17;
+
+#[repr(C)]
+struct RawResult {
+    frames: u32,
+    payload_bytes: u32,
+    frame: [RawFrame; FRAMES_MOST],
+    payloads: [u8; PAYLOADS],
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Numbers {
+    pub state: u32,
+    pub begin: u32,
+    pub rcv_nxt: u32,
+    pub rcv_wup: u32,
+    pub copied_seq: u32,
+    pub write_seq: u32,
+    pub snd_una: u32,
+    pub bytes_acked: u32,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct Body {
+    pub left: u64,
+    pub state: u8,
+    pub digits: u8,
+    pub reserved: [u8; 6],
+}
+
+pub const DOOR_READING: u8 = 1;
+
+/// `struct door`.
+#[repr(C)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct Door {
+    pub body: Body,
+    pub before: Body,
+    pub request: u32,
+    pub head_end: u32,
+    pub next: u32,
+    pub since: u32,
+    pub pool: u16,
+    pub generation: u16,
+    pub asker: u32,
+    pub requests: u8,
+    pub flags: u8,
+    pub route: u16,
+    pub busy: u32,
+    pub owed: u32,
+    pub tsval: u32,
+    pub be_window: u16,
+    pub be_cwnd: u16,
+    pub counted: u32,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+pub struct HaveRead {
+    pub end: u32,
+    pub head: u32,
+    pub body: u32,
+    pub pool: u16,
+    pub flags: u16,
+    pub route: u16,
+    pub reserved: u16,
+    pub path: [u32; 2],
+    pub large: [u32; 2],
+}
+
+pub const READ_CHUNKED: u16 = 2;
+
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+pub struct Kept {
+    pub received: u32,
+    pub gone: u32,
+}
+
+unsafe extern "C" {
+    fn model_reset(has_agent: u32);
+    fn model_pass_time(ns: u64);
+    fn model_set_socket(node: u32, numbers: *const Numbers, is_new: u32);
+    fn model_door(node: u32) -> *const Door;
+    fn model_set_read(node: u32, read: *const HaveRead);
+    fn model_kept(node: u32) -> *const Kept;
+    fn model_keep(node: u32, kept: *const Kept);
+    fn model_receive(
+        node: u32,
+        packet: *const RawPacket,
+        payload: *const u8,
+        result: *mut RawResult,
+    );
+    fn model_leave(node: u32, seq: u32, payload: *const u8, bytes: u32);
+}
+
+/// Both data servers of this thread.
+pub struct Programs {
+    result: Box<RawResult>,
+}
+
+impl Programs {
+    pub fn new() -> Self {
+        // SAFETY: all that it is made of are numbers.
+        let result = unsafe { Box::new_zeroed().assume_init() };
+        Self { result }
+    }
+
+    pub fn reset(&mut self, has_agent: bool) {
+        // SAFETY: it writes to what is this thread's.
+        unsafe { model_reset(u32::from(has_agent)) }
+    }
+
+    pub fn pass_time(&mut self, ns: u64) {
+        // SAFETY: as above.
+        unsafe { model_pass_time(ns) }
+    }
+
+    pub fn set_socket(&mut self, node: usize, numbers: &Numbers, is_new: bool) {
+        // SAFETY: it reads the numbers, which have the layout that it expects.
+        unsafe { model_set_socket(node as u32, numbers, u32::from(is_new)) }
+    }
+
+    pub fn door(&self, node: usize) -> Option<Door> {
+        // SAFETY: what it points to is this thread's, and is copied before anything else runs.
+        unsafe { model_door(node as u32).as_ref().copied() }
+    }
+
+    pub fn set_read(&mut self, node: usize, read: &HaveRead) {
+        // SAFETY: as of set_socket().
+        unsafe { model_set_read(node as u32, read) }
+    }
+
+    pub fn kept(&self, node: usize) -> Option<Kept> {
+        // SAFETY: as of door().
+        unsafe { model_kept(node as u32).as_ref().copied() }
+    }
+
+    pub fn keep(&mut self, node: usize, kept: &Kept) {
+        // SAFETY: as of set_socket().
+        unsafe { model_keep(node as u32, kept) }
+    }
+
+    pub fn leave(&mut self, node: usize, seq: u32, payload: &[u8]) {
+        // SAFETY: it reads so many bytes.
+        unsafe { model_leave(node as u32, seq, payload.as_ptr(), payload.len() as u32) }
+    }
+
+    /// A packet comes to this node: what becomes of it.
+    pub fn receive(&mut self, node: usize, packet: &Packet) -> Vec<Frame> {
+        let raw = RawPacket {
+            bytes: packet.payload.len() as u32,
+            ..packet.raw
+        };
+        // SAFETY: it reads the packet and so many bytes of payload, and writes within the result.
+        unsafe {
+            model_receive(
+                node as u32,
+                &raw,
+                packet.payload.as_ptr(),
+                &mut *self.result,
+            )
+        }
+        let frames = &self.result.frame[..self.result.frames as usize];
+        frames.iter().map(|raw| self.frame(raw)).collect()
+    }
+
+    fn frame(&self, raw: &RawFrame) -> Frame {
+        let at = raw.payload_at as usize;
+        Frame {
+            way: match raw.way {
+                0 => Way::Tcp,
+                1 => Way::Ingress,
+                2 => Way::Out,
+                _ => Way::Early,
+            },
+            assigned: match raw.assigned {
+                0 => Listener::None,
+                1 => Listener::Server,
+                _ => Listener::Agent,
+            },
+            bound: raw.bound != 0,
+            packet: Packet {
+                raw: raw.packet,
+                payload: self.result.payloads[at..][..raw.packet.bytes as usize].to_vec(),
+            },
+        }
+    }
+}

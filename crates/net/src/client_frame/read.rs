@@ -1,0 +1,105 @@
+//! What a client's frame carries of its stream.
+
+use std::net::SocketAddrV4;
+
+use baton_abi::TcbKey;
+use etherparse::{IpNumber, Ipv4Slice, TcpSlice};
+
+/// The length of the header in front of IP.
+pub const ETHERNET: usize = 14;
+/// What that says at its end.
+const IPV4: [u8; 2] = [8, 0];
+
+/// The frame is something else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the frame is not a whole packet of TCP over IPv4")]
+pub struct NotTcp;
+
+/// A part of a client's stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Segment<'a> {
+    /// What the maps have its connection under.
+    pub key: TcbKey,
+    /// Sequence number of the first byte of the payload.
+    pub seq: u32,
+    /// Bytes of the stream.
+    pub payload: &'a [u8],
+}
+
+impl<'a> Segment<'a> {
+    /// Reads a frame.
+    ///
+    /// # Errors
+    /// It is not of TCP over IPv4.
+    pub fn read(frame: &'a [u8]) -> Result<Self, NotTcp> {
+        let (ethernet, packet) = frame.split_at_checked(ETHERNET).ok_or(NotTcp)?;
+        if !ethernet.ends_with(&IPV4) {
+            return Err(NotTcp);
+        }
+        let ip = Ipv4Slice::from_slice(packet).map_err(|_| NotTcp)?;
+        if ip.is_payload_fragmented() || ip.header().protocol() != IpNumber::TCP {
+            return Err(NotTcp);
+        }
+        let tcp = TcpSlice::from_slice(ip.payload().payload).map_err(|_| NotTcp)?;
+        let client = SocketAddrV4::new(ip.header().source_addr(), tcp.source_port());
+        let cluster = SocketAddrV4::new(ip.header().destination_addr(), tcp.destination_port());
+        Ok(Self {
+            key: TcbKey::of(client, cluster),
+            seq: tcp.sequence_number(),
+            payload: &tcp.slice()[tcp.header_len()..],
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Stream;
+    use super::*;
+
+    fn frame() -> Vec<u8> {
+        let stream = Stream {
+            mac: [2, 0, 0, 0, 0, 9],
+            client: "198.51.100.7:40000".parse().unwrap(),
+            cluster: "10.77.0.100:80".parse().unwrap(),
+            ack: 77,
+            window: 501,
+            stamps: None,
+        };
+        stream.frames(7, b"GET /", 100, false).swap_remove(0)
+    }
+
+    #[test]
+    fn what_a_frame_carries() {
+        let frame = frame();
+        let segment = Segment::read(&frame).unwrap();
+        assert_eq!((segment.seq, segment.payload), (7, &b"GET /"[..]));
+        let client = SocketAddrV4::new([198, 51, 100, 7].into(), 40_000);
+        let cluster = SocketAddrV4::new([10, 77, 0, 100].into(), 80);
+        assert_eq!(segment.key, TcbKey::of(client, cluster));
+        // Ethernet fills up short frames.
+        let padded = [&frame[..], &[0; 6]].concat();
+        assert_eq!(Segment::read(&padded), Ok(segment));
+    }
+
+    #[test]
+    fn what_is_not_of_a_client() {
+        let good = frame();
+        let with = |at: usize, byte: u8| {
+            let mut frame = good.clone();
+            frame[at] = byte;
+            frame
+        };
+        for frame in [
+            good[..good.len() - 1].to_vec(),
+            good[..10].to_vec(),
+            // A VLAN, another version, UDP, an authentication header, a fragment.
+            with(12, 0x81),
+            with(ETHERNET, 0x65),
+            with(ETHERNET + 9, 17),
+            with(ETHERNET + 9, 51),
+            with(ETHERNET + 6, 0x20),
+        ] {
+            assert_eq!(Segment::read(&frame), Err(NotTcp));
+        }
+    }
+}
