@@ -10,10 +10,6 @@
 #include "../bounds.h"
 #include "../cs/request.h"
 
-enum {
-	SERVICES_FOLLOWED = SERVICE_OWNER, /* whose responses are */
-};
-
 /* A request for HEAD begins `at` so many bytes of the frame. */
 static __always_inline bool begins_with_head(struct __sk_buff *skb, u32 at)
 {

@@ -126,22 +126,13 @@ static __always_inline void leave_door(struct door *d)
 	__sync_fetch_and_sub(&d->busy, 1);
 }
 
-/* Whether a socket is being made of the connection. TCP may have refused to. */
-static __noinline bool is_being_adopted(const struct lccp_header *h)
+/* The door of a connection of which a socket is being made; or 0. TCP may have refused to. */
+static __noinline const struct door *being_adopted(const struct lccp_header *h)
 {
 	struct tcb_key flow = flow_of(h);
 	const struct door *begun = bpf_map_lookup_elem(&doors_begun, &flow);
 
-	return begun && !(begun->flags & DOOR_BORN) && moment() - begun->since < BEGUN_FOR;
-}
-
-/* And whether it is the very one whose request begins at `seq`, or has come further. */
-static __noinline bool is_being_adopted_from(const struct lccp_header *h, u32 seq)
-{
-	struct tcb_key flow = flow_of(h);
-	const struct door *begun = bpf_map_lookup_elem(&doors_begun, &flow);
-
-	return begun && begun->request - seq < BEHIND_SEQ && is_being_adopted(h);
+	return begun && !(begun->flags & DOOR_BORN) && moment() - begun->since < BEGUN_FOR ? begun : 0;
 }
 
 /* No socket was made of it. */

@@ -89,6 +89,14 @@ static __noinline const struct given *find_given(const struct lccp_header *h, co
 	return last && bpf_ntohl(in->tcp.seq) - last->seq < BEHIND_SEQ ? last : 0;
 }
 
+/* The same, if the packet begins the very request with which it was given away. */
+static __always_inline const struct given *given_with(const struct lccp_header *h, const struct inner *in)
+{
+	const struct given *last = find_given(h, in);
+
+	return last && bpf_ntohl(in->tcp.seq) == last->seq ? last : 0;
+}
+
 /* Not so the request that was given away itself: it comes back if nobody else can answer it. */
 static __noinline bool was_given(const struct lccp_header *h, const struct inner *in)
 {

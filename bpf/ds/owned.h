@@ -97,9 +97,8 @@ static __noinline int follow_gone(struct arrival *a, struct lccp_header *h, stru
 static __noinline int receive_adopt_again(struct arrival *a, struct lccp_header *h, struct inner *in)
 {
 	u32 seq = bpf_ntohl(in->tcp.seq);
-	const struct given *last = find_given(h, in);
 
-	if (last && last->seq == seq)
+	if (given_with(h, in))
 		return follow_gone(a, h, in);
 	if (!has_been_here(h, seq)) {
 		h->flags = 0;
@@ -168,8 +167,7 @@ static __noinline void begin_resumed_door(const struct lccp_header *h, const str
 static __noinline int pass_adopt_on(struct arrival *a, struct lccp_header *h, struct inner *in)
 {
 	struct passage on = { peer(a->next), a->next, COUNTER_DS_DOOR_HANDED_ON };
-	const struct given *before = find_given(h, in);
-	bool is_again = before && before->seq == bpf_ntohl(in->tcp.seq);
+	bool is_again = given_with(h, in);
 
 	if (!on.way || ++h->tcb.attempt >= ADOPT_ATTEMPTS || !make_room(a, in))
 		return discard(a, COUNTER_DS_NO_WAY);
@@ -245,26 +243,17 @@ static __always_inline int adopt_with_request(struct arrival *a, struct lccp_hea
 }
 
 /*
- * Whether the connection has gone to another data server with the request that this packet begins, in the same batch: its socket is
- * still there, and quiet.
- */
-static __noinline bool has_just_gone(const struct lccp_header *h, const struct inner *in)
-{
-	const struct given *last = find_given(h, in);
-
-	return last && last->seq == bpf_ntohl(in->tcp.seq);
-}
-
-/*
  * Whether the connection that an ADOPT brings is about to have a socket here: its client has sent its request again. The door that
  * began with the first one knows what that said, and it is the first one that TCP has.
  */
 static __noinline bool is_here_soon(const struct lccp_header *h, const struct inner *in)
 {
 	const struct passing *on = find_passing(h);
+	const struct door *begun = being_adopted(h);
 	u32 seq = bpf_ntohl(in->tcp.seq);
 
-	return is_being_adopted_from(h, seq) || (on && !on->taken && !on->asks && on->door.request - seq < BEHIND_SEQ);
+	return (begun && begun->request - seq < BEHIND_SEQ) ||
+	       (on && !on->taken && !on->asks && on->door.request - seq < BEHIND_SEQ);
 }
 
 /*
@@ -293,7 +282,7 @@ __noinline int receive_owned(struct __sk_buff *skb)
 		verdict = BEGINS_HERE;
 	else if ((on = find_passing(h)) && on->door.request == bpf_ntohl(in->tcp.seq))
 		verdict = on->asks ? begin_again(a, h, in, on) : take_passing(a, h, in, on);
-	else if (on || is_being_adopted(h))
+	else if (on || being_adopted(h))
 		verdict = put_behind_batch(a);
 	else
 		verdict = sk && is_adopt_again(h) ? receive_adopt_again(a, h, in) : follow_gone(a, h, in);
@@ -311,7 +300,8 @@ __noinline int receive_owned(struct __sk_buff *skb)
 		else if (verdict == HAND_ON)
 			verdict = hand_on_request(a, h, in, sk);
 		else if (verdict == TO_AGENT)
-			verdict = has_just_gone(h, in) ? put_behind_batch(a) : pass_to_agent(a, h, in, sk);
+			/* It may have gone with this very request, in the same batch: its socket is still there, and quiet. */
+			verdict = given_with(h, in) ? put_behind_batch(a) : pass_to_agent(a, h, in, sk);
 		else if (verdict == TO_SERVER)
 			verdict = pass_to_server(a, h, in, sk);
 		else if (verdict == ADOPT_HERE)

@@ -96,9 +96,9 @@ static __always_inline bool is_dead(__be32 address)
  */
 static __noinline bool choose_again(struct arrival *a, const struct lccp_header *h, const struct inner *in)
 {
-	const struct given *before = find_given(h, in);
+	const struct given *before = given_with(h, in);
 
-	if (!before || before->seq != bpf_ntohl(in->tcp.seq) || is_dead(before->next))
+	if (!before || is_dead(before->next))
 		return false;
 	a->next = before->next;
 	return true;

@@ -129,7 +129,7 @@ static __always_inline struct response *response_on(struct bpf_sock *sk, const s
 		return r;
 	const struct service *service = service_at(ip->saddr, tcp->source);
 	struct bpf_tcp_sock *connection = bpf_tcp_sock(sk);
-	if (!service || !(service->flags & SERVICES_FOLLOWED) || !connection)
+	if (!service || !(service->flags & SERVICE_OWNER) || !connection)
 		return 0;
 	bool is_first = !connection->bytes_acked && connection->snd_una == bpf_ntohl(tcp->seq);
 	/* Who looks at it before it is filled in below sees that, and not that nobody can say where it ends, which is 0. */

@@ -182,14 +182,14 @@ impl Task {
         else {
             return self.note(&key, None, NO_ANSWER);
         };
-        let Some(asks) = docket.asks.get(&question.service) else {
+        let Some(&dispatcher) = docket.dispatchers.get(&question.service) else {
             return self.note(&key, None, NO_ANSWER);
         };
         let (client, cluster) = question.flow.ends();
         let flow = Flow::new(client, cluster)?;
         let pool = self.answers.pool(key.pool)?;
         let now = self.now();
-        let asker = self.askers.entry(asks.dispatcher).or_insert_with(|| {
+        let asker = self.askers.entry(dispatcher).or_insert_with(|| {
             // The clock is ahead of all numbers that an earlier daemon has used.
             Asker::new(clock_now().as_nanos())
         });
@@ -200,11 +200,11 @@ impl Task {
                 let query = Query::new(flow, number, pool.id, host.as_bytes(), path.as_bytes());
                 let pair = NodePair {
                     from: self.lccp.own(),
-                    to: asks.dispatcher,
+                    to: dispatcher,
                 };
                 let message = docket.seal(query, pair);
                 // What cannot be sent is late.
-                Ok(self.lccp.send_to(&message, asks.dispatcher).await?)
+                Ok(self.lccp.send_to(&message, dispatcher).await?)
             }
             Err(key) => {
                 // Nor need the program have requests wait for what is not asked.

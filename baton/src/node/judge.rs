@@ -21,8 +21,8 @@ pub struct Docket {
     pub rules: Rules,
     /// Where each route leads, by its number.
     pub leads: HashMap<u16, Lead>,
-    /// Services, by id, that a dispatcher on another node chooses for.
-    pub asks: HashMap<u16, Asks>,
+    /// Dispatchers on other nodes that choose for services, by the services' ids.
+    pub dispatchers: HashMap<u16, Ipv4Addr>,
     /// Indices of data servers.
     pub servers: HashMap<Address, u16>,
     pub keys: KeyRing,
@@ -49,12 +49,6 @@ impl Docket {
         let key = self.keys.with(pair.to).current;
         encode(&Message::Query(query), &[], clock_now(), &key, pair)
     }
-}
-
-/// Whom to ask about a service.
-#[derive(Clone, Copy, Debug)]
-pub struct Asks {
-    pub dispatcher: Ipv4Addr,
 }
 
 /// What the daemon holds of it.

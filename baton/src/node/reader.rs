@@ -180,7 +180,7 @@ impl early::Sender for Here {
             // What is to be echoed the program knows.
             stamps: early.tsval.map(|tsval| (tsval, 0)),
         };
-        for frame in stream.frames(early.seq, &early.bytes, PIECE, early.ends) {
+        for (_, frame) in stream.frames(early.seq, &early.bytes, PIECE, early.ends) {
             self.reading.send_early(&frame)?;
         }
         Ok(())

@@ -200,6 +200,32 @@ impl Bed {
     }
 }
 
+/// The process is killed when a connection that has said this has gone on, and not all has come. The next one finds the program as
+/// `becomes` has it, and what is kept where it is returned with that.
+async fn killed_over(text: &[u8], becomes: impl FnOnce(&mut Seen)) -> (Arc<Fake>, Arc<TempDir>) {
+    let mut bed = Bed::new().await;
+    let process = std::mem::take(&mut bed.process);
+    let kept = Arc::clone(&bed.kept);
+    bed.say(text).await;
+    let (program, _) = bed.goes_after(text.len(), u32::MAX);
+    until(|| program.0.lock().unwrap().frames.len() > 2).await;
+    drop(process);
+    let next = Arc::new(Fake::default());
+    {
+        let (last, mut seen) = (program.0.lock().unwrap(), next.0.lock().unwrap());
+        (seen.read, seen.kept) = (last.read, last.kept);
+        becomes(&mut seen);
+    }
+    let store = Store::open(kept.path().to_owned()).unwrap();
+    let (services, watch) = watch::channel(HashSet::new());
+    let reader = Reader::bind(next.clone(), watch, store).unwrap();
+    tokio::spawn(async move {
+        reader.run().await;
+        drop(services);
+    });
+    (next, kept)
+}
+
 async fn until(mut holds: impl FnMut() -> bool) {
     let held = async {
         while !holds() {
@@ -293,22 +319,8 @@ fn a_client_that_sends_no_more_is_given_with_its_end() {
 #[test]
 fn what_is_kept_the_next_process_sends_in() {
     run("what_is_kept_the_next_process_sends_in", async {
-        let mut bed = Bed::new().await;
         let text = b"GET /%61 HTTP/1.1\r\n\r\n";
-        let process = std::mem::take(&mut bed.process);
-        let kept = Arc::clone(&bed.kept);
-        bed.say(text).await;
-        let (program, _) = bed.goes_after(text.len(), u32::MAX);
-        until(|| program.0.lock().unwrap().frames.len() > 2).await;
-        drop(process);
-        let next = Arc::new(Fake::default());
-        {
-            let (last, mut seen) = (program.0.lock().unwrap(), next.0.lock().unwrap());
-            (seen.read, seen.kept, seen.missing) = (last.read, last.kept, 3);
-        }
-        let store = Store::open(kept.path().to_owned()).unwrap();
-        let (_services, watch) = watch::channel(HashSet::new());
-        tokio::spawn(Reader::bind(next.clone(), watch, store).unwrap().run());
+        let (next, kept) = killed_over(text, |next| next.missing = 3).await;
         let is_empty = || kept.path().read_dir().unwrap().next().is_none();
         until(is_empty).await;
         let seen = next.0.lock().unwrap();
@@ -337,23 +349,9 @@ fn who_is_nowhere_has_ended() {
 #[test]
 fn who_has_lost_its_connection_is_told() {
     run("who_has_lost_its_connection_is_told", async {
-        let mut bed = Bed::new().await;
         let text = b"GET /%61 HTTP/1.1\r\n\r\n";
-        let process = std::mem::take(&mut bed.process);
-        let kept = Arc::clone(&bed.kept);
-        bed.say(text).await;
-        let (program, _) = bed.goes_after(text.len(), u32::MAX);
-        until(|| program.0.lock().unwrap().frames.len() > 2).await;
-        drop(process);
-        let next = Arc::new(Fake::default());
-        {
-            let (last, mut seen) = (program.0.lock().unwrap(), next.0.lock().unwrap());
-            (seen.read, seen.kept) = (last.read, last.kept);
-            (seen.missing, seen.is_gone) = (u32::MAX, true);
-        }
-        let store = Store::open(kept.path().to_owned()).unwrap();
-        let (_services, watch) = watch::channel(HashSet::new());
-        tokio::spawn(Reader::bind(next.clone(), watch, store).unwrap().run());
+        let is_lost = |next: &mut Seen| (next.missing, next.is_gone) = (u32::MAX, true);
+        let (next, kept) = killed_over(text, is_lost).await;
         until(|| next.0.lock().unwrap().refused.is_some()).await;
         let refused = next.0.lock().unwrap().refused.take().unwrap();
         assert_eq!(payload(&refused), text);

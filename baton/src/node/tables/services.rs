@@ -24,7 +24,7 @@ use baton_wire::Endpoint;
 use tracing::warn;
 
 use super::super::{
-    judge::{Asks, Docket, Judge},
+    judge::{Docket, Judge},
     keys::key_ring,
     place::Place,
 };
@@ -90,7 +90,7 @@ impl Tables {
         judge: &Judge,
         place: &Place,
     ) -> Result<()> {
-        let mut asks = HashMap::new();
+        let mut dispatchers = HashMap::new();
         let mut targets = Vec::new();
         let mut kept = Vec::new();
         let ids = |(at, service): &Placed<'_>| -> Vec<RouteId> {
@@ -106,7 +106,7 @@ impl Tables {
                 .map(|id| self.pools.index(dataplane, *id))
                 .collect::<Result<_>>()?;
             if let Some(dispatcher) = dispatcher_of(service, place) {
-                asks.insert(self.ids[at], Asks { dispatcher });
+                dispatchers.insert(self.ids[at], dispatcher);
             }
             kept.extend(pools);
             targets.push(Target {
@@ -127,7 +127,7 @@ impl Tables {
         judge.follow(Docket {
             rules: routes::rules(&targets),
             leads: routes::leads(&targets),
-            asks,
+            dispatchers,
             servers: self.slots_of(place),
             keys: key_ring(&place.config, &place.me),
             hash_key: place.config.cluster.hash_key(),

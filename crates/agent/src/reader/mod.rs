@@ -521,12 +521,9 @@ fn frames(stream: &Stream, begin: u32, come: &Come, has_ended: bool) -> Given {
     let mut requests = requests(&come.text).into_iter().peekable();
     while let Some(request) = requests.next() {
         let ends = has_ended && requests.peek().is_none();
-        let pieces = stream.frames(seq, request, PIECE, ends);
-        for (piece, frame) in request.chunks(PIECE).zip(pieces) {
-            // Not much, of numbers that wrap around.
-            seq = seq.wrapping_add(piece.len() as u32);
-            frames.push((seq, frame));
-        }
+        frames.extend(stream.frames(seq, request, PIECE, ends));
+        // Not much, of numbers that wrap around.
+        seq = seq.wrapping_add(request.len() as u32);
     }
     Given {
         frames,

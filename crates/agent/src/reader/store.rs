@@ -154,13 +154,8 @@ mod tests {
             window: 501,
             stamps: Some((1, 0)),
         };
-        let frames = stream.frames(BEGIN, text, PIECE, true);
-        let ends = text.chunks(PIECE).scan(BEGIN, |seq, piece| {
-            *seq = seq.wrapping_add(piece.len() as u32);
-            Some(*seq)
-        });
         Given {
-            frames: ends.zip(frames).collect(),
+            frames: stream.frames(BEGIN, text, PIECE, true),
             end: BEGIN.wrapping_add(text.len() as u32 + 1),
         }
     }

@@ -25,15 +25,17 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// Bytes of the stream from `seq` on, in frames of at most `most` of them; `ends` if the client sends no more behind.
-    pub fn frames(&self, seq: u32, bytes: &[u8], most: usize, ends: bool) -> Vec<Vec<u8>> {
+    /// Bytes of the stream from `seq` on, in frames of at most `most` of them, each with the sequence number behind its bytes;
+    /// `ends` if the client sends no more behind.
+    pub fn frames(&self, seq: u32, bytes: &[u8], most: usize, ends: bool) -> Vec<(u32, Vec<u8>)> {
         let pieces = bytes.chunks(most).count();
         let mut at = seq;
         let mut frames = Vec::with_capacity(pieces);
         for (index, piece) in bytes.chunks(most).enumerate() {
-            frames.push(self.frame(at, piece, ends && index + 1 == pieces));
+            let frame = self.frame(at, piece, ends && index + 1 == pieces);
             // Not much, of numbers that wrap around.
             at = at.wrapping_add(piece.len() as u32);
+            frames.push((at, frame));
         }
         frames
     }
@@ -64,25 +66,21 @@ impl Stream {
 mod tests {
     use etherparse::{NetSlice, SlicedPacket, TransportSlice};
 
+    use super::super::stream;
     use super::*;
 
     const BEGIN: u32 = u32::MAX - 99;
 
     #[test]
     fn a_stream_in_frames() {
-        let stream = Stream {
-            mac: [2, 0, 0, 0, 0, 9],
-            client: "198.51.100.7:40000".parse().unwrap(),
-            cluster: "10.77.0.100:80".parse().unwrap(),
-            ack: 77,
-            window: 501,
-            stamps: Some((1_000_000, 2_000_000)),
-        };
         let bytes: Vec<u8> = (0..250).collect();
-        for (stamps, ends) in [(stream.stamps, false), (None, true)] {
-            let frames = Stream { stamps, ..stream }.frames(BEGIN, &bytes, 100, ends);
+        for (stamps, ends) in [(Some((1_000_000, 2_000_000)), false), (None, true)] {
+            let stream = Stream { stamps, ..stream() };
+            let frames = stream.frames(BEGIN, &bytes, 100, ends);
             assert_eq!(frames.len(), 3);
-            for (index, frame) in frames.iter().enumerate() {
+            for (index, (behind, frame)) in frames.iter().enumerate() {
+                let come = bytes.len().min(100 * (index + 1));
+                assert_eq!(*behind, BEGIN.wrapping_add(come as u32));
                 let Ok(SlicedPacket {
                     net: Some(NetSlice::Ipv4(ip)),
                     transport: Some(TransportSlice::Tcp(tcp)),

@@ -53,19 +53,11 @@ impl<'a> Segment<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Stream;
+    use super::super::stream;
     use super::*;
 
     fn frame() -> Vec<u8> {
-        let stream = Stream {
-            mac: [2, 0, 0, 0, 0, 9],
-            client: "198.51.100.7:40000".parse().unwrap(),
-            cluster: "10.77.0.100:80".parse().unwrap(),
-            ack: 77,
-            window: 501,
-            stamps: None,
-        };
-        stream.frames(7, b"GET /", 100, false).swap_remove(0)
+        stream().frames(7, b"GET /", 100, false).swap_remove(0).1
     }
 
     #[test]

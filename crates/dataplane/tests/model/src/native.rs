@@ -1,65 +1,50 @@
 //! A data server's programs, compiled for this machine (`native/kernel.c`). They keep what they know per thread.
 
+use std::net::{Ipv4Addr, SocketAddrV4};
+
+use baton_abi::{
+    Door, HaveRead, Kept, LCCP_ADOPT, LCCP_FORWARD, LCCP_MOVED, LCCP_NONE, LCCP_NONE_PLAIN,
+    LCCP_RECEPTOR_DS, LCCP_REFUSED, LCCP_VERSION, LccpFlow, LccpHeader, LccpTcb,
+};
+
 /// Short addresses, as they are on the wire (`native/door.h`).
 pub const CONNECTION_SERVER: u32 = 0x0900_000a;
 pub const NODES: [u32; 3] = [0x0b00_000a, 0x0c00_000a, 0x0d00_000a];
 
-/// `bpf/abi.h`.
-pub const AGENT_METADATA: u32 = 0x6261_7478;
-pub const ADOPT: u8 = 1;
-pub const REFUSED: u8 = 2;
-pub const FORWARD: u8 = 3;
-pub const NONE: u8 = 7;
-pub const MOVED: u8 = 11;
-pub const NONE_PLAIN: u32 = 1_u32.to_be();
-const VERSION: u8 = 4;
-const RECEPTOR_DS: u8 = 2;
+const CLIENT: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 1), 12345);
+const CLUSTER: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 100), 80);
 
-#[repr(C)]
-#[derive(Clone, Copy, Default, Debug)]
-pub struct Header {
-    pub version: u8,
-    pub receptor: u8,
-    pub command: u8,
-    pub flags: u8,
-    pub be_body_length: u16,
-    pub be_sequence: u16,
-    pub client: [u32; 4],
-    pub cluster: [u32; 4],
-    pub be_client_port: u16,
-    pub be_cluster_port: u16,
-    pub be_data: u32,
-    pub be_mss: u16,
-    pub snd_wscale: u8,
-    pub rcv_wscale: u8,
-    pub options: u8,
-    pub attempt: u8,
-    pub be_cwnd: u16,
-    pub be_resume: u64,
-    pub be_clock: u64,
-    pub be_tag: u64,
-}
+// Commands fit the header's byte.
+pub const ADOPT: u8 = LCCP_ADOPT as u8;
+pub const REFUSED: u8 = LCCP_REFUSED as u8;
+pub const FORWARD: u8 = LCCP_FORWARD as u8;
+pub const NONE: u8 = LCCP_NONE as u8;
+pub const MOVED: u8 = LCCP_MOVED as u8;
+pub const NONE_PLAIN: u32 = LCCP_NONE_PLAIN.to_be();
 
-impl Header {
-    /// Of a message of the connection server about the client's connection.
-    pub fn new(command: u8) -> Self {
-        let mapped = 0xffff_u32.to_be();
-        Self {
-            version: VERSION,
-            receptor: RECEPTOR_DS,
-            command,
-            client: [0, 0, mapped, 0x0100_000a],
-            cluster: [0, 0, mapped, 0x6400_000a],
-            be_client_port: 0x3930,
-            be_cluster_port: 0x5000,
-            be_data: if command == ADOPT {
-                CONNECTION_SERVER
-            } else {
-                0
-            },
+/// Of a message of the connection server about the client's connection.
+pub fn header(command: u8, attempt: u8) -> LccpHeader {
+    LccpHeader {
+        version: LCCP_VERSION as u8, // a small number
+        receptor: LCCP_RECEPTOR_DS as u8,
+        command,
+        flow: LccpFlow {
+            client: CLIENT.ip().to_ipv6_mapped().octets(),
+            cluster: CLUSTER.ip().to_ipv6_mapped().octets(),
+            be_client_port: CLIENT.port().to_be(),
+            be_cluster_port: CLUSTER.port().to_be(),
+        },
+        be_data: if command == ADOPT {
+            CONNECTION_SERVER
+        } else {
+            0
+        },
+        tcb: LccpTcb {
             be_mss: 1448_u16.to_be(),
-            ..Self::default()
-        }
+            attempt,
+            ..LccpTcb::default()
+        },
+        ..LccpHeader::default()
     }
 }
 
@@ -74,7 +59,7 @@ pub struct RawPacket {
     pub sent_in: u32,
     pub peer: u32,
     pub bytes: u32,
-    pub header: Header,
+    pub header: LccpHeader,
 }
 
 /// A packet of the client, by itself or, with `peer`, in a message.
@@ -146,64 +131,6 @@ pub struct Numbers {
     pub write_seq: u32,
     pub snd_una: u32,
     pub bytes_acked: u32,
-}
-
-#[repr(C)]
-#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
-pub struct Body {
-    pub left: u64,
-    pub state: u8,
-    pub digits: u8,
-    pub reserved: [u8; 6],
-}
-
-pub const DOOR_READING: u8 = 1;
-
-/// `struct door`.
-#[repr(C)]
-#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
-pub struct Door {
-    pub body: Body,
-    pub before: Body,
-    pub request: u32,
-    pub head_end: u32,
-    pub next: u32,
-    pub since: u32,
-    pub pool: u16,
-    pub generation: u16,
-    pub asker: u32,
-    pub requests: u8,
-    pub flags: u8,
-    pub route: u16,
-    pub busy: u32,
-    pub owed: u32,
-    pub tsval: u32,
-    pub be_window: u16,
-    pub be_cwnd: u16,
-    pub counted: u32,
-}
-
-#[repr(C)]
-#[derive(Clone, Copy, Default)]
-pub struct HaveRead {
-    pub end: u32,
-    pub head: u32,
-    pub body: u32,
-    pub pool: u16,
-    pub flags: u16,
-    pub route: u16,
-    pub reserved: u16,
-    pub path: [u32; 2],
-    pub large: [u32; 2],
-}
-
-pub const READ_CHUNKED: u16 = 2;
-
-#[repr(C)]
-#[derive(Clone, Copy, Default)]
-pub struct Kept {
-    pub received: u32,
-    pub gone: u32,
 }
 
 unsafe extern "C" {

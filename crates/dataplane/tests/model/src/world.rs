@@ -2,11 +2,12 @@
 
 use std::collections::VecDeque;
 
+use baton_abi::{AGENT_METADATA, DOOR_READING, Door, HaveRead, Kept, LccpHeader, READ_CHUNKED};
+
 use crate::http::{Reader, State, may_answer};
 use crate::native::{
-    self, ADOPT, AGENT_METADATA, CONNECTION_SERVER, DOOR_READING, Door, FORWARD, Frame, HaveRead,
-    Header, Kept, Listener, MOVED, NODES, NONE, NONE_PLAIN, Packet, Programs, READ_CHUNKED,
-    REFUSED, RawPacket, Way,
+    self, ADOPT, CONNECTION_SERVER, FORWARD, Frame, Listener, MOVED, NODES, NONE, NONE_PLAIN,
+    Packet, Programs, REFUSED, RawPacket, Way,
 };
 use crate::script::Stream;
 use crate::socket::{Socket, is_before};
@@ -217,10 +218,7 @@ impl<'a> World<'a> {
         attempt: u8,
     ) -> Checked {
         packet.raw.peer = CONNECTION_SERVER;
-        packet.raw.header = Header {
-            attempt,
-            ..Header::new(command)
-        };
+        packet.raw.header = native::header(command, attempt);
         self.arrive(node, packet)
     }
 
@@ -277,7 +275,7 @@ impl<'a> World<'a> {
                     .iter()
                     .position(|&one| one == packet.raw.header.be_data);
                 // As bpf/cs/moved_on.h.
-                let with = u64::from_be(packet.raw.header.be_resume);
+                let with = u64::from_be(packet.raw.header.tcb.be_resume);
                 if with >> 32 != 0 {
                     self.adopting = Some(with as u32);
                 } else if packet.raw.ack == self.last_ack {
@@ -302,7 +300,7 @@ impl<'a> World<'a> {
     /// The data servers are asked who has the connection, and the packet goes there.
     fn claim(&mut self, mut packet: Packet) -> Checked {
         packet.raw.peer = 0;
-        packet.raw.header = Header::default();
+        packet.raw.header = LccpHeader::default();
         match self.nodes.iter().position(|node| node.socket.is_some()) {
             Some(found) => {
                 self.owner = Some(found);
@@ -469,7 +467,7 @@ impl<'a> World<'a> {
             body: reader.head.length as u32,
             pool,
             flags: if reader.head.is_chunked {
-                READ_CHUNKED
+                READ_CHUNKED as u16 // a bit
             } else {
                 0
             },
@@ -621,7 +619,7 @@ impl<'a> World<'a> {
         let Some(door) = self
             .programs
             .door(node)
-            .filter(|door| door.flags & DOOR_READING == 0)
+            .filter(|door| u32::from(door.flags) & DOOR_READING == 0)
         else {
             return Ok(());
         };

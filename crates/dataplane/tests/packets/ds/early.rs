@@ -50,7 +50,7 @@ pub fn comes_again(live: &Live, early: &Early) {
         stamps: early.tsval.map(|tsval| (tsval, 0)),
     };
     let reading = live.node.plane().reading(LOOPBACK).unwrap();
-    for frame in stream.frames(early.seq, &early.bytes, PIECE, early.ends) {
+    for (_, frame) in stream.frames(early.seq, &early.bytes, PIECE, early.ends) {
         reading.send_early(&frame).unwrap();
     }
 }
