@@ -33,6 +33,7 @@ mod tables {
     pub mod cluster;
     pub mod host;
     pub mod lccp;
+    pub mod network;
     pub mod node;
     pub mod options;
     pub mod read;
@@ -40,7 +41,7 @@ mod tables {
     pub mod segment;
     pub mod sniff;
 }
-use tables::{blank, cluster, host, lccp, node, options, read, seen, segment, sniff};
+use tables::{blank, cluster, host, lccp, network, node, options, read, seen, segment, sniff};
 
 use anyhow::{Context as _, Result};
 use nix::{

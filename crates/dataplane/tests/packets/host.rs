@@ -1,9 +1,8 @@
 //! A data server's host: a network namespace of its own, which ends with the test that made it.
 
 use std::{
-    io::{self, Write as _},
+    io,
     net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener, TcpStream},
-    process::{Command, Stdio},
     thread,
     time::Duration,
 };
@@ -16,20 +15,12 @@ use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::{
     cluster::{CLUSTER, CS, ds},
+    network,
     segment::Segment,
 };
 
 /// A client on the host itself, for connections that its kernel makes without any of our programs.
 pub const LOCAL_CLIENT: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 7);
-
-/// All others are reached through an interface that swallows all.
-const CLIENTS: &str = "\
-    link set lo up
-    link add clients type veth peer name nobody
-    link set clients arp off up
-    link set nobody up
-    route add default dev clients
-";
 
 /// Runs `test` in a new namespace in which the cluster address, data server 0, the connection server
 /// and [`LOCAL_CLIENT`] are local, and every other client is reached through an interface that
@@ -40,9 +31,7 @@ pub fn on_own_host<T: Send>(test: impl FnOnce() -> T + Send) -> T {
         let here = scope.spawn(|| {
             stay_on_one_processor();
             unshare(CloneFlags::CLONE_NEWNET).expect("a namespace needs root");
-            let addresses = [CLUSTER, ds(0), CS, LOCAL_CLIENT];
-            let addresses = addresses.map(|address| format!("address add {address}/32 dev lo\n"));
-            ip(&format!("{}{CLIENTS}", addresses.concat()));
+            network::set_up(&[CLUSTER, ds(0), CS, LOCAL_CLIENT]);
             send_once();
             test()
         });
@@ -188,22 +177,6 @@ pub fn send_ip(to: Ipv4Addr, packet: &[u8]) {
     let socket = Socket::new(Domain::IPV4, kind, Some(Protocol::from(255))).unwrap();
     let to = SocketAddr::from((to, 0));
     assert_eq!(socket.send_to(packet, &to.into()).unwrap(), packet.len());
-}
-
-/// Runs these commands of ip(8), a line each.
-fn ip(commands: &str) {
-    let mut child = Command::new("ip")
-        .args(["-batch", "-"])
-        .stdin(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("the tests need iproute2");
-    let mut input = child.stdin.take().unwrap();
-    input.write_all(commands.as_bytes()).unwrap();
-    drop(input);
-    let output = child.wait_with_output().unwrap();
-    let error = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{error}\n{commands}");
 }
 
 /// Waits for what the kernel does a little later, five seconds at most. Whether it has is for the caller to check.
