@@ -239,9 +239,9 @@ impl Program for Here {
         self.reading.send(frame).map_err(other)
     }
 
-    fn refuse(&self, frame: &[u8]) -> io::Result<()> {
+    fn probe(&self, frame: &[u8]) -> io::Result<()> {
         let packet = frame.get(ETHERNET..).unwrap_or_default();
-        self.segments.refuse(packet).map_err(io::Error::other)
+        self.segments.probe_sender(packet).map_err(io::Error::other)
     }
 }
 

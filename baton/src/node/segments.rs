@@ -52,6 +52,11 @@ impl Segments {
         self.reset(&asked(packet).context("the refused packet is not TCP over IPv4")?)
     }
 
+    /// Has the client that sent a packet, IP header first, say where it is now.
+    pub fn probe_sender(&self, packet: &[u8]) -> Result<()> {
+        self.probe(&asked(packet).context("what the client sent is not TCP over IPv4")?)
+    }
+
     fn send(&self, client: Ipv4Addr, packet: &[u8]) -> Result<()> {
         let to = SocketAddr::V4(SocketAddrV4::new(client, 0));
         self.socket

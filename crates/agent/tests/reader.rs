@@ -41,9 +41,9 @@ struct Seen {
     /// So often its next socket does not have all yet, and what is known of that.
     missing: u32,
     kept: Kept,
-    /// Its next socket is nowhere; and which frame's client was told.
+    /// Its next socket is nowhere; and the frame whose client was asked.
     is_gone: bool,
-    refused: Option<Vec<u8>>,
+    probed: Option<Vec<u8>>,
     /// What the program says of a request that was read.
     flags: u8,
 }
@@ -111,8 +111,8 @@ impl Program for Fake {
         Ok(())
     }
 
-    fn refuse(&self, frame: &[u8]) -> io::Result<()> {
-        self.0.lock().unwrap().refused = Some(frame.to_vec());
+    fn probe(&self, frame: &[u8]) -> io::Result<()> {
+        self.0.lock().unwrap().probed = Some(frame.to_vec());
         Ok(())
     }
 }
@@ -340,21 +340,21 @@ fn who_is_nowhere_has_ended() {
         bed.program.0.lock().unwrap().is_gone = true;
         let (program, counters) = bed.goes_after(text.len(), u32::MAX);
         until(|| counters.given.load(Relaxed) == 1).await;
-        assert!(program.0.lock().unwrap().refused.is_none());
+        assert!(program.0.lock().unwrap().probed.is_none());
         assert!(kept.path().read_dir().unwrap().next().is_none());
     });
 }
 
 /// Its process was killed, and its socket with it: it would wait for ever.
 #[test]
-fn who_has_lost_its_connection_is_told() {
-    run("who_has_lost_its_connection_is_told", async {
+fn who_may_have_lost_its_connection_is_asked() {
+    run("who_may_have_lost_its_connection_is_asked", async {
         let text = b"GET /%61 HTTP/1.1\r\n\r\n";
         let is_lost = |next: &mut Seen| (next.missing, next.is_gone) = (u32::MAX, true);
         let (next, kept) = killed_over(text, is_lost).await;
-        until(|| next.0.lock().unwrap().refused.is_some()).await;
-        let refused = next.0.lock().unwrap().refused.take().unwrap();
-        assert_eq!(payload(&refused), text);
+        until(|| next.0.lock().unwrap().probed.is_some()).await;
+        let probed = next.0.lock().unwrap().probed.take().unwrap();
+        assert_eq!(payload(&probed), text);
         assert!(kept.path().read_dir().unwrap().next().is_none());
     });
 }

@@ -59,6 +59,10 @@ const SOON: Duration = Duration::from_millis(1);
 const LATE: Duration = Duration::from_millis(100);
 const LATEST: Duration = Duration::from_secs(1);
 
+/// As many packets as it takes at most until the connection server believes that nobody has a connection: it asks all data servers
+/// twice, and passes over some seconds.
+const PROBES: u32 = 8;
+
 /// As Linux doubles it, and takes half of it and up to nine tenths for a window: more than the program lets through.
 const BUFFER: usize = 1 << 17;
 
@@ -118,11 +122,11 @@ pub trait Program: Send + Sync + 'static {
     /// The kernel refuses it.
     fn send(&self, frame: &[u8]) -> io::Result<()>;
 
-    /// Nobody has the connection of this client's frame: it is reset, if its client is where it was then.
+    /// The client that this frame is of is asked where it is: what it answers takes the way of all that it sends.
     ///
     /// # Errors
     /// The kernel refuses it.
-    fn refuse(&self, frame: &[u8]) -> io::Result<()>;
+    fn probe(&self, frame: &[u8]) -> io::Result<()>;
 }
 
 /// What has been done, for the metrics.
@@ -249,14 +253,23 @@ async fn see_left(left: Left, program: Arc<dyn Program>, store: Arc<Store>) {
         Err(error) => Err(error),
     };
     store.remove(&flow);
-    // It was lost with the other process. Its client would wait for ever: it was told that all has come.
-    let seen = seen.and_then(|state| match state {
-        State::Gone => given.last().try_for_each(|frame| program.refuse(frame)),
-        _ => given_up(state).map(drop),
-    });
+    let seen = match seen {
+        Ok(State::Gone) => make_it_speak(&*program, &given).await,
+        seen => seen.and_then(given_up).map(drop),
+    };
     if let Err(error) = seen {
         tracing::debug!(%error, "what an earlier process had read was not received");
     }
+}
+
+/// A connection that is nowhere has ended, or was lost with an earlier process, and then its client waits: it was told that all
+/// has come. Whichever it is the client knows: if it is still there, the connection server resets it, as each that nobody has.
+async fn make_it_speak(program: &dyn Program, given: &Given) -> io::Result<()> {
+    for _ in 0..PROBES {
+        given.last().try_for_each(|frame| program.probe(frame))?;
+        sleep(LATEST).await;
+    }
+    Ok(())
 }
 
 async fn read(

@@ -18,6 +18,8 @@ use crate::world::CLUSTER;
 const PROTOCOL: u8 = 253;
 /// `struct lccp_header` in bpf/abi.h.
 const COMMAND_AT: usize = 2;
+/// Of no release.
+const OTHER_VERSION: u8 = 253;
 const TAG_AT: usize = 72;
 const HEADER: usize = 80;
 const CLIENT_PORT: u16 = 40_000;
@@ -100,7 +102,7 @@ pub(super) fn truncated(target: &Target, frames: &mut Vec<Frame>) -> Result<()> 
 pub(super) fn version(target: &Target, frames: &mut Vec<Frame>) -> Result<()> {
     let hello = hello(target, now())?;
     for mut payload in [payload(target, now(), CLIENT_PORT)?, hello] {
-        payload[0] ^= 0xff;
+        payload[0] = OTHER_VERSION;
         frames.push(lccp(target, &payload)?);
     }
     Ok(())
