@@ -4,7 +4,7 @@ usage: heads.py HOST PORT POOLS
 
 /POOL/... is answered by POOL alone, for each of POOLS; its servers take heads of 128 KB. Heads of 60 KB are answered, in a
 few pieces and in many. Longer ones are answered with 431 by no server, and those of which a bit comes from time to time and
-never the end with 408 after a minute, or their connection ends: as the first request of a connection and as the third.
+never the end with 408 after the service's head_timeout, at most ten seconds, or their connection ends: as the first request of a connection and as the third.
 """
 
 import select
@@ -81,10 +81,10 @@ class Case(threading.Thread):
         self.refused(connection, begin(f"/{pool}/refused"), lines)
 
     def slow(self, connection, pool):
-        self.refused(connection, begin(f"/{pool}/refused"), 130 * [LINE[:7] + b"\r\n"], pause=0.5)
+        self.refused(connection, begin(f"/{pool}/refused"), 30 * [LINE[:7] + b"\r\n"], pause=0.5)
 
     def slow_in_the_first_line(self, connection, pool):
-        self.refused(connection, b"GET ", [f"/{pool}/refused".encode(), *130 * [b"x"]], pause=0.5)
+        self.refused(connection, b"GET ", [f"/{pool}/refused".encode(), *30 * [b"x"]], pause=0.5)
 
     def refused(self, connection, first, pieces, pause=0.0):
         try:

@@ -31,6 +31,7 @@ use super::{
     place::Place,
     releases,
     segments::Segments,
+    tables::Served,
 };
 
 /// So much of a request is read for a dispatcher, as the program reads of it.
@@ -60,7 +61,7 @@ impl Running {
             reading: dataplane.reading(link.index)?,
             mac: link.mac,
             opinion: judge.opinion(),
-            ids: Mutex::default(),
+            served: Mutex::default(),
             leaving: Mutex::new(()),
             segments: Segments::open()?,
             rests: Mutex::default(),
@@ -80,11 +81,11 @@ impl Running {
         })
     }
 
-    /// What clients may be going to: by the number that a service has in the maps.
-    pub fn serve(&self, services: HashMap<SocketAddrV4, u16>) {
+    /// What clients may be going to.
+    pub fn serve(&self, services: HashMap<SocketAddrV4, Served>) {
         self.services
             .send_replace(services.keys().copied().collect());
-        *locked(&self.here.ids) = services;
+        *locked(&self.here.served) = services;
     }
 
     /// From now on dispatchers on other nodes are asked about the requests of services that have one.
@@ -121,7 +122,7 @@ struct Here {
     reading: Reading,
     mac: [u8; 6],
     opinion: Opinion,
-    ids: Mutex<HashMap<SocketAddrV4, u16>>,
+    served: Mutex<HashMap<SocketAddrV4, Served>>,
     /// One look at a time.
     leaving: Mutex<()>,
     segments: Segments,
@@ -132,6 +133,11 @@ struct Here {
 }
 
 impl Here {
+    /// The number that the service at this address has in the maps.
+    fn id(&self, cluster: SocketAddrV4) -> Option<u16> {
+        locked(&self.served).get(&cluster).map(|service| service.id)
+    }
+
     fn let_idle_leave(&self, quiet: Duration) -> Result<()> {
         let Ok(_alone) = self.leaving.try_lock() else {
             return Ok(());
@@ -156,7 +162,7 @@ impl Here {
 
     /// An empty ACK for each connection on which nothing was said for so long.
     fn idle(&self, quiet: RangeInclusive<Duration>) -> Result<Vec<Vec<u8>>> {
-        let services = locked(&self.ids).keys().copied().collect();
+        let services = locked(&self.served).keys().copied().collect();
         let idle = Connections::idle(&services, quiet)?.into_iter();
         let frames = idle.filter_map(|(client, cluster)| {
             let flow = TcbKey::of(client, cluster);
@@ -188,7 +194,7 @@ impl early::Sender for Here {
 
     fn ask(&self, key: AnswerKey, early: &Early) {
         let (_, cluster) = early.flow.ends();
-        let service = locked(&self.ids).get(&cluster).copied();
+        let service = self.id(cluster);
         let (Some(asking), Some(service)) = (self.asking.get(), service) else {
             return;
         };
@@ -207,8 +213,13 @@ impl Program for Here {
         self.reading.door(socket, flow).map_err(other)
     }
 
+    fn head_timeout(&self, cluster: SocketAddrV4) -> Option<Duration> {
+        let served = locked(&self.served);
+        served.get(&cluster).map(|service| service.head_timeout)
+    }
+
     fn lead(&self, cluster: SocketAddrV4, request: &Request) -> Option<Lead> {
-        let service = locked(&self.ids).get(&cluster).copied()?;
+        let service = self.id(cluster)?;
         let (lead, path) = self.opinion.of(service, request)?;
         Some(Lead {
             route: lead.map(|lead| Route {

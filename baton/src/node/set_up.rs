@@ -137,7 +137,7 @@ impl Daemon {
                 Some(reader) => reader,
                 None => reader::Running::start(&self.dataplane, &self.place, &self.judge)?,
             };
-            reader.serve(self.tables.ids_of(routed.iter().map(|(at, _)| *at)));
+            reader.serve(self.tables.served(&routed));
             if (routed.iter()).any(|(_, service)| service.dispatcher.is_some()) {
                 reader.ask_dispatchers(&self.dataplane, &self.place)?;
             }

@@ -46,12 +46,19 @@ struct Seen {
     probed: Option<Vec<u8>>,
     /// What the program says of a request that was read.
     flags: u8,
+    /// For heads; without it a minute.
+    head_timeout: Option<Duration>,
 }
 
 #[derive(Default)]
 struct Fake(Mutex<Seen>);
 
 impl Program for Fake {
+    fn head_timeout(&self, _: SocketAddrV4) -> Option<Duration> {
+        let asked = self.0.lock().unwrap().head_timeout;
+        asked.or(Some(Duration::from_secs(60)))
+    }
+
     fn door(&self, socket: BorrowedFd<'_>, _: &TcbKey) -> io::Result<Option<Door>> {
         let mut seen = self.0.lock().unwrap();
         let begin = seen.begin.get_or_insert_with(|| begin_of(socket));
@@ -142,7 +149,11 @@ struct Bed {
 
 impl Bed {
     async fn new() -> Self {
-        let program = Arc::new(Fake::default());
+        Self::of(Seen::default()).await
+    }
+
+    async fn of(seen: Seen) -> Self {
+        let program = Arc::new(Fake(Mutex::new(seen)));
         let (services, watch) = watch::channel(HashSet::new());
         let kept = Arc::new(tempfile::tempdir().unwrap());
         let store = Store::open(kept.path().to_owned()).unwrap();
@@ -377,6 +388,27 @@ fn what_no_server_can_answer_is_answered() {
                 "{answer}"
             );
             assert!(answer.ends_with(&format!("\r\n\r\n{status}\n")), "{answer}");
+        }
+    });
+}
+
+/// And who has sent nothing but line ends has asked for nothing, and is told nothing.
+#[test]
+fn who_takes_too_long_for_a_head_is_told() {
+    run("who_takes_too_long_for_a_head_is_told", async {
+        for (text, answer) in [
+            (&b"GET / HT"[..], "HTTP/1.1 408 Request Timeout\r\n"),
+            (b"\r\n", ""),
+        ] {
+            let mut bed = Bed::of(Seen {
+                head_timeout: Some(Duration::from_millis(50)),
+                ..Seen::default()
+            })
+            .await;
+            bed.say(text).await;
+            let answered = bed.answer().await;
+            assert!(answered.starts_with(answer), "{answered}");
+            assert_eq!(answered.is_empty(), answer.is_empty());
         }
     });
 }

@@ -119,6 +119,7 @@ pub(crate) struct RawService {
     pub(crate) connection_servers: List,
     pub(crate) split: Field<String>,
     pub(crate) handover: Field<String>,
+    pub(crate) head_timeout: Field<String>,
     pub(crate) resume: Field<bool>,
     pub(crate) direct: Field<bool>,
     pub(crate) large: Field<RawLarge>,

@@ -1,12 +1,14 @@
 //! `[[service]]`: what clients reach.
 
 use std::num::NonZeroU16;
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
+use std::time::Duration;
 
 use toml::Spanned;
 
 use crate::address::ClusterAddress;
 use crate::document::suggestion;
+use crate::duration;
 use crate::field::{Parsed, parse, parse_list};
 use crate::health::HealthCheck;
 use crate::large::{self, Large};
@@ -58,6 +60,8 @@ pub struct Service {
     pub split: Split,
     /// When a connection moves to another data server.
     pub handover: Handover,
+    /// How long a client may take for the head of a request, 1 s to 1 h.
+    pub head_timeout: Duration,
     /// Whether a response whose data server dies goes on from another one: all of a pool answer alike. Of requests that a
     /// route takes the route says so.
     pub resume: bool,
@@ -141,6 +145,7 @@ pub(crate) struct Draft {
     pub(crate) large: Parsed<large::Draft>,
     pub(crate) split: Option<Split>,
     pub(crate) handover: Option<Handover>,
+    pub(crate) head_timeout: Parsed<Duration>,
     pub(crate) resume: Parsed<bool>,
     pub(crate) direct: Parsed<bool>,
     health: Option<Option<HealthCheck>>,
@@ -177,6 +182,9 @@ impl Draft {
         let handover = parse(report, "handover", raw.handover, |text| {
             one_of("handover", &text, HANDOVERS)
         });
+        let head_timeout = parse(report, "head_timeout", raw.head_timeout, |text| {
+            duration::parse("head_timeout", &text, HEAD_TIMEOUT)
+        });
         let resume = parse(report, "resume", raw.resume, Ok);
         Self {
             name,
@@ -203,6 +211,7 @@ impl Draft {
             large: large::Draft::parse(report, raw.large),
             split: split.or(Split::Request),
             handover: handover.or(Handover::AsNeeded),
+            head_timeout,
             resume,
             direct: parse(report, "direct", raw.direct, Ok),
             health: HealthCheck::parse(report, raw.health),
@@ -252,6 +261,7 @@ impl Draft {
             overflow: overflow.filter(|_| policy == Policy::Overflow),
             split: self.split?,
             handover: self.handover?,
+            head_timeout: self.head_timeout.or(DEFAULT_HEAD_TIMEOUT)?,
             resume,
             direct: self.direct.or(false)?,
             health: self.health?,
@@ -279,6 +289,10 @@ impl Nodes {
         [&self.own].into_iter().chain(&self.pools).flatten()
     }
 }
+
+const HEAD_TIMEOUT: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(3600);
+/// As nginx has it.
+const DEFAULT_HEAD_TIMEOUT: Duration = Duration::from_secs(60);
 
 const HANDOVERS: &[(&str, Handover)] = &[
     ("as-needed", Handover::AsNeeded),

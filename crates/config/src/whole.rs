@@ -3,6 +3,7 @@
 mod connection_servers;
 pub(crate) mod failover;
 pub(crate) mod forwarding;
+mod head_timeout;
 pub(crate) mod keys;
 mod members;
 mod overflow;
@@ -56,6 +57,7 @@ pub(crate) fn check(
         connection_servers::weights(report, service, members);
         overflow::check(report, service, members);
         resume::check(report, service);
+        head_timeout::check(report, service);
     }
     relay_to::check(report, &services, &members, &nodes);
     routes::check(report, &services);

@@ -106,6 +106,7 @@ fn every_key_is_read() {
         port = 5432
         policy = "weighted"
         resume = true
+        head_timeout = "5s"
         "#,
     )
     .unwrap()
@@ -134,6 +135,8 @@ fn every_key_is_read() {
         [config.services[0].resume, config.services[1].resume],
         [false, true]
     );
+    let timeouts = [0, 1].map(|service| config.services[service].head_timeout.as_secs());
+    assert_eq!(timeouts, [60, 5]);
     let node = &config.nodes[0];
     assert_eq!((node.roles, node.weight), (Roles::CS_AND_DS, 255));
     assert_eq!(node.interfaces, ["lan.7".parse().unwrap()]);

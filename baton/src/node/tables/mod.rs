@@ -13,7 +13,7 @@ mod ways;
 
 pub use policies::policy;
 pub use routes::check as check_routes;
-pub use services::{Placed, endpoint, pools, service_at, services_with_places};
+pub use services::{Placed, Served, endpoint, pools, service_at, services_with_places};
 pub use ways::{connection_server_addresses, data_server, data_server_addresses, node_addresses};
 
 use std::{
@@ -146,12 +146,12 @@ impl Tables {
         self.reader_port = port;
     }
 
-    /// The numbers that these services have in the maps.
-    pub fn ids_of(
-        &self,
-        services: impl IntoIterator<Item = SocketAddrV4>,
-    ) -> HashMap<SocketAddrV4, u16> {
-        let ids = |at| Some((at, *self.ids.get(&at)?));
-        services.into_iter().filter_map(ids).collect()
+    /// What the agent that reads requests is to know of these services.
+    pub fn served(&self, services: &[Placed<'_>]) -> HashMap<SocketAddrV4, Served> {
+        let served = |(at, service): &Placed<'_>| {
+            let (id, head_timeout) = (*self.ids.get(at)?, service.head_timeout);
+            Some((*at, Served { id, head_timeout }))
+        };
+        services.iter().filter_map(served).collect()
     }
 }

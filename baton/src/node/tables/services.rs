@@ -4,6 +4,7 @@ use std::{
     collections::{BTreeSet, HashMap},
     net::{Ipv4Addr, SocketAddrV4},
     num::NonZeroU8,
+    time::Duration,
 };
 
 use anyhow::{Context, Result, bail};
@@ -352,6 +353,15 @@ pub fn service_at(service: &baton_config::Service) -> Result<SocketAddrV4> {
             service.name
         ),
     }
+}
+
+/// A service, whose requests are read.
+#[derive(Clone, Copy, Debug)]
+pub struct Served {
+    /// The number that it has in the maps.
+    pub id: u16,
+    /// How long its clients may take for the head of a request.
+    pub head_timeout: Duration,
 }
 
 /// Services of a configuration with their places, in the order of the file.

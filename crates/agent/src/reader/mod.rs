@@ -48,9 +48,6 @@ use crate::client::{Ends, Services};
 use crate::listener::Listener;
 use crate::position;
 
-/// As servers give a client for a head.
-const PATIENCE: Duration = Duration::from_secs(60);
-
 /// So long it takes at most until the program has let a connection go on.
 const GIVES_UP: Duration = Duration::from_secs(3);
 
@@ -91,6 +88,9 @@ pub trait Program: Send + Sync + 'static {
     /// # Errors
     /// The program's maps cannot be read.
     fn door(&self, socket: BorrowedFd<'_>, flow: &TcbKey) -> io::Result<Option<Door>>;
+
+    /// How long clients of this cluster address and port may take for the head of a request; `None`: nobody answers there any more.
+    fn head_timeout(&self, cluster: SocketAddrV4) -> Option<Duration>;
 
     /// Where a request to this cluster address and port goes; `None`: that is not known yet.
     fn lead(&self, cluster: SocketAddrV4, request: &Request) -> Option<Lead>;
@@ -331,7 +331,10 @@ impl Come {
 
 impl Connection {
     async fn read(self) -> io::Result<Outcome> {
-        let Ok(judged) = timeout(PATIENCE, self.await_head()).await else {
+        let Some(patience) = self.program.head_timeout(self.ends.cluster) else {
+            return self.answer(Answer::Nobody).await;
+        };
+        let Ok(judged) = timeout(patience, self.await_head()).await else {
             return self.end_late().await;
         };
         let (request, head, body) = match judged? {

@@ -1,0 +1,33 @@
+//! `head_timeout` is of the agent that reads requests.
+
+use crate::field::Parsed;
+use crate::problem::Problem;
+use crate::report::Report;
+use crate::service::{self, Handover, Split};
+
+/// Reports where it could have no effect.
+pub(super) fn check(report: &mut Report<'_>, service: &service::Draft) {
+    let Parsed::Right(head_timeout) = &service.head_timeout else {
+        return;
+    };
+    let is_left_to_server = service.handover == Some(Handover::Never)
+        && service.routes.is_empty()
+        && matches!(service.large, Parsed::Absent)
+        && matches!(service.dispatcher, Parsed::Absent);
+    let why = if service.split == Some(Split::Ack) {
+        "with split = \"ack\""
+    } else if is_left_to_server {
+        "with handover = \"never\" and no routes"
+    } else {
+        return;
+    };
+    report.error(
+        head_timeout.span(),
+        Problem::new(
+            format!(
+                "{why} no data server's node reads heads: how long one may take its server says"
+            ),
+            "remove head_timeout, and set the server's own limit",
+        ),
+    );
+}
