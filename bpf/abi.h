@@ -540,6 +540,7 @@ struct sender_key {
 
 enum pool_flag {
 	POOL_PER_REQUEST = 1, /* every request chooses; else the owner stays while it is a member */
+	POOL_NOBODY = 2,      /* nobody answers for it: its choices are who can say so to clients, and none of them a member */
 };
 
 /* Data servers that can answer alike. */
@@ -1131,7 +1132,6 @@ enum counter {
 	COUNTER_CS_AHEAD,            /* came to its DS ahead of its connection: sent there again */
 	COUNTER_CS_ADOPTED_MEANWHILE, /* dropped: its copy was first, on another processor */
 	COUNTER_CS_NO_DATA_SERVER,   /* nobody to choose: reset */
-	COUNTER_CS_UNAVAILABLE,      /* the same for a request of HTTP: answered with 503 */
 	COUNTER_CS_OWNER_GONE,       /* the entry's owner is not configured any more: reset */
 	COUNTER_CS_REFUSED,          /* a DS refused; tried the next */
 	COUNTER_CS_REFUSED_BY_ALL,

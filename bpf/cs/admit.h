@@ -15,7 +15,6 @@
 #include "route.h"
 #include "sizes.h"
 #include "tcb.h"
-#include "unavailable.h"
 #include "used_cookies.h"
 #include "../claimed.h"
 #include "../cookie.h"
@@ -60,7 +59,7 @@ static __noinline int split(struct packet *p, const struct tcb *held, u32 cookie
 		tally_request(choice.route, choice.pool);
 	if (!is_there) {
 		tally_unavailable(choice.route, choice.pool);
-		return nobody_answers(p);
+		return reset(p, COUNTER_CS_NO_DATA_SERVER);
 	}
 	if (p->service->flags & SERVICE_DIRECT && is_aware(p))
 		part.options = LCCP_TCB_AWARE;

@@ -124,7 +124,7 @@ static __noinline enum judgement judge_request(struct arrival *a, const struct l
 	enum judgement here = is_read ? JUDGED_HERE : JUDGED_UNREADABLE;
 	j->pool = index;
 	const struct pool *pool = pool_at(index);
-	if (!pool)
+	if (!pool || pool->flags & POOL_NOBODY)
 		return JUDGED_NOBODY;
 	if (is_read)
 		measure_request(a->skb, in, r, &j->span);

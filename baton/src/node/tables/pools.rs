@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use anyhow::{Context, Result};
-use baton_abi::{CHOICE_BANKS, CHOICES_PER_POOL, MAX_POOLS, POOL_PER_REQUEST, Pool};
+use baton_abi::{CHOICE_BANKS, CHOICES_PER_POOL, MAX_POOLS, POOL_NOBODY, POOL_PER_REQUEST, Pool};
 use baton_core::{
     Moment,
     policy::{Chooser, Policy, Server},
@@ -101,8 +101,8 @@ impl Pools {
         Ok(())
     }
 
-    /// Writes the choices of a pool as they are now, if they are others than before. The program reads one bank of choices while the
-    /// other is written.
+    /// Writes the choices of a pool as they are now, if they are others than before. If there are none, clients hear so from one of
+    /// `others`. The program reads one bank of choices while the other is written.
     pub fn write(
         &mut self,
         dataplane: &Dataplane,
@@ -111,9 +111,8 @@ impl Pools {
         policy: Policy,
         per_request: bool,
         servers: &[Server<'_>],
+        others: &[u16],
     ) -> Result<()> {
-        let flags = if per_request { POOL_PER_REQUEST } else { 0 };
-        let flags = flags as u8; // bits that C keeps in a byte
         let index = self.index(dataplane, id)?;
         let chooser = self
             .choosers
@@ -124,9 +123,15 @@ impl Pools {
                 }
             })
             .or_insert_with(|| Chooser::new(policy));
-        let choices = chooser.choices(now, servers);
+        let servers = chooser.choices(now, servers);
+        let members = members(servers);
+        let (choices, policy, nobody) = match servers {
+            [] if !others.is_empty() => (others, Policy::RoundRobin, POOL_NOBODY),
+            _ => (servers, policy, 0),
+        };
+        let flags = nobody | if per_request { POOL_PER_REQUEST } else { 0 };
+        let flags = flags as u8; // bits that C keeps in a byte
         let old = dataplane.pool(index)?;
-        let members = members(choices);
         let same_policy = u32::from(old.policy) == policy.number() && old.flags == flags;
         if same_policy
             && old.members == members
@@ -165,7 +170,10 @@ impl Pools {
     /// Whether nobody is in this pool.
     pub fn is_empty(&self, dataplane: &Dataplane, id: PoolId) -> Result<bool> {
         match self.indices.get(&id) {
-            Some(index) => Ok(dataplane.pool(*index)?.choices == 0),
+            Some(index) => {
+                let pool = dataplane.pool(*index)?;
+                Ok(pool.choices == 0 || u32::from(pool.flags) & POOL_NOBODY != 0)
+            }
             None => Ok(true),
         }
     }

@@ -156,6 +156,13 @@ impl Tables {
             let node = (membership.cluster().nodes()).find(|node| node.name == name.as_str())?;
             self.slots.slot(node.address)
         };
+        // All of the service: the agent of each can tell a client that nobody answers. Where no agent is, nobody tells.
+        let others: Vec<u16> = (usable.into_iter())
+            .filter(|_| service.owner_routes())
+            .flat_map(|usable| usable.among(|_| true))
+            .filter(|server| self.reachable(server.address))
+            .filter_map(|server| self.slots.slot(server.address).map(u16::from))
+            .collect();
         for pool in pools(at, service) {
             let policy = policies::policy(&pool, me, slot);
             let servers: Vec<Server<'_>> = (usable.into_iter())
@@ -174,8 +181,15 @@ impl Tables {
                     })
                 })
                 .collect();
-            self.pools
-                .write(dataplane, now, pool.id, policy, per_request, &servers)?;
+            self.pools.write(
+                dataplane,
+                now,
+                pool.id,
+                policy,
+                per_request,
+                &servers,
+                &others,
+            )?;
             down &= self.pools.is_empty(dataplane, pool.id)?;
         }
         self.down.insert(at, down);

@@ -11,8 +11,10 @@ use tokio::time::timeout;
 
 use crate::client::end_in_order;
 
-/// So long a client may take to hear it, and to end.
+/// So long a client may take to hear it, and to send more of what nobody reads.
 const LINGERS: Duration = Duration::from_secs(5);
+/// And so long, sending, until it ends: some send all of a body before they read.
+const LINGERS_AT_MOST: Duration = Duration::from_secs(30);
 
 /// Why.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,8 +43,12 @@ impl Answer {
     fn text(self) -> String {
         let status = self.status();
         let length = status.len() + 1;
+        let again = match self {
+            Self::Nobody => "Retry-After: 1\r\n",
+            _ => "",
+        };
         format!(
-            "HTTP/1.1 {status}\r\nContent-Type: text/plain\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{status}\n"
+            "HTTP/1.1 {status}\r\nContent-Type: text/plain\r\nContent-Length: {length}\r\n{again}Connection: close\r\n\r\n{status}\n"
         )
     }
 
@@ -58,12 +64,12 @@ impl Answer {
 /// sending.
 pub(super) async fn end(mut client: TcpStream) -> io::Result<()> {
     SockRef::from(&client).shutdown(Shutdown::Write)?;
-    let mut nothing = [0; 4096];
+    let mut nothing = vec![0; 1 << 16];
     let reading = async {
-        while client.read(&mut nothing).await? > 0 {}
+        while timeout(LINGERS, client.read(&mut nothing)).await?? > 0 {}
         io::Result::Ok(())
     };
-    timeout(LINGERS, reading).await??;
+    timeout(LINGERS_AT_MOST, reading).await??;
     end_in_order(&client);
     Ok(())
 }

@@ -44,8 +44,6 @@ pub fn holds_at_cs(seen: &Seen) -> Result<(), String> {
                 after < before + OVERHEAD && outer_is_valid(seen)
             } else if is(&WRAPPED) {
                 after == before + OVERHEAD && outer_is_valid(seen)
-            } else if is(&["cs_unavailable"]) {
-                verify_checksums(&seen.frame).is_ok()
             } else {
                 // Our own segments: always whole, whatever they answer.
                 after <= SYN_ACK && verify_checksums(&seen.frame).is_ok()

@@ -160,7 +160,9 @@ fn nobody_is_there() {
             true => (Redirect, FIRST_MAC),
             false => (Tx, CS_MAC),
         };
-        let seen = node.run(&frame).expect(verdict, &[("cs_unavailable", 1)]);
+        let seen = node
+            .run(&frame)
+            .expect(verdict, &[("cs_no_data_server", 1)]);
         assert_eq!(seen.packet().ethernet.source, source);
         assert_eq!(seen.packet().ethernet.destination, CLIENT_MAC);
     }

@@ -6,7 +6,9 @@ use std::{
     os::fd::AsRawFd as _,
 };
 
-use baton_abi::{DOOR_NOBODY, Door, HaveRead, Pool, READ_ANSWERS, READ_BYTES_MOST, RouteKey};
+use baton_abi::{
+    DOOR_NOBODY, Door, HaveRead, POOL_NOBODY, Pool, READ_ANSWERS, READ_BYTES_MOST, RouteKey,
+};
 use baton_wire::Message;
 use libbpf_rs::{MapCore as _, MapFlags};
 use zerocopy::{FromBytes as _, IntoBytes as _};
@@ -252,18 +254,30 @@ fn what_its_client_sends_again_is_not_what_was_read() {
 /// The agent gets what nobody can answer, and says so.
 #[test]
 fn a_request_of_a_pool_that_nobody_is_in_is_the_agent_s() {
-    on_own_host(|| {
-        let (live, agent) = with_agent();
-        let plane = live.node.plane();
-        let route = RouteKey::of(0, 0, b"/nobody/").unwrap();
-        plane.set_routes(&[(route, EMPTY.into())]).unwrap();
-        plane.set_pool(EMPTY, &Pool::default()).unwrap();
-        let nobodys = request(&live, b"GET /nobody/a HTTP/1.1\r\nHost: a\r\n\r\n");
-        forward(&live.node, &nobodys);
-        expect(&live.node, READS);
-        ended(&live);
-        expect_bytes(&accept(&agent).0, &nobodys.payload);
-    });
+    for flags in [0, POOL_NOBODY as u8] {
+        on_own_host(|| {
+            let (live, agent) = with_agent();
+            let plane = live.node.plane();
+            let route = RouteKey::of(0, 0, b"/nobody/").unwrap();
+            plane.set_routes(&[(route, EMPTY.into())]).unwrap();
+            let choices = u32::from(flags);
+            plane
+                .set_pool(
+                    EMPTY,
+                    &Pool {
+                        flags,
+                        choices,
+                        ..Pool::default()
+                    },
+                )
+                .unwrap();
+            let nobodys = request(&live, b"GET /nobody/a HTTP/1.1\r\nHost: a\r\n\r\n");
+            forward(&live.node, &nobodys);
+            expect(&live.node, READS);
+            ended(&live);
+            expect_bytes(&accept(&agent).0, &nobodys.payload);
+        });
+    }
 }
 
 /// The agent answers.
