@@ -24,6 +24,8 @@ pub struct Request {
     has_line: bool,
     /// Whether the header does.
     has_header: bool,
+    /// Whether its version of HTTP has chunks.
+    has_chunks: bool,
     /// That of the target, if it names one, else that of its line.
     host: Option<String>,
     headers: Vec<(String, Vec<u8>)>,
@@ -105,6 +107,7 @@ impl Request {
             is_whole,
             has_line: rest.is_some(),
             has_header: header.is_whole,
+            has_chunks: has_chunks(version),
             host: target.host.or(named),
             headers: header.lines,
         }))
@@ -147,12 +150,23 @@ impl Request {
 
     /// How far the body behind its header goes, if all of that is here.
     pub fn body(&self) -> Body {
+        if self.is_coded_too_early() {
+            return Body::Unknown;
+        }
         Body::of(&self.headers)
     }
 
     /// The same for who sees whether its server switches to another protocol: only then something else follows.
     pub fn body_before_switch(&self) -> Body {
+        if self.is_coded_too_early() {
+            return Body::Unknown;
+        }
         Body::of_request(&self.headers)
+    }
+
+    /// Whether it has a transfer coding, and a version of HTTP that has none: some servers pass that line over (RFC 9112, 6.1).
+    fn is_coded_too_early(&self) -> bool {
+        !self.has_chunks && self.headers("transfer-encoding").next().is_some()
     }
 
     /// Whether it asks for another protocol (Upgrade).
@@ -206,6 +220,14 @@ fn is_version(method: &[u8], text: &[u8]) -> bool {
         }
         None => text.is_empty() && method == b"GET",
     }
+}
+
+/// Whether a version that is one is HTTP/1.1 or later.
+fn has_chunks(text: &[u8]) -> bool {
+    let text = std::str::from_utf8(text).unwrap_or_default().trim_end();
+    let numbers = (text.strip_prefix("HTTP/")).and_then(|number| number.split_once('.'));
+    let number = |digits: &str| digits.parse::<u32>().ok();
+    numbers.is_some_and(|(major, minor)| (number(major), number(minor)) >= (Some(1), Some(1)))
 }
 
 fn blanks_off(text: &[u8]) -> &[u8] {

@@ -1,6 +1,6 @@
 //! What is read of a request, and what of a part of one; what servers forgive, and what they refuse.
 
-use baton_core::rules::{BadRequest, Request};
+use baton_core::rules::{BadRequest, Body, Request};
 use baton_wire::BadPath;
 
 use crate::read;
@@ -135,6 +135,25 @@ fn what_servers_forgive() {
         assert!(request.host().is_empty() && request.is_decisive(true));
     }
     assert_eq!(read("GET http://[::1]:80?x HTTP/1.1\r\n").host(), "[::1]");
+}
+
+#[test]
+fn before_chunks_were_known_nothing_is_chunked() {
+    for (version, body) in [
+        ("HTTP/1.1", Body::Chunked),
+        ("HTTP/1.10 ", Body::Chunked),
+        ("HTTP/2.0", Body::Chunked),
+        ("HTTP/1.0", Body::Unknown),
+        ("HTTP/1.00", Body::Unknown),
+        ("HTTP/0.9", Body::Unknown),
+        ("HTTP/1.99999999999", Body::Unknown),
+    ] {
+        let request = read(&format!(
+            "POST / {version}\r\nTransfer-Encoding: chunked\r\n\r\n"
+        ));
+        assert_eq!(request.body(), body, "{version}");
+        assert_eq!(request.body_before_switch(), body, "{version}");
+    }
 }
 
 /// Where a segment ends must not make a request one that is refused.
