@@ -13,6 +13,7 @@ enum {
 	SUM_BYTES = 512,           /* that bpf_csum_diff() takes on every kernel; a multiple of 4 */
 	SUMS_MAX = 65536 / SUM_BYTES,
 	FIN_AND_PSH = 0x09,
+	URG_BIT = 0x20,
 };
 
 /* The walk over what is taken off. */
@@ -99,10 +100,26 @@ static __noinline bool become_bare_reset(struct __sk_buff *skb, struct inner *in
 	       !bpf_skb_load_bytes(skb, in->tcp_at, &in->tcp, sizeof(in->tcp)) && cut(skb, in, in->tcp_at, 0);
 }
 
+/*
+ * TCP takes a byte that is urgent out of what programs read: to the server a request would say something else than what was judged.
+ * Without the flag, the pointer says nothing.
+ */
+static __noinline bool make_ordinary(struct __sk_buff *skb, struct inner *in)
+{
+	const u16 *flag_word = (const u16 *)((const u8 *)&in->tcp + FLAGS_AT);
+	u16 flags = *flag_word, new_flags = flags & ~bpf_htons(URG_BIT);
+
+	if (flags == new_flags)
+		return true;
+	in->tcp.urg = 0;
+	return !bpf_l4_csum_replace(skb, in->tcp_at + CHECK_AT, flags, new_flags, 2) &&
+	       !bpf_skb_store_bytes(skb, in->tcp_at + FLAGS_AT, &new_flags, sizeof(new_flags), 0);
+}
+
 /* Takes what is around the packet off, and what of it is not let in. */
 static __noinline int pass_in(struct arrival *a, struct inner *in, enum counter how)
 {
-	if (!unwrap(a, in))
+	if (!unwrap(a, in) || !make_ordinary(a->skb, in))
 		return TCX_DISCARD;
 	if (a->kept && !cut(a->skb, in, in->tcp_at, a->kept == NOTHING ? 0 : a->kept))
 		return TCX_DISCARD;
