@@ -16,6 +16,8 @@ enum {
 	REQUEST_MIN = 18,          /* "GET / HTTP/1.0", and two line ends */
 	CONTENT_LENGTH = 14,       /* letters of that name */
 	TRANSFER_ENCODING = 18,    /* letters of that name, and a colon */
+	TARGET_MIN = 2,            /* a slash, and a blank */
+	LINE_TAIL = 10,            /* "HTTP/1.1", and a line's end */
 	LENGTH_DIGITS = 18,
 	LARGE_BODY = 1 << 30,      /* bytes: sequence numbers, of 32 bits, do not tell well of more */
 	METHOD_MIN = 3,
@@ -38,6 +40,8 @@ struct request {
 	u32 odd;                   /* it is not sure where the next request begins */
 	u32 careful;               /* it has a body that must be followed, or waits for leave to send that */
 	u32 chunked;               /* its body says where it ends as it goes on */
+	u32 line;                  /* where its first line ends; 0: not in this segment */
+	u32 old;                   /* its version of HTTP has no chunks */
 	u32 loose;                 /* it has lines in an old style, which servers read in different ways */
 	u64 path;                  /* hash of the path as the agent has read it; 0: it has not */
 	u64 large;                 /* or so many, which are LARGE_BODY at least */
@@ -120,7 +124,21 @@ static __always_inline u64 path_ends(u64 word)
 struct header_walk {
 	const struct text *text;
 	struct request *request;
+	u32 last;                  /* offset of the last byte that is here, of which nobody knows what follows */
 };
+
+/* The request line ends before `offset`: with a blank, a version that is HTTP/1, and a line's end. */
+static __always_inline void read_version(const struct text *text, struct request *r, u32 offset)
+{
+	u64 version = text_word(text, offset - LINE_TAIL);
+	u8 minor = (version >> 56) - '0';
+
+	if (offset < r->target + TARGET_MIN + LINE_TAIL || *text_at(text, offset - LINE_TAIL - 1) != ' ' ||
+	    (version & FIRST(7)) != LETTERS('H', 'T', 'T', 'P', '/', '1', '.', 0) || minor > 9)
+		r->loose = 1;
+	r->line = offset;
+	r->old = !minor;
+}
 
 /* The value of Content-Length, behind the name at `offset`: a colon, perhaps a blank, and digits. */
 static __always_inline void read_length(const struct text *text, struct request *r, u32 offset)
@@ -170,8 +188,15 @@ static __noinline void read_line(const struct text *text, struct request *r, u32
 	u64 word = text_word(text, offset);
 	u64 small = word | EVERY_BYTE(0x20);
 
+	/* Some servers end a line at a line feed alone. */
+	r->odd |= *text_at(text, offset - 2) != '\r';
+	if (!r->line)
+		read_version(text, r, offset);
 	switch ((u8)word) {
 	case '\r':
+		/* Its line feed may come in another packet. */
+		if (!(u8)(word >> 8))
+			return;
 		r->end = offset + 2;
 		r->odd |= (u16)word != 0x0a0d;
 		return;
@@ -204,17 +229,34 @@ static __noinline void read_line(const struct text *text, struct request *r, u32
 	}
 }
 
-/* The lines that begin behind the line ends of one word; 1 ends the walk. */
+/* The highest bit of each byte that is less than `least`, at most 0x80, and maybe of some behind the first of them. */
+static __always_inline u64 low_bytes(u64 word, u8 least)
+{
+	return (word - EVERY_BYTE((u64)least)) & ~word & EVERY_BYTE(0x80);
+}
+
+/*
+ * The lines that begin behind the line ends of one word; 1 ends the walk. A CR or a NUL in a head servers read in different ways,
+ * and so a blank before a colon, which is searched for in values as well: there it is rare.
+ */
 static long read_word(u32 index, struct header_walk *w)
 {
-	u64 word = text_word(w->text, index * WORD);
+	struct request *r = w->request;
+	u32 at = index * WORD;
+	u64 word = text_word(w->text, at), next = text_word(w->text, at + 1);
+	u64 stray = low_bytes(word, ' ' + 1) & zero_bytes(next ^ EVERY_BYTE(':'));
 
-	if (!zero_bytes(word ^ EVERY_BYTE('\n')))
+	if (!(low_bytes(word, '\r' + 1) | stray))
 		return 0;
 	for (u32 i = 0; i < WORD; i++)
-		if ((u8)(word >> 8 * i) == '\n' && !w->request->end && index * WORD + i > w->request->target)
-			read_line(w->text, w->request, index * WORD + i + 1);
-	return w->request->end != 0;
+		if ((u8)(word >> 8 * i) == '\n' && !r->end && at + i > r->target)
+			read_line(w->text, r, at + i + 1);
+	stray |= zero_bytes(word) | (zero_bytes(word ^ EVERY_BYTE('\r')) & ~zero_bytes(next ^ EVERY_BYTE('\n')));
+	u32 end = r->end ? r->end : w->last;
+	if (end < at + WORD)
+		stray = end > at ? stray & FIRST(end - at) : 0;
+	r->odd |= stray != 0;
+	return r->end != 0;
 }
 
 /* Where the request begins: behind line ends, of which there are seldom any. */
@@ -271,12 +313,12 @@ __noinline int read_text(u32 bytes, u32 seen, struct request *r)
 	r->target = find_target(text, r->begin);
 	if (!r->target || bytes < REQUEST_MIN)
 		return false;
-	struct header_walk walk = { .text = text, .request = r };
+	struct header_walk walk = { .text = text, .request = r, .last = seen - 1 };
 	bpf_loop(seen / WORD + 1, read_word, &walk, 0);
 	/* Other methods have a body. Without a length there is none (RFC 9112, 6.3), which not all servers heed. */
 	r->careful |= r->chunked || r->large || (!r->lengths && !is_bodyless(text, r->begin));
-	/* Both, and servers may disagree about which one counts (RFC 9112, 6.3). */
-	r->odd |= r->chunked && r->lengths;
+	/* Both, and servers may disagree about which one counts (RFC 9112, 6.3); or they may know no chunks (6.1). */
+	r->odd |= r->chunked && (r->lengths || r->old);
 	/* What is behind is a second request. */
 	return r->end && !r->odd && (r->chunked || r->large || r->end + r->body >= bytes);
 }

@@ -13,6 +13,7 @@ enum {
 	HOST_UNCLEAR = ~0U,        /* no number of a host: it is written in a way that only user space reads */
 	ROUTE_BITS = 8 * (sizeof(struct route_key) - sizeof(u32)),
 	PLAIN_WORDS = 64,          /* a longer path is not looked through */
+	DEL = 0x7f,
 	VERSION_LETTERS = 7,       /* of what follows a target, up to the first digit */
 };
 
@@ -75,15 +76,15 @@ static __always_inline u32 find_host(struct text *text, u32 begin)
 }
 
 /*
- * Whether the target at `target` is a path that every server reads as it stands, up to its query or the version of
+ * Whether the target of the request is a path that every server reads as it stands, up to its query or the version of
  * HTTP: it begins with a slash, and has neither an escape, nor a fragment, nor two slashes in a row, nor a dot behind
  * a slash. crates/wire/src/path.rs spells such a path as it is. Eight bytes at a time: what stops the walk is the
- * first byte below '&', which are the blank, '#', '%', control characters and some that are rare; the first '?'; and
- * the first slash with a slash or a dot behind it. In each of these masks the lowest bit is exact.
+ * first byte below '&', which are the blank, '#', '%', control characters and some that are rare; the first DEL; the
+ * first '?'; and the first slash with a slash or a dot behind it. In each of these masks the lowest bit is exact.
  */
-static __always_inline bool is_plain(const struct text *text, u32 target)
+static __always_inline bool is_plain(const struct text *text, const struct request *r)
 {
-	const u8 *at = target_in(text, target);
+	const u8 *at = target_in(text, r->target);
 	u64 stops = 0, ends = 0;
 	u32 i = 0;
 
@@ -93,7 +94,7 @@ static __always_inline bool is_plain(const struct text *text, u32 target)
 		u64 word = *(const u64 *)(at + i * WORD);
 		u64 next = *(const u64 *)(at + i * WORD + 1);
 		u64 pairs = zero_bytes(word ^ EVERY_BYTE('/')) & zero_bytes((next | EVERY_BYTE(1)) ^ EVERY_BYTE('/'));
-		u64 low = (word - EVERY_BYTE('&')) & ~word & EVERY_BYTE(0x80);
+		u64 low = low_bytes(word, '&') | zero_bytes(word ^ EVERY_BYTE(DEL));
 
 		ends = zero_bytes(word ^ EVERY_BYTE('?'));
 		stops = low | ends | pairs;
@@ -108,8 +109,11 @@ static __always_inline bool is_plain(const struct text *text, u32 target)
 	/* As many ones as bytes up to this one, summed in the highest byte. */
 	u32 end = i * WORD + (((first - 1) & EVERY_BYTE(1)) * EVERY_BYTE(1) >> 56) - 1;
 	at += WRAPPED(end, PLAIN_WORDS * WORD);
-	return *at == '?' || (*(const u64 *)(at + 1) & FIRST(VERSION_LETTERS)) ==
-				     LETTERS('H', 'T', 'T', 'P', '/', '1', '.', 0);
+	if (*at == '?')
+		return true;
+	/* Behind the version the line ends, if that is here. */
+	return (*(const u64 *)(at + 1) & FIRST(VERSION_LETTERS)) == LETTERS('H', 'T', 'T', 'P', '/', '1', '.', 0) &&
+	       (!r->line || r->line == r->target + end + 1 + LINE_TAIL);
 }
 
 /*
@@ -122,7 +126,7 @@ __noinline u32 find_route(u32 service, u32 flags, const struct request *r)
 
 	if (!r || !text)
 		return NO_POOL;
-	if (!r->target || r->begin || r->loose || !is_plain(text, r->target))
+	if (!r->target || r->begin || r->loose || !is_plain(text, r))
 		return ROUTE_UNCLEAR;
 	if (!(flags & SERVICE_PATHS))
 		return NO_POOL;

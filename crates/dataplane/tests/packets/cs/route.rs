@@ -69,7 +69,7 @@ fn half_a_request_is_routed() {
     for (request, pool) in [
         ("GET /a/ HTTP/1.1\r\nHost: www.example.org\r\nCookie: ", B),
         ("GET /a/ HTTP/1.1\r\nHost: www.example.org\r\n", B),
-        ("GET /a/?and/so/on\r\nHost: www.example.org\r\n", B),
+        ("GET /a/?and/so/on HTTP/1.1\r\nHost: www.example.org\r\n", B),
     ] {
         assert_eq!(pool_of(&node, request), pool, "{request:?}");
     }
