@@ -27,6 +27,7 @@ mod pools;
 mod ports;
 mod reader;
 mod relay_answer;
+mod requests;
 mod responses;
 mod resume;
 mod tally;

@@ -1,0 +1,125 @@
+//! CR, LF and NUL where they do not belong: one server ends a line there, and another one does not.
+
+use super::{Case, Odd, Outcome, meet_all, run};
+
+const HEADS: &[Case] = &[
+    ("a CR in a value", Odd, "GET /ds{}/ HTTP/1.1|X: a\rb||"),
+    (
+        "a CR before a header",
+        Odd,
+        "GET /ds{}/ HTTP/1.1|X: a\rContent-Length: 5||",
+    ),
+    ("a CR in a name", Odd, "GET /ds{}/ HTTP/1.1|X\ra: b||"),
+    (
+        "a CR for a dash",
+        Odd,
+        "GET /ds{}/ HTTP/1.1|Content\rLength: 5||",
+    ),
+    (
+        "a CR before a name",
+        Odd,
+        "GET /ds{}/ HTTP/1.1|Host: a|\rX: y||",
+    ),
+    (
+        "a CR in the query",
+        Odd,
+        "GET /ds{}/?a\rb HTTP/1.1|Host: a||",
+    ),
+    (
+        "a CR behind the version",
+        Odd,
+        "GET /ds{}/ HTTP/1.1\rX: y|Host: a||",
+    ),
+    (
+        "two CR behind the version",
+        Odd,
+        "GET /ds{}/ HTTP/1.1\r|Host: a||",
+    ),
+    (
+        "two CR behind a value",
+        Odd,
+        "GET /ds{}/ HTTP/1.1|Host: a\r||",
+    ),
+    ("two CR at the end", Odd, "GET /ds{}/ HTTP/1.1|Host: a|\r|"),
+    (
+        "a CR for the last line",
+        Odd,
+        "GET /ds{}/ HTTP/1.1|Host: a|\rx",
+    ),
+    ("LF alone", Odd, "GET /ds{}/ HTTP/1.1\nHost: a\n\n"),
+    (
+        "a LF behind the version",
+        Odd,
+        "GET /ds{}/ HTTP/1.1\nHost: a||",
+    ),
+    (
+        "a LF behind a value",
+        Odd,
+        "GET /ds{}/ HTTP/1.1|Host: a\nX: y||",
+    ),
+    (
+        "a LF before the last line",
+        Odd,
+        "GET /ds{}/ HTTP/1.1|Host: a\n|",
+    ),
+    (
+        "a LF for the last line",
+        Odd,
+        "GET /ds{}/ HTTP/1.1|Host: a|\n",
+    ),
+    (
+        "a LF in the query",
+        Odd,
+        "GET /ds{}/?a\nb HTTP/1.1|Host: a||",
+    ),
+    ("a NUL in a value", Odd, "GET /ds{}/ HTTP/1.1|X: a\0b||"),
+    ("a NUL in a name", Odd, "GET /ds{}/ HTTP/1.1|X\0: b||"),
+    ("a NUL in the host", Odd, "GET /ds{}/ HTTP/1.1|Host: a\0b||"),
+    ("a NUL in the path", Odd, "GET /ds{}/\0 HTTP/1.1|Host: a||"),
+    (
+        "a NUL in the query",
+        Odd,
+        "GET /ds{}/?a\0b HTTP/1.1|Host: a||",
+    ),
+    (
+        "a NUL behind the version",
+        Odd,
+        "GET /ds{}/ HTTP/1.1\0|Host: a||",
+    ),
+    (
+        "a NUL before the end",
+        Odd,
+        "GET /ds{}/ HTTP/1.1|Host: a\0||",
+    ),
+    (
+        "a NUL in the last line",
+        Odd,
+        "GET /ds{}/ HTTP/1.1|Host: a|\0|",
+    ),
+];
+
+#[test]
+fn every_place() {
+    run(HEADS, str::to_owned);
+}
+
+/// They are found at every offset from a word's beginning, and what is behind the head is not looked at.
+#[test]
+fn every_offset() {
+    meet_all(|at| {
+        for length in 0..9 {
+            let x = "x".repeat(length);
+            for (line, outcome) in [
+                ("", Outcome::Here(2)),
+                ("\r", Outcome::Agent),
+                ("\0", Outcome::Agent),
+                ("\nX: y", Outcome::Agent),
+                ("\r\nX : y", Outcome::Agent),
+            ] {
+                let name = format!("{line:?}, {length} bytes later");
+                let head = format!("GET /ds1/{x} HTTP/1.1\r\nX: y{line}\r\nContent-Length: 9");
+                at.meets(&name, head + "\r\n\r\n\0\r\r :\n\0", outcome);
+            }
+        }
+    });
+}
