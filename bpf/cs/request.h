@@ -182,9 +182,11 @@ static __always_inline void read_transfer(const struct text *text, struct reques
 	r->chunked = 1;
 }
 
-/* A header line, or the empty one, begins at `offset`. */
-static __noinline void read_line(const struct text *text, struct request *r, u32 offset)
+/* A header line, or the empty one, begins at `offset`. Global, so that it is verified by itself. */
+__noinline int read_line(const struct text *text, struct request *r, u32 offset)
 {
+	if (!text || !r)
+		return 0;
 	u64 word = text_word(text, offset);
 	u64 small = word | EVERY_BYTE(0x20);
 
@@ -196,10 +198,10 @@ static __noinline void read_line(const struct text *text, struct request *r, u32
 	case '\r':
 		/* Its line feed may come in another packet. */
 		if (!(u8)(word >> 8))
-			return;
+			return 0;
 		r->end = offset + 2;
 		r->odd |= (u16)word != 0x0a0d;
-		return;
+		return 0;
 	case '\n':
 	case ' ':
 	case '\t':
@@ -208,7 +210,7 @@ static __noinline void read_line(const struct text *text, struct request *r, u32
 		/* An empty one all the same: what is behind it is no header. */
 		if ((u8)word == '\n')
 			r->end = offset + 1;
-		return;
+		return 0;
 	}
 	if ((small & FIRST(5)) == LETTERS('h', 'o', 's', 't', ':', 0, 0, 0)) {
 		/* Two of them are an error, for the server to tell. */
@@ -227,6 +229,7 @@ static __noinline void read_line(const struct text *text, struct request *r, u32
 			read_transfer(text, r, offset);
 		r->odd |= small == LETTERS('u', 'p', 'g', 'r', 'a', 'd', 'e', ':');
 	}
+	return 0;
 }
 
 /* The highest bit of each byte that is less than `least`, at most 0x80, and maybe of some behind the first of them. */
