@@ -108,8 +108,7 @@ impl Pools {
         dataplane: &Dataplane,
         now: Moment,
         id: PoolId,
-        policy: Policy,
-        per_request: bool,
+        (policy, per_request): (Policy, bool),
         servers: &[Server<'_>],
         others: &[u16],
     ) -> Result<()> {

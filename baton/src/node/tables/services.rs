@@ -185,8 +185,7 @@ impl Tables {
                 dataplane,
                 now,
                 pool.id,
-                policy,
-                per_request,
+                (policy, per_request),
                 &servers,
                 &others,
             )?;
