@@ -3,14 +3,16 @@
 //! the program took. An empty program beside it says what taking the time takes.
 
 use std::{
-    io::Write as _,
+    io::{Read as _, Write as _},
     net::{SocketAddr, TcpListener, TcpStream},
     os::fd::{AsFd as _, OwnedFd},
     time::Duration,
 };
 
 use anyhow::{Result, ensure};
-use baton_abi::{SERVICE_RESUME, Service, ServiceKey};
+use baton_abi::{
+    DataServer as Peer, RouteKey, SERVICE_OWNER, SERVICE_PATHS, SERVICE_RESUME, Service, ServiceKey,
+};
 use baton_dataplane::{
     Heads,
     sys::{self, Hook},
@@ -19,13 +21,14 @@ use baton_wire::{Message, encode};
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 
 use crate::{
-    cluster::{ARRIVES_AT, CS, WEB, ds, key},
+    cluster::{ARRIVES_AT, CS, CS_MAC, WEB, ds, ds_mac, first_pool_of_one, key, peer},
     host::accept,
     lccp::{TO_DS, adopt, forward},
     node::Node,
     program,
     report::Row,
     segment::{Client, GET, Segment},
+    sniff::Wire,
     wrapper::Wrapper,
 };
 
@@ -39,9 +42,17 @@ const LOOKS: usize = 20;
 /// As nginx sends it.
 const HEAD: &[u8] =
     b"HTTP/1.1 200 OK\r\nServer: nginx/1.22.1\r\nDate: Sat, 21 Nov 2026 23:08:36 GMT\r\n\
-    Content-Type: application/octet-stream\r\nContent-Length: 4096\r\n\
+    Content-Type: application/octet-stream\r\nContent-Length: 4200\r\n\
     Last-Modified: Sat, 21 Nov 2026 13:42:41 GMT\r\nConnection: keep-alive\r\n\
     ETag: \"6b019fd1-1000\"\r\nAccept-Ranges: bytes\r\n\r\n";
+/// It comes in so many pieces.
+const PIECES: u32 = 3;
+const PIECE: [u8; 1400] = [7; 1400];
+/// The further requests of a connection: one that is answered here, and one that is another data server's.
+const HERE: &[u8] =
+    b"GET /ds1/4k HTTP/1.1\r\nHost: cluster\r\nUser-Agent: curl/7.88.1\r\nAccept: */*\r\n\r\n";
+const ANOTHERS: &[u8] =
+    b"GET /ds2/4k HTTP/1.1\r\nHost: cluster\r\nUser-Agent: curl/7.88.1\r\nAccept: */*\r\n\r\n";
 
 pub struct DataServer<'a> {
     node: Node,
@@ -57,6 +68,8 @@ pub struct DataServer<'a> {
     not_ours: Row,
     adopt: Row,
     forward: Row,
+    here: Row,
+    handed_on: Row,
     body: Row,
     head: Row,
 }
@@ -73,11 +86,24 @@ impl<'a> DataServer<'a> {
         sender.bind(&SocketAddr::from((CS, 0)).into())?;
         sender.connect(&SocketAddr::from((ds(0), 0)).into())?;
         let node = Node::attached_ds(ARRIVES_AT);
-        let resumes = Service {
-            flags: SERVICE_RESUME as u16,
+        let owns = Service {
+            flags: (SERVICE_OWNER | SERVICE_PATHS | SERVICE_RESUME) as u16,
             ..Service::default()
         };
-        node.plane().set_service(&ServiceKey::of(WEB), &resumes)?;
+        node.plane().set_service(&ServiceKey::of(WEB), &owns)?;
+        let routes = ["/ds1/", "/ds2/"].into_iter().zip(first_pool_of_one()..);
+        let routes = routes.map(|(path, pool)| {
+            let key = RouteKey::of(0, 0, path.as_bytes());
+            (key.expect("a path of a route"), pool.into())
+        });
+        node.plane().set_routes(&routes.collect::<Vec<_>>())?;
+        for (address, mac) in [(CS, CS_MAC), (ds(1), ds_mac(1))] {
+            let way = Peer {
+                ifindex: Wire::interface(),
+                ..peer(mac)
+            };
+            node.plane().set_peer(address, &way)?;
+        }
         let client = Client::of(WEB);
         sender.send(&message(&node, &adopt(&client), &client.get(COOKIE)))?;
         let (connection, _) = accept(&listener);
@@ -96,6 +122,8 @@ impl<'a> DataServer<'a> {
             body: Row::new("leaving, in the middle of a response", None),
             head: Row::new("leaving, a response begins (shown)", None),
             adopt: Row::new("ADOPT -> a new socket (live)", Some(400.0)),
+            here: Row::new("door: next GET, answered here (live)", Some(450.0)),
+            handed_on: Row::new("door: next GET, handed on (live)", Some(900.0)),
         })
     }
 
@@ -125,23 +153,40 @@ impl<'a> DataServer<'a> {
         self.forward.add(whole, floor);
         let empty = floor;
 
-        let fresh = (0..ADOPTS).map(|_| {
-            let client = Client::of(WEB);
-            (adopt(&client), client.get(COOKIE))
-        });
+        let clients: Vec<_> = (0..ADOPTS).map(|_| Client::of(WEB)).collect();
+        let fresh = (clients.iter()).map(|client| (adopt(client), client.get(COOKIE)));
         let (whole, floor) = self.send_all("ds_adopted", fresh)?;
         self.adopt.add(whole, floor);
         let mut connections = self.accept_all()?;
         // The kernel has acknowledged the requests by then, and does not send anything again so soon.
         std::thread::sleep(Duration::from_millis(300));
         let (mut heads, mut bodies) = (Vec::new(), Vec::new());
-        while !connections.is_empty() {
-            let some = connections.split_off(connections.len().saturating_sub(LOOKS));
-            heads.extend(self.leave(&some, HEAD, some.len())?);
-            bodies.extend(self.leave(&some, &[7; 1400], 0)?);
+        for some in connections.chunks_mut(LOOKS) {
+            heads.extend(self.leave(some, HEAD, some.len())?);
+            for _ in 0..PIECES {
+                bodies.extend(self.leave(some, &PIECE, 0)?);
+            }
         }
         self.head.add(mean(&heads), empty);
         self.body.add(mean(&bodies), empty);
+
+        let answered = HEAD.len() as u32 + PIECES * PIECE.len() as u32;
+        let next = |client: &Client, request: &[u8]| {
+            let packet = client.later(COOKIE, GET.len(), answered);
+            (crate::lccp::forward(client), packet.payload(request))
+        };
+        // With the first packet of a connection its door is put where its socket is: that is no part of any later one.
+        self.send_all(
+            "ds_forwarded",
+            clients.iter().map(|client| next(client, &[])),
+        )?;
+        let (one, other) = clients.split_at(clients.len() / 2);
+        let requests = one.iter().map(|client| next(client, HERE));
+        let (whole, floor) = self.send_all("ds_door_request", requests)?;
+        self.here.add(whole, floor);
+        let requests = other.iter().map(|client| next(client, ANOTHERS));
+        let (whole, floor) = self.send_all("ds_door_handed_on", requests)?;
+        self.handed_on.add(whole, floor);
         Ok(())
     }
 
@@ -152,6 +197,8 @@ impl<'a> DataServer<'a> {
             &mut self.deliver,
             &mut self.forward,
             &mut self.adopt,
+            &mut self.here,
+            &mut self.handed_on,
             &mut self.body,
             &mut self.head,
         ] {
@@ -165,6 +212,8 @@ impl<'a> DataServer<'a> {
             self.deliver,
             self.forward,
             self.adopt,
+            self.here,
+            self.handed_on,
             self.body,
             self.head,
         ]
@@ -222,7 +271,7 @@ impl<'a> DataServer<'a> {
         }
         let after = [program::runs(programs[0])?, program::runs(programs[1])?];
         let moved = self.node.moved();
-        let sent = u64::from(ADOPTS);
+        let sent = frames.len() as u64;
         ensure!(moved.get(counter) == Some(&sent), "counted {moved:?}");
         for (after, before) in after.iter().zip(before) {
             ensure!(
@@ -236,11 +285,12 @@ impl<'a> DataServer<'a> {
         ))
     }
 
-    /// Accepts what was adopted. It ends by a RST when dropped, so that nothing of it stays.
+    /// Accepts what was adopted, and reads its requests. It ends by a RST when dropped, so that nothing of it stays.
     fn accept_all(&self) -> Result<Vec<TcpStream>> {
         (0..ADOPTS)
             .map(|_| {
-                let (stream, _) = self.listener.accept()?;
+                let (mut stream, _) = self.listener.accept()?;
+                stream.read_exact(&mut [0; GET.len()])?;
                 stream.set_nodelay(true)?;
                 SockRef::from(&stream).set_linger(Some(Duration::ZERO))?;
                 Ok(stream)
