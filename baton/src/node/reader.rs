@@ -133,9 +133,9 @@ struct Here {
 }
 
 impl Here {
-    /// The number that the service at this address has in the maps.
-    fn id(&self, cluster: SocketAddrV4) -> Option<u16> {
-        locked(&self.served).get(&cluster).map(|service| service.id)
+    /// The service at this address.
+    fn served(&self, cluster: SocketAddrV4) -> Option<Served> {
+        locked(&self.served).get(&cluster).copied()
     }
 
     fn let_idle_leave(&self, quiet: Duration) -> Result<()> {
@@ -194,7 +194,7 @@ impl early::Sender for Here {
 
     fn ask(&self, key: AnswerKey, early: &Early) {
         let (_, cluster) = early.flow.ends();
-        let service = self.id(cluster);
+        let service = self.served(cluster);
         let (Some(asking), Some(service)) = (self.asking.get(), service) else {
             return;
         };
@@ -202,7 +202,7 @@ impl early::Sender for Here {
         asking.ask(Question {
             key,
             flow: early.flow,
-            service,
+            service: service.id,
             text: early.bytes[..bytes].to_owned(),
         });
     }
@@ -214,12 +214,11 @@ impl Program for Here {
     }
 
     fn head_timeout(&self, cluster: SocketAddrV4) -> Option<Duration> {
-        let served = locked(&self.served);
-        served.get(&cluster).map(|service| service.head_timeout)
+        Some(self.served(cluster)?.head_timeout)
     }
 
     fn lead(&self, cluster: SocketAddrV4, request: &Request) -> Option<Lead> {
-        let service = self.id(cluster)?;
+        let service = self.served(cluster)?.id;
         let (lead, path) = self.opinion.of(service, request)?;
         Some(Lead {
             route: lead.map(|lead| Route {

@@ -19,9 +19,10 @@ use baton_core::{
     membership::{Cluster, Membership, UsableServer},
     policy::Server,
     sizes::Known,
+    slots::Slot,
 };
 use baton_dataplane::Dataplane;
-use baton_wire::Endpoint;
+use baton_wire::{Address, Endpoint};
 use tracing::warn;
 
 use super::super::{
@@ -160,18 +161,14 @@ impl Tables {
         let others: Vec<u16> = (usable.into_iter())
             .filter(|_| service.owner_routes())
             .flat_map(|usable| usable.among(|_| true))
-            .filter(|server| self.reachable(server.address))
-            .filter_map(|server| self.slots.slot(server.address).map(u16::from))
+            .filter_map(|server| self.reachable_slot(server.address).map(u16::from))
             .collect();
         for pool in pools(at, service) {
             let policy = policies::policy(&pool, me, slot);
             let servers: Vec<Server<'_>> = (usable.into_iter())
                 .flat_map(|usable| usable.among(|server| pool.has(server)))
                 .filter_map(|server| {
-                    let slot = self
-                        .slots
-                        .slot(server.address)
-                        .filter(|_| self.reachable(server.address))?;
+                    let slot = self.reachable_slot(server.address)?;
                     let weight = pool.weight(&server.name, server.weight)?;
                     Some(Server {
                         slot,
@@ -238,6 +235,11 @@ impl Tables {
     /// Forgets what assignments were written, so that the next ones are written in any case.
     pub fn write_all_again(&mut self) {
         self.pools.write_all_again();
+    }
+
+    /// Its slot, if it has one and can be reached.
+    fn reachable_slot(&self, server: Address) -> Option<Slot> {
+        (self.slots.slot(server)).filter(|_| self.reachable(server))
     }
 
     fn write_service(

@@ -64,7 +64,8 @@ impl Answer {
 /// sending.
 pub(super) async fn end(mut client: TcpStream) -> io::Result<()> {
     SockRef::from(&client).shutdown(Shutdown::Write)?;
-    let mut nothing = vec![0; 1 << 16];
+    // Small, as very many may have it at once.
+    let mut nothing = [0; 4096];
     let reading = async {
         while timeout(LINGERS, client.read(&mut nothing)).await?? > 0 {}
         io::Result::Ok(())

@@ -7,7 +7,7 @@ use baton_abi::{
 use baton_wire::Message;
 
 use crate::{
-    cluster::{CS, CS_MAC, SMTP, WEB, data_server, ds, ds_mac},
+    cluster::{CS, CS_MAC, HTTP, HTTP_SERVICE, SMTP, WEB, data_server, ds, ds_mac},
     lccp::{adopt, biggest, flow, sent},
     node::{Counted, Drop, Node, Pass, Redirect, Seen, Tx},
     segment::{Client, GET, Segment, TCP, padded, patched},
@@ -184,23 +184,31 @@ fn it_goes_where_the_data_server_is() {
 }
 
 #[test]
-fn without_a_data_server_what_is_no_request_is_reset() {
-    let reset_by = |node: &Node| {
-        let client = Client::fresh();
-        let other = client.get(node.cookie(&client)).payload("\x16\x03\x01");
-        node_run_reset(node, &other, "cs_no_data_server");
-        assert!(node.tcb(&client).is_none());
+fn without_a_data_server_a_first_request_is_reset() {
+    let reset_by = |node: &Node, service| {
+        for request in [GET, b"\x16\x03\x01"] {
+            let client = Client::of(service);
+            let packet = client.get(node.cookie(&client)).payload(request);
+            node_run_reset(node, &packet, "cs_no_data_server");
+            assert!(node.tcb(&client).is_none());
+        }
     };
     let node = Node::cs();
     node.set_choices(0, &[0, 0, 0]);
     node.plane()
         .set_data_server(0, &DataServer::default())
         .unwrap();
-    reset_by(&node);
+    reset_by(&node, WEB);
 
     let node = Node::cs();
     node.set_choices(0, &[65535, 65535, 65535]);
-    reset_by(&node);
+    reset_by(&node, WEB);
+
+    let node = Node::cs();
+    let mut pool = node.plane().pool(HTTP_SERVICE).unwrap();
+    pool.choices = 0;
+    node.plane().set_pool(HTTP_SERVICE, &pool).unwrap();
+    reset_by(&node, HTTP);
 }
 
 /// The second segment of a long request comes first: silence, then the first is adopted.

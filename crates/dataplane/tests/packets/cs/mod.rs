@@ -37,5 +37,4 @@ pub mod switched;
 mod syn;
 mod tally;
 mod truncated;
-mod unavailable;
 mod upload;

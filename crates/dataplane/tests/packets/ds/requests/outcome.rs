@@ -23,6 +23,7 @@ pub enum Kind {
     /// Servers may read it in different ways, or what is here of it does not say whose it is.
     Odd,
 }
+
 /// What becomes of a packet that begins with a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
