@@ -41,8 +41,8 @@ enum lccp_command {
 	LCCP_AGAIN = 9,   /* daemon to daemon: these did not come; the body is a list of be16 numbers */
 	LCCP_CLAIM = 10,  /* who has this connection? From DS to DS until one has; carries the client's packet */
 	LCCP_MOVED = 11,  /* it is here, or where the owner has handed it to, and so is its travelling part; carries the packet */
-	LCCP_QUERY = 12,  /* to the dispatcher: which DS is to serve this request? Has a body */
-	LCCP_REPLY = 13,  /* dispatcher to CS: this one. Has a body */
+	LCCP_QUERY = 12,  /* a DS's daemon to the dispatcher: which DS is to serve this request? Has a body */
+	LCCP_REPLY = 13,  /* the dispatcher to the daemon of the DS that asks: this one. Has a body */
 	LCCP_ALIVE = 16,  /* daemon to DS program, which turns it round: does your host live? No body */
 	LCCP_RESUME = 17, /* daemon to daemon: fetch the rest of this response; has a body */
 	LCCP_READY = 18,  /* daemon to daemon: what has become of that; has a body */
@@ -139,7 +139,9 @@ struct lccp_header {
 	unsigned char command;
 	unsigned char flags;           /* enum lccp_flag; a receiver ignores bits it does not know */
 	unsigned short be_body_length;
-	unsigned short be_sequence;    /* of ADOPT and FORWARD from this sender to this receiver; 0: none */
+	unsigned short be_sequence;    /* number of the message from this sender to this receiver; 0: it has none. DSs number ADOPT and
+	                                  FORWARD. CSs number ADOPT, CLAIM, and FORWARD by way of an owner that lets go (cs/move.h),
+	                                  but not what they send on after REFUSED or NONE */
 	struct lccp_flow flow;
 	unsigned int be_data;          /* by command */
 	struct lccp_tcb tcb;
@@ -597,6 +599,7 @@ enum data_server_flag {
 	DATA_SERVER_ROUTED = 4,    /* client packets travel inside FORWARD: behind a router, or a CS itself */
 	DATA_SERVER_DEAD = 8,      /* neither its daemon nor its program answers */
 	DATA_SERVER_DEAF = 16,     /* it lives and refuses messages, because its clock is wrong */
+	DATA_SERVER_ASKED_FOR = 32, /* of a dead one: the others are being asked whether they have its connections */
 };
 
 struct data_server {
@@ -694,7 +697,7 @@ struct kept_request {
 	unsigned int response_start;   /* sequence number of the response's first byte */
 	unsigned short bytes;
 	unsigned short pool;           /* where its owner sees to it: index here of the one that it is of, or NO_POOL */
-	unsigned int whole;            /* not 0: the client has all of its response, as the daemon has found */
+	unsigned int reserved;
 	unsigned char text[KEPT_BYTES];
 };
 
@@ -889,8 +892,7 @@ struct orphan {
 
 /* Argument and result of the muster program, which finds orphans. */
 struct muster {
-	unsigned int owner;            /* index of the dead data server */
-	unsigned int since;            /* tick: entries without a packet since are idle; found if their request is kept */
+	unsigned int owner;            /* index of the data server */
 	unsigned int first;            /* so many are known from an earlier muster */
 	unsigned int found;            /* result: how many there are, up to first + ORPHANS */
 };
@@ -1145,6 +1147,7 @@ enum counter {
 	COUNTER_CS_CLAIM_LIMIT_SOURCE, /* dropped: many were asked for, and its network has had its share */
 	COUNTER_CS_MOVED,            /* one has it: an entry was made */
 	COUNTER_CS_MOVED_ON,         /* the owner has handed it to another one */
+	COUNTER_CS_MOVED_FROM_DEAD,  /* the owner is dead, and another one says that it has it */
 	COUNTER_CS_REST,             /* the owner has told that it is at rest */
 	COUNTER_CS_UNCLAIMED,        /* none has */
 	COUNTER_CS_ICMP,             /* an ICMP error about a response, passed to the owner */

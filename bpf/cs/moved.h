@@ -37,23 +37,48 @@ static __always_inline bool read_carried(struct packet *p, const struct lccp_hea
 }
 
 /*
- * The owner has handed the connection on, with the request that the message carries; or it has it, and the connection is at
- * rest. Only the owner that the entry names is believed: word of an earlier one comes late, and the next packet brings it to
- * whoever has the connection.
+ * Whether the packet is of the connection that the entry is of. All of a long response may be acknowledged with the request behind it.
+ * What an aware client sends to its data server is not seen here.
  */
-static __always_inline int moved_on(struct packet *p, const struct lccp_header *h, struct tcb *tcb)
+static __always_inline bool is_of_entry(const struct tcb *tcb, const struct tcphdr *tcp)
 {
-	u32 next = data_server_at(h->be_data);
+	u32 seq = bpf_ntohl(tcp->seq) - tcb->last_seq + NEAR_SEQ;
+	u32 ack = bpf_ntohl(tcp->ack_seq) - tcb->last_ack + NEAR_ACK;
+
+	return (seq < 2 * NEAR_SEQ && ack < WINDOW_MAX) || tcb->options & LCCP_TCB_AWARE;
+}
+
+/* Whether its owner cannot say where this connection is. */
+static __always_inline bool is_left_alone(const struct tcb *tcb)
+{
+	const struct data_server *owner = data_server(tcb->owner);
+
+	return owner && owner->flags & DATA_SERVER_DEAD && !(tcb->state & TCB_RESUMING);
+}
+
+/*
+ * The owner has handed the connection on, with the request that the message carries; or it has it, and the connection is at
+ * rest. Only the owner that the entry names is believed, and of what is near: word of an earlier one, or of an earlier connection
+ * on these ports, comes late, and the next packet brings it to whoever has the connection. If that owner is dead, who has the connection is: the word of the dead one may have been lost.
+ */
+static __always_inline int moved_on(struct packet *p, const struct lccp_header *h, struct tcb *tcb, u32 next)
+{
 	struct carried c;
 
-	if (!is_from(p, tcb->owner) || next == NO_DATA_SERVER || !read_carried(p, h, &c))
+	if (next == NO_DATA_SERVER || !read_carried(p, h, &c) || !is_of_entry(tcb, &c.tcp))
 		return drop(p, COUNTER_LCCP_MISMATCH);
-	if (next == tcb->owner) {
-		note_quiet_point(p, tcb, &c.tcp);
-		return XDP_DROP;
+	if (is_from(p, tcb->owner) && h->be_data) {
+		if (next == tcb->owner) {
+			note_quiet_point(p, tcb, &c.tcp);
+			return XDP_DROP;
+		}
+		note_moved_on(tcb, next, h, &c.tcp);
+		return drop(p, COUNTER_CS_MOVED_ON);
 	}
-	note_moved_on(tcb, next, h, &c.tcp);
-	return drop(p, COUNTER_CS_MOVED_ON);
+	if (next == tcb->owner || !is_from(p, next) || !is_left_alone(tcb))
+		return drop(p, COUNTER_LCCP_MISMATCH);
+	give_to(tcb, next, NO_DATA_SERVER);
+	return drop(p, COUNTER_CS_MOVED_FROM_DEAD);
 }
 
 static __noinline int moved(struct packet *p, struct lccp_header *h)
@@ -61,10 +86,10 @@ static __noinline int moved(struct packet *p, struct lccp_header *h)
 	struct tcb *held = answered_entry(p, h);
 	struct carried c;
 
-	if (held && h->be_data)
-		return moved_on(p, h, held);
 	u32 owner = data_server_at(h->be_data ? h->be_data : p->frame.ip->saddr);
-	if (held || owner == NO_DATA_SERVER || !read_carried(p, h, &c))
+	if (held)
+		return moved_on(p, h, held, owner);
+	if (owner == NO_DATA_SERVER || !read_carried(p, h, &c))
 		return drop(p, COUNTER_LCCP_MISMATCH);
 	const struct service *service = service_at(p->flow.cluster, p->flow.be_cluster_port);
 	if (!service)
@@ -75,8 +100,9 @@ static __noinline int moved(struct packet *p, struct lccp_header *h)
 		return drop(p, COUNTER_LCCP_MISMATCH);
 	believe(&p->flow);
 	count(p->counters, COUNTER_CS_MOVED);
-	/* What nobody has judged was not delivered: see ds/claim.h. */
-	return service->flags & SERVICE_OWNER && payload && !h->be_data ? GO_ON_WITH_CARRIED : XDP_DROP;
+	/* Where there is a door it was not delivered: see ds/claim.h. Without its data it is not what its client has sent. */
+	bool is_to_go = service->flags & SERVICE_OWNER && !h->be_data && !(h->flags & LCCP_FLAG_HEADERS);
+	return is_to_go ? GO_ON_WITH_CARRIED : XDP_DROP;
 }
 
 #endif

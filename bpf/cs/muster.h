@@ -1,24 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What the daemon does to entries whose data server is dead: finds them by a walk in the kernel, and
- * changes one in place, so that what a processor notes in it meanwhile is not lost.
+ * What the daemon does to entries whose data server is dead or drains: finds those of them that are not at rest by a walk in the
+ * kernel, and changes one in place, so that what a processor notes in it meanwhile is not lost.
  */
 #ifndef BATON_CS_MUSTER_H
 #define BATON_CS_MUSTER_H
 
 #include "keep.h"
+#include "quiet_point.h"
 #include "tcb.h"
 
 struct bpf_map;
 
 static long muster_entry(struct bpf_map *map, struct tcb_key *flow, struct tcb *tcb, struct muster *m)
 {
-	bool waits = tcb->state & (TCB_WAITING | TCB_RESUMING);
-
 	if ((tcb->owner != m->owner && !(is_moving(tcb) && tcb->previous == m->owner)) || tcb->state & TCB_RST)
 		return 0;
-	/* A slow client may be silent for long in the middle of a response: the daemon knows how long that is. */
-	if (!waits && (int)(tcb->seen - m->since) < 0 && !is_kept(flow, tcb))
+	if (is_entry_at_rest(flow, tcb))
 		return 0;
 	if (m->found >= m->first) {
 		u32 index = m->found - m->first;

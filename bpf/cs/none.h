@@ -27,7 +27,7 @@ static __noinline int none(struct packet *p, struct lccp_header *h)
 {
 	struct tcb *tcb = answered_entry(p, h);
 
-	if (!tcb && h->tcb.attempt)
+	if (h->tcb.attempt)
 		return unclaimed(p);
 	if (!tcb || !is_from(p, tcb->owner))
 		return drop(p, COUNTER_LCCP_MISMATCH);

@@ -60,7 +60,10 @@ static __always_inline int orphaned(struct packet *p, struct tcb *tcb)
 	struct tcphdr *tcp = p->frame.tcp;
 	struct request *r = blank_request();
 
-	if (tcp->rst)
+	const struct data_server *owner = data_server(tcb->owner);
+
+	/* It may have handed the connection on, and its word be lost. */
+	if (tcp->rst || (owner && owner->flags & DATA_SERVER_ASKED_FOR))
 		return drop(p, COUNTER_CS_ORPHAN_WAITS);
 	if (rests_on(p, tcb))
 		return drop(p, COUNTER_CS_ORPHAN_WAITS);

@@ -28,6 +28,14 @@ static __noinline void note_quiet_point(struct packet *p, const struct tcb *tcb,
 	count(p->counters, COUNTER_CS_REST);
 }
 
+/* Whether the connection is at rest, as far as its client's packets and its owner's word say. A silent one may wait for a response. */
+static __noinline bool is_entry_at_rest(const struct tcb_key *flow, const struct tcb *tcb)
+{
+	const struct quiet_point *at = flow ? bpf_map_lookup_elem(&quiet_points, flow) : 0;
+
+	return at && tcb && at->owner == tcb->owner && at->seq == tcb->last_seq && at->ack == tcb->last_ack;
+}
+
 /* Whether this packet, which its entry has noted, is where the connection was at rest. */
 static __always_inline bool is_at_quiet_point(const struct packet *p, const struct tcb *tcb)
 {

@@ -53,6 +53,14 @@ static __always_inline bool has_answered(struct bpf_sock *sk, u32 end, u8 reques
 	return r && r->state == RESPONSE_COMPLETE && r->next == end && r->responses == requests;
 }
 
+/* Whether its server has answered what nobody has asked: which response is whose is not known any more. */
+static __always_inline bool has_answered_more(struct bpf_sock *sk, u8 requests)
+{
+	const struct response *r = bpf_sk_storage_get(&responses, sk, 0, 0);
+
+	return r && r->state != RESPONSE_TUNNEL && (signed char)(r->responses - requests) > 0;
+}
+
 /* Whether anything has left by this socket. */
 static __always_inline bool has_begun(struct bpf_sock *sk)
 {

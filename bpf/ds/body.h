@@ -14,7 +14,7 @@
 #include "../cs/request.h"
 
 enum {
-	BODY_STEPS = 16384,        /* enough for the largest packet in chunks of a few bytes */
+	BODY_STEPS = 1 << 16,      /* enough for the largest packet, byte by byte */
 };
 
 struct body_walk {

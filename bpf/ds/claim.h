@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * CLAIM: a connection server asks who has a connection. Who has delivers the packet and answers MOVED,
- * with what the connection server must know; who has not asks the next data server of the service.
- * The last answers NONE. A RST is only delivered. A packet without its data is only answered.
+ * CLAIM: a connection server asks who has a connection. Who has answers MOVED, with what the connection server must know; who has
+ * not asks the next data server of the service. The last answers NONE. Where there is a door, the packet comes to that once the
+ * connection server knows the way; else it is delivered, if its data is here. A RST is only delivered.
  */
 #ifndef BATON_DS_CLAIM_H
 #define BATON_DS_CLAIM_H
@@ -22,19 +22,9 @@ static __always_inline void say_moved(struct lccp_header *h, const struct tcp_so
 {
 	h->receptor = LCCP_RECEPTOR_CS;
 	h->command = LCCP_MOVED;
-	h->flags = 0;
+	h->flags &= LCCP_FLAG_HEADERS;
 	h->be_data = 0;
 	h->tcb = part_of(tcp);
-}
-
-/* Whether there is something new in it, which its door has to judge. */
-static __always_inline bool is_unjudged(const struct inner *in, const struct tcp_sock *tcp)
-{
-	const struct service *service = service_at(in->ip.daddr, in->tcp.dest);
-	u32 bytes = payload_of(in);
-
-	return service && service->flags & SERVICE_OWNER && bytes &&
-	       (int)(bpf_ntohl(in->tcp.seq) + bytes - tcp->rcv_nxt) > 0;
 }
 
 static __always_inline int claimed(struct arrival *a, struct lccp_header *h, const struct inner *in,
@@ -43,8 +33,7 @@ static __always_inline int claimed(struct arrival *a, struct lccp_header *h, con
 	__be32 asker_address = h->be_data;
 	const struct data_server *asker = peer(asker_address);
 
-	/* The client sends its data again, to where the connection is. So it does what nobody has judged. */
-	if (h->flags & LCCP_FLAG_HEADERS || is_unjudged(in, tcp)) {
+	if (h->flags & LCCP_FLAG_HEADERS || (is_owners(in->ip.daddr, in->tcp.dest) && !in->tcp.rst)) {
 		struct passage back = { asker, asker_address, COUNTER_DS_CLAIMED };
 		say_moved(h, tcp);
 		return send_message(a, h, in, &back);

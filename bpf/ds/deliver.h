@@ -51,6 +51,9 @@ static __always_inline int deliver(struct arrival *a, const struct frame *f, con
 	if (is_for_another(a->skb))
 		return TCX_GO_ON;
 	if (service->flags & SERVICE_OWNER) {
+		/* Longer than its header can say (IPv4 BIG TCP): its door cannot say where it ends. */
+		if (!f->ip->tot_len)
+			return discard(a, COUNTER_BAD_IP);
 		if (!plain_packet(f))
 			return TCX_DISCARD;
 		take_mark(a);

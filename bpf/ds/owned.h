@@ -69,6 +69,8 @@ static __noinline int follow_gone(struct arrival *a, struct lccp_header *h, stru
 	 */
 	if ((is_first || has_waited(a, h)) && !begin_as_now(a->skb, in, last->ack, last->clock))
 		return discard(a, COUNTER_DS_DOOR_UNRENEWED);
+	if (is_first && may_have_been_done(a, h, in))
+		return NOT_HERE;
 	/* With its numbers then it begins once more, as by an ADOPT. */
 	if (is_first && is_dead(last->next)) {
 		h->tcb = last->tcb;
@@ -163,13 +165,27 @@ static __noinline void begin_resumed_door(const struct lccp_header *h, const str
 	keep_door(h, &d);
 }
 
+/*
+ * The request is always another one's, because the tables of data servers differ: the agent of the last one answers that nobody
+ * has it.
+ */
+static __noinline int answer_for_nobody(struct arrival *a, struct lccp_header *h, struct inner *in)
+{
+	begin_to_read(a, h, in, DOOR_NOBODY);
+	tally_at_door(a->route, a->pool, 0, COUNT_UNAVAILABLE);
+	count(a->counters, COUNTER_DS_DOOR_NOBODY);
+	return adopt_to_read(a, h, in);
+}
+
 /* An ADOPT whose request is another data server's goes on there; not for ever, should the tables of two of them differ. */
 static __noinline int pass_adopt_on(struct arrival *a, struct lccp_header *h, struct inner *in)
 {
 	struct passage on = { peer(a->next), a->next, COUNTER_DS_DOOR_HANDED_ON };
 	bool is_again = given_with(h, in);
 
-	if (!on.way || ++h->tcb.attempt >= ADOPT_ATTEMPTS || !make_room(a, in))
+	if (++h->tcb.attempt >= ADOPT_ATTEMPTS)
+		return answer_for_nobody(a, h, in);
+	if (!on.way || !make_room(a, in))
 		return discard(a, COUNTER_DS_NO_WAY);
 	note_handover(a, h, in, a->next, clock_echoed(a->skb, in));
 	forget_passing(h);
@@ -203,6 +219,8 @@ static __noinline enum found judge_adopt(struct arrival *a, struct lccp_header *
 		begin_door(a, h, in, 0);
 		return ADOPT_HERE;
 	}
+	if (may_have_been_done(a, h, in))
+		return REFUSE;
 	/* Who has refused it is asked no more. */
 	if (!h->tcb.attempt && choose_again(a, h, in))
 		return PASS_ON;
@@ -224,7 +242,7 @@ static __noinline enum found judge_adopt(struct arrival *a, struct lccp_header *
 	default:
 		/* The agent also says that nobody answers it. */
 		if (a->settings->reader_port) {
-			begin_to_read(a, h, in);
+			begin_to_read(a, h, in, 0);
 			return ADOPT_TO_READ;
 		}
 		count(a->counters, COUNTER_DS_DOOR_UNREADABLE);

@@ -90,6 +90,26 @@ static __always_inline bool is_dead(__be32 address)
 	return found && found->flags & DATA_SERVER_DEAD;
 }
 
+/* Whether the request that this packet begins may be done twice (RFC 9110, 9.2.2). */
+static __noinline bool is_repeatable(struct __sk_buff *skb, const struct inner *in)
+{
+	u64 word;
+
+	if (bpf_skb_load_bytes(skb, payload_at(in), &word, sizeof(word)))
+		return false;
+	return (word & FIRST(4)) == LETTERS('G', 'E', 'T', ' ', 0, 0, 0, 0) ||
+	       (word & FIRST(5)) == LETTERS('H', 'E', 'A', 'D', ' ', 0, 0, 0) ||
+	       word == LETTERS('O', 'P', 'T', 'I', 'O', 'N', 'S', ' ');
+}
+
+/* Whether the request went to one that is dead now, and may have been done there. */
+static __noinline bool may_have_been_done(struct arrival *a, const struct lccp_header *h, const struct inner *in)
+{
+	const struct given *before = given_with(h, in);
+
+	return before && is_dead(before->next) && !is_repeatable(a->skb, in);
+}
+
 /*
  * A request that went to another data server comes again: who was chosen then may have a socket by now, and it stays with that one,
  * whose turn it ever is, and however much of it this packet shows. The old socket is still found by what was in one batch with it.
@@ -177,7 +197,7 @@ static __always_inline int go_when_quiet(struct arrival *a, struct inner *in, st
 		return TCX_DISCARD;
 	if (is_quiet(a, sk, tcp, d, in))
 		return how;
-	if (cannot_be_followed(sk))
+	if (cannot_be_followed(sk) || has_answered_more(sk, d->requests))
 		return end_here(a, tcp, COUNTER_DS_DOOR_STAYS);
 	return wait(a, COUNTER_DS_DOOR_WITHHELD);
 }

@@ -210,11 +210,12 @@ static __always_inline struct door reading_door(struct arrival *a, const struct 
 	return d;
 }
 
-/* With an ADOPT. */
-static __noinline void begin_to_read(struct arrival *a, const struct lccp_header *h, const struct inner *in)
+/* With an ADOPT; `flags` are more of its door's. */
+static __noinline void begin_to_read(struct arrival *a, const struct lccp_header *h, const struct inner *in, u32 flags)
 {
 	struct door d = reading_door(a, in, h->be_data);
 
+	d.flags |= flags;
 	if (h->tcb.attempt)
 		d.flags |= DOOR_CHOSEN;
 	keep_door(h, &d);

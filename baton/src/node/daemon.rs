@@ -40,6 +40,7 @@ use super::{
     judge::Judge,
     keys,
     leaving::Leaving,
+    lives::Dying,
     locked::locked,
     logged::logged,
     lost,
@@ -87,6 +88,7 @@ pub struct Daemon {
     pub(super) tables: Tables,
     pub(super) membership: Membership,
     pub(super) pulse: Pulse,
+    pub(super) dying: Vec<Dying>,
     pub(super) resume: Resume,
     pub(super) clocks: Clocks,
     pub(super) versions: Versions,
@@ -225,6 +227,7 @@ impl Daemon {
 
         let mut daemon = Self {
             pulse: Pulse::new(now, hello, dead_after),
+            dying: Vec::new(),
             resume,
             refused: dataplane.refused_nodes()?,
             dataplane,

@@ -1,4 +1,4 @@
-//! The dispatcher of other nodes' connection servers: its choices, kept as theirs are.
+//! The dispatcher of other nodes' data servers: its choices, kept as theirs are.
 
 use std::{collections::HashMap, net::Ipv4Addr};
 
@@ -108,7 +108,7 @@ impl Daemon {
         self.desk.follow(now, own, services, &self.membership)
     }
 
-    /// A connection server asks.
+    /// Answers a data server that asks which one is to serve a request.
     pub(super) fn handle_query(&mut self, sender: Ipv4Addr, query: &Query) {
         let reply = baton_wire::Message::Reply(self.desk.answer(query));
         self.outbox.push((sender, reply));

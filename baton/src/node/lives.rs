@@ -4,18 +4,32 @@
 use std::{net::IpAddr, time::Duration};
 
 use anyhow::Result;
-use baton_core::pulse::Change;
+use baton_core::{Moment, pulse::Change};
 use baton_wire::{Address, Message};
 use tracing::{info, warn};
 
 use super::{
     daemon::Daemon,
+    logged::logged,
     resume::{Fate, Wanted},
 };
 
+/// The other data servers are asked so often for the connections of a dead one,
+const ASKED: u32 = 2;
+/// and have so long to answer each time. Their programs do: it is the time of a message and back.
+const PATIENCE: Duration = Duration::from_millis(50);
+
+/// A dead data server whose connections the others are asked for.
+pub(super) struct Dying {
+    address: Address,
+    next: Moment,
+    asked: u32,
+}
+
 impl Daemon {
-    /// Asks those that have not been heard for a while.
+    /// Asks those that have not been heard for a while, and the others for the connections of the dead.
     pub(super) fn feel_pulse(&mut self) {
+        logged(self.ask_for_the_dead());
         let question = Message::Alive { turned: false };
         for address in self.pulse.tick(self.now()) {
             if let IpAddr::V4(to) = address.ip() {
@@ -51,21 +65,23 @@ impl Daemon {
     }
 
     /// Takes note of who died and who is back, and returns the dead, for [`Daemon::bury`].
-    pub(super) fn hear_of_lives(&mut self) -> Result<Vec<(Address, Duration)>> {
+    pub(super) fn hear_of_lives(&mut self) -> Result<Vec<Address>> {
         let now = self.now();
         let mut died = Vec::new();
         while let Some(change) = self.pulse.poll() {
             match change {
-                Change::Died(address, silent) => {
+                Change::Died(address) => {
                     warn!(
                         node = self.name_of(address),
                         "is dead: neither its daemon nor its program answers"
                     );
                     self.membership.handle_death(now, address, true);
-                    died.push((address, silent));
+                    died.push(address);
                 }
                 Change::Lives(address) => {
                     info!(node = self.name_of(address), "lives again");
+                    self.dying.retain(|dying| dying.address != address);
+                    (self.tables).mark_asked_for(&self.dataplane, address, false)?;
                     self.tables.mark_dead(&self.dataplane, address, false)?;
                     if let Some(slot) = self.tables.slot(address) {
                         self.resume.note(Fate::Alive { slot });
@@ -78,35 +94,66 @@ impl Daemon {
     }
 
     /// Marks the dead, now that nobody is led to them any more, and has their connections looked after.
-    pub(super) fn bury(&mut self, died: &[(Address, Duration)]) -> Result<()> {
-        for (address, _) in died {
+    pub(super) fn bury(&mut self, died: &[Address]) -> Result<()> {
+        for address in died {
             self.tables.mark_dead(&self.dataplane, *address, true)?;
+            self.begin_to_ask_for(*address)?;
         }
-        self.look_after_orphans(died);
         Ok(())
     }
 
     /// The same for those who were dead before this node came in front.
-    pub(super) fn look_after_the_dead(&mut self) {
-        let died: Vec<_> = self.pulse.dead(self.now()).collect();
-        self.look_after_orphans(&died);
+    pub(super) fn look_after_the_dead(&mut self) -> Result<()> {
+        let dead: Vec<_> = self.pulse.dead().collect();
+        for address in dead {
+            self.begin_to_ask_for(address)?;
+        }
+        Ok(())
+    }
+
+    /// The dead one may have handed a connection on, and its word be lost. So before anybody is told that his connection is gone, the
+    /// others are asked.
+    fn begin_to_ask_for(&mut self, address: Address) -> Result<()> {
+        (self.tables).mark_asked_for(&self.dataplane, address, true)?;
+        self.dying.retain(|dying| dying.address != address);
+        self.dying.push(Dying {
+            address,
+            next: self.now(),
+            asked: 0,
+        });
+        self.ask_for_the_dead()
+    }
+
+    fn ask_for_the_dead(&mut self) -> Result<()> {
+        let now = self.now();
+        let due: Vec<Dying> = (self.dying)
+            .extract_if(.., |dying| dying.next <= now)
+            .collect();
+        for dying in due {
+            let slot = self.tables.slot(dying.address);
+            if dying.asked == ASKED {
+                (self.tables).mark_asked_for(&self.dataplane, dying.address, false)?;
+                if let Some(slot) = slot {
+                    self.resume.note(Fate::Dead { slot });
+                }
+                continue;
+            }
+            if let Some(slot) = slot {
+                self.resume.note(Fate::Dying { slot });
+            }
+            self.dying.push(Dying {
+                next: now + PATIENCE,
+                asked: dying.asked + 1,
+                ..dying
+            });
+        }
+        Ok(())
     }
 
     /// Where this node is: what becomes of orphans is looked after in front only.
     pub(super) fn tell_where_this_is(&self) {
         let here = !self.is_on_standby();
         self.resume.note(Fate::Front { here });
-    }
-
-    fn look_after_orphans(&mut self, died: &[(Address, Duration)]) {
-        for (address, silent) in died {
-            if let Some(slot) = self.tables.slot(*address) {
-                self.resume.note(Fate::Dead {
-                    slot,
-                    silent: *silent,
-                });
-            }
-        }
     }
 
     fn name_of(&self, address: Address) -> String {

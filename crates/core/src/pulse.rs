@@ -19,8 +19,8 @@ pub const TICK: Duration = Duration::from_millis(50);
 /// What changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// The host at this address was last heard so long ago, and is dead.
-    Died(Address, Duration),
+    /// The host at this address has not been heard for too long, and is dead.
+    Died(Address),
     /// It is heard again.
     Lives(Address),
 }
@@ -110,7 +110,7 @@ impl Pulse {
             }
             if silent >= self.dead_after && !host.dead && !is_cut_off {
                 host.dead = true;
-                self.changes.push_back(Change::Died(*address, silent));
+                self.changes.push_back(Change::Died(*address));
             }
         }
         asked
@@ -121,10 +121,10 @@ impl Pulse {
         self.changes.pop_front()
     }
 
-    /// Who is dead, and how long ago each was heard.
-    pub fn dead(&self, now: Moment) -> impl Iterator<Item = (Address, Duration)> {
+    /// Who is dead.
+    pub fn dead(&self) -> impl Iterator<Item = Address> {
         let dead = self.hosts.iter().filter(|(_, host)| host.dead);
-        dead.map(move |(address, host)| (*address, now.since(host.heard)))
+        dead.map(|(address, _)| *address)
     }
 
     /// Those who live are heard, or asked and heard, in less than this.

@@ -66,13 +66,6 @@ impl Tick {
     }
 }
 
-/// The tick that it was so long ago.
-pub fn tick_ago(ago: Duration) -> Tick {
-    let ago = u64::try_from(ago.as_nanos()).unwrap_or(u64::MAX);
-    // Ticks are counted modulo 2^32.
-    Tick((coarse_clock().saturating_sub(ago) >> TICK_SHIFT) as u32)
-}
-
 impl From<Duration> for Tick {
     /// Rounds up, so that a short time is not none.
     fn from(duration: Duration) -> Self {

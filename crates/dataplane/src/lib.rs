@@ -69,7 +69,7 @@ pub use app::{
 pub use attach::{XdpChoice, XdpMode, control_groups, mounts};
 pub use channels::Channels;
 pub use client::{ClientOptions, ClientPins, ClientPrograms, Ipv4Network};
-pub use clock::{Tick, tick_ago, wall_clock_offset};
+pub use clock::{Tick, wall_clock_offset};
 pub use dataplane::{Dataplane, Swept, counter_name};
 pub use door_tally::AtDoor;
 pub use early::{Early, EarlyRing};

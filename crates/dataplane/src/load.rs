@@ -292,7 +292,6 @@ impl Programs {
                 resting: routing(&loaded.maps.resting)?,
                 kept_requests: routing(&loaded.maps.kept_requests)?,
                 orphans: cs_only(&loaded.maps.orphans)?,
-                quiet_points: cs_only(&loaded.maps.quiet_points)?,
                 _once_more: cs_only(&loaded.maps.once_more)?,
             },
         })

@@ -48,7 +48,6 @@ pub(crate) struct Maps {
     pub resting: Option<MapHandle>,
     pub kept_requests: Option<MapHandle>,
     pub orphans: Option<MapHandle>,
-    pub quiet_points: Option<MapHandle>,
     /// Held only: without a holder the kernel empties it.
     pub _once_more: Option<MapHandle>,
 }

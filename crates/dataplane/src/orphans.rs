@@ -3,14 +3,12 @@
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use baton_abi::{
-    Change, KeptRequest, MAX_POOLS, Muster, ORPHANS, Orphan, Pool, QuietPoint, Tcb, TcbKey,
-};
+use baton_abi::{Change, KeptRequest, MAX_POOLS, Muster, ORPHANS, Orphan, Pool, Tcb, TcbKey};
 use libbpf_rs::{MapCore as _, MapHandle};
 use zerocopy::IntoBytes as _;
 
 use crate::{
-    Dataplane, Error, Tick,
+    Dataplane, Error,
     entries::array,
     maps::{again_on_cs, element, forget, lookup, program_of_cs, update},
     sys,
@@ -23,7 +21,6 @@ pub struct Orphans {
     pub(crate) moves: OwnedFd,
     orphans: MapHandle,
     kept: MapHandle,
-    quiet_points: MapHandle,
     tcbs: MapHandle,
     pools: MapHandle,
 }
@@ -40,7 +37,6 @@ impl Dataplane {
             moves: program(&programs.moves)?,
             orphans: again_on_cs("orphans", &maps.orphans)?,
             kept: again_on_cs("kept_requests", &maps.kept_requests)?,
-            quiet_points: again_on_cs("quiet_points", &maps.quiet_points)?,
             tcbs: again_on_cs("tcbs", &maps.tcbs)?,
             pools: again_on_cs("pools", &maps.pools)?,
         })
@@ -48,15 +44,13 @@ impl Dataplane {
 }
 
 impl Orphans {
-    /// The entries of a data server that wait for a response, whose request is kept, or that had a packet at `since` or
-    /// later; and those that it was to hand over.
-    pub fn muster(&self, owner: u16, since: Tick) -> Result<Vec<(TcbKey, Tcb)>, Error> {
+    /// The entries of a data server that are not at rest, as far as that has told; and those that it was to hand over.
+    pub fn muster(&self, owner: u16) -> Result<Vec<(TcbKey, Tcb)>, Error> {
         let mut all = Vec::new();
         loop {
             let first = all.len() as u32; // below 2^28, the largest table there is
             let mut muster = Muster {
                 owner: owner.into(),
-                since: since.0,
                 first,
                 found: 0,
             };
@@ -80,23 +74,6 @@ impl Orphans {
     /// Keeps a request whose response may go on elsewhere, as its owner has told it.
     pub fn keep(&self, key: &TcbKey, request: &KeptRequest) -> Result<(), Error> {
         update("kept_requests", &self.kept, key, request)
-    }
-
-    /// Notes that the client has all of the response to its kept request, if one is kept.
-    pub fn note_whole(&self, key: &TcbKey) -> Result<(), Error> {
-        let Some(kept) = self.kept(key)? else {
-            return Ok(());
-        };
-        let whole = KeptRequest { whole: 1, ..kept };
-        update("kept_requests", &self.kept, key, &whole)
-    }
-
-    /// Whether its owner has told that the connection is at rest where this entry is.
-    pub fn is_at_rest(&self, key: &TcbKey, tcb: &Tcb) -> Result<bool, Error> {
-        let told: Option<QuietPoint> = lookup("quiet_points", &self.quiet_points, key)?;
-        Ok(told.is_some_and(|at| {
-            (at.seq, at.ack) == (tcb.last_seq, tcb.last_ack) && at.owner == u32::from(tcb.owner)
-        }))
     }
 
     /// Changes the entry as `change` says, and returns it as it is then; None if it is another by now.

@@ -6,10 +6,11 @@ use baton_abi::{
     COUNTER_LCCP_BAD_TAG, COUNTER_LCCP_BAD_VERSION, COUNTER_LCCP_MISMATCH,
     COUNTER_LCCP_NOT_ALLOWED, COUNTER_LCCP_SHORT, COUNTER_LCCP_STALE, COUNTER_LCCP_UNKNOWN,
     LCCP_ACCOUNT, LCCP_ADOPT, LCCP_AGAIN, LCCP_ALIVE, LCCP_CANDIDATE, LCCP_CLAIM, LCCP_FLAG_GONE,
-    LCCP_FLAG_KEPT, LCCP_FORWARD, LCCP_HEAD, LCCP_HELLO, LCCP_LEADING, LCCP_LEADING_AT_DS,
-    LCCP_MAX_BODY, LCCP_MAX_RESUME, LCCP_MOVED, LCCP_NONE, LCCP_NONE_PLAIN, LCCP_ORDER, LCCP_QUERY,
-    LCCP_READY, LCCP_RECEIVED, LCCP_RECEPTOR_DAEMON, LCCP_RECEPTOR_DS, LCCP_REFUSED, LCCP_REPLY,
-    LCCP_RESUME, LCCP_SYNC, LCCP_TAKEN, LCCP_TCBS, LCCP_VERSION, LCCP_YIELD, LccpHeader,
+    LCCP_FLAG_HEADERS, LCCP_FLAG_KEPT, LCCP_FORWARD, LCCP_HEAD, LCCP_HELLO, LCCP_LEADING,
+    LCCP_LEADING_AT_DS, LCCP_MAX_BODY, LCCP_MAX_RESUME, LCCP_MOVED, LCCP_NONE, LCCP_NONE_PLAIN,
+    LCCP_ORDER, LCCP_QUERY, LCCP_READY, LCCP_RECEIVED, LCCP_RECEPTOR_DAEMON, LCCP_RECEPTOR_DS,
+    LCCP_REFUSED, LCCP_REPLY, LCCP_RESUME, LCCP_SYNC, LCCP_TAKEN, LCCP_TCBS, LCCP_VERSION,
+    LCCP_YIELD, LccpHeader,
 };
 use zerocopy::FromBytes as _;
 
@@ -208,11 +209,13 @@ fn message(header: &LccpHeader, body: &[u8]) -> Result<Message, Reject> {
             // Nobody could be answered.
             asker: ShortAddress::from_word(header.be_data).ok_or(Reject::Unknown)?,
             attempt: header.tcb.attempt,
+            is_cut: u32::from(header.flags) & LCCP_FLAG_HEADERS != 0,
         },
         LCCP_MOVED => Message::Moved {
             flow: flow(header)?,
             tcb: tcb(header)?,
             next: ShortAddress::from_word(header.be_data),
+            is_cut: u32::from(header.flags) & LCCP_FLAG_HEADERS != 0,
         },
         LCCP_HELLO => Message::Hello(body::read(body).ok_or(Reject::Short)?),
         LCCP_SYNC => Message::Sync {

@@ -2,9 +2,9 @@
 
 use baton_abi::{
     LCCP_ACCOUNT, LCCP_ADOPT, LCCP_AGAIN, LCCP_ALIVE, LCCP_CANDIDATE, LCCP_CLAIM, LCCP_FLAG_GONE,
-    LCCP_FLAG_KEPT, LCCP_FORWARD, LCCP_HEAD, LCCP_HELLO, LCCP_MOVED, LCCP_NONE, LCCP_NONE_PLAIN,
-    LCCP_ORDER, LCCP_QUERY, LCCP_READY, LCCP_RECEIVED, LCCP_REFUSED, LCCP_REPLY, LCCP_RESUME,
-    LCCP_SYNC, LCCP_TAKEN, LCCP_TCBS, LCCP_VERSION, LCCP_YIELD, LccpHeader, LccpTcb,
+    LCCP_FLAG_HEADERS, LCCP_FLAG_KEPT, LCCP_FORWARD, LCCP_HEAD, LCCP_HELLO, LCCP_MOVED, LCCP_NONE,
+    LCCP_NONE_PLAIN, LCCP_ORDER, LCCP_QUERY, LCCP_READY, LCCP_RECEIVED, LCCP_REFUSED, LCCP_REPLY,
+    LCCP_RESUME, LCCP_SYNC, LCCP_TAKEN, LCCP_TCBS, LCCP_VERSION, LCCP_YIELD, LccpHeader, LccpTcb,
 };
 use zerocopy::IntoBytes as _;
 
@@ -61,6 +61,15 @@ pub fn encode(
     bytes.extend_from_slice(packet);
     seal(&mut bytes, key, pair);
     bytes
+}
+
+/// Flags of a message whose packet is there without its data, or with it.
+fn cut(is_cut: bool) -> u8 {
+    if is_cut {
+        const { byte(LCCP_FLAG_HEADERS) }
+    } else {
+        0
+    }
 }
 
 /// What the message itself says, the rest zero.
@@ -146,15 +155,23 @@ fn fields(message: &Message) -> LccpHeader {
             flow,
             asker,
             attempt,
+            is_cut,
         } => LccpHeader {
             command: const { byte(LCCP_CLAIM) },
+            flags: cut(is_cut),
             flow: flow.into(),
             tcb: only(attempt),
             be_data: asker.word(),
             ..blank
         },
-        Message::Moved { flow, tcb, next } => LccpHeader {
+        Message::Moved {
+            flow,
+            tcb,
+            next,
+            is_cut,
+        } => LccpHeader {
             command: const { byte(LCCP_MOVED) },
+            flags: cut(is_cut),
             flow: flow.into(),
             tcb: tcb.into(),
             be_data: next.map_or(0, ShortAddress::word),

@@ -11,8 +11,9 @@
 //! ```
 //!
 //! The [`tag()`] binds the message to the two nodes of its [`NodePair`], and to its body or to what TCP goes by in the
-//! client's packet: length, numbers, flags, window and checksum. So a message that was seen on its way cannot be put
-//! around another packet. That the packet is of the flow that the header names is checked by [`decode()`]. Its
+//! client's packet: length, numbers, flags, window and urgent pointer. So a message that was seen on its way cannot be
+//! put around another packet. That the packet is of the flow that the header names is checked by [`decode()`]. The tag
+//! covers neither TCP options nor the TCP checksum, which may still be pending where the message is made. The
 //! payload is trusted as little as on any server: nobody vouched for it before it reached the cluster either.
 //!
 //! What a channel between an I/O server and an application node carries is in [`forwarding`]; what the ends of a

@@ -86,6 +86,8 @@ pub enum Message {
         asker: ShortAddress,
         /// How many DSs were asked before.
         attempt: u8,
+        /// Whether the packet is here without its data: then whoever has the connection only answers.
+        is_cut: bool,
     },
     /// DS to the CS that asks: it is here. Carries the packet back, which has been delivered. Or the owner to the CS: it is
     /// at another DS from this packet on, which is there.
@@ -96,6 +98,8 @@ pub enum Message {
         tcb: TcbPart,
         /// The other DS, if the sender has handed the connection on.
         next: Option<ShortAddress>,
+        /// Whether the packet was asked about without its data.
+        is_cut: bool,
     },
     /// Daemon to daemon: heartbeat, load and health.
     Hello(Hello),
@@ -107,9 +111,9 @@ pub enum Message {
     },
     /// Daemon to daemon: these messages did not come; they may be sent again.
     Again(Numbers),
-    /// CS to dispatcher: which DS is to serve this request?
+    /// DS to dispatcher, daemon to daemon: which DS is to serve this request?
     Query(Query),
-    /// Dispatcher to CS: this one.
+    /// Dispatcher to DS, daemon to daemon: this one.
     Reply(Reply),
     /// Daemon to daemon: a batch of TCB entries that the receiver is to have.
     Tcbs(Tcbs),

@@ -1,4 +1,4 @@
-//! QUERY and REPLY: a connection server asks the dispatcher on another node.
+//! QUERY and REPLY: a data server's daemon asks the dispatcher on another node.
 
 use std::time::Duration;
 

@@ -332,16 +332,22 @@ fn message() -> impl Strategy<Value = Message> {
             attempt,
             is_plain,
         }),
-        (flow(), short_address(), any::<u8>()).prop_map(|(flow, asker, attempt)| Message::Claim {
-            flow,
-            asker,
-            attempt,
-        }),
-        (flow(), tcb(), option::of(short_address())).prop_map(|(flow, tcb, next)| Message::Moved {
-            flow,
-            tcb,
-            next
-        }),
+        (flow(), short_address(), any::<u8>(), any::<bool>()).prop_map(
+            |(flow, asker, attempt, is_cut)| Message::Claim {
+                flow,
+                asker,
+                attempt,
+                is_cut,
+            }
+        ),
+        (flow(), tcb(), option::of(short_address()), any::<bool>()).prop_map(
+            |(flow, tcb, next, is_cut)| Message::Moved {
+                flow,
+                tcb,
+                next,
+                is_cut,
+            }
+        ),
         resumption(),
         hello().prop_map(Message::Hello),
         query().prop_map(Message::Query),

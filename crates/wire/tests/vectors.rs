@@ -298,11 +298,13 @@ impl Vector {
                 flow: self.flow(),
                 asker: self.short("asker").unwrap(),
                 attempt: self.number("attempt"),
+                is_cut: self.fields("cut").next() == Some("yes"),
             },
             "moved" => Message::Moved {
                 flow: self.flow(),
                 tcb: self.tcb(),
                 next: (self.fields("next").next()).map(short),
+                is_cut: self.fields("cut").next() == Some("yes"),
             },
             "order" => Message::Order(Order {
                 number: self.number("number"),

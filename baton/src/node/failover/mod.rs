@@ -157,7 +157,7 @@ impl Daemon {
                 logged(self.dataplane.end_hold().map_err(Into::into));
                 logged(self.place_addresses().await.map(drop));
                 self.announce_front();
-                self.look_after_the_dead();
+                logged(self.look_after_the_dead());
             }
             Action::Yield { to } => {
                 let name = self.place.config.node_at(to.ip());

@@ -6,6 +6,7 @@ mod admission;
 mod agent;
 mod asked;
 mod counts;
+mod deaths;
 mod heads;
 mod moving;
 mod told;
@@ -51,8 +52,10 @@ pub struct Wanted {
 /// What happens to data servers, and to this node.
 #[derive(Clone, Copy, Debug)]
 pub enum Fate {
-    /// It was heard last so long ago.
-    Dead { slot: u16, silent: Duration },
+    /// Neither its daemon nor its program is heard: the others are asked for its connections.
+    Dying { slot: u16 },
+    /// They have had time to answer.
+    Dead { slot: u16 },
     /// It is heard again.
     Alive { slot: u16 },
     /// It drains; said again and again.
@@ -92,7 +95,7 @@ impl Resume {
         let (agents_sender, agents) = mpsc::unbounded_channel();
         let (letters_sender, letters) = mpsc::unbounded_channel();
         let walker = orphans
-            .map(|orphans| Walker::new(orphans, Arc::clone(&counts)))
+            .map(|orphans| Walker::new(own, orphans, Arc::clone(&counts)))
             .transpose()?;
         let socket = LccpSocket::open(own, protocol)?;
         socket.hear_only(&[

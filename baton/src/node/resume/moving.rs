@@ -2,11 +2,8 @@
 //! another data server, as `baton_core::moves` has it.
 
 use std::{
-    collections::HashMap,
-    net::Ipv4Addr,
-    num::NonZeroU64,
-    sync::atomic::Ordering::Relaxed,
-    time::{Duration, Instant},
+    collections::HashMap, net::Ipv4Addr, num::NonZeroU64, sync::atomic::Ordering::Relaxed,
+    time::Instant,
 };
 
 use anyhow::Result;
@@ -16,7 +13,7 @@ use baton_core::{
     moves::{Action, Moves},
     resume::Known as Response,
 };
-use baton_dataplane::{Moving as Between, Step, tick_ago};
+use baton_dataplane::{Moving as Between, Step};
 use baton_wire::{Flow, HeadDigest, Message, Outcome, Progress, Resume, ShortAddress, YieldAnswer};
 use tracing::{debug, warn};
 
@@ -27,12 +24,10 @@ use super::{
     which::{Which, ends},
 };
 
-/// A client that has said nothing for so long gets nothing: its response goes when it speaks again.
-const RECENT: Duration = Duration::from_secs(60);
 /// Orders of moves have numbers of their own, above those of what is resumed: wall clocks are below.
 const NUMBERS: u64 = 1 << 63;
 /// Of a frame, before the packet.
-const ETHERNET_BYTES: usize = 14;
+pub(super) const ETHERNET_BYTES: usize = 14;
 
 /// A message with a packet behind it, and where to.
 pub type Parcel = (Ipv4Addr, Message, Vec<u8>);
@@ -40,7 +35,7 @@ pub type Parcel = (Ipv4Addr, Message, Vec<u8>);
 /// What is being moved, and what is to be sent for it.
 pub struct Moving {
     pub moves: Moves<Which, u16>,
-    parcels: Vec<Parcel>,
+    pub(super) parcels: Vec<Parcel>,
 }
 
 impl Default for Moving {
@@ -66,7 +61,7 @@ impl Walker {
         slot: u16,
         slots: &HashMap<u16, Ipv4Addr>,
     ) -> Result<()> {
-        let found = self.orphans.muster(slot, tick_ago(RECENT))?;
+        let found = self.orphans.muster(slot)?;
         for (turn, (key, tcb)) in found.into_iter().enumerate() {
             if u32::from(tcb.state) != TCB_AT_DOOR {
                 continue;

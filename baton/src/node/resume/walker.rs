@@ -4,19 +4,19 @@ use std::{
     collections::{BTreeSet, HashMap},
     net::Ipv4Addr,
     sync::{Arc, atomic::Ordering::Relaxed},
-    time::{Duration, Instant},
+    time::Instant,
 };
 
 use anyhow::Result;
 use baton_abi::{
-    Change, KeptRequest, NO_DATA_SERVER, NO_POOL, TCB_ADOPTING, TCB_AT_DOOR, TCB_FIN, TCB_RESUMING,
-    TCB_WAITING, Tcb, TcbKey,
+    Change, KeptRequest, NO_DATA_SERVER, NO_POOL, TCB_ADOPTING, TCB_AT_DOOR, TCB_RESUMING, Tcb,
+    TcbKey,
 };
 use baton_core::{
     Moment,
     resume::{Action, Known as Response, Resumes},
 };
-use baton_dataplane::{Orphans, Tick, tick_ago};
+use baton_dataplane::Orphans;
 use baton_wire::{AnsweredRequest, Head, Heads, Outcome, Ready};
 use tracing::{debug, info, warn};
 
@@ -31,14 +31,10 @@ use super::{
     which::Which,
 };
 
-/// Before its last sign of life a data server may have been dead for as long as two lie apart.
-const BEFORE: Duration = Duration::from_secs(1);
-
-/// A client that was silent for so long may still be in the middle of a response whose length is not known.
-const MAYBE: Duration = Duration::from_secs(30);
-
 /// The entries of the dead, and what becomes of them.
 pub struct Walker {
+    /// This node.
+    pub(super) own: Ipv4Addr,
     pub(super) orphans: Orphans,
     segments: Segments,
     pub(super) resumes: Resumes<Which, u16>,
@@ -51,8 +47,9 @@ pub struct Walker {
 }
 
 impl Walker {
-    pub fn new(orphans: Orphans, counts: Arc<Counts>) -> Result<Self> {
+    pub fn new(own: Ipv4Addr, orphans: Orphans, counts: Arc<Counts>) -> Result<Self> {
         Ok(Self {
+            own,
             told: Told::new(orphans.capacity()),
             orphans,
             segments: Segments::open()?,
@@ -77,7 +74,8 @@ impl Walker {
     ) -> Result<()> {
         let now = Moment::after_epoch(epoch.elapsed());
         match fate {
-            Fate::Dead { slot, silent } => self.handle_death(now, (slot, silent), slots),
+            Fate::Dying { slot } => self.ask_others(slot, slots),
+            Fate::Dead { slot } => self.handle_death(now, slot, slots),
             Fate::Alive { slot } => {
                 self.dead.remove(&slot);
                 self.resumes.handle_life(slot);
@@ -172,73 +170,6 @@ impl Walker {
         letters
     }
 
-    /// Finds who was in the middle of a response: what can be resumed is, of the others each is told.
-    fn handle_death(
-        &mut self,
-        now: Moment,
-        (slot, silent): (u16, Duration),
-        slots: &HashMap<u16, Ipv4Addr>,
-    ) -> Result<()> {
-        if self.dead.insert(slot) {
-            self.counts.deaths.fetch_add(1, Relaxed);
-        }
-        self.resumes.handle_death(now, slot);
-        self.moving.moves.handle_death(now, slot);
-        if !self.resumes.is_front() {
-            return Ok(());
-        }
-        let since = tick_ago(silent + BEFORE);
-        let found = self.orphans.muster(slot, since)?;
-        let (mut all, mut kept) = (0, 0);
-        for (turn, (key, tcb)) in found.into_iter().enumerate() {
-            let which = Which::of(&key, &tcb);
-            if self.moving.moves.holds(&which) {
-                continue;
-            }
-            // Its response was moving, and whoever saw to that is not here any more: its owner says whether it has come.
-            if tcb.owner != slot {
-                continue;
-            }
-            let request = self.resumable(&key, &tcb)?;
-            let which = match &request {
-                Some(request) => Which {
-                    request_seq: request.request_seq,
-                    ..which
-                },
-                None => which,
-            };
-            let may_wait = is_awake(&tcb, since) || self.is_under_way(&key, &tcb, request.as_ref());
-            if !may_wait || self.orphans.is_at_rest(&key, &tcb)? {
-                // Now a next request may go to another data server.
-                self.orphans.note_whole(&key)?;
-                continue;
-            }
-            all += 1;
-            if u32::from(tcb.state) & TCB_FIN == 0 && request.is_some() {
-                if !self.names(which, &tcb)? {
-                    continue;
-                }
-                let servers = self.servers(pool_of(&tcb, request.as_ref()), turn, slots)?;
-                self.resumes.handle_orphan(now, which, slot, servers);
-                kept += 1;
-            } else if u32::from(tcb.state) & (TCB_ADOPTING | TCB_WAITING)
-                != TCB_ADOPTING | TCB_WAITING
-            {
-                // Who has closed waits for nothing, most likely.
-                if u32::from(tcb.state) & TCB_FIN == 0 {
-                    self.counts.not_kept.fetch_add(1, Relaxed);
-                }
-                self.reset(&key, &tcb)?;
-            }
-        }
-        self.counts.orphans.fetch_add(all, Relaxed);
-        info!(
-            connections = all,
-            "a data server died: of so many connections in the middle of a response {kept} can go on elsewhere"
-        );
-        Ok(())
-    }
-
     fn act(
         &mut self,
         now: Moment,
@@ -271,8 +202,7 @@ impl Walker {
                 debug!(client = %key.client, "a response goes on");
             }
             Action::CallLast { server } => self.call_last(server)?,
-            Action::Leave { key } => {
-                self.orphans.note_whole(&key.key())?;
+            Action::Leave { .. } => {
                 self.counts.complete.fetch_add(1, Relaxed);
             }
             Action::Reset { key, from, why } => {
@@ -318,7 +248,7 @@ impl Walker {
 
     /// The request whose response can go on elsewhere: it is kept, and nothing of the response has come yet, or how
     /// that began is known. Not if it was sent in the middle of the response before, as far as that is known.
-    fn resumable(&self, key: &TcbKey, tcb: &Tcb) -> Result<Option<KeptRequest>> {
+    pub(super) fn resumable(&self, key: &TcbKey, tcb: &Tcb) -> Result<Option<KeptRequest>> {
         let Some(request) = self.kept(key, tcb)? else {
             return Ok(None);
         };
@@ -336,20 +266,6 @@ impl Walker {
         self.told.get(&heads::name(key)?, kept.response_start)
     }
 
-    /// Whether the client, of which nothing was heard for a while, waits for more of its response.
-    fn is_under_way(&self, key: &TcbKey, tcb: &Tcb, request: Option<&KeptRequest>) -> bool {
-        let Some(request) = request else {
-            return false;
-        };
-        let length = self.head(key, request).and_then(|head| head.length);
-        match length {
-            Some(length) if !request.text.starts_with(b"HEAD ") => {
-                tcb.last_ack.wrapping_sub(request.response_start) < length.get()
-            }
-            _ => is_awake(tcb, tick_ago(MAYBE)),
-        }
-    }
-
     fn count_head(&self, head: Option<Head>) {
         let count = match head {
             Some(head) if head.digest.unseen() == 0 => &self.counts.head_known,
@@ -357,20 +273,6 @@ impl Walker {
             None => &self.counts.head_unknown,
         };
         count.fetch_add(1, Relaxed);
-    }
-
-    /// Requests that nobody had answered, and that did not come again.
-    fn call_last(&mut self, slot: u16) -> Result<()> {
-        for (key, tcb) in self.orphans.muster(slot, tick_ago(Duration::ZERO))? {
-            if tcb.owner != slot {
-                continue;
-            }
-            if self.kept(&key, &tcb)?.is_none() && u32::from(tcb.state) & TCB_WAITING != 0 {
-                self.counts.not_kept.fetch_add(1, Relaxed);
-                self.reset(&key, &tcb)?;
-            }
-        }
-        Ok(())
     }
 
     /// Members of the pool that live, each response's beginning with another one.
@@ -410,7 +312,7 @@ impl Walker {
         Ok(self.orphans.change(named)?.is_some())
     }
 
-    fn reset(&self, key: &TcbKey, tcb: &Tcb) -> Result<()> {
+    pub(super) fn reset(&self, key: &TcbKey, tcb: &Tcb) -> Result<()> {
         self.segments.reset(&known(&Which::of(key, tcb), tcb))?;
         Ok(self.orphans.forget(key)?)
     }
@@ -435,12 +337,6 @@ fn is_current(kept: &KeptRequest, tcb: &Tcb) -> bool {
     is_at_door(tcb) && end == tcb.last_seq && come.cast_signed() >= 0
 }
 
-/// Whether it waits for a response to begin, or had a packet since.
-fn is_awake(tcb: &Tcb, since: Tick) -> bool {
-    u32::from(tcb.state) & (TCB_WAITING | TCB_RESUMING) != 0
-        || tcb.seen.wrapping_sub(since.0).cast_signed() >= 0
-}
-
 pub(super) fn known(which: &Which, tcb: &Tcb) -> Known {
     Known {
         client: which.client,
@@ -450,7 +346,7 @@ pub(super) fn known(which: &Which, tcb: &Tcb) -> Known {
     }
 }
 
-fn change(which: Which, owner: u16, next: u16, set: u32, clear: u32) -> Change {
+pub(super) fn change(which: Which, owner: u16, next: u16, set: u32, clear: u32) -> Change {
     debug_assert!(u32::from(next) != NO_DATA_SERVER);
     Change {
         key: which.key(),
@@ -473,7 +369,7 @@ mod tests {
         response_start: 900,
         bytes: 100,
         pool: 7,
-        whole: 0,
+        reserved: 0,
         text: [0; 1360],
     };
 

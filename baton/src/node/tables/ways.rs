@@ -5,8 +5,8 @@ use std::{collections::HashMap, net::Ipv4Addr};
 
 use anyhow::Result;
 use baton_abi::{
-    DATA_SERVER_DEAD, DATA_SERVER_DEAF, DATA_SERVER_LOCAL, DATA_SERVER_PRESENT, DATA_SERVER_ROUTED,
-    DataServer,
+    DATA_SERVER_ASKED_FOR, DATA_SERVER_DEAD, DATA_SERVER_DEAF, DATA_SERVER_LOCAL,
+    DATA_SERVER_PRESENT, DATA_SERVER_ROUTED, DataServer,
 };
 use baton_config::Config;
 use baton_core::Moment;
@@ -80,6 +80,16 @@ impl Tables {
             self.dead.remove(&address);
         }
         self.mark(dataplane, address, DATA_SERVER_DEAD as u8, dead) // a bit that C keeps in a byte
+    }
+
+    /// Marks a dead data server as one whose connections the others are asked for, or have been.
+    pub fn mark_asked_for(
+        &self,
+        dataplane: &Dataplane,
+        address: Address,
+        asked: bool,
+    ) -> Result<()> {
+        self.mark(dataplane, address, DATA_SERVER_ASKED_FOR as u8, asked) // the same
     }
 
     /// Marks a data server as one that refuses messages for their clock, or takes them again.

@@ -125,6 +125,7 @@ fn the_connection_server() {
                     flow: flow(&http.client),
                     tcb: linux_tcb(),
                     next: Some(short(ds(random.u16(..3)))),
+                    is_cut: false,
                 },
                 &http.data(get("/ds2/")),
             ),
@@ -281,6 +282,7 @@ fn claimed_by(node: &Node, from: u16, moved: bool, client: &Client) -> Vec<u8> {
             flow,
             tcb: linux_tcb(),
             next: None,
+            is_cut: false,
         }
     } else {
         Message::None {

@@ -108,6 +108,7 @@ pub fn claim(client: &Client, attempt: u8) -> Message {
         flow: flow(client),
         asker: short(CS),
         attempt,
+        is_cut: false,
     }
 }
 

@@ -212,6 +212,7 @@ pub fn moved(node: &Node, from: u16, packet: &Segment, tcb: TcbPart) -> Vec<u8> 
         flow: flow(&client),
         tcb,
         next: None,
+        is_cut: false,
     };
     to_cs(from, &message, node.now(), &key().lccp(), &packet.packet())
 }

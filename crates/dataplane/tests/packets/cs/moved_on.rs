@@ -30,6 +30,7 @@ fn moved_on(
         flow: flow(&connection.client),
         tcb: linux_tcb(),
         next: Some(short(ds(next))),
+        is_cut: false,
     };
     to_cs(from, &message, node.now(), &key().lccp(), &packet.packet())
 }
@@ -53,6 +54,22 @@ fn asked(node: &Node) -> (Connection, Segment) {
     let request = connection.data(get("/ds2/"));
     connection.send(node, &request);
     (connection, request)
+}
+
+/// The ports had another connection before, at the same data server, whose word comes late.
+#[test]
+fn what_is_said_of_an_earlier_connection_is_nothing() {
+    let node = node();
+    let (connection, request) = asked(&node);
+    let before = connection.entry(&node);
+    for (seq, ack) in [(1 << 20, 0), (0, 1 << 31), (0x4000_0000, 0x9000_0000)] {
+        let mut earlier = request.clone();
+        earlier.seq = earlier.seq.wrapping_add(seq);
+        earlier.ack = earlier.ack.wrapping_add(ack);
+        let word = moved_on(&node, &connection, 0, 1, &earlier);
+        node.run(&word).expect(Drop, MISMATCH);
+        assert_eq!(connection.entry(&node), before);
+    }
 }
 
 /// Whatever a further request asks for is its owner's to judge.

@@ -1,15 +1,16 @@
 //! Connections whose data server is dead, or takes no messages.
 
 use baton_abi::{
-    DATA_SERVER_DEAD, DATA_SERVER_DEAF, DATA_SERVER_ROUTED, LCCP_ADOPT, LCCP_FLAG_RESUME,
+    DATA_SERVER_ASKED_FOR, DATA_SERVER_DEAD, DATA_SERVER_DEAF, DATA_SERVER_ROUTED, LCCP_ADOPT,
+    LCCP_FLAG_RESUME,
 };
-use baton_dataplane::{Tick, tick_ago};
+use baton_wire::Message;
 
 use super::http::{ANSWER, Connection, forwarded, get, routes_by_name};
 use crate::{
-    cluster::{HTTP_SERVICE, data_server, ds, ds_mac},
-    lccp::{INNER, LCCP, adopt, forward, sent},
-    node::{Node, Tx},
+    cluster::{HTTP_SERVICE, data_server, ds, ds_mac, key},
+    lccp::{INNER, LCCP, adopt, flow, forward, linux_tcb, sent, short, to_cs},
+    node::{Drop, Node, Tx},
     seen::Seen,
     segment::Segment,
 };
@@ -147,8 +148,9 @@ pub fn goes_to_the_rest(node: &Node, ack: &Segment) {
     assert_eq!(seen.frame[INNER..], ack.packet());
 }
 
+/// A client that is silent, for however long, may wait for a response: only the word of its owner says that it does not.
 #[test]
-fn a_muster_finds_who_is_in_the_middle_of_a_response() {
+fn a_muster_finds_who_is_not_at_rest() {
     let node = node();
     let orphans = node.plane().orphans().unwrap();
     let waits = Connection::open(&node, get("/ds1/"));
@@ -156,20 +158,109 @@ fn a_muster_finds_who_is_in_the_middle_of_a_response() {
     let ack = answered.empty();
     node.run(&ack.frame());
     let elsewhere = Connection::open(&node, get("/ds2/"));
-    let found = |since: Tick| {
-        let found = orphans.muster(0, since).unwrap();
+    let found = || {
+        let found = orphans.muster(0).unwrap();
         let mut clients: Vec<_> = found.iter().map(|(key, _)| key.ends().0).collect();
         clients.sort_unstable();
         clients
     };
     let mut both = vec![waits.client.address, answered.client.address];
     both.sort_unstable();
-    let Tick(now) = tick_ago(std::time::Duration::ZERO);
-    assert_eq!(found(Tick(now.wrapping_sub(2))), both);
-    // Who waits for an answer is not idle, whenever it asked.
-    assert_eq!(found(Tick(now + 1000)), [waits.client.address]);
+    assert_eq!(found(), both);
+    tell_rest(&node, &answered, &ack);
+    assert_eq!(found(), [waits.client.address]);
     orphans.forget(&node.tcb_key(&waits.client)).unwrap();
     orphans.forget(&node.tcb_key(&waits.client)).unwrap();
-    assert!(found(Tick(now + 1000)).is_empty());
+    assert!(found().is_empty());
     assert!(node.tcb(&elsewhere.client).is_some());
+}
+
+/// The first data server tells that the connection is at rest where this acknowledgement is.
+pub fn tell_rest(node: &Node, connection: &Connection, ack: &Segment) {
+    let message = Message::Moved {
+        flow: flow(&connection.client),
+        tcb: linux_tcb(),
+        next: Some(short(ds(0))),
+        is_cut: false,
+    };
+    let told = to_cs(0, &message, node.now(), &key().lccp(), &ack.packet());
+    node.run(&told).expect(Drop, &[("cs_rest", 1)]);
+}
+
+/// It may have handed the connection on, and its word be lost. Who has it says so: asked for it, or because it is at rest there.
+#[test]
+fn of_the_dead_whoever_has_a_connection_is_believed() {
+    for next in [None, Some(short(ds(1)))] {
+        let node = node();
+        let mut connection = Connection::open(&node, get("/ds1/"));
+        connection.ack += ANSWER;
+        let ack = connection.empty();
+        node.run(&ack.frame());
+        let message = Message::Moved {
+            flow: flow(&connection.client),
+            tcb: linux_tcb(),
+            next,
+            is_cut: false,
+        };
+        let says = |from: u16, packet: &Segment| {
+            node.run(&to_cs(
+                from,
+                &message,
+                node.now(),
+                &key().lccp(),
+                &packet.packet(),
+            ))
+        };
+        const MISMATCH: &[(&str, u64)] = &[("lccp_mismatch", 1)];
+        // While the owner lives, only that is.
+        says(1, &ack).expect(Drop, MISMATCH);
+        kill_first(&node);
+        let mut far = connection;
+        far.seq += 1 << 24;
+        says(1, &far.empty()).expect(Drop, MISMATCH);
+        assert_eq!(connection.entry(&node).owner, 0);
+        says(1, &ack).expect(Drop, &[("cs_moved_from_dead", 1)]);
+        assert_eq!(connection.entry(&node).owner, 1);
+        let request = connection.data(get("/ds2/"));
+        let seen = connection.send(&node, &request);
+        let seen = seen.expect(Tx, &forwarded(&request));
+        assert_eq!(seen.packet().ethernet.destination, ds_mac(1));
+    }
+}
+
+/// As long as they are asked nobody is told anything, and no request goes to a third one.
+#[test]
+fn until_the_others_have_been_asked_everything_waits() {
+    let node = node();
+    let mut connection = Connection::open(&node, get("/ds1/"));
+    mark_first(&node, DATA_SERVER_DEAD | DATA_SERVER_ASKED_FOR);
+    let ack = connection.empty();
+    let first = connection.seq;
+    connection.seq -= get("/ds1/").len() as u32;
+    let again = connection.data(get("/ds1/"));
+    connection.seq = first;
+    let before = connection.entry(&node);
+    for packet in [&again, &ack, &connection.data(get("/ds1/"))] {
+        node.run(&packet.frame())
+            .expect(Drop, &[("cs_orphan_waits", 1)]);
+        assert_eq!(connection.entry(&node).owner, before.owner);
+    }
+}
+
+/// Those that were asked for the connections of the dead and have them not.
+#[test]
+fn who_does_not_have_a_connection_of_the_dead_changes_nothing() {
+    let node = node();
+    let connection = Connection::answered(&node);
+    kill_first(&node);
+    let before = connection.entry(&node);
+    let none = Message::None {
+        flow: flow(&connection.client),
+        attempt: u8::MAX,
+        is_plain: false,
+    };
+    let packet = connection.empty().packet();
+    let answer = to_cs(1, &none, node.now(), &key().lccp(), &packet);
+    node.run(&answer).expect(Drop, &[("cs_unclaimed", 1)]);
+    assert_eq!(connection.entry(&node), before);
 }

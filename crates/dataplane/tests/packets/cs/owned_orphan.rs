@@ -1,16 +1,15 @@
 //! Connections whose data server is dead, and had seen to their requests: what it told of the current one is kept.
 
 use baton_abi::{Change, DATA_SERVER_DEAD, KeptRequest, TCB_ADOPTING, TCB_AT_DOOR, TCB_RESUMING};
-use baton_dataplane::{Moving, Orphans, Step, Tick, tick_ago};
-use baton_wire::Message;
+use baton_dataplane::{Moving, Orphans, Step};
 
 use super::{
     http::{ANSWER, Connection, forwarded, get, routes_by_name},
-    orphan::goes_to_the_rest,
+    orphan::{goes_to_the_rest, tell_rest},
 };
 use crate::{
-    cluster::{HTTP_SERVICE, data_server, ds, ds_mac, key},
-    lccp::{adopt, flow, linux_tcb, sent, short, to_cs},
+    cluster::{HTTP_SERVICE, data_server, ds, ds_mac},
+    lccp::{adopt, sent},
     node::{Counted, Drop, Node, Tx},
 };
 
@@ -103,12 +102,11 @@ fn it_is_found_and_known_by_what_is_kept() {
     let (node, orphans) = node();
     let (connection, kept) = answering(&node, &orphans, 0);
     let key = node.tcb_key(&connection.client);
-    let Tick(now) = tick_ago(std::time::Duration::ZERO);
     let mut entry = connection.entry(&node);
     entry.state &= TCB_AT_DOOR as u8;
     assert_ne!(entry.request_seq, kept.request_seq);
     node.plane().set_tcb(&key, &entry).unwrap();
-    let found = orphans.muster(0, Tick(now + 1000)).unwrap();
+    let found = orphans.muster(0).unwrap();
     assert!(found.iter().any(|(at, _)| *at == key));
 
     let mut known = change(&node, &connection, &kept, 0, 0);
@@ -201,8 +199,6 @@ pub fn change_to_itself(node: &Node, connection: &Connection, kept: &KeptRequest
     }
 }
 
-const REST: Counted<'_> = &[("cs_rest", 1)];
-
 /// The first data server tells that a connection, of which it has answered one request, is at rest. Then it dies, and whoever is
 /// chosen is the second one.
 fn at_rest(node: &Node) -> Connection {
@@ -210,13 +206,7 @@ fn at_rest(node: &Node) -> Connection {
     connection.ack += ANSWER;
     let ack = connection.empty();
     connection.send(node, &ack);
-    let message = Message::Moved {
-        flow: flow(&connection.client),
-        tcb: linux_tcb(),
-        next: Some(short(ds(0))),
-    };
-    let told = to_cs(0, &message, node.now(), &key().lccp(), &ack.packet());
-    node.run(&told).expect(Drop, REST);
+    tell_rest(node, &connection, &ack);
     connection
 }
 
@@ -230,9 +220,7 @@ fn kill_owner(node: &Node) {
 fn who_is_at_rest_goes_elsewhere_with_its_next_request() {
     let (node, orphans) = node();
     let mut connection = at_rest(&node);
-    let entry = connection.entry(&node);
-    let key = node.tcb_key(&connection.client);
-    assert!(orphans.is_at_rest(&key, &entry).unwrap());
+    assert!(orphans.muster(0).unwrap().is_empty());
     kill_owner(&node);
     node.run(&connection.empty().frame()).expect(Drop, WAITS);
     let request = connection.data(get("/ds2/a"));
@@ -250,7 +238,7 @@ fn who_is_at_rest_goes_elsewhere_with_its_next_request() {
     let seen = node.run(&ack.frame()).expect(Tx, &forwarded(&ack));
     assert_eq!(seen.packet().ethernet.destination, ds_mac(1));
     let entry = connection.entry(&node);
-    assert!(!orphans.is_at_rest(&key, &entry).unwrap());
+    assert_eq!(orphans.muster(1).unwrap().len(), 1);
     assert_eq!(u32::from(entry.state), TCB_AT_DOOR);
 }
 

@@ -222,6 +222,7 @@ fn what_owners_count() {
         flow: flow(&connection.client),
         tcb: linux_tcb(),
         next: Some(short(ds(1))),
+        is_cut: false,
     };
     answer(&node, 0, &moved, &connection.data(get("/ds2/")));
     assert_eq!(connection.entry(&node).owner, 1);

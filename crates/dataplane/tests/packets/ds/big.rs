@@ -4,12 +4,12 @@ use std::{
     io::{Read, Write},
     net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpStream},
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use socket2::{Domain, Protocol, Socket, Type};
 
-use super::loopback::{attached, judges_nothing};
+use super::loopback::{attached, judges_nothing, owns};
 use crate::{
     cluster::{ARRIVES_AT, CLUSTER, WEB},
     host::{LOCAL_CLIENT, accept, connect, listen, on_own_host},
@@ -100,6 +100,30 @@ fn what_is_not_for_a_service_is_the_kernels() {
         let longest = transfer(&client, &server);
         assert!(longest > MOST, "no packet was longer than {longest}");
         assert!(node.moved().is_empty(), "{:?}", node.moved());
+    });
+}
+
+/// Nobody can say where in them a request ends: none passes a door.
+#[test]
+fn no_big_packet_passes_a_door() {
+    with_big_packets(|| {
+        let listener = listen(WEB);
+        let connection = connect(&listener, WEB);
+        let node = attached();
+        judges_nothing(&node);
+        let longest = transfer(&connection.client, &connection.server);
+        assert!(longest > MOST, "no packet was longer than {longest}");
+        owns(&node, 0);
+        node.look();
+        connection.client.set_nonblocking(true).unwrap();
+        let sent = (&connection.client).write(&vec![b'x'; BYTES]);
+        assert!(sent.is_ok_and(|sent| sent > MOST));
+        let is_dropped = || node.moved().contains_key("bad_ip");
+        let until = Instant::now() + Duration::from_secs(10);
+        while !is_dropped() && Instant::now() < until {
+            thread::sleep(Duration::from_millis(10));
+        }
+        assert!(is_dropped());
     });
 }
 

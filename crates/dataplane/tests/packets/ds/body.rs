@@ -145,6 +145,24 @@ fn what_is_behind_a_gap_in_the_sizes_waits() {
     });
 }
 
+/// A packet that the kernel has put together of many may hold a whole upload, in chunks of a byte each.
+#[test]
+fn any_number_of_chunks_in_one_packet_is_followed() {
+    on_own_host(|| {
+        let mut live = owned();
+        let text = [HEAD, &b"1\r\nx\r\n".repeat(9000), LAST].concat();
+        let packets = packets(&live, &text, &[HEAD.len()]);
+        forward(&live.node, &packets[0]);
+        expect(&live.node, LET_IN);
+        forward(&live.node, &packets[1]);
+        expect(&live.node, FORWARDED);
+        expect_bytes(&live.stream, &text);
+        live.answer_another(text.len());
+        forward(&live.node, &request(&live, ELSEWHERE));
+        expect(&live.node, HANDED_ON);
+    });
+}
+
 #[test]
 fn what_is_no_chunk_ends_the_connection() {
     on_own_host(|| {

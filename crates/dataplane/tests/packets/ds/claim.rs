@@ -7,7 +7,7 @@ use baton_wire::{Message, NodePair, TcbPart, encode};
 use zerocopy::{FromBytes as _, IntoBytes as _};
 
 use super::loopback::ADOPTED;
-use super::loopback::{COOKIE, Live, expect, expect_bytes, forward, send};
+use super::loopback::{COOKIE, FORWARDED, Live, expect, expect_bytes, forward, send};
 use super::owner::LET_IN;
 use crate::{
     cluster::{CS, CS_MAC, WEB, ds, ds_mac, key, peer},
@@ -130,6 +130,26 @@ fn whatever_is_of_the_connection() {
     }
 }
 
+/// Where there is a door the packet is not delivered: it may say that something is urgent in what comes next, and the server would
+/// read something else than what is judged then.
+#[test]
+fn nothing_passes_the_door_by_it() {
+    on_own_host(|| {
+        let live = Live::answered();
+        in_ring(&live.node);
+        way_out(&live);
+        let end = live.ack().flags("FAU");
+        send(&live.node, &claim(&live.client, 0), &end);
+        expect(&live.node, CLAIMED);
+        assert_eq!(moved(&live, &end), linux_tcb());
+        live.stream.set_nonblocking(true).unwrap();
+        let error = (&live.stream).read(&mut [0]).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::WouldBlock);
+        forward(&live.node, &end);
+        expect(&live.node, FORWARDED);
+    });
+}
+
 /// A RST, with or without an acknowledgement, ends the socket; nobody is told, because no entry is wanted.
 #[test]
 fn a_rst_ends_the_connection() {
@@ -175,7 +195,7 @@ fn without_its_data_it_is_only_answered() {
         let headers = live.request().payload("");
         send_headers(&live.node, &live.client, &headers);
         expect(&live.node, CLAIMED);
-        assert_eq!(moved(&live, &headers), linux_tcb());
+        assert_eq!(moved_as(&live, &headers), (linux_tcb(), true));
         // The data itself is the next that comes.
         forward(&live.node, &live.request());
         expect(&live.node, LET_IN);
@@ -334,6 +354,14 @@ fn way_out(live: &Live) {
 /// What the answer, which carries `packet`, says of the connection. The kernel may have sent something.
 #[track_caller]
 fn moved(live: &Live, packet: &Segment) -> TcbPart {
+    let (tcb, is_cut) = moved_as(live, packet);
+    assert!(!is_cut);
+    tcb
+}
+
+/// The same, and whether it says that the packet is there without its data.
+#[track_caller]
+fn moved_as(live: &Live, packet: &Segment) -> (TcbPart, bool) {
     let message = loop {
         let packet = live.wire.next();
         if packet.ip.protocol != etherparse::IpNumber::TCP {
@@ -347,10 +375,11 @@ fn moved(live: &Live, packet: &Segment) -> TcbPart {
         flow: of,
         tcb,
         next,
+        is_cut,
     } = message.message
     else {
         panic!("{message:?}");
     };
     assert_eq!((of, next), (flow(&live.client), None));
-    tcb
+    (tcb, is_cut)
 }

@@ -22,6 +22,7 @@ pub mod loopback;
 mod malformed;
 mod none;
 mod owner;
+mod owner_ends;
 mod plain;
 mod pools;
 mod ports;

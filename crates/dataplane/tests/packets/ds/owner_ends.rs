@@ -1,0 +1,115 @@
+//! Connections that cannot go on as they should: each of their clients is told, and no request is done twice.
+
+use std::os::fd::AsRawFd as _;
+
+use baton_abi::{ADOPT_ATTEMPTS, DATA_SERVER_DEAD, DOOR_NOBODY, Door};
+use baton_wire::{Message, Refusal};
+use libbpf_rs::{MapCore as _, MapFlags};
+use zerocopy::FromBytes as _;
+
+use super::{
+    loopback::{COOKIE, expect, expect_bytes, forward, send},
+    owner::{ELSEWHERE, HANDED_ON, HERE, ended, goes_with, lets_in, owned, request},
+    reader::{READS, with_agent},
+};
+use crate::{
+    blank::map_named,
+    cluster::{CS, CS_MAC, data_server, ds, ds_mac},
+    host::{accept, nothing_to_accept, on_own_host},
+    lccp::adopt,
+    node::Node,
+    segment::Client,
+};
+
+const POST: &[u8] = b"POST /ds2/a HTTP/1.1\r\nHost: 10.77.0.100\r\nContent-Length: 1\r\n\r\nx";
+
+fn kill_next(node: &Node) {
+    let mut dead = data_server(1);
+    dead.flags |= DATA_SERVER_DEAD as u8;
+    node.plane().set_data_server(1, &dead).unwrap();
+}
+
+/// Its server has written two responses to one request: which one the next request waits for is not known any more.
+#[test]
+fn a_connection_with_more_responses_than_requests_ends() {
+    on_own_host(|| {
+        let mut live = owned();
+        lets_in(&live, HERE);
+        live.answer_another(HERE.len());
+        live.answer_another(0);
+        forward(&live.node, &request(&live, ELSEWHERE));
+        expect(&live.node, &[("ds_door_stays", 1)]);
+        ended(&live);
+        live.nothing_sent();
+    });
+}
+
+/// The data server that it went to may have done the request before it died.
+#[test]
+fn what_may_not_be_done_twice_does_not_begin_here_again() {
+    on_own_host(|| {
+        let live = owned();
+        let post = request(&live, POST);
+        goes_with(&live, &post);
+        ended(&live);
+        kill_next(&live.node);
+        forward(&live.node, &post);
+        expect(&live.node, &[("ds_none", 1)]);
+        let told = live.message_to(CS, CS_MAC).message;
+        assert!(matches!(told, Message::None { .. }), "{told:?}");
+        assert!(nothing_to_accept(&live.listener));
+    });
+}
+
+/// The same of a request that came with an ADOPT, and went on as one.
+#[test]
+fn nor_does_it_go_to_a_third() {
+    on_own_host(|| {
+        let mut live = owned();
+        live.client = Client::fresh();
+        let post = live.client.get(COOKIE).payload(POST);
+        send(&live.node, &adopt(&live.client), &post);
+        expect(&live.node, HANDED_ON);
+        live.message_to(CS, CS_MAC);
+        assert_eq!(live.message_to(ds(1), ds_mac(1)).packet, post.packet());
+        kill_next(&live.node);
+        send(&live.node, &adopt(&live.client), &post);
+        expect(&live.node, &[("ds_refused", 1)]);
+        let Message::Refused { tcb, refusal, .. } = live.message_to(CS, CS_MAC).message else {
+            panic!("not refused");
+        };
+        let all = ADOPT_ATTEMPTS as u8;
+        assert_eq!((tcb.attempt, refusal), (all, Refusal::Unreadable));
+    });
+}
+
+/// The tables of data servers differ, and each passes the request on: the agent of the last one answers.
+#[test]
+fn what_is_always_another_s_is_answered_by_the_last_one_s_agent() {
+    on_own_host(|| {
+        let (mut live, agent) = with_agent();
+        live.client = Client::fresh();
+        let request = live.client.get(COOKIE).payload(ELSEWHERE);
+        let Message::Adopt {
+            flow,
+            mut tcb,
+            asker,
+        } = adopt(&live.client)
+        else {
+            panic!("no ADOPT")
+        };
+        tcb.attempt = ADOPT_ATTEMPTS as u8 - 1;
+        send(&live.node, &Message::Adopt { flow, tcb, asker }, &request);
+        expect(&live.node, &[READS, &[("ds_door_nobody", 1)]].concat());
+        let (read, _) = accept(&agent);
+        expect_bytes(&read, ELSEWHERE);
+        let doors = map_named(live.node.plane(), "doors");
+        // The next packet finds the door, and puts it where it belongs.
+        forward(&live.node, &live.client.later(COOKIE, ELSEWHERE.len(), 0));
+        expect(&live.node, &[("ds_forwarded", 1)]);
+        let door = doors.lookup(&read.as_raw_fd().to_ne_bytes(), MapFlags::ANY);
+        let door = Door::read_from_bytes(&door.unwrap().unwrap()).unwrap();
+        assert_ne!(u32::from(door.flags) & DOOR_NOBODY, 0);
+        assert!(nothing_to_accept(&live.listener));
+    });
+}
