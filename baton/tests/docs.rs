@@ -6,8 +6,14 @@
     reason = "a test fails by panicking"
 )]
 
-use std::{collections::BTreeSet, fs, path::Path, process::Command};
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
 
+/// The documents that are checked besides the pages in `docs/`.
 const DOCUMENTS: [&str; 4] = [
     "README.md",
     "ARCHITECTURE.md",
@@ -19,11 +25,26 @@ fn root() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
 }
 
+/// The paths of all documents that are checked: `DOCUMENTS`, and every page in `docs/`.
+fn documents() -> Vec<PathBuf> {
+    let mut documents = Vec::from(DOCUMENTS.map(|name| root().join(name)));
+    let entries = fs::read_dir(root().join("docs")).unwrap();
+    let pages = entries
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "md"));
+    documents.extend(pages);
+    assert!(
+        documents.len() > DOCUMENTS.len(),
+        "there are no pages in docs/"
+    );
+    documents
+}
+
 /// Everything in code: fenced lines without their comments, and spans between backquotes.
 fn code() -> Vec<String> {
     let mut code = Vec::new();
-    for document in DOCUMENTS {
-        let text = fs::read_to_string(root().join(document)).unwrap();
+    for document in documents() {
+        let text = fs::read_to_string(document).unwrap();
         let mut fenced = false;
         for line in text.lines() {
             if line.starts_with("```") {
@@ -99,7 +120,15 @@ fn every_file_named_exists() {
     let is_path = |word: &&str| {
         word.contains('/')
             && [
-                "bpf/", "crates/", "labs/", "tests/", "bench/", "fuzz/", "baton/",
+                "bpf/",
+                "crates/",
+                "labs/",
+                "tests/",
+                "bench/",
+                "fuzz/",
+                "baton/",
+                "docs/",
+                "packaging/",
             ]
             .iter()
             .any(|folder| word.starts_with(folder))
@@ -110,6 +139,23 @@ fn every_file_named_exists() {
             assert!(
                 path.contains('*') || root().join(path).exists(),
                 "{path} is named in a document but is not there"
+            );
+        }
+    }
+}
+
+#[test]
+fn every_file_linked_exists() {
+    for document in documents() {
+        let text = fs::read_to_string(&document).unwrap();
+        let links = (text.split("](").skip(1)).filter_map(|rest| Some(rest.split_once(')')?.0));
+        for link in links.filter(|link| !link.contains("://")) {
+            // What is behind a # is a heading; a link without a path leads to one of the same document.
+            let path = link.split('#').next().unwrap_or(link);
+            assert!(
+                path.is_empty() || document.with_file_name(path).exists(),
+                "{} links to {link}, which is not there",
+                document.display()
             );
         }
     }

@@ -30,8 +30,9 @@ use crate::{
 /// else they end where they are, and so do connections that cannot move (WebSocket, bodies of unknown length,
 /// handover = "never").
 ///
-/// A data server that is the connection server in front as well first lets another candidate take over, as `baton
-/// migrate` does.
+/// If the data server is also the connection server in front, another candidate then takes over, as with `baton
+/// migrate`; if none does, it stays in front, and the command says why. Where something else moves the cluster
+/// addresses (`address` of `[failover]`), that is left to it.
 #[derive(Args)]
 pub struct Drain {
     /// Which one; the node that runs here, if not given

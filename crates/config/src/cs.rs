@@ -27,7 +27,7 @@ pub struct ConnectionServer {
     pub kept_requests: NonZeroU32,
     /// How long a request waits for a dispatcher on another node, 1 ms to 100 ms.
     pub dispatcher_patience: Duration,
-    /// A connection without a packet for this long is idle, and leaves a data server that drains, 2 s to
+    /// A connection without data for this long is idle, and leaves a data server that drains, 2 s to
     /// 1 h. `None`: idle ones wait for their next request.
     pub release_after: Option<Duration>,
 }

@@ -103,7 +103,7 @@ impl Roles {
         self.ds
     }
 
-    /// Whether connection servers ask the node which data server is to serve a request.
+    /// Whether data servers ask the node which data server is to serve a request.
     pub fn is_dispatcher(self) -> bool {
         self.dispatcher
     }

@@ -36,7 +36,7 @@ pub struct Service {
     pub port: NonZeroU16,
     /// How a data server is chosen for a request that no route takes.
     pub policy: Policy,
-    /// The node that chooses, for its pools too; `None`: each connection server itself.
+    /// The node that chooses, for its pools too; `None`: each data server itself.
     pub dispatcher: Option<NodeName>,
     /// With [`Policy::Overflow`], and only then.
     pub overflow: Option<Overflow>,

@@ -161,7 +161,7 @@ fn dispatchers(report: &mut Report<'_>, nodes: &[node::Draft], services: &[servi
                 name.span(),
                 Problem::new(
                     format!("the node \"{}\" is not a dispatcher", name.get_ref()),
-                    "add \"dispatcher\" to its roles, or remove the key: each connection server \
+                    "add \"dispatcher\" to its roles, or remove the key: each data server \
                      then chooses itself",
                 ),
             ),

@@ -1,4 +1,4 @@
-//! What a connection server asks a dispatcher on another node, and what it makes of the answers.
+//! What a data server asks a dispatcher on another node, and what it makes of the answers.
 //!
 //! Nothing waits for a dispatcher that does not answer: a question has its time, and who has let several
 //! in a row go by is not asked for a while; then a single question tries it again. An answer is believed

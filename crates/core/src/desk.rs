@@ -1,5 +1,5 @@
-//! The dispatcher on a node of its own: which data server is to serve a request that a connection server
-//! asks about, by the same policies that connection servers have.
+//! The dispatcher on a node of its own: which data server is to serve a request that a data server
+//! asks about, by the same policies by which data servers choose themselves.
 
 use std::collections::HashMap;
 use std::hash::Hasher as _;
@@ -10,7 +10,7 @@ use baton_wire::{Address, Query, Reply};
 use siphasher::sip::SipHasher24;
 
 /// So long an answer is good for requests that are alike. Who has gone meanwhile is not chosen by it: the
-/// connection servers know who serves.
+/// data servers that asked know who serves.
 pub const LIFETIME: Duration = Duration::from_secs(1);
 
 /// The pools, by id, and who is next in each.

@@ -20,7 +20,7 @@ pub(super) fn check(report: &mut Report<'_>, service: &service::Draft) {
                 resume.span(),
                 Problem::new(
                     "resume asks another data server the same request, and with split = \"ack\" no \
-                     connection server reads requests",
+                     data server reads requests",
                     "remove split, or resume",
                 ),
             );
@@ -28,8 +28,8 @@ pub(super) fn check(report: &mut Report<'_>, service: &service::Draft) {
             report.error(
                 resume.span(),
                 Problem::new(
-                    "resume asks another data server the same request, and with handover = \"never\" no \
-                     connection server follows the requests of a connection",
+                    "resume asks another data server the same request, and with handover = \"never\" a \
+                     connection stays with its data server",
                     "remove handover, or resume",
                 ),
             );

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-/// The first attempt after a channel was lost comes at once; then each comes twice as late, up to a limit.
+/// The first attempt after a channel was lost comes after 25 to 50 ms; then each wait is twice as long as the one before,
+/// up to a limit.
 #[derive(Clone, Copy, Debug)]
 pub struct Backoff {
     next: Duration,
@@ -18,7 +19,8 @@ impl Default for Backoff {
 }
 
 impl Backoff {
-    /// An attempt failed: how long to wait. `jitter`, 0.0 to 1.0, is random, so that all nodes do not come at once.
+    /// An attempt failed, or a channel was lost: how long to wait. `jitter`, 0.0 to 1.0, is random, so that all nodes do
+    /// not come at once.
     pub fn failed(&mut self, jitter: f64) -> Duration {
         let wait = self.next;
         self.next = (2 * wait).min(LONGEST);

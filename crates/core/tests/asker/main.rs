@@ -1,4 +1,4 @@
-//! A connection server and a dispatcher on another node, in virtual time.
+//! A data server and a dispatcher on another node, in virtual time.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
