@@ -497,6 +497,8 @@ struct settings {
 	unsigned int hash_seed;        /* of the hashes of clients: see hash_client() */
 	unsigned short reader_port;    /* host order; the listener on 127.0.0.1 of the agent that reads requests, 0: none */
 	unsigned short reserved_half;
+	unsigned int since_ms;         /* since when this connection server is in front: wall clock, as its timestamps have it; 0: ever */
+	unsigned int reserved_word;
 };
 
 /* A service, or, with port 0, just a cluster address: what is malformed has no port to look up. */
@@ -980,6 +982,8 @@ struct stray {
 	unsigned long long asked;      /* when the last CLAIM went out, or `first` */
 	unsigned int walks;            /* how many did */
 	unsigned int unclaimed;        /* not 0: the answer to the last was that nobody has it */
+	unsigned int begins;           /* not 0: the last went out with all of the packet, which begins a connection if nobody has it */
+	unsigned int reserved;
 };
 
 /* Tags of cookies with which connections have begun: see cookie_tag(). 0: none. */

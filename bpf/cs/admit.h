@@ -14,6 +14,7 @@
 #include "request.h"
 #include "route.h"
 #include "sizes.h"
+#include "timestamp.h"
 #include "tcb.h"
 #include "used_cookies.h"
 #include "../claimed.h"
@@ -107,6 +108,7 @@ enum admission {
 	ADMIT_JUMP,  /* its entry is to note it */
 	ADMIT_LATE,  /* its entry is not to */
 	ADMIT_STRAY, /* it has none */
+	ADMIT_ASKED_FIRST, /* the same of first data, that may have been passed on before */
 	ADMIT_RESET, /* the same of a RST */
 	ADMIT_PROBE,
 	ADMIT_HELD,  /* until another connection server has all entries */
@@ -132,6 +134,33 @@ static __always_inline enum admission admit_other(struct packet *p, const struct
 	return ADMIT_RESET;
 }
 
+enum {
+	COOKIE_LIFE_MS = (2ULL << COOKIE_PERIOD_SHIFT) / NS_PER_MS, /* no SYN-ACK is older */
+	HANDSHAKE_MS = 10000,      /* most are answered with data sooner */
+};
+
+static __always_inline bool begins_with_get(const struct packet *p)
+{
+	const u32 *word = (void *)p->frame.tcp + BOUNDED(p->frame.tcp_header, sizeof(struct tcphdr), 60);
+
+	return (void *)(word + 1) <= (void *)(long)p->ctx->data_end && *word == (u32)LETTERS('G', 'E', 'T', ' ', 0, 0, 0, 0);
+}
+
+/*
+ * Whether its SYN-ACK is from before this node came in front: then whoever was may have had this first data before. Some clients do
+ * not say when it was sent. They are asked about only if it is soon, and if what they ask for may not be done twice.
+ */
+static __noinline bool is_of_predecessor(struct packet *p)
+{
+	u32 since = p->settings->since_ms, for_ms = timestamp_now(p->settings) - since, echo;
+
+	if (!since || for_ms >= COOKIE_LIFE_MS)
+		return false;
+	if (!read_echo(p, &echo))
+		return for_ms < HANDSHAKE_MS && !begins_with_get(p);
+	return (int)(echo - timestamp_offset(p, 0) - since) < 0;
+}
+
 /* Of what has a valid cookie. */
 static __always_inline enum admission admit_first(struct packet *p, const struct tcb *held, u32 cookie, u32 tag)
 {
@@ -144,7 +173,7 @@ static __always_inline enum admission admit_first(struct packet *p, const struct
 		return ADMIT_NOT;
 	}
 	if (!is_used(cookie, tag) && !(held && is_behind_entry(held, tcp)))
-		return ADMIT_NEW;
+		return !held && is_of_predecessor(p) && !is_nobodys(p) ? ADMIT_ASKED_FIRST : ADMIT_NEW;
 	/*
 	 * The first data of a connection that has begun before comes once more: late, or replayed. It begins nothing. If
 	 * the connection lives, its owner calls the segment old; if it has ended, nobody has it.

@@ -12,6 +12,7 @@
 #include "dispatcher.h"
 #include "distributor.h"
 #include "forwarder.h"
+#include "go_on.h"
 #include "own.h"
 #include "packet.h"
 #include "reply.h"
@@ -101,9 +102,9 @@ static __always_inline int send_claim(struct packet *p, const struct data_server
 	return distribute(p, first, command, unmap_address(p->settings->address), &(struct lccp_tcb){});
 }
 
-static __noinline void note_asked_now(struct packet *p, struct stray *stray, u64 now)
+static __noinline void note_asked_now(struct packet *p, struct stray *stray, u64 now, bool begins)
 {
-	struct stray asked = { .first = now, .asked = now, .walks = 1 };
+	struct stray asked = { .first = now, .asked = now, .walks = 1, .begins = begins };
 
 	if (!stray) {
 		bpf_map_update_elem(&strays, &p->flow, &asked, BPF_ANY);
@@ -112,10 +113,14 @@ static __noinline void note_asked_now(struct packet *p, struct stray *stray, u64
 	stray->asked = now;
 	stray->walks++;
 	stray->unclaimed = 0;
+	stray->begins = begins;
 }
 
-/* `stray` is 0 if this is the first packet of a flow that nobody here knows: only what is asked for is remembered. */
-static __noinline int claim(struct packet *p, struct stray *stray, u64 now)
+/*
+ * `stray` is 0 if this is the first packet of a flow that nobody here knows: only what is asked for is remembered. `begins`: it begins
+ * a connection if nobody has it.
+ */
+static __noinline int claim(struct packet *p, struct stray *stray, u64 now, bool begins)
 {
 	const struct data_server *first = first_asked(p->service, &p->flow, stray ? stray->walks : 0);
 
@@ -131,7 +136,7 @@ static __noinline int claim(struct packet *p, struct stray *stray, u64 now)
 	int how = may_claim(p);
 	if (how > CLAIM_WHOLE)
 		return drop(p, BOUNDED(how, 1, COUNTER_MAX - 1));
-	note_asked_now(p, stray, now);
+	note_asked_now(p, stray, now, begins && how == CLAIM_WHOLE);
 	return send_claim(p, first, how);
 }
 
@@ -166,7 +171,7 @@ static __always_inline int new_stray(struct packet *p, u64 now)
 	struct stray stray = { .first = now, .asked = now, .unclaimed = 1 };
 
 	if (p->frame.tcp->ack)
-		return claim(p, 0, now);
+		return claim(p, 0, now, false);
 	bpf_map_update_elem(&strays, &p->flow, &stray, BPF_ANY);
 	return drop(p, COUNTER_CS_STRAY);
 }
@@ -186,13 +191,38 @@ static __always_inline int stray(struct packet *p)
 	if (!known)
 		return new_stray(p, now);
 	if (!known->unclaimed && now - known->asked >= CLAIM_PATIENCE)
-		return claim(p, known, now);
+		return claim(p, known, now, false);
 	if (!known->unclaimed || now - known->first < grace)
 		return drop(p, COUNTER_CS_STRAY);
 	if (p->frame.tcp->ack && known->asked - known->first < grace)
-		return claim(p, known, now);
+		return claim(p, known, now, false);
 	bpf_map_delete_elem(&strays, &p->flow);
 	return reset(p, COUNTER_CS_STRAY_RESET);
+}
+
+/*
+ * First data, which whoever was in front before may have passed on to a data server, and that may have done what it asks for. Only if
+ * nobody has the connection does it begin here.
+ */
+static __always_inline int claim_first(struct packet *p)
+{
+	u64 now = bpf_ktime_get_coarse_ns();
+	struct stray *known = bpf_map_lookup_elem(&strays, &p->flow);
+
+	if (known && now - known->asked < CLAIM_PATIENCE)
+		return drop(p, COUNTER_CS_STRAY);
+	return claim(p, known, now, true);
+}
+
+/* Whether nobody has the connection that this packet begins: the data servers have been asked. */
+static __noinline bool is_nobodys(struct packet *p)
+{
+	const struct stray *known = bpf_map_lookup_elem(&strays, &p->flow);
+
+	if (!known || !known->unclaimed)
+		return !first_asked(p->service, &p->flow, 0);
+	bpf_map_delete_elem(&strays, &p->flow);
+	return true;
 }
 
 /* The owner of an entry does not have the connection, and nobody had it before: the rest are asked. */
@@ -214,9 +244,11 @@ static __always_inline int unclaimed(struct packet *p)
 {
 	struct stray *known = bpf_map_lookup_elem(&strays, &p->flow);
 
-	if (known)
-		known->unclaimed = 1;
-	return drop(p, COUNTER_CS_UNCLAIMED);
+	count(p->counters, COUNTER_CS_UNCLAIMED);
+	if (!known)
+		return XDP_DROP;
+	known->unclaimed = 1;
+	return known->begins ? GO_ON_WITH_CARRIED : XDP_DROP;
 }
 
 #endif

@@ -40,6 +40,7 @@ static __always_inline int admit(struct xdp_md *ctx, struct tcb *tcb)
 	case ADMIT_LATE:
 		return receive_jump(ctx, tcb, admission == ADMIT_LATE);
 	case ADMIT_STRAY:
+	case ADMIT_ASKED_FIRST:
 	case ADMIT_RESET:
 	case ADMIT_PROBE:
 	case ADMIT_HELD:

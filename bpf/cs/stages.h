@@ -73,6 +73,8 @@ __noinline int receive_stray_at_cs(struct xdp_md *ctx, int admission)
 	switch (admission) {
 	case ADMIT_STRAY:
 		return stray(&p);
+	case ADMIT_ASKED_FIRST:
+		return claim_first(&p);
 	case ADMIT_RESET:
 		return claim_reset(&p);
 	case ADMIT_PROBE:

@@ -2,10 +2,10 @@
 
 usage: behind_download.py HOST PORT LONG SHORT COUNT RATE SECONDS...
 
-COUNT connections for every one of SECONDS: GET LONG, a path that ends in /64m, taken at RATE bytes a second, and
-SECONDS later GET SHORT, which ends in /4k, on the same connection; its response must follow the download's. A
-connection may be reset, at any time: what came before must be right. Prints what became of each; fails if a byte is
-wrong, or if nothing comes for 60 s.
+COUNT connections for every one of SECONDS: GET LONG, a path that ends in /64m, taken at RATE bytes a second. Once all
+downloads have begun, "begun" is printed, and so many SECONDS later each sends GET SHORT, which ends in /4k, on the same
+connection; its response must follow the download's. A connection may be reset, at any time: what came before must be
+right. Prints what became of each; fails if a byte is wrong, or if nothing comes for 60 s.
 """
 
 import socket
@@ -17,8 +17,9 @@ LONG, SHORT = 64 << 20, 4 << 10
 
 
 class Client(threading.Thread):
-    def __init__(self, address, paths, original, rate, seconds):
+    def __init__(self, address, paths, original, rate, seconds, all_begun):
         super().__init__()
+        self.all_begun = all_begun
         self.address, self.original, self.rate, self.seconds = address, original, rate, seconds
         self.long, self.short = paths
         self.end, self.rest, self.bytes = None, b"", 0
@@ -39,7 +40,9 @@ class Client(threading.Thread):
         self.socket.connect(self.address)
         self.begun = time.time()
         self.send(self.long)
-        # Whether anything comes or not.
+        self.rest = self.take(1 << 10)
+        self.all_begun.wait()
+        # Whether more comes or not.
         threading.Timer(self.seconds, self.send_behind).start()
         self.expect(LONG)
         self.expect(SHORT)
@@ -87,8 +90,9 @@ def main():
     host, port, long, short, count, rate, *seconds = sys.argv[1:]
     with open("/var/tmp/baton-lab/files/64m", "rb") as file:
         original = file.read()
+    begin = threading.Barrier(int(count) * len(seconds), lambda: print("begun", flush=True))
     clients = [
-        Client((host, int(port)), (long, short), original, int(rate), float(later))
+        Client((host, int(port)), (long, short), original, int(rate), float(later), begin)
         for later in seconds
         for _ in range(int(count))
     ]

@@ -157,6 +157,10 @@ impl Daemon {
     }
 
     pub(super) fn handle_hop(&mut self, found: next_hops::Found) -> Result<()> {
+        // Who hears nobody is cut off itself, and cannot say that others are out of reach: back again, it would refuse what is theirs.
+        if found.1.is_none() && self.pulse.is_cut_off(self.now()) {
+            return Ok(());
+        }
         let name = self
             .place
             .config

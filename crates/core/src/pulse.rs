@@ -127,8 +127,8 @@ impl Pulse {
         dead.map(|(address, _)| *address)
     }
 
-    /// Those who live are heard, or asked and heard, in less than this.
-    fn is_cut_off(&self, now: Moment) -> bool {
+    /// Whether this host hears nobody. Those who live are heard, or asked and heard, in less than this.
+    pub fn is_cut_off(&self, now: Moment) -> bool {
         self.has_witnesses && now.since(self.anybody) >= self.dead_after / 2
     }
 

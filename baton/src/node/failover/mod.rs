@@ -32,7 +32,9 @@ use self::{
     heartbeat::{Heartbeat, Shared, Trust, warn_of_unintelligible},
     leftovers::Leftovers,
 };
-use super::{announcer, daemon::Daemon, locked::locked, logged::logged, place::Place};
+use super::{
+    announcer, daemon::Daemon, locked::locked, logged::logged, place::Place, tables::settings,
+};
 use crate::status;
 
 /// After the addresses have gone to another node, packets still come here for so long: it tells the LAN
@@ -155,6 +157,7 @@ impl Daemon {
                 }
                 self.hold(true);
                 logged(self.dataplane.end_hold().map_err(Into::into));
+                logged(settings::note_front(&self.dataplane));
                 logged(self.place_addresses().await.map(drop));
                 self.announce_front();
                 logged(self.look_after_the_dead());

@@ -8,7 +8,7 @@ mod rings;
 mod route_numbers;
 mod routes;
 mod services;
-mod settings;
+pub mod settings;
 mod ways;
 
 pub use policies::policy;

@@ -10,7 +10,7 @@ use baton_net::Link;
 use baton_wire::Address;
 
 use super::Tables;
-use crate::node::place::Place;
+use crate::node::{heartbeat::clock_now, place::Place};
 
 /// IPv4 and TCP headers without options.
 const PLAIN_HEADERS: u32 = 40;
@@ -47,6 +47,7 @@ impl Tables {
             ],
             hash_key: hash_key.map_or([0; 2], |key| key.words()),
             hash_seed,
+            since_ms: since(dataplane, place)?,
             clock_offset_ns: wall_clock_offset(),
             clock_window_ns: nanoseconds(config.cluster.clock_window),
             stray_grace_ns: nanoseconds(config.cs.stray_grace),
@@ -70,6 +71,34 @@ impl Tables {
         };
         Ok(dataplane.set_settings(&settings)?)
     }
+}
+
+/// This connection server is in front from now on: requests that clients have sent before may be with a data server.
+pub fn note_front(dataplane: &Dataplane) -> Result<()> {
+    let settings = Settings {
+        since_ms: milliseconds_now(),
+        ..dataplane.settings()?
+    };
+    Ok(dataplane.set_settings(&settings)?)
+}
+
+/// What the programs' maps say, which may be older than this daemon. If they are new, so is what is known of connections.
+fn since(dataplane: &Dataplane, place: &Place) -> Result<u32> {
+    if !place.me.roles.is_cs() {
+        return Ok(0);
+    }
+    let before = dataplane.settings()?.since_ms;
+    Ok(if before == 0 {
+        milliseconds_now()
+    } else {
+        before
+    })
+}
+
+/// As the program's timestamps count: of the wall clock, modulo 2^32; and never 0.
+fn milliseconds_now() -> u32 {
+    let now = clock_now().as_nanos() / 1_000_000;
+    (now as u32).max(1)
 }
 
 /// Something of each interface; what there is room for beyond repeats the first.

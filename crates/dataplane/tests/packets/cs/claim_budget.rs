@@ -252,12 +252,12 @@ fn proved(node: &Node, client: Client) -> Segment {
     with_echo(&client, timestamp(node, &client))
 }
 
-fn with_echo(client: &Client, echo: u32) -> Segment {
+pub fn with_echo(client: &Client, echo: u32) -> Segment {
     client.later(7, 5, 5).options(linux_later(123_460, echo))
 }
 
 /// What our SYN-ACK says.
-fn timestamp(node: &Node, client: &Client) -> u32 {
+pub fn timestamp(node: &Node, client: &Client) -> u32 {
     let seen = node.run(&client.syn().frame()).expect(Tx, &[("cs_syn", 1)]);
     let packet = seen.packet();
     // MSS, SACK permitted, then kind and length of the timestamps.

@@ -25,6 +25,7 @@ mod orphan;
 mod owned_orphan;
 
 mod path_hash;
+mod predecessor;
 mod probe;
 mod refused;
 mod replayed;
