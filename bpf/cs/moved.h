@@ -59,7 +59,8 @@ static __always_inline bool is_left_alone(const struct tcb *tcb)
 /*
  * The owner has handed the connection on, with the request that the message carries; or it has it, and the connection is at
  * rest. Only the owner that the entry names is believed, and of what is near: word of an earlier one, or of an earlier connection
- * on these ports, comes late, and the next packet brings it to whoever has the connection. If that owner is dead, who has the connection is: the word of the dead one may have been lost.
+ * on these ports, comes late, and the next packet brings it to whoever has the connection. If that owner is dead, whoever has the
+ * connection is believed: the word of the dead one may have been lost.
  */
 static __always_inline int moved_on(struct packet *p, const struct lccp_header *h, struct tcb *tcb, u32 next)
 {

@@ -9,6 +9,7 @@ use std::{collections::HashMap, net::Ipv4Addr, sync::atomic::Ordering::Relaxed};
 use anyhow::Result;
 use baton_abi::{KeptRequest, TCB_ADOPTING, TCB_FIN, TCB_WAITING, Tcb, TcbKey};
 use baton_core::Moment;
+use baton_dataplane::Tick;
 use baton_net::Connections;
 use baton_wire::{Message, ShortAddress};
 use tracing::info;
@@ -22,6 +23,11 @@ use super::{
 
 /// A data server that is asked so late need not ask another one.
 const ALONE: u8 = u8::MAX - 1;
+/// Ticks, of a second each: longer than any `dead_after`. Had the dead one handed the connection on before, its client's packets would
+/// have come to it since, and with each it says MOVED again.
+const LATELY: u32 = 32;
+/// So many messages at most: what is beyond is not asked for.
+const QUESTIONS: usize = 1 << 16;
 
 impl Walker {
     /// Asks the others who has the connections of a dead one that are not at rest.
@@ -39,7 +45,11 @@ impl Walker {
         let own =
             (slots.iter()).find_map(|(slot, address)| (*address == self.own).then_some(*slot));
         let asker = ShortAddress::try_from(std::net::IpAddr::from(self.own))?;
-        for (key, tcb) in self.left_by(slot)? {
+        let Tick(now) = Tick::now();
+        let mut lately = self.left_by(slot)?;
+        lately.retain(|(_, tcb)| now.wrapping_sub(tcb.seen) < LATELY);
+        lately.truncate(QUESTIONS / others.len().max(1));
+        for (key, tcb) in lately {
             let which = Which::of(&key, &tcb);
             // No message of this node to itself comes by its card.
             if let Some(own) = own
