@@ -1229,6 +1229,7 @@ enum counter {
 	COUNTER_DS_DOOR_LATER,       /* not yet: something before it has not come */
 	COUNTER_DS_DOOR_WAITS,       /* what of these comes again from user space; the rest its client sends again */
 	COUNTER_DS_DOOR_NO_ROOM,     /* user space has no room for it */
+	COUNTER_DS_DOOR_BROKEN,      /* dropped: it was to wait, and its TCP checksum is wrong */
 	COUNTER_DS_DOOR_CAME,        /* dropped: it has waited, and its client has sent it again meanwhile */
 	COUNTER_DS_DOOR_BATCH,       /* put back: TCP has not seen yet what came before it */
 	COUNTER_DS_DOOR_CUT,         /* delivered up to where the next request begins; the rest not yet */

@@ -36,6 +36,17 @@ enum {
 	ERROR_EXISTS = 17,
 };
 
+/* include/linux/skbuff.h */
+enum {
+	CHECKSUM_IS_UNNECESSARY = 1, /* the card, its driver or GRO has verified it */
+	CHECKSUM_IS_PARTIAL = 3,     /* there is none yet: the packet is of this host, or of a peer that shares its memory; or GRO has
+					merged it, of segments that it has verified */
+};
+
+struct sk_buff {
+	u8 ip_summed : 2;
+} __inner;
+
 /* include/net/tcp_states.h */
 enum {
 	STATE_ESTABLISHED = 1,
@@ -119,6 +130,9 @@ struct bpf_tcp_req_attrs {
 
 extern int bpf_sk_assign_tcp_reqsk(struct __sk_buff *skb, struct sock *sk,
 				   struct bpf_tcp_req_attrs *attrs, int attrs__sz) __ksym;
+
+/* Kernels since 6.2: what is behind a program's context, to be read only. */
+extern void *bpf_cast_to_kern_ctx(void *context) __ksym;
 
 /* Kernels since 6.18. */
 extern int bpf_xdp_pull_data(struct xdp_md *xdp, u32 len) __ksym __weak;

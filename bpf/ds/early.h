@@ -9,11 +9,13 @@
 #define BATON_DS_EARLY_H
 
 #include "assign.h"
+#include "cut.h"
 #include "empty_ack.h"
 #include "packet.h"
 #include "plain.h"
 #include "reader.h"
 #include "../bounds.h"
+#include "../checksum.h"
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
@@ -37,17 +39,31 @@ static __always_inline bool copy_early(struct __sk_buff *skb, u32 at, const u32 
 }
 
 /*
- * Of the packet's data what is behind the first `from` bytes; `flags` are those of enum early_flag that say that a dispatcher is to be
- * asked. Global, so that it is verified by itself.
+ * Whether the packet's TCP checksum is right. What waits comes again in new frames, with checksums of their own, so nobody can find
+ * it broken after this. TCP need not be asked for what the kernel knows to be right, as TCP believes it as well. What a card says about
+ * a message it has not said about the packet inside.
  */
-__noinline int let_wait(struct __sk_buff *skb, u32 from, u32 flags)
+static __noinline bool is_sound(struct __sk_buff *skb, const struct inner *in)
 {
-	struct scratch *s = scratch_of_this_cpu();
+	const struct sk_buff *kernel_skb = bpf_cast_to_kern_ctx(skb);
+	u32 summed = BPF_CORE_READ_BITFIELD(kernel_skb, ip_summed);
+
+	if (summed == CHECKSUM_IS_PARTIAL || (summed == CHECKSUM_IS_UNNECESSARY && !is_wrapped(in)))
+		return true;
+	u32 bytes = in->tcp.doff * 4 + payload_of(in);
+	u32 pseudo_header[] = { in->ip.saddr, in->ip.daddr, bpf_htonl(IPPROTO_TCP << 16 | bytes) };
+	s64 sum = sum_of(skb, in->tcp_at, bytes, false);
+	return sum >= 0 && !checksum_fold(checksum_words(pseudo_header, 3) + sum);
+}
+
+/* By a function of its own, as the stack has no room for the record beside what reads a checksum. */
+static __noinline bool copy_data(struct __sk_buff *skb, struct scratch *s, u32 from, u32 flags)
+{
 	struct counters *counters = counters_of_this_cpu();
 	const struct text *text = text_of_this_cpu();
 	struct bpf_tcp_req_attrs stamps = {};
 
-	if (!s || !counters || !text)
+	if (!counters || !text)
 		return false;
 	const struct inner *in = &s->packet;
 	u32 bytes = payload_of(in);
@@ -68,6 +84,25 @@ __noinline int let_wait(struct __sk_buff *skb, u32 from, u32 flags)
 					       : copy_early(skb, payload_at(in) + from, EARLY_BYTES, &as);
 	count(counters, has_room ? COUNTER_DS_DOOR_WAITS : COUNTER_DS_DOOR_NO_ROOM);
 	return has_room;
+}
+
+/*
+ * Of the packet's data what is behind the first `from` bytes; `flags` are those of enum early_flag that say that a dispatcher is to be
+ * asked. Global, so that it is verified by itself.
+ */
+__noinline int let_wait(struct __sk_buff *skb, u32 from, u32 flags)
+{
+	struct scratch *s = scratch_of_this_cpu();
+
+	if (!s)
+		return false;
+	/* This node's own frames are right. */
+	if (s->sent_in || is_sound(skb, &s->packet))
+		return copy_data(skb, s, from, flags);
+	struct counters *counters = counters_of_this_cpu();
+	if (counters)
+		count(counters, COUNTER_DS_DOOR_BROKEN);
+	return false;
 }
 
 /* The same, where there is somebody who has it come again: with the agent there is. */

@@ -9,7 +9,8 @@ use etherparse::{TcpOptionElement, TcpSlice};
 
 use super::{
     loopback::{
-        COOKIE, FORWARDED, LOOPBACK, Live, expect, expect_bytes, forward, send, send_adopt,
+        COOKIE, FORWARDED, LOOPBACK, Live, expect, expect_bytes, forward, forward_broken, send,
+        send_adopt,
     },
     owner::{ELSEWHERE, HANDED_ON, HERE, LET_IN, end_of, lets_in, request, serves},
     reader::with_agent,
@@ -309,5 +310,70 @@ fn its_end_waits_with_it() {
         forward(&live.node, &last);
         expect(&live.node, WITHHELD);
         assert!(one(&ring).ends);
+    });
+}
+
+/// What waits comes again with a checksum of its own: so nothing waits that TCP would have dropped, whatever it is that it waits for.
+#[test]
+fn a_broken_packet_does_not_wait() {
+    on_own_host(|| {
+        let (mut live, _agent) = with_agent();
+        let ring = waiting(&live);
+        let nothing_waits = || assert_eq!(ring.wait(Duration::ZERO).unwrap().count(), 0);
+
+        // Behind a request that has not come.
+        let first = request(&live, HERE);
+        let second = request(&live, GET).seq(end_of(&first));
+        forward_broken(&live.node, &second);
+        expect(
+            &live.node,
+            &[
+                ("ds_door_batch", 2),
+                ("ds_door_broken", 1),
+                ("ds_door_later", 1),
+            ],
+        );
+        nothing_waits();
+        forward(&live.node, &first);
+        expect(&live.node, LET_IN);
+        expect_bytes(&live.stream, HERE);
+
+        // For another one, while the response is under way.
+        let other = second.clone().payload(ELSEWHERE);
+        forward_broken(&live.node, &other);
+        expect(
+            &live.node,
+            &[("ds_door_broken", 1), ("ds_door_withheld", 1)],
+        );
+        nothing_waits();
+        live.answer_another(HERE.len());
+
+        // What is behind another request in the same packet: TCP drops that as well.
+        let both = request(&live, &[GET, ELSEWHERE].concat());
+        forward_broken(&live.node, &both);
+        expect(
+            &live.node,
+            &[
+                ("ds_door_broken", 1),
+                ("ds_door_cut", 1),
+                ("ds_door_request", 1),
+                ("ds_forwarded", 1),
+            ],
+        );
+        nothing_waits();
+
+        // Of none of them the server has got a byte. What comes whole waits, of an odd number of bytes too.
+        let odd = [GET, b"G"].concat();
+        forward(&live.node, &both.payload(&odd[..]));
+        expect(
+            &live.node,
+            &[
+                ("ds_door_cut", 1),
+                ("ds_door_waits", 1),
+                ("ds_forwarded", 1),
+            ],
+        );
+        expect_bytes(&live.stream, GET);
+        assert_eq!(one(&ring).bytes, b"G");
     });
 }
