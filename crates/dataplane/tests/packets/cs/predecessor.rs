@@ -123,7 +123,7 @@ fn who_has_no_timestamps_is_asked_about_for_a_while() {
         let node = node();
         in_front_for(&node, since);
         let client = Client::of(HTTP);
-        let first = client.get(node.cookie(&client)).payload(text);
+        let first = client.get(node.cookie(&client)).payload(text).options([]);
         node.run(&first.frame())
             .check(Tx, counted)
             .unwrap_or_else(|error| panic!("{text:?} after {since} ms: {error}"));
