@@ -864,6 +864,7 @@ enum early_flag {
 	EARLY_ENDS = 2,                /* the client sends no more behind it (FIN) */
 	EARLY_ASKS = 4,                /* a dispatcher is to be asked whose its request is, */
 	EARLY_ONLY_ASKS = 8,           /* and it is the agent that sends it again */
+	EARLY_UNACKNOWLEDGED = 16,     /* only an acknowledgement is missing: the client has been sent all that it is to acknowledge */
 };
 
 /* How a response begins, as it leaves its data server. */

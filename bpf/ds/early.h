@@ -87,8 +87,8 @@ static __noinline bool copy_data(struct __sk_buff *skb, struct scratch *s, u32 f
 }
 
 /*
- * Of the packet's data what is behind the first `from` bytes; `flags` are those of enum early_flag that say that a dispatcher is to be
- * asked. Global, so that it is verified by itself.
+ * Of the packet's data what is behind the first `from` bytes; `flags` are those of enum early_flag that say what it waits for. Global,
+ * so that it is verified by itself.
  */
 __noinline int let_wait(struct __sk_buff *skb, u32 from, u32 flags)
 {
@@ -112,12 +112,18 @@ static __always_inline void wait_from(struct arrival *a, u32 from)
 		let_wait(a->skb, from, 0);
 }
 
-/* The packet's data is not for now. */
-static __always_inline int wait(struct arrival *a, enum counter why)
+/* The packet's data is not for now. `flags` say what it waits for (enum early_flag). */
+static __always_inline int wait_for(struct arrival *a, u32 flags, enum counter why)
 {
-	wait_from(a, 0);
+	if (a->settings->reader_port)
+		let_wait(a->skb, 0, flags);
 	a->waits = true;
 	return discard(a, why);
+}
+
+static __always_inline int wait(struct arrival *a, enum counter why)
+{
+	return wait_for(a, 0, why);
 }
 
 /*

@@ -161,17 +161,41 @@ static __noinline int hand_on_request(struct arrival *a, struct lccp_header *h, 
 }
 
 /*
- * Whether the connection can go: nothing of it is on its way, its server has read all that came, its client has heard so, and each
- * request that was let in has come as a whole, and has its whole response. `a->end` is then what its socket expected at this look.
+ * Whether all was said on the connection: its server has read all that came, its client has heard so, and each request that was let in
+ * has come as a whole, and has its whole response. `a->end` is then what its socket expected at this look.
  */
-static __always_inline bool is_quiet(struct arrival *a, struct bpf_sock *sk, const struct tcp_sock *tcp, const struct door *d,
-				     const struct inner *in)
+static __always_inline bool is_all_said(struct arrival *a, struct bpf_sock *sk, const struct tcp_sock *tcp, const struct door *d,
+					const struct inner *in)
 {
 	a->end = bpf_ntohl(in->tcp.seq);
 	return sk->state == STATE_ESTABLISHED && tcp->rcv_nxt == a->end && tcp->copied_seq == a->end && tcp->rcv_wup == a->end &&
 	       d->next == a->end && d->body.state == RESPONSE_COMPLETE &&
-	       tcp->write_seq == bpf_ntohl(in->tcp.ack_seq) &&
 	       (has_answered(sk, tcp->write_seq, d->requests) || (!d->requests && !has_begun(sk)));
+}
+
+/* Whether the connection can go: besides, its client has acknowledged all, so nothing is on its way. */
+static __always_inline bool is_quiet(struct arrival *a, struct bpf_sock *sk, const struct tcp_sock *tcp, const struct door *d,
+				     const struct inner *in)
+{
+	return is_all_said(a, sk, tcp, d, in) && tcp->write_seq == bpf_ntohl(in->tcp.ack_seq);
+}
+
+/*
+ * Whether only an acknowledgement is missing: the client has been sent the last byte of the last response, and may delay what it says
+ * about that. What an agent sends in is not looked at: its client has said all that it will.
+ */
+static __noinline bool is_unacknowledged(struct arrival *a, struct bpf_sock *sk, const struct door *d, const struct inner *in)
+{
+	const struct tcp_sock *tcp = bpf_skc_to_tcp_sock(sk);
+
+	return tcp && d && !is_of_agent(a) && !a->keeper && tcp->snd_nxt == tcp->write_seq &&
+	       is_before(tcp->snd_una, tcp->write_seq) && is_all_said(a, sk, tcp, d, in);
+}
+
+/* The request that the packet begins waits until its connection is quiet. */
+static __always_inline int wait_until_quiet(struct arrival *a, struct bpf_sock *sk, const struct door *d, const struct inner *in)
+{
+	return wait_for(a, is_unacknowledged(a, sk, d, in) ? EARLY_UNACKNOWLEDGED : 0, COUNTER_DS_DOOR_WITHHELD);
 }
 
 static __always_inline bool is_being_read(const struct door *d)
@@ -199,7 +223,7 @@ static __always_inline int go_when_quiet(struct arrival *a, struct inner *in, st
 		return how;
 	if (cannot_be_followed(sk) || has_answered_more(sk, d->requests))
 		return end_here(a, tcp, COUNTER_DS_DOOR_STAYS);
-	return wait(a, COUNTER_DS_DOOR_WITHHELD);
+	return wait_until_quiet(a, sk, d, in);
 }
 
 /* What is to be read: by the agent; without one its connection ends. */
@@ -277,7 +301,7 @@ static __always_inline int take_next(struct arrival *a, const struct lccp_header
 		if (j->span.body.state == RESPONSE_UNKNOWN)
 			return end_here(a, tcp, COUNTER_DS_DOOR_UNREADABLE);
 		if (is_head_too_early(a, sk, d, in))
-			return wait(a, COUNTER_DS_DOOR_WITHHELD);
+			return wait_until_quiet(a, sk, d, in);
 		/* Else it is not known where its response begins. */
 		if (j->resumes && is_quiet(a, sk, tcp, d, in))
 			keep_request_here(a, h, in, j->pool);

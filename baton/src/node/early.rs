@@ -1,5 +1,5 @@
 //! What clients of this data server have sent too early comes again, a moment later; and so does a request of which a dispatcher
-//! is asked, whom the sender is to ask.
+//! is asked, whom the sender is to ask. A client that delays an acknowledgement is made to send it, if a request waits only for that.
 
 use std::{
     sync::Weak,
@@ -16,7 +16,7 @@ use baton_core::{
 use baton_dataplane::{Early, EarlyRing, sys};
 use tracing::{debug, warn};
 
-use super::complaints::Complaints;
+use super::{complaints::Complaints, segments::Known};
 
 /// Who sends it is looked for that often.
 const LOOK: Duration = Duration::from_secs(1);
@@ -27,6 +27,9 @@ const MILLISECOND: Duration = Duration::from_millis(1);
 pub trait Sender: Send + Sync + 'static {
     /// As its client would.
     fn send_early(&self, early: &Early) -> Result<()>;
+
+    /// Has the client of this connection acknowledge what it has been sent.
+    fn probe_client(&self, known: &Known) -> Result<()>;
 
     /// Has a dispatcher asked about the request that it begins.
     fn ask(&self, key: AnswerKey, early: &Early);
@@ -61,11 +64,24 @@ impl Piece for Waits {
     }
 }
 
+/// Where the connection is, as its client says with what waits.
+fn known_from(early: &Early) -> Known {
+    let (client, cluster) = early.flow.ends();
+    Known {
+        client,
+        cluster,
+        last_seq: early.seq,
+        last_ack: early.ack,
+    }
+}
+
 fn run<S: Sender>(ring: &EarlyRing, sender: &Weak<S>) -> Result<()> {
     let begin = Instant::now();
     let now = || Moment::after_epoch(begin.elapsed());
     let mut waiting = Waiting::default();
     let complaints = Complaints::about("what came too early was not sent in again");
+    let probe_complaints =
+        Complaints::about("a client whose acknowledgement is awaited was not probed");
     loop {
         let due = waiting.next_timeout().map(|due| due.since(now()));
         let mut timeout = due.map_or(LOOK, |time| time.min(LOOK));
@@ -82,7 +98,13 @@ fn run<S: Sender>(ring: &EarlyRing, sender: &Weak<S>) -> Result<()> {
                 sender.ask(key, &early);
             }
             if early.comes_again {
-                waiting.handle_early(now(), early.flow.ends(), Waits(early));
+                let (came, is_unacknowledged) = (now(), early.unacknowledged);
+                let known = known_from(&early);
+                let of = (known.client, known.cluster);
+                waiting.handle_early(came, of, Waits(early));
+                if is_unacknowledged && waiting.probe(came, of, known.last_seq) {
+                    probe_complaints.hear(sender.probe_client(&known));
+                }
             }
         }
         for (_, all) in waiting.poll(now()) {

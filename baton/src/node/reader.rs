@@ -30,7 +30,7 @@ use super::{
     logged::logged,
     place::Place,
     releases,
-    segments::Segments,
+    segments::{Known, Segments},
     tables::Served,
 };
 
@@ -190,6 +190,10 @@ impl early::Sender for Here {
             self.reading.send_early(&frame)?;
         }
         Ok(())
+    }
+
+    fn probe_client(&self, known: &Known) -> Result<()> {
+        self.segments.probe(known)
     }
 
     fn ask(&self, key: AnswerKey, early: &Early) {

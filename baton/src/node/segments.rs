@@ -1,5 +1,5 @@
-//! Segments in the server's name, about a connection that has no data server any more: all have refused it,
-//! or the one that had it is dead.
+//! Segments in the server's name. Most are about a connection that has no data server any more: all have refused it, or the one
+//! that had it is dead.
 
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 

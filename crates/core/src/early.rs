@@ -2,6 +2,9 @@
 //!
 //! Nobody says when it is no longer too early: so it is tried again, soon at first, and the longer it has waited the later,
 //! so that no connection is tried often, and none waits for much longer than it must.
+//!
+//! A request may wait for nothing but an acknowledgement, which its client may delay for 40 ms. Then the client is probed, and what
+//! waits is tried as soon as if it had just come.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
@@ -16,6 +19,8 @@ const SOON: Duration = Duration::from_micros(250);
 const PART: u32 = 8;
 /// For longer nothing waits: its client sends it again.
 const LONGEST: Duration = Duration::from_secs(60);
+/// A connection is not probed again for so long.
+const PROBE_PAUSE: Duration = Duration::from_millis(2);
 /// Of all connections together, and of one: more than a client may have on its way.
 const MOST_BYTES: usize = 64 << 20;
 const MOST_BYTES_OF_ONE: usize = 1 << 20;
@@ -41,6 +46,12 @@ pub struct Waiting<K, E> {
 struct Flow<E> {
     /// When the first of it came.
     since: Moment,
+    /// The pauses between tries grow from this moment on: when the first of it came, or the client was last probed.
+    paced_from: Moment,
+    /// The key of this connection's place in `Waiting::due`.
+    due: Moment,
+    /// The part for which the client was last probed, by its sequence number, and when that was.
+    probed: Option<(u32, Moment)>,
     /// In the order of the stream. Empty: it has just been tried.
     early: Vec<E>,
     bytes: usize,
@@ -64,6 +75,9 @@ impl<K: Copy + Eq + Hash, E: Early> Waiting<K, E> {
             self.due.entry(now + SOON).or_default().push(of);
             Flow {
                 since: now,
+                paced_from: now,
+                due: now + SOON,
+                probed: None,
                 early: Vec::new(),
                 bytes: 0,
             }
@@ -91,6 +105,33 @@ impl<K: Copy + Eq + Hash, E: Early> Waiting<K, E> {
         true
     }
 
+    /// The part that begins at `seq` waits for nothing but an acknowledgement. True if its client is to be probed for that now: once
+    /// for each part, and each connection not too often.
+    pub fn probe(&mut self, now: Moment, of: K, seq: u32) -> bool {
+        let Some(flow) = self.flows.get_mut(&of) else {
+            return false;
+        };
+        let is_too_often = |(last, at): (u32, Moment)| last == seq || now.since(at) < PROBE_PAUSE;
+        let waits = flow.early.iter().any(|one| one.seq() == seq);
+        if !waits || flow.probed.is_some_and(is_too_often) {
+            return false;
+        }
+        flow.probed = Some((seq, now));
+        flow.paced_from = now;
+        let soon = now + SOON;
+        if soon < flow.due {
+            if let Some(others) = self.due.get_mut(&flow.due) {
+                others.retain(|one| *one != of);
+                if others.is_empty() {
+                    self.due.remove(&flow.due);
+                }
+            }
+            self.due.entry(soon).or_default().push(of);
+            flow.due = soon;
+        }
+        true
+    }
+
     /// When something is to be tried next.
     pub fn next_timeout(&self) -> Option<Moment> {
         self.due.keys().next().copied()
@@ -113,8 +154,8 @@ impl<K: Copy + Eq + Hash, E: Early> Waiting<K, E> {
                     continue;
                 }
                 self.bytes -= take(&mut flow.bytes);
-                let pause = (now.since(flow.since) / PART).max(SOON);
-                self.due.entry(now + pause).or_default().push(of);
+                flow.due = now + (now.since(flow.paced_from) / PART).max(SOON);
+                self.due.entry(flow.due).or_default().push(of);
                 tried.push((of, take(&mut flow.early)));
             }
         }
@@ -190,6 +231,69 @@ mod tests {
         assert!((80..160).contains(&tries), "{tries}");
         assert_eq!(waiting.bytes, 0);
         assert!(waiting.handle_early(at(100_000), 'a', early(1, 1)));
+    }
+
+    /// What is due now is tried, and is still too early.
+    fn try_again(waiting: &mut Waiting<char, Piece>, now: Moment) {
+        for (of, all) in waiting.poll(now) {
+            for one in all {
+                waiting.handle_early(now, of, one);
+            }
+        }
+    }
+
+    #[test]
+    fn a_client_is_probed_once_for_each_part() {
+        let mut waiting = Waiting::default();
+        assert!(!waiting.probe(at(0), 'a', 1), "nothing waits");
+        waiting.handle_early(at(0), 'a', early(1, 5));
+        assert!(!waiting.probe(at(0), 'a', 6), "that does not wait");
+        assert!(waiting.probe(at(0), 'a', 1));
+        for now in 0..10 {
+            try_again(&mut waiting, at(now));
+            assert!(!waiting.probe(at(now), 'a', 1));
+        }
+        waiting.handle_early(at(10), 'a', early(6, 5));
+        assert!(waiting.probe(at(10), 'a', 6));
+        waiting.handle_early(at(11), 'a', early(11, 5));
+        assert!(!waiting.probe(at(11), 'a', 11), "too soon after the last");
+        assert!(waiting.probe(at(12), 'a', 11));
+        // No other connection is held up by that.
+        waiting.handle_early(at(12), 'b', early(11, 5));
+        assert!(waiting.probe(at(12), 'b', 11));
+    }
+
+    #[test]
+    fn after_a_probe_it_is_tried_soon() {
+        let mut waiting = Waiting::default();
+        for of in ['a', 'b'] {
+            waiting.handle_early(at(0), of, early(1, 5));
+        }
+        for now in 0..8000 {
+            try_again(&mut waiting, at(now));
+        }
+        // By now it is tried about once a second.
+        let before = waiting.next_timeout().unwrap();
+        let now = at(8000);
+        assert!(before.since(now) > SOON);
+        assert!(waiting.probe(now, 'a', 1));
+        assert_eq!(waiting.next_timeout(), Some(now + SOON));
+        assert_eq!(numbers(&waiting.poll(now + SOON)), [('a', vec![1])]);
+        waiting.handle_early(now + SOON, 'a', early(1, 5));
+        assert_eq!(waiting.next_timeout(), Some(now + SOON + SOON));
+        assert_eq!(waiting.due.values().flatten().count(), 2);
+    }
+
+    #[test]
+    fn a_probe_lets_nothing_wait_for_longer() {
+        let mut waiting = Waiting::default();
+        waiting.handle_early(at(0), 'a', early(1, 5));
+        let end = at(0) + LONGEST;
+        try_again(&mut waiting, end);
+        assert!(waiting.probe(end, 'a', 1));
+        let later = end + SOON;
+        assert_eq!(waiting.poll(later).len(), 1);
+        assert!(!waiting.handle_early(later, 'a', early(1, 5)));
     }
 
     #[test]

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use baton_abi::{AnswerKey, EARLY_ASKS, EARLY_ENDS, EARLY_ONLY_ASKS, EARLY_STAMPED, TcbKey};
+use baton_abi::{
+    AnswerKey, EARLY_ASKS, EARLY_ENDS, EARLY_ONLY_ASKS, EARLY_STAMPED, EARLY_UNACKNOWLEDGED, TcbKey,
+};
 use zerocopy::FromBytes as _;
 
 use crate::{Dataplane, Error, maps::only_on_ds, ring::Ring};
@@ -26,6 +28,8 @@ pub struct Early {
     pub asks: Option<AnswerKey>,
     /// Whether it is to come again from here. Else whoever has sent it sends it again.
     pub comes_again: bool,
+    /// Whether it waits only for an acknowledgement of what its client has been sent.
+    pub unacknowledged: bool,
     /// At least one.
     pub bytes: Vec<u8>,
 }
@@ -60,6 +64,7 @@ fn read_record(record: &[u8]) -> Option<Early> {
         ends: is(EARLY_ENDS),
         asks: is(EARLY_ASKS).then_some(record.asks),
         comes_again: !is(EARLY_ONLY_ASKS),
+        unacknowledged: is(EARLY_UNACKNOWLEDGED),
         bytes: bytes.get(..record.bytes as usize)?.to_vec(),
     })
 }

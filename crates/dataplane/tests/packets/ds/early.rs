@@ -1,6 +1,6 @@
 //! What comes too early waits in user space, and comes again: then it is looked at as if its client had sent it only then.
 
-use std::time::Duration;
+use std::{io::Write as _, time::Duration};
 
 use baton_dataplane::{Early, EarlyRing};
 use baton_net::client_frame::{PIECE, Stream};
@@ -9,8 +9,8 @@ use etherparse::{TcpOptionElement, TcpSlice};
 
 use super::{
     loopback::{
-        COOKIE, FORWARDED, LOOPBACK, Live, expect, expect_bytes, forward, forward_broken, send,
-        send_adopt,
+        ANSWER, COOKIE, FORWARDED, LOOPBACK, Live, expect, expect_bytes, forward, forward_broken,
+        frame_here, send, send_adopt,
     },
     owner::{ELSEWHERE, HANDED_ON, HERE, LET_IN, end_of, lets_in, request, serves},
     reader::with_agent,
@@ -375,5 +375,49 @@ fn a_broken_packet_does_not_wait() {
         );
         expect_bytes(&live.stream, GET);
         assert_eq!(one(&ring).bytes, b"G");
+    });
+}
+
+/// Its client has been sent all of the response, and has not acknowledged it: then it can be made to.
+#[test]
+fn what_waits_only_for_an_acknowledgement_says_so() {
+    on_own_host(|| {
+        let (mut live, _agent) = with_agent();
+        let ring = waiting(&live);
+        let early = withheld(&live, &ring);
+        assert!(!early.unacknowledged, "nobody has answered yet");
+        let again = || {
+            comes_again(&live, &early);
+            expect(&live.node, WITHHELD);
+            one(&ring)
+        };
+        // Else the kernel sends no second part before the first is acknowledged.
+        live.stream.set_nodelay(true).unwrap();
+        let (begin, rest) = ANSWER.split_at(20);
+        for (part, is_all) in [(begin, false), (rest, true)] {
+            (&live.stream).write_all(part).unwrap();
+            // It may be sent again meanwhile.
+            while !live.response().payload().ends_with(part) {}
+            assert_eq!(again().unacknowledged, is_all, "{part:?}");
+        }
+        // Nobody's client is made to speak for what an agent sends in.
+        let whole = request(&live, ELSEWHERE);
+        let next = whole.clone().seq(early.seq);
+        let reading = live.node.plane().reading(LOOPBACK).unwrap();
+        reading.send(&frame_here(&next)).unwrap();
+        expect(&live.node, WITHHELD);
+        assert!(!one(&ring).unacknowledged);
+        // HEAD waits for it here as well.
+        let head = [b"HEAD", &HERE[3..]].concat();
+        forward(&live.node, &next.payload(head));
+        expect(&live.node, WITHHELD);
+        assert!(one(&ring).unacknowledged);
+
+        live.sent += HERE.len();
+        live.answers += 1;
+        forward(&live.node, &live.ack());
+        expect(&live.node, FORWARDED);
+        comes_again(&live, &early);
+        expect(&live.node, HANDED_ON);
     });
 }
