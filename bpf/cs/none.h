@@ -11,12 +11,12 @@ enum {
 };
 
 /*
- * More of the first request has come to its owner ahead of the ADOPT: on a card with several queues another processor may
- * have the one than the other. It goes there once more.
+ * More of the first request has come to its owner ahead of the ADOPT: another processor there may have the one than the other. It goes
+ * there once more; there is no second answer to that.
  */
-static __always_inline bool came_ahead(const struct lccp_header *h, const struct tcb *tcb)
+static __always_inline bool came_ahead(const struct tcb *tcb)
 {
-	return (tcb->state & (TCB_ADOPTING | TCB_RESUMING)) == TCB_ADOPTING && h->be_data == bpf_htonl(LCCP_NONE_PLAIN);
+	return (tcb->state & (TCB_ADOPTING | TCB_RESUMING)) == TCB_ADOPTING;
 }
 
 /*
@@ -32,7 +32,7 @@ static __noinline int none(struct packet *p, struct lccp_header *h)
 	if (!tcb || !is_from(p, tcb->owner))
 		return drop(p, COUNTER_LCCP_MISMATCH);
 	const struct data_server *owner = data_server(tcb->owner);
-	if (owner && came_ahead(h, tcb)) {
+	if (owner && came_ahead(tcb)) {
 		h->tcb.attempt = 1;
 		count(p->counters, COUNTER_CS_AHEAD);
 		return send_on(p, h, owner, LCCP_FORWARD, 0);

@@ -20,6 +20,7 @@ mod malformed;
 mod migrated;
 mod moved_on;
 mod moving;
+mod none;
 mod not_ours;
 mod orphan;
 mod owned_orphan;
