@@ -10,13 +10,23 @@
 #include "../bounds.h"
 #include "../cs/request.h"
 
+enum {
+	LINES_BEFORE_MOST = 4,     /* empty lines in front of a request that are looked behind (RFC 9112, 2.2) */
+};
+
 /* A request for HEAD begins `at` so many bytes of the frame. */
 static __always_inline bool begins_with_head(struct __sk_buff *skb, u32 at)
 {
 	u64 word;
 
-	return !bpf_skb_load_bytes(skb, at, &word, sizeof(word)) &&
-	       (word & FIRST(5)) == LETTERS('H', 'E', 'A', 'D', ' ', 0, 0, 0);
+	for (int i = 0; i <= LINES_BEFORE_MOST; i++) {
+		if (bpf_skb_load_bytes(skb, at, &word, sizeof(word)))
+			return false;
+		if ((word & FIRST(2)) != LETTERS('\r', '\n', 0, 0, 0, 0, 0, 0))
+			break;
+		at += 2;
+	}
+	return (word & FIRST(5)) == LETTERS('H', 'E', 'A', 'D', ' ', 0, 0, 0);
 }
 
 /* The client's data from `seq` on is delivered to `sk`; it begins `at` so many bytes of the frame. */

@@ -229,6 +229,10 @@ static __noinline enum found judge_adopt(struct arrival *a, struct lccp_header *
 	a->pool = j.pool;
 	switch (judged) {
 	case JUDGED_HERE:
+		if (j.span.body.state == RESPONSE_UNKNOWN) {
+			count(a->counters, COUNTER_DS_DOOR_UNREADABLE);
+			return REFUSE;
+		}
 		if (j.resumes)
 			keep_request_here(a, h, in, j.pool);
 		begin_door(a, h, in, &j);

@@ -139,6 +139,15 @@ mod tests {
     }
 
     #[test]
+    fn no_more_than_one_return_ends_a_head() {
+        answered("GET /a HTTP/1.1\r\nHost: a\r\n\r\r\n", Answer::Bad);
+        for end in ["\r\n", "\n"] {
+            let text = format!("GET /a HTTP/1.1\r\nHost: a\r\n{end}");
+            assert!(matches!(judge(text.as_bytes()), Verdict::Give { .. }));
+        }
+    }
+
+    #[test]
     fn a_body_may_say_where_it_ends_as_it_goes_on() {
         for (line, extent) in [
             ("Transfer-Encoding: chunked", Extent::Chunked),

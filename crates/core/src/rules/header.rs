@@ -24,6 +24,10 @@ impl Header {
         let mut header = Self::none(false);
         while let Some(end) = rest.iter().position(|&byte| byte == b'\n') {
             let line = &rest[..end];
+            // nginx, Apache and Go take no more than one carriage return for the end of a head.
+            if line.len() > 1 && line.iter().all(|&byte| byte == b'\r') {
+                return Err(BadRequest::Line);
+            }
             let text = line.iter().rposition(|&byte| byte != b'\r');
             let line = &line[..text.map_or(0, |last| last + 1)];
             rest = &rest[end + 1..];

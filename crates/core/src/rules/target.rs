@@ -31,11 +31,11 @@ impl<'a> Target<'a> {
             has_path,
             query: None,
         };
-        if target == b"*" || method == b"CONNECT" {
-            return Ok(none(is_whole));
-        }
         if target.starts_with(b"/") {
             return Self::of_rest(None, target, is_whole);
+        }
+        if target == b"*" || method == b"CONNECT" {
+            return Ok(none(is_whole));
         }
         let is_scheme = |byte: &u8| byte.is_ascii_alphanumeric() || b"+-.".contains(byte);
         let scheme_ends = target.iter().position(|byte| !is_scheme(byte));

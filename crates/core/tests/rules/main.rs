@@ -114,6 +114,7 @@ fn every_spelling_of_a_target_has_the_same_pool() {
         ("GET / HTTP/1.1|Host: www.example.org.:80", Some(3)),
         ("OPTIONS * HTTP/1.1|Host: www.example.org", None),
         ("CONNECT a:443 HTTP/1.1|Host: www.example.org", None),
+        ("CONNECT /ds1/x#a HTTP/1.1|Host: a", Some(1)),
     ] {
         let text = format!("{}\r\n\r\n", request.replace('|', "\r\n"));
         assert_eq!(rules.pool(0, &read(&text)), pool, "{request}");

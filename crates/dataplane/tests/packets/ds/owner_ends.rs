@@ -83,6 +83,24 @@ fn nor_does_it_go_to_a_third() {
     });
 }
 
+/// Its client is told, whatever server would have got it.
+#[test]
+fn a_first_request_whose_body_is_none_is_refused() {
+    on_own_host(|| {
+        let mut live = owned();
+        live.client = Client::fresh();
+        let text = "POST /ds1/a HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5x\r\n";
+        let post = live.client.get(COOKIE).payload(text);
+        send(&live.node, &adopt(&live.client), &post);
+        expect(&live.node, &[("ds_refused", 1), ("ds_door_unreadable", 1)]);
+        let Message::Refused { tcb, .. } = live.message_to(CS, CS_MAC).message else {
+            panic!("not refused");
+        };
+        assert_eq!(tcb.attempt, ADOPT_ATTEMPTS as u8);
+        assert!(nothing_to_accept(&live.listener));
+    });
+}
+
 /// The tables of data servers differ, and each passes the request on: the agent of the last one answers.
 #[test]
 fn what_is_always_another_s_is_answered_by_the_last_one_s_agent() {

@@ -375,9 +375,11 @@ fn head_has_no_body() {
         let mut asked = Asked::new();
         let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 70\r\n\r\n";
         asked.write(b"HTTP/1.1 204 No\r\n\r\n");
-        asked.ask(b"HEAD /a HTTP/1.1\r\nHost: b\r\n\r\n");
-        asked.write(answer);
-        assert_eq!(asked.state(), RESPONSE_COMPLETE);
+        for before in ["", "\r\n", "\r\n\r\n"] {
+            asked.ask(format!("{before}HEAD /a HTTP/1.1\r\nHost: b\r\n\r\n").as_bytes());
+            asked.write(answer);
+            assert_eq!(asked.state(), RESPONSE_COMPLETE, "{before:?}");
+        }
         asked.ask(GET);
         asked.write(answer);
         assert_eq!(asked.state(), RESPONSE_BODY);
