@@ -126,13 +126,19 @@ static __always_inline void leave_door(struct door *d)
 	__sync_fetch_and_sub(&d->busy, 1);
 }
 
-/* The door of a connection of which a socket is being made; or 0. TCP may have refused to. */
+/* TCP may have refused to make the socket. */
+static __always_inline bool is_young(const struct door *begun)
+{
+	return moment() - begun->since < BEGUN_FOR;
+}
+
+/* The door of a connection of which a socket is being made; or 0. */
 static __noinline const struct door *being_adopted(const struct lccp_header *h)
 {
 	struct tcb_key flow = flow_of(h);
 	const struct door *begun = bpf_map_lookup_elem(&doors_begun, &flow);
 
-	return begun && !(begun->flags & DOOR_BORN) && moment() - begun->since < BEGUN_FOR ? begun : 0;
+	return begun && !(begun->flags & DOOR_BORN) && is_young(begun) ? begun : 0;
 }
 
 /* No socket was made of it. */

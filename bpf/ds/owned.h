@@ -264,18 +264,28 @@ static __always_inline int adopt_with_request(struct arrival *a, struct lccp_hea
 	return verdict;
 }
 
-/*
- * Whether the connection that an ADOPT brings is about to have a socket here: its client has sent its request again. The door that
- * began with the first one knows what that said, and it is the first one that TCP has.
- */
-static __noinline bool is_here_soon(const struct lccp_header *h, const struct inner *in)
+/* What is known here of the connection that an ADOPT brings, for which there is no socket. */
+enum beginning {
+	IS_NEW,
+	IS_HERE_SOON, /* it is about to have one: its client has sent its request again, and it is the first one that TCP has */
+	HAS_ENDED,    /* it had one, which got this very request: the ADOPT was sent twice, and this one was long on its way */
+};
+
+/* A request that was served and whose connection has ended is not to be carried out once more. */
+static __noinline enum beginning beginning_of(const struct lccp_header *h, const struct inner *in)
 {
 	const struct passing *on = find_passing(h);
-	const struct door *begun = being_adopted(h);
+	struct tcb_key flow = flow_of(h);
+	const struct door *begun = bpf_map_lookup_elem(&doors_begun, &flow);
 	u32 seq = bpf_ntohl(in->tcp.seq);
 
-	return (begun && begun->request - seq < BEHIND_SEQ) ||
-	       (on && !on->taken && !on->asks && on->door.request - seq < BEHIND_SEQ);
+	if (on && !on->taken && !on->asks && on->door.request - seq < BEHIND_SEQ)
+		return IS_HERE_SOON;
+	if (!begun)
+		return IS_NEW;
+	if (!(begun->flags & DOOR_BORN))
+		return is_young(begun) && begun->request - seq < BEHIND_SEQ ? IS_HERE_SOON : IS_NEW;
+	return begun->requests && begun->request == seq && begun->counted == bpf_ntohl(in->tcp.ack_seq) ? HAS_ENDED : IS_NEW;
 }
 
 /*
@@ -293,6 +303,7 @@ __noinline int receive_owned(struct __sk_buff *skb)
 	struct inner *in = &s->packet;
 	struct bpf_sock *sk = lookup(a->skb, in->ip.saddr, in->ip.daddr, in->tcp.source, in->tcp.dest);
 	const struct passing *on = 0;
+	enum beginning beginning;
 	int verdict;
 
 	a->keeper = take_keeper(a, h);
@@ -300,8 +311,8 @@ __noinline int receive_owned(struct __sk_buff *skb)
 		verdict = is_connection(sk) ? leave_idle(a, h, in, sk) : discard(a, COUNTER_DS_RELEASE_GONE);
 	else if (is_connection(sk))
 		verdict = at_door(a, h, in, sk);
-	else if (sk && h->command == LCCP_ADOPT && !is_adopt_again(h) && !is_here_soon(h, in))
-		verdict = BEGINS_HERE;
+	else if (sk && h->command == LCCP_ADOPT && !is_adopt_again(h) && (beginning = beginning_of(h, in)) != IS_HERE_SOON)
+		verdict = beginning == IS_NEW ? BEGINS_HERE : discard(a, COUNTER_DS_ENDED_BEFORE);
 	else if ((on = find_passing(h)) && on->door.request == bpf_ntohl(in->tcp.seq))
 		verdict = on->asks ? begin_again(a, h, in, on) : take_passing(a, h, in, on);
 	else if (on || being_adopted(h))

@@ -261,6 +261,34 @@ fn who_has_had_a_connection_does_not_adopt_it_again() {
     });
 }
 
+/// Nor is the ADOPT itself that was long on its way, while another one brought its request. Another connection of the client has
+/// other numbers.
+#[test]
+fn a_late_adopt_does_not_begin_a_connection_again() {
+    on_own_host(|| {
+        let (live, _agent) = with_agent();
+        let client = Client::fresh();
+        let first = client.get(9).payload(HERE);
+        send(&live.node, &adopt(&client), &first);
+        expect(&live.node, &[("ds_adopted", 1), ("ds_door_request", 1)]);
+        let (stream, _) = accept(&live.listener);
+        expect_bytes(&stream, HERE);
+        let reset = first.clone().seq(end_of(&first)).payload(b"").flags("R");
+        forward(&live.node, &reset);
+        expect(&live.node, FORWARDED);
+        is_reset(&stream);
+        send(&live.node, &adopt(&client), &first);
+        expect(&live.node, &[("ds_ended_before", 1)]);
+        assert!(nothing_to_accept(&live.listener));
+        let other = Segment {
+            ack: first.ack.wrapping_add(1),
+            ..first.clone()
+        };
+        send(&live.node, &adopt(&client), &other);
+        expect(&live.node, &[("ds_adopted", 1), ("ds_door_request", 1)]);
+    });
+}
+
 /// It has gone on from here with that request: so it goes there once more.
 #[test]
 fn who_has_given_a_connection_on_sends_it_once_more() {
