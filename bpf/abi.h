@@ -80,7 +80,8 @@ enum lccp_flag {
  * the connection when the receiver lets it go, or 0; of ADOPT that of the CS which is to hear of a refusal; of REFUSED why; of
  * NONE enum lccp_none; of CLAIM that of the CS which asks; of
  * MOVED that of the DS that the sender has handed the connection to, or 0; of RECEIVED the sequence number that is expected next;
- * of YIELD that of the next DS, 0: stay, and of its answer what is the case (enum lccp_yield).
+ * of YIELD that of the next DS, 0: stay, and of its answer what is the case (enum lccp_yield); of ALIVE 1 if its sender has taken the
+ * receiver for dead, else 0.
  */
 
 enum lccp_refusal {
@@ -498,7 +499,7 @@ struct settings {
 	unsigned short reader_port;    /* host order; the listener on 127.0.0.1 of the agent that reads requests, 0: none */
 	unsigned short reserved_half;
 	unsigned int since_ms;         /* since when this connection server is in front: wall clock, as its timestamps have it; 0: ever */
-	unsigned int reserved_word;
+	unsigned int lease;            /* so long a data server may speak that hears no connection server: see ds/fence.h; 1.05 ms each, 0: ever */
 };
 
 /* A service, or, with port 0, just a cluster address: what is malformed has no port to look up. */
@@ -623,7 +624,7 @@ struct data_server {
 struct peer_keys {
 	unsigned long long key[2][2];  /* of messages between the two: [0] current, [1] previous (all zero: none) */
 	unsigned int leads;            /* not 0: the other one has the secret, and may give commands of LCCP_LEADING */
-	unsigned int reserved;
+	unsigned int is_cs;            /* not 0: it is a connection server */
 };
 
 /*
@@ -743,6 +744,8 @@ struct response {
 	unsigned short status;         /* the digits of it that have come */
 	unsigned short reserved_half;
 	unsigned int head_start;       /* sequence number of its first byte */
+	unsigned int acknowledged;     /* to here its client has been told that its data has come, and the socket has less; 0: it has all */
+	unsigned int reserved_word;
 };
 
 enum door_flag {
@@ -787,6 +790,14 @@ struct door {
 	unsigned short be_window;      /* of DOOR_READING: as the client's last packet has it; */
 	unsigned short be_cwnd;        /* as struct lccp_tcb has it: of the server's socket before */
 	unsigned int counted;          /* acknowledgement up to which response bytes were tallied: see ds/tally.h */
+	unsigned int heard;            /* when a packet of the client has come, as `since` counts: see ds/fence.h */
+	unsigned int reserved_word;
+};
+
+/* When this data server heard connection servers, as struct door counts: see ds/fence.h. */
+struct hearing {
+	unsigned int heard;            /* any of them, last; 0: never */
+	unsigned int since;            /* when it had heard none for a lease, last, or was told that it was taken for dead; 0: never */
 };
 
 /* A connection on its way from one socket of this node to another: see ds/reader.h. */
@@ -1203,6 +1214,7 @@ enum counter {
 	COUNTER_DS_CLAIM_PASSED_ON,
 	COUNTER_DS_UNCLAIMED,        /* the last to be asked: NONE sent */
 	COUNTER_DS_ALIVE,            /* a connection server asked whether this host lives */
+	COUNTER_DS_FENCED,           /* what a connection said that may be another's by now: a question to its client left instead */
 	COUNTER_DS_RESUMED,          /* adopted into the agent that has the rest of a response */
 	COUNTER_DS_YIELDING,         /* a response is to go on elsewhere: nothing new is sent from now on */
 	COUNTER_DS_YIELD_CLOSED,     /* a client's packet, delivered with a closed window */

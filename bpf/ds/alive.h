@@ -6,6 +6,7 @@
 #ifndef BATON_DS_ALIVE_H
 #define BATON_DS_ALIVE_H
 
+#include "fence.h"
 #include "packet.h"
 #include "refuse.h"
 #include "../lccp.h"
@@ -13,6 +14,8 @@
 static __always_inline int answer_alive(struct arrival *a, const struct peer_keys *shared, struct lccp_header *h,
 					u32 inner_bytes)
 {
+	if (h->be_data)
+		hear_of_own_death();
 	h->receptor = LCCP_RECEPTOR_DAEMON;
 	seal_at_ds(a, shared->key[0], h, between(own_address(a), a->sender), inner_bytes);
 	if (!turn_around(a->skb) || bpf_skb_store_bytes(a->skb, LCCP_AT, h, sizeof(*h), 0))

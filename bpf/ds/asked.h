@@ -74,7 +74,9 @@ static __always_inline bool has_answered_more(struct bpf_sock *sk, u8 requests)
 /* Whether anything has left by this socket. */
 static __always_inline bool has_begun(struct bpf_sock *sk)
 {
-	return bpf_sk_storage_get(&responses, sk, 0, 0) != 0;
+	const struct response *r = bpf_sk_storage_get(&responses, sk, 0, 0);
+
+	return r && r->state != RESPONSE_FIRST;
 }
 
 /* Whether the server has switched to another protocol. */

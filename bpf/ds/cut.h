@@ -73,8 +73,7 @@ static __noinline bool cut(struct __sk_buff *skb, const struct inner *in, u32 tc
 		return false;
 	/* What the sum of the packet was: a card's own sum of all of it, where there is one, has lost what is taken off. */
 	bpf_csum_update(skb, sum);
-	const u16 *flag_word = (const u16 *)((const u8 *)&in->tcp + FLAGS_AT);
-	u16 flags = *flag_word, new_flags = flags & ~bpf_htons(FIN_AND_PSH);
+	u16 flags = flags_of(in), new_flags = flags & ~bpf_htons(FIN_AND_PSH);
 	if (bpf_l4_csum_replace(skb, check_at, 0, ~(u32)sum, 0) ||
 	    bpf_l4_csum_replace(skb, check_at, bpf_htons(before), bpf_htons(now), BPF_F_PSEUDO_HDR | 2) ||
 	    bpf_l4_csum_replace(skb, check_at, flags, new_flags, 2) ||
@@ -106,8 +105,7 @@ static __noinline bool become_bare_reset(struct __sk_buff *skb, struct inner *in
  */
 static __noinline bool make_ordinary(struct __sk_buff *skb, struct inner *in)
 {
-	const u16 *flag_word = (const u16 *)((const u8 *)&in->tcp + FLAGS_AT);
-	u16 flags = *flag_word, new_flags = flags & ~bpf_htons(URG_BIT);
+	u16 flags = flags_of(in), new_flags = flags & ~bpf_htons(URG_BIT);
 
 	if (flags == new_flags)
 		return true;

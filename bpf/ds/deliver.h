@@ -4,6 +4,7 @@
 #define BATON_DS_DELIVER_H
 
 #include "asked.h"
+#include "fence.h"
 #include "none.h"
 #include "own_cs.h"
 #include "owned.h"
@@ -59,6 +60,8 @@ static __always_inline int deliver(struct arrival *a, const struct frame *f, con
 		take_mark(a);
 		a->sent_in = sent_in_as(a->skb);
 		a->sender = sender_of(f->eth);
+		if (a->sender)
+			hear_connection_server(a->settings);
 		if (any_yields())
 			note_straight(f->ip, f->tcp);
 		return leave_to(STAGE_OWNED, a, a->sender);

@@ -10,7 +10,6 @@
 #include "packet.h"
 
 enum {
-	WINDOW_AT = 14,
 	NO_OPTIONS = 0x01010101, /* NOP NOP NOP NOP */
 	WINDOW_FIELD_MAX = 0xffff,
 };

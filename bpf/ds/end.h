@@ -13,27 +13,33 @@ enum {
 	SEQ_AT = 4,
 	ACK_AT = 8,
 	FLAGS_AT = 12,
+	WINDOW_AT = 14,
 	CHECK_AT = 16,
 	RST_BIT = 0x04,
 	OTHER_FLAG_BITS = 0x0b, /* FIN, SYN, PSH; ACK may stay */
 };
 
-/*
- * Of a packet without a message around it, whose TCP header is at `tcp_at`. `seq` is what the old socket expects next: RFC
- * 9293, 3.5.3 believes a RST only there.
- */
-static __always_inline bool become_reset(struct __sk_buff *skb, const struct inner *in, u32 tcp_at, u32 seq)
+/* The word of the TCP header with its length and flags, as it is in the packet. */
+static __always_inline u16 flags_of(const struct inner *in)
+{
+	return *(const u16 *)((const u8 *)&in->tcp + FLAGS_AT);
+}
+
+/* A packet without a message around it, whose TCP header is at `tcp_at`, gets this sequence number and these flags. */
+static __always_inline bool write_seq(struct __sk_buff *skb, const struct inner *in, u32 tcp_at, u32 seq, u16 flags)
 {
 	__be32 new_seq = bpf_htonl(seq);
-	const u16 *flag_word = (const u16 *)((const u8 *)&in->tcp + FLAGS_AT);
-	u16 old_flags = *flag_word;
-	u16 new_flags = old_flags & ~bpf_htons(OTHER_FLAG_BITS);
 
-	new_flags |= bpf_htons(RST_BIT);
 	return !bpf_l4_csum_replace(skb, tcp_at + CHECK_AT, in->tcp.seq, new_seq, 4) &&
-	       !bpf_l4_csum_replace(skb, tcp_at + CHECK_AT, old_flags, new_flags, 2) &&
+	       !bpf_l4_csum_replace(skb, tcp_at + CHECK_AT, flags_of(in), flags, 2) &&
 	       !bpf_skb_store_bytes(skb, tcp_at + SEQ_AT, &new_seq, 4, 0) &&
-	       !bpf_skb_store_bytes(skb, tcp_at + FLAGS_AT, &new_flags, 2, 0);
+	       !bpf_skb_store_bytes(skb, tcp_at + FLAGS_AT, &flags, 2, 0);
+}
+
+/* `seq` is what the old socket expects next: RFC 9293, 3.5.3 believes a RST only there. */
+static __always_inline bool become_reset(struct __sk_buff *skb, const struct inner *in, u32 tcp_at, u32 seq)
+{
+	return write_seq(skb, in, tcp_at, seq, (flags_of(in) & ~bpf_htons(OTHER_FLAG_BITS)) | bpf_htons(RST_BIT));
 }
 
 static __always_inline int end_older(struct arrival *a, const struct inner *in, u32 seq, enum counter why)

@@ -6,6 +6,8 @@
 #ifndef BATON_DS_HEAD_H
 #define BATON_DS_HEAD_H
 
+#include "acknowledged.h"
+#include "fence.h"
 #include "packet.h"
 #include "response.h"
 
@@ -24,15 +26,24 @@ int baton_head(struct __sk_buff *skb)
 	    ip->ihl != sizeof(*ip) / 4 || ip->protocol != IPPROTO_TCP)
 		return TCX_GO_ON;
 	u32 at = sizeof(*eth) + sizeof(*ip) + tcp->doff * 4, seq = bpf_ntohl(tcp->seq);
-	if (skb->len <= at)
+	bool has_data = skb->len > at;
+	if (!has_data && !tcp->fin && !tcp->rst)
 		return TCX_GO_ON;
 	struct bpf_sock *sk = skb->sk ? bpf_sk_fullsock(skb->sk) : 0;
 	if (!sk)
 		return TCX_GO_ON;
-	struct leaving l = { .skb = skb, .at = at, .bytes = skb->len - at, .response = response_on(sk, ip, tcp) };
-	if (l.response && l.response->state != RESPONSE_UNKNOWN)
-		follow_response(&l, seq);
-	return TCX_GO_ON;
+	if (has_data) {
+		struct leaving l = { .skb = skb, .at = at, .bytes = skb->len - at, .response = response_on(sk, ip, tcp) };
+
+		if (l.response && l.response->state != RESPONSE_UNKNOWN)
+			follow_response(&l, seq);
+		if (l.response && l.response->acknowledged)
+			acknowledge_all(skb, l.response);
+	}
+	if (may_speak(sk))
+		return TCX_GO_ON;
+	struct bpf_tcp_sock *connection = bpf_tcp_sock(sk);
+	return connection ? ask_client(skb, connection->snd_una) : TCX_DISCARD;
 }
 
 #endif

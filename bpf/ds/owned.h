@@ -134,6 +134,7 @@ static __always_inline struct door door_from(const struct lccp_header *h, const 
 		.asker = h->be_data,
 		.body = NOT_FOLLOWED,
 		.since = moment(),
+		.heard = moment(),
 		.counted = bpf_ntohl(in->tcp.ack_seq),
 	};
 }

@@ -10,12 +10,14 @@
 #ifndef BATON_DS_OWNER_H
 #define BATON_DS_OWNER_H
 
+#include "acknowledged.h"
 #include "asked.h"
 #include "cut.h"
 #include "door.h"
 #include "doors.h"
 #include "early.h"
 #include "end.h"
+#include "fence.h"
 #include "given.h"
 #include "judge.h"
 #include "keep_request.h"
@@ -476,10 +478,14 @@ static __noinline int at_door(struct arrival *a, struct lccp_header *h, struct i
 	a->kept = 0;
 	/* Of its first packet, whatever that is: then it need not be kept elsewhere any more. */
 	struct door *d = door_of(sk, tcp, h);
+	if (d)
+		note_heard(a, d);
 	if (d && tcp && d->flags & DOOR_OWES)
 		settle_note(h, d, !is_before(tcp->rcv_nxt, d->owed));
 	if (d && tcp && is_to_settle(sk, tcp, d, in))
 		settle_at_door(d, tcp, in);
+	if (tcp && (a->keeper || is_of_agent(a)))
+		note_acknowledged(sk, tcp->rcv_nxt, bpf_ntohl(in->tcp.seq) + payload_of(in));
 	/* TCP would answer it once more: the client would hear of a loss that is none, or has ended and would answer with a RST. */
 	if (a->sent_in == EARLY_METADATA && has_come(sk, in))
 		return discard(a, COUNTER_DS_DOOR_CAME);

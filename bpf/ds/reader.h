@@ -202,6 +202,7 @@ static __always_inline struct door reading_door(struct arrival *a, const struct 
 		.asker = asker,
 		.flags = DOOR_READING | DOOR_OWES,
 		.since = moment(),
+		.heard = moment(),
 		.owed = seq + payload_of(in),
 		.counted = bpf_ntohl(in->tcp.ack_seq),
 	};

@@ -7,6 +7,7 @@
 #include "alive.h"
 #include "claim.h"
 #include "deliver.h"
+#include "fence.h"
 #include "kept.h"
 #include "packet.h"
 #include "yield.h"
@@ -116,6 +117,8 @@ __noinline int verify_message(struct __sk_buff *skb)
 	const struct peer_keys *shared = verify_at_ds(a, h, in, bytes);
 	if (!shared)
 		return TCX_DISCARD;
+	if (shared->is_cs)
+		hear_connection_server(a->settings);
 	if (h->receptor == LCCP_RECEPTOR_DAEMON)
 		return pass_to_daemon_at_ds(a);
 	if (h->receptor != LCCP_RECEPTOR_DS || h->be_body_length)

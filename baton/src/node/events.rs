@@ -77,7 +77,9 @@ impl Daemon {
             | Message::Candidate(_)
             | Message::Tcbs(_)
             | Message::Taken(_) => {}
-            Message::Alive { turned: true } => self.pulse.handle_sign(self.now(), sender.into()),
+            Message::Alive { turned: true, .. } => {
+                self.pulse.handle_sign(self.now(), sender.into())
+            }
             Message::Query(query) => self.handle_query(sender, &query),
             // Who has asked has heard it too.
             Message::Reply(_) => {}
@@ -95,7 +97,7 @@ impl Daemon {
             | Message::Claim { .. }
             | Message::Moved { .. }
             | Message::Yield { .. }
-            | Message::Alive { turned: false } => {
+            | Message::Alive { turned: false, .. } => {
                 debug!(%sender, "a message for a program that is not here")
             }
         }

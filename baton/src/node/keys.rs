@@ -1,6 +1,9 @@
 //! What this node shares with each other one: made of the cluster's secret, or read from its own keys.
 
-use std::{collections::BTreeMap, net::Ipv4Addr};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    net::Ipv4Addr,
+};
 
 use anyhow::Result;
 use baton_abi::PeerKeys;
@@ -27,14 +30,17 @@ pub fn key_ring_over(dataplane: &Dataplane, place: &Place) -> Result<KeyRing> {
     Ok(ring(&place.config, &place.me, &known.collect()))
 }
 
-/// Tells the programs.
-pub fn write(dataplane: &Dataplane, ring: &KeyRing) -> Result<()> {
+/// Tells the programs, and which of them are connection servers.
+pub fn write(dataplane: &Dataplane, ring: &KeyRing, config: &Config) -> Result<()> {
+    let connection_servers: BTreeSet<_> = (config.connection_servers())
+        .filter_map(|node| node.address.ipv4())
+        .collect();
     let entries = ring.peers().map(|(address, keys)| {
         let words = |key: Option<LccpKey>| key.map_or([0; 2], |key| key.words());
         let entry = PeerKeys {
             key: [words(Some(keys.current)), words(keys.previous)],
             leads: keys.leads.into(),
-            ..PeerKeys::default()
+            is_cs: connection_servers.contains(&address).into(),
         };
         (address, entry)
     });

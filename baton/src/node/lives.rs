@@ -30,10 +30,13 @@ impl Daemon {
     /// Asks those that have not been heard for a while, and the others for the connections of the dead.
     pub(super) fn feel_pulse(&mut self) {
         logged(self.ask_for_the_dead());
-        let question = Message::Alive { turned: false };
         for address in self.pulse.tick(self.now()) {
             if let IpAddr::V4(to) = address.ip() {
-                self.outbox.push((to, question.clone()));
+                let question = Message::Alive {
+                    turned: false,
+                    dead: self.pulse.is_dead(address),
+                };
+                self.outbox.push((to, question));
             }
         }
     }

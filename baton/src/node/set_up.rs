@@ -96,7 +96,7 @@ impl Daemon {
             self.tables.assign_slots(now, &addresses)?;
         }
         self.tables.write_settings(&self.dataplane, &self.place)?;
-        keys::write(&self.dataplane, &self.keys)?;
+        keys::write(&self.dataplane, &self.keys, config)?;
         let held = self.leaving.held(config, &self.place.me.name)?;
         let services = if roles.is_cs() || roles.is_switch() {
             services_with_places(config.services.iter())?

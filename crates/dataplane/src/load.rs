@@ -101,7 +101,8 @@ const ROUTING_MAPS: [&str; 12] = [
     "kept_requests",
 ];
 /// Maps that only the data server's program uses.
-const DS_MAPS: [&str; 20] = [
+const DS_MAPS: [&str; 21] = [
+    "hearings",
     "peers",
     "senders",
     "rings",

@@ -231,6 +231,7 @@ fn message(header: &LccpHeader, body: &[u8]) -> Result<Message, Reject> {
         LCCP_ACCOUNT => Message::Account(Account::read(body).ok_or(Reject::Unknown)?),
         LCCP_ALIVE => Message::Alive {
             turned: u32::from(header.receptor) == LCCP_RECEPTOR_DAEMON,
+            dead: header.be_data != 0,
         },
         LCCP_YIELD if u32::from(header.receptor) == LCCP_RECEPTOR_DAEMON => Message::Yielded {
             flow: flow(header)?,

@@ -232,8 +232,9 @@ fn fields(message: &Message) -> LccpHeader {
             be_data: answer.number().to_be(),
             ..blank
         },
-        Message::Alive { .. } => LccpHeader {
+        Message::Alive { dead, .. } => LccpHeader {
             command: const { byte(LCCP_ALIVE) },
+            be_data: u32::from(dead).to_be(),
             ..blank
         },
         Message::Resume(ref resume) => LccpHeader {

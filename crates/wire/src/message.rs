@@ -129,6 +129,8 @@ pub enum Message {
     Alive {
         /// The answer.
         turned: bool,
+        /// Whether the one who asked has taken the receiver for dead.
+        dead: bool,
     },
     /// CS daemon to DS program: let the rest of this response come from another DS. Carries an empty ACK in
     /// the client's name.
@@ -164,7 +166,7 @@ impl Message {
             | Self::Forward { .. }
             | Self::Claim { .. }
             | Self::Yield { .. }
-            | Self::Alive { turned: false } => Receptor::Ds,
+            | Self::Alive { turned: false, .. } => Receptor::Ds,
             Self::Refused { .. } | Self::None { .. } | Self::Moved { .. } => Receptor::Cs,
             Self::Hello(_)
             | Self::Sync { .. }
@@ -177,7 +179,7 @@ impl Message {
             Self::Order(_) | Self::Account(_) | Self::Heads(_) | Self::Yielded { .. } => {
                 Receptor::Daemon
             }
-            Self::Alive { turned: true } | Self::Resume(_) | Self::Ready(_) => Receptor::Daemon,
+            Self::Alive { turned: true, .. } | Self::Resume(_) | Self::Ready(_) => Receptor::Daemon,
         }
     }
 

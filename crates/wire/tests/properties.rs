@@ -373,7 +373,7 @@ fn resumption() -> impl Strategy<Value = Message> {
     );
     let outcome = prop::sample::select(vec![Outcome::Ready, Outcome::Differs, Outcome::Full]);
     prop_oneof![
-        any::<bool>().prop_map(|turned| Message::Alive { turned }),
+        any::<(bool, bool)>().prop_map(|(turned, dead)| Message::Alive { turned, dead }),
         (flow(), option::of(short_address()))
             .prop_map(|(flow, next)| Message::Yield { flow, next }),
         (

@@ -68,7 +68,7 @@ fn path_hashes_agree() {
 
 #[test]
 fn messages_encode_to_these_bytes() {
-    for vector in vectors("message", 81) {
+    for vector in vectors("message", 82) {
         let clock = vector.clock("clock");
         let packet = vector.packet();
         let bytes = encode(
@@ -86,7 +86,7 @@ fn messages_encode_to_these_bytes() {
 
 #[test]
 fn messages_decode_from_these_bytes() {
-    for vector in vectors("message", 81) {
+    for vector in vectors("message", 82) {
         let clock = vector.clock("clock");
         let packet = vector.packet();
         let bytes = [vector.bytes("bytes"), packet.clone()].concat();
@@ -106,7 +106,7 @@ fn messages_decode_from_these_bytes() {
 fn a_checksum_may_change_on_the_way() {
     const CHECKSUM_AT: usize = 36;
     let mut carried = 0;
-    for vector in vectors("message", 81) {
+    for vector in vectors("message", 82) {
         let mut packet = vector.packet();
         if packet.first() != Some(&0x45) || packet.len() < CHECKSUM_AT + 2 {
             continue;
@@ -130,7 +130,7 @@ fn a_checksum_may_change_on_the_way() {
 
 #[test]
 fn a_receiver_accepts_what_it_need_not_understand() {
-    let messages: BTreeMap<_, _> = vectors("message", 81)
+    let messages: BTreeMap<_, _> = vectors("message", 82)
         .into_iter()
         .map(|vector| (vector.name.clone(), vector))
         .collect();
@@ -346,6 +346,7 @@ impl Vector {
             "candidate" => Message::Candidate(self.candidate()),
             "alive" => Message::Alive {
                 turned: self.field("turned") == "yes",
+                dead: self.fields("dead").next() == Some("yes"),
             },
             "yield" => Message::Yield {
                 flow: self.flow(),

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use baton_abi::{ALSO_MACS, LCCP_OVERHEAD_BYTES, MAX_INTERFACES, NO_DATA_SERVER, Settings};
+use baton_abi::{
+    ALSO_MACS, LCCP_OVERHEAD_BYTES, MAX_INTERFACES, NO_DATA_SERVER, SENT_SHIFT, Settings,
+};
 use baton_config::Key;
 use baton_dataplane::{Dataplane, wall_clock_offset};
 use baton_net::Link;
@@ -48,6 +50,7 @@ impl Tables {
             hash_key: hash_key.map_or([0; 2], |key| key.words()),
             hash_seed,
             since_ms: since(dataplane, place)?,
+            lease: lease(place),
             clock_offset_ns: wall_clock_offset(),
             clock_window_ns: nanoseconds(config.cluster.clock_window),
             stray_grace_ns: nanoseconds(config.cs.stray_grace),
@@ -80,6 +83,17 @@ pub fn note_front(dataplane: &Dataplane) -> Result<()> {
         ..dataplane.settings()?
     };
     Ok(dataplane.set_settings(&settings)?)
+}
+
+/// So long a data server speaks that hears no connection server. Half of what those wait: whoever takes this node for dead has not
+/// heard it for all of that, and had asked it before (`crates/core/src/pulse.rs`), so it is silent by then. A node that is a connection
+/// server itself hears itself.
+fn lease(place: &Place) -> u32 {
+    if place.me.roles.is_cs() {
+        return 0;
+    }
+    let half = nanoseconds(place.config.cs.dead_after / 2) >> SENT_SHIFT;
+    u32::try_from(half).unwrap_or(u32::MAX)
 }
 
 /// What the programs' maps say, which may be older than this daemon. If they are new, so is what is known of connections.

@@ -265,7 +265,11 @@ impl Node {
             leads: 1,
             ..PeerKeys::default()
         };
-        let all = (0..=255).map(|last| (Ipv4Addr::new(192, 0, 2, last), shared));
+        let all = (0..=255).map(|last| {
+            let address = Ipv4Addr::new(192, 0, 2, last);
+            let is_cs = (address == CS).into();
+            (address, PeerKeys { is_cs, ..shared })
+        });
         self.plane().set_peer_keys(&all.collect()).unwrap();
     }
 

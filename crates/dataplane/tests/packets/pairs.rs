@@ -130,7 +130,10 @@ fn a_data_server_with_only_its_own_keys_gives_no_commands() {
             adopt(&client),
             claim(&client, 0),
             forward(&client),
-            Message::Alive { turned: false },
+            Message::Alive {
+                turned: false,
+                dead: false,
+            },
             Message::Yielded { flow, answer },
             Message::Sync { last: 3 },
         ];
@@ -164,12 +167,18 @@ fn a_data_server_seals_for_each_receiver() {
             CS,
             ds(0),
             pair(CS, ds(0)),
-            &Message::Alive { turned: false },
+            &Message::Alive {
+                turned: false,
+                dead: false,
+            },
         );
         let alive = alive.expect(Redirect, &[("ds_alive", 1)]);
         assert_eq!(
             opens(&node, &alive, ds(0), CS),
-            Message::Alive { turned: true }
+            Message::Alive {
+                turned: true,
+                dead: false,
+            }
         );
 
         let way = |to: Ipv4Addr, mac| DataServer {

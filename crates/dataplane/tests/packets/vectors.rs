@@ -91,7 +91,7 @@ const OTHERWISE: &[(&str, Expected)] = &[
 fn messages_at_the_data_server() {
     on_own_host(|| {
         let node = Node::ds();
-        for vector in vectors("message", 81) {
+        for vector in vectors("message", 82) {
             let expected = match (vector.field("command"), vector.is_ipv4()) {
                 ("adopt", true) => REFUSED,
                 ("adopt-again", true) => REFUSED_TO_NOBODY,
@@ -141,7 +141,7 @@ fn for_daemons(command: &str) -> bool {
 #[test]
 fn messages_at_the_connection_server() {
     let node = Node::cs();
-    for vector in vectors("message", 81) {
+    for vector in vectors("message", 82) {
         let expected = match vector.field("command") {
             // Nobody has it, and nobody asked.
             "none" if vector.field("attempt") != "0" => UNCLAIMED,

@@ -1,13 +1,16 @@
 //! What the agent has read is kept until the connection's socket has it, wherever that is.
 
+use std::io::Write as _;
+
 use baton_abi::{DATA_SERVER_DEAD, Kept, RouteKey, TcbKey};
 use baton_wire::{Message, ShortAddress};
 
 use super::{
     leave::but_echo,
-    loopback::{FORWARDED, LOOPBACK, Live, expect, expect_bytes, forward, send},
+    loopback::{ANSWER, FORWARDED, LOOPBACK, Live, expect, expect_bytes, forward, send},
     owner::{
-        AGAIN, ELSEWHERE, HERE, end_of, ended, goes_with, is_reset, request, serves, told_again,
+        AGAIN, ELSEWHERE, HERE, LET_IN, end_of, ended, goes_with, is_reset, request, serves,
+        told_again,
     },
     reader::{DELIVERED, GIVEN, REPEATED, reads, send_in, tell, with_agent},
 };
@@ -131,6 +134,56 @@ fn who_keeps_what_is_here_is_told() {
         expect(&live.node, &[("ds_delivered", 1), ("ds_door_request", 1)]);
         expect_bytes(&live.stream, HERE);
         live.nothing_sent();
+    });
+}
+
+/// What is kept has been acknowledged. So says all that leaves, or the client would take its data and not its timestamp; until the
+/// socket has come so far itself.
+#[test]
+fn no_response_acknowledges_less_than_its_client_knows() {
+    on_own_host(|| {
+        let (mut live, _agent) = with_agent();
+        let here = request(&live, HERE);
+        forward(&live.node, &here);
+        expect(&live.node, LET_IN);
+        expect_bytes(&live.stream, HERE);
+        let kept = here.clone().seq(end_of(&here)).payload(ELSEWHERE);
+        let says = |live: &Live| {
+            (&live.stream).write_all(ANSWER).unwrap();
+            let said =
+                std::iter::repeat_with(|| live.said()).find(|said| !said.payload().is_empty());
+            let said = said.unwrap();
+            (
+                said.segment().acknowledgment_number(),
+                said.segment().window_size(),
+            )
+        };
+        let (before, window) = says(&live);
+        assert_eq!(before, kept.seq);
+        live.answers += 1;
+        let again = Segment {
+            ack: live.ack().ack,
+            ..here.clone().seq(kept.seq)
+        };
+        forward(&live.node, &again);
+        expect(&live.node, LET_IN);
+        expect_bytes(&live.stream, HERE);
+        let kept = again.clone().seq(end_of(&again)).payload(ELSEWHERE);
+        let by = kept_by(&live.client, short(ds(1)));
+        send(&live.node, &by, &kept);
+        expect(&live.node, &[("ds_door_waits", 1), ("ds_door_withheld", 1)]);
+        let (acknowledged, left) = says(&live);
+        assert_eq!(acknowledged, end_of(&kept));
+        assert!((1..=window).contains(&left));
+        // What is here of what is kept is acknowledged by the socket itself.
+        live.answers += 1;
+        live.sent += 2 * HERE.len();
+        let third = live.ack().flags("PA").payload(HERE);
+        assert_eq!(third.seq, kept.seq);
+        forward(&live.node, &third);
+        expect(&live.node, LET_IN);
+        expect_bytes(&live.stream, HERE);
+        assert_eq!(says(&live).0, end_of(&third).max(end_of(&kept)));
     });
 }
 

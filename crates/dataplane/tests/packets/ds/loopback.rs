@@ -209,6 +209,17 @@ impl Live {
         }
     }
 
+    /// The next segment to the client, as the kernel sends it.
+    #[track_caller]
+    pub fn said(&self) -> Response {
+        loop {
+            let packet = self.wire.next();
+            if packet.to() == *self.client.address.ip() {
+                return Response(packet);
+            }
+        }
+    }
+
     /// The client has nothing to say but that it has one answer.
     pub fn ack(&self) -> Segment {
         self.client

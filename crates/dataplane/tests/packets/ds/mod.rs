@@ -12,6 +12,7 @@ mod claim;
 mod direct;
 mod dispatcher;
 mod early;
+mod fence;
 mod head;
 mod keep_request;
 mod kept;

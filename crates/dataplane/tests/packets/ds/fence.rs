@@ -1,0 +1,162 @@
+//! A data server that was cut off says nothing for a connection that may be another's by now: it asks the client.
+
+use std::{
+    io::Write as _,
+    net::{TcpListener, TcpStream},
+    thread,
+    time::Duration,
+};
+
+use baton_abi::SENT_SHIFT;
+use baton_wire::Message;
+use nix::sys::socket::{setsockopt, sockopt::Linger};
+
+use super::loopback::{Live, forward, send};
+use crate::{host::on_own_host, segment::Client};
+
+const LEASE: Duration = Duration::from_millis(200);
+/// Than that, and than a client is believed that was heard.
+const LONGER: Duration = Duration::from_millis(700);
+const MORE: &[u8] = b"more";
+
+/// Its response is under way, and its connection server was heard just now.
+fn leased() -> Live {
+    let live = Live::answering();
+    live.stream.set_nodelay(true).unwrap();
+    let lease = u32::try_from(LEASE.as_nanos() >> SENT_SHIFT).unwrap();
+    live.node.change(|settings| settings.lease = lease);
+    hear_connection_server(&live);
+    live
+}
+
+/// It forwards a packet of another client.
+fn hear_connection_server(live: &Live) {
+    let stranger = Client::fresh().later(1, 1, 1);
+    forward(&live.node, &stranger);
+    while live.wire.next().body.is_empty() {}
+}
+
+/// The client is asked: what leaves is from before what it has, and empty.
+#[track_caller]
+fn asks(live: &Live) {
+    let said = live.said();
+    let segment = said.segment();
+    let before = live.ack().ack.wrapping_sub(1);
+    assert_eq!(segment.sequence_number(), before);
+    assert!(said.payload().is_empty());
+    assert!(segment.ack() && !segment.fin() && !segment.rst() && !segment.psh());
+    assert!(live.node.moved().contains_key("ds_fenced"));
+}
+
+/// Something else takes its place.
+fn close(live: &mut Live) {
+    let other = TcpListener::bind("127.0.0.1:0").unwrap();
+    live.stream = TcpStream::connect(other.local_addr().unwrap()).unwrap();
+}
+
+fn write(mut stream: &TcpStream) {
+    stream.write_all(MORE).unwrap();
+}
+
+/// What the server writes leaves.
+#[track_caller]
+fn writes(live: &Live) {
+    write(&live.stream);
+    let said = std::iter::repeat_with(|| live.said()).find(|said| !said.payload().is_empty());
+    assert_eq!(said.unwrap().payload(), MORE);
+}
+
+/// A packet of the client has come.
+fn hear_client(live: &Live) {
+    forward(&live.node, &live.ack());
+    while !live.node.moved().contains_key("ds_forwarded") {}
+}
+
+#[test]
+fn within_the_lease_all_is_said() {
+    on_own_host(|| {
+        let live = leased();
+        write(&live.stream);
+        assert_eq!(live.response().payload(), MORE);
+    });
+}
+
+#[test]
+fn without_a_lease_all_is_said() {
+    on_own_host(|| {
+        let live = leased();
+        live.node.change(|settings| settings.lease = 0);
+        thread::sleep(LONGER);
+        write(&live.stream);
+        assert_eq!(live.response().payload(), MORE);
+    });
+}
+
+/// The client answers, and is led here: this is whose connection it is.
+#[test]
+fn cut_off_it_asks_until_the_client_was_heard() {
+    on_own_host(|| {
+        let live = leased();
+        thread::sleep(LONGER);
+        write(&live.stream);
+        asks(&live);
+        hear_client(&live);
+        writes(&live);
+    });
+}
+
+/// The connection server is heard again, and the client not yet.
+#[test]
+fn after_a_silence_it_asks_until_the_client_was_heard() {
+    on_own_host(|| {
+        let live = leased();
+        thread::sleep(LONGER);
+        hear_connection_server(&live);
+        write(&live.stream);
+        asks(&live);
+        hear_client(&live);
+        writes(&live);
+    });
+}
+
+#[test]
+fn taken_for_dead_it_asks_until_the_client_was_heard() {
+    on_own_host(|| {
+        for dead in [false, true] {
+            let live = leased();
+            thread::sleep(LEASE / 10);
+            let alive = Message::Alive {
+                turned: false,
+                dead,
+            };
+            send(&live.node, &alive, &live.ack());
+            while !live.node.moved().contains_key("ds_alive") {}
+            if dead {
+                write(&live.stream);
+                asks(&live);
+                hear_client(&live);
+            }
+            writes(&live);
+        }
+    });
+}
+
+/// A socket that is gone says so to nobody: its client finds out by its next packet.
+#[test]
+fn cut_off_it_resets_nobody() {
+    on_own_host(|| {
+        for is_reset in [false, true] {
+            let mut live = leased();
+            if is_reset {
+                let linger = nix::libc::linger {
+                    l_onoff: 1,
+                    l_linger: 0,
+                };
+                setsockopt(&live.stream, Linger, &linger).unwrap();
+            }
+            thread::sleep(LONGER);
+            close(&mut live);
+            asks(&live);
+        }
+    });
+}
