@@ -11,6 +11,7 @@
 #ifndef BATON_DS_ACKNOWLEDGED_H
 #define BATON_DS_ACKNOWLEDGED_H
 
+#include "asked.h"
 #include "door.h"
 #include "end.h"
 #include "packet.h"
@@ -18,11 +19,9 @@
 /* What a keeper sends has been acknowledged, to its end. */
 static __noinline void note_acknowledged(struct bpf_sock *sk, u32 rcv_nxt, u32 end)
 {
-	struct response begins = { .state = RESPONSE_FIRST };
-
 	if (!is_before(rcv_nxt, end))
 		return;
-	struct response *r = bpf_sk_storage_get(&responses, sk, &begins, BPF_SK_STORAGE_GET_F_CREATE);
+	struct response *r = new_response(sk);
 	if (r && (!r->acknowledged || is_before(r->acknowledged, end)))
 		r->acknowledged = end;
 }

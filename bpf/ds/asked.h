@@ -29,6 +29,21 @@ static __always_inline bool begins_with_head(struct __sk_buff *skb, u32 at)
 	return (word & FIRST(5)) == LETTERS('H', 'E', 'A', 'D', ' ', 0, 0, 0);
 }
 
+/*
+ * What is known of the responses on `sk`, of which none has left. Who looks at it before it is filled in sees that, and not that nobody
+ * can say where it ends, which is 0. Other processors may meanwhile have made the first storage of this socket, and then this one
+ * (-EAGAIN and -EEXIST in kernel/bpf/bpf_local_storage.c), so the third time it is there. 0: there is no memory.
+ */
+static __noinline struct response *new_response(struct bpf_sock *sk)
+{
+	struct response begins = { .state = RESPONSE_FIRST };
+	struct response *r = bpf_sk_storage_get(&responses, sk, &begins, BPF_SK_STORAGE_GET_F_CREATE);
+
+	if (!r)
+		r = bpf_sk_storage_get(&responses, sk, &begins, BPF_SK_STORAGE_GET_F_CREATE);
+	return r ? r : bpf_sk_storage_get(&responses, sk, &begins, BPF_SK_STORAGE_GET_F_CREATE);
+}
+
 /* The client's data from `seq` on is delivered to `sk`; it begins `at` so many bytes of the frame. */
 static __noinline void note_asked(struct __sk_buff *skb, struct bpf_sock *sk, u32 at, u32 seq, u32 bytes)
 {
@@ -92,7 +107,7 @@ static __always_inline bool cannot_be_followed(struct bpf_sock *sk)
 {
 	const struct response *r = bpf_sk_storage_get(&responses, sk, 0, 0);
 
-	if (r)
+	if (r && r->state != RESPONSE_FIRST)
 		return r->state == RESPONSE_UNKNOWN;
 	/* Nothing has left yet, though TCP may have sent it: it waits until its neighbour is known. Or it left before this program was here. */
 	struct bpf_tcp_sock *tcp = bpf_tcp_sock(sk);
@@ -102,7 +117,7 @@ static __always_inline bool cannot_be_followed(struct bpf_sock *sk)
 		return false;
 	/* Or it left only just now, by another processor. */
 	r = bpf_sk_storage_get(&responses, sk, 0, 0);
-	return !r || r->state == RESPONSE_UNKNOWN;
+	return !r || r->state == RESPONSE_FIRST || r->state == RESPONSE_UNKNOWN;
 }
 
 /* Whether the response to the last request that came is under way, and it is known where it ends. */

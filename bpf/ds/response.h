@@ -8,6 +8,7 @@
 #ifndef BATON_DS_RESPONSE_H
 #define BATON_DS_RESPONSE_H
 
+#include "asked.h"
 #include "chunks.h"
 #include "leaving.h"
 #include "response_head.h"
@@ -132,13 +133,8 @@ static __always_inline struct response *response_on(struct bpf_sock *sk, const s
 	if (!service || !(service->flags & SERVICE_OWNER) || !connection)
 		return 0;
 	bool is_first = !connection->bytes_acked && connection->snd_una == bpf_ntohl(tcp->seq);
-	/* Who looks at it before it is filled in below sees that, and not that nobody can say where it ends, which is 0. */
-	struct response begins = { .state = RESPONSE_FIRST };
 	if (!r)
-		r = bpf_sk_storage_get(&responses, sk, &begins, BPF_SK_STORAGE_GET_F_CREATE);
-	/* Another processor may have made the first storage of this socket meanwhile (kernel/bpf/bpf_local_storage.c: -EAGAIN). */
-	if (!r)
-		r = bpf_sk_storage_get(&responses, sk, &begins, BPF_SK_STORAGE_GET_F_CREATE);
+		r = new_response(sk);
 	if (!r) {
 		struct counters *counters = counters_of_this_cpu();
 

@@ -21,6 +21,10 @@ pub enum Error {
     )]
     Layout { dir: PathBuf, reason: String },
     #[error(
+        "the connections here cannot be taken over: in {dir}, {reason}. The packet path goes on as it is. Start the version that it is of; or drain this data server, and start once with --fresh: then a connection that is still here ends with its next request"
+    )]
+    DoorLayout { dir: PathBuf, reason: String },
+    #[error(
         "the programs' sockets here cannot be taken over: in {dir}, {reason}. Nothing is changed. Start the version that it is of; or end the programs, run `baton teardown --config FILE` and start again; or start once with --fresh: then programs that listen must be started again, and until then nobody finds them"
     )]
     AppLayout { dir: PathBuf, reason: String },

@@ -16,8 +16,8 @@ use std::{os::fd::AsFd as _, path::PathBuf};
 
 use baton_abi::{
     APP_COUNTER_NAMES, APP_EVENT_KIND_NAMES, APP_SOCKET_FLAG_NAMES, AppEvent, COUNTER_NAMES,
-    DOOR_TALLY_PLACE_NAMES, LCCP_TCB_OPTION_NAMES, ROLE_CS, ROLE_SWITCH, TALLY_PLACE_NAMES,
-    TCB_STATE_NAMES,
+    DOOR_TALLY_PLACE_NAMES, LCCP_TCB_OPTION_NAMES, ROLE_CS, ROLE_DS, ROLE_SWITCH,
+    TALLY_PLACE_NAMES, TCB_STATE_NAMES,
 };
 use libbpf_rs::{MapCore as _, MapFlags, MapHandle, MapInfo, MapType, OpenMapMut, libbpf_sys};
 
@@ -27,6 +27,8 @@ include!(concat!(env!("OUT_DIR"), "/layouts.rs"));
 
 /// Of a connection server: its connections, and what the numbers in them stand for.
 const OF_CS: [&str; 5] = ["tcbs", "data_servers", "services", "pools", "route_ids"];
+/// Of a data server: where the requests and responses of its connections begin and end.
+const OF_DS: [&str; 2] = ["doors", "responses"];
 /// Of a switch.
 const OF_SWITCH: [&str; 3] = ["begun", "places", "data_servers"];
 
@@ -101,13 +103,17 @@ impl Wanted {
 /// Makes way for maps that must be made anew, and gives their names.
 ///
 /// # Errors
-/// [`Error::Layout`], before anything is changed.
+/// [`Error::Layout`] or [`Error::DoorLayout`], before anything is changed.
 pub(crate) fn settle(pins: &Pins, roles: u32, wanted: &[Wanted]) -> Result<Vec<String>, Error> {
     let is_kept = |map: &str| {
         roles & ROLE_CS != 0 && OF_CS.contains(&map)
+            || roles & ROLE_DS != 0 && OF_DS.contains(&map)
             || roles & ROLE_SWITCH != 0 && OF_SWITCH.contains(&map)
     };
-    let refuse = |dir, reason| Error::Layout { dir, reason };
+    let refuse = |dir, reason| match roles & (ROLE_CS | ROLE_SWITCH) {
+        0 => Error::DoorLayout { dir, reason },
+        _ => Error::Layout { dir, reason },
+    };
     settle_all(pins, wanted, is_kept, refuse)
 }
 
@@ -253,7 +259,7 @@ mod tests {
 
     #[test]
     fn every_kept_map_has_a_layout_of_its_own() {
-        for map in OF_CS.iter().chain(&OF_SWITCH).chain(&OF_APP) {
+        for map in OF_CS.iter().chain(&OF_DS).chain(&OF_SWITCH).chain(&OF_APP) {
             let layout = LAYOUTS.iter().find(|(name, _)| name == map);
             assert!(
                 layout.is_some_and(|(_, layout)| layout.contains("value ")),

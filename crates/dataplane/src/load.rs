@@ -132,7 +132,7 @@ impl Programs {
     /// all they hold; others are made and pinned.
     ///
     /// # Errors
-    /// [`Error::Layout`] if connections are in maps that another version wrote otherwise, or that have
+    /// [`Error::Layout`] or [`Error::DoorLayout`] if connections are in maps that another version wrote otherwise, or that have
     /// another size: then nothing is changed. [`Error::Load`], [`Error::Pins`].
     pub fn load(options: &Options) -> Result<Self, Error> {
         collect_messages();

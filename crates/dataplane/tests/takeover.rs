@@ -71,7 +71,7 @@ fn connection() -> Tcb {
 /// The refusal, in words.
 fn refused(loaded: Result<Dataplane, Error>) -> Result<String> {
     match loaded {
-        Err(error @ Error::Layout { .. }) => Ok(error.to_string()),
+        Err(error @ (Error::Layout { .. } | Error::DoorLayout { .. })) => Ok(error.to_string()),
         Err(other) => Err(other.into()),
         Ok(_) => bail!("it was taken over"),
     }
@@ -170,12 +170,28 @@ fn maps_of_which_nothing_is_written_down_are_not_read() -> Result<()> {
 }
 
 #[test]
-fn a_data_server_has_nothing_in_maps_that_could_be_lost() -> Result<()> {
+fn doors_in_another_layout_are_refused_and_nothing_changes() -> Result<()> {
+    let place = Place::new("doors");
+    drop(place.load(ROLE_DS, FLOWS)?);
+    for map in ["doors", "responses"] {
+        place.written_otherwise(map)?;
+        let before = ids(&place.0)?;
+        let said = refused(place.load(ROLE_DS, FLOWS))?;
+        assert!(said.contains(map) && said.contains("drain"), "{said}");
+        assert_eq!(ids(&place.0)?, before);
+    }
+    place.pins().forget_maps()?;
+    place.load(ROLE_DS, FLOWS)?;
+    Ok(())
+}
+
+#[test]
+fn a_data_server_loses_nothing_else_in_maps() -> Result<()> {
     let place = Place::new("ds");
     drop(place.load(ROLE_DS, FLOWS)?);
-    std::fs::remove_file(place.0.join("layouts"))?;
+    place.written_otherwise("data_servers")?;
     let next = place.load(ROLE_DS, FLOWS)?;
-    assert!(next.made_anew().iter().any(|map| map == "data_servers"));
+    assert_eq!(next.made_anew(), ["data_servers"]);
     Ok(())
 }
 
