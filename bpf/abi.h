@@ -740,7 +740,7 @@ struct response {
 	unsigned char line;            /* where in a line its next byte is (enum line_part) */
 	unsigned char matched;         /* how many bytes of what is expected there have come */
 	unsigned char said;            /* what its lines have said (enum head_said) */
-	unsigned char reserved;
+	unsigned char closes;          /* of any response: 1: its connection ends with it, it says */
 	unsigned short status;         /* the digits of it that have come */
 	unsigned short reserved_half;
 	unsigned int head_start;       /* sequence number of its first byte */
@@ -757,6 +757,7 @@ enum door_flag {
 	DOOR_BORN = 32,                /* of the map's: the connection's socket has got a door of its own */
 	DOOR_NOBODY = 64,              /* of DOOR_READING: nobody answers for the pool of what was read, or there is none any more */
 	DOOR_CHOSEN = 128,             /* of DOOR_READING: another data server has chosen this one: no dispatcher is asked again */
+	DOOR_BROKEN = 256,             /* of DOOR_READING: what it begins with is a body that is none: the agent answers 400 */
 };
 
 /* How the body of a request is where it is not known any further. */
@@ -782,7 +783,7 @@ struct door {
 	unsigned short generation;     /* as that was then */
 	unsigned int asker;            /* short address of the CS that the connection came by last */
 	unsigned char requests;        /* that were let in here, modulo 256 */
-	unsigned char flags;           /* enum door_flag */
+	unsigned char reserved;
 	unsigned short route;          /* number of the one that the current request took */
 	unsigned int busy;             /* 1: a processor has a packet at it, and others wait */
 	unsigned int owed;             /* of DOOR_OWES: sequence number behind the last of it */
@@ -791,7 +792,8 @@ struct door {
 	unsigned short be_cwnd;        /* as struct lccp_tcb has it: of the server's socket before */
 	unsigned int counted;          /* acknowledgement up to which response bytes were tallied: see ds/tally.h */
 	unsigned int heard;            /* when a packet of the client has come, as `since` counts: see ds/fence.h */
-	unsigned int reserved_word;
+	unsigned short flags;          /* enum door_flag */
+	unsigned short reserved_half;
 };
 
 /* When this data server heard connection servers, as struct door counts: see ds/fence.h. */
@@ -1255,6 +1257,7 @@ enum counter {
 	COUNTER_DS_DOOR_GONE,        /* or its connection is not here: that agent's node is told */
 	COUNTER_DS_DOOR_UNREADABLE,  /* ended, or refused: one packet does not decide, and there is no agent */
 	COUNTER_DS_DOOR_NOBODY,      /* nobody answers for the pool of a request that the agent has read: it says so */
+	COUNTER_DS_DOOR_LAST,        /* dropped: a request that comes behind a response with which its connection ends */
 	COUNTER_DS_DOOR_STAYS,       /* ended: the connection was to go, and nobody knows where its response ends */
 	COUNTER_DS_DOOR_FIXED,       /* ended: a request for another pool, where connections stay with their data server */
 	COUNTER_DS_DOOR_UNKNOWN,     /* ended: it is not known where the requests of this connection begin */

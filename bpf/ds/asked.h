@@ -86,12 +86,28 @@ static __always_inline bool has_answered_more(struct bpf_sock *sk, u8 requests)
 	return r && r->state != RESPONSE_TUNNEL && (signed char)(r->responses - requests) > 0;
 }
 
+/* Whether the response to the last of so many requests has begun, or nobody can say. */
+static __always_inline bool has_answered_all(struct bpf_sock *sk, u8 requests)
+{
+	const struct response *r = bpf_sk_storage_get(&responses, sk, 0, 0);
+
+	return r && r->state != RESPONSE_FIRST && (r->state == RESPONSE_UNKNOWN || (signed char)(r->responses - requests) >= 0);
+}
+
 /* Whether anything has left by this socket. */
 static __always_inline bool has_begun(struct bpf_sock *sk)
 {
 	const struct response *r = bpf_sk_storage_get(&responses, sk, 0, 0);
 
 	return r && r->state != RESPONSE_FIRST;
+}
+
+/* Whether the connection ends with the last response, so that its server answers nothing behind that. */
+static __always_inline bool is_last(struct bpf_sock *sk)
+{
+	const struct response *r = bpf_sk_storage_get(&responses, sk, 0, 0);
+
+	return r && r->closes;
 }
 
 /* Whether the server has switched to another protocol. */

@@ -14,6 +14,7 @@ enum {
 	SUMS_MAX = 65536 / SUM_BYTES,
 	FIN_AND_PSH = 0x09,
 	URG_BIT = 0x20,
+	FIN_BIT = 0x01,
 };
 
 /* The walk over what is taken off. */
@@ -114,12 +115,21 @@ static __noinline bool make_ordinary(struct __sk_buff *skb, struct inner *in)
 	       !bpf_skb_store_bytes(skb, in->tcp_at + FLAGS_AT, &new_flags, sizeof(new_flags), 0);
 }
 
+/* Its client sends no more, it says now. */
+static __noinline bool become_end(struct __sk_buff *skb, struct inner *in)
+{
+	return !bpf_skb_load_bytes(skb, in->tcp_at, &in->tcp, sizeof(in->tcp)) &&
+	       write_seq(skb, in, in->tcp_at, bpf_ntohl(in->tcp.seq), flags_of(in) | bpf_htons(FIN_BIT));
+}
+
 /* Takes what is around the packet off, and what of it is not let in. */
 static __noinline int pass_in(struct arrival *a, struct inner *in, enum counter how)
 {
 	if (!unwrap(a, in) || !make_ordinary(a->skb, in))
 		return TCX_DISCARD;
 	if (a->kept && !cut(a->skb, in, in->tcp_at, a->kept == NOTHING ? 0 : a->kept))
+		return TCX_DISCARD;
+	if (a->ends && !become_end(a->skb, in))
 		return TCX_DISCARD;
 	count(a->counters, how);
 	return TCX_GO_ON;

@@ -22,6 +22,7 @@ enum found {
 	AWAITS_WORD,               /* one of which a dispatcher is to be asked */
 	REFUSE,                    /* and one that is for nobody */
 	RECEIVED_BEFORE,           /* what it brings is here up to `a->end`: who keeps it is told */
+	NOT_YET,                   /* it waits */
 	NOT_HERE,                  /* its connection is not here, and was not */
 };
 

@@ -208,6 +208,17 @@ static __always_inline int refuse_for_all(struct arrival *a, struct lccp_header 
 	return refuse(a, h, in, LCCP_REFUSAL_UNREADABLE);
 }
 
+/* The agent adopts it; `flags` are more of its door's. Without an agent nobody does. */
+static __noinline enum found read_or_refuse(struct arrival *a, const struct lccp_header *h, const struct inner *in, u32 flags)
+{
+	if (a->settings->reader_port) {
+		begin_to_read(a, h, in, flags);
+		return ADOPT_TO_READ;
+	}
+	count(a->counters, COUNTER_DS_DOOR_UNREADABLE);
+	return REFUSE;
+}
+
 /* Whose the connection is that an ADOPT brings. */
 static __noinline enum found judge_adopt(struct arrival *a, struct lccp_header *h, const struct inner *in)
 {
@@ -230,10 +241,8 @@ static __noinline enum found judge_adopt(struct arrival *a, struct lccp_header *
 	a->pool = j.pool;
 	switch (judged) {
 	case JUDGED_HERE:
-		if (j.span.body.state == RESPONSE_UNKNOWN) {
-			count(a->counters, COUNTER_DS_DOOR_UNREADABLE);
-			return REFUSE;
-		}
+		if (j.span.body.state == RESPONSE_UNKNOWN)
+			return read_or_refuse(a, h, in, DOOR_BROKEN);
 		if (j.resumes)
 			keep_request_here(a, h, in, j.pool);
 		begin_door(a, h, in, &j);
@@ -246,12 +255,7 @@ static __noinline enum found judge_adopt(struct arrival *a, struct lccp_header *
 		return AWAITS_WORD;
 	default:
 		/* The agent also says that nobody answers it. */
-		if (a->settings->reader_port) {
-			begin_to_read(a, h, in, 0);
-			return ADOPT_TO_READ;
-		}
-		count(a->counters, COUNTER_DS_DOOR_UNREADABLE);
-		return REFUSE;
+		return read_or_refuse(a, h, in, 0);
 	}
 }
 
@@ -344,6 +348,8 @@ __noinline int receive_owned(struct __sk_buff *skb)
 	}
 	switch (verdict) {
 	case END_SOCKET:
+		/* What is behind it in the same batch is not to find its socket gone. */
+		handed_over_now();
 		return unwrap(a, in) && become_bare_reset(a->skb, in, a->end) ? TCX_GO_ON : TCX_DISCARD;
 	case ADOPT_HERE:
 		return discard(a, COUNTER_DS_NO_SOCKET);

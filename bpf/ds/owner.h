@@ -213,7 +213,7 @@ static __noinline bool is_to_stay(const struct inner *in, const struct door *d)
 	return d && d->pool != NO_POOL && service && service->flags & SERVICE_STAYS;
 }
 
-/* The connection goes as `how` says, once it is quiet. If it never will be, it ends. */
+/* The connection goes as `how` says, once it is quiet. If it never will be, it ends: by its server, if that has said so. */
 static __always_inline int go_when_quiet(struct arrival *a, struct inner *in, struct bpf_sock *sk, const struct door *d,
 					 enum found how)
 {
@@ -221,6 +221,10 @@ static __always_inline int go_when_quiet(struct arrival *a, struct inner *in, st
 
 	if (!tcp)
 		return TCX_DISCARD;
+	if (is_last(sk)) {
+		a->waits = true;
+		return discard(a, COUNTER_DS_DOOR_LAST);
+	}
 	if (is_quiet(a, sk, tcp, d, in))
 		return how;
 	if (cannot_be_followed(sk) || has_answered_more(sk, d->requests))
@@ -300,8 +304,10 @@ static __always_inline int take_next(struct arrival *a, const struct lccp_header
 		d->asker = a->asker;
 	switch (found) {
 	case JUDGED_HERE:
-		if (j->span.body.state == RESPONSE_UNKNOWN)
-			return end_here(a, tcp, COUNTER_DS_DOOR_UNREADABLE);
+		if (j->span.body.state == RESPONSE_UNKNOWN) {
+			a->broken = true;
+			return read_or_wait(a, in, sk, d);
+		}
 		if (is_head_too_early(a, sk, d, in))
 			return wait_until_quiet(a, sk, d, in);
 		/* Else it is not known where its response begins. */
@@ -345,17 +351,48 @@ static __always_inline int take_again(struct arrival *a, const struct inner *in,
 	return discard(a, COUNTER_DS_DOOR_CHANGED);
 }
 
+/*
+ * The body of the current request goes on as no body can. As long as nothing of its response has left, the agent answers it once all
+ * before it is answered, and its server is told that the connection has ended. A server that has begun to answer hears that there is no
+ * more of the body, and ends the connection itself.
+ */
+static __noinline int refuse_body(struct arrival *a, const struct inner *in, struct bpf_sock *sk, const struct door *d)
+{
+	const struct tcp_sock *tcp = bpf_skc_to_tcp_sock(sk);
+	u32 seq = bpf_ntohl(in->tcp.seq);
+
+	if (!tcp || !d)
+		return TCX_DISCARD;
+	a->end = tcp->rcv_nxt;
+	if (!a->settings->reader_port) {
+		count(a->counters, COUNTER_DS_DOOR_UNREADABLE);
+		return END_SOCKET;
+	}
+	if (sk->state != STATE_ESTABLISHED || has_answered_all(sk, d->requests)) {
+		a->ends = a->end == seq;
+		a->kept = NOTHING;
+		count(a->counters, COUNTER_DS_DOOR_UNREADABLE);
+		return a->ends ? LET_IN : TCX_DISCARD;
+	}
+	a->broken = a->end == seq && tcp->write_seq == bpf_ntohl(in->tcp.ack_seq) &&
+		    (has_answered(sk, tcp->write_seq, d->requests - 1) || (d->requests == 1 && !has_begun(sk)));
+	return a->broken ? TO_AGENT : NOT_YET;
+}
+
 /* More of a body that is followed. */
-static __always_inline int take_more(struct arrival *a, struct inner *in, const struct tcp_sock *tcp, struct door *d,
-				     bool is_again)
+static __always_inline int take_more(struct arrival *a, struct inner *in, struct bpf_sock *sk, const struct tcp_sock *tcp,
+				     struct door *d, bool is_again)
 {
 	struct span s = { .body = is_again ? d->before : d->body };
 
 	follow_body(a->skb, in, is_again ? 0 : d->next - bpf_ntohl(in->tcp.seq), &s);
 	if (is_again)
 		return take_again(a, in, tcp, d, &s);
-	if (s.body.state == RESPONSE_UNKNOWN)
-		return end_here(a, tcp, COUNTER_DS_DOOR_UNREADABLE);
+	if (s.body.state == RESPONSE_UNKNOWN) {
+		int verdict = refuse_body(a, in, sk, d);
+
+		return verdict == NOT_YET ? wait(a, COUNTER_DS_DOOR_WITHHELD) : verdict;
+	}
 	let_in(d, &s, true);
 	d->since = moment();
 	return let_in_until(a, in, d->next);
@@ -442,13 +479,13 @@ static __always_inline int pass_door(struct arrival *a, struct lccp_header *h, s
 	case DOOR_AFTER_BATCH:
 		return put_behind_batch(a);
 	case DOOR_FOLLOW:
-		return take_more(a, in, tcp, d, false);
+		return take_more(a, in, sk, tcp, d, false);
 	default:
 		break;
 	}
 	bool is_next = course == DOOR_JUDGE;
 	if (!is_next && d->flags & DOOR_IN_BODY)
-		return take_more(a, in, tcp, d, true);
+		return take_more(a, in, sk, tcp, d, true);
 	/* Again: that this node may answer it is enough, as it does. */
 	struct judged j = { .asks = is_next };
 	enum judgement found = judge_request(a, h, in, is_next ? d : 0, &j);

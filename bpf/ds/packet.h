@@ -26,6 +26,8 @@ struct arrival {
 	struct counters *counters;
 	bool again;    /* and so was this message; since then its connection may have moved on */
 	bool waits;    /* its data is to come again later */
+	bool broken;   /* it goes to the agent as DOOR_BROKEN */
+	bool ends;     /* it is delivered as a FIN */
 	u32 sent_in;   /* AGENT_, LEAVE_, EARLY_ or QUIET_METADATA: this node's daemon or agent sends it in, and nobody else; else 0 */
 	u32 mark;      /* of a packet that was here before (enum mark); else 0 */
 	u32 end;       /* sequence number that the packet's socket expected when it was looked at: it is ended with that, or its data's

@@ -253,6 +253,8 @@ static __noinline int pass_to_agent(struct arrival *a, const struct lccp_header 
 		return discard(a, COUNTER_DS_UNASSIGNED);
 	settle_at_door(d, tcp, in);
 	struct door reads = reading_door(a, in, d->asker);
+	if (a->broken)
+		reads.flags |= DOOR_BROKEN;
 	reads.pool = d->pool;
 	reads.generation = d->generation;
 	reads.be_cwnd = window_to_give(tcp);

@@ -18,6 +18,7 @@ enum {
 	STATUS_AT = 9,          /* behind "HTTP/1.1 " */
 	BODY_DIGITS = 18,       /* of a length */
 	CODING_AT = 18,         /* behind "Transfer-Encoding:" */
+	CONNECTION_VALUE = 11,  /* behind "Connection:" */
 	STATUS_SWITCHING = 101, /* what follows is another protocol */
 	STATUS_FINAL = 200,     /* those below announce another response to the same request */
 	STATUS_NO_CONTENT = 204,
@@ -37,6 +38,7 @@ struct response_head {
 	u32 lengths;            /* how often it said so */
 	u32 end;                /* where the empty line ends; 0: not in this packet */
 	u32 chunked;
+	u32 closes;             /* the connection ends with the response */
 	u32 odd;                /* servers and clients may read it in different ways */
 };
 
@@ -80,6 +82,17 @@ static __always_inline void read_coding(const struct text *text, struct response
 	head->chunked = 1;
 }
 
+/* The value of Connection, behind its colon: "close" alone, or first of several. */
+static __always_inline bool says_close(const struct text *text, u32 offset)
+{
+	if (*text_at(text, offset) == ' ')
+		offset++;
+	u64 value = text_word(text, offset) | (EVERY_BYTE(0x20) & FIRST(5));
+	u8 behind = value >> 40;
+
+	return (value & FIRST(5)) == LETTERS('c', 'l', 'o', 's', 'e', 0, 0, 0) && (behind == '\r' || behind == ',');
+}
+
 /* A line, or the empty one, begins at `offset`. */
 static __noinline void read_response_line(const struct text *text, struct response_head *head, u32 offset)
 {
@@ -106,6 +119,9 @@ static __noinline void read_response_line(const struct text *text, struct respon
 		   (*text_at(text, offset + 2 * WORD) | 0x20) == 'g' &&
 		   *text_at(text, offset + 2 * WORD + 1) == ':') {
 		read_coding(text, head, offset + CODING_AT);
+	} else if (small == LETTERS('c', 'o', 'n', 'n', 'e', 'c', 't', 'i') &&
+		   (rest & FIRST(3)) == LETTERS('o', 'n', ':', 0, 0, 0, 0, 0)) {
+		head->closes |= says_close(text, offset + CONNECTION_VALUE);
 	}
 }
 
@@ -189,6 +205,7 @@ static __always_inline void end_head(struct leaving *l, const struct response_he
 	} else {
 		r->left = head->chunked ? 0 : head->length;
 		r->state = state_behind(head, status, r->bodiless);
+		r->closes |= head->closes | (r->state == RESPONSE_UNKNOWN);
 		r->bodiless = 0;
 	}
 }

@@ -1,8 +1,10 @@
 //! The second connection, to the local server, in the client's name.
 
-use std::io;
 use std::net::{SocketAddr, SocketAddrV4};
+use std::ops::Range;
+use std::sync::atomic::{AtomicU16, Ordering::Relaxed};
 use std::time::Duration;
+use std::{io, iter};
 
 use socket2::{Domain, Socket, Type};
 use tokio::net::{TcpSocket, TcpStream};
@@ -15,6 +17,12 @@ pub const SOCKET_MARK: u32 = 0x6261_7473;
 
 /// A server that does not answer for so long is taken for unreachable, and the client's connection is reset.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A connection to the cluster address has the same ends as a client's from that port. No client begins one from a port so low, and
+/// where it finds one of ours it would wait for ever.
+const LOW: Range<u16> = 512..1024;
+/// So many of them are tried. Where all are taken, any other will do.
+const TRIES: usize = 16;
 
 /// Where a connection's server is.
 #[derive(Clone, Copy, Debug)]
@@ -36,7 +44,16 @@ impl Server {
         let connecting = async {
             match self {
                 // The client's own port is taken by the client's own connection.
-                Self::Here(mark) => attempt(any_port, ends.cluster, mark).await,
+                Self::Here(mark) => {
+                    for port in low_ports().take(TRIES) {
+                        let from = SocketAddrV4::new(*ends.client.ip(), port);
+                        match attempt(from, ends.cluster, mark).await {
+                            Err(error) if is_taken(&error) => (),
+                            other => return other,
+                        }
+                    }
+                    attempt(any_port, ends.cluster, mark).await
+                }
                 Self::Container(at) => match attempt(ends.client, at, SOCKET_MARK).await {
                     Err(error) if is_taken(&error) => attempt(any_port, at, SOCKET_MARK).await,
                     other => other,
@@ -52,12 +69,20 @@ impl Server {
 }
 
 /// The client has two connections from one port, to two services: both cannot have it here. Or the pair is still in
-/// TIME_WAIT.
+/// TIME_WAIT, or this process may not have so low a port.
 fn is_taken(error: &io::Error) -> bool {
     matches!(
         error.kind(),
-        io::ErrorKind::AddrInUse | io::ErrorKind::AddrNotAvailable
+        io::ErrorKind::AddrInUse
+            | io::ErrorKind::AddrNotAvailable
+            | io::ErrorKind::PermissionDenied
     )
+}
+
+/// The low ports in turn: who has ended last has its pair in TIME_WAIT.
+fn low_ports() -> impl Iterator<Item = u16> {
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    iter::repeat_with(|| LOW.start + NEXT.fetch_add(1, Relaxed) % (LOW.end - LOW.start))
 }
 
 async fn attempt(source: SocketAddrV4, target: SocketAddrV4, mark: u32) -> io::Result<TcpStream> {

@@ -12,7 +12,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use baton_abi::{DOOR_NOBODY, Door, HaveRead, Kept, NO_POOL, READ_SWITCHES, TcbKey};
+use baton_abi::{DOOR_BROKEN, DOOR_NOBODY, Door, HaveRead, Kept, NO_POOL, READ_SWITCHES, TcbKey};
 use baton_agent::position::next_bytes;
 use baton_agent::reader::{Counters, Lead, Program, Reader, Route, Store};
 use baton_core::rules::Request;
@@ -44,8 +44,10 @@ struct Seen {
     /// Its next socket is nowhere; and the frame whose client was asked.
     is_gone: bool,
     probed: Option<Vec<u8>>,
-    /// What the program says of a request that was read.
-    flags: u8,
+    /// What the program says of a request that was read,
+    flags: u16,
+    /// and of what is to be read.
+    flags_at_first: u16,
     /// For heads; without it a minute.
     head_timeout: Option<Duration>,
 }
@@ -65,7 +67,11 @@ impl Program for Fake {
         Ok(Some(Door {
             request: *begin,
             be_window: 501u16.to_be(),
-            flags: if seen.read.end == 0 { 0 } else { seen.flags },
+            flags: if seen.read.end == 0 {
+                seen.flags_at_first
+            } else {
+                seen.flags
+            },
             ..Door::default()
         }))
     }
@@ -413,11 +419,27 @@ fn who_takes_too_long_for_a_head_is_told() {
     });
 }
 
+/// Whatever it looks like: it is of a request that was judged before.
+#[test]
+fn the_rest_of_a_body_that_is_none_is_answered() {
+    run("the_rest_of_a_body_that_is_none_is_answered", async {
+        let mut bed = Bed::of(Seen {
+            flags_at_first: DOOR_BROKEN as u16,
+            ..Seen::default()
+        })
+        .await;
+        bed.say(b"GET /pool HTTP/1.1\r\n\r\n").await;
+        let program = Arc::clone(&bed.program);
+        assert!(bed.answer().await.starts_with("HTTP/1.1 400 "));
+        assert!(program.0.lock().unwrap().frames.is_empty());
+    });
+}
+
 #[test]
 fn what_is_nobody_s_is_answered() {
     run("what_is_nobody_s_is_answered", async {
         let mut bed = Bed::new().await;
-        bed.program.0.lock().unwrap().flags = DOOR_NOBODY as u8;
+        bed.program.0.lock().unwrap().flags = DOOR_NOBODY as u16;
         bed.say(b"GET / HTTP/1.1\r\n\r\n").await;
         assert!(bed.answer().await.starts_with("HTTP/1.1 503 "));
     });

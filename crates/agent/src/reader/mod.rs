@@ -26,8 +26,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use baton_abi::{
-    DOOR_NOBODY, DOOR_STAMPED, Door, HaveRead, Kept, NO_POOL, READ_ANSWERS, READ_CHUNKED,
-    READ_SWITCHES, TcbKey,
+    DOOR_BROKEN, DOOR_NOBODY, DOOR_STAMPED, Door, HaveRead, Kept, NO_POOL, READ_ANSWERS,
+    READ_CHUNKED, READ_SWITCHES, TcbKey,
 };
 use baton_core::rules::Request;
 use baton_net::Result;
@@ -279,16 +279,20 @@ async fn read(
     store: Arc<Store>,
 ) -> io::Result<Outcome> {
     let flow = TcbKey::of(ends.client, ends.cluster);
-    let begin = door(&*program, &client, &flow)?.request;
+    let door = door(&*program, &client, &flow)?;
     let connection = Connection {
         client,
         ends,
         flow,
-        begin,
+        begin: door.request,
         program,
         store: Arc::clone(&store),
     };
-    let outcome = connection.read().await;
+    let outcome = if u32::from(door.flags) & DOOR_BROKEN == 0 {
+        connection.read().await
+    } else {
+        connection.answer(Answer::Bad).await
+    };
     store.remove(&flow);
     outcome
 }

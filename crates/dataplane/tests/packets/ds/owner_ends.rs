@@ -1,15 +1,15 @@
 //! Connections that cannot go on as they should: each of their clients is told, and no request is done twice.
 
-use std::os::fd::AsRawFd as _;
+use std::{io::Read as _, net::TcpStream, os::fd::AsRawFd as _};
 
-use baton_abi::{ADOPT_ATTEMPTS, DATA_SERVER_DEAD, DOOR_NOBODY, Door};
+use baton_abi::{ADOPT_ATTEMPTS, DATA_SERVER_DEAD, DOOR_BROKEN, DOOR_NOBODY, Door};
 use baton_wire::{Message, Refusal};
 use libbpf_rs::{MapCore as _, MapFlags};
 use zerocopy::FromBytes as _;
 
 use super::{
-    loopback::{COOKIE, expect, expect_bytes, forward, send},
-    owner::{ELSEWHERE, HANDED_ON, HERE, ended, goes_with, lets_in, owned, request},
+    loopback::{ADOPTED, COOKIE, Live, expect, expect_bytes, forward, send},
+    owner::{ELSEWHERE, HANDED_ON, HERE, LET_IN, ended, goes_with, lets_in, owned, request},
     reader::{READS, with_agent},
 };
 use crate::{
@@ -83,13 +83,117 @@ fn nor_does_it_go_to_a_third() {
     });
 }
 
+/// The agent has its connection, to answer 400.
+#[track_caller]
+fn is_broken(live: &Live, read: &TcpStream) {
+    let doors = map_named(live.node.plane(), "doors");
+    let door = doors.lookup(&read.as_raw_fd().to_ne_bytes(), MapFlags::ANY);
+    let door = Door::read_from_bytes(&door.unwrap().unwrap()).unwrap();
+    assert_ne!(u32::from(door.flags) & DOOR_BROKEN, 0);
+}
+
+const CHUNKED: &str = "POST /ds1/a HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n";
+
 /// Its client is told, whatever server would have got it.
+#[test]
+fn a_request_whose_body_is_none_is_answered_by_the_agent() {
+    on_own_host(|| {
+        for is_first in [true, false] {
+            let (mut live, agent) = with_agent();
+            let text = format!("{CHUNKED}5x\r\n");
+            if is_first {
+                live.client = Client::fresh();
+                let post = live.client.get(COOKIE).payload(text.as_bytes());
+                send(&live.node, &adopt(&live.client), &post);
+            } else {
+                forward(&live.node, &request(&live, text.as_bytes()));
+            }
+            expect(&live.node, READS);
+            let (read, _) = accept(&agent);
+            expect_bytes(&read, text.as_bytes());
+            let behind = live.client.later(COOKIE, 0, 0);
+            let seq = live.client.get(COOKIE).seq;
+            let sent = if is_first { 0 } else { live.sent as u32 };
+            let behind = behind.seq(seq.wrapping_add(sent + text.len() as u32));
+            forward(&live.node, &behind);
+            expect(&live.node, &[("ds_forwarded", 1)]);
+            is_broken(&live, &read);
+            assert!(nothing_to_accept(&live.listener));
+        }
+    });
+}
+
+/// The same where the body is none only later, as long as nothing was answered. Who has begun to answer hears that there is no more.
+#[test]
+fn a_body_that_turns_out_to_be_none_is_answered_by_the_agent() {
+    on_own_host(|| {
+        for is_answered in [false, true] {
+            let (mut live, agent) = with_agent();
+            let head = request(&live, format!("{CHUNKED}1\r\nx\r\n").as_bytes());
+            forward(&live.node, &head);
+            expect(&live.node, LET_IN);
+            expect_bytes(&live.stream, &head.payload);
+            live.sent += head.payload.len();
+            if is_answered {
+                live.write();
+                live.answers += 1;
+            }
+            let rest = live.ack().flags("PA").payload("nonsense");
+            forward(&live.node, &rest);
+            if is_answered {
+                let delivered = [("ds_forwarded", 1), ("ds_door_unreadable", 1)];
+                expect(&live.node, &delivered);
+                assert_eq!((&live.stream).read(&mut [0; 16]).unwrap(), 0);
+                assert!(nothing_to_accept(&agent));
+                continue;
+            }
+            expect(&live.node, READS);
+            ended(&live);
+            let (read, _) = accept(&agent);
+            expect_bytes(&read, b"nonsense");
+            live.sent += rest.payload.len();
+            forward(&live.node, &live.ack());
+            expect(&live.node, &[("ds_forwarded", 1)]);
+            is_broken(&live, &read);
+        }
+    });
+}
+
+/// What is before it is answered first.
+#[test]
+fn a_request_whose_body_is_none_waits_for_the_response_before() {
+    on_own_host(|| {
+        let (mut live, agent) = with_agent();
+        let bad = format!("{CHUNKED}5x\r\n");
+        let both = [HERE, bad.as_bytes()].concat();
+        live.client = Client::fresh();
+        let first = live.client.get(COOKIE).payload(both);
+        send(&live.node, &adopt(&live.client), &first);
+        let cut = [("ds_door_cut", 1), ("ds_door_waits", 1)];
+        expect(&live.node, &[ADOPTED, &cut].concat());
+        live.stream = accept(&live.listener).0;
+        expect_bytes(&live.stream, HERE);
+        (live.sent, live.answers) = (HERE.len(), 0);
+        let rest = live.ack().flags("PA").payload(bad.as_bytes());
+        forward(&live.node, &rest);
+        expect(&live.node, &[("ds_door_waits", 1), ("ds_door_withheld", 1)]);
+        live.write();
+        live.answers = 1;
+        let rest = live.ack().flags("PA").payload(bad.as_bytes());
+        forward(&live.node, &rest);
+        expect(&live.node, READS);
+        let (read, _) = accept(&agent);
+        expect_bytes(&read, bad.as_bytes());
+    });
+}
+
+/// Where there is no agent, the connection server tells it.
 #[test]
 fn a_first_request_whose_body_is_none_is_refused() {
     on_own_host(|| {
         let mut live = owned();
         live.client = Client::fresh();
-        let text = "POST /ds1/a HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5x\r\n";
+        let text = format!("{CHUNKED}5x\r\n");
         let post = live.client.get(COOKIE).payload(text);
         send(&live.node, &adopt(&live.client), &post);
         expect(&live.node, &[("ds_refused", 1), ("ds_door_unreadable", 1)]);

@@ -368,6 +368,39 @@ fn what_was_asked_since_counts() {
     });
 }
 
+/// A server that ends the connection with its response answers nothing behind that, and so does nobody else: a request for another
+/// data server is not carried out, and the response is not cut short for it.
+#[test]
+fn nothing_is_answered_behind_the_last_response() {
+    const LAST: &str = "ds_door_last";
+    const GOES: &str = "ds_door_handed_on";
+    for (lines, becomes) in [
+        ("Content-Length: 1\r\nConnection: close\r\n\r\na", LAST),
+        (
+            "connection:CLOSE\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+            LAST,
+        ),
+        ("Connection: close, te\r\nContent-Length: 0\r\n\r\n", LAST),
+        ("Content-Length: 9\r\nConnection: close\r\n\r\na", LAST),
+        ("Server: x\r\n\r\nab", LAST),
+        ("Transfer-Encoding: gzip\r\nServer: x\r\n\r\nab", LAST),
+        ("Connection: keep-alive\r\nContent-Length: 0\r\n\r\n", GOES),
+        ("Connection: closed\r\nContent-Length: 0\r\n\r\n", GOES),
+        ("X-Connection: close\r\nContent-Length: 0\r\n\r\n", GOES),
+    ] {
+        on_own_host(|| {
+            let mut asked = Asked::at(routed());
+            asked.write(format!("HTTP/1.1 200 OK\r\n{lines}").as_bytes());
+            asked.state();
+            while !asked.live.node.moved().contains_key("ds_forwarded") {}
+            asked.live.node.look();
+            let request = asked.ack().flags("PA").payload(ELSEWHERE);
+            forward(&asked.live.node, &request);
+            expect(&asked.live.node, &[(becomes, 1)]);
+        });
+    }
+}
+
 /// The answer to HEAD speaks of a body, and has none.
 #[test]
 fn head_has_no_body() {

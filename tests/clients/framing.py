@@ -1,0 +1,255 @@
+"""Sends the same streams of bytes to a server directly and by baton, and compares what they have done.
+
+usage: framing.py LAB CLUSTER SERVER SEED STREAMS [NAME [FIRST]]
+
+LAB is the directory of the lab, with access logs of ds1 and ds2; CLUSTER is the cluster address and SERVER the address of
+ds1. So many streams are made up from SEED (framing_streams.py) for each of nginx, Apache and a Go program, or for NAME alone,
+whose first one has the number FIRST: so a stream that was found can be sent again. Each is cut into segments, and goes to
+SERVER and then to CLUSTER.
+
+The bytes that are answered must be the same, but for dates and names of data servers. Or baton answers an error of its own
+behind the first of these answers, and ends the connection in order. What a server has carried out by baton, the one that was
+asked directly must have carried out as often; and the other way around, if baton has not refused anything. /dsN/... may be
+carried out by dsN alone.
+"""
+
+import collections
+import multiprocessing
+import re
+import select
+import socket
+import sys
+import threading
+import time
+
+from framing_streams import Maker
+
+PORTS = {"nginx": 80, "apache": 8080, "goserver": 8081}
+# By these source addresses the servers' logs tell who has asked.
+DIRECTLY, BY_BATON = "10.77.0.7", "10.77.0.8"
+# ip(7), linux/in.h. The relay to an MPTCP listener connects in the client's name, from a port of the data server's own range. A
+# client's connection from the same port would be taken for that one, which is not what this is about.
+IP_LOCAL_PORT_RANGE, PORTS_FROM, PORTS_TO = 51, 1024, 32767
+PROCESSES, THREADS = 4, 24
+# So many streams to each server are judged together, when the servers have written their logs. That takes them so many seconds.
+ROUND, LOGS_AFTER, LOGS_WITHIN = 1000, 2, 60
+# So many streams that differ are shown; of others there is the number, by which they can be sent again.
+SHOWN = 20
+# A server that was asked directly and has said nothing for so long, in seconds, waits for more.
+SILENCE = 5
+# What it has answered may take so long by baton.
+PATIENCE = 45
+# A client that waits for an answer before it goes on gives up so soon: many of these streams get none.
+WAITS = 1
+
+STATUS = re.compile(rb"HTTP/1\.[01] [2-5]\d\d ")
+# What an answer begins with. In HTTP/0.9 it has no head.
+BEGINNINGS = (b"HTTP/1.", b"<html>", b"dsN ")
+REFUSAL = re.compile(
+    rb"HTTP/1\.1 ((?:400|408|413|431|501|505) [A-Za-z ]+)\r\nContent-Type: text/plain\r\nContent-Length: \d+\r\n"
+    rb"Connection: close\r\n\r\n\1\n\Z"
+)
+# Go passes over an empty line in front of a request only behind a POST on the same socket (net/http/server.go), and by baton
+# the request may be the first one on its socket. Then Go refuses it.
+REFUSAL_BY_GO = re.compile(
+    rb"HTTP/1\.1 (400 Bad Request)\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n400 Bad Request\Z"
+)
+NOT_COMPARED = [
+    (re.compile(rb"HTTP/1\.1 1\d\d .*?\r\n\r\n", re.S), b""),
+    # Apache lists methods in any order.
+    (re.compile(rb"\r\n(Date|X-Served-By|Allow): [^\r]*"), b""),
+    (re.compile(rb"\bds[12] "), b"dsN "),
+    # TRACE shows what has come: the agent takes HTTP/2 out of what a connection may be upgraded to.
+    (re.compile(rb"\r\nUpgrade: (h2c|---)"), b""),
+]
+LOG_LINE = re.compile(r'^(\S+) \d+ "(.*?([nag]\d{8})q\d+.*)" [123]\d\d \d+$')
+
+
+class Played:
+    """What a stream has come to: all that was answered, and whether the connection ended, by "FIN" or by "RST"."""
+
+    def __init__(self, source, address, steps, expected=None):
+        self.read, self.end = b"", ""
+        with socket.socket() as self.socket:
+            self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self.socket.setsockopt(socket.IPPROTO_IP, IP_LOCAL_PORT_RANGE, PORTS_FROM | PORTS_TO << 16)
+            self.socket.bind((source, 0))
+            self.socket.settimeout(PATIENCE)
+            self.socket.connect(address)
+            for step in steps:
+                if isinstance(step, bytes):
+                    self.send(step)
+                elif isinstance(step, float):
+                    time.sleep(step)
+                else:
+                    self.take(WAITS, lambda: self.answers() >= step)
+            if expected:
+                self.take(PATIENCE, lambda: not expected.end and self.answers() >= expected.answers())
+                self.take(0.2)
+            else:
+                while self.take(SILENCE):
+                    pass
+        for pattern, replacement in NOT_COMPARED:
+            self.read = pattern.sub(replacement, self.read)
+
+    def answers(self):
+        return len(STATUS.findall(self.read))
+
+    def send(self, data):
+        try:
+            self.socket.sendall(data)
+        except OSError:
+            # The connection has ended. What was answered before can be read still.
+            pass
+
+    def take(self, seconds, is_enough=lambda: False):
+        """Reads until it is enough, the connection ends, or the time is over. Whether more may come."""
+        had, until = len(self.read), time.monotonic() + seconds
+        while not self.end and not is_enough() and (left := until - time.monotonic()) > 0:
+            if not select.select([self.socket], [], [], left)[0]:
+                break
+            try:
+                piece = self.socket.recv(1 << 16)
+                self.end = "" if piece else "FIN"
+                self.read += piece
+            except OSError:
+                self.end = "RST"
+        return len(self.read) > had and not self.end
+
+
+class Outcome:
+    """What a stream has come to on both ways, and what is wrong with that as far as the client can tell."""
+
+    def __init__(self, name, number):
+        self.name, self.number = name, number
+        self.directly = self.by_baton = self.wrong = None
+        # By baton: its status, and how many answers were before it.
+        self.refused = self.before = None
+
+    def play(self, cluster, server, steps):
+        directly = Played(DIRECTLY, (server, PORTS[self.name]), steps)
+        by_baton = Played(BY_BATON, (cluster, PORTS[self.name]), steps, directly)
+        self.directly, self.by_baton = (directly.read, directly.end), (by_baton.read, by_baton.end)
+        if directly.read == by_baton.read and bool(directly.end) == bool(by_baton.end):
+            return
+        refusal = REFUSAL.search(by_baton.read)
+        if self.name == "goserver":
+            refusal = refusal or REFUSAL_BY_GO.search(by_baton.read)
+        if not refusal:
+            self.wrong = "the answers differ"
+            return
+        before = by_baton.read[: refusal.start()]
+        rest = directly.read[len(before) :]
+        self.refused, self.before = refusal[1].decode(), len(STATUS.findall(before))
+        if not directly.read.startswith(before) or rest and not rest.startswith(BEGINNINGS):
+            self.wrong = "the answers differ before baton refuses"
+        elif directly.end and by_baton.end != "FIN":
+            self.wrong = "baton refuses, and the connection is not ended in order"
+
+
+def shown(what):
+    """As Python has it, with long runs of a letter in short."""
+    return re.sub(r"([a-z])\1{50,}", lambda run: f"' + b'{run[1]}' * {len(run[0])} + b'", repr(what))
+
+
+def work(cluster, server, seed, todo, results):
+    def run():
+        while True:
+            try:
+                outcome = Outcome(*todo.pop())
+            except IndexError:
+                return
+            try:
+                outcome.play(cluster, server, Maker(seed, outcome.name, outcome.number).stream())
+            except Exception as error:
+                outcome.wrong = f"the client failed: {error!r}"
+            results.put(outcome)
+
+    threads = [threading.Thread(target=run) for _ in range(THREADS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def play_all(cluster, server, seed, todo):
+    results = multiprocessing.Queue()
+    parts = [todo[at::PROCESSES][::-1] for at in range(PROCESSES)]
+    processes = [multiprocessing.Process(target=work, args=(cluster, server, seed, part, results)) for part in parts]
+    for process in processes:
+        process.start()
+    outcomes = [results.get() for _ in todo]
+    for process in processes:
+        process.join()
+    return sorted(outcomes, key=lambda outcome: (outcome.name, outcome.number))
+
+
+class Logs:
+    """What servers have carried out: how often each request of a stream, by who has asked and the name in its targets."""
+
+    def __init__(self, lab):
+        self.files = {ds: open(f"{lab}/{ds}/access.log", errors="replace") for ds in ("ds1", "ds2")}
+        self.rests = dict.fromkeys(self.files, "")
+        self.seen = {address: collections.defaultdict(collections.Counter) for address in (DIRECTLY, BY_BATON)}
+        self.strange = []
+        for file in self.files.values():
+            file.seek(0, 2)
+
+    def read(self):
+        for ds, file in self.files.items():
+            *lines, self.rests[ds] = (self.rests[ds] + file.read()).split("\n")
+            for line in lines:
+                found = LOG_LINE.match(line)
+                if not found or found[1] not in self.seen:
+                    continue
+                self.seen[found[1]][found[3]][found[2]] += 1
+                pool = re.match(r"\S+ /(ds[12])/", found[2])
+                if found[1] == BY_BATON and pool and pool[1] != ds:
+                    self.strange.append(f"{ds} has carried out {line}")
+
+    def wrong(self, outcome):
+        name = f"{outcome.name[0]}{outcome.number:08}"
+        directly, by_baton = self.seen[DIRECTLY][name], self.seen[BY_BATON][name]
+        if more := by_baton - directly:
+            return f"carried out by baton alone: {list(more)}"
+        if outcome.refused and by_baton.total() > outcome.before:
+            return f"carried out although baton has refused before: {list(by_baton)}"
+        if not outcome.refused and (less := directly - by_baton):
+            return f"not carried out by baton: {list(less)}"
+        return None
+
+
+def main():
+    lab, cluster, server, seed, streams, *only = sys.argv[1:]
+    print(f"seed {seed}", flush=True)
+    logs, totals, failed = Logs(lab), collections.Counter(), 0
+    first = int(only[1]) if only[1:] else 0
+    end = first + int(streams)
+    for begin in range(first, end, ROUND):
+        todo = [(name, number) for number in range(begin, min(begin + ROUND, end)) for name in only[:1] or PORTS]
+        outcomes = play_all(cluster, server, seed, todo)
+        until, is_late = time.monotonic() + LOGS_WITHIN, True
+        while is_late and time.monotonic() < until:
+            time.sleep(LOGS_AFTER)
+            logs.read()
+            is_late = any(not outcome.wrong and logs.wrong(outcome) for outcome in outcomes)
+        for outcome in outcomes:
+            wrong = outcome.wrong or logs.wrong(outcome)
+            totals[outcome.name, f"refused: {outcome.refused}" if outcome.refused else "answered"] += 1
+            if wrong:
+                failed += 1
+                if failed > SHOWN:
+                    print(f"{outcome.name} {outcome.number}: {wrong}")
+                    continue
+                sent = Maker(seed, outcome.name, outcome.number).stream()
+                print(f"{outcome.name} {outcome.number}: {wrong}\n  sent {shown(sent)}")
+                print(f"  directly: {shown(outcome.directly)}\n  by baton: {shown(outcome.by_baton)}", flush=True)
+        logs.seen = {address: collections.defaultdict(collections.Counter) for address in logs.seen}
+    for (name, what), count in sorted(totals.items()):
+        print(f"{name}: {count} streams {what}")
+    print("\n".join([*logs.strange, f"{failed} streams differ"]))
+    sys.exit(bool(failed or logs.strange))
+
+
+if __name__ == "__main__":
+    main()
