@@ -16,10 +16,14 @@
 #include "end.h"
 #include "packet.h"
 
-/* What a keeper sends has been acknowledged, to its end. */
+enum {
+	ACKNOWLEDGED_MOST = 65535, /* bytes that no socket has yet: as many as the first window of the next one holds (READ_BYTES_MOST) */
+};
+
+/* What a keeper sends has been acknowledged, to its end; unless it is of an earlier connection with the same ports. */
 static __noinline void note_acknowledged(struct bpf_sock *sk, u32 rcv_nxt, u32 end)
 {
-	if (!is_before(rcv_nxt, end))
+	if (end - rcv_nxt - 1 >= ACKNOWLEDGED_MOST)
 		return;
 	struct response *r = new_response(sk);
 	if (r && (!r->acknowledged || is_before(r->acknowledged, end)))

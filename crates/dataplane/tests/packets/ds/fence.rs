@@ -11,7 +11,7 @@ use baton_abi::SENT_SHIFT;
 use baton_wire::Message;
 use nix::sys::socket::{setsockopt, sockopt::Linger};
 
-use super::loopback::{Live, forward, send};
+use super::loopback::{Live, await_counted, forward, send};
 use crate::{host::on_own_host, segment::Client};
 
 const LEASE: Duration = Duration::from_millis(200);
@@ -69,7 +69,7 @@ fn writes(live: &Live) {
 /// A packet of the client has come.
 fn hear_client(live: &Live) {
     forward(&live.node, &live.ack());
-    while !live.node.moved().contains_key("ds_forwarded") {}
+    await_counted(&live.node, "ds_forwarded");
 }
 
 #[test]
@@ -130,7 +130,7 @@ fn taken_for_dead_it_asks_until_the_client_was_heard() {
                 dead,
             };
             send(&live.node, &alive, &live.ack());
-            while !live.node.moved().contains_key("ds_alive") {}
+            await_counted(&live.node, "ds_alive");
             if dead {
                 write(&live.stream);
                 asks(&live);

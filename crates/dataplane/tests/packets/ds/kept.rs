@@ -7,7 +7,9 @@ use baton_wire::{Message, ShortAddress};
 
 use super::{
     leave::but_echo,
-    loopback::{ANSWER, FORWARDED, LOOPBACK, Live, expect, expect_bytes, forward, send},
+    loopback::{
+        ANSWER, FORWARDED, LOOPBACK, Live, await_counted, expect, expect_bytes, forward, send,
+    },
     owner::{
         AGAIN, ELSEWHERE, HERE, LET_IN, end_of, ended, goes_with, is_reset, request, serves,
         told_again,
@@ -172,6 +174,11 @@ fn no_response_acknowledges_less_than_its_client_knows() {
         let by = kept_by(&live.client, short(ds(1)));
         send(&live.node, &by, &kept);
         expect(&live.node, &[("ds_door_waits", 1), ("ds_door_withheld", 1)]);
+        // What is kept of an earlier connection from this port says nothing of this one.
+        let earlier = kept.clone().seq(kept.seq.wrapping_add(1 << 20));
+        send(&live.node, &by, &earlier);
+        await_counted(&live.node, "ds_door_later");
+        live.node.look();
         let (acknowledged, left) = says(&live);
         assert_eq!(acknowledged, end_of(&kept));
         assert!((1..=window).contains(&left));

@@ -361,6 +361,16 @@ pub fn has_counted(node: &Node, counted: Counted<'_>) -> Result<(), String> {
     Err(format!("expected {counted:?}, saw {moved:?}"))
 }
 
+/// This counter has moved since the last look, whatever else has.
+#[track_caller]
+pub fn await_counted(node: &Node, name: &str) {
+    let until = Instant::now() + Duration::from_secs(5);
+    while !node.moved().contains_key(name) {
+        assert!(Instant::now() < until, "no {name}: {:?}", node.moved());
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
 pub fn expect_bytes(mut stream: &TcpStream, expected: &[u8]) {
     let mut bytes = vec![0; expected.len()];
     stream.read_exact(&mut bytes).unwrap();

@@ -15,7 +15,7 @@ use libbpf_rs::{MapCore as _, MapFlags};
 use zerocopy::FromBytes as _;
 
 use super::loopback::{
-    COOKIE, FORWARDED, Live, attached, expect, expect_bytes, forward, send_adopt,
+    COOKIE, FORWARDED, Live, attached, await_counted, expect, expect_bytes, forward, send_adopt,
 };
 use super::owner::{ELSEWHERE, LET_IN, routed};
 use crate::{
@@ -392,7 +392,7 @@ fn nothing_is_answered_behind_the_last_response() {
             let mut asked = Asked::at(routed());
             asked.write(format!("HTTP/1.1 200 OK\r\n{lines}").as_bytes());
             asked.state();
-            while !asked.live.node.moved().contains_key("ds_forwarded") {}
+            await_counted(&asked.live.node, "ds_forwarded");
             asked.live.node.look();
             let request = asked.ack().flags("PA").payload(ELSEWHERE);
             forward(&asked.live.node, &request);
