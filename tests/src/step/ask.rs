@@ -2,6 +2,7 @@
 
 use std::io::Write as _;
 use std::net::TcpStream;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
 
 use anyhow::{Context as _, Result, anyhow, ensure};
@@ -25,6 +26,9 @@ pub struct Ask {
     /// A connection for each request, instead of one for all.
     #[serde(default)]
     close: bool,
+    /// So many of all requests may be answered by others, where who is to choose may be late.
+    #[serde(default)]
+    others_at_most: usize,
 }
 
 /// One request, and who is to answer it.
@@ -48,10 +52,12 @@ impl Ask {
     /// # Errors
     /// A connection ended, or another data server than expected has answered.
     pub fn run(&self, world: &mut World) -> Result<()> {
+        let others = AtomicUsize::new(0);
+        let others = &others;
         world.lab.within("client", || {
             thread::scope(|scope| {
                 let clients: Vec<_> = (0..self.connections)
-                    .map(|number| scope.spawn(move || self.connection(number)))
+                    .map(|number| scope.spawn(move || self.connection(number, others)))
                     .collect();
                 clients.into_iter().try_for_each(|client| {
                     let asked = client.join();
@@ -61,23 +67,34 @@ impl Ask {
         })?
     }
 
-    fn connection(&self, number: usize) -> Result<()> {
+    fn connection(&self, number: usize, others: &AtomicUsize) -> Result<()> {
         let mut stream = connect(None, 80)?;
         for turn in 0..self.times * self.requests.len() {
             if self.close && turn > 0 {
                 stream = connect(None, 80)?;
             }
             let request = &self.requests[(number + turn) % self.requests.len()];
-            request
-                .ask(&mut stream)
-                .with_context(|| format!("connection {number}, request {turn}: {request:?}"))?;
+            let by = || format!("connection {number}, request {turn}: {request:?}");
+            let answer = request.ask(&mut stream).with_context(by)?;
+            let is_theirs = answer == request.answer_by(&request.by);
+            let is_to_it = answer.ends_with(&request.answer_by(""));
+            ensure!(is_to_it, "{}: the answer is {answer:?}", by());
+            let is_one_too_many = !is_theirs && others.fetch_add(1, Relaxed) >= self.others_at_most;
+            ensure!(!is_one_too_many, "{}: the answer is {answer:?}", by());
         }
         Ok(())
     }
 }
 
 impl Request {
-    fn ask(&self, stream: &mut TcpStream) -> Result<()> {
+    /// What this data server answers to it.
+    fn answer_by(&self, server: &str) -> String {
+        let target = self.line.split(' ').nth(1).unwrap_or_default();
+        format!("{server} {target}")
+    }
+
+    /// The answer.
+    fn ask(&self, stream: &mut TcpStream) -> Result<String> {
         let mut head = format!("{} HTTP/1.1\r\nHost: cluster\r\n", self.line);
         for line in &self.headers {
             head += &format!("{line}\r\n");
@@ -89,12 +106,6 @@ impl Request {
         stream.write_all(self.body.as_bytes())?;
         let (head, body) = read_response(stream)?;
         ensure!(head.starts_with("HTTP/1.1 200 "), "the answer is {head}");
-        let answer = String::from_utf8_lossy(&body);
-        let target = self.line.split(' ').nth(1).unwrap_or_default();
-        ensure!(
-            answer.trim() == format!("{} {target}", self.by),
-            "the answer is {answer:?}"
-        );
-        Ok(())
+        Ok(String::from_utf8_lossy(&body).trim().to_owned())
     }
 }
