@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A client hears of no acknowledgement twice, and never of an older one behind a newer.
+ * A client that is sent data hears of no older acknowledgement than it has heard of before.
  *
  * What an agent has read it has acknowledged, and keeps until the connection's socket has it (kept.h). Until then that socket
  * acknowledges less than its client knows. Of such segments the client takes the data and not the timestamp (tcp_ack() in
@@ -31,7 +31,7 @@ static __noinline void note_acknowledged(struct bpf_sock *sk, u32 rcv_nxt, u32 e
 }
 
 /* A packet with data leaves. Its window is counted from what it acknowledges. */
-static __noinline int acknowledge_all(struct __sk_buff *skb, struct response *r)
+static __noinline void acknowledge_all(struct __sk_buff *skb, struct response *r)
 {
 	const u32 at = sizeof(struct ethhdr) + sizeof(struct iphdr);
 	u32 zero = 0;
@@ -39,22 +39,20 @@ static __noinline int acknowledge_all(struct __sk_buff *skb, struct response *r)
 	struct tcphdr tcp;
 
 	if (!r || !s || bpf_skb_load_bytes(skb, at, &tcp, sizeof(tcp)))
-		return 0;
+		return;
 	u32 more = r->acknowledged - bpf_ntohl(tcp.ack_seq);
 	/* The socket has it by now. */
 	if ((int)more <= 0) {
 		r->acknowledged = 0;
-		return 0;
+		return;
 	}
 	u32 window = bpf_ntohs(tcp.window), less = more >> (s->rcv_wscale & 15);
 	__be16 new_window = bpf_htons(window > less ? window - less : 0);
 	__be32 new_ack = bpf_htonl(r->acknowledged);
-	if (bpf_l4_csum_replace(skb, at + CHECK_AT, tcp.ack_seq, new_ack, 4) ||
-	    bpf_l4_csum_replace(skb, at + CHECK_AT, tcp.window, new_window, 2) ||
-	    bpf_skb_store_bytes(skb, at + ACK_AT, &new_ack, sizeof(new_ack), 0) ||
-	    bpf_skb_store_bytes(skb, at + WINDOW_AT, &new_window, sizeof(new_window), 0))
-		return 0;
-	return 1;
+	if (!bpf_l4_csum_replace(skb, at + CHECK_AT, tcp.ack_seq, new_ack, 4) &&
+	    !bpf_l4_csum_replace(skb, at + CHECK_AT, tcp.window, new_window, 2) &&
+	    !bpf_skb_store_bytes(skb, at + ACK_AT, &new_ack, sizeof(new_ack), 0))
+		bpf_skb_store_bytes(skb, at + WINDOW_AT, &new_window, sizeof(new_window), 0);
 }
 
 #endif

@@ -106,19 +106,24 @@ __noinline int let_wait(struct __sk_buff *skb, u32 from, u32 flags)
 }
 
 /* The same, where there is somebody who has it come again: with the agent there is. */
-static __always_inline void wait_from(struct arrival *a, u32 from)
+static __always_inline void wait_from(struct arrival *a, u32 from, u32 flags)
 {
 	if (a->settings->reader_port)
-		let_wait(a->skb, from, 0);
+		let_wait(a->skb, from, flags);
+}
+
+/* The packet's data does not get in; what it acknowledges may (at_door()). */
+static __always_inline int keep_out(struct arrival *a, enum counter why)
+{
+	a->keeps_out = true;
+	return discard(a, why);
 }
 
 /* The packet's data is not for now. `flags` say what it waits for (enum early_flag). */
 static __always_inline int wait_for(struct arrival *a, u32 flags, enum counter why)
 {
-	if (a->settings->reader_port)
-		let_wait(a->skb, 0, flags);
-	a->waits = true;
-	return discard(a, why);
+	wait_from(a, 0, flags);
+	return keep_out(a, why);
 }
 
 static __always_inline int wait(struct arrival *a, enum counter why)
@@ -133,8 +138,7 @@ static __always_inline int wait(struct arrival *a, enum counter why)
 static __noinline int wait_for_word(struct arrival *a, u32 flags)
 {
 	let_wait(a->skb, 0, EARLY_ASKS | flags);
-	a->waits = true;
-	return discard(a, COUNTER_DS_DOOR_ASKS);
+	return keep_out(a, COUNTER_DS_DOOR_ASKS);
 }
 
 /*

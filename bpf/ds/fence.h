@@ -8,8 +8,8 @@
  *  the client was heard since the last silence, and it or a connection server within the lease   the packet leaves
  *  else                                               a question to the client leaves in its place
  *
- * The lease is half of `dead_after`; a silence is when no connection server was heard for longer, or one says that it has taken this
- * node for dead.
+ * The lease is half of `dead_after`; a silence is when no connection server was heard for longer, or another node says that it has taken
+ * this one for dead.
  *
  * The question is an empty segment from before what the client has: it is answered with an ACK (RFC 9293, 3.10.7.4), which the
  * connection server leads to whoever has the connection now. If that is this node its client is heard, and TCP sends once more what
@@ -26,7 +26,7 @@
 enum {
 	CLIENT_LEASE = 512,        /* a client that answers is believed for so long at least: TCP's first timeout is 200 ms; 1.05 ms each */
 	FENCED_FOR = 1 << 26,      /* 20 hours, in 1.05 ms: who was cut off longer ago has heard of all clients that still live */
-	ENDS_AND_PUSH = 0x0f,      /* FIN, SYN, RST, PSH */
+	ENDS_AND_PUSH = OTHER_FLAG_BITS | RST_BIT,
 	ACK_BIT = 0x10,
 };
 
@@ -59,7 +59,7 @@ static __always_inline void hear_connection_server(const struct settings *s)
 	h->heard = now;
 }
 
-/* A connection server says that it has taken this node for dead. */
+/* Another node says that it has taken this one for dead. */
 static __always_inline void hear_of_own_death(void)
 {
 	struct hearing *h = hearing();

@@ -329,7 +329,7 @@ __noinline int receive_owned(struct __sk_buff *skb)
 	if (on && on->asks && (verdict == ADOPT_HERE || verdict == ADOPT_TO_READ))
 		forget_passing(h);
 	if (verdict == ADOPT_HERE && a->kept)
-		wait_from(a, a->kept);
+		wait_from(a, a->kept, 0);
 	if (sk) {
 		if (verdict == IS_READ)
 			verdict = at_reader(a, h, in, sk);

@@ -221,10 +221,8 @@ static __always_inline int go_when_quiet(struct arrival *a, struct inner *in, st
 
 	if (!tcp)
 		return TCX_DISCARD;
-	if (is_last(sk)) {
-		a->waits = true;
-		return discard(a, COUNTER_DS_DOOR_LAST);
-	}
+	if (is_last(sk))
+		return keep_out(a, COUNTER_DS_DOOR_LAST);
 	if (is_quiet(a, sk, tcp, d, in))
 		return how;
 	if (cannot_be_followed(sk) || has_answered_more(sk, d->requests))
@@ -277,7 +275,7 @@ static __always_inline bool keep_until(struct arrival *a, const struct inner *in
 static __always_inline int let_in_until(struct arrival *a, const struct inner *in, u32 end)
 {
 	if (keep_until(a, in, end))
-		wait_from(a, a->kept);
+		wait_from(a, a->kept, 0);
 	return LET_IN;
 }
 
@@ -545,7 +543,7 @@ static __noinline int at_door(struct arrival *a, struct lccp_header *h, struct i
 	verdict = pass_door(a, h, in, sk, d);
 	leave_door(d);
 	/* What it acknowledges need not wait with its data: else a server says once more what its client has. */
-	if (a->waits && is_before(tcp->snd_una, bpf_ntohl(in->tcp.ack_seq))) {
+	if (a->keeps_out && is_before(tcp->snd_una, bpf_ntohl(in->tcp.ack_seq))) {
 		a->kept = NOTHING;
 		return LET_IN;
 	}

@@ -25,7 +25,7 @@ struct arrival {
 	const struct settings *settings;
 	struct counters *counters;
 	bool again;    /* and so was this message; since then its connection may have moved on */
-	bool waits;    /* its data is to come again later */
+	bool keeps_out; /* its data does not get in, or only later; what it acknowledges does */
 	bool broken;   /* it goes to the agent as DOOR_BROKEN */
 	bool ends;     /* it is delivered as a FIN */
 	u32 sent_in;   /* AGENT_, LEAVE_, EARLY_ or QUIET_METADATA: this node's daemon or agent sends it in, and nobody else; else 0 */

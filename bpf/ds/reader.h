@@ -126,7 +126,6 @@ static __always_inline int end_and_come_again(struct arrival *a, struct inner *i
 {
 	if (!unwrap(a, in))
 		return TCX_DISCARD;
-	handed_over_now();
 	a->skb->mark = mark;
 	if (bpf_clone_redirect(a->skb, a->skb->ifindex, BPF_F_INGRESS))
 		return TCX_DISCARD;

@@ -24,11 +24,11 @@ import collections
 import random
 import statistics
 import struct
-import subprocess
 import sys
 import threading
 import time
 
+from capture import Capture
 from kept_connection import Connection, get, moved, node_counters, say, tcp_counters
 
 PATIENCE = 60
@@ -119,26 +119,7 @@ def other(pools, pool, chance):
     return chance.choice([one for one in pools if one != pool])
 
 
-class Capture:
-    """The packets of the cluster address at the client's interface, while this is entered."""
-
-    def __init__(self, address, path):
-        self.address, self.path, self.lost = address, path, 0
-
-    def __enter__(self):
-        which = f"tcp and host {self.address[0]} and port {self.address[1]}"
-        words = ["tcpdump", "-i", "eth0", "-n", "-s", "110", "-B", "65536", "-w", self.path, which]
-        self.dump = subprocess.Popen(words, stderr=subprocess.PIPE, text=True)
-        assert "listening" in self.dump.stderr.readline()
-        return self
-
-    def __exit__(self, *_):
-        # The last packets are taken soon after they were seen.
-        time.sleep(1)
-        self.dump.terminate()
-        said = self.dump.communicate(timeout=30)[1]
-        self.lost = int(next(line.split()[0] for line in said.splitlines() if "dropped by kernel" in line))
-
+class Segments(Capture):
     def packets(self):
         """(whether the client sent it, its port, seq, ack, bytes of sequence space, flags, what options_of says)"""
         with open(self.path, "rb") as file:
@@ -208,7 +189,7 @@ def measure(phase, address, pools, connections, lab, baton, folder):
     """How many segments were lost, and what failed."""
     hosts = [*pools, "cs1"]
     doors, before = node_counters(baton, lab, hosts), tcp_counters()
-    with Capture(address, f"{folder}/packets.pcap") as capture:
+    with Segments(address, f"{folder}/packets.pcap") as capture:
         began = time.monotonic()
         phase.run_all(address, pools, connections)
         took = time.monotonic() - began

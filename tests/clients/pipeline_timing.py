@@ -19,6 +19,7 @@ import subprocess
 import sys
 import time
 
+from capture import Capture
 from kept_connection import Connection, get, moved, say, tcp_counters
 
 # How many requests are in a write: 16, and as many as apt has under way (Acquire::http::Pipeline-Depth in apt.conf(5)).
@@ -60,26 +61,7 @@ def once(address, paths, server=None):
     return took, port
 
 
-class Trace:
-    """The packets of an address and port as the client's interface sees them, while this is entered."""
-
-    def __init__(self, address, path):
-        self.address, self.path = address, path
-
-    def __enter__(self):
-        host, port = self.address
-        which = f"tcp and host {host} and port {port}"
-        words = ["tcpdump", "-i", "eth0", "-n", "-U", "-B", "16384", "-w", self.path, which]
-        self.dump = subprocess.Popen(words, stderr=subprocess.PIPE, text=True)
-        assert "listening" in self.dump.stderr.readline()
-        return self
-
-    def __exit__(self, *_):
-        # The last packets are written soon after they were seen.
-        time.sleep(1)
-        self.dump.terminate()
-        self.dump.wait(10)
-
+class Trace(Capture):
     def connections(self):
         """Of each client's port its packets: time, whether the client has sent it, and where its data begins and ends."""
         words = ["tcpdump", "-n", "-tt", "-r", self.path]

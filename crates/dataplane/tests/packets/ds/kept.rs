@@ -296,6 +296,19 @@ fn has_received(live: &Live, client: &Client, keeper: ShortAddress, request: &Se
     assert_eq!(told.message, Message::Received { flow, end });
 }
 
+/// This ADOPT begins a connection, its server gets the request, and its client ends it.
+#[track_caller]
+fn had_and_ended(live: &Live, adopt: &Message, first: &Segment) {
+    send(&live.node, adopt, first);
+    expect(&live.node, &[("ds_adopted", 1), ("ds_door_request", 1)]);
+    let (stream, _) = accept(&live.listener);
+    expect_bytes(&stream, HERE);
+    let reset = first.clone().seq(end_of(first)).payload(b"").flags("R");
+    forward(&live.node, &reset);
+    expect(&live.node, FORWARDED);
+    is_reset(&stream);
+}
+
 /// It was answered, and the connection has ended: its server is not to do again what it has done.
 #[test]
 fn who_has_had_a_connection_does_not_adopt_it_again() {
@@ -304,14 +317,7 @@ fn who_has_had_a_connection_does_not_adopt_it_again() {
         let client = Client::fresh();
         let first = client.get(9).payload(HERE);
         let keeper = short(ds(1));
-        send(&live.node, &again_by(&live, &client, None), &first);
-        expect(&live.node, &[("ds_adopted", 1), ("ds_door_request", 1)]);
-        let (stream, _) = accept(&live.listener);
-        expect_bytes(&stream, HERE);
-        let reset = first.clone().seq(end_of(&first)).payload(b"").flags("R");
-        forward(&live.node, &reset);
-        expect(&live.node, FORWARDED);
-        is_reset(&stream);
+        had_and_ended(&live, &again_by(&live, &client, None), &first);
         send(&live.node, &again_by(&live, &client, None), &first);
         expect(&live.node, &[("ds_ended_before", 1)]);
         send(&live.node, &again_by(&live, &client, Some(keeper)), &first);
@@ -329,14 +335,7 @@ fn a_late_adopt_does_not_begin_a_connection_again() {
         let (live, _agent) = with_agent();
         let client = Client::fresh();
         let first = client.get(9).payload(HERE);
-        send(&live.node, &adopt(&client), &first);
-        expect(&live.node, &[("ds_adopted", 1), ("ds_door_request", 1)]);
-        let (stream, _) = accept(&live.listener);
-        expect_bytes(&stream, HERE);
-        let reset = first.clone().seq(end_of(&first)).payload(b"").flags("R");
-        forward(&live.node, &reset);
-        expect(&live.node, FORWARDED);
-        is_reset(&stream);
+        had_and_ended(&live, &adopt(&client), &first);
         send(&live.node, &adopt(&client), &first);
         expect(&live.node, &[("ds_ended_before", 1)]);
         assert!(nothing_to_accept(&live.listener));
