@@ -465,7 +465,7 @@ enum metadata {
 	QUIET_METADATA = 0x6261747b,    /* of empty ACKs with which its daemon asks whether connections are at rest */
 	EARLY_BYTES = 2048,             /* what comes too early and is no longer takes so much room in the ring, */
 	EARLY_MERGED_BYTES = 65536,     /* and what the kernel has merged so much */
-	EARLY_RING_BYTES = 1 << 22,     /* a power of two */
+	EARLY_RING_BYTES = 1 << 24,     /* a power of two: 256 of those that are merged */
 };
 
 /*
@@ -520,7 +520,7 @@ enum service_flag {
 	SERVICE_DIRECT = 512,     /* aware clients may send to their data servers themselves */
 	SERVICE_RESUME_REST = 1024, /* with SERVICE_RESUME: those to requests that no route takes */
 	SERVICE_TARGETS = 2048,   /* the path of a request decides something: it is read as servers read it */
-	SERVICE_OWNER = 8192,     /* the owner of a connection sees to whose its further requests are: see ds/owner.h */
+	SERVICE_OWNER = 8192,     /* the owner of a connection sees to whose its further requests are: see ds/at_door.h */
 	SERVICE_STAYS = 16384,    /* with SERVICE_OWNER: a connection never leaves the data server that has answered on it */
 };
 
@@ -666,7 +666,7 @@ struct tcb_key {
 enum tcb_state {
 	TCB_FIN = 1,      /* the client sent FIN */
 	TCB_RST = 2,      /* the client sent RST */
-	TCB_AT_DOOR = 4,  /* its owner judges and counts its requests: see ds/owner.h */
+	TCB_AT_DOOR = 4,  /* its owner judges and counts its requests: see ds/at_door.h */
 	TCB_ADOPTING = 8, /* it went to its owner with ADOPT; nothing was answered yet */
 	TCB_WAITING = 16, /* nothing of the response is acknowledged: it begins at last_ack */
 	TCB_RESUMING = 64, /* the owner has the rest of the response, and waits for the connection */
@@ -1200,6 +1200,7 @@ enum counter {
 	COUNTER_DS_ENDED_BEFORE,     /* ADOPT for one that was here and has ended: dropped */
 	COUNTER_DS_TIME_WAIT_ENDED,
 	COUNTER_DS_STALE_ENDED,      /* an older connection with the same ports */
+	COUNTER_DS_STALE_KEPT,       /* dropped: a data server would have it end, and only a connection server knows that it has */
 	COUNTER_DS_REFUSED,
 	COUNTER_DS_FORWARDED,        /* unwrapped */
 	COUNTER_DS_DELIVERED,        /* plain packets with a socket */
@@ -1234,7 +1235,7 @@ enum counter {
 	COUNTER_DS_HEAD_FULL,        /* it was not: no room in the ring */
 	COUNTER_DS_REQUEST_KEPT,     /* a request whose response could go on from another data server */
 	COUNTER_DS_REQUEST_TOO_LONG, /* it could not: longer than what is told of one */
-	/* Of connections whose owner sees to whose each request is: see ds/owner.h. */
+	/* Of connections whose owner sees to whose each request is: see ds/at_door.h. */
 	COUNTER_DS_DOOR_REQUEST,     /* a request is this data server's: let in */
 	COUNTER_DS_DOOR_HANDED_ON,   /* or another's: the connection went there, and the socket here ended */
 	COUNTER_DS_DOOR_FOLLOWED,    /* a packet of one that has gone: sent behind it */

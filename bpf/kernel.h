@@ -50,6 +50,7 @@ struct sk_buff {
 /* include/net/tcp_states.h */
 enum {
 	STATE_ESTABLISHED = 1,
+	STATE_FIN_WAIT1 = 4,
 	STATE_TIME_WAIT = 6,
 	STATE_CLOSE = 7,
 	STATE_LISTEN = 10,

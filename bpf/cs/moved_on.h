@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The entry of a connection that its owner has handed on: by a message (moved.h), or on this very node (ds/owner.h). */
+/* The entry of a connection that its owner has handed on: by a message (moved.h), or on this very node (ds/moved.h). */
 #ifndef BATON_CS_MOVED_ON_H
 #define BATON_CS_MOVED_ON_H
 

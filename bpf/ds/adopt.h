@@ -10,7 +10,6 @@
 #include "end.h"
 #include "given.h"
 #include "owned.h"
-#include "owner.h"
 #include "packet.h"
 #include "refuse.h"
 #include "window.h"
@@ -70,6 +69,19 @@ static __always_inline bool is_kept_again(const struct lccp_header *h, const str
 }
 
 /*
+ * Whether this ADOPT may end an older connection. A data server's may be a lie about a connection that it never had: while the older one
+ * has something to say, that is believed only of a connection server, which sees what clients send, and sends the request on as ADOPT
+ * when its client repeats it.
+ */
+static __always_inline bool may_end_older(const struct arrival *a, const struct bpf_sock *held)
+{
+	const struct peer_keys *sender = keys_shared_with(a->sender);
+	bool is_over = held->state != STATE_ESTABLISHED && held->state != STATE_FIN_WAIT1;
+
+	return is_over || (sender && sender->is_cs);
+}
+
+/*
  * A full socket has these ports. Its first byte was rcv_nxt - bytes_received: if that is where this
  * packet begins, or if that was before, the ADOPT is a duplicate; if not, the connection is an older one.
  */
@@ -89,7 +101,7 @@ static __always_inline int adopt_over(struct arrival *a, struct lccp_header *h, 
 	if (!overtaken && is_ahead(sk, in, expected))
 		return discard(a, COUNTER_DS_AHEAD);
 	if (overtaken || (bpf_ntohl(in->tcp.seq) != begin && !is_behind(sk, in, begin)))
-		return end_older(a, in, expected, COUNTER_DS_STALE_ENDED);
+		return may_end_older(a, held) ? end_older(a, in, expected, COUNTER_DS_STALE_ENDED) : discard(a, COUNTER_DS_STALE_KEPT);
 	if (is_owners(in->ip.daddr, in->tcp.dest))
 		return leave_to(STAGE_OWNED, a, h->be_data);
 	if (!strip(a->skb))

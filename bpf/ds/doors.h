@@ -45,6 +45,14 @@ enum {
 	BEGUN_FOR = 256,           /* longer than a socket takes that is made at all; 1.05 ms each */
 };
 
+/* Whether owners see to the requests of this service. */
+static __always_inline bool is_owners(__be32 cluster, __be16 port)
+{
+	const struct service *service = service_at(cluster, port);
+
+	return service && service->flags & SERVICE_OWNER;
+}
+
 static __always_inline u32 moment(void)
 {
 	return bpf_ktime_get_coarse_ns() >> SENT_SHIFT;

@@ -9,7 +9,7 @@
  *  else                                               a question to the client leaves in its place
  *
  * The lease is half of `dead_after`; a silence is when no connection server was heard for longer, or another node says that it has taken
- * this one for dead.
+ * this one for dead. A node that is a connection server itself listens to the others.
  *
  * The question is an empty segment from before what the client has: it is answered with an ACK (RFC 9293, 3.10.7.4), which the
  * connection server leads to whoever has the connection now. If that is this node its client is heard, and TCP sends once more what
@@ -44,7 +44,7 @@ static __always_inline struct hearing *hearing(void)
 	return bpf_map_lookup_elem(&hearings, &zero);
 }
 
-/* A verified message of a connection server has come, or a client's packet by its card. */
+/* A verified message of another connection server has come, or a client's packet by its card. */
 static __always_inline void hear_connection_server(const struct settings *s)
 {
 	struct hearing *h = hearing();

@@ -79,13 +79,36 @@ static __always_inline u32 pool_of_request(const struct service *service, const 
 	return pool;
 }
 
-/* By a function of its own, as the stack has no room for the flow beside what reads a request. */
+enum {
+	CHOICES_TRIED = 4,
+};
+
+/* Whether it would refuse the request, because its clock is wrong: that is known sooner than that it is no choice any more. */
+static __always_inline bool is_deaf(u16 server)
+{
+	const struct data_server *found = data_server(server);
+
+	return found && found->flags & DATA_SERVER_DEAF;
+}
+
+/*
+ * By a function of its own, as the stack has no room for the flow beside what reads a request. One that takes no messages only if no
+ * other comes up.
+ */
 static __noinline u16 choose_owner(const struct lccp_header *h, u32 index, const struct request *r)
 {
 	struct tcb_key flow = flow_of(h);
 	const struct pool *pool = pool_at(index);
+	u16 owner = NO_DATA_SERVER;
 
-	return pool ? choose(pool, index, &flow, r, 0) : NO_DATA_SERVER;
+	if (!pool)
+		return NO_DATA_SERVER;
+	for (u32 i = 0; i < CHOICES_TRIED; i++) {
+		owner = choose(pool, index, &flow, r, i);
+		if (!is_deaf(owner))
+			break;
+	}
+	return owner;
 }
 
 /*
@@ -145,7 +168,7 @@ static __noinline enum judgement judge_request(struct arrival *a, const struct l
 	if (word == WORD_AWAITED)
 		return JUDGED_ASKS;
 	j->owner = word == WORD_NONE ? choose_owner(h, index, r) : word;
-	if (j->owner == NO_DATA_SERVER)
+	if (j->owner == NO_DATA_SERVER || is_deaf(j->owner))
 		return JUDGED_NOBODY;
 	return j->owner == own ? here : JUDGED_ELSEWHERE;
 }

@@ -11,7 +11,8 @@
 #define BATON_DS_LEAVE_H
 
 #include "empty_ack.h"
-#include "owner.h"
+#include "handover.h"
+#include "quiet.h"
 
 /* The ACK says what the client would say now: all that has come is acknowledged, and it has sent no more. */
 static __noinline bool write_numbers(struct arrival *a, struct inner *in, const struct tcp_sock *tcp)

@@ -4,10 +4,12 @@
 #define BATON_DS_OWNED_H
 
 #include "assign.h"
+#include "at_door.h"
+#include "at_reader.h"
 #include "awaits.h"
+#include "handover.h"
 #include "kept.h"
 #include "leave.h"
-#include "owner.h"
 #include "packet.h"
 #include "plain.h"
 #include "reader.h"
@@ -72,7 +74,7 @@ static __noinline int follow_gone(struct arrival *a, struct lccp_header *h, stru
 	if (is_first && may_have_been_done(a, h, in))
 		return NOT_HERE;
 	/* With its numbers then it begins once more, as by an ADOPT. */
-	if (is_first && is_dead(last->next)) {
+	if (is_first && is_lost(a, in, last->next)) {
 		h->tcb = last->tcb;
 		h->flags = 0;
 		h->be_data = last->asker;
@@ -166,12 +168,24 @@ static __noinline void begin_resumed_door(const struct lccp_header *h, const str
 	keep_door(h, &d);
 }
 
+/* No other data server will take it either: the connection server need try none. */
+static __always_inline int refuse_for_all(struct arrival *a, struct lccp_header *h, struct inner *in)
+{
+	h->tcb.attempt = ADOPT_ATTEMPTS;
+	/* One that has waited has no message around it. */
+	if (!make_room(a, in))
+		return discard(a, COUNTER_DS_NO_WAY);
+	return refuse(a, h, in, LCCP_REFUSAL_UNREADABLE);
+}
+
 /*
  * The request is always another one's, because the tables of data servers differ: the agent of the last one answers that nobody
  * has it.
  */
 static __noinline int answer_for_nobody(struct arrival *a, struct lccp_header *h, struct inner *in)
 {
+	if (!a->settings->reader_port)
+		return refuse_for_all(a, h, in);
 	begin_to_read(a, h, in, DOOR_NOBODY);
 	tally_at_door(a->route, a->pool, 0, COUNT_UNAVAILABLE);
 	count(a->counters, COUNTER_DS_DOOR_NOBODY);
@@ -196,16 +210,6 @@ static __noinline int pass_adopt_on(struct arrival *a, struct lccp_header *h, st
 	h->receptor = LCCP_RECEPTOR_DS;
 	h->command = LCCP_ADOPT;
 	return send_message(a, h, in, &on);
-}
-
-/* No other data server will take it either: the connection server need try none. */
-static __always_inline int refuse_for_all(struct arrival *a, struct lccp_header *h, struct inner *in)
-{
-	h->tcb.attempt = ADOPT_ATTEMPTS;
-	/* One that has waited has no message around it. */
-	if (!make_room(a, in))
-		return discard(a, COUNTER_DS_NO_WAY);
-	return refuse(a, h, in, LCCP_REFUSAL_UNREADABLE);
 }
 
 /* The agent adopts it; `flags` are more of its door's. Without an agent nobody does. */

@@ -117,7 +117,7 @@ __noinline int verify_message(struct __sk_buff *skb)
 	const struct peer_keys *shared = verify_at_ds(a, h, in, bytes);
 	if (!shared)
 		return TCX_DISCARD;
-	if (shared->is_cs)
+	if (shared->is_cs && a->sender != own_address(a))
 		hear_connection_server(a->settings);
 	if (h->receptor == LCCP_RECEPTOR_DAEMON)
 		return pass_to_daemon_at_ds(a);

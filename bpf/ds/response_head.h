@@ -218,6 +218,7 @@ static __always_inline void end_read_head(struct leaving *l)
 		.length = r->left,
 		.lengths = !(r->said & SAID_CODED) && r->said & SAID_LENGTH,
 		.chunked = !!(r->said & SAID_CHUNKED),
+		.closes = !!(r->said & SAID_CLOSE),
 	};
 
 	end_head(l, &head, r->status);

@@ -14,10 +14,12 @@ enum line_part {
 	LINE_STATUS = 0,        /* in "HTTP/1.1 200 ": `matched` bytes of that have come */
 	LINE_BEGIN,             /* a line begins, or the empty one */
 	LINE_NAME_LENGTH,       /* in the name Content-Length: `matched` bytes of that have come */
-	LINE_NAME_CODING,       /* in the name Transfer-Encoding */
+	LINE_NAME_CODING,       /* in the name Transfer-Encoding, */
+	LINE_NAME_CONNECTION,   /* or in the name Connection */
 	LINE_LENGTH,            /* in front of a length, or in its digits: `matched` says whether there were any */
 	LINE_LENGTH_END,        /* behind it */
 	LINE_CODING,            /* in a list of codings: `matched` bytes of "chunked", or one of: */
+	LINE_OPTIONS,           /* in a list of options of the connection: `matched` bytes of "close", or OPTION_OTHER */
 	LINE_REST,              /* in what says nothing of the length */
 	LINE_EMPTY,             /* in the empty line */
 };
@@ -29,11 +31,17 @@ enum {
 	CODING_OTHER,
 };
 
-/* What the lines of a head have said of the body. */
+enum {
+	OPTION_CLOSE = 5,       /* all bytes of "close" have come */
+	OPTION_OTHER,
+};
+
+/* What the lines of a head have said of the body, and of the connection. */
 enum head_said {
 	SAID_LENGTH = 1,
 	SAID_CHUNKED = 2,       /* the last coding is "chunked" */
 	SAID_CODED = 4,         /* there is another one: unless "chunked" is the last, the body ends with the connection */
+	SAID_CLOSE = 8,         /* the connection ends with the response */
 };
 
 enum {
@@ -42,12 +50,16 @@ enum {
 	STATUS_DIGITS_END = 12,
 	LENGTH_NAME_BYTES = 14,
 	CODING_NAME_BYTES = 17,
+	CONNECTION_NAME_BYTES = 10,
+	SAME_NAME_BYTES = 3,    /* with which Content-Length and Connection both begin */
 	LENGTH_BITS = 56,       /* a length of so many can have one more digit */
 };
 
 static const char version_text[VERSION_BYTES] = "HTTP/1.";
 static const char length_name[LENGTH_NAME_BYTES] = "content-length";
 static const char coding_name[CODING_NAME_BYTES] = "transfer-encoding";
+static const char connection_name[CONNECTION_NAME_BYTES] = "connection";
+static const char close_text[OPTION_CLOSE] = "close";
 static const char chunked_text[CODING_CHUNKED] = "chunked";
 
 static __always_inline bool is_blank(u8 c)
@@ -177,6 +189,25 @@ static __always_inline void take_coding(struct response *r, u8 c)
 	}
 }
 
+/* Whether one of them is "close" (RFC 9112, 9.6). */
+static __always_inline void take_option(struct response *r, u8 c)
+{
+	u32 at = r->matched;
+
+	if (c == ',' || c == '\n') {
+		if (at == OPTION_CLOSE)
+			r->said |= SAID_CLOSE;
+		r->matched = 0;
+		if (c == '\n')
+			r->line = LINE_BEGIN;
+	} else if (is_blank(c) || c == '\r') {
+		if (at && at < OPTION_CLOSE)
+			r->matched = OPTION_OTHER;
+	} else {
+		r->matched = at < OPTION_CLOSE && is_same_letter(c, close_text[at]) ? at + 1 : OPTION_OTHER;
+	}
+}
+
 /* The next byte of a head. Global, so that it is verified by itself. True: it was the last one. */
 __noinline int take_head_byte(struct response *r, u8 c)
 {
@@ -192,10 +223,18 @@ __noinline int take_head_byte(struct response *r, u8 c)
 		begin_line(r, c);
 		break;
 	case LINE_NAME_LENGTH:
+		if (at == SAME_NAME_BYTES && is_same_letter(c, connection_name[SAME_NAME_BYTES])) {
+			r->line = LINE_NAME_CONNECTION;
+			r->matched++;
+			break;
+		}
 		take_name(r, c, at < LENGTH_NAME_BYTES ? length_name[at] : 0, LINE_LENGTH);
 		break;
 	case LINE_NAME_CODING:
 		take_name(r, c, at < CODING_NAME_BYTES ? coding_name[at] : 0, LINE_CODING);
+		break;
+	case LINE_NAME_CONNECTION:
+		take_name(r, c, at < CONNECTION_NAME_BYTES ? connection_name[at] : 0, LINE_OPTIONS);
 		break;
 	case LINE_LENGTH:
 	case LINE_LENGTH_END:
@@ -203,6 +242,9 @@ __noinline int take_head_byte(struct response *r, u8 c)
 		break;
 	case LINE_CODING:
 		take_coding(r, c);
+		break;
+	case LINE_OPTIONS:
+		take_option(r, c);
 		break;
 	case LINE_EMPTY:
 		if (c == '\n')

@@ -153,7 +153,7 @@ impl Daemon {
 
     /// Whether a data server's clock is so wrong that it refuses messages.
     fn note_deaf(&mut self, node: Ipv4Addr, deaf: bool) {
-        if self.place.me.roles.is_cs() {
+        if self.place.me.roles.needs_pulse() {
             logged(self.tables.mark_deaf(&self.dataplane, node.into(), deaf));
         }
     }

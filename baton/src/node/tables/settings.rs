@@ -85,11 +85,12 @@ pub fn note_front(dataplane: &Dataplane) -> Result<()> {
     Ok(dataplane.set_settings(&settings)?)
 }
 
-/// So long a data server speaks that hears no connection server. Half of what those wait: whoever takes this node for dead has not
-/// heard it for all of that, and had asked it before (`crates/core/src/pulse.rs`), so it is silent by then. A node that is a connection
-/// server itself hears itself.
+/// So long a data server speaks that hears no connection server but itself; 0: for ever, as there is none. Half of what those wait:
+/// whoever takes this node for dead has not heard it for all of that, and had asked it before (`crates/core/src/pulse.rs`), so it is
+/// silent by then.
 fn lease(place: &Place) -> u32 {
-    if place.me.roles.is_cs() {
+    let mut others = (place.config.connection_servers()).filter(|node| node.name != place.me.name);
+    if others.next().is_none() {
         return 0;
     }
     let half = nanoseconds(place.config.cs.dead_after / 2) >> SENT_SHIFT;

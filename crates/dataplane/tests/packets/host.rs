@@ -22,7 +22,7 @@ use crate::{
 /// A client on the host itself, for connections that its kernel makes without any of our programs.
 pub const LOCAL_CLIENT: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 7);
 
-/// Runs `test` in a new namespace in which the cluster address, data server 0, the connection server
+/// Runs `test` in a new namespace in which the cluster address, data servers 0 and 1, the connection server
 /// and [`LOCAL_CLIENT`] are local, and every other client is reached through an interface that
 /// swallows all. All of it on one processor: what is sent over the loopback has come all the way, through
 /// our program and TCP, before the next thing is sent.
@@ -31,7 +31,7 @@ pub fn on_own_host<T: Send>(test: impl FnOnce() -> T + Send) -> T {
         let here = scope.spawn(|| {
             stay_on_one_processor();
             unshare(CloneFlags::CLONE_NEWNET).expect("a namespace needs root");
-            network::set_up(&[CLUSTER, ds(0), CS, LOCAL_CLIENT]);
+            network::set_up(&[CLUSTER, ds(0), ds(1), CS, LOCAL_CLIENT]);
             send_once();
             test()
         });

@@ -13,6 +13,7 @@ mod damage;
 mod host;
 mod invariants;
 mod lccp;
+mod merged;
 mod network;
 mod node;
 mod options;

@@ -2,6 +2,7 @@
 //! server. Packets go through the XDP program and then, if that passes them, through the tcx program.
 
 mod entry;
+mod hearing;
 mod none;
 mod refused;
 mod yields;

@@ -378,6 +378,62 @@ fn a_broken_packet_does_not_wait() {
     });
 }
 
+/// The current request comes again behind the end of what was before it, which TCP has: it is judged by itself.
+#[test]
+fn what_begins_before_a_request_that_tcp_has_dropped_is_cut() {
+    const TAIL: usize = 5;
+    on_own_host(|| {
+        let (mut live, _agent) = with_agent();
+        let ring = waiting(&live);
+        serves(&mut live, HERE);
+        let dropped = request(&live, HERE);
+        forward_broken(&live.node, &dropped);
+        expect(&live.node, LET_IN);
+        let with_tail = [&HERE[HERE.len() - TAIL..], HERE].concat();
+        let again = dropped.clone().payload(with_tail);
+        forward(
+            &live.node,
+            &again.seq(dropped.seq.wrapping_sub(TAIL as u32)),
+        );
+        expect(
+            &live.node,
+            &[
+                ("ds_door_cut", 1),
+                ("ds_door_waits", 1),
+                ("ds_forwarded", 1),
+            ],
+        );
+        comes_again(&live, &one(&ring));
+        expect(&live.node, &[("ds_delivered", 1)]);
+        expect_bytes(&live.stream, HERE);
+    });
+}
+
+#[test]
+fn what_is_behind_a_request_that_tcp_has_dropped_waits_for_it() {
+    on_own_host(|| {
+        let (live, _agent) = with_agent();
+        let ring = waiting(&live);
+        let first = request(&live, HERE);
+        forward_broken(&live.node, &first);
+        expect(&live.node, LET_IN);
+        forward(&live.node, &first.clone().seq(end_of(&first)));
+        expect(
+            &live.node,
+            &[
+                ("ds_door_batch", 2),
+                ("ds_door_later", 1),
+                ("ds_door_waits", 1),
+            ],
+        );
+        forward(&live.node, &first);
+        expect(&live.node, FORWARDED);
+        comes_again(&live, &one(&ring));
+        expect(&live.node, &[("ds_delivered", 1), ("ds_door_request", 1)]);
+        expect_bytes(&live.stream, &HERE.repeat(2));
+    });
+}
+
 /// Its client has been sent all of the response, and has not acknowledged it: then it can be made to.
 #[test]
 fn what_waits_only_for_an_acknowledgement_says_so() {

@@ -14,7 +14,7 @@ use etherparse::{IpNumber, TcpSlice};
 
 use crate::{
     cluster::{ARRIVES_AT, CLUSTER, CS, CS_MAC, WEB, ds, ds_mac, key, peer},
-    host::{accept, listen, send_lccp},
+    host::{accept, listen, send_lccp_from},
     lccp::{self, Sent, adopt, opened},
     node::{Counted, Node},
     read::Packet,
@@ -314,16 +314,23 @@ pub fn send(node: &Node, message: &Message, packet: &Segment) {
     send_bytes(node, message, &packet.packet());
 }
 
+/// An ADOPT that another data server sends.
+pub fn send_adopt_from_data_server(node: &Node, client: &Client, packet: &Segment) {
+    send_bytes_from(ds(1), node, &adopt(client), &packet.packet());
+}
+
 fn send_bytes(node: &Node, message: &Message, packet: &[u8]) {
+    send_bytes_from(CS, node, message, packet);
+}
+
+fn send_bytes_from(from: Ipv4Addr, node: &Node, message: &Message, packet: &[u8]) {
     let own = Address::from_octets(node.plane().settings().unwrap().address);
     let IpAddr::V4(own) = own.ip() else {
         panic!("{own:?}")
     };
-    let pair = NodePair { from: CS, to: own };
-    send_lccp(
-        own,
-        &encode(message, packet, node.now(), &key().lccp(), pair),
-    );
+    let pair = NodePair { from, to: own };
+    let bytes = encode(message, packet, node.now(), &key().lccp(), pair);
+    send_lccp_from(from, own, &bytes);
 }
 
 /// How the daemon of this node sends a packet in: by this interface, as this frame.

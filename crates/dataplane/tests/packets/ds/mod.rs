@@ -21,6 +21,7 @@ mod leave;
 mod live;
 pub mod loopback;
 mod malformed;
+mod merged;
 mod none;
 mod owner;
 mod owner_ends;

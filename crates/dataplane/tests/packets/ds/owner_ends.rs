@@ -2,7 +2,9 @@
 
 use std::{io::Read as _, net::TcpStream, os::fd::AsRawFd as _};
 
-use baton_abi::{ADOPT_ATTEMPTS, DATA_SERVER_DEAD, DOOR_BROKEN, DOOR_NOBODY, Door};
+use baton_abi::{
+    ADOPT_ATTEMPTS, DATA_SERVER_DEAD, DATA_SERVER_DEAF, DOOR_BROKEN, DOOR_NOBODY, Door, RouteKey,
+};
 use baton_wire::{Message, Refusal};
 use libbpf_rs::{MapCore as _, MapFlags};
 use zerocopy::FromBytes as _;
@@ -14,7 +16,7 @@ use super::{
 };
 use crate::{
     blank::map_named,
-    cluster::{CS, CS_MAC, data_server, ds, ds_mac},
+    cluster::{CS, CS_MAC, data_server, ds, ds_mac, first_pool_of_one, pools},
     host::{accept, nothing_to_accept, on_own_host},
     lccp::adopt,
     node::Node,
@@ -23,10 +25,14 @@ use crate::{
 
 const POST: &[u8] = b"POST /ds2/a HTTP/1.1\r\nHost: 10.77.0.100\r\nContent-Length: 1\r\n\r\nx";
 
+fn mark(node: &Node, server: u16, flag: u32) {
+    let mut marked = data_server(server);
+    marked.flags |= flag as u8;
+    node.plane().set_data_server(server, &marked).unwrap();
+}
+
 fn kill_next(node: &Node) {
-    let mut dead = data_server(1);
-    dead.flags |= DATA_SERVER_DEAD as u8;
-    node.plane().set_data_server(1, &dead).unwrap();
+    mark(node, 1, DATA_SERVER_DEAD);
 }
 
 /// Its server has written two responses to one request: which one the next request waits for is not known any more.
@@ -74,12 +80,91 @@ fn nor_does_it_go_to_a_third() {
         assert_eq!(live.message_to(ds(1), ds_mac(1)).packet, post.packet());
         kill_next(&live.node);
         send(&live.node, &adopt(&live.client), &post);
-        expect(&live.node, &[("ds_refused", 1)]);
-        let Message::Refused { tcb, refusal, .. } = live.message_to(CS, CS_MAC).message else {
-            panic!("not refused");
-        };
-        let all = ADOPT_ATTEMPTS as u8;
-        assert_eq!((tcb.attempt, refusal), (all, Refusal::Unreadable));
+        is_refused_for_all(&live);
+    });
+}
+
+/// It began here: the same text.
+#[track_caller]
+fn begins_here(live: &mut Live, text: &[u8]) {
+    let back = [
+        ("ds_adopted", 1),
+        ("ds_door_back", 1),
+        ("ds_door_request", 1),
+    ];
+    expect(&live.node, &back);
+    live.stream = accept(&live.listener).0;
+    expect_bytes(&live.stream, text);
+    live.has_acks = true;
+    live.nothing_sent();
+}
+
+/// Its request began nothing at a data server that has died, or takes no messages because its clock is wrong: it begins here once more,
+/// where that may answer it by now.
+#[test]
+fn what_may_be_done_twice_begins_here_again() {
+    on_own_host(|| {
+        for flag in [DATA_SERVER_DEAD, DATA_SERVER_DEAF] {
+            let mut live = owned();
+            let get = request(&live, ELSEWHERE);
+            goes_with(&live, &get);
+            ended(&live);
+            let route = RouteKey::of(0, 0, b"/ds2/").unwrap();
+            let here = u32::from(first_pool_of_one());
+            live.node.plane().set_routes(&[(route, here)]).unwrap();
+            mark(&live.node, 1, flag);
+            forward(&live.node, &get);
+            begins_here(&mut live, ELSEWHERE);
+        }
+    });
+}
+
+/// It lives, and may have got the request before its clock was wrong.
+#[test]
+fn what_may_not_be_done_twice_follows_to_who_takes_no_messages() {
+    on_own_host(|| {
+        let live = owned();
+        let post = request(&live, POST);
+        goes_with(&live, &post);
+        ended(&live);
+        mark(&live.node, 1, DATA_SERVER_DEAF);
+        forward(&live.node, &post);
+        expect(&live.node, &[("ds_door_again", 1)]);
+        live.message_to(CS, CS_MAC);
+        assert!(live.message_to(ds(1), ds_mac(1)).packet.ends_with(POST));
+    });
+}
+
+/// Where that is the only one, the agent has its connection and says that nobody answers.
+#[test]
+fn a_request_for_who_takes_no_messages_is_the_agents() {
+    on_own_host(|| {
+        let (live, agent) = with_agent();
+        mark(&live.node, 1, DATA_SERVER_DEAF);
+        let get = request(&live, ELSEWHERE);
+        forward(&live.node, &get);
+        expect(&live.node, READS);
+        ended(&live);
+        expect_bytes(&accept(&agent).0, &get.payload);
+        live.nothing_sent();
+    });
+}
+
+/// Where there are others, one of them has it.
+#[test]
+fn who_takes_no_messages_is_passed_over() {
+    on_own_host(|| {
+        let live = owned();
+        let route = RouteKey::of(0, 0, b"/ds2/").unwrap();
+        let (index, mut two) = pools().remove(1);
+        two.choices = 4;
+        two.members[0] = 0b110;
+        let plane = live.node.plane();
+        plane.set_routes(&[(route, index.into())]).unwrap();
+        plane.set_pool(index, &two).unwrap();
+        live.node.set_choices(index, &[2, 2, 2, 1]);
+        mark(&live.node, 2, DATA_SERVER_DEAF);
+        goes_with(&live, &request(&live, ELSEWHERE));
     });
 }
 
@@ -205,23 +290,47 @@ fn a_first_request_whose_body_is_none_is_refused() {
     });
 }
 
-/// The tables of data servers differ, and each passes the request on: the agent of the last one answers.
+/// The tables of data servers differ, and each passes the request on: it has come for the last time.
+fn passed_on_by_all(live: &mut Live) {
+    live.client = Client::fresh();
+    let request = live.client.get(COOKIE).payload(ELSEWHERE);
+    let Message::Adopt {
+        flow,
+        mut tcb,
+        asker,
+    } = adopt(&live.client)
+    else {
+        panic!("no ADOPT")
+    };
+    tcb.attempt = ADOPT_ATTEMPTS as u8 - 1;
+    send(&live.node, &Message::Adopt { flow, tcb, asker }, &request);
+}
+
+/// Every data server that could answer it has refused it.
+#[track_caller]
+fn is_refused_for_all(live: &Live) {
+    expect(&live.node, &[("ds_refused", 1)]);
+    let Message::Refused { tcb, refusal, .. } = live.message_to(CS, CS_MAC).message else {
+        panic!("not refused");
+    };
+    let all = ADOPT_ATTEMPTS as u8;
+    assert_eq!((tcb.attempt, refusal), (all, Refusal::Unreadable));
+}
+
+#[test]
+fn what_is_always_another_s_is_refused_where_no_agent_can_answer() {
+    on_own_host(|| {
+        let mut live = owned();
+        passed_on_by_all(&mut live);
+        is_refused_for_all(&live);
+    });
+}
+
 #[test]
 fn what_is_always_another_s_is_answered_by_the_last_one_s_agent() {
     on_own_host(|| {
         let (mut live, agent) = with_agent();
-        live.client = Client::fresh();
-        let request = live.client.get(COOKIE).payload(ELSEWHERE);
-        let Message::Adopt {
-            flow,
-            mut tcb,
-            asker,
-        } = adopt(&live.client)
-        else {
-            panic!("no ADOPT")
-        };
-        tcb.attempt = ADOPT_ATTEMPTS as u8 - 1;
-        send(&live.node, &Message::Adopt { flow, tcb, asker }, &request);
+        passed_on_by_all(&mut live);
         expect(&live.node, &[READS, &[("ds_door_nobody", 1)]].concat());
         let (read, _) = accept(&agent);
         expect_bytes(&read, ELSEWHERE);

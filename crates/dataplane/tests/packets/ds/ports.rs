@@ -8,6 +8,7 @@ use std::{
 use super::loopback::ADOPTED;
 use super::loopback::{
     COOKIE, FORWARDED, adopted, attached, expect, expect_bytes, forward, send_adopt,
+    send_adopt_from_data_server,
 };
 use crate::{
     cluster::WEB,
@@ -33,6 +34,29 @@ fn an_older_connection_gives_way() {
         expect(&node, &[ADOPTED, &[("ds_stale_ended", 1)]].concat());
         let ended = (&stream).read(&mut [0; 16]).unwrap_err();
         assert_eq!(ended.kind(), ErrorKind::ConnectionReset);
+    });
+}
+
+/// Not at the word of a data server, which hears nothing of what clients send: the older one lives, until a connection server
+/// says the same.
+#[test]
+fn a_data_server_ends_no_other_connection() {
+    on_own_host(|| {
+        let listener = listen(WEB);
+        let node = attached();
+        let old = Client::fresh();
+        let stream = adopted(&node, &listener, &old);
+        expect_bytes(&stream, GET);
+        let new = old.again();
+        let request = new.get(COOKIE ^ 0x55);
+        send_adopt_from_data_server(&node, &new, &request);
+        expect(&node, &[("ds_stale_kept", 1)]);
+        forward(&node, &old.later(COOKIE, GET.len(), 1));
+        expect(&node, FORWARDED);
+        send_adopt(&node, &request);
+        let (newer, _) = accept(&listener);
+        expect_bytes(&newer, GET);
+        expect(&node, &[ADOPTED, &[("ds_stale_ended", 1)]].concat());
     });
 }
 

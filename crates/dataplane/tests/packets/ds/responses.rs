@@ -388,16 +388,52 @@ fn nothing_is_answered_behind_the_last_response() {
         ("Connection: closed\r\nContent-Length: 0\r\n\r\n", GOES),
         ("X-Connection: close\r\nContent-Length: 0\r\n\r\n", GOES),
     ] {
-        on_own_host(|| {
-            let mut asked = Asked::at(routed());
-            asked.write(format!("HTTP/1.1 200 OK\r\n{lines}").as_bytes());
-            asked.state();
-            await_counted(&asked.live.node, "ds_forwarded");
-            asked.live.node.look();
-            let request = asked.ack().flags("PA").payload(ELSEWHERE);
-            forward(&asked.live.node, &request);
-            expect(&asked.live.node, &[(becomes, 1)]);
-        });
+        nothing_behind(&[&format!("HTTP/1.1 200 OK\r\n{lines}")], becomes);
+    }
+    // The same of a head that is read byte by byte.
+    for (lines, becomes) in [
+        ("Connection: close", LAST),
+        ("CONNECTION:Close ", LAST),
+        ("Connection: te,close\r\nContent: a", LAST),
+        ("Connection: te , close , a", LAST),
+        ("Connection: keep-alive", GOES),
+        ("Connection: closed, clos e, clos, close te", GOES),
+        (
+            "Connections: close\r\nConn: close\r\nContention: close",
+            GOES,
+        ),
+    ] {
+        let rest = format!(" OK\r\n{lines}\r\nContent-Length: 0\r\n\r\n");
+        nothing_behind(&["HTTP/1.1 200", &rest], becomes);
+    }
+}
+
+/// A server answers in these pieces: what becomes then of a request for another data server.
+#[track_caller]
+fn nothing_behind(pieces: &[&str], becomes: &str) {
+    on_own_host(|| {
+        let mut asked = Asked::at(routed());
+        for piece in pieces {
+            asked.write(piece.as_bytes());
+        }
+        asked.state();
+        await_counted(&asked.live.node, "ds_forwarded");
+        asked.live.node.look();
+        let request = asked.ack().flags("PA").payload(ELSEWHERE);
+        forward(&asked.live.node, &request);
+        expect(&asked.live.node, &[(becomes, 1)]);
+    });
+}
+
+/// Nobody knows when such a connection is quiet: it ends with the request for another data server.
+#[test]
+fn behind_a_response_that_cannot_be_followed_the_connection_ends() {
+    for answer in [
+        "220 smtp.example\r\n",
+        "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nab",
+        "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\na",
+    ] {
+        nothing_behind(&[answer], "ds_door_stays");
     }
 }
 
