@@ -2,22 +2,25 @@
 
 use std::{
     collections::HashMap,
+    future::pending,
     net::{SocketAddr, SocketAddrV4},
     num::NonZeroU32,
-    time::Instant,
+    pin::Pin,
+    time::{Duration, Instant},
 };
 
 use baton_config::{HealthCheck as Check, Probe as Wanted, Service};
 use baton_core::{
     Moment,
-    health::{Action, HealthCheck, Settings},
+    health::{self, Action, HealthCheck, Settings},
+    listening::ListeningClock,
 };
-use baton_net::probe::{Get, Probe, probe_here};
+use baton_net::probe::{Get, Probe, Reason, probe_here};
 use baton_wire::Health;
 use tokio::{
     sync::mpsc,
     task::{JoinHandle, spawn_blocking},
-    time::sleep_until,
+    time::sleep,
 };
 use tracing::{info, warn};
 
@@ -112,6 +115,33 @@ impl Checks {
     }
 }
 
+/// While a probe is under way the clock is looked at so often: a server's silence counts only while somebody listens.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// A probe that is under way.
+struct UnderWay {
+    id: health::Probe,
+    found: Pin<Box<dyn Future<Output = Result<(), Reason>> + Send>>,
+}
+
+impl UnderWay {
+    fn begin(id: health::Probe, target: SocketAddrV4, wanted: Probe) -> Self {
+        let found = async move { probe_here(SocketAddr::V4(target), &wanted).await };
+        Self {
+            id,
+            found: Box::pin(found),
+        }
+    }
+}
+
+/// What the probe under way has found; without one this never ends.
+async fn found(under_way: &mut Option<UnderWay>) -> (health::Probe, Result<(), Reason>) {
+    match under_way {
+        Some(probe) => (probe.id, probe.found.as_mut().await),
+        None => pending().await,
+    }
+}
+
 fn stop(running: Option<(Option<Check>, Option<JoinHandle<()>>)>) {
     if let Some((_, Some(task))) = running {
         task.abort();
@@ -149,9 +179,10 @@ async fn run(
     looks.mark_changed();
     let mut spoiled: Option<String> = None;
     let epoch = Instant::now();
-    let now = || Moment::after_epoch(epoch.elapsed());
+    let mut clock = ListeningClock::new(Moment::default(), LOOK);
+    let mut under_way = None;
     let mut health = HealthCheck::new(
-        now(),
+        Moment::default(),
         Settings {
             interval: check.interval,
             timeout: check.timeout,
@@ -166,36 +197,45 @@ async fn run(
             let read = move || shown.spoils(target, &interfaces);
             spoiled = spawn_blocking(read).await.unwrap_or_default();
         }
-        while let Some(action) = health.poll(now()) {
+        let now = clock.look(Moment::after_epoch(epoch.elapsed()));
+        while let Some(action) = health.poll(now) {
             match action {
-                Action::Start(id) => {
-                    let result = probe_here(SocketAddr::V4(target), &wanted, check.timeout).await;
-                    let result = match &spoiled {
-                        Some(what) => Err(format!("{what}: `baton doctor` says what to do")),
-                        None => result.map_err(|reason| reason.to_string()),
-                    };
-                    health.handle_result(now(), id, result);
-                }
-                // The probe has its own time limit and is over when this comes.
-                Action::Abandon(_) => {}
+                Action::Start(id) => match &spoiled {
+                    Some(what) => {
+                        let reason = format!("{what}: `baton doctor` says what to do");
+                        health.handle_result(now, id, Err(reason));
+                    }
+                    None => under_way = Some(UnderWay::begin(id, target, wanted.clone())),
+                },
+                Action::Abandon(_) => under_way = None,
                 Action::Verdict { health, reason } => {
                     match &reason {
                         None => info!(service = name, "the server here passes"),
                         Some(reason) => warn!(service = name, "the server here fails: {reason}"),
                     }
-                    if report
-                        .send(Verdict {
-                            service: target,
-                            health,
-                        })
-                        .await
-                        .is_err()
-                    {
+                    let service = target;
+                    if report.send(Verdict { service, health }).await.is_err() {
                         return;
                     }
                 }
             }
         }
-        sleep_until((epoch + health.next_timeout().since_epoch()).into()).await;
+        let rest = health.next_timeout().since(now);
+        let nap = if under_way.is_some() {
+            rest.min(LOOK)
+        } else {
+            rest
+        };
+        clock.retime(nap);
+        tokio::select! {
+            // What has come before this looked at the clock is in time.
+            biased;
+            (id, result) = found(&mut under_way) => {
+                under_way = None;
+                let now = clock.look(Moment::after_epoch(epoch.elapsed()));
+                health.handle_result(now, id, result.map_err(|reason| reason.to_string()));
+            }
+            () = sleep(nap) => {}
+        }
     }
 }

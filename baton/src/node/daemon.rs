@@ -67,6 +67,9 @@ const RELEASE: Duration = Duration::from_secs(1);
 /// Between two sweeps of the TCP table.
 const SWEEP: Duration = Duration::from_secs(5);
 
+/// So many messages are read in a row, while all else waits: no more find room at the socket.
+const MESSAGES_AT_ONCE: u32 = 2048;
+
 /// What the daemon was told to do at its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
@@ -347,7 +350,11 @@ impl Daemon {
                     self.count_connections().await;
                 }
                 _ = sweep.tick() => logged(self.sweep()),
-                _ = pulse.tick(), if self.place.me.roles.needs_pulse() => self.feel_pulse(),
+                _ = pulse.tick(), if self.place.me.roles.needs_pulse() => {
+                    if self.hear_what_waits(&mut buffer) {
+                        self.feel_pulse();
+                    }
+                }
                 _ = look.tick(), if self.place.config.local.watch => {
                     if file.changed(&self.place.file) {
                         self.reload_unasked().await;
@@ -363,6 +370,21 @@ impl Daemon {
                 }
             }
         }
+    }
+
+    /// Nobody is silent whose message has come and was not read yet. False if there are so many that some still wait.
+    fn hear_what_waits(&mut self, buffer: &mut [u8]) -> bool {
+        for _ in 0..MESSAGES_AT_ONCE {
+            match self.socket.try_recv_from(buffer) {
+                Ok(Some(received)) => {
+                    let (sender, payload) = (received.sender, received.payload.to_vec());
+                    self.handle_message(sender, &payload, received.came());
+                }
+                Ok(None) => return true,
+                Err(error) => debug!("{error}"),
+            }
+        }
+        false
     }
 
     /// Takes the host back to what it was; goes on past errors and returns them.

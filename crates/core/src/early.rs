@@ -44,10 +44,12 @@ pub struct Waiting<K, E> {
 
 #[derive(Debug)]
 struct Flow<E> {
-    /// When the first of it came.
+    /// When the first of it came, of what waits now.
     since: Moment,
     /// The pauses between tries grow from this moment on: when the first of it came, or the client was last probed.
     paced_from: Moment,
+    /// Where what was tried last begins.
+    tried: Option<u32>,
     /// The key of this connection's place in `Waiting::due`.
     due: Moment,
     /// The part for which the client was last probed, by its sequence number, and when that was.
@@ -76,6 +78,7 @@ impl<K: Copy + Eq + Hash, E: Early> Waiting<K, E> {
             Flow {
                 since: now,
                 paced_from: now,
+                tried: None,
                 due: now + SOON,
                 probed: None,
                 early: Vec::new(),
@@ -83,13 +86,16 @@ impl<K: Copy + Eq + Hash, E: Early> Waiting<K, E> {
             }
         });
         let (begin, bytes) = (early.seq(), early.bytes());
+        // What was tried before it has got in, so this waits for something else.
+        if flow.early.is_empty() && flow.tried.is_some_and(|tried| is_before(tried, begin)) {
+            flow.since = now;
+            Self::try_soon(&mut self.due, now, of, flow);
+        }
         let is_full = flow.bytes + bytes > MOST_BYTES_OF_ONE || self.bytes + bytes > MOST_BYTES;
         if is_full || now.since(flow.since) > LONGEST {
             return false;
         }
-        // As TCP compares numbers: half of them are before, half behind.
-        let is_before = |one: &E| begin.wrapping_sub(one.seq()) as i32 > 0;
-        let at = flow.early.partition_point(is_before);
+        let at = (flow.early).partition_point(|one| is_before(one.seq(), begin));
         match flow.early.get_mut(at).filter(|one| one.seq() == begin) {
             // Its client has sent it again.
             Some(same) if same.bytes() >= bytes => return true,
@@ -117,19 +123,25 @@ impl<K: Copy + Eq + Hash, E: Early> Waiting<K, E> {
             return false;
         }
         flow.probed = Some((seq, now));
+        Self::try_soon(&mut self.due, now, of, flow);
+        true
+    }
+
+    /// The connection is tried as soon as if what waits had just come.
+    fn try_soon(due: &mut BTreeMap<Moment, Vec<K>>, now: Moment, of: K, flow: &mut Flow<E>) {
         flow.paced_from = now;
         let soon = now + SOON;
-        if soon < flow.due {
-            if let Some(others) = self.due.get_mut(&flow.due) {
-                others.retain(|one| *one != of);
-                if others.is_empty() {
-                    self.due.remove(&flow.due);
-                }
-            }
-            self.due.entry(soon).or_default().push(of);
-            flow.due = soon;
+        if flow.due <= soon {
+            return;
         }
-        true
+        if let Some(others) = due.get_mut(&flow.due) {
+            others.retain(|one| *one != of);
+            if others.is_empty() {
+                due.remove(&flow.due);
+            }
+        }
+        due.entry(soon).or_default().push(of);
+        flow.due = soon;
     }
 
     /// When something is to be tried next.
@@ -148,11 +160,12 @@ impl<K: Copy + Eq + Hash, E: Early> Waiting<K, E> {
                 let Some(flow) = self.flows.get_mut(&of) else {
                     continue;
                 };
-                // Nothing has come back since the last time.
-                if flow.early.is_empty() {
+                let Some(first) = flow.early.first() else {
+                    // Nothing has come back since the last time.
                     self.flows.remove(&of);
                     continue;
-                }
+                };
+                flow.tried = Some(first.seq());
                 self.bytes -= take(&mut flow.bytes);
                 flow.due = now + (now.since(flow.paced_from) / PART).max(SOON);
                 self.due.entry(flow.due).or_default().push(of);
@@ -161,6 +174,11 @@ impl<K: Copy + Eq + Hash, E: Early> Waiting<K, E> {
         }
         tried
     }
+}
+
+/// As TCP compares numbers: half of all are before one, half behind.
+fn is_before(one: u32, other: u32) -> bool {
+    other.wrapping_sub(one) as i32 > 0
 }
 
 #[cfg(test)]
@@ -231,6 +249,28 @@ mod tests {
         assert!((80..160).contains(&tries), "{tries}");
         assert_eq!(waiting.bytes, 0);
         assert!(waiting.handle_early(at(100_000), 'a', early(1, 1)));
+    }
+
+    /// As requests that are sent one behind the other wait for one response after the other.
+    #[test]
+    fn who_waits_behind_another_has_not_waited_for_as_long() {
+        let mut waiting = Waiting::default();
+        let later = at(59_900);
+        for seq in [u32::MAX, 9] {
+            waiting.handle_early(at(0), 'a', early(seq, 5));
+        }
+        try_again(&mut waiting, at(10));
+        assert_eq!(waiting.poll(later).len(), 1);
+        assert!(waiting.next_timeout().unwrap().since(later) > SOON);
+        // The first of the two has got in.
+        let now = at(100) + LONGEST;
+        assert!(waiting.handle_early(now, 'a', early(9, 5)));
+        assert_eq!(waiting.next_timeout(), Some(now + SOON));
+        assert_eq!(waiting.due.values().flatten().count(), 1);
+        // It has not, and so it has waited for long.
+        try_again(&mut waiting, now + LONGEST);
+        waiting.poll(now + LONGEST + LONGEST);
+        assert!(!waiting.handle_early(now + LONGEST + LONGEST, 'a', early(9, 5)));
     }
 
     /// What is due now is tried, and is still too early.

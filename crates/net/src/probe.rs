@@ -5,11 +5,9 @@ mod http;
 
 use std::fmt;
 use std::io;
-use std::net::{IpAddr, SocketAddr};
-use std::time::Duration;
+use std::net::SocketAddr;
 
-use tokio::net::{TcpSocket, TcpStream};
-use tokio::time::timeout;
+use tokio::net::TcpStream;
 
 pub use http::Get;
 
@@ -27,8 +25,6 @@ pub enum Probe {
 pub enum Reason {
     /// It did not accept the connection, or ended it.
     Connection(io::Error),
-    /// It took too long.
-    Timeout(Duration),
     /// It answered with another status.
     Status(u16),
     /// What it answered is not HTTP/1, or a header that is too long.
@@ -42,7 +38,6 @@ impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Connection(error) => write!(f, "{error}"),
-            Self::Timeout(limit) => write!(f, "no answer within {limit:?}"),
             Self::Status(status) => write!(f, "status {status}"),
             Self::NotHttp(what) => write!(f, "not an HTTP/1 response: {what}"),
             Self::Elsewhere(target) => write!(
@@ -54,24 +49,12 @@ impl fmt::Display for Reason {
     }
 }
 
-/// Tries once, for at most `limit` from the start of the connection to the end of the answer's
-/// header. `source`: connect from this address of the host; `None`: the kernel chooses.
+/// Tries once, from the start of the connection to the end of the answer's header, however long that takes.
 ///
 /// # Errors
 /// The reason why the server did not pass.
-pub async fn probe(
-    target: SocketAddr,
-    source: Option<IpAddr>,
-    probe: &Probe,
-    limit: Duration,
-) -> Result<(), Reason> {
-    let attempt = async {
-        let stream = connect(target, source).await.map_err(Reason::Connection)?;
-        exchange(stream, probe).await
-    };
-    timeout(limit, attempt)
-        .await
-        .unwrap_or(Err(Reason::Timeout(limit)))
+pub async fn probe(target: SocketAddr, probe: &Probe) -> Result<(), Reason> {
+    exchange(connect(target).await?, probe).await
 }
 
 /// The same for a server that must be on this host, at an address of this host: its end of the connection must
@@ -79,15 +62,10 @@ pub async fn probe(
 ///
 /// # Errors
 /// The reason why the server did not pass.
-pub async fn probe_here(target: SocketAddr, probe: &Probe, limit: Duration) -> Result<(), Reason> {
-    let attempt = async {
-        let stream = connect(target, None).await.map_err(Reason::Connection)?;
-        here::check(&stream, target).await?;
-        exchange(stream, probe).await
-    };
-    timeout(limit, attempt)
-        .await
-        .unwrap_or(Err(Reason::Timeout(limit)))
+pub async fn probe_here(target: SocketAddr, probe: &Probe) -> Result<(), Reason> {
+    let stream = connect(target).await?;
+    here::check(&stream, target).await?;
+    exchange(stream, probe).await
 }
 
 async fn exchange(stream: TcpStream, probe: &Probe) -> Result<(), Reason> {
@@ -97,14 +75,6 @@ async fn exchange(stream: TcpStream, probe: &Probe) -> Result<(), Reason> {
     }
 }
 
-async fn connect(target: SocketAddr, source: Option<IpAddr>) -> io::Result<TcpStream> {
-    let socket = if target.is_ipv4() {
-        TcpSocket::new_v4()
-    } else {
-        TcpSocket::new_v6()
-    }?;
-    if let Some(source) = source {
-        socket.bind(SocketAddr::new(source, 0))?;
-    }
-    socket.connect(target).await
+async fn connect(target: SocketAddr) -> Result<TcpStream, Reason> {
+    TcpStream::connect(target).await.map_err(Reason::Connection)
 }

@@ -43,7 +43,7 @@ use self::answer::Answer;
 use self::keeping::{Given, Keeping, State};
 use self::store::Left;
 pub use self::store::Store;
-use self::verdict::{Extent, Verdict, hide_http2, judge, requests};
+use self::verdict::{Extent, LONGEST, Verdict, hide_http2, judge, requests};
 use crate::client::{Ends, Services};
 use crate::listener::Listener;
 use crate::position;
@@ -417,8 +417,14 @@ impl Connection {
             };
             let verdict = match self.client.try_io(Interest::READABLE, look) {
                 Ok(come) => {
+                    // No head ends but with a line.
+                    let ends_line = come.text[had..].contains(&b'\n');
                     had = come.text.len();
-                    judge(&come.text)
+                    if ends_line || had >= LONGEST {
+                        judge(&come.text)
+                    } else {
+                        Verdict::Wait
+                    }
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => Verdict::Wait,
                 Err(error) => return Err(error),
