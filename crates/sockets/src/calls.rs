@@ -35,17 +35,18 @@ pub(crate) struct Call {
     pub options: AppOptions,
 }
 
-/// Calls that wait for their far end. A SYN that comes again begins nothing new.
+/// Calls that wait for their far end, and those that were answered, until their connections end: of a SYN that was sent
+/// again just before the answer the agent may hear only after it, and that begins nothing new either.
 pub(crate) struct Calls<F> {
     far: F,
     port: u16,
     maps: Arc<AppMaps>,
     counters: Arc<Counters>,
     setters: Arc<Setters>,
-    waiting: Arc<Mutex<HashMap<u64, Waiting>>>,
+    begun: Arc<Mutex<HashMap<u64, Begun>>>,
 }
 
-struct Waiting {
+struct Begun {
     seq: u32,
     /// Dropped when the socket has ended.
     _ended: oneshot::Sender<()>,
@@ -65,7 +66,7 @@ impl<F: Far> Calls<F> {
             maps,
             counters,
             setters,
-            waiting: Arc::default(),
+            begun: Arc::default(),
         }
     }
 
@@ -73,37 +74,32 @@ impl<F: Far> Calls<F> {
     pub fn begin(&self, call: Call) {
         let (sender, ended) = oneshot::channel();
         {
-            let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-            if waiting
-                .get(&call.cookie)
-                .is_some_and(|known| known.seq == call.seq)
-            {
+            let mut begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
+            if (begun.get(&call.cookie)).is_some_and(|known| known.seq == call.seq) {
                 return;
             }
             let (seq, _ended) = (call.seq, sender);
-            waiting.insert(call.cookie, Waiting { seq, _ended });
+            begun.insert(call.cookie, Begun { seq, _ended });
         }
         let (far, port) = (self.far.clone(), self.port);
         let (maps, counters) = (Arc::clone(&self.maps), Arc::clone(&self.counters));
-        let (waiting, setters) = (Arc::clone(&self.waiting), Arc::clone(&self.setters));
+        let (begun, setters) = (Arc::clone(&self.begun), Arc::clone(&self.setters));
         tokio::spawn(async move {
             let joined = serve(&far, call, port, &maps, &counters, &setters, ended).await;
-            {
-                let mut waiting = waiting.lock().unwrap_or_else(PoisonError::into_inner);
-                if (waiting.get(&call.cookie)).is_some_and(|known| known.seq == call.seq) {
-                    waiting.remove(&call.cookie);
-                }
-            }
             if let Some((local, stream, _known)) = joined {
                 relay(local, stream, &counters).await;
+            }
+            let mut begun = begun.lock().unwrap_or_else(PoisonError::into_inner);
+            if (begun.get(&call.cookie)).is_some_and(|known| known.seq == call.seq) {
+                begun.remove(&call.cookie);
             }
         });
     }
 
     /// The socket has given up, or knows that it was refused.
     pub fn end(&self, cookie: u64) {
-        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        waiting.remove(&cookie);
+        let mut begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
+        begun.remove(&cookie);
     }
 }
 
