@@ -81,6 +81,12 @@ fn every_make_target_exists() {
     }
 }
 
+/// Neither a flag nor the name of a host or a file.
+fn is_verb(word: &str) -> bool {
+    word.starts_with(|c: char| c.is_ascii_lowercase())
+        && word.chars().all(|c| c.is_ascii_lowercase() || c == '-')
+}
+
 #[test]
 fn every_verb_and_flag_exists() {
     let named = arguments("baton");
@@ -94,9 +100,7 @@ fn every_verb_and_flag_exists() {
             _ => (1, false),
         };
         let verbs = (own.clone().enumerate())
-            .take_while(|(place, word)| {
-                is_fault && *place == 2 || word.chars().all(|c| c.is_ascii_lowercase())
-            })
+            .take_while(|(place, word)| is_fault && *place == 2 || is_verb(word))
             .map(|(_, word)| word)
             .take(places);
         let help = Command::new(env!("CARGO_BIN_EXE_baton"))

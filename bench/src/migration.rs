@@ -11,7 +11,7 @@ use crate::options::Options;
 use crate::statistics::Spread;
 
 /// Connections, the time that they should take at most, and what they took on servers without an operating
-/// system ("Splitting HTTP Requests on Two Servers", section 6: 13 and 37 ms), milliseconds.
+/// system ("Applications of the Split Protocol Paradigm", section 6.3: 13 and 37 ms), milliseconds.
 const SIZES: [(u32, f64, &str); 3] = [(138, 1.0, "13"), (260, 3.0, "37"), (100_000, 500.0, "")];
 
 /// Between them the entries go to and fro.
