@@ -1205,7 +1205,7 @@ enum counter {
 	COUNTER_DS_FORWARDED,        /* unwrapped */
 	COUNTER_DS_DELIVERED,        /* plain packets with a socket */
 	COUNTER_DS_UNASSIGNED,       /* the kernel refused the socket (tcp_syncookies=0?) */
-	COUNTER_DS_NO_WAY,           /* one of these two, but no way to the next DS is known: back to the CS */
+	COUNTER_DS_NO_WAY,           /* dropped: no way to another node is known, or the message did not leave */
 	COUNTER_DS_AHEAD,            /* dropped: ADOPT of a request behind one that has not come */
 	COUNTER_DS_RELEASED,         /* an idle connection, to another DS; the socket here ended */
 	COUNTER_DS_RELEASE_REFUSED,  /* it is not idle, nobody else may have it, or there is no way to that one */

@@ -100,7 +100,7 @@ static __noinline int hand_on_request(struct arrival *a, struct lccp_header *h, 
 	h->receptor = LCCP_RECEPTOR_DS;
 	h->command = LCCP_ADOPT;
 	if (!send_copy(a, h, in, next, next_address))
-		return TCX_DISCARD;
+		return discard(a, COUNTER_DS_NO_WAY);
 	if (a->pool != NO_POOL)
 		tally_at_door(a->route, a->pool, 0, COUNT_HANDOVER);
 	tell_moved(a, h, in, next_address);
