@@ -36,8 +36,6 @@ static __noinline struct choice *choose_first(struct packet *p, struct request *
 	choice->pool = pool_index == NO_POOL ? pool_without_route(p->service, r) : pool_index;
 	const struct pool *pool = pool_at(choice->pool);
 	choice->owner = pool ? choose(pool, choice->pool, &p->flow, r, 0) : NO_DATA_SERVER;
-	if (is_deaf(choice->owner))
-		choice->owner = choose_hearing_instead(p, choice->pool, choice->owner);
 	return choice;
 }
 

@@ -35,14 +35,6 @@ static __always_inline bool stays(const struct pool *pool, u32 index, u16 before
 	return is_settled && !(pool->flags & POOL_PER_REQUEST) && pool->policy != POLICY_PATH;
 }
 
-/* Whether it would refuse the request, because its clock is wrong: that is known sooner than that it is no choice any more. */
-static __always_inline bool is_deaf(u16 server)
-{
-	const struct data_server *found = data_server(server);
-
-	return found && found->flags & DATA_SERVER_DEAF;
-}
-
 /* Whether the dispatcher of this service, on another node, counts as dead for now. */
 static __always_inline bool dispatcher_rests(u32 service)
 {

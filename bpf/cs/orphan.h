@@ -39,31 +39,11 @@ static __always_inline int resume(struct packet *p, struct tcb *tcb, const struc
 	return distribute(p, owner, ADOPT_RESUMED, unmap_address(p->settings->address), &part);
 }
 
-static __always_inline bool is_hearing(u16 server)
-{
-	const struct data_server *found = data_server(server);
-
-	return found && hears(found);
-}
-
-/*
- * A data server that takes messages, other than this one: of the pool, if that has one. Else, where doors judge, any: the one there
- * finds that the request is nobody's, and its agent says so.
- */
-static __noinline u16 choose_hearing_instead(struct packet *p, u32 pool, u16 server)
-{
-	u16 other = choose_other(pool, &p->flow, server, 0);
-
-	if (is_hearing(other) || !p->service || !(p->service->flags & SERVICE_OWNER))
-		return other;
-	return choose_other(p->service->pool, &p->flow, server, 0);
-}
-
 /* The current request again, of which the client has no answer at all, to another data server. */
 static __noinline int adopt_orphan(struct packet *p, struct tcb *tcb)
 {
 	struct lccp_tcb part = travelling_part(tcb);
-	u16 other = choose_hearing_instead(p, tcb->pool, tcb->owner);
+	u16 other = choose_other(tcb->pool, &p->flow, tcb->owner, 0);
 	const struct data_server *to = data_server(other);
 
 	if (!to || !hears(to))

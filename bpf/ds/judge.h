@@ -79,35 +79,13 @@ static __always_inline u32 pool_of_request(const struct service *service, const 
 	return pool;
 }
 
-enum {
-	CHOICES_TRIED = 16,
-};
-
-/* The next choice that takes messages, from the place of this request on. */
-static __noinline u16 choose_hearing(const struct pool *pool, u32 index, const struct tcb_key *flow, const struct request *r)
-{
-	if (!pool || !flow || !pool->choices)
-		return NO_DATA_SERVER;
-	u32 begin = place(pool, index, flow, r, 0);
-	for (u32 i = 0; i < CHOICES_TRIED; i++) {
-		u32 at = pool->first_choice + (begin + i) % pool->choices;
-		const u16 *choice = bpf_map_lookup_elem(&choices, &at);
-		if (choice && !is_deaf(*choice))
-			return *choice;
-	}
-	return NO_DATA_SERVER;
-}
-
 /* By a function of its own, as the stack has no room for the flow beside what reads a request. */
 static __noinline u16 choose_owner(const struct lccp_header *h, u32 index, const struct request *r)
 {
 	struct tcb_key flow = flow_of(h);
 	const struct pool *pool = pool_at(index);
 
-	if (!pool)
-		return NO_DATA_SERVER;
-	u16 owner = choose(pool, index, &flow, r, 0);
-	return is_deaf(owner) ? choose_hearing(pool, index, &flow, r) : owner;
+	return pool ? choose(pool, index, &flow, r, 0) : NO_DATA_SERVER;
 }
 
 /*
@@ -167,8 +145,8 @@ static __noinline enum judgement judge_request(struct arrival *a, const struct l
 	if (word == WORD_AWAITED)
 		return JUDGED_ASKS;
 	j->owner = word == WORD_NONE ? choose_owner(h, index, r) : word;
-	if (j->owner == NO_DATA_SERVER || is_deaf(j->owner))
-		return is_member(pool, own) ? here : JUDGED_NOBODY;
+	if (j->owner == NO_DATA_SERVER)
+		return JUDGED_NOBODY;
 	return j->owner == own ? here : JUDGED_ELSEWHERE;
 }
 

@@ -334,10 +334,7 @@ impl Daemon {
                 Some(heard) = self.inbox.heard.recv() => self.hear(&heard),
                 Some(found) = self.inbox.hops.recv() => logged(self.handle_hop(found)),
                 received = self.socket.recv_from(&mut buffer) => match received {
-                    Ok(received) => {
-                        let (sender, payload) = (received.sender, received.payload.to_vec());
-                        self.handle_message(sender, &payload, received.came());
-                    }
+                    Ok(received) => self.hear_message(&received),
                     Err(error) => debug!("{error}"),
                 },
                 _ = beat.tick() => self.beat().await,
@@ -376,10 +373,7 @@ impl Daemon {
     fn hear_what_waits(&mut self, buffer: &mut [u8]) -> bool {
         for _ in 0..MESSAGES_AT_ONCE {
             match self.socket.try_recv_from(buffer) {
-                Ok(Some(received)) => {
-                    let (sender, payload) = (received.sender, received.payload.to_vec());
-                    self.handle_message(sender, &payload, received.came());
-                }
+                Ok(Some(received)) => self.hear_message(&received),
                 Ok(None) => return true,
                 Err(error) => debug!("{error}"),
             }

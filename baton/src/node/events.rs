@@ -4,6 +4,7 @@ use std::{net::Ipv4Addr, time::Duration};
 
 use anyhow::Result;
 use baton_core::membership::{self, Event};
+use baton_net::Received;
 use baton_streams::{Heard, Topic};
 use baton_wire::{
     Arrival, Clock, Health, HelloService, Message, NodePair, Reject, clock_of, decode, encode,
@@ -21,7 +22,11 @@ use super::{
 };
 
 impl Daemon {
-    pub(super) fn handle_message(&mut self, sender: Ipv4Addr, payload: &[u8], came: Arrival) {
+    pub(super) fn hear_message(&mut self, received: &Received<'_>) {
+        self.handle_message(received.sender, received.payload, received.came());
+    }
+
+    fn handle_message(&mut self, sender: Ipv4Addr, payload: &[u8], came: Arrival) {
         let pair = NodePair {
             from: sender,
             to: self.place.address,
@@ -151,10 +156,12 @@ impl Daemon {
         Ok(())
     }
 
-    /// Whether a data server's clock is so wrong that it refuses messages.
+    /// Whether a node's clock is so wrong that it refuses messages. What it has goes on; it gets nothing new.
     fn note_deaf(&mut self, node: Ipv4Addr, deaf: bool) {
         if self.place.me.roles.needs_pulse() {
             logged(self.tables.mark_deaf(&self.dataplane, node.into(), deaf));
+            self.membership
+                .handle_deafness(self.now(), node.into(), deaf);
         }
     }
 

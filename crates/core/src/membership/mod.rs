@@ -10,7 +10,9 @@
 //! 3. If none of them is heard, all of them are usable: a dead daemon is not a dead server, so
 //!    silence alone never empties a service. Nor does it empty a pool, which has some of a service's nodes.
 //!
-//! Before all that, who is known to be dead (`pulse`) is out: that is more than silence.
+//! Before all that, who is known to be dead (`pulse`) is out: that is more than silence. So is who is *deaf*, which means
+//! that it refuses messages because its clock and ours differ; but not if all others are deaf as well, as it is ours then
+//! that is wrong.
 //!
 //! UNKNOWN is no word: the one before it stands, also that of an earlier life of the daemon, so
 //! that restarting a daemon changes nothing. For `silence` after the start a node counts as heard,
@@ -46,6 +48,7 @@ pub struct Membership {
     /// Nodes that want no new requests, by their last word.
     draining: BTreeSet<Address>,
     dead: BTreeSet<Address>,
+    deaf: BTreeSet<Address>,
     /// One of each service of `cluster`.
     usable: BTreeMap<Endpoint, Usable>,
     events: VecDeque<Event>,
@@ -70,6 +73,7 @@ impl Membership {
             reports: BTreeMap::new(),
             draining: BTreeSet::new(),
             dead: BTreeSet::new(),
+            deaf: BTreeSet::new(),
             usable: BTreeMap::new(),
             events: VecDeque::new(),
         };
@@ -146,12 +150,15 @@ impl Membership {
     /// Takes the word of whoever watches the hosts themselves that this node is dead, or is not any more.
     pub fn handle_death(&mut self, now: Moment, address: Address, dead: bool) {
         self.expire(now);
-        let changed = if dead {
-            self.dead.insert(address)
-        } else {
-            self.dead.remove(&address)
-        };
-        if changed {
+        if set(&mut self.dead, address, dead) {
+            self.refresh(self.services_of(address).collect());
+        }
+    }
+
+    /// Takes the word of whoever compares clocks that this node refuses messages, or takes them again.
+    pub fn handle_deafness(&mut self, now: Moment, address: Address, deaf: bool) {
+        self.expire(now);
+        if set(&mut self.deaf, address, deaf) {
             self.refresh(self.services_of(address).collect());
         }
     }
@@ -240,11 +247,7 @@ impl Membership {
 
     /// Takes a node's word on whether it wants new requests. Returns whether it is another than before.
     fn note_draining(&mut self, node: Address, draining: bool) -> bool {
-        let changed = if draining {
-            self.draining.insert(node)
-        } else {
-            self.draining.remove(&node)
-        };
+        let changed = set(&mut self.draining, node, draining);
         if changed {
             let node = self.name(node);
             self.events.push_back(if draining {
@@ -295,7 +298,7 @@ impl Membership {
         }
     }
 
-    /// The nodes that rules 0 and 1 leave, and whether each is heard.
+    /// The nodes that rules 0 and 1 leave, and whether each is heard: those that are not deaf, or else all.
     fn candidates(&self, at: Endpoint) -> Vec<(bool, UsableServer)> {
         let fails = |node: &Node| {
             self.report(node.address, at)
@@ -312,12 +315,14 @@ impl Membership {
                 .is_some_and(|presence| presence.is_present());
             Some((heard, server))
         };
-        self.cluster
+        let (deaf, hearing): (Vec<_>, Vec<_>) = self
+            .cluster
             .members(at)
             .filter(|node| !self.is_draining(node.address) && !self.dead.contains(&node.address))
             .filter(|node| !fails(node))
             .filter_map(candidate)
-            .collect()
+            .partition(|(_, server)| self.deaf.contains(&server.address));
+        if hearing.is_empty() { deaf } else { hearing }
     }
 
     fn services_of(&self, address: Address) -> impl Iterator<Item = Endpoint> {
@@ -332,5 +337,14 @@ impl Membership {
             .node(address)
             .map(|node| node.name.clone())
             .unwrap_or_default()
+    }
+}
+
+/// Has the address in the set, or not. Returns whether that is another than before.
+fn set(all: &mut BTreeSet<Address>, address: Address, is_in: bool) -> bool {
+    if is_in {
+        all.insert(address)
+    } else {
+        all.remove(&address)
     }
 }

@@ -322,6 +322,23 @@ fn silence_empties_no_pool_though_others_are_heard() {
 }
 
 #[test]
+fn who_refuses_messages_gets_nothing_but_where_all_do() {
+    let mut m = membership();
+    m.handle_deafness(ms(1), node(1), true);
+    assert_eq!(usable(&m, WEB), [0, 2, 3]);
+    assert_eq!(among(&m, &[1]), []);
+    // It is out also when nobody else is heard.
+    events(&mut m, 5000);
+    assert_eq!(usable(&m, WEB), [0, 2, 3]);
+    for other in [0, 2, 3] {
+        m.handle_deafness(ms(5000), node(other), true);
+    }
+    assert_eq!(usable(&m, WEB), [0, 1, 2, 3], "it is this node's clock");
+    m.handle_deafness(ms(5001), node(1), false);
+    assert_eq!(usable(&m, WEB), [1]);
+}
+
+#[test]
 fn a_start_that_takes_long_is_no_silence_of_others() {
     let mut m = membership();
     m.begin(ms(5000));

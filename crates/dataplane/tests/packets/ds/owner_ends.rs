@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     blank::map_named,
-    cluster::{CS, CS_MAC, data_server, ds, ds_mac, first_pool_of_one, pools},
+    cluster::{CS, CS_MAC, data_server, ds, ds_mac, first_pool_of_one},
     host::{accept, nothing_to_accept, on_own_host},
     lccp::adopt,
     node::Node,
@@ -31,7 +31,7 @@ fn mark(node: &Node, server: u16, flag: u32) {
     node.plane().set_data_server(server, &marked).unwrap();
 }
 
-fn kill_next(node: &Node) {
+pub(super) fn kill_next(node: &Node) {
     mark(node, 1, DATA_SERVER_DEAD);
 }
 
@@ -86,7 +86,7 @@ fn nor_does_it_go_to_a_third() {
 
 /// It began here: the same text.
 #[track_caller]
-fn begins_here(live: &mut Live, text: &[u8]) {
+pub(super) fn begins_here(live: &mut Live, text: &[u8]) {
     let back = [
         ("ds_adopted", 1),
         ("ds_door_back", 1),
@@ -132,39 +132,6 @@ fn what_may_not_be_done_twice_follows_to_who_takes_no_messages() {
         expect(&live.node, &[("ds_door_again", 1)]);
         live.message_to(CS, CS_MAC);
         assert!(live.message_to(ds(1), ds_mac(1)).packet.ends_with(POST));
-    });
-}
-
-/// Where that is the only one, the agent has its connection and says that nobody answers.
-#[test]
-fn a_request_for_who_takes_no_messages_is_the_agents() {
-    on_own_host(|| {
-        let (live, agent) = with_agent();
-        mark(&live.node, 1, DATA_SERVER_DEAF);
-        let get = request(&live, ELSEWHERE);
-        forward(&live.node, &get);
-        expect(&live.node, READS);
-        ended(&live);
-        expect_bytes(&accept(&agent).0, &get.payload);
-        live.nothing_sent();
-    });
-}
-
-/// Where there are others, one of them has it.
-#[test]
-fn who_takes_no_messages_is_passed_over() {
-    on_own_host(|| {
-        let live = owned();
-        let route = RouteKey::of(0, 0, b"/ds2/").unwrap();
-        let (index, mut two) = pools().remove(1);
-        two.choices = 4;
-        two.members[0] = 0b110;
-        let plane = live.node.plane();
-        plane.set_routes(&[(route, index.into())]).unwrap();
-        plane.set_pool(index, &two).unwrap();
-        live.node.set_choices(index, &[2, 2, 2, 1]);
-        mark(&live.node, 2, DATA_SERVER_DEAF);
-        goes_with(&live, &request(&live, ELSEWHERE));
     });
 }
 

@@ -2,7 +2,7 @@
 
 use std::{
     io::{ErrorKind, Read as _},
-    net::SocketAddr,
+    net::{SocketAddr, TcpListener, TcpStream},
 };
 
 use super::loopback::ADOPTED;
@@ -13,19 +13,27 @@ use super::loopback::{
 use crate::{
     cluster::WEB,
     host::{accept, listen, on_own_host, until},
+    node::Node,
     segment::{Client, GET},
 };
 
-/// The client is gone without a word and its port is used again: the old connection ends, the new one
-/// begins, and nothing went out in between.
-#[test]
-fn an_older_connection_gives_way() {
+/// With a connection that has read its request.
+fn with_older(then: impl FnOnce(Node, TcpListener, Client, TcpStream) + Send) {
     on_own_host(|| {
         let listener = listen(WEB);
         let node = attached();
         let old = Client::fresh();
         let stream = adopted(&node, &listener, &old);
         expect_bytes(&stream, GET);
+        then(node, listener, old, stream);
+    });
+}
+
+/// The client is gone without a word and its port is used again: the old connection ends, the new one
+/// begins, and nothing went out in between.
+#[test]
+fn an_older_connection_gives_way() {
+    with_older(|node, listener, old, stream| {
         let new = old.again();
         send_adopt(&node, &new.get(COOKIE ^ 0x55));
         let (newer, from) = accept(&listener);
@@ -41,12 +49,7 @@ fn an_older_connection_gives_way() {
 /// says the same.
 #[test]
 fn a_data_server_ends_no_other_connection() {
-    on_own_host(|| {
-        let listener = listen(WEB);
-        let node = attached();
-        let old = Client::fresh();
-        let stream = adopted(&node, &listener, &old);
-        expect_bytes(&stream, GET);
+    with_older(|node, listener, old, _stream| {
         let new = old.again();
         let request = new.get(COOKIE ^ 0x55);
         send_adopt_from_data_server(&node, &new, &request);
@@ -62,12 +65,7 @@ fn a_data_server_ends_no_other_connection() {
 
 #[test]
 fn time_wait_gives_way() {
-    on_own_host(|| {
-        let listener = listen(WEB);
-        let node = attached();
-        let old = Client::fresh();
-        let stream = adopted(&node, &listener, &old);
-        expect_bytes(&stream, GET);
+    with_older(|node, listener, old, stream| {
         drop(stream);
         // The client acknowledges the server's FIN with its own.
         forward(&node, &old.later(COOKIE, GET.len(), 1).flags("FA"));
