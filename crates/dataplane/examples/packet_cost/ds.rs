@@ -34,6 +34,9 @@ use crate::{
 
 /// Connections of a round: fewer than a listener's backlog holds.
 const ADOPTS: u32 = 2000;
+/// Fewer, each with many requests: what is looked up for them is in the processor's cache.
+const FEW: usize = 16;
+const REQUESTS_OF_FEW: usize = 60;
 /// The connection server's.
 const COOKIE: u32 = 7;
 const REPEATS: u32 = 100_000;
@@ -63,13 +66,16 @@ pub struct DataServer<'a> {
     client: Client,
     _connection: TcpStream,
     sender: Socket,
-    _empty: OwnedFd,
+    _beside: [OwnedFd; 2],
     deliver: Row,
     not_ours: Row,
     adopt: Row,
     forward: Row,
     here: Row,
+    here_of_few: Row,
+    here_resumable: Row,
     handed_on: Row,
+    copies: Row,
     body: Row,
     head: Row,
 }
@@ -81,16 +87,14 @@ impl<'a> DataServer<'a> {
         listener.bind(&SocketAddr::V4(WEB).into())?;
         listener.listen(4096)?;
         let listener: TcpListener = listener.into();
-        let empty = sys::link_create(wrapper.tcx_nothing.as_fd(), ARRIVES_AT, Hook::TcxIngress)?;
+        let attach =
+            |program: &OwnedFd| sys::link_create(program.as_fd(), ARRIVES_AT, Hook::TcxIngress);
+        let beside = [attach(&wrapper.tcx_nothing)?, attach(&wrapper.tcx_copies)?];
         let sender = Socket::new(Domain::IPV4, Type::RAW, Some(Protocol::from(253)))?;
         sender.bind(&SocketAddr::from((CS, 0)).into())?;
         sender.connect(&SocketAddr::from((ds(0), 0)).into())?;
         let node = Node::attached_ds(ARRIVES_AT);
-        let owns = Service {
-            flags: (SERVICE_OWNER | SERVICE_PATHS | SERVICE_RESUME) as u16,
-            ..Service::default()
-        };
-        node.plane().set_service(&ServiceKey::of(WEB), &owns)?;
+        serve(&node, SERVICE_RESUME)?;
         let routes = ["/ds1/", "/ds2/"].into_iter().zip(first_pool_of_one()..);
         let routes = routes.map(|(path, pool)| {
             let key = RouteKey::of(0, 0, path.as_bytes());
@@ -115,7 +119,7 @@ impl<'a> DataServer<'a> {
             client,
             _connection: connection,
             sender,
-            _empty: empty,
+            _beside: beside,
             not_ours: Row::new("not for a service", None),
             deliver: Row::new("plain packet of a connection", None),
             forward: Row::new("FORWARD of a connection (live)", None),
@@ -123,7 +127,10 @@ impl<'a> DataServer<'a> {
             head: Row::new("leaving, a response begins (shown)", None),
             adopt: Row::new("ADOPT -> a new socket (live)", Some(400.0)),
             here: Row::new("door: next GET, answered here (live)", Some(450.0)),
+            here_of_few: Row::new("door: the same, few connections", Some(450.0)),
+            here_resumable: Row::new("door: the same, may be resumed", None),
             handed_on: Row::new("door: next GET, handed on (live)", Some(900.0)),
+            copies: Row::new("two copies of a packet, nothing else", None),
         })
     }
 
@@ -180,14 +187,43 @@ impl<'a> DataServer<'a> {
             "ds_forwarded",
             clients.iter().map(|client| next(client, &[])),
         )?;
-        let (one, other) = clients.split_at(clients.len() / 2);
-        let requests = one.iter().map(|client| next(client, HERE));
+        let (here, other) = clients.split_at(clients.len() / 2);
+        let (plain, resumable) = here.split_at(here.len() / 2);
+        serve(&self.node, 0)?;
+        let requests = plain.iter().map(|client| next(client, HERE));
         let (whole, floor) = self.send_all("ds_door_request", requests)?;
         self.here.add(whole, floor);
+        let later = |client: &Client, number: usize| {
+            let sent = GET.len() + number * HERE.len();
+            let packet = client.later(COOKIE, sent, answered);
+            (crate::lccp::forward(client), packet.payload(HERE))
+        };
+        let requests = (1..=REQUESTS_OF_FEW)
+            .flat_map(|number| plain[..FEW].iter().map(move |client| later(client, number)));
+        let (whole, floor) = self.send_all("ds_door_request", requests)?;
+        self.here_of_few.add(whole, floor);
+        serve(&self.node, SERVICE_RESUME)?;
+        let requests = resumable.iter().map(|client| next(client, HERE));
+        let (whole, floor) = self.send_all("ds_door_request", requests)?;
+        self.here_resumable.add(whole, floor);
         let requests = other.iter().map(|client| next(client, ANOTHERS));
         let (whole, floor) = self.send_all("ds_door_handed_on", requests)?;
         self.handed_on.add(whole, floor);
+        self.copies.add(self.copy(&plain[0], ADOPTS)?, empty);
         Ok(())
+    }
+
+    /// Mean nanoseconds of a program that sends two copies of a request on, and does nothing else.
+    fn copy(&self, client: &Client, times: u32) -> Result<f64> {
+        let packet = client.later(COOKIE, GET.len(), 0).payload(ANOTHERS);
+        let before = program::runs(&self.wrapper.tcx_copies)?;
+        self.wrapper.copy_to(Wire::interface())?;
+        self.send_all(
+            "ds_forwarded",
+            (0..times).map(|_| (crate::lccp::forward(client), packet.clone())),
+        )?;
+        self.wrapper.copy_to(0)?;
+        Ok(program::runs(&self.wrapper.tcx_copies)?.mean_since(before))
     }
 
     /// What was measured so far does not count.
@@ -198,7 +234,10 @@ impl<'a> DataServer<'a> {
             &mut self.forward,
             &mut self.adopt,
             &mut self.here,
+            &mut self.here_of_few,
+            &mut self.here_resumable,
             &mut self.handed_on,
+            &mut self.copies,
             &mut self.body,
             &mut self.head,
         ] {
@@ -213,7 +252,10 @@ impl<'a> DataServer<'a> {
             self.forward,
             self.adopt,
             self.here,
+            self.here_of_few,
+            self.here_resumable,
             self.handed_on,
+            self.copies,
             self.body,
             self.head,
         ]
@@ -297,6 +339,15 @@ impl<'a> DataServer<'a> {
             })
             .collect()
     }
+}
+
+/// The service, with its routes; `flags` are more of its service's.
+fn serve(node: &Node, flags: u32) -> Result<()> {
+    let owns = Service {
+        flags: (SERVICE_OWNER | SERVICE_PATHS | flags) as u16,
+        ..Service::default()
+    };
+    Ok(node.plane().set_service(&ServiceKey::of(WEB), &owns)?)
 }
 
 fn mean(of: &[f64]) -> f64 {

@@ -61,6 +61,14 @@ struct {
 	__type(value, __u32);
 } measured SEC(".maps");
 
+/* Where tcx_copies sends copies; 0: it makes none. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u32);
+} copies_to SEC(".maps");
+
 static __always_inline int put_numbers(struct xdp_md *ctx, const struct template *t, const struct flow *f)
 {
 	unsigned char *frame = (void *)(long)ctx->data;
@@ -111,6 +119,19 @@ int xdp_nothing(struct xdp_md *ctx)
 SEC("tcx/ingress")
 int tcx_nothing(struct __sk_buff *skb)
 {
+	return -1; /* TCX_NEXT */
+}
+
+/* Two copies of the frame leave by an interface: as many as a handover sends. */
+SEC("tcx/ingress")
+int tcx_copies(struct __sk_buff *skb)
+{
+	__u32 zero = 0, *interface = bpf_map_lookup_elem(&copies_to, &zero);
+
+	if (interface && *interface) {
+		bpf_clone_redirect(skb, *interface, 0);
+		bpf_clone_redirect(skb, *interface, 0);
+	}
 	return -1; /* TCX_NEXT */
 }
 

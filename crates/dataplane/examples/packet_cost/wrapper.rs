@@ -22,10 +22,13 @@ pub struct Wrapper {
     pub xdp_nothing: OwnedFd,
     /// A tcx program that goes on at once.
     pub tcx_nothing: OwnedFd,
+    /// One that sends two copies of each packet to an interface ([`Wrapper::copy_to`]).
+    pub tcx_copies: OwnedFd,
     template: MapHandle,
     flows: MapHandle,
     turn: MapHandle,
     measured: MapHandle,
+    copies_to: MapHandle,
 }
 
 /// What a run's packet has of its own.
@@ -71,10 +74,12 @@ impl Wrapper {
             restore: program(&object, "xdp_restore")?,
             xdp_nothing: program(&object, "xdp_nothing")?,
             tcx_nothing: program(&object, "tcx_nothing")?,
+            tcx_copies: program(&object, "tcx_copies")?,
             template: map(&object, "templates")?,
             flows: map(&object, "bench_flows")?,
             turn: map(&object, "turn")?,
             measured: map(&object, "measured")?,
+            copies_to: map(&object, "copies_to")?,
         })
     }
 
@@ -106,6 +111,11 @@ impl Wrapper {
     /// From now on every packet goes to `program`. Slow: the kernel waits until nobody runs the old one.
     pub fn aim(&self, program: BorrowedFd<'_>) -> Result<()> {
         set(&self.measured, &program.as_raw_fd().to_ne_bytes())
+    }
+
+    /// The interface of the copies; 0: there are none.
+    pub fn copy_to(&self, interface: u32) -> Result<()> {
+        set(&self.copies_to, &interface.to_ne_bytes())
     }
 
     /// Mean nanoseconds of `runs` runs, each with its own packet, from the first flow on. `frame` is as
