@@ -178,10 +178,11 @@ impl<'a> DataServer<'a> {
         self.body.add(mean(&bodies), empty);
 
         let answered = HEAD.len() as u32 + PIECES * PIECE.len() as u32;
-        let next = |client: &Client, request: &[u8]| {
-            let packet = client.later(COOKIE, GET.len(), answered);
+        let after = |client: &Client, sent: usize, request: &[u8]| {
+            let packet = client.later(COOKIE, sent, answered);
             (crate::lccp::forward(client), packet.payload(request))
         };
+        let next = |client: &Client, request: &[u8]| after(client, GET.len(), request);
         // With the first packet of a connection its door is put where its socket is: that is no part of any later one.
         self.send_all(
             "ds_forwarded",
@@ -193,13 +194,10 @@ impl<'a> DataServer<'a> {
         let requests = plain.iter().map(|client| next(client, HERE));
         let (whole, floor) = self.send_all("ds_door_request", requests)?;
         self.here.add(whole, floor);
-        let later = |client: &Client, number: usize| {
+        let requests = (1..=REQUESTS_OF_FEW).flat_map(|number| {
             let sent = GET.len() + number * HERE.len();
-            let packet = client.later(COOKIE, sent, answered);
-            (crate::lccp::forward(client), packet.payload(HERE))
-        };
-        let requests = (1..=REQUESTS_OF_FEW)
-            .flat_map(|number| plain[..FEW].iter().map(move |client| later(client, number)));
+            (plain[..FEW].iter()).map(move |client| after(client, sent, HERE))
+        });
         let (whole, floor) = self.send_all("ds_door_request", requests)?;
         self.here_of_few.add(whole, floor);
         serve(&self.node, SERVICE_RESUME)?;
@@ -209,18 +207,18 @@ impl<'a> DataServer<'a> {
         let requests = other.iter().map(|client| next(client, ANOTHERS));
         let (whole, floor) = self.send_all("ds_door_handed_on", requests)?;
         self.handed_on.add(whole, floor);
-        self.copies.add(self.copy(&plain[0], ADOPTS)?, empty);
+        self.copies.add(self.copy(&plain[0])?, empty);
         Ok(())
     }
 
     /// Mean nanoseconds of a program that sends two copies of a request on, and does nothing else.
-    fn copy(&self, client: &Client, times: u32) -> Result<f64> {
+    fn copy(&self, client: &Client) -> Result<f64> {
         let packet = client.later(COOKIE, GET.len(), 0).payload(ANOTHERS);
         let before = program::runs(&self.wrapper.tcx_copies)?;
         self.wrapper.copy_to(Wire::interface())?;
         self.send_all(
             "ds_forwarded",
-            (0..times).map(|_| (crate::lccp::forward(client), packet.clone())),
+            (0..ADOPTS).map(|_| (crate::lccp::forward(client), packet.clone())),
         )?;
         self.wrapper.copy_to(0)?;
         Ok(program::runs(&self.wrapper.tcx_copies)?.mean_since(before))
