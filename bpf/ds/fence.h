@@ -75,6 +75,20 @@ static __always_inline void note_heard(const struct arrival *a, struct door *d)
 		d->heard = moment();
 }
 
+/* The door of the connection on `sk`, also if nothing has come of it but the request with which it was adopted. */
+static __noinline const struct door *door_behind(struct bpf_sock *sk)
+{
+	const struct door *d = bpf_sk_storage_get(&doors, sk, 0, 0);
+	struct tcb_key flow;
+
+	if (d)
+		return d;
+	name_flow(&flow, sk->dst_ip4, sk->dst_port, sk->src_ip4, bpf_htons(sk->src_port));
+	d = bpf_map_lookup_elem(&doors_begun, &flow);
+	/* Else it is of an earlier connection. */
+	return d && !(d->flags & DOOR_BORN) ? d : 0;
+}
+
 /* Whether the connection on `sk` is surely this node's. */
 static __always_inline bool may_speak(struct bpf_sock *sk)
 {
@@ -87,7 +101,7 @@ static __always_inline bool may_speak(struct bpf_sock *sk)
 	bool is_cut_off = now - h->heard > s->lease;
 	if (!is_cut_off && !h->since)
 		return true;
-	const struct door *d = bpf_sk_storage_get(&doors, sk, 0, 0);
+	const struct door *d = door_behind(sk);
 	if (!d)
 		return true;
 	if (h->since && is_before(d->heard, h->since))

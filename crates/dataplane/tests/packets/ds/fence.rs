@@ -21,7 +21,10 @@ const MORE: &[u8] = b"more";
 
 /// Its response is under way, and its connection server was heard just now.
 fn leased() -> Live {
-    let live = Live::answering();
+    under_lease(Live::answering())
+}
+
+fn under_lease(live: Live) -> Live {
     live.stream.set_nodelay(true).unwrap();
     let lease = u32::try_from(LEASE.as_nanos() >> SENT_SHIFT).unwrap();
     live.node.change(|settings| settings.lease = lease);
@@ -97,6 +100,20 @@ fn without_a_lease_all_is_said() {
 fn cut_off_it_asks_until_the_client_was_heard() {
     on_own_host(|| {
         let live = leased();
+        thread::sleep(LONGER);
+        write(&live.stream);
+        asks(&live);
+        hear_client(&live);
+        writes(&live);
+    });
+}
+
+/// Nothing has come of the client but the request with which it was adopted.
+#[test]
+fn cut_off_it_asks_before_its_first_response() {
+    on_own_host(|| {
+        let mut live = under_lease(Live::adopted());
+        live.answers = 0;
         thread::sleep(LONGER);
         write(&live.stream);
         asks(&live);
