@@ -89,13 +89,26 @@ static __noinline bool has_come(struct bpf_sock *sk, const struct inner *in)
 	return timewait && !is_before(timewait->tw_sk.__tw_common.skc_tw_rcv_nxt, end);
 }
 
-/* What becomes of a packet of the connection on `sk`: LET_IN, HAND_ON, TO_AGENT, IS_READ, or it is done with. */
+/*
+ * Whether the packet is of a later connection than the one that has ended here (TIME_WAIT), which had the same ports. Its client's SYN
+ * came by another connection server than this packet, so nobody had it adopted. TIME_WAIT would answer with numbers of its own for ever.
+ */
+static __always_inline bool is_later(struct bpf_sock *sk, const struct inner *in)
+{
+	const struct tcp_timewait_sock *ended = bpf_skc_to_tcp_timewait_sock(sk);
+
+	return ended && bpf_ntohl(in->tcp.seq) - ended->tw_sk.__tw_common.skc_tw_rcv_nxt + BEHIND_SEQ >= 2 * BEHIND_SEQ;
+}
+
+/* What becomes of a packet of the connection on `sk`: LET_IN, HAND_ON, TO_AGENT, IS_READ, NOT_HERE, or it is done with. */
 static __noinline int at_door(struct arrival *a, struct lccp_header *h, struct inner *in, struct bpf_sock *sk)
 {
 	const struct tcp_sock *tcp = bpf_skc_to_tcp_sock(sk);
 	int verdict;
 
 	a->kept = 0;
+	if (!tcp && is_later(sk, in))
+		return NOT_HERE;
 	/* Of its first packet, whatever that is: then it need not be kept elsewhere any more. */
 	struct door *d = door_of(sk, tcp, h);
 	if (d)

@@ -7,7 +7,7 @@ use std::{
 
 use super::loopback::ADOPTED;
 use super::loopback::{
-    COOKIE, FORWARDED, adopted, attached, expect, expect_bytes, forward, send_adopt,
+    COOKIE, FORWARDED, Live, adopted, attached, expect, expect_bytes, forward, send_adopt,
     send_adopt_from_data_server,
 };
 use crate::{
@@ -77,6 +77,34 @@ fn time_wait_gives_way() {
         let (newer, _) = accept(&listener);
         expect_bytes(&newer, GET);
         expect(&node, &[ADOPTED, &[("ds_time_wait_ended", 1)]].concat());
+    });
+}
+
+/// Its SYN came by another connection server than its first request: the one that this came by has still an entry of the old one.
+#[test]
+fn time_wait_has_nothing_of_a_later_connection() {
+    on_own_host(|| {
+        let live = Live::answering();
+        let heard = live.answer.len() as u32 + 1;
+        let fin = live.client.later(COOKIE, live.sent, heard).flags("FA");
+        let Live {
+            node,
+            client: old,
+            stream,
+            listener: _listener,
+            wire: _wire,
+            ..
+        } = live;
+        drop(stream);
+        forward(&node, &fin);
+        expect(&node, FORWARDED);
+        until(is_in_time_wait);
+
+        forward(&node, &old.again().get(COOKIE ^ 0x55));
+        expect(&node, &[("ds_none", 1)]);
+        // What the client of the old one says again is answered as ever.
+        forward(&node, &fin);
+        expect(&node, FORWARDED);
     });
 }
 
