@@ -436,6 +436,27 @@ fn another_request_in_place_of_one_that_tcp_has_dropped_is_judged() {
     });
 }
 
+/// What was broken on its way seemed to be another's. TCP believes it as little as the RST that was made of it, there or here, so the
+/// connection is still here when the true request comes.
+#[test]
+fn a_connection_does_not_go_with_a_broken_request() {
+    on_own_host(|| {
+        for text in [HERE, ELSEWHERE] {
+            let live = owned();
+            forward_broken(&live.node, &request(&live, ELSEWHERE));
+            expect(&live.node, HANDED_ON);
+            forward(&live.node, &request(&live, text));
+            if text == HERE {
+                expect(&live.node, LET_IN);
+                expect_bytes(&live.stream, HERE);
+            } else {
+                expect(&live.node, HANDED_ON);
+                ended(&live);
+            }
+        }
+    });
+}
+
 /// A connection that was here before there were doors.
 #[test]
 fn a_connection_without_a_door_ends() {
