@@ -13,7 +13,8 @@
  *
  * The question is an empty segment from before what the client has: it is answered with an ACK (RFC 9293, 3.10.7.4), which the
  * connection server leads to whoever has the connection now. If that is this node its client is heard, and TCP sends once more what
- * has not left.
+ * has not left: it hears that nothing left (tcp_retransmit_timer() in net/ipv4/tcp_timer.c), and tries again each half second instead of
+ * twice as late each time.
  */
 #ifndef BATON_DS_FENCE_H
 #define BATON_DS_FENCE_H
@@ -109,7 +110,7 @@ static __always_inline bool may_speak(struct bpf_sock *sk)
 	return !is_cut_off || now - d->heard <= (s->lease < CLIENT_LEASE ? CLIENT_LEASE : s->lease);
 }
 
-/* In the place of the packet, of which the client may have had nothing, leaves a question to the client. */
+/* In the place of the packet, of which the client may have had nothing, leaves a question to the client. TCP is told that it did not. */
 static __noinline int ask_client(struct __sk_buff *skb, u32 unacknowledged)
 {
 	struct counters *counters = counters_of_this_cpu();
@@ -119,11 +120,11 @@ static __noinline int ask_client(struct __sk_buff *skb, u32 unacknowledged)
 	    bpf_skb_load_bytes(skb, in.tcp_at, &in.tcp, sizeof(in.tcp)))
 		return TCX_DISCARD;
 	u16 flags = flags_of(&in);
-	if (!write_seq(skb, &in, in.tcp_at, unacknowledged - 1, (flags & ~bpf_htons(ENDS_AND_PUSH)) | bpf_htons(ACK_BIT)) ||
-	    bpf_skb_load_bytes(skb, in.tcp_at, &in.tcp, sizeof(in.tcp)) || !cut(skb, &in, in.tcp_at, 0))
-		return TCX_DISCARD;
-	count(counters, COUNTER_DS_FENCED);
-	return TCX_GO_ON;
+	if (write_seq(skb, &in, in.tcp_at, unacknowledged - 1, (flags & ~bpf_htons(ENDS_AND_PUSH)) | bpf_htons(ACK_BIT)) &&
+	    !bpf_skb_load_bytes(skb, in.tcp_at, &in.tcp, sizeof(in.tcp)) && cut(skb, &in, in.tcp_at, 0) &&
+	    !bpf_clone_redirect(skb, skb->ifindex, 0))
+		count(counters, COUNTER_DS_FENCED);
+	return TCX_DISCARD;
 }
 
 #endif

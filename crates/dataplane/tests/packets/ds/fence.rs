@@ -12,7 +12,11 @@ use baton_wire::Message;
 use nix::sys::socket::{setsockopt, sockopt::Linger};
 
 use super::loopback::{Live, await_counted, forward, send};
-use crate::{host::on_own_host, segment::Client};
+use super::window::backoff_of;
+use crate::{
+    host::{on_own_host, send_again},
+    segment::Client,
+};
 
 const LEASE: Duration = Duration::from_millis(200);
 /// Than that, and than a client is believed that was heard.
@@ -106,6 +110,27 @@ fn cut_off_it_asks_until_the_client_was_heard() {
         hear_client(&live);
         writes(&live);
     });
+}
+
+/// TCP tries again in the same time as before, or what is sent once the client was heard could come many seconds later.
+#[test]
+fn what_does_not_leave_is_tried_again_soon() {
+    for is_in_flight in [false, true] {
+        on_own_host(|| {
+            send_again();
+            let live = leased();
+            if !is_in_flight {
+                thread::sleep(LONGER);
+            }
+            write(&live.stream);
+            while !live.said().payload().is_empty() {}
+            let before = backoff_of(&live.stream);
+            for _ in 0..3 {
+                asks(&live);
+            }
+            assert_eq!(backoff_of(&live.stream), before);
+        });
+    }
 }
 
 /// Nothing has come of the client but the request with which it was adopted.

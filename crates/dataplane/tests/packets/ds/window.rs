@@ -20,6 +20,7 @@ use crate::{
 /// As much of `struct tcp_info` as every kernel has: it grows from one to the next.
 const INFO_WORDS: usize = 21;
 const CWND_AT: usize = std::mem::offset_of!(libc::tcp_info, tcpi_snd_cwnd) / size_of::<u32>();
+const BACKOFF_AT: usize = std::mem::offset_of!(libc::tcp_info, tcpi_backoff);
 
 sockopt_impl!(
     TcpInfo,
@@ -35,6 +36,12 @@ const OF_A_NEW_ONE: u32 = 10;
 
 fn cwnd_of(stream: &TcpStream) -> u32 {
     getsockopt(&stream.as_fd(), TcpInfo).unwrap()[CWND_AT]
+}
+
+/// How often TCP has doubled the time after which it tries again.
+pub fn backoff_of(stream: &TcpStream) -> u8 {
+    let words = getsockopt(&stream.as_fd(), TcpInfo).unwrap();
+    words[BACKOFF_AT / size_of::<u32>()].to_ne_bytes()[BACKOFF_AT % size_of::<u32>()]
 }
 
 /// Knows its own namespace, and so which sockets are its own.
