@@ -76,6 +76,19 @@ static __always_inline void note_heard(const struct arrival *a, struct door *d)
 		d->heard = moment();
 }
 
+/*
+ * Whether the client acknowledges what was never sent from here, and was not heard since a silence: then another data server has had the
+ * connection meanwhile, and who led the packet here does not know that.
+ */
+static __always_inline bool is_anothers(const struct arrival *a, const struct door *d, const struct tcp_sock *tcp,
+					const struct inner *in)
+{
+	const struct hearing *h = hearing();
+
+	return h && h->since && is_before(d->heard, h->since) && !a->sent_in && !a->keeper && in->tcp.ack &&
+	       bpf_ntohl(in->tcp.ack_seq) - tcp->write_seq - 1 < BEHIND_ACK;
+}
+
 /* The door of the connection on `sk`, also if nothing has come of it but the request with which it was adopted. */
 static __noinline const struct door *door_behind(struct bpf_sock *sk)
 {

@@ -11,17 +11,20 @@ use baton_abi::SENT_SHIFT;
 use baton_wire::Message;
 use nix::sys::socket::{setsockopt, sockopt::Linger};
 
-use super::loopback::{Live, await_counted, forward, send};
+use super::loopback::{FORWARDED, Live, await_counted, expect, forward, send};
+use super::owner::is_reset;
 use super::window::backoff_of;
 use crate::{
     host::{on_own_host, send_again},
-    segment::Client,
+    node::Counted,
+    segment::{Client, Segment},
 };
 
 const LEASE: Duration = Duration::from_millis(200);
 /// Than that, and than a client is believed that was heard.
 const LONGER: Duration = Duration::from_millis(700);
 const MORE: &[u8] = b"more";
+const NONE: Counted<'_> = &[("ds_none", 1)];
 
 /// Its response is under way, and its connection server was heard just now.
 fn leased() -> Live {
@@ -179,6 +182,37 @@ fn taken_for_dead_it_asks_until_the_client_was_heard() {
                 hear_client(&live);
             }
             writes(&live);
+        }
+    });
+}
+
+/// Another data server has had the connection meanwhile, and a connection server that does not know sends its packets here: they find
+/// no socket from then on, so it asks who has it.
+#[test]
+fn after_a_silence_a_connection_that_went_on_elsewhere_ends() {
+    on_own_host(|| {
+        for was_silent in [false, true] {
+            let live = leased();
+            expect(&live.node, NONE);
+            if was_silent {
+                thread::sleep(LONGER);
+                hear_connection_server(&live);
+                expect(&live.node, NONE);
+            }
+            let ack = live.ack();
+            let more = Segment {
+                ack: ack.ack.wrapping_add(1000),
+                ..ack
+            };
+            forward(&live.node, &more);
+            if was_silent {
+                expect(&live.node, &[("ds_stale_ended", 1)]);
+                is_reset(&live.stream);
+                forward(&live.node, &more);
+                expect(&live.node, NONE);
+            } else {
+                expect(&live.node, FORWARDED);
+            }
         }
     });
 }
