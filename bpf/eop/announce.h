@@ -8,7 +8,7 @@
 #ifndef BATON_EOP_ANNOUNCE_H
 #define BATON_EOP_ANNOUNCE_H
 
-#include "eop.h"
+#include "eop/eop.h"
 
 enum {
 	ULP = 31, /* TCP_ULP, include/uapi/linux/tcp.h */

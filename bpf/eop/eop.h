@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* What is known of a socket that announces EOP, the TCP option that says so, and what was decided. */
-#ifndef BATON_EOP_H
-#define BATON_EOP_H
+#ifndef BATON_EOP_EOP_H
+#define BATON_EOP_EOP_H
 
 #include <linux/bpf.h>
 #include <linux/in.h>
@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <bpf/bpf_helpers.h>
 
-#include "abi.h"
+#include "abi/eop.h"
 
 typedef __u8 u8;
 typedef __u32 u32;

@@ -6,7 +6,7 @@
 #ifndef BATON_EOP_HANDSHAKE_H
 #define BATON_EOP_HANDSHAKE_H
 
-#include "eop.h"
+#include "eop/eop.h"
 
 enum {
 	FLAG_SYN = 0x02,

@@ -9,8 +9,8 @@
 #ifndef BATON_SWITCH_PLACE_H
 #define BATON_SWITCH_PLACE_H
 
-#include "../cs/packet.h"
-#include "../hash.h"
+#include "connection_server/packet.h"
+#include "include/hash.h"
 
 /* A connection server, and why it. */
 struct direction {

@@ -3,7 +3,7 @@
 #ifndef BATON_SWITCH_RECEIVE_LCCP_H
 #define BATON_SWITCH_RECEIVE_LCCP_H
 
-#include "../cs/for_daemon.h"
+#include "lccp/for_daemon.h"
 
 static __noinline int receive_lccp_at_switch(struct packet *p)
 {

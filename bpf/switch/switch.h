@@ -3,16 +3,16 @@
  * The switch: an XDP program in front of several connection servers. To clients it is the cluster
  * address; each of their frames goes on to one connection server, and nothing comes back this way.
  */
-#ifndef BATON_SWITCH_H
-#define BATON_SWITCH_H
+#ifndef BATON_SWITCH_SWITCH_H
+#define BATON_SWITCH_SWITCH_H
 
-#include "place.h"
-#include "receive_lccp.h"
-#include "../cs/icmp_error.h"
-#include "../cs/inside.h"
-#include "../cs/linear.h"
-#include "../cs/packet.h"
-#include "../switched.h"
+#include "connection_server/icmp_error.h"
+#include "connection_server/linear.h"
+#include "connection_server/packet.h"
+#include "include/switch_header.h"
+#include "switch/add_switch_header.h"
+#include "switch/place.h"
+#include "switch/receive_lccp.h"
 
 /* Alone, the frame is forwarded all the same, but the connection server cannot answer it. */
 static __always_inline int send_plain(struct packet *p, const struct data_server *to)

@@ -1,4 +1,4 @@
-//! Compiles `bpf/abi.h` for the BPF target and turns the BTF of it into Rust: one definition
+//! Compiles the headers in `bpf/abi` for the BPF target and turns the BTF of it into Rust: one definition
 //! of every struct and constant, in C.
 
 use std::{env, fmt::Write as _, fs, path::PathBuf, process::Command};
@@ -10,28 +10,28 @@ use libbpf_rs::btf::{Btf, BtfKind, BtfType, types};
 fn main() -> Result<()> {
     let root = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?).join("../../bpf");
     let out = PathBuf::from(env::var("OUT_DIR")?);
-    for file in ["abi.h", "abi.c", "app/abi.h", "client/abi.h", "eop/abi.h"] {
-        println!("cargo:rerun-if-changed={}", root.join(file).display());
-    }
+    println!("cargo:rerun-if-changed={}", root.join("abi").display());
 
     let object = out.join("abi.o");
     let clang = env::var("CLANG").unwrap_or_else(|_| "clang".into());
     let status = Command::new(&clang)
         .args(["-g", "-O2", "-Wall", "-Werror", "-target", "bpf", "-c"])
-        .arg(root.join("abi.c"))
+        .arg("-I")
+        .arg(&root)
+        .arg(root.join("abi/abi.c"))
         .arg("-o")
         .arg(&object)
         .status()
         .with_context(|| format!("cannot run {clang}: install clang 14 or newer, or set CLANG"))?;
     if !status.success() {
-        bail!("{clang} could not compile bpf/abi.c");
+        bail!("{clang} could not compile bpf/abi/abi.c");
     }
 
     let btf = Btf::from_path(&object)?;
     let mut rust = String::new();
     if let Some(wide) = btf.type_by_kind::<types::Enum64<'_>>().next() {
         let name = wide.name().unwrap_or_default().to_string_lossy();
-        bail!("bpf/abi.h: a value of `enum {name}` does not fit into 32 bits");
+        bail!("bpf/abi: a value of `enum {name}` does not fit into 32 bits");
     }
     for kind in btf.type_by_kind::<types::Enum<'_>>() {
         write_enum(&mut rust, &kind)?;
@@ -59,7 +59,7 @@ fn write_enum(rust: &mut String, kind: &types::Enum<'_>) -> Result<()> {
             .to_string_lossy();
         writeln!(
             rust,
-            "/// `{member_name}` of `bpf/abi.h`.\npub const {member_name}: u32 = {};",
+            "/// `{member_name}` of `bpf/abi`.\npub const {member_name}: u32 = {};",
             member.value
         )?;
         write!(table, "(\"{member_name}\", {member_name}), ")?;
@@ -78,7 +78,7 @@ fn write_struct(rust: &mut String, btf: &Btf<'_>, kind: &types::Struct<'_>) -> R
         .context("struct without a name")?
         .to_string_lossy();
     let name = camel(&c_name);
-    writeln!(rust, "/// `struct {c_name}` of `bpf/abi.h`.")?;
+    writeln!(rust, "/// `struct {c_name}` of `bpf/abi`.")?;
     writeln!(
         rust,
         "#[repr(C)]\n#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, FromBytes, IntoBytes, Immutable, KnownLayout)]"
@@ -130,7 +130,7 @@ fn rust_type(ty: &BtfType<'_>) -> Result<(String, String)> {
             let name = camel(&ty.name().context("anonymous struct")?.to_string_lossy());
             Ok((name.clone(), format!("{name}::default()")))
         }
-        other => bail!("bpf/abi.h uses a type that crosses no boundary: {other:?}"),
+        other => bail!("bpf/abi uses a type that crosses no boundary: {other:?}"),
     }
 }
 

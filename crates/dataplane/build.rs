@@ -16,7 +16,7 @@ use libbpf_rs::btf::{
 };
 
 fn main() -> Result<()> {
-    // The programs read requests eight bytes at a time (bpf/cs/request.h), and clang makes them for the byte order of
+    // The programs read requests eight bytes at a time (bpf/routing/request.h), and clang makes them for the byte order of
     // the machine that it runs on.
     ensure!(
         env::var("CARGO_CFG_TARGET_ENDIAN")? == "little",
@@ -48,6 +48,9 @@ fn build(bpf: &Path, out: &Path, name: &str) -> Result<PathBuf> {
         .obj(&object)
         .clang(env::var("CLANG").unwrap_or_else(|_| "clang".into()))
         .clang_args([
+            // Headers name each other from there on.
+            "-I",
+            &bpf.to_string_lossy(),
             // Version 3 has 32-bit arithmetic and atomic fetch-and-add.
             "-mcpu=v3",
             "-Wall",

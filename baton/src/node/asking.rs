@@ -1,4 +1,4 @@
-//! What the doors of a data server ask dispatchers on other nodes (`bpf/ds/dispatcher.h`).
+//! What the doors of a data server ask dispatchers on other nodes (`bpf/data_server/door/dispatcher.h`).
 //!
 //! ```text
 //!  the program: a request waits --ring `early`--> a question --here: once for all that are alike--> QUERY

@@ -45,7 +45,7 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// By counter of `bpf/abi.h`.
+    /// By counter of `bpf/abi/counters.h`.
     pub fn get(&self) -> [(u32, u64); 2] {
         [
             (COUNTER_LCCP_MISSED, self.missed.load(Relaxed)),

@@ -1,4 +1,4 @@
-//! The C side's structs and constants (`bpf/abi.h`) as Rust types.
+//! The C side's structs and constants (`bpf/abi`) as Rust types.
 //!
 //! No definition here is written by hand: `build.rs` generates them from BTF, so C and Rust cannot drift.
 //! Padding is always a named field, which `IntoBytes` proves at compile time.

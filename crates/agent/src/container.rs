@@ -9,7 +9,7 @@
 //!
 //! The server's answers are addressed to the client and come to this host, because it is the container's
 //! gateway. There a program on the interface to the container marks those that one of these sockets waits for
-//! (`bpf/ds/relay_answer.h`), and the agent's routing rule keeps what is marked on this host. The sockets
+//! (`bpf/data_server/relay_answer.h`), and the agent's routing rule keeps what is marked on this host. The sockets
 //! themselves carry another mark ([`SOCKET_MARK`]), by which the program knows them and for which there is no rule.
 
 use std::io;

@@ -27,7 +27,7 @@ pub struct Counters {
     /// Of these, the server could not be connected to, or its side of the connection broke. Reset.
     pub failed: AtomicU64,
     /// Of these, a RST came on the client's side: its client gave up, or the connection went on with another socket or data server
-    /// (`bpf/ds/handover.h`).
+    /// (`bpf/data_server/handover/handover.h`).
     pub reset: AtomicU64,
     /// Of these, came to a regular end in both directions.
     pub finished: AtomicU64,

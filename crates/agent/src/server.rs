@@ -12,7 +12,7 @@ use tokio::time::timeout;
 
 use crate::client::{Ends, end_by_reset};
 
-/// SO_MARK of the connections to servers in containers: the letters "bats". `MARK_RELAY_SOCKET` of `bpf/abi.h`.
+/// SO_MARK of the connections to servers in containers: the letters "bats". `MARK_RELAY_SOCKET` of `bpf/abi/settings.h`.
 pub const SOCKET_MARK: u32 = 0x6261_7473;
 
 /// A server that does not answer for so long is taken for unreachable, and the client's connection is reset.

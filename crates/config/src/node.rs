@@ -147,7 +147,7 @@ impl Roles {
         has.map(|(_, name)| *name).collect()
     }
 
-    /// Those that programs have, as `enum role` of `bpf/abi.h`.
+    /// Those that programs have, as `enum role` of `bpf/abi/settings.h`.
     pub fn bits(self) -> u8 {
         let bit = |has: bool, bit: u32| if has { bit } else { 0 };
         let bits = bit(self.cs, baton_abi::ROLE_CS)

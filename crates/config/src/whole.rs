@@ -24,9 +24,9 @@ use crate::report::Report;
 use crate::service::{self, Nodes, Service};
 use members::{find, members, serves, unknown_node};
 
-/// Most services, from `bpf/abi.h`.
+/// Most services, from `bpf/abi/settings.h`.
 const MAX_SERVICES: usize = baton_abi::MAX_SERVICES as usize;
-/// Most data servers, from `bpf/abi.h`.
+/// Most data servers, from `bpf/abi/settings.h`.
 const MAX_DATA_SERVERS: usize = baton_abi::MAX_DATA_SERVERS as usize;
 
 /// Nodes and services, if everything about them is right; what is not has been reported.

@@ -1,4 +1,4 @@
-//! What a client has sent too early, as a data server's door says, and comes again a moment later (`bpf/ds/early.h`).
+//! What a client has sent too early, as a data server's door says, and comes again a moment later (`bpf/data_server/door/early.h`).
 //!
 //! Nobody says when it is no longer too early: so it is tried again, soon at first, and the longer it has waited the later,
 //! so that no connection is tried often, and none waits for much longer than it must.

@@ -1,4 +1,4 @@
-//! What dispatchers on other nodes have answered about requests at a data server's door (`bpf/ds/dispatcher.h`).
+//! What dispatchers on other nodes have answered about requests at a data server's door (`bpf/data_server/door/dispatcher.h`).
 
 use std::time::Duration;
 

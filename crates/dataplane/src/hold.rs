@@ -1,4 +1,4 @@
-//! First requests that wait at a connection server because another one is about to take over (`bpf/cs/hold.h`).
+//! First requests that wait at a connection server because another one is about to take over (`bpf/connection_server/begin/hold.h`).
 
 use std::time::Duration;
 

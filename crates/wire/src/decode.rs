@@ -33,7 +33,7 @@ pub struct Received<'a> {
     pub packet: &'a [u8],
 }
 
-/// Why a message is dropped, in silence. Each reason has its counter in `bpf/abi.h`.
+/// Why a message is dropped, in silence. Each reason has its counter in `bpf/abi/counters.h`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum Reject {
     /// Fewer bytes than the header, the body or the client's packet say, or a body longer than

@@ -274,7 +274,7 @@ fn seal(message: &mut [u8], key: &LccpKey, pair: NodePair) {
     }
 }
 
-/// A constant of `bpf/abi.h` that is one byte in a message.
+/// A constant of `bpf/abi/lccp.h` that is one byte in a message.
 pub(crate) const fn byte(constant: u32) -> u8 {
     assert!(constant <= 0xff);
     constant as u8

@@ -151,7 +151,7 @@ pub struct Keys {
     /// Accepted, never sent with.
     pub previous: Option<LccpKey>,
     /// Whether the other node has the secret and may give commands that move other nodes' connections
-    /// (`LCCP_LEADING` of `bpf/abi.h`).
+    /// (`LCCP_LEADING` of `bpf/abi/lccp.h`).
     pub leads: bool,
 }
 

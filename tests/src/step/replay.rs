@@ -30,7 +30,7 @@ pub struct Replay {
     after: Span,
 }
 
-/// In an ADOPT: Ethernet, outer IPv4, then be_client_port in struct lccp_header (bpf/abi.h).
+/// In an ADOPT: Ethernet, outer IPv4, then be_client_port in struct lccp_header (bpf/abi/lccp.h).
 const PORT_AT: usize = 14 + 20 + 40;
 
 impl Replay {

@@ -330,7 +330,7 @@ pub(super) fn pool_of(tcb: &Tcb, kept: Option<&KeptRequest>) -> u16 {
         .unwrap_or(tcb.pool)
 }
 
-/// As the program has it (`bpf/cs/keep.h`): whether a kept request is the one that the entry is about.
+/// As the program has it (`bpf/connection_server/orphans/keep.h`): whether a kept request is the one that the entry is about.
 fn is_current(kept: &KeptRequest, tcb: &Tcb) -> bool {
     let end = kept.request_seq.wrapping_add(kept.bytes.into());
     let come = tcb.last_ack.wrapping_sub(kept.response_start);

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! The agent has a connection for milliseconds. As nothing of a response has been sent, the connection is as quiet as it was
-//! before the request's first byte: so the program lets it go on from there, with another socket (`bpf/ds/reader.h`). What
+//! before the request's first byte: so the program lets it go on from there, with another socket (`bpf/data_server/agent/reader.h`). What
 //! has been acknowledged to the client is owed to that one. As it was never taken out of this socket, there is no more of it
 //! than the program lets through, and it is sent until the new socket has it, if need be by the next process (`store`). The
 //! server reads the request as its client wrote it, and answers it directly.

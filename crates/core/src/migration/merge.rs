@@ -2,7 +2,7 @@
 
 use baton_wire::TcbEntry;
 
-/// As far from where a connection is, a sequence number is of another one (`NEAR_SEQ` of `bpf/cs/tcb.h`).
+/// As far from where a connection is, a sequence number is of another one (`NEAR_SEQ` of `bpf/connection_server/tcb.h`).
 const NEAR: u32 = 1 << 16;
 
 /// What the table is to hold of a connection, of which it holds `here` and `came` comes; `None`: what it

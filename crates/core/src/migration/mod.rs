@@ -8,7 +8,7 @@
 //!
 //! Every batch is sent until it is acknowledged ([`Flight`](flight)), and a pass begins when all of the one
 //! before has been: so what comes later is never older. A batch that comes twice is taken once. When little
-//! is left to be sent, first requests wait (`bpf/cs/hold.h`) while the rest goes over, so that the new connection
+//! is left to be sent, first requests wait (`bpf/connection_server/begin/hold.h`) while the rest goes over, so that the new connection
 //! server has an entry of each connection. Then all that clients send goes on there, and the
 //! address moves. What changed in other ways until then goes over after it.
 //!

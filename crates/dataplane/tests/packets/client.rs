@@ -20,7 +20,7 @@ const REDIRECT: u32 = 7;
 
 const NEAR: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 11);
 const FAR: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 11);
-/// `MARK_SENT` of bpf/client/way.h.
+/// `MARK_SENT` of bpf/aware_client/way.h.
 const SENT: u32 = 0x6274_6e31;
 
 fn programs() -> ClientPrograms {

@@ -16,7 +16,7 @@ use crate::frames::{Frame, IP_AT};
 use crate::world::CLUSTER;
 
 const PROTOCOL: u8 = 253;
-/// `struct lccp_header` in bpf/abi.h.
+/// `struct lccp_header` in bpf/abi/lccp.h.
 const COMMAND_AT: usize = 2;
 /// Of no release.
 const OTHER_VERSION: u8 = 253;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* bpf/bounds.h as a machine without a verifier has it: the same values. */
-#ifndef BATON_BOUNDS_H
-#define BATON_BOUNDS_H
+/* bpf/include/bounds.h as a machine without a verifier has it: the same values. */
+#ifndef BATON_INCLUDE_BOUNDS_H
+#define BATON_INCLUDE_BOUNDS_H
 
 #define BOUNDED(value, least, most)                                                          \
 	({                                                                                   \

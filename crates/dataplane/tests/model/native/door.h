@@ -4,8 +4,8 @@
 #define NATIVE_DOOR_H
 
 #include "bounds.h"
-#include "ds/receive_lccp.h"
-#include "ds/response.h"
+#include "data_server/receive_lccp.h"
+#include "data_server/response/response.h"
 
 enum {
 	NODES = 3,                 /* data servers */

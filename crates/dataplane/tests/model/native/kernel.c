@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A data server's programs on this machine: bpf/ds as it stands, and around it as much of a kernel as one connection needs.
+ * A data server's programs on this machine: bpf/data_server as it stands, and around it as much of a kernel as one connection needs.
  * There is one connection, so a map by connections has one place.
  */
 #include <string.h>
@@ -535,7 +535,7 @@ void model_set_socket(u32 node, const struct model_socket *s, u32 is_new)
 	n->seen.rcv_nxt = s->rcv_nxt;
 	if (is_new)
 		n->doors.is_taken = n->responses.is_taken = n->have_read.is_taken = n->telling.is_taken = false;
-	/* As take_expected() of bpf/ds/window.h, which runs when the socket is made. */
+	/* As take_expected() of bpf/data_server/adopt/window.h, which runs when the socket is made. */
 	if (is_new && s->state && n->expected.is_taken) {
 		if (n->expected.expected.bodiless) {
 			n->responses.is_taken = true;
@@ -617,7 +617,7 @@ static void write_message(const struct model_packet *p, u32 inner_bytes)
 	memcpy(frame_at(LCCP_AT), &p->header, sizeof(p->header));
 }
 
-/* As bpf/ds/ds.h leads from one stage to the next, once what has come is known to be whole and, of a message, true. */
+/* As bpf/data_server/data_server.h leads from one stage to the next, once what has come is known to be whole and, of a message, true. */
 static int run_stages(const struct model_packet *p, struct arrival *a, const struct iphdr *ip, const struct tcphdr *tcp)
 {
 	int verdict;

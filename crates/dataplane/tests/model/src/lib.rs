@@ -1,4 +1,4 @@
-//! The data server's door against a model, in virtual time: random sequences of packets go through the programs of `bpf/ds`,
+//! The data server's door against a model, in virtual time: random sequences of packets go through the programs of `bpf/data_server`,
 //! compiled for this machine ([`native`]). README.md says what is real and what is a model. What must hold after each step:
 //!
 //! - A server's socket accepts bytes of those requests only that its pool may answer, whatever was sent again in other cuts or

@@ -61,7 +61,7 @@ pub struct World<'a> {
     pub tells: bool,
 }
 
-/// What a client sends before it hears of its server (bpf/cs/forwarder.h).
+/// What a client sends before it hears of its server (bpf/connection_server/forwarder.h).
 const FIRST_FLIGHT: u32 = 64 << 10;
 
 /// Beside the data servers.
@@ -274,7 +274,7 @@ impl<'a> World<'a> {
                 self.owner = NODES
                     .iter()
                     .position(|&one| one == packet.raw.header.be_data);
-                // As bpf/cs/moved_on.h.
+                // As bpf/connection_server/find/moved_on.h.
                 let with = u64::from_be(packet.raw.header.tcb.be_resume);
                 if with >> 32 != 0 {
                     self.adopting = Some(with as u32);

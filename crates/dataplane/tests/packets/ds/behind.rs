@@ -15,7 +15,7 @@ use crate::{
 };
 
 const DUPLICATE: Counted<'_> = &[("ds_duplicate", 1)];
-/// `BEHIND_SEQ` and `BEHIND_ACK` of bpf/ds/adopt.h.
+/// `BEHIND_SEQ` and `BEHIND_ACK` of bpf/data_server/adopt/adopt.h.
 const SEQ: u32 = 1 << 20;
 const ACK: u32 = 1 << 28;
 

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What is known of this client's connections to services. Who attaches the programs writes settings and services. */
+#ifndef BATON_AWARE_CLIENT_MAPS_H
+#define BATON_AWARE_CLIENT_MAPS_H
+
+#include "abi/aware_client.h"
+#include "include/kernel.h"
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct client_settings);
+} client_settings SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, MAX_CLIENT_SERVICES);
+	__type(key, struct client_service);
+	__type(value, u32);
+} client_services SEC(".maps");
+
+/* Of a connection to a service. Lives and dies with its socket. */
+struct client_socket {
+	__be32 server;             /* its data server; 0: not known, or not to be used */
+	u32 is_back;               /* 1: it is with the connection server for good, whatever is said */
+	u32 expected;              /* the next byte that was missing when this one last sent */
+	u32 segments;              /* with data, that had come when that began to be missing */
+	u64 since;                 /* when that was, in ns */
+	u32 probes;                /* sent since anything came */
+	u32 heard;                 /* segments that had come before the first of them */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct client_socket);
+} client_sockets SEC(".maps");
+
+/* The data servers of connections that may have no socket any more: what the kernel still says of these. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, CLIENT_FLOWS);
+	__type(key, struct client_flow);
+	__type(value, __be32);
+} client_flows SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct client_counters);
+} client_counters SEC(".maps");
+
+static __always_inline void count_client(enum client_counter what)
+{
+	u32 zero = 0;
+	struct client_counters *counters = bpf_map_lookup_elem(&client_counters, &zero);
+
+	if (counters)
+		counters->value[what]++;
+}
+
+static __always_inline const struct client_settings *own_settings(void)
+{
+	u32 zero = 0;
+
+	return bpf_map_lookup_elem(&client_settings, &zero);
+}
+
+#endif

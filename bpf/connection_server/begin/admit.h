@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* A packet of a connection without a (sure) entry: the split point, if its cookie is valid. */
+#ifndef BATON_CONNECTION_SERVER_BEGIN_ADMIT_H
+#define BATON_CONNECTION_SERVER_BEGIN_ADMIT_H
+
+#include "connection_server/aware.h"
+#include "connection_server/begin/distributor.h"
+#include "connection_server/begin/hold.h"
+#include "connection_server/begin/probe.h"
+#include "connection_server/begin/timestamp.h"
+#include "connection_server/begin/used_cookies.h"
+#include "connection_server/find/claim.h"
+#include "connection_server/forwarder.h"
+#include "connection_server/packet.h"
+#include "connection_server/tcb.h"
+#include "include/cookie.h"
+#include "include/socket_lookup.h"
+#include "routing/dispatcher.h"
+#include "routing/request.h"
+#include "routing/route.h"
+#include "routing/sizes.h"
+
+/* Where a first request is led, as far as its packet says it: its owner's door has the last word. */
+static __noinline struct choice *choose_first(struct packet *p, struct request *r, struct choice *choice)
+{
+	u32 flags = p->service->flags, route = NO_POOL;
+
+	if (flags & (SERVICE_PATHS | SERVICE_TARGETS | SERVICE_SIZES)) {
+		read_request_of(p, r);
+		route = find_route(p->service->id, flags, r);
+	}
+	if (route & ROUTE_UNDECIDED)
+		route = NO_POOL;
+	u32 pool_index = route & ROUTE_POOL;
+	choice->route = pool_index == NO_POOL ? p->service->id : route >> ROUTE_NUMBER_SHIFT & ROUTE_NUMBER;
+	choice->pool = pool_index == NO_POOL ? pool_without_route(p->service, r) : pool_index;
+	const struct pool *pool = pool_at(choice->pool);
+	choice->owner = pool ? choose(pool, choice->pool, &p->flow, r, 0) : NO_DATA_SERVER;
+	return choice;
+}
+
+/*
+ * The split: an entry here, DM1 to the data server that is chosen. `held` is an entry of an earlier connection with the same ports.
+ */
+static __noinline int split(struct packet *p, const struct tcb *held, u32 cookie, u32 tag)
+{
+	struct choice choice = { .replaces = held };
+	struct request *r = blank_request();
+	struct lccp_tcb part = {};
+
+	if (!r)
+		return XDP_ABORTED;
+	if (!fits_in_lccp(p))
+		return drop(p, COUNTER_CS_TOO_BIG);
+	choose_first(p, r, &choice);
+	const struct data_server *to = data_server(choice.owner);
+	bool is_there = to && to->flags & DATA_SERVER_PRESENT;
+	bool at_door = p->service->flags & SERVICE_OWNER;
+	if (!is_there || !at_door)
+		tally_request(choice.route, choice.pool);
+	if (!is_there) {
+		tally_unavailable(choice.route, choice.pool);
+		return reset(p, COUNTER_CS_NO_DATA_SERVER);
+	}
+	if (p->service->flags & SERVICE_DIRECT && is_aware(p))
+		part.options = LCCP_TCB_AWARE;
+	cookie_open(cookie, p->settings->rcv_wscale, &part);
+	long error = create_tcb(p, &choice, &part);
+	if (error)
+		return drop(p, error == -ERROR_EXISTS ? COUNTER_CS_ADOPTED_MEANWHILE : COUNTER_CS_TCB_FULL);
+	note_used(cookie, tag);
+	tally_connection(choice.owner, at_door);
+	if (part.options & LCCP_TCB_AWARE)
+		count(p->counters, COUNTER_CS_AWARE);
+	count(p->counters, COUNTER_CS_ADOPT);
+	return distribute(p, to, LCCP_ADOPT, unmap_address(p->settings->address), &part);
+}
+
+/*
+ * A packet of a client that does not seem to go on where its entry is. Anybody can send one, who need not even know the
+ * ports: so the entry stays as it is, and the owner's kernel judges.
+ */
+static __noinline int jump(struct packet *p, struct tcb *tcb)
+{
+	touch(tcb);
+	if (is_large_step(tcb, p))
+		note_packet(tcb, p);
+	else
+		count(p->counters, COUNTER_CS_JUMP);
+	return follow(p, tcb);
+}
+
+/*
+ * Whether these numbers are a little behind those of the entry, on both sides: then the packet is from earlier in the
+ * same connection. A new one has that by chance once in 65,536 times. This is for connections that did not begin here.
+ */
+static __always_inline bool is_behind_entry(const struct tcb *tcb, const struct tcphdr *tcp)
+{
+	u32 seq = tcb->last_seq - bpf_ntohl(tcp->seq), ack = tcb->last_ack - bpf_ntohl(tcp->ack_seq);
+
+	return seq - 1 < BEHIND_SEQ && ack < BEHIND_ACK;
+}
+
+/* No XDP action has such a number. */
+enum admission {
+	ADMIT_KNOWN = 300, /* it is of its entry's connection after all */
+	ADMIT_NEW,   /* first data */
+	ADMIT_JUMP,  /* its entry is to note it */
+	ADMIT_LATE,  /* its entry is not to */
+	ADMIT_STRAY, /* it has none */
+	ADMIT_ASKED_FIRST, /* the same of first data, that may have been passed on before */
+	ADMIT_RESET, /* the same of a RST */
+	ADMIT_PROBE,
+	ADMIT_HELD,  /* until another connection server has all entries */
+	ADMIT_NOT,   /* nothing is to be done */
+};
+
+/* Of no first data, or with no cookie of ours. `tag` is 0 if that is so. */
+static __always_inline enum admission admit_other(struct packet *p, const struct tcb *held, u32 cookie, u32 tag)
+{
+	const struct tcphdr *tcp = p->frame.tcp;
+
+	if (is_probe_of_unused(p))
+		return ADMIT_PROBE;
+	if (held)
+		return ADMIT_JUMP;
+	if (!tcp->rst)
+		return ADMIT_STRAY;
+	/* Of a client that has not sent any data: there is nobody to tell. */
+	if (tag && !is_used(cookie, tag)) {
+		count(p->counters, COUNTER_CS_RST);
+		return ADMIT_NOT;
+	}
+	return ADMIT_RESET;
+}
+
+enum {
+	COOKIE_LIFE_MS = (2ULL << COOKIE_PERIOD_SHIFT) / NS_PER_MS, /* no SYN-ACK is older */
+	HANDSHAKE_MS = 10000,      /* most are answered with data sooner */
+};
+
+static __always_inline bool begins_with_get(const struct packet *p)
+{
+	const u32 *word = (void *)p->frame.tcp + BOUNDED(p->frame.tcp_header, sizeof(struct tcphdr), 60);
+
+	return (void *)(word + 1) <= (void *)(long)p->ctx->data_end && *word == (u32)LETTERS('G', 'E', 'T', ' ', 0, 0, 0, 0);
+}
+
+/*
+ * Whether its SYN-ACK is from before this node came in front: then whoever was may have had this first data before. Some clients do
+ * not say when it was sent. They are asked about only if it is soon, and if what they ask for may not be done twice.
+ */
+static __noinline bool is_of_predecessor(struct packet *p)
+{
+	u32 since = p->settings->since_ms, for_ms = timestamp_now(p->settings) - since, echo;
+
+	if (!since || for_ms >= COOKIE_LIFE_MS)
+		return false;
+	if (!read_echo(p, &echo))
+		return for_ms < HANDSHAKE_MS && !begins_with_get(p);
+	return (int)(echo - timestamp_offset(p, 0) - since) < 0;
+}
+
+/* Of what has a valid cookie. */
+static __always_inline enum admission admit_first(struct packet *p, const struct tcb *held, u32 cookie, u32 tag)
+{
+	const struct tcphdr *tcp = p->frame.tcp;
+
+	if (held && is_adopted_packet(held, &p->frame))
+		return ADMIT_JUMP;
+	if (!p->frame.payload && !tcp->fin && !(p->service->flags & SERVICE_SPLIT_AT_ACK)) {
+		count(p->counters, COUNTER_CS_HANDSHAKE_ACK);
+		return ADMIT_NOT;
+	}
+	if (!is_used(cookie, tag) && !(held && is_behind_entry(held, tcp)))
+		return !held && is_of_predecessor(p) && !is_nobodys(p) ? ADMIT_ASKED_FIRST : ADMIT_NEW;
+	/*
+	 * The first data of a connection that has begun before comes once more: late, or replayed. It begins nothing. If
+	 * the connection lives, its owner calls the segment old; if it has ended, nobody has it.
+	 */
+	count(p->counters, COUNTER_CS_BEGUN_BEFORE);
+	return held ? ADMIT_LATE : ADMIT_STRAY;
+}
+
+/* The cookie is our ISN: the client's first data, and only that, has ISN + 1 on both sides. 0: this is not with it. */
+static __always_inline u32 tag_of_first(struct packet *p)
+{
+	const struct tcphdr *tcp = p->frame.tcp;
+
+	return tcp->ack ? tag_of_cookie(p, bpf_ntohl(tcp->seq) - 1) : 0;
+}
+
+/* Of an entry that its client has ended: whether this is behind that end, where only another connection begins. */
+static __noinline bool begins_behind_end(struct packet *p, const struct tcb *tcb)
+{
+	u32 end = bpf_ntohl(p->frame.tcp->seq) + p->frame.payload;
+
+	/* The end has a sequence number, too, and may be forged: then the connection goes on. */
+	return (int)(end - tcb->last_seq) > 1 && tag_of_first(p);
+}
+
+/*
+ * Whether this is of a new connection, although its numbers go on with the entry: a client that uses its port again within
+ * milliseconds has a sequence number near the last one, and one cookie in 2,048 is near what was acknowledged last.
+ */
+static __always_inline bool is_of_next_connection(struct packet *p, const struct tcb *tcb)
+{
+	return tcb->state & (TCB_FIN | TCB_RST) && begins_behind_end(p, tcb);
+}
+
+static __always_inline int not_ours(struct packet *p)
+{
+	if (service_at(p->frame.ip->saddr, p->frame.tcp->source))
+		count_bytes(p->counters, COUNTER_CS_RESPONSE_BYTES, p->frame.ip_bytes);
+	return XDP_PASS;
+}
+
+#endif

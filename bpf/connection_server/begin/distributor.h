@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The distributor: moves a connection to its data server, with DM1 (ADOPT) around the client's packet. */
+#ifndef BATON_CONNECTION_SERVER_BEGIN_DISTRIBUTOR_H
+#define BATON_CONNECTION_SERVER_BEGIN_DISTRIBUTOR_H
+
+#include "connection_server/packet.h"
+#include "connection_server/reply.h"
+#include "connection_server/tcb.h"
+#include "lccp/seal.h"
+#include "lccp/send_buffer.h"
+#include "routing/request.h"
+
+enum {
+	IP_FIRST_WORD = 0x4500,    /* version 4, five words, no class of service */
+	IP_DONT_FRAGMENT = 0x4000, /* with no identification */
+};
+
+struct outer {
+	struct ethhdr eth;
+	struct iphdr ip;
+	struct lccp_header lccp;
+} __attribute__((packed));
+
+/* Writes Ethernet, IP and LCCP headers in front of `inner_bytes` of client packet. */
+static __always_inline bool write_outer(struct xdp_md *ctx, const struct settings *s,
+					const struct data_server *to, const struct lccp_header *h,
+					u32 inner_bytes)
+{
+	struct outer *outer = (void *)(long)ctx->data;
+
+	if ((void *)(outer + 1) > (void *)(long)ctx->data_end)
+		return false;
+	address_frame(&outer->eth, to);
+	outer->eth.h_proto = bpf_htons(ETH_P_IP);
+	/* Word by word where it belongs, as no more than this fits a chain of calls' 512 bytes. */
+	__be32 *ip = (void *)&outer->ip;
+	ip[0] = bpf_htonl(IP_FIRST_WORD << 16 | (LCCP_OVERHEAD_BYTES + inner_bytes));
+	ip[1] = bpf_htonl(IP_DONT_FRAGMENT);
+	ip[2] = bpf_htonl(TTL << 24 | s->protocol << 16);
+	ip[3] = unmap_address(s->address);
+	ip[4] = unmap_address(to->address);
+	outer->ip.check = checksum_fold(checksum_words((u32 *)ip, 5));
+	__builtin_memcpy(&outer->lccp, h, sizeof(*h));
+	return true;
+}
+
+/* A client that keeps to the MSS we announced never sends more than this. */
+static __always_inline bool fits_in_lccp(const struct packet *p)
+{
+	return p->frame.ip_bytes <= p->settings->mss + sizeof(struct iphdr) + sizeof(struct tcphdr);
+}
+
+/* Of the frame as it leaves, without what may be behind the packet. */
+static __always_inline void keep_copy(struct packet *p, struct posted *posted)
+{
+	u64 bytes = sizeof(struct ethhdr) + LCCP_OVERHEAD_BYTES + p->frame.ip_bytes;
+
+	if (!posted)
+		return;
+	posted->bytes = 0;
+	if (fits_in_outbox(bytes) &&
+	    !bpf_xdp_load_bytes(p->ctx, 0, posted->frame, BOUNDED(bytes, 1, OUTBOX_FRAME_BYTES)))
+		posted->bytes = bytes;
+	else
+		count(p->counters, COUNTER_LCCP_NOT_KEPT);
+}
+
+enum {
+	/* ADOPT with LCCP_FLAG_RESUME, as distribute() takes it. */
+	ADOPT_RESUMED = LCCP_ADOPT | LCCP_FLAG_RESUME << 8,
+};
+
+/*
+ * Sends the client's packet in the frame, which fits, inside `command`; `be_data` is the command's. Global, so that it is
+ * verified by itself.
+ */
+__noinline int distribute_frame(struct xdp_md *ctx, const struct data_server *to, u32 command, __be32 be_data,
+				const struct lccp_tcb *tcb)
+{
+	struct text *scratch = text_of_this_cpu();
+	struct packet packet, *p = &packet;
+
+	/* The stack has no room for it. */
+	if (!scratch || !to || !tcb || !look_at_tcp(p, ctx))
+		return XDP_ABORTED;
+	struct lccp_header *h = &scratch->message;
+	*h = (struct lccp_header){
+		.receptor = LCCP_RECEPTOR_DS,
+		.command = (u8)command,
+		.flags = command >> 8,
+		.flow.be_client_port = p->flow.be_client_port,
+		.flow.be_cluster_port = p->frame.tcp->dest,
+		.be_data = be_data,
+		.tcb = *tcb,
+	};
+	u32 inner_bytes = p->frame.ip_bytes;
+	/* What goes by an owner that lets go comes once. */
+	bool once = (u8)command != LCCP_FORWARD || be_data;
+	struct channel *channel = once ? number(to, h) : 0;
+
+	__builtin_memcpy(h->flow.client, p->flow.client, 16);
+	map_address(h->flow.cluster, p->frame.ip->daddr);
+	lccp_seal(p->settings, to->key, h, between(unmap_address(p->settings->address), unmap_address(to->address)),
+		  p->frame.ip, behind_ports(p->frame.tcp));
+	if (bpf_xdp_adjust_head(p->ctx, -LCCP_OVERHEAD_BYTES))
+		return drop(p, COUNTER_CS_NO_ROOM);
+	if (!write_outer(p->ctx, p->settings, to, h, inner_bytes))
+		return drop(p, COUNTER_CS_NO_ROOM);
+	keep_copy(p, post(channel, to, h));
+	return send(p->ctx, to);
+}
+
+static __always_inline int distribute(struct packet *p, const struct data_server *to, u32 command, __be32 be_data,
+				      const struct lccp_tcb *tcb)
+{
+	return distribute_frame(p->ctx, to, command, be_data, tcb);
+}
+
+#endif

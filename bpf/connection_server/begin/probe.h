@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Keep-alive probes before the first request (RFC 9293, 3.8.4). A client that connects ahead of need asks whether anybody
+ * is still there: by the sequence number before its next one, so that it must be told that number again. Nobody has a
+ * socket for such a connection yet. It is answered as the SYN is: from the cookie alone, for as long as that is good.
+ */
+#ifndef BATON_CONNECTION_SERVER_BEGIN_PROBE_H
+#define BATON_CONNECTION_SERVER_BEGIN_PROBE_H
+
+#include "connection_server/begin/syn.h"
+#include "connection_server/begin/used_cookies.h"
+#include "connection_server/packet.h"
+#include "connection_server/reply.h"
+
+enum {
+	PROBE_PAYLOAD = 1, /* a byte of no meaning, in what old systems send */
+};
+
+/* Where the server speaks first, the connection is a data server's from the handshake on. */
+static __always_inline bool is_probe_of_unused(struct packet *p)
+{
+	const struct tcphdr *tcp = p->frame.tcp;
+
+	if (!tcp->ack || tcp->rst || tcp->fin || p->frame.payload > PROBE_PAYLOAD ||
+	    p->service->flags & SERVICE_SPLIT_AT_ACK)
+		return false;
+	u32 tag = tag_of_cookie(p, bpf_ntohl(tcp->seq));
+	return tag && !is_used(bpf_ntohl(tcp->ack_seq) - 1, tag);
+}
+
+static __noinline int answer_probe(struct packet *p)
+{
+	const struct tcphdr *tcp = p->frame.tcp;
+	struct tcp_options options;
+	struct segment segment = {};
+	struct lccp_tcb part = {};
+	u32 bytes = 0;
+
+	if (!read_options(p, &options))
+		return drop(p, COUNTER_BAD_TCP);
+	cookie_open(bpf_ntohl(tcp->ack_seq) - 1, p->settings->rcv_wscale, &part);
+	segment.tcp.ack = 1;
+	segment.tcp.seq = tcp->ack_seq;
+	segment.tcp.ack_seq = bpf_htonl(bpf_ntohl(tcp->seq) + 1);
+	/* Only the SYN-ACK's window is not scaled. */
+	segment.tcp.window = bpf_htons(SYN_ACK_WINDOW >> (part.rcv_wscale & 15));
+	if (options.timestamps) {
+		put_word(segment.options, OPTION_NOP, OPTION_NOP, OPTION_TIMESTAMPS, 10);
+		/* Never less than what the client has seen of ours, whose key may be the previous one by now. */
+		put_number(segment.options + 4, options.tsecr);
+		put_number(segment.options + 8, options.tsval);
+		bytes = 12;
+	}
+	count(p->counters, COUNTER_CS_PROBE);
+	return reply(p, &segment, REPLY_HEADERS + bytes);
+}
+
+#endif

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * CLAIM: a packet of a connection that has no entry here. It may have come by another connection server,
+ * or the entry may be lost. The data servers of the service are asked, one after the other; whoever
+ * has the connection delivers the packet and says so (MOVED, see moved.h), the last says NONE.
+ */
+#ifndef BATON_CONNECTION_SERVER_FIND_CLAIM_H
+#define BATON_CONNECTION_SERVER_FIND_CLAIM_H
+
+#include "connection_server/begin/distributor.h"
+#include "connection_server/find/answer.h"
+#include "connection_server/find/claim_budget.h"
+#include "connection_server/find/local_data_server.h"
+#include "connection_server/forwarder.h"
+#include "connection_server/go_on.h"
+#include "connection_server/packet.h"
+#include "connection_server/reply.h"
+#include "include/bounds.h"
+#include "include/clock.h"
+#include "routing/dispatcher.h"
+
+enum {
+	/* ns: without an answer for so long, the question or the answer is lost. Clients send again later. */
+	CLAIM_PATIENCE = 1 << 27,
+	ASKED_FIRST = 8, /* so many are tried: they may be gone, or this very node */
+	CLAIM_OF_HEADERS = LCCP_CLAIM | LCCP_FLAG_HEADERS << 8, /* as distribute() takes it */
+};
+
+/*
+ * The data server with which a walk begins: another one each time, should this one be dead. Where clients are given
+ * to data servers by their addresses, the first is the one that has them.
+ */
+static __always_inline const struct data_server *first_asked(const struct service *service,
+							     const struct tcb_key *flow, u32 walks)
+{
+	const struct pool *pool = pool_at(service->pool);
+
+	if (!pool || !pool->choices)
+		return 0;
+	u32 port = pool->policy == POLICY_CLIENT ? 0 : flow->be_client_port;
+	u32 turn = walks + hash_client(flow->client, pool->hash_seed ^ port);
+	for (int i = 0; i < ASKED_FIRST; i++) {
+		u32 at = pool->first_choice + (turn + i) % pool->choices;
+		u16 *choice = bpf_map_lookup_elem(&choices, &at);
+		const struct data_server *first = choice ? data_server(*choice) : 0;
+		if (first && (first->flags & (DATA_SERVER_PRESENT | DATA_SERVER_LOCAL)) == DATA_SERVER_PRESENT)
+			return first;
+	}
+	return 0;
+}
+
+/*
+ * The client's packet without its data. Lengths and the IP header's sum are those of what is left; the TCP sum stays, as
+ * nobody delivers such a packet.
+ */
+static __noinline bool cut_data(struct packet *p)
+{
+	u32 left = p->frame.ip_header + p->frame.tcp_header;
+	long less = (long)(sizeof(struct ethhdr) + left) - (long)bpf_xdp_get_buff_len(p->ctx);
+
+	if (less < 0 && bpf_xdp_adjust_tail(p->ctx, less))
+		return false;
+	struct iphdr *ip = (void *)(long)p->ctx->data + sizeof(struct ethhdr);
+	struct tcphdr *tcp = (void *)ip + BOUNDED(p->frame.ip_header, sizeof(*ip), 60);
+	if ((void *)(ip + 1) > (void *)(long)p->ctx->data_end || (void *)(tcp + 1) > (void *)(long)p->ctx->data_end)
+		return false;
+	/* The frame has been changed: where its headers are must be said anew. */
+	p->frame.eth = (void *)(long)p->ctx->data;
+	p->frame.ip = ip;
+	p->frame.tcp = tcp;
+	u32 sum = (u16)~ip->check + (u16)~ip->tot_len + bpf_htons(left);
+	ip->tot_len = bpf_htons(left);
+	ip->check = checksum_fold(sum);
+	p->frame.ip_bytes = left;
+	p->frame.payload = 0;
+	return true;
+}
+
+/* This very node has the connection. */
+static __always_inline int pass_found(struct packet *p)
+{
+	count(p->counters, COUNTER_CS_MOVED);
+	count(p->counters, COUNTER_CS_FORWARD);
+	count_bytes(p->counters, COUNTER_CS_FORWARD_BYTES, p->frame.ip_bytes);
+	if (is_merged(p))
+		count(p->counters, COUNTER_CS_MERGED);
+	return pass_to_own(p->ctx);
+}
+
+/* Asks `first`, with or without the client's data. */
+static __always_inline int send_claim(struct packet *p, const struct data_server *first, int how)
+{
+	u32 command = LCCP_CLAIM;
+
+	if (how == CLAIM_HEADERS && p->frame.payload) {
+		if (!cut_data(p))
+			return drop(p, COUNTER_CS_NO_ROOM);
+		count(p->counters, COUNTER_CS_CLAIM_CUT);
+		command = CLAIM_OF_HEADERS;
+	}
+	count(p->counters, COUNTER_CS_CLAIM);
+	return distribute(p, first, command, unmap_address(p->settings->address), &(struct lccp_tcb){});
+}
+
+static __noinline void note_asked_now(struct packet *p, struct stray *stray, u64 now, bool begins)
+{
+	struct stray asked = { .first = now, .asked = now, .walks = 1, .begins = begins };
+
+	if (!stray) {
+		bpf_map_update_elem(&strays, &p->flow, &asked, BPF_ANY);
+		return;
+	}
+	stray->asked = now;
+	stray->walks++;
+	stray->unclaimed = 0;
+	stray->begins = begins;
+}
+
+/*
+ * `stray` is 0 if this is the first packet of a flow that nobody here knows: only what is asked for is remembered. `begins`: it begins
+ * a connection if nobody has it.
+ */
+static __noinline int claim(struct packet *p, struct stray *stray, u64 now, bool begins)
+{
+	const struct data_server *first = first_asked(p->service, &p->flow, stray ? stray->walks : 0);
+
+	if (found_here(p))
+		return pass_found(p);
+	if (!first) {
+		if (stray)
+			stray->unclaimed = 1;
+		return drop(p, COUNTER_CS_STRAY);
+	}
+	if (!fits_in_lccp(p))
+		return drop(p, COUNTER_CS_TOO_BIG);
+	int how = may_claim(p);
+	if (how > CLAIM_WHOLE)
+		return drop(p, BOUNDED(how, 1, COUNTER_MAX - 1));
+	note_asked_now(p, stray, now, begins && how == CLAIM_WHOLE);
+	return send_claim(p, first, how);
+}
+
+/*
+ * A RST of a connection that has no entry here: its owner is to hear it, or its socket would stay for minutes. A client
+ * says it once, so it waits for no answer to an earlier question. There is nothing to remember of it, and nobody answers
+ * (see data_server/claim.h).
+ */
+static __noinline int claim_reset(struct packet *p)
+{
+	const struct data_server *first = first_asked(p->service, &p->flow, 0);
+
+	if (found_here(p))
+		return pass_found(p);
+	if (!first)
+		return drop(p, COUNTER_CS_RST);
+	if (!fits_in_lccp(p))
+		return drop(p, COUNTER_CS_TOO_BIG);
+	int how = may_claim(p);
+	if (how > CLAIM_WHOLE)
+		return drop(p, BOUNDED(how, 1, COUNTER_MAX - 1));
+	/* A stack sends none with data. */
+	if (how == CLAIM_HEADERS && p->frame.payload)
+		return drop(p, COUNTER_CS_CLAIM_CUT);
+	count(p->counters, COUNTER_CS_CLAIM);
+	return distribute(p, first, LCCP_CLAIM, unmap_address(p->settings->address), &(struct lccp_tcb){});
+}
+
+/* A packet without ACK is no connection's: its flow waits for its end. */
+static __always_inline int new_stray(struct packet *p, u64 now)
+{
+	struct stray stray = { .first = now, .asked = now, .unclaimed = 1 };
+
+	if (p->frame.tcp->ack)
+		return claim(p, 0, now, false);
+	bpf_map_update_elem(&strays, &p->flow, &stray, BPF_ANY);
+	return drop(p, COUNTER_CS_STRAY);
+}
+
+/*
+ * Nobody here knows the connection. One walk through the data servers; then silence, because the
+ * beginning of its request may be on its way behind this packet. What still comes after the grace is
+ * asked for once more, because while a connection was handed over it may have been missed; and what
+ * nobody has then gets a clear end.
+ */
+static __always_inline int stray(struct packet *p)
+{
+	u64 now = bpf_ktime_get_coarse_ns();
+	u64 grace = p->settings->stray_grace_ns;
+	struct stray *known = bpf_map_lookup_elem(&strays, &p->flow);
+
+	if (!known)
+		return new_stray(p, now);
+	if (!known->unclaimed && now - known->asked >= CLAIM_PATIENCE)
+		return claim(p, known, now, false);
+	if (!known->unclaimed || now - known->first < grace)
+		return drop(p, COUNTER_CS_STRAY);
+	if (p->frame.tcp->ack && known->asked - known->first < grace)
+		return claim(p, known, now, false);
+	bpf_map_delete_elem(&strays, &p->flow);
+	return reset(p, COUNTER_CS_STRAY_RESET);
+}
+
+/*
+ * First data, which whoever was in front before may have passed on to a data server, and that may have done what it asks for. Only if
+ * nobody has the connection does it begin here.
+ */
+static __always_inline int claim_first(struct packet *p)
+{
+	u64 now = bpf_ktime_get_coarse_ns();
+	struct stray *known = bpf_map_lookup_elem(&strays, &p->flow);
+
+	if (known && now - known->asked < CLAIM_PATIENCE)
+		return drop(p, COUNTER_CS_STRAY);
+	return claim(p, known, now, true);
+}
+
+/* Whether nobody has the connection that this packet begins: the data servers have been asked. */
+static __noinline bool is_nobodys(struct packet *p)
+{
+	const struct stray *known = bpf_map_lookup_elem(&strays, &p->flow);
+
+	if (!known || !known->unclaimed)
+		return !first_asked(p->service, &p->flow, 0);
+	bpf_map_delete_elem(&strays, &p->flow);
+	return true;
+}
+
+/* The owner of an entry does not have the connection, and nobody had it before: the rest are asked. */
+static __always_inline int claim_anew(struct packet *p, struct lccp_header *h)
+{
+	const struct service *service = service_at(p->flow.cluster, p->flow.be_cluster_port);
+	const struct data_server *first = service ? first_asked(service, &p->flow, 0) : 0;
+
+	bpf_map_delete_elem(&tcbs, &p->flow);
+	if (!first || !may_claim_known(p->settings))
+		return XDP_DROP;
+	h->tcb = (struct lccp_tcb){};
+	count(p->counters, COUNTER_CS_CLAIM);
+	return send_on(p, h, first, LCCP_CLAIM, unmap_address(p->settings->address));
+}
+
+/* The last that was asked has it not either. Also a late answer, to an earlier question: hence the two walks. */
+static __always_inline int unclaimed(struct packet *p)
+{
+	struct stray *known = bpf_map_lookup_elem(&strays, &p->flow);
+
+	count(p->counters, COUNTER_CS_UNCLAIMED);
+	if (!known)
+		return XDP_DROP;
+	known->unclaimed = 1;
+	return known->begins ? GO_ON_WITH_CARRIED : XDP_DROP;
+}
+
+#endif

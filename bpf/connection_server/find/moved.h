@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * MOVED: a data server has the connection that was asked for, and has delivered the packet. A connection
+ * that has begun on these ports meanwhile has its entry already. Or its owner has handed it to another one.
+ */
+#ifndef BATON_CONNECTION_SERVER_FIND_MOVED_H
+#define BATON_CONNECTION_SERVER_FIND_MOVED_H
+
+#include "connection_server/find/answer.h"
+#include "connection_server/find/claim_budget.h"
+#include "connection_server/find/enter.h"
+#include "connection_server/find/moved_on.h"
+#include "connection_server/go_on.h"
+#include "connection_server/orphans/quiet_point.h"
+#include "connection_server/tcb.h"
+
+/* The headers of the client's packet in a message. */
+struct carried {
+	struct iphdr ip;
+	struct tcphdr tcp;
+};
+
+/* False if it is not a whole TCP packet of the flow that the message names. */
+static __always_inline bool read_carried(struct packet *p, const struct lccp_header *h, struct carried *c)
+{
+	u32 at = sizeof(struct ethhdr) + LCCP_OVERHEAD_BYTES;
+
+	if (bpf_xdp_load_bytes(p->ctx, at, &c->ip, sizeof(c->ip)) || c->ip.version != 4 ||
+	    c->ip.ihl < sizeof(struct iphdr) / 4 || c->ip.protocol != IPPROTO_TCP ||
+	    bpf_ntohs(c->ip.tot_len) + LCCP_OVERHEAD_BYTES != p->frame.ip_bytes)
+		return false;
+	if (bpf_xdp_load_bytes(p->ctx, at + c->ip.ihl * 4, &c->tcp, sizeof(c->tcp)) ||
+	    c->tcp.doff < sizeof(struct tcphdr) / 4 || (c->ip.ihl + c->tcp.doff) * 4 > bpf_ntohs(c->ip.tot_len))
+		return false;
+	return is_mapped(h->flow.client, c->ip.saddr) && is_mapped(h->flow.cluster, c->ip.daddr) &&
+	       c->tcp.source == h->flow.be_client_port && c->tcp.dest == h->flow.be_cluster_port;
+}
+
+/*
+ * Whether the packet is of the connection that the entry is of. All of a long response may be acknowledged with the request behind it.
+ * What an aware client sends to its data server is not seen here.
+ */
+static __always_inline bool is_of_entry(const struct tcb *tcb, const struct tcphdr *tcp)
+{
+	u32 seq = bpf_ntohl(tcp->seq) - tcb->last_seq + NEAR_SEQ;
+	u32 ack = bpf_ntohl(tcp->ack_seq) - tcb->last_ack + NEAR_ACK;
+
+	return (seq < 2 * NEAR_SEQ && ack < WINDOW_MAX) || tcb->options & LCCP_TCB_AWARE;
+}
+
+/* Whether its owner cannot say where this connection is. */
+static __always_inline bool is_left_alone(const struct tcb *tcb)
+{
+	const struct data_server *owner = data_server(tcb->owner);
+
+	return owner && owner->flags & DATA_SERVER_DEAD && !(tcb->state & TCB_RESUMING);
+}
+
+/*
+ * The owner has handed the connection on, with the request that the message carries; or it has it, and the connection is at
+ * rest. Only the owner that the entry names is believed, and of what is near: word of an earlier one, or of an earlier connection
+ * on these ports, comes late, and the next packet brings it to whoever has the connection. If that owner is dead, whoever has the
+ * connection is believed: the word of the dead one may have been lost.
+ */
+static __always_inline int moved_on(struct packet *p, const struct lccp_header *h, struct tcb *tcb, u32 next)
+{
+	struct carried c;
+
+	if (next == NO_DATA_SERVER || !read_carried(p, h, &c) || !is_of_entry(tcb, &c.tcp))
+		return drop(p, COUNTER_LCCP_MISMATCH);
+	if (is_from(p, tcb->owner) && h->be_data) {
+		if (next == tcb->owner) {
+			note_quiet_point(p, tcb, &c.tcp);
+			return XDP_DROP;
+		}
+		note_moved_on(tcb, next, h, &c.tcp);
+		return drop(p, COUNTER_CS_MOVED_ON);
+	}
+	if (next == tcb->owner || !is_from(p, next) || !is_left_alone(tcb))
+		return drop(p, COUNTER_LCCP_MISMATCH);
+	give_to(tcb, next, NO_DATA_SERVER);
+	return drop(p, COUNTER_CS_MOVED_FROM_DEAD);
+}
+
+static __noinline int moved(struct packet *p, struct lccp_header *h)
+{
+	struct tcb *held = answered_entry(p, h);
+	struct carried c;
+
+	u32 owner = data_server_at(h->be_data ? h->be_data : p->frame.ip->saddr);
+	if (held)
+		return moved_on(p, h, held, owner);
+	if (owner == NO_DATA_SERVER || !read_carried(p, h, &c))
+		return drop(p, COUNTER_LCCP_MISMATCH);
+	const struct service *service = service_at(p->flow.cluster, p->flow.be_cluster_port);
+	if (!service)
+		return drop(p, COUNTER_LCCP_MISMATCH);
+
+	u32 payload = bpf_ntohs(c.ip.tot_len) - (c.ip.ihl + c.tcp.doff) * 4;
+	if (enter(p, &c.tcp, payload, owner, service, &h->tcb))
+		return drop(p, COUNTER_LCCP_MISMATCH);
+	believe(&p->flow);
+	count(p->counters, COUNTER_CS_MOVED);
+	/* Where there is a door it was not delivered: see data_server/claim.h. Without its data it is not what its client has sent. */
+	bool is_to_go = service->flags & SERVICE_OWNER && !h->be_data && !(h->flags & LCCP_FLAG_HEADERS);
+	return is_to_go ? GO_ON_WITH_CARRIED : XDP_DROP;
+}
+
+#endif

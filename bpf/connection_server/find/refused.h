@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* REFUSED: a data server could make no socket, so that another one is asked. */
+#ifndef BATON_CONNECTION_SERVER_FIND_REFUSED_H
+#define BATON_CONNECTION_SERVER_FIND_REFUSED_H
+
+#include "connection_server/begin/distributor.h"
+#include "connection_server/find/answer.h"
+#include "routing/dispatcher.h"
+
+/* A data server other than the one that refused; after a few tries whatever comes. */
+static __always_inline u16 choose_other(u32 pool_index, const struct tcb_key *flow, u16 refuser, u32 attempt)
+{
+	const struct pool *pool = pool_at(pool_index);
+	u16 other = refuser;
+
+	if (!pool)
+		return NO_DATA_SERVER;
+	for (int i = 0; i < 4 && other == refuser; i++)
+		other = choose(pool, pool_index, flow, 0, attempt + i);
+	return other;
+}
+
+/*
+ * A data server has no listener for this service: its ADOPT, which carries the client's packet, goes
+ * to another one. When all have refused, the daemon resets the client: this frame did not come from
+ * it, so the way back is the kernel's to find.
+ */
+static __noinline int refused(struct packet *p, struct lccp_header *h)
+{
+	struct tcb *tcb = answered_entry(p, h);
+
+	if (!tcb || !is_from(p, tcb->owner))
+		return drop(p, COUNTER_LCCP_MISMATCH);
+
+	/* It has no agent: another one has not what this one has not either, and the daemon sees to that. */
+	if (tcb->state & TCB_RESUMING)
+		return drop(p, COUNTER_CS_ORPHAN_WAITS);
+	count(p->counters, COUNTER_CS_REFUSED);
+	u16 owner = NO_DATA_SERVER;
+	if (++h->tcb.attempt < ADOPT_ATTEMPTS)
+		owner = choose_other(tcb->pool, &p->flow, tcb->owner, h->tcb.attempt);
+	const struct data_server *to = data_server(owner);
+	if (!to || !(to->flags & DATA_SERVER_PRESENT)) {
+		if (is_at_door(tcb))
+			tally_request(tcb->route, tcb->pool);
+		tally_unavailable(tcb->route, tcb->pool);
+		bpf_map_delete_elem(&tcbs, &p->flow);
+		count(p->counters, COUNTER_CS_REFUSED_BY_ALL);
+		return is_over_budget(p->frame.ip->saddr) ? drop(p, COUNTER_LCCP_OVER_BUDGET) : XDP_PASS;
+	}
+	if (!is_at_door(tcb))
+		TALLY(server_tally(tcb->owner), taken_back);
+	tally_connection(owner, is_at_door(tcb));
+	give_to(tcb, owner, NO_DATA_SERVER);
+	return send_on(p, h, to, LCCP_ADOPT, unmap_address(p->settings->address));
+}
+
+#endif

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The forwarder: keeps a client's packets flowing to the owner of its connection. */
+#ifndef BATON_CONNECTION_SERVER_FORWARDER_H
+#define BATON_CONNECTION_SERVER_FORWARDER_H
+
+#include "connection_server/begin/distributor.h"
+#include "connection_server/packet.h"
+#include "connection_server/reply.h"
+#include "connection_server/tcb.h"
+
+static __always_inline void count_forwarded(struct packet *p)
+{
+	count(p->counters, COUNTER_CS_FORWARD);
+	count_bytes(p->counters, COUNTER_CS_FORWARD_BYTES, p->frame.ip_bytes);
+}
+
+/* As it is, to one that is not behind a router. */
+static __always_inline int forward_plain(struct packet *p, const struct data_server *to)
+{
+	count_forwarded(p);
+	address_frame(p->frame.eth, to);
+	return send(p->ctx, to);
+}
+
+static __always_inline int forward(struct packet *p, const struct data_server *to)
+{
+	if (to->flags & DATA_SERVER_ROUTED && !fits_in_lccp(p))
+		return drop(p, COUNTER_CS_TOO_BIG);
+	if (is_merged(p)) {
+		if (!(to->flags & DATA_SERVER_LOCAL) && to->ifindex != p->ctx->ingress_ifindex)
+			return drop(p, COUNTER_CS_MERGED_LOST);
+		count(p->counters, COUNTER_CS_MERGED);
+	}
+	if (!(to->flags & DATA_SERVER_ROUTED))
+		return forward_plain(p, to);
+	count_forwarded(p);
+	return distribute(p, to, LCCP_FORWARD, 0, &(struct lccp_tcb){});
+}
+
+/* The request with which the connection went to its owner comes again, and nothing was answered yet: its ADOPT may be lost. */
+static __always_inline bool is_adopted_packet(const struct tcb *tcb, const struct frame *f)
+{
+	return tcb->state & TCB_ADOPTING && f->tcp->seq == bpf_htonl(tcb->request_seq) &&
+	       f->tcp->ack_seq == bpf_htonl(tcb->last_ack) && (f->payload || f->tcp->fin);
+}
+
+/* Whether it is there and takes messages. */
+static __always_inline bool hears(const struct data_server *server)
+{
+	return (server->flags & (DATA_SERVER_PRESENT | DATA_SERVER_DEAD | DATA_SERVER_DEAF)) ==
+	       DATA_SERVER_PRESENT;
+}
+
+/* The data server knows a duplicate when it sees one. */
+static __always_inline int adopt_again(struct packet *p, const struct tcb *tcb, const struct data_server *owner)
+{
+	struct lccp_tcb part = travelling_part(tcb);
+
+	if (!fits_in_lccp(p))
+		return drop(p, COUNTER_CS_TOO_BIG);
+	count(p->counters, COUNTER_CS_ADOPT_AGAIN);
+	return distribute(p, owner, LCCP_ADOPT, unmap_address(p->settings->address), &part);
+}
+
+enum {
+	FIRST_FLIGHT = 64 << 10,   /* more than any client sends before it hears of its server (initial windows of 10 to 44 segments) */
+};
+
+/*
+ * More of the request with which a connection begins: by the way of its ADOPT, inside a message. A card with several queues
+ * has the messages of this node in one of them, and what goes by itself in any.
+ */
+static __always_inline bool is_behind_adopt(const struct tcb *tcb, const struct packet *p)
+{
+	return tcb->state & TCB_ADOPTING && tcb->previous == NO_DATA_SERVER && (p->frame.payload || p->frame.tcp->fin) &&
+	       bpf_ntohl(p->frame.tcp->seq) - tcb->request_seq < FIRST_FLIGHT && fits_in_lccp(p);
+}
+
+static __noinline int forward_behind_adopt(struct packet *p, const struct data_server *owner)
+{
+	count(p->counters, COUNTER_CS_BEHIND_ADOPT);
+	return distribute(p, owner, LCCP_FORWARD, 0, &(struct lccp_tcb){});
+}
+
+#include "connection_server/orphans/orphan.h"
+
+/* A packet of a known connection, noted in its entry. */
+static __noinline int follow(struct packet *p, struct tcb *tcb)
+{
+	const struct data_server *owner = data_server(tcb->owner);
+
+	if (!owner || !(owner->flags & DATA_SERVER_PRESENT)) {
+		settle(tcb, tcb->last_ack);
+		bpf_map_delete_elem(&tcbs, &p->flow);
+		return reset(p, COUNTER_CS_OWNER_GONE);
+	}
+	if (tcb->state & TCB_RESUMING)
+		return resume(p, tcb, owner);
+	if (owner->flags & DATA_SERVER_DEAD)
+		return orphaned(p, tcb);
+	if (owner->flags & DATA_SERVER_DEAF)
+		return follow_deaf(p, tcb, owner);
+	if (is_adopted_packet(tcb, &p->frame))
+		return adopt_again(p, tcb, owner);
+	if (is_behind_adopt(tcb, p))
+		return forward_behind_adopt(p, owner);
+	return forward(p, owner);
+}
+
+#endif

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * A data server's answer brings the client's packet back, and now it is known what to do with that: it is taken out, and
+ * goes through this program as if it had just come. Else its client would have to send it again after a takeover.
+ *
+ * It has not come from its client's side of the LAN, so nothing can be answered by the addresses in its Ethernet header.
+ * What is to be answered is dropped, and waits for its client after all.
+ */
+#ifndef BATON_CONNECTION_SERVER_GO_ON_H
+#define BATON_CONNECTION_SERVER_GO_ON_H
+
+#include "connection_server/carried.h"
+#include "connection_server/packet.h"
+#include "lccp/seal.h"
+
+/* What handlers of messages return in place of an XDP action. */
+enum {
+	GO_ON_WITH_CARRIED = 100,
+};
+
+/* The connection server's own program. Not pinned: where no daemon holds it, it is empty, and nothing goes on. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, u32);
+} once_more SEC(".maps");
+
+/* False if it could not be; then nothing more is to be done with the frame. */
+static __always_inline bool take_carried_out(struct packet *p)
+{
+	struct ethhdr *eth = (void *)(long)p->ctx->data;
+	struct ethhdr kept;
+
+	if ((void *)(eth + 1) > (void *)(long)p->ctx->data_end)
+		return false;
+	kept = *eth;
+	/* Clients are on the LAN of the first interface, whichever interface another node's frames come by. */
+	if (p->settings->interfaces > 1)
+		__builtin_memcpy(kept.h_dest, p->settings->macs[0], ETH_ALEN);
+	if (bpf_xdp_adjust_head(p->ctx, LCCP_OVERHEAD_BYTES) || bpf_xdp_adjust_meta(p->ctx, -(int)sizeof(u32)))
+		return false;
+	eth = (void *)(long)p->ctx->data;
+	u32 *meta = (void *)(long)p->ctx->data_meta;
+	if ((void *)(eth + 1) > (void *)(long)p->ctx->data_end || (void *)(meta + 1) > (void *)(long)p->ctx->data)
+		return false;
+	*eth = kept;
+	*meta = CARRIED_METADATA;
+	return true;
+}
+
+static __always_inline int go_on_with_carried(struct packet *p)
+{
+	if (take_carried_out(p))
+		bpf_tail_call(p->ctx, &once_more, 0);
+	return XDP_DROP;
+}
+
+#endif

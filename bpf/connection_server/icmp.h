@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * ICMP errors about responses. A router that cannot pass a data server's packet on (too big, no way)
+ * tells its source, the cluster address, and so us: but only the owner of the connection can heed it.
+ * Without this, a path with a small MTU would swallow every full-sized response segment (RFC 1191).
+ */
+#ifndef BATON_CONNECTION_SERVER_ICMP_H
+#define BATON_CONNECTION_SERVER_ICMP_H
+
+#include "connection_server/forwarder.h"
+#include "connection_server/icmp_error.h"
+#include "connection_server/packet.h"
+#include "connection_server/tcb.h"
+
+static __noinline int receive_icmp(struct packet *p)
+{
+	if (!name_flow_in_error(p))
+		return XDP_PASS;
+	struct tcb *tcb = bpf_map_lookup_elem(&tcbs, &p->flow);
+	if (!tcb)
+		return XDP_PASS;
+	const struct data_server *owner = data_server(tcb->owner);
+	/* Behind a router it would need wrapping, and what is wrapped is TCP: such errors end here. */
+	if (!owner || !(owner->flags & DATA_SERVER_PRESENT) || owner->flags & DATA_SERVER_ROUTED)
+		return XDP_PASS;
+	count(p->counters, COUNTER_CS_ICMP);
+	address_frame(p->frame.eth, owner);
+	return send(p->ctx, owner);
+}
+
+#endif

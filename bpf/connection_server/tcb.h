@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* TCB entries: what the connection server remembers of a connection. */
+#ifndef BATON_CONNECTION_SERVER_TCB_H
+#define BATON_CONNECTION_SERVER_TCB_H
+
+#include "connection_server/packet.h"
+#include "connection_server/tally.h"
+#include "include/clock.h"
+#include "include/socket_lookup.h"
+#include "routing/request.h"
+
+/* What the dispatcher decided. */
+struct choice {
+	u16 owner;
+	u16 pool;
+	u16 route;
+	bool replaces;             /* an entry of an earlier connection with the same ports */
+};
+
+enum {
+	NEAR_SEQ = 1 << 16,
+	NEAR_ACK = 1 << 20,
+	WINDOW_MAX = 1 << 30,      /* RFC 7323: more cannot have been acknowledged at once */
+};
+
+/*
+ * Whether a packet goes on where the connection of this entry is. A new one on the same ports begins
+ * elsewhere: its acknowledgement is one of our cookies, 24 bits of which nobody can foretell, and its
+ * sequence number the client's own new start. So a SYN need not touch the entry, and a forged one cannot.
+ * "No" is only a doubt: a jump in an old connection costs that packet a look at its cookie.
+ */
+static __always_inline bool continues(const struct tcb *tcb, const struct tcphdr *tcp)
+{
+	u32 seq = bpf_ntohl(tcp->seq) - tcb->last_seq + NEAR_SEQ;
+	u32 ack = bpf_ntohl(tcp->ack_seq) - tcb->last_ack + NEAR_ACK;
+
+	return seq < 2 * NEAR_SEQ && (ack < 2 * NEAR_ACK || !tcp->ack);
+}
+
+enum {
+	FAR_SEQ = 1 << 25,
+	FAR_ACK = 1 << 12,
+};
+
+/*
+ * The same of more of a large upload. So much is on its way in one that this node may miss more in a
+ * row than counts as near, and have older bytes again from as far behind. As good as nothing is answered meanwhile: so the number
+ * that is acknowledged says whose it is, and what is chosen blindly is as seldom right as above. It must be told without its cookie:
+ * by chance, one of 2^23 packets has a valid one, and that would begin a new connection in the middle of the upload.
+ */
+static __always_inline bool continues_upload(const struct tcb *tcb, const struct tcphdr *tcp)
+{
+	u32 seq = bpf_ntohl(tcp->seq) - tcb->last_seq + FAR_SEQ;
+
+	return tcp->ack && seq < 2 * FAR_SEQ && bpf_ntohl(tcp->ack_seq) - tcb->last_ack < FAR_ACK;
+}
+
+static __always_inline void give_to(struct tcb *tcb, u16 owner, u16 previous)
+{
+	tcb->previous = previous;
+	IN_THIS_ORDER();
+	tcb->owner = owner;
+}
+
+/* Its response is to go on at its owner, and the one before has it until nothing of it is on its way: connection_server/orphans/move.h. */
+static __always_inline bool is_moving(const struct tcb *tcb)
+{
+	return (tcb->state & (TCB_RESUMING | TCB_ADOPTING)) == (TCB_RESUMING | TCB_ADOPTING);
+}
+
+static __always_inline u8 state_at_door(const struct service *service)
+{
+	return service->flags & SERVICE_OWNER ? TCB_AT_DOOR : 0;
+}
+
+static __always_inline void touch(struct tcb *tcb)
+{
+	u32 now = tick_now();
+
+	if (tcb->seen != now)
+		tcb->seen = now;
+}
+
+/* What the client has got, which holds wherever this packet goes. */
+static __noinline void note_ack(struct tcb *tcb, const struct tcphdr *tcp)
+{
+	u32 ack = bpf_ntohl(tcp->ack_seq);
+
+	if (!tcp->ack || (int)(ack - tcb->last_ack) <= 0)
+		return;
+	tcb->last_ack = ack;
+	if (ack - tcb->counted >= SETTLE_BYTES)
+		settle(tcb, ack);
+	/* A response has begun: whoever was to adopt the request has it. */
+	if (tcb->state & TCB_WAITING)
+		tcb->state &= ~(TCB_WAITING | TCB_ADOPTING);
+}
+
+/* What this packet of the client, which goes on with the connection, says. */
+static __always_inline void note_packet(struct tcb *tcb, struct packet *p)
+{
+	struct tcphdr *tcp = p->frame.tcp;
+	u32 end = bpf_ntohl(tcp->seq) + p->frame.payload;
+
+	touch(tcb);
+	/* An acknowledgement also tells of data that was sent and has not come: that is still to come. */
+	if ((p->frame.payload || tcp->fin) && (int)(end - tcb->last_seq) > 0)
+		tcb->last_seq = end;
+	note_ack(tcb, tcp);
+	if (tcp->fin | tcp->rst)
+		settle(tcb, tcb->last_ack);
+	if (tcp->fin) {
+		tcb->state |= TCB_FIN;
+		count(p->counters, COUNTER_CS_FIN);
+	}
+	if (tcp->rst) {
+		tcb->state |= TCB_RST;
+		count(p->counters, COUNTER_CS_RST);
+	} else if (tcb->state & TCB_RST) {
+		/* The client lives: that RST was forged, or late. */
+		tcb->state &= ~TCB_RST;
+	}
+}
+
+/*
+ * Whether a packet from elsewhere is believed, which is no new connection's: an empty acknowledgement with the very
+ * sequence number at which the entry is, of more than came near. A fast download is acknowledged in large steps.
+ */
+static __always_inline bool is_large_step(const struct tcb *tcb, const struct packet *p)
+{
+	const struct tcphdr *tcp = p->frame.tcp;
+
+	return tcp->ack && !p->frame.payload && !tcp->fin && !tcp->rst && bpf_ntohl(tcp->seq) == tcb->last_seq &&
+	       bpf_ntohl(tcp->ack_seq) - tcb->last_ack < WINDOW_MAX;
+}
+
+/*
+ * The packet that is adopted is the first the entry knows of. An error if there is an entry by now that this does not
+ * replace: of two copies of that packet on two processors one begins the connection.
+ */
+static __noinline long create_tcb(struct packet *p, const struct choice *choice, const struct lccp_tcb *tcp_part)
+{
+	struct tcphdr *tcp = p->frame.tcp;
+	struct tcb tcb = {
+		.request_seq = bpf_ntohl(tcp->seq),
+		.last_seq = bpf_ntohl(tcp->seq) + p->frame.payload,
+		.last_ack = bpf_ntohl(tcp->ack_seq),
+		.seen = tick_now(),
+		.owner = choice->owner,
+		.previous = NO_DATA_SERVER,
+		.pool = choice->pool,
+		.route = choice->route,
+		.counted = bpf_ntohl(tcp->ack_seq),
+		.mss = bpf_ntohs(tcp_part->be_mss),
+		.snd_wscale = tcp_part->snd_wscale,
+		.rcv_wscale = tcp_part->rcv_wscale,
+		.options = tcp_part->options,
+		.state = state_at_door(p->service) | TCB_ADOPTING | TCB_WAITING | (tcp->fin ? TCB_FIN : 0),
+	};
+
+	return bpf_map_update_elem(&tcbs, &p->flow, &tcb, choice->replaces ? BPF_ANY : BPF_NOEXIST);
+}
+
+static __always_inline struct lccp_tcb travelling_part(const struct tcb *tcb)
+{
+	return (struct lccp_tcb){
+		.be_mss = bpf_htons(tcb->mss),
+		.snd_wscale = tcb->snd_wscale,
+		.rcv_wscale = tcb->rcv_wscale,
+		.options = tcb->options,
+	};
+}
+
+#endif

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * ADOPT (DM1): at a quiet point a TCP connection is a few numbers, all in the message and in the
+ * client's packet. The kernel builds a socket of them on whatever listens on the service port.
+ */
+#ifndef BATON_DATA_SERVER_ADOPT_ADOPT_H
+#define BATON_DATA_SERVER_ADOPT_ADOPT_H
+
+#include "data_server/adopt/assign.h"
+#include "data_server/adopt/end.h"
+#include "data_server/adopt/window.h"
+#include "data_server/door/owned.h"
+#include "data_server/handover/handed_over.h"
+#include "data_server/packet.h"
+#include "data_server/refuse.h"
+#include "include/bounds.h"
+#include "include/socket_lookup.h"
+#include "include/tcp_options.h"
+
+/*
+ * The agent has the rest of this connection's response. Without its listener nobody has: the connection
+ * server's daemon asks again, and then somebody else.
+ */
+static __always_inline int adopt_resumed(struct arrival *a, struct lccp_header *h, const struct inner *in)
+{
+	if (a->again)
+		return discard(a, COUNTER_LCCP_REPEATED);
+	if (!a->settings->resume_port)
+		return refuse(a, h, in, LCCP_REFUSAL_NO_LISTENER);
+	if (!assign_own(a, h, in, a->settings->resume_port))
+		return discard(a, COUNTER_DS_UNASSIGNED);
+	expect(a->skb, h, in);
+	if (is_owners(in->ip.daddr, in->tcp.dest))
+		begin_resumed_door(h, in);
+	if (!strip(a->skb))
+		return TCX_DISCARD;
+	count(a->counters, COUNTER_DS_RESUMED);
+	return TCX_GO_ON;
+}
+
+/*
+ * Whether the packet is of the same connection from before it came here, as it does again and again:
+ * both its numbers are a little behind, which those of another connection are not.
+ */
+static __always_inline bool is_behind(const struct tcp_sock *sk, const struct inner *in, u32 begin)
+{
+	u32 seq = begin - bpf_ntohl(in->tcp.seq);
+	u32 ack = sk->write_seq - bpf_ntohl(in->tcp.ack_seq);
+
+	return seq < BEHIND_SEQ && ack < BEHIND_ACK;
+}
+
+/*
+ * Or whether it is of the same connection, and something before it has not come: a request that was to go elsewhere, which
+ * has to wait and comes again, as this one does then.
+ */
+static __always_inline bool is_ahead(const struct tcp_sock *sk, const struct inner *in, u32 expected)
+{
+	u32 seq = bpf_ntohl(in->tcp.seq) - expected - 1;
+	u32 ack = sk->write_seq - bpf_ntohl(in->tcp.ack_seq);
+
+	return seq < BEHIND_SEQ && ack < BEHIND_ACK;
+}
+
+/* Its door knows by all its numbers what of it is old. */
+static __always_inline bool is_kept_again(const struct lccp_header *h, const struct inner *in)
+{
+	return is_adopt_again(h) && is_owners(in->ip.daddr, in->tcp.dest);
+}
+
+/*
+ * Whether this ADOPT may end an older connection. A data server's may be a lie about a connection that it never had: while the older one
+ * has something to say, that is believed only of a connection server, which sees what clients send, and sends the request on as ADOPT
+ * when its client repeats it.
+ */
+static __always_inline bool may_end_older(const struct arrival *a, const struct bpf_sock *held)
+{
+	const struct peer_keys *sender = keys_shared_with(a->sender);
+	bool is_over = held->state != STATE_ESTABLISHED && held->state != STATE_FIN_WAIT1;
+
+	return is_over || (sender && sender->is_cs);
+}
+
+/*
+ * A full socket has these ports. Its first byte was rcv_nxt - bytes_received: if that is where this
+ * packet begins, or if that was before, the ADOPT is a duplicate; if not, the connection is an older one.
+ */
+static __always_inline int adopt_over(struct arrival *a, struct lccp_header *h, struct inner *in,
+				      struct bpf_sock *held)
+{
+	struct tcp_sock *sk = bpf_skc_to_tcp_sock(held);
+
+	if (!sk)
+		return discard(a, COUNTER_DS_NO_SOCKET);
+	if (is_kept_again(h, in))
+		return leave_to(STAGE_OWNED, a, h->be_data);
+	u32 expected = sk->rcv_nxt;
+	u32 begin = expected - (u32)sk->bytes_received;
+	/* What another data server has sent on meanwhile, this socket never will. */
+	bool overtaken = h->flags & LCCP_FLAG_RESUME && (int)(bpf_ntohl(in->tcp.ack_seq) - sk->write_seq) > 0;
+	if (!overtaken && is_ahead(sk, in, expected))
+		return discard(a, COUNTER_DS_AHEAD);
+	if (overtaken || (bpf_ntohl(in->tcp.seq) != begin && !is_behind(sk, in, begin)))
+		return may_end_older(a, held) ? end_older(a, in, expected, COUNTER_DS_STALE_ENDED) : discard(a, COUNTER_DS_STALE_KEPT);
+	if (is_owners(in->ip.daddr, in->tcp.dest))
+		return leave_to(STAGE_OWNED, a, h->be_data);
+	if (!strip(a->skb))
+		return TCX_DISCARD;
+	count(a->counters, COUNTER_DS_DUPLICATE);
+	return TCX_GO_ON;
+}
+
+static __always_inline int adopt_after(struct arrival *a, const struct lccp_header *h, const struct inner *in,
+				       struct bpf_sock *held)
+{
+	struct tcp_timewait_sock *timewait = bpf_skc_to_tcp_timewait_sock(held);
+
+	if (!timewait)
+		return discard(a, COUNTER_DS_NO_SOCKET);
+	u32 seq = timewait->tw_sk.__tw_common.skc_tw_rcv_nxt;
+	u32 ack = timewait->tw_sk.__tw_common.skc_tw_snd_nxt;
+	/* A request of the very connection that has ended: its server is not to answer it twice. */
+	if (seq - bpf_ntohl(in->tcp.seq) - 1 < BEHIND_SEQ && ack - bpf_ntohl(in->tcp.ack_seq) < BEHIND_ACK)
+		return is_kept_again(h, in) ? leave_to(STAGE_OWNED, a, h->be_data) : discard(a, COUNTER_DS_ENDED_BEFORE);
+	return end_older(a, in, seq, COUNTER_DS_TIME_WAIT_ENDED);
+}
+
+static __always_inline int adopt(struct arrival *a, struct lccp_header *h, struct inner *in)
+{
+	struct bpf_sock *sk = lookup(a->skb, in->ip.saddr, in->ip.daddr, in->tcp.source, in->tcp.dest);
+	int verdict;
+
+	if (h->flags & LCCP_FLAG_RESUME && (!sk || sk->state == STATE_LISTEN)) {
+		verdict = adopt_resumed(a, h, in);
+		if (sk)
+			bpf_sk_release(sk);
+		return verdict;
+	}
+	if (!sk)
+		return a->again ? discard(a, COUNTER_LCCP_REPEATED)
+				: refuse(a, h, in, LCCP_REFUSAL_NO_LISTENER);
+	switch (sk->state) {
+	case STATE_LISTEN:
+		if (a->again)
+			verdict = discard(a, COUNTER_LCCP_REPEATED);
+		else if (was_given(h, in))
+			verdict = discard(a, COUNTER_DS_GIVEN);
+		else if (is_owners(in->ip.daddr, in->tcp.dest))
+			verdict = leave_to(STAGE_OWNED, a, h->be_data);
+		else
+			verdict = adopt_at(a, h, in, sk);
+		break;
+	case STATE_TIME_WAIT:
+		verdict = adopt_after(a, h, in, sk);
+		break;
+	default:
+		verdict = adopt_over(a, h, in, sk);
+	}
+	bpf_sk_release(sk);
+	return verdict;
+}
+
+#endif

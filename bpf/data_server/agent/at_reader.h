@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What becomes of a packet of a connection that the agent is reading; and of the request that it has read, which it sends in. */
+#ifndef BATON_DATA_SERVER_AGENT_AT_READER_H
+#define BATON_DATA_SERVER_AGENT_AT_READER_H
+
+#include "data_server/agent/reader.h"
+#include "data_server/door/at_door.h"
+#include "data_server/door/judge.h"
+#include "data_server/door/quiet.h"
+#include "data_server/door/take_request.h"
+
+/* The agent has read the request that this packet begins. Without a pool that answers it, the agent answers. */
+static __always_inline int judge_read(struct arrival *a, struct lccp_header *h, const struct inner *in, struct door *d,
+				      const struct have_read *known)
+{
+	struct judged j = { .known = known, .asks = !(d->flags & DOOR_CHOSEN) };
+	const struct data_server *next;
+
+	switch (judge_request(a, h, in, d->pool == NO_POOL ? 0 : d, &j)) {
+	case JUDGED_HERE:
+		d->next = d->request;
+		let_in(d, &j.span, false);
+		d->route = j.route;
+		d->pool = j.pool;
+		d->generation = j.generation;
+		count(a->counters, COUNTER_DS_DOOR_REQUEST);
+		return TO_SERVER;
+	case JUDGED_ASKS:
+		return wait_for_word(a, EARLY_ONLY_ASKS);
+	case JUDGED_ELSEWHERE:
+		next = data_server(j.owner);
+		if (!next)
+			return TCX_DISCARD;
+		a->next = unmap_address(next->address);
+		a->asker = d->asker;
+		a->route = j.route;
+		a->pool = j.pool;
+		if (!is_to_stay(in, d))
+			return HAND_ON;
+	default:
+		if (!(d->flags & DOOR_NOBODY))
+			tally_at_door(j.route, j.pool, 0, COUNT_UNAVAILABLE);
+		d->flags |= DOOR_NOBODY;
+		return discard(a, COUNTER_DS_DOOR_NOBODY);
+	}
+}
+
+/* What is behind `end` comes when the agent has given the connection back, if it does not answer itself. */
+static __always_inline int read_no_more_than(struct arrival *a, const struct inner *in, struct bpf_sock *sk, u32 end)
+{
+	u32 seq = bpf_ntohl(in->tcp.seq);
+
+	if (!is_before(end, seq + payload_of(in)))
+		return LET_IN;
+	const struct have_read *read = bpf_sk_storage_get(&have_read, sk, 0, 0);
+	if (read && read->flags & READ_ANSWERS)
+		return LET_IN;
+	return is_before(seq, end) ? let_in_until(a, in, end) : wait(a, COUNTER_DS_DOOR_LATER);
+}
+
+/* A packet of a connection that the agent has: LET_IN, HAND_ON, TO_SERVER, or it is done with. */
+static __noinline int at_reader(struct arrival *a, struct lccp_header *h, const struct inner *in, struct bpf_sock *sk)
+{
+	const struct tcp_sock *tcp = bpf_skc_to_tcp_sock(sk);
+	struct door *d = door_of(sk, tcp, h);
+
+	if (!tcp || !d)
+		return TCX_DISCARD;
+	note_last(a->skb, in, d);
+	const struct have_read *known = find_read(a, sk, in, d);
+	if (known && !echo_now(a->skb, in, tcp->tsoffset))
+		return discard(a, COUNTER_DS_DOOR_UNRENEWED);
+	if (known)
+		return judge_read(a, h, in, d, known);
+	/* What the agent has sent in, its own socket has. But for what was behind a request that it has given back. */
+	if (is_of_agent(a) && !is_before(tcp->rcv_nxt, bpf_ntohl(in->tcp.seq) + payload_of(in)))
+		return wait(a, COUNTER_DS_DOOR_LATER);
+	/* What its socket holds behind a gap the next one would not have, and the client would think that it has (SACK). */
+	if (is_before(tcp->rcv_nxt, bpf_ntohl(in->tcp.seq)))
+		return put_behind_batch(a);
+	return read_no_more_than(a, in, sk, d->request + READ_BYTES_MOST);
+}
+
+#endif

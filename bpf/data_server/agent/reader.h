@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What one packet does not decide, the agent of this node reads (crates/agent/src/reader). It has the connection for so long:
+ *
+ *  server's socket  --a request that is not plain------------------> agent's socket: it gets all that comes, and says nothing
+ *  agent's socket   --the request once more, and what it says--judge--> here: server's socket, which begins with the request
+ *                                                               \----> another's: as any request for another one
+ *
+ * The agent takes nothing out of its socket, so no more comes than that has room for; and as long as it has said nothing,
+ * the connection is as quiet as it was before the request. It then sends all that has come once more, as frames of
+ * the client to this interface. With the first of them the connection goes on: a note of it (`passing`) is made, the old
+ * socket ends by a RST, and the packet, as a clone behind that, begins the new one. What it sends in is what it has read;
+ * until the new socket has the head, the client's own packets, who may say something else by now, are nothing to it.
+ */
+#ifndef BATON_DATA_SERVER_AGENT_READER_H
+#define BATON_DATA_SERVER_AGENT_READER_H
+
+#include "data_server/adopt/assign.h"
+#include "data_server/adopt/end.h"
+#include "data_server/adopt/window.h"
+#include "data_server/door/door.h"
+#include "data_server/door/doors.h"
+#include "data_server/door/judge.h"
+#include "data_server/door/tally.h"
+#include "data_server/handover/handed_over.h"
+#include "data_server/packet.h"
+#include "data_server/plain.h"
+#include "include/socket_lookup.h"
+
+enum {
+	PASSING_FOR = 4096,        /* so long a note counts; 1.05 ms each */
+	STATE_CLOSE_WAIT = 8,      /* include/net/tcp_states.h: its client sends no more */
+	STAMP_AT = 4,              /* in options that are timestamps alone: the client's, */
+	STAMP_ECHO_AT = 8,         /* and the one of ours that they echo */
+	CLOCK_TICK_NS = 1000000,   /* of TCP's timestamps */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 65536);
+	__type(key, struct tcb_key);
+	__type(value, struct passing);
+} passing SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct have_read);
+} have_read SEC(".maps");
+
+static __always_inline u32 milliseconds(void)
+{
+	return bpf_ktime_get_ns() / CLOCK_TICK_NS;
+}
+
+/*
+ * A new socket goes on with its timestamps from the one that the packet echoes: so that is the old socket's, now. An older one
+ * and the client would drop what comes (PAWS, RFC 7323, 5). `clock`: of that socket's timestamps, less ours.
+ */
+static __noinline bool echo_now(struct __sk_buff *skb, const struct inner *in, u32 clock)
+{
+	u32 at = in->tcp_at + sizeof(struct tcphdr);
+	u32 now = bpf_htonl(milliseconds() + clock);
+	u32 options[3];
+
+	if (in->tcp.doff * 4 != sizeof(struct tcphdr) + TIMESTAMPS_ALONE_BYTES)
+		return true;
+	if (bpf_skb_load_bytes(skb, at, options, sizeof(options)))
+		return false;
+	return options[0] != bpf_htonl(TIMESTAMPS_ALONE) ||
+	       (!bpf_l4_csum_replace(skb, in->tcp_at + CHECK_AT, options[2], now, 4) &&
+		!bpf_skb_store_bytes(skb, at + STAMP_ECHO_AT, &now, sizeof(now), 0));
+}
+
+/* The clock of the timestamps that the packet echoes, less ours. */
+static __noinline u32 clock_echoed(struct __sk_buff *skb, const struct inner *in)
+{
+	struct bpf_tcp_req_attrs stamps = {};
+
+	return read_timestamps(skb, in, &stamps) && stamps.tstamp_ok ? stamps.rcv_tsecr - milliseconds() : 0;
+}
+
+/* The packet acknowledges what its client has acknowledged since it has sent that. */
+static __noinline bool acknowledge_now(struct __sk_buff *skb, struct inner *in, u32 ack)
+{
+	__be32 now = bpf_htonl(ack);
+
+	if (!is_before(bpf_ntohl(in->tcp.ack_seq), ack))
+		return true;
+	if (bpf_l4_csum_replace(skb, in->tcp_at + CHECK_AT, in->tcp.ack_seq, now, 4) ||
+	    bpf_skb_store_bytes(skb, in->tcp_at + ACK_AT, &now, sizeof(now), 0))
+		return false;
+	in->tcp.ack_seq = now;
+	return true;
+}
+
+/*
+ * Before a socket begins with a packet that may have waited: of its numbers that socket is made. `ack` and `clock` are those of the
+ * old socket at the point where it ended.
+ */
+static __always_inline bool begin_as_now(struct __sk_buff *skb, struct inner *in, u32 ack, u32 clock)
+{
+	return acknowledge_now(skb, in, ack) && echo_now(skb, in, clock);
+}
+
+/* The note of a connection that is on its way between two sockets here, or 0. */
+static __noinline struct passing *find_passing(const struct lccp_header *h)
+{
+	struct tcb_key flow = flow_of(h);
+	struct passing *found = bpf_map_lookup_elem(&passing, &flow);
+
+	return found && moment() - found->door.since < PASSING_FOR ? found : 0;
+}
+
+/* It is on its way elsewhere now, and so is what comes behind. */
+static __noinline void forget_passing(const struct lccp_header *h)
+{
+	struct tcb_key flow = flow_of(h);
+
+	bpf_map_delete_elem(&passing, &flow);
+}
+
+/* The packet is to end its socket, which expected `a->end`, and a clone of it comes once more behind that. */
+static __always_inline int end_and_come_again(struct arrival *a, struct inner *in, u32 mark)
+{
+	if (!unwrap(a, in))
+		return TCX_DISCARD;
+	a->skb->mark = mark;
+	if (bpf_clone_redirect(a->skb, a->skb->ifindex, BPF_F_INGRESS))
+		return TCX_DISCARD;
+	a->skb->mark = 0;
+	return END_SOCKET;
+}
+
+/* The new socket is there; and `is_all`: all that the old one had has come to it. */
+static __noinline void settle_note(const struct lccp_header *h, struct door *d, bool is_all)
+{
+	struct tcb_key flow = flow_of(h);
+	struct passing *last = bpf_map_lookup_elem(&passing, &flow);
+	/* The connection may be on its way to the agent once more, with the last of what is owed here. */
+	bool is_its = last && last->door.owed == d->owed && !((last->door.flags ^ d->flags) & DOOR_READING);
+
+	if (is_all)
+		d->flags &= ~DOOR_OWES;
+	if (!is_its)
+		return;
+	if (is_all)
+		bpf_map_delete_elem(&passing, &flow);
+	else
+		last->taken = 1;
+}
+
+/* The connection on `sk` goes to another socket of this node, with this packet, which that one begins with. */
+static __noinline int pass_to_socket(struct arrival *a, const struct lccp_header *h, struct inner *in, struct bpf_sock *sk,
+				     const struct door *begun)
+{
+	const struct tcp_sock *tcp = bpf_skc_to_tcp_sock(sk);
+	u32 mark = begun->flags & DOOR_READING ? mark_behind(a) : MARK_OF_AGENT;
+	struct tcb_key flow = flow_of(h);
+	struct passing on = { .door = *begun };
+
+	if (!tcp)
+		return TCX_DISCARD;
+	on.tcb = part_of(tcp);
+	on.tcb.options |= aware_option(sk);
+	on.tcb.be_cwnd = begun->be_cwnd;
+	on.clock = tcp->tsoffset;
+	on.ack = bpf_ntohl(in->tcp.ack_seq);
+	on.door.since = moment();
+	if (bpf_map_update_elem(&passing, &flow, &on, BPF_ANY))
+		return TCX_DISCARD;
+	return end_and_come_again(a, in, mark);
+}
+
+/* The agent's frames bear the newest timestamp that its socket was shown, and the last window. */
+static __noinline void note_last(struct __sk_buff *skb, const struct inner *in, struct door *d)
+{
+	struct bpf_tcp_req_attrs stamps = {};
+
+	if (!d)
+		return;
+	d->be_window = in->tcp.window;
+	if (!read_timestamps(skb, in, &stamps) || !stamps.tstamp_ok)
+		return;
+	if (!(d->flags & DOOR_STAMPED) || (int)(stamps.rcv_tsval - d->tsval) > 0)
+		d->tsval = stamps.rcv_tsval;
+	d->flags |= DOOR_STAMPED;
+}
+
+/* The door of a connection that the agent is to have: it reads the request that this packet begins. */
+static __always_inline struct door reading_door(struct arrival *a, const struct inner *in, __be32 asker)
+{
+	u32 seq = bpf_ntohl(in->tcp.seq);
+	struct door d = {
+		.request = seq,
+		.head_end = seq,
+		.next = seq,
+		.body = NOT_FOLLOWED,
+		.pool = NO_POOL,
+		.asker = asker,
+		.flags = DOOR_READING | DOOR_OWES,
+		.since = moment(),
+		.heard = moment(),
+		.owed = seq + payload_of(in),
+		.counted = bpf_ntohl(in->tcp.ack_seq),
+	};
+
+	note_last(a->skb, in, &d);
+	return d;
+}
+
+/* With an ADOPT; `flags` are more of its door's. */
+static __noinline void begin_to_read(struct arrival *a, const struct lccp_header *h, const struct inner *in, u32 flags)
+{
+	struct door d = reading_door(a, in, h->be_data);
+
+	d.flags |= flags;
+	if (h->tcb.attempt)
+		d.flags |= DOOR_CHOSEN;
+	keep_door(h, &d);
+}
+
+/* Whether the agent listens: its process may be being started anew. */
+static __noinline bool is_agent_there(struct arrival *a, const struct inner *in)
+{
+	struct bpf_sock *found = lookup(a->skb, in->ip.saddr, bpf_htonl(LOOPBACK), in->tcp.source,
+					bpf_htons(a->settings->reader_port));
+
+	if (!found)
+		return false;
+	bool listens = found->state == STATE_LISTEN;
+	bpf_sk_release(found);
+	return listens;
+}
+
+/*
+ * From the server to the agent. While that is not there the connection stays with its server, and its client sends the packet again:
+ * nobody would have it once its socket here had ended.
+ */
+static __noinline int pass_to_agent(struct arrival *a, const struct lccp_header *h, struct inner *in, struct bpf_sock *sk)
+{
+	const struct tcp_sock *tcp = bpf_skc_to_tcp_sock(sk);
+	struct door *d = door_of(sk, tcp, h);
+
+	if (!tcp || !d)
+		return TCX_DISCARD;
+	/* Its program had the socket both times. */
+	if (rounds_of(a) > 1)
+		return discard(a, COUNTER_DS_DOOR_LATER);
+	if (!is_agent_there(a, in))
+		return discard(a, COUNTER_DS_UNASSIGNED);
+	settle_at_door(d, tcp, in);
+	struct door reads = reading_door(a, in, d->asker);
+	if (a->broken)
+		reads.flags |= DOOR_BROKEN;
+	reads.pool = d->pool;
+	reads.generation = d->generation;
+	reads.be_cwnd = window_to_give(tcp);
+	return pass_to_socket(a, h, in, sk, &reads);
+}
+
+/* From the agent to the server. */
+static __noinline int pass_to_server(struct arrival *a, const struct lccp_header *h, struct inner *in, struct bpf_sock *sk)
+{
+	const struct tcp_sock *tcp = bpf_skc_to_tcp_sock(sk);
+	const struct have_read *read = bpf_sk_storage_get(&have_read, sk, 0, 0);
+	const struct door *d = door_of(sk, tcp, h);
+
+	if (!tcp || !d || !read)
+		return TCX_DISCARD;
+	struct door begun = *d;
+	begun.flags = DOOR_OWES | (read->flags & READ_SWITCHES ? DOOR_SWITCHES : 0);
+	begun.owed = a->end;
+	begun.busy = 0;
+	begun.requests = 1;
+	count(a->counters, COUNTER_DS_DOOR_READ);
+	int verdict = pass_to_socket(a, h, in, sk, &begun);
+	if (verdict == END_SOCKET)
+		tally_at_door(begun.route, begun.pool, 0, COUNT_REQUEST);
+	return verdict;
+}
+
+/* The packet begins the new socket of a connection that is on its way. */
+static __noinline int take_passing(struct arrival *a, struct lccp_header *h, struct inner *in, const struct passing *on)
+{
+	if (!on)
+		return TCX_DISCARD;
+	if (on->taken || (!(on->door.flags & DOOR_READING) && !is_of_agent(a)))
+		return discard(a, COUNTER_DS_DOOR_LATER);
+	if (!begin_as_now(a->skb, in, on->ack, on->clock))
+		return discard(a, COUNTER_DS_DOOR_UNRENEWED);
+	h->tcb = on->tcb;
+	h->be_data = on->door.asker;
+	keep_door(h, &on->door);
+	return on->door.flags & DOOR_READING ? ADOPT_TO_READ : ADOPT_HERE;
+}
+
+/*
+ * The agent gets the connection; its door has begun. While its process is started anew nobody else is to answer: its client sends
+ * the packet again.
+ */
+static __always_inline int adopt_to_read(struct arrival *a, struct lccp_header *h, struct inner *in)
+{
+	if (!assign_own(a, h, in, a->settings->reader_port))
+		return discard(a, COUNTER_DS_UNASSIGNED);
+	expect(a->skb, h, in);
+	return pass_in(a, in, COUNTER_DS_DOOR_READS);
+}
+
+/* What the agent has read, if this is the packet that it begins with and nothing has come since; or 0. */
+static __noinline const struct have_read *find_read(struct arrival *a, struct bpf_sock *sk, const struct inner *in,
+						    const struct door *d)
+{
+	const struct tcp_sock *tcp = bpf_skc_to_tcp_sock(sk);
+
+	/* A clone that has come back has found the agent's socket busy: the agent sends it in again. */
+	if (!tcp || !d || a->sent_in != AGENT_METADATA || a->mark || bpf_ntohl(in->tcp.seq) != d->request ||
+	    (sk->state != STATE_ESTABLISHED && sk->state != STATE_CLOSE_WAIT))
+		return 0;
+	const struct have_read *read = bpf_sk_storage_get(&have_read, sk, 0, 0);
+	if (!read || tcp->write_seq != bpf_ntohl(in->tcp.ack_seq))
+		return 0;
+	a->end = tcp->rcv_nxt;
+	return read->end == a->end ? read : 0;
+}
+
+#endif

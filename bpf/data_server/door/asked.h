@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What a client has asked for, as far as a data server must know it: whether the server has begun to answer all that
+ * came, and whether the next response has a body. See response.h for the other direction.
+ */
+#ifndef BATON_DATA_SERVER_DOOR_ASKED_H
+#define BATON_DATA_SERVER_DOOR_ASKED_H
+
+#include "data_server/packet.h"
+#include "include/bounds.h"
+#include "routing/request.h"
+
+enum {
+	LINES_BEFORE_MOST = 4,     /* empty lines in front of a request that are looked behind (RFC 9112, 2.2) */
+};
+
+/* A request for HEAD begins `at` so many bytes of the frame. */
+static __always_inline bool begins_with_head(struct __sk_buff *skb, u32 at)
+{
+	u64 word;
+
+	for (int i = 0; i <= LINES_BEFORE_MOST; i++) {
+		if (bpf_skb_load_bytes(skb, at, &word, sizeof(word)))
+			return false;
+		if ((word & FIRST(2)) != LETTERS('\r', '\n', 0, 0, 0, 0, 0, 0))
+			break;
+		at += 2;
+	}
+	return (word & FIRST(5)) == LETTERS('H', 'E', 'A', 'D', ' ', 0, 0, 0);
+}
+
+/*
+ * What is known of the responses on `sk`, of which none has left. Who looks at it before it is filled in sees that, and not that nobody
+ * can say where it ends, which is 0. Other processors may meanwhile have made the first storage of this socket, and then this one
+ * (-EAGAIN and -EEXIST in kernel/bpf/bpf_local_storage.c), so the third time it is there. 0: there is no memory.
+ */
+static __noinline struct response *new_response(struct bpf_sock *sk)
+{
+	struct response begins = { .state = RESPONSE_FIRST };
+	struct response *r = bpf_sk_storage_get(&responses, sk, &begins, BPF_SK_STORAGE_GET_F_CREATE);
+
+	if (!r)
+		r = bpf_sk_storage_get(&responses, sk, &begins, BPF_SK_STORAGE_GET_F_CREATE);
+	return r ? r : bpf_sk_storage_get(&responses, sk, &begins, BPF_SK_STORAGE_GET_F_CREATE);
+}
+
+/* The client's data from `seq` on is delivered to `sk`; it begins `at` so many bytes of the frame. */
+static __noinline void note_asked(struct __sk_buff *skb, struct bpf_sock *sk, u32 at, u32 seq, u32 bytes)
+{
+	struct response *r = bpf_sk_storage_get(&responses, sk, 0, 0);
+
+	/* Until its first response begins, nothing of a connection is noted: that is the first request once more. */
+	if (!r || r->state == RESPONSE_FIRST || (int)(seq + bytes - r->asked) <= 0)
+		return;
+	bool is_first = r->state == RESPONSE_COMPLETE && r->asked == r->answered;
+	/* Else it begins with something that has come before, and goes on with more of a body. */
+	bool begins = (int)(seq - r->asked) >= 0;
+	r->asked = seq + bytes;
+	if (begins && begins_with_head(skb, at)) {
+		/* Behind a body that the server did not wait for, it is the next request all the same. */
+		if (r->state == RESPONSE_COMPLETE)
+			r->bodiless = 1;
+		else if (r->state != RESPONSE_TUNNEL)
+			r->state = RESPONSE_UNKNOWN;
+	} else if (is_first) {
+		r->bodiless = 0;
+	}
+}
+
+/*
+ * Whether that many requests have come, and each has its whole response, up to `end`. What came besides is the rest of a body
+ * that the server did not wait for.
+ */
+static __always_inline bool has_answered(struct bpf_sock *sk, u32 end, u8 requests)
+{
+	const struct response *r = bpf_sk_storage_get(&responses, sk, 0, 0);
+
+	return r && r->state == RESPONSE_COMPLETE && r->next == end && r->responses == requests;
+}
+
+/* Whether its server has answered what nobody has asked: which response is whose is not known any more. */
+static __always_inline bool has_answered_more(struct bpf_sock *sk, u8 requests)
+{
+	const struct response *r = bpf_sk_storage_get(&responses, sk, 0, 0);
+
+	return r && r->state != RESPONSE_TUNNEL && (signed char)(r->responses - requests) > 0;
+}
+
+/* Whether the response to the last of so many requests has begun, or nobody can say. */
+static __always_inline bool has_answered_all(struct bpf_sock *sk, u8 requests)
+{
+	const struct response *r = bpf_sk_storage_get(&responses, sk, 0, 0);
+
+	return r && r->state != RESPONSE_FIRST && (r->state == RESPONSE_UNKNOWN || (signed char)(r->responses - requests) >= 0);
+}
+
+/* Whether anything has left by this socket. */
+static __always_inline bool has_begun(struct bpf_sock *sk)
+{
+	const struct response *r = bpf_sk_storage_get(&responses, sk, 0, 0);
+
+	return r && r->state != RESPONSE_FIRST;
+}
+
+/* Whether the connection ends with the last response, so that its server answers nothing behind that. */
+static __always_inline bool is_last(struct bpf_sock *sk)
+{
+	const struct response *r = bpf_sk_storage_get(&responses, sk, 0, 0);
+
+	return r && r->closes;
+}
+
+/* Whether the server has switched to another protocol. */
+static __always_inline bool is_tunnel(struct bpf_sock *sk)
+{
+	const struct response *r = bpf_sk_storage_get(&responses, sk, 0, 0);
+
+	return r && r->state == RESPONSE_TUNNEL;
+}
+
+/* Whether nobody can say, now or later, where a response on this connection ends. */
+static __always_inline bool cannot_be_followed(struct bpf_sock *sk)
+{
+	const struct response *r = bpf_sk_storage_get(&responses, sk, 0, 0);
+
+	if (r && r->state != RESPONSE_FIRST)
+		return r->state == RESPONSE_UNKNOWN;
+	/* Nothing has left yet, though TCP may have sent it: it waits until its neighbour is known. Or it left before this program was here. */
+	struct bpf_tcp_sock *tcp = bpf_tcp_sock(sk);
+	if (!tcp)
+		return true;
+	if (!tcp->bytes_acked)
+		return false;
+	/* Or it left only just now, by another processor. */
+	r = bpf_sk_storage_get(&responses, sk, 0, 0);
+	return !r || r->state == RESPONSE_FIRST || r->state == RESPONSE_UNKNOWN;
+}
+
+/* Whether the response to the last request that came is under way, and it is known where it ends. */
+static __always_inline bool is_answering(struct bpf_sock *sk)
+{
+	const struct response *r = bpf_sk_storage_get(&responses, sk, 0, 0);
+
+	return r && r->state == RESPONSE_BODY && r->asked == r->answered;
+}
+
+#endif

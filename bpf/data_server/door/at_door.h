@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The owner of a connection sees to whose each of its requests is. Nobody else need know: the connection server forwards what comes,
+ * and the door (door.h) lets in what this data server is to answer. With a request for another one the connection goes there
+ * (handover.h); what one packet does not decide the agent reads (reader.h).
+ */
+#ifndef BATON_DATA_SERVER_DOOR_AT_DOOR_H
+#define BATON_DATA_SERVER_DOOR_AT_DOOR_H
+
+#include "data_server/agent/kept.h"
+#include "data_server/door/acknowledged.h"
+#include "data_server/door/door.h"
+#include "data_server/door/doors.h"
+#include "data_server/door/early.h"
+#include "data_server/door/judge.h"
+#include "data_server/door/take_request.h"
+#include "data_server/door/tally.h"
+#include "data_server/fence.h"
+
+/* TCP has not seen what is before it, which may be in the same batch: once more through here, behind that; and then later. */
+static __always_inline int put_behind_batch(struct arrival *a)
+{
+	if (rounds_of(a) > 1 || a->sent_in == EARLY_METADATA || a->mark == MARK_OF_AGENT)
+		return wait(a, COUNTER_DS_DOOR_LATER);
+	/* What says that it was sent in is lost on that way. */
+	a->skb->mark = is_of_agent(a) ? MARK_OF_AGENT : mark_behind(a);
+	count(a->counters, COUNTER_DS_DOOR_BATCH);
+	return bpf_redirect(a->skb->ifindex, BPF_F_INGRESS);
+}
+
+/* What becomes of a packet as its door says, at which no other processor has a packet. */
+static __always_inline int pass_door(struct arrival *a, struct lccp_header *h, struct inner *in, struct bpf_sock *sk,
+				     struct door *d)
+{
+	const struct tcp_sock *tcp = bpf_skc_to_tcp_sock(sk);
+	u32 seq = bpf_ntohl(in->tcp.seq), bytes = payload_of(in);
+
+	if (!tcp)
+		return TCX_DISCARD;
+	if (d->flags & DOOR_SWITCHES && is_tunnel(sk))
+		return LET_IN;
+	if (a->keeper && !is_before(tcp->rcv_nxt, seq + bytes + in->tcp.fin)) {
+		a->end = tcp->rcv_nxt;
+		return RECEIVED_BEFORE;
+	}
+	if (d->flags & DOOR_OWES) {
+		u32 known = d->body.state == RESPONSE_COMPLETE ? d->next : d->head_end;
+
+		if (is_of_agent(a) && is_before(seq, known))
+			return let_in_until(a, in, known);
+		if (!is_of_agent(a) && is_before(tcp->rcv_nxt, d->head_end))
+			return wait(a, COUNTER_DS_DOOR_LATER);
+	}
+	enum course_at_door course = course_at_door(d, tcp->rcv_nxt, seq, bytes);
+	switch (course) {
+	case DOOR_DELIVER:
+		return LET_IN;
+	case DOOR_CUT:
+		return let_in_until(a, in, d->next);
+	case DOOR_CUT_OLD:
+		return let_in_until(a, in, d->request);
+	case DOOR_AFTER_BATCH:
+		return put_behind_batch(a);
+	case DOOR_FOLLOW:
+		return take_more(a, in, sk, tcp, d, false);
+	default:
+		break;
+	}
+	bool is_next = course == DOOR_JUDGE;
+	if (!is_next && d->flags & DOOR_IN_BODY)
+		return take_more(a, in, sk, tcp, d, true);
+	/* Again: that this node may answer it is enough, as it does. */
+	struct judged j = { .asks = is_next };
+	enum judgement found = judge_request(a, h, in, is_next ? d : 0, &j);
+	if (is_next)
+		return take_next(a, h, in, sk, d, found, &j);
+	return take_again(a, in, tcp, d, found == JUDGED_HERE && j.pool == d->pool ? &j.span : 0);
+}
+
+/* Whether TCP has all that the packet brings. It may have ended in order (TIME_WAIT). */
+static __noinline bool has_come(struct bpf_sock *sk, const struct inner *in)
+{
+	u32 end = bpf_ntohl(in->tcp.seq) + payload_of(in) + in->tcp.fin;
+	const struct tcp_sock *tcp = bpf_skc_to_tcp_sock(sk);
+
+	if (tcp)
+		return !is_before(tcp->rcv_nxt, end) && !is_before(tcp->snd_una, bpf_ntohl(in->tcp.ack_seq));
+	const struct tcp_timewait_sock *timewait = bpf_skc_to_tcp_timewait_sock(sk);
+	return timewait && !is_before(timewait->tw_sk.__tw_common.skc_tw_rcv_nxt, end);
+}
+
+/*
+ * Whether the packet is of a later connection than the one that has ended here (TIME_WAIT), which had the same ports. Its client's SYN
+ * came by another connection server than this packet, so nobody had it adopted. TIME_WAIT would answer with numbers of its own for ever.
+ */
+static __always_inline bool is_later(struct bpf_sock *sk, const struct inner *in)
+{
+	const struct tcp_timewait_sock *ended = bpf_skc_to_tcp_timewait_sock(sk);
+
+	return ended && bpf_ntohl(in->tcp.seq) - ended->tw_sk.__tw_common.skc_tw_rcv_nxt + BEHIND_SEQ >= 2 * BEHIND_SEQ;
+}
+
+/* What becomes of a packet of the connection on `sk`: LET_IN, HAND_ON, TO_AGENT, IS_READ, NOT_HERE, or it is done with. */
+static __noinline int at_door(struct arrival *a, struct lccp_header *h, struct inner *in, struct bpf_sock *sk)
+{
+	const struct tcp_sock *tcp = bpf_skc_to_tcp_sock(sk);
+	int verdict;
+
+	a->kept = 0;
+	if (!tcp && is_later(sk, in))
+		return NOT_HERE;
+	/* Of its first packet, whatever that is: then it need not be kept elsewhere any more. */
+	struct door *d = door_of(sk, tcp, h);
+	if (d && tcp && is_anothers(a, d, tcp, in)) {
+		a->end = tcp->rcv_nxt;
+		count(a->counters, COUNTER_DS_STALE_ENDED);
+		return END_SOCKET;
+	}
+	if (d)
+		note_heard(a, d);
+	if (d && tcp && d->flags & DOOR_OWES)
+		settle_note(h, d, !is_before(tcp->rcv_nxt, d->owed));
+	if (d && tcp && is_to_settle(sk, tcp, d, in))
+		settle_at_door(d, tcp, in);
+	if (tcp && (a->keeper || is_of_agent(a)))
+		note_acknowledged(sk, tcp->rcv_nxt, bpf_ntohl(in->tcp.seq) + payload_of(in));
+	/* TCP would answer it once more: the client would hear of a loss that is none, or has ended and would answer with a RST. */
+	if (a->sent_in == EARLY_METADATA && has_come(sk, in))
+		return discard(a, COUNTER_DS_DOOR_CAME);
+	if (!tcp && a->keeper) {
+		/* It has ended in order (TIME_WAIT). */
+		a->end = bpf_ntohl(in->tcp.seq) + payload_of(in);
+		return RECEIVED_BEFORE;
+	}
+	if (!payload_of(in) || !tcp)
+		return LET_IN;
+	if (!d)
+		return end_here(a, tcp, COUNTER_DS_DOOR_UNKNOWN);
+	bool is_read = is_being_read(d);
+	if (has_waited(a, h) && !(is_read && is_of_agent(a)) && !renew(a, in, tcp))
+		return discard(a, COUNTER_DS_DOOR_UNRENEWED);
+	if (is_read)
+		return IS_READ;
+	if (!take_door(d))
+		return put_behind_batch(a);
+	verdict = pass_door(a, h, in, sk, d);
+	leave_door(d);
+	/* What it acknowledges need not wait with its data: else a server says once more what its client has. */
+	if (a->keeps_out && is_before(tcp->snd_una, bpf_ntohl(in->tcp.ack_seq))) {
+		a->kept = NOTHING;
+		return LET_IN;
+	}
+	return verdict;
+}
+
+#endif

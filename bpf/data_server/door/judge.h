@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Who is to answer a request, by this data server's own tables: by host and path, as the packet that begins it says them.
+ * And where it ends, or that this packet does not say so.
+ */
+#ifndef BATON_DATA_SERVER_DOOR_JUDGE_H
+#define BATON_DATA_SERVER_DOOR_JUDGE_H
+
+#include "data_server/door/body.h"
+#include "data_server/door/dispatcher.h"
+#include "data_server/packet.h"
+#include "routing/dispatcher.h"
+#include "routing/request.h"
+#include "routing/route.h"
+#include "routing/sizes.h"
+
+enum judgement {
+	JUDGED_HERE,
+	JUDGED_ELSEWHERE,
+	JUDGED_NOBODY,             /* nobody answers for its pool */
+	JUDGED_UNREADABLE,
+	JUDGED_ASKS,               /* a dispatcher on another node is to be asked */
+};
+
+struct judged {
+	const struct have_read *known; /* what the agent has read of it, if it has */
+	bool asks;                 /* a dispatcher's word counts, if the service has one */
+	struct span span;          /* how far it goes */
+	u16 pool;
+	u16 generation;            /* of the pool, now */
+	u16 owner;                 /* of JUDGED_ELSEWHERE: who, by slot */
+	u16 route;                 /* number of the one that leads to the pool */
+	bool resumes;              /* its response may go on from another data server */
+};
+
+/* Reads the request that begins with the packet. False if it does not show all of its head, and where its body ends. */
+static __noinline bool read_request_inside(struct __sk_buff *skb, const struct inner *in, struct request *r)
+{
+	struct text *text = text_of_this_cpu();
+	u32 bytes = payload_of(in), seen = seen_of(bytes);
+
+	if (!text || !r || bytes < 1 ||
+	    bpf_skb_load_bytes(skb, payload_at(in), text->at, BOUNDED(seen, 1, TEXT_BYTES - WORD)))
+		return false;
+	read_text(bytes, seen, r);
+	return r->target && r->end && !r->odd;
+}
+
+/* How far it goes, as far as this packet says that. */
+static __noinline void measure_request(struct __sk_buff *skb, const struct inner *in, const struct request *r, struct span *s)
+{
+	if (!r || !s)
+		return;
+	s->head_end = bpf_ntohl(in->tcp.seq) + r->end;
+	s->next = s->head_end + r->body;
+	s->body = NOT_FOLLOWED;
+	if (r->chunked)
+		s->body.state = RESPONSE_CHUNK_SIZE;
+	else if (r->large)
+		s->body = (struct followed_body){ .state = RESPONSE_BODY, .left = r->large };
+	if (s->body.state != RESPONSE_COMPLETE && r->end <= payload_of(in))
+		follow_body(skb, in, r->end, s);
+}
+
+/* The pool that it is for, and what its route says; NO_POOL if its host and path do not show that plainly. */
+static __always_inline u32 pool_of_request(const struct service *service, const struct request *r, struct judged *j)
+{
+	u32 route = NO_POOL;
+
+	if (service->flags & (SERVICE_PATHS | SERVICE_TARGETS))
+		route = find_route(service->id, service->flags, r);
+	if (route & ROUTE_UNDECIDED)
+		return NO_POOL;
+	u32 pool = route & ROUTE_POOL;
+	j->resumes = pool == NO_POOL ? service->flags & SERVICE_RESUME_REST : route & ROUTE_RESUME;
+	if (pool == NO_POOL)
+		return pool_without_route(service, r);
+	j->route = route >> ROUTE_NUMBER_SHIFT & ROUTE_NUMBER;
+	return pool;
+}
+
+/* By a function of its own, as the stack has no room for the flow beside what reads a request. */
+static __noinline u16 choose_owner(const struct lccp_header *h, u32 index, const struct request *r)
+{
+	struct tcb_key flow = flow_of(h);
+	const struct pool *pool = pool_at(index);
+
+	return pool ? choose(pool, index, &flow, r, 0) : NO_DATA_SERVER;
+}
+
+/*
+ * `d` is the door of the connection that is here; 0: it comes with this request, and any member of the pool will do that nobody
+ * is to be asked about. A head that goes on in another packet is another data server's if what is here of it says so, and nobody
+ * is to be asked.
+ */
+static __noinline enum judgement judge_request(struct arrival *a, const struct lccp_header *h, const struct inner *in,
+					       const struct door *d, struct judged *j)
+{
+	const struct have_read *known = j->known;
+	const struct service *service = service_at(in->ip.daddr, in->tcp.dest);
+	struct request *r = blank_request();
+	u16 own = a->settings->slot;
+	u32 index;
+
+	if (!service || !r)
+		return JUDGED_UNREADABLE;
+	bool is_read = read_request_inside(a->skb, in, r);
+	j->route = service->id;
+	if (known) {
+		is_read = true;
+		if (known->pool != NO_POOL)
+			j->route = known->route;
+		r->path = (u64)known->path[1] << 32 | known->path[0];
+		index = known->pool == NO_POOL ? pool_without_route(service, r) : known->pool;
+		r->end = known->head;
+		r->body = known->body;
+		r->chunked = known->flags & READ_CHUNKED;
+		r->large = (u64)known->large[1] << 32 | known->large[0];
+	} else {
+		index = r->target && !r->odd ? pool_of_request(service, r, j) : NO_POOL;
+	}
+	if (index == NO_POOL)
+		return JUDGED_UNREADABLE;
+	enum judgement here = is_read ? JUDGED_HERE : JUDGED_UNREADABLE;
+	j->pool = index;
+	const struct pool *pool = pool_at(index);
+	if (!pool || pool->flags & POOL_NOBODY)
+		return JUDGED_NOBODY;
+	if (is_read)
+		measure_request(a->skb, in, r, &j->span);
+	j->generation = pool->generation;
+	bool asks = j->asks && service->flags & SERVICE_ASKS;
+	bool is_settled = d ? d->pool == NO_POOL || stays(pool, index, d->pool, d->generation) : !asks;
+	/* A connection that has come idle was with no pool here yet. */
+	if (is_member(pool, own) && is_settled)
+		return here;
+	if (d && d->pool == index && service->flags & SERVICE_STAYS)
+		return here;
+	u32 word = WORD_NONE;
+	if (asks) {
+		if (!is_read)
+			return JUDGED_UNREADABLE;
+		word = word_of_dispatcher(a, h, service->id, index, r);
+	}
+	if (word == WORD_AWAITED)
+		return JUDGED_ASKS;
+	j->owner = word == WORD_NONE ? choose_owner(h, index, r) : word;
+	if (j->owner == NO_DATA_SERVER)
+		return JUDGED_NOBODY;
+	return j->owner == own ? here : JUDGED_ELSEWHERE;
+}
+
+#endif

@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What comes for connections whose owner sees to their requests: plain, forwarded, or with ADOPT. */
+#ifndef BATON_DATA_SERVER_DOOR_OWNED_H
+#define BATON_DATA_SERVER_DOOR_OWNED_H
+
+#include "data_server/adopt/assign.h"
+#include "data_server/agent/at_reader.h"
+#include "data_server/agent/kept.h"
+#include "data_server/agent/reader.h"
+#include "data_server/door/at_door.h"
+#include "data_server/door/awaits.h"
+#include "data_server/door/tally.h"
+#include "data_server/handover/handover.h"
+#include "data_server/handover/leave.h"
+#include "data_server/packet.h"
+#include "data_server/plain.h"
+#include "data_server/refuse.h"
+
+/* What counts the delivery of a packet that came so. */
+static __always_inline enum counter counter_of(const struct lccp_header *h, const struct inner *in)
+{
+	if (!is_wrapped(in))
+		return COUNTER_DS_DELIVERED;
+	return h->command == LCCP_ADOPT ? COUNTER_DS_DUPLICATE : COUNTER_DS_FORWARDED;
+}
+
+enum {
+	FOLLOWS_MAX = 32, /* so often a packet is sent on from one data server to the next: each of them has one note at most */
+	AGAIN_TICKS = 64, /* a request is not as old as that whose client waits still, and who had it remembers it for so long */
+};
+
+/* The request with which it went goes there once more, as ADOPT: the first may have been lost. All else goes as it is. */
+static __always_inline void become_follower(struct arrival *a, struct lccp_header *h, const struct given *last, u8 before,
+					    bool is_first)
+{
+	h->receptor = LCCP_RECEPTOR_DS;
+	h->command = is_first ? LCCP_ADOPT : LCCP_FORWARD;
+	h->flags = is_first || a->keeper ? LCCP_FLAG_KEPT : 0;
+	h->be_data = is_first ? last->asker : a->keeper;
+	h->tcb = (struct lccp_tcb){};
+	if (is_first) {
+		h->tcb = last->tcb;
+		h->tcb.be_resume = bpf_cpu_to_be64(bpf_ntohl(a->keeper));
+	}
+	h->tcb.attempt = before + 1;
+}
+
+/*
+ * The connection server that is told where a connection has gone: the one that sent the packet. If its client sent it here itself,
+ * the one that was in front when the connection went: what that was told then may have been lost.
+ */
+static __always_inline __be32 asker_to_tell(const struct arrival *a, const struct lccp_header *h, const struct given *last)
+{
+	bool is_direct = !a->asker && !h->command && !a->sent_in;
+
+	return is_direct ? last->asker : a->asker;
+}
+
+/* A packet of a connection that has gone to another data server is sent on there, and the connection server is told (again). */
+static __noinline int follow_gone(struct arrival *a, struct lccp_header *h, struct inner *in)
+{
+	u8 before = h->command == LCCP_FORWARD || is_adopt_again(h) ? h->tcb.attempt : 0;
+	const struct given *last = find_given(h, in);
+
+	if (!last)
+		return NOT_HERE;
+	bool is_first = payload_of(in) && bpf_ntohl(in->tcp.seq) == last->seq && tick_now() - last->tick < AGAIN_TICKS;
+	/*
+	 * What has waited, or is kept, is as old as that, and echoes nothing. Of the request that it went with an earlier copy may come
+	 * first, from before its client had heard all: the socket that this one begins would say once more what the client has.
+	 */
+	if ((is_first || has_waited(a, h)) && !begin_as_now(a->skb, in, last->ack, last->clock))
+		return discard(a, COUNTER_DS_DOOR_UNRENEWED);
+	if (is_first && may_have_been_done(a, h, in))
+		return NOT_HERE;
+	/* With its numbers then it begins once more, as by an ADOPT. */
+	if (is_first && is_lost(a, in, last->next)) {
+		h->tcb = last->tcb;
+		h->flags = 0;
+		h->be_data = last->asker;
+		count(a->counters, COUNTER_DS_DOOR_BACK);
+		return BEGINS_HERE;
+	}
+	struct passage on = { peer(last->next), last->next, is_first ? COUNTER_DS_DOOR_AGAIN : COUNTER_DS_DOOR_FOLLOWED };
+	h->tcb = last->tcb;
+	if (before >= FOLLOWS_MAX)
+		return discard(a, COUNTER_DS_NO_SOCKET);
+	/* What is too long for a message comes in pieces from there. */
+	if (!make_room(a, in))
+		return wait(a, COUNTER_DS_DOOR_LATER);
+	h->flags = 0;
+	h->be_data = asker_to_tell(a, h, last);
+	if (bpf_ntohl(in->tcp.seq) != last->seq)
+		h->tcb.be_resume = bpf_cpu_to_be64((u64)MOVED_BEHIND << 32 | last->seq);
+	tell_moved(a, h, in, on.address);
+	become_follower(a, h, last, before, is_first);
+	return send_message(a, h, in, &on);
+}
+
+/* An ADOPT that may have come before: only who has never had the connection begins with it. */
+static __noinline int receive_adopt_again(struct arrival *a, struct lccp_header *h, struct inner *in)
+{
+	u32 seq = bpf_ntohl(in->tcp.seq);
+
+	if (given_with(h, in))
+		return follow_gone(a, h, in);
+	if (!has_been_here(h, seq)) {
+		h->flags = 0;
+		return BEGINS_HERE;
+	}
+	a->end = seq + payload_of(in) + in->tcp.fin;
+	return a->keeper ? RECEIVED_BEFORE : discard(a, COUNTER_DS_ENDED_BEFORE);
+}
+
+/* A packet of the connection on `sk`, of which TCP may see something. */
+static __always_inline int let_in_packet(struct arrival *a, const struct lccp_header *h, struct inner *in, struct bpf_sock *sk)
+{
+	if (!keep_for(a, sk))
+		return wait(a, COUNTER_DS_NO_SOCKET);
+	u32 bytes = a->kept ? a->kept : payload_of(in);
+	if (bytes && bytes != NOTHING)
+		note_asked(a->skb, sk, payload_at(in), bpf_ntohl(in->tcp.seq), bytes);
+	return pass_in(a, in, counter_of(h, in));
+}
+
+/* The door of a connection that begins here with this packet. */
+static __always_inline struct door door_from(const struct lccp_header *h, const struct inner *in)
+{
+	u32 seq = bpf_ntohl(in->tcp.seq);
+
+	return (struct door){
+		.request = seq,
+		.head_end = seq,
+		.next = seq,
+		.pool = NO_POOL,
+		.asker = h->be_data,
+		.body = NOT_FOLLOWED,
+		.since = moment(),
+		.heard = moment(),
+		.counted = bpf_ntohl(in->tcp.ack_seq),
+	};
+}
+
+/* With the first request of a connection, or the first one here: its door begins. */
+static __noinline void begin_door(struct arrival *a, const struct lccp_header *h, const struct inner *in,
+				  const struct judged *j)
+{
+	struct door d = door_from(h, in);
+
+	if (j) {
+		let_in(&d, &j->span, false);
+		d.requests = 1;
+		d.route = j->route;
+		d.pool = j->pool;
+		d.generation = j->generation;
+		count(a->counters, COUNTER_DS_DOOR_REQUEST);
+		keep_until(a, in, d.next);
+	}
+	keep_door(h, &d);
+}
+
+/* With the rest of a response, which the agent has: the request that it answers is none of this data server's. */
+static __noinline void begin_resumed_door(const struct lccp_header *h, const struct inner *in)
+{
+	struct door d = door_from(h, in);
+
+	d.requests = 1;
+	keep_door(h, &d);
+}
+
+/* No other data server will take it either: the connection server need try none. */
+static __always_inline int refuse_for_all(struct arrival *a, struct lccp_header *h, struct inner *in)
+{
+	h->tcb.attempt = ADOPT_ATTEMPTS;
+	/* One that has waited has no message around it. */
+	if (!make_room(a, in))
+		return discard(a, COUNTER_DS_NO_WAY);
+	return refuse(a, h, in, LCCP_REFUSAL_UNREADABLE);
+}
+
+/*
+ * The request is always another one's, because the tables of data servers differ: the agent of the last one answers that nobody
+ * has it.
+ */
+static __noinline int answer_for_nobody(struct arrival *a, struct lccp_header *h, struct inner *in)
+{
+	if (!a->settings->reader_port)
+		return refuse_for_all(a, h, in);
+	begin_to_read(a, h, in, DOOR_NOBODY);
+	tally_at_door(a->route, a->pool, 0, COUNT_UNAVAILABLE);
+	count(a->counters, COUNTER_DS_DOOR_NOBODY);
+	return adopt_to_read(a, h, in);
+}
+
+/* An ADOPT whose request is another data server's goes on there; not for ever, should the tables of two of them differ. */
+static __noinline int pass_adopt_on(struct arrival *a, struct lccp_header *h, struct inner *in)
+{
+	struct passage on = { peer(a->next), a->next, COUNTER_DS_DOOR_HANDED_ON };
+	bool is_again = given_with(h, in);
+
+	if (++h->tcb.attempt >= ADOPT_ATTEMPTS)
+		return answer_for_nobody(a, h, in);
+	if (!on.way || !make_room(a, in))
+		return discard(a, COUNTER_DS_NO_WAY);
+	note_handover(a, h, in, a->next, clock_echoed(a->skb, in));
+	forget_passing(h);
+	if (!is_again)
+		tally_at_door(a->route, a->pool, 0, COUNT_HANDOVER);
+	tell_moved(a, h, in, a->next);
+	h->receptor = LCCP_RECEPTOR_DS;
+	h->command = LCCP_ADOPT;
+	return send_message(a, h, in, &on);
+}
+
+/* The agent adopts it; `flags` are more of its door's. Without an agent nobody does. */
+static __noinline enum found read_or_refuse(struct arrival *a, const struct lccp_header *h, const struct inner *in, u32 flags)
+{
+	if (a->settings->reader_port) {
+		begin_to_read(a, h, in, flags);
+		return ADOPT_TO_READ;
+	}
+	count(a->counters, COUNTER_DS_DOOR_UNREADABLE);
+	return REFUSE;
+}
+
+/* Whose the connection is that an ADOPT brings. */
+static __noinline enum found judge_adopt(struct arrival *a, struct lccp_header *h, const struct inner *in)
+{
+	const struct data_server *found;
+	struct judged j = { .asks = !h->tcb.attempt };
+
+	a->kept = 0;
+	/* It was idle where it comes from, or its client ends it without a request. */
+	if (!payload_of(in)) {
+		begin_door(a, h, in, 0);
+		return ADOPT_HERE;
+	}
+	if (may_have_been_done(a, h, in))
+		return REFUSE;
+	/* Who has refused it is asked no more. */
+	if (!h->tcb.attempt && choose_again(a, h, in))
+		return PASS_ON;
+	enum judgement judged = judge_request(a, h, in, 0, &j);
+	a->route = j.route;
+	a->pool = j.pool;
+	switch (judged) {
+	case JUDGED_HERE:
+		if (j.span.body.state == RESPONSE_UNKNOWN)
+			return read_or_refuse(a, h, in, DOOR_BROKEN);
+		if (j.resumes)
+			keep_request_here(a, h, in, j.pool);
+		begin_door(a, h, in, &j);
+		return ADOPT_HERE;
+	case JUDGED_ELSEWHERE:
+		found = data_server(j.owner);
+		a->next = found ? unmap_address(found->address) : 0;
+		return PASS_ON;
+	case JUDGED_ASKS:
+		return AWAITS_WORD;
+	default:
+		/* The agent also says that nobody answers it. */
+		return read_or_refuse(a, h, in, 0);
+	}
+}
+
+/* A socket is made of the packet. A request on it, which has been judged just now, counts with it. */
+static __always_inline int adopt_with_request(struct arrival *a, struct lccp_header *h, struct inner *in, struct bpf_sock *listener)
+{
+	int verdict = adopt_at(a, h, in, listener);
+
+	if (verdict == TCX_GO_ON && a->pool != NO_POOL)
+		tally_at_door(a->route, a->pool, 0, COUNT_REQUEST);
+	return verdict;
+}
+
+/* What is known here of the connection that an ADOPT brings, for which there is no socket. */
+enum beginning {
+	IS_NEW,
+	IS_HERE_SOON, /* it is about to have one: its client has sent its request again, and it is the first one that TCP has */
+	HAS_ENDED,    /* it had one, which got this very request: the ADOPT was sent twice, and this one was long on its way */
+};
+
+/* A request that was served and whose connection has ended is not to be carried out once more. */
+static __noinline enum beginning beginning_of(const struct lccp_header *h, const struct inner *in)
+{
+	const struct passing *on = find_passing(h);
+	struct tcb_key flow = flow_of(h);
+	const struct door *begun = bpf_map_lookup_elem(&doors_begun, &flow);
+	u32 seq = bpf_ntohl(in->tcp.seq);
+
+	if (on && !on->taken && !on->asks && on->door.request - seq < BEHIND_SEQ)
+		return IS_HERE_SOON;
+	if (!begun)
+		return IS_NEW;
+	if (!(begun->flags & DOOR_BORN))
+		return is_young(begun) && begun->request - seq < BEHIND_SEQ ? IS_HERE_SOON : IS_NEW;
+	return begun->requests && begun->request == seq && begun->counted == bpf_ntohl(in->tcp.ack_seq) ? HAS_ENDED : IS_NEW;
+}
+
+/*
+ * A packet of such a connection, however it has come: plain, in FORWARD, or in ADOPT. Global, so that it
+ * is verified by itself and once.
+ */
+__noinline int receive_owned(struct __sk_buff *skb)
+{
+	struct scratch *s = scratch_of_this_cpu();
+	struct arrival arrival, *a = &arrival;
+
+	if (!s || !resume_arrival(a, skb, s))
+		return TCX_DISCARD;
+	struct lccp_header *h = &s->header;
+	struct inner *in = &s->packet;
+	struct bpf_sock *sk = lookup(a->skb, in->ip.saddr, in->ip.daddr, in->tcp.source, in->tcp.dest);
+	const struct passing *on = 0;
+	enum beginning beginning;
+	int verdict;
+
+	a->keeper = take_keeper(a, h);
+	if (a->sent_in == LEAVE_METADATA || a->sent_in == QUIET_METADATA)
+		verdict = is_connection(sk) ? leave_idle(a, h, in, sk) : discard(a, COUNTER_DS_RELEASE_GONE);
+	else if (is_connection(sk))
+		verdict = at_door(a, h, in, sk);
+	else if (sk && h->command == LCCP_ADOPT && !is_adopt_again(h) && (beginning = beginning_of(h, in)) != IS_HERE_SOON)
+		verdict = beginning == IS_NEW ? BEGINS_HERE : discard(a, COUNTER_DS_ENDED_BEFORE);
+	else if ((on = find_passing(h)) && on->door.request == bpf_ntohl(in->tcp.seq))
+		verdict = on->asks ? begin_again(a, h, in, on) : take_passing(a, h, in, on);
+	else if (on || being_adopted(h))
+		verdict = put_behind_batch(a);
+	else
+		verdict = sk && is_adopt_again(h) ? receive_adopt_again(a, h, in) : follow_gone(a, h, in);
+	if (verdict == BEGINS_HERE)
+		verdict = judge_adopt(a, h, in);
+	if (on && on->asks && (verdict == ADOPT_HERE || verdict == ADOPT_TO_READ))
+		forget_passing(h);
+	if (verdict == ADOPT_HERE && a->kept)
+		wait_from(a, a->kept, 0);
+	if (sk) {
+		if (verdict == IS_READ)
+			verdict = at_reader(a, h, in, sk);
+		if (verdict == LET_IN)
+			verdict = let_in_packet(a, h, in, sk);
+		else if (verdict == HAND_ON)
+			verdict = hand_on_request(a, h, in, sk);
+		else if (verdict == TO_AGENT)
+			/* It may have gone with this very request, in the same batch: its socket is still there, and quiet. */
+			verdict = given_with(h, in) ? put_behind_batch(a) : pass_to_agent(a, h, in, sk);
+		else if (verdict == TO_SERVER)
+			verdict = pass_to_server(a, h, in, sk);
+		else if (verdict == ADOPT_HERE)
+			verdict = adopt_with_request(a, h, in, sk);
+		bpf_sk_release(sk);
+	}
+	switch (verdict) {
+	case END_SOCKET:
+		/* What is behind it in the same batch is not to find its socket gone. */
+		handed_over_now();
+		return unwrap(a, in) && become_bare_reset(a->skb, in, a->end) ? TCX_GO_ON : TCX_DISCARD;
+	case ADOPT_HERE:
+		return discard(a, COUNTER_DS_NO_SOCKET);
+	case ADOPT_TO_READ:
+		return adopt_to_read(a, h, in);
+	case PASS_ON:
+		return pass_adopt_on(a, h, in);
+	case AWAITS_WORD:
+		return await_word(a, h, in);
+	case REFUSE:
+		return refuse_for_all(a, h, in);
+	case RECEIVED_BEFORE:
+		return tell_received(a, h, in, false);
+	case NOT_HERE:
+		if (a->keeper)
+			return tell_received(a, h, in, true);
+		return is_wrapped(in) ? send_none(a, h, in) : bounce(a, h, in);
+	default:
+		return verdict;
+	}
+}
+
+#endif

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What becomes of a packet that begins a request, or goes on with the body of one, once it has been judged: it is let in, goes on to
+ * another data server or to the agent, or waits.
+ */
+#ifndef BATON_DATA_SERVER_DOOR_TAKE_REQUEST_H
+#define BATON_DATA_SERVER_DOOR_TAKE_REQUEST_H
+
+#include "data_server/door/asked.h"
+#include "data_server/door/body.h"
+#include "data_server/door/cut.h"
+#include "data_server/door/door.h"
+#include "data_server/door/early.h"
+#include "data_server/door/judge.h"
+#include "data_server/door/keep_request.h"
+#include "data_server/door/quiet.h"
+#include "data_server/door/tally.h"
+
+enum {
+	FORGET_AFTER = 64,         /* longer than a packet is on its way from here to TCP; 1.05 ms each */
+};
+
+/* What of the packet is before `end` is to be delivered. True if that is not all of it. */
+static __always_inline bool keep_until(struct arrival *a, const struct inner *in, u32 end)
+{
+	u32 seq = bpf_ntohl(in->tcp.seq), bytes = payload_of(in);
+
+	a->kept = 0;
+	if (!is_before(end, seq + bytes))
+		return false;
+	a->kept = end - seq;
+	count(a->counters, COUNTER_DS_DOOR_CUT);
+	return true;
+}
+
+/* The same, and what is behind it waits. */
+static __always_inline int let_in_until(struct arrival *a, const struct inner *in, u32 end)
+{
+	if (keep_until(a, in, end))
+		wait_from(a, a->kept, 0);
+	return LET_IN;
+}
+
+/*
+ * Whether the packet begins a request for HEAD while a response is under way, or to come. One note is all that says which response
+ * has no body (asked.h): taken for another one's, that would never end.
+ */
+static __noinline bool is_head_too_early(struct arrival *a, struct bpf_sock *sk, const struct door *d, const struct inner *in)
+{
+	const struct tcp_sock *tcp = bpf_skc_to_tcp_sock(sk);
+
+	return tcp && d && begins_with_head(a->skb, payload_at(in)) && !is_quiet(a, sk, tcp, d, in) && !cannot_be_followed(sk);
+}
+
+/* A request begins with this packet, and TCP has all that is before it. */
+static __always_inline int take_next(struct arrival *a, const struct lccp_header *h, struct inner *in, struct bpf_sock *sk,
+				     struct door *d, enum judgement found, const struct judged *j)
+{
+	const struct tcp_sock *tcp = bpf_skc_to_tcp_sock(sk);
+
+	if (!tcp)
+		return TCX_DISCARD;
+	if (a->asker)
+		d->asker = a->asker;
+	switch (found) {
+	case JUDGED_HERE:
+		if (j->span.body.state == RESPONSE_UNKNOWN) {
+			a->broken = true;
+			return read_or_wait(a, in, sk, d);
+		}
+		if (is_head_too_early(a, sk, d, in))
+			return wait_until_quiet(a, sk, d, in);
+		/* Else it is not known where its response begins. */
+		if (j->resumes && is_quiet(a, sk, tcp, d, in))
+			keep_request_here(a, h, in, j->pool);
+		tally_next(d, tcp, in, j->route, j->pool);
+		let_in(d, &j->span, false);
+		d->since = moment();
+		d->route = j->route;
+		d->pool = j->pool;
+		d->generation = j->generation;
+		d->requests++;
+		count(a->counters, COUNTER_DS_DOOR_REQUEST);
+		return let_in_until(a, in, d->next);
+	case JUDGED_ELSEWHERE:
+		a->route = j->route;
+		a->pool = j->pool;
+		return hand_on_or_wait(a, in, sk, d, j->owner);
+	case JUDGED_ASKS:
+		return wait_for_word(a, 0);
+	default:
+		/* The agent also says that nobody answers it. */
+		return read_or_wait(a, in, sk, d);
+	}
+}
+
+/* The current request, or what was last read of its body, comes again; TCP has nothing of it yet. */
+static __always_inline int take_again(struct arrival *a, const struct inner *in, const struct tcp_sock *tcp, struct door *d,
+				      const struct span *found)
+{
+	if (found && is_let_in(d, found)) {
+		d->since = moment();
+		return let_in_until(a, in, d->next);
+	}
+	if (moment() - d->since > FORGET_AFTER) {
+		bool is_body = d->flags & DOOR_IN_BODY;
+
+		if (forget_request(d, tcp->rcv_nxt) && !is_body)
+			d->requests--;
+	}
+	return discard(a, COUNTER_DS_DOOR_CHANGED);
+}
+
+/*
+ * The body of the current request goes on as no body can. As long as nothing of its response has left, the agent answers it once all
+ * before it is answered, and its server is told that the connection has ended. A server that has begun to answer hears that there is no
+ * more of the body, and ends the connection itself.
+ */
+static __noinline int refuse_body(struct arrival *a, const struct inner *in, struct bpf_sock *sk, const struct door *d)
+{
+	const struct tcp_sock *tcp = bpf_skc_to_tcp_sock(sk);
+	u32 seq = bpf_ntohl(in->tcp.seq);
+
+	if (!tcp || !d)
+		return TCX_DISCARD;
+	a->end = tcp->rcv_nxt;
+	if (!a->settings->reader_port) {
+		count(a->counters, COUNTER_DS_DOOR_UNREADABLE);
+		return END_SOCKET;
+	}
+	if (sk->state != STATE_ESTABLISHED || has_answered_all(sk, d->requests)) {
+		a->ends = a->end == seq;
+		a->kept = NOTHING;
+		count(a->counters, COUNTER_DS_DOOR_UNREADABLE);
+		return a->ends ? LET_IN : TCX_DISCARD;
+	}
+	a->broken = a->end == seq && tcp->write_seq == bpf_ntohl(in->tcp.ack_seq) &&
+		    (has_answered(sk, tcp->write_seq, d->requests - 1) || (d->requests == 1 && !has_begun(sk)));
+	return a->broken ? TO_AGENT : NOT_YET;
+}
+
+/* More of a body that is followed. */
+static __always_inline int take_more(struct arrival *a, struct inner *in, struct bpf_sock *sk, const struct tcp_sock *tcp,
+				     struct door *d, bool is_again)
+{
+	struct span s = { .body = is_again ? d->before : d->body };
+
+	follow_body(a->skb, in, is_again ? 0 : d->next - bpf_ntohl(in->tcp.seq), &s);
+	if (is_again)
+		return take_again(a, in, tcp, d, &s);
+	if (s.body.state == RESPONSE_UNKNOWN) {
+		int verdict = refuse_body(a, in, sk, d);
+
+		return verdict == NOT_YET ? wait(a, COUNTER_DS_DOOR_WITHHELD) : verdict;
+	}
+	let_in(d, &s, true);
+	d->since = moment();
+	return let_in_until(a, in, d->next);
+}
+
+#endif

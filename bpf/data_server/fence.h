@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The fence: a data server that was cut off says nothing for a connection that may be another's by now.
+ *
+ * Others take it for dead meanwhile, and its connections go elsewhere. Its sockets know nothing of that, and would send what they
+ * still had to send, or a RST. Nobody can tell them while it is cut off, so it finds out by itself, at tc egress:
+ *
+ *  the client was heard since the last silence, and it or a connection server within the lease   the packet leaves
+ *  else                                               a question to the client leaves in its place
+ *
+ * The lease is half of `dead_after`; a silence is when no connection server was heard for longer, or another node says that it has taken
+ * this one for dead. A node that is a connection server itself listens to the others.
+ *
+ * The question is an empty segment from before what the client has: it is answered with an ACK (RFC 9293, 3.10.7.4), which the
+ * connection server leads to whoever has the connection now. If that is this node its client is heard, and TCP sends once more what
+ * has not left: it hears that nothing left (tcp_retransmit_timer() in net/ipv4/tcp_timer.c), and tries again each half second instead of
+ * twice as late each time.
+ */
+#ifndef BATON_DATA_SERVER_FENCE_H
+#define BATON_DATA_SERVER_FENCE_H
+
+#include "data_server/adopt/end.h"
+#include "data_server/door/cut.h"
+#include "data_server/door/doors.h"
+#include "data_server/packet.h"
+
+enum {
+	CLIENT_LEASE = 512,        /* a client that answers is believed for so long at least: TCP's first timeout is 200 ms; 1.05 ms each */
+	FENCED_FOR = 1 << 26,      /* 20 hours, in 1.05 ms: who was cut off longer ago has heard of all clients that still live */
+	ENDS_AND_PUSH = OTHER_FLAG_BITS | RST_BIT,
+	ACK_BIT = 0x10,
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct hearing);
+} hearings SEC(".maps");
+
+static __always_inline struct hearing *hearing(void)
+{
+	u32 zero = 0;
+
+	return bpf_map_lookup_elem(&hearings, &zero);
+}
+
+/* A verified message of another connection server has come, or a client's packet by its card. */
+static __always_inline void hear_connection_server(const struct settings *s)
+{
+	struct hearing *h = hearing();
+	u32 now = moment();
+
+	if (!s->lease || !h || h->heard == now)
+		return;
+	if (h->heard && now - h->heard > s->lease)
+		h->since = h->heard + s->lease;
+	else if (h->since && now - h->since > FENCED_FOR)
+		h->since = 0;
+	h->heard = now;
+}
+
+/* Another node says that it has taken this one for dead. */
+static __always_inline void hear_of_own_death(void)
+{
+	struct hearing *h = hearing();
+
+	if (h)
+		h->since = moment();
+}
+
+/* A packet of this connection's client has come, and not from where it has waited. */
+static __always_inline void note_heard(const struct arrival *a, struct door *d)
+{
+	if (!a->sent_in && !a->keeper && a->mark != MARK_OF_AGENT)
+		d->heard = moment();
+}
+
+/*
+ * Whether the client acknowledges what was never sent from here, and was not heard since a silence: then another data server has had the
+ * connection meanwhile, and who led the packet here does not know that.
+ */
+static __always_inline bool is_anothers(const struct arrival *a, const struct door *d, const struct tcp_sock *tcp,
+					const struct inner *in)
+{
+	const struct hearing *h = hearing();
+
+	return h && h->since && is_before(d->heard, h->since) && !a->sent_in && !a->keeper && in->tcp.ack &&
+	       bpf_ntohl(in->tcp.ack_seq) - tcp->write_seq - 1 < BEHIND_ACK;
+}
+
+/* The door of the connection on `sk`, also if nothing has come of it but the request with which it was adopted. */
+static __noinline const struct door *door_behind(struct bpf_sock *sk)
+{
+	const struct door *d = bpf_sk_storage_get(&doors, sk, 0, 0);
+	struct tcb_key flow;
+
+	if (d)
+		return d;
+	name_flow(&flow, sk->dst_ip4, sk->dst_port, sk->src_ip4, bpf_htons(sk->src_port));
+	d = bpf_map_lookup_elem(&doors_begun, &flow);
+	/* Else it is of an earlier connection. */
+	return d && !(d->flags & DOOR_BORN) ? d : 0;
+}
+
+/* Whether the connection on `sk` is surely this node's. */
+static __always_inline bool may_speak(struct bpf_sock *sk)
+{
+	u32 zero = 0, now = moment();
+	const struct settings *s = bpf_map_lookup_elem(&settings, &zero);
+	const struct hearing *h = hearing();
+
+	if (!s || !s->lease || !h || !h->heard)
+		return true;
+	bool is_cut_off = now - h->heard > s->lease;
+	if (!is_cut_off && !h->since)
+		return true;
+	const struct door *d = door_behind(sk);
+	if (!d)
+		return true;
+	if (h->since && is_before(d->heard, h->since))
+		return false;
+	return !is_cut_off || now - d->heard <= (s->lease < CLIENT_LEASE ? CLIENT_LEASE : s->lease);
+}
+
+/* In the place of the packet, of which the client may have had nothing, leaves a question to the client. TCP is told that it did not. */
+static __noinline int ask_client(struct __sk_buff *skb, u32 unacknowledged)
+{
+	struct counters *counters = counters_of_this_cpu();
+	struct inner in = { .tcp_at = sizeof(struct ethhdr) + sizeof(struct iphdr) };
+
+	if (!counters || bpf_skb_load_bytes(skb, sizeof(struct ethhdr), &in.ip, sizeof(in.ip)) ||
+	    bpf_skb_load_bytes(skb, in.tcp_at, &in.tcp, sizeof(in.tcp)))
+		return TCX_DISCARD;
+	u16 flags = flags_of(&in);
+	if (write_seq(skb, &in, in.tcp_at, unacknowledged - 1, (flags & ~bpf_htons(ENDS_AND_PUSH)) | bpf_htons(ACK_BIT)) &&
+	    !bpf_skb_load_bytes(skb, in.tcp_at, &in.tcp, sizeof(in.tcp)) && cut(skb, &in, in.tcp_at, 0) &&
+	    !bpf_clone_redirect(skb, skb->ifindex, 0))
+		count(counters, COUNTER_DS_FENCED);
+	return TCX_DISCARD;
+}
+
+#endif

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * An empty ACK that somebody has made in a client's name, with which an idle connection goes to another data server. What the
+ * client's last packet said of its window and time the owner's socket knows, and writes it in.
+ */
+#ifndef BATON_DATA_SERVER_HANDOVER_EMPTY_ACK_H
+#define BATON_DATA_SERVER_HANDOVER_EMPTY_ACK_H
+
+#include "data_server/adopt/assign.h"
+#include "data_server/packet.h"
+
+enum {
+	NO_OPTIONS = 0x01010101, /* NOP NOP NOP NOP */
+	WINDOW_FIELD_MAX = 0xffff,
+};
+
+static __noinline bool write_window(struct arrival *a, const struct inner *in, const struct tcp_sock *sk)
+{
+	u32 window = sk->snd_wnd;
+
+	if (BPF_CORE_READ_BITFIELD(sk, rx_opt.wscale_ok))
+		window >>= BPF_CORE_READ_BITFIELD(sk, rx_opt.snd_wscale);
+	__be16 field = bpf_htons(window < WINDOW_FIELD_MAX ? window : WINDOW_FIELD_MAX);
+	return !bpf_l4_csum_replace(a->skb, in->tcp_at + CHECK_AT, in->tcp.window, field, 2) &&
+	       !bpf_skb_store_bytes(a->skb, in->tcp_at + WINDOW_AT, &field, sizeof(field), 0);
+}
+
+static __noinline bool write_timestamps(struct arrival *a, const struct inner *in,
+					const struct tcp_sock *sk)
+{
+	u32 at = in->tcp_at + sizeof(struct tcphdr);
+	__be32 now[TIMESTAMPS_ALONE_BYTES / 4] = { bpf_htonl(NO_OPTIONS), bpf_htonl(NO_OPTIONS),
+						   bpf_htonl(NO_OPTIONS) };
+	__be32 before[TIMESTAMPS_ALONE_BYTES / 4];
+
+	if (bpf_skb_load_bytes(a->skb, at, before, sizeof(before)))
+		return false;
+	if (BPF_CORE_READ_BITFIELD(sk, rx_opt.tstamp_ok)) {
+		now[0] = bpf_htonl(TIMESTAMPS_ALONE);
+		now[1] = bpf_htonl(sk->rx_opt.ts_recent);
+		/* The kernel keeps it without its own offset. */
+		now[2] = bpf_htonl(sk->rx_opt.rcv_tsecr + (u32)sk->tsoffset);
+	}
+	long difference = bpf_csum_diff(before, sizeof(before), now, sizeof(now), 0);
+	return difference >= 0 &&
+	       !bpf_l4_csum_replace(a->skb, in->tcp_at + CHECK_AT, 0, difference, 0) &&
+	       !bpf_skb_store_bytes(a->skb, at, now, sizeof(now), 0);
+}
+
+/* An empty ACK, with room for timestamps. */
+static __always_inline bool is_made_ack(const struct inner *in)
+{
+	return in->tcp.ack && !(in->tcp.syn | in->tcp.fin | in->tcp.rst) && !payload_of(in) &&
+	       in->tcp.doff * 4 == sizeof(struct tcphdr) + TIMESTAMPS_ALONE_BYTES;
+}
+
+#endif

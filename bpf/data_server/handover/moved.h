@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * MOVED: the connection server hears from the owner of a connection who has it now. Where the connection server is this very node
+ * its entry is changed here.
+ */
+#ifndef BATON_DATA_SERVER_HANDOVER_MOVED_H
+#define BATON_DATA_SERVER_HANDOVER_MOVED_H
+
+#include "connection_server/find/moved_on.h"
+#include "data_server/local_connection_server.h"
+#include "data_server/packet.h"
+#include "data_server/send.h"
+
+/* The entry of this very node's connection server. */
+static __noinline void moved_on_here(struct arrival *a, const struct lccp_header *h, const struct inner *in, __be32 next)
+{
+	struct tcb_key flow;
+	struct tcb *tcb = own_entry(h, &flow);
+	u32 owner = data_server_at(next);
+
+	if (!tcb || !is_this_node(tcb->owner) || owner == NO_DATA_SERVER)
+		return;
+	note_moved_on(tcb, owner, h, &in->tcp);
+	count(a->counters, COUNTER_CS_MOVED_ON);
+}
+
+/* Tells the connection server that sent the packet, or that the ADOPT names, who has the connection now. */
+static __noinline void tell_moved(struct arrival *a, struct lccp_header *h, const struct inner *in, __be32 next)
+{
+	__be32 asker_address = h->be_data;
+	const struct data_server *asker = peer(asker_address);
+
+	if (!asker)
+		return;
+	if (is_own_cs(asker)) {
+		moved_on_here(a, h, in, next);
+		return;
+	}
+	h->receptor = LCCP_RECEPTOR_CS;
+	h->command = LCCP_MOVED;
+	h->be_data = next;
+	h->be_sequence = 0;
+	send_copy(a, h, in, asker, asker_address);
+	h->be_data = asker_address;
+}
+
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* NONE: the connection is not here. */
+#ifndef BATON_DATA_SERVER_NONE_H
+#define BATON_DATA_SERVER_NONE_H
+
+#include "data_server/local_connection_server.h"
+#include "data_server/packet.h"
+#include "data_server/send.h"
+
+/*
+ * NONE to the connection server that sent this packet, around the packet. It believed a connection to be
+ * here that is not; it may know better where. One that came back before (`attempt`) ends here.
+ */
+static __always_inline int send_none(struct arrival *a, struct lccp_header *h, const struct inner *in)
+{
+	const struct data_server *asker = peer(a->sender);
+
+	if (!asker || h->tcb.attempt)
+		return discard(a, COUNTER_DS_NO_SOCKET);
+	if (is_own_cs(asker))
+		return none_here(a, h);
+	h->receptor = LCCP_RECEPTOR_CS;
+	h->command = LCCP_NONE;
+	h->be_data = 0;
+	if (!make_message(a, h, in, asker, a->sender))
+		return TCX_DISCARD;
+	count(a->counters, COUNTER_DS_NONE);
+	return bpf_redirect(asker->ifindex, 0);
+}
+
+#endif

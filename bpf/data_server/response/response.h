@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Where responses end, seen as they leave. TCP cannot say it: when the client has acknowledged all that was
+ * written, the server may be about to write more. So this program follows the framing of HTTP/1.1 (RFC 9112, 6.3)
+ * from the connection's first byte on, at tc egress, where large sends are still whole. What it does not understand
+ * or has not seen leaves the connection RESPONSE_UNKNOWN for good: then it stays at this data server.
+ */
+#ifndef BATON_DATA_SERVER_RESPONSE_RESPONSE_H
+#define BATON_DATA_SERVER_RESPONSE_RESPONSE_H
+
+#include "data_server/door/asked.h"
+#include "data_server/door/chunks.h"
+#include "data_server/response/leaving.h"
+#include "data_server/response/response_head.h"
+
+enum {
+	/* Enough for a send of 64 KB byte by byte. */
+	STEPS_MAX = 1 << 16,
+};
+
+/* One part of what leaves: a head, a body as far as it is here, a chunk, or a byte of another head or of what is around a chunk. */
+static long take_part(u32 index, struct leaving *l)
+{
+	struct response *r = l->response;
+
+	if (!l->bytes)
+		return 1;
+	switch (r->state) {
+	case RESPONSE_UNKNOWN:
+		return 1;
+	case RESPONSE_FIRST:
+	case RESPONSE_COMPLETE:
+		take_head(l);
+		return 0;
+	case RESPONSE_BODY:
+		if (take_bytes(l))
+			r->state = RESPONSE_COMPLETE;
+		return 0;
+	case RESPONSE_HEAD:
+		take_of_head(l);
+		return 0;
+	default:
+		take_of_chunks(l);
+		return 0;
+	}
+}
+
+static __always_inline void lose_track(struct response *r, enum counter why)
+{
+	if (r->state == RESPONSE_TUNNEL)
+		return;
+	struct counters *counters = counters_of_this_cpu();
+
+	r->state = RESPONSE_UNKNOWN;
+	if (counters)
+		count(counters, why);
+}
+
+/*
+ * What was before `seq` has left by another interface, or was dropped on its way here and comes later. Of a body that says
+ * its length nobody need see the bytes.
+ */
+static __always_inline bool has_passed_by(struct response *r, u32 seq)
+{
+	u32 gap = seq - r->next;
+
+	if (r->state != RESPONSE_BODY || r->left < gap)
+		return false;
+	r->left -= gap;
+	r->next = seq;
+	if (!r->left)
+		r->state = RESPONSE_COMPLETE;
+	return true;
+}
+
+/* A packet with so many `bytes` of payload leaves, the first of which is `seq`. */
+static __always_inline void follow_response(struct leaving *l, u32 seq)
+{
+	struct response *r = l->response;
+	u32 again = r->next - seq;
+
+	if ((int)again < 0 && !has_passed_by(r, seq)) {
+		lose_track(r, COUNTER_DS_RESPONSE_GAP);
+		return;
+	}
+	again = r->next - seq;
+	if (again >= l->bytes)
+		return;
+	l->at += again;
+	l->begin = l->at;
+	l->bytes -= again;
+	r->next += l->bytes;
+	if (r->state == RESPONSE_TUNNEL)
+		return;
+	/* Most of a large download. */
+	if (r->state == RESPONSE_BODY && r->left > l->bytes) {
+		r->left -= l->bytes;
+		return;
+	}
+	bpf_loop(STEPS_MAX, take_part, l, 0);
+	if (l->bytes)
+		r->state = RESPONSE_UNKNOWN;
+	if (r->state == RESPONSE_UNKNOWN)
+		lose_track(r, COUNTER_DS_RESPONSE_UNKNOWN);
+}
+
+/*
+ * Whether the connection was adopted with a request for HEAD, which nobody could note with its socket before: no sockops
+ * program runs for the server, see window.h.
+ */
+static __noinline bool came_with_head(const struct iphdr *ip, const struct tcphdr *tcp)
+{
+	struct tcb_key flow;
+
+	name_flow(&flow, ip->daddr, tcp->dest, ip->saddr, tcp->source);
+	const struct expected *with = bpf_map_lookup_elem(&expected, &flow);
+	return with && with->bodiless;
+}
+
+/*
+ * What is known of the connection on `sk`, of which a packet leaves that begins with `seq`. It is followed from its
+ * first byte on; one that has sent something before this program was here never is.
+ */
+static __always_inline struct response *response_on(struct bpf_sock *sk, const struct iphdr *ip,
+						    const struct tcphdr *tcp)
+{
+	struct response *r = bpf_sk_storage_get(&responses, sk, 0, 0);
+
+	if (r && r->state != RESPONSE_FIRST)
+		return r;
+	const struct service *service = service_at(ip->saddr, tcp->source);
+	struct bpf_tcp_sock *connection = bpf_tcp_sock(sk);
+	if (!service || !(service->flags & SERVICE_OWNER) || !connection)
+		return 0;
+	bool is_first = !connection->bytes_acked && connection->snd_una == bpf_ntohl(tcp->seq);
+	if (!r)
+		r = new_response(sk);
+	if (!r) {
+		struct counters *counters = counters_of_this_cpu();
+
+		if (counters)
+			count(counters, COUNTER_DS_RESPONSE_NO_ROOM);
+		return 0;
+	}
+	r->bodiless |= came_with_head(ip, tcp);
+	r->next = bpf_ntohl(tcp->seq);
+	r->asked = connection->rcv_nxt;
+	r->answered = r->asked - 1; /* it came with a request */
+	if (is_first)
+		r->state = RESPONSE_COMPLETE;
+	else
+		lose_track(r, COUNTER_DS_RESPONSE_EARLIER);
+	return r;
+}
+
+#endif

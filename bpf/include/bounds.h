@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Bounds that every kernel's verifier sees, whatever the compiler. A check in C is not enough: the compiler
+ * may compare a copy of the value, or the value less one, or leave out a mask because it has proved the range
+ * already, and the verifier does not follow that proof to the register that the helper gets. These are a few
+ * instructions of assembly, which the compiler cannot take apart, on that very register.
+ *
+ * Every length that is handed to a helper, and every offset into a buffer that is not a constant, goes through
+ * one of them. They never change a value that is in range: what is not is for the caller to refuse before.
+ */
+#ifndef BATON_INCLUDE_BOUNDS_H
+#define BATON_INCLUDE_BOUNDS_H
+
+#include "include/kernel.h"
+
+/* `value`, and surely from `least` to `most`, which are constants. */
+#define BOUNDED(value, least, most)                                              \
+	({                                                                       \
+		u64 bounded_ = (value);                                          \
+		asm volatile("if %[it] <= %[highest] goto +1\n\t"                \
+			     "%[it] = %[highest]\n\t"                            \
+			     "if %[it] >= %[lowest] goto +1\n\t"                 \
+			     "%[it] = %[lowest]"                                 \
+			     : [it] "+r"(bounded_)                               \
+			     : [lowest] "i"(least), [highest] "i"(most));        \
+		bounded_;                                                        \
+	})
+
+/* `value`, and surely less than `size`, which is a constant and a power of two. */
+#define WRAPPED(value, size)                                                     \
+	({                                                                       \
+		u64 wrapped_ = (value);                                          \
+		_Static_assert(((size) & ((size) - 1)) == 0, "a power of two");  \
+		asm volatile("%[it] &= %[mask]"                                  \
+			     : [it] "+r"(wrapped_)                               \
+			     : [mask] "i"((size) - 1));                          \
+		wrapped_;                                                        \
+	})
+
+/*
+ * What is read of the context behind this is read anew. Else the compiler may keep the 32 bits of `data_end` that it
+ * has read before and copy them from register to register; the verifier knows no end of a packet in such a copy.
+ */
+#define READ_ANEW() asm volatile("" : : : "memory")
+
+#endif

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Messages at XDP, up to where they are known to be from a node of this cluster to this one. Nothing else reaches the
+ * daemon's sockets: they have little room, and what waits there is heard late.
+ */
+#ifndef BATON_LCCP_FOR_DAEMON_H
+#define BATON_LCCP_FOR_DAEMON_H
+
+#include "connection_server/packet.h"
+#include "lccp/seal.h"
+
+/* If not, it is the kernel's to route or drop: the daemon's sockets take nothing that is to another address. */
+static __always_inline bool is_to_this_node(struct packet *p)
+{
+	if (p->frame.ip->daddr == unmap_address(p->settings->address))
+		return true;
+	count(p->counters, COUNTER_LCCP_NOT_OURS);
+	return false;
+}
+
+/* False if it is not all there, or has IP options, which no node sends. */
+static __always_inline bool read_header(struct packet *p, struct lccp_header *h)
+{
+	return p->frame.ip_header == sizeof(struct iphdr) && p->frame.ip_bytes >= LCCP_OVERHEAD_BYTES &&
+	       !bpf_xdp_load_bytes(p->ctx, LCCP_IN_FRAME, h, sizeof(*h));
+}
+
+static __noinline bool verify_at_xdp(struct packet *p, const struct lccp_header *h)
+{
+	struct lccp_carried carried;
+	struct lccp_message m = {
+		.ctx = p->ctx,
+		.h = h,
+		.carried = &carried,
+		.bytes = p->frame.ip_bytes - LCCP_OVERHEAD_BYTES,
+		.from = p->frame.ip->saddr,
+	};
+
+	read_carried_words(&carried, m.ctx, true, m.bytes);
+	return lccp_verify(p->settings, p->counters, &m, true) != 0;
+}
+
+/* A verified message. */
+static __always_inline int pass_to_daemon(struct packet *p)
+{
+	if (is_over_budget(p->frame.ip->saddr))
+		return drop(p, COUNTER_LCCP_OVER_BUDGET);
+	count(p->counters, COUNTER_LCCP_TO_DAEMON);
+	return XDP_PASS;
+}
+
+#endif

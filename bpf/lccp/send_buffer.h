@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Messages that move a connection are numbered and kept for a while. A lost one would cost the client a
+ * retransmission timeout, 200 ms at least: the daemons see the gap in the numbers and send it again in a
+ * few. Nothing is acknowledged, so nothing is added on the way.
+ */
+#ifndef BATON_LCCP_SEND_BUFFER_H
+#define BATON_LCCP_SEND_BUFFER_H
+
+#include "abi/abi.h"
+#include "include/bounds.h"
+#include "include/maps.h"
+
+/* The next number to this node, written into the header before it is sealed. */
+static __always_inline struct channel *number(const struct data_server *to, struct lccp_header *h)
+{
+	u32 index = to->channel;
+	struct channel *channel = index ? bpf_map_lookup_elem(&channels, &index) : 0;
+
+	h->be_sequence = channel ? bpf_htons(__sync_fetch_and_add(&channel->next, 1)) : 0;
+	return channel;
+}
+
+/* Where the frame of the message with this header is to be kept; its bytes are the caller's to copy. */
+static __always_inline struct posted *post(struct channel *channel, const struct data_server *to,
+					   const struct lccp_header *h)
+{
+	u32 zero = 0, sequence = bpf_ntohs(h->be_sequence);
+	u32 *postings_so_far = bpf_map_lookup_elem(&postings, &zero);
+
+	if (!channel || !postings_so_far)
+		return 0;
+	u32 slot = WRAPPED(__sync_fetch_and_add(postings_so_far, 1), OUTBOX);
+	struct posted *posted = bpf_map_lookup_elem(&outbox, &slot);
+	if (!posted)
+		return 0;
+	posted->channel = to->channel;
+	posted->sequence = sequence;
+	posted->ifindex = to->ifindex;
+	posted->sent = bpf_ktime_get_coarse_ns() >> SENT_SHIFT;
+	channel->slots[WRAPPED(sequence, WINDOW)] = slot;
+	return posted;
+}
+
+/* Whether a frame of so many bytes can be kept. */
+static __always_inline bool fits_in_outbox(u64 bytes)
+{
+	return bytes > 0 && bytes <= OUTBOX_FRAME_BYTES;
+}
+
+/* A message came, whose tag is right. True if it had come before: it was sent again in vain. */
+static __always_inline bool note_arrival(__be32 sender, const struct lccp_header *h)
+{
+	u32 sequence = bpf_ntohs(h->be_sequence), place = WRAPPED(sequence, WINDOW);
+	struct inbox *inbox = sequence ? bpf_map_lookup_elem(&inboxes, &sender) : 0;
+	u16 tag = (u16)h->be_tag;
+
+	if (!inbox)
+		return false;
+	bool before = inbox->came[place] == sequence && inbox->tags[place] == tag;
+	inbox->came[place] = sequence;
+	inbox->tags[place] = tag;
+	return before;
+}
+
+#endif

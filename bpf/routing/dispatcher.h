@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The dispatcher: decides which data server. The daemon computes the choices, this picks one. */
+#ifndef BATON_ROUTING_DISPATCHER_H
+#define BATON_ROUTING_DISPATCHER_H
+
+#include "connection_server/packet.h"
+#include "include/hash.h"
+#include "routing/route.h"
+
+static __always_inline u32 next_turn(u32 pool)
+{
+	u64 *turn = bpf_map_lookup_elem(&turns, &pool);
+
+	return turn ? __sync_fetch_and_add(turn, 1) : 0;
+}
+
+static __always_inline const struct pool *pool_at(u32 index)
+{
+	return bpf_map_lookup_elem(&pools, &index);
+}
+
+static __always_inline bool is_member(const struct pool *pool, u16 server)
+{
+	return server < MAX_DATA_SERVERS && pool->members[server / 64 & 3] >> (server & 63) & 1;
+}
+
+/*
+ * Whether a connection stays where it is for a request of this pool, if that is a member. `before` is the pool of its last
+ * request, as it was in that generation: one that got new members has everybody choose once more.
+ */
+static __always_inline bool stays(const struct pool *pool, u32 index, u16 before, u16 generation)
+{
+	bool is_settled = before != index || generation == pool->generation;
+
+	return is_settled && !(pool->flags & POOL_PER_REQUEST) && pool->policy != POLICY_PATH;
+}
+
+/* Whether the dispatcher of this service, on another node, counts as dead for now. */
+static __always_inline bool dispatcher_rests(u32 service)
+{
+	u64 *until = bpf_map_lookup_elem(&resting, &service);
+
+	return until && bpf_ktime_get_coarse_ns() < *until;
+}
+
+/* Another hash of the path with each number, all as hard to foresee as the first. */
+static __always_inline u64 hash_path_again(u64 path, u32 number)
+{
+	u64 hash = (path ^ number) * 0x9e3779b97f4a7c15ULL;
+
+	return hash ^ hash >> 32;
+}
+
+/* What indexes the choices: a turn, or a hash that is the same for the same client or path. */
+static __always_inline u32 place(const struct pool *pool, u32 index, const struct tcb_key *flow,
+				 const struct request *r, u32 attempt)
+{
+	switch (pool->policy) {
+	case POLICY_CLIENT:
+		return hash_client(flow->client, pool->hash_seed + attempt);
+	case POLICY_PATH:
+		if (r && (r->path || r->target))
+			return hash_path_again(hash_request(r), pool->hash_seed + attempt);
+		/* Nobody's path: any data server will do. */
+	default:
+		return next_turn(index);
+	}
+}
+
+/*
+ * NO_DATA_SERVER if there is none. `r` is the request, where it is known; `attempt` leads past a choice
+ * that was refused.
+ */
+static __always_inline u16 choose(const struct pool *pool, u32 index, const struct tcb_key *flow,
+				  const struct request *r, u32 attempt)
+{
+	if (!pool->choices)
+		return NO_DATA_SERVER;
+	u32 at = pool->first_choice + place(pool, index, flow, r, attempt) % pool->choices;
+	u16 *choice = bpf_map_lookup_elem(&choices, &at);
+	return choice ? *choice : NO_DATA_SERVER;
+}
+
+#endif

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * bind() to every address, or to a cluster address, means the cluster: the socket is bound to loopback, where
+ * the agent finds it and nobody else. A dual-stack socket, which takes both families, goes to ::ffff:127.0.0.1:
+ * IPv6 clients too come from the agent, and only their names are IPv6.
+ */
+#ifndef BATON_VIRTUAL_SOCKETS_BIND_H
+#define BATON_VIRTUAL_SOCKETS_BIND_H
+
+#include "virtual_sockets/socket.h"
+
+/* include/net/sock.h; a name of its own, because kernel.h lists other fields of the same struct. */
+struct sock_common___bind {
+	unsigned char skc_ipv6only : 1;
+} __inner;
+
+static __always_inline bool is_only_ipv6(struct bpf_sock *sk)
+{
+	struct sock_common___bind *common = (void *)bpf_skc_to_tcp_sock(sk);
+
+	return common && BPF_CORE_READ_BITFIELD_PROBED(common, skc_ipv6only);
+}
+
+/* Whether the socket is the cluster's. */
+static __always_inline bool is_for_cluster(const struct words *wanted)
+{
+	struct app_address key = address_of(wanted, 0);
+
+	return is_any(wanted) || bpf_map_lookup_elem(&app_cluster, &key);
+}
+
+/* Of an address of the cluster, by its place in the socket: one that takes both families needs the port of both. */
+static __always_inline u32 families(const struct words *wanted, u32 flags)
+{
+	if (!(flags & APP_SOCKET_IPV6) || is_mapped(wanted))
+		return APP_FAMILY_V4;
+	return flags & APP_SOCKET_ONLY_IPV6 || !is_any(wanted) ? APP_FAMILY_V6 : APP_FAMILY_V4 | APP_FAMILY_V6;
+}
+
+/* listen() could not be refused: by then nobody can be asked. So the I/O server says beforehand which ports are taken. */
+static __always_inline bool is_taken(const struct words *wanted, u32 be_port, u32 flags)
+{
+	const u32 *taken = bpf_map_lookup_elem(&app_taken, &be_port);
+
+	if (!taken || !be_port || !(*taken & families(wanted, flags)))
+		return false;
+	app_count(COUNTER_APP_BIND_TAKEN);
+	struct app_event *event = bpf_ringbuf_reserve(&app_events, sizeof(*event), 0);
+	if (event) {
+		*event = (struct app_event){ .at = address_of(wanted, be_port), .kind = APP_EVENT_BIND_TAKEN };
+		bpf_ringbuf_submit(event, 0);
+	}
+	return true;
+}
+
+static __always_inline int bound(struct bpf_sock *sk, const struct words *wanted, u32 be_port, u32 flags)
+{
+	if (is_taken(wanted, be_port, flags))
+		return refuse(E_ADDRESS_IN_USE);
+	struct app_socket *s = noted(sk);
+	if (!s) {
+		app_count(COUNTER_APP_NO_MEMORY);
+		return refuse(E_NO_MEMORY);
+	}
+	s->local = address_of(wanted, be_port);
+	s->flags = APP_SOCKET_BOUND | flags;
+	app_count(COUNTER_APP_BIND);
+	return ALLOW;
+}
+
+SEC("cgroup/bind4")
+int baton_app_bind4(struct bpf_sock_addr *ctx)
+{
+	struct words wanted = given_v4(ctx);
+
+	if (!is_tcp(ctx) || !ctx->sk)
+		return ALLOW;
+	if (!is_for_cluster(&wanted)) {
+		app_count(COUNTER_APP_BIND_DIRECT);
+		return ALLOW;
+	}
+	ctx->user_ip4 = LOOPBACK_V4;
+	return bound(ctx->sk, &wanted, ctx->user_port, 0);
+}
+
+SEC("cgroup/bind6")
+int baton_app_bind6(struct bpf_sock_addr *ctx)
+{
+	struct words wanted = given_v6(ctx), loopback = { .w = { 0, 0, 0, bpf_htonl(1) } };
+	u32 flags = APP_SOCKET_IPV6;
+
+	if (!is_tcp(ctx) || !ctx->sk)
+		return ALLOW;
+	if (!is_for_cluster(&wanted)) {
+		app_count(COUNTER_APP_BIND_DIRECT);
+		return ALLOW;
+	}
+	if (is_only_ipv6(ctx->sk))
+		flags |= APP_SOCKET_ONLY_IPV6;
+	else if (is_any(&wanted) || is_mapped(&wanted))
+		loopback = mapped(LOOPBACK_V4);
+	give_v6(ctx, &loopback);
+	return bound(ctx->sk, &wanted, ctx->user_port, flags);
+}
+
+#endif

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The agent writes app_settings, app_direct, app_cluster, app_taken, app_arrivals and app_answers; the programs the rest. */
+#ifndef BATON_VIRTUAL_SOCKETS_MAPS_H
+#define BATON_VIRTUAL_SOCKETS_MAPS_H
+
+#include "include/kernel.h"
+#include "abi/virtual_sockets.h"
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct app_settings);
+} app_settings SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct app_counters);
+} app_counters SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LPM_TRIE);
+	__uint(max_entries, MAX_APP_DIRECT);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct app_direct_key);
+	__type(value, u32);
+} app_direct SEC(".maps");
+
+/* By address, with port 0. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, MAX_APP_CLUSTER);
+	__type(key, struct app_address);
+	__type(value, u32);
+} app_cluster SEC(".maps");
+
+/* By port, in network order: enum app_family_flag. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, MAX_APP_TAKEN);
+	__type(key, u32);
+	__type(value, u32);
+} app_taken SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct app_socket);
+} app_sockets SEC(".maps");
+
+/* By cookie. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, MAX_APP_LISTENERS);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, u64);
+	__type(value, struct app_listener);
+} app_listeners SEC(".maps");
+
+/* By the agent's end of the connection. What is never taken, as after a refusal, is pushed out in the end. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, MAX_APP_ARRIVALS);
+	__type(key, struct app_address);
+	__type(value, struct app_arrival);
+} app_arrivals SEC(".maps");
+
+/* By cookie: the cluster's end of a connection that a program made. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, MAX_APP_ARRIVALS);
+	__type(key, u64);
+	__type(value, struct app_address);
+} app_answers SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, APP_EVENT_BYTES);
+} app_events SEC(".maps");
+
+static __always_inline void app_count(enum app_counter what)
+{
+	u32 zero = 0;
+	struct app_counters *counters = bpf_map_lookup_elem(&app_counters, &zero);
+
+	if (counters)
+		counters->value[what]++;
+}
+
+#endif
