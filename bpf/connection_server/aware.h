@@ -9,8 +9,8 @@
 #ifndef BATON_CONNECTION_SERVER_AWARE_H
 #define BATON_CONNECTION_SERVER_AWARE_H
 
-#include "connection_server/packet.h"
 #include "include/aware.h"
+#include "xdp/packet.h"
 
 /* Its option is the last of this packet. */
 static __noinline bool is_aware(struct packet *p)

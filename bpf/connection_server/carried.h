@@ -3,7 +3,7 @@
 #ifndef BATON_CONNECTION_SERVER_CARRIED_H
 #define BATON_CONNECTION_SERVER_CARRIED_H
 
-#include "connection_server/packet.h"
+#include "xdp/packet.h"
 
 /* Stands in front of such a frame, as XDP metadata: none that has come by a card has any. */
 static __always_inline bool was_carried(const struct xdp_md *ctx)

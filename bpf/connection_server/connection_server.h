@@ -8,12 +8,12 @@
 
 #include "connection_server/begin/hold.h"
 #include "connection_server/forwarder.h"
-#include "connection_server/linear.h"
-#include "connection_server/packet.h"
 #include "connection_server/stages.h"
 #include "connection_server/tcb.h"
 #include "include/bounds.h"
-#include "include/switch_header.h"
+#include "xdp/linear.h"
+#include "xdp/packet.h"
+#include "xdp/switch_header.h"
 
 enum {
 	/* Of an entry of which not every packet only goes on to the owner. */

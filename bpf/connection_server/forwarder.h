@@ -4,9 +4,9 @@
 #define BATON_CONNECTION_SERVER_FORWARDER_H
 
 #include "connection_server/begin/distributor.h"
-#include "connection_server/packet.h"
 #include "connection_server/reply.h"
 #include "connection_server/tcb.h"
+#include "xdp/packet.h"
 
 static __always_inline void count_forwarded(struct packet *p)
 {

@@ -10,8 +10,8 @@
 #define BATON_CONNECTION_SERVER_GO_ON_H
 
 #include "connection_server/carried.h"
-#include "connection_server/packet.h"
 #include "lccp/seal.h"
+#include "xdp/packet.h"
 
 /* What handlers of messages return in place of an XDP action. */
 enum {

@@ -8,9 +8,9 @@
 #define BATON_CONNECTION_SERVER_ICMP_H
 
 #include "connection_server/forwarder.h"
-#include "connection_server/icmp_error.h"
-#include "connection_server/packet.h"
 #include "connection_server/tcb.h"
+#include "xdp/icmp_error.h"
+#include "xdp/packet.h"
 
 static __noinline int receive_icmp(struct packet *p)
 {

@@ -6,9 +6,9 @@
 #include "connection_server/find/moved.h"
 #include "connection_server/find/none.h"
 #include "connection_server/find/refused.h"
-#include "connection_server/packet.h"
 #include "lccp/for_daemon.h"
 #include "lccp/seal.h"
+#include "xdp/packet.h"
 
 static __noinline int receive_lccp(struct packet *p)
 {

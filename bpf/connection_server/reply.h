@@ -4,8 +4,8 @@
 #define BATON_CONNECTION_SERVER_REPLY_H
 
 #include "connection_server/carried.h"
-#include "connection_server/packet.h"
 #include "include/checksum.h"
+#include "xdp/packet.h"
 
 enum {
 	REPLY_HEADERS = sizeof(struct iphdr) + sizeof(struct tcphdr),

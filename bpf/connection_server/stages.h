@@ -11,8 +11,9 @@
 #include "connection_server/begin/syn.h"
 #include "connection_server/go_on.h"
 #include "connection_server/icmp.h"
-#include "connection_server/packet.h"
 #include "connection_server/receive_lccp.h"
+#include "xdp/linear.h"
+#include "xdp/packet.h"
 
 static __always_inline bool look_at_service(struct packet *p, struct xdp_md *ctx)
 {

@@ -3,11 +3,11 @@
 #ifndef BATON_CONNECTION_SERVER_TCB_H
 #define BATON_CONNECTION_SERVER_TCB_H
 
-#include "connection_server/packet.h"
 #include "connection_server/tally.h"
 #include "include/clock.h"
 #include "include/socket_lookup.h"
 #include "routing/request.h"
+#include "xdp/packet.h"
 
 /* What the dispatcher decided. */
 struct choice {

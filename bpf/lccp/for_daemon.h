@@ -6,8 +6,8 @@
 #ifndef BATON_LCCP_FOR_DAEMON_H
 #define BATON_LCCP_FOR_DAEMON_H
 
-#include "connection_server/packet.h"
 #include "lccp/seal.h"
+#include "xdp/packet.h"
 
 /* If not, it is the kernel's to route or drop: the daemon's sockets take nothing that is to another address. */
 static __always_inline bool is_to_this_node(struct packet *p)

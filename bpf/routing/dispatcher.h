@@ -3,7 +3,7 @@
 #ifndef BATON_ROUTING_DISPATCHER_H
 #define BATON_ROUTING_DISPATCHER_H
 
-#include "connection_server/packet.h"
+#include "include/flow.h"
 #include "include/hash.h"
 #include "routing/route.h"
 

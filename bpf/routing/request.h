@@ -6,8 +6,8 @@
 #ifndef BATON_ROUTING_REQUEST_H
 #define BATON_ROUTING_REQUEST_H
 
-#include "connection_server/packet.h"
 #include "include/bounds.h"
+#include "include/flow.h"
 #include "routing/chunks.h"
 
 enum {
@@ -364,13 +364,6 @@ static __always_inline struct request *blank_request(void)
 		return 0;
 	__builtin_memset(&text->request, 0, sizeof(text->request));
 	return &text->request;
-}
-
-static __always_inline bool read_request_of(struct packet *p, struct request *r)
-{
-	u32 at = sizeof(struct ethhdr) + p->frame.ip_header + p->frame.tcp_header;
-
-	return read_request(p->ctx, at, p->frame.payload, r);
 }
 
 #endif

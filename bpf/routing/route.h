@@ -3,7 +3,7 @@
 #ifndef BATON_ROUTING_ROUTE_H
 #define BATON_ROUTING_ROUTE_H
 
-#include "connection_server/packet.h"
+#include "include/flow.h"
 #include "include/siphash.h"
 #include "routing/request.h"
 

@@ -3,7 +3,6 @@
 #ifndef BATON_ROUTING_SIZES_H
 #define BATON_ROUTING_SIZES_H
 
-#include "connection_server/packet.h"
 #include "routing/request.h"
 #include "routing/route.h"
 

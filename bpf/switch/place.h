@@ -9,7 +9,7 @@
 #ifndef BATON_SWITCH_PLACE_H
 #define BATON_SWITCH_PLACE_H
 
-#include "connection_server/packet.h"
+#include "include/flow.h"
 #include "include/hash.h"
 
 /* A connection server, and why it. */

@@ -6,13 +6,13 @@
 #ifndef BATON_SWITCH_SWITCH_H
 #define BATON_SWITCH_SWITCH_H
 
-#include "connection_server/icmp_error.h"
-#include "connection_server/linear.h"
-#include "connection_server/packet.h"
-#include "include/switch_header.h"
-#include "switch/add_switch_header.h"
 #include "switch/place.h"
 #include "switch/receive_lccp.h"
+#include "xdp/add_switch_header.h"
+#include "xdp/icmp_error.h"
+#include "xdp/linear.h"
+#include "xdp/packet.h"
+#include "xdp/switch_header.h"
 
 /* Alone, the frame is forwarded all the same, but the connection server cannot answer it. */
 static __always_inline int send_plain(struct packet *p, const struct data_server *to)

@@ -3,8 +3,8 @@
 #ifndef BATON_VIRTUAL_SOCKETS_MAPS_H
 #define BATON_VIRTUAL_SOCKETS_MAPS_H
 
-#include "include/kernel.h"
 #include "abi/virtual_sockets.h"
+#include "include/kernel.h"
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

@@ -11,7 +11,7 @@
 #include "connection_server/begin/used_cookies.h"
 #include "connection_server/find/claim.h"
 #include "connection_server/forwarder.h"
-#include "connection_server/packet.h"
+#include "connection_server/read_request.h"
 #include "connection_server/tcb.h"
 #include "include/cookie.h"
 #include "include/socket_lookup.h"
@@ -19,6 +19,7 @@
 #include "routing/request.h"
 #include "routing/route.h"
 #include "routing/sizes.h"
+#include "xdp/packet.h"
 
 /* Where a first request is led, as far as its packet says it: its owner's door has the last word. */
 static __noinline struct choice *choose_first(struct packet *p, struct request *r, struct choice *choice)

@@ -3,12 +3,12 @@
 #ifndef BATON_CONNECTION_SERVER_BEGIN_DISTRIBUTOR_H
 #define BATON_CONNECTION_SERVER_BEGIN_DISTRIBUTOR_H
 
-#include "connection_server/packet.h"
 #include "connection_server/reply.h"
 #include "connection_server/tcb.h"
 #include "lccp/seal.h"
 #include "lccp/send_buffer.h"
 #include "routing/request.h"
+#include "xdp/packet.h"
 
 enum {
 	IP_FIRST_WORD = 0x4500,    /* version 4, five words, no class of service */

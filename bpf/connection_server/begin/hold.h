@@ -12,9 +12,9 @@
 
 #include "connection_server/begin/punt_copy.h"
 #include "connection_server/carried.h"
-#include "connection_server/packet.h"
 #include "connection_server/tcb.h"
-#include "switch/add_switch_header.h"
+#include "xdp/add_switch_header.h"
+#include "xdp/packet.h"
 
 /* The daemon says until when, so that a daemon that has died holds nobody up for long. */
 static __always_inline bool is_on_hold(void)

@@ -9,8 +9,8 @@
 
 #include "connection_server/begin/syn.h"
 #include "connection_server/begin/used_cookies.h"
-#include "connection_server/packet.h"
 #include "connection_server/reply.h"
+#include "xdp/packet.h"
 
 enum {
 	PROBE_PAYLOAD = 1, /* a byte of no meaning, in what old systems send */

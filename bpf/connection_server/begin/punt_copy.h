@@ -3,8 +3,8 @@
 #ifndef BATON_CONNECTION_SERVER_BEGIN_PUNT_COPY_H
 #define BATON_CONNECTION_SERVER_BEGIN_PUNT_COPY_H
 
-#include "connection_server/packet.h"
 #include "include/bounds.h"
+#include "xdp/packet.h"
 
 /* Room in the ring is asked for in one of two sizes, `room`, a constant, as the verifier wants it. */
 static __always_inline bool copy_into(struct xdp_md *ctx, const u32 room, const struct held_frame *as)

@@ -4,10 +4,10 @@
 #define BATON_CONNECTION_SERVER_BEGIN_SYN_H
 
 #include "connection_server/begin/timestamp.h"
-#include "connection_server/packet.h"
 #include "connection_server/reply.h"
 #include "connection_server/tcb.h"
 #include "include/cookie.h"
+#include "xdp/packet.h"
 
 enum {
 	SYN_ACK_WINDOW = 64240, /* as the kernel's own first window; a DS's socket allows no less */

@@ -8,10 +8,10 @@
 #ifndef BATON_CONNECTION_SERVER_BEGIN_TIMESTAMP_H
 #define BATON_CONNECTION_SERVER_BEGIN_TIMESTAMP_H
 
-#include "connection_server/packet.h"
 #include "include/clock.h"
 #include "include/siphash.h"
 #include "include/tcp_options.h"
+#include "xdp/packet.h"
 
 enum {
 	NS_PER_MS = 1000000,

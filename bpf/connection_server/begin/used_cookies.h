@@ -8,9 +8,9 @@
 #ifndef BATON_CONNECTION_SERVER_BEGIN_USED_COOKIES_H
 #define BATON_CONNECTION_SERVER_BEGIN_USED_COOKIES_H
 
-#include "connection_server/packet.h"
 #include "include/bounds.h"
 #include "include/cookie.h"
+#include "xdp/packet.h"
 
 enum {
 	COOKIE_SET_SHIFT = 32 - USED_COOKIE_SET_BITS, /* a cookie's highest bits, which are of its MAC */

@@ -6,7 +6,7 @@
 #ifndef BATON_CONNECTION_SERVER_DAEMON_PASS_UP_H
 #define BATON_CONNECTION_SERVER_DAEMON_PASS_UP_H
 
-#include "connection_server/packet.h"
+#include "xdp/packet.h"
 
 SEC("xdp")
 int baton_pass_up(struct xdp_md *ctx)

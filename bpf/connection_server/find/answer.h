@@ -4,8 +4,8 @@
 #define BATON_CONNECTION_SERVER_FIND_ANSWER_H
 
 #include "connection_server/begin/distributor.h"
-#include "connection_server/packet.h"
 #include "lccp/seal.h"
+#include "xdp/packet.h"
 
 /* The entry of the flow that the message names, if the flow is of a service; `p->flow` names it then. */
 static __always_inline struct tcb *answered_entry(struct packet *p, const struct lccp_header *h)

@@ -13,11 +13,11 @@
 #include "connection_server/find/local_data_server.h"
 #include "connection_server/forwarder.h"
 #include "connection_server/go_on.h"
-#include "connection_server/packet.h"
 #include "connection_server/reply.h"
 #include "include/bounds.h"
 #include "include/clock.h"
 #include "routing/dispatcher.h"
+#include "xdp/packet.h"
 
 enum {
 	/* ns: without an answer for so long, the question or the answer is lost. Clients send again later. */

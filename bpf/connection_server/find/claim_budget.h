@@ -16,10 +16,10 @@
 #define BATON_CONNECTION_SERVER_FIND_CLAIM_BUDGET_H
 
 #include "connection_server/begin/timestamp.h"
-#include "connection_server/packet.h"
 #include "include/bounds.h"
 #include "include/clock.h"
 #include "include/hash.h"
+#include "xdp/packet.h"
 
 enum {
 	SOURCE_SHARE = 16,         /* of a budget, one of so many parts */

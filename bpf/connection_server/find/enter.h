@@ -3,8 +3,8 @@
 #ifndef BATON_CONNECTION_SERVER_FIND_ENTER_H
 #define BATON_CONNECTION_SERVER_FIND_ENTER_H
 
-#include "connection_server/packet.h"
 #include "connection_server/tcb.h"
+#include "xdp/packet.h"
 
 struct search {
 	__be32 address;

@@ -7,8 +7,8 @@
 #define BATON_CONNECTION_SERVER_FIND_LOCAL_DATA_SERVER_H
 
 #include "connection_server/find/enter.h"
-#include "connection_server/packet.h"
 #include "include/socket_lookup.h"
+#include "xdp/packet.h"
 
 /* True if it is here; then it has an entry, but not for a RST. */
 static __noinline bool found_here(struct packet *p)

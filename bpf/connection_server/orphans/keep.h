@@ -6,9 +6,9 @@
 #ifndef BATON_CONNECTION_SERVER_ORPHANS_KEEP_H
 #define BATON_CONNECTION_SERVER_ORPHANS_KEEP_H
 
-#include "connection_server/packet.h"
 #include "connection_server/tally.h"
 #include "routing/request.h"
+#include "xdp/packet.h"
 
 _Static_assert(__builtin_offsetof(struct text, at) == __builtin_offsetof(struct kept_request, text),
 	       "a text begins like a kept request");

@@ -11,9 +11,9 @@
 
 #include "connection_server/begin/distributor.h"
 #include "connection_server/orphans/keep.h"
-#include "connection_server/packet.h"
 #include "connection_server/tcb.h"
 #include "routing/dispatcher.h"
+#include "xdp/packet.h"
 
 static __always_inline bool is_living(u16 server)
 {

@@ -11,6 +11,7 @@
 #include "connection_server/orphans/keep.h"
 #include "connection_server/orphans/move.h"
 #include "connection_server/orphans/quiet_point.h"
+#include "connection_server/read_request.h"
 #include "routing/dispatcher.h"
 
 /* Whether the agent's socket, which has nothing of what is behind the request, would begin in front of that. */

@@ -11,9 +11,9 @@
 #ifndef BATON_CONNECTION_SERVER_ORPHANS_QUIET_POINT_H
 #define BATON_CONNECTION_SERVER_ORPHANS_QUIET_POINT_H
 
-#include "connection_server/packet.h"
 #include "connection_server/tcb.h"
 #include "routing/dispatcher.h"
+#include "xdp/packet.h"
 
 /* The owner of this entry says that the connection is at rest where this packet, which it has made in the client's name, is. */
 static __noinline void note_quiet_point(struct packet *p, const struct tcb *tcb, const struct tcphdr *tcp)

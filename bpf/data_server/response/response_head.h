@@ -6,11 +6,11 @@
 #ifndef BATON_DATA_SERVER_RESPONSE_RESPONSE_HEAD_H
 #define BATON_DATA_SERVER_RESPONSE_RESPONSE_HEAD_H
 
-#include "connection_server/packet.h"
 #include "data_server/response/leaving.h"
 #include "data_server/response/response_line.h"
 #include "data_server/response/show_head.h"
 #include "include/bounds.h"
+#include "include/flow.h"
 #include "routing/request.h"
 
 enum {

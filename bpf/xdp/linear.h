@@ -3,10 +3,10 @@
  * A long frame, as of an MTU of 9000, lies in several pieces. Only the first one, the linear part, can be read
  * and written in place. Some drivers put hardly anything into it, so the headers are pulled in first.
  */
-#ifndef BATON_CONNECTION_SERVER_LINEAR_H
-#define BATON_CONNECTION_SERVER_LINEAR_H
+#ifndef BATON_XDP_LINEAR_H
+#define BATON_XDP_LINEAR_H
 
-#include "connection_server/packet.h"
+#include "xdp/packet.h"
 
 enum {
 	/* The longest headers of all: Ethernet, IPv4, LCCP, and the longest IPv4 and TCP headers inside. */

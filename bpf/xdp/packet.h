@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* One packet at a connection server or the switch, and how it leaves. */
-#ifndef BATON_CONNECTION_SERVER_PACKET_H
-#define BATON_CONNECTION_SERVER_PACKET_H
+#ifndef BATON_XDP_PACKET_H
+#define BATON_XDP_PACKET_H
 
 #include "include/count.h"
+#include "include/flow.h"
 #include "include/frame.h"
 
 struct packet {
@@ -14,28 +15,6 @@ struct packet {
 	struct frame frame;
 	struct tcb_key flow;
 };
-
-static __always_inline struct service *service_at(__be32 address, __be16 port)
-{
-	struct service_key key = service_key(address, port);
-
-	return bpf_map_lookup_elem(&services, &key);
-}
-
-static __always_inline void name_flow(struct tcb_key *flow, __be32 client, __be16 client_port,
-				      __be32 cluster, __be16 cluster_port)
-{
-	map_address(flow->client, client);
-	flow->cluster = cluster;
-	flow->be_client_port = client_port;
-	flow->be_cluster_port = cluster_port;
-}
-
-/* What nobody outside knows: else a forger could choose sources that share with a certain client, and spend its share. */
-static __always_inline u32 secret_of(const struct settings *s)
-{
-	return (u32)s->cookie_key[0][1];
-}
 
 /* The frame as the function before has found it. */
 static __always_inline enum frame_kind look_again(struct packet *p, struct xdp_md *ctx)
@@ -96,7 +75,7 @@ static __always_inline bool is_for_us(const struct settings *s, void *data, void
 
 /*
  * The interface that leads to the client whose frame was addressed to this MAC: the one by which it came, unless
- * another node has passed it on. Such a frame is made one to the first interface, see include/switch_header.h: the other node
+ * another node has passed it on. Such a frame is made one to the first interface, see xdp/switch_header.h: the other node
  * got it on the LAN of that.
  */
 static __always_inline u32 client_interface(struct xdp_md *ctx, const struct settings *s, const void *addressed_to)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A client's frame on its way to another connection server: see include/switch_header.h, which takes it out again. */
-#ifndef BATON_SWITCH_ADD_SWITCH_HEADER_H
-#define BATON_SWITCH_ADD_SWITCH_HEADER_H
+/* A client's frame on its way to another connection server: see xdp/switch_header.h, which takes it out again. */
+#ifndef BATON_XDP_ADD_SWITCH_HEADER_H
+#define BATON_XDP_ADD_SWITCH_HEADER_H
 
-#include "connection_server/packet.h"
+#include "xdp/packet.h"
 
 /* A client that keeps to the MSS that it was told never sends what does not fit. */
 static __always_inline bool fits_in_frame(const struct packet *p)

@@ -4,8 +4,8 @@
  * header. So the connection server knows from which MAC address it came, answers there by itself, and
  * the switch need not remember anybody. Nothing on the LAN sees a client's MAC address at a wrong port.
  */
-#ifndef BATON_INCLUDE_SWITCH_HEADER_H
-#define BATON_INCLUDE_SWITCH_HEADER_H
+#ifndef BATON_XDP_SWITCH_HEADER_H
+#define BATON_XDP_SWITCH_HEADER_H
 
 #include "abi/abi.h"
 #include "include/kernel.h"

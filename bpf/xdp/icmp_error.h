@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Whose packet an ICMP error is about. */
-#ifndef BATON_CONNECTION_SERVER_ICMP_ERROR_H
-#define BATON_CONNECTION_SERVER_ICMP_ERROR_H
+#ifndef BATON_XDP_ICMP_ERROR_H
+#define BATON_XDP_ICMP_ERROR_H
 
-#include "connection_server/packet.h"
+#include "xdp/packet.h"
 
 enum {
 	ICMP_UNREACHABLE = 3,
