@@ -58,6 +58,17 @@ static __always_inline int read_no_more_than(struct arrival *a, const struct inn
 	return is_before(seq, end) ? let_in_until(a, in, end) : wait(a, COUNTER_DS_DOOR_LATER);
 }
 
+/* Its socket is about to have this: until it does, the connection does not go anywhere. */
+static __always_inline void note_let_in(const struct arrival *a, const struct inner *in, struct door *d)
+{
+	u32 end = bpf_ntohl(in->tcp.seq) + (a->kept ? a->kept : payload_of(in));
+
+	if (!is_before(d->next, end))
+		return;
+	d->next = end;
+	d->since = moment();
+}
+
 /* A packet of a connection that the agent has: LET_IN, HAND_ON, TO_SERVER, or it is done with. */
 static __noinline int at_reader(struct arrival *a, struct lccp_header *h, const struct inner *in, struct bpf_sock *sk)
 {
@@ -78,7 +89,10 @@ static __noinline int at_reader(struct arrival *a, struct lccp_header *h, const 
 	/* What its socket holds behind a gap the next one would not have, and the client would think that it has (SACK). */
 	if (is_before(tcp->rcv_nxt, bpf_ntohl(in->tcp.seq)))
 		return put_behind_batch(a);
-	return read_no_more_than(a, in, sk, d->request + READ_BYTES_MOST);
+	int verdict = read_no_more_than(a, in, sk, d->request + READ_BYTES_MOST);
+	if (verdict == LET_IN)
+		note_let_in(a, in, d);
+	return verdict;
 }
 
 #endif

@@ -322,6 +322,9 @@ static __noinline const struct have_read *find_read(struct arrival *a, struct bp
 	if (!read || tcp->write_seq != bpf_ntohl(in->tcp.ack_seq))
 		return 0;
 	a->end = tcp->rcv_nxt;
+	/* TCP may be about to have more, of the same batch: it would not believe the RST that ends the socket where it was before. */
+	if (is_before(a->end, d->next) && moment() - d->since <= FORGET_AFTER)
+		return 0;
 	return read->end == a->end ? read : 0;
 }
 

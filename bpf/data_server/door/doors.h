@@ -43,6 +43,7 @@ struct {
 
 enum {
 	BEGUN_FOR = 256,           /* longer than a socket takes that is made at all; 1.05 ms each */
+	FORGET_AFTER = 64,         /* longer than a packet is on its way from here to TCP; the same */
 };
 
 /* Whether owners see to the requests of this service. */

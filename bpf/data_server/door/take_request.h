@@ -16,10 +16,6 @@
 #include "data_server/door/quiet.h"
 #include "data_server/door/tally.h"
 
-enum {
-	FORGET_AFTER = 64,         /* longer than a packet is on its way from here to TCP; 1.05 ms each */
-};
-
 /* What of the packet is before `end` is to be delivered. True if that is not all of it. */
 static __always_inline bool keep_until(struct arrival *a, const struct inner *in, u32 end)
 {

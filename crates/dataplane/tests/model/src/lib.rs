@@ -36,6 +36,8 @@ use crate::step::{Mix, Trial};
 use crate::world::{Checked, World};
 
 const FIRST_SEED: u64 = 1;
+/// With which something was wrong once: more of a request was about to reach the agent's socket when the agent gave it back.
+const FAILED_ONCE: [u64; 1] = [1435090702047634353];
 
 const HONEST: Mix = Mix {
     has_agent: true,
@@ -97,7 +99,8 @@ fn check(mix: Mix, sequences: u64) {
     println!("BATON_MODEL_SEED={first} BATON_MODEL_SEQUENCES={sequences}");
     let began = Instant::now();
     let mut programs = Programs::new();
-    for seed in (0..sequences).map(|number| first.wrapping_add(number)) {
+    let seeds = (0..sequences).map(|number| first.wrapping_add(number));
+    for seed in seeds.chain(FAILED_ONCE) {
         let trial = Trial::random(&mut Rng::with_seed(seed), mix);
         if let Err(failure) = run(&mut programs, &trial, false) {
             println!("seed {seed}: {failure}");
