@@ -43,7 +43,7 @@ int baton_head(struct __sk_buff *skb)
 	if (may_speak(sk))
 		return TCX_GO_ON;
 	struct bpf_tcp_sock *connection = bpf_tcp_sock(sk);
-	return connection ? ask_client(skb, connection->snd_una) : TCX_DISCARD;
+	return connection ? ask_client(skb, connection->snd_una, !connection->packets_out) : TCX_DISCARD;
 }
 
 #endif

@@ -123,8 +123,11 @@ static __always_inline bool may_speak(struct bpf_sock *sk)
 	return !is_cut_off || now - d->heard <= (s->lease < CLIENT_LEASE ? CLIENT_LEASE : s->lease);
 }
 
-/* In the place of the packet, of which the client may have had nothing, leaves a question to the client. TCP is told that it did not. */
-static __noinline int ask_client(struct __sk_buff *skb, u32 unacknowledged)
+/*
+ * In the place of the packet, of which the client may have had nothing, leaves a question to the client. TCP is told that it did not
+ * leave, but for the first one on its way: what was never on its way TCP gives up after fifteen times (tcp_probe_timer()).
+ */
+static __noinline int ask_client(struct __sk_buff *skb, u32 unacknowledged, bool is_first)
 {
 	struct counters *counters = counters_of_this_cpu();
 	struct inner in = { .tcp_at = sizeof(struct ethhdr) + sizeof(struct iphdr) };
@@ -133,10 +136,13 @@ static __noinline int ask_client(struct __sk_buff *skb, u32 unacknowledged)
 	    bpf_skb_load_bytes(skb, in.tcp_at, &in.tcp, sizeof(in.tcp)))
 		return TCX_DISCARD;
 	u16 flags = flags_of(&in);
-	if (write_seq(skb, &in, in.tcp_at, unacknowledged - 1, (flags & ~bpf_htons(ENDS_AND_PUSH)) | bpf_htons(ACK_BIT)) &&
-	    !bpf_skb_load_bytes(skb, in.tcp_at, &in.tcp, sizeof(in.tcp)) && cut(skb, &in, in.tcp_at, 0) &&
-	    !bpf_clone_redirect(skb, skb->ifindex, 0))
-		count(counters, COUNTER_DS_FENCED);
+	if (!write_seq(skb, &in, in.tcp_at, unacknowledged - 1, (flags & ~bpf_htons(ENDS_AND_PUSH)) | bpf_htons(ACK_BIT)) ||
+	    bpf_skb_load_bytes(skb, in.tcp_at, &in.tcp, sizeof(in.tcp)) || !cut(skb, &in, in.tcp_at, 0))
+		return TCX_DISCARD;
+	count(counters, COUNTER_DS_FENCED);
+	if (is_first)
+		return TCX_GO_ON;
+	bpf_clone_redirect(skb, skb->ifindex, 0);
 	return TCX_DISCARD;
 }
 

@@ -13,7 +13,7 @@ use nix::sys::socket::{setsockopt, sockopt::Linger};
 
 use super::loopback::{FORWARDED, Live, await_counted, expect, forward, send};
 use super::owner::is_reset;
-use super::window::backoff_of;
+use super::window::{backoff_of, in_flight_of};
 use crate::{
     host::{on_own_host, send_again},
     node::Counted,
@@ -127,6 +127,8 @@ fn what_does_not_leave_is_tried_again_soon() {
             }
             write(&live.stream);
             while !live.said().payload().is_empty() {}
+            // Else TCP would give up after some seconds.
+            assert_eq!(in_flight_of(&live.stream), 1);
             let before = backoff_of(&live.stream);
             for _ in 0..3 {
                 asks(&live);

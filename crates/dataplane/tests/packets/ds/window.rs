@@ -20,6 +20,7 @@ use crate::{
 /// As much of `struct tcp_info` as every kernel has: it grows from one to the next.
 const INFO_WORDS: usize = 21;
 const CWND_AT: usize = std::mem::offset_of!(libc::tcp_info, tcpi_snd_cwnd) / size_of::<u32>();
+const UNACKED_AT: usize = std::mem::offset_of!(libc::tcp_info, tcpi_unacked) / size_of::<u32>();
 const BACKOFF_AT: usize = std::mem::offset_of!(libc::tcp_info, tcpi_backoff);
 
 sockopt_impl!(
@@ -36,6 +37,11 @@ const OF_A_NEW_ONE: u32 = 10;
 
 fn cwnd_of(stream: &TcpStream) -> u32 {
     getsockopt(&stream.as_fd(), TcpInfo).unwrap()[CWND_AT]
+}
+
+/// How many segments TCP believes to be on their way.
+pub fn in_flight_of(stream: &TcpStream) -> u32 {
+    getsockopt(&stream.as_fd(), TcpInfo).unwrap()[UNACKED_AT]
 }
 
 /// How often TCP has doubled the time after which it tries again.
