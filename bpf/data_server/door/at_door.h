@@ -111,11 +111,8 @@ static __noinline int at_door(struct arrival *a, struct lccp_header *h, struct i
 		return NOT_HERE;
 	/* Of its first packet, whatever that is: then it need not be kept elsewhere any more. */
 	struct door *d = door_of(sk, tcp, h);
-	if (d && tcp && is_anothers(a, d, tcp, in)) {
-		a->end = tcp->rcv_nxt;
-		count(a->counters, COUNTER_DS_STALE_ENDED);
-		return END_SOCKET;
-	}
+	if (d && tcp && is_anothers(a, d, tcp, in))
+		return end_here(a, tcp, COUNTER_DS_STALE_ENDED);
 	if (d)
 		note_heard(a, d);
 	if (d && tcp && d->flags & DOOR_OWES)
