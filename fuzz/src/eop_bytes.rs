@@ -1,6 +1,6 @@
 //! Bytes from anybody on a redirectable socket, in pieces of any size: the first byte says how large.
 
-use baton_wire::eop::{Decoder, Parsed, Piece, parse};
+use eop_protocol::wire::{Decoder, Parsed, Piece, parse};
 
 const LIMIT: u32 = 1000;
 

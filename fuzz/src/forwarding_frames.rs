@@ -1,7 +1,7 @@
 //! What a channel carries, from an end that says anything. What is understood must be sayable, in just the bytes
 //! that were understood.
 
-use baton_wire::forwarding::Decoder;
+use baton_saps_protocol::wire::Decoder;
 
 /// Runs one input.
 pub fn run(bytes: &[u8]) {

@@ -2,10 +2,8 @@
 //! bodies, and all that came back one whole response to each. The input is some pieces: a byte that says which side sends
 //! it, and whether it is decided at once where its request goes; one that says how long it is; and that.
 
-use baton_core::{
-    eop::turns::{Step, Turns},
-    rules::{Body, Request, head_length},
-};
+use baton_core::rules::{Body, Request, head_length};
+use eop_protocol::turns::{Step, Turns};
 
 /// Runs one input.
 pub fn run(bytes: &[u8]) {

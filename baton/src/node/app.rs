@@ -1,4 +1,4 @@
-//! An application node: programs of its control group have their TCP at the I/O server (`baton_sockets`).
+//! An application node: programs of its control group have their TCP at the I/O server (`baton_virtual_sockets`).
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use anyhow::Result;
 use baton_config::{Config, Forwarding};
 use baton_dataplane::{Pins, app_counter_name};
-use baton_sockets::{Agent, Group, RefusedPort, Settings};
+use baton_virtual_sockets::{Agent, Group, RefusedPort, Settings};
 use tokio::task::JoinHandle;
 use tracing::error;
 
@@ -24,7 +24,7 @@ impl Sockets {
     pub fn start(
         place: &Place,
         forwarding: &Forwarding,
-        far: baton_forwarding::Agent,
+        far: baton_saps::Agent,
     ) -> Result<Self> {
         let cluster: Vec<IpAddr> = (forwarding.addresses.iter())
             .map(|address| address.ip())

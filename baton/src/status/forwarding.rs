@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use baton_forwarding::ChannelReport;
+use baton_saps::ChannelReport;
 use serde::{Deserialize, Serialize};
 
 /// What an I/O server or an application node knows of its channels.

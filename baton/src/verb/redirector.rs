@@ -5,13 +5,11 @@ use std::{
 };
 
 use anyhow::{Context as _, Result, bail};
-use baton_core::{
-    eop::{MOST, Target},
-    policy::Policy,
-};
+use baton_core::policy::Policy;
 use baton_redsocks::front::{Front, Options, Plain, Servers};
-use baton_wire::{ClusterKey, eop::EopKey};
+use baton_wire::ClusterKey;
 use clap::{Args, ValueEnum};
+use eop_protocol::{MOST, Target, wire::EopKey};
 use tokio::signal::unix::{SignalKind, signal};
 
 #[derive(Args)]

@@ -12,9 +12,9 @@ use std::{
 };
 
 use anyhow::{Context as _, Result};
-use baton_core::eop::{Allow, Prefix};
+use eop_protocol::{Allow, Prefix};
 use baton_redsocks::agent::{Options, RedSocks};
-use baton_sockets::{Agent, Group, Settings};
+use baton_virtual_sockets::{Agent, Group, Settings};
 use clap::Args;
 use nix::sys::signal::{self, Signal};
 use nix::unistd::Pid;

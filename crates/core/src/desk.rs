@@ -2,12 +2,11 @@
 //! asks about, by the same policies by which data servers choose themselves.
 
 use std::collections::HashMap;
-use std::hash::Hasher as _;
 use std::time::Duration;
 
-use baton_abi::{POLICY_CLIENT, POLICY_PATH};
 use baton_wire::{Address, Query, Reply};
-use siphasher::sip::SipHasher24;
+
+use crate::policy::Rotation;
 
 /// So long an answer is good for requests that are alike. Who has gone meanwhile is not chosen by it: the
 /// data servers that asked know who serves.
@@ -23,17 +22,17 @@ pub struct Desk {
 struct Pool {
     policy: u32,
     choices: Vec<Address>,
-    turn: usize,
+    rotation: Rotation,
 }
 
 impl Desk {
     /// From now on these are the choices of a pool, read as `policy` (`enum policy`) says.
     pub fn set(&mut self, pool: u64, policy: u32, choices: Vec<Address>) {
-        let turn = self.pools.get(&pool).map_or(0, |pool| pool.turn);
+        let rotation = (self.pools.get(&pool)).map_or_else(Rotation::default, |pool| pool.rotation);
         let new = Pool {
             policy,
             choices,
-            turn,
+            rotation,
         };
         self.pools.insert(pool, new);
     }
@@ -49,29 +48,11 @@ impl Desk {
         Reply {
             flow: query.flow(),
             number: query.number(),
-            server: pool.and_then(|pool| pool.choose(query)),
+            server: pool.and_then(|pool| {
+                let client = query.flow().client().address;
+                (pool.rotation).pick(pool.policy, &pool.choices, client, query.path())
+            }),
             lifetime_ms: LIFETIME.as_millis() as u32, // a constant that fits
         }
     }
-}
-
-impl Pool {
-    fn choose(&mut self, query: &Query) -> Option<Address> {
-        let place = match self.policy {
-            POLICY_CLIENT => hash(&query.flow().client().address.octets()),
-            POLICY_PATH => hash(query.path()),
-            _ => {
-                self.turn = self.turn.wrapping_add(1);
-                self.turn
-            }
-        };
-        let place = place.checked_rem(self.choices.len())?;
-        self.choices.get(place).copied()
-    }
-}
-
-pub(crate) fn hash(bytes: &[u8]) -> usize {
-    let mut hasher = SipHasher24::new();
-    hasher.write(bytes);
-    hasher.finish() as usize
 }

@@ -42,7 +42,7 @@ impl ClusterKey {
     /// The 16 bytes are the two words of a SipHash key, little-endian. Who knows it can compute none of the secret's
     /// other keys.
     pub fn hash_key(&self) -> HashKey {
-        HashKey(self.hmac(&[b"baton hash"]))
+        HashKey(self.hmac_words(&[b"baton hash"]))
     }
 }
 

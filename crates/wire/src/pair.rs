@@ -21,18 +21,23 @@ impl ClusterKey {
     pub fn pair(&self, one: Ipv4Addr, other: Ipv4Addr) -> LccpKey {
         let (low, high) = (one.min(other), one.max(other));
         let addresses = [low, high].map(|address| address.to_ipv6_mapped().octets());
-        LccpKey::from_words(self.hmac(&[b"baton pair", &addresses[0], &addresses[1]]))
+        LccpKey::from_words(self.hmac_words(&[b"baton pair", &addresses[0], &addresses[1]]))
     }
 
-    /// The first 16 bytes of HMAC-SHA-256 of these parts, joined, under the secret, as two little-endian words.
-    pub(crate) fn hmac(&self, parts: &[&[u8]]) -> [u64; 2] {
+    /// HMAC-SHA-256 of these parts, joined, under the secret: a key of its own for the use that the parts name.
+    pub fn hmac(&self, parts: &[&[u8]]) -> [u8; 32] {
         let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(&self.bytes()) else {
             unreachable!("HMAC takes keys of any length")
         };
         for part in parts {
             mac.update(part);
         }
-        let bytes: [u8; 32] = mac.finalize().into_bytes().into();
+        mac.finalize().into_bytes().into()
+    }
+
+    /// The first 16 bytes of [`ClusterKey::hmac`] as two little-endian words.
+    pub(crate) fn hmac_words(&self, parts: &[&[u8]]) -> [u64; 2] {
+        let bytes = self.hmac(parts);
         let mut halves = [[0; 8]; 2];
         halves[0].copy_from_slice(&bytes[..8]);
         halves[1].copy_from_slice(&bytes[8..16]);

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use anyhow::{Context, Result};
 use baton_config::Forwarding;
-use baton_forwarding::{Agent, AgentSettings};
+use baton_saps::{Agent, AgentSettings};
 
 use super::super::app::Sockets;
 use super::super::place::Place;

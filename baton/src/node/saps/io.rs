@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use anyhow::{Context, Result};
 use baton_config::Forwarding;
-use baton_forwarding::{IoReport, IoServer, IoSettings, PortPolicy};
+use baton_saps::{IoReport, IoServer, IoSettings, PortPolicy};
 use baton_net::Host;
 
 use super::super::{announcer, place::Place};

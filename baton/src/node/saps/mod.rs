@@ -1,5 +1,5 @@
 //! The daemon of an I/O server or of an application node: no program of baton's is in the way of packets there,
-//! the daemon itself is where connections meet (`baton_forwarding`).
+//! the daemon itself is where connections meet (`baton_saps`).
 
 mod application;
 mod io;
@@ -10,7 +10,7 @@ use std::{collections::BTreeMap, time::Instant};
 use anyhow::{Context, Result, bail};
 use baton_config::{Config, Forwarding, ForwardingNetwork, ForwardingPolicy, Key, diff};
 use baton_dataplane::Pins;
-use baton_forwarding::{NetworkKind, PortPolicy};
+use baton_saps::{NetworkKind, PortPolicy};
 use baton_net::{Host, Undo};
 use baton_wire::ClusterKey;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};

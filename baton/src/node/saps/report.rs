@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use baton_config::Node;
-use baton_forwarding::{ChannelReport, Counters, Family, IoCounters, TakenPort};
+use baton_saps::{ChannelReport, Counters, Family, IoCounters, TakenPort};
 
 use super::{Daemon, Part};
 use crate::status::{Channel, Forwarding, MissedPort, Peer, Port, Status};
@@ -51,9 +51,9 @@ pub(super) fn status(daemon: &Daemon) -> Status {
             let refused = refused.into_iter().map(|refused| MissedPort {
                 port: refused.port,
                 families: families(match refused.family {
-                    baton_sockets::Family::V4 => Family::V4,
-                    baton_sockets::Family::V6 => Family::V6,
-                    baton_sockets::Family::Both => Family::Both,
+                    baton_virtual_sockets::Family::V4 => Family::V4,
+                    baton_virtual_sockets::Family::V6 => Family::V6,
+                    baton_virtual_sockets::Family::Both => Family::Both,
                 }),
                 reason: format!("the I/O server says: {}", refused.reason),
             });

@@ -14,6 +14,7 @@ mod least_loaded;
 mod load;
 mod overflow;
 mod path;
+mod pick;
 mod round_robin;
 mod weighted;
 
@@ -24,6 +25,7 @@ use baton_abi::{POLICY_CLIENT, POLICY_PATH, POLICY_TURN};
 
 pub use load::Load;
 pub use overflow::Limits;
+pub use pick::Rotation;
 
 use crate::Moment;
 use crate::slots::Slot;

@@ -1,0 +1,135 @@
+//! A message that is sent without a copy.
+
+use std::io;
+use std::ops::{Deref, DerefMut};
+
+use eop_protocol::wire::{HEADER, Head};
+
+use crate::Error;
+
+/// A message in a buffer that has room for its header in front, so that both leave in one piece and without a
+/// copy. From some kilobytes on that is what sending a slice costs more.
+///
+/// ```
+/// let mut message = eop::Message::from(&b"HTTP/1.1 "[..]);
+/// message.extend_from_slice(b"200 OK");
+/// assert_eq!(&message[..], b"HTTP/1.1 200 OK");
+/// message.clear();
+/// assert!(message.is_empty());
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// The first [`HEADER`] bytes are the header's; what they are counts only while the message is sent.
+    bytes: Vec<u8>,
+}
+
+impl Message {
+    /// Of no bytes.
+    pub fn new() -> Self {
+        Self::with_capacity(0)
+    }
+
+    /// Of no bytes, with room for so many.
+    pub fn with_capacity(bytes: usize) -> Self {
+        let mut message = Self {
+            bytes: Vec::with_capacity(HEADER + bytes),
+        };
+        message.clear();
+        message
+    }
+
+    /// Takes its bytes away; the room remains.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.bytes.resize(HEADER, 0);
+    }
+
+    /// More bytes at its end.
+    pub fn extend_from_slice(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    pub(crate) fn outgoing(&mut self) -> Outgoing<'_> {
+        // A longer one is not sent, see `Outgoing::slen`.
+        let slen = u32::try_from(self.len()).unwrap_or(u32::MAX);
+        self.bytes[..HEADER].copy_from_slice(&Head::normal(slen));
+        Outgoing {
+            bytes: &self.bytes,
+            body: HEADER,
+        }
+    }
+}
+
+impl Default for Message {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl From<&[u8]> for Message {
+    fn from(bytes: &[u8]) -> Self {
+        let mut message = Self::with_capacity(bytes.len());
+        message.extend_from_slice(bytes);
+        message
+    }
+}
+
+impl Deref for Message {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.bytes[HEADER..]
+    }
+}
+
+impl DerefMut for Message {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        &mut self.bytes[HEADER..]
+    }
+}
+
+impl io::Write for Message {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// What is to be sent, with its header or without.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Outgoing<'a> {
+    bytes: &'a [u8],
+    /// Where the message begins: what is before is its header.
+    body: usize,
+}
+
+impl<'a> Outgoing<'a> {
+    pub const fn of(message: &'a [u8]) -> Self {
+        Self {
+            bytes: message,
+            body: 0,
+        }
+    }
+
+    pub fn body(&self) -> &'a [u8] {
+        &self.bytes[self.body..]
+    }
+
+    pub fn slen(&self) -> Result<u32, Error> {
+        let bytes = self.body().len();
+        u32::try_from(bytes).map_err(|_| Error::TooLong { bytes })
+    }
+
+    /// It and its header, in the pieces in which they are sent.
+    pub const fn behind<'h>(&self, header: &'h [u8]) -> (&'h [u8], &'a [u8]) {
+        if self.body > 0 {
+            (&[], self.bytes)
+        } else {
+            (header, self.bytes)
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! A session of a program that writes and reads bytes, with one server after another.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use eop_protocol::{Client, Kept, Unclear, Verdict};
+use eop_protocol::wire::{Decoder, Head, Piece};
+use socket2::SockRef;
+use tokio::io::{
+    AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, ReadHalf, WriteHalf, duplex, split,
+};
+use tokio::net::TcpStream;
+use tracing::{debug, warn};
+
+use super::{Options, link, stream::Handle};
+use crate::pipe::{PIECE, Pipe};
+
+/// Why a session is reset.
+#[derive(Debug, thiserror::Error)]
+enum Failed {
+    #[error(transparent)]
+    Session(#[from] eop_protocol::Error),
+    #[error(transparent)]
+    Protocol(#[from] eop_protocol::wire::Error),
+    #[error(transparent)]
+    Unclear(#[from] Unclear),
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+enum After {
+    Move,
+    End,
+}
+
+struct Session {
+    options: Arc<Options>,
+    client: Client,
+    kept: Kept,
+    decoder: Decoder,
+    head: Head,
+    from_program: ReadHalf<DuplexStream>,
+    to_program: WriteHalf<DuplexStream>,
+    /// To the server.
+    up: Pipe,
+    /// To the program.
+    down: Pipe,
+    /// The program has said its last.
+    said_all: bool,
+}
+
+/// Begins it, on a connection to a server that was found to speak EOP.
+pub(super) fn begin(options: Arc<Options>, stream: TcpStream, client: Client) -> Handle {
+    let (near, inner) = duplex(PIECE);
+    let failed = Arc::new(AtomicBool::new(false));
+    let says = Arc::clone(&failed);
+    let (from_program, to_program) = split(inner);
+    let mut session = Session {
+        kept: Kept::new(options.kept),
+        options,
+        client,
+        decoder: link::decoder(),
+        head: Head::Normal,
+        from_program,
+        to_program,
+        up: Pipe::default(),
+        down: Pipe::default(),
+        said_all: false,
+    };
+    let task = tokio::spawn(async move {
+        if let Err(error) = session.run(stream).await {
+            warn!("a connection is reset: {error}");
+            // Before the near end is dropped, and so ends.
+            says.store(true, Ordering::Release);
+        }
+    });
+    let task = task.abort_handle();
+    Handle { near, failed, task }
+}
+
+impl Session {
+    async fn run(&mut self, mut stream: TcpStream) -> Result<(), Failed> {
+        loop {
+            // However it ends before its end, the server must not take a part for the whole.
+            SockRef::from(&stream).set_linger(Some(Duration::ZERO))?;
+            let after = self.serve(&mut stream).await?;
+            // Nothing that could be lost is on it any more.
+            let _ = SockRef::from(&stream).set_linger(None);
+            match after {
+                After::End => return Ok(()),
+                After::Move => stream = self.move_on().await?,
+            }
+        }
+    }
+
+    /// Carries bytes both ways until the server redirects, or both directions have ended.
+    async fn serve(&mut self, stream: &mut TcpStream) -> Result<After, Failed> {
+        let (mut from_server, mut to_server) = stream.split();
+        let (mut outgoing, mut incoming) = (vec![0; PIECE], vec![0; PIECE]);
+        let (mut shut_up, mut shut_down, mut ended, mut deaf) = (false, false, false, false);
+        loop {
+            if self.said_all && self.up.is_empty() && !shut_up {
+                shut_up = true;
+                // As for a write below.
+                let _ = to_server.shutdown().await;
+            }
+            if ended && self.down.is_empty() && !shut_down {
+                shut_down = true;
+                self.to_program.shutdown().await?;
+            }
+            if (shut_up || deaf) && shut_down {
+                return Ok(After::End);
+            }
+            tokio::select! {
+                read = self.from_program.read(&mut outgoing),
+                        if self.up.is_empty() && !self.said_all && !deaf => {
+                    let piece = &outgoing[..read?];
+                    self.said_all = piece.is_empty();
+                    self.send(piece);
+                }
+                wrote = self.up.drain(&mut to_server), if !self.up.is_empty() => {
+                    if wrote.is_err() {
+                        // A REDIRECT may have come before the end.
+                        deaf = true;
+                        self.up.clear();
+                    }
+                }
+                read = from_server.read(&mut incoming), if self.down.is_empty() && !ended => {
+                    match read {
+                        Ok(0) => {
+                            self.decoder.finish()?;
+                            if self.kept.is_unused() && self.client.handle_lost()? {
+                                return Ok(After::Move);
+                            }
+                            ended = true;
+                        }
+                        Ok(count) => {
+                            if self.receive(&incoming[..count])? {
+                                return Ok(After::Move);
+                            }
+                        }
+                        Err(_) if self.kept.is_unused() && self.client.handle_lost()? => {
+                            return Ok(After::Move);
+                        }
+                        Err(error) => return Err(error.into()),
+                    }
+                }
+                wrote = self.down.drain(&mut self.to_program), if !self.down.is_empty() => wrote?,
+            }
+        }
+    }
+
+    fn send(&mut self, piece: &[u8]) {
+        if !piece.is_empty() {
+            self.kept.handle_sent(piece);
+            // At most PIECE.
+            self.up.put(&Head::normal(piece.len() as u32));
+            self.up.put(piece);
+        }
+    }
+
+    /// What a server sends; `true`: it has redirected.
+    fn receive(&mut self, mut bytes: &[u8]) -> Result<bool, Failed> {
+        while let Some(piece) = self.decoder.next(&mut bytes)? {
+            match piece {
+                Piece::Head(head, _) => {
+                    if head == Head::Normal {
+                        self.kept.handle_answer();
+                    }
+                    self.head = head;
+                }
+                Piece::Data(data) => self.down.put(data),
+                Piece::End => match self.client.handle_message(&self.head)? {
+                    Verdict::Deliver | Verdict::Nothing => {}
+                    Verdict::Move | Verdict::DeliverAndMove { .. } | Verdict::Redo { .. } => {
+                        if let Head::Redirect(redirect) = self.head {
+                            self.kept.handle_redirect(&redirect)?;
+                        }
+                        return Ok(true);
+                    }
+                },
+            }
+        }
+        Ok(false)
+    }
+
+    /// Connects to where the session moves, with what goes first there ready to be sent.
+    async fn move_on(&mut self) -> Result<TcpStream, Failed> {
+        if let Some(not_allowed) = self.client.not_allowed() {
+            warn!("{not_allowed}");
+        }
+        loop {
+            let to = self.client.target();
+            match link::connect(to, self.options.connect_timeout).await {
+                Ok(stream) => {
+                    debug!(%to, "redirected");
+                    self.open();
+                    return Ok(stream);
+                }
+                Err(error) => {
+                    debug!(%to, %error, "redirected to where nobody answers");
+                    self.client.handle_unreachable()?;
+                }
+            }
+        }
+    }
+
+    fn open(&mut self) {
+        self.decoder = link::decoder();
+        self.up.clear();
+        if let Some(hello) = self.client.handle_connected().hello {
+            self.up.put(&Head::Hello(hello).bytes(0));
+        }
+        let again = self.kept.again();
+        if !again.is_empty() {
+            // Far fewer than 4 GiB are kept: `Options::kept` of them.
+            self.up.put(&Head::normal(again.len() as u32));
+            self.up.put(again);
+        }
+    }
+}

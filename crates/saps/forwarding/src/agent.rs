@@ -1,0 +1,371 @@
+//! The application node's end of its channels to the I/O servers.
+
+mod wanted;
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use baton_saps_protocol::backoff::Backoff;
+use baton_saps_protocol::{ConnectionId, Counters, Event, Gauges};
+use baton_wire::ClusterKey;
+use baton_saps_protocol::wire::{Errno, ListenerTag, Side, TakenPort, Way};
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+use self::wanted::{Outcome, WantedPorts};
+use crate::events::Events;
+use crate::network::{ForwardingNetwork, network};
+use crate::shared::{Shared, error};
+use crate::{
+    Accepted, Connected, Family, ListenError, Listening, NetworkKind, SocketOptions, link,
+};
+
+/// How long a program waits for an I/O server to be reached.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Connections that wait to be accepted, for each listener.
+const BACKLOG: usize = 4096;
+
+/// What an agent needs to know.
+#[derive(Clone, Debug)]
+pub struct AgentSettings {
+    /// The name of this node, as in `baton.toml`.
+    pub node: String,
+    /// The I/O servers: their own addresses, and the port of `[forwarding]`.
+    pub io_servers: Vec<SocketAddr>,
+    /// What carries the channels.
+    pub network: NetworkKind,
+    /// The cluster's secret; both ends prove that they know it.
+    pub key: ClusterKey,
+    /// The secret before it, while keys are being rotated; believed as well.
+    pub previous_key: Option<ClusterKey>,
+    /// B_r: how many bytes of a connection are buffered here for its program.
+    pub buffer: u32,
+}
+
+/// An application node's end of its channels. A handle: clones are the same agent. When the last of them and every
+/// listener is dropped, the channels end, and with them what connections are left.
+#[derive(Clone, Debug)]
+pub struct Agent {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Inner {
+    servers: Vec<Server>,
+    wanted: Mutex<WantedPorts>,
+    /// Counts what may concern those who wait for an answer or a channel.
+    changes: watch::Sender<u64>,
+    /// By I/O server: the ports that others have there.
+    taken: watch::Sender<Vec<Box<[TakenPort]>>>,
+    /// One for each I/O server; they end with this.
+    tasks: Mutex<JoinSet<()>>,
+}
+
+#[derive(Debug)]
+struct Server {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+    failed: Arc<AtomicU64>,
+}
+
+/// One channel, for `baton status` and the metrics.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChannelReport {
+    /// The node at the other end; of an I/O server that was never reached its address.
+    pub node: String,
+    /// Its address.
+    pub address: SocketAddr,
+    /// Whether the channel is up.
+    pub is_up: bool,
+    /// What it has done.
+    pub counters: Counters,
+    /// How it stands.
+    pub gauges: Gauges,
+}
+
+impl Agent {
+    /// Connects to the I/O servers, and again whenever a channel breaks. Must be called within a tokio runtime.
+    ///
+    /// # Errors
+    /// If the network cannot be set up on this host.
+    pub fn start(settings: AgentSettings) -> io::Result<Self> {
+        let network = network(
+            settings.network,
+            &settings.key,
+            settings.previous_key.as_ref(),
+        )?;
+        let mut events = Vec::new();
+        let servers = (settings.io_servers.iter())
+            .map(|&address| {
+                let (shared, of) = Shared::new(Side::Application, &settings.node, settings.buffer);
+                events.push(of);
+                Server {
+                    address,
+                    shared,
+                    failed: Arc::default(),
+                }
+            })
+            .collect();
+        let inner = Arc::new(Inner {
+            servers,
+            wanted: Mutex::default(),
+            changes: watch::Sender::new(0),
+            taken: watch::Sender::new(vec![Box::default(); settings.io_servers.len()]),
+            tasks: Mutex::default(),
+        });
+        {
+            let mut tasks = inner.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+            for (number, (server, events)) in inner.servers.iter().zip(events).enumerate() {
+                let shared = Arc::clone(&server.shared);
+                let failed = Arc::clone(&server.failed);
+                let keep = keep(Arc::clone(&network), server.address, shared, failed);
+                tasks.spawn(keep);
+                tasks.spawn(watch_events(Arc::downgrade(&inner), number, events));
+            }
+        }
+        Ok(Self { inner })
+    }
+
+    /// Listens on every cluster address of the family. Port 0: the I/O server chooses one.
+    ///
+    /// # Errors
+    /// [`ListenError`], when every I/O server that can be reached has refused, or none could be reached in time.
+    pub async fn listen(&self, port: u16, family: Family) -> Result<Listening, ListenError> {
+        let (sender, queue) = mpsc::channel(BACKLOG);
+        let mut changes = self.inner.changes.subscribe();
+        let key = self.inner.wanted().add(port, family, sender);
+        let key = key.map_err(|errno| ListenError::new(port, errno))?;
+        // From here on dropping it gives the port up.
+        let mut listening = Listening {
+            port,
+            key,
+            queue,
+            agent: Arc::clone(&self.inner),
+        };
+        self.inner.ask_all(key);
+        let answered = async {
+            loop {
+                match self.inner.wanted().outcome(key) {
+                    Outcome::Listening(port) => return Ok(port),
+                    Outcome::Refused(errno) => return Err(ListenError::new(port, errno)),
+                    Outcome::Waiting => {}
+                }
+                // The sender lives as long as `self`.
+                let _ = changes.changed().await;
+            }
+        };
+        let answer = timeout(PATIENCE, answered).await;
+        listening.port = answer.map_err(|_| ListenError::Unreachable)??;
+        Ok(listening)
+    }
+
+    /// Connects from the cluster address.
+    ///
+    /// # Errors
+    /// What connect(2) at the I/O server reported, as an OS error ([`io::Error::raw_os_error`]);
+    /// ENETDOWN if no I/O server could be reached.
+    pub async fn connect(&self, to: SocketAddr, options: SocketOptions) -> io::Result<Connected> {
+        let mut changes = self.inner.changes.subscribe();
+        let up = async {
+            loop {
+                if let Some(server) = self.inner.servers.iter().find(|server| server.is_up()) {
+                    return server;
+                }
+                let _ = changes.changed().await;
+            }
+        };
+        let server = timeout(PATIENCE, up).await;
+        let server = server.map_err(|_| error(Errno::NETWORK_DOWN))?;
+        let way = Way::Out {
+            to: to.into(),
+            options,
+        };
+        let (stream, local) = (server.shared.make(way, Weak::new()).await).map_err(error)?;
+        Ok(Connected {
+            local: local.into(),
+            stream,
+        })
+    }
+
+    /// The ports that nobody can listen on, by I/O server, as they are now and whenever they change. Of an I/O server
+    /// that cannot be reached nothing is known.
+    pub fn taken(&self) -> watch::Receiver<Vec<Box<[TakenPort]>>> {
+        self.inner.taken.subscribe()
+    }
+
+    /// Whether an I/O server can be reached right now.
+    pub fn is_up(&self) -> bool {
+        self.inner.servers.iter().any(Server::is_up)
+    }
+
+    /// How often a channel could not be made: nobody answered, or did not know the cluster key.
+    pub fn failed(&self) -> u64 {
+        let failed = self.inner.servers.iter().map(|server| &server.failed);
+        failed.map(|failed| failed.load(Ordering::Relaxed)).sum()
+    }
+
+    /// How each channel stands, in the order of the I/O servers.
+    pub fn report(&self) -> Vec<ChannelReport> {
+        (self.inner.servers.iter())
+            .map(|server| ChannelReport {
+                node: server.address.ip().to_string(),
+                address: server.address,
+                is_up: server.is_up(),
+                counters: server.shared.counters(),
+                gauges: server.shared.gauges(),
+            })
+            .collect()
+    }
+
+    /// The ports that are listened on, and how many I/O servers do it for each.
+    pub fn ports(&self) -> Vec<(u16, Family, usize)> {
+        self.inner.wanted().ports()
+    }
+}
+
+impl Server {
+    fn is_up(&self) -> bool {
+        self.shared.with(|state| state.channel.is_up())
+    }
+}
+
+/// Keeps a channel up.
+async fn keep(
+    network: Arc<dyn ForwardingNetwork>,
+    to: SocketAddr,
+    shared: Arc<Shared>,
+    failed: Arc<AtomicU64>,
+) {
+    let mut backoff = Backoff::default();
+    let mut is_told = false;
+    loop {
+        match network.connect(to).await {
+            Ok(link) => {
+                tracing::info!(%to, "the channel to the I/O server is up");
+                let error = link::run(&shared, link, || backoff.succeeded()).await;
+                tracing::warn!(%to, %error, "the channel to the I/O server is lost");
+                is_told = false;
+            }
+            Err(error) => {
+                failed.fetch_add(1, Ordering::Relaxed);
+                if !std::mem::replace(&mut is_told, true) {
+                    tracing::warn!(%to, %error, "the I/O server cannot be reached; trying again");
+                }
+            }
+        }
+        tokio::time::sleep(backoff.failed(fastrand::f64())).await;
+    }
+}
+
+async fn watch_events(inner: Weak<Inner>, server: usize, mut events: Events) {
+    while let Some(event) = events.recv().await {
+        let Some(inner) = inner.upgrade() else {
+            return;
+        };
+        inner.handle(server, event);
+        inner.changes.send_modify(|count| *count += 1);
+    }
+}
+
+impl Inner {
+    fn wanted(&self) -> MutexGuard<'_, WantedPorts> {
+        self.wanted.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn handle(&self, server: usize, event: Event) {
+        match event {
+            Event::Up { .. } => {
+                let keys = self.wanted().keys();
+                keys.into_iter().for_each(|key| self.ask(key, server));
+            }
+            Event::Down => {
+                self.wanted().forget_answers(server);
+                self.set_taken(server, Box::default());
+            }
+            Event::Taken(ports) => self.set_taken(server, ports),
+            Event::Listening { listener, port } => {
+                let key = self.wanted().answered(server, listener, Ok(port));
+                // Where the port was chosen for us, the others can be asked only now.
+                if let Some(key) = key {
+                    self.ask_all(key);
+                }
+            }
+            Event::NotListening { listener, errno } => {
+                self.wanted().answered(server, listener, Err(errno));
+            }
+            Event::Asked { id, way } => self.accept(server, id, way),
+            _ => {}
+        }
+    }
+
+    fn set_taken(&self, server: usize, ports: Box<[TakenPort]>) {
+        self.taken.send_if_modified(|taken| {
+            // As many as I/O servers.
+            let is_new = taken[server] != ports;
+            taken[server] = ports;
+            is_new
+        });
+    }
+
+    fn ask_all(&self, key: u64) {
+        (0..self.servers.len()).for_each(|server| self.ask(key, server));
+    }
+
+    /// Asks an I/O server to listen, if it is up and was not asked yet.
+    fn ask(&self, key: u64, server: usize) {
+        let mut wanted = self.wanted();
+        if let Some((port, family)) = wanted.to_ask(key, server) {
+            let shared = &self.servers[server].shared;
+            let listener = shared.with(|state| state.channel.listen(port, family));
+            if let Some(listener) = listener {
+                wanted.asked(key, server, listener);
+            }
+        }
+    }
+
+    pub(crate) fn unlisten(&self, key: u64) {
+        let given_up: Vec<(usize, ListenerTag)> = self.wanted().remove(key);
+        for (server, listener) in given_up {
+            let shared = &self.servers[server].shared;
+            shared.with(|state| state.channel.unlisten(listener));
+        }
+    }
+
+    pub(crate) fn why_over(&self, key: u64) -> Errno {
+        match self.wanted().outcome(key) {
+            Outcome::Refused(errno) => errno,
+            _ => Errno::NETWORK_DOWN,
+        }
+    }
+
+    /// A client's connection, for the program that listens.
+    fn accept(&self, server: usize, id: ConnectionId, way: Way) {
+        let shared = &self.servers[server].shared;
+        let refuse = |errno| shared.with(|state| state.channel.refuse(id, errno));
+        let Way::In {
+            listener,
+            peer,
+            local,
+        } = way
+        else {
+            return refuse(Errno::PROTOCOL);
+        };
+        let queue = self.wanted().queue(server, listener);
+        let permit = queue.as_ref().and_then(|queue| queue.try_reserve().ok());
+        let Some(permit) = permit else {
+            return refuse(Errno::REFUSED);
+        };
+        if let Some(stream) = shared.accept(id, local, Weak::new()) {
+            permit.send(Accepted {
+                peer: peer.into(),
+                local: local.into(),
+                stream,
+            });
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! What a channel tells its owner, who need not be as quick as the other end.
+//!
+//! No event may be lost, and nobody who makes them may wait with the channel locked. So they queue, and a link is not
+//! read while many wait: whoever floods the owner with wishes waits in its own send().
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use baton_saps_protocol::Event;
+use tokio::sync::{Notify, mpsc};
+
+/// So many may wait before no more is read. What was read already can add to them.
+const MANY: usize = 1024;
+
+/// How many wait.
+#[derive(Debug, Default)]
+pub(crate) struct Backlog {
+    waiting: AtomicUsize,
+    fewer: Notify,
+}
+
+/// The channel's end.
+#[derive(Debug)]
+pub(crate) struct Teller {
+    queue: mpsc::UnboundedSender<Event>,
+    backlog: Arc<Backlog>,
+}
+
+/// The owner's end: what is not about a connection that has a user already.
+#[derive(Debug)]
+pub(crate) struct Events {
+    queue: mpsc::UnboundedReceiver<Event>,
+    backlog: Arc<Backlog>,
+}
+
+pub(crate) fn events() -> (Teller, Events) {
+    let (sender, receiver) = mpsc::unbounded_channel();
+    let backlog: Arc<Backlog> = Arc::default();
+    let teller = Teller {
+        queue: sender,
+        backlog: Arc::clone(&backlog),
+    };
+    let events = Events {
+        queue: receiver,
+        backlog,
+    };
+    (teller, events)
+}
+
+impl Teller {
+    /// Without an owner there is nobody left to whom it matters.
+    pub(crate) fn tell(&self, event: Event) {
+        // Before it can be taken, so that the number is never below what waits.
+        self.backlog.waiting.fetch_add(1, Ordering::Relaxed);
+        if self.queue.send(event).is_err() {
+            self.backlog.take_off();
+        }
+    }
+
+    pub(crate) fn backlog(&self) -> &Arc<Backlog> {
+        &self.backlog
+    }
+}
+
+impl Events {
+    /// The next one. `None`: the channel is no more. Cancel safe.
+    pub(crate) async fn recv(&mut self) -> Option<Event> {
+        let event = self.queue.recv().await?;
+        self.backlog.take_off();
+        Some(event)
+    }
+}
+
+impl Drop for Events {
+    /// Nobody waits for an owner that is gone.
+    fn drop(&mut self) {
+        self.queue.close();
+        while self.queue.try_recv().is_ok() {
+            self.backlog.take_off();
+        }
+    }
+}
+
+impl Backlog {
+    /// Until not many wait.
+    pub(crate) async fn wait(&self) {
+        loop {
+            let fewer = self.fewer.notified();
+            tokio::pin!(fewer);
+            // From here on no word is missed.
+            fewer.as_mut().enable();
+            if self.waiting.load(Ordering::Acquire) < MANY {
+                return;
+            }
+            fewer.await;
+        }
+    }
+
+    fn take_off(&self) {
+        if self.waiting.fetch_sub(1, Ordering::AcqRel) == MANY {
+            self.fewer.notify_waiters();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::pin;
+    use std::task::{Context, Poll, Waker};
+
+    use super::*;
+
+    fn is_ready(backlog: &Backlog) -> bool {
+        let mut cx = Context::from_waker(Waker::noop());
+        pin!(backlog.wait()).poll(&mut cx) == Poll::Ready(())
+    }
+
+    #[tokio::test]
+    async fn a_link_waits_for_an_owner_that_is_behind_and_not_for_one_that_is_gone() {
+        let (teller, mut events) = events();
+        for _ in 0..MANY - 1 {
+            teller.tell(Event::Down);
+        }
+        let backlog = Arc::clone(teller.backlog());
+        assert!(is_ready(&backlog));
+        teller.tell(Event::Down);
+        assert!(!is_ready(&backlog));
+        let waiting = tokio::spawn(async move { backlog.wait().await });
+        tokio::task::yield_now().await;
+        assert_eq!(events.recv().await, Some(Event::Down));
+        waiting.await.unwrap();
+        teller.tell(Event::Down);
+        assert!(!is_ready(teller.backlog()));
+        drop(events);
+        assert!(is_ready(teller.backlog()));
+        teller.tell(Event::Down);
+        assert_eq!(teller.backlog().waiting.load(Ordering::Relaxed), 0);
+    }
+}

@@ -1,0 +1,137 @@
+//! Clients' connections: accepted at the cluster address, and given to the nodes that listen, one of them by the policy.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use baton_saps_protocol::wire::{Errno, Families, Way};
+use socket2::{Domain, Protocol, Socket, Type};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::time::timeout;
+
+use super::nodes::Listener;
+use super::{Inner, Tally, pump};
+use crate::shared::errno;
+
+/// How long a node has to take a connection before another one is asked.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// How much longer where there is no other: one that is behind is better than none, and one that is dead loses its
+/// channel before.
+const LAST_PATIENCE: Duration = Duration::from_secs(27);
+
+/// Connections that wait to be accepted here; the kernel allows no more than net.core.somaxconn.
+const BACKLOG: i32 = 4096;
+
+/// Listens for a node. Returns the port.
+///
+/// # Errors
+/// EADDRNOTAVAIL where the cluster has no address of the family; the kernel's.
+pub(super) fn listen(
+    inner: &Arc<Inner>,
+    listener: Listener,
+    port: u16,
+    families: Families,
+) -> Result<u16, Errno> {
+    let is_meant = |address: &&IpAddr| match families {
+        Families::V4 => address.is_ipv4(),
+        Families::V6 => address.is_ipv6(),
+        Families::Both => true,
+    };
+    let addresses = inner.settings.cluster_addresses.iter().filter(is_meant);
+    let addresses: Vec<IpAddr> = addresses.copied().collect();
+    if addresses.is_empty() {
+        return Err(Errno::ADDRESS_NOT_AVAILABLE);
+    }
+    let nodes = &inner.nodes;
+    let (port, opened) = nodes.listen(listener, port, families, &addresses, open)?;
+    for socket in opened {
+        tokio::spawn(accept(Arc::clone(inner), socket, port));
+    }
+    Ok(port)
+}
+
+/// One socket for each address, all on one port.
+fn open(addresses: &[IpAddr], port: u16) -> Result<Vec<Arc<TcpListener>>, Errno> {
+    let mut sockets = Vec::new();
+    let mut chosen = port;
+    for address in addresses {
+        let socket = open_one((*address, chosen).into()).map_err(|error| errno(&error))?;
+        let local = socket.local_addr().map_err(|error| errno(&error))?;
+        chosen = local.port();
+        sockets.push(Arc::new(socket));
+    }
+    Ok(sockets)
+}
+
+fn open_one(at: SocketAddr) -> io::Result<TcpListener> {
+    let socket = Socket::new(Domain::for_address(at), Type::STREAM, Some(Protocol::TCP))?;
+    socket.set_reuse_address(true)?;
+    // Also where the address is being made sure of (duplicate address detection).
+    if at.is_ipv6() {
+        socket.set_only_v6(true)?;
+        socket.set_freebind_v6(true)?;
+    } else {
+        socket.set_freebind_v4(true)?;
+    }
+    socket.set_nonblocking(true)?;
+    socket.bind(&at.into())?;
+    socket.listen(BACKLOG)?;
+    TcpListener::from_std(socket.into())
+}
+
+/// Until the socket is shut down.
+async fn accept(inner: Arc<Inner>, socket: Arc<TcpListener>, port: u16) {
+    loop {
+        match socket.accept().await {
+            Ok((client, peer)) => {
+                Tally::count(&inner.tally.accepted);
+                tokio::spawn(serve(Arc::clone(&inner), client, peer, port));
+            }
+            Err(error) if error.kind() == io::ErrorKind::InvalidInput => return,
+            // Out of file descriptors or memory, or the client is gone again: others wait.
+            Err(error) => {
+                tracing::warn!(port, %error, "a client's connection cannot be accepted");
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        }
+    }
+}
+
+async fn serve(inner: Arc<Inner>, client: TcpStream, peer: SocketAddr, port: u16) {
+    let Ok(local) = client.local_addr() else {
+        return;
+    };
+    // What the node sends is put together there already.
+    let _ = client.set_nodelay(true);
+    let client = Arc::new(client);
+    let mut tried = Vec::new();
+    let next = |tried: &[Listener]| (inner.nodes).next(port, local.is_ipv6(), peer.ip(), tried);
+    let mut chosen = next(&tried);
+    while let Some(turn) = chosen {
+        tried.push(turn.listener);
+        let way = Way::In {
+            listener: turn.listener.1,
+            peer: peer.into(),
+            local: local.into(),
+        };
+        let socket = Arc::downgrade(&client);
+        let making = turn.shared.make(way, socket);
+        tokio::pin!(making);
+        let mut made = timeout(PATIENCE, &mut making).await;
+        let other = match made {
+            Ok(Ok(_)) => None,
+            Ok(Err(_)) | Err(_) => next(&tried),
+        };
+        if made.is_err() && other.is_none() {
+            made = timeout(LAST_PATIENCE, making).await;
+        }
+        if let Ok(Ok((stream, _))) = made {
+            return pump::run(&inner.tally, client, stream).await;
+        }
+        chosen = other;
+    }
+    Tally::count(&inner.tally.unserved);
+    pump::reset(&client);
+}

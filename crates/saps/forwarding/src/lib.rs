@@ -1,0 +1,33 @@
+//! SAPS: one I/O server owns the cluster address and its TCP; programs on application nodes have virtual
+//! sockets (Matsuba and Ishikawa, "Single IP Address Cluster for Internet Servers", 2007).
+//!
+//! ```text
+//!  client <==TCP==> IoServer: socket -- pump -- VirtualStream
+//!                                                   |  Channel (baton_saps_protocol)
+//!                                   ForwardingNetwork: TCP or QUIC, one link for each node
+//!                                                   |  Channel
+//!                   Agent: Listening::accept, connect --> VirtualStream <--> program
+//! ```
+//!
+//! What a channel does is decided in `baton_saps_protocol`, and what it says in `baton_saps_protocol::wire`. Here are
+//! the sockets.
+#![forbid(unsafe_code)]
+#![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test may panic"))]
+
+mod agent;
+mod events;
+mod io_server;
+mod link;
+mod listening;
+mod network;
+mod options;
+mod shared;
+mod stream;
+
+pub use agent::{Agent, AgentSettings, ChannelReport};
+pub use baton_saps_protocol::{Counters, Gauges, PortPolicy};
+pub use baton_saps_protocol::wire::{Families as Family, SocketOptions, TakenPort};
+pub use io_server::{IoCounters, IoReport, IoServer, IoSettings};
+pub use listening::{Accepted, ListenError, Listening};
+pub use network::NetworkKind;
+pub use stream::{Connected, StreamOptions, VirtualStream};

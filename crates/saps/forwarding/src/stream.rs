@@ -1,0 +1,190 @@
+//! One connection's bytes.
+
+use std::future::poll_fn;
+use std::io;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use baton_saps_protocol::ConnectionId;
+use baton_saps_protocol::wire::Errno;
+use bytes::Bytes;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use crate::SocketOptions;
+use crate::shared::{Shared, error, poll_broken};
+
+/// A connection that a program made.
+#[derive(Debug)]
+pub struct Connected {
+    /// The cluster address and port that it was made from.
+    pub local: SocketAddr,
+    /// Its bytes.
+    pub stream: VirtualStream,
+}
+
+/// One end of a connection: at an application node that of a virtual socket.
+///
+/// Reading ends with 0 bytes when the client has half closed; [`tokio::io::AsyncWriteExt::shutdown`] half closes.
+/// Dropped, it is closed, as by close(2): what was written is still sent.
+///
+/// Errors of the client's connection are OS errors and reported once, by the next call: ECONNRESET, ETIMEDOUT and so
+/// on, and ENETRESET when the channel to the I/O server broke. Writing after that is EPIPE, reading at its end.
+#[derive(Debug)]
+pub struct VirtualStream {
+    shared: Arc<Shared>,
+    id: ConnectionId,
+}
+
+/// Sets options of a [`VirtualStream`]; does nothing once that is dropped.
+#[derive(Clone, Debug)]
+pub struct StreamOptions {
+    shared: Arc<Shared>,
+    id: ConnectionId,
+}
+
+impl StreamOptions {
+    /// As [`VirtualStream::set_options`].
+    pub fn set(&self, options: SocketOptions) {
+        self.shared
+            .with(|state| state.channel.set_options(self.id, options));
+    }
+}
+
+impl VirtualStream {
+    pub(crate) fn new(shared: Arc<Shared>, id: ConnectionId) -> Self {
+        Self { shared, id }
+    }
+
+    /// Ends the connection with a RST; what was not sent is thrown away.
+    pub fn reset(self) {
+        self.reset_with(Errno::RESET);
+    }
+
+    pub(crate) fn reset_with(self, errno: Errno) {
+        self.shared
+            .with(|state| state.channel.reset(self.id, errno));
+    }
+
+    /// Sets options of the I/O server's socket. Does not wait; an option that the kernel there refuses
+    /// is logged there.
+    pub fn set_options(&self, options: SocketOptions) {
+        self.options().set(options);
+    }
+
+    /// What sets its options while the stream is somebody else's.
+    pub fn options(&self) -> StreamOptions {
+        StreamOptions {
+            shared: Arc::clone(&self.shared),
+            id: self.id,
+        }
+    }
+
+    /// Waits until the connection breaks, also while nobody reads or writes it, and while the stream is somebody else's. Never
+    /// ends if it does not break, or after the error has been reported.
+    pub fn broken(&self) -> impl Future<Output = ()> + Send + 'static {
+        let (shared, id) = (Arc::clone(&self.shared), self.id);
+        poll_fn(move |cx| poll_broken(&shared, cx, id))
+    }
+
+    /// The error that the next call would report, taken, as SO_ERROR.
+    pub fn take_error(&self) -> Option<io::Error> {
+        let errno = self.shared.with(|state| state.channel.take_error(self.id));
+        errno.map(error)
+    }
+
+    /// The next bytes, at most `max`, without a copy; `None` at their end. Cancel safe.
+    ///
+    /// # Errors
+    /// As reading.
+    pub async fn receive(&self, max: usize) -> io::Result<Option<Bytes>> {
+        let receive = |cx: &mut Context<'_>| {
+            self.shared
+                .with(|state| state.poll_receive(cx, self.id, max))
+        };
+        poll_fn(receive).await
+    }
+
+    /// Waits until there is room to send, and returns how much, bytes. Cancel safe.
+    ///
+    /// # Errors
+    /// As writing.
+    pub async fn room(&self) -> io::Result<usize> {
+        poll_fn(|cx| self.shared.with(|state| state.poll_room(cx, self.id))).await
+    }
+
+    /// Sends bytes without a copy and without waiting, also beyond [`VirtualStream::room`].
+    ///
+    /// # Errors
+    /// As writing; then none is sent.
+    pub fn send(&self, bytes: Bytes) -> io::Result<()> {
+        let sent = self.shared.with(|state| state.channel.send(self.id, bytes));
+        sent.map_err(error)
+    }
+
+    /// Sends no more, once what was written is gone: a FIN.
+    pub fn finish(&self) {
+        self.shared.with(|state| state.channel.shutdown(self.id));
+    }
+
+    /// Waits until the other end has closed the connection, or it broke. What has come before can still be read.
+    /// Cancel safe.
+    pub async fn gone(&self) {
+        poll_fn(|cx| self.shared.with(|state| state.poll_gone(cx, self.id))).await;
+    }
+}
+
+impl Drop for VirtualStream {
+    fn drop(&mut self) {
+        self.shared.with(|state| {
+            state.channel.close(self.id);
+            state.forget(self.id);
+        });
+    }
+}
+
+impl AsyncRead for VirtualStream {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let max = buffer.remaining();
+        if max == 0 {
+            return Poll::Ready(Ok(()));
+        }
+        let received = self
+            .shared
+            .with(|state| state.poll_receive(cx, self.id, max));
+        if let Some(bytes) = ready!(received)? {
+            buffer.put_slice(&bytes);
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl AsyncWrite for VirtualStream {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        self.shared.with(|state| {
+            let length = ready!(state.poll_room(cx, self.id))?.min(bytes.len());
+            let sent = state
+                .channel
+                .send(self.id, Bytes::copy_from_slice(&bytes[..length]));
+            Poll::Ready(sent.map(|()| length).map_err(error))
+        })
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.finish();
+        Poll::Ready(Ok(()))
+    }
+}

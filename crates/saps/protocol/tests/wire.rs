@@ -1,0 +1,9 @@
+//! The forwarding protocol's golden vectors, and what holds for every frame.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod wire {
+    mod any;
+    mod properties;
+    mod vectors;
+}

@@ -1,0 +1,14 @@
+//! Unmodified programs whose TCP is on another node: real ones, in several languages, with the agent and the
+//! hooks as they are, and an I/O server behind the forwarding network.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod bed;
+mod calls;
+#[path = "../../../../net/tests/common/mod.rs"]
+mod common;
+mod ends;
+mod options;
+mod ports;
+mod programs;
+mod streams;
