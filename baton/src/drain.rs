@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use console::Term;
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::status::Peer;
+use baton_node::status::Peer;
 
 /// Connections that have left, of all that there were.
 pub struct Bar {
@@ -82,7 +82,7 @@ pub fn left(peer: &Peer) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::status::example;
+    use baton_node::status::example;
 
     #[test]
     fn what_is_left_is_said_by_service() {

@@ -1,10 +1,8 @@
-//! The one binary: the daemon of a node and the command line.
+//! The command line: a file for each verb. The daemon that `baton node` runs is the crate `baton-node`.
 
 mod demo;
 mod doctor;
 mod drain;
-mod node;
-mod status;
 mod top;
 mod verb;
 

@@ -10,8 +10,8 @@ use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 
 use super::progress::Progress;
-use crate::node::control::{Request, Response, ask};
-use crate::status::Status;
+use baton_node::control::{Request, Response, ask};
+use baton_node::status::Status;
 
 /// The lab that scripts and people raise. The demonstration gives it another name, so that both can
 /// be up at once.

@@ -5,8 +5,8 @@ use std::{io, path::Path, time::Duration};
 use anyhow::Result;
 
 use super::finding::Finding;
-use crate::{
-    node::control::{Request, Response, ask},
+use baton_node::{
+    control::{Request, Response, ask},
     status::{Peer, Status},
 };
 

@@ -14,7 +14,7 @@ use super::{
     rates::{CounterRow, NodeRow, PoolRow, View},
     screen::{Page, Screen},
 };
-use crate::status::Bytes;
+use baton_node::status::Bytes;
 
 /// All of it. `trouble`: why the view is an old one.
 pub fn draw(frame: &mut Frame<'_>, view: &View, screen: &Screen, trouble: Option<&str>) {

@@ -9,7 +9,7 @@ use ratatui::{
 };
 
 use super::*;
-use crate::status::{Status, example};
+use baton_node::status::{Status, example};
 
 /// The example, and one second later.
 fn view() -> View {

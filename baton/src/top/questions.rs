@@ -11,8 +11,8 @@ use std::{
 use anyhow::{Result, bail};
 
 use super::rates::View;
-use crate::{
-    node::control::{Request, Response, ask},
+use baton_node::{
+    control::{Request, Response, ask},
     status::Status,
 };
 
@@ -112,7 +112,7 @@ impl Answers {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::status::example;
+    use baton_node::status::example;
 
     #[test]
     fn what_was_known_stays_when_the_node_is_gone() {

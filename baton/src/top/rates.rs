@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, time::Duration};
 
-use crate::status::{Peer, Service, Status, Tally};
+use baton_node::status::{Peer, Service, Status, Tally};
 
 /// What is shown of one moment.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -225,7 +225,7 @@ fn rate(now: u64, before: u64, since: Duration) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::status::example;
+    use baton_node::status::example;
 
     /// The example, and what it is two seconds later.
     fn moments() -> (Status, Status) {

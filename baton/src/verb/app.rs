@@ -15,7 +15,7 @@ use baton_dataplane::{Pins, app_is_alive};
 use clap::Args;
 
 use super::ConfigFile;
-use crate::node;
+use baton_node as node;
 
 /// As env(1) and the shells tell of a command that they could not begin.
 const NOT_FOUND: u8 = 127;

@@ -6,7 +6,7 @@ use anyhow::Result;
 use baton_config::{Config, Error};
 use clap::Args;
 
-use crate::node::check_routes;
+use baton_node::check_routes;
 
 /// Validate a configuration.
 #[derive(Args)]

@@ -9,18 +9,16 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 use baton_config::{Config, FrontAddress};
+use baton_node::{
+    control::{Request, Response, ask},
+    drain::Wish,
+    service_manager::{News, tell},
+    status::{Peer, Status},
+};
 use clap::Args;
 
 use super::{ConfigFile, migrate};
-use crate::{
-    drain::{Bar, left},
-    node::{
-        control::{Request, Response, ask},
-        drain::Wish,
-        service_manager::{News, tell},
-    },
-    status::{Peer, Status},
-};
+use crate::drain::{Bar, left};
 
 /// Drain a data server.
 ///

@@ -8,7 +8,7 @@ use console::Term;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::ConfigFile;
-use crate::node::{
+use baton_node::{
     control::{Request, Response, ask},
     migrate::{Doing, Ended, Running, State, Summary},
 };

@@ -4,12 +4,13 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use baton_dataplane::sys;
+use baton_node::{End, Place};
 use clap::{Args, ValueEnum};
-use tracing::debug;
+use tracing::{debug, warn};
 use tracing_subscriber::EnvFilter;
 
 use super::ConfigFile;
-use crate::node::{self, End};
+use crate::doctor;
 
 /// Run this machine's node.
 #[derive(Args)]
@@ -46,11 +47,17 @@ impl Node {
             .enable_all()
             .build()
             .context("cannot start the runtime")?;
-        match runtime.block_on(node::run(&self.config.config, self.fresh))? {
+        match runtime.block_on(self.serve())? {
             End::TakenDown { errors: 0 } | End::LeftInPlace => Ok(ExitCode::SUCCESS),
-            End::Again => Err(node::begin_anew()),
+            End::Again => Err(baton_node::begin_anew()),
             End::TakenDown { .. } => Ok(ExitCode::FAILURE),
         }
+    }
+
+    async fn serve(&self) -> Result<End> {
+        let place = Place::find(&self.config.config).await?;
+        look_before(&place).await?;
+        baton_node::run(place, self.fresh).await
     }
 
     fn start_log(&self) {
@@ -64,4 +71,18 @@ impl Node {
             LogFormat::Json => log.json().init(),
         }
     }
+}
+
+/// What the doctor calls BAD and keeps the node from working is said before anything is changed.
+async fn look_before(place: &Place) -> Result<()> {
+    let placed = doctor::Placed {
+        file: place.file.clone(),
+        config: place.config.clone(),
+        me: place.me.clone(),
+    };
+    let found = doctor::before_start(placed, &place.netlink).await;
+    for finding in &found.warnings {
+        warn!("{finding}");
+    }
+    found.must_be_able()
 }

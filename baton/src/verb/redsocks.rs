@@ -12,10 +12,10 @@ use std::{
 };
 
 use anyhow::{Context as _, Result};
-use eop_protocol::{Allow, Prefix};
 use baton_redsocks::agent::{Options, RedSocks};
 use baton_virtual_sockets::{Agent, Group, Settings};
 use clap::Args;
+use eop_protocol::{Allow, Prefix};
 use nix::sys::signal::{self, Signal};
 use nix::unistd::Pid;
 use tokio::process::{Child, Command};

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 
 use super::ConfigFile;
-use crate::node::control::{Request, Response, ask};
+use baton_node::control::{Request, Response, ask};
 
 /// Says what changed, or why nothing did.
 pub fn run(file: &ConfigFile) -> Result<ExitCode> {

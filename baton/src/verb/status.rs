@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 use clap::Args;
 
 use super::ConfigFile;
-use crate::node::control::{Request, Response, ask};
+use baton_node::control::{Request, Response, ask};
 
 /// Show the running node.
 #[derive(Args)]

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 
 use super::ConfigFile;
-use crate::node;
+use baton_node as node;
 
 /// Takes the host back to what it was. Safe to run twice.
 pub fn run(file: &ConfigFile) -> Result<ExitCode> {

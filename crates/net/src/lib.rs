@@ -1,11 +1,12 @@
 //! Everything between the daemon and its host's network, thin: links, addresses, routes and
 //! neighbors through netlink, sysctls, the journal that takes the host back, announcements, the
-//! socket for messages between nodes, frames of clients, and health probes.
+//! socket for messages between nodes, frames of clients, health probes, and what this host's rules translate.
 //!
 //! Everything acts on the network namespace of the calling thread, so a runtime must keep all its
 //! threads in one.
 #![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test may panic"))]
 
+pub mod address_translation;
 pub mod announce;
 pub mod client_frame;
 mod connections;

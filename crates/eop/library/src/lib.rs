@@ -50,10 +50,10 @@ mod options;
 #[cfg(feature = "tokio")]
 pub mod tokio;
 
-pub use eop_protocol::{Allow, Error as SessionError, NotAllowed, Prefix, Resend};
 pub use baton_wire::ClusterKey;
-pub use eop_protocol::wire::EopKey;
 pub use blocking::{Listener, Session, Socket, connect};
+pub use eop_protocol::wire::EopKey;
+pub use eop_protocol::{Allow, Error as SessionError, NotAllowed, Prefix, Resend};
 pub use error::Error;
 pub use message::Message;
 pub use options::{Options, Peer, ServerOptions, Speak};

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use eop_protocol::{Allow, Resend};
 use eop_protocol::wire::EopKey;
+use eop_protocol::{Allow, Resend};
 
 /// How one end knows what the other one speaks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -3,8 +3,8 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use baton_wire::Clock;
 use crate::wire::{EopKey, HEADER, Head, Hello, Redirect, Refused, Token};
+use baton_wire::Clock;
 
 use super::Error;
 

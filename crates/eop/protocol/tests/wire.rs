@@ -5,11 +5,11 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 
+use baton_wire::{Clock, ClusterKey};
 use eop_protocol::wire::{
     Decoder, EopKey, Error, HEADER, Head, Hello, MAGIC, MAX_HEAD, Parsed, Piece, Redirect, Refused,
     Token, parse,
 };
-use baton_wire::{Clock, ClusterKey};
 use proptest::prelude::*;
 
 #[test]

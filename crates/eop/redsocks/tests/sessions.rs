@@ -6,11 +6,11 @@ use std::net::SocketAddr;
 use std::num::NonZeroU8;
 use std::time::Duration;
 
-use eop_protocol::Target;
 use baton_core::policy::Policy;
 use baton_redsocks::agent::{AgentStream, RedSocks};
 use baton_redsocks::front::{Front, Options, Plain, Servers};
 use baton_virtual_sockets::{AppOptions, Far as _};
+use eop_protocol::Target;
 use eop_protocol::wire::{Head, MAGIC, Redirect};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};

@@ -7,13 +7,13 @@ use std::num::NonZeroU8;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use eop_protocol::Target;
 use baton_core::policy::Policy;
 use baton_redsocks::agent::RedSocks;
 use baton_redsocks::front::{Counters, Front, Options, Plain, Servers};
 use baton_virtual_sockets::{AppOptions, Far as _};
-use eop_protocol::wire::{EopKey, Head, Hello, Token};
 use baton_wire::{Clock, ClusterKey};
+use eop_protocol::Target;
+use eop_protocol::wire::{EopKey, Head, Hello, Token};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 

@@ -9,9 +9,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use baton_saps_protocol::backoff::Backoff;
+use baton_saps_protocol::wire::{Errno, ListenerTag, Side, TakenPort, Way};
 use baton_saps_protocol::{ConnectionId, Counters, Event, Gauges};
 use baton_wire::ClusterKey;
-use baton_saps_protocol::wire::{Errno, ListenerTag, Side, TakenPort, Way};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::timeout;

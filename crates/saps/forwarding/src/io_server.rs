@@ -13,9 +13,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use baton_saps_protocol::wire::{Errno, Side, TakenPort, Way};
 use baton_saps_protocol::{Counters, Event, PortPolicy};
 use baton_wire::ClusterKey;
-use baton_saps_protocol::wire::{Errno, Side, TakenPort, Way};
 use tokio::task::JoinSet;
 
 use self::nodes::Nodes;

@@ -25,8 +25,8 @@ mod shared;
 mod stream;
 
 pub use agent::{Agent, AgentSettings, ChannelReport};
-pub use baton_saps_protocol::{Counters, Gauges, PortPolicy};
 pub use baton_saps_protocol::wire::{Families as Family, SocketOptions, TakenPort};
+pub use baton_saps_protocol::{Counters, Gauges, PortPolicy};
 pub use io_server::{IoCounters, IoReport, IoServer, IoSettings};
 pub use listening::{Accepted, ListenError, Listening};
 pub use network::NetworkKind;

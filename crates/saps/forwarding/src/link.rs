@@ -6,8 +6,8 @@ use std::io::{self, IoSlice};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use baton_saps_protocol::{Channel, HELLO_PATIENCE};
 use baton_saps_protocol::wire::{Decoder, Frame};
+use baton_saps_protocol::{Channel, HELLO_PATIENCE};
 use bytes::{Buf, Bytes, BytesMut};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::task::JoinSet;

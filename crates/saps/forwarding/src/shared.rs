@@ -7,9 +7,9 @@ use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
 use baton_core::Moment;
+use baton_saps_protocol::wire::{Errno, Side, Way};
 use baton_saps_protocol::{Channel, ConnectionId, Counters, Event, Gauges};
 use baton_wire::Endpoint;
-use baton_saps_protocol::wire::{Errno, Side, Way};
 use bytes::Bytes;
 use tokio::net::TcpStream;
 use tokio::sync::oneshot;

@@ -3,10 +3,10 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::time::Duration;
 
-use baton_wire::Endpoint;
 use crate::wire::{
     Errno, Families, Frame, Hello, ListenerTag, Side, SocketOptions, Tag, TakenPort, Way,
 };
+use baton_wire::Endpoint;
 use bytes::Bytes;
 
 use super::connection::{Connection, Stage, Turn};

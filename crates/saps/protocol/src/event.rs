@@ -1,7 +1,7 @@
 //! What a channel tells its user.
 
-use baton_wire::Endpoint;
 use crate::wire::{Errno, Families, ListenerTag, SocketOptions, TakenPort, Way};
+use baton_wire::Endpoint;
 
 use super::ConnectionId;
 

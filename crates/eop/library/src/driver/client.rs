@@ -6,8 +6,8 @@ use std::ops::Range;
 use std::task::{Poll, ready};
 use std::time::Instant;
 
-use eop_protocol::{Client as Machine, ClientOptions, NotAllowed, Verdict};
 use eop_protocol::wire::Head;
+use eop_protocol::{Client as Machine, ClientOptions, NotAllowed, Verdict};
 
 use super::{Tcp, Wait, inbox::Inbox, known, stream::Stream, ulp, ulp::Handshake};
 use crate::{Error, Options, Outgoing, Peer, Speak};

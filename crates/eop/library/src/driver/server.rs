@@ -6,9 +6,9 @@ use std::ops::Range;
 use std::task::{Poll, ready};
 use std::time::{Instant, SystemTime};
 
-use eop_protocol::{Heard, Server as Machine, ServerOptions as MachineOptions};
 use baton_wire::Clock;
 use eop_protocol::wire::{Head, MAGIC};
+use eop_protocol::{Heard, Server as Machine, ServerOptions as MachineOptions};
 use socket2::{Domain, SockRef, Socket, Type};
 
 use super::{Tcp, Wait, inbox::Inbox, linger::linger, stream::Stream, ulp, ulp::Handshake};

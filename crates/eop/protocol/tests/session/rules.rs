@@ -2,12 +2,12 @@
 
 use std::net::SocketAddr;
 
+use baton_wire::Clock;
+use eop_protocol::wire::{EopKey, Head, Hello, Parsed, Redirect, Refused, parse};
 use eop_protocol::{
     Allow, Client, ClientOptions, Error, Heard, Resend, Server, ServerOptions, TOKEN_LIFETIME,
     Verdict,
 };
-use baton_wire::Clock;
-use eop_protocol::wire::{EopKey, Head, Hello, Parsed, Redirect, Refused, parse};
 
 fn at(last: u8) -> SocketAddr {
     SocketAddr::from(([10, 0, 0, last], 80))

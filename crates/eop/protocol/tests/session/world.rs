@@ -5,9 +5,9 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use baton_core::Moment;
-use eop_protocol::{Client, ClientOptions, Error, Heard, Server, ServerOptions, Verdict};
 use baton_wire::Clock;
 use eop_protocol::wire::{Decoder, EopKey, Head, Piece, Refused};
+use eop_protocol::{Client, ClientOptions, Error, Heard, Server, ServerOptions, Verdict};
 
 pub const SERVERS: u8 = 3;
 

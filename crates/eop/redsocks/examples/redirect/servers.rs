@@ -6,9 +6,9 @@ use std::num::NonZeroU8;
 use std::sync::Arc;
 use std::time::Duration;
 
-use eop_protocol::Target;
 use baton_core::policy::Policy;
 use baton_redsocks::front::{Counters, Front, Options, Plain, Servers as Who};
+use eop_protocol::Target;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 

@@ -14,8 +14,8 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use eop_protocol::{Allow, Client, ClientOptions, Resend};
 use baton_virtual_sockets::{Accepted, AppOptions, AppTaken, Connected, Family, Far, FarListening};
+use eop_protocol::{Allow, Client, ClientOptions, Resend};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use eop_protocol::{Client, Kept, Unclear, Verdict};
 use eop_protocol::wire::{Decoder, Head, Piece};
+use eop_protocol::{Client, Kept, Unclear, Verdict};
 use socket2::SockRef;
 use tokio::io::{
     AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, ReadHalf, WriteHalf, duplex, split,

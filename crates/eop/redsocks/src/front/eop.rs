@@ -5,10 +5,10 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use eop_protocol::turns::{Step, Turns};
-use eop_protocol::{Heard, Server, ServerOptions};
 use baton_wire::Clock;
+use eop_protocol::turns::{Step, Turns};
 use eop_protocol::wire::{Decoder, Head, Piece, Refused};
+use eop_protocol::{Heard, Server, ServerOptions};
 use socket2::SockRef;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;

@@ -23,9 +23,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use baton_core::Moment;
-use eop_protocol::{Target, Targets};
 use baton_core::policy::Policy;
 use eop_protocol::wire::{EopKey, Refused};
+use eop_protocol::{Target, Targets};
 use socket2::{Domain, SockRef, Socket, Type};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;

@@ -5,8 +5,8 @@ use std::net::{IpAddr, Shutdown, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use baton_saps_protocol::ports::Ports;
-use baton_saps_protocol::{Counters, PortPolicy};
 use baton_saps_protocol::wire::{Errno, Families, ListenerTag, TakenPort};
+use baton_saps_protocol::{Counters, PortPolicy};
 use socket2::SockRef;
 use tokio::net::TcpListener;
 

@@ -3,8 +3,8 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use baton_wire::ClusterKey;
 use baton_saps_protocol::wire::{Decoder, Families, Frame, Hello, ListenerTag, Side, Tag, Way};
+use baton_wire::ClusterKey;
 use bytes::BytesMut;
 use ring::hmac;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};

@@ -1,7 +1,7 @@
 //! What an end that breaks the rules can do: nothing, to anybody else.
 
-use baton_saps_protocol::{Channel, Event, Fault, HELLO_PATIENCE, Received};
 use baton_saps_protocol::wire::{Errno, Frame, Hello, Side, Tag, Way};
+use baton_saps_protocol::{Channel, Event, Fault, HELLO_PATIENCE, Received};
 
 use super::world::{B_R, World, endpoint};
 

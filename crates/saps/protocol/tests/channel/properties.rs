@@ -1,7 +1,7 @@
 //! What holds whatever happens between two honest ends.
 
-use baton_saps_protocol::{Fault, QUANTUM};
 use baton_saps_protocol::wire::{Errno, Frame};
+use baton_saps_protocol::{Fault, QUANTUM};
 use proptest::collection::vec;
 use proptest::prelude::*;
 

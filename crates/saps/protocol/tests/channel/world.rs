@@ -5,9 +5,9 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use baton_core::Moment;
+use baton_saps_protocol::wire::{Errno, Families, Frame, ListenerTag, Side, Way};
 use baton_saps_protocol::{Channel, ConnectionId, Event, Received};
 use baton_wire::Endpoint;
-use baton_saps_protocol::wire::{Errno, Families, Frame, ListenerTag, Side, Way};
 use bytes::Bytes;
 
 pub const B_R: u32 = 1000;

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use baton_wire::Endpoint;
 use baton_saps_protocol::wire::{
     Decoder, Errno, Families, Frame, FrameError, Hello, ListenerTag, Side, SocketOptions, Tag,
     TakenPort, Way,
 };
+use baton_wire::Endpoint;
 
 #[test]
 fn frames_encode_to_these_bytes() {

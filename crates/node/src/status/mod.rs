@@ -1,7 +1,7 @@
 //! What a node says of itself, to people and to programs.
 
 mod clock;
-#[cfg(test)]
+#[cfg(any(test, feature = "example"))]
 mod example;
 mod failover;
 mod forwarding;
@@ -13,7 +13,7 @@ use std::{collections::BTreeMap, fmt};
 
 use serde::{Deserialize, Serialize};
 
-#[cfg(test)]
+#[cfg(any(test, feature = "example"))]
 pub use example::example;
 pub use failover::Failover;
 pub use forwarding::{Channel, Forwarding, MissedPort, Port};

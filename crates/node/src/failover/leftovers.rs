@@ -8,7 +8,7 @@ use baton_dataplane::{Dataplane, Entries, Tick};
 use tokio::{task::JoinHandle, time::sleep};
 use tracing::debug;
 
-use crate::node::logged::logged;
+use crate::logged::logged;
 
 /// Meanwhile the last of a migration is read, and packets still come here and are passed on.
 const GRACE: Duration = Duration::from_secs(5);

@@ -1,22 +1,9 @@
-//! Network address translation on a data server, which container engines set up. It spoils adopted connections in
-//! two ways, unless their packets are exempt from connection tracking, and with that from translation:
-//!
-//! - A rule of a published port (DNAT) changes the destination of the clients' packets before the kernel looks for
-//!   their socket. The clients wait in vain.
-//! - With any translating chain, the kernel compares the ports of a packet that has a socket already with the
-//!   socket's (`nf_nat_ipv4_local_in` in net/netfilter/nf_nat_proto.c). The request socket of an adoption has no
-//!   port yet, so the kernel takes it away from the packet, and the client gets a RST.
-
-mod iptables;
-mod nft;
-mod rules;
+//! Network address translation on a data server, which spoils adopted connections.
 
 use std::net::{IpAddr, SocketAddr, SocketAddrV4};
-use std::process::Command;
 
-use serde_json::Value;
+use baton_net::address_translation::Shown;
 
-use self::rules::{Fate, Packet, Rules};
 use super::{finding::Finding, servers::Place};
 
 const NAME: &str = "nat";
@@ -24,87 +11,6 @@ const NAME: &str = "nat";
 /// `services`: those of this node; `interfaces`: by which the clients' packets may come in; none if that is not known.
 pub fn check(services: &[Place], interfaces: &[String]) -> Finding {
     judge(services, interfaces, &Shown::now())
-}
-
-/// What programs say of this host's rules.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub struct Shown {
-    /// `nft --json list ruleset`; null if there is no such program.
-    nft: Value,
-    /// `iptables-save` of either kind; none of those that are missing.
-    iptables: Vec<String>,
-}
-
-impl Shown {
-    /// Asks the programs, which takes some milliseconds, and more where there are thousands of rules.
-    pub fn now() -> Self {
-        let nft = output("nft", &["--json", "list", "ruleset"]);
-        let kinds = ["iptables-nft-save", "iptables-legacy-save"];
-        let mut iptables: Vec<String> = kinds.iter().filter_map(|kind| output(kind, &[])).collect();
-        if iptables.is_empty() {
-            iptables.extend(output("iptables-save", &[]));
-        }
-        Self {
-            nft: nft
-                .and_then(|text| serde_json::from_str(&text).ok())
-                .unwrap_or_default(),
-            iptables,
-        }
-    }
-
-    fn is_empty(&self) -> bool {
-        self.nft.is_null() && self.iptables.is_empty()
-    }
-
-    fn rules(&self, packet: &Packet<'_>) -> Vec<Rules> {
-        let of_iptables = self.iptables.iter();
-        let mut all: Vec<Rules> = of_iptables
-            .map(|text| iptables::read(text, packet))
-            .collect();
-        all.push(nft::read(&self.nft, packet, self.iptables.is_empty()));
-        all
-    }
-
-    /// What address translation does to the clients of a service that come in by any of these interfaces; `None` if
-    /// nothing, or if nobody could be asked.
-    pub fn spoils(&self, service: SocketAddrV4, interfaces: &[String]) -> Option<String> {
-        if interfaces.is_empty() {
-            return self.spoils_by(service, None);
-        }
-        (interfaces.iter()).find_map(|interface| self.spoils_by(service, Some(interface)))
-    }
-
-    fn spoils_by(&self, service: SocketAddrV4, interface: Option<&str>) -> Option<String> {
-        let rules = self.rules(&Packet {
-            address: *service.ip(),
-            port: service.port(),
-            interface,
-        });
-        if rules.iter().any(Rules::untracks) {
-            return None;
-        }
-        let changed = rules.iter().map(Rules::fate).find_map(|fate| match fate {
-            Fate::Kept => None,
-            Fate::Changed { surely, to, chain } => {
-                let how = if surely { "leads" } else { "may lead" };
-                Some(format!(
-                    "the chain \"{chain}\" {how} the clients' packets to {to}"
-                ))
-            }
-        });
-        changed.or_else(|| {
-            let nat = rules.iter().find_map(|rules| rules.nat.as_ref())?;
-            Some(format!(
-                "this host translates addresses ({nat}), and the kernel resets adopted connections then"
-            ))
-        })
-    }
-}
-
-/// `None` if there is no such program, or it fails.
-fn output(program: &str, arguments: &[&str]) -> Option<String> {
-    let output = Command::new(program).args(arguments).output().ok()?;
-    (output.status.success()).then(|| String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 fn judge(services: &[Place], interfaces: &[String], shown: &Shown) -> Finding {
@@ -162,14 +68,16 @@ fn exemption(services: impl Iterator<Item = SocketAddrV4>) -> String {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::Value;
+
     use super::*;
     use crate::doctor::finding::Verdict::{Advice, Bad, Good};
 
     fn judged(iptables: &[&str]) -> Finding {
-        let shown = Shown {
-            nft: Value::Null,
-            iptables: iptables.iter().map(|text| (*text).to_owned()).collect(),
-        };
+        let shown = Shown::of(
+            Value::Null,
+            iptables.iter().map(|text| (*text).to_owned()).collect(),
+        );
         let web: Vec<Place> = vec![("web".into(), "192.0.2.100:80".parse().expect("an address"))];
         judge(&web, &["eth0".into()], &shown)
     }
@@ -194,10 +102,7 @@ mod tests {
 
     #[test]
     fn any_interface_of_the_node_counts() {
-        let shown = Shown {
-            nft: Value::Null,
-            iptables: vec![DNAT.replace("-p tcp", "-i eth1 -p tcp")],
-        };
+        let shown = Shown::of(Value::Null, vec![DNAT.replace("-p tcp", "-i eth1 -p tcp")]);
         let at: SocketAddrV4 = "192.0.2.100:80".parse().expect("an address");
         let said = |interfaces: &[&str]| {
             let names: Vec<String> = interfaces.iter().map(|name| (*name).into()).collect();

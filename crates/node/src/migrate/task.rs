@@ -29,7 +29,7 @@ use super::{
     transfer::Transfer,
     ways::Ways,
 };
-use crate::node::{heartbeat::clock_now, logged::logged, place::Place};
+use crate::{heartbeat::clock_now, logged::logged, place::Place};
 
 /// So many messages are read before anything else is looked at.
 const AT_ONCE: usize = 64;

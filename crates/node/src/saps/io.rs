@@ -5,8 +5,8 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use anyhow::{Context, Result};
 use baton_config::Forwarding;
-use baton_saps::{IoReport, IoServer, IoSettings, PortPolicy};
 use baton_net::Host;
+use baton_saps::{IoReport, IoServer, IoSettings, PortPolicy};
 
 use super::super::{announcer, place::Place};
 use super::{network, policy, previous_secret, secret, weights};

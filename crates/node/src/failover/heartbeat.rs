@@ -26,7 +26,7 @@ use tokio::{
 };
 use tracing::{debug, warn};
 
-use crate::node::{heartbeat::clock_now, locked::locked};
+use crate::{heartbeat::clock_now, locked::locked};
 
 /// How often what the programs have refused is looked at.
 const LOOK: Duration = Duration::from_millis(20);

@@ -14,7 +14,7 @@ use baton_net::Hop;
 use baton_wire::Address;
 
 use super::{Tables, ways};
-use crate::node::place::{self, FRONT};
+use crate::place::{self, FRONT};
 
 /// What is in the map.
 #[derive(Default)]

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 
 use tokio::{sync::watch, task::spawn_blocking, time::sleep};
 
-use crate::doctor::nat::Shown;
+use baton_net::address_translation::Shown;
 
 /// Between two looks.
 const PAUSE: Duration = Duration::from_secs(10);

@@ -207,8 +207,8 @@ fn destination(kind: &str, value: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::rules::Fate;
     use super::*;
-    use crate::doctor::nat::rules::Fate;
 
     /// `fib daddr type local jump docker`, and in that chain what `rule` says.
     fn ruleset(rule: &str) -> Value {

@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 use baton_abi::DataServer;
 use baton_net::{Hop, Link, Netlink};
 
-use crate::node::{next_hops, place::Place, tables};
+use crate::{next_hops, place::Place, tables};
 
 pub struct Ways {
     netlink: Netlink,

@@ -68,7 +68,7 @@ mod tests {
     use baton_wire::HeadDigest;
 
     use super::*;
-    use crate::node::resume::heads::name;
+    use crate::resume::heads::name;
 
     fn head(port: u16, start: u32) -> Head {
         let at = |port| std::net::SocketAddrV4::new(Ipv4Addr::LOCALHOST, port);

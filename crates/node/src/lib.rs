@@ -56,6 +56,7 @@ pub mod service_manager;
 mod set_up;
 mod signals;
 mod sizes;
+pub mod status;
 mod succession;
 mod tables;
 mod tallies;
@@ -68,15 +69,13 @@ use anyhow::{Context, Result};
 use baton_config::Config;
 use baton_dataplane::Pins;
 use baton_net::{Host, Netlink, Undo};
-use tracing::{error, info, warn};
+use tracing::{error, info};
 
 use self::{
     daemon::Daemon,
-    place::Place,
     service_manager::{News, tell},
 };
-pub use self::{interface::begin_anew, tables::check_routes};
-use crate::doctor;
+pub use self::{interface::begin_anew, place::Place, tables::check_routes};
 
 /// How the daemon ended.
 pub enum End {
@@ -94,9 +93,7 @@ pub enum End {
 /// Runs the node of this machine until it is told to end. On an error at the start, everything that
 /// was set up is taken back, unless it was an earlier daemon's. `fresh`: what that knows of connections is
 /// not taken over.
-pub async fn run(file: &Path, fresh: bool) -> Result<End> {
-    let place = Place::find(file).await?;
-    look_before(&place).await?;
+pub async fn run(place: Place, fresh: bool) -> Result<End> {
     if place.me.roles.is_io() || place.me.roles.is_app() {
         return saps::run(place, fresh).await;
     }
@@ -130,20 +127,6 @@ pub async fn run(file: &Path, fresh: bool) -> Result<End> {
     Ok(End::TakenDown {
         errors: errors.len(),
     })
-}
-
-/// What the doctor calls BAD and keeps the node from working is said before anything is changed.
-async fn look_before(place: &Place) -> Result<()> {
-    let placed = doctor::Placed {
-        file: place.file.clone(),
-        config: place.config.clone(),
-        me: place.me.clone(),
-    };
-    let found = doctor::before_start(placed, &place.netlink).await;
-    for finding in &found.warnings {
-        warn!("{finding}");
-    }
-    found.must_be_able()
 }
 
 /// Takes back what a daemon of this configuration left, and returns all that could not be.

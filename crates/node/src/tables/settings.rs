@@ -12,7 +12,7 @@ use baton_net::Link;
 use baton_wire::Address;
 
 use super::Tables;
-use crate::node::{heartbeat::clock_now, place::Place};
+use crate::{heartbeat::clock_now, place::Place};
 
 /// IPv4 and TCP headers without options.
 const PLAIN_HEADERS: u32 = 40;

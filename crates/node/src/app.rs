@@ -21,11 +21,7 @@ pub struct Sockets {
 
 impl Sockets {
     /// Sets up the control group with its hooks, and serves the programs there over `far`.
-    pub fn start(
-        place: &Place,
-        forwarding: &Forwarding,
-        far: baton_saps::Agent,
-    ) -> Result<Self> {
+    pub fn start(place: &Place, forwarding: &Forwarding, far: baton_saps::Agent) -> Result<Self> {
         let cluster: Vec<IpAddr> = (forwarding.addresses.iter())
             .map(|address| address.ip())
             .collect();

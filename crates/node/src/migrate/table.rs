@@ -9,7 +9,7 @@ use baton_dataplane::{Dataplane, Entries, Hold, Resumed, Tick};
 use baton_net::Link;
 use baton_wire::{Address, LeftOut, ShortAddress, TcbEntry};
 
-use crate::node::egress::Egress;
+use crate::egress::Egress;
 
 /// This node's table.
 pub struct Table {
