@@ -15,7 +15,6 @@ use baton_dataplane::{Pins, app_is_alive};
 use clap::Args;
 
 use super::ConfigFile;
-use baton_node as node;
 
 /// As env(1) and the shells tell of a command that they could not begin.
 const NOT_FOUND: u8 = 127;
@@ -34,7 +33,7 @@ impl App {
     pub fn run(self) -> Result<ExitCode> {
         let local = Config::read(&self.config.config)?.config.local;
         let pins = Pins::new(&local.bpf_dir);
-        let group = node::app::group(&pins)?;
+        let group = baton_node::saps::programs::group(&pins)?;
         if group.path().exists() && !app_is_alive(&pins).unwrap_or(false) {
             bail!(
                 "the daemon of this application node is not running: start `baton node --config {}`, or what the program connects to cannot be reached",

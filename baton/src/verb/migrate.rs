@@ -10,7 +10,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use super::ConfigFile;
 use baton_node::{
     control::{Request, Response, ask},
-    migrate::{Doing, Ended, Running, State, Summary},
+    migration::{Doing, Ended, Running, State, Summary},
 };
 
 /// Between two looks at how it is getting on.

@@ -1,5 +1,12 @@
 //! The daemon: one task that owns everything and reacts.
 
+pub mod events;
+pub mod file_watch;
+pub mod reload;
+pub mod set_up;
+pub mod signals;
+pub mod succession;
+
 use std::{
     collections::{BTreeMap, HashMap},
     net::Ipv4Addr,
@@ -26,36 +33,49 @@ use tokio::{
 use tracing::{debug, info, warn};
 
 use super::{
-    checks::{Checks, Verdict},
-    clocks::Clocks,
-    containers::Containers,
-    control::{self, Call, Request, Response},
-    desk::Desk,
-    door_tallies::DoorTallies,
-    drain::{Drain, Wish},
-    failover,
-    file_watch::{self, Watch},
-    heartbeat::{CpuMeter, clock_now},
-    interface,
-    judge::Judge,
-    keys,
-    leaving::Leaving,
-    lives::Dying,
     locked::locked,
-    logged::logged,
-    lost,
-    migrate::{self, Migrations},
-    next_hops,
-    place::{self, Place, cluster_of},
-    reader, relay, report,
     resume::{self, Resume},
-    segments::Segments,
-    signals::{Signals, Told},
-    sizes::{Looked, Sizes},
-    succession::Succession,
     tables::Tables,
     take_back,
-    versions::Versions,
+};
+use crate::{
+    connection_server::{
+        failover,
+        migration::{self, Migrations},
+        segments::Segments,
+    },
+    daemon::{
+        file_watch::Watch,
+        signals::{Signals, Told},
+        succession::Succession,
+    },
+    data_server::{
+        agent,
+        containers::Containers,
+        deconfigured::Leaving,
+        door_tallies::DoorTallies,
+        health_checks::{Checks, Verdict},
+        mptcp_relay,
+        slow_path::Judge,
+    },
+    dispatcher::server::Desk,
+    large_files::{Looked, Sizes},
+    local_node::{self, Place, cluster_of},
+    logging::logged,
+    network::{interface_watch, next_hops},
+    operator::{
+        control::{self, Call, Request, Response},
+        drain::{Drain, Wish},
+        report,
+    },
+    peers::{
+        clocks::Clocks,
+        heartbeat::{CpuMeter, clock_now},
+        keys,
+        liveness::Dying,
+        retransmission,
+        versions::Versions,
+    },
 };
 
 /// Between two counts of this data server's connections.
@@ -101,8 +121,8 @@ pub struct Daemon {
     pub(super) streams: Streams,
     pub(super) swept: Swept,
     pub(super) expired: u64,
-    pub(super) relay: Option<relay::Running>,
-    pub(super) reader: Option<reader::Running>,
+    pub(super) relay: Option<mptcp_relay::Running>,
+    pub(super) reader: Option<agent::Running>,
     pub(super) containers: Containers,
     pub(super) epoch: Instant,
     clock: Mutex<ListeningClock>,
@@ -129,13 +149,13 @@ pub struct Daemon {
     /// Messages to this daemon that were dropped, by counter.
     pub(super) rejected: BTreeMap<u32, u64>,
     /// Held for as long as this daemon lives.
-    _lock: place::Lock,
+    _lock: local_node::Lock,
 }
 
 /// The task that looks after lost messages, and what it is told.
 pub(super) struct Lost {
-    wanted: watch::Sender<lost::Wanted>,
-    pub(super) counts: std::sync::Arc<lost::Counts>,
+    wanted: watch::Sender<retransmission::Wanted>,
+    pub(super) counts: std::sync::Arc<retransmission::Counts>,
 }
 
 /// What other tasks report.
@@ -156,7 +176,7 @@ impl Daemon {
         let run_dir = &place.config.local.run_dir;
         std::fs::create_dir_all(run_dir)
             .with_context(|| format!("cannot make {}", run_dir.display()))?;
-        let lock = place::lock(run_dir).await?;
+        let lock = local_node::lock(run_dir).await?;
         let pins = Pins::new(&place.config.local.bpf_dir);
         let successor = pins.holds_links();
         let begun = Self::begin(place, fresh, lock, successor).await;
@@ -168,7 +188,12 @@ impl Daemon {
         begun
     }
 
-    async fn begin(place: Place, fresh: bool, lock: place::Lock, successor: bool) -> Result<Self> {
+    async fn begin(
+        place: Place,
+        fresh: bool,
+        lock: local_node::Lock,
+        successor: bool,
+    ) -> Result<Self> {
         let signals = Signals::begin()?;
         let incarnation = Incarnation::started_at(clock_now());
         let drain = Drain::resumed(&place.config);
@@ -176,12 +201,12 @@ impl Daemon {
         let _succession = successor
             .then(|| Succession::begin(&place, incarnation, drain.is_on()))
             .transpose()?;
-        let journal = place::journal(&place.config);
+        let journal = local_node::journal(&place.config);
         let undo =
             Undo::load(&journal).context("cannot read the journal of changes to this host")?;
         let socket = LccpSocket::open(place.address, place.config.cluster.protocol.number())?;
         // These have sockets of their own, and are many.
-        socket.hear_not(&[&migrate::COMMANDS[..], &[LCCP_HEAD as u8]].concat())?;
+        socket.hear_not(&[&migration::COMMANDS[..], &[LCCP_HEAD as u8]].concat())?;
         let segments = Segments::open()?;
         let options = place.options();
         if let Some(pins) = options.pins.as_ref().filter(|_| fresh) {
@@ -200,7 +225,7 @@ impl Daemon {
         let (wanted_hops, wanted) = watch::channel(Vec::new());
         next_hops::follow(place.netlink.clone(), wanted, hop_sender);
         let keys = keys::key_ring_over(&dataplane, &place)?;
-        let (wanted, channels) = watch::channel(lost::Wanted {
+        let (wanted, channels) = watch::channel(retransmission::Wanted {
             keys: keys.clone(),
             clock_window: place.config.cluster.clock_window,
             oldest: place.config.cs.dead_after / 2,
@@ -213,7 +238,7 @@ impl Daemon {
         )?;
         let protocol = place.config.cluster.protocol.number();
         let maps = dataplane.channels()?;
-        let counts = lost::start(place.address, protocol, &place.links, maps, channels)?;
+        let counts = retransmission::start(place.address, protocol, &place.links, maps, channels)?;
 
         let migrations = Migrations::start(&dataplane, &place)?;
         let orphans = (place.me.roles.is_cs())
@@ -294,7 +319,7 @@ impl Daemon {
 
     /// Reacts until a signal says otherwise. Errors of single events are logged: a running node
     /// keeps running.
-    pub async fn serve(&mut self, interface: &mut interface::Watch) -> Result<Ending> {
+    pub async fn serve(&mut self, interface: &mut interface_watch::Watch) -> Result<Ending> {
         let mut beat = ticker(self.place.config.cluster.hello);
         let mut sweep = ticker(SWEEP);
         let mut release = ticker(RELEASE);
@@ -391,7 +416,7 @@ impl Daemon {
 
     /// Tells the task that looks after lost messages what to look after.
     pub(super) fn look_after_channels(&self) {
-        self.lost.wanted.send_replace(lost::Wanted {
+        self.lost.wanted.send_replace(retransmission::Wanted {
             keys: self.keys.clone(),
             clock_window: self.place.config.cluster.clock_window,
             oldest: self.place.config.cs.dead_after / 2,

@@ -10,58 +10,27 @@
 //!  agent --what it has read--> the programs                 desk <-- QUERY of other nodes
 //! ```
 //!
-//! I/O servers and application nodes have none of this: see `saps`.
+//! Each role has a room: `connection_server`, `data_server`, `dispatcher`, and for I/O servers and application nodes, which have
+//! none of the above, `saps`. `daemon` is the loop that all share, `peers` what it knows of other nodes, `tables` what it writes
+//! for the programs, `operator` what an operator asks of it.
 
-mod announcer;
-pub mod app;
-mod asking;
-mod checks;
-mod clocks;
-mod complaints;
-mod containers;
-mod content;
-pub mod control;
+mod connection_server;
 mod daemon;
-mod desk;
-mod door_tallies;
-pub mod drain;
-mod early;
-mod egress;
-mod events;
-mod failover;
-mod file_watch;
-mod heartbeat;
-mod interface;
-mod judge;
-mod keys;
-mod leaving;
-mod lives;
+mod data_server;
+mod dispatcher;
+mod large_files;
+mod local_node;
 mod locked;
-mod logged;
-mod lost;
+mod logging;
 mod metrics;
-pub mod migrate;
-mod moving;
-mod next_hops;
-mod place;
-mod reader;
-mod relay;
-mod releases;
-mod reload;
-mod report;
+mod network;
+mod operator;
+mod peers;
 mod resume;
-mod saps;
-mod segments;
+pub mod saps;
 pub mod service_manager;
-mod set_up;
-mod signals;
-mod sizes;
 pub mod status;
-mod succession;
 mod tables;
-mod tallies;
-mod translation;
-mod versions;
 
 use std::path::Path;
 
@@ -71,11 +40,17 @@ use baton_dataplane::Pins;
 use baton_net::{Host, Netlink, Undo};
 use tracing::{error, info};
 
+pub use self::{
+    connection_server::migration,
+    local_node::Place,
+    network::interface_watch::begin_anew,
+    operator::{control, drain},
+    tables::check_routes,
+};
 use self::{
     daemon::Daemon,
     service_manager::{News, tell},
 };
-pub use self::{interface::begin_anew, place::Place, tables::check_routes};
 
 /// How the daemon ended.
 pub enum End {
@@ -97,7 +72,7 @@ pub async fn run(place: Place, fresh: bool) -> Result<End> {
     if place.me.roles.is_io() || place.me.roles.is_app() {
         return saps::run(place, fresh).await;
     }
-    let mut watch = interface::Watch::begin()?;
+    let mut watch = crate::network::interface_watch::Watch::begin()?;
     let mut daemon = Daemon::start(place, fresh).await?;
     info!("ready");
     let ending = match daemon.serve(&mut watch).await? {
@@ -132,7 +107,7 @@ pub async fn run(place: Place, fresh: bool) -> Result<End> {
 /// Takes back what a daemon of this configuration left, and returns all that could not be.
 pub async fn teardown(file: &Path) -> Result<Vec<anyhow::Error>> {
     let config = Config::read(file)?.config;
-    let journal = place::journal(&config);
+    let journal = local_node::journal(&config);
     let mut host = Host::new(
         Netlink::open()?,
         Undo::load(&journal).context("cannot read the journal of changes")?,
@@ -140,7 +115,7 @@ pub async fn teardown(file: &Path) -> Result<Vec<anyhow::Error>> {
     Ok(take_back(
         &mut host,
         &Pins::new(&config.local.bpf_dir),
-        &control::socket_path(&config),
+        &crate::operator::control::socket_path(&config),
     )
     .await)
 }
@@ -149,7 +124,7 @@ pub async fn teardown(file: &Path) -> Result<Vec<anyhow::Error>> {
 async fn take_back(host: &mut Host, pins: &Pins, socket: &Path) -> Vec<anyhow::Error> {
     let mut errors: Vec<anyhow::Error> = host.unwind().await.into_iter().map(Into::into).collect();
     errors.extend(pins.remove().into_iter().map(Into::into));
-    errors.extend(app::remove_group(pins).err());
+    errors.extend(crate::saps::programs::remove_group(pins).err());
     if let Err(error) = std::fs::remove_file(socket)
         && error.kind() != std::io::ErrorKind::NotFound
     {

@@ -28,7 +28,7 @@ use tokio::{
 use tracing::warn;
 
 use self::format::Format;
-use super::control::{Call, Request, Response};
+use crate::operator::control::{Call, Request, Response};
 use crate::status::Status;
 
 /// Serves `/metrics` at `address` from now on.

@@ -6,7 +6,7 @@ use baton_agent::Ends;
 use baton_core::rules::Request;
 use baton_dataplane::OwnPools;
 
-use super::super::judge::Opinion;
+use crate::data_server::slow_path::Opinion;
 
 /// This data server's own tables.
 pub struct Admission {

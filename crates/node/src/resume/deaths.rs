@@ -15,11 +15,11 @@ use baton_wire::{Message, ShortAddress};
 use tracing::info;
 
 use super::{
-    super::releases::ack,
     moving::ETHERNET_BYTES,
     walker::{Walker, change, pool_of},
     which::Which,
 };
+use crate::connection_server::idle_handover::ack;
 
 /// A data server that is asked so late need not ask another one.
 const ALONE: u8 = u8::MAX - 1;

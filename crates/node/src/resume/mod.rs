@@ -31,7 +31,7 @@ use tokio::{
 };
 use tracing::debug;
 
-use super::{heartbeat::clock_now, judge::Opinion, logged::logged};
+use crate::{data_server::slow_path::Opinion, logging::logged, peers::heartbeat::clock_now};
 use admission::Admission;
 use agent::Serving;
 use asked::Asked;

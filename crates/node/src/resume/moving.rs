@@ -18,11 +18,11 @@ use baton_wire::{Flow, HeadDigest, Message, Outcome, Progress, Resume, ShortAddr
 use tracing::{debug, warn};
 
 use super::{
-    super::{heartbeat::clock_now, releases::ack},
     Letter,
     walker::{Walker, pool_of},
     which::{Which, ends},
 };
+use crate::{connection_server::idle_handover::ack, peers::heartbeat::clock_now};
 
 /// Orders of moves have numbers of their own, above those of what is resumed: wall clocks are below.
 const NUMBERS: u64 = 1 << 63;

@@ -20,15 +20,10 @@ use baton_dataplane::Orphans;
 use baton_wire::{AnsweredRequest, Head, Heads, Outcome, Ready};
 use tracing::{debug, info, warn};
 
-use super::{
-    super::{
-        heartbeat::clock_now,
-        segments::{Known, Segments},
-    },
-    Counts, Fate, Letter, heads,
-    moving::Moving,
-    told::Told,
-    which::Which,
+use super::{Counts, Fate, Letter, heads, moving::Moving, told::Told, which::Which};
+use crate::{
+    connection_server::segments::{Known, Segments},
+    peers::heartbeat::clock_now,
 };
 
 /// The entries of the dead, and what becomes of them.

@@ -6,9 +6,9 @@ use anyhow::{Context, Result};
 use baton_config::Forwarding;
 use baton_saps::{Agent, AgentSettings};
 
-use super::super::app::Sockets;
-use super::super::place::Place;
 use super::{network, previous_secret, secret};
+use crate::local_node::Place;
+use crate::saps::programs::Sockets;
 
 pub(super) struct Application {
     pub(super) agent: Agent,

@@ -8,8 +8,8 @@ use baton_config::Forwarding;
 use baton_net::Host;
 use baton_saps::{IoReport, IoServer, IoSettings, PortPolicy};
 
-use super::super::{announcer, place::Place};
 use super::{network, policy, previous_secret, secret, weights};
+use crate::{local_node::Place, network::announcer};
 
 pub(super) struct Io {
     server: IoServer,

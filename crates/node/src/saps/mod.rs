@@ -3,6 +3,7 @@
 
 mod application;
 mod io;
+pub mod programs;
 mod report;
 
 use std::{collections::BTreeMap, time::Instant};
@@ -17,14 +18,12 @@ use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use tokio::sync::mpsc;
 use tracing::{error, info, warn};
 
-use super::control::{self, Call, Request, Response};
-use super::{
-    End, app,
-    daemon::Ending,
-    interface, metrics,
-    place::{self, Place},
-    signals::{Signals, Told},
-    take_back,
+use super::{End, daemon::Ending, metrics, take_back};
+use crate::operator::control::{self, Call, Request, Response};
+use crate::{
+    daemon::signals::{Signals, Told},
+    local_node::{self, Place},
+    network::interface_watch,
 };
 
 /// The secret that channels rest on. The configuration has made sure that nodes of these roles have it.
@@ -51,7 +50,7 @@ struct Daemon {
     part: Part,
     started: Instant,
     /// Held for as long as this daemon lives.
-    _lock: place::Lock,
+    _lock: local_node::Lock,
 }
 
 /// What the node does.
@@ -66,14 +65,14 @@ pub async fn run(place: Place, fresh: bool) -> Result<End> {
     let run_dir = &place.config.local.run_dir;
     std::fs::create_dir_all(run_dir)
         .with_context(|| format!("cannot make {}", run_dir.display()))?;
-    let lock = place::lock(run_dir).await?;
+    let lock = local_node::lock(run_dir).await?;
     let mut signals = Signals::begin()?;
-    let journal = place::journal(&place.config);
+    let journal = local_node::journal(&place.config);
     let undo = Undo::load(&journal).context("cannot read the journal of changes to this host")?;
     let mut host = Host::new(place.netlink.clone(), undo);
     let (calls_sender, mut calls) = mpsc::channel(16);
     let pins = Pins::new(&place.config.local.bpf_dir);
-    let is_successor = app::is_set_up(&pins);
+    let is_successor = programs::is_set_up(&pins);
     if fresh {
         pins.forget_maps()?;
     }
@@ -87,7 +86,7 @@ pub async fn run(place: Place, fresh: bool) -> Result<End> {
             return Err(error);
         }
     };
-    let mut watch = interface::Watch::begin()?;
+    let mut watch = interface_watch::Watch::begin()?;
     let mut daemon = Daemon {
         place,
         host,
@@ -111,10 +110,17 @@ pub async fn run(place: Place, fresh: bool) -> Result<End> {
     } = daemon;
     drop(part);
     if ending == Ending::WithoutInterface {
-        let gone = interface::lament(&place).await;
+        let gone = interface_watch::lament(&place).await;
         log(host.unwind().await.into_iter().map(Into::into).collect());
-        match interface::until_back(&place, gone, &mut calls, &mut signals, &mut watch, started)
-            .await?
+        match interface_watch::until_back(
+            &place,
+            gone,
+            &mut calls,
+            &mut signals,
+            &mut watch,
+            started,
+        )
+        .await?
         {
             Ending::Again => return Ok(End::Again),
             Ending::LeaveInPlace => return Ok(End::LeftInPlace),
@@ -201,7 +207,7 @@ impl Daemon {
         &mut self,
         calls: &mut mpsc::Receiver<Call>,
         signals: &mut Signals,
-        watch: &mut interface::Watch,
+        watch: &mut interface_watch::Watch,
     ) -> Result<Ending> {
         loop {
             tokio::select! {

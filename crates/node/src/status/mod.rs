@@ -6,6 +6,7 @@ mod example;
 mod failover;
 mod forwarding;
 mod migration;
+pub mod tallies;
 mod tally;
 mod version;
 

@@ -14,7 +14,7 @@ use baton_net::Hop;
 use baton_wire::Address;
 
 use super::{Tables, ways};
-use crate::place::{self, FRONT};
+use crate::local_node::{self, FRONT};
 
 /// What is in the map.
 #[derive(Default)]
@@ -101,7 +101,7 @@ impl Tables {
     pub fn write_places(
         &mut self,
         dataplane: &Dataplane,
-        place: &place::Place,
+        place: &local_node::Place,
         now: Moment,
         idle: Duration,
         membership: &Membership,
@@ -144,7 +144,7 @@ impl Tables {
     fn write_presence(
         &self,
         dataplane: &Dataplane,
-        place: &place::Place,
+        place: &local_node::Place,
         working: &BTreeSet<u16>,
         present: bool,
     ) -> Result<()> {

@@ -25,16 +25,16 @@ use baton_dataplane::Dataplane;
 use baton_wire::{Address, Endpoint};
 use tracing::warn;
 
-use super::super::{
-    judge::{Docket, Judge},
-    keys::key_ring,
-    place::Place,
-};
 use super::{
     Tables, policies,
     pools::PoolId,
     route_numbers::RouteId,
     routes::{self, Target},
+};
+use crate::{
+    data_server::slow_path::{Docket, Judge},
+    local_node::Place,
+    peers::keys::key_ring,
 };
 
 /// A service and where it is.

@@ -12,7 +12,7 @@ use baton_net::Link;
 use baton_wire::Address;
 
 use super::Tables;
-use crate::{heartbeat::clock_now, place::Place};
+use crate::{local_node::Place, peers::heartbeat::clock_now};
 
 /// IPv4 and TCP headers without options.
 const PLAIN_HEADERS: u32 = 40;

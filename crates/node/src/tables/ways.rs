@@ -15,7 +15,7 @@ use baton_net::{Hop, Link};
 use baton_wire::{Address, KeyRing};
 
 use super::Tables;
-use crate::place::Place;
+use crate::local_node::Place;
 
 impl Tables {
     /// Nodes that are to have slots. Those of an earlier configuration keep serving what they

@@ -1,0 +1,202 @@
+//! The heartbeat of a candidate: a thread that tells the others that it lives and what it is, hears them,
+//! and asks the machine what follows.
+
+use std::{
+    net::Ipv4Addr,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, Result};
+use baton_abi::LCCP_CANDIDATE;
+use baton_core::{
+    Moment,
+    failover::{Action, Failover},
+    listening::ListeningClock,
+};
+use baton_dataplane::{Refusals, RefusedNodes, sys};
+use baton_net::{LccpSocket, Received};
+use baton_wire::{KeyRing, Message, NodePair, Reject, decode, encode};
+use tokio::{
+    sync::{Notify, mpsc},
+    time::sleep,
+};
+use tracing::{debug, warn};
+
+use crate::{locked::locked, peers::heartbeat::clock_now};
+
+/// How often what the programs have refused is looked at.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// What daemon and heartbeat both know.
+pub struct Shared {
+    pub machine: Mutex<Failover>,
+    /// The machine was told something.
+    pub told: Notify,
+    pub trust: Mutex<Trust>,
+    /// The machine's, which stands still while this process is not run.
+    pub clock: Mutex<ListeningClock>,
+    pub epoch: Instant,
+    /// Nothing more is to be heard of this candidate.
+    pub ended: AtomicBool,
+}
+
+#[derive(Clone)]
+pub struct Trust {
+    pub keys: KeyRing,
+    pub clock_window: Duration,
+}
+
+pub struct Heartbeat {
+    pub shared: Arc<Shared>,
+    pub own: Ipv4Addr,
+    pub protocol: u8,
+    pub others: Vec<Ipv4Addr>,
+    pub refused: RefusedNodes,
+    pub decided: mpsc::UnboundedSender<Action>,
+}
+
+impl Heartbeat {
+    /// Beats on a thread of its own until it is told to end, or the process does.
+    pub fn start(mut self) -> Result<()> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .context("cannot start the runtime of failover")?;
+        let socket = {
+            let _within = runtime.enter();
+            LccpSocket::open(self.own, self.protocol)?
+        };
+        socket.hear_only(&[LCCP_CANDIDATE as u8])?;
+        let thread = std::thread::Builder::new().name("failover".into());
+        let beat = move || {
+            if let Err(error) = sys::run_first() {
+                debug!("the thread of failover does not run before others: {error}");
+            }
+            runtime.block_on(self.run(&socket));
+        };
+        thread
+            .spawn(beat)
+            .context("cannot start the thread of failover")?;
+        Ok(())
+    }
+
+    async fn run(&mut self, socket: &LccpSocket) {
+        let mut buffer = vec![0; LccpSocket::MAX_PACKET];
+        while !self.shared.ended.load(Ordering::Relaxed) {
+            self.hear_of_refused();
+            let wait = self.act(socket).await.min(LOOK);
+            tokio::select! {
+                received = socket.recv_from(&mut buffer) => match received {
+                    Ok(received) => self.hear(&received),
+                    Err(error) => debug!("{error}"),
+                },
+                () = self.shared.told.notified() => {}
+                () = sleep(wait) => {}
+            }
+        }
+    }
+
+    /// Does what is to be done, and says for how long there is nothing more.
+    async fn act(&self, socket: &LccpSocket) -> Duration {
+        loop {
+            let now = self.shared.now();
+            let action = locked(&self.shared.machine).poll(now);
+            match action {
+                Some(Action::Say(said)) => self.say(socket, &Message::Candidate(said)).await,
+                // The daemon may be ending.
+                Some(action) => drop(self.decided.send(action)),
+                None => return locked(&self.shared.machine).next_timeout().since(now),
+            }
+        }
+    }
+
+    /// What the programs have refused of the other candidates has not come here.
+    fn hear_of_refused(&mut self) {
+        for sender in &self.others {
+            let refusals = match self.refused.look(*sender) {
+                Ok(Some(refusals)) => refusals,
+                Ok(None) => continue,
+                Err(error) => {
+                    debug!("{error}");
+                    continue;
+                }
+            };
+            let reject = match refusals {
+                Refusals {
+                    version: Some(_), ..
+                } => Reject::BadVersion,
+                Refusals { bad_tag: true, .. } => Reject::BadTag,
+                _ => Reject::Stale,
+            };
+            let now = self.shared.now();
+            if locked(&self.shared.machine).handle_unintelligible(now, (*sender).into()) {
+                warn_of_unintelligible(*sender, reject);
+            }
+        }
+    }
+
+    fn hear(&self, heard: &Received<'_>) {
+        let Received {
+            sender, payload, ..
+        } = *heard;
+        let now = self.shared.now();
+        // First, so that nothing is understood by a key that was replaced before the machine heard of it.
+        let mut machine = locked(&self.shared.machine);
+        let (keys, clock_window) = {
+            let trust = locked(&self.shared.trust);
+            (trust.keys.with(sender), trust.clock_window)
+        };
+        // What cannot be read is the daemon's to count: it hears all that is heard here.
+        let pair = NodePair {
+            from: sender,
+            to: self.own,
+        };
+        match decode(payload, pair, &keys, heard.came(), clock_window) {
+            Ok(received) => {
+                if let Message::Candidate(said) = received.message {
+                    machine.handle(now, sender.into(), received.clock, said);
+                }
+            }
+            Err(reject) if self.others.contains(&sender) => {
+                let is_news = machine.handle_unintelligible(now, sender.into());
+                drop(machine);
+                if is_news {
+                    warn_of_unintelligible(sender, reject);
+                }
+            }
+            Err(_) => {}
+        }
+    }
+
+    async fn say(&self, socket: &LccpSocket, message: &Message) {
+        let keys = locked(&self.shared.trust).keys.clone();
+        for to in &self.others {
+            let pair = NodePair {
+                from: self.own,
+                to: *to,
+            };
+            let bytes = encode(message, &[], clock_now(), &keys.with(*to).current, pair);
+            if let Err(error) = socket.send_to(&bytes, *to).await {
+                debug!("{error}");
+            }
+        }
+    }
+}
+
+/// Says what is wrong, and what follows.
+pub fn warn_of_unintelligible(sender: Ipv4Addr, reject: Reject) {
+    warn!(
+        "{sender} is there, but nobody is understood here: {reject}. Has this node the cluster's key, version and time? Meanwhile it does not take the cluster addresses"
+    );
+}
+
+impl Shared {
+    /// The time by which the machine goes.
+    pub fn now(&self) -> Moment {
+        locked(&self.clock).look(Moment::after_epoch(self.epoch.elapsed()))
+    }
+}

@@ -1,0 +1,431 @@
+//! Failover: who of the candidates is in front, and the cluster addresses that follow.
+//!
+//! Signs of life come from a thread of its own that runs before all others, because tenths of a second
+//! count, and daemon and machine may be busy. What it decides the daemon does: it alone changes the host.
+
+mod heartbeat;
+mod leftovers;
+
+use std::{
+    net::Ipv4Addr,
+    path::{Path, PathBuf},
+    sync::{
+        Arc, Mutex, MutexGuard,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, Result};
+use baton_config::{ClusterAddress, Config, FrontAddress};
+use baton_core::failover::{Action, Failover, Rules};
+use baton_core::{Moment, listening::ListeningClock};
+use baton_wire::{Address, CandidateState, Reject};
+use tokio::{
+    sync::{Notify, mpsc},
+    task::AbortHandle,
+    time::{sleep, timeout},
+};
+use tracing::{info, warn};
+
+use self::{
+    heartbeat::{Heartbeat, Shared, Trust, warn_of_unintelligible},
+    leftovers::Leftovers,
+};
+use crate::status;
+use crate::{
+    daemon::Daemon, local_node::Place, locked::locked, logging::logged, network::announcer,
+    tables::settings,
+};
+
+/// After the addresses have gone to another node, packets still come here for so long: it tells the LAN
+/// three times.
+const LINGER: Duration = Duration::from_millis(1200);
+
+/// A node is ready when it is known who is in front, or after so long: meanwhile it hears no HELLO.
+const SETTLING: Duration = Duration::from_millis(500);
+
+/// This candidate's part, while its daemon runs.
+pub struct Running {
+    shared: Arc<Shared>,
+    decided: mpsc::UnboundedReceiver<Action>,
+    /// Whether the addresses are here, as far as the daemon has come.
+    holds: bool,
+    announcing: Option<AbortHandle>,
+    /// Of when it was in front last.
+    leftovers: Option<Leftovers>,
+}
+
+/// The next thing that was decided; never, where there is no failover.
+pub async fn decision(running: &mut Option<Running>) -> Action {
+    let decided = match running {
+        Some(running) => running.decided.recv().await,
+        None => None,
+    };
+    match decided {
+        Some(action) => action,
+        None => std::future::pending().await,
+    }
+}
+
+impl Daemon {
+    /// Takes part from now on, if this node is a candidate for addresses that baton moves. An address that
+    /// is here already is an earlier daemon's, whose time in front goes on.
+    pub(crate) async fn start_failover(&mut self) -> Result<()> {
+        let place = &self.place;
+        let failover = place.config.failover_of(&place.me.name);
+        let Some(failover) = failover.filter(|found| found.address == FrontAddress::Managed) else {
+            return Ok(());
+        };
+        let mut holds = false;
+        for address in place.fronted() {
+            let (netlink, interface) = (&place.netlink, &place.link.name);
+            holds |= netlink.has_address(interface, address.ip()).await?;
+        }
+        let epoch = Instant::now();
+        let (now, own) = (
+            Moment::after_epoch(Duration::ZERO),
+            Address::from(place.address),
+        );
+        let rules = Rules {
+            candidates: candidates(&place.config),
+            detection: failover.detection,
+            preempt: failover.preempt,
+        };
+        let last = last_epoch(&epoch_file(place));
+        let machine = match holds {
+            true => Failover::front(now, own, rules, last.max(1)),
+            false => Failover::standby(now, own, rules, last),
+        };
+        let shared = Arc::new(Shared {
+            machine: Mutex::new(machine),
+            told: Notify::new(),
+            trust: Mutex::new(self.trust()),
+            clock: Mutex::new(ListeningClock::new(now, usual_look(failover.detection))),
+            epoch,
+            ended: AtomicBool::new(false),
+        });
+        let (sender, decided) = mpsc::unbounded_channel();
+        let others = candidates(&place.config).into_iter();
+        let heartbeat = Heartbeat {
+            shared: Arc::clone(&shared),
+            own: place.address,
+            protocol: place.config.cluster.protocol.number(),
+            others: (others.filter(|one| *one != own).filter_map(Address::ipv4)).collect(),
+            refused: self.dataplane.refused_nodes()?,
+            decided: sender,
+        };
+        heartbeat.start()?;
+        let leftovers = if holds {
+            None
+        } else {
+            Some(Leftovers::leave(&self.dataplane)?)
+        };
+        self.failover = Some(Running {
+            shared,
+            decided,
+            holds,
+            announcing: None,
+            leftovers,
+        });
+        self.tell_where_this_is();
+        Ok(())
+    }
+
+    /// Waits for a while until somebody is in front, this node or another.
+    pub(crate) async fn await_front(&mut self) {
+        let begun = Instant::now();
+        while let Some(running) = &self.failover {
+            let known = running.machine().who(running.shared.now()).is_some();
+            if begun.elapsed() >= SETTLING || known && running.decided.is_empty() {
+                return;
+            }
+            let wait = Duration::from_millis(10);
+            if let Ok(action) = timeout(wait, decision(&mut self.failover)).await {
+                self.follow_failover(action).await;
+            }
+        }
+    }
+
+    /// Does what was decided.
+    pub(crate) async fn follow_failover(&mut self, action: Action) {
+        match action {
+            Action::Take { epoch } => {
+                info!(epoch, "in front: takes the cluster addresses");
+                logged(write_epoch(&epoch_file(&self.place), epoch));
+                if let Some(left) = self.failover.as_mut().and_then(|f| f.leftovers.take()) {
+                    logged(left.forget(&self.dataplane));
+                }
+                self.hold(true);
+                logged(self.dataplane.end_hold().map_err(Into::into));
+                logged(settings::note_front(&self.dataplane));
+                logged(self.place_addresses().await.map(drop));
+                self.announce_front();
+                logged(self.look_after_the_dead());
+            }
+            Action::Yield { to } => {
+                let name = self.place.config.node_at(to.ip());
+                let name = name.map_or("?", |node| node.name.as_str());
+                info!(
+                    to = name,
+                    "not in front any more: lets go of the cluster addresses"
+                );
+                let places = self.held_places();
+                self.hold(false);
+                if let Some(announcing) = self.failover.as_mut().and_then(|f| f.announcing.take()) {
+                    announcing.abort();
+                }
+                logged(self.give_up(&places).await);
+                match Leftovers::leave(&self.dataplane) {
+                    Ok(left) => {
+                        if let Some(running) = &mut self.failover {
+                            running.leftovers = Some(left);
+                        }
+                    }
+                    Err(error) => logged(Err(error)),
+                }
+            }
+            Action::Announce => {
+                warn!("another candidate believed to be in front as well: tells the LAN again");
+                self.announce_front();
+            }
+            // The thread has said it.
+            Action::Say(_) => {}
+        }
+    }
+
+    /// Before this node is taken down: lets another candidate take over, if one lives, and waits until
+    /// clients' packets have followed.
+    pub(crate) async fn hand_over(&mut self) {
+        let failover = self.place.config.failover.as_ref();
+        if failover.is_some_and(|found| found.address == FrontAddress::Routed) {
+            // What announces them from lo takes them back, and routers follow.
+            for (address, at) in self.held_places() {
+                logged(
+                    self.host
+                        .remove_address(&at, address.ip())
+                        .await
+                        .map(drop)
+                        .map_err(Into::into),
+                );
+            }
+            sleep(LINGER).await;
+        }
+        let Some(running) = &self.failover else {
+            return;
+        };
+        let now = running.shared.now();
+        let detection = (self.place.config.failover.as_ref()).map(|found| found.detection);
+        let begun = {
+            let mut machine = running.machine();
+            let next = machine.next(now);
+            next.is_some_and(|next| machine.hand_to(now, next))
+        };
+        if begun {
+            running.shared.told.notify_one();
+            let mut decisions = Vec::new();
+            let yielded = async {
+                loop {
+                    let action = decision(&mut self.failover).await;
+                    decisions.push(action);
+                    if let Action::Yield { .. } = action {
+                        return;
+                    }
+                }
+            };
+            let done = timeout(detection.unwrap_or_default() * 2, yielded).await;
+            for action in decisions {
+                self.follow_failover(action).await;
+            }
+            match done {
+                Ok(()) => {
+                    self.stop_failover();
+                    sleep(LINGER).await;
+                }
+                Err(_) => warn!("no other candidate took over in time"),
+            }
+        }
+        self.stop_failover();
+    }
+
+    /// Hands over to the candidate at `to`, which takes the addresses at once. `false`: this one is not in
+    /// front, or that one is not heard.
+    pub(crate) fn hand_front_to(&mut self, to: Ipv4Addr) -> bool {
+        let Some(running) = &self.failover else {
+            return false;
+        };
+        let begun = (running.machine()).hand_to(running.shared.now(), to.into());
+        running.shared.told.notify_one();
+        begun
+    }
+
+    /// After a reload.
+    pub(crate) fn retime_failover(&mut self) {
+        let trust = self.trust();
+        if let (Some(running), Some(failover)) = (&self.failover, &self.place.config.failover) {
+            let (detection, preempt) = (failover.detection, failover.preempt);
+            let mut machine = running.machine();
+            machine.retime(detection, preempt);
+            locked(&running.shared.clock).retime(usual_look(detection));
+            let mut trusted = locked(&running.shared.trust);
+            let others = candidates(&self.place.config).into_iter();
+            let mut others = others.filter_map(Address::ipv4);
+            if others.any(|one| trusted.keys.with(one) != trust.keys.with(one)) {
+                machine.rekey(running.shared.now());
+            }
+            *trusted = trust;
+            drop((machine, trusted));
+            running.shared.told.notify_one();
+        }
+    }
+
+    /// The interfaces that are to have a cluster address which this node needs: the one where ARP finds it,
+    /// `lo`, where nobody hears of it and a data server's sockets live, or both.
+    pub(crate) fn holders(&self, address: ClusterAddress) -> Vec<String> {
+        let place = &self.place;
+        let Some(failover) = &place.config.failover else {
+            return vec![place.holds_at(address).to_owned()];
+        };
+        let is_candidate = place.config.fronts(&place.me, address);
+        let is_served = place
+            .config
+            .cluster_addresses_of(&place.me.name)
+            .contains(&address)
+            || self.leaving.addresses().any(|left| left == address);
+        let mut holders = Vec::new();
+        if is_served || is_candidate && failover.address == FrontAddress::Routed {
+            holders.push("lo".to_owned());
+        }
+        if is_candidate && self.failover.as_ref().is_some_and(|running| running.holds) {
+            holders.push(place.link.name.clone());
+        }
+        holders
+    }
+
+    /// Another node's word was understood.
+    pub(crate) fn note_understood(&self) {
+        if let Some(running) = &self.failover {
+            running.machine().handle_understood();
+        }
+    }
+
+    /// A node of the cluster said what could not be understood.
+    pub(crate) fn note_unintelligible(&self, from: Ipv4Addr, reject: Reject) {
+        if let Some(running) = &self.failover {
+            let is_news = running
+                .machine()
+                .handle_unintelligible(running.shared.now(), from.into());
+            if is_news {
+                warn_of_unintelligible(from, reject);
+            }
+        }
+    }
+
+    /// For `baton status`.
+    pub(crate) fn failover_status(&self) -> Option<status::Failover> {
+        let place = &self.place;
+        let failover = place.config.failover.as_ref()?;
+        let named = |address: Address| {
+            let node = place.config.node_at(address.ip());
+            node.map(|node| node.name.to_string())
+        };
+        let candidates = failover
+            .candidates
+            .iter()
+            .map(ToString::to_string)
+            .collect();
+        let Some(running) = &self.failover else {
+            let takes_part = failover.candidates.contains(&place.me.name);
+            return takes_part.then(|| status::Failover {
+                state: failover.address.name().into(),
+                candidates,
+                ..status::Failover::default()
+            });
+        };
+        let (now, machine) = (running.shared.now(), running.machine());
+        Some(status::Failover {
+            state: match machine.said().state {
+                CandidateState::Standby => "standby".into(),
+                CandidateState::Front => "front".into(),
+                CandidateState::Handing { .. } => "handing over".into(),
+            },
+            candidates,
+            front: machine.who(now).and_then(named),
+            epoch: machine.said().epoch,
+            takeovers: machine.takeovers(),
+            unintelligible: machine.unintelligible(now).and_then(named),
+        })
+    }
+
+    /// Whether another candidate is in front, as far as is known.
+    pub(crate) fn is_on_standby(&self) -> bool {
+        self.failover.as_ref().is_some_and(|running| !running.holds)
+    }
+
+    fn hold(&mut self, holds: bool) {
+        if let Some(running) = &mut self.failover {
+            running.holds = holds;
+        }
+        self.tell_where_this_is();
+    }
+
+    fn announce_front(&mut self) {
+        let addresses: Vec<Ipv4Addr> = (self.place.fronted().into_iter())
+            .filter_map(ClusterAddress::ipv4)
+            .collect();
+        let announcing = announcer::announce_all(&self.place.link, &addresses);
+        if let Some(running) = &mut self.failover
+            && let Some(before) = running.announcing.replace(announcing)
+        {
+            before.abort();
+        }
+    }
+
+    /// No sign of life comes from here any more.
+    pub(crate) fn stop_failover(&mut self) {
+        if let Some(running) = &self.failover {
+            running.shared.ended.store(true, Ordering::Relaxed);
+            running.shared.told.notify_one();
+        }
+    }
+
+    fn trust(&self) -> Trust {
+        Trust {
+            keys: self.keys.clone(),
+            clock_window: self.place.config.cluster.clock_window,
+        }
+    }
+}
+
+impl Running {
+    fn machine(&self) -> MutexGuard<'_, Failover> {
+        locked(&self.shared.machine)
+    }
+}
+
+/// The thread of failover looks at its clock far more often; one that has not for half of what is taken for a death was not run.
+fn usual_look(detection: Duration) -> Duration {
+    detection / 2
+}
+
+fn candidates(config: &Config) -> Vec<Address> {
+    let names = config.failover.iter().flat_map(|found| &found.candidates);
+    let nodes = names.filter_map(|name| config.node_named(name.as_str()));
+    nodes.map(|node| node.address.ip().into()).collect()
+}
+
+/// Where a daemon leaves the epoch of its time in front to the next one. A reboot takes it away, with the
+/// addresses.
+fn epoch_file(place: &Place) -> PathBuf {
+    place.config.local.run_dir.join("epoch")
+}
+
+fn last_epoch(file: &Path) -> u64 {
+    let text = std::fs::read_to_string(file).unwrap_or_default();
+    text.trim().parse().unwrap_or(0)
+}
+
+fn write_epoch(file: &Path, epoch: u64) -> Result<()> {
+    std::fs::write(file, format!("{epoch}\n"))
+        .with_context(|| format!("cannot write {}", file.display()))
+}

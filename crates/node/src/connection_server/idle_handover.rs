@@ -1,0 +1,83 @@
+//! Idle connections leave a data server that drains: each is looked at with an empty ACK in its client's name, once a second.
+
+use std::net::{IpAddr, Ipv4Addr};
+
+use baton_abi::TcbKey;
+use baton_wire::Address;
+use etherparse::{PacketBuilder, TcpHeader, TcpOptions};
+
+use crate::daemon::Daemon;
+
+impl Daemon {
+    /// Looks, if this data server drains. Returns at once.
+    pub(crate) fn release_idle(&self) {
+        if let Some(reader) = &self.reader {
+            reader.tell_rests();
+        }
+        let (reader, after) = (self.reader.as_ref(), self.place.config.cs.release_after);
+        if let (true, Some(reader), Some(quiet)) = (self.drain.is_on(), reader, after) {
+            reader.let_idle_leave(quiet);
+        }
+    }
+}
+
+/// What the client would say if it had anything to say: a frame, with room for timestamps, which only the
+/// owner knows. `None` of a flow that is not IPv4.
+pub(crate) fn ack(flow: &TcbKey, (seq, ack): (u32, u32), mac: [u8; 6]) -> Option<Vec<u8>> {
+    const TIMESTAMPS: [u8; 12] = [1; 12];
+    const TTL: u8 = 64;
+    let IpAddr::V4(client) = Address::from_octets(flow.client).ip() else {
+        return None;
+    };
+    let cluster = Ipv4Addr::from(flow.cluster.to_ne_bytes());
+    let mut header = TcpHeader::new(
+        u16::from_be(flow.be_client_port),
+        u16::from_be(flow.be_cluster_port),
+        seq,
+        0,
+    );
+    header.ack = true;
+    header.acknowledgment_number = ack;
+    header.options = TcpOptions::try_from_slice(&TIMESTAMPS).ok()?;
+    let builder = PacketBuilder::ethernet2(mac, mac)
+        .ipv4(client.octets(), cluster.octets(), TTL)
+        .tcp_header(header);
+    let mut frame = Vec::with_capacity(builder.size(0));
+    builder.write(&mut frame, &[]).ok()?;
+    Some(frame)
+}
+
+#[cfg(test)]
+mod tests {
+    use etherparse::{NetSlice, SlicedPacket, TransportSlice};
+
+    use super::*;
+
+    #[test]
+    fn the_ack_is_empty_and_where_the_connection_is() {
+        let (client, cluster) = ("192.0.2.7:40000", "10.77.0.100:80");
+        let address = |text: &str| text.parse::<std::net::SocketAddrV4>().ok();
+        let (Some(client), Some(cluster)) = (address(client), address(cluster)) else {
+            panic!("two addresses")
+        };
+        let flow = TcbKey::of(client, cluster);
+        let frame =
+            ack(&flow, (4_000_000_000, 17), [2; 6]).unwrap_or_else(|| panic!("a flow of IPv4"));
+        let Ok(SlicedPacket {
+            net: Some(NetSlice::Ipv4(ip)),
+            transport: Some(TransportSlice::Tcp(tcp)),
+            ..
+        }) = SlicedPacket::from_ethernet(&frame)
+        else {
+            panic!("no TCP: {frame:?}")
+        };
+        assert_eq!(ip.header().source_addr(), *client.ip());
+        assert_eq!(ip.header().destination_addr(), *cluster.ip());
+        assert_eq!((tcp.source_port(), tcp.destination_port()), (40000, 80));
+        assert_eq!(tcp.sequence_number(), 4_000_000_000);
+        assert_eq!(tcp.acknowledgment_number(), 17);
+        assert!(tcp.ack() && !(tcp.syn() || tcp.fin() || tcp.rst() || tcp.psh()));
+        assert!(tcp.payload().is_empty());
+        assert_eq!(tcp.options(), [1; 12]);
+    }
+}

@@ -1,0 +1,220 @@
+//! A migration that is asked for at another node than the one whose entries go over: ordered there, and
+//! asked after for as long as `baton migrate` looks.
+
+use std::net::Ipv4Addr;
+
+use anyhow::{Result, bail};
+use baton_core::errand::{Errand, Errands, Standing};
+use baton_wire::{Account, Address, Message, Order, ShortAddress, Verb};
+
+use super::{
+    State,
+    state::{Doing, Running},
+};
+use crate::{daemon::Daemon, operator::control::Response, peers::heartbeat::clock_now};
+
+/// Those from here to another node, and from others to here.
+#[derive(Default)]
+pub struct Afar {
+    ours: Option<Ours>,
+    theirs: Errands<Became>,
+}
+
+struct Ours {
+    from: String,
+    to: String,
+    errand: Errand,
+}
+
+/// What became of an order to migrate.
+enum Became {
+    /// The migration with this number of those that have begun here.
+    Begun(u64),
+    /// Nothing, because of this.
+    Refused(String),
+}
+
+impl Daemon {
+    /// Orders another connection server to let a third node take over.
+    pub(super) fn order_migration(
+        &mut self,
+        (from, at): (&str, Ipv4Addr),
+        (to, target): (&str, Ipv4Addr),
+    ) -> Result<State> {
+        self.expect_to_lead()?;
+        self.expect_to_be_heard(from, at)?;
+        let verb = Verb::Migrate(ShortAddress::try_from(std::net::IpAddr::V4(target))?);
+        let afar = &self.migrations.afar;
+        let before = afar.ours.as_ref().map(|ours| &ours.errand);
+        let errand = Errand::new(self.now(), clock_now(), before, at.into(), verb);
+        self.migrations.afar.ours = Some(Ours {
+            from: from.to_owned(),
+            to: to.to_owned(),
+            errand,
+        });
+        self.ask_after();
+        Ok(asking(to))
+    }
+
+    /// What the other node has said last; and asks it once more.
+    pub(super) fn told_of_migration(&mut self, from: &str, to: &str) -> Result<Response> {
+        let now = self.now();
+        let ours = (self.migrations.afar.ours.as_ref())
+            .filter(|ours| (ours.from.as_str(), ours.to.as_str()) == (from, to));
+        let Some(ours) = ours else {
+            bail!(
+                "this node has not ordered that, or its daemon has begun anew since; `baton status` at {from} shows what is"
+            );
+        };
+        let response = match ours.errand.standing(now) {
+            Standing::Ordered => Response::Migration(Box::new(asking(to))),
+            Standing::Said(text) => match serde_json::from_str(text) {
+                Ok(response) => response,
+                Err(error) => bail!(
+                    "{from} says what this release does not understand ({error}); give both nodes the same, and see `baton status` there"
+                ),
+            },
+            Standing::NoAnswer => bail!(
+                "{from} did not answer: is its daemon running, with this version, the same cluster key and the right time? Should it hear it after all, `baton status` there shows it"
+            ),
+            Standing::Silent => bail!(
+                "{from} has stopped answering; if its daemon lives, the migration goes on: `baton status` there shows it"
+            ),
+        };
+        self.ask_after();
+        Ok(response)
+    }
+
+    /// Another node has said how what was ordered there is getting on.
+    pub(in super::super) fn handle_account(&mut self, sender: Ipv4Addr, account: &Account) {
+        let now = self.now();
+        if let Some(ours) = &mut self.migrations.afar.ours {
+            ours.errand.handle_account(now, sender.into(), account);
+        }
+    }
+
+    /// Another node orders a migration from here, or asks after one.
+    pub(in super::super) fn handle_migrate_order(&mut self, sender: Ipv4Addr, order: Order) {
+        let from = Address::from(sender);
+        if let Verb::Migrate(to) = order.verb
+            && self.migrations.afar.theirs.is_new(from, order.number)
+        {
+            let became = match self.obey_migrate(to) {
+                Ok(state) => Became::Begun(state.totals.begun),
+                Err(error) => Became::Refused(format!("{error:#}")),
+            };
+            (self.migrations.afar.theirs).note(from, order.number, became);
+        }
+        let response = match self.migrations.afar.theirs.became(from, order.number) {
+            Some(Became::Begun(number)) => self.of_migration(*number),
+            Some(Became::Refused(why)) => failed(why),
+            None => {
+                failed("its daemon has begun anew meanwhile; `baton status` there shows what is")
+            }
+        };
+        if let Some(account) = account(order.number, &response) {
+            let message = Message::Account(account);
+            self.outbox.push((sender, message));
+        }
+    }
+
+    fn obey_migrate(&mut self, to: ShortAddress) -> Result<State> {
+        let own = self.place.me.name.to_string();
+        let is = |node: &&baton_config::Node| ShortAddress::try_from(node.address.ip()) == Ok(to);
+        match self.place.config.nodes.iter().find(is) {
+            Some(node) => {
+                let name = node.name.to_string();
+                self.migrate(&own, &name)
+            }
+            None => {
+                bail!("{own} knows no node with the address {to}: give both the same configuration")
+            }
+        }
+    }
+
+    /// How the migration with this number of those that have begun here is getting on.
+    fn of_migration(&self, number: u64) -> Response {
+        let state = self.migrations.state();
+        if state.totals.begun == number {
+            Response::Migration(Box::new(state))
+        } else {
+            failed("another migration has begun since; `baton status` there shows it")
+        }
+    }
+
+    fn ask_after(&mut self) {
+        let Some(ours) = &self.migrations.afar.ours else {
+            return;
+        };
+        let (to, order) = ours.errand.ask();
+        if let std::net::IpAddr::V4(to) = to.ip() {
+            self.outbox.push((to, Message::Order(order)));
+        }
+    }
+}
+
+/// Nothing is known yet.
+fn asking(to: &str) -> State {
+    State {
+        to: Some(to.to_owned()),
+        running: Some(Running {
+            stage: Doing::Asking,
+            pass: 0,
+            came: 0,
+            entries: 0,
+        }),
+        ..State::default()
+    }
+}
+
+fn failed(why: &str) -> Response {
+    Response::Failed {
+        message: why.to_owned(),
+    }
+}
+
+/// As a message; of a reason that is too long, its beginning.
+fn account(number: u64, response: &Response) -> Option<Account> {
+    let whole = serde_json::to_string(response).ok()?;
+    Account::new(number, whole).or_else(|| {
+        let message: String = match response {
+            Response::Failed { message } => message.chars().take(Account::MAX_TEXT / 8).collect(),
+            _ => "it has more to say than fits a message; `baton status` there shows it".into(),
+        };
+        Account::new(number, serde_json::to_string(&failed(&message)).ok()?)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Ended, Summary};
+    use super::*;
+
+    #[test]
+    fn the_longest_answers_there_are_fit() {
+        let mut state = asking("a-name-of-a-node-that-is-as-long-as-names-may-be");
+        state.ended = Some(Ended::Done(Summary {
+            passes: vec![usize::MAX; 5],
+            copied_ms: 1.0 / 3.0,
+            held_ms: 1.0 / 3.0,
+            took_ms: 1.0 / 3.0,
+            resent: u64::MAX,
+            ..Summary::default()
+        }));
+        state.totals.sent = u64::MAX;
+        let response = Response::Migration(Box::new(state));
+        let whole = serde_json::to_string(&response).expect("numbers and names");
+        let account = account(1, &response).expect("a message");
+        assert_eq!(account.text(), whole);
+    }
+
+    #[test]
+    fn a_reason_that_is_too_long_is_cut() {
+        let account = account(1, &failed(&"\"é\n".repeat(1000))).expect("a message");
+        let response = serde_json::from_str(account.text()).expect("still JSON");
+        let Response::Failed { message } = response else {
+            panic!("still a refusal");
+        };
+        assert!(message.starts_with("\"é\n"));
+    }
+}

@@ -1,0 +1,145 @@
+//! Planned migration: this connection server's TCB entries go over to another one, then the cluster
+//! addresses do; and the other way round, entries of others come here.
+//!
+//! ```text
+//!  baton migrate --control--> request.rs --Order--> task.rs ==TCBS==> task.rs of the other node
+//!                                                     |  ^
+//!                                          transfer.rs: the daemon moves the addresses (failover)
+//! ```
+//!
+//! Asked for at another node, it is ordered (`errand.rs`).
+//!
+//! A task on a thread of its own reads and writes the table and talks to the other node, because thousands of messages
+//! come in milliseconds and the daemon has other things to do. What it decides is in
+//! `baton_core::migration`.
+
+mod errand;
+mod request;
+mod state;
+mod table;
+mod task;
+mod transfer;
+mod ways;
+
+use std::{
+    net::Ipv4Addr,
+    sync::{Arc, Mutex, MutexGuard},
+    time::Duration,
+};
+
+use anyhow::{Context as _, Result};
+use baton_wire::KeyRing;
+use tokio::sync::{mpsc, watch};
+
+pub use self::{
+    errand::Afar,
+    state::{Doing, Ended, Running, State, Summary},
+    task::COMMANDS,
+};
+use self::{
+    table::Table,
+    task::Task,
+    transfer::{Pending, Transfer},
+};
+use crate::{local_node::Place, locked::locked};
+
+/// What the daemon holds of it.
+pub struct Migrations {
+    shared: Arc<Shared>,
+    orders: mpsc::Sender<Order>,
+    transfers: mpsc::Receiver<Transfer>,
+    wanted: watch::Sender<Wanted>,
+    pending: Option<Pending>,
+    afar: Afar,
+}
+
+/// What both know.
+#[derive(Default)]
+struct Shared {
+    state: Mutex<State>,
+}
+
+/// What the task needs to know of the configuration.
+#[derive(Clone)]
+struct Wanted {
+    keys: KeyRing,
+    clock_window: Duration,
+    /// Connection servers that clients' packets for the same addresses may come to.
+    partners: Vec<Ipv4Addr>,
+    /// All nodes.
+    nodes: Vec<(Ipv4Addr, String)>,
+}
+
+/// To begin one.
+struct Order {
+    to: Ipv4Addr,
+    name: String,
+    /// Somebody else moves the addresses, later.
+    by_hand: bool,
+}
+
+impl Migrations {
+    /// Starts the task, which ends with the daemon.
+    pub fn start(dataplane: &baton_dataplane::Dataplane, place: &Place) -> Result<Self> {
+        let shared = Arc::new(Shared::default());
+        let (orders, order_receiver) = mpsc::channel(1);
+        let (transfer_sender, transfers) = mpsc::channel(1);
+        let (wanted, wanted_receiver) = watch::channel(Wanted::of(place));
+        let is_cs = place.me.roles.is_cs();
+        let table = is_cs.then(|| Table::open(dataplane, &place.links));
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .context("cannot make the runtime of the thread that migrates")?;
+        let task = {
+            let _within = runtime.enter();
+            Task::new(
+                place,
+                table.transpose()?,
+                Arc::clone(&shared),
+                wanted_receiver,
+                order_receiver,
+                transfer_sender,
+            )?
+        };
+        task.start(runtime)?;
+        Ok(Self {
+            shared,
+            orders,
+            transfers,
+            wanted,
+            pending: None,
+            afar: Afar::default(),
+        })
+    }
+
+    /// After a reload.
+    pub fn follow(&self, place: &Place) {
+        self.wanted.send_replace(Wanted::of(place));
+    }
+
+    /// How the one that is on, or was last, is getting on; and what was done since the start.
+    pub fn state(&self) -> State {
+        self.shared.state().clone()
+    }
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        locked(&self.state)
+    }
+}
+
+impl Wanted {
+    fn of(place: &Place) -> Self {
+        let v4 = |node: &baton_config::Node| node.address.ipv4();
+        Self {
+            keys: crate::peers::keys::key_ring(&place.config, &place.me),
+            clock_window: place.config.cluster.clock_window,
+            partners: request::partners(place).filter_map(v4).collect(),
+            nodes: (place.config.nodes.iter())
+                .filter_map(|node| Some((v4(node)?, node.name.to_string())))
+                .collect(),
+        }
+    }
+}

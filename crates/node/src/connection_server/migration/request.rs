@@ -1,0 +1,169 @@
+//! What an operator asks for, and whether it can be.
+
+use std::net::{IpAddr, Ipv4Addr};
+
+use anyhow::{Context, Result, bail, ensure};
+use baton_config::Node;
+
+use super::{
+    Order, State,
+    state::{Doing, Running},
+};
+use crate::status::speaks;
+use crate::{daemon::Daemon, local_node::Place, operator::control::Response};
+
+impl Daemon {
+    /// `baton migrate FROM TO`, at whichever node.
+    pub(crate) fn answer_migrate(&mut self, from: &str, to: &str) -> Response {
+        answered(self.migrate_from(from, to).map(migration))
+    }
+
+    /// How that is getting on.
+    pub(crate) fn answer_migration(&mut self, from: &str, to: &str) -> Response {
+        if from == self.place.me.name.as_str() {
+            return migration(self.migrations.state());
+        }
+        answered(self.told_of_migration(from, to))
+    }
+
+    fn migrate_from(&mut self, from: &str, to: &str) -> Result<State> {
+        let (source, target) = check(&self.place, from, to)?;
+        if source.name == self.place.me.name {
+            return self.migrate(from, to);
+        }
+        let ends = (v4(source)?, v4(target)?);
+        self.order_migration((from, ends.0), (to, ends.1))
+    }
+
+    /// Begins a migration from this node, which is the one called `from`, to another.
+    ///
+    /// # Errors
+    /// What forbids it, and what to do.
+    pub(crate) fn migrate(&mut self, from: &str, to: &str) -> Result<State> {
+        let (_, to) = check(&self.place, from, to)?;
+        let is_partner = partners(&self.place).any(|node| node.name == to.name);
+        ensure!(
+            is_partner,
+            "{to} cannot take over from {from}: clients' packets for {from}'s cluster addresses never come to it; name both as candidates in [failover], or in the services' connection_servers",
+            to = to.name
+        );
+        let (name, address) = (to.name.to_string(), v4(to)?);
+        self.expect_to_be_heard(&name, address)?;
+        if self.moves_addresses() {
+            let status = self.failover_status().unwrap_or_default();
+            let front = status.front.as_deref().unwrap_or("nobody");
+            ensure!(
+                status.state == "front",
+                "{from} is not in front: {front} is, so there is nothing to take over; `baton migrate {front} …` moves from there"
+            );
+        }
+        let by_hand = !self.moves_addresses();
+        let order = Order {
+            to: address,
+            name: name.clone(),
+            by_hand,
+        };
+        let mut state = self.migrations.shared.state();
+        ensure!(
+            state.running.is_none(),
+            "a migration to {} is on; wait for its end, `baton status` shows it",
+            state.to.as_deref().unwrap_or("another node")
+        );
+        let sent = self.migrations.orders.try_send(order);
+        sent.context("the task that migrates has ended: restart this node's daemon")?;
+        state.to = Some(name);
+        state.ended = None;
+        state.by_hand = by_hand;
+        state.running = Some(Running {
+            stage: Doing::Asking,
+            pass: 0,
+            came: 0,
+            entries: 0,
+        });
+        state.totals.begun += 1;
+        Ok(state.clone())
+    }
+
+    /// Of a node that is known to hear nothing from here, its silence need not be waited for.
+    pub(super) fn expect_to_be_heard(&self, name: &str, address: Ipv4Addr) -> Result<()> {
+        let now = self.now();
+        if let Some(version) = self.versions.of(now, address) {
+            bail!("{name} {}; nothing has moved", speaks(version));
+        }
+        let stale = self.dataplane.stale_senders()?;
+        if let Some(skew) = self.clocks.of(now, address, stale.get(&address))
+            && skew.refused
+        {
+            bail!(
+                "{name}'s clock is {} s off this node's, so that they refuse each other's messages: set both by NTP; nothing has moved",
+                skew.ms.unsigned_abs().div_ceil(1000)
+            );
+        }
+        Ok(())
+    }
+}
+
+fn answered(result: Result<Response>) -> Response {
+    result.unwrap_or_else(|error| Response::Failed {
+        message: format!("{error:#}"),
+    })
+}
+
+fn migration(state: State) -> Response {
+    Response::Migration(Box::new(state))
+}
+
+fn v4(node: &Node) -> Result<Ipv4Addr> {
+    match node.address.ip() {
+        IpAddr::V4(address) => Ok(address),
+        IpAddr::V6(_) => bail!("{}: its address must be IPv4 in this version", node.name),
+    }
+}
+
+/// The two nodes, as far as any node can tell.
+fn check<'a>(place: &'a Place, from: &str, to: &str) -> Result<(&'a Node, &'a Node)> {
+    let config = &place.config;
+    let named = |name: &str| {
+        let names: Vec<&str> = (config.connection_servers())
+            .map(|node| node.name.as_str())
+            .collect();
+        config.node_named(name).with_context(|| {
+            format!(
+                "there is no node {name} in {}; connection servers are {}",
+                place.file.display(),
+                names.join(", ")
+            )
+        })
+    };
+    let source = named(from)?;
+    let target = named(to)?;
+    ensure!(
+        from != to,
+        "{from} to itself: there is nothing to migrate; name another connection server"
+    );
+    for node in [source, target] {
+        ensure!(
+            node.roles.is_cs(),
+            "{} is no connection server: it has the roles {}; name two nodes with the role \"cs\"",
+            node.name,
+            node.roles
+        );
+    }
+    if let Some(switch) = config.switch() {
+        bail!(
+            "the switch {} shares clients out among the connection servers, so none takes over from another",
+            switch.name
+        );
+    }
+    Ok((source, target))
+}
+
+/// Other connection servers that clients' packets for this node's cluster addresses may come to.
+pub fn partners(place: &Place) -> impl Iterator<Item = &Node> {
+    let config = &place.config;
+    let fronted = place.fronted();
+    config.connection_servers().filter(move |node| {
+        let shares = |address| config.fronts(node, address);
+        node.name != place.me.name && fronted.iter().any(|address| shares(*address))
+    })
+}

@@ -1,0 +1,150 @@
+//! The TCP table and what its indices mean: read as a whole, written batch by batch.
+
+use std::time::Duration;
+
+use anyhow::Result;
+use baton_abi::{DATA_SERVER_PRESENT, DataServer, Tcb, TcbKey};
+use baton_core::migration::{Book, Server, merge};
+use baton_dataplane::{Dataplane, Entries, Hold, Resumed, Tick};
+use baton_net::Link;
+use baton_wire::{Address, LeftOut, ShortAddress, TcbEntry};
+
+use crate::network::egress::Egress;
+
+/// This node's table.
+pub struct Table {
+    entries: Entries,
+    hold: Hold,
+    /// For what waited.
+    egress: Egress,
+    book: Book,
+    /// Entries that still fit, as far as the last sweep has seen.
+    room: u32,
+}
+
+/// What became of some entries.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Took {
+    pub taken: u32,
+    /// By `LeftOut`.
+    pub left_out: [u32; LeftOut::ALL.len()],
+}
+
+impl Table {
+    pub fn open(dataplane: &Dataplane, links: &[Link]) -> Result<Self> {
+        Ok(Self {
+            entries: dataplane.entries()?,
+            hold: dataplane.hold()?,
+            egress: Egress::open(links)?,
+            book: Book::default(),
+            room: 0,
+        })
+    }
+
+    /// All that can be said to another node, by what indices meant when they were looked up.
+    pub fn read(&self) -> Result<Vec<TcbEntry>> {
+        let copies = self.entries.read()?;
+        let now = Tick::now().0;
+        Ok(copies
+            .iter()
+            .filter_map(|(key, tcb)| self.book.export(key, tcb, now))
+            .collect())
+    }
+
+    /// Has requests wait from now on, for so long at most.
+    pub fn hold(&self, time: Duration) -> Result<()> {
+        Ok(self.hold.begin(time)?)
+    }
+
+    /// Has all that clients send go on to the other connection server, for so long.
+    pub fn pass_on(&self, to: &DataServer, time: Duration) -> Result<()> {
+        self.send(self.hold.pass_on(to, time)?)
+    }
+
+    /// What still waits goes there, too: a processor may have been slow.
+    pub fn let_go(&self) -> Result<()> {
+        self.send(self.hold.let_go()?)
+    }
+
+    /// Has all go on here.
+    pub fn release(&self) -> Result<()> {
+        self.send(self.hold.end()?)
+    }
+
+    fn send(&self, resumed: Vec<Resumed>) -> Result<()> {
+        for resumed in resumed {
+            if let Resumed::Leaves(frame) = resumed {
+                self.egress.send(&frame)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Before entries come, and with them clients, who are not to be sent back.
+    pub fn prepare(&mut self) -> Result<()> {
+        self.release()?;
+        self.look_up()?;
+        let used = u32::try_from(self.entries.live()?).unwrap_or(u32::MAX);
+        self.room = self.entries.capacity().saturating_sub(used);
+        Ok(())
+    }
+
+    /// Puts entries into the table, but for those of which it has newer ones or that mean nothing here.
+    pub fn write(&mut self, entries: &[TcbEntry]) -> Result<Took> {
+        let now = Tick::now().0;
+        let mut took = Took::default();
+        let (mut keys, mut tcbs) = (Vec::new(), Vec::new());
+        for entry in entries {
+            match self.placed(entry, now)? {
+                Ok((key, tcb)) => {
+                    keys.push(key);
+                    tcbs.push(tcb);
+                    took.taken += 1;
+                }
+                Err(why) => took.left_out[why.index()] += 1,
+            }
+        }
+        self.entries.write(&keys, &tcbs)?;
+        Ok(took)
+    }
+
+    /// What the table is to hold of this entry.
+    fn placed(&mut self, entry: &TcbEntry, now: u32) -> Result<Result<(TcbKey, Tcb), LeftOut>> {
+        let (key, _) = match self.book.import(entry, now) {
+            Ok(placed) => placed,
+            Err(why) => return Ok(Err(why)),
+        };
+        let here = self.entries.get(&key)?;
+        if here.is_none() {
+            let Some(room) = self.room.checked_sub(1) else {
+                return Ok(Err(LeftOut::Full));
+            };
+            self.room = room;
+        }
+        let here = here.and_then(|tcb| self.book.export(&key, &tcb, now));
+        Ok(match merge(here.as_ref(), entry) {
+            Some(merged) => self.book.import(&merged, now),
+            None => Err(LeftOut::Older),
+        })
+    }
+
+    /// Looks up what indices mean. That takes half as long as a look at the whole table, so it is done before
+    /// anything waits: who gets an index meanwhile is asked about as if the entry were lost.
+    pub fn look_up(&mut self) -> Result<()> {
+        let servers = self.entries.data_servers()?.into_iter().map(|server| {
+            let address = Address::from_octets(server.address);
+            (server.address != [0; 16]).then_some(Server {
+                address: ShortAddress::try_from(address.ip()).ok()?,
+                present: u32::from(server.flags) & DATA_SERVER_PRESENT != 0,
+            })
+        });
+        let services = self.entries.services()?;
+        self.book = Book::new(
+            servers.collect(),
+            &self.entries.pools()?,
+            self.entries.route_ids()?,
+            (services.into_iter()).filter(|(at, _)| at.be_port != 0),
+        );
+        Ok(())
+    }
+}

@@ -1,0 +1,333 @@
+//! What the daemon does about what it hears, and what it says.
+
+use std::{net::Ipv4Addr, time::Duration};
+
+use anyhow::Result;
+use baton_core::membership::{self, Event};
+use baton_net::Received;
+use baton_streams::{Heard, Topic};
+use baton_wire::{
+    Arrival, Clock, Health, HelloService, Message, NodePair, Reject, clock_of, decode, encode,
+    version_of,
+};
+use tracing::{debug, info, warn};
+
+use crate::{
+    daemon::Daemon,
+    local_node::FRONT,
+    logging::logged,
+    network::next_hops,
+    peers::heartbeat::{self, clock_now},
+    tables::{Placed, endpoint, services_with_places},
+};
+
+impl Daemon {
+    pub(crate) fn hear_message(&mut self, received: &Received<'_>) {
+        self.handle_message(received.sender, received.payload, received.came());
+    }
+
+    fn handle_message(&mut self, sender: Ipv4Addr, payload: &[u8], came: Arrival) {
+        let pair = NodePair {
+            from: sender,
+            to: self.place.address,
+        };
+        let received = match decode(
+            payload,
+            pair,
+            &self.keys.with(sender),
+            came,
+            self.place.config.cluster.clock_window,
+        ) {
+            Ok(received) => received,
+            Err(reject) => {
+                *self.rejected.entry(reject.counter()).or_default() += 1;
+                if let (Reject::Stale, Some(theirs)) = (reject, clock_of(payload)) {
+                    self.note_stale(sender, theirs, came.nearest(theirs), Duration::ZERO);
+                }
+                self.note_rejected(sender, reject, version_of(payload));
+                debug!(%sender, "dropped a message: {reject}");
+                return;
+            }
+        };
+        match received.message {
+            Message::Hello(hello) => {
+                let now = self.now();
+                let ours = came.nearest(received.clock);
+                self.clocks.note_taken(now, sender, received.clock, ours);
+                self.versions.note_understood(now, sender);
+                self.note_understood();
+                self.note_deaf(sender, false);
+                // To hear oneself says nothing of the network.
+                if sender != self.place.address {
+                    self.pulse.handle_sign(now, sender.into());
+                }
+                if self
+                    .membership
+                    .handle_hello(now, sender.into(), received.clock, &hello)
+                    == membership::Heard::FromStranger
+                {
+                    debug!(%sender, "a HELLO from no data server of this configuration");
+                }
+            }
+            // The program passed it up: every data server has refused.
+            Message::Refused { flow, refusal, .. } => {
+                debug!(client = %flow.client(), ?refusal, "refused by all");
+                logged(self.segments.refuse(received.packet));
+            }
+            Message::Order(order) => self.handle_order(sender, order),
+            Message::Account(account) => self.handle_account(sender, &account),
+            // Another task hears them as well.
+            Message::Sync { .. }
+            | Message::Again(_)
+            | Message::Candidate(_)
+            | Message::Tcbs(_)
+            | Message::Taken(_) => {}
+            Message::Alive { turned: true, .. } => {
+                self.pulse.handle_sign(self.now(), sender.into())
+            }
+            Message::Query(query) => self.handle_query(sender, &query),
+            // Who has asked has heard it too.
+            Message::Reply(_) => {}
+            // And so has the task that resumes.
+            Message::Resume(_)
+            | Message::Ready(_)
+            | Message::Yielded { .. }
+            | Message::Heads(_) => {}
+            Message::Adopt { .. }
+            | Message::AdoptAgain { .. }
+            | Message::ForwardKept { .. }
+            | Message::Received { .. }
+            | Message::Forward { .. }
+            | Message::None { .. }
+            | Message::Claim { .. }
+            | Message::Moved { .. }
+            | Message::Yield { .. }
+            | Message::Alive { turned: false, .. } => {
+                debug!(%sender, "a message for a program that is not here")
+            }
+        }
+    }
+
+    /// What another node has told by a stream.
+    pub(crate) fn hear(&mut self, heard: &Heard) {
+        match heard.topic {
+            Topic::Sizes => self.hear_sizes(heard.from, &heard.text),
+            Topic::Tallies => self.hear_tallies(heard.from, &heard.text),
+        }
+    }
+
+    /// A message under the right key was refused for its clock.
+    fn note_stale(&mut self, sender: Ipv4Addr, theirs: Clock, ours: Clock, ago: Duration) {
+        if (self.clocks).note_refused(self.now(), sender, theirs, ours, ago) {
+            // It refuses what is said to it, but what is there goes on: it is not dead.
+            self.pulse.handle_sign(self.now(), sender.into());
+            self.note_deaf(sender, true);
+        }
+    }
+
+    fn note_rejected(&mut self, sender: Ipv4Addr, reject: Reject, version: Option<u8>) {
+        if self.place.config.node_at(sender.into()).is_some() {
+            self.note_unintelligible(sender, reject);
+            if let (Reject::BadVersion, Some(version)) = (reject, version) {
+                self.versions.note_other(self.now(), sender, version);
+            }
+        }
+    }
+
+    /// Learns what the programs have refused of other nodes: it has not come here.
+    pub(crate) fn hear_of_refused(&mut self) -> Result<()> {
+        for sender in heartbeat::peers(&self.place.config, self.place.address) {
+            let Some(refusals) = self.refused.look(sender)? else {
+                continue;
+            };
+            if let Some(version) = refusals.version {
+                self.note_rejected(sender, Reject::BadVersion, Some(version));
+            }
+            if refusals.bad_tag {
+                self.note_rejected(sender, Reject::BadTag, None);
+            }
+            if let Some((ahead_ns, ago)) = refusals.stale {
+                let ours = clock_now().before(ago);
+                let theirs = Clock::from_nanos(ours.as_nanos().wrapping_add_signed(ahead_ns));
+                self.note_stale(sender, theirs, ours, ago);
+                self.note_rejected(sender, Reject::Stale, None);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a node's clock is so wrong that it refuses messages. What it has goes on; it gets nothing new.
+    fn note_deaf(&mut self, node: Ipv4Addr, deaf: bool) {
+        if self.place.me.roles.needs_pulse() {
+            logged(self.tables.mark_deaf(&self.dataplane, node.into(), deaf));
+            self.membership
+                .handle_deafness(self.now(), node.into(), deaf);
+        }
+    }
+
+    pub(crate) fn handle_hop(&mut self, found: next_hops::Found) -> Result<()> {
+        // Who hears nobody is cut off itself, and cannot say that others are out of reach: back again, it would refuse what is theirs.
+        if found.1.is_none() && self.pulse.is_cut_off(self.now()) {
+            return Ok(());
+        }
+        let name = self
+            .place
+            .config
+            .node_at(found.0.into())
+            .map(|node| node.name.to_string());
+        next_hops::log_change(name.as_deref().unwrap_or("?"), &found);
+        self.tables
+            .write_hop(&self.dataplane, &self.place, &self.keys, found)?;
+        self.look_after_channels();
+        self.assign_all()
+    }
+
+    pub(crate) fn handle_events(&mut self) -> Result<()> {
+        let now = self.now();
+        let died = self.hear_of_lives()?;
+        // Whom a CLAIM asks next follows from who is heard.
+        let mut assign = false;
+        while let Some(event) = self.membership.poll(now) {
+            match event {
+                Event::CameUp { node } => {
+                    info!(node, "is heard");
+                    assign |= self.place.me.roles.is_ds();
+                }
+                Event::WentSilent { node } => {
+                    warn!(node, "is silent");
+                    assign |= self.place.me.roles.is_ds();
+                }
+                Event::Passing { node, service } => info!(node, service, "serves"),
+                Event::Failing { node, service } => {
+                    warn!(node, service, "does not serve: its own check fails")
+                }
+                Event::Draining { node } => info!(node, "drains: no new requests go there"),
+                Event::Undrained { node } => info!(node, "does not drain any more"),
+                Event::UsableChanged { .. } => assign = true,
+            }
+        }
+        if assign {
+            self.assign_all()?;
+        }
+        self.bury(&died)
+    }
+
+    /// Tells the programs who serves what; writes only what changed.
+    pub(crate) fn assign_all(&mut self) -> Result<()> {
+        self.follow_at_desk()?;
+        let now = self.now();
+        let roles = self.place.me.roles;
+        if roles.is_switch() {
+            let idle = self.place.config.cs.idle;
+            self.tables
+                .write_places(&self.dataplane, &self.place, now, idle, &self.membership)?;
+        }
+        if roles.is_ds() {
+            self.write_rings()?;
+        }
+        let services = if roles.is_cs() {
+            services_with_places(self.place.config.services.iter())?
+        } else if roles.is_ds() {
+            let held = self.leaving.held(&self.place.config, &self.place.me.name)?;
+            let is_routed = |(_, service): &Placed<'_>| service.owner_routes();
+            held.into_iter().filter(is_routed).collect()
+        } else {
+            return Ok(());
+        };
+        for placed in services {
+            self.tables.write_assignment(
+                &self.dataplane,
+                now,
+                placed,
+                &self.place.me.name,
+                &self.membership,
+            )?;
+        }
+        Ok(())
+    }
+
+    /// Tells the program whom it asks next who has a connection.
+    pub(crate) fn write_rings(&mut self) -> Result<()> {
+        let (now, own) = (self.now(), self.place.address);
+        let services = self.place.config.services_of(&self.place.me.name);
+        let services = services_with_places(services)?;
+        self.tables
+            .write_rings(&self.dataplane, now, own, &services, &self.membership)
+    }
+
+    /// Has policies that go by load look at the loads, when it is time.
+    fn follow_loads(&mut self) -> Result<()> {
+        if self.tables.is_due(self.now()) || self.desk.is_due(self.now()) {
+            self.assign_all()
+        } else {
+            Ok(())
+        }
+    }
+
+    /// The bytes of a message without a packet from here to another node.
+    pub(crate) fn sealed(&self, message: &Message, to: Ipv4Addr) -> Vec<u8> {
+        let pair = NodePair {
+            from: self.place.address,
+            to,
+        };
+        encode(message, &[], clock_now(), &self.keys.with(to).current, pair)
+    }
+
+    /// Once every `hello`: the clock for the programs, a sign of life for the others, and a look at
+    /// what the others said of their loads.
+    pub(crate) async fn beat(&mut self) {
+        logged(self.hear_of_refused());
+        logged(self.tables.write_settings(&self.dataplane, &self.place));
+        let services = self.services_said();
+        let cpu = self.cpu.read();
+        let messages = heartbeat::messages(self.incarnation, cpu, self.drain.is_on(), &services);
+        if self.place.me.roles.is_ds() {
+            // A node hears itself without a network.
+            for message in &messages {
+                let own = self.place.address;
+                let message = self.sealed(message, own);
+                self.handle_message(own, &message, clock_now().into());
+            }
+        }
+        for peer in heartbeat::peers(&self.place.config, self.place.address) {
+            for message in &messages {
+                let message = self.sealed(message, peer);
+                if let Err(error) = self.socket.send_to(&message, peer).await {
+                    debug!("{error}");
+                }
+            }
+        }
+        self.send_orders();
+        logged(self.follow_loads());
+    }
+
+    /// What this node says of its services: as a data server how its own server does; as a connection
+    /// server, to a switch, whether it has a data server at all.
+    fn services_said(&self) -> Vec<HelloService> {
+        let roles = self.place.me.roles;
+        let mut said = Vec::new();
+        let services = services_with_places(self.place.config.services_of(&self.place.me.name));
+        if let Ok(services) = services
+            && roles.is_ds()
+        {
+            said.extend(services.into_iter().map(|(at, _)| HelloService {
+                cluster: endpoint(at),
+                health: self.checks.health(at),
+                connections: self.connections.at(at),
+            }));
+        }
+        if roles.is_cs() && self.place.config.switch().is_some() {
+            let health = if self.tables.can_serve() {
+                Health::Passing
+            } else {
+                Health::Failing
+            };
+            said.push(HelloService {
+                cluster: FRONT,
+                health,
+                connections: self.swept.live,
+            });
+        }
+        said
+    }
+}

@@ -1,0 +1,118 @@
+//! Another configuration, without a restart.
+
+use std::net::SocketAddrV4;
+
+use anyhow::{Result, bail};
+use baton_config::{ClusterAddress, Config, Service, diff};
+use tracing::info;
+
+use crate::{
+    daemon::Daemon,
+    local_node::cluster_of,
+    peers::keys,
+    service_manager::{News, tell},
+    tables::{check_routes, services_with_places},
+};
+
+impl Daemon {
+    /// All of the new configuration, or nothing.
+    pub(crate) async fn reload(&mut self) -> Result<String> {
+        tell(&[News::Reloading]);
+        let outcome = self.apply().await;
+        tell(&[News::Ready]);
+        outcome
+    }
+
+    async fn apply(&mut self) -> Result<String> {
+        let new = Config::read(&self.place.file)?.config;
+        // Before anything of it is applied.
+        check_routes(&new.services)?;
+        let changes = match diff(&self.place.config, &new, &self.place.me.name) {
+            Ok(changes) if changes.is_empty() => return Ok("nothing changed".into()),
+            Ok(changes) => changes,
+            Err(reasons) => {
+                let reasons: Vec<String> = reasons.iter().map(ToString::to_string).collect();
+                bail!("only a restart can apply this: {}", reasons.join("; "));
+            }
+        };
+        let me = new.this_node(self.place.me.name.as_str())?.clone();
+        let cluster = cluster_of(&new, &me)?;
+        let addresses = self.held_places();
+        let before = self.served()?;
+        self.place.config = new;
+        self.place.me = me;
+        self.keys = keys::key_ring_over(&self.dataplane, &self.place)?;
+        let now = self.now();
+        if self.place.me.roles.is_ds() && !self.place.me.roles.is_cs() {
+            let after = services_with_places(self.place.config.services_of(&self.place.me.name))?;
+            self.leaving.note(now, &before, &after);
+        }
+        self.membership
+            .reconfigure(now, cluster, self.place.config.cluster.silence);
+        self.retime_clock(self.place.config.cluster.hello);
+        self.retime_failover();
+        self.write_maps().await?;
+        self.take_addresses().await?;
+        self.check_servers()?;
+        self.streams.rekey(self.keys.clone());
+        self.tell_sizes();
+        self.reconfigure_tallies()?;
+        if self.judges_sizes() {
+            self.write_sizes()?;
+        }
+        self.give_up(&addresses).await?;
+        Ok(format!(
+            "reloaded: {} of {} node(s) and {} of {} service(s) are new or changed",
+            changes.nodes.added.len() + changes.nodes.changed.len(),
+            self.place.config.nodes.len(),
+            changes.services.added.len() + changes.services.changed.len(),
+            self.place.config.services.len(),
+        ))
+    }
+
+    /// Lets go of services that this node was taken out of and whose last connection has ended.
+    pub(crate) async fn leave(&mut self) -> Result<()> {
+        let addresses = self.held_places();
+        let gone = self.leaving.end(self.now(), &self.connections);
+        if gone.is_empty() {
+            return Ok(());
+        }
+        info!(services = ?gone, "not served here any more, and their last connection has ended");
+        self.write_maps().await?;
+        self.give_up(&addresses).await
+    }
+
+    /// The cluster addresses that this node needs.
+    pub(crate) fn held_addresses(&self) -> Vec<ClusterAddress> {
+        let mut held = self.place.cluster_addresses();
+        held.extend(self.leaving.addresses());
+        held.sort();
+        held.dedup();
+        held
+    }
+
+    /// The same, each with the interface that holds it.
+    pub(crate) fn held_places(&self) -> Vec<(ClusterAddress, String)> {
+        let places = |address| {
+            let holders = self.holders(address).into_iter();
+            holders.map(move |at| (address, at))
+        };
+        self.held_addresses().into_iter().flat_map(places).collect()
+    }
+
+    /// The services of this node as a data server.
+    fn served(&self) -> Result<Vec<(SocketAddrV4, Service)>> {
+        let services = services_with_places(self.place.config.services_of(&self.place.me.name))?;
+        let owned = services.into_iter().map(|(at, one)| (at, one.clone()));
+        Ok(owned.collect())
+    }
+
+    /// Removes those of these addresses that are not needed any more where they are.
+    pub(crate) async fn give_up(&mut self, addresses: &[(ClusterAddress, String)]) -> Result<()> {
+        let kept = self.held_places();
+        for (address, at) in addresses.iter().filter(|place| !kept.contains(place)) {
+            self.host.remove_address(at, address.ip()).await?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,244 @@
+//! Setting a node up, at the start and again with another configuration.
+
+use std::net::{IpAddr, Ipv4Addr};
+
+use anyhow::Result;
+use baton_agent::Routing;
+use baton_config::{ClusterAddress, FrontAddress};
+use baton_dataplane::{Options, XdpMode};
+use baton_net::Sysctl;
+use tracing::{info, warn};
+
+use crate::{
+    daemon::Daemon,
+    data_server::{agent, mptcp_relay},
+    metrics,
+    network::{announcer, next_hops},
+    operator::control,
+    peers::keys,
+    tables::{self, Placed, services_with_places},
+};
+
+impl Daemon {
+    /// Maps before programs, programs before addresses, so that no packet ever meets a half.
+    pub(crate) async fn set_up(&mut self, options: &Options) -> Result<()> {
+        if self.place.me.roles.is_ds() {
+            self.relay = mptcp_relay::Running::start(&mut self.host).await?;
+            self.tables
+                .relay_at(self.relay.as_ref().map_or(0, |relay| relay.port));
+        }
+        self.write_maps().await?;
+        self.dataplane.attach(&self.place.interfaces(), options)?;
+        if self.dataplane.xdp_mode() == Some(XdpMode::Generic) {
+            warn!(
+                "XDP runs in generic mode on {}: several times slower than native. Let nobody merge segments before it, \
+                 neither there nor at interfaces below: ethtool -K NAME gro off",
+                self.place.interface_names().join(", ")
+            );
+        }
+        if self.place.me.roles.is_ds() && !self.dataplane.gives_windows() {
+            warn!("no cgroup2 is mounted: connections that are handed over begin slowly again");
+        }
+        if self.dataplane.taken_over() {
+            info!("took over the packet path of an earlier daemon");
+        }
+        if !self.dataplane.made_anew().is_empty() {
+            let maps = self.dataplane.made_anew().join(", ");
+            info!(maps, "made anew: an earlier version wrote them otherwise");
+        }
+        self.set_interfaces_apart()?;
+        self.start_failover().await?;
+        self.take_addresses().await?;
+        self.await_front().await;
+        self.check_servers()?;
+        let config = &self.place.config;
+        if let Some(address) = config.local.metrics {
+            metrics::serve(address, self.inbox.calls_sender.clone()).await?;
+        }
+        control::listen(
+            &control::socket_path(config),
+            self.inbox.calls_sender.clone(),
+        )
+    }
+
+    /// Where there are several interfaces, ARP tells of each address at its own interface only: else the other
+    /// networks would send clients' packets to this node for the cluster address. And a data server takes
+    /// clients' packets by whichever interface the connection server sends them, not only by the one that leads
+    /// back to the client.
+    fn set_interfaces_apart(&mut self) -> Result<()> {
+        if self.place.links.len() < 2 {
+            return Ok(());
+        }
+        const STRICT: &str = "1";
+        let of_all = Sysctl::rp_filter("all")?.read();
+        for link in &self.place.links {
+            self.host.set(&Sysctl::arp_ignore(&link.name)?, "1")?;
+            self.host.set(&Sysctl::arp_announce(&link.name)?, "2")?;
+            let filter = Sysctl::rp_filter(&link.name)?;
+            // The larger value holds; 2 is loose.
+            let own = filter.read().unwrap_or_default();
+            let is_strict =
+                own == STRICT || own != "2" && of_all.as_deref().is_ok_and(|all| all == STRICT);
+            if self.place.me.roles.is_ds() && is_strict {
+                self.host.set(&filter, "2")?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Everything that depends on the configuration, from scratch.
+    pub(crate) async fn write_maps(&mut self) -> Result<()> {
+        let now = self.now();
+        if self.place.me.roles.is_ds() {
+            self.relay_to_containers().await?;
+        }
+        let config = &self.place.config;
+        let roles = self.place.me.roles;
+        if roles.is_cs() || roles.is_ds() {
+            let addresses = tables::data_server_addresses(config);
+            self.tables.assign_slots(now, &addresses)?;
+        }
+        self.tables.write_settings(&self.dataplane, &self.place)?;
+        keys::write(&self.dataplane, &self.keys, config)?;
+        let held = self.leaving.held(config, &self.place.me.name)?;
+        let services = if roles.is_cs() || roles.is_switch() {
+            services_with_places(config.services.iter())?
+        } else {
+            held.clone()
+        };
+        self.tables.write_services(&self.dataplane, &services)?;
+        if let Some(relay) = &self.relay {
+            relay.serve(held.iter().map(|(at, _)| *at));
+        }
+        let resumable: Vec<_> = (held.iter())
+            .filter(|(_, service)| service.resumes())
+            .map(|(at, _)| *at)
+            .collect();
+        let resumes = roles.is_ds() && !resumable.is_empty();
+        let moves = roles.is_ds() && held.iter().any(|(_, service)| service.owner_routes());
+        if resumes {
+            self.resume.tell_heads(&self.dataplane)?;
+            Routing::default().prepare(&mut self.host).await?;
+            let opinion = self.judge.opinion();
+            self.resume.serve(resumable, &self.dataplane, opinion)?;
+            self.tables.resume_at(self.resume.port);
+            self.tables.write_settings(&self.dataplane, &self.place)?;
+        }
+        let addresses = if roles.is_ds() {
+            tables::node_addresses(config)
+        } else if roles.is_switch() {
+            tables::connection_server_addresses(config)
+        } else {
+            tables::data_server_addresses(config)
+        };
+        // Those that are judged here have their flags with their pools, at once.
+        let routed: Vec<_> = (held.iter().copied())
+            .filter(|(_, service)| service.owner_routes())
+            .collect();
+        if roles.is_ds() && !routed.is_empty() {
+            let reader = match self.reader.take() {
+                Some(reader) => reader,
+                None => agent::Running::start(&self.dataplane, &self.place, &self.judge)?,
+            };
+            reader.serve(self.tables.served(&routed));
+            if (routed.iter()).any(|(_, service)| service.dispatcher.is_some()) {
+                reader.ask_dispatchers(&self.dataplane, &self.place)?;
+            }
+            self.tables.read_at(reader.port);
+            self.reader = Some(reader);
+            self.tables.write_settings(&self.dataplane, &self.place)?;
+        }
+        if !roles.is_cs() {
+            let is_named =
+                |(_, service): &&Placed<'_>| roles.is_switch() || !service.owner_routes();
+            let named: Vec<_> = services.iter().filter(is_named).copied().collect();
+            self.tables.write_names(&self.dataplane, &named)?;
+        }
+        if roles.is_ds() && !roles.is_cs() {
+            self.tables
+                .write_routes(&self.dataplane, &routed, &self.judge, &self.place)?;
+        }
+        if roles.is_switch() {
+            self.tables.assign_slots(now, &addresses)?;
+        }
+        for (address, hop) in next_hops::look(&self.place.netlink, &addresses).await {
+            self.tables
+                .write_hop(&self.dataplane, &self.place, &self.keys, (address, hop))?;
+        }
+        self.wanted_hops.send_replace(addresses);
+        self.watch_lives();
+        let others = crate::peers::heartbeat::peers(&self.place.config, self.place.address);
+        self.refused.follow(&others.into_iter().collect())?;
+        self.look_after_channels();
+        self.migrations.follow(&self.place);
+        if roles.is_cs() {
+            self.tables.write_all_again();
+            self.assign_all()?;
+            let services = services_with_places(self.place.config.services.iter())?;
+            self.tables
+                .write_routes(&self.dataplane, &services, &self.judge, &self.place)?;
+        } else {
+            self.assign_all()?;
+        }
+        // Whose responses these are is in the maps by now: of what it does not see begin it never knows the end.
+        self.dataplane.follow_responses(
+            resumes || moves,
+            &self.place.interfaces(),
+            &self.place.options(),
+        )?;
+        self.follow_at_desk()
+    }
+
+    /// What this data server knows of its services by looking. Health checks go to the cluster addresses.
+    /// Those must be here before: else a check would go out, to the connection server, and say how another
+    /// data server does.
+    pub(crate) fn check_servers(&mut self) -> Result<()> {
+        if self.place.me.roles.is_ds() {
+            let config = &self.place.config;
+            let of_node = services_with_places(config.services_of(&self.place.me.name))?;
+            self.checks.follow(of_node);
+            let of_node = services_with_places(config.services_of(&self.place.me.name))?;
+            self.sizes.follow(config.cluster.hash_key(), of_node);
+        }
+        Ok(())
+    }
+
+    /// The cluster addresses, where this node is to have them; and the LAN hears of those that it answers
+    /// ARP for.
+    pub(crate) async fn take_addresses(&mut self) -> Result<()> {
+        let taken = self.place_addresses().await?;
+        if !taken.is_empty() {
+            announcer::announce_all(&self.place.link, &taken);
+        }
+        Ok(())
+    }
+
+    /// The same without a word; says which addresses the LAN is to hear of. With failover those that are
+    /// new: where one was already, another node may be in front by now.
+    pub(crate) async fn place_addresses(&mut self) -> Result<Vec<Ipv4Addr>> {
+        let interface = self.place.link.name.clone();
+        let failover = self.place.config.failover.as_ref();
+        let leaves_alone = failover.is_some_and(|found| found.address == FrontAddress::External);
+        let (has_failover, places) = (failover.is_some(), self.held_places());
+        let is_hidden = |(_, at): &&(ClusterAddress, String)| *at != interface;
+        let hidden = places.iter().filter(is_hidden).count();
+        if hidden > 0 || (hidden == places.len() || has_failover) && !leaves_alone {
+            // Not to answer for an address of another interface, nor to ask in its name.
+            self.host.set(&Sysctl::arp_ignore(&interface)?, "1")?;
+            self.host.set(&Sysctl::arp_announce(&interface)?, "2")?;
+        }
+        let mut told = Vec::new();
+        // What others hear of comes last: by then all is ready.
+        let (hidden, shown): (Vec<_>, Vec<_>) = places.iter().partition(|(_, at)| *at != interface);
+        for (address, at) in hidden.into_iter().chain(shown) {
+            let is_new = self.host.add_address(at, address.ip()).await?;
+            if let IpAddr::V4(address) = address.ip()
+                && *at == interface
+                && (is_new || !has_failover)
+            {
+                told.push(address);
+            }
+        }
+        Ok(told)
+    }
+}

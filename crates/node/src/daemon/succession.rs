@@ -1,0 +1,60 @@
+//! Signs of life while a daemon takes the place of an earlier one.
+//!
+//! Setting a node up takes a while, because the kernel looks through the programs. The earlier daemon's
+//! packet path serves meanwhile, but others would take the node's silence for its end, and pools of which it
+//! is all for empty. So it says HELLO from its first moment on, without a word on how its servers do: what
+//! the earlier daemon said last then stands.
+
+use anyhow::Result;
+use baton_net::LccpSocket;
+use baton_wire::{Incarnation, NodePair, encode};
+use tokio::{task::JoinHandle, time::interval};
+use tracing::debug;
+
+use crate::{
+    local_node::Place,
+    peers::{
+        heartbeat::{self, CpuMeter, clock_now},
+        keys::key_ring,
+    },
+};
+
+/// Says HELLO until it is dropped.
+pub struct Succession(JoinHandle<()>);
+
+impl Succession {
+    /// Begins at once; `draining` as the earlier daemon was. To be told only where an earlier daemon's packet path is in place.
+    pub fn begin(place: &Place, incarnation: Incarnation, draining: bool) -> Result<Self> {
+        let config = &place.config;
+        let socket = LccpSocket::open(place.address, config.cluster.protocol.number())?;
+        let peers = heartbeat::peers(config, place.address);
+        let keys = key_ring(config, &place.me);
+        let mut beat = interval(config.cluster.hello);
+        let mut cpu = CpuMeter::default();
+        Ok(Self(tokio::spawn(async move {
+            loop {
+                beat.tick().await;
+                let messages = heartbeat::messages(incarnation, cpu.read(), draining, &[]);
+                for peer in &peers {
+                    let pair = NodePair {
+                        from: socket.own(),
+                        to: *peer,
+                    };
+                    for message in &messages {
+                        let message =
+                            encode(message, &[], clock_now(), &keys.with(*peer).current, pair);
+                        if let Err(error) = socket.send_to(&message, *peer).await {
+                            debug!("{error}");
+                        }
+                    }
+                }
+            }
+        })))
+    }
+}
+
+impl Drop for Succession {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}

@@ -1,0 +1,268 @@
+//! The agent that reads requests of services whose owners route them.
+
+use std::{
+    collections::{HashMap, HashSet},
+    io,
+    net::SocketAddrV4,
+    ops::RangeInclusive,
+    os::fd::BorrowedFd,
+    sync::{Arc, Mutex, OnceLock},
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context as _, Result};
+use baton_abi::{AnswerKey, Door, HaveRead, Kept, TcbKey};
+use baton_agent::{
+    Services,
+    reader::{Counters, Lead, Program, Reader, Route, Store},
+};
+use baton_core::{asker, rules::Request};
+use baton_dataplane::{Dataplane, Early, Error, Reading};
+use baton_net::Connections;
+use baton_net::client_frame::{ETHERNET, PIECE, Stream};
+use tokio::sync::watch;
+
+use crate::{
+    connection_server::{
+        idle_handover,
+        segments::{Known, Segments},
+    },
+    data_server::{
+        early_packets,
+        slow_path::{Judge, Opinion},
+    },
+    dispatcher::client::{Asking, Question},
+    local_node::Place,
+    locked::locked,
+    logging::logged,
+    tables::Served,
+};
+
+/// So much of a request is read for a dispatcher, as the program reads of it.
+const QUESTION_BYTES: usize = 16 << 10;
+
+/// Nothing is said for so long on a connection that has come to rest.
+const REST: Duration = Duration::from_secs(1);
+/// So often each is looked at: a message may be lost, and the last of a response acknowledged late.
+const REST_LOOKS: u32 = 3;
+
+/// One that runs.
+pub struct Running {
+    /// Where the program finds it, on 127.0.0.1.
+    pub port: u16,
+    /// What it has done.
+    pub counters: Arc<Counters>,
+    services: watch::Sender<Services>,
+    here: Arc<Here>,
+}
+
+impl Running {
+    /// Starts it. Frames come in by the node's interface.
+    pub fn start(dataplane: &Dataplane, place: &Place, judge: &Judge) -> Result<Self> {
+        let link = &place.link;
+        let (services, watch) = watch::channel(HashSet::new());
+        let here = Arc::new(Here {
+            reading: dataplane.reading(link.index)?,
+            mac: link.mac,
+            opinion: judge.opinion(),
+            served: Mutex::default(),
+            leaving: Mutex::new(()),
+            segments: Segments::open()?,
+            rests: Mutex::default(),
+            asking: OnceLock::new(),
+        });
+        early_packets::start(dataplane.early()?, Arc::downgrade(&here))?;
+        let store = Store::open(place.config.local.run_dir.join("kept"))
+            .context("cannot make the directory of what is kept of connections")?;
+        let reader = Reader::bind(here.clone(), watch, store)?;
+        let (port, counters) = (reader.port(), reader.counters());
+        tokio::spawn(reader.run());
+        Ok(Self {
+            port,
+            counters,
+            services,
+            here,
+        })
+    }
+
+    /// What clients may be going to.
+    pub fn serve(&self, services: HashMap<SocketAddrV4, Served>) {
+        self.services
+            .send_replace(services.keys().copied().collect());
+        *locked(&self.here.served) = services;
+    }
+
+    /// From now on dispatchers on other nodes are asked about the requests of services that have one.
+    pub fn ask_dispatchers(&self, dataplane: &Dataplane, place: &Place) -> Result<()> {
+        if self.here.asking.get().is_none() {
+            let asking = Asking::start(dataplane, place, self.here.opinion.clone())?;
+            // Nobody else sets it.
+            let _ = self.here.asking.set(asking);
+        }
+        Ok(())
+    }
+
+    /// What came of the questions to dispatchers.
+    pub fn asked(&self) -> asker::Counts {
+        (self.here.asking.get()).map_or_else(asker::Counts::default, Asking::counts)
+    }
+
+    /// Has connections leave this data server on which nothing was said for `quiet`, if it is no member of their pools any more.
+    /// Returns at once.
+    pub fn let_idle_leave(&self, quiet: Duration) {
+        let here = self.here.clone();
+        tokio::task::spawn_blocking(move || logged(here.let_idle_leave(quiet)));
+    }
+
+    /// Has the program tell connection servers of connections that have come to rest since the last look. Returns at once.
+    pub fn tell_rests(&self) {
+        let here = self.here.clone();
+        tokio::task::spawn_blocking(move || logged(here.tell_rests()));
+    }
+}
+
+/// This node.
+struct Here {
+    reading: Reading,
+    mac: [u8; 6],
+    opinion: Opinion,
+    served: Mutex<HashMap<SocketAddrV4, Served>>,
+    /// One look at a time.
+    leaving: Mutex<()>,
+    segments: Segments,
+    /// One look at a time: when the last one was that told of connections at rest.
+    rests: Mutex<Option<Instant>>,
+    /// Once a service here has a dispatcher on another node.
+    asking: OnceLock<Asking>,
+}
+
+impl Here {
+    /// The service at this address.
+    fn served(&self, cluster: SocketAddrV4) -> Option<Served> {
+        locked(&self.served).get(&cluster).copied()
+    }
+
+    fn let_idle_leave(&self, quiet: Duration) -> Result<()> {
+        let Ok(_alone) = self.leaving.try_lock() else {
+            return Ok(());
+        };
+        for frame in self.idle(quiet..=Duration::MAX)? {
+            self.reading.leave(&frame)?;
+        }
+        Ok(())
+    }
+
+    fn tell_rests(&self) -> Result<()> {
+        let Ok(mut last) = self.rests.try_lock() else {
+            return Ok(());
+        };
+        let until = last.map_or(Duration::MAX, |last| REST + last.elapsed() * REST_LOOKS);
+        *last = Some(Instant::now());
+        for frame in self.idle(REST..=until)? {
+            self.reading.rest(&frame)?;
+        }
+        Ok(())
+    }
+
+    /// An empty ACK for each connection on which nothing was said for so long.
+    fn idle(&self, quiet: RangeInclusive<Duration>) -> Result<Vec<Vec<u8>>> {
+        let services = locked(&self.served).keys().copied().collect();
+        let idle = Connections::idle(&services, quiet)?.into_iter();
+        let frames = idle.filter_map(|(client, cluster)| {
+            let flow = TcbKey::of(client, cluster);
+            // What it acknowledges only the program knows.
+            let (seq, ack) = (0, 0);
+            idle_handover::ack(&flow, (seq, ack), self.mac)
+        });
+        Ok(frames.collect())
+    }
+}
+
+impl early_packets::Sender for Here {
+    fn send_early(&self, early: &Early) -> Result<()> {
+        let (client, cluster) = early.flow.ends();
+        let stream = Stream {
+            mac: self.mac,
+            client,
+            cluster,
+            ack: early.ack,
+            window: early.window,
+            // What is to be echoed the program knows.
+            stamps: early.tsval.map(|tsval| (tsval, 0)),
+        };
+        for (_, frame) in stream.frames(early.seq, &early.bytes, PIECE, early.ends) {
+            self.reading.send_early(&frame)?;
+        }
+        Ok(())
+    }
+
+    fn probe_client(&self, known: &Known) -> Result<()> {
+        self.segments.probe(known)
+    }
+
+    fn ask(&self, key: AnswerKey, early: &Early) {
+        let (_, cluster) = early.flow.ends();
+        let service = self.served(cluster);
+        let (Some(asking), Some(service)) = (self.asking.get(), service) else {
+            return;
+        };
+        let bytes = early.bytes.len().min(QUESTION_BYTES);
+        asking.ask(Question {
+            key,
+            flow: early.flow,
+            service: service.id,
+            text: early.bytes[..bytes].to_owned(),
+        });
+    }
+}
+
+impl Program for Here {
+    fn door(&self, socket: BorrowedFd<'_>, flow: &TcbKey) -> io::Result<Option<Door>> {
+        self.reading.door(socket, flow).map_err(other)
+    }
+
+    fn head_timeout(&self, cluster: SocketAddrV4) -> Option<Duration> {
+        Some(self.served(cluster)?.head_timeout)
+    }
+
+    fn lead(&self, cluster: SocketAddrV4, request: &Request) -> Option<Lead> {
+        let service = self.served(cluster)?.id;
+        let (lead, path) = self.opinion.of(service, request)?;
+        Some(Lead {
+            route: lead.map(|lead| Route {
+                number: lead.route,
+                pool: lead.pool,
+            }),
+            path,
+        })
+    }
+
+    fn tell(&self, socket: BorrowedFd<'_>, read: &HaveRead) -> io::Result<()> {
+        self.reading.tell(socket, read).map_err(other)
+    }
+
+    fn keep(&self, flow: &TcbKey, begin: u32) -> io::Result<()> {
+        self.reading.keep(flow, begin).map_err(other)
+    }
+
+    fn kept(&self, flow: &TcbKey) -> io::Result<Option<Kept>> {
+        self.reading.kept(flow).map_err(other)
+    }
+
+    fn mac(&self) -> [u8; 6] {
+        self.mac
+    }
+
+    fn send(&self, frame: &[u8]) -> io::Result<()> {
+        self.reading.send(frame).map_err(other)
+    }
+
+    fn probe(&self, frame: &[u8]) -> io::Result<()> {
+        let packet = frame.get(ETHERNET..).unwrap_or_default();
+        self.segments.probe_sender(packet).map_err(io::Error::other)
+    }
+}
+
+fn other(error: Error) -> io::Error {
+    io::Error::other(error)
+}

@@ -1,0 +1,124 @@
+//! Services that this data server was taken out of by a reload, while it still has connections of
+//! them. They live on: nobody else can continue them.
+
+use std::{net::SocketAddrV4, time::Duration};
+
+use anyhow::Result;
+use baton_config::{ClusterAddress, Config, NodeName, Service};
+use baton_core::Moment;
+use baton_net::Connections;
+
+use crate::tables::{Placed, services_with_places};
+
+/// At least this long, connections or not: connection servers that have not read the new
+/// configuration yet may still send new ones.
+const LINGER: Duration = Duration::from_secs(10);
+
+/// What is left of an earlier configuration.
+#[derive(Default)]
+pub struct Leaving(Vec<Left>);
+
+struct Left {
+    at: SocketAddrV4,
+    service: Service,
+    since: Moment,
+}
+
+impl Leaving {
+    /// Notes what was served `before` and is not in `after`; what came back is not leaving any more.
+    pub fn note(
+        &mut self,
+        now: Moment,
+        before: &[(SocketAddrV4, Service)],
+        after: &[(SocketAddrV4, &Service)],
+    ) {
+        let is_served = |at: SocketAddrV4| after.iter().any(|(served, _)| *served == at);
+        self.0.retain(|left| !is_served(left.at));
+        for (at, service) in before.iter().filter(|(at, _)| !is_served(*at)) {
+            self.0.push(Left {
+                at: *at,
+                service: service.clone(),
+                since: now,
+            });
+        }
+    }
+
+    /// All that this node, of that name, serves; these too, as they are configured now, if they still are: then their connections
+    /// go to whoever serves them now.
+    pub fn held<'a>(&'a self, config: &'a Config, name: &NodeName) -> Result<Vec<Placed<'a>>> {
+        let all = services_with_places(config.services.iter())?;
+        let mut held = services_with_places(config.services_of(name))?;
+        held.extend(self.services().map(|(at, old)| {
+            let now = all.iter().find(|(placed, _)| *placed == at);
+            (at, now.map_or(old, |(_, service)| *service))
+        }));
+        Ok(held)
+    }
+
+    /// The services, with their places, as they were.
+    pub fn services(&self) -> impl Iterator<Item = (SocketAddrV4, &Service)> {
+        self.0.iter().map(|left| (left.at, &left.service))
+    }
+
+    /// The addresses that their connections need.
+    pub fn addresses(&self) -> impl Iterator<Item = ClusterAddress> {
+        self.0.iter().map(|left| left.service.address)
+    }
+
+    /// Forgets those that have had their time and have no connection, and gives their names.
+    pub fn end(&mut self, now: Moment, connections: &Connections) -> Vec<String> {
+        let is_over = |left: &Left| now.since(left.since) >= LINGER && connections.at(left.at) == 0;
+        let over = self.0.extract_if(.., |left| is_over(left));
+        over.map(|left| left.service.name.to_string()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use baton_config::Source;
+
+    use super::*;
+
+    const FILE: &str = r#"
+        cluster.key = "5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a"
+        local.name = "cs1"
+        [[node]]
+        name = "cs1"
+        address = "192.0.2.1"
+        roles = ["cs", "ds"]
+        [[service]]
+        name = "web"
+        address = "192.0.2.100"
+        port = 80
+    "#;
+
+    #[test]
+    fn a_service_leaves_once_it_has_had_its_time_unless_it_comes_back() {
+        let source = Source {
+            path: "baton.toml".as_ref(),
+            text: FILE,
+            mode: None,
+        };
+        let parsed = Config::parse(source, |_| Err(std::io::Error::other("no files")));
+        let Ok(loaded) = parsed else {
+            panic!("a good file")
+        };
+        let service = &loaded.config.services[0];
+        let at = SocketAddrV4::new(Ipv4Addr::new(192, 0, 2, 100), 80);
+        let before = [(at, service.clone())];
+        let moment = |seconds| Moment::after_epoch(Duration::from_secs(seconds));
+        let none = Connections::default();
+
+        let mut leaving = Leaving::default();
+        leaving.note(moment(1), &before, &[]);
+        assert_eq!(leaving.services().count(), 1);
+        assert!(leaving.end(moment(10), &none).is_empty(), "too early");
+        leaving.note(moment(10), &[], &[(at, service)]);
+        assert_eq!(leaving.services().count(), 0, "it came back");
+        leaving.note(moment(20), &before, &[]);
+        assert_eq!(leaving.end(moment(30), &none), ["web"]);
+        assert_eq!(leaving.addresses().count(), 0);
+    }
+}

@@ -1,0 +1,173 @@
+//! What doors count where owners route: each data server tells connection servers all that its own have counted, and status on a
+//! connection server shows the sum.
+//!
+//! ```text
+//!  the program's map --once a second--> Tallies --a stream, on change--> Told of each connection server --> status, metrics
+//! ```
+//!
+//! What is told is all since the map was made, which lives longer than the daemon: nothing is lost with a text that is not
+//! heard, or counted twice with one that is heard again.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    net::{Ipv4Addr, SocketAddrV4},
+};
+
+use anyhow::{Context, Result};
+use baton_core::tallies::Told;
+use baton_dataplane::{AtDoor, Dataplane, Tallied};
+use baton_streams::Topic;
+use baton_wire::{Address, Counts, Tallies};
+use tracing::warn;
+
+use crate::{
+    daemon::Daemon,
+    logging::logged,
+    tables::{self, RouteId, service_at, services_with_places, stable_hash},
+};
+
+/// Another one after each boot.
+const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
+
+/// What was told here, and what others have told.
+#[derive(Default)]
+pub struct DoorTallies {
+    /// In all, when it was told last.
+    last: Counts,
+    pub(crate) told: Told,
+}
+
+impl Daemon {
+    /// Tells connection servers what the doors of this node have counted, if that is something else than what was told last.
+    pub(crate) fn tell_tallies(&mut self) {
+        if self.place.me.roles.is_ds() {
+            logged(self.tell_tallies_if_other());
+        }
+    }
+
+    fn tell_tallies_if_other(&mut self) -> Result<()> {
+        // Counted last, and so looked at first: if this is as it was, all is.
+        let all = counts(&self.dataplane, AtDoor::All)?;
+        if all == self.door_tallies.last {
+            return Ok(());
+        }
+        let (pools, routes) = self.counted_here()?;
+        let incarnation = incarnation(&self.dataplane)?;
+        let text = Tallies::new(incarnation, all, pools, routes).write();
+        self.tell_fronts(Topic::Tallies, &text);
+        self.door_tallies.last = all;
+        Ok(())
+    }
+
+    /// Tells it anew in any case: connection servers, pools or routes may be others now. What belongs to none is forgotten.
+    pub(crate) fn reconfigure_tallies(&mut self) -> Result<()> {
+        self.door_tallies.last = Counts::default();
+        self.tell_tallies();
+        let (mut pools, mut routes) = (Vec::new(), Vec::new());
+        for (at, service) in services_with_places(self.place.config.services.iter())? {
+            pools.extend(tables::pools(at, service).map(|pool| pool.id.number()));
+            let ids = service.routes.iter().map(|route| RouteId::new(at, route));
+            routes.extend(ids.map(RouteId::number));
+        }
+        let is_one = |of: &[u64], id| of.contains(&id);
+        (self.door_tallies.told).keep(|id| is_one(&pools, id), |id| is_one(&routes, id));
+        Ok(())
+    }
+
+    /// Of each pool and route of the services of this node whose owners route, by id.
+    fn counted_here(&self) -> Result<(BTreeMap<u64, Counts>, BTreeMap<u64, Counts>)> {
+        let (mut pools, mut routes) = (BTreeMap::new(), BTreeMap::new());
+        for service in self.place.config.services_of(&self.place.me.name) {
+            if !service.owner_routes() {
+                continue;
+            }
+            let at = service_at(service)?;
+            let names = service.pools.iter().map(|pool| Some(pool.name.as_str()));
+            for name in names.chain([None]) {
+                let tallied = self.tables.tallied_pool(at, name);
+                let id = tables::PoolId::new(at, name).number();
+                pools.extend(self.counted(tallied)?.map(|counts| (id, counts)));
+            }
+            for route in &service.routes {
+                let tallied = self.tables.tallied_route(at, route);
+                let id = RouteId::new(at, route).number();
+                routes.extend(self.counted(tallied)?.map(|counts| (id, counts)));
+            }
+        }
+        Ok((pools, routes))
+    }
+
+    /// What the doors of this node have counted for a pool or a route.
+    fn counted(&self, tallied: Option<Tallied>) -> Result<Option<Counts>> {
+        let of = tallied.and_then(AtDoor::of);
+        let of = of.filter(|_| self.place.me.roles.is_ds());
+        of.map(|of| counts(&self.dataplane, of)).transpose()
+    }
+
+    /// What a data server has counted.
+    pub(crate) fn hear_tallies(&mut self, from: Ipv4Addr, text: &[u8]) {
+        match Tallies::read(text) {
+            Some(told) => self.door_tallies.told.handle(from.into(), told),
+            None => {
+                warn!(%from, "what it tells of its requests cannot be understood: is it of another release?");
+            }
+        }
+    }
+
+    /// What all doors have counted, as far as this node knows: for the pool of the service at this place with this name, or its
+    /// own, which is tallied there.
+    pub(crate) fn at_doors_for_pool(
+        &self,
+        at: SocketAddrV4,
+        name: Option<&str>,
+        tallied: Option<Tallied>,
+    ) -> Result<Counts> {
+        let id = tables::PoolId::new(at, name).number();
+        let mut sum = self.door_tallies.told.pool(id);
+        sum += self.counted(tallied)?.unwrap_or_default();
+        Ok(sum)
+    }
+
+    /// The same by a route.
+    pub(crate) fn at_doors_by_route(
+        &self,
+        at: SocketAddrV4,
+        route: &baton_config::Route,
+        tallied: Option<Tallied>,
+    ) -> Result<Counts> {
+        let id = RouteId::new(at, route).number();
+        let mut sum = self.door_tallies.told.route(id);
+        sum += self.counted(tallied)?.unwrap_or_default();
+        Ok(sum)
+    }
+
+    /// And at a data server, who answers no request that nobody is there for.
+    pub(crate) fn at_doors_of(&self, node: Address) -> Result<Counts> {
+        let mut sum = if node == self.place.address.into() && self.place.me.roles.is_ds() {
+            counts(&self.dataplane, AtDoor::All)?
+        } else {
+            self.door_tallies.told.all_of(node)
+        };
+        sum.requests = sum.requests.saturating_sub(sum.unavailable);
+        sum.unavailable = 0;
+        Ok(sum)
+    }
+}
+
+fn counts(dataplane: &Dataplane, of: AtDoor) -> Result<Counts> {
+    let tally = dataplane.door_tally(of)?;
+    Ok(Counts {
+        requests: tally.requests,
+        bytes: tally.bytes,
+        handovers: tally.handovers,
+        unavailable: tally.unavailable,
+    })
+}
+
+/// Of what is counted in this node's map: no other map, now or after another boot, has the same.
+fn incarnation(dataplane: &Dataplane) -> Result<u64> {
+    let boot = fs::read_to_string(BOOT_ID).with_context(|| format!("cannot read {BOOT_ID}"))?;
+    let map = dataplane.door_tallies_id()?;
+    Ok(stable_hash(&format!("{} {map}", boot.trim())))
+}

@@ -1,0 +1,243 @@
+//! Health checks of this data server's own server: one task a service.
+
+use std::{
+    collections::HashMap,
+    future::pending,
+    net::{SocketAddr, SocketAddrV4},
+    num::NonZeroU32,
+    pin::Pin,
+    time::{Duration, Instant},
+};
+
+use baton_config::{HealthCheck as Check, Probe as Wanted, Service};
+use baton_core::{
+    Moment,
+    health::{self, Action, HealthCheck, Settings},
+    listening::ListeningClock,
+};
+use baton_net::probe::{Get, Probe, Reason, probe_here};
+use baton_wire::Health;
+use tokio::{
+    sync::mpsc,
+    task::{JoinHandle, spawn_blocking},
+    time::sleep,
+};
+use tracing::{info, warn};
+
+use crate::data_server::address_translation::{self, Looks};
+
+/// The verdict on one service changed.
+pub struct Verdict {
+    /// Which service.
+    pub service: SocketAddrV4,
+    /// From now on.
+    pub health: Health,
+}
+
+/// The checks that run, and what they last said.
+pub struct Checks {
+    running: HashMap<SocketAddrV4, (Option<Check>, Option<JoinHandle<()>>)>,
+    verdicts: HashMap<SocketAddrV4, Health>,
+    report: mpsc::Sender<Verdict>,
+    /// By which clients' packets may come in.
+    interfaces: Vec<String>,
+    /// Of address translation on this host; begun with the first check.
+    looks: Option<Looks>,
+}
+
+impl Checks {
+    /// No checks yet; verdicts will come out of `report`'s other end. `interfaces`: by which clients' packets
+    /// may come in.
+    pub fn new(report: mpsc::Sender<Verdict>, interfaces: Vec<String>) -> Self {
+        Self {
+            interfaces,
+            running: HashMap::new(),
+            verdicts: HashMap::new(),
+            report,
+            looks: None,
+        }
+    }
+
+    /// From now on checks exactly these services; those whose check did not change go on as they are.
+    pub fn follow<'a>(&mut self, services: impl IntoIterator<Item = (SocketAddrV4, &'a Service)>) {
+        let mut before = std::mem::take(&mut self.running);
+        for (address, service) in services {
+            let running = match before.remove(&address) {
+                Some((check, task)) if check == service.health => (check, task),
+                other => {
+                    stop(other);
+                    self.start(address, service)
+                }
+            };
+            self.running.insert(address, running);
+        }
+        for (address, left) in before {
+            stop(Some(left));
+            self.verdicts.remove(&address);
+        }
+    }
+
+    /// Remembers a verdict that came out of the channel.
+    pub fn note(&mut self, verdict: &Verdict) {
+        // A task that was stopped may have said its last word after that.
+        if self.running.contains_key(&verdict.service) {
+            self.verdicts.insert(verdict.service, verdict.health);
+        }
+    }
+
+    /// The health of a service's server here.
+    pub fn health(&self, service: SocketAddrV4) -> Health {
+        self.verdicts
+            .get(&service)
+            .copied()
+            .unwrap_or(Health::Unknown)
+    }
+
+    fn start(
+        &mut self,
+        address: SocketAddrV4,
+        service: &Service,
+    ) -> (Option<Check>, Option<JoinHandle<()>>) {
+        let Some(check) = service.health.clone() else {
+            // Who does not want a check vouches for the server.
+            self.verdicts.insert(address, Health::Passing);
+            return (None, None);
+        };
+        let task = tokio::spawn(run(
+            address,
+            service.name.to_string(),
+            check.clone(),
+            self.interfaces.clone(),
+            self.looks
+                .get_or_insert_with(address_translation::look)
+                .clone(),
+            self.report.clone(),
+        ));
+        (Some(check), Some(task))
+    }
+}
+
+/// While a probe is under way the clock is looked at so often: a server's silence counts only while somebody listens.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// A probe that is under way.
+struct UnderWay {
+    id: health::Probe,
+    found: Pin<Box<dyn Future<Output = Result<(), Reason>> + Send>>,
+}
+
+impl UnderWay {
+    fn begin(id: health::Probe, target: SocketAddrV4, wanted: Probe) -> Self {
+        let found = async move { probe_here(SocketAddr::V4(target), &wanted).await };
+        Self {
+            id,
+            found: Box::pin(found),
+        }
+    }
+}
+
+/// What the probe under way has found; without one this never ends.
+async fn found(under_way: &mut Option<UnderWay>) -> (health::Probe, Result<(), Reason>) {
+    match under_way {
+        Some(probe) => (probe.id, probe.found.as_mut().await),
+        None => pending().await,
+    }
+}
+
+fn stop(running: Option<(Option<Check>, Option<JoinHandle<()>>)>) {
+    if let Some((_, Some(task))) = running {
+        task.abort();
+    }
+}
+
+/// The cluster address is local on a data server, so that the probe finds its server wherever it
+/// listens, at that address or at all. An answer of a server that is not in this network namespace does not
+/// count: no connection could be adopted into it.
+async fn run(
+    target: SocketAddrV4,
+    name: String,
+    check: Check,
+    interfaces: Vec<String>,
+    mut looks: Looks,
+    report: mpsc::Sender<Verdict>,
+) {
+    let wanted = match &check.probe {
+        Wanted::Tcp => Probe::Tcp,
+        Wanted::Http(path) => match Get::new(path.as_str(), SocketAddr::V4(target)) {
+            Some(get) => Probe::Http(get),
+            None => {
+                warn!(
+                    service = name,
+                    "cannot be checked: {path} is no path of HTTP"
+                );
+                return;
+            }
+        },
+    };
+    // No verdict before the first look.
+    if looks.wait_for(Option::is_some).await.is_err() {
+        return;
+    }
+    looks.mark_changed();
+    let mut spoiled: Option<String> = None;
+    let epoch = Instant::now();
+    let mut clock = ListeningClock::new(Moment::default(), LOOK);
+    let mut under_way = None;
+    let mut health = HealthCheck::new(
+        Moment::default(),
+        Settings {
+            interval: check.interval,
+            timeout: check.timeout,
+            rise: NonZeroU32::from(check.rise),
+            fall: NonZeroU32::from(check.fall),
+        },
+    );
+    loop {
+        if let Some(shown) = address_translation::unread(&mut looks) {
+            let interfaces = interfaces.clone();
+            // Thousands of rules take a while to read.
+            let read = move || shown.spoils(target, &interfaces);
+            spoiled = spawn_blocking(read).await.unwrap_or_default();
+        }
+        let now = clock.look(Moment::after_epoch(epoch.elapsed()));
+        while let Some(action) = health.poll(now) {
+            match action {
+                Action::Start(id) => match &spoiled {
+                    Some(what) => {
+                        let reason = format!("{what}: `baton doctor` says what to do");
+                        health.handle_result(now, id, Err(reason));
+                    }
+                    None => under_way = Some(UnderWay::begin(id, target, wanted.clone())),
+                },
+                Action::Abandon(_) => under_way = None,
+                Action::Verdict { health, reason } => {
+                    match &reason {
+                        None => info!(service = name, "the server here passes"),
+                        Some(reason) => warn!(service = name, "the server here fails: {reason}"),
+                    }
+                    let service = target;
+                    if report.send(Verdict { service, health }).await.is_err() {
+                        return;
+                    }
+                }
+            }
+        }
+        let rest = health.next_timeout().since(now);
+        let nap = if under_way.is_some() {
+            rest.min(LOOK)
+        } else {
+            rest
+        };
+        clock.retime(nap);
+        tokio::select! {
+            // What has come before this looked at the clock is in time.
+            biased;
+            (id, result) = found(&mut under_way) => {
+                under_way = None;
+                let now = clock.look(Moment::after_epoch(epoch.elapsed()));
+                health.handle_result(now, id, result.map_err(|reason| reason.to_string()));
+            }
+            () = sleep(nap) => {}
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! The dispatcher of other nodes' data servers: its choices, kept as theirs are.
+
+use std::{collections::HashMap, net::Ipv4Addr};
+
+use anyhow::Result;
+use baton_config::NodeName;
+use baton_core::{
+    Moment, desk,
+    membership::Membership,
+    policy::{Chooser, Server},
+    slots::Slot,
+};
+use baton_wire::{Address, Query, Reply};
+
+use crate::{
+    daemon::Daemon,
+    tables::{self, endpoint, policy, pools},
+};
+
+/// Who is to serve what, of the services that name this node as their dispatcher.
+#[derive(Default)]
+pub struct Desk {
+    desk: desk::Desk,
+    choosers: HashMap<u64, Chooser>,
+}
+
+impl Desk {
+    /// The answer to a question.
+    pub fn answer(&mut self, query: &Query) -> Reply {
+        self.desk.answer(query)
+    }
+
+    /// Whether some choices may be others now though the servers stay, because of their loads.
+    pub fn is_due(&self, now: Moment) -> bool {
+        let timeouts = self.choosers.values().filter_map(Chooser::next_timeout);
+        timeouts.min().is_some_and(|timeout| timeout <= now)
+    }
+
+    /// Chooses among those that are usable now.
+    fn follow<'a>(
+        &mut self,
+        now: Moment,
+        me: &NodeName,
+        services: impl Iterator<Item = &'a baton_config::Service>,
+        membership: &Membership,
+    ) -> Result<()> {
+        let mut kept = Vec::new();
+        for service in services {
+            let at = tables::service_at(service)?;
+            let usable = membership.usable(endpoint(at));
+            for pool in pools(at, service) {
+                let members: Vec<_> = (usable.into_iter())
+                    .flat_map(|usable| usable.among(|server| pool.has(server)))
+                    .zip(0u8..)
+                    .collect();
+                let servers: Vec<Server<'_>> = members
+                    .iter()
+                    .filter_map(|(server, place)| {
+                        let weight = pool.weight(&server.name, server.weight)?;
+                        Some(Server {
+                            slot: Slot::from(*place),
+                            name: &server.name,
+                            weight,
+                            load: membership.load(server.address, endpoint(at)),
+                        })
+                    })
+                    .collect();
+                let slot = |name: &NodeName| {
+                    let found = members
+                        .iter()
+                        .find(|(server, _)| server.name == name.as_str());
+                    found.map(|(_, place)| Slot::from(*place))
+                };
+                let (id, policy) = (pool.id.number(), policy(&pool, me, slot));
+                let chooser = self
+                    .choosers
+                    .entry(id)
+                    .or_insert_with(|| Chooser::new(policy));
+                if chooser.policy() != policy {
+                    *chooser = Chooser::new(policy);
+                }
+                let address = |place: &u16| {
+                    let member = members.get(usize::from(*place));
+                    member.map(|(server, _)| server.address)
+                };
+                let choices: Vec<Address> = chooser
+                    .choices(now, &servers)
+                    .iter()
+                    .filter_map(address)
+                    .collect();
+                self.desk.set(id, policy.number(), choices);
+                kept.push(id);
+            }
+        }
+        self.desk.keep(&kept);
+        self.choosers.retain(|id, _| kept.contains(id));
+        Ok(())
+    }
+}
+
+impl Daemon {
+    /// Chooses anew for those who ask here.
+    pub(crate) fn follow_at_desk(&mut self) -> Result<()> {
+        let now = self.now();
+        let own = &self.place.me.name;
+        let services = (self.place.config.services.iter())
+            .filter(|service| service.dispatcher.as_ref() == Some(own));
+        self.desk.follow(now, own, services, &self.membership)
+    }
+
+    /// Answers a data server that asks which one is to serve a request.
+    pub(crate) fn handle_query(&mut self, sender: Ipv4Addr, query: &Query) {
+        let reply = baton_wire::Message::Reply(self.desk.answer(query));
+        self.outbox.push((sender, reply));
+    }
+}

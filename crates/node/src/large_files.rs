@@ -1,0 +1,273 @@
+//! Size classes: looks at the files of this data server again and again, tells connection servers what is
+//! large, and hears it from others.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    net::{Ipv4Addr, SocketAddrV4},
+    time::Duration,
+};
+
+use anyhow::Result;
+use baton_config::{Large, Service};
+use baton_core::sizes::Known;
+use baton_streams::Topic;
+use baton_wire::{HashKey, LargePaths};
+use tokio::{sync::mpsc, task::JoinHandle};
+use tracing::{info, warn};
+
+use super::{
+    daemon::Daemon,
+    tables::{self, endpoint, services_with_places},
+};
+use crate::{
+    data_server::document_root::{Found, walk},
+    logging::logged,
+};
+
+/// Between two walks.
+const INTERVAL: Duration = Duration::from_secs(5);
+
+/// What one walk through the files of a service here has found.
+pub struct Looked {
+    service: SocketAddrV4,
+    found: Found,
+}
+
+/// A walk that runs, and what it goes by.
+struct Walk {
+    large: Large,
+    key: HashKey,
+    task: JoinHandle<()>,
+}
+
+/// The walks that run, what they found, and what other nodes have.
+pub struct Sizes {
+    walks: HashMap<SocketAddrV4, Walk>,
+    /// What is large here, and whether others know of it.
+    own: LargePaths,
+    is_told: bool,
+    pub(super) known: Known,
+    sender: mpsc::Sender<Looked>,
+}
+
+impl Sizes {
+    /// Nothing yet; what walks find will come out of `sender`'s other end.
+    pub fn new(sender: mpsc::Sender<Looked>) -> Self {
+        Self {
+            walks: HashMap::new(),
+            own: LargePaths::default(),
+            is_told: false,
+            known: Known::default(),
+            sender,
+        }
+    }
+
+    /// From now on walks for exactly these services, and hashes paths under this key; walks whose settings stay go on.
+    pub fn follow<'a>(
+        &mut self,
+        key: HashKey,
+        services: impl IntoIterator<Item = (SocketAddrV4, &'a Service)>,
+    ) {
+        let mut before = std::mem::take(&mut self.walks);
+        for (at, service) in services {
+            let Some(large) = &service.large else {
+                continue;
+            };
+            let walk = match before.remove(&at) {
+                Some(walk) if walk.large == *large && walk.key == key => walk,
+                other => {
+                    stop(other);
+                    let name = service.name.to_string();
+                    let sender = self.sender.clone();
+                    Walk {
+                        large: large.clone(),
+                        key,
+                        task: tokio::spawn(look(at, name, large.clone(), key, sender)),
+                    }
+                }
+            };
+            self.walks.insert(at, walk);
+        }
+        before.into_values().for_each(|walk| stop(Some(walk)));
+        let walks = &self.walks;
+        let walked = |at| walks.keys().any(|walked| endpoint(*walked) == at);
+        self.own.keep(walked);
+    }
+
+    /// As it is told; `None` if nothing was ever found, or looked for.
+    fn text(&mut self) -> Option<Vec<u8>> {
+        self.is_told |= self.own != LargePaths::default();
+        self.is_told.then(|| self.own.write())
+    }
+
+    /// What a walk has found. True if it is something else than the last one found.
+    fn note(&mut self, looked: Looked) -> bool {
+        // A walk that was stopped may have said its last word after that.
+        if !self.walks.contains_key(&looked.service) {
+            return false;
+        }
+        let count = looked.found.large.len();
+        let changed = self.own.set(endpoint(looked.service), looked.found.large);
+        if changed {
+            info!(service = %looked.service, "{count} large file(s) here");
+            let left_out = self.own.left_out();
+            if left_out > 0 {
+                warn!("{left_out} large file(s) are more than can be told: they count as small");
+            }
+        }
+        changed
+    }
+}
+
+fn stop(walk: Option<Walk>) {
+    if let Some(walk) = walk {
+        walk.task.abort();
+    }
+}
+
+/// Walks until nobody listens. What goes wrong is said once, until it is something else.
+async fn look(
+    service: SocketAddrV4,
+    name: String,
+    large: Large,
+    key: HashKey,
+    sender: mpsc::Sender<Looked>,
+) {
+    let mut said = String::new();
+    loop {
+        let (root, larger_than) = (large.root.clone(), large.larger_than);
+        // On a thread of its own: many files take a while.
+        let walked = tokio::task::spawn_blocking(move || walk(&root, larger_than, key)).await;
+        let (found, word) = match walked {
+            Ok(Ok(found)) => {
+                let word = shortcomings(&found);
+                (Some(found), word)
+            }
+            Ok(Err(error)) => (None, format!("{error:#}: no size classes here")),
+            Err(error) => (None, error.to_string()),
+        };
+        if word != said && !word.is_empty() {
+            warn!(service = name, root = %large.root.display(), "{word}");
+        }
+        said = word;
+        if let Some(found) = found
+            && sender.send(Looked { service, found }).await.is_err()
+        {
+            return;
+        }
+        tokio::time::sleep(INTERVAL).await;
+    }
+}
+
+fn shortcomings(found: &Found) -> String {
+    let mut words = Vec::new();
+    if found.cut_off {
+        words.push(
+            "there are more files than are looked at: those beyond count as small".to_owned(),
+        );
+    }
+    if found.too_long > 0 {
+        words.push(format!(
+            "the paths of {} large file(s) are too long: they count as small",
+            found.too_long
+        ));
+    }
+    words.join("; ")
+}
+
+impl Daemon {
+    /// What a walk has found here.
+    pub(super) fn note_sizes(&mut self, looked: Looked) {
+        if self.sizes.note(looked) {
+            self.tell_sizes();
+        }
+    }
+
+    /// Tells those who judge requests, this node included, what is large here.
+    pub(super) fn tell_sizes(&mut self) {
+        let Some(text) = self.sizes.text() else {
+            return;
+        };
+        let own = self.place.address;
+        let judges: Vec<Ipv4Addr> = self.judges().collect();
+        self.tell_nodes(&judges, Topic::Sizes, &text);
+        if judges.contains(&own) {
+            // A node hears itself without a network.
+            self.hear_sizes(own, &text);
+        }
+    }
+
+    /// Tells connection servers.
+    pub(super) fn tell_fronts(&mut self, topic: Topic, text: &[u8]) {
+        let fronts: Vec<Ipv4Addr> = (self.place.config.connection_servers())
+            .filter_map(|node| node.address.ipv4())
+            .collect();
+        self.tell_nodes(&fronts, topic, text);
+    }
+
+    /// Tells the other ones of these nodes, who are among those that judge requests: nobody else is ever told anything.
+    fn tell_nodes(&mut self, nodes: &[Ipv4Addr], topic: Topic, text: &[u8]) {
+        let own = self.place.address;
+        let all: Vec<Ipv4Addr> = self.judges().filter(|node| *node != own).collect();
+        self.streams.tell_only(&all);
+        for node in nodes.iter().filter(|node| **node != own) {
+            self.streams.tell(*node, topic, text);
+        }
+    }
+
+    /// The nodes that judge requests: connection servers, and data servers that are to know what is large.
+    fn judges(&self) -> impl Iterator<Item = Ipv4Addr> {
+        let config = &self.place.config;
+        (config.nodes.iter())
+            .filter(|node| config.judges_sizes(node))
+            .filter_map(|node| node.address.ipv4())
+    }
+
+    /// What is large at a data server.
+    pub(super) fn hear_sizes(&mut self, from: Ipv4Addr, text: &[u8]) {
+        let Some(told) = LargePaths::read(text) else {
+            warn!(%from, "what it tells of large files cannot be understood: is it of another release?");
+            return;
+        };
+        if !self.judges_sizes() {
+            return;
+        }
+        let before = self.large_counts();
+        if self.sizes.known.handle(from.into(), told) {
+            logged(self.write_sizes());
+            for (name, count) in self.large_counts() {
+                if before.get(&name) != Some(&count) {
+                    info!(service = name, "{count} large file(s) in all");
+                }
+            }
+        }
+    }
+
+    /// Whether this node is to know what is large on others.
+    pub(super) fn judges_sizes(&self) -> bool {
+        self.place.config.judges_sizes(&self.place.me)
+    }
+
+    /// How many paths of each service are known to be large, by its name.
+    fn large_counts(&self) -> BTreeMap<String, usize> {
+        let services = self.place.config.services.iter();
+        services
+            .filter(|service| service.large.is_some())
+            .filter_map(|service| {
+                let at = tables::service_at(service).ok()?;
+                let cluster = self.membership.cluster();
+                let serves = |from, at| cluster.serves(from, at);
+                let known = self.sizes.known.large(endpoint(at), serves);
+                Some((service.name.to_string(), known.len()))
+            })
+            .collect()
+    }
+
+    /// Has the program know what is large.
+    pub(super) fn write_sizes(&mut self) -> Result<()> {
+        let services = services_with_places(self.place.config.services.iter())?;
+        let cluster = self.membership.cluster();
+        self.tables
+            .write_large(&self.dataplane, &services, &self.sizes.known, cluster)
+    }
+}

@@ -1,0 +1,227 @@
+//! An interface of this node goes away: it is removed, renamed or moved, or its driver is loaded anew. Whatever was
+//! attached to it is gone with it, so the node lets go of the rest at once, at its other interfaces as well: it says no
+//! sign of life any more, and holds no cluster address, so that the others do without it. When all its interfaces are
+//! there, with the node's address, the program begins anew with the tables of connections that it had, as after a
+//! restart.
+
+use std::{
+    os::unix::process::CommandExt as _,
+    process::Command,
+    time::{Duration, Instant},
+};
+
+use anyhow::Result;
+use baton_dataplane::Pins;
+use baton_net::LinkEvents;
+use tokio::{
+    sync::mpsc,
+    time::{Interval, interval},
+};
+use tracing::{error, info, warn};
+
+use crate::{
+    daemon::{
+        Daemon, Ending,
+        signals::{Signals, Told},
+    },
+    local_node::{self, Place},
+    logging::logged,
+    operator::{
+        control::{Call, Request, Response},
+        report,
+    },
+    service_manager::{News, tell},
+};
+
+/// Between two looks, for events that the kernel has dropped.
+const LOOK: Duration = Duration::from_secs(2);
+
+/// Says when something about interfaces may have changed.
+pub struct Watch {
+    events: LinkEvents,
+    look: Interval,
+    has_events: bool,
+}
+
+impl Watch {
+    /// From now on.
+    pub fn begin() -> Result<Self> {
+        Ok(Self {
+            events: LinkEvents::open()?,
+            look: interval(LOOK),
+            has_events: true,
+        })
+    }
+
+    /// Waits until it may have.
+    pub async fn news(&mut self) {
+        tokio::select! {
+            more = self.events.next(), if self.has_events => self.has_events = more,
+            _ = self.look.tick() => {}
+        }
+    }
+}
+
+impl Place {
+    /// Whether each interface of this node is still the one that it was found on, under its name.
+    pub async fn has_its_interfaces(&self) -> bool {
+        self.gone_interfaces().await.is_empty()
+    }
+
+    /// The names of those that are not.
+    async fn gone_interfaces(&self) -> Vec<String> {
+        let mut gone = Vec::new();
+        for link in &self.links {
+            match self.netlink.name_of_link(link.index).await {
+                Ok(name) if name.as_deref() == Some(&link.name) => {}
+                Ok(_) => gone.push(link.name.clone()),
+                Err(error) => warn!("{error}"),
+            }
+        }
+        gone
+    }
+
+    /// The names under which no interface is there that is up.
+    async fn missing_interfaces(&self) -> Vec<String> {
+        let mut missing = Vec::new();
+        for link in &self.links {
+            let found = self.netlink.link_named(&link.name).await;
+            if !found.is_ok_and(|found| found.up) {
+                missing.push(link.name.clone());
+            }
+        }
+        missing
+    }
+
+    /// Whether all interfaces are there and up, and the node's address with them, so that a node could begin.
+    async fn could_begin(&self) -> bool {
+        let found = local_node::links_of(&self.me, &self.netlink).await;
+        let holder = self.netlink.link_with(self.me.address.ip()).await;
+        match (found, holder) {
+            (Ok(links), Ok(holder)) => {
+                links.iter().all(|link| link.up) && local_node::is_reached(&links, &holder)
+            }
+            _ => false,
+        }
+    }
+}
+
+impl Daemon {
+    /// After an interface has gone: lets go, and waits until it is back or somebody ends the node.
+    pub(crate) async fn outlast_interface(&mut self, watch: &mut Watch) -> Result<Ending> {
+        let gone = lament(&self.place).await;
+        self.stop_failover();
+        self.dataplane.release();
+        let pins = Pins::new(&self.place.config.local.bpf_dir);
+        logged(pins.forget_links().map_err(Into::into));
+        self.leave_renamed().await;
+        for error in self.host.unwind().await {
+            warn!("{error}");
+        }
+        let (calls, signals) = (&mut self.inbox.calls, &mut self.signals);
+        until_back(&self.place, gone, calls, signals, watch, self.epoch).await
+    }
+
+    /// A renamed interface still has the addresses that the journal knows by its old name.
+    async fn leave_renamed(&self) {
+        let (netlink, link) = (&self.place.netlink, &self.place.link);
+        let Ok(Some(name)) = netlink.name_of_link(link.index).await else {
+            return;
+        };
+        if name == link.name {
+            return;
+        }
+        for (address, at) in self.held_places() {
+            if at == link.name {
+                let removed = netlink.remove_address(&name, address.ip()).await;
+                logged(removed.map(drop).map_err(Into::into));
+            }
+        }
+    }
+}
+
+/// Says loudly which interfaces are gone, and returns their names.
+pub async fn lament(place: &Place) -> Vec<String> {
+    let gone = place.gone_interfaces().await;
+    let message = are_gone(&gone);
+    error!(
+        "{message}: this node has let go of its cluster addresses and programs, and begins anew when all its interfaces \
+         ({}) are there, up and with the address {}",
+        place.interface_names().join(", "),
+        place.address
+    );
+    tell(&[News::Status(message)]);
+    gone
+}
+
+fn are_gone(names: &[String]) -> String {
+    match names {
+        [one] => format!("the interface {one} is gone"),
+        several => format!("the interfaces {} are gone", several.join(", ")),
+    }
+}
+
+fn are_back(all: &[String]) -> String {
+    match all {
+        [_] => "the interface is back".to_owned(),
+        all => format!("all interfaces are back ({})", all.join(", ")),
+    }
+}
+
+/// Answers nothing but where it is. `gone`: the interfaces that are missed.
+pub async fn until_back(
+    place: &Place,
+    mut gone: Vec<String>,
+    calls: &mut mpsc::Receiver<Call>,
+    signals: &mut Signals,
+    watch: &mut Watch,
+    started: Instant,
+) -> Result<Ending> {
+    let since = Instant::now();
+    loop {
+        tokio::select! {
+            told = signals.next() => if let Told::End(ending) = told {
+                return Ok(ending);
+            },
+            Some((request, reply)) = calls.recv() => {
+                let seconds = since.elapsed().as_secs();
+                let status =
+                    report::without_interface(place, &gone, seconds, started.elapsed().as_secs());
+                // Who asked may have gone.
+                let _ = reply.send(match request {
+                    Request::Status => Response::Status(Box::new(status)),
+                    _ => Response::Failed {
+                        message: format!("nothing can be asked of this node now: {}", status.to_string().trim_end()),
+                    },
+                });
+            }
+            () = watch.news() => {
+                if place.could_begin().await {
+                    info!("{}: begins anew", are_back(&place.interface_names()));
+                    return Ok(Ending::Again);
+                }
+                // Others may go meanwhile, and some come back earlier than the rest.
+                let missing = place.missing_interfaces().await;
+                if !missing.is_empty() && missing != gone {
+                    gone = missing;
+                    error!("{}", are_gone(&gone));
+                    tell(&[News::Status(are_gone(&gone))]);
+                }
+            }
+        }
+    }
+}
+
+/// Becomes this program again, with what it was called with, but for `--fresh`, which is about its first start. It
+/// keeps its process number, by which a service manager knows it.
+pub fn begin_anew() -> anyhow::Error {
+    let mut arguments = std::env::args_os();
+    let name = arguments.next();
+    let program = std::env::current_exe().ok().filter(|path| path.exists());
+    let mut command = Command::new(program.unwrap_or_else(|| "/proc/self/exe".into()));
+    if let Some(name) = name {
+        command.arg0(name);
+    }
+    command.args(arguments.filter(|argument| argument != "--fresh"));
+    anyhow::Error::new(command.exec()).context("cannot begin anew; start the node again")
+}

@@ -1,0 +1,148 @@
+//! The control socket: one JSON request a line, one JSON answer.
+
+use std::{
+    fs,
+    io::{BufRead as _, BufReader, Write as _},
+    os::unix::{fs::PermissionsExt as _, net::UnixStream},
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use anyhow::{Context, Result};
+use baton_config::Config;
+use serde::{Deserialize, Serialize};
+use tokio::{
+    io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _},
+    net::UnixListener,
+    sync::{mpsc, oneshot},
+};
+use tracing::debug;
+
+use super::drain::Wish;
+use crate::status::Status;
+use crate::{
+    connection_server::migration,
+    service_manager::{News, tell},
+};
+
+/// What a running node can be asked.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Request {
+    /// Everything about it.
+    Status,
+    /// To read its configuration file again.
+    Reload,
+    /// That a connection server, this one or another, gives one more its TCB entries, and then the cluster
+    /// addresses.
+    Migrate {
+        /// The name of the first.
+        from: String,
+        /// The other's.
+        to: String,
+    },
+    /// How that is getting on.
+    Migration {
+        /// As it was asked for.
+        from: String,
+        /// As it was asked for.
+        to: String,
+    },
+    /// That a data server takes no new requests, or takes them again.
+    Drain(Wish),
+}
+
+/// What it says.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Response {
+    /// To [`Request::Status`].
+    Status(Box<Status>),
+    /// To [`Request::Migrate`] and [`Request::Migration`].
+    Migration(Box<migration::State>),
+    /// It was done, and how.
+    Done {
+        /// For people.
+        message: String,
+    },
+    /// It was not done, nothing of it, and why.
+    Failed {
+        /// For people.
+        message: String,
+    },
+}
+
+/// A request and where its answer goes.
+pub type Call = (Request, oneshot::Sender<Response>);
+
+/// Where the node of this configuration listens. The file exists while the node is ready.
+pub fn socket_path(config: &Config) -> PathBuf {
+    config.local.run_dir.join("control.sock")
+}
+
+/// Asks the running node of this configuration.
+pub fn ask(file: &Path, request: &Request) -> Result<Response> {
+    let path = socket_path(&Config::read(file)?.config);
+    let mut stream = UnixStream::connect(&path).with_context(|| {
+        format!(
+            "no node answers at {}: is `baton node --config {}` running?",
+            path.display(),
+            file.display()
+        )
+    })?;
+    stream.set_read_timeout(Some(Duration::from_secs(30)))?;
+    serde_json::to_writer(&mut stream, request)?;
+    stream.write_all(b"\n")?;
+    let mut line = String::new();
+    BufReader::new(stream)
+        .read_line(&mut line)
+        .context("the node did not answer within 30 s")?;
+    serde_json::from_str(&line).context("the node's answer is of another version")
+}
+
+/// Longest request that is read.
+const REQUEST_MAX: u64 = 4096;
+
+/// Listens at `path`, for root only, and passes requests on. The file is there when this returns, so the node must
+/// be ready; a service manager is told so.
+pub fn listen(path: &Path, calls: mpsc::Sender<Call>) -> Result<()> {
+    // A file left by a daemon that was killed is in the way.
+    let _ = fs::remove_file(path);
+    let listener =
+        UnixListener::bind(path).with_context(|| format!("cannot listen at {}", path.display()))?;
+    fs::set_permissions(path, fs::Permissions::from_mode(0o600))?;
+    tell(&[News::Ready, News::Status("serves".into())]);
+    tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            let calls = calls.clone();
+            tokio::spawn(async move {
+                if let Err(error) = answer(stream, calls).await {
+                    debug!("control socket: {error:#}");
+                }
+            });
+        }
+    });
+    Ok(())
+}
+
+async fn answer(stream: tokio::net::UnixStream, calls: mpsc::Sender<Call>) -> Result<()> {
+    let (reader, mut writer) = stream.into_split();
+    let mut line = String::new();
+    tokio::io::BufReader::new(reader.take(REQUEST_MAX))
+        .read_line(&mut line)
+        .await?;
+    let response = match serde_json::from_str(&line) {
+        Ok(request) => {
+            let (reply, answered) = oneshot::channel();
+            calls.send((request, reply)).await?;
+            answered.await?
+        }
+        Err(error) => Response::Failed {
+            message: format!("not a request: {error}"),
+        },
+    };
+    let mut text = serde_json::to_vec(&response)?;
+    text.push(b'\n');
+    writer.write_all(&text).await?;
+    Ok(())
+}

@@ -1,0 +1,356 @@
+//! The daemon's knowledge as a [`Status`].
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    net::{IpAddr, Ipv4Addr, SocketAddrV4},
+};
+
+use anyhow::Result;
+use baton_abi::COUNTER_LCCP_SOCKET_FULL;
+use baton_config::{Node, Roles};
+use baton_core::membership::{Basis, Presence};
+use baton_dataplane::{StaleSender, Tallied, XdpMode, counter_name};
+use baton_net::LccpSocket;
+use baton_wire::{Address, Health};
+
+use crate::status::{Flows, Peer, Pool, Route, Service, Status, Tally};
+use crate::{
+    daemon::Daemon,
+    data_server::agent,
+    local_node::{FRONT, Place},
+    status::tallies,
+    tables::{self, endpoint},
+};
+
+/// Everything about a node, as of now.
+pub fn status(daemon: &Daemon) -> Result<Status> {
+    let place = &daemon.place;
+    let is_cs = place.me.roles.is_cs();
+    let migrations = daemon.migrations.state();
+    let mut counters: BTreeMap<String, u64> = daemon.dataplane.counters()?.into_iter().collect();
+    let rejected = daemon.rejected.iter().map(|(counter, n)| (*counter, *n));
+    for (counter, more) in rejected
+        .chain(migrations.rejected.clone())
+        .chain(daemon.lost.counts.get())
+    {
+        *counters.entry(counter_name(counter)).or_default() += more;
+    }
+    let protocol = place.config.cluster.protocol.number();
+    let lost = LccpSocket::lost_at(place.address, protocol)?;
+    *counters
+        .entry(counter_name(COUNTER_LCCP_SOCKET_FULL))
+        .or_default() += lost;
+    let at_doors = daemon.reader.as_ref().map(agent::Running::asked);
+    let at_doors = at_doors.unwrap_or_default();
+    for (counter, value) in [
+        (baton_abi::COUNTER_DS_ASKED, at_doors.asked),
+        (baton_abi::COUNTER_DS_ASK_LATE, at_doors.late),
+        (baton_abi::COUNTER_DS_ASK_DEAD, at_doors.dead),
+        (baton_abi::COUNTER_DS_ASK_LIE, at_doors.lie),
+    ] {
+        *counters.entry(counter_name(counter)).or_default() += value;
+    }
+    let of_containers = (!daemon.containers.is_empty()).then_some(&daemon.containers.counters);
+    let relays = daemon.relay.as_ref().map(|relay| &relay.counters);
+    for relay in relays.into_iter().chain(of_containers) {
+        use std::sync::atomic::Ordering::Relaxed;
+        for (name, counter) in [
+            ("relay_accepted", &relay.accepted),
+            ("relay_failed", &relay.failed),
+            ("relay_foreign", &relay.foreign),
+            ("relay_finished", &relay.finished),
+            ("relay_reset", &relay.reset),
+        ] {
+            *counters.entry(name.into()).or_default() += counter.load(Relaxed);
+        }
+    }
+    if let Some(reader) = daemon.reader.as_ref().map(|reader| &reader.counters) {
+        use std::sync::atomic::Ordering::Relaxed;
+        for (name, counter) in [
+            ("reader_accepted", &reader.accepted),
+            ("reader_foreign", &reader.foreign),
+            ("reader_given", &reader.given),
+            ("reader_answered", &reader.answered),
+            ("reader_failed", &reader.failed),
+        ] {
+            counters.insert(name.into(), counter.load(Relaxed));
+        }
+    }
+    for (name, value) in daemon.resume.counts.get() {
+        counters.insert(name.into(), value);
+    }
+    let stale = daemon.dataplane.stale_senders()?;
+    Ok(Status {
+        node: place.me.name.to_string(),
+        roles: role_names(place.me.roles),
+        interface: place.link.name.clone(),
+        interfaces: place.interface_names(),
+        interface_gone: None,
+        interfaces_gone: Vec::new(),
+        xdp: daemon.dataplane.xdp_mode().map(|mode| {
+            match mode {
+                XdpMode::Native => "native",
+                XdpMode::Generic => "generic",
+            }
+            .to_owned()
+        }),
+        uptime: daemon.uptime(),
+        nodes: place
+            .config
+            .nodes
+            .iter()
+            .map(|node| peer(daemon, node, &stale))
+            .collect::<Result<_>>()?,
+        services: place
+            .config
+            .services
+            .iter()
+            .map(|service| self::service(daemon, service))
+            .collect::<Result<_>>()?,
+        flows: is_cs.then(|| Flows {
+            live: daemon.swept.live,
+            capacity: daemon.dataplane.tcb_capacity(),
+            expired: daemon.expired,
+        }),
+        failover: daemon.failover_status(),
+        forwarding: None,
+        migration: is_cs.then(|| migrations.shown()),
+        counters,
+    })
+}
+
+/// A node that waits for these interfaces, since so many seconds: nothing else of it is worth a word.
+pub fn without_interface(place: &Place, gone: &[String], seconds: u64, uptime: u64) -> Status {
+    Status {
+        node: place.me.name.to_string(),
+        roles: role_names(place.me.roles),
+        interface: place.link.name.clone(),
+        interfaces: place.interface_names(),
+        interface_gone: Some(seconds),
+        interfaces_gone: gone.to_vec(),
+        xdp: None,
+        uptime,
+        nodes: Vec::new(),
+        services: Vec::new(),
+        flows: None,
+        failover: None,
+        migration: None,
+        forwarding: None,
+        counters: BTreeMap::new(),
+    }
+}
+
+fn peer(daemon: &Daemon, node: &Node, stale: &HashMap<Ipv4Addr, StaleSender>) -> Result<Peer> {
+    let address = Address::from(node.address.ip());
+    let presence = daemon.membership.presence(address);
+    let slot = daemon
+        .tables
+        .slot(address)
+        .filter(|_| daemon.place.me.roles.is_cs() || daemon.place.me.roles.is_switch());
+    let of_ds = slot.filter(|_| daemon.place.me.roles.is_cs());
+    let tally = of_ds
+        .map(|slot| daemon.dataplane.tally(Tallied::DataServer(slot)))
+        .transpose()?;
+    let at_doors = daemon.at_doors_of(address)?;
+    let cpu = match presence {
+        Some(Presence::Heard { cpu, .. }) => Some(cpu.get()),
+        _ => None,
+    };
+    let skew = (node.address.ipv4())
+        .and_then(|address| daemon.clocks.of(daemon.now(), address, stale.get(&address)));
+    Ok(Peer {
+        name: node.name.to_string(),
+        address: node.address.ip().to_string(),
+        roles: role_names(node.roles),
+        draining: daemon.membership.is_draining(address),
+        connections: connections(daemon, address)?,
+        state: if daemon.pulse.is_dead(address) {
+            "dead"
+        } else {
+            state(node.name == daemon.place.me.name, presence)
+        }
+        .to_owned(),
+        reachable: slot.map(|_| daemon.tables.reachable(address)),
+        adoptions: tally.as_ref().map(|tally| tally.connections),
+        flows: of_ds.map(|slot| daemon.dataplane.flows(slot)).transpose()?,
+        cpu,
+        clock_skew_ms: skew.map(|skew| skew.ms),
+        clock_refused: skew.is_some_and(|skew| skew.refused),
+        lccp_version: match node.address.ip() {
+            IpAddr::V4(address) => daemon.versions.of(daemon.now(), address),
+            IpAddr::V6(_) => None,
+        },
+        tally: tally.map(|tally| tallies::shown(&tally, at_doors)),
+    })
+}
+
+/// Of each service that the node says it has some of.
+fn connections(daemon: &Daemon, node: Address) -> Result<BTreeMap<String, u32>> {
+    let mut open = BTreeMap::new();
+    for service in &daemon.place.config.services {
+        let at = endpoint(tables::service_at(service)?);
+        if let Some(report) = daemon.membership.report(node, at) {
+            open.insert(service.name.to_string(), report.connections);
+        }
+    }
+    Ok(open)
+}
+
+fn state(is_this: bool, presence: Option<Presence>) -> &'static str {
+    match presence {
+        _ if is_this => "this node",
+        Some(Presence::Heard { .. }) => "alive",
+        Some(Presence::Awaited { .. }) => "never heard of",
+        Some(Presence::Silent) => "silent",
+        None => "not watched here",
+    }
+}
+
+fn service(daemon: &Daemon, service: &baton_config::Service) -> Result<Service> {
+    let at = tables::service_at(service)?;
+    let place = &daemon.place;
+    let is_switch = place.me.roles.is_switch();
+    // A switch knows to which connection servers a service's packets go, and no more.
+    let (known_as, members): (_, Vec<&Node>) = if is_switch {
+        (FRONT, place.config.connection_servers().collect())
+    } else {
+        let members = place.config.data_servers_of(service).collect();
+        (endpoint(at), members)
+    };
+    let usable = daemon.membership.usable(known_as);
+    let is_usable = |address: Address| {
+        usable.is_some_and(|usable| {
+            usable
+                .servers
+                .iter()
+                .any(|server| server.address == address)
+        })
+    };
+    let mut taking = Vec::new();
+    let mut out = Vec::new();
+    for node in members {
+        let address = Address::from(node.address.ip());
+        let roles = place.me.roles;
+        let unreachable = if roles.is_switch() {
+            !daemon.tables.is_next_door(address)
+        } else {
+            roles.is_cs() && !daemon.tables.reachable(address)
+        };
+        if is_usable(address) && !unreachable {
+            taking.push(node.name.to_string());
+        } else {
+            let why = why_out(daemon, node, address, known_as, unreachable);
+            out.push((node.name.to_string(), why.to_owned()));
+        }
+    }
+    if usable.is_some_and(|usable| usable.basis == Basis::Unheard) {
+        out.push((
+            "all".into(),
+            "silent, and used nevertheless: a dead daemon is not a dead server".into(),
+        ));
+    }
+    let own_health = daemon
+        .place
+        .me
+        .roles
+        .is_ds()
+        .then(|| match daemon.checks.health(at) {
+            Health::Passing => "passing",
+            Health::Failing => "failing",
+            Health::Unknown => "not known yet",
+        });
+    let rest = daemon.tables.tallied_pool(at, None);
+    Ok(Service {
+        name: service.name.to_string(),
+        address: match service.address.ip() {
+            IpAddr::V4(address) => format!("{address}:{}", service.port),
+            IpAddr::V6(address) => format!("[{address}]:{}", service.port),
+        },
+        policy: service.policy.to_string(),
+        pools: (service.pools.iter().enumerate())
+            .map(|(index, pool)| {
+                let tallied = daemon.tables.tallied_pool(at, Some(pool.name.as_str()));
+                let at_doors = daemon.at_doors_for_pool(at, Some(pool.name.as_str()), tallied)?;
+                let tally = tallies::of(&daemon.dataplane, tallied, at_doors)?;
+                Ok(self::pool(service, index, pool, &taking, tally))
+            })
+            .collect::<Result<_>>()?,
+        routes: (service.routes.iter())
+            .map(|route| self::route(daemon, service, at, route))
+            .collect::<Result<_>>()?,
+        rest: tallies::of(
+            &daemon.dataplane,
+            rest,
+            daemon.at_doors_for_pool(at, None, rest)?,
+        )?,
+        taking,
+        out,
+        local_health: own_health
+            .filter(|_| service.data_servers().contains(&&daemon.place.me.name))
+            .map(str::to_owned),
+    })
+}
+
+/// `taking` are the data servers of the service that take requests.
+fn pool(
+    service: &baton_config::Service,
+    index: usize,
+    pool: &baton_config::Pool,
+    taking: &[String],
+    tally: Option<Tally>,
+) -> Pool {
+    let routes = service.routes.iter().filter(|route| route.pool == index);
+    Pool {
+        name: pool.name.to_string(),
+        policy: pool.policy.to_string(),
+        routes: routes
+            .map(|route| format!("{}{}", route.host, route.path))
+            .collect(),
+        taking: (pool.nodes.iter().map(ToString::to_string))
+            .filter(|node| taking.contains(node))
+            .collect(),
+        tally,
+    }
+}
+
+fn route(
+    daemon: &Daemon,
+    service: &baton_config::Service,
+    at: SocketAddrV4,
+    route: &baton_config::Route,
+) -> Result<Route> {
+    let tallied = daemon.tables.tallied_route(at, route);
+    let at_doors = daemon.at_doors_by_route(at, route, tallied)?;
+    Ok(Route {
+        route: format!("{}{}", route.host, route.path),
+        pool: service.pools[route.pool].name.to_string(),
+        tally: tallies::of(&daemon.dataplane, tallied, at_doors)?,
+    })
+}
+
+fn why_out(
+    daemon: &Daemon,
+    node: &Node,
+    address: Address,
+    at: baton_wire::Endpoint,
+    unreachable: bool,
+) -> &'static str {
+    let failing = daemon
+        .membership
+        .report(address, at)
+        .is_some_and(|report| report.health == Health::Failing);
+    match daemon.membership.presence(address) {
+        _ if daemon.pulse.is_dead(address) => "dead",
+        _ if node.weight == 0 && !daemon.place.me.roles.is_switch() => "weight 0",
+        _ if failing && daemon.place.me.roles.is_switch() => "has no data server",
+        _ if daemon.membership.is_draining(address) => "drains",
+        _ if failing => "its own check fails",
+        _ if unreachable && daemon.place.me.roles.is_switch() => "cannot be reached on this LAN",
+        _ if unreachable => "cannot be reached",
+        _ => "silent",
+    }
+}
+
+fn role_names(roles: Roles) -> Vec<String> {
+    roles.names().iter().map(|name| (*name).into()).collect()
+}

@@ -1,0 +1,260 @@
+//! Messages that were lost between nodes: noticed by their numbers, asked for, sent again. A task of its
+//! own, because milliseconds count: the daemon may be busy.
+
+use std::{
+    collections::BTreeMap,
+    net::Ipv4Addr,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+    time::{Duration, Instant},
+};
+
+use anyhow::Result;
+use baton_abi::{COUNTER_LCCP_MISSED, COUNTER_LCCP_SENT_AGAIN, Inbox, LCCP_AGAIN, LCCP_SYNC};
+use baton_core::{
+    Moment,
+    channel::{IDLE_TICK, Pace, Receiver, Sender, TICK},
+};
+use baton_dataplane::Channels;
+use baton_net::{LccpSocket, Link};
+use baton_wire::{Arrival, KeyRing, Message, NodePair, Numbers, decode, encode};
+use tokio::{sync::watch, time::sleep};
+use tracing::{debug, warn};
+
+use super::heartbeat::clock_now;
+use crate::{logging::logged, network::egress::Egress};
+
+/// What the task needs to know of the configuration.
+#[derive(Clone)]
+pub struct Wanted {
+    pub keys: KeyRing,
+    pub clock_window: Duration,
+    /// How old a message may be that is sent again. A data server that was cut off for longer is dead to others, and
+    /// must not adopt by an old message what is another one's now. Its client has sent the packet again long before.
+    pub oldest: Duration,
+    /// The other nodes, and the channel to each.
+    pub channels: Vec<(Ipv4Addr, u16)>,
+}
+
+/// What the task has done.
+#[derive(Default)]
+pub struct Counts {
+    missed: AtomicU64,
+    sent_again: AtomicU64,
+}
+
+impl Counts {
+    /// By counter of `bpf/abi/counters.h`.
+    pub fn get(&self) -> [(u32, u64); 2] {
+        [
+            (COUNTER_LCCP_MISSED, self.missed.load(Relaxed)),
+            (COUNTER_LCCP_SENT_AGAIN, self.sent_again.load(Relaxed)),
+        ]
+    }
+}
+
+/// Starts the task; it ends with the runtime.
+pub fn start(
+    own: Ipv4Addr,
+    protocol: u8,
+    links: &[Link],
+    maps: Channels,
+    wanted: watch::Receiver<Wanted>,
+) -> Result<Arc<Counts>> {
+    let counts = Arc::new(Counts::default());
+    let socket = LccpSocket::open(own, protocol)?;
+    socket.hear_only(&[LCCP_SYNC as u8, LCCP_AGAIN as u8])?;
+    let task = Task {
+        socket,
+        frames: Egress::open(links)?,
+        maps,
+        wanted,
+        epoch: Instant::now(),
+        nodes: BTreeMap::new(),
+        pace: Pace::default(),
+        counts: Arc::clone(&counts),
+    };
+    tokio::spawn(task.run());
+    Ok(counts)
+}
+
+struct Task {
+    socket: LccpSocket,
+    frames: Egress,
+    maps: Channels,
+    wanted: watch::Receiver<Wanted>,
+    epoch: Instant,
+    nodes: BTreeMap<Ipv4Addr, Node>,
+    pace: Pace,
+    counts: Arc<Counts>,
+}
+
+/// Both directions between here and another node.
+#[derive(Default)]
+struct Node {
+    channel: u16,
+    next: u16,
+    sender: Sender,
+    inbox: Inbox,
+    receiver: Receiver,
+}
+
+impl Task {
+    async fn run(mut self) {
+        let mut buffer = vec![0; LccpSocket::MAX_PACKET];
+        let mut until_look = TICK;
+        let mut looked = Instant::now();
+        self.take_up();
+        loop {
+            tokio::select! {
+                received = self.socket.recv_from(&mut buffer) => match received {
+                    Ok(received) => {
+                        let (sender, payload) = (received.sender, received.payload.to_vec());
+                        let came = received.came();
+                        logged(self.handle(sender, &payload, came).await);
+                    }
+                    Err(error) => debug!("{error}"),
+                },
+                changed = self.wanted.changed() => match changed {
+                    Ok(()) => self.take_up(),
+                    // The daemon has ended.
+                    Err(_) => return,
+                },
+                () = sleep(until_look.saturating_sub(looked.elapsed())) => {
+                    looked = Instant::now();
+                    until_look = self.look_at_all().await;
+                }
+            }
+        }
+    }
+
+    /// The nodes of the configuration, those that stay with what is known of them.
+    fn take_up(&mut self) {
+        let channels = self.wanted.borrow_and_update().channels.clone();
+        let mut before = std::mem::take(&mut self.nodes);
+        for (address, channel) in channels {
+            let mut node = before.remove(&address).unwrap_or_default();
+            node.channel = channel;
+            // Any number will do that an earlier life of this node is not likely to have used.
+            let first = (clock_now().as_nanos() >> 10) as u16 | 1;
+            logged(self.maps.begin_at(channel, first).map_err(Into::into));
+            logged(self.maps.make_inbox(address).map_err(Into::into));
+            self.nodes.insert(address, node);
+        }
+    }
+
+    /// Says how long until the next look.
+    async fn look_at_all(&mut self) -> Duration {
+        let now = Moment::after_epoch(self.epoch.elapsed());
+        let end = self.nodes.values().map(|node| node.channel + 1).max();
+        let next = match self.maps.all_next(end.unwrap_or(0)) {
+            Ok(next) => next,
+            Err(error) => {
+                warn!("{error}");
+                return IDLE_TICK;
+            }
+        };
+        let mut moved = false;
+        let mut messages = Vec::new();
+        for (address, node) in &mut self.nodes {
+            // A pure connection server has none: nobody gives it connections.
+            let inbox = match self.maps.inbox(*address) {
+                Ok(inbox) => inbox.unwrap_or_default(),
+                Err(error) => {
+                    warn!("{error}");
+                    continue;
+                }
+            };
+            let next = next.get(usize::from(node.channel)).copied().unwrap_or(0);
+            let found = node.look(now, next, inbox);
+            moved |= found.moved;
+            let asked = Numbers::lists(&found.lost).into_iter().map(Message::Again);
+            let sync = found.last.map(|last| Message::Sync { last });
+            messages.extend(asked.chain(sync).map(|message| (*address, message)));
+            self.counts
+                .missed
+                .fetch_add(found.lost.len() as u64, Relaxed);
+        }
+        for (to, message) in messages {
+            self.say(&message, to).await;
+        }
+        self.pace.after_look(now, moved)
+    }
+
+    async fn handle(&mut self, sender: Ipv4Addr, payload: &[u8], came: Arrival) -> Result<()> {
+        let (keys, clock_window) = {
+            let wanted = self.wanted.borrow();
+            (wanted.keys.with(sender), wanted.clock_window)
+        };
+        let Some(node) = self.nodes.get_mut(&sender) else {
+            return Ok(());
+        };
+        // What cannot be read is the daemon's to count: it hears all that is heard here.
+        let pair = NodePair {
+            from: sender,
+            to: self.socket.own(),
+        };
+        let received = decode(payload, pair, &keys, came, clock_window);
+        match received.map(|received| received.message) {
+            Ok(Message::Sync { last }) => {
+                let came = self.maps.inbox(sender)?.unwrap_or_default();
+                let lost = node.receiver.sync(&came.came, last);
+                self.counts.missed.fetch_add(lost.len() as u64, Relaxed);
+                for numbers in Numbers::lists(&lost) {
+                    self.say(&Message::Again(numbers), sender).await;
+                }
+            }
+            Ok(Message::Again(numbers)) => {
+                let oldest = self.wanted.borrow().oldest;
+                for number in numbers.get() {
+                    let posted = self.maps.posted(node.channel, *number, oldest)?;
+                    if let Some((interface, frame)) = posted {
+                        self.frames.send_by(interface, &frame)?;
+                        self.counts.sent_again.fetch_add(1, Relaxed);
+                    }
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    async fn say(&self, message: &Message, to: Ipv4Addr) {
+        let pair = NodePair {
+            from: self.socket.own(),
+            to,
+        };
+        let key = self.wanted.borrow().keys.with(to).current;
+        let bytes = encode(message, &[], clock_now(), &key, pair);
+        if let Err(error) = self.socket.send_to(&bytes, to).await {
+            debug!("{error}");
+        }
+    }
+}
+
+/// What a look at a node found.
+struct Found {
+    moved: bool,
+    lost: Vec<u16>,
+    /// The number that it is to be told, if any.
+    last: Option<u16>,
+}
+
+impl Node {
+    fn look(&mut self, now: Moment, next: u16, inbox: Inbox) -> Found {
+        let came = inbox != self.inbox;
+        let moved = came || next != self.next;
+        (self.next, self.inbox) = (next, inbox);
+        Found {
+            moved,
+            lost: if came || !self.receiver.rests() {
+                self.receiver.look(&inbox.came)
+            } else {
+                Vec::new()
+            },
+            last: self.sender.look(now, next),
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! An application node: programs of its control group have their TCP at the I/O server (`baton_virtual_sockets`).
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use anyhow::Result;
+use baton_config::{Config, Forwarding};
+use baton_dataplane::{Pins, app_counter_name};
+use baton_virtual_sockets::{Agent, Group, RefusedPort, Settings};
+use tokio::task::JoinHandle;
+use tracing::error;
+
+use crate::local_node::Place;
+
+/// The agent of this node's virtual sockets. Dropped, it takes no more; the hooks stay, as long as their pins.
+pub struct Sockets {
+    agent: Arc<Agent>,
+    task: JoinHandle<()>,
+}
+
+impl Sockets {
+    /// Sets up the control group with its hooks, and serves the programs there over `far`.
+    pub fn start(place: &Place, forwarding: &Forwarding, far: baton_saps::Agent) -> Result<Self> {
+        let cluster: Vec<IpAddr> = (forwarding.addresses.iter())
+            .map(|address| address.ip())
+            .collect();
+        let pins = Pins::new(&place.config.local.bpf_dir);
+        let agent = Agent::start(Settings {
+            group: group(&pins)?,
+            pins: Some(pins),
+            direct: nodes(&place.config),
+            cluster,
+        })?;
+        let agent = Arc::new(agent);
+        let serving = Arc::clone(&agent);
+        let task = tokio::spawn(async move {
+            if let Err(error) = serving.serve(far).await {
+                error!(
+                    "{error}; programs on this node reach nothing from now on: restart the daemon"
+                );
+            }
+        });
+        Ok(Self { agent, task })
+    }
+
+    /// The nodes of another configuration are those that programs reach by themselves.
+    pub fn set_direct(&self, config: &Config) -> Result<()> {
+        Ok(self.agent.set_direct(&nodes(config))?)
+    }
+
+    /// The ports that programs listen on and the I/O server does not.
+    pub fn refused(&self) -> Vec<RefusedPort> {
+        self.agent.refused().list()
+    }
+
+    /// The hooks' counters and the agent's, by their labels.
+    pub fn counters(&self) -> Result<BTreeMap<String, u64>> {
+        let hooks = self.agent.maps()?.counters()?;
+        let named = (0..).zip(hooks).filter_map(|(index, value)| {
+            // The last enumerator is their number.
+            Some((app_counter_name(index)?, value))
+        });
+        let agent = self.agent.counters();
+        let agent = agent.all().map(|(name, value)| (name.to_owned(), value));
+        Ok(named.chain(agent).collect())
+    }
+}
+
+impl Drop for Sockets {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// The control group of the node that has these pins, which no other node of the machine has.
+pub fn group(pins: &Pins) -> Result<Group> {
+    Ok(Group::named_after(pins.dir())?)
+}
+
+/// Whether an earlier daemon's hooks are there.
+pub fn is_set_up(pins: &Pins) -> bool {
+    pins.link("app_connect4").exists()
+}
+
+/// Removes it, or does nothing where there is none.
+pub fn remove_group(pins: &Pins) -> Result<()> {
+    match group(pins) {
+        // Where it is not, the hierarchy need not be writable: most nodes have none.
+        Ok(group) if group.path().exists() => Ok(group.remove()?),
+        // A machine without such groups has no application node.
+        Ok(_) | Err(_) => Ok(()),
+    }
+}
+
+/// The cluster's own nodes, each of which programs reach by themselves: address and prefix.
+fn nodes(config: &Config) -> Vec<(IpAddr, u8)> {
+    let addresses = config.nodes.iter().map(|node| node.address.ip());
+    addresses
+        .map(|address| (address, if address.is_ipv4() { 32 } else { 128 }))
+        .collect()
+}
