@@ -86,7 +86,7 @@ impl Daemon {
     }
 
     /// Another node has said how what was ordered there is getting on.
-    pub(in super::super) fn handle_account(&mut self, sender: Ipv4Addr, account: &Account) {
+    pub(crate) fn handle_account(&mut self, sender: Ipv4Addr, account: &Account) {
         let now = self.now();
         if let Some(ours) = &mut self.migrations.afar.ours {
             ours.errand.handle_account(now, sender.into(), account);
@@ -94,7 +94,7 @@ impl Daemon {
     }
 
     /// Another node orders a migration from here, or asks after one.
-    pub(in super::super) fn handle_migrate_order(&mut self, sender: Ipv4Addr, order: Order) {
+    pub(crate) fn handle_migrate_order(&mut self, sender: Ipv4Addr, order: Order) {
         let from = Address::from(sender);
         if let Verb::Migrate(to) = order.verb
             && self.migrations.afar.theirs.is_new(from, order.number)
