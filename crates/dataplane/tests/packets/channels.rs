@@ -9,8 +9,8 @@ use zerocopy::{FromBytes as _, IntoBytes as _};
 
 use crate::{
     cluster::{ARRIVES_AT, CS, data_server, ds, key},
-    cs::http::routes_by_name,
-    ds::loopback::{COOKIE, Live, expect},
+    connection_server::http::routes_by_name,
+    data_server::adopt::loopback::{COOKIE, Live, expect},
     host::{on_own_host, send_lccp},
     lccp::{INNER, LCCP, TO_DS, adopt, forward, seal, tag_again, to_ds},
     node::{Node, Redirect, Seen, Tx},

@@ -11,10 +11,12 @@ use fastrand::Rng;
 
 use crate::{
     cluster::{CS, CS_MAC, SMTP, WEB, ds, ds_mac, key, peer},
-    cs::{
+    connection_server::{
+        frames::{
+            icmp::{error, response},
+            switched::switched,
+        },
         http::{Connection, get, routes_by_name},
-        icmp::{error, response},
-        switched::switched,
     },
     damage::{broken, option_byte},
     host::{connect, listen, on_own_host},

@@ -23,11 +23,11 @@ mod segment;
 mod sniff;
 mod table;
 
+mod aware_client;
 mod both;
 mod channels;
-mod client;
-mod cs;
-mod ds;
+mod connection_server;
+mod data_server;
 mod for_daemon;
 mod fuzz;
 mod pairs;

@@ -9,7 +9,7 @@ use nix::{
 };
 
 use crate::{
-    ds::loopback::{LOOPBACK, frame_here},
+    data_server::adopt::loopback::{LOOPBACK, frame_here},
     segment::{Segment, TCP},
 };
 

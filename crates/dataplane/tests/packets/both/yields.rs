@@ -12,7 +12,7 @@ use baton_wire::{Message, YieldAnswer, encode};
 
 use crate::{
     cluster::{ARRIVES_AT, CS, ds, ds_mac, key, peer},
-    ds::loopback::{Live, expect},
+    data_server::adopt::loopback::{Live, expect},
     host::{on_own_host, send_lccp_from},
     lccp::{flow, opened, short, to_cs_from},
     node::Node,

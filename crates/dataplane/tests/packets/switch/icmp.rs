@@ -2,7 +2,7 @@
 
 use super::goes_to;
 use crate::{
-    cs::icmp::{error, response},
+    connection_server::frames::icmp::{error, response},
     node::{Node, Pass},
     segment::{Client, Segment},
 };

@@ -1,0 +1,100 @@
+//! The first segment of a connection that has begun before: it comes again because it was late on its way, or because
+//! somebody has seen it. Its request is not done twice.
+
+use std::time::Duration;
+
+use crate::connection_server::{
+    find::claim::moved,
+    http::{Connection, forwarded, get},
+};
+use crate::{
+    lccp::{claim, linux_tcb, sent},
+    node::{Counted, Node, Tx},
+    segment::{Client, Segment},
+};
+
+const CLAIMED: Counted<'_> = &[("cs_begun_before", 1), ("cs_claim", 1)];
+
+/// In the middle of a download, farther behind than a late packet could be: it goes to the owner, who calls it old,
+/// and the entry does not change.
+#[test]
+fn in_the_middle_of_a_download() {
+    let node = Node::cs();
+    for acknowledged in [1 << 21, 1 << 27, (1 << 30) - 1] {
+        let (mut connection, first) = open(&node);
+        connection.ack = connection.ack.wrapping_add(acknowledged);
+        let ack = connection.empty();
+        node.run(&ack.frame()).expect(Tx, &forwarded(&ack));
+        let before = connection.entry(&node);
+        for again in [
+            first.clone(),
+            first.clone().payload("POST / HTTP/1.1\r\n\r\n"),
+        ] {
+            let counted = [&[("cs_begun_before", 1)][..], &forwarded(&again)].concat();
+            node.run(&again.frame()).expect(Tx, &counted);
+            connection.is_unchanged(&node, &before);
+        }
+    }
+}
+
+/// Its entry is gone, and the cookie still good: whoever may have it is asked, and it begins nothing.
+#[test]
+fn after_its_end() {
+    let node = Node::cs();
+    let (connection, first) = open(&node);
+    node.forget(&connection.client);
+    for wait in [0, 75, 240] {
+        node.wait(Duration::from_secs(wait));
+        std::thread::sleep(Duration::from_millis(150));
+        let seen = node.run(&first.frame()).expect(Tx, CLAIMED);
+        assert_eq!(sent(&node, &seen).message, claim(&connection.client, 0));
+        assert!(node.tcb(&connection.client).is_none());
+    }
+}
+
+/// A connection that began at another connection server: there is no more here than what its entry says.
+#[test]
+fn of_a_connection_that_began_elsewhere() {
+    let node = Node::fresh_cs();
+    let client = Client::fresh();
+    let cookie = node.cookie(&client);
+    let first = client.get(cookie);
+    let later = client.later(cookie, 5000, 1 << 26);
+    node.run(&moved(&node, 1, &later, linux_tcb()))
+        .expect(crate::node::Drop, &[("cs_moved", 1)]);
+    let before = node.tcb(&client).unwrap();
+    assert_eq!(before.state, 0);
+    let counted = [&[("cs_begun_before", 1)][..], &forwarded(&first)].concat();
+    node.run(&first.frame()).expect(Tx, &counted);
+    assert_eq!(node.tcb(&client).unwrap().last_ack, before.last_ack);
+}
+
+/// Until somebody has answered, it is the client's own, which has no answer.
+#[test]
+fn a_retransmission_is_adopted_again() {
+    let node = Node::cs();
+    let (_, first) = open(&node);
+    node.run(&first.frame())
+        .expect(Tx, &[("cs_adopt_again", 1)]);
+}
+
+/// Another connection on the same ports is another connection, also while the entry of the last one is there.
+#[test]
+fn a_new_connection_begins() {
+    let node = Node::cs();
+    let (connection, _) = open(&node);
+    let mut client = connection.client;
+    for _ in 0..20 {
+        client = client.again();
+        let cookie = node.cookie(&client);
+        let first = client.get(cookie).payload(get("/ds1/"));
+        node.run(&first.frame()).expect(Tx, &[("cs_adopt", 1)]);
+    }
+}
+
+fn open(node: &Node) -> (Connection, Segment) {
+    let connection = Connection::open(node, get("/ds1/"));
+    let mut first = connection.data(get("/ds1/"));
+    first.seq = connection.client.isn.wrapping_add(1);
+    (connection, first)
+}

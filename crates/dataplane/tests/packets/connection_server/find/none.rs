@@ -1,0 +1,89 @@
+//! NONE: the owner of an entry does not have the connection.
+
+use baton_wire::Message;
+
+use crate::connection_server::http::{Connection, get, routes_by_name};
+use crate::{
+    cluster::{ds, key},
+    lccp::{flow, sent, to_cs},
+    node::{Drop, Node, Tx},
+    segment::Segment,
+};
+
+fn node() -> Node {
+    let node = Node::fresh_cs();
+    routes_by_name(&node);
+    node
+}
+
+/// `from` says that it does not have the connection of this packet, which came to it by itself or inside a message.
+fn none(
+    node: &Node,
+    connection: &Connection,
+    from: u16,
+    is_plain: bool,
+    packet: &Segment,
+) -> Vec<u8> {
+    let message = Message::None {
+        flow: flow(&connection.client),
+        attempt: 0,
+        is_plain,
+    };
+    to_cs(from, &message, node.now(), &key().lccp(), &packet.packet())
+}
+
+/// More of the first request was ahead of its ADOPT: it goes there once more, and the entry stays.
+#[test]
+fn what_came_ahead_goes_there_once_more() {
+    for is_plain in [true, false] {
+        let node = node();
+        let connection = Connection::open(&node, get("/ds1/"));
+        let before = connection.entry(&node);
+        let more = connection.data("more");
+        let answer = none(&node, &connection, 0, is_plain, &more);
+        let seen = node.run(&answer).expect(Tx, &[("cs_ahead", 1)]);
+        let again = sent(&node, &seen);
+        let Message::Forward { attempt, .. } = again.message else {
+            panic!("{again:?}");
+        };
+        assert_eq!((again.to, attempt), (ds(0), 1));
+        assert_eq!(again.packet, more.packet());
+        connection.is_unchanged(&node, &before);
+    }
+}
+
+/// It has gone on: the others are asked, and the entry is no longer believed.
+#[test]
+fn of_what_has_gone_on_the_others_are_asked() {
+    let node = node();
+    let mut connection = Connection::answered(&node);
+    let ack = connection.empty();
+    node.run(&ack.frame());
+    let request = connection.data(get("/ds1/"));
+    connection.send(&node, &request);
+    let answer = none(&node, &connection, 0, true, &request);
+    let seen = node
+        .run(&answer)
+        .expect(Tx, &[("cs_none", 1), ("cs_claim", 1)]);
+    let asks = sent(&node, &seen);
+    assert!(matches!(asks.message, Message::Claim { .. }), "{asks:?}");
+    assert_eq!(asks.packet, request.packet());
+    assert!(node.tcb(&connection.client).is_none());
+}
+
+/// Its client has ended it, or another data server says so.
+#[test]
+fn else_nothing_changes() {
+    let node = node();
+    let connection = Connection::answered(&node);
+    let end = connection.empty().flags("FA");
+    let before = connection.entry(&node);
+    let answer = none(&node, &connection, 1, true, &end);
+    node.run(&answer).expect(Drop, &[("lccp_mismatch", 1)]);
+    connection.is_unchanged(&node, &before);
+    node.run(&end.frame());
+    let before = connection.entry(&node);
+    let answer = none(&node, &connection, 0, true, &end);
+    node.run(&answer).expect(Drop, &[("cs_none", 1)]);
+    connection.is_unchanged(&node, &before);
+}

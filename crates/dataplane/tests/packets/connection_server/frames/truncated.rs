@@ -1,0 +1,102 @@
+//! Frames cut at every byte: a named counter or the kernel, never a crash and never XDP_ABORTED.
+
+use std::collections::BTreeSet;
+
+use crate::connection_server::forward::adopted;
+use crate::{
+    cluster::key,
+    lccp::{flow, linux_tcb, to_cs},
+    node::{Drop, Node, Pass},
+    segment::{Client, IP},
+};
+use baton_wire::{Message, Refusal};
+
+/// The shortest frame that a test run takes: an Ethernet header.
+const SHORTEST: usize = 14;
+/// Before this the IP header is not whole, and the frame not one of IPv4 to us.
+const IP_HEADER_ENDS: usize = IP + 20;
+
+#[test]
+fn a_syn() {
+    let node = Node::cs();
+    let syn = Client::fresh()
+        .syn()
+        .ip_options([1; 8])
+        .payload("0123")
+        .frame();
+    cut_everywhere(&node, &syn);
+}
+
+#[test]
+fn a_first_request() {
+    let node = Node::cs();
+    let client = Client::fresh();
+    let get = client.get(node.cookie(&client)).frame();
+    cut_everywhere(&node, &get);
+    assert!(node.tcb(&client).is_none());
+}
+
+#[test]
+fn a_packet_of_a_known_connection() {
+    let node = Node::cs();
+    let (client, cookie) = adopted(&node);
+    cut_everywhere(
+        &node,
+        &client.later(cookie, 100, 100).payload("more").frame(),
+    );
+}
+
+#[test]
+fn a_refused() {
+    let node = Node::cs();
+    let (client, cookie) = adopted(&node);
+    let message = Message::Refused {
+        flow: flow(&client),
+        tcb: linux_tcb(),
+        refusal: Refusal::NoListener,
+    };
+    let packet = client.get(cookie).packet();
+    let frame = to_cs(0, &message, node.now(), &key().lccp(), &packet);
+    // To no cluster address: the kernel judges what is not whole.
+    for length in SHORTEST..frame.len() {
+        node.run(&frame[..length]).expect(Pass, &[]).untouched();
+    }
+    assert_eq!(node.tcb(&client).unwrap().owner, 0);
+}
+
+/// Cut, and the IP header's length cut as well, so that it does not lie.
+#[test]
+fn shorter_packets_that_do_not_lie() {
+    let node = Node::cs();
+    let client = Client::fresh();
+    let get = client.get(node.cookie(&client)).frame();
+    let mut seen_counters = BTreeSet::new();
+    for length in IP_HEADER_ENDS..get.len() {
+        let mut frame = get[..length].to_vec();
+        let total = (length - IP) as u16;
+        frame[IP + 2..IP + 4].copy_from_slice(&total.to_be_bytes());
+        let seen = node.run(&frame);
+        assert!(
+            seen.counted.values().sum::<u64>() == 1,
+            "{length}: {seen:?}"
+        );
+        seen_counters.extend(seen.counted.into_keys());
+    }
+    // A header that is not whole, one without a payload, and then requests of any length.
+    let expected = ["bad_tcp", "cs_adopt", "cs_adopt_again", "cs_handshake_ack"];
+    assert!(seen_counters.iter().eq(expected), "{seen_counters:?}");
+}
+
+fn cut_everywhere(node: &Node, frame: &[u8]) {
+    for length in SHORTEST..frame.len() {
+        let seen = node.run(&frame[..length]);
+        let (verdict, counted): (_, &[_]) = if length < IP_HEADER_ENDS {
+            (Pass, &[])
+        } else {
+            (Drop, &[("bad_ip", 1)])
+        };
+        seen.check(verdict, counted)
+            .unwrap_or_else(|error| panic!("cut at {length}: {error}"));
+        assert_eq!(seen.frame, frame[..length]);
+    }
+}

@@ -1,0 +1,266 @@
+//! Connections whose data server is dead, or takes no messages.
+
+use baton_abi::{
+    DATA_SERVER_ASKED_FOR, DATA_SERVER_DEAD, DATA_SERVER_DEAF, DATA_SERVER_ROUTED, LCCP_ADOPT,
+    LCCP_FLAG_RESUME,
+};
+use baton_wire::Message;
+
+use crate::connection_server::http::{ANSWER, Connection, forwarded, get, routes_by_name};
+use crate::{
+    cluster::{HTTP_SERVICE, data_server, ds, ds_mac, key},
+    lccp::{INNER, LCCP, adopt, flow, forward, linux_tcb, sent, short, to_cs},
+    node::{Drop, Node, Tx},
+    seen::Seen,
+    segment::Segment,
+};
+
+/// In a message's header; its flags are behind it.
+const COMMAND: usize = LCCP + 2;
+
+/// A connection server whose first data server has the next connection.
+fn node() -> Node {
+    let node = Node::fresh_cs();
+    routes_by_name(&node);
+    node
+}
+
+/// The others of the pool take what comes.
+fn kill_first(node: &Node) {
+    mark_first(node, DATA_SERVER_DEAD);
+}
+
+fn mark_first(node: &Node, flag: u32) {
+    let mut way = data_server(0);
+    way.flags |= flag as u8;
+    node.plane().set_data_server(0, &way).unwrap();
+    for pool in 0..=HTTP_SERVICE + 3 {
+        let mut found = node.plane().pool(pool).unwrap();
+        found.members = [0b110, 0, 0, 0];
+        node.plane().set_pool(pool, &found).unwrap();
+        node.set_choices(pool, &[1, 1, 1]);
+    }
+}
+
+/// It refuses messages: what it has goes on, and what it cannot have got goes to another.
+#[test]
+fn of_a_data_server_that_does_not_hear_only_what_it_has_goes_on() {
+    let node = node();
+    let mut connection = Connection::open(&node, get("/ds1/"));
+    mark_first(&node, DATA_SERVER_DEAF);
+    let mut again = connection;
+    again.seq -= get("/ds1/").len() as u32;
+    let again = again.data(get("/ds1/"));
+
+    // The response comes.
+    let before = connection.entry(&node);
+    connection.ack += ANSWER;
+    let ack = connection.empty();
+    let seen = node.run(&ack.frame()).expect(Tx, &forwarded(&ack));
+    assert_eq!(seen.packet().ethernet.destination, ds_mac(0));
+    let next = connection.data(get("/ds2/"));
+    let counted = forwarded(&next);
+    let seen = connection.send(&node, &next).expect(Tx, &counted);
+    assert_eq!(seen.packet().ethernet.destination, ds_mac(0));
+    assert_eq!(connection.entry(&node).owner, 0);
+
+    // It does not come, and the request does.
+    let key = node.tcb_key(&connection.client);
+    node.plane().set_tcb(&key, &before).unwrap();
+    let seen = node
+        .run(&again.frame())
+        .expect(Tx, &[("cs_deaf", 1), ("cs_orphan_adopt", 1)]);
+    let message = sent(&node, &seen);
+    assert_eq!((message.to, message.packet), (ds(1), again.packet()));
+    assert_eq!(message.message, adopt(&connection.client));
+    assert_eq!(connection.entry(&node).owner, 1);
+
+    // Nor when it is dead as well.
+    node.plane().set_tcb(&key, &before).unwrap();
+    mark_first(&node, DATA_SERVER_DEAF | DATA_SERVER_DEAD);
+    let seen = node.run(&again.frame());
+    seen.expect(Tx, &[("cs_orphan_adopt", 1)]);
+}
+
+/// Behind a router clients' packets are in messages too, and it refuses them. It may still be sending, and nobody can
+/// have it stop: what it has begun waits for it, and only what it cannot have got goes to another.
+#[test]
+fn behind_a_router_what_it_has_waits_for_it() {
+    let node = node();
+    let mut connection = Connection::open(&node, get("/ds1/"));
+    mark_first(&node, DATA_SERVER_DEAF | DATA_SERVER_ROUTED);
+    let unanswered = connection.entry(&node);
+    let mut again = connection;
+    again.seq -= get("/ds1/").len() as u32;
+    let again = again.data(get("/ds1/"));
+    let is_forwarded = |connection: &Connection, seen: &Seen, packet: &Segment| {
+        let message = sent(&node, seen);
+        assert_eq!((message.to, message.packet), (ds(0), packet.packet()));
+        assert_eq!(message.message, forward(&connection.client));
+        assert_eq!(connection.entry(&node).owner, 0);
+    };
+
+    // Of the response, of a next request, whoever is to answer it, and of that one again.
+    connection.ack += ANSWER;
+    let ack = connection.empty();
+    let seen = node.run(&ack.frame()).expect(Tx, &forwarded(&ack));
+    is_forwarded(&connection, &seen, &ack);
+    let next = connection.data(get("/ds2/"));
+    let counted = forwarded(&next);
+    let seen = connection.send(&node, &next).expect(Tx, &counted);
+    is_forwarded(&connection, &seen, &next);
+    let seen = node.run(&next.frame()).expect(Tx, &forwarded(&next));
+    is_forwarded(&connection, &seen, &next);
+
+    // Nobody has answered its first request.
+    let key = node.tcb_key(&connection.client);
+    node.plane().set_tcb(&key, &unanswered).unwrap();
+    let seen = node.run(&again.frame());
+    let seen = seen.expect(Tx, &[("cs_deaf", 1), ("cs_orphan_adopt", 1)]);
+    let message = sent(&node, &seen);
+    assert_eq!((message.to, message.packet), (ds(1), again.packet()));
+    assert_eq!(message.message, adopt(&connection.client));
+    assert_eq!(connection.entry(&node).owner, 1);
+}
+
+#[test]
+fn a_request_that_nobody_has_answered_goes_to_another() {
+    let node = node();
+    let mut connection = Connection::open(&node, get("/ds1/"));
+    kill_first(&node);
+    connection.seq -= get("/ds1/").len() as u32;
+    let again = connection.data(get("/ds1/"));
+    let seen = connection.send(&node, &again);
+    let seen = seen.expect(Tx, &[("cs_orphan_adopt", 1)]);
+    let message = sent(&node, &seen);
+    assert_eq!((message.to, message.packet), (ds(1), again.packet()));
+    assert_eq!(message.message, adopt(&connection.client));
+    assert_eq!(connection.entry(&node).owner, 1);
+}
+
+/// As an ADOPT that begins in the middle of a response, to the third data server.
+#[track_caller]
+pub fn goes_to_the_rest(node: &Node, ack: &Segment) {
+    let seen = node.run(&ack.frame()).expect(Tx, &[("cs_resume", 1)]);
+    assert_eq!(seen.packet().ethernet.destination, ds_mac(2));
+    let said = [LCCP_ADOPT, LCCP_FLAG_RESUME].map(|word| word as u8);
+    assert_eq!(seen.frame[COMMAND..COMMAND + 2], said);
+    assert_eq!(seen.frame[INNER..], ack.packet());
+}
+
+/// A client that is silent, for however long, may wait for a response: only the word of its owner says that it does not.
+#[test]
+fn a_muster_finds_who_is_not_at_rest() {
+    let node = node();
+    let orphans = node.plane().orphans().unwrap();
+    let waits = Connection::open(&node, get("/ds1/"));
+    let answered = Connection::answered(&node);
+    let ack = answered.empty();
+    node.run(&ack.frame());
+    let elsewhere = Connection::open(&node, get("/ds2/"));
+    let found = || {
+        let found = orphans.muster(0).unwrap();
+        let mut clients: Vec<_> = found.iter().map(|(key, _)| key.ends().0).collect();
+        clients.sort_unstable();
+        clients
+    };
+    let mut both = vec![waits.client.address, answered.client.address];
+    both.sort_unstable();
+    assert_eq!(found(), both);
+    tell_rest(&node, &answered, &ack);
+    assert_eq!(found(), [waits.client.address]);
+    orphans.forget(&node.tcb_key(&waits.client)).unwrap();
+    orphans.forget(&node.tcb_key(&waits.client)).unwrap();
+    assert!(found().is_empty());
+    assert!(node.tcb(&elsewhere.client).is_some());
+}
+
+/// The first data server tells that the connection is at rest where this acknowledgement is.
+pub fn tell_rest(node: &Node, connection: &Connection, ack: &Segment) {
+    let message = Message::Moved {
+        flow: flow(&connection.client),
+        tcb: linux_tcb(),
+        next: Some(short(ds(0))),
+        is_cut: false,
+    };
+    let told = to_cs(0, &message, node.now(), &key().lccp(), &ack.packet());
+    node.run(&told).expect(Drop, &[("cs_rest", 1)]);
+}
+
+/// It may have handed the connection on, and its word be lost. Who has it says so: asked for it, or because it is at rest there.
+#[test]
+fn of_the_dead_whoever_has_a_connection_is_believed() {
+    for next in [None, Some(short(ds(1)))] {
+        let node = node();
+        let mut connection = Connection::open(&node, get("/ds1/"));
+        connection.ack += ANSWER;
+        let ack = connection.empty();
+        node.run(&ack.frame());
+        let message = Message::Moved {
+            flow: flow(&connection.client),
+            tcb: linux_tcb(),
+            next,
+            is_cut: false,
+        };
+        let says = |from: u16, packet: &Segment| {
+            node.run(&to_cs(
+                from,
+                &message,
+                node.now(),
+                &key().lccp(),
+                &packet.packet(),
+            ))
+        };
+        const MISMATCH: &[(&str, u64)] = &[("lccp_mismatch", 1)];
+        // While the owner lives, only that is.
+        says(1, &ack).expect(Drop, MISMATCH);
+        kill_first(&node);
+        let mut far = connection;
+        far.seq += 1 << 24;
+        says(1, &far.empty()).expect(Drop, MISMATCH);
+        assert_eq!(connection.entry(&node).owner, 0);
+        says(1, &ack).expect(Drop, &[("cs_moved_from_dead", 1)]);
+        assert_eq!(connection.entry(&node).owner, 1);
+        let request = connection.data(get("/ds2/"));
+        let seen = connection.send(&node, &request);
+        let seen = seen.expect(Tx, &forwarded(&request));
+        assert_eq!(seen.packet().ethernet.destination, ds_mac(1));
+    }
+}
+
+/// As long as they are asked nobody is told anything, and no request goes to a third one.
+#[test]
+fn until_the_others_have_been_asked_everything_waits() {
+    let node = node();
+    let mut connection = Connection::open(&node, get("/ds1/"));
+    mark_first(&node, DATA_SERVER_DEAD | DATA_SERVER_ASKED_FOR);
+    let ack = connection.empty();
+    let first = connection.seq;
+    connection.seq -= get("/ds1/").len() as u32;
+    let again = connection.data(get("/ds1/"));
+    connection.seq = first;
+    let before = connection.entry(&node);
+    for packet in [&again, &ack, &connection.data(get("/ds1/"))] {
+        node.run(&packet.frame())
+            .expect(Drop, &[("cs_orphan_waits", 1)]);
+        assert_eq!(connection.entry(&node).owner, before.owner);
+    }
+}
+
+/// Those that were asked for the connections of the dead and have them not.
+#[test]
+fn who_does_not_have_a_connection_of_the_dead_changes_nothing() {
+    let node = node();
+    let connection = Connection::answered(&node);
+    kill_first(&node);
+    let before = connection.entry(&node);
+    let none = Message::None {
+        flow: flow(&connection.client),
+        attempt: u8::MAX,
+        is_plain: false,
+    };
+    let packet = connection.empty().packet();
+    let answer = to_cs(1, &none, node.now(), &key().lccp(), &packet);
+    node.run(&answer).expect(Drop, &[("cs_unclaimed", 1)]);
+    assert_eq!(connection.entry(&node), before);
+}

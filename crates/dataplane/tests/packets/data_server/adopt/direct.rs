@@ -1,0 +1,351 @@
+//! Packets that aware clients send here themselves, inside another to this node's own address.
+
+use std::{
+    io::Write as _,
+    net::{Ipv4Addr, SocketAddrV4},
+};
+
+use baton_abi::{SERVICE_OWNER, Service, ServiceKey};
+use baton_wire::Message;
+use etherparse::{EtherType, IpNumber};
+
+use super::{
+    loopback::{COOKIE, Live, expect, expect_bytes, send},
+    window::in_this_namespace,
+};
+use crate::data_server::{
+    agent::reader::{cut, is_reset, send_in, tell, with_agent},
+    door::owner::{
+        ELSEWHERE, HERE, end_of, ended, follows, owned, request, told_again, told_moved,
+        told_to_adopt,
+    },
+};
+use crate::{
+    cluster::{CLIENT_MAC, CLUSTER, SMTP, WEB, ds, ds_mac, first_pool_of_one},
+    host::{accept, connect, listen, nothing_to_accept, on_own_host, send_ip},
+    lccp::adopt,
+    node::{Counted, Drop, Node, Pass},
+    segment::{Client, GET, IP, Segment, ethernet, ip_packet, ip_packet_with_options, patched},
+    table::{self, Case, Out},
+};
+
+/// A request that has come directly and is let in.
+const LET_IN: Counted<'_> = &[
+    ("ds_direct", 1),
+    ("ds_door_request", 1),
+    ("ds_delivered", 1),
+];
+const DELIVERED: Counted<'_> = &[("ds_direct", 1), ("ds_delivered", 1)];
+
+fn framed(packet: &[u8]) -> Vec<u8> {
+    ethernet(CLIENT_MAC, ds_mac(0), EtherType::IPV4, packet)
+}
+
+/// As the client's agent sends it.
+fn wrapped(packet: &[u8], from: Ipv4Addr, to: Ipv4Addr) -> Vec<u8> {
+    framed(&ip_packet(IpNumber::IPV4, from, to, packet))
+}
+
+fn direct(packet: &Segment) -> Vec<u8> {
+    wrapped(&packet.packet(), *packet.from.ip(), ds(0))
+}
+
+fn of(from: SocketAddrV4) -> Segment {
+    Segment {
+        from,
+        ..Client::fresh().later(7, 100, 100)
+    }
+}
+
+#[test]
+fn a_connection_gets_what_is_inside() {
+    on_own_host(|| {
+        let listener = listen(WEB);
+        let connection = connect(&listener, WEB);
+        let ack = of(connection.from);
+        let node = Node::ds();
+        for packet in [
+            ack.clone(),
+            ack.clone().flags("PA").payload(GET),
+            ack.clone().flags("FA"),
+            ack.clone().flags("R"),
+            ack.clone().ip_options([1; 40]),
+        ] {
+            let seen = node.run(&direct(&packet)).expect(Pass, &[("ds_direct", 1)]);
+            assert_eq!(seen.frame[IP..], packet.packet());
+        }
+    });
+}
+
+/// Nobody can say more with it than with a packet to the cluster address.
+#[test]
+fn nothing_else_comes_of_it() {
+    on_own_host(|| {
+        let listener = listen(WEB);
+        let connection = connect(&listener, WEB);
+        let (ack, stranger) = (of(connection.from), Client::fresh());
+        let data = ack.clone().flags("PA").payload(GET);
+        let other = Ipv4Addr::new(198, 51, 100, 66);
+        let packet = data.packet();
+        let (sender, flags) = (*ack.from.ip(), IP + 20 + 6);
+        let refused = &[("ds_direct_refused", 1)][..];
+        let silence = &[("ds_no_socket", 1)][..];
+        let cases = [
+            (
+                "in the name of another",
+                wrapped(&packet, other, ds(0)),
+                refused,
+            ),
+            ("SYN", direct(&ack.clone().flags("S")), refused),
+            ("SYN ACK", direct(&ack.clone().flags("SA")), refused),
+            (
+                "cut",
+                wrapped(&packet[..packet.len() - 1], sender, ds(0)),
+                refused,
+            ),
+            (
+                "more behind it",
+                wrapped(&[&packet[..], b"x"].concat(), sender, ds(0)),
+                refused,
+            ),
+            (
+                "a fragment inside",
+                patched(direct(&data), flags, &[0x20, 0]),
+                refused,
+            ),
+            (
+                "a TCP header longer than the packet",
+                patched(direct(&ack), IP + 20 + 20 + 12, &[0xf0]),
+                refused,
+            ),
+            (
+                "a stranger's ACK",
+                direct(&stranger.later(7, 100, 100)),
+                silence,
+            ),
+            (
+                "a stranger's RST",
+                direct(&stranger.later(7, 1, 1).flags("R")),
+                silence,
+            ),
+            ("a stranger's request", direct(&stranger.get(7)), silence),
+        ]
+        .map(|(name, input, counted)| Case {
+            name,
+            input,
+            verdict: Drop,
+            out: Out::Same,
+            counted,
+        });
+        table::run(&Node::ds(), cases.into());
+    });
+}
+
+/// Where owners route the same holds: another's name is refused, and a stranger gets no answer.
+#[test]
+fn by_owners_nothing_else_comes_of_it_either() {
+    on_own_host(|| {
+        let _listener = listen(WEB);
+        let node = Node::ds();
+        let service = Service {
+            flags: SERVICE_OWNER as u16,
+            ..Service::default()
+        };
+        (node.plane().set_service(&ServiceKey::of(WEB), &service)).unwrap();
+        let request = Client::fresh().get(7);
+        let forged = wrapped(&request.packet(), Ipv4Addr::new(198, 51, 100, 66), ds(0));
+        let refused = &[("ds_direct_refused", 1)];
+        node.run(&forged).expect(Drop, refused).untouched();
+        let silence = &[("ds_direct", 1), ("ds_no_socket", 1)];
+        node.run(&direct(&request)).expect(Drop, silence);
+    });
+}
+
+/// The client sends it here itself, over the loopback.
+fn send_direct(packet: &Segment) {
+    let (from, inside) = (*packet.from.ip(), packet.packet());
+    send_ip(ds(0), &ip_packet(IpNumber::IPV4, from, ds(0), &inside));
+}
+
+/// What an aware client is told with the first bytes of each socket: this data server's address.
+fn here() -> [u8; 10] {
+    let [a, b, c, d] = ds(0).octets();
+    [253, 12, b'B', b'T', b'N', 1, a, b, c, d]
+}
+
+/// The same connection as of [`owned`], but its client is aware, has been told, and sends here itself.
+fn aware(mut live: Live) -> Live {
+    in_this_namespace(&live.node);
+    // That of the connection before, which ends.
+    live.has_acks = true;
+    live.client = Client::fresh();
+    let Message::Adopt {
+        flow,
+        mut tcb,
+        asker,
+    } = adopt(&live.client)
+    else {
+        unreachable!("adopt() makes an ADOPT");
+    };
+    tcb.aware = true;
+    let message = Message::Adopt { flow, tcb, asker };
+    send(&live.node, &message, &live.client.get(COOKIE));
+    live.stream = accept(&live.listener).0;
+    let adopted = &[("ds_adopted", 1), ("ds_door_request", 1), ("ds_told", 1)];
+    expect(&live.node, adopted);
+    expect_bytes(&live.stream, GET);
+    answers(&mut live);
+    live
+}
+
+/// The server answers and says where it is; its client acknowledges that here.
+fn answers(live: &mut Live) {
+    (&live.stream).write_all(live.answer).unwrap();
+    let response = live.response();
+    assert_eq!(response.payload(), live.answer);
+    let options = response.segment().options().to_vec();
+    let told = options.windows(here().len()).any(|some| some == here());
+    assert!(told, "{options:?}");
+    send_direct(&live.ack());
+    expect(&live.node, DELIVERED);
+}
+
+/// With this request the connection goes.
+#[track_caller]
+fn goes_directly(live: &Live) -> Segment {
+    let request = request(live, ELSEWHERE);
+    send_direct(&request);
+    expect(&live.node, &[("ds_direct", 1), ("ds_door_handed_on", 1)]);
+    assert!(told_to_adopt(live, &request), "the next one tells it too");
+    told_moved(live, &request);
+    request
+}
+
+#[test]
+fn by_owners_a_request_for_another_pool_takes_its_connection_there() {
+    on_own_host(|| {
+        let live = aware(owned());
+        goes_directly(&live);
+        ended(&live);
+        live.nothing_sent();
+        assert!(nothing_to_accept(&live.listener));
+    });
+}
+
+/// Its client does not know yet. The connection server, which may not have heard of it, is told again, though it has not sent this.
+#[test]
+fn by_owners_what_comes_for_one_that_has_gone_follows_it() {
+    on_own_host(|| {
+        let live = aware(owned());
+        let request = goes_directly(&live);
+        send_direct(&request);
+        expect(&live.node, &[("ds_direct", 1), ("ds_door_again", 1)]);
+        told_moved(&live, &request);
+        told_again(&live, &request, None);
+        let ack = request
+            .clone()
+            .seq(end_of(&request))
+            .payload(b"")
+            .flags("A");
+        for packet in [&ack, &ack.clone().flags("FA"), &ack.clone().flags("R")] {
+            send_direct(packet);
+            expect(&live.node, &[("ds_direct", 1), ("ds_door_followed", 1)]);
+            follows(&live, packet);
+        }
+        // In another's name nothing follows.
+        let forged = ip_packet(IpNumber::IPV4, ds(1), ds(0), &ack.packet());
+        send_ip(ds(0), &forged);
+        expect(&live.node, &[("ds_direct_refused", 1)]);
+        live.nothing_sent();
+    });
+}
+
+/// Whatever it says.
+#[test]
+fn by_owners_a_body_is_no_request() {
+    on_own_host(|| {
+        let live = aware(owned());
+        let head = format!(
+            "POST /ds1/ HTTP/1.1\r\nHost: 10.77.0.100\r\nContent-Length: {}\r\n\r\n",
+            2 * ELSEWHERE.len()
+        );
+        let head = request(&live, head.as_bytes());
+        let first = head.clone().payload(ELSEWHERE).seq(end_of(&head));
+        let second = first.clone().seq(end_of(&first));
+        send_direct(&head);
+        expect(&live.node, LET_IN);
+        for packet in [&first, &second, &first] {
+            send_direct(packet);
+            expect(&live.node, DELIVERED);
+        }
+        expect_bytes(
+            &live.stream,
+            &[&head.payload, ELSEWHERE, ELSEWHERE].concat(),
+        );
+    });
+}
+
+/// The agent reads it, and its server, which gets the connection back, tells the client as well.
+#[test]
+fn by_owners_the_agent_reads_what_the_door_cannot() {
+    on_own_host(|| {
+        let (live, agent) = with_agent();
+        let mut live = aware(live);
+        let whole = request(&live, HERE);
+        let [first, rest] = cut(&whole, 20);
+        send_direct(&first);
+        expect(
+            &live.node,
+            &[("ds_direct", 1), ("ds_door_reads", 1), ("ds_told", 1)],
+        );
+        ended(&live);
+        send_direct(&rest);
+        expect(&live.node, DELIVERED);
+        let (read, _) = accept(&agent);
+        let mut bytes = vec![0; HERE.len()];
+        while read.peek(&mut bytes).unwrap() < bytes.len() {}
+        tell(&live, &read, &whole, first_pool_of_one());
+        send_in(&live, &whole);
+        expect(
+            &live.node,
+            &[
+                ("ds_adopted", 1),
+                ("ds_door_read", 1),
+                ("ds_door_request", 1),
+                ("ds_told", 1),
+            ],
+        );
+        is_reset(&read);
+        live.stream = accept(&live.listener).0;
+        expect_bytes(&live.stream, HERE);
+        live.sent += HERE.len();
+        live.answers += 1;
+        answers(&mut live);
+    });
+}
+
+/// This host may have tunnels of its own.
+#[test]
+fn what_is_not_for_a_service_passes() {
+    let node = Node::ds();
+    let client = Client::fresh();
+    let ack = client.later(7, 100, 100);
+    let sender = *ack.from.ip();
+    let elsewhere = SocketAddrV4::new(Ipv4Addr::new(192, 0, 2, 200), 80);
+    let udp = ip_packet(IpNumber::UDP, sender, CLUSTER, &[0; 30]);
+    let options = ip_packet_with_options(IpNumber::IPV4, sender, ds(0), &[1; 4], &ack.packet());
+    for frame in [
+        direct(&ack.clone().to(elsewhere)),
+        direct(
+            &ack.clone()
+                .to(SocketAddrV4::new(CLUSTER, SMTP.port() + 1000)),
+        ),
+        wrapped(&ack.packet(), sender, ds(1)),
+        wrapped(&udp, sender, ds(0)),
+        wrapped(&ack.packet()[..30], sender, ds(0)),
+        wrapped(&[], sender, ds(0)),
+        framed(&options),
+    ] {
+        node.run(&frame).expect(Pass, &[]).untouched();
+    }
+}

@@ -1,0 +1,153 @@
+//! ADOPT of a connection in the middle of a response: into the agent that has the rest.
+
+use std::{
+    net::{Ipv4Addr, SocketAddr, SocketAddrV4},
+    os::fd::AsFd as _,
+};
+
+use baton_abi::{LCCP_FLAG_RESUME, LccpHeader, RESPONSE_BODY, RESPONSE_COMPLETE, Response};
+use baton_wire::encode;
+use zerocopy::{FromBytes as _, IntoBytes as _};
+
+use super::loopback::{COOKIE, Live, attached, expect, forward};
+use crate::data_server::door::owner::{ELSEWHERE, HERE, goes_with, owned, request, serves};
+use crate::{
+    cluster::{WEB, ds, key},
+    host::{accept, listen, nothing_to_accept, on_own_host, send_lccp},
+    lccp::{TO_DS, adopt, seal},
+    node::Node,
+    segment::{Client, Segment},
+};
+
+const AGENT: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 9998);
+
+fn send_resumed(node: &Node, client: &Client, packet: &Segment) {
+    let packet = packet.packet();
+    let bytes = encode(&adopt(client), &[], node.now(), &key().lccp(), TO_DS);
+    let mut header = LccpHeader::read_from_bytes(&bytes).unwrap();
+    header.flags = LCCP_FLAG_RESUME as u8;
+    seal(&mut header, &key().lccp(), TO_DS, &packet);
+    send_lccp(ds(0), &[header.as_bytes(), &packet].concat());
+}
+
+#[test]
+fn an_acknowledgement_is_adopted_into_the_agent() {
+    on_own_host(|| {
+        let (server, agent) = (listen(WEB), listen(AGENT));
+        let node = attached();
+        node.change(|settings| settings.resume_port = AGENT.port());
+        let client = Client::fresh();
+        let ack = client.later(COOKIE, 40, 70_000);
+        send_resumed(&node, &client, &ack);
+        let (stream, from) = accept(&agent);
+        assert_eq!(from, SocketAddr::V4(client.address));
+        assert_eq!(stream.local_addr().unwrap(), SocketAddr::V4(WEB));
+        expect(&node, &[("ds_resumed", 1)]);
+        assert!(nothing_to_accept(&server));
+        // Twice is once.
+        send_resumed(&node, &client, &ack);
+        expect(&node, &[("ds_duplicate", 1)]);
+        assert!(nothing_to_accept(&agent));
+    });
+}
+
+/// What the client has got from somebody else meanwhile, this socket never sent: it is an older one.
+#[test]
+fn a_socket_that_was_overtaken_ends() {
+    on_own_host(|| {
+        let agent = listen(AGENT);
+        let node = attached();
+        node.change(|settings| settings.resume_port = AGENT.port());
+        let client = Client::fresh();
+        send_resumed(&node, &client, &client.later(COOKIE, 40, 70_000));
+        let (_first, _) = accept(&agent);
+        expect(&node, &[("ds_resumed", 1)]);
+        send_resumed(&node, &client, &client.later(COOKIE, 40, 90_000));
+        let (_second, from) = accept(&agent);
+        assert_eq!(from, SocketAddr::V4(client.address));
+        expect(&node, &[("ds_resumed", 1), ("ds_stale_ended", 1)]);
+    });
+}
+
+/// Never into the server, which would wait for a request.
+#[test]
+fn without_an_agent_it_is_refused() {
+    on_own_host(|| {
+        let server = listen(WEB);
+        let node = attached();
+        let client = Client::fresh();
+        send_resumed(&node, &client, &client.later(COOKIE, 40, 70_000));
+        expect(&node, &[("ds_refused", 1), ("lccp_not_ours", 1)]);
+        assert!(nothing_to_accept(&server));
+    });
+}
+
+/// The rest of a response is on its way, `left` bytes of it, on a connection whose owner is this node from now on.
+fn resumed(left: u64) -> Live {
+    let mut live = owned();
+    live.listener = listen(AGENT);
+    live.has_acks = true;
+    live.node
+        .change(|settings| settings.resume_port = AGENT.port());
+    live.client = Client::fresh();
+    (live.sent, live.answers) = (40, 3);
+    let ack = live.ack();
+    send_resumed(&live.node, &live.client, &ack);
+    live.stream = accept(&live.listener).0;
+    expect(&live.node, &[("ds_resumed", 1)]);
+    let state = if left == 0 {
+        RESPONSE_COMPLETE
+    } else {
+        RESPONSE_BODY
+    };
+    let rest = Response {
+        left,
+        next: ack.ack,
+        start: ack.ack.wrapping_sub(9),
+        asked: ack.seq,
+        answered: ack.seq,
+        state: state as u8,
+        responses: 1,
+        ..Response::default()
+    };
+    let responses = live.node.plane().responses().unwrap();
+    responses.expect(live.stream.as_fd(), &rest).unwrap();
+    live
+}
+
+/// The agent's socket has a door like any other: what comes next is let in there, or goes with the connection.
+#[test]
+fn behind_the_rest_the_door_judges() {
+    on_own_host(|| {
+        let mut live = resumed(0);
+        serves(&mut live, HERE);
+        let next = request(&live, ELSEWHERE);
+        goes_with(&live, &next);
+    });
+    on_own_host(|| {
+        let live = resumed(0);
+        let next = request(&live, ELSEWHERE);
+        goes_with(&live, &next);
+    });
+}
+
+/// In the middle of it the connection stays.
+#[test]
+fn the_rest_comes_before_what_is_another_s() {
+    on_own_host(|| {
+        let live = resumed(5);
+        forward(&live.node, &request(&live, ELSEWHERE));
+        expect(&live.node, &[("ds_door_withheld", 1)]);
+    });
+}
+
+/// A duplicate of the acknowledgement is nothing new.
+#[test]
+fn an_owned_one_twice_is_once() {
+    on_own_host(|| {
+        let live = resumed(5);
+        send_resumed(&live.node, &live.client, &live.ack());
+        expect(&live.node, &[("ds_duplicate", 1)]);
+        assert!(nothing_to_accept(&live.listener));
+    });
+}

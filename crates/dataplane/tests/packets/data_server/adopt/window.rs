@@ -1,0 +1,148 @@
+//! The congestion window travels with the connection, from socket to socket.
+
+use std::{io::Write as _, net::TcpStream, os::fd::AsFd as _};
+
+use baton_wire::Message;
+use nix::{getsockopt_impl, libc, sockopt_impl, sys::socket::getsockopt};
+
+use super::loopback::ADOPTED;
+use super::loopback::{ANSWER, COOKIE, Live, attached, expect, expect_bytes, forward, send};
+use crate::data_server::door::owner::routed;
+use crate::data_server::door::owner::{ELSEWHERE, HANDED_ON};
+use crate::{
+    cluster::{CS, CS_MAC, WEB, ds, ds_mac},
+    host::{accept, listen, on_own_host},
+    lccp::adopt,
+    node::Node,
+    segment::{Client, GET},
+};
+
+/// As much of `struct tcp_info` as every kernel has: it grows from one to the next.
+const INFO_WORDS: usize = 21;
+const CWND_AT: usize = std::mem::offset_of!(libc::tcp_info, tcpi_snd_cwnd) / size_of::<u32>();
+const UNACKED_AT: usize = std::mem::offset_of!(libc::tcp_info, tcpi_unacked) / size_of::<u32>();
+const BACKOFF_AT: usize = std::mem::offset_of!(libc::tcp_info, tcpi_backoff);
+
+sockopt_impl!(
+    TcpInfo,
+    GetOnly,
+    libc::SOL_TCP,
+    libc::TCP_INFO,
+    [u32; INFO_WORDS]
+);
+
+const CWND: u16 = 77;
+/// What a kernel begins with (RFC 6928).
+const OF_A_NEW_ONE: u32 = 10;
+
+fn cwnd_of(stream: &TcpStream) -> u32 {
+    getsockopt(&stream.as_fd(), TcpInfo).unwrap()[CWND_AT]
+}
+
+/// How many segments TCP believes to be on their way.
+pub fn in_flight_of(stream: &TcpStream) -> u32 {
+    getsockopt(&stream.as_fd(), TcpInfo).unwrap()[UNACKED_AT]
+}
+
+/// How often TCP has doubled the time after which it tries again.
+pub fn backoff_of(stream: &TcpStream) -> u8 {
+    let words = getsockopt(&stream.as_fd(), TcpInfo).unwrap();
+    words[BACKOFF_AT / size_of::<u32>()].to_ne_bytes()[BACKOFF_AT % size_of::<u32>()]
+}
+
+/// Knows its own namespace, and so which sockets are its own.
+pub fn in_this_namespace(node: &Node) {
+    let netns = baton_net::netns::cookie().unwrap();
+    node.change(|settings| settings.netns = netns);
+}
+
+fn adopt_with(node: &Node, client: &Client, cwnd: u16) {
+    let Message::Adopt {
+        flow,
+        mut tcb,
+        asker,
+    } = adopt(client)
+    else {
+        unreachable!("adopt() makes an ADOPT");
+    };
+    tcb.cwnd = cwnd;
+    let message = Message::Adopt { flow, tcb, asker };
+    send(node, &message, &client.get(COOKIE));
+}
+
+#[test]
+fn the_new_socket_begins_with_it() {
+    on_own_host(|| {
+        let listener = listen(WEB);
+        let node = attached();
+        in_this_namespace(&node);
+        for (cwnd, begins, counted) in [
+            (CWND, CWND.into(), &[ADOPTED, &[("ds_window", 1)]].concat()),
+            (0, OF_A_NEW_ONE, &ADOPTED.to_vec()),
+        ] {
+            let client = Client::fresh();
+            adopt_with(&node, &client, cwnd);
+            let (stream, _) = accept(&listener);
+            expect(&node, counted);
+            assert_eq!(cwnd_of(&stream), begins);
+        }
+    });
+}
+
+/// As Apache, and programs in Java and Go, listen.
+#[test]
+fn also_on_a_listener_for_both_ipv6_and_ipv4() {
+    on_own_host(|| {
+        let any = std::net::Ipv6Addr::UNSPECIFIED;
+        let listener = std::net::TcpListener::bind((any, WEB.port())).unwrap();
+        let node = attached();
+        in_this_namespace(&node);
+        adopt_with(&node, &Client::fresh(), CWND);
+        let (stream, _) = accept(&listener);
+        expect(&node, &[ADOPTED, &[("ds_window", 1)]].concat());
+        assert_eq!(cwnd_of(&stream), u32::from(CWND));
+    });
+}
+
+#[test]
+fn a_socket_of_another_namespace_is_left_alone() {
+    on_own_host(|| {
+        let listener = listen(WEB);
+        let node = attached();
+        let client = Client::fresh();
+        adopt_with(&node, &client, CWND);
+        let (stream, _) = accept(&listener);
+        expect(&node, ADOPTED);
+        assert_eq!(cwnd_of(&stream), OF_A_NEW_ONE);
+    });
+}
+
+#[test]
+fn the_owner_gives_it_away() {
+    on_own_host(|| {
+        let mut live = Live::adopted_at(routed());
+        in_this_namespace(&live.node);
+        // To close one is to send something.
+        let mut open = Vec::new();
+        // Little more than what a new connection has is not worth it.
+        for (cwnd, given) in [(CWND, CWND..CWND + 3), (0, 0..1)] {
+            live.client = Client::fresh();
+            adopt_with(&live.node, &live.client, cwnd);
+            let stream = accept(&live.listener).0;
+            open.push(std::mem::replace(&mut live.stream, stream));
+            expect_bytes(&live.stream, GET);
+            (&live.stream).write_all(ANSWER).unwrap();
+            live.response();
+            forward(&live.node, &live.ack());
+            live.node.look();
+            let request = live.request().payload(ELSEWHERE);
+            forward(&live.node, &request);
+            expect(&live.node, HANDED_ON);
+            let Message::Adopt { tcb, .. } = live.message_to(ds(1), ds_mac(1)).message else {
+                panic!("not an ADOPT");
+            };
+            live.message_to(CS, CS_MAC);
+            assert!(given.contains(&tcb.cwnd), "{} of {cwnd}", tcb.cwnd);
+        }
+    });
+}

@@ -1,0 +1,382 @@
+//! What the agent has read is kept until the connection's socket has it, wherever that is.
+
+use std::io::Write as _;
+
+use baton_abi::{Kept, RouteKey, TcbKey};
+use baton_wire::{Message, ShortAddress};
+
+use super::reader::{DELIVERED, GIVEN, REPEATED, reads, send_in, tell, with_agent};
+use crate::data_server::{
+    adopt::loopback::{
+        ANSWER, FORWARDED, LOOPBACK, Live, await_counted, expect, expect_bytes, forward, send,
+    },
+    door::{
+        owner::{
+            AGAIN, ELSEWHERE, HERE, LET_IN, end_of, ended, goes_with, is_reset, request, serves,
+            told_again,
+        },
+        owner_ends::{begins_here, kill_next},
+    },
+    handover::leave::but_echo,
+};
+use crate::{
+    cluster::{CS, CS_MAC, ds, ds_mac, first_pool_of_one},
+    host::{accept, nothing_to_accept, on_own_host},
+    lccp::{adopt, flow, short},
+    segment::{Client, Segment},
+};
+
+fn key(live: &Live) -> TcbKey {
+    TcbKey::of(live.client.address, live.client.service)
+}
+
+/// The agent keeps what it has read from here on.
+fn keep(live: &Live, begin: u32) {
+    let reading = live.node.plane().reading(LOOPBACK).unwrap();
+    assert_eq!(reading.kept(&key(live)).unwrap(), None);
+    reading.keep(&key(live), begin).unwrap();
+}
+
+#[track_caller]
+fn is_known(live: &Live, received: u32, gone: u32) {
+    let reading = live.node.plane().reading(LOOPBACK).unwrap();
+    let known = reading.kept(&key(live)).unwrap();
+    assert_eq!(known, Some(Kept { received, gone }));
+}
+
+/// A DS keeps a part of this connection, and sends it.
+fn kept_by(client: &Client, keeper: ShortAddress) -> Message {
+    Message::ForwardKept {
+        flow: flow(client),
+        keeper,
+        attempt: 1,
+    }
+}
+
+#[test]
+fn what_has_come_here_is_kept_no_longer() {
+    on_own_host(|| {
+        let (mut live, agent) = with_agent();
+        let whole = request(&live, HERE);
+        let read = reads(&live, &agent, &whole);
+        keep(&live, whole.seq);
+        tell(&live, &read, &whole, first_pool_of_one());
+        send_in(&live, &whole);
+        expect(&live.node, GIVEN);
+        is_known(&live, whole.seq, 0);
+        live.stream = accept(&live.listener).0;
+        expect_bytes(&live.stream, HERE);
+        send_in(&live, &whole);
+        expect(&live.node, REPEATED);
+        is_known(&live, end_of(&whole), 0);
+    });
+}
+
+/// It follows a connection that has gone, and is told to be this node's.
+#[test]
+fn what_has_come_elsewhere_is_kept_no_longer() {
+    on_own_host(|| {
+        let (live, _agent) = with_agent();
+        let whole = request(&live, ELSEWHERE);
+        keep(&live, whole.seq);
+        goes_with(&live, &whole);
+        send_in(&live, &whole);
+        expect(&live.node, AGAIN);
+        told_again(&live, &whole, Some(short(ds(0))));
+        // What is behind the request with which it has gone.
+        let behind = whole.clone().seq(end_of(&whole));
+        send_in(&live, &behind);
+        expect(&live.node, &[("ds_door_followed", 1)]);
+        let follows = live.message_to(ds(1), ds_mac(1));
+        assert_eq!(follows.message, kept_by(&live.client, short(ds(0))));
+        assert_eq!(but_echo(&follows.packet), but_echo(&behind.packet()));
+        let heard = &[("ds_door_received", 1)];
+        let (flow, end) = (flow(&live.client), end_of(&whole));
+        // As it may come: late, and the older behind the newer.
+        for (said, received, gone) in [
+            (Some(whole.seq.wrapping_add(3)), 3, 0),
+            (None, 3, 1),
+            (Some(end), HERE.len() as u32, 1),
+            (Some(whole.seq), HERE.len() as u32, 1),
+        ] {
+            send(&live.node, &Message::Received { flow, end: said }, &whole);
+            expect(&live.node, heard);
+            is_known(&live, whole.seq.wrapping_add(received), gone);
+        }
+        live.nothing_sent();
+    });
+}
+
+/// And of a connection of which nothing is kept nobody need know.
+#[test]
+fn only_what_is_kept_is_known() {
+    on_own_host(|| {
+        let (live, _agent) = with_agent();
+        let whole = request(&live, ELSEWHERE);
+        let (flow, end) = (flow(&live.client), Some(7));
+        send(&live.node, &Message::Received { flow, end }, &whole);
+        expect(&live.node, &[("ds_door_received", 1)]);
+        let reading = live.node.plane().reading(LOOPBACK).unwrap();
+        assert_eq!(reading.kept(&key(&live)).unwrap(), None);
+    });
+}
+
+#[test]
+fn who_keeps_what_is_here_is_told() {
+    on_own_host(|| {
+        let (mut live, _agent) = with_agent();
+        let old = request(&live, HERE);
+        serves(&mut live, HERE);
+        let next = request(&live, HERE);
+        let by = kept_by(&live.client, short(ds(1)));
+        send(&live.node, &by, &old);
+        expect(&live.node, REPEATED);
+        let told = live.message_to(ds(1), ds_mac(1));
+        let (flow, end) = (flow(&live.client), Some(next.seq));
+        assert_eq!(told.message, Message::Received { flow, end });
+        // What is new is taken as any.
+        send(&live.node, &by, &next);
+        expect(&live.node, &[("ds_delivered", 1), ("ds_door_request", 1)]);
+        expect_bytes(&live.stream, HERE);
+        live.nothing_sent();
+    });
+}
+
+/// What is kept has been acknowledged. So says all that leaves, or the client would take its data and not its timestamp; until the
+/// socket has come so far itself.
+#[test]
+fn no_response_acknowledges_less_than_its_client_knows() {
+    on_own_host(|| {
+        let (mut live, _agent) = with_agent();
+        let here = request(&live, HERE);
+        forward(&live.node, &here);
+        expect(&live.node, LET_IN);
+        expect_bytes(&live.stream, HERE);
+        let kept = here.clone().seq(end_of(&here)).payload(ELSEWHERE);
+        let says = |live: &Live| {
+            (&live.stream).write_all(ANSWER).unwrap();
+            let said =
+                std::iter::repeat_with(|| live.said()).find(|said| !said.payload().is_empty());
+            let said = said.unwrap();
+            (
+                said.segment().acknowledgment_number(),
+                said.segment().window_size(),
+            )
+        };
+        let (before, window) = says(&live);
+        assert_eq!(before, kept.seq);
+        live.answers += 1;
+        let again = Segment {
+            ack: live.ack().ack,
+            ..here.clone().seq(kept.seq)
+        };
+        forward(&live.node, &again);
+        expect(&live.node, LET_IN);
+        expect_bytes(&live.stream, HERE);
+        let kept = again.clone().seq(end_of(&again)).payload(ELSEWHERE);
+        let by = kept_by(&live.client, short(ds(1)));
+        send(&live.node, &by, &kept);
+        expect(&live.node, &[("ds_door_waits", 1), ("ds_door_withheld", 1)]);
+        // What is kept of an earlier connection from this port says nothing of this one.
+        let earlier = kept.clone().seq(kept.seq.wrapping_add(1 << 20));
+        send(&live.node, &by, &earlier);
+        await_counted(&live.node, "ds_door_later");
+        live.node.look();
+        let (acknowledged, left) = says(&live);
+        assert_eq!(acknowledged, end_of(&kept));
+        assert!((1..=window).contains(&left));
+        // What is here of what is kept is acknowledged by the socket itself.
+        live.answers += 1;
+        live.sent += 2 * HERE.len();
+        let third = live.ack().flags("PA").payload(HERE);
+        assert_eq!(third.seq, kept.seq);
+        forward(&live.node, &third);
+        expect(&live.node, LET_IN);
+        expect_bytes(&live.stream, HERE);
+        assert_eq!(says(&live).0, end_of(&third).max(end_of(&kept)));
+    });
+}
+
+#[test]
+fn who_keeps_what_is_of_no_connection_is_told() {
+    on_own_host(|| {
+        let (live, _agent) = with_agent();
+        let client = Client::fresh();
+        let lost: Segment = client.get(9).payload(HERE);
+        send(&live.node, &kept_by(&client, short(ds(1))), &lost);
+        expect(&live.node, &[("ds_door_gone", 1)]);
+        let told = live.message_to(ds(1), ds_mac(1));
+        let (flow, end) = (flow(&client), None);
+        assert_eq!(told.message, Message::Received { flow, end });
+        // The agent's own, of one that has ended.
+        keep(&live, lost.seq);
+        send_in(&live, &lost);
+        expect(&live.node, &[("ds_door_gone", 1)]);
+    });
+}
+
+/// Its note has the connection's numbers, and who keeps the request sends it: whoever may answer it now begins with both.
+#[test]
+fn a_request_comes_back_from_a_data_server_that_has_died() {
+    on_own_host(|| {
+        let (mut live, _agent) = with_agent();
+        let whole = request(&live, ELSEWHERE);
+        goes_with(&live, &whole);
+        ended(&live);
+        let plane = live.node.plane();
+        let route = RouteKey::of(0, 0, b"/ds2/").unwrap();
+        let here = u32::from(first_pool_of_one());
+        plane.set_routes(&[(route, here)]).unwrap();
+        // As long as that one lives it has the connection.
+        send_in(&live, &whole);
+        expect(&live.node, AGAIN);
+        live.message_to(ds(1), ds_mac(1));
+        kill_next(&live.node);
+        // What is behind the request waits until it has.
+        let behind = whole.clone().seq(end_of(&whole));
+        send_in(&live, &behind);
+        expect(&live.node, &[("ds_door_followed", 1)]);
+        live.message_to(ds(1), ds_mac(1));
+        send_in(&live, &whole);
+        begins_here(&mut live, ELSEWHERE);
+    });
+}
+
+/// The first ADOPT has not come, and this one brings what it brought.
+fn again_by(live: &Live, client: &Client, keeper: Option<ShortAddress>) -> Message {
+    let Message::Adopt { flow, tcb, asker } = adopt(client) else {
+        panic!("no ADOPT");
+    };
+    assert_eq!(live.client.service, client.service);
+    Message::AdoptAgain {
+        flow,
+        tcb,
+        asker,
+        keeper,
+    }
+}
+
+#[test]
+fn who_has_never_had_a_connection_adopts_it() {
+    on_own_host(|| {
+        let (live, _agent) = with_agent();
+        for keeper in [None, Some(short(ds(1)))] {
+            let client = Client::fresh();
+            let first = client.get(9).payload(HERE);
+            let again = again_by(&live, &client, keeper);
+            send(&live.node, &again, &first);
+            expect(&live.node, &[("ds_adopted", 1), ("ds_door_request", 1)]);
+            let (stream, _) = accept(&live.listener);
+            expect_bytes(&stream, HERE);
+            // It has come, and who keeps it hears so.
+            send(&live.node, &again, &first);
+            let Some(keeper) = keeper else {
+                expect(&live.node, DELIVERED);
+                continue;
+            };
+            expect(&live.node, REPEATED);
+            has_received(&live, &client, keeper, &first);
+        }
+    });
+}
+
+/// Data server 1 keeps this request, and is told that all of it has come.
+#[track_caller]
+fn has_received(live: &Live, client: &Client, keeper: ShortAddress, request: &Segment) {
+    assert_eq!(keeper, short(ds(1)));
+    let told = live.message_to(ds(1), ds_mac(1));
+    let (flow, end) = (flow(client), Some(end_of(request)));
+    assert_eq!(told.message, Message::Received { flow, end });
+}
+
+/// This ADOPT begins a connection, its server gets the request, and its client ends it.
+#[track_caller]
+fn had_and_ended(live: &Live, adopt: &Message, first: &Segment) {
+    send(&live.node, adopt, first);
+    expect(&live.node, &[("ds_adopted", 1), ("ds_door_request", 1)]);
+    let (stream, _) = accept(&live.listener);
+    expect_bytes(&stream, HERE);
+    let reset = first.clone().seq(end_of(first)).payload(b"").flags("R");
+    forward(&live.node, &reset);
+    expect(&live.node, FORWARDED);
+    is_reset(&stream);
+}
+
+/// It was answered, and the connection has ended: its server is not to do again what it has done.
+#[test]
+fn who_has_had_a_connection_does_not_adopt_it_again() {
+    on_own_host(|| {
+        let (live, _agent) = with_agent();
+        let client = Client::fresh();
+        let first = client.get(9).payload(HERE);
+        let keeper = short(ds(1));
+        had_and_ended(&live, &again_by(&live, &client, None), &first);
+        send(&live.node, &again_by(&live, &client, None), &first);
+        expect(&live.node, &[("ds_ended_before", 1)]);
+        send(&live.node, &again_by(&live, &client, Some(keeper)), &first);
+        expect(&live.node, REPEATED);
+        has_received(&live, &client, keeper, &first);
+        assert!(nothing_to_accept(&live.listener));
+    });
+}
+
+/// Nor is the ADOPT itself that was long on its way, while another one brought its request. Another connection of the client has
+/// other numbers.
+#[test]
+fn a_late_adopt_does_not_begin_a_connection_again() {
+    on_own_host(|| {
+        let (live, _agent) = with_agent();
+        let client = Client::fresh();
+        let first = client.get(9).payload(HERE);
+        had_and_ended(&live, &adopt(&client), &first);
+        send(&live.node, &adopt(&client), &first);
+        expect(&live.node, &[("ds_ended_before", 1)]);
+        assert!(nothing_to_accept(&live.listener));
+        let other = Segment {
+            ack: first.ack.wrapping_add(1),
+            ..first.clone()
+        };
+        send(&live.node, &adopt(&client), &other);
+        expect(&live.node, &[("ds_adopted", 1), ("ds_door_request", 1)]);
+    });
+}
+
+/// It has gone on from here with that request: so it goes there once more.
+#[test]
+fn who_has_given_a_connection_on_sends_it_once_more() {
+    on_own_host(|| {
+        let (live, _agent) = with_agent();
+        let whole = request(&live, ELSEWHERE);
+        goes_with(&live, &whole);
+        for keeper in [None, Some(short(ds(2)))] {
+            send(&live.node, &again_by(&live, &live.client, keeper), &whole);
+            expect(&live.node, AGAIN);
+            live.message_to(CS, CS_MAC);
+            let adopts = live.message_to(ds(1), ds_mac(1));
+            let Message::AdoptAgain {
+                keeper: its, tcb, ..
+            } = adopts.message
+            else {
+                panic!("{adopts:?}");
+            };
+            assert_eq!((its, tcb.attempt), (keeper, 1));
+        }
+    });
+}
+
+/// It was here once, and has gone on with an earlier request: now it comes back.
+#[test]
+fn a_connection_that_has_gone_before_comes_back_with_it() {
+    on_own_host(|| {
+        let (mut live, _agent) = with_agent();
+        let gone = request(&live, ELSEWHERE);
+        goes_with(&live, &gone);
+        ended(&live);
+        let back = gone.clone().seq(end_of(&gone)).payload(HERE);
+        let again = again_by(&live, &live.client, None);
+        send(&live.node, &again, &back);
+        expect(&live.node, &[("ds_adopted", 1), ("ds_door_request", 1)]);
+        live.stream = accept(&live.listener).0;
+        expect_bytes(&live.stream, HERE);
+    });
+}

@@ -1,0 +1,404 @@
+//! What one packet does not decide the agent reads: it gets the connection, and gives it back with what it has read.
+
+use std::{
+    io::ErrorKind,
+    net::{Ipv4Addr, TcpListener, TcpStream},
+    os::fd::AsRawFd as _,
+};
+
+use baton_abi::{
+    DOOR_NOBODY, Door, HaveRead, POOL_NOBODY, Pool, READ_ANSWERS, READ_BYTES_MOST, RouteKey,
+};
+use baton_wire::Message;
+use libbpf_rs::{MapCore as _, MapFlags};
+use zerocopy::{FromBytes as _, IntoBytes as _};
+
+use crate::data_server::{
+    adopt::loopback::{
+        COOKIE, FORWARDED, LOOPBACK, Live, expect, expect_bytes, forward, frame_here, send_adopt,
+    },
+    door::owner::{ELSEWHERE, HANDED_ON, HERE, LET_IN, end_of, ended, goes_with, owned, request},
+};
+use crate::{
+    blank::map_named,
+    cluster::{CS, CS_MAC, ds, ds_mac, first_pool_of_one},
+    host::{accept, nothing_to_accept, on_own_host},
+    node::Counted,
+    segment::{Client, GET, Segment},
+};
+
+pub const READS: Counted<'_> = &[("ds_door_reads", 1)];
+const ABSENT: Counted<'_> = &[("ds_unassigned", 1)];
+pub const DELIVERED: Counted<'_> = &[("ds_delivered", 1)];
+pub const REPEATED: Counted<'_> = &[("ds_door_repeated", 1)];
+const LATER: Counted<'_> = &[("ds_door_later", 1), ("ds_door_waits", 1)];
+pub const GIVEN: Counted<'_> = &[
+    ("ds_adopted", 1),
+    ("ds_door_read", 1),
+    ("ds_door_request", 1),
+];
+/// What is to be read waits until its connection is quiet.
+const WITHHELD: Counted<'_> = &[("ds_door_waits", 1), ("ds_door_withheld", 1)];
+/// A pool that nobody is in.
+const EMPTY: u16 = 63;
+
+/// An owned connection, and the listener of the agent.
+pub fn with_agent() -> (Live, TcpListener) {
+    let mut live = owned();
+    let agent = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let port = agent.local_addr().unwrap().port();
+    live.node.change(|settings| settings.reader_port = port);
+    live.has_acks = true;
+    (live, agent)
+}
+
+/// The request in two packets.
+pub fn cut(whole: &Segment, at: usize) -> [Segment; 2] {
+    let first = whole.clone().payload(&whole.payload[..at]);
+    let rest = first
+        .clone()
+        .seq(end_of(&first))
+        .payload(&whole.payload[at..]);
+    [first, rest]
+}
+
+/// The agent has a connection with this request, which has come in two packets.
+pub fn reads(live: &Live, agent: &TcpListener, whole: &Segment) -> TcpStream {
+    let [first, rest] = cut(whole, 20);
+    forward(&live.node, &first);
+    expect(&live.node, READS);
+    ended(live);
+    forward(&live.node, &rest);
+    expect(&live.node, FORWARDED);
+    let (read, _) = accept(agent);
+    let mut bytes = vec![0; whole.payload.len()];
+    while read.peek(&mut bytes).unwrap() < bytes.len() {}
+    assert_eq!(bytes, whole.payload);
+    read
+}
+
+/// The agent has read it: it is for this pool.
+pub fn tell(live: &Live, read: &TcpStream, whole: &Segment, pool: u16) {
+    read_for(live, read, whole, pool, 0);
+}
+
+/// The same, to which this route leads.
+pub fn read_for(live: &Live, read: &TcpStream, whole: &Segment, pool: u16, route: u16) {
+    let head = whole.payload.len() as u32;
+    let known = HaveRead {
+        end: whole.seq.wrapping_add(head),
+        head,
+        pool,
+        route,
+        ..HaveRead::default()
+    };
+    let map = map_named(live.node.plane(), "have_read");
+    let socket = read.as_raw_fd().to_ne_bytes();
+    map.update(&socket, known.as_bytes(), MapFlags::ANY)
+        .unwrap();
+}
+
+/// The agent sends it in.
+pub fn send_in(live: &Live, segment: &Segment) {
+    let reading = live.node.plane().reading(LOOPBACK).unwrap();
+    reading.send(&frame_here(segment)).unwrap();
+}
+
+fn has_passed(live: &Live) -> bool {
+    map_named(live.node.plane(), "passing")
+        .keys()
+        .next()
+        .is_none()
+}
+
+/// Its data is still there.
+pub fn is_reset(read: &TcpStream) {
+    let error = read.take_error().unwrap().unwrap();
+    assert_eq!(error.kind(), ErrorKind::ConnectionReset);
+}
+
+#[test]
+fn what_the_agent_has_read_its_server_gets() {
+    on_own_host(|| {
+        let (mut live, agent) = with_agent();
+        let whole = request(&live, HERE);
+        let read = reads(&live, &agent, &whole);
+        assert!(has_passed(&live));
+        tell(&live, &read, &whole, first_pool_of_one());
+        send_in(&live, &whole);
+        expect(&live.node, GIVEN);
+        is_reset(&read);
+        assert!(!has_passed(&live));
+        live.stream = accept(&live.listener).0;
+        expect_bytes(&live.stream, HERE);
+        // Once more, as the agent does to see whether all has come.
+        send_in(&live, &whole);
+        expect(&live.node, REPEATED);
+        assert!(has_passed(&live));
+        // The connection goes on with its server, as any.
+        live.answer_another(HERE.len());
+        forward(&live.node, &request(&live, GET));
+        expect(&live.node, LET_IN);
+        expect_bytes(&live.stream, GET);
+    });
+}
+
+/// It gives it back in several frames as well.
+#[test]
+fn what_is_given_back_comes_in_order() {
+    on_own_host(|| {
+        let (mut live, agent) = with_agent();
+        let whole = request(&live, HERE);
+        let read = reads(&live, &agent, &whole);
+        tell(&live, &read, &whole, first_pool_of_one());
+        let [first, rest] = cut(&whole, 9);
+        send_in(&live, &first);
+        expect(&live.node, GIVEN);
+        // Not all has come: what is lost would come again.
+        send_in(&live, &first);
+        expect(&live.node, REPEATED);
+        assert!(!has_passed(&live));
+        send_in(&live, &rest);
+        expect(&live.node, DELIVERED);
+        send_in(&live, &rest);
+        expect(&live.node, REPEATED);
+        assert!(has_passed(&live));
+        live.stream = accept(&live.listener).0;
+        expect_bytes(&live.stream, HERE);
+    });
+}
+
+#[test]
+fn what_is_another_s_goes_there() {
+    on_own_host(|| {
+        let (live, agent) = with_agent();
+        let whole = request(&live, ELSEWHERE);
+        // Nothing of it says whose it is.
+        let [first, rest] = cut(&whole, 8);
+        forward(&live.node, &first);
+        expect(&live.node, READS);
+        forward(&live.node, &rest);
+        expect(&live.node, FORWARDED);
+        let (read, _) = accept(&agent);
+        tell(&live, &read, &whole, first_pool_of_one() + 1);
+        send_in(&live, &whole);
+        // But for our own timestamp that it echoes, which is of now.
+        expect(&live.node, HANDED_ON);
+        let adopts = live.message_to(ds(1), ds_mac(1));
+        assert!(
+            matches!(adopts.message, Message::Adopt { .. }),
+            "{adopts:?}"
+        );
+        assert!(adopts.packet.ends_with(ELSEWHERE));
+        let told = live.message_to(CS, CS_MAC);
+        assert!(matches!(told.message, Message::Moved { .. }), "{told:?}");
+        is_reset(&read);
+        live.nothing_sent();
+        assert!(nothing_to_accept(&live.listener));
+    });
+}
+
+/// The first packet of a head says whose it is: nobody here need read it.
+#[test]
+fn a_cut_head_of_another_s_goes_at_once() {
+    on_own_host(|| {
+        let (live, agent) = with_agent();
+        let [first, _] = cut(&request(&live, ELSEWHERE), ELSEWHERE.len() - 2);
+        goes_with(&live, &first);
+        assert!(nothing_to_accept(&agent));
+    });
+}
+
+#[test]
+fn what_has_come_since_is_read_first() {
+    on_own_host(|| {
+        let (live, agent) = with_agent();
+        let whole = request(&live, HERE);
+        let read = reads(&live, &agent, &whole);
+        let more = whole.clone().seq(end_of(&whole)).payload(b"more");
+        forward(&live.node, &more);
+        expect(&live.node, FORWARDED);
+        tell(&live, &read, &whole, first_pool_of_one());
+        send_in(&live, &whole);
+        expect(&live.node, LATER);
+        assert!(nothing_to_accept(&live.listener));
+    });
+}
+
+/// It may say something else by now than what the agent has read.
+#[test]
+fn what_its_client_sends_again_is_not_what_was_read() {
+    on_own_host(|| {
+        let (live, agent) = with_agent();
+        let whole = request(&live, HERE);
+        let read = reads(&live, &agent, &whole);
+        tell(&live, &read, &whole, first_pool_of_one());
+        let other = whole.clone().payload(ELSEWHERE);
+        assert_eq!(HERE.len(), ELSEWHERE.len());
+        forward(&live.node, &other);
+        expect(&live.node, FORWARDED);
+        let [first, rest] = cut(&whole, 9);
+        send_in(&live, &first);
+        expect(&live.node, GIVEN);
+        let (stream, _) = accept(&live.listener);
+        for packet in [&other, &rest.clone().payload(&ELSEWHERE[9..])] {
+            forward(&live.node, packet);
+            expect(&live.node, LATER);
+        }
+        send_in(&live, &rest);
+        expect(&live.node, DELIVERED);
+        expect_bytes(&stream, HERE);
+    });
+}
+
+/// The agent gets what nobody can answer, and says so.
+#[test]
+fn a_request_of_a_pool_that_nobody_is_in_is_the_agent_s() {
+    for flags in [0, POOL_NOBODY as u8] {
+        on_own_host(|| {
+            let (live, agent) = with_agent();
+            let plane = live.node.plane();
+            let route = RouteKey::of(0, 0, b"/nobody/").unwrap();
+            plane.set_routes(&[(route, EMPTY.into())]).unwrap();
+            let choices = u32::from(flags);
+            plane
+                .set_pool(
+                    EMPTY,
+                    &Pool {
+                        flags,
+                        choices,
+                        ..Pool::default()
+                    },
+                )
+                .unwrap();
+            let nobodys = request(&live, b"GET /nobody/a HTTP/1.1\r\nHost: a\r\n\r\n");
+            forward(&live.node, &nobodys);
+            expect(&live.node, READS);
+            ended(&live);
+            expect_bytes(&accept(&agent).0, &nobodys.payload);
+        });
+    }
+}
+
+/// The agent answers.
+#[test]
+fn what_is_nobody_s_stays_with_the_agent() {
+    on_own_host(|| {
+        let (live, agent) = with_agent();
+        let whole = request(&live, HERE);
+        let read = reads(&live, &agent, &whole);
+        tell(&live, &read, &whole, EMPTY);
+        send_in(&live, &whole);
+        expect(&live.node, &[("ds_door_nobody", 1)]);
+        let doors = map_named(live.node.plane(), "doors");
+        let door = doors.lookup(&read.as_raw_fd().to_ne_bytes(), MapFlags::ANY);
+        let door = Door::read_from_bytes(&door.unwrap().unwrap()).unwrap();
+        assert_ne!(u32::from(door.flags) & DOOR_NOBODY, 0);
+    });
+}
+
+#[test]
+fn the_agent_adopts_what_an_adopt_does_not_decide() {
+    on_own_host(|| {
+        let (mut live, agent) = with_agent();
+        live.client = Client::fresh();
+        let whole = live.client.ack(COOKIE).flags("PA").payload(HERE);
+        let [first, rest] = cut(&whole, 20);
+        send_adopt(&live.node, &first);
+        expect(&live.node, READS);
+        forward(&live.node, &rest);
+        expect(&live.node, FORWARDED);
+        // And what comes again.
+        send_adopt(&live.node, &first);
+        expect(&live.node, &[("ds_duplicate", 1)]);
+        let (read, _) = accept(&agent);
+        tell(&live, &read, &whole, first_pool_of_one());
+        send_in(&live, &whole);
+        expect(&live.node, GIVEN);
+        live.stream = accept(&live.listener).0;
+        expect_bytes(&live.stream, HERE);
+    });
+}
+
+/// Not before its server has answered what came before.
+#[test]
+fn a_connection_is_read_when_it_is_quiet() {
+    on_own_host(|| {
+        let (live, agent) = with_agent();
+        forward(&live.node, &request(&live, HERE));
+        expect(&live.node, LET_IN);
+        let [first, _] = cut(&request(&live, HERE), 20);
+        let early = first.clone().seq(first.seq.wrapping_add(HERE.len() as u32));
+        forward(&live.node, &early);
+        expect(&live.node, WITHHELD);
+        assert!(nothing_to_accept(&agent));
+    });
+}
+
+/// The agent's process is killed, and started anew: nothing of the connection is lost meanwhile.
+#[test]
+fn without_its_agent_a_connection_stays_with_its_server() {
+    on_own_host(|| {
+        let (live, agent) = with_agent();
+        drop(agent);
+        let whole = request(&live, HERE);
+        let [first, _] = cut(&whole, 20);
+        for _ in 0..2 {
+            forward(&live.node, &first);
+            expect(&live.node, ABSENT);
+        }
+        assert!(has_passed(&live));
+        let agent = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let port = agent.local_addr().unwrap().port();
+        live.node.change(|settings| settings.reader_port = port);
+        reads(&live, &agent, &whole);
+    });
+}
+
+/// What it has acknowledged must fit into the next socket's first window. A head that is longer than that it refuses, and then it
+/// gets the rest, for its client to hear the answer.
+#[test]
+fn the_agent_gets_no_more_than_another_socket_can_take() {
+    on_own_host(|| {
+        let (live, agent) = with_agent();
+        let begin = request(&live, b"GET /a HTTP/1.1\r\nX-Fill: ");
+        let most = READ_BYTES_MOST as usize;
+        forward(&live.node, &begin);
+        expect(&live.node, READS);
+        ended(&live);
+        let (read, _) = accept(&agent);
+        let mut next = begin.clone().seq(end_of(&begin)).payload([b'f'; 1000]);
+        for _ in 0..most / 1000 - 1 {
+            forward(&live.node, &next);
+            next.seq = end_of(&next);
+        }
+        expect(&live.node, &[("ds_forwarded", most as u64 / 1000 - 1)]);
+        // Only a part of it has room.
+        forward(&live.node, &next);
+        expect(
+            &live.node,
+            &[
+                ("ds_door_cut", 1),
+                ("ds_door_waits", 1),
+                ("ds_forwarded", 1),
+            ],
+        );
+        let mut bytes = vec![0; 2 * most];
+        while read.peek(&mut bytes).unwrap() < most {}
+        next.seq = begin.seq.wrapping_add(READ_BYTES_MOST);
+        forward(&live.node, &next);
+        expect(&live.node, LATER);
+        assert_eq!(read.peek(&mut bytes).unwrap(), most);
+        let answers = HaveRead {
+            flags: READ_ANSWERS as u16,
+            ..HaveRead::default()
+        };
+        let map = map_named(live.node.plane(), "have_read");
+        let socket = read.as_raw_fd().to_ne_bytes();
+        map.update(&socket, answers.as_bytes(), MapFlags::ANY)
+            .unwrap();
+        forward(&live.node, &next);
+        expect(&live.node, FORWARDED);
+        while read.peek(&mut bytes).unwrap() < most + 1000 {}
+    });
+}

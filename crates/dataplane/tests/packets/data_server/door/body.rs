@@ -1,0 +1,230 @@
+//! Bodies that say where they end as they go on: they are followed at the door, and behind them requests are judged.
+
+use super::owner::{ELSEWHERE, HANDED_ON, LET_IN, end_of, ended, owned, request};
+use crate::data_server::adopt::loopback::{
+    FORWARDED, Live, expect, expect_bytes, forward, forward_broken,
+};
+use crate::{host::on_own_host, node::Counted, segment::Segment};
+
+const HEAD: &[u8] =
+    b"POST /ds1/ HTTP/1.1\r\nHost: 10.77.0.100\r\nTransfer-Encoding: chunked\r\n\r\n";
+const LAST: &[u8] = b"0\r\n\r\n";
+const CHANGED: Counted<'_> = &[("ds_door_changed", 1)];
+
+/// The text in packets of these lengths, and one with the rest.
+fn packets(live: &Live, text: &[u8], lengths: &[usize]) -> Vec<Segment> {
+    let mut packets: Vec<Segment> = Vec::new();
+    let mut rest = text;
+    for length in lengths.iter().copied().chain([text.len()]) {
+        let (piece, behind) = rest.split_at(length.min(rest.len()));
+        rest = behind;
+        if !piece.is_empty() {
+            let before = packets.last();
+            let seq = before.map_or(request(live, b"").seq, end_of);
+            packets.push(request(live, piece).seq(seq));
+        }
+    }
+    packets
+}
+
+/// The text is let in as one request, and what comes behind the answer to it is judged.
+#[track_caller]
+fn is_one_request(text: &[u8], lengths: &[usize]) {
+    let mut live = owned();
+    let packets = packets(&live, text, lengths);
+    let (first, rest) = packets.split_first().unwrap();
+    forward(&live.node, first);
+    expect(&live.node, LET_IN);
+    for packet in rest {
+        forward(&live.node, packet);
+        expect(&live.node, FORWARDED);
+    }
+    expect_bytes(&live.stream, text);
+    live.answer_another(text.len());
+    forward(&live.node, &request(&live, ELSEWHERE));
+    expect(&live.node, HANDED_ON);
+}
+
+#[test]
+fn a_chunked_body_ends_where_it_says() {
+    let body = b"5\r\nhello\r\n00b;a=b\r\nhello world\r\n0\r\nTrailer: yes\r\n\r\n";
+    let text = [HEAD, body].concat();
+    on_own_host(|| {
+        is_one_request(&text, &[]);
+        for at in (HEAD.len()..text.len()).step_by(3) {
+            is_one_request(&text, &[at]);
+        }
+        is_one_request(
+            &text,
+            &[
+                HEAD.len(),
+                1,
+                1,
+                1,
+                1,
+                1,
+                1,
+                1,
+                1,
+                1,
+                1,
+                1,
+                1,
+                1,
+                9,
+                1,
+                1,
+                30,
+            ],
+        );
+    });
+}
+
+/// Whatever it says, and in whatever order it comes.
+#[test]
+fn what_is_inside_of_a_chunk_is_no_request() {
+    on_own_host(|| {
+        let mut live = owned();
+        let size = format!("{:x}\r\n", 2 * ELSEWHERE.len());
+        let text = [HEAD, size.as_bytes(), ELSEWHERE, ELSEWHERE, b"\r\n", LAST].concat();
+        let length = ELSEWHERE.len();
+        let packets = packets(&live, &text, &[HEAD.len(), size.len(), length, length]);
+        let [head, size, one, other, last] = &packets[..] else {
+            panic!("{packets:?}");
+        };
+        forward(&live.node, head);
+        expect(&live.node, LET_IN);
+        for packet in [size, other, one, last] {
+            forward(&live.node, packet);
+            expect(&live.node, FORWARDED);
+        }
+        expect_bytes(&live.stream, &text);
+        live.answer_another(text.len());
+        forward(&live.node, &request(&live, ELSEWHERE));
+        expect(&live.node, HANDED_ON);
+    });
+}
+
+#[test]
+fn what_is_behind_the_last_chunk_is_judged() {
+    on_own_host(|| {
+        let mut live = owned();
+        let text = [HEAD, b"5\r\nhello\r\n", LAST].concat();
+        let both = [&text[..], ELSEWHERE].concat();
+        let packets = packets(&live, &both, &[HEAD.len() + 4]);
+        forward(&live.node, &packets[0]);
+        expect(&live.node, LET_IN);
+        forward(&live.node, &packets[1]);
+        expect(&live.node, &[("ds_forwarded", 1), ("ds_door_cut", 1)]);
+        expect_bytes(&live.stream, &text);
+        live.answer_another(text.len());
+        forward(&live.node, &request(&live, ELSEWHERE));
+        expect(&live.node, HANDED_ON);
+    });
+}
+
+/// Before a size has come, nobody knows what is behind it.
+#[test]
+fn what_is_behind_a_gap_in_the_sizes_waits() {
+    on_own_host(|| {
+        let live = owned();
+        let text = [HEAD, b"5\r\nhello\r\n", LAST].concat();
+        let packets = packets(&live, &text, &[HEAD.len(), 3]);
+        let [head, size, rest] = &packets[..] else {
+            panic!("{packets:?}");
+        };
+        forward(&live.node, head);
+        expect(&live.node, LET_IN);
+        forward(&live.node, rest);
+        expect(&live.node, &[("ds_door_batch", 2), ("ds_door_later", 1)]);
+        for packet in [size, rest] {
+            forward(&live.node, packet);
+            expect(&live.node, FORWARDED);
+        }
+        expect_bytes(&live.stream, &text);
+    });
+}
+
+/// A packet that the kernel has put together of many may hold a whole upload, in chunks of a byte each.
+#[test]
+fn any_number_of_chunks_in_one_packet_is_followed() {
+    on_own_host(|| {
+        let mut live = owned();
+        let text = [HEAD, &b"1\r\nx\r\n".repeat(9000), LAST].concat();
+        let packets = packets(&live, &text, &[HEAD.len()]);
+        forward(&live.node, &packets[0]);
+        expect(&live.node, LET_IN);
+        forward(&live.node, &packets[1]);
+        expect(&live.node, FORWARDED);
+        expect_bytes(&live.stream, &text);
+        live.answer_another(text.len());
+        forward(&live.node, &request(&live, ELSEWHERE));
+        expect(&live.node, HANDED_ON);
+    });
+}
+
+#[test]
+fn what_is_no_chunk_ends_the_connection() {
+    on_own_host(|| {
+        for body in [
+            &b"g\r\n"[..],
+            b"\r\n",
+            b"123456789\r\n",
+            b"0\r\n\rx",
+            b"-1\r\n",
+        ] {
+            let live = owned();
+            let packets = packets(&live, &[HEAD, body].concat(), &[HEAD.len()]);
+            forward(&live.node, &packets[0]);
+            expect(&live.node, LET_IN);
+            expect_bytes(&live.stream, HEAD);
+            forward(&live.node, &packets[1]);
+            expect(&live.node, &[("ds_door_unreadable", 1)]);
+            ended(&live);
+        }
+    });
+}
+
+/// The first copy of a size was broken on its way: TCP drops it, and the door has seen it.
+#[test]
+fn another_size_in_place_of_one_that_tcp_has_dropped_does_not_pass() {
+    on_own_host(|| {
+        let live = owned();
+        let text = [HEAD, b"3\r\nabc\r\n", LAST].concat();
+        let packets = packets(&live, &text, &[HEAD.len()]);
+        forward(&live.node, &packets[0]);
+        expect(&live.node, LET_IN);
+        forward_broken(&live.node, &packets[1]);
+        expect(&live.node, FORWARDED);
+        // It would end its body here, and begin a request.
+        let other = packets[1]
+            .clone()
+            .payload(&b"0\r\n\r\nGET /ds2/"[..packets[1].payload.len()]);
+        forward(&live.node, &other);
+        expect(&live.node, CHANGED);
+        forward(&live.node, &packets[1]);
+        expect(&live.node, FORWARDED);
+        expect_bytes(&live.stream, &text);
+    });
+}
+
+/// Of a length that sequence numbers do not tell.
+#[test]
+fn a_very_long_body_passes() {
+    on_own_host(|| {
+        let live = owned();
+        let head = b"PUT /ds1/ HTTP/1.1\r\nHost: 10.77.0.100\r\nContent-Length: 5000000000\r\n\r\n";
+        let text = [&head[..], ELSEWHERE, ELSEWHERE].concat();
+        let packets = packets(&live, &text, &[head.len() + 5, ELSEWHERE.len()]);
+        let [first, second, third] = &packets[..] else {
+            panic!("{packets:?}");
+        };
+        forward(&live.node, first);
+        expect(&live.node, LET_IN);
+        for packet in [third, second] {
+            forward(&live.node, packet);
+            expect(&live.node, FORWARDED);
+        }
+        expect_bytes(&live.stream, &text);
+    });
+}

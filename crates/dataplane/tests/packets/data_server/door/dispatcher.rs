@@ -1,0 +1,392 @@
+//! A dispatcher on another node says who is to answer: until its word is known a request waits, and without it this node chooses.
+
+use std::{net::TcpListener, os::fd::AsRawFd as _, time::Duration};
+
+use baton_abi::{
+    AnswerKey, HaveRead, NO_POOL, POLICY_CLIENT, POLICY_PATH, SERVICE_ASKS, SERVICE_OWNER,
+    SERVICE_PATHS, Service, ServiceKey,
+};
+use baton_dataplane::{Answers, Early, EarlyRing};
+use baton_wire::{Message, PathHash, TcbPart};
+use libbpf_rs::{MapCore as _, MapFlags};
+use zerocopy::IntoBytes as _;
+
+use super::{
+    early::{comes_again, one, waiting},
+    owner::{ELSEWHERE, HERE, LET_IN, end_of, ended, lets_in, request, serves, told_moved},
+};
+use crate::data_server::{
+    adopt::loopback::{COOKIE, FORWARDED, Live, expect, expect_bytes, forward, send, send_adopt},
+    agent::reader::{read_for, reads, send_in, with_agent},
+};
+use crate::{
+    blank::map_named,
+    cluster::{CS, CS_MAC, WEB, ds, ds_mac, first_pool_of_one, key},
+    host::{accept, nothing_to_accept, on_own_host},
+    lccp::adopt,
+    node::Counted,
+    segment::{Client, GET, Segment},
+};
+
+const LONG: Duration = Duration::from_secs(3600);
+const ASKS: Counted<'_> = &[("ds_door_asks", 1), ("ds_door_waits", 1)];
+/// By the answer it is this node's when it comes again,
+const COMES_IN: Counted<'_> = &[
+    ("ds_answered", 1),
+    ("ds_delivered", 1),
+    ("ds_door_request", 1),
+];
+/// or another's.
+const ELSEWHERE_AS_ANSWERED: Counted<'_> = &[("ds_answered", 1), ("ds_door_handed_on", 1)];
+/// Of [`ELSEWHERE`].
+const OTHER_POOL: u16 = first_pool_of_one() + 1;
+
+/// A connection of a service that has a dispatcher, and who asks that.
+struct Asked {
+    live: Live,
+    ring: EarlyRing,
+    answers: Answers,
+    agent: TcpListener,
+}
+
+/// All three data servers are in the pool of what no route takes, which chooses for each path.
+fn asked() -> Asked {
+    let (live, agent) = with_agent();
+    let plane = live.node.plane();
+    let service = Service {
+        flags: (SERVICE_OWNER | SERVICE_PATHS | SERVICE_ASKS) as u16,
+        ..Service::default()
+    };
+    plane.set_service(&ServiceKey::of(WEB), &service).unwrap();
+    chooses_by(&live, POLICY_PATH);
+    let answers = plane.answers().unwrap();
+    answers.give_sign(LONG).unwrap();
+    Asked {
+        ring: waiting(&live),
+        answers,
+        agent,
+        live,
+    }
+}
+
+fn chooses_by(live: &Live, policy: u32) {
+    let plane = live.node.plane();
+    let mut pool = plane.pool(0).unwrap();
+    pool.policy = policy as u8;
+    plane.set_pool(0, &pool).unwrap();
+}
+
+impl Asked {
+    /// What has come waits, and this is asked about it.
+    #[track_caller]
+    fn waits(&self) -> (Early, AnswerKey) {
+        expect(&self.live.node, ASKS);
+        let early = one(&self.ring);
+        let key = early.asks.unwrap();
+        (early, key)
+    }
+
+    /// The next request waits, and this is asked about it.
+    #[track_caller]
+    fn asks_about(&self, text: &[u8]) -> (Early, AnswerKey) {
+        forward(&self.live.node, &request(&self.live, text));
+        self.waits()
+    }
+
+    /// A new client, whose first request comes with an ADOPT.
+    fn first(&mut self, text: &[u8]) -> Segment {
+        self.live.client = Client::fresh();
+        let request = self.live.client.get(COOKIE).payload(text);
+        send_adopt(&self.live.node, &request);
+        request
+    }
+
+    /// Data server 1 is to have the connection, and not to ask again.
+    #[track_caller]
+    fn goes(&self, request: &Segment) {
+        let adopts = self.live.message_to(ds(1), ds_mac(1));
+        let Message::Adopt { tcb, .. } = adopts.message else {
+            panic!("{adopts:?}");
+        };
+        assert_eq!(tcb.attempt, 1);
+        assert!(adopts.packet.ends_with(&request.payload));
+    }
+}
+
+#[test]
+fn a_request_waits_until_its_answer_is_known() {
+    on_own_host(|| {
+        let mut asked = asked();
+        let (early, key) = asked.asks_about(GET);
+        assert_eq!((key.pool, key.client, key.hash & 1), (0, 0, 1));
+        assert_eq!((&early.bytes[..], early.comes_again), (GET, true));
+        comes_again(&asked.live, &early);
+        assert_eq!(asked.waits().1, key);
+        asked.answers.remember(&key, Some(0), LONG).unwrap();
+        comes_again(&asked.live, &early);
+        expect(&asked.live.node, COMES_IN);
+        expect_bytes(&asked.live.stream, GET);
+        asked.live.answer_another(GET.len());
+        // And so does whatever asks for the same, at once.
+        forward(&asked.live.node, &request(&asked.live, GET));
+        let let_in = [
+            ("ds_answered", 1),
+            ("ds_door_request", 1),
+            ("ds_forwarded", 1),
+        ];
+        expect(&asked.live.node, &let_in);
+    });
+}
+
+#[test]
+fn the_answer_may_be_another_data_server() {
+    on_own_host(|| {
+        let asked = asked();
+        let request = request(&asked.live, GET);
+        forward(&asked.live.node, &request);
+        let (early, key) = asked.waits();
+        asked.answers.remember(&key, Some(1), LONG).unwrap();
+        comes_again(&asked.live, &early);
+        expect(&asked.live.node, ELSEWHERE_AS_ANSWERED);
+        asked.goes(&request);
+        ended(&asked.live);
+    });
+}
+
+/// The dispatcher names nobody who can serve, or was late: then nothing waits for it again.
+#[test]
+fn without_an_answer_this_node_chooses() {
+    on_own_host(|| {
+        let asked = asked();
+        let request = request(&asked.live, ELSEWHERE);
+        forward(&asked.live.node, &request);
+        let (early, key) = asked.waits();
+        assert_eq!(key.pool, OTHER_POOL);
+        asked.answers.remember(&key, None, LONG).unwrap();
+        comes_again(&asked.live, &early);
+        expect(
+            &asked.live.node,
+            &[("ds_door_handed_on", 1), ("ds_unanswered", 1)],
+        );
+        asked.goes(&request);
+    });
+}
+
+/// Its time is over, or who was named is not in the pool any more.
+#[test]
+fn an_answer_that_does_not_hold_is_asked_for_again() {
+    on_own_host(|| {
+        let asked = asked();
+        let (early, key) = asked.asks_about(GET);
+        for (owner, lifetime) in [
+            (Some(0), Duration::ZERO),
+            (None, Duration::ZERO),
+            (Some(200), LONG),
+        ] {
+            asked.answers.remember(&key, owner, lifetime).unwrap();
+            comes_again(&asked.live, &early);
+            assert_eq!(asked.waits().1, key, "{owner:?}");
+        }
+    });
+}
+
+#[test]
+fn while_nobody_can_be_asked_this_node_chooses() {
+    type Made = fn(&Asked);
+    let cases: [(&str, Made); 3] = [
+        ("ds_ask_dead", |asked| asked.answers.rest(0, LONG).unwrap()),
+        ("ds_ask_stale", |asked| asked.answers.withdraw().unwrap()),
+        ("ds_ask_stale", |asked| {
+            asked.live.node.change(|settings| settings.reader_port = 0);
+        }),
+    ];
+    on_own_host(|| {
+        for (counter, made) in cases {
+            let asked = asked();
+            made(&asked);
+            let request = request(&asked.live, ELSEWHERE);
+            forward(&asked.live.node, &request);
+            expect(&asked.live.node, &[(counter, 1), ("ds_door_handed_on", 1)]);
+            asked.goes(&request);
+        }
+    });
+}
+
+/// An answer that is known counts all the same.
+#[test]
+fn what_a_dead_dispatcher_has_said_holds_for_a_while() {
+    on_own_host(|| {
+        let asked = asked();
+        let (early, key) = asked.asks_about(GET);
+        asked.answers.remember(&key, Some(0), LONG).unwrap();
+        asked.answers.rest(0, LONG).unwrap();
+        comes_again(&asked.live, &early);
+        expect(&asked.live.node, COMES_IN);
+    });
+}
+
+/// Whose connection stays where it is asks nobody, nor does a request that comes again.
+#[test]
+fn a_connection_that_stays_asks_nobody() {
+    on_own_host(|| {
+        let mut asked = asked();
+        // Of a pool that its connection was not with: one that stays.
+        serves(&mut asked.live, HERE);
+        let again = request(&asked.live, HERE);
+        lets_in(&asked.live, HERE);
+        forward(&asked.live.node, &again);
+        expect(&asked.live.node, FORWARDED);
+        assert_eq!(asked.ring.wait(Duration::ZERO).unwrap().count(), 0);
+    });
+}
+
+#[test]
+fn under_a_policy_by_client_an_answer_is_for_its_client() {
+    on_own_host(|| {
+        let mut asked = asked();
+        chooses_by(&asked.live, POLICY_CLIENT);
+        asked.first(GET);
+        let (_, key) = asked.waits();
+        assert_ne!(key.client, 0);
+    });
+}
+
+/// No socket is made before the answer is known. Then it begins as with its ADOPT.
+#[test]
+fn the_first_request_of_a_connection_waits_with_it() {
+    on_own_host(|| {
+        let mut asked = asked();
+        let first = asked.first(GET);
+        let (early, key) = asked.waits();
+        assert!(nothing_to_accept(&asked.live.listener));
+        // From its client once more, as the connection server forwards it.
+        forward(&asked.live.node, &first);
+        assert_eq!(asked.waits().1, key);
+        // Nothing overtakes it.
+        let behind = first.clone().seq(end_of(&first));
+        forward(&asked.live.node, &behind);
+        let later = [
+            ("ds_door_batch", 2),
+            ("ds_door_later", 1),
+            ("ds_door_waits", 1),
+        ];
+        expect(&asked.live.node, &later);
+        assert_eq!(one(&asked.ring).asks, None);
+        asked.answers.remember(&key, Some(0), LONG).unwrap();
+        comes_again(&asked.live, &early);
+        let adopted = [
+            ("ds_adopted", 1),
+            ("ds_answered", 1),
+            ("ds_door_request", 1),
+        ];
+        expect(&asked.live.node, &adopted);
+        let (stream, from) = accept(&asked.live.listener);
+        assert_eq!(from, asked.live.client.address.into());
+        expect_bytes(&stream, GET);
+        // What has come before is old, and the next one is judged.
+        forward(&asked.live.node, &first);
+        expect(&asked.live.node, FORWARDED);
+        asked.live.stream = stream;
+        (asked.live.sent, asked.live.answers) = (GET.len(), 0);
+        asked.live.write();
+        let next = asked
+            .live
+            .client
+            .later(COOKIE, GET.len(), asked.live.answer.len() as u32);
+        forward(&asked.live.node, &next.flags("PA").payload(HERE));
+        expect(&asked.live.node, LET_IN);
+    });
+}
+
+#[test]
+fn the_first_request_may_be_another_data_servers() {
+    on_own_host(|| {
+        let mut asked = asked();
+        let first = asked.first(GET);
+        let (early, key) = asked.waits();
+        asked.answers.remember(&key, Some(1), LONG).unwrap();
+        comes_again(&asked.live, &early);
+        expect(&asked.live.node, ELSEWHERE_AS_ANSWERED);
+        let moved = asked.live.message_to(CS, CS_MAC);
+        assert!(matches!(moved.message, Message::Moved { .. }), "{moved:?}");
+        assert!(moved.packet.ends_with(&first.payload));
+        asked.goes(&first);
+        assert!(nothing_to_accept(&asked.live.listener));
+        // What comes behind it follows it.
+        let ack = asked.live.client.later(COOKIE, GET.len(), 9);
+        forward(&asked.live.node, &ack);
+        expect(&asked.live.node, &[("ds_door_followed", 1)]);
+        told_moved(&asked.live, &ack);
+    });
+}
+
+/// Whom another data server has chosen does not ask who is to answer.
+#[test]
+fn who_was_chosen_asks_nobody() {
+    on_own_host(|| {
+        let mut asked = asked();
+        asked.live.client = Client::fresh();
+        let first = asked.live.client.get(COOKIE);
+        let Message::Adopt { flow, tcb, asker } = adopt(&asked.live.client) else {
+            panic!("no ADOPT");
+        };
+        let tcb = TcbPart { attempt: 1, ..tcb };
+        send(
+            &asked.live.node,
+            &Message::Adopt { flow, tcb, asker },
+            &first,
+        );
+        expect(
+            &asked.live.node,
+            &[("ds_adopted", 1), ("ds_door_request", 1)],
+        );
+        accept(&asked.live.listener);
+    });
+}
+
+/// What the agent has read is asked about by its path in its one spelling, and the agent sends it again.
+#[test]
+fn what_the_agent_has_read_is_asked_about() {
+    on_own_host(|| {
+        let asked = asked();
+        let whole = request(&asked.live, ELSEWHERE);
+        let read = reads(&asked.live, &asked.agent, &whole);
+        read_for(&asked.live, &read, &whole, OTHER_POOL, 0);
+        send_in(&asked.live, &whole);
+        let (early, key) = asked.waits();
+        assert_eq!((key.pool, early.comes_again), (OTHER_POOL, false));
+        assert_eq!(early.bytes, ELSEWHERE);
+        asked.answers.remember(&key, Some(1), LONG).unwrap();
+        send_in(&asked.live, &whole);
+        expect(&asked.live.node, ELSEWHERE_AS_ANSWERED);
+        asked.goes(&whole);
+    });
+}
+
+/// The same path gets the same answer, whoever has read it.
+#[test]
+fn a_path_has_one_answer() {
+    on_own_host(|| {
+        let asked = asked();
+        let whole = request(&asked.live, GET);
+        forward(&asked.live.node, &whole);
+        let (_, key) = asked.waits();
+        let read = reads(&asked.live, &asked.agent, &whole);
+        let path = PathHash::of(self::key().hash_key(), b"/whoami")
+            .unwrap()
+            .get();
+        let known = HaveRead {
+            end: end_of(&whole),
+            head: GET.len() as u32,
+            pool: NO_POOL as u16,
+            path: [path as u32, (path >> 32) as u32],
+            ..HaveRead::default()
+        };
+        let map = map_named(asked.live.node.plane(), "have_read");
+        let socket = read.as_raw_fd().to_ne_bytes();
+        map.update(&socket, known.as_bytes(), MapFlags::ANY)
+            .unwrap();
+        send_in(&asked.live, &whole);
+        assert_eq!(asked.waits().1, key);
+    });
+}

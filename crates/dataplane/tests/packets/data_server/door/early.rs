@@ -1,0 +1,479 @@
+//! What comes too early waits in user space, and comes again: then it is looked at as if its client had sent it only then.
+
+use std::{io::Write as _, time::Duration};
+
+use baton_dataplane::{Early, EarlyRing};
+use baton_net::client_frame::{PIECE, Stream};
+use baton_wire::Message;
+use etherparse::{TcpOptionElement, TcpSlice};
+
+use super::owner::{ELSEWHERE, HANDED_ON, HERE, LET_IN, end_of, lets_in, request, serves};
+use crate::data_server::{
+    adopt::loopback::{
+        ANSWER, COOKIE, FORWARDED, LOOPBACK, Live, expect, expect_bytes, forward, forward_broken,
+        frame_here, send, send_adopt,
+    },
+    agent::reader::with_agent,
+};
+use crate::{
+    cluster::{CS, CS_MAC, ds, ds_mac},
+    host::on_own_host,
+    lccp,
+    node::Counted,
+    segment::{Client, GET, Segment},
+};
+
+const WITHHELD: Counted<'_> = &[("ds_door_waits", 1), ("ds_door_withheld", 1)];
+
+const MINUTE_MS: u32 = 60_000;
+
+pub fn waiting(live: &Live) -> EarlyRing {
+    live.node.plane().early().unwrap()
+}
+
+#[track_caller]
+pub fn one(ring: &EarlyRing) -> Early {
+    let mut all = ring.wait(Duration::from_secs(5)).unwrap();
+    let early = all.next().unwrap();
+    assert_eq!(all.next(), None);
+    early
+}
+
+/// As the daemon has it come again.
+pub fn comes_again(live: &Live, early: &Early) {
+    let (client, cluster) = early.flow.ends();
+    let stream = Stream {
+        mac: [0; 6],
+        client,
+        cluster,
+        ack: early.ack,
+        window: early.window,
+        stamps: early.tsval.map(|tsval| (tsval, 0)),
+    };
+    let reading = live.node.plane().reading(LOOPBACK).unwrap();
+    for (_, frame) in stream.frames(early.seq, &early.bytes, PIECE, early.ends) {
+        reading.send_early(&frame).unwrap();
+    }
+}
+
+/// What is behind an IP header without options.
+fn tcp_of(packet: &[u8]) -> TcpSlice<'_> {
+    const IP_BYTES: usize = 20;
+    TcpSlice::from_slice(&packet[IP_BYTES..]).unwrap()
+}
+
+/// A packet's acknowledgement, its timestamps, and its data.
+fn said(packet: &[u8]) -> (u32, Option<(u32, u32)>, Vec<u8>) {
+    let tcp = tcp_of(packet);
+    let stamps = tcp
+        .options_iterator()
+        .flatten()
+        .find_map(|option| match option {
+            TcpOptionElement::Timestamp(own, echo) => Some((own, echo)),
+            _ => None,
+        });
+    (tcp.acknowledgment_number(), stamps, tcp.payload().to_vec())
+}
+
+/// A request for another one waits, while the response before it is under way.
+#[track_caller]
+fn withheld(live: &Live, ring: &EarlyRing) -> Early {
+    lets_in(live, HERE);
+    let whole = request(live, ELSEWHERE);
+    let next = whole.clone().seq(whole.seq.wrapping_add(HERE.len() as u32));
+    forward(&live.node, &next);
+    expect(&live.node, WITHHELD);
+    let early = one(ring);
+    assert_eq!((early.seq, &early.bytes[..]), (next.seq, ELSEWHERE));
+    early
+}
+
+/// A request for another one, while the response before it is under way. It goes there when it comes again, and says what its
+/// client has acknowledged since.
+#[test]
+fn a_request_for_another_waits_until_its_connection_is_quiet() {
+    on_own_host(|| {
+        let (mut live, _agent) = with_agent();
+        let ring = waiting(&live);
+        let early = withheld(&live, &ring);
+        assert!(early.tsval.is_some() && !early.ends);
+        comes_again(&live, &early);
+        expect(&live.node, WITHHELD);
+        let mut early = one(&ring);
+        // There was more room then.
+        early.window = 60_000;
+
+        live.answer_another(HERE.len());
+        let ack = live.ack();
+        comes_again(&live, &early);
+        expect(&live.node, HANDED_ON);
+        let adopts = live.message_to(ds(1), ds_mac(1));
+        assert!(
+            matches!(adopts.message, Message::Adopt { .. }),
+            "{adopts:?}"
+        );
+        let (acknowledged, stamps, bytes) = said(&adopts.packet);
+        let (newest, before, _) = said(&ack.packet());
+        assert_eq!((acknowledged, &bytes[..]), (newest, ELSEWHERE));
+        assert_eq!(
+            tcp_of(&adopts.packet).window_size(),
+            tcp_of(&ack.packet()).window_size()
+        );
+        // An echo of now: an older one, and the client would drop what comes from there.
+        let (now, last) = (stamps.unwrap(), before.unwrap());
+        assert_eq!(now.0, last.0);
+        assert!(now.1.wrapping_sub(last.1) as i32 >= 0, "{now:?} {last:?}");
+    });
+}
+
+/// Its client has sent it again meanwhile, and heard that it has come: TCP need not say so once more. What is behind that waits on.
+#[test]
+fn what_has_come_meanwhile_is_nothing() {
+    on_own_host(|| {
+        let (live, _agent) = with_agent();
+        let ring = waiting(&live);
+        let next = withheld(&live, &ring);
+        let mut early = next.clone();
+        early.seq = next.seq.wrapping_sub(HERE.len() as u32);
+        early.bytes = HERE.to_vec();
+        comes_again(&live, &early);
+        expect(&live.node, &[("ds_door_came", 1)]);
+        comes_again(&live, &next);
+        expect(&live.node, WITHHELD);
+        assert_eq!(one(&ring), next);
+    });
+}
+
+/// Its data waits, and what it acknowledges does not: else the server would send once more what its client has, and only the
+/// answer to that would have the connection go.
+#[test]
+fn what_waits_acknowledges_at_once() {
+    on_own_host(|| {
+        let (mut live, _agent) = with_agent();
+        let ring = waiting(&live);
+        lets_in(&live, HERE);
+        live.sent += HERE.len();
+        let whole = request(&live, ELSEWHERE);
+        forward(&live.node, &whole);
+        expect(&live.node, WITHHELD);
+        let early = one(&ring);
+        live.write();
+        live.answers += 1;
+        let behind = request(&live, GET).seq(end_of(&whole));
+        forward(&live.node, &behind);
+        expect(
+            &live.node,
+            &[
+                ("ds_door_batch", 2),
+                ("ds_door_later", 1),
+                ("ds_door_waits", 1),
+                ("ds_forwarded", 1),
+            ],
+        );
+        assert_eq!(one(&ring).bytes, GET);
+        comes_again(&live, &early);
+        expect(&live.node, HANDED_ON);
+        let adopts = live.message_to(ds(1), ds_mac(1));
+        assert_eq!(said(&adopts.packet).0, said(&behind.packet()).0);
+    });
+}
+
+/// A request that has waited while its connection went with it, as its client sent it again: it goes as ADOPT once more, with the
+/// numbers of then. Of those a socket may be made.
+#[test]
+fn what_has_waited_while_its_connection_went_is_of_then() {
+    on_own_host(|| {
+        let (mut live, _agent) = with_agent();
+        let ring = waiting(&live);
+        let early = withheld(&live, &ring);
+        live.answer_another(HERE.len());
+        let again = request(&live, ELSEWHERE);
+        forward(&live.node, &again);
+        expect(&live.node, HANDED_ON);
+        let first = live.message_to(ds(1), ds_mac(1));
+        live.message_to(CS, CS_MAC);
+        comes_again(&live, &early);
+        expect(&live.node, &[("ds_door_again", 1)]);
+        let second = live.message_to(ds(1), ds_mac(1));
+        let (then, now) = (said(&first.packet), said(&second.packet));
+        assert_eq!((now.0, now.2), (then.0, then.2));
+        let (then, now) = (then.1.unwrap(), now.1.unwrap());
+        assert!(
+            now.1.wrapping_sub(then.1) < MINUTE_MS,
+            "{then:?} {now:?}: what is echoed is of an older clock"
+        );
+    });
+}
+
+/// Two requests in one packet: the second one waits, and not the first.
+#[test]
+fn what_is_behind_a_request_waits() {
+    on_own_host(|| {
+        let (mut live, _agent) = with_agent();
+        let ring = waiting(&live);
+        let both = request(&live, &[HERE, GET].concat());
+        forward(&live.node, &both);
+        expect(
+            &live.node,
+            &[
+                ("ds_door_cut", 1),
+                ("ds_door_request", 1),
+                ("ds_door_waits", 1),
+                ("ds_forwarded", 1),
+            ],
+        );
+        let early = one(&ring);
+        let begin = both.seq.wrapping_add(HERE.len() as u32);
+        assert_eq!((early.seq, &early.bytes[..]), (begin, GET));
+        expect_bytes(&live.stream, HERE);
+        comes_again(&live, &early);
+        expect(&live.node, &[("ds_delivered", 1), ("ds_door_request", 1)]);
+        expect_bytes(&live.stream, GET);
+        live.answer_another(HERE.len());
+    });
+}
+
+/// The first packet of a connection as well.
+#[test]
+fn what_is_behind_the_first_request_waits() {
+    on_own_host(|| {
+        let (mut live, _agent) = with_agent();
+        let ring = waiting(&live);
+        live.client = Client::fresh();
+        let both = live.client.get(COOKIE).payload([HERE, ELSEWHERE].concat());
+        send_adopt(&live.node, &both);
+        expect(
+            &live.node,
+            &[
+                ("ds_adopted", 1),
+                ("ds_door_cut", 1),
+                ("ds_door_request", 1),
+                ("ds_door_waits", 1),
+            ],
+        );
+        assert_eq!(one(&ring).bytes, ELSEWHERE);
+    });
+}
+
+/// The data server before has sent it behind its connection: by then it may be older than what has come here.
+#[test]
+fn what_was_sent_behind_its_connection_is_of_now() {
+    on_own_host(|| {
+        let (mut live, _agent) = with_agent();
+        let ring = waiting(&live);
+        let early = request(&live, HERE);
+        serves(&mut live, GET);
+        let old = early.seq(live.request().seq).payload(ELSEWHERE);
+        let mut message = lccp::forward(&live.client);
+        let Message::Forward { attempt, .. } = &mut message else {
+            panic!("{message:?}")
+        };
+        *attempt = 1;
+        send(&live.node, &message, &old);
+        expect(&live.node, HANDED_ON);
+        let adopts = live.message_to(ds(1), ds_mac(1));
+        assert_eq!(said(&adopts.packet).0, said(&live.ack().packet()).0);
+        assert_eq!(ring.wait(Duration::ZERO).unwrap().count(), 0);
+    });
+}
+
+/// Without an agent nobody has it come again but its client.
+#[test]
+fn without_an_agent_nothing_waits() {
+    on_own_host(|| {
+        let (live, _agent) = with_agent();
+        let ring = waiting(&live);
+        live.node.change(|settings| settings.reader_port = 0);
+        forward(&live.node, &request(&live, HERE));
+        expect(&live.node, LET_IN);
+        let whole = request(&live, ELSEWHERE);
+        let early = whole.clone().seq(end_of(&whole));
+        assert_eq!(HERE.len(), ELSEWHERE.len());
+        forward(&live.node, &early);
+        expect(&live.node, &[("ds_door_withheld", 1)]);
+        assert_eq!(ring.wait(Duration::ZERO).unwrap().count(), 0);
+        forward(&live.node, &live.ack());
+        expect(&live.node, FORWARDED);
+    });
+}
+
+/// The last of it says that no more comes.
+#[test]
+fn its_end_waits_with_it() {
+    on_own_host(|| {
+        let (live, _agent) = with_agent();
+        let ring = waiting(&live);
+        forward(&live.node, &request(&live, HERE));
+        expect(&live.node, LET_IN);
+        let whole: Segment = request(&live, ELSEWHERE);
+        let last = whole.clone().seq(end_of(&whole)).flags("FPA");
+        forward(&live.node, &last);
+        expect(&live.node, WITHHELD);
+        assert!(one(&ring).ends);
+    });
+}
+
+/// What waits comes again with a checksum of its own: so nothing waits that TCP would have dropped, whatever it is that it waits for.
+#[test]
+fn a_broken_packet_does_not_wait() {
+    on_own_host(|| {
+        let (mut live, _agent) = with_agent();
+        let ring = waiting(&live);
+        let nothing_waits = || assert_eq!(ring.wait(Duration::ZERO).unwrap().count(), 0);
+
+        // Behind a request that has not come.
+        let first = request(&live, HERE);
+        let second = request(&live, GET).seq(end_of(&first));
+        forward_broken(&live.node, &second);
+        expect(
+            &live.node,
+            &[
+                ("ds_door_batch", 2),
+                ("ds_door_broken", 1),
+                ("ds_door_later", 1),
+            ],
+        );
+        nothing_waits();
+        forward(&live.node, &first);
+        expect(&live.node, LET_IN);
+        expect_bytes(&live.stream, HERE);
+
+        // For another one, while the response is under way.
+        let other = second.clone().payload(ELSEWHERE);
+        forward_broken(&live.node, &other);
+        expect(
+            &live.node,
+            &[("ds_door_broken", 1), ("ds_door_withheld", 1)],
+        );
+        nothing_waits();
+        live.answer_another(HERE.len());
+
+        // What is behind another request in the same packet: TCP drops that as well.
+        let both = request(&live, &[GET, ELSEWHERE].concat());
+        forward_broken(&live.node, &both);
+        expect(
+            &live.node,
+            &[
+                ("ds_door_broken", 1),
+                ("ds_door_cut", 1),
+                ("ds_door_request", 1),
+                ("ds_forwarded", 1),
+            ],
+        );
+        nothing_waits();
+
+        // Of none of them the server has got a byte. What comes whole waits, of an odd number of bytes too.
+        let odd = [GET, b"G"].concat();
+        forward(&live.node, &both.payload(&odd[..]));
+        expect(
+            &live.node,
+            &[
+                ("ds_door_cut", 1),
+                ("ds_door_waits", 1),
+                ("ds_forwarded", 1),
+            ],
+        );
+        expect_bytes(&live.stream, GET);
+        assert_eq!(one(&ring).bytes, b"G");
+    });
+}
+
+/// The current request comes again behind the end of what was before it, which TCP has: it is judged by itself.
+#[test]
+fn what_begins_before_a_request_that_tcp_has_dropped_is_cut() {
+    const TAIL: usize = 5;
+    on_own_host(|| {
+        let (mut live, _agent) = with_agent();
+        let ring = waiting(&live);
+        serves(&mut live, HERE);
+        let dropped = request(&live, HERE);
+        forward_broken(&live.node, &dropped);
+        expect(&live.node, LET_IN);
+        let with_tail = [&HERE[HERE.len() - TAIL..], HERE].concat();
+        let again = dropped.clone().payload(with_tail);
+        forward(
+            &live.node,
+            &again.seq(dropped.seq.wrapping_sub(TAIL as u32)),
+        );
+        expect(
+            &live.node,
+            &[
+                ("ds_door_cut", 1),
+                ("ds_door_waits", 1),
+                ("ds_forwarded", 1),
+            ],
+        );
+        comes_again(&live, &one(&ring));
+        expect(&live.node, &[("ds_delivered", 1)]);
+        expect_bytes(&live.stream, HERE);
+    });
+}
+
+#[test]
+fn what_is_behind_a_request_that_tcp_has_dropped_waits_for_it() {
+    on_own_host(|| {
+        let (live, _agent) = with_agent();
+        let ring = waiting(&live);
+        let first = request(&live, HERE);
+        forward_broken(&live.node, &first);
+        expect(&live.node, LET_IN);
+        forward(&live.node, &first.clone().seq(end_of(&first)));
+        expect(
+            &live.node,
+            &[
+                ("ds_door_batch", 2),
+                ("ds_door_later", 1),
+                ("ds_door_waits", 1),
+            ],
+        );
+        forward(&live.node, &first);
+        expect(&live.node, FORWARDED);
+        comes_again(&live, &one(&ring));
+        expect(&live.node, &[("ds_delivered", 1), ("ds_door_request", 1)]);
+        expect_bytes(&live.stream, &HERE.repeat(2));
+    });
+}
+
+/// Its client has been sent all of the response, and has not acknowledged it: then it can be made to.
+#[test]
+fn what_waits_only_for_an_acknowledgement_says_so() {
+    on_own_host(|| {
+        let (mut live, _agent) = with_agent();
+        let ring = waiting(&live);
+        let early = withheld(&live, &ring);
+        assert!(!early.unacknowledged, "nobody has answered yet");
+        let again = || {
+            comes_again(&live, &early);
+            expect(&live.node, WITHHELD);
+            one(&ring)
+        };
+        // Else the kernel sends no second part before the first is acknowledged.
+        live.stream.set_nodelay(true).unwrap();
+        let (begin, rest) = ANSWER.split_at(20);
+        for (part, is_all) in [(begin, false), (rest, true)] {
+            (&live.stream).write_all(part).unwrap();
+            // It may be sent again meanwhile.
+            while !live.response().payload().ends_with(part) {}
+            assert_eq!(again().unacknowledged, is_all, "{part:?}");
+        }
+        // Nobody's client is made to speak for what an agent sends in.
+        let whole = request(&live, ELSEWHERE);
+        let next = whole.clone().seq(early.seq);
+        let reading = live.node.plane().reading(LOOPBACK).unwrap();
+        reading.send(&frame_here(&next)).unwrap();
+        expect(&live.node, WITHHELD);
+        assert!(!one(&ring).unacknowledged);
+        // HEAD waits for it here as well.
+        let head = [b"HEAD", &HERE[3..]].concat();
+        forward(&live.node, &next.payload(head));
+        expect(&live.node, WITHHELD);
+        assert!(one(&ring).unacknowledged);
+
+        live.sent += HERE.len();
+        live.answers += 1;
+        forward(&live.node, &live.ack());
+        expect(&live.node, FORWARDED);
+        comes_again(&live, &early);
+        expect(&live.node, HANDED_ON);
+    });
+}

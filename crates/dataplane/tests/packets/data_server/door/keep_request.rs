@@ -1,0 +1,135 @@
+//! Requests that the owner of a connection keeps: should it die, another one goes on with what it answers.
+
+use baton_abi::{KeptRequest, ROUTE_RESUME, RouteKey, SERVICE_PATHS, SERVICE_RESUME_REST, TcbKey};
+
+use super::owner::{LET_IN, request};
+use crate::data_server::adopt::loopback::{
+    COOKIE, Live, attached, expect, expect_bytes, forward, send_adopt,
+};
+use crate::{
+    cluster::{WEB, first_pool_of_one},
+    host::{accept, on_own_host},
+    segment::{Client, GET, Segment},
+};
+
+const KEPT: (&str, u64) = ("ds_request_kept", 1);
+/// Without SERVICE_RESUME, which has how responses begin shown as well.
+const OTHERS: u32 = SERVICE_PATHS;
+const REST: u32 = OTHERS | SERVICE_RESUME_REST;
+
+/// An answered connection. Requests for `/ds1/` take a route, whose flags these are; the service has those.
+fn owned(service: u32, route: u32) -> Live {
+    let node = attached();
+    let key = RouteKey::of(0, 0, b"/ds1/").unwrap();
+    let lead = u32::from(first_pool_of_one()) | route;
+    node.plane().set_routes(&[(key, lead)]).unwrap();
+    Live::owned_as(node, service, if service == REST { &[KEPT] } else { &[] })
+}
+
+fn get(target: &str) -> String {
+    format!("GET {target} HTTP/1.1\r\nHost: 10.77.0.100\r\n\r\n")
+}
+
+/// What is kept of this connection, if its response begins where this packet expects it.
+fn kept(live: &Live, packet: &Segment) -> Option<KeptRequest> {
+    let heads = live.node.plane().heads().unwrap();
+    let flow = TcbKey::of(packet.from, WEB);
+    heads.request_of(&flow, packet.ack).unwrap()
+}
+
+fn is_kept_as(live: &Live, packet: &Segment, pool: u16) {
+    let found = kept(live, packet).expect("is kept");
+    assert_eq!((found.request_seq, found.pool), (packet.seq, pool));
+    assert_eq!(found.text[..found.bytes.into()], packet.payload);
+}
+
+/// Its route says whether, or the service where no route takes it.
+#[test]
+fn requests_of_which_that_is_wanted() {
+    for (service, route, target, pool) in [
+        (OTHERS, 0, "/", None),
+        (OTHERS, 0, "/ds1/", None),
+        (OTHERS, ROUTE_RESUME, "/", None),
+        (OTHERS, ROUTE_RESUME, "/ds1/", Some(first_pool_of_one())),
+        (REST, 0, "/", Some(0)),
+        (REST, 0, "/ds1/", None),
+    ] {
+        on_own_host(|| {
+            let live = owned(service, route);
+            let packet = request(&live, get(target).as_bytes());
+            forward(&live.node, &packet);
+            let counted = [LET_IN, if pool.is_some() { &[KEPT] } else { &[] }].concat();
+            expect(&live.node, &counted);
+            match pool {
+                Some(pool) => is_kept_as(&live, &packet, pool),
+                None => assert_eq!(kept(&live, &packet), None, "{service} {route} {target}"),
+            }
+        });
+    }
+}
+
+/// Only a request that may be asked twice, and is all there is in its packet.
+#[test]
+fn requests_of_every_kind() {
+    let long = |bytes: usize| {
+        let rest = bytes - get("/").len() - "X: \r\n".len();
+        get("/").replace("\r\n\r\n", &format!("\r\nX: {}\r\n\r\n", "a".repeat(rest)))
+    };
+    let cases: [(String, &[(&str, u64)]); 7] = [
+        (get("/"), &[KEPT]),
+        (long(1344), &[KEPT]),
+        (long(1345), &[("ds_request_too_long", 1)]),
+        (get("/").replace("GET", "HEAD"), &[]),
+        (get("/").replace("GET", "POST"), &[]),
+        (
+            get("/").replace("\r\n\r\n", "\r\nContent-Length: 3\r\n\r\nabc"),
+            &[],
+        ),
+        (get("/").repeat(2), &[("ds_door_cut", 1)]),
+    ];
+    for (text, counted) in cases {
+        on_own_host(|| {
+            let live = owned(REST, 0);
+            let packet = request(&live, text.as_bytes());
+            forward(&live.node, &packet);
+            expect(&live.node, &[LET_IN, counted].concat());
+            assert_eq!(kept(&live, &packet).is_some(), counted == [KEPT], "{text}");
+        });
+    }
+}
+
+/// Where the response to one begins that was sent in the middle of another's nobody knows.
+#[test]
+fn what_does_not_wait_for_its_answer_is_not_kept() {
+    on_own_host(|| {
+        let mut live = owned(REST, 0);
+        let first = request(&live, get("/a").as_bytes());
+        forward(&live.node, &first);
+        expect(&live.node, &[LET_IN, &[KEPT]].concat());
+        live.sent += first.payload.len();
+        let second = request(&live, get("/b").as_bytes());
+        forward(&live.node, &second);
+        expect(&live.node, LET_IN);
+        is_kept_as(&live, &first, 0);
+    });
+}
+
+/// The one with which a connection comes begins its response where the client is.
+#[test]
+fn the_first_request_is_kept_too() {
+    on_own_host(|| {
+        let live = owned(REST, 0);
+        let client = Client::fresh();
+        let packet = client.get(COOKIE);
+        send_adopt(&live.node, &packet);
+        let (stream, _) = accept(&live.listener);
+        expect(
+            &live.node,
+            &[("ds_adopted", 1), ("ds_door_request", 1), KEPT],
+        );
+        expect_bytes(&stream, GET);
+        is_kept_as(&live, &packet, 0);
+        // The one before, of another connection, is as it was.
+        is_kept_as(&live, &live.client.get(COOKIE), 0);
+    });
+}

@@ -1,0 +1,13 @@
+//! The door: each further request is judged where its connection is.
+
+pub mod body;
+pub mod dispatcher;
+pub mod early;
+pub mod fence;
+pub mod keep_request;
+pub mod merged;
+pub mod owner;
+pub mod owner_ends;
+pub mod pools;
+pub mod requests;
+pub mod tally;

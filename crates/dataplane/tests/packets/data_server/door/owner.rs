@@ -1,0 +1,472 @@
+//! The owner of a connection sees to whose each of its requests is: what is this data server's is let in, with another's the
+//! connection goes there, and the connection server is told.
+
+use std::{
+    io::{ErrorKind, Read as _},
+    net::TcpStream,
+    os::fd::AsRawFd as _,
+};
+
+use baton_abi::{RouteKey, SERVICE_PATHS};
+use baton_wire::{Message, Refusal, ShortAddress};
+use libbpf_rs::MapCore as _;
+
+use crate::data_server::adopt::loopback::{
+    ANSWER, COOKIE, FORWARDED, Live, attached, expect, expect_bytes, forward, forward_broken, owns,
+    send, send_adopt,
+};
+use crate::data_server::handover::leave::but_echo;
+use crate::{
+    blank::map_named,
+    cluster::{CS, CS_MAC, ds, ds_mac, first_pool_of_one},
+    host::{nothing_to_accept, on_own_host},
+    lccp::{adopt, flow, short},
+    node::{Counted, Node},
+    segment::{Client, GET, Segment},
+};
+
+pub const LET_IN: Counted<'_> = &[("ds_door_request", 1), ("ds_forwarded", 1)];
+/// A request that has gone with its connection goes once more.
+pub const AGAIN: Counted<'_> = &[("ds_door_again", 1)];
+pub const HANDED_ON: Counted<'_> = &[("ds_door_handed_on", 1)];
+/// A request for data server 1 alone, and one for this one.
+pub const ELSEWHERE: &[u8] = b"GET /ds2/a HTTP/1.1\r\nHost: 10.77.0.100\r\n\r\n";
+pub const HERE: &[u8] = b"GET /ds1/a HTTP/1.1\r\nHost: 10.77.0.100\r\n\r\n";
+
+/// Data server 0, of whose service `/ds1/` is its own, `/ds2/` that of data server 1, and the rest anybody's.
+pub fn node() -> Node {
+    let node = attached();
+    let route = |path: &str, pool: u16| {
+        (
+            RouteKey::of(0, 0, path.as_bytes()).unwrap(),
+            u32::from(pool),
+        )
+    };
+    let routes = [
+        route("/ds1/", first_pool_of_one()),
+        route("/ds2/", first_pool_of_one() + 1),
+    ];
+    node.plane().set_routes(&routes).unwrap();
+    node
+}
+
+/// The same, which looks at that.
+pub fn routed() -> Node {
+    let node = node();
+    owns(&node, SERVICE_PATHS);
+    node
+}
+
+/// A connection whose first request is answered.
+pub fn owned() -> Live {
+    Live::owned(node(), SERVICE_PATHS)
+}
+
+pub fn request(live: &Live, text: &[u8]) -> Segment {
+    live.request().payload(text)
+}
+
+/// Its socket here has ended, and nobody was told.
+pub fn ended(live: &Live) {
+    is_reset(&live.stream);
+}
+
+pub fn is_reset(mut stream: &TcpStream) {
+    let error = stream.read(&mut [0; 16]).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::ConnectionReset);
+}
+
+/// The next message says to the connection server that data server 1 has it, with this packet.
+#[track_caller]
+pub fn told_moved(live: &Live, packet: &Segment) {
+    let told = live.message_to(CS, CS_MAC);
+    let Message::Moved { flow: of, next, .. } = told.message else {
+        panic!("{told:?}");
+    };
+    assert_eq!((of, next), (flow(&live.client), Some(short(ds(1)))));
+    assert_eq!(but_echo(&told.packet), but_echo(&packet.packet()));
+}
+
+/// Data server 1 is to adopt the connection with this packet. Whether it is told that the client is aware.
+#[track_caller]
+pub fn told_to_adopt(live: &Live, packet: &Segment) -> bool {
+    let adopts = live.message_to(ds(1), ds_mac(1));
+    let (
+        Message::Adopt { flow, tcb, asker },
+        Message::Adopt {
+            flow: of,
+            tcb: its,
+            asker: cs,
+        },
+    ) = (&adopts.message, &adopt(&live.client))
+    else {
+        panic!("{adopts:?}");
+    };
+    assert_eq!((flow, asker), (of, cs));
+    assert_eq!(
+        (tcb.scales, tcb.sack, tcb.mss),
+        (its.scales, its.sack, its.mss)
+    );
+    assert_eq!(adopts.packet, packet.packet());
+    tcb.aware
+}
+
+/// With this request the connection goes to data server 1, and both that one and the connection server are told.
+#[track_caller]
+pub fn goes_with(live: &Live, request: &Segment) {
+    forward(&live.node, request);
+    expect(&live.node, HANDED_ON);
+    assert!(!told_to_adopt(live, request));
+    told_moved(live, request);
+}
+
+/// Data server 1 is to adopt the connection with this packet, if it has not had it: the first ADOPT may have been lost. Its data
+/// is with its keeper, or with the client.
+#[track_caller]
+pub fn told_again(live: &Live, packet: &Segment, keeper: Option<ShortAddress>) {
+    let adopts = live.message_to(ds(1), ds_mac(1));
+    let Message::AdoptAgain {
+        flow: of,
+        tcb,
+        asker,
+        keeper: its,
+    } = adopts.message
+    else {
+        panic!("{adopts:?}");
+    };
+    assert_eq!((of, asker), (flow(&live.client), Some(short(CS))));
+    assert_eq!((its, tcb.attempt), (keeper, 1));
+    assert_eq!(but_echo(&adopts.packet), but_echo(&packet.packet()));
+}
+
+/// The connection's next request is let in, and its server has it.
+#[track_caller]
+pub fn lets_in(live: &Live, text: &[u8]) {
+    forward(&live.node, &request(live, text));
+    expect(&live.node, LET_IN);
+    expect_bytes(&live.stream, text);
+}
+
+/// The same, and it is answered.
+#[track_caller]
+pub fn serves(live: &mut Live, text: &[u8]) {
+    lets_in(live, text);
+    live.answer_another(text.len());
+}
+
+#[test]
+fn what_is_here_is_let_in() {
+    on_own_host(|| {
+        let mut live = owned();
+        for text in [GET, HERE, GET] {
+            serves(&mut live, text);
+        }
+        live.nothing_sent();
+    });
+}
+
+#[test]
+fn with_a_request_for_another_the_connection_goes() {
+    on_own_host(|| {
+        let mut live = owned();
+        serves(&mut live, HERE);
+        let request = request(&live, ELSEWHERE);
+        goes_with(&live, &request);
+        ended(&live);
+        live.nothing_sent();
+        assert!(nothing_to_accept(&live.listener));
+    });
+}
+
+/// The connection server may not know yet: what it sends goes on, and it is told again.
+#[test]
+fn what_comes_for_one_that_has_gone_follows_it() {
+    on_own_host(|| {
+        let live = owned();
+        let request = request(&live, ELSEWHERE);
+        goes_with(&live, &request);
+        let ack = live
+            .client
+            .later(COOKIE, GET.len() + ELSEWHERE.len(), ANSWER.len() as u32 + 7);
+        forward(&live.node, &request);
+        expect(&live.node, AGAIN);
+        told_moved(&live, &request);
+        told_again(&live, &request, None);
+        for packet in [&ack, &ack.clone().flags("FA"), &ack.clone().flags("R")] {
+            forward(&live.node, packet);
+            expect(&live.node, &[("ds_door_followed", 1)]);
+            follows(&live, packet);
+        }
+        live.nothing_sent();
+    });
+}
+
+/// The connection server is told where its connection has gone, and there the packet is sent.
+#[track_caller]
+pub fn follows(live: &Live, packet: &Segment) {
+    told_moved(live, packet);
+    let follows = live.message_to(ds(1), ds_mac(1));
+    let forward = Message::Forward {
+        flow: flow(&live.client),
+        next: None,
+        attempt: 1,
+    };
+    assert_eq!(follows.message, forward);
+    assert_eq!(follows.packet, packet.packet());
+}
+
+/// The response before is not acknowledged yet, or not even written: the request comes again, and by then it may go.
+#[test]
+fn a_connection_goes_when_it_is_quiet() {
+    on_own_host(|| {
+        let mut live = owned();
+        forward(&live.node, &request(&live, HERE));
+        expect(&live.node, LET_IN);
+        let before = live.request().payload(ELSEWHERE);
+        let early = before
+            .clone()
+            .seq(before.seq.wrapping_add(HERE.len() as u32));
+        forward(&live.node, &early);
+        expect(&live.node, &[("ds_door_withheld", 1)]);
+        expect_bytes(&live.stream, HERE);
+        forward(&live.node, &early);
+        expect(&live.node, &[("ds_door_withheld", 1)]);
+        live.write();
+        forward(&live.node, &early);
+        expect(&live.node, &[("ds_door_withheld", 1)]);
+        let ack = early.ack.wrapping_add(ANSWER.len() as u32);
+        let request = Segment { ack, ..early };
+        forward(&live.node, &request);
+        expect(&live.node, HANDED_ON);
+        assert!(!told_to_adopt(&live, &request));
+    });
+}
+
+/// Whatever a body says, and in whatever order it comes.
+#[test]
+fn a_body_is_no_request() {
+    on_own_host(|| {
+        let mut live = owned();
+        let head = format!(
+            "POST /ds1/ HTTP/1.1\r\nHost: 10.77.0.100\r\nContent-Length: {}\r\n\r\n",
+            2 * ELSEWHERE.len()
+        );
+        let head = request(&live, head.as_bytes());
+        let first = head.clone().payload(ELSEWHERE).seq(end_of(&head));
+        let second = first.clone().seq(end_of(&first));
+        forward(&live.node, &head);
+        expect(&live.node, LET_IN);
+        for packet in [&second, &first, &first] {
+            forward(&live.node, packet);
+            expect(&live.node, FORWARDED);
+        }
+        expect_bytes(
+            &live.stream,
+            &[&head.payload, ELSEWHERE, ELSEWHERE].concat(),
+        );
+        live.answer_another(head.payload.len() + 2 * ELSEWHERE.len());
+        forward(&live.node, &request(&live, ELSEWHERE));
+        expect(&live.node, HANDED_ON);
+    });
+}
+
+pub fn end_of(segment: &Segment) -> u32 {
+    segment.seq.wrapping_add(segment.payload.len() as u32)
+}
+
+/// Two requests in one packet: what is behind the first comes again, and is judged by itself.
+#[test]
+fn a_packet_is_cut_where_the_next_request_begins() {
+    on_own_host(|| {
+        // One of an even length, the other of an odd one.
+        let odd: &[u8] = b"GET /ds1/ab HTTP/1.1\r\nHost: 10.77.0.100\r\n\r\n";
+        for first in [HERE, odd] {
+            let mut live = owned();
+            let both = request(&live, &[first, ELSEWHERE].concat());
+            forward(&live.node, &both);
+            expect(
+                &live.node,
+                &[
+                    ("ds_door_request", 1),
+                    ("ds_forwarded", 1),
+                    ("ds_door_cut", 1),
+                ],
+            );
+            expect_bytes(&live.stream, first);
+            live.answer_another(first.len());
+            forward(&live.node, &request(&live, ELSEWHERE));
+            expect(&live.node, HANDED_ON);
+        }
+    });
+}
+
+/// A retransmission may hold more than what was sent first.
+#[test]
+fn what_comes_again_with_more_is_cut() {
+    on_own_host(|| {
+        let mut live = owned();
+        let first = request(&live, HERE);
+        forward(&live.node, &first);
+        expect(&live.node, LET_IN);
+        expect_bytes(&live.stream, HERE);
+        let more = first.clone().payload([HERE, HERE].concat());
+        forward(&live.node, &more);
+        expect(&live.node, &[("ds_forwarded", 1), ("ds_door_cut", 1)]);
+        forward(&live.node, &first);
+        expect(&live.node, FORWARDED);
+        live.answer_another(HERE.len());
+    });
+}
+
+#[test]
+fn what_is_behind_a_gap_waits() {
+    on_own_host(|| {
+        let live = owned();
+        let first = request(&live, HERE);
+        let second = first.clone().seq(end_of(&first));
+        forward(&live.node, &second);
+        expect(&live.node, &[("ds_door_batch", 2), ("ds_door_later", 1)]);
+        forward(&live.node, &first);
+        expect(&live.node, LET_IN);
+        forward(&live.node, &second);
+        expect(&live.node, LET_IN);
+        expect_bytes(&live.stream, &[HERE, HERE].concat());
+    });
+}
+
+/// No server sees what the door cannot read. Without an agent that could, the connection ends.
+#[test]
+fn what_the_door_cannot_read_ends_the_connection() {
+    let texts: [&[u8]; 5] = [
+        b"GET /ds1/ HTTP/1.1\r\nHost: 10.77.0.100\r\n",
+        b"GET /ds1/ HTTP/1.1\r\nHost: a\r\n b\r\n\r\n",
+        b"GET /ds1/../ds2/ HTTP/1.1\r\nHost: 10.77.0.100\r\n\r\n",
+        b"POST /ds1/ HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab",
+        b"nonsense that is longer than any request\r\n\r\n",
+    ];
+    on_own_host(|| {
+        for text in texts {
+            let live = owned();
+            forward(&live.node, &request(&live, text));
+            expect(&live.node, &[("ds_door_unreadable", 1)]);
+            ended(&live);
+            live.nothing_sent();
+        }
+    });
+}
+
+/// The connection server has guessed wrong: the connection goes on at once, before anything is made of it here.
+#[test]
+fn an_adopt_for_another_goes_on() {
+    on_own_host(|| {
+        let mut live = owned();
+        let client = Client::fresh();
+        let request = client.ack(COOKIE).flags("PA").payload(ELSEWHERE);
+        send_adopt(&live.node, &request);
+        expect(&live.node, HANDED_ON);
+        live.client = client;
+        told_moved(&live, &request);
+        let adopts = live.message_to(ds(1), ds_mac(1));
+        let Message::Adopt {
+            flow: of,
+            tcb,
+            asker,
+        } = adopts.message
+        else {
+            panic!("{adopts:?}");
+        };
+        assert_eq!(
+            (of, tcb.attempt, asker),
+            (flow(&client), 1, Some(short(CS)))
+        );
+        assert!(nothing_to_accept(&live.listener));
+        // And what comes behind it.
+        let ack = client.later(COOKIE, ELSEWHERE.len(), 9);
+        forward(&live.node, &ack);
+        expect(&live.node, &[("ds_door_followed", 1)]);
+    });
+}
+
+#[test]
+fn an_adopt_that_the_door_cannot_read_is_refused_for_all() {
+    on_own_host(|| {
+        let live = owned();
+        let client = Client::fresh();
+        let request = client
+            .ack(COOKIE)
+            .flags("PA")
+            .payload(&HERE[..HERE.len() - 2]);
+        send_adopt(&live.node, &request);
+        expect(&live.node, &[("ds_refused", 1), ("ds_door_unreadable", 1)]);
+        let refused = live.message_to(CS, CS_MAC);
+        let Message::Refused { tcb, refusal, .. } = refused.message else {
+            panic!("{refused:?}");
+        };
+        assert_eq!((tcb.attempt, refusal), (8, Refusal::Unreadable));
+        assert!(nothing_to_accept(&live.listener));
+    });
+}
+
+/// What comes again as ADOPT passes the same door.
+#[test]
+fn a_duplicate_of_the_adopt_is_judged_too() {
+    on_own_host(|| {
+        let live = owned();
+        send_adopt(&live.node, &live.client.get(COOKIE));
+        expect(&live.node, &[("ds_duplicate", 1)]);
+        let more = live.client.get(COOKIE).payload([GET, ELSEWHERE].concat());
+        send(&live.node, &adopt(&live.client), &more);
+        expect(&live.node, &[("ds_duplicate", 1), ("ds_door_cut", 1)]);
+    });
+}
+
+/// The first copy of the request was broken on its way: TCP drops it, and the door has seen it. What comes in its place is not for
+/// this server's pool, however long it is.
+#[test]
+fn another_request_in_place_of_one_that_tcp_has_dropped_is_judged() {
+    on_own_host(|| {
+        let live = owned();
+        forward_broken(&live.node, &request(&live, HERE));
+        expect(&live.node, LET_IN);
+        forward(&live.node, &request(&live, ELSEWHERE));
+        expect(&live.node, &[("ds_door_changed", 1)]);
+        forward(&live.node, &request(&live, HERE));
+        expect(&live.node, FORWARDED);
+        expect_bytes(&live.stream, HERE);
+    });
+}
+
+/// What was broken on its way seemed to be another's. TCP believes it as little as the RST that was made of it, there or here, so the
+/// connection is still here when the true request comes.
+#[test]
+fn a_connection_does_not_go_with_a_broken_request() {
+    on_own_host(|| {
+        for text in [HERE, ELSEWHERE] {
+            let live = owned();
+            forward_broken(&live.node, &request(&live, ELSEWHERE));
+            expect(&live.node, HANDED_ON);
+            forward(&live.node, &request(&live, text));
+            if text == HERE {
+                expect(&live.node, LET_IN);
+                expect_bytes(&live.stream, HERE);
+            } else {
+                expect(&live.node, HANDED_ON);
+                ended(&live);
+            }
+        }
+    });
+}
+
+/// A connection that was here before there were doors.
+#[test]
+fn a_connection_without_a_door_ends() {
+    on_own_host(|| {
+        let live = owned();
+        let doors = map_named(live.node.plane(), "doors");
+        let storage = live.stream.as_raw_fd().to_ne_bytes();
+        doors.delete(&storage).unwrap();
+        forward(&live.node, &request(&live, HERE));
+        expect(&live.node, &[("ds_door_unknown", 1)]);
+        ended(&live);
+    });
+}

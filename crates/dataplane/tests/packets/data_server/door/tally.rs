@@ -1,0 +1,255 @@
+//! What a data server's doors count for its connection servers, which forward and count nothing.
+
+use std::{
+    net::Shutdown,
+    os::fd::AsRawFd as _,
+    thread,
+    time::{Duration, Instant},
+};
+
+use baton_abi::{Door, DoorTally, MAX_SERVICES, RouteKey};
+use baton_dataplane::{AtDoor, Tallied};
+use libbpf_rs::{MapCore as _, MapFlags};
+use zerocopy::{FromBytes as _, IntoBytes as _};
+
+use super::owner::{ELSEWHERE, HERE, LET_IN, goes_with, owned, request, serves};
+use crate::data_server::{
+    adopt::loopback::{ANSWER, COOKIE, FORWARDED, Live, expect, forward, send_adopt},
+    agent::reader::{GIVEN, read_for, reads, send_in, with_agent},
+};
+use crate::{
+    blank::map_named,
+    cluster::first_pool_of_one,
+    host::{accept, on_own_host},
+    node::Node,
+    segment::{Client, GET, Segment},
+};
+
+/// Of the routes to `/ds1/` and `/ds2/`.
+const ROUTES: [u16; 2] = [MAX_SERVICES as u16 + 5, MAX_SERVICES as u16 + 6];
+const POOLS: [u16; 2] = [first_pool_of_one(), first_pool_of_one() + 1];
+/// Of what neither of them takes: the service's id, and its own pool.
+const REST: (u16, u16) = (0, 0);
+/// The size of the lab's answer.
+const ONE: u64 = ANSWER.len() as u64;
+
+/// Its routes have numbers.
+fn numbered(live: &Live) {
+    let routes = [0, 1].map(|index| {
+        let path = format!("/ds{}/", index + 1);
+        let value = u32::from(ROUTES[index]) << 16 | u32::from(POOLS[index]);
+        (RouteKey::of(0, 0, path.as_bytes()).unwrap(), value)
+    });
+    live.node.plane().set_routes(&routes).unwrap();
+}
+
+fn counts(node: &Node, of: AtDoor) -> [u64; 4] {
+    let tally = node.plane().door_tally(of).unwrap();
+    let DoorTally {
+        requests,
+        bytes,
+        handovers,
+        unavailable,
+    } = tally;
+    [requests, bytes, handovers, unavailable]
+}
+
+/// Requests, bytes, handovers and requests that nobody answered: of a route and its pool.
+#[track_caller]
+fn counted(node: &Node, (route, pool): (u16, u16), expected: [u64; 4]) {
+    for of in [AtDoor::Route(route), AtDoor::Pool(pool)] {
+        // The program may be at work on another processor.
+        let until = Instant::now() + Duration::from_secs(5);
+        while counts(node, of) != expected && Instant::now() < until {
+            thread::sleep(Duration::from_millis(1));
+        }
+        assert_eq!(counts(node, of), expected, "{of:?}");
+    }
+}
+
+fn of_route(index: usize) -> (u16, u16) {
+    (ROUTES[index], POOLS[index])
+}
+
+/// Each request once, with the bytes that were acknowledged until the next one; all of them together for the data server.
+#[test]
+fn requests_and_bytes_of_each() {
+    on_own_host(|| {
+        let mut live = owned();
+        numbered(&live);
+        counted(&live.node, REST, [1, 0, 0, 0]);
+        serves(&mut live, HERE);
+        counted(&live.node, REST, [1, ONE, 0, 0]);
+        counted(&live.node, of_route(0), [1, 0, 0, 0]);
+        serves(&mut live, HERE);
+        counted(&live.node, of_route(0), [2, ONE, 0, 0]);
+        let with = request(&live, ELSEWHERE);
+        goes_with(&live, &with);
+        counted(&live.node, of_route(0), [2, 2 * ONE, 0, 0]);
+        counted(&live.node, of_route(1), [0, 0, 1, 0]);
+        assert_eq!(counts(&live.node, AtDoor::All), [3, 3 * ONE, 1, 0]);
+        // It has gone, and so has what comes again.
+        forward(&live.node, &with);
+        expect(&live.node, &[("ds_door_again", 1)]);
+        counted(&live.node, of_route(1), [0, 0, 1, 0]);
+    });
+}
+
+/// Whether it has come as ADOPT or in FORWARD.
+#[test]
+fn what_comes_again_counts_once() {
+    on_own_host(|| {
+        let live = owned();
+        numbered(&live);
+        send_adopt(&live.node, &live.client.get(COOKIE));
+        expect(&live.node, &[("ds_duplicate", 1)]);
+        counted(&live.node, REST, [1, 0, 0, 0]);
+        let again = request(&live, HERE);
+        forward(&live.node, &again);
+        expect(&live.node, LET_IN);
+        for _ in 0..2 {
+            forward(&live.node, &again);
+            expect(&live.node, FORWARDED);
+        }
+        counted(&live.node, of_route(0), [1, 0, 0, 0]);
+    });
+}
+
+/// The data server that a connection server has guessed is another's: the request is counted where it goes.
+#[test]
+fn an_adopt_that_goes_on_is_a_handover() {
+    on_own_host(|| {
+        let live = owned();
+        numbered(&live);
+        let first = Client::fresh().ack(COOKIE).flags("PA").payload(ELSEWHERE);
+        for _ in 0..2 {
+            send_adopt(&live.node, &first);
+            expect(&live.node, &[("ds_door_handed_on", 1)]);
+            counted(&live.node, of_route(1), [0, 0, 1, 0]);
+        }
+    });
+}
+
+/// What the agent has read counts when its server gets it, for the route that the agent found.
+#[test]
+fn what_the_agent_has_read() {
+    on_own_host(|| {
+        let (mut live, agent) = with_agent();
+        numbered(&live);
+        let whole = request(&live, HERE);
+        let read = reads(&live, &agent, &whole);
+        counted(&live.node, REST, [1, ONE, 0, 0]);
+        counted(&live.node, of_route(0), [0, 0, 0, 0]);
+        read_for(&live, &read, &whole, POOLS[0], ROUTES[0]);
+        send_in(&live, &whole);
+        expect(&live.node, GIVEN);
+        counted(&live.node, of_route(0), [1, 0, 0, 0]);
+        live.stream = accept(&live.listener).0;
+        live.answer_another(HERE.len());
+        forward(&live.node, &request(&live, GET));
+        expect(&live.node, LET_IN);
+        counted(&live.node, of_route(0), [1, ONE, 0, 0]);
+        counted(&live.node, REST, [2, ONE, 0, 0]);
+    });
+}
+
+/// The agent answers what nobody is there for, and its answer is nobody's.
+#[test]
+fn what_nobody_is_there_for() {
+    const EMPTY: (u16, u16) = (ROUTES[1], 63);
+    on_own_host(|| {
+        let (live, agent) = with_agent();
+        numbered(&live);
+        let whole = request(&live, HERE);
+        let read = reads(&live, &agent, &whole);
+        read_for(&live, &read, &whole, EMPTY.1, EMPTY.0);
+        for _ in 0..2 {
+            send_in(&live, &whole);
+            expect(&live.node, &[("ds_door_nobody", 1)]);
+            counted(&live.node, EMPTY, [1, 0, 0, 1]);
+        }
+    });
+}
+
+/// The last response counts when its client closes, or acknowledges that its server has: the server's FIN is one more.
+#[test]
+fn the_last_answer_counts_at_the_end() {
+    on_own_host(|| {
+        for flags in ["FA", "RA", "R"] {
+            let live = owned();
+            counted(&live.node, REST, [1, 0, 0, 0]);
+            forward(&live.node, &live.ack().flags(flags));
+            expect(&live.node, FORWARDED);
+            counted(&live.node, REST, [1, ONE, 0, 0]);
+        }
+        let live = owned();
+        live.stream.shutdown(Shutdown::Write).unwrap();
+        let ack = live.ack();
+        let last = Segment {
+            ack: ack.ack.wrapping_add(1),
+            ..ack
+        };
+        forward(&live.node, &last);
+        expect(&live.node, FORWARDED);
+        counted(&live.node, REST, [1, ONE + 1, 0, 0]);
+    });
+}
+
+/// A client that acknowledges what it was not sent is not believed.
+#[test]
+fn only_what_was_sent_is_acknowledged() {
+    on_own_host(|| {
+        let live = owned();
+        let ack = live.ack();
+        let far = Segment {
+            ack: ack.ack.wrapping_add(1 << 28),
+            ..ack
+        };
+        forward(&live.node, &far.flags("FA"));
+        expect(&live.node, FORWARDED);
+        counted(&live.node, REST, [1, ONE, 0, 0]);
+    });
+}
+
+/// A long response counts as it is acknowledged, a MB at a time, though nothing else is asked for.
+#[test]
+fn a_long_answer_counts_on_its_way() {
+    const MB: u32 = 1 << 20;
+    on_own_host(|| {
+        let live = owned();
+        // As if so much of it had been acknowledged before.
+        let back = |bytes: u32| {
+            let doors = map_named(live.node.plane(), "doors");
+            let key = live.stream.as_raw_fd().to_ne_bytes();
+            let door = doors.lookup(&key, MapFlags::ANY).unwrap().unwrap();
+            let mut door = Door::read_from_bytes(&door).unwrap();
+            door.counted = door.counted.wrapping_sub(bytes);
+            doors.update(&key, door.as_bytes(), MapFlags::ANY).unwrap();
+        };
+        back(MB - ANSWER.len() as u32 - 1);
+        forward(&live.node, &live.ack());
+        expect(&live.node, FORWARDED);
+        counted(&live.node, REST, [1, 0, 0, 0]);
+        back(1);
+        forward(&live.node, &live.ack());
+        expect(&live.node, FORWARDED);
+        counted(&live.node, REST, [1, u64::from(MB), 0, 0]);
+    });
+}
+
+/// A number that is another's from now on begins at nothing.
+#[test]
+fn a_cleared_tally() {
+    on_own_host(|| {
+        let live = owned();
+        counted(&live.node, REST, [1, 0, 0, 0]);
+        let plane = live.node.plane();
+        plane.clear_tally(Tallied::Route(REST.0)).unwrap();
+        assert_eq!(counts(&live.node, AtDoor::Route(REST.0)), [0; 4]);
+        assert_eq!(counts(&live.node, AtDoor::Pool(REST.1)), [1, 0, 0, 0]);
+        plane.clear_tally(Tallied::Pool(REST.1)).unwrap();
+        plane.clear_tally(Tallied::DataServer(0)).unwrap();
+        assert_eq!(counts(&live.node, AtDoor::Pool(REST.1)), [0; 4]);
+        assert_eq!(counts(&live.node, AtDoor::All), [1, 0, 0, 0]);
+    });
+}

@@ -1,0 +1,50 @@
+//! Frames of VLANs on the interface below: the kernel's, not ours.
+
+use baton_net::{Link, PacketSocket};
+use nix::net::if_::if_nametoindex;
+
+use crate::data_server::adopt::loopback::expect;
+use crate::{
+    host::on_own_host,
+    lccp::{adopt, to_ds},
+    node::Node,
+    segment::Client,
+};
+
+/// The frame in a VLAN, with its tag in band.
+fn tagged(frame: &[u8], ether_type: u16, vlan: u16) -> Vec<u8> {
+    let tag = [ether_type.to_be_bytes(), vlan.to_be_bytes()].concat();
+    [&frame[..12], &tag, &frame[12..]].concat()
+}
+
+#[test]
+fn tagged_frames_are_the_kernels() {
+    on_own_host(|| {
+        let arrives = if_nametoindex("nobody").unwrap();
+        let node = Node::attached_ds(arrives);
+        let client = Client::fresh();
+        let message = to_ds(&adopt(&client), node.now(), &client.get(7).packet());
+        let link = Link {
+            index: if_nametoindex("clients").unwrap(),
+            name: "clients".into(),
+            mac: [0; 6],
+            mtu: 1500,
+            up: true,
+        };
+        let wire = PacketSocket::open(&link).unwrap();
+        for frame in [client.syn().frame(), message] {
+            for (ether_type, vlan) in [(0x8100, 10), (0x8100, 4094), (0x88a8, 10)] {
+                wire.send(&tagged(&frame, ether_type, vlan)).unwrap();
+            }
+            let inner = tagged(&frame, 0x8100, 20);
+            wire.send(&tagged(&inner, 0x88a8, 10)).unwrap();
+        }
+        // What a switch sends to all, because it does not know for whom it is, the kernel does not take.
+        wire.send(&client.syn().frame()).unwrap();
+        // Nothing but what comes to this host without a tag is looked at.
+        let mut frame = client.syn().frame();
+        frame[..6].fill(0xff);
+        wire.send(&frame).unwrap();
+        expect(&node, &[("ds_no_socket", 1)]);
+    });
+}

@@ -1,0 +1,387 @@
+//! CLAIM: a connection server looks for a connection.
+
+use std::io::{ErrorKind, Read as _};
+
+use baton_abi::{DataServer, LCCP_FLAG_HEADERS, LccpHeader, Ring, short_address};
+use baton_wire::{Message, NodePair, TcbPart, encode};
+use zerocopy::{FromBytes as _, IntoBytes as _};
+
+use crate::data_server::adopt::loopback::ADOPTED;
+use crate::data_server::adopt::loopback::{
+    COOKIE, FORWARDED, Live, expect, expect_bytes, forward, send,
+};
+use crate::data_server::door::owner::LET_IN;
+use crate::{
+    cluster::{CS, CS_MAC, WEB, ds, ds_mac, key, peer},
+    host::{accept, listen, on_own_host, send_lccp},
+    lccp::{TO_DS, adopt, claim, flow, linux_tcb, opened, seal, sent, to_ds, to_ds_raw},
+    node::{Counted, Drop, Node, Redirect},
+    segment::{Client, GET, Segment},
+};
+
+const CLAIMED: Counted<'_> = &[("ds_claimed", 1)];
+const PASSED_ON: Counted<'_> = &[("ds_claim_passed_on", 1)];
+const UNCLAIMED: Counted<'_> = &[("ds_unclaimed", 1)];
+const NO_WAY: Counted<'_> = &[("ds_no_way", 1)];
+
+/// The next of three is data server 1.
+fn in_ring(node: &Node) {
+    node.plane().set_peer(CS, &peer(CS_MAC)).unwrap();
+    node.plane().set_peer(ds(1), &peer(ds_mac(1))).unwrap();
+    ring(node, ds(1), 3);
+}
+
+fn ring(node: &Node, next: std::net::Ipv4Addr, length: u16) {
+    let next = short_address(next);
+    node.plane()
+        .set_ring(
+            0,
+            &Ring {
+                next,
+                length,
+                missing: 0,
+            },
+        )
+        .unwrap();
+}
+
+/// What its door has to judge goes back to the connection server with the answer, and comes again from there.
+#[test]
+fn who_has_it_says_so_and_lets_nothing_in_unjudged() {
+    on_own_host(|| {
+        let live = Live::answered();
+        in_ring(&live.node);
+        way_out(&live);
+        for packet in [live.ack(), live.request()] {
+            send(&live.node, &claim(&live.client, 0), &packet);
+            expect(&live.node, CLAIMED);
+            assert_eq!(moved(&live, &packet), linux_tcb());
+        }
+        live.stream.set_nonblocking(true).unwrap();
+        let error = (&live.stream).read(&mut [0]).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::WouldBlock);
+    });
+}
+
+/// What ADOPT said is what MOVED says, whatever the client is like.
+#[test]
+fn of_every_kind_of_client() {
+    let bare = TcbPart {
+        mss: 536.try_into().unwrap(),
+        scales: None,
+        sack: false,
+        ..linux_tcb()
+    };
+    let scaled = TcbPart {
+        scales: Some(baton_wire::WindowScales {
+            client: 14.try_into().unwrap(),
+            cluster: 0.try_into().unwrap(),
+        }),
+        sack: false,
+        mss: 8960.try_into().unwrap(),
+        ..linux_tcb()
+    };
+    for tcb in [linux_tcb(), bare, scaled] {
+        on_own_host(|| {
+            let mut live = Live::answered();
+            in_ring(&live.node);
+            way_out(&live);
+            let client = Client::fresh();
+            let mut message = adopt(&client);
+            if let Message::Adopt { tcb: part, .. } = &mut message {
+                *part = tcb;
+            }
+            send(&live.node, &message, &client.get(COOKIE));
+            let (stream, _) = accept(&live.listener);
+            expect(&live.node, ADOPTED);
+            (live.client, live.stream) = (client, stream);
+            let next = client
+                .later(COOKIE, GET.len(), 0)
+                .flags("PA")
+                .payload("more");
+            send(&live.node, &claim(&client, 2), &next);
+            expect(&live.node, CLAIMED);
+            assert_eq!(moved(&live, &next), tcb);
+        });
+    }
+}
+
+/// FIN, data sent again, and data that comes before its turn are the connection's as well.
+#[test]
+fn whatever_is_of_the_connection() {
+    let kinds: [fn(&Live) -> Segment; 4] = [
+        |live| live.ack(),
+        |live| live.ack().flags("FA"),
+        |live| live.client.get(COOKIE),
+        |live| {
+            let ahead = live.request();
+            let seq = ahead.seq + 100_000;
+            ahead.seq(seq)
+        },
+    ];
+    for kind in kinds {
+        on_own_host(|| {
+            let live = Live::answered();
+            in_ring(&live.node);
+            way_out(&live);
+            let packet = kind(&live);
+            send(&live.node, &claim(&live.client, 0), &packet);
+            expect(&live.node, CLAIMED);
+            assert_eq!(moved(&live, &packet), linux_tcb());
+        });
+    }
+}
+
+/// Where there is a door the packet is not delivered: it may say that something is urgent in what comes next, and the server would
+/// read something else than what is judged then.
+#[test]
+fn nothing_passes_the_door_by_it() {
+    on_own_host(|| {
+        let live = Live::answered();
+        in_ring(&live.node);
+        way_out(&live);
+        let end = live.ack().flags("FAU");
+        send(&live.node, &claim(&live.client, 0), &end);
+        expect(&live.node, CLAIMED);
+        assert_eq!(moved(&live, &end), linux_tcb());
+        live.stream.set_nonblocking(true).unwrap();
+        let error = (&live.stream).read(&mut [0]).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::WouldBlock);
+        forward(&live.node, &end);
+        expect(&live.node, FORWARDED);
+    });
+}
+
+/// A RST, with or without an acknowledgement, ends the socket; nobody is told, because no entry is wanted.
+#[test]
+fn a_rst_ends_the_connection() {
+    for flags in ["R", "RA"] {
+        on_own_host(|| {
+            let live = Live::answered();
+            in_ring(&live.node);
+            way_out(&live);
+            let mut rst = live.request().flags(flags).payload("");
+            if flags == "R" {
+                rst.ack = 0;
+            }
+            send(&live.node, &claim(&live.client, 0), &rst);
+            expect(&live.node, CLAIMED);
+            let error = (&live.stream).read(&mut [0]).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::ConnectionReset, "{flags}");
+            live.nothing_sent();
+        });
+    }
+}
+
+/// It goes around like any question; at its end there is nobody to tell.
+#[test]
+fn a_rst_of_nobodys_connection() {
+    on_own_host(|| {
+        let node = Node::ds();
+        in_ring(&node);
+        let client = Client::fresh();
+        let rst = client.later(7, 100, 100).flags("R").packet();
+        let ask = |asked| to_ds(&claim(&client, asked), node.now(), &rst);
+        node.run(&ask(0)).expect(Redirect, PASSED_ON);
+        node.run(&ask(2)).expect(Drop, UNCLAIMED);
+    });
+}
+
+/// What has come without its data is not delivered: the answer says where the connection is, and no more.
+#[test]
+fn without_its_data_it_is_only_answered() {
+    on_own_host(|| {
+        let live = Live::answered();
+        in_ring(&live.node);
+        way_out(&live);
+        let headers = live.request().payload("");
+        send_headers(&live.node, &live.client, &headers);
+        expect(&live.node, CLAIMED);
+        assert_eq!(moved_as(&live, &headers), (linux_tcb(), true));
+        // The data itself is the next that comes.
+        forward(&live.node, &live.request());
+        expect(&live.node, LET_IN);
+        expect_bytes(&live.stream, GET);
+    });
+}
+
+/// Who has it not passes on that the data is not there, but the answer that nobody has it does not say so.
+#[test]
+fn without_its_data_it_goes_around() {
+    on_own_host(|| {
+        let node = Node::ds();
+        in_ring(&node);
+        let client = Client::fresh();
+        let packet = client.later(7, 100, 100);
+        let mut header = header_of(&node, &claim(&client, 0));
+        header.flags = LCCP_FLAG_HEADERS as u8;
+        seal(&mut header, &key().lccp(), TO_DS, &packet.packet());
+        let body = [header.as_bytes(), &packet.packet()].concat();
+        let seen = node.run(&to_ds_raw(&body)).expect(Redirect, PASSED_ON);
+        assert_eq!(seen.packet().body[3], LCCP_FLAG_HEADERS as u8);
+        header.tcb.attempt = 2;
+        seal(&mut header, &key().lccp(), TO_DS, &packet.packet());
+        let body = [header.as_bytes(), &packet.packet()].concat();
+        let seen = node.run(&to_ds_raw(&body)).expect(Redirect, UNCLAIMED);
+        assert_eq!(sent(&node, &seen).packet, packet.packet());
+    });
+}
+
+fn header_of(node: &Node, message: &Message) -> LccpHeader {
+    let bytes = encode(message, &[], node.now(), &key().lccp(), TO_DS);
+    LccpHeader::read_from_bytes(&bytes[..80]).unwrap()
+}
+
+fn send_headers(node: &Node, client: &Client, packet: &Segment) {
+    let mut header = header_of(node, &claim(client, 0));
+    header.flags = LCCP_FLAG_HEADERS as u8;
+    let pair = NodePair {
+        from: CS,
+        to: ds(0),
+    };
+    seal(&mut header, &key().lccp(), pair, &packet.packet());
+    send_lccp(ds(0), &[header.as_bytes(), &packet.packet()].concat());
+}
+
+/// An older connection on these ports, whose client has vanished: this packet is not of it.
+#[test]
+fn another_connection_of_the_same_ports() {
+    on_own_host(|| {
+        let live = Live::answered();
+        in_ring(&live.node);
+        way_out(&live);
+        let other = live
+            .client
+            .again()
+            .later(COOKIE.wrapping_add(0x0800_0000), 500, 500);
+        send(&live.node, &claim(&live.client, 0), &other);
+        expect(&live.node, PASSED_ON);
+    });
+}
+
+#[test]
+fn who_has_it_not_asks_the_next() {
+    for listening in [false, true] {
+        on_own_host(|| {
+            let _listener = listening.then(|| listen(WEB));
+            let node = Node::ds();
+            in_ring(&node);
+            for asked in [0, 1] {
+                let client = Client::fresh();
+                let packet = client.later(7, 100, 100);
+                let frame = to_ds(&claim(&client, asked), node.now(), &packet.packet());
+                let seen = node.run(&frame).expect(Redirect, PASSED_ON);
+                let on = sent(&node, &seen);
+                assert_eq!((on.from, on.to), (ds(0), ds(1)));
+                assert_eq!(seen.packet().ethernet.destination, ds_mac(1));
+                assert_eq!(on.message, claim(&client, asked + 1));
+                assert_eq!(on.packet, packet.packet());
+                assert_eq!(seen.frame.len(), frame.len());
+            }
+        });
+    }
+}
+
+#[test]
+fn the_last_says_that_nobody_has_it() {
+    on_own_host(|| {
+        let node = Node::ds();
+        in_ring(&node);
+        // Also one who was asked by mistake, and one who counts no further.
+        for asked in [2, 3, 200, 254] {
+            let client = Client::fresh();
+            let packet = client.later(7, 100, 100);
+            let frame = to_ds(&claim(&client, asked), node.now(), &packet.packet());
+            let seen = node.run(&frame).expect(Redirect, UNCLAIMED);
+            let back = sent(&node, &seen);
+            assert_eq!((back.from, back.to), (ds(0), CS));
+            assert_eq!(seen.packet().ethernet.destination, CS_MAC);
+            let expected = Message::None {
+                flow: flow(&client),
+                attempt: asked + 1,
+                is_plain: false,
+            };
+            assert_eq!(back.message, expected);
+            assert_eq!(back.packet, packet.packet());
+        }
+        ring(&node, ds(1), 1000);
+        let client = Client::fresh();
+        let packet = client.later(7, 100, 100).packet();
+        let frame = to_ds(&claim(&client, 254), node.now(), &packet);
+        node.run(&frame).expect(Redirect, UNCLAIMED);
+    });
+}
+
+/// Who cannot ask on must not say that nobody has it: that would be a RST for a connection that lives.
+#[test]
+fn where_a_question_ends() {
+    on_own_host(|| {
+        let node = Node::ds();
+        node.plane().set_peer(CS, &peer(CS_MAC)).unwrap();
+        let client = Client::fresh();
+        let packet = client.later(7, 100, 100).packet();
+        let ends = |asked| {
+            let frame = to_ds(&claim(&client, asked), node.now(), &packet);
+            node.run(&frame).expect(Drop, NO_WAY);
+        };
+        // No ring is known; no way to the next; somebody is not asked; no way to who asks.
+        ends(0);
+        ring(&node, ds(2), 3);
+        ends(0);
+        let next = short_address(ds(2));
+        let incomplete = Ring {
+            next,
+            length: 2,
+            missing: 1,
+        };
+        node.plane().set_ring(0, &incomplete).unwrap();
+        ends(1);
+        ring(&node, ds(2), 3);
+        node.plane().set_peer(CS, &DataServer::default()).unwrap();
+        ends(2);
+    });
+}
+
+/// Messages go where [`Live::wire`] sees them.
+fn way_out(live: &Live) {
+    for (address, mac) in [(CS, CS_MAC), (ds(1), ds_mac(1))] {
+        let way = DataServer {
+            ifindex: crate::sniff::Wire::interface(),
+            ..peer(mac)
+        };
+        live.node.plane().set_peer(address, &way).unwrap();
+    }
+}
+
+/// What the answer, which carries `packet`, says of the connection. The kernel may have sent something.
+#[track_caller]
+fn moved(live: &Live, packet: &Segment) -> TcbPart {
+    let (tcb, is_cut) = moved_as(live, packet);
+    assert!(!is_cut);
+    tcb
+}
+
+/// The same, and whether it says that the packet is there without its data.
+#[track_caller]
+fn moved_as(live: &Live, packet: &Segment) -> (TcbPart, bool) {
+    let message = loop {
+        let packet = live.wire.next();
+        if packet.ip.protocol != etherparse::IpNumber::TCP {
+            assert_eq!(packet.ethernet.destination, CS_MAC);
+            break opened(&live.node, &packet);
+        }
+    };
+    assert_eq!((message.from, message.to), (ds(0), CS));
+    assert_eq!(message.packet, packet.packet());
+    let Message::Moved {
+        flow: of,
+        tcb,
+        next,
+        is_cut,
+    } = message.message
+    else {
+        panic!("{message:?}");
+    };
+    assert_eq!((of, next), (flow(&live.client), None));
+    (tcb, is_cut)
+}

@@ -1,0 +1,218 @@
+//! YIELD: a response goes on at another data server, once nothing of it is on its way; until then its socket is
+//! shown a closed window.
+
+use std::{
+    io::{ErrorKind, Read as _, Write as _},
+    thread,
+    time::Duration,
+};
+
+use baton_abi::{DataServer, LCCP_ADOPT, LCCP_FLAG_RESUME};
+use baton_wire::{Message, YieldAnswer};
+
+use crate::data_server::adopt::loopback::{COOKIE, Live, expect, expect_bytes, forward, send};
+use crate::data_server::door::owner::LET_IN;
+use crate::{
+    cluster::{CS, CS_MAC, ds, ds_mac},
+    host::{on_own_host, send_plain},
+    lccp::{flow, short},
+    node::Counted,
+    segment::{Client, GET, Segment},
+};
+
+/// What the program lets pass, with room for a busy machine: what was on its way before has come.
+const SETTLED: Duration = Duration::from_millis(20);
+const CLOSED: Counted<'_> = &[("ds_forwarded", 1), ("ds_yield_closed", 1)];
+
+/// What the connection server's daemon makes.
+fn made(live: &Live) -> Segment {
+    live.ack().options([1; 12])
+}
+
+fn say(live: &Live, next: Option<u16>) {
+    let next = next.map(|next| short(ds(next)));
+    let flow = flow(&live.client);
+    send(&live.node, &Message::Yield { flow, next }, &made(live));
+}
+
+/// The next thing on the wire is ADOPT for the agent of the next data server, around this packet.
+#[track_caller]
+fn goes(live: &Live, ack: &Segment) {
+    let packet = live.wire.next();
+    assert_eq!(packet.ethernet.destination, ds_mac(1), "{packet:?}");
+    assert_eq!((packet.from(), packet.to()), (ds(0), ds(1)));
+    let said = [LCCP_ADOPT, LCCP_FLAG_RESUME].map(|word| word as u8);
+    assert_eq!(packet.body[2..4], said);
+    assert_eq!(packet.body[80..], ack.packet());
+    let error = (&live.stream).read(&mut [0; 16]).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::ConnectionReset);
+}
+
+#[track_caller]
+fn answers(live: &Live, answer: YieldAnswer) {
+    let message = live.message_to(CS, CS_MAC);
+    let flow = flow(&live.client);
+    assert_eq!(message.message, Message::Yielded { flow, answer });
+}
+
+/// Nothing is on its way. The first message closes the window, the second finds it closed; what goes on has the
+/// client's own window and timestamps.
+#[test]
+fn a_response_that_pauses_goes_with_the_second_message() {
+    on_own_host(|| {
+        let live = Live::answering();
+        say(&live, Some(1));
+        expect(&live.node, &[("ds_yielding", 1), ("ds_yield_closed", 1)]);
+        thread::sleep(SETTLED);
+        say(&live, Some(1));
+        expect(&live.node, &[("ds_yielded", 1)]);
+        goes(&live, &live.ack());
+        live.nothing_sent();
+        // It has gone.
+        say(&live, Some(1));
+        expect(&live.node, &[("ds_yield_gone", 1)]);
+        answers(&live, YieldAnswer::Gone);
+    });
+}
+
+/// What the server writes meanwhile is never sent: so nothing beyond what the next socket begins with can be
+/// acknowledged.
+#[test]
+fn nothing_new_is_sent_from_then_on() {
+    on_own_host(|| {
+        let mut live = Live::answering();
+        let before = live.ack();
+        live.write();
+        let after = Segment {
+            ack: before.ack + live.answer.len() as u32,
+            ..before.clone()
+        };
+        // Something is on its way: the client's own acknowledgement closes the window.
+        say(&live, Some(1));
+        expect(&live.node, &[("ds_yielding", 1)]);
+        forward(&live.node, &before);
+        expect(&live.node, CLOSED);
+        (&live.stream).write_all(live.answer).unwrap();
+        thread::sleep(SETTLED);
+        forward(&live.node, &after);
+        expect(&live.node, &[("ds_yielded", 1)]);
+        goes(&live, &after);
+        live.nothing_sent();
+    });
+}
+
+/// While some of what was sent is on its way it does not go, however long that takes.
+#[test]
+fn what_is_on_its_way_keeps_it() {
+    on_own_host(|| {
+        let mut live = Live::answering();
+        let before = live.ack();
+        live.write();
+        say(&live, Some(1));
+        expect(&live.node, &[("ds_yielding", 1)]);
+        thread::sleep(SETTLED);
+        say(&live, Some(1));
+        thread::sleep(SETTLED);
+        expect(&live.node, &[]);
+        forward(&live.node, &before);
+        expect(&live.node, CLOSED);
+    });
+}
+
+/// A packet that its connection server sent straight, before it knew, may open the window.
+#[test]
+fn it_waits_after_a_packet_that_came_straight() {
+    on_own_host(|| {
+        let live = Live::answering();
+        say(&live, Some(1));
+        expect(&live.node, &[("ds_yielding", 1), ("ds_yield_closed", 1)]);
+        thread::sleep(SETTLED);
+        send_plain(&live.ack());
+        expect(&live.node, &[("ds_delivered", 1)]);
+        say(&live, Some(1));
+        expect(&live.node, &[("ds_yield_closed", 1)]);
+        thread::sleep(SETTLED);
+        say(&live, Some(1));
+        expect(&live.node, &[("ds_yielded", 1)]);
+        goes(&live, &live.ack());
+    });
+}
+
+#[test]
+fn told_to_stay_it_goes_on() {
+    on_own_host(|| {
+        let mut live = Live::answering();
+        say(&live, Some(1));
+        expect(&live.node, &[("ds_yielding", 1), ("ds_yield_closed", 1)]);
+        say(&live, None);
+        expect(&live.node, &[("ds_yield_stopped", 1)]);
+        answers(&live, YieldAnswer::Kept);
+        live.write();
+        // Also one that was not told to go.
+        say(&live, None);
+        expect(&live.node, &[("ds_yield_stopped", 1)]);
+        answers(&live, YieldAnswer::Kept);
+    });
+}
+
+/// The response was whole, and this is the next request.
+#[test]
+fn a_request_ends_it() {
+    on_own_host(|| {
+        let mut live = Live::answering();
+        say(&live, Some(1));
+        expect(&live.node, &[("ds_yielding", 1), ("ds_yield_closed", 1)]);
+        forward(&live.node, &live.request());
+        expect(&live.node, &[LET_IN, &[("ds_yield_ended", 1)]].concat());
+        expect_bytes(&live.stream, GET);
+        live.write();
+    });
+}
+
+#[test]
+fn what_cannot_go_stays() {
+    on_own_host(|| {
+        let live = Live::answering();
+        let message = |next| Message::Yield {
+            flow: flow(&live.client),
+            next: Some(short(ds(next))),
+        };
+        // The client has sent more than the connection server knows of, or less.
+        for seq in [1, u32::MAX] {
+            let mut other = made(&live);
+            other.seq = other.seq.wrapping_add(seq);
+            send(&live.node, &message(1), &other);
+            expect(&live.node, &[("ds_yield_refused", 1)]);
+            answers(&live, YieldAnswer::Refused);
+        }
+        let none = DataServer::default();
+        live.node.plane().set_peer(ds(1), &none).unwrap();
+        say(&live, Some(1));
+        expect(&live.node, &[("ds_yield_refused", 1)]);
+        answers(&live, YieldAnswer::Refused);
+        live.nothing_sent();
+    });
+}
+
+#[test]
+fn what_is_not_here_and_what_is_no_made_ack() {
+    on_own_host(|| {
+        let mut live = Live::answering();
+        for other in [
+            made(&live).payload("x"),
+            made(&live).flags("FA"),
+            made(&live).options([]),
+        ] {
+            let flow = flow(&live.client);
+            let next = Some(short(ds(1)));
+            send(&live.node, &Message::Yield { flow, next }, &other);
+            expect(&live.node, &[("lccp_mismatch", 1)]);
+        }
+        live.client = Client::fresh();
+        let ack = live.client.later(COOKIE, 1, 1).options([1; 12]);
+        let flow = flow(&live.client);
+        send(&live.node, &Message::Yield { flow, next: None }, &ack);
+        expect(&live.node, &[("ds_yield_gone", 1)]);
+        answers(&live, YieldAnswer::Gone);
+    });
+}

@@ -1,0 +1,557 @@
+//! Where responses end, as it is seen while they leave: whatever they are framed by, and however they are cut.
+
+use std::{
+    io::Write as _,
+    net::TcpStream,
+    os::fd::{AsRawFd as _, RawFd},
+};
+
+use baton_abi::{
+    RESPONSE_BODY, RESPONSE_CHUNK_END, RESPONSE_CHUNK_SIZE, RESPONSE_COMPLETE, RESPONSE_HEAD,
+    RESPONSE_TRAILER_BEGIN, RESPONSE_TUNNEL, RESPONSE_UNKNOWN, Response,
+};
+use fastrand::Rng;
+use libbpf_rs::{MapCore as _, MapFlags};
+use zerocopy::FromBytes as _;
+
+use crate::data_server::adopt::loopback::{
+    COOKIE, FORWARDED, Live, attached, await_counted, expect, expect_bytes, forward, send_adopt,
+};
+use crate::data_server::door::owner::{ELSEWHERE, LET_IN, routed};
+use crate::{
+    blank::map_named,
+    cluster::WEB,
+    host::{accept, listen, on_own_host},
+    node::Node,
+    segment::{Client, GET, Segment},
+};
+
+/// A connection whose server is about to write its first response.
+struct Asked {
+    live: Live,
+    /// What the client has sent, and what the server has written.
+    sent: usize,
+    written: usize,
+}
+
+impl Asked {
+    fn new() -> Self {
+        Self::at(attached())
+    }
+
+    fn at(node: Node) -> Self {
+        let live = Live::adopted_at(node);
+        expect_bytes(&live.stream, GET);
+        live.stream.set_nodelay(true).unwrap();
+        Self {
+            live,
+            sent: GET.len(),
+            written: 0,
+        }
+    }
+
+    /// The server writes, and the client acknowledges it.
+    fn write(&mut self, bytes: &[u8]) {
+        (&self.live.stream).write_all(bytes).unwrap();
+        self.written += bytes.len();
+        forward(&self.live.node, &self.ack());
+    }
+
+    fn ack(&self) -> Segment {
+        let written = u32::try_from(self.written).unwrap();
+        self.live.client.later(COOKIE, self.sent, written)
+    }
+
+    /// The client's next request, at this data server.
+    fn ask(&mut self, request: &[u8]) {
+        let request = self.ack().flags("PA").payload(request);
+        forward(&self.live.node, &request);
+        expect_bytes(&self.live.stream, &request.payload);
+        self.sent += request.payload.len();
+    }
+
+    fn seen(&self) -> Response {
+        seen(&self.live.node, &self.live.stream)
+    }
+
+    fn state(&self) -> u32 {
+        self.seen().state.into()
+    }
+}
+
+/// What the program knows of this connection's responses.
+pub fn seen(node: &Node, stream: &TcpStream) -> Response {
+    let fd: RawFd = stream.as_raw_fd();
+    let map = map_named(node.plane(), "responses");
+    let seen = map.lookup(&fd.to_ne_bytes(), MapFlags::ANY).unwrap();
+    Response::read_from_bytes(&seen.expect("nothing was seen")).unwrap()
+}
+
+/// What a server may write, and where that leaves the response.
+const FRAMINGS: &[(&str, u32)] = &[
+    ("HTTP/1.1 204 No Content\r\n\r\n", RESPONSE_COMPLETE),
+    (
+        "HTTP/1.1 304 Not Modified\r\nContent-Length: 9\r\n\r\n",
+        RESPONSE_COMPLETE,
+    ),
+    (
+        "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
+        RESPONSE_COMPLETE,
+    ),
+    (
+        "HTTP/1.1 200 OK\r\ncontent-length:3\r\n\r\nabc",
+        RESPONSE_COMPLETE,
+    ),
+    (
+        "HTTP/1.0 200 OK\r\nContent-Length: 3\r\n\r\nabc",
+        RESPONSE_COMPLETE,
+    ),
+    (
+        "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nab",
+        RESPONSE_BODY,
+    ),
+    (
+        "HTTP/1.1 200 OK\r\nContent-Length: 99999999999999\r\n\r\nab",
+        RESPONSE_BODY,
+    ),
+    // More than it said.
+    (
+        "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabcd",
+        RESPONSE_UNKNOWN,
+    ),
+    // Until the end of the connection.
+    ("HTTP/1.1 200 OK\r\nServer: x\r\n\r\nab", RESPONSE_UNKNOWN),
+    // Clients read these in different ways.
+    (
+        "HTTP/1.1 200 OK\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\nabc",
+        RESPONSE_UNKNOWN,
+    ),
+    (
+        "HTTP/1.1 200 OK\r\nContent-Length: 3, 3\r\n\r\nabc",
+        RESPONSE_UNKNOWN,
+    ),
+    (
+        "HTTP/1.1 200 OK\r\nX: y\r\n Content-Length: 3\r\n\r\nabc",
+        RESPONSE_UNKNOWN,
+    ),
+    (
+        "HTTP/1.1 200 OK\nContent-Length: 3\n\nabc",
+        RESPONSE_UNKNOWN,
+    ),
+    (
+        "HTTP/1.1 200 OK\r\nContent-Length : 3\r\n\r\nabc",
+        RESPONSE_UNKNOWN,
+    ),
+    (
+        "HTTP/1.1 200 OK\r\nContent-Length: +3\r\n\r\nabc",
+        RESPONSE_UNKNOWN,
+    ),
+    (
+        "HTTP/1.1 200 OK\r\nContent-Length: 3 3\r\n\r\nabc",
+        RESPONSE_UNKNOWN,
+    ),
+    (
+        "HTTP/1.1 200 OK\r\nContent-Length: \r\n\r\nabc",
+        RESPONSE_UNKNOWN,
+    ),
+    (
+        "HTTP/1.1 200 OK\r\nContent-Length: 99999999999999999999\r\n\r\n",
+        RESPONSE_UNKNOWN,
+    ),
+    // Blanks, and names that only begin alike.
+    (
+        "HTTP/1.1 200 OK\r\nContent-Length: \t  3  \r\n\r\nabc",
+        RESPONSE_COMPLETE,
+    ),
+    (
+        "HTTP/1.1 200\r\nContent-Lengths: 9\r\nContent-Type: a\r\nT: u\r\nContent-Length:003\r\n\r\nabc",
+        RESPONSE_COMPLETE,
+    ),
+    // Of several codings the last one counts. Where that is not "chunked" the body ends with the connection.
+    (
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n",
+        RESPONSE_COMPLETE,
+    ),
+    (
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\nTransfer-Encoding:,\tchunked \r\n\r\n0\r\n\r\n",
+        RESPONSE_COMPLETE,
+    ),
+    (
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\nContent-Length: 3\r\n\r\nabc",
+        RESPONSE_UNKNOWN,
+    ),
+    (
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked, gzip\r\n\r\n0\r\n\r\n",
+        RESPONSE_UNKNOWN,
+    ),
+    (
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        RESPONSE_UNKNOWN,
+    ),
+    (
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunkedly\r\n\r\n0\r\n\r\n",
+        RESPONSE_UNKNOWN,
+    ),
+    // Another protocol from there on.
+    (
+        "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\nHTTP/1.1 204 No\r\n\r\n",
+        RESPONSE_TUNNEL,
+    ),
+    // Not all of the head.
+    ("HTTP/1.1 200 OK\r\nContent-Le", RESPONSE_HEAD),
+    ("HTTP/1.1 2", RESPONSE_HEAD),
+    ("HTTP/1.1 2x0 OK\r\n\r\n", RESPONSE_UNKNOWN),
+    ("220 smtp.example\r\n", RESPONSE_UNKNOWN),
+    (
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
+        RESPONSE_CHUNK_SIZE,
+    ),
+    // The length does not count then (RFC 9112, 6.3).
+    (
+        "HTTP/1.1 200 OK\r\nContent-Length: 3\r\ntransfer-encoding:Chunked\r\n\r\n0",
+        RESPONSE_CHUNK_SIZE,
+    ),
+    (
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc",
+        RESPONSE_CHUNK_END,
+    ),
+    (
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n",
+        RESPONSE_CHUNK_SIZE,
+    ),
+    (
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n",
+        RESPONSE_TRAILER_BEGIN,
+    ),
+    (
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3;a=\"b\"\r\nabc\r\n000\r\n\r\n",
+        RESPONSE_COMPLETE,
+    ),
+    (
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1E\r\n0\r\n\r\n\
+             0123456789012345678901234\r\n0\r\nX: y\r\n\r\n",
+        RESPONSE_COMPLETE,
+    ),
+    (
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nx\r\n",
+        RESPONSE_UNKNOWN,
+    ),
+    (
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0000000000000003\r\nabc\r\n0000000000000000\r\n\r\n",
+        RESPONSE_COMPLETE,
+    ),
+    (
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n100000000\r\n",
+        RESPONSE_UNKNOWN,
+    ),
+    // Announced, and not there yet.
+    (
+        "HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n",
+        RESPONSE_COMPLETE,
+    ),
+    (
+        "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\na",
+        RESPONSE_COMPLETE,
+    ),
+    // Two of them at once.
+    (
+        "HTTP/1.1 204 No\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\na",
+        RESPONSE_BODY,
+    ),
+];
+
+#[test]
+fn each_framing() {
+    on_own_host(|| {
+        for (text, state) in FRAMINGS {
+            let mut asked = Asked::new();
+            asked.write(text.as_bytes());
+            assert_eq!(asked.state(), *state, "{text:?}");
+        }
+    });
+}
+
+/// HTTP knows no segments.
+#[test]
+fn each_framing_in_pieces() {
+    on_own_host(|| {
+        let random = &mut Rng::with_seed(1);
+        for (text, state) in FRAMINGS {
+            let mut asked = Asked::new();
+            let mut rest = text.as_bytes();
+            while !rest.is_empty() {
+                let (piece, behind) = rest.split_at(random.usize(1..=3.min(rest.len())));
+                asked.write(piece);
+                rest = behind;
+            }
+            assert_eq!(asked.state(), *state, "{text:?}");
+        }
+    });
+}
+
+/// More than any look at a packet holds.
+#[test]
+fn a_head_of_many_kilobytes() {
+    on_own_host(|| {
+        for kilobytes in [3, 20, 60] {
+            let mut asked = Asked::new();
+            let cookie = format!("Set-Cookie: c={}; Path=/\r\n", "x".repeat(1000 - 22));
+            let cookies = cookie.repeat(kilobytes);
+            let head = format!("HTTP/1.1 200 OK\r\n{cookies}Content-Length: 3\r\n\r\nab");
+            // As much as TCP sends before anything is acknowledged.
+            for piece in head.as_bytes().chunks(8000) {
+                asked.write(piece);
+            }
+            assert_eq!(asked.state(), RESPONSE_BODY, "{kilobytes} KB");
+            asked.write(b"c");
+            assert_eq!(asked.state(), RESPONSE_COMPLETE, "{kilobytes} KB");
+        }
+    });
+}
+
+/// The connection goes only where all is complete: neither while a response pauses nor before it begins.
+#[test]
+fn it_moves_between_responses_only() {
+    let pieces: &[(&[u8], bool)] = &[
+        (b"HTTP/1.1 103 Early Hints\r\n\r\n", false),
+        (
+            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
+            false,
+        ),
+        (b"5\r\nabcde\r\n", false),
+        (b"0\r\n", false),
+        (b"\r\n", true),
+    ];
+    for until in 1..=pieces.len() {
+        on_own_host(|| {
+            let mut asked = Asked::at(routed());
+            for (piece, _) in &pieces[..until] {
+                asked.write(piece);
+            }
+            expect(&asked.live.node, &[("ds_forwarded", until as u64)]);
+            let request = asked.ack().flags("PA").payload(ELSEWHERE);
+            forward(&asked.live.node, &request);
+            let counter = if pieces[until - 1].1 {
+                "ds_door_handed_on"
+            } else {
+                "ds_door_withheld"
+            };
+            expect(&asked.live.node, &[(counter, 1)]);
+        });
+    }
+}
+
+/// Whose answer is not there yet, while the one before is complete; and one that no HTTP is spoken on.
+#[test]
+fn what_was_asked_since_counts() {
+    on_own_host(|| {
+        let mut asked = Asked::at(routed());
+        asked.write(b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\na");
+        expect(&asked.live.node, FORWARDED);
+        asked.ask(GET);
+        expect(&asked.live.node, LET_IN);
+        let request = asked.ack().flags("PA").payload(ELSEWHERE);
+        forward(&asked.live.node, &request);
+        expect(&asked.live.node, &[("ds_door_withheld", 1)]);
+    });
+    on_own_host(|| {
+        let mut asked = Asked::new();
+        asked.write(b"220 smtp.example\r\n");
+        expect(
+            &asked.live.node,
+            &[("ds_forwarded", 1), ("ds_response_unknown", 1)],
+        );
+        // Nor does what comes later make it known.
+        asked.write(b"HTTP/1.1 204 No\r\n\r\n");
+        expect(&asked.live.node, FORWARDED);
+        assert_eq!(asked.state(), RESPONSE_UNKNOWN);
+    });
+}
+
+/// A server that ends the connection with its response answers nothing behind that, and so does nobody else: a request for another
+/// data server is not carried out, and the response is not cut short for it.
+#[test]
+fn nothing_is_answered_behind_the_last_response() {
+    const LAST: &str = "ds_door_last";
+    const GOES: &str = "ds_door_handed_on";
+    for (lines, becomes) in [
+        ("Content-Length: 1\r\nConnection: close\r\n\r\na", LAST),
+        (
+            "connection:CLOSE\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+            LAST,
+        ),
+        ("Connection: close, te\r\nContent-Length: 0\r\n\r\n", LAST),
+        ("Content-Length: 9\r\nConnection: close\r\n\r\na", LAST),
+        ("Server: x\r\n\r\nab", LAST),
+        ("Transfer-Encoding: gzip\r\nServer: x\r\n\r\nab", LAST),
+        ("Connection: keep-alive\r\nContent-Length: 0\r\n\r\n", GOES),
+        ("Connection: closed\r\nContent-Length: 0\r\n\r\n", GOES),
+        ("X-Connection: close\r\nContent-Length: 0\r\n\r\n", GOES),
+    ] {
+        nothing_behind(&[&format!("HTTP/1.1 200 OK\r\n{lines}")], becomes);
+    }
+    // The same of a head that is read byte by byte.
+    for (lines, becomes) in [
+        ("Connection: close", LAST),
+        ("CONNECTION:Close ", LAST),
+        ("Connection: te,close\r\nContent: a", LAST),
+        ("Connection: te , close , a", LAST),
+        ("Connection: keep-alive", GOES),
+        ("Connection: closed, clos e, clos, close te", GOES),
+        (
+            "Connections: close\r\nConn: close\r\nContention: close",
+            GOES,
+        ),
+    ] {
+        let rest = format!(" OK\r\n{lines}\r\nContent-Length: 0\r\n\r\n");
+        nothing_behind(&["HTTP/1.1 200", &rest], becomes);
+    }
+}
+
+/// A server answers in these pieces: what becomes then of a request for another data server.
+#[track_caller]
+fn nothing_behind(pieces: &[&str], becomes: &str) {
+    on_own_host(|| {
+        let mut asked = Asked::at(routed());
+        for piece in pieces {
+            asked.write(piece.as_bytes());
+        }
+        asked.state();
+        await_counted(&asked.live.node, "ds_forwarded");
+        asked.live.node.look();
+        let request = asked.ack().flags("PA").payload(ELSEWHERE);
+        forward(&asked.live.node, &request);
+        expect(&asked.live.node, &[(becomes, 1)]);
+    });
+}
+
+/// Nobody knows when such a connection is quiet: it ends with the request for another data server.
+#[test]
+fn behind_a_response_that_cannot_be_followed_the_connection_ends() {
+    for answer in [
+        "220 smtp.example\r\n",
+        "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nab",
+        "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\na",
+    ] {
+        nothing_behind(&[answer], "ds_door_stays");
+    }
+}
+
+/// The answer to HEAD speaks of a body, and has none.
+#[test]
+fn head_has_no_body() {
+    on_own_host(|| {
+        let mut asked = Asked::new();
+        let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 70\r\n\r\n";
+        asked.write(b"HTTP/1.1 204 No\r\n\r\n");
+        for before in ["", "\r\n", "\r\n\r\n"] {
+            asked.ask(format!("{before}HEAD /a HTTP/1.1\r\nHost: b\r\n\r\n").as_bytes());
+            asked.write(answer);
+            assert_eq!(asked.state(), RESPONSE_COMPLETE, "{before:?}");
+        }
+        asked.ask(GET);
+        asked.write(answer);
+        assert_eq!(asked.state(), RESPONSE_BODY);
+    });
+}
+
+/// The same when it is the request that a connection comes with, and also if no program sees its socket being made.
+#[test]
+fn head_is_known_from_the_first_request_on() {
+    for sees_sockets in [true, false] {
+        on_own_host(|| head_comes_first(sees_sockets));
+    }
+}
+
+fn head_comes_first(sees_sockets: bool) {
+    let (listener, node, client) = (listen(WEB), attached(), Client::fresh());
+    if sees_sockets {
+        let netns = baton_net::netns::cookie().unwrap();
+        node.change(|settings| settings.netns = netns);
+    }
+    let request = client.get(COOKIE).payload("HEAD /a HTTP/1.1\r\n\r\n");
+    send_adopt(&node, &request);
+    let (mut stream, _) = accept(&listener);
+    stream
+        .write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 70\r\n\r\n")
+        .unwrap();
+    let state = seen(&node, &stream).state;
+    assert_eq!(u32::from(state), RESPONSE_COMPLETE);
+}
+
+/// A response, and whether another one may follow it.
+fn any_response(random: &mut Rng) -> Vec<u8> {
+    let body = |random: &mut Rng, most: usize| -> Vec<u8> {
+        // What looks like framing is none inside.
+        let text = b"0\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n";
+        let length = random.usize(..most);
+        text.iter().copied().cycle().take(length).collect()
+    };
+    match random.usize(..4) {
+        0 => b"HTTP/1.1 304 Not Modified\r\nETag: \"x\"\r\n\r\n".to_vec(),
+        1 => b"HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n".to_vec(),
+        2 => {
+            let body = body(random, 3000);
+            let (before, behind) =
+                [("", ""), ("", "  "), ("   ", ""), ("\t", " ")][random.usize(..4)];
+            let length = format!("{before}{}{behind}", body.len());
+            let head = format!("HTTP/1.1 200 OK\r\nTE: x\r\nContent-Length:{length}\r\n\r\n");
+            [head.as_bytes(), &body].concat()
+        }
+        _ => {
+            let mut all = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n".to_vec();
+            for _ in 0..random.usize(..6) {
+                let chunk = body(random, 600);
+                if !chunk.is_empty() {
+                    let extension = ["", ";a", " ; b=\"c\""][random.usize(..3)];
+                    let size = if random.bool() {
+                        format!("{:x}", chunk.len())
+                    } else {
+                        format!("{:016X}", chunk.len())
+                    };
+                    all.extend(format!("{size}{extension}\r\n").as_bytes());
+                    all.extend(&chunk);
+                    all.extend(b"\r\n");
+                }
+            }
+            let end = ["0\r\n\r\n", "00;x\r\n\r\n", "0\r\nX: y\r\nZ:\r\n\r\n"];
+            all.extend(end[random.usize(..3)].as_bytes());
+            all
+        }
+    }
+}
+
+#[test]
+fn any_responses_cut_anywhere() {
+    on_own_host(|| {
+        for seed in 1..=40 {
+            let random = &mut Rng::with_seed(seed);
+            let mut asked = Asked::new();
+            for _ in 0..8 {
+                let response = any_response(random);
+                let interim = response.starts_with(b"HTTP/1.1 103");
+                let head = response.windows(4).position(|four| four == b"\r\n\r\n");
+                let head = head.unwrap() + 4;
+                let mut at = 0;
+                while at < response.len() {
+                    let most = [3, 40, 700, 4000][random.usize(..4)].min(response.len() - at);
+                    let piece = &response[at..at + random.usize(1..=most)];
+                    asked.write(piece);
+                    at += piece.len();
+                    let seen = asked.seen();
+                    assert_eq!(
+                        seen.next,
+                        COOKIE.wrapping_add(1 + asked.written as u32),
+                        "seed {seed}"
+                    );
+                    assert_eq!(
+                        u32::from(seen.state) == RESPONSE_COMPLETE,
+                        at == response.len() || (interim && at == head),
+                        "seed {seed}, {at} of {response:?}, seen {seen:?}"
+                    );
+                }
+                asked.ask(GET);
+            }
+        }
+    });
+}
