@@ -1,53 +1,5 @@
 //! The vocabulary of scenarios: each step a struct whose fields are the step's parameters.
 
-pub mod abort;
-pub mod ahead;
-pub mod ask;
-pub mod background;
-pub mod broken_off;
-pub mod client;
-pub mod config;
-pub mod counters;
-pub mod crowd;
-pub mod downloads;
-pub mod drain;
-pub mod fault;
-pub mod flood;
-pub mod get;
-pub mod http;
-pub mod interrupted;
-pub mod load;
-pub mod log;
-pub mod migrate;
-pub mod no_connections;
-pub mod node;
-pub mod pipeline;
-pub mod post;
-pub mod process;
-pub mod readers;
-pub mod refuses;
-pub mod repeat;
-pub mod replay;
-pub mod replay_first;
-pub mod resets;
-pub mod served;
-pub mod shares;
-pub mod shell;
-pub mod snapshot;
-pub mod soak;
-pub mod sockets;
-pub mod stalled;
-pub mod status;
-pub mod sticky;
-pub mod stray;
-pub mod systemd;
-pub mod tallied;
-pub mod targets;
-pub mod throw;
-pub mod tour;
-pub mod upgrade;
-pub mod walk;
-
 use std::fmt;
 
 use anyhow::Result;
@@ -62,133 +14,133 @@ use crate::world::World;
 #[serde(tag = "do", rename_all = "kebab-case")]
 pub enum Step {
     /// curl fetches pages, and their bytes are the right ones.
-    Get(get::Get),
+    Get(crate::step::clients::get::Get),
     /// curl sends bodies, and the server has read them as they were.
-    Post(post::Post),
+    Post(crate::step::clients::post::Post),
     /// wrk or ab, and no request fails, while other steps happen.
-    Load(load::Load),
+    Load(crate::step::clients::load::Load),
     /// Clients that go on while further steps happen.
-    Begin(background::Begin),
+    Begin(crate::step::clients::background::Begin),
     /// What is done to them from now on.
-    Phase(background::Phase),
+    Phase(crate::step::clients::background::Phase),
     /// They end, and none has failed.
-    Finish(background::Finish),
+    Finish(crate::step::clients::background::Finish),
     /// Some steps several times.
-    Repeat(repeat::Repeat),
+    Repeat(crate::step::operations::repeat::Repeat),
     /// Long downloads live through other steps.
-    Downloads(downloads::Downloads),
+    Downloads(crate::step::clients::downloads::Downloads),
     /// Many clients, most of them idle, while other steps happen.
-    Crowd(crowd::Crowd),
+    Crowd(crate::step::clients::crowd::Crowd),
     /// Clients that leave by a RST, after other steps.
-    Abort(abort::Abort),
+    Abort(crate::step::clients::abort::Abort),
     /// Clients that connect ahead of need, and probe.
-    Ahead(ahead::Ahead),
+    Ahead(crate::step::clients::ahead::Ahead),
     /// `baton drain`.
-    Drain(drain::Drain),
+    Drain(crate::step::operations::drain::Drain),
     /// A request in small pieces.
-    Trickle(client::Trickle),
+    Trickle(crate::step::clients::client::Trickle),
     /// An answer that is broken off.
-    BrokenOff(broken_off::BrokenOff),
+    BrokenOff(crate::step::clients::broken_off::BrokenOff),
     /// Long downloads, some of which may break off; each byte of them is right.
-    Interrupted(interrupted::Interrupted),
+    Interrupted(crate::step::clients::interrupted::Interrupted),
     /// Many slow ones at once.
-    Readers(readers::Readers),
+    Readers(crate::step::clients::readers::Readers),
     /// Very many at once, of which some read nothing.
-    Stalled(stalled::Stalled),
+    Stalled(crate::step::clients::stalled::Stalled),
     /// A WebSocket that echoes.
-    Websocket(client::Websocket),
+    Websocket(crate::step::clients::client::Websocket),
     /// A server that speaks first.
-    Banner(client::Banner),
+    Banner(crate::step::clients::client::Banner),
     /// RSTs that data servers sent for their own connections.
-    Resets(resets::Resets),
+    Resets(crate::step::checks::resets::Resets),
     /// How many requests each data server gets.
-    Shares(shares::Shares),
+    Shares(crate::step::checks::shares::Shares),
     /// Which data server each of many client addresses gets.
-    Sticky(sticky::Sticky),
+    Sticky(crate::step::clients::sticky::Sticky),
     /// A signal to what runs in the lab.
-    Kill(process::Kill),
+    Kill(crate::step::operations::process::Kill),
     /// What runs in the lab is started again.
-    Restart(process::Restart),
+    Restart(crate::step::operations::process::Restart),
     /// Something goes wrong: a cable, a machine, a program, packets.
-    Fault(fault::Fault),
+    Fault(crate::step::operations::fault::Fault),
     /// The next version takes the place of a node's daemon and programs.
-    Upgrade(upgrade::Upgrade),
+    Upgrade(crate::step::operations::upgrade::Upgrade),
     /// A node started by the scenario itself.
-    StartNode(node::StartNode),
+    StartNode(crate::step::operations::node::StartNode),
     /// It is told to end, and ends well.
-    StopNode(node::StopNode),
+    StopNode(crate::step::operations::node::StopNode),
     /// A service manager of a host's own, with baton's unit.
-    Systemd(systemd::Systemd),
+    Systemd(crate::step::operations::systemd::Systemd),
     /// What it is told, and what it says.
-    Systemctl(systemd::Systemctl),
+    Systemctl(crate::step::operations::systemd::Systemctl),
     /// `baton teardown`.
-    Teardown(node::Teardown),
+    Teardown(crate::step::operations::node::Teardown),
     /// `baton node` on a wrong configuration.
-    Refuses(refuses::Refuses),
+    Refuses(crate::step::operations::refuses::Refuses),
     /// A changed configuration, and `baton reload`.
-    Reload(config::Reload),
+    Reload(crate::step::operations::config::Reload),
     /// Another connection server takes over in order.
-    Migrate(migrate::Migrate),
+    Migrate(crate::step::operations::migrate::Migrate),
     /// What a log must hold.
-    Log(log::Log),
+    Log(crate::step::checks::log::Log),
     /// Every line of the access logs names the client.
-    AccessLog(log::AccessLog),
+    AccessLog(crate::step::checks::log::AccessLog),
     /// Counters are remembered.
-    Mark(counters::Mark),
+    Mark(crate::step::checks::counters::Mark),
     /// How they have moved since.
-    Moved(counters::Moved),
+    Moved(crate::step::checks::counters::Moved),
     /// Requests in every spelling, each answered by whom nginx finds for it.
-    Targets(targets::Targets),
+    Targets(crate::step::clients::targets::Targets),
     /// What `baton status` says.
-    Status(status::Status),
+    Status(crate::step::checks::status::Status),
     /// Nothing is left of ended connections.
-    NoConnections(no_connections::NoConnections),
+    NoConnections(crate::step::checks::no_connections::NoConnections),
     /// Loss on links.
-    Loss(shell::Loss),
+    Loss(crate::step::operations::shell::Loss),
     /// Loss of every connection's first data.
-    LoseFirst(shell::LoseFirst),
+    LoseFirst(crate::step::operations::shell::LoseFirst),
     /// Messages between nodes are lost.
-    LoseMessages(shell::LoseMessages),
+    LoseMessages(crate::step::operations::shell::LoseMessages),
     /// That packets were lost indeed.
-    Lost(shell::Lost),
+    Lost(crate::step::operations::shell::Lost),
     /// A command on a host.
-    Run(shell::Run),
+    Run(crate::step::operations::shell::Run),
     /// Kernel parameters of a host.
-    Sysctl(shell::Sysctl),
+    Sysctl(crate::step::operations::shell::Sysctl),
     /// A host's network settings are remembered.
-    Snapshot(snapshot::Take),
+    Snapshot(crate::step::checks::snapshot::Take),
     /// They are as they were.
-    Unchanged(snapshot::Unchanged),
+    Unchanged(crate::step::checks::snapshot::Unchanged),
     /// They are not.
-    Changed(snapshot::Changed),
+    Changed(crate::step::checks::snapshot::Changed),
     /// Forged packets without end, while other steps happen.
-    Flood(flood::Flood),
+    Flood(crate::step::attacks::flood::Flood),
     /// Hand-made frames.
-    Throw(throw::Throw),
+    Throw(crate::step::attacks::throw::Throw),
     /// A recorded ADOPT, sent again.
-    Replay(replay::Replay),
+    Replay(crate::step::attacks::replay::Replay),
     /// A recorded first segment, sent again.
-    ReplayFirst(replay_first::ReplayFirst),
+    ReplayFirst(crate::step::attacks::replay_first::ReplayFirst),
     /// TCP data of a connection nobody knows.
-    Stray(stray::Stray),
+    Stray(crate::step::attacks::stray::Stray),
     /// Connections that are handed from one data server to the next.
-    Walk(walk::Walk),
+    Walk(crate::step::clients::walk::Walk),
     /// One curl, one connection, every data server.
-    Tour(tour::Tour),
+    Tour(crate::step::clients::tour::Tour),
     /// Requests of all kinds, each answered by whom the rules say.
-    Ask(ask::Ask),
+    Ask(crate::step::clients::ask::Ask),
     /// Who has answered how many requests.
-    Served(served::Served),
+    Served(crate::step::checks::served::Served),
     /// What routes, pools and data servers had to do.
-    Tallied(tallied::Tallied),
+    Tallied(crate::step::checks::tallied::Tallied),
     /// Clients that do not wait for answers.
-    Pipeline(pipeline::Pipeline),
+    Pipeline(crate::step::clients::pipeline::Pipeline),
     /// Handovers, as many as one likes.
-    Soak(soak::Soak),
+    Soak(crate::step::clients::soak::Soak),
     /// A host's sockets are counted.
-    CountSockets(sockets::Count),
+    CountSockets(crate::step::checks::sockets::Count),
     /// There are no more of them than then.
-    NoMoreSockets(sockets::NoMore),
+    NoMoreSockets(crate::step::checks::sockets::NoMore),
     /// Time passes.
     Wait(Wait),
 }
@@ -292,3 +244,7 @@ impl fmt::Display for Step {
         f.write_str(&name.to_lowercase())
     }
 }
+pub mod attacks;
+pub mod checks;
+pub mod clients;
+pub mod operations;

@@ -13,11 +13,11 @@ use tempfile::TempDir;
 use toml::Table;
 
 use crate::slowness;
-use crate::step::background::Background;
-use crate::step::node::Started;
-use crate::step::snapshot::Snapshot;
-use crate::step::sockets::Sockets;
-use crate::step::systemd::Manager;
+use crate::step::checks::snapshot::Snapshot;
+use crate::step::checks::sockets::Sockets;
+use crate::step::clients::background::Background;
+use crate::step::operations::node::Started;
+use crate::step::operations::systemd::Manager;
 
 /// The cluster address of every lab.
 pub const CLUSTER: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 100);

@@ -3,41 +3,16 @@
 //! A check is a module: it reads a little, and judges what it read in a function of its own, so that
 //! every judgement is tested without the kernel that would deserve it.
 
-mod accept_queue;
-mod address;
-mod bpf_fs;
-mod btf;
 mod clock;
 mod configuration;
-mod control_groups;
-mod duplicates;
-mod features;
 mod finding;
-mod interface;
-mod jit;
 mod kernel;
 mod list;
-mod lockdown;
-mod memory;
-pub mod nat;
-mod neighbors;
-mod offloads;
-mod privileges;
-mod proc;
-mod programs;
-mod proxies;
-mod receive_window;
-mod relayed;
-mod response_route;
-mod rp_filter;
+mod network;
 mod running;
 mod servers;
 mod start;
 pub(crate) mod subject;
-mod tcp_settings;
-mod virtio;
-mod vlans;
-mod xdp;
 
 use std::path::Path;
 
@@ -84,10 +59,10 @@ pub async fn examine(file: Option<&Path>, interface: Option<&str>) -> Result<Exa
     let netlink = Netlink::open()?;
     let node = subject.placed.as_ref().map(|placed| &placed.me);
     let mut adapters = Vec::new();
-    for chosen in interface::choose(interface, node, &netlink).await {
+    for chosen in crate::doctor::network::interface::choose(interface, node, &netlink).await {
         match chosen {
             Ok(adapter) => {
-                findings.push(interface::judge(&adapter));
+                findings.push(crate::doctor::network::interface::judge(&adapter));
                 adapters.push(adapter);
             }
             Err(finding) => findings.push(finding),
@@ -97,7 +72,10 @@ pub async fn examine(file: Option<&Path>, interface: Option<&str>) -> Result<Exa
         findings.extend(xdp_findings(&subject, &adapters, &netlink).await);
     }
     if subject.roles.is_cs() {
-        findings.push(memory::check(subject.flows, status.is_some()));
+        findings.push(self::kernel::memory::check(
+            subject.flows,
+            status.is_some(),
+        ));
     }
     if subject.roles.is_ds() {
         findings.extend(ds_findings(&subject, &adapters));
@@ -116,23 +94,23 @@ pub async fn examine(file: Option<&Path>, interface: Option<&str>) -> Result<Exa
 fn kernel_findings(subject: &Subject) -> Examination {
     let kernel = Kernel::look();
     let parts = subject.parts();
-    let probed = features::look(&parts, &kernel);
+    let probed = self::kernel::features::look(&parts, &kernel);
     let mut details = format!(
         "Linux {}: features that are used\n{}",
         kernel.name,
-        features::table(&probed)
+        self::kernel::features::table(&probed)
     );
     let mut findings = deciding_findings(subject, &kernel, &probed);
     let may_try = findings
         .iter()
         .all(|finding| finding.verdict() != Verdict::Bad);
     let roles = subject.roles.bits().into();
-    let (programs, log) = programs::check(&parts, roles, may_try);
+    let (programs, log) = self::kernel::programs::check(&parts, roles, may_try);
     if let Some(log) = log {
         details.push_str(&format!("\nthe verifier's last words\n{log}\n"));
     }
     findings.extend([
-        jit::check(may_try && programs.verdict() == Verdict::Good),
+        self::kernel::jit::check(may_try && programs.verdict() == Verdict::Good),
         programs,
     ]);
     Examination { findings, details }
@@ -142,15 +120,15 @@ fn kernel_findings(subject: &Subject) -> Examination {
 fn deciding_findings(
     subject: &Subject,
     kernel: &Kernel,
-    probed: &features::Probed,
+    probed: &self::kernel::features::Probed,
 ) -> Vec<Finding> {
     vec![
-        privileges::check(kernel),
-        kernel::judge(kernel),
-        lockdown::judge(kernel, &subject.parts()),
-        btf::judge(kernel),
-        features::judge(probed, kernel),
-        bpf_fs::check(&subject.bpf_dir),
+        self::kernel::privileges::check(kernel),
+        self::kernel::version::judge(kernel),
+        self::kernel::lockdown::judge(kernel, &subject.parts()),
+        self::kernel::btf::judge(kernel),
+        self::kernel::features::judge(probed, kernel),
+        self::kernel::bpf_fs::check(&subject.bpf_dir),
     ]
 }
 
@@ -158,17 +136,17 @@ async fn xdp_findings(subject: &Subject, adapters: &[Adapter], netlink: &Netlink
     let wish = subject.placed.as_ref().map(|placed| placed.me.xdp);
     let mut findings = Vec::new();
     for adapter in adapters {
-        let mut found = xdp::check(adapter, wish);
-        found.extend(virtio::check(adapter, wish).await);
+        let mut found = crate::doctor::network::xdp::check(adapter, wish);
+        found.extend(crate::doctor::network::virtio::check(adapter, wish).await);
         if adapters.len() > 1 {
-            found.push(xdp::check_redirect(adapter, wish));
+            found.push(crate::doctor::network::xdp::check_redirect(adapter, wish));
         }
-        found.push(offloads::check(adapter).await);
-        if !xdp::is_native(adapter) {
-            found.push(offloads::check_merging(adapter).await);
+        found.push(crate::doctor::network::offloads::check(adapter).await);
+        if !crate::doctor::network::xdp::is_native(adapter) {
+            found.push(crate::doctor::network::offloads::check_merging(adapter).await);
         }
-        found.push(vlans::check(adapter, netlink).await);
-        found.push(interface::judge_mtu(adapter));
+        found.push(crate::doctor::network::vlans::check(adapter, netlink).await);
+        found.push(crate::doctor::network::interface::judge_mtu(adapter));
         let of_several = |finding: Finding| match adapters {
             [_] => finding,
             _ => finding.at(&adapter.name),
@@ -179,7 +157,7 @@ async fn xdp_findings(subject: &Subject, adapters: &[Adapter], netlink: &Netlink
 }
 
 fn ds_findings(subject: &Subject, adapters: &[Adapter]) -> Vec<Finding> {
-    let mut findings = tcp_settings::check();
+    let mut findings = crate::doctor::servers::tcp_settings::check();
     let services = subject.services();
     let relayed = subject.relayed();
     // For what it relays the node listens itself, while it runs.
@@ -187,23 +165,23 @@ fn ds_findings(subject: &Subject, adapters: &[Adapter]) -> Vec<Finding> {
     let here: Option<Vec<_>> =
         (services.as_ref()).map(|services| services.iter().filter(is_here).cloned().collect());
     findings.extend(servers::check(here.as_deref()));
-    findings.extend(relayed::check(&relayed));
+    findings.extend(crate::doctor::servers::relayed::check(&relayed));
     if let (Some(services), Some(here)) = (&services, &here) {
         let interfaces: Vec<String> = (adapters.iter())
             .map(|adapter| adapter.name.clone())
             .collect();
-        findings.push(nat::check(services, &interfaces));
-        findings.push(proxies::check(here));
+        findings.push(crate::doctor::network::nat::check(services, &interfaces));
+        findings.push(crate::doctor::servers::proxies::check(here));
     }
     findings.extend(
         adapters
             .iter()
-            .map(|adapter| rp_filter::check(&adapter.name)),
+            .map(|adapter| crate::doctor::network::rp_filter::check(&adapter.name)),
     );
     findings.extend([
-        receive_window::check(subject.window_scale),
-        accept_queue::check(),
-        control_groups::check(),
+        crate::doctor::servers::receive_window::check(subject.window_scale),
+        crate::doctor::servers::accept_queue::check(),
+        self::kernel::control_groups::check(),
     ]);
     findings
 }
@@ -213,16 +191,18 @@ async fn cluster_findings(
     adapters: &[Adapter],
     netlink: &Netlink,
 ) -> Vec<Finding> {
-    let mut findings = vec![address::check(placed, adapters, netlink).await];
-    let ways = neighbors::look(placed, netlink).await;
-    findings.push(neighbors::judge(&ways));
+    let mut findings =
+        vec![crate::doctor::network::address::check(placed, adapters, netlink).await];
+    let ways = crate::doctor::network::neighbors::look(placed, netlink).await;
+    findings.push(crate::doctor::network::neighbors::judge(&ways));
     if placed.me.roles.is_ds() && !adapters.is_empty() {
-        findings.push(response_route::check(placed, adapters, netlink).await);
+        findings
+            .push(crate::doctor::network::response_route::check(placed, adapters, netlink).await);
     }
     if let Some(adapter) = adapters.first()
         && let Ok(link) = netlink.link_named(&adapter.name).await
     {
-        findings.push(duplicates::check(placed, &link, &ways).await);
+        findings.push(crate::doctor::network::duplicates::check(placed, &link, &ways).await);
     }
     findings
 }

@@ -1,10 +1,17 @@
 //! The servers of this data server: whether they are there, and whether they can adopt.
 
+pub mod accept_queue;
+pub mod proxies;
+pub mod receive_window;
+pub mod relayed;
+pub mod tcp_settings;
+
 use std::net::SocketAddr;
 
 use baton_net::listeners::{Listener, listeners};
 
-use super::{finding::Finding, proc};
+use super::finding::Finding;
+use crate::doctor::kernel::proc;
 
 /// A service of this node: its name, and what clients reach.
 pub type Place = (String, SocketAddr);

@@ -5,11 +5,15 @@ use baton_dataplane::kernel::Kernel;
 use baton_net::Netlink;
 
 use super::{
-    deciding_findings, features,
+    deciding_findings,
     finding::{Finding, Verdict},
-    interface, jit,
     subject::{Placed, Subject},
-    tcp_settings, xdp_findings,
+    xdp_findings,
+};
+use crate::doctor::{
+    kernel::{features, jit},
+    network::interface,
+    servers::tcp_settings,
 };
 
 /// What is bad, in the doctor's words.

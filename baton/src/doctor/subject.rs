@@ -5,7 +5,8 @@ use std::{net::SocketAddr, path::PathBuf, time::Duration};
 use baton_config::{Config, Node, Roles};
 use baton_dataplane::kernel::Part;
 
-use super::{relayed::Relayed, servers::Place};
+use super::servers::Place;
+use crate::doctor::servers::relayed::Relayed;
 
 /// What this machine is to be, or could be.
 #[derive(Clone, Debug)]

@@ -5,20 +5,20 @@ use std::net::IpAddr;
 use std::num::NonZeroU16;
 use std::path::Path;
 
-use crate::address::ClusterAddress;
-use crate::cluster::Cluster;
-use crate::cs::ConnectionServer;
-use crate::document::{self, Document};
-use crate::failover::{self, Failover};
-use crate::forwarding::{self, Forwarding};
-use crate::key::Key;
-use crate::local::{self, Local};
-use crate::name::{NodeName, ServiceName};
-use crate::node::{self, Node};
-use crate::problem::{Error, Problem};
-use crate::read::{KeyFile, Loaded, Source};
-use crate::report::Report;
+use crate::reading::document::{self, Document};
+use crate::reading::problem::{Error, Problem};
+use crate::reading::read::{KeyFile, Loaded, Source};
+use crate::reading::report::Report;
+use crate::sections::cluster::Cluster;
+use crate::sections::cs::ConnectionServer;
+use crate::sections::failover::{self, Failover};
+use crate::sections::forwarding::{self, Forwarding};
+use crate::sections::key::Key;
+use crate::sections::local::{self, Local};
+use crate::sections::node::{self, Node};
 use crate::service::{self, Service};
+use crate::values::address::ClusterAddress;
+use crate::values::name::{NodeName, ServiceName};
 use crate::whole;
 
 /// A configuration in which everything fits together: every name that a service or `[local]` uses

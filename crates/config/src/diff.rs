@@ -3,9 +3,9 @@
 use std::fmt;
 
 use crate::config::Config;
-use crate::name::{InterfaceName, NodeName, PoolName, ServiceName};
-use crate::node::Node;
-use crate::pool::Pool;
+use crate::sections::node::Node;
+use crate::service::pool::Pool;
+use crate::values::name::{InterfaceName, NodeName, PoolName, ServiceName};
 
 /// What a reload has to apply. All empty and false: nothing changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -1,29 +1,41 @@
 //! `[[service]]`: what clients reach.
 
+pub mod condition;
+pub mod health;
+pub mod host;
+pub mod large;
+pub mod overflow;
+pub mod path;
+pub mod policy;
+pub mod pool;
+pub mod relay_to;
+pub mod route;
+pub mod weights;
+
 use std::num::NonZeroU16;
 use std::ops::{Range, RangeInclusive};
 use std::time::Duration;
 
 use toml::Spanned;
 
-use crate::address::ClusterAddress;
-use crate::document::suggestion;
-use crate::duration;
-use crate::field::{Parsed, parse, parse_list};
-use crate::health::HealthCheck;
-use crate::large::{self, Large};
-use crate::members::Members;
-use crate::name::{NodeName, ServiceName};
-use crate::number::in_range;
-use crate::overflow::{self, Overflow};
-use crate::policy::Policy;
-use crate::pool::{self, Pool};
-use crate::problem::Problem;
-use crate::raw::RawService;
-use crate::relay_to::RelayTo;
-use crate::report::Report;
-use crate::route::{self, Route};
-use crate::weights::Weights;
+use crate::reading::document::suggestion;
+use crate::reading::field::{Parsed, parse, parse_list};
+use crate::reading::problem::Problem;
+use crate::reading::raw::RawService;
+use crate::reading::report::Report;
+use crate::service::health::HealthCheck;
+use crate::service::large::Large;
+use crate::service::overflow::Overflow;
+use crate::service::policy::Policy;
+use crate::service::pool::Pool;
+use crate::service::relay_to::RelayTo;
+use crate::service::route::Route;
+use crate::service::weights::Weights;
+use crate::values::address::ClusterAddress;
+use crate::values::duration;
+use crate::values::members::Members;
+use crate::values::name::{NodeName, ServiceName};
+use crate::values::number::in_range;
 
 /// What clients reach: a cluster address and a port, and who serves it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -127,7 +139,7 @@ pub enum Split {
     Ack,
 }
 
-/// What could be read of a service; see [`crate::node::Draft`].
+/// What could be read of a service; see [`crate::sections::node::Draft`].
 pub(crate) struct Draft {
     pub(crate) header: Range<usize>,
     pub(crate) name: Option<Spanned<ServiceName>>,

@@ -14,14 +14,14 @@ mod unique;
 
 use toml::Spanned;
 
-use crate::field::Parsed;
-use crate::members::Members;
-use crate::name::NodeName;
-use crate::node::{self, Node};
-use crate::policy::Policy;
-use crate::problem::Problem;
-use crate::report::Report;
+use crate::reading::field::Parsed;
+use crate::reading::problem::Problem;
+use crate::reading::report::Report;
+use crate::sections::node::{self, Node};
+use crate::service::policy::Policy;
 use crate::service::{self, Nodes, Service};
+use crate::values::members::Members;
+use crate::values::name::NodeName;
 use members::{find, members, serves, unknown_node};
 
 /// Most services, from `bpf/abi/settings.h`.

@@ -12,7 +12,11 @@ use baton_abi::{
 };
 use zerocopy::IntoBytes;
 
-use crate::{Error, Options, Programs, Tick, XdpMode, attach, everywhere, sys};
+use crate::{
+    Error, Options, Programs, Tick, XdpMode,
+    loading::{attach, everywhere},
+    sys,
+};
 
 /// Programs on a node's interfaces, and their maps.
 pub struct Dataplane {

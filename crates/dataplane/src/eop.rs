@@ -18,7 +18,7 @@ use libbpf_rs::{
 use crate::{
     Error,
     kernel::Part,
-    load::{collect_messages, explain},
+    loading::load::{collect_messages, explain},
     sys::{self, Hook},
 };
 
@@ -60,7 +60,7 @@ impl EopPins {
 
         self.detach()?;
         let pins = |cause| self.failed(cause);
-        crate::pins::Pins::new(&self.directory).prepare()?;
+        crate::loading::pins::Pins::new(&self.directory).prepare()?;
         let links = [
             (
                 "announce",

@@ -14,12 +14,12 @@ use baton_abi::{
 };
 use zerocopy::FromBytes as _;
 
-use crate::tag::TAGGED_BYTES;
-use crate::tcb::tcb_from_wire;
+use crate::keys::tag::TAGGED_BYTES;
+use crate::messages::tcb::tcb_from_wire;
 use crate::{
     Account, Arrival, Candidate, Clock, Flow, Heads, Keys, Message, NodePair, Numbers, Order,
-    Query, Ready, Refusal, Reply, Resume, ShortAddress, Taken, TcbPart, Tcbs, YieldAnswer, body,
-    carried, tag,
+    Query, Ready, Refusal, Reply, Resume, ShortAddress, Taken, TcbPart, Tcbs, YieldAnswer, carried,
+    keys::tag::tag, messages::body,
 };
 
 /// A message as it came in.

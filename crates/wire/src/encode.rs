@@ -8,8 +8,10 @@ use baton_abi::{
 };
 use zerocopy::IntoBytes as _;
 
-use crate::tag::{TAG_BYTES, TAGGED_BYTES};
-use crate::{Clock, LccpKey, Message, NodePair, Ready, Reply, ShortAddress, body, tag};
+use crate::keys::tag::{TAG_BYTES, TAGGED_BYTES};
+use crate::{
+    Clock, LccpKey, Message, NodePair, Ready, Reply, ShortAddress, keys::tag::tag, messages::body,
+};
 
 /// The bytes of `message` from one node of the `pair` to the other, tagged under `key` and dated `clock`: the header,
 /// and behind it the body, or of a message that has none the client's `packet`.

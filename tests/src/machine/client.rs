@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 
-use crate::step::http::{connect, read_response};
+use crate::step::clients::http::{connect, read_response};
 
 /// Where the pages are, in every machine.
 const PAGES: &str = "/srv/www";

@@ -3,13 +3,13 @@
 use toml::Spanned;
 
 use super::members::{find, unknown_node};
-use crate::field::Parsed;
-use crate::members::Members;
-use crate::name::NodeName;
-use crate::node;
-use crate::problem::Problem;
-use crate::report::Report;
+use crate::reading::field::Parsed;
+use crate::reading::problem::Problem;
+use crate::reading::report::Report;
+use crate::sections::node;
 use crate::service::{self, Nodes};
+use crate::values::members::Members;
+use crate::values::name::NodeName;
 
 /// The connection servers of a service; those that there are not have been reported. `None` within:
 /// all of them.

@@ -1,13 +1,13 @@
 //! `[failover]` and the nodes and services that it is about.
 
 use super::members::{find, unknown_node};
-use crate::failover::{Draft, Failover};
-use crate::field::Parsed;
-use crate::name::NodeName;
-use crate::node;
-use crate::problem::Problem;
-use crate::report::Report;
+use crate::reading::field::Parsed;
+use crate::reading::problem::Problem;
+use crate::reading::report::Report;
+use crate::sections::failover::{Draft, Failover};
+use crate::sections::node;
 use crate::service;
+use crate::values::name::NodeName;
 
 /// The section, if it fits; what does not has been reported. `None` within: there is none.
 pub(crate) fn check(

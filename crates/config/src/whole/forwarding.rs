@@ -4,10 +4,10 @@ use std::collections::HashMap;
 
 use toml::Spanned;
 
-use crate::forwarding::{Draft, Forwarding};
-use crate::node;
-use crate::problem::Problem;
-use crate::report::Report;
+use crate::reading::problem::Problem;
+use crate::reading::report::Report;
+use crate::sections::forwarding::{Draft, Forwarding};
+use crate::sections::node;
 use crate::service;
 
 /// The section, if it fits; what does not has been reported. `None` within: there is none.

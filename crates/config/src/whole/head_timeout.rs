@@ -1,8 +1,8 @@
 //! `head_timeout` is of the agent that reads requests.
 
-use crate::field::Parsed;
-use crate::problem::Problem;
-use crate::report::Report;
+use crate::reading::field::Parsed;
+use crate::reading::problem::Problem;
+use crate::reading::report::Report;
 use crate::service::{self, Handover, Split};
 
 /// Reports where it could have no effect.

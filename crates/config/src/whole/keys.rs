@@ -2,12 +2,12 @@
 
 use std::ops::Range;
 
-use crate::cluster::Draft;
-use crate::key::Key;
-use crate::node::Node;
-use crate::node_keys::NodeKeys;
-use crate::problem::Problem;
-use crate::report::Report;
+use crate::reading::problem::Problem;
+use crate::reading::report::Report;
+use crate::sections::cluster::Draft;
+use crate::sections::key::Key;
+use crate::sections::node::Node;
+use crate::sections::node_keys::NodeKeys;
 
 /// Reports what is wrong with keys of one node. With the secret nothing can be.
 pub(crate) fn check(report: &mut Report<'_>, draft: &Draft, nodes: &[Node]) {

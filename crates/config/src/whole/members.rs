@@ -3,14 +3,14 @@
 use toml::Spanned;
 
 use super::connection_servers;
-use crate::document::suggestion;
-use crate::field::Parsed;
-use crate::members::Members;
-use crate::name::NodeName;
-use crate::node;
-use crate::problem::Problem;
-use crate::report::Report;
+use crate::reading::document::suggestion;
+use crate::reading::field::Parsed;
+use crate::reading::problem::Problem;
+use crate::reading::report::Report;
+use crate::sections::node;
 use crate::service::{self, Nodes};
+use crate::values::members::Members;
+use crate::values::name::NodeName;
 
 /// The data servers of a service and its pools; those that there are not have been reported.
 pub(super) fn members(

@@ -1,12 +1,12 @@
 //! `overflow` and the policy of that name go together, and its home is a data server there.
 
-use crate::field::Parsed;
-use crate::members::Members;
-use crate::overflow;
-use crate::policy::Policy;
-use crate::problem::Problem;
-use crate::report::{Report, Span};
+use crate::reading::field::Parsed;
+use crate::reading::problem::Problem;
+use crate::reading::report::{Report, Span};
+use crate::service::overflow;
+use crate::service::policy::Policy;
 use crate::service::{self, Nodes};
+use crate::values::members::Members;
 
 /// Reports what is wrong between the two, in a service and its pools.
 pub(super) fn check(report: &mut Report<'_>, service: &service::Draft, nodes: &Nodes) {

@@ -2,10 +2,10 @@
 
 use std::net::IpAddr;
 
-use crate::field::Parsed;
-use crate::node;
-use crate::problem::Problem;
-use crate::report::Report;
+use crate::reading::field::Parsed;
+use crate::reading::problem::Problem;
+use crate::reading::report::Report;
+use crate::sections::node;
 use crate::service::{self, Nodes};
 
 /// Reports what does not fit together.

@@ -5,13 +5,13 @@ use std::ops::Range;
 
 use toml::Spanned;
 
-use crate::document::suggestion;
-use crate::field::Parsed;
-use crate::host::HostPattern;
-use crate::name::PoolName;
-use crate::problem::Problem;
-use crate::report::Report;
+use crate::reading::document::suggestion;
+use crate::reading::field::Parsed;
+use crate::reading::problem::Problem;
+use crate::reading::report::Report;
+use crate::service::host::HostPattern;
 use crate::service::{self, Split, Targets};
+use crate::values::name::PoolName;
 
 /// Most pools, the services' own nodes not counted.
 const MAX_POOLS: usize = 127;

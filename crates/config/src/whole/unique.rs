@@ -7,9 +7,9 @@ use std::net::IpAddr;
 
 use toml::Spanned;
 
-use crate::node;
-use crate::problem::Problem;
-use crate::report::Report;
+use crate::reading::problem::Problem;
+use crate::reading::report::Report;
+use crate::sections::node;
 use crate::service;
 
 /// Reports everything that exists twice.

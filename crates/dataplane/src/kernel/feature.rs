@@ -3,7 +3,7 @@
 use libbpf_rs::{btf::Btf, btf::types::Func, libbpf_sys as raw};
 
 use super::{Kernel, Release};
-use crate::{load::collect_messages, sys};
+use crate::{loading::load::collect_messages, sys};
 
 /// A group of programs that is loaded as a whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -318,7 +318,7 @@ mod tests {
                 _ => false,
             })
         };
-        let calls = crate::load::tests::helpers_called();
+        let calls = crate::loading::load::tests::helpers_called();
         assert!(calls.contains(&raw::BPF_FUNC_loop), "{calls:?}");
         for helper in calls.into_iter().filter(|helper| *helper >= FIRST) {
             assert!(listed(helper), "the helper {helper} is in no feature");

@@ -10,7 +10,7 @@ use libbpf_rs::{Xdp, XdpFlags, libbpf_sys as raw, query::ProgInfoIter};
 
 use crate::{
     XdpMode,
-    load::{collect_messages, take_messages},
+    loading::load::{collect_messages, take_messages},
 };
 
 /// A program at an interface.

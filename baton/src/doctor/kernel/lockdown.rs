@@ -1,0 +1,46 @@
+//! The lockdown of the kernel, which forbids some things even to root.
+
+use baton_dataplane::kernel::{Kernel, Lockdown, Part};
+
+use crate::doctor::finding::Finding;
+
+const NAME: &str = "lockdown";
+
+/// Under "confidentiality" no program may read the kernel's memory by bpf_probe_read_kernel, as the programs of
+/// virtual sockets do; those of other nodes read it by typed pointers only, which stays allowed.
+pub fn judge(kernel: &Kernel, parts: &[Part]) -> Finding {
+    match kernel.lockdown {
+        Lockdown::Off => Finding::good(NAME, "off"),
+        Lockdown::Integrity => Finding::good(NAME, "integrity, which leaves baton all it does"),
+        Lockdown::Confidentiality if parts.contains(&Part::Sockets) => Finding::bad(
+            NAME,
+            "confidentiality",
+            "No program may then read the kernel's memory, as the programs of virtual sockets do: start the \
+             kernel with lockdown=integrity, or without it.",
+        ),
+        Lockdown::Confidentiality => {
+            Finding::good(NAME, "confidentiality, which leaves this node all it does")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::doctor::finding::Verdict::{Bad, Good};
+
+    #[test]
+    fn only_virtual_sockets_read_memory() {
+        let verdict = |lockdown, part| {
+            let kernel = Kernel {
+                lockdown,
+                ..Kernel::default()
+            };
+            judge(&kernel, &[part]).verdict()
+        };
+        assert_eq!(verdict(Lockdown::Off, Part::Sockets), Good);
+        assert_eq!(verdict(Lockdown::Integrity, Part::Sockets), Good);
+        assert_eq!(verdict(Lockdown::Confidentiality, Part::Sockets), Bad);
+        assert_eq!(verdict(Lockdown::Confidentiality, Part::DataServer), Good);
+    }
+}

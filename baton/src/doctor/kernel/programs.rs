@@ -1,0 +1,69 @@
+//! Whether the programs really load: the check that decides.
+
+use baton_dataplane::{App, Error, Options, Programs, XdpChoice, kernel::Part};
+
+use crate::doctor::finding::Finding;
+
+/// Whatever a kernel claims to have, its verifier has the last word. Loads the programs for these
+/// roles, unpinned, attached to nothing, and lets go of them. `may_try`: not where an earlier finding says already why
+/// they cannot be loaded.
+pub fn check(parts: &[Part], roles: u32, may_try: bool) -> (Finding, Option<String>) {
+    if !may_try {
+        let finding = Finding::advice(
+            NAME,
+            "not tried",
+            "Only loading them shows whether this kernel's verifier takes them, and what is BAD above keeps them \
+             from being loaded: mend that first.",
+        );
+        return (finding, None);
+    }
+    let loaded = if parts.contains(&Part::Sockets) {
+        App::load(None).map(drop)
+    } else {
+        let options = Options {
+            roles,
+            flows: 64,
+            kept_requests: 1024,
+            frags: false,
+            xdp: XdpChoice::default(),
+            pins: None,
+        };
+        Programs::load(&options).map(drop)
+    };
+    let log = match &loaded {
+        Err(Error::Load(refusal)) => Some(refusal.last_lines(LINES)),
+        _ => None,
+    };
+    (judge(loaded.err().map(|error| error.to_string())), log)
+}
+
+const NAME: &str = "programs";
+/// Of the verifier's words, for a report.
+const LINES: usize = 200;
+
+fn judge(error: Option<String>) -> Finding {
+    match error {
+        None => Finding::good(NAME, "load: this kernel's verifier takes them"),
+        Some(error) => Finding::bad(NAME, error, "Without its programs a node does nothing."),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::doctor::finding::Verdict::{Advice, Bad, Good};
+
+    #[test]
+    fn they_load_or_it_is_said_why_not() {
+        assert_eq!(judge(None).verdict(), Good);
+        let bad = judge(Some("cannot load the BPF programs: why".into()));
+        assert_eq!(bad.verdict(), Bad);
+        assert!(bad.found().ends_with("why"));
+    }
+
+    #[test]
+    fn untried_nothing_is_claimed() {
+        let (finding, log) = check(&[Part::DataServer], 2, false);
+        assert_eq!((finding.verdict(), log), (Advice, None));
+    }
+}

@@ -1,0 +1,88 @@
+//! This node's own address.
+
+use baton_net::{Adapter, Link, Netlink};
+
+use crate::doctor::{finding::Finding, subject::Placed};
+
+/// Messages between nodes go from and to the address in the configuration, so this machine must hold
+/// it, on the interface that the configuration means.
+pub async fn check(placed: &Placed, adapters: &[Adapter], netlink: &Netlink) -> Finding {
+    let holder = netlink.link_with(placed.me.address.ip()).await;
+    judge(placed, adapters, holder.map_err(|error| error.to_string()))
+}
+
+const NAME: &str = "address";
+
+fn judge(placed: &Placed, adapters: &[Adapter], holder: Result<Link, String>) -> Finding {
+    let address = placed.me.address.ip();
+    let why = "Nodes send each other messages from and to the addresses in the configuration:";
+    let is_elsewhere = |link: &Link| {
+        !adapters.is_empty() && adapters.iter().all(|adapter| adapter.index != link.index)
+    };
+    let names: Vec<&str> = adapters
+        .iter()
+        .map(|adapter| adapter.name.as_str())
+        .collect();
+    match holder {
+        Ok(link) if is_elsewhere(&link) => Finding::advice(
+            NAME,
+            format!(
+                "{address} is on {}, not on {}",
+                link.name,
+                names.join(" or ")
+            ),
+            format!(
+                "{why} name {} among this node's interfaces, or move the address.",
+                link.name
+            ),
+        ),
+        Ok(link) => Finding::good(NAME, format!("{address} is on {}", link.name)),
+        Err(error) => Finding::bad(
+            NAME,
+            error.lines().next().unwrap_or_default(),
+            format!(
+                "{why} give {address} to an interface, or correct the address of {}.",
+                placed.me.name
+            ),
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::doctor::{
+        finding::Verdict::{Advice, Bad, Good},
+        subject::tests::placed,
+    };
+
+    #[test]
+    fn held_where_meant() {
+        let link = Link {
+            index: 2,
+            name: "eth0".into(),
+            mac: [2, 0, 0, 0, 0, 1],
+            mtu: 1500,
+            up: true,
+        };
+        let adapter = |index| Adapter {
+            index,
+            name: format!("eth{}", index - 2),
+            ethernet: true,
+            up: true,
+            carrier: true,
+            mtu: 1500,
+            kind: None,
+        };
+        let placed = placed("ds1");
+        let verdict = |adapters: &[Adapter], holder| judge(&placed, adapters, holder).verdict();
+        assert_eq!(verdict(&[adapter(2)], Ok(link.clone())), Good);
+        assert_eq!(verdict(&[], Ok(link.clone())), Good);
+        assert_eq!(verdict(&[adapter(3), adapter(2)], Ok(link.clone())), Good);
+        assert_eq!(verdict(&[adapter(3)], Ok(link)), Advice);
+        assert_eq!(
+            verdict(&[adapter(2)], Err("no interface holds it".into())),
+            Bad
+        );
+    }
+}

@@ -1,0 +1,233 @@
+//! The interface that clients and other nodes are reached by.
+
+use baton_abi::LCCP_OVERHEAD_BYTES;
+use baton_config::Node;
+use baton_net::{Adapter, Netlink};
+
+use crate::doctor::{finding::Finding, kernel::proc};
+
+/// Which interfaces are meant: the one named, else the node's, else that of the default route.
+/// `Err`: the finding that says why there is none, or not this one.
+pub async fn choose(
+    named: Option<&str>,
+    node: Option<&Node>,
+    netlink: &Netlink,
+) -> Vec<Result<Adapter, Finding>> {
+    let names = match names(named, node, netlink).await {
+        Ok(names) => names,
+        Err(finding) => return vec![Err(finding)],
+    };
+    let mut chosen = Vec::new();
+    for name in names {
+        let adapter = netlink.adapter(&name).await;
+        chosen.push(adapter.map_err(|error| missing(&error)));
+    }
+    chosen
+}
+
+async fn names(
+    named: Option<&str>,
+    node: Option<&Node>,
+    netlink: &Netlink,
+) -> Result<Vec<String>, Finding> {
+    match (named, node) {
+        (Some(name), _) => Ok(vec![name.to_owned()]),
+        (None, Some(node)) => of_node(node, netlink).await,
+        (None, None) => default_route(&proc::text("/proc/net/route").unwrap_or_default()).ok_or_else(|| {
+            Finding::bad(
+                NAME,
+                "none named, and there is no default route to guess it from",
+                "Name the interface that the other nodes are on: baton doctor --interface NAME, or \
+                 --config FILE.",
+            )
+        }).map(|name| vec![name]),
+    }
+}
+
+async fn of_node(node: &Node, netlink: &Netlink) -> Result<Vec<String>, Finding> {
+    if node.interfaces.is_empty() {
+        let link = netlink.link_with(node.address.ip()).await;
+        return link
+            .map(|link| vec![link.name])
+            .map_err(|error| missing(&error));
+    }
+    Ok(node.interfaces.iter().map(ToString::to_string).collect())
+}
+
+/// Nodes reach each other by MAC address, and a program hangs on a NIC, so there must be one, of
+/// Ethernet, and up.
+pub fn judge(adapter: &Adapter) -> Finding {
+    let name = &adapter.name;
+    if !adapter.ethernet {
+        return Finding::bad(
+            NAME,
+            format!("{name} is not Ethernet"),
+            "Nodes reach each other by MAC address: name an Ethernet interface.",
+        );
+    }
+    if !adapter.up {
+        return Finding::bad(
+            NAME,
+            format!("{name} is down"),
+            format!("Nothing comes by an interface that is down: ip link set {name} up"),
+        );
+    }
+    if !adapter.carrier {
+        return Finding::bad(
+            NAME,
+            format!("{name} has no carrier"),
+            "Nothing comes by an interface without a link: plug the cable in, or bring the other end up.",
+        );
+    }
+    let kind = adapter
+        .kind
+        .as_deref()
+        .map_or(String::new(), |kind| format!(" ({kind})"));
+    Finding::good(NAME, format!("{name}{kind} is Ethernet and up"))
+}
+
+/// The connection server puts a client's packet inside its own message, so the largest segment that it
+/// allows clients is smaller than the MTU by that message's headers.
+pub fn judge_mtu(adapter: &Adapter) -> Finding {
+    let mtu = adapter.mtu;
+    let mss = mtu.saturating_sub(PLAIN_HEADERS + LCCP_OVERHEAD_BYTES);
+    let found = format!("{mtu}: clients are told an MSS of {mss}");
+    if mtu >= ETHERNET_MTU {
+        return Finding::good("mtu", found);
+    }
+    let remedy = format!(
+        "A client's request travels from node to node inside a message, and what does not fit is \
+         not sent: clients are told to use smaller segments. Raise the MTU if the network allows \
+         it: ip link set {} mtu 1500",
+        adapter.name
+    );
+    if mss >= SMALLEST_MSS {
+        Finding::advice("mtu", found, remedy)
+    } else {
+        Finding::bad("mtu", found, remedy)
+    }
+}
+
+const NAME: &str = "interface";
+const ETHERNET_MTU: u32 = 1500;
+/// IPv4 and TCP headers without options.
+const PLAIN_HEADERS: u32 = 40;
+/// What every host has to take (RFC 9293, section 3.7.1), and clients may send whatever they are told.
+const SMALLEST_MSS: u32 = 536;
+
+fn missing(error: &baton_net::Error) -> Finding {
+    // "what\n  help: what to do"
+    let text = error.to_string();
+    let (found, help) = text
+        .split_once("\n  help: ")
+        .unwrap_or((&text, "name an interface that `ip link` shows"));
+    Finding::bad(
+        NAME,
+        found,
+        format!(
+            "Clients and other nodes are reached by it: {}.",
+            help.trim()
+        ),
+    )
+}
+
+/// From /proc/net/route: the interface of the default route with the smallest metric.
+fn default_route(table: &str) -> Option<String> {
+    table
+        .lines()
+        .skip(1)
+        .filter_map(|line| {
+            let fields: Vec<&str> = line.split_whitespace().collect();
+            let [name, "00000000", _, _, _, _, metric, "00000000", ..] = fields[..] else {
+                return None;
+            };
+            Some((metric.parse::<u32>().ok()?, name.to_owned()))
+        })
+        .min()
+        .map(|(_, name)| name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::doctor::finding::Verdict::{Advice, Bad, Good};
+
+    fn eth0() -> Adapter {
+        Adapter {
+            index: 2,
+            name: "eth0".into(),
+            ethernet: true,
+            up: true,
+            carrier: true,
+            mtu: 1500,
+            kind: None,
+        }
+    }
+
+    #[test]
+    fn ethernet_and_up() {
+        assert_eq!(judge(&eth0()).verdict(), Good);
+        assert_eq!(
+            judge(&Adapter {
+                ethernet: false,
+                ..eth0()
+            })
+            .verdict(),
+            Bad
+        );
+        assert_eq!(
+            judge(&Adapter {
+                up: false,
+                ..eth0()
+            })
+            .verdict(),
+            Bad
+        );
+        assert_eq!(
+            judge(&Adapter {
+                carrier: false,
+                ..eth0()
+            })
+            .verdict(),
+            Bad
+        );
+    }
+
+    #[test]
+    fn mtu_and_mss() {
+        let full = judge_mtu(&eth0());
+        assert_eq!(
+            (full.verdict(), full.found()),
+            (Good, "1500: clients are told an MSS of 1360")
+        );
+        assert_eq!(
+            judge_mtu(&Adapter {
+                mtu: 9000,
+                ..eth0()
+            })
+            .verdict(),
+            Good
+        );
+        assert_eq!(
+            judge_mtu(&Adapter {
+                mtu: 1400,
+                ..eth0()
+            })
+            .verdict(),
+            Advice
+        );
+        assert_eq!(judge_mtu(&Adapter { mtu: 576, ..eth0() }).verdict(), Bad);
+        assert_eq!(judge_mtu(&Adapter { mtu: 0, ..eth0() }).verdict(), Bad);
+    }
+
+    #[test]
+    fn the_default_routes_interface() {
+        let table = "Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT\n\
+                     eth1\t00000000\t010200C0\t0003\t0\t0\t100\t00000000\t0\t0\t0\n\
+                     eth0\t00000000\t010200C0\t0003\t0\t0\t50\t00000000\t0\t0\t0\n\
+                     eth2\t000200C0\t00000000\t0001\t0\t0\t0\t00FFFFFF\t0\t0\t0\n";
+        assert_eq!(default_route(table).as_deref(), Some("eth0"));
+        assert_eq!(default_route(""), None);
+        assert_eq!(default_route("Iface\nlies"), None);
+    }
+}

@@ -1,0 +1,75 @@
+//! The one place that reads files: the configuration and the key files it names.
+
+use std::fs::{self, File};
+use std::io::{self, Read as _};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+use crate::config::Config;
+use crate::reading::problem::{Diagnostic, Error};
+
+/// A configuration and what is doubtful about it.
+#[derive(Debug)]
+pub struct Loaded {
+    /// The configuration.
+    pub config: Config,
+    /// Findings that do not keep a cluster from running, in the order of the file.
+    pub warnings: Vec<Diagnostic>,
+}
+
+/// The text of a configuration and where it came from.
+#[derive(Clone, Copy, Debug)]
+pub struct Source<'a> {
+    /// Named in every finding; its directory is what a relative `key_file` starts from.
+    pub path: &'a Path,
+    /// The TOML.
+    pub text: &'a str,
+    /// Permission bits of the file, if it is one: whoever can read it can read a key in it.
+    pub mode: Option<u32>,
+}
+
+/// What a key file holds.
+#[derive(Clone, Debug)]
+pub struct KeyFile {
+    /// Its text: 64 hex digits, white space around them ignored.
+    pub text: String,
+    /// Its permission bits.
+    pub mode: u32,
+}
+
+impl Config {
+    /// Reads and parses the file at `path` and the key files it names.
+    ///
+    /// # Errors
+    /// [`Error::Unreadable`] if `path` cannot be read, [`Error::Invalid`] with every finding if it
+    /// is wrong.
+    pub fn read(path: &Path) -> Result<Loaded, Error> {
+        let file = key_file(path).map_err(|cause| Error::Unreadable {
+            path: path.to_owned(),
+            cause,
+        })?;
+        let source = Source {
+            path,
+            text: &file.text,
+            mode: Some(file.mode),
+        };
+        Self::parse(source, key_file)
+    }
+}
+
+/// Longest file that is read: far beyond 256 nodes and 64 services, far below what hurts.
+const MAX_BYTES: u64 = 4 << 20;
+
+fn key_file(path: &Path) -> io::Result<KeyFile> {
+    let file = File::open(path)?;
+    let metadata: fs::Metadata = file.metadata()?;
+    let mut text = String::new();
+    let read = file.take(MAX_BYTES + 1).read_to_string(&mut text)?;
+    if read as u64 > MAX_BYTES {
+        return Err(io::Error::other("it is longer than 4 MiB"));
+    }
+    Ok(KeyFile {
+        text,
+        mode: metadata.permissions().mode() & 0o7777,
+    })
+}

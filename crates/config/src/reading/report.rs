@@ -1,0 +1,94 @@
+//! Collects findings while the file is being parsed, so that all of them are reported at once.
+
+use std::ops::Range;
+use std::path::Path;
+
+use crate::reading::problem::{Diagnostic, Place, Problem};
+
+/// Bytes of the text that a finding is about; `None` for the file as a whole.
+pub(crate) type Span = Option<Range<usize>>;
+
+/// The findings so far.
+pub(crate) struct Report<'a> {
+    file: &'a Path,
+    text: &'a str,
+    errors: Vec<(usize, Diagnostic)>,
+    warnings: Vec<(usize, Diagnostic)>,
+}
+
+impl<'a> Report<'a> {
+    pub(crate) fn new(file: &'a Path, text: &'a str) -> Self {
+        Self {
+            file,
+            text,
+            errors: Vec::new(),
+            warnings: Vec::new(),
+        }
+    }
+
+    pub(crate) fn error(&mut self, at: impl Into<Span>, problem: Problem) {
+        let finding = self.finding(at.into(), problem);
+        self.errors.push(finding);
+    }
+
+    pub(crate) fn warning(&mut self, at: impl Into<Span>, problem: Problem) {
+        let finding = self.finding(at.into(), problem);
+        self.warnings.push(finding);
+    }
+
+    /// The line, counted from 1, that a span begins in.
+    pub(crate) fn line(&self, at: &Range<usize>) -> usize {
+        place(self.text, at.start).line
+    }
+
+    /// (errors, warnings), each in the order of the file; what has no place comes last.
+    pub(crate) fn into_findings(self) -> (Vec<Diagnostic>, Vec<Diagnostic>) {
+        (in_file_order(self.errors), in_file_order(self.warnings))
+    }
+
+    fn finding(&self, at: Span, problem: Problem) -> (usize, Diagnostic) {
+        let order = at.as_ref().map_or(usize::MAX, |span| span.start);
+        let place = at.map(|span| place(self.text, span.start));
+        (
+            order,
+            Diagnostic {
+                file: self.file.to_owned(),
+                place,
+                problem,
+            },
+        )
+    }
+}
+
+fn in_file_order(mut findings: Vec<(usize, Diagnostic)>) -> Vec<Diagnostic> {
+    findings.sort_by_key(|(order, _)| *order);
+    findings.into_iter().map(|(_, finding)| finding).collect()
+}
+
+/// The place of a byte offset. An offset past the end or inside a character is moved back.
+fn place(text: &str, offset: usize) -> Place {
+    let before = &text[..text.floor_char_boundary(offset)];
+    let line = before.matches('\n').count() + 1;
+    let column = before
+        .rsplit('\n')
+        .next()
+        .unwrap_or_default()
+        .chars()
+        .count()
+        + 1;
+    Place { line, column }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_count_from_one_in_characters() {
+        assert_eq!(place("", 0), Place { line: 1, column: 1 });
+        assert_eq!(place("äb\nc", 2), Place { line: 1, column: 2 });
+        assert_eq!(place("äb\nc", 1), Place { line: 1, column: 1 });
+        assert_eq!(place("ab\nc", 3), Place { line: 2, column: 1 });
+        assert_eq!(place("ab\n", 99), Place { line: 2, column: 1 });
+    }
+}

@@ -1,0 +1,82 @@
+//! `[cs]`: limits of a connection server.
+
+use std::num::NonZeroU32;
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use crate::reading::field::{Field, parse};
+use crate::reading::raw::RawCs;
+use crate::reading::report::Report;
+use crate::values::duration;
+use crate::values::number::in_range;
+
+/// Limits of a connection server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConnectionServer {
+    /// TCB entries, at most 2^28.
+    pub flows: NonZeroU32,
+    /// An open connection is forgotten after this long without a packet, 1 s to 30 days.
+    pub idle: Duration,
+    /// A closed one after this long, 1 s to 30 days.
+    pub closing: Duration,
+    /// How long an unknown connection is met with silence before a RST, 0 to 1 h.
+    pub stray_grace: Duration,
+    /// A data server of which neither daemon nor program is heard for so long is dead, 200 ms to 1 h.
+    pub dead_after: Duration,
+    /// Requests that are kept so that their responses can be resumed, at most 2^24.
+    pub kept_requests: NonZeroU32,
+    /// How long a request waits for a dispatcher on another node, 1 ms to 100 ms.
+    pub dispatcher_patience: Duration,
+    /// A connection without data for this long is idle, and leaves a data server that drains, 2 s to
+    /// 1 h. `None`: idle ones wait for their next request.
+    pub release_after: Option<Duration>,
+}
+
+const LIFE: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(30 * 86_400);
+const GRACE: RangeInclusive<Duration> = Duration::ZERO..=Duration::from_secs(3600);
+const PATIENCE: RangeInclusive<Duration> = Duration::from_millis(1)..=Duration::from_millis(100);
+const RELEASE: RangeInclusive<Duration> = Duration::from_secs(2)..=Duration::from_secs(3600);
+const DEATH: RangeInclusive<Duration> = Duration::from_millis(200)..=Duration::from_secs(3600);
+const DEFAULT_KEPT: NonZeroU32 = NonZeroU32::MIN.saturating_add((1 << 14) - 1);
+const DEFAULT_FLOWS: NonZeroU32 = NonZeroU32::MIN.saturating_add((1 << 20) - 1);
+
+impl ConnectionServer {
+    /// `None` if anything is wrong; it has been reported.
+    pub(crate) fn parse(report: &mut Report<'_>, raw: RawCs) -> Option<Self> {
+        let flows = parse(report, "flows", raw.flows, |value| {
+            in_range::<u32>("flows", value, 1..=1 << 28)
+        });
+        let kept = parse(report, "kept_requests", raw.kept_requests, |value| {
+            in_range::<u32>("kept_requests", value, 1..=1 << 24)
+        });
+        let mut time = |key: &str, field: Field<String>, range: RangeInclusive<Duration>| {
+            parse(report, key, field, |text| {
+                duration::parse(key, &text, range)
+            })
+        };
+        let idle = time("idle", raw.idle, LIFE);
+        let closing = time("closing", raw.closing, LIFE);
+        let stray_grace = time("stray_grace", raw.stray_grace, GRACE);
+        let dead_after = time("dead_after", raw.dead_after, DEATH);
+        let patience = time("dispatcher_patience", raw.dispatcher_patience, PATIENCE);
+        let release = time("release_after", raw.release_after, RELEASE);
+        Some(Self {
+            flows: NonZeroU32::new(flows.or(DEFAULT_FLOWS.get())?)?,
+            idle: idle.or(Duration::from_secs(3600))?,
+            closing: closing.or(Duration::from_secs(60))?,
+            stray_grace: stray_grace.or(Duration::from_secs(1))?,
+            dead_after: dead_after.or(Duration::from_secs(1))?,
+            kept_requests: NonZeroU32::new(kept.or(DEFAULT_KEPT.get())?)?,
+            dispatcher_patience: patience.or(Duration::from_millis(5))?,
+            release_after: release.optional()?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_default_holds_a_million_flows() {
+        assert_eq!(super::DEFAULT_FLOWS.get(), 1_048_576);
+    }
+}

@@ -1,0 +1,107 @@
+//! `[failover]`: which of several connection servers has the cluster addresses.
+
+use std::ops::Range;
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use toml::Spanned;
+
+use crate::reading::document::suggestion;
+use crate::reading::field::{Parsed, parse, parse_list};
+use crate::reading::problem::Problem;
+use crate::reading::raw::RawFailover;
+use crate::reading::report::Report;
+use crate::values::duration;
+use crate::values::name::NodeName;
+
+/// Several connection servers, one of them in front.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failover {
+    /// In the order in which they are preferred; at least one, each once.
+    pub candidates: Vec<NodeName>,
+    /// Who was not heard for so long is not there, 40 ms to 1 min.
+    pub detection: Duration,
+    /// Whether a preferred one that is back gets the addresses back.
+    pub preempt: bool,
+    /// Who brings packets to the one in front.
+    pub address: FrontAddress,
+}
+
+/// How packets for the cluster addresses come to the connection server in front.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FrontAddress {
+    /// The one in front has the addresses on its interface, and says so by ARP.
+    Managed,
+    /// Somebody else moves the addresses: keepalived, or an operator.
+    External,
+    /// Routers bring packets: every candidate has the addresses on `lo`, always.
+    Routed,
+}
+
+impl FrontAddress {
+    /// Its name in the file.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Managed => "managed",
+            Self::External => "external",
+            Self::Routed => "routed",
+        }
+    }
+}
+
+const SPAN: RangeInclusive<Duration> = Duration::from_millis(40)..=Duration::from_secs(60);
+const DETECTION: Duration = Duration::from_millis(300);
+
+/// What could be read of the section.
+pub(crate) struct Draft {
+    pub(crate) header: Range<usize>,
+    pub(crate) candidates: Parsed<Vec<Spanned<NodeName>>>,
+    detection: Option<Duration>,
+    preempt: Option<bool>,
+    address: Option<FrontAddress>,
+}
+
+impl Draft {
+    pub(crate) fn parse(report: &mut Report<'_>, raw: Spanned<RawFailover>) -> Self {
+        let header = raw.span();
+        let raw = raw.into_inner();
+        let candidates = parse_list(report, "candidates", raw.candidates, |name| name.parse());
+        let detection = parse(report, "detection", raw.detection, |text| {
+            duration::parse("detection", &text, SPAN)
+        });
+        let preempt = parse(report, "preempt", raw.preempt, Ok);
+        let address = parse(report, "address", raw.address, |text| address(&text));
+        Self {
+            header,
+            candidates,
+            detection: detection.or(DETECTION),
+            preempt: preempt.or(false),
+            address: address.or(FrontAddress::Managed),
+        }
+    }
+
+    /// The section, if all of it could be read.
+    pub(crate) fn finish(self, candidates: Vec<NodeName>) -> Option<Failover> {
+        Some(Failover {
+            candidates,
+            detection: self.detection?,
+            preempt: self.preempt?,
+            address: self.address?,
+        })
+    }
+}
+
+fn address(text: &str) -> Result<FrontAddress, Problem> {
+    let all = [
+        FrontAddress::Managed,
+        FrontAddress::External,
+        FrontAddress::Routed,
+    ];
+    let found = all.into_iter().find(|one| one.name() == text);
+    found.ok_or_else(|| {
+        Problem::new(
+            format!("there is no address = \"{}\"", text.escape_debug()),
+            suggestion(text, &all.map(FrontAddress::name)),
+        )
+    })
+}

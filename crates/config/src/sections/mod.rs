@@ -1,0 +1,11 @@
+//! The sections of `baton.toml`, but for services.
+
+pub mod cluster;
+pub mod cs;
+pub mod failover;
+pub mod forwarding;
+pub mod key;
+pub mod local;
+pub mod node;
+pub mod node_keys;
+pub mod xdp;

@@ -1,0 +1,436 @@
+//! `[[node]]`: one machine.
+
+use std::ops::Range;
+
+use toml::Spanned;
+
+use crate::reading::document::suggestion;
+use crate::reading::field::{List, Parsed, parse, parse_list};
+use crate::reading::problem::Problem;
+use crate::reading::raw::RawNode;
+use crate::reading::report::Report;
+use crate::sections::xdp::Xdp;
+use crate::values::address::NodeAddress;
+use crate::values::interfaces::Names;
+use crate::values::mac::MacAddress;
+use crate::values::name::{InterfaceName, NodeName};
+use crate::values::number::in_range;
+
+/// One machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Node {
+    /// Unique among the nodes.
+    pub name: NodeName,
+    /// Its own address, unique among nodes and cluster addresses.
+    pub address: NodeAddress,
+    /// Its interfaces, the one that clients come by first. Empty: the one that holds `address`.
+    pub interfaces: Vec<InterfaceName>,
+    /// How the program of a connection server or switch runs there.
+    pub xdp: Xdp,
+    /// Frames to these are for this node as those to its interface's own MAC address are.
+    pub also_mac: Vec<MacAddress>,
+    /// What it does.
+    pub roles: Roles,
+    /// Share under [`crate::Policy::Weighted`]; 0 takes no new connections.
+    pub weight: u8,
+    /// It has only its own keys and not the cluster's secret: other nodes take no commands from it.
+    pub own_keys: bool,
+}
+
+/// What a node does: at least one of these.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Roles {
+    cs: bool,
+    ds: bool,
+    dispatcher: bool,
+    switch: bool,
+    io: bool,
+    app: bool,
+}
+
+impl Roles {
+    const NONE: Self = Self {
+        cs: false,
+        ds: false,
+        dispatcher: false,
+        switch: false,
+        io: false,
+        app: false,
+    };
+    /// Connection server only.
+    pub const CS: Self = Self {
+        cs: true,
+        ..Self::NONE
+    };
+    /// Data server only.
+    pub const DS: Self = Self {
+        ds: true,
+        ..Self::NONE
+    };
+    /// Dispatcher only.
+    pub const DISPATCHER: Self = Self {
+        dispatcher: true,
+        ..Self::NONE
+    };
+    /// Switch only: it can be nothing else.
+    pub const SWITCH: Self = Self {
+        switch: true,
+        ..Self::NONE
+    };
+    /// I/O server only: it can be nothing else.
+    pub const IO: Self = Self {
+        io: true,
+        ..Self::NONE
+    };
+    /// Application node only: it can be nothing else.
+    pub const APP: Self = Self {
+        app: true,
+        ..Self::NONE
+    };
+    /// Connection server and data server at once.
+    pub const CS_AND_DS: Self = Self {
+        ds: true,
+        ..Self::CS
+    };
+
+    /// Whether the node is a connection server.
+    pub fn is_cs(self) -> bool {
+        self.cs
+    }
+
+    /// Whether the node is a data server.
+    pub fn is_ds(self) -> bool {
+        self.ds
+    }
+
+    /// Whether data servers ask the node which data server is to serve a request.
+    pub fn is_dispatcher(self) -> bool {
+        self.dispatcher
+    }
+
+    /// Whether the node is to know which data servers live: it sends connections to them.
+    pub fn needs_pulse(self) -> bool {
+        self.cs || self.ds
+    }
+
+    /// Whether the node is in front of the connection servers. It has no other role then.
+    pub fn is_switch(self) -> bool {
+        self.switch
+    }
+
+    /// Whether the node has the cluster addresses and the TCP of application nodes. It has no other role then.
+    pub fn is_io(self) -> bool {
+        self.io
+    }
+
+    /// Whether programs on the node have virtual sockets. It has no other role then.
+    pub fn is_app(self) -> bool {
+        self.app
+    }
+
+    /// Whether the node has no other role beside one like this.
+    fn is_alone(self) -> bool {
+        self.switch || self.io || self.app
+    }
+
+    /// Their names in the file.
+    pub fn names(self) -> Vec<&'static str> {
+        let all = [
+            (self.cs, "cs"),
+            (self.ds, "ds"),
+            (self.dispatcher, "dispatcher"),
+            (self.switch, "switch"),
+            (self.io, "io"),
+            (self.app, "app"),
+        ];
+        let has = all.iter().filter(|(has, _)| *has);
+        has.map(|(_, name)| *name).collect()
+    }
+
+    /// Those that programs have, as `enum role` of `bpf/abi/settings.h`.
+    pub fn bits(self) -> u8 {
+        let bit = |has: bool, bit: u32| if has { bit } else { 0 };
+        let bits = bit(self.cs, baton_abi::ROLE_CS)
+            | bit(self.ds, baton_abi::ROLE_DS)
+            | bit(self.switch, baton_abi::ROLE_SWITCH);
+        bits as u8
+    }
+
+    /// Both, if they have nothing in common.
+    fn and(self, other: Self) -> Option<Self> {
+        let twice = self.cs && other.cs
+            || self.ds && other.ds
+            || self.dispatcher && other.dispatcher
+            || self.switch && other.switch
+            || self.io && other.io
+            || self.app && other.app;
+        (!twice).then_some(Self {
+            cs: self.cs || other.cs,
+            ds: self.ds || other.ds,
+            dispatcher: self.dispatcher || other.dispatcher,
+            switch: self.switch || other.switch,
+            io: self.io || other.io,
+            app: self.app || other.app,
+        })
+    }
+}
+
+/// As a list in the file.
+impl std::fmt::Display for Roles {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:?}", self.names())
+    }
+}
+
+/// What could be read of a node. The checks between nodes work on these, so that one wrong key
+/// does not hide the rest.
+pub(crate) struct Draft {
+    pub(crate) header: Range<usize>,
+    pub(crate) name: Option<Spanned<NodeName>>,
+    pub(crate) address: Option<Spanned<NodeAddress>>,
+    pub(crate) roles: Option<Spanned<Roles>>,
+    pub(crate) weight: Option<u8>,
+    interfaces: Option<Vec<InterfaceName>>,
+    xdp: Option<Xdp>,
+    also_mac: Option<Vec<MacAddress>>,
+    own_keys: Option<bool>,
+}
+
+impl Draft {
+    pub(crate) fn parse(report: &mut Report<'_>, raw: Spanned<RawNode>) -> Self {
+        let header = raw.span();
+        let raw = raw.into_inner();
+        let missing = |key: &str, example: &str| {
+            Problem::new(
+                format!("this node has no {key}"),
+                format!("add {key} = {example}"),
+            )
+        };
+        let name = parse(report, "name", raw.name, |text| text.parse()).required(
+            report,
+            header.clone(),
+            || missing("name", "\"…\""),
+        );
+        let address = parse(report, "address", raw.address, |text| text.parse()).required(
+            report,
+            header.clone(),
+            || missing("address", "\"192.0.2.2\", its own"),
+        );
+        let roles_given = match parse_list(report, "roles", raw.roles, role) {
+            Parsed::Right(roles) => combine(report, roles),
+            Parsed::Absent => Parsed::Absent,
+            Parsed::Wrong => Parsed::Wrong,
+        };
+        let roles = roles_given.required(report, header.clone(), || missing("roles", ROLES));
+        let interfaces = parse(report, "interface", raw.interface, Names::parse);
+        let xdp = parse(report, "xdp", raw.xdp, |text| text.parse());
+        warn_without_xdp(report, &xdp, &roles);
+        let also_mac = also_mac(report, raw.also_mac, roles.as_ref());
+        let weight = parse(report, "weight", raw.weight, |n| {
+            in_range::<u8>("weight", n, 0..=255)
+        });
+        if let (Parsed::Right(weight), Some(roles)) = (&weight, &roles)
+            && !roles.get_ref().is_ds()
+            && !roles.get_ref().is_app()
+        {
+            report.warning(
+                weight.span(),
+                Problem::new(
+                    "weight has no effect on a node without the role \"ds\" or \"app\"",
+                    "remove it, or add one of them",
+                ),
+            );
+        }
+        let own_keys = parse(report, "own_keys", raw.own_keys, Ok);
+        refuse_own_keys(report, &own_keys, &roles);
+        Self {
+            header,
+            name,
+            address,
+            roles,
+            own_keys: own_keys.or(false),
+            weight: weight.or(1),
+            interfaces: interfaces.or(Vec::new()),
+            xdp: xdp.or(Xdp::default()),
+            also_mac,
+        }
+    }
+
+    /// The node, if all of it could be read.
+    pub(crate) fn finish(self) -> Option<Node> {
+        Some(Node {
+            name: self.name?.into_inner(),
+            address: self.address?.into_inner(),
+            interfaces: self.interfaces?,
+            xdp: self.xdp?,
+            also_mac: self.also_mac?,
+            roles: self.roles?.into_inner(),
+            weight: self.weight?,
+            own_keys: self.own_keys?,
+        })
+    }
+}
+
+/// Some roles cannot do without the secret.
+fn refuse_own_keys(
+    report: &mut Report<'_>,
+    own_keys: &Parsed<bool>,
+    roles: &Option<Spanned<Roles>>,
+) {
+    let (Parsed::Right(own), Some(roles)) = (own_keys, roles) else {
+        return;
+    };
+    let roles = roles.get_ref();
+    if !*own.get_ref() || !(roles.is_cs() || roles.is_io() || roles.is_app()) {
+        return;
+    }
+    let what = if roles.is_cs() {
+        "a connection server cannot do with its own keys: its SYN cookies are made with the cluster's secret"
+    } else {
+        "an I/O server or application node cannot do with its own keys: their channels rest on the cluster's secret"
+    };
+    report.error(
+        own.span(),
+        Problem::new(what, "remove own_keys, and give this node the secret"),
+    );
+}
+
+fn warn_without_xdp(report: &mut Report<'_>, xdp: &Parsed<Xdp>, roles: &Option<Spanned<Roles>>) {
+    if let (Parsed::Right(xdp), Some(roles)) = (xdp, roles)
+        && !roles.get_ref().is_cs()
+        && !roles.get_ref().is_switch()
+    {
+        report.warning(
+            xdp.span(),
+            Problem::new(
+                "xdp has no effect on a node without the role \"cs\" or \"switch\"",
+                "remove it, or add one of them",
+            ),
+        );
+    }
+}
+
+/// The further MAC addresses of a node; `None` if the list is wrong.
+fn also_mac(
+    report: &mut Report<'_>,
+    list: List,
+    roles: Option<&Spanned<Roles>>,
+) -> Option<Vec<MacAddress>> {
+    const MOST: usize = baton_abi::ALSO_MACS as usize;
+    let found = match parse_list(report, "also_mac", list, |text| text.parse()) {
+        Parsed::Absent => return Some(Vec::new()),
+        Parsed::Wrong => return None,
+        Parsed::Right(found) => found,
+    };
+    if let Some(roles) = roles
+        && !roles.get_ref().is_cs()
+        && !roles.get_ref().is_switch()
+    {
+        report.warning(
+            found.span(),
+            Problem::new(
+                "also_mac has no effect on a node without the role \"cs\" or \"switch\"",
+                "remove it: a data server takes all frames that its kernel takes",
+            ),
+        );
+    }
+    if found.get_ref().len() > MOST {
+        report.error(
+            found.span(),
+            Problem::new(
+                format!("{} MAC addresses are too many", found.get_ref().len()),
+                format!("name at most {MOST} that this node has besides its interface's own"),
+            ),
+        );
+        return None;
+    }
+    let mut all = Vec::new();
+    for mac in found.into_inner() {
+        if all.contains(mac.get_ref()) {
+            report.error(
+                mac.span(),
+                Problem::new("this MAC address is listed twice", "list each of them once"),
+            );
+            return None;
+        }
+        all.push(mac.into_inner());
+    }
+    Some(all)
+}
+
+const ROLES: &str =
+    "[\"cs\"], [\"ds\"], [\"cs\", \"ds\"] or [\"switch\"], or [\"io\"] or [\"app\"]";
+
+fn role(text: String) -> Result<Roles, Problem> {
+    match text.as_str() {
+        "cs" => Ok(Roles::CS),
+        "ds" => Ok(Roles::DS),
+        "dispatcher" => Ok(Roles::DISPATCHER),
+        "switch" => Ok(Roles::SWITCH),
+        "io" => Ok(Roles::IO),
+        "app" => Ok(Roles::APP),
+        _ => Err(Problem::new(
+            format!("there is no role \"{}\"", text.escape_debug()),
+            suggestion(&text, &["cs", "ds", "dispatcher", "switch", "io", "app"]),
+        )),
+    }
+}
+
+fn combine(report: &mut Report<'_>, roles: Spanned<Vec<Spanned<Roles>>>) -> Parsed<Roles> {
+    let span = roles.span();
+    let mut sum: Option<Roles> = None;
+    for role in roles.into_inner() {
+        let is_alone = |roles: &Roles| roles.is_alone() && *roles != *role.get_ref();
+        if let Some(sum) = &sum
+            && (is_alone(sum) || role.get_ref().is_alone() && sum != role.get_ref())
+        {
+            let is_switch = sum.is_switch() || role.get_ref().is_switch();
+            let what = if is_switch {
+                "a switch is in front of the connection servers, and nothing else"
+            } else {
+                "an I/O server and an application node are that and nothing else"
+            };
+            let remedy = "give the other role to another node";
+            report.error(role.span(), Problem::new(what, remedy));
+            return Parsed::Wrong;
+        }
+        sum = match sum {
+            None => Some(*role.get_ref()),
+            Some(sum) => sum.and(*role.get_ref()),
+        };
+        if sum.is_none() {
+            report.error(
+                role.span(),
+                Problem::new("this role is listed twice", "list each role once"),
+            );
+            return Parsed::Wrong;
+        }
+    }
+    match sum {
+        Some(roles) => Parsed::Right(Spanned::new(span, roles)),
+        None => {
+            let remedy = format!("write {ROLES}");
+            report.error(span, Problem::new("this node has no roles", remedy));
+            Parsed::Wrong
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bits_are_those_of_the_programs() {
+        assert_eq!(u32::from(Roles::CS.bits()), baton_abi::ROLE_CS);
+        assert_eq!(u32::from(Roles::DS.bits()), baton_abi::ROLE_DS);
+        let both = Roles::CS.bits() | Roles::DS.bits();
+        assert_eq!(Roles::CS_AND_DS.bits(), both);
+        assert_eq!(Roles::DISPATCHER.bits(), 0);
+        assert_eq!(u32::from(Roles::SWITCH.bits()), baton_abi::ROLE_SWITCH);
+        let all = Roles::CS_AND_DS.and(Roles::DISPATCHER).unwrap();
+        assert_eq!((all.bits(), all.is_dispatcher()), (both, true));
+        assert_eq!(all.to_string(), r#"["cs", "ds", "dispatcher"]"#);
+        assert_eq!(all.and(Roles::DS), None);
+    }
+}

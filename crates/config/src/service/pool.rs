@@ -1,0 +1,82 @@
+//! `[[service.pool]]`: some data servers of a service.
+
+use std::ops::Range;
+
+use toml::Spanned;
+
+use crate::reading::field::{Parsed, parse, parse_list};
+use crate::reading::problem::Problem;
+use crate::reading::raw::RawPool;
+use crate::reading::report::Report;
+use crate::service::overflow::{self, Overflow};
+use crate::service::policy::Policy;
+use crate::service::weights::Weights;
+use crate::values::members::Members;
+use crate::values::name::{NodeName, PoolName};
+
+/// Data servers that a route can lead to, and how one of them is chosen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pool {
+    /// Unique among the pools of the service.
+    pub name: PoolName,
+    /// Its data servers.
+    pub nodes: Members,
+    /// Their shares in this pool, where they are not their own.
+    pub weights: Weights,
+    /// How one is chosen.
+    pub policy: Policy,
+    /// With [`Policy::Overflow`], and only then.
+    pub overflow: Option<Overflow>,
+}
+
+/// What could be read of a pool; see [`crate::sections::node::Draft`]. An absent key is the service's.
+pub(crate) struct Draft {
+    pub(crate) header: Range<usize>,
+    pub(crate) name: Option<Spanned<PoolName>>,
+    pub(crate) nodes: Parsed<Vec<Spanned<NodeName>>>,
+    pub(crate) weights: Parsed<Weights>,
+    pub(crate) policy: Parsed<Policy>,
+    pub(crate) overflow: Parsed<overflow::Draft>,
+}
+
+impl Draft {
+    pub(crate) fn parse(report: &mut Report<'_>, raw: Spanned<RawPool>) -> Self {
+        let header = raw.span();
+        let raw = raw.into_inner();
+        let name = parse(report, "name", raw.name, |text| text.parse()).required(
+            report,
+            header.clone(),
+            || Problem::new("this pool has no name", "add name = \"…\""),
+        );
+        Self {
+            header,
+            name,
+            nodes: parse_list(report, "nodes", raw.nodes, |text| text.parse()),
+            weights: parse(report, "weights", raw.weights, Weights::try_from),
+            policy: parse(report, "policy", raw.policy, |text| text.parse()),
+            overflow: overflow::Draft::parse(report, raw.overflow),
+        }
+    }
+
+    /// The pool, if all of it could be read.
+    pub(crate) fn finish(
+        self,
+        nodes: Option<Members>,
+        of_service: Policy,
+        weights_of_service: &Weights,
+        overflow_of_service: Option<&Overflow>,
+    ) -> Option<Pool> {
+        let policy = self.policy.or(of_service)?;
+        let overflow = match self.overflow.optional()? {
+            None => overflow_of_service.cloned(),
+            Some(own) => Some(own.finish()?),
+        };
+        Some(Pool {
+            name: self.name?.into_inner(),
+            nodes: nodes?,
+            weights: self.weights.or(weights_of_service.clone())?,
+            policy,
+            overflow: overflow.filter(|_| policy == Policy::Overflow),
+        })
+    }
+}

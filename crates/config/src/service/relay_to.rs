@@ -1,0 +1,63 @@
+//! `relay_to`: data servers of a service whose server is in a network namespace of its own, as in a container.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddrV4;
+
+use crate::reading::problem::Problem;
+use crate::values::name::NodeName;
+
+/// Where the server of a service is, by data server. A node that is not named has it on the node itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RelayTo(BTreeMap<NodeName, SocketAddrV4>);
+
+impl RelayTo {
+    /// Where a node's daemon relays connections to; `None` if a server on the node itself takes them.
+    pub fn of(&self, node: &str) -> Option<SocketAddrV4> {
+        let (_, server) = self.0.iter().find(|(name, _)| name.as_str() == node)?;
+        Some(*server)
+    }
+
+    /// The nodes that it names, and where their servers are.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&NodeName, &SocketAddrV4)> {
+        self.0.iter()
+    }
+}
+
+impl TryFrom<BTreeMap<String, String>> for RelayTo {
+    type Error = Problem;
+
+    fn try_from(raw: BTreeMap<String, String>) -> Result<Self, Problem> {
+        let entry = |(name, text): (String, String)| {
+            let server = server(&name, &text)?;
+            Ok((name.parse()?, server))
+        };
+        raw.into_iter()
+            .map(entry)
+            .collect::<Result<_, _>>()
+            .map(Self)
+    }
+}
+
+fn server(name: &str, text: &str) -> Result<SocketAddrV4, Problem> {
+    let shown = text.escape_debug();
+    let address: SocketAddrV4 = text.parse().map_err(|_| {
+        Problem::new(
+            format!("the server of {name} = \"{shown}\" is not an IPv4 address and a port"),
+            "write the container's own address and the port inside it, like \"172.17.0.2:80\"",
+        )
+    })?;
+    let ip = address.ip();
+    if address.port() == 0 {
+        return Err(Problem::new(
+            format!("the server of {name} = \"{shown}\" has port 0"),
+            "write the port on which the server listens inside its container",
+        ));
+    }
+    if ip.is_loopback() || ip.is_unspecified() || ip.is_multicast() || ip.is_broadcast() {
+        return Err(Problem::new(
+            format!("the server of {name} = \"{shown}\" is not in a container"),
+            "write the container's own address; a server on the node itself needs no relay_to",
+        ));
+    }
+    Ok(address)
+}

@@ -1,0 +1,119 @@
+//! `[[service.route]]`: which requests a pool serves.
+
+use std::ops::Range;
+
+use toml::Spanned;
+
+use crate::reading::field::{Parsed, parse, parse_table};
+use crate::reading::problem::Problem;
+use crate::reading::raw::RawRoute;
+use crate::reading::report::Report;
+use crate::service::condition::{self, Conditions, Expression, Pattern};
+use crate::service::host::HostPattern;
+use crate::service::path::PathPrefix;
+use crate::values::name::PoolName;
+
+/// Requests that go to a pool. Of several routes that match, the one of the most specific host is
+/// taken, of those the one of the longest path, and of those the first with conditions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Route {
+    /// The hosts it is about.
+    pub host: HostPattern,
+    /// What the request target begins with.
+    pub path: PathPrefix,
+    /// What else it asks for.
+    pub conditions: Conditions,
+    /// Index of one of the service's `pools`.
+    pub pool: usize,
+    /// Whether a response to such a request goes on from another data server if its own dies; where the file does not
+    /// say, as in the service.
+    pub resume: bool,
+}
+
+/// What could be read of a route; see [`crate::sections::node::Draft`].
+pub(crate) struct Draft {
+    pub(crate) header: Range<usize>,
+    pub(crate) host: Parsed<HostPattern>,
+    pub(crate) path: Parsed<PathPrefix>,
+    regex: Parsed<Expression>,
+    method: Parsed<Pattern>,
+    header_lines: Parsed<Vec<(String, Pattern)>>,
+    cookie: Parsed<Vec<(String, Pattern)>>,
+    query: Parsed<Vec<(String, Pattern)>>,
+    pub(crate) pool: Option<Spanned<PoolName>>,
+    pub(crate) resume: Parsed<bool>,
+}
+
+impl Draft {
+    pub(crate) fn parse(report: &mut Report<'_>, raw: Spanned<RawRoute>) -> Self {
+        let header = raw.span();
+        let raw = raw.into_inner();
+        let host = parse(report, "host", raw.host, |text| text.parse());
+        let path = parse(report, "path", raw.path, |text| text.parse::<PathPrefix>());
+        if let Parsed::Right(path) = &path
+            && let Some(doubt) = path.get_ref().doubt()
+        {
+            report.warning(path.span(), doubt);
+        }
+        let regex = parse(report, "regex", raw.regex, |text| text.parse());
+        let method = parse(report, "method", raw.method, condition::method);
+        let header_lines = parse_table(report, "header", raw.header, condition::named_by_token);
+        let cookie = parse_table(report, "cookie", raw.cookie, condition::named_by_token);
+        let query = parse_table(report, "query", raw.query, condition::named_in_query);
+        let pool = parse(report, "pool", raw.pool, |text| text.parse()).required(
+            report,
+            header.clone(),
+            || {
+                Problem::new(
+                    "this route leads to no pool",
+                    "add pool = \"…\", the name of a [[service.pool]] of this service",
+                )
+            },
+        );
+        let resume = parse(report, "resume", raw.resume, Ok);
+        Self {
+            header,
+            host,
+            path,
+            regex,
+            method,
+            header_lines,
+            cookie,
+            query,
+            pool,
+            resume,
+        }
+    }
+
+    /// What it matches, if that could be read.
+    pub(crate) fn matches(&self) -> Option<(HostPattern, PathPrefix, Conditions)> {
+        let host = self.host.clone_or(HostPattern::Any)?;
+        let path = self.path.clone_or(PathPrefix::root())?;
+        let conditions = Conditions {
+            regex: self.regex.clone_optional()?,
+            method: self.method.clone_optional()?,
+            header: self.header_lines.clone_or(Vec::new())?,
+            cookie: self.cookie.clone_or(Vec::new())?,
+            query: self.query.clone_or(Vec::new())?,
+        };
+        Some((host, path, conditions))
+    }
+
+    /// Where it says what it matches.
+    pub(crate) fn place(&self) -> Range<usize> {
+        let said = self.path.span().or(self.host.span());
+        said.unwrap_or_else(|| self.header.clone())
+    }
+
+    /// The route, if all of it could be read; `pool` is the index of the pool it names, `resume` what its service says.
+    pub(crate) fn finish(self, pool: Option<usize>, resume: bool) -> Option<Route> {
+        let (host, path, conditions) = self.matches()?;
+        Some(Route {
+            host,
+            path,
+            conditions,
+            pool: pool?,
+            resume: self.resume.or(resume)?,
+        })
+    }
+}

@@ -1,0 +1,39 @@
+//! `weights`: the shares of one service or pool, in place of the nodes' own.
+
+use std::collections::BTreeMap;
+
+use crate::reading::problem::Problem;
+use crate::values::name::NodeName;
+use crate::values::number::in_range;
+
+/// Shares by node.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Weights(BTreeMap<NodeName, u8>);
+
+impl Weights {
+    /// The share of a node; `None`: its own weight.
+    pub fn of(&self, node: &str) -> Option<u8> {
+        let (_, weight) = self.0.iter().find(|(name, _)| name.as_str() == node)?;
+        Some(*weight)
+    }
+
+    /// The nodes that it names.
+    pub(crate) fn nodes(&self) -> impl Iterator<Item = &NodeName> {
+        self.0.keys()
+    }
+}
+
+impl TryFrom<BTreeMap<String, i64>> for Weights {
+    type Error = Problem;
+
+    fn try_from(raw: BTreeMap<String, i64>) -> Result<Self, Problem> {
+        let weight = |(name, weight): (String, i64)| {
+            let weight = in_range::<u8>(&format!("the weight of {name}"), weight, 0..=255)?;
+            Ok((name.parse()?, weight))
+        };
+        raw.into_iter()
+            .map(weight)
+            .collect::<Result<_, _>>()
+            .map(Self)
+    }
+}

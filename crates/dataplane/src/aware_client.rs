@@ -1,0 +1,264 @@
+//! An aware client: its packets go to the data server of each connection themselves, once that has said where it
+//! is. A client host is no node, and has neither the cluster's configuration nor its key.
+
+use std::{
+    fs::{self, File},
+    io,
+    mem::MaybeUninit,
+    net::{Ipv4Addr, SocketAddrV4},
+    os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd},
+    path::{Path, PathBuf},
+};
+
+use baton_abi::{CLIENT_COUNTER_NAMES, ClientCounters, ClientFlow, ClientService, ClientSettings};
+use libbpf_rs::{
+    MapCore as _, MapFlags, MapHandle,
+    skel::{OpenSkel as _, SkelBuilder as _},
+};
+use zerocopy::{FromBytes as _, IntoBytes as _};
+
+use crate::{
+    Error, Pins,
+    kernel::Part,
+    loading::{
+        attach,
+        load::{collect_messages, explain, load_error},
+    },
+    sys::{self, Hook},
+};
+
+skeleton!(skeleton, "/client.skel.rs");
+
+/// A network of IPv4: an address in it and its mask.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ipv4Network {
+    /// Any address of it.
+    pub address: Ipv4Addr,
+    /// Ones where all its addresses are alike.
+    pub mask: Ipv4Addr,
+}
+
+/// What an aware client is told.
+#[derive(Clone, Debug)]
+pub struct ClientOptions {
+    /// Index of the interface by which its packets leave.
+    pub interface: u32,
+    /// The network there: who is in it is reached without a router.
+    pub lan: Ipv4Network,
+    /// Cookie of its network namespace.
+    pub netns: u64,
+    /// Whom it is aware of: cluster addresses and ports.
+    pub services: Vec<SocketAddrV4>,
+    /// Data servers elsewhere are not believed; `None`: they may be anywhere.
+    pub within: Option<Ipv4Network>,
+    /// Seconds of silence on a connection, after which its data server is asked whether it is there; 0: never.
+    pub silence: u16,
+}
+
+/// The programs of an aware client, loaded but nowhere attached.
+pub struct ClientPrograms {
+    events: OwnedFd,
+    /// At tc egress.
+    pub way: OwnedFd,
+    counters: MapHandle,
+    flows: MapHandle,
+}
+
+impl ClientPrograms {
+    /// Loads them, and says to them what `options` say.
+    ///
+    /// # Errors
+    /// [`Error::Load`], [`Error::Map`].
+    pub fn load(options: &ClientOptions) -> Result<Self, Error> {
+        collect_messages();
+        let mut storage = MaybeUninit::uninit();
+        let loaded = skeleton::ClientSkelBuilder::default()
+            .open(&mut storage)
+            .and_then(skeleton::OpenClientSkel::load)
+            .map_err(|error| explain(&error, &[Part::Client]))?;
+        let masked = |network: Ipv4Network| {
+            let mask = word(network.mask);
+            (word(network.address) & mask, mask)
+        };
+        let (lan, lan_mask) = masked(options.lan);
+        let (within, within_mask) = options.within.map_or((0, 0), masked);
+        let settings = ClientSettings {
+            netns: options.netns,
+            lan,
+            lan_mask,
+            within,
+            within_mask,
+            silence: options.silence.into(),
+            reserved: 0,
+        };
+        let failed = |map| {
+            move |error: libbpf_rs::Error| Error::Map {
+                map,
+                reason: error.to_string(),
+            }
+        };
+        let first = 0u32.to_ne_bytes();
+        let map = &loaded.maps.client_settings;
+        map.update(&first, settings.as_bytes(), MapFlags::ANY)
+            .map_err(failed("client_settings"))?;
+        for service in &options.services {
+            let key = ClientService {
+                address: word(*service.ip()),
+                be_port: service.port().to_be(),
+                reserved: 0,
+            };
+            let map = &loaded.maps.client_services;
+            map.update(key.as_bytes(), &first, MapFlags::ANY)
+                .map_err(failed("client_services"))?;
+        }
+        let handle = |map: &libbpf_rs::MapMut<'_>| MapHandle::try_from(map).map_err(load_error);
+        let owned = |fd: BorrowedFd<'_>| fd.try_clone_to_owned().map_err(load_error);
+        Ok(Self {
+            events: owned(loaded.progs.client_events.as_fd())?,
+            way: owned(loaded.progs.client_way.as_fd())?,
+            counters: handle(&loaded.maps.client_counters)?,
+            flows: handle(&loaded.maps.client_flows)?,
+        })
+    }
+
+    /// As if the connection's data server had said that it is `server`.
+    ///
+    /// # Errors
+    /// [`Error::Map`].
+    pub fn tell(
+        &self,
+        client: SocketAddrV4,
+        cluster: SocketAddrV4,
+        server: Ipv4Addr,
+    ) -> Result<(), Error> {
+        let flow = ClientFlow {
+            client: word(*client.ip()),
+            cluster: word(*cluster.ip()),
+            be_client_port: client.port().to_be(),
+            be_cluster_port: cluster.port().to_be(),
+        };
+        let told = self
+            .flows
+            .update(flow.as_bytes(), &server.octets(), MapFlags::ANY);
+        told.map_err(|error| Error::Map {
+            map: "client_flows",
+            reason: error.to_string(),
+        })
+    }
+
+    /// What was done so far, by name.
+    ///
+    /// # Errors
+    /// [`Error::Map`].
+    pub fn counters(&self) -> Result<Vec<(String, u64)>, Error> {
+        sums(&self.counters)
+    }
+}
+
+/// Where the attached programs are found again.
+#[derive(Clone, Debug)]
+pub struct ClientPins {
+    directory: PathBuf,
+}
+
+impl ClientPins {
+    /// In this directory, of a BPF file system.
+    pub const fn at(directory: PathBuf) -> Self {
+        Self { directory }
+    }
+
+    /// Loads the programs and attaches them, to the sockets of `group`, a directory of cgroup v2, and to the
+    /// interface, until [`Self::detach`]. What was attached before is replaced; its connections go by the
+    /// connection server again.
+    ///
+    /// # Errors
+    /// [`Error::Load`], [`Error::Pins`], [`Error::Map`], [`Error::AttachSockets`], [`Error::Attach`].
+    pub fn attach(&self, group: &Path, options: &ClientOptions) -> Result<(), Error> {
+        Pins::new(&self.directory).prepare()?;
+        let programs = ClientPrograms::load(options)?;
+        let sockets = |cause| Error::AttachSockets { cause };
+        let group = File::open(group).map_err(sockets)?;
+
+        self.detach()?;
+        fs::create_dir_all(&self.directory).map_err(|cause| self.failed(cause))?;
+        let pin = |object: BorrowedFd<'_>, name: &str| {
+            sys::pin(object, &self.directory.join(name)).map_err(|cause| self.failed(cause))
+        };
+        // The way first: it is a way only for connections that the other program has seen begin.
+        let way = sys::link_create(programs.way.as_fd(), options.interface, Hook::TcxEgress);
+        let way = way.map_err(|cause| Error::Attach {
+            program: "client_way",
+            interface: options.interface,
+            hint: attach::tcx_hint(&cause),
+            cause,
+        })?;
+        pin(way.as_fd(), "way")?;
+        let target = group.as_raw_fd().cast_unsigned();
+        let events = sys::link_create(programs.events.as_fd(), target, Hook::SocketEvents);
+        pin(events.map_err(sockets)?.as_fd(), "events")?;
+        pin(programs.counters.as_fd(), "counters")
+    }
+
+    /// Takes the programs away; connections go by the connection server again. Safe to do twice.
+    ///
+    /// # Errors
+    /// [`Error::Pins`].
+    pub fn detach(&self) -> Result<(), Error> {
+        match fs::remove_dir_all(&self.directory) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(self.failed(error)),
+            _ => Ok(()),
+        }
+    }
+
+    /// What was done since they were attached, by name; `None` if they are not.
+    ///
+    /// # Errors
+    /// [`Error::Map`].
+    pub fn counters(&self) -> Result<Option<Vec<(String, u64)>>, Error> {
+        let path = self.directory.join("counters");
+        if !path.exists() {
+            return Ok(None);
+        }
+        let map = MapHandle::from_pinned_path(path).map_err(|error| unread(&error))?;
+        sums(&map).map(Some)
+    }
+
+    fn failed(&self, cause: io::Error) -> Error {
+        Error::Pins {
+            path: self.directory.clone(),
+            cause,
+        }
+    }
+}
+
+/// An address as the programs have it, in network byte order.
+fn word(address: Ipv4Addr) -> u32 {
+    u32::from_ne_bytes(address.octets())
+}
+
+fn unread(reason: &dyn ToString) -> Error {
+    Error::Map {
+        map: "client_counters",
+        reason: reason.to_string(),
+    }
+}
+
+/// The counters of all processors together.
+fn sums(map: &MapHandle) -> Result<Vec<(String, u64)>, Error> {
+    let values = map.lookup_percpu(&0u32.to_ne_bytes(), MapFlags::ANY);
+    let values = values.map_err(|error| unread(&error))?;
+    let values = values.ok_or_else(|| unread(&"it is empty"))?;
+    let mut sums = [0u64; size_of::<ClientCounters>() / size_of::<u64>()];
+    for value in &values {
+        let one = ClientCounters::ref_from_prefix(value);
+        let (one, _) = one.map_err(|_| unread(&"another version's"))?;
+        for (sum, value) in sums.iter_mut().zip(one.value) {
+            *sum += value;
+        }
+    }
+    let names = CLIENT_COUNTER_NAMES.iter();
+    Ok(names
+        .map(|(name, _)| name.to_lowercase())
+        .zip(sums)
+        .collect())
+}

@@ -1,0 +1,122 @@
+//! Entries whose data server is dead: found, read with the requests that are kept for them, changed in
+//! place. For a task beside the daemon's own: a walk over a million entries takes a while.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use baton_abi::{Change, KeptRequest, MAX_POOLS, Muster, ORPHANS, Orphan, Pool, Tcb, TcbKey};
+use libbpf_rs::{MapCore as _, MapHandle};
+use zerocopy::IntoBytes as _;
+
+use crate::{
+    Dataplane, Error,
+    connection_server::entries::array,
+    maps::{again_on_cs, element, forget, lookup, program_of_cs, update},
+    sys,
+};
+
+/// The programs and maps that this takes.
+pub struct Orphans {
+    muster: OwnedFd,
+    change: OwnedFd,
+    pub(crate) moves: OwnedFd,
+    orphans: MapHandle,
+    kept: MapHandle,
+    tcbs: MapHandle,
+    pools: MapHandle,
+}
+
+impl Dataplane {
+    /// A second way to the maps, for a task of its own. On a connection server only.
+    pub fn orphans(&self) -> Result<Orphans, Error> {
+        let programs = self.programs();
+        let program = |program| program_of_cs("orphans", program);
+        let maps = &programs.maps;
+        Ok(Orphans {
+            muster: program(&programs.muster)?,
+            change: program(&programs.change)?,
+            moves: program(&programs.moves)?,
+            orphans: again_on_cs("orphans", &maps.orphans)?,
+            kept: again_on_cs("kept_requests", &maps.kept_requests)?,
+            tcbs: again_on_cs("tcbs", &maps.tcbs)?,
+            pools: again_on_cs("pools", &maps.pools)?,
+        })
+    }
+}
+
+impl Orphans {
+    /// The entries of a data server that are not at rest, as far as that has told; and those that it was to hand over.
+    pub fn muster(&self, owner: u16) -> Result<Vec<(TcbKey, Tcb)>, Error> {
+        let mut all = Vec::new();
+        loop {
+            let first = all.len() as u32; // below 2^28, the largest table there is
+            let mut muster = Muster {
+                owner: owner.into(),
+                first,
+                found: 0,
+            };
+            run("muster", self.muster.as_fd(), muster.as_mut_bytes())?;
+            let more = muster.found.saturating_sub(first).min(ORPHANS);
+            for index in 0..more {
+                let orphan: Orphan = element("orphans", &self.orphans, index)?;
+                all.push((orphan.key, orphan.tcb));
+            }
+            if more < ORPHANS {
+                return Ok(all);
+            }
+        }
+    }
+
+    /// What is kept of the connection's last request, if anything is.
+    pub fn kept(&self, key: &TcbKey) -> Result<Option<KeptRequest>, Error> {
+        lookup("kept_requests", &self.kept, key)
+    }
+
+    /// Keeps a request whose response may go on elsewhere, as its owner has told it.
+    pub fn keep(&self, key: &TcbKey, request: &KeptRequest) -> Result<(), Error> {
+        update("kept_requests", &self.kept, key, request)
+    }
+
+    /// Changes the entry as `change` says, and returns it as it is then; None if it is another by now.
+    pub fn change(&self, mut change: Change) -> Result<Option<Tcb>, Error> {
+        run("change", self.change.as_fd(), change.as_mut_bytes())?;
+        Ok((change.found != 0).then_some(change.tcb))
+    }
+
+    /// The entry of a connection.
+    pub fn tcb(&self, key: &TcbKey) -> Result<Option<Tcb>, Error> {
+        lookup("tcbs", &self.tcbs, key)
+    }
+
+    /// Forgets a connection. One that is forgotten already is no error.
+    pub fn forget(&self, key: &TcbKey) -> Result<(), Error> {
+        forget("tcbs", &self.tcbs, key).map(drop)
+    }
+
+    /// The pool at an index.
+    pub fn pool(&self, index: u16) -> Result<Pool, Error> {
+        element("pools", &self.pools, index.into())
+    }
+
+    /// The index of the pool whose id has this lower half.
+    pub fn pool_with_id(&self, id: u32) -> Result<Option<u16>, Error> {
+        let pools: Vec<Pool> = array("pools", &self.pools, MAX_POOLS)?;
+        let mut known = (0..).zip(&pools).filter(|(_, pool)| pool.id != 0);
+        Ok(known.find_map(|(index, pool)| (pool.id as u32 == id).then_some(index))) // the lower half
+    }
+
+    /// How many requests there is room to keep.
+    pub fn capacity(&self) -> u32 {
+        self.kept.max_entries()
+    }
+}
+
+pub(crate) fn run(
+    name: &'static str,
+    program: BorrowedFd<'_>,
+    argument: &mut [u8],
+) -> Result<(), Error> {
+    sys::run_on_argument(program, argument).map_err(|cause| Error::Run {
+        program: name,
+        cause,
+    })
+}

@@ -1,0 +1,113 @@
+//! How responses begin that could be resumed: what the data server's program at the way out has seen.
+
+use std::{
+    os::fd::{AsFd, BorrowedFd},
+    time::Duration,
+};
+
+use baton_abi::{KeptRequest, Pool, TcbKey};
+use libbpf_rs::MapHandle;
+use zerocopy::FromBytes as _;
+
+use crate::{
+    Dataplane, Error, Options,
+    loading::{attach, everywhere},
+    maps::{again_on_ds, element, lookup, only_on_ds},
+    ring::Ring,
+};
+
+/// How one begins.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SeenHead {
+    /// Whose it is.
+    pub flow: TcbKey,
+    /// Sequence number of its first byte.
+    pub response_start: u32,
+    /// Which response it is of those that this data server began on the connection, from 1 on, modulo 256.
+    pub number: u8,
+    /// Its first bytes, at most `HEAD_BYTES` of them and of its first packet.
+    pub text: Vec<u8>,
+}
+
+/// The reader's end.
+pub struct Heads {
+    ring: Ring<SeenHead>,
+    kept: MapHandle,
+    pools: MapHandle,
+}
+
+impl Dataplane {
+    /// The reader's end. At most one may be in use. On a data server only.
+    pub fn heads(&self) -> Result<Heads, Error> {
+        let maps = &self.programs().maps;
+        let map = only_on_ds("seen_heads", &maps.seen_heads)?;
+        Ok(Heads {
+            ring: Ring::of("seen_heads", map, read_record)?,
+            kept: again_on_ds("kept_requests", &maps.kept_requests)?,
+            pools: again_on_ds("pools", &maps.pools)?,
+        })
+    }
+
+    /// Has the program follow the responses that leave by these interfaces, or not any more. On a connection whose
+    /// responses leave otherwise nobody knows where they end, so it does not move.
+    pub fn follow_responses(
+        &mut self,
+        wanted: bool,
+        interfaces: &[u32],
+        options: &Options,
+    ) -> Result<(), Error> {
+        let pins = options.pins.as_ref();
+        if !wanted {
+            self.head_links.clear();
+            let Some(pins) = pins else { return Ok(()) };
+            pins.forget_links_elsewhere("head", &[])?;
+            return pins.forget_link("head");
+        }
+        if let (true, Some(program)) = (self.head_links.is_empty(), &self.programs().head) {
+            self.head_links = everywhere::attach("head", interfaces, pins, |interface, pins| {
+                attach::attach_head(program, interface, pins)
+            })?;
+        }
+        Ok(())
+    }
+}
+
+impl Heads {
+    /// All that there are.
+    pub fn take(&mut self) -> Result<impl Iterator<Item = SeenHead> + '_, Error> {
+        self.ring.wait(Duration::ZERO)
+    }
+
+    /// The request that this data server keeps, if its response begins there.
+    pub fn request_of(
+        &self,
+        flow: &TcbKey,
+        response_start: u32,
+    ) -> Result<Option<KeptRequest>, Error> {
+        let kept: Option<KeptRequest> = lookup("kept_requests", &self.kept, flow)?;
+        Ok(kept.filter(|kept| kept.response_start == response_start))
+    }
+
+    /// By what all nodes know the pool with this index: the lower half of its id.
+    pub fn pool_id(&self, index: u16) -> Result<u32, Error> {
+        let pool: Pool = element("pools", &self.pools, index.into())?;
+        Ok(pool.id as u32) // the lower half
+    }
+}
+
+/// Readable when there are some.
+impl AsFd for Heads {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.ring.as_fd()
+    }
+}
+
+fn read_record(record: &[u8]) -> Option<SeenHead> {
+    let (record, _) = baton_abi::SeenHead::read_from_prefix(record).ok()?;
+    Some(SeenHead {
+        flow: record.flow,
+        response_start: record.response_start,
+        number: record.number as u8, // the program writes a byte
+        text: record.text.get(..usize::from(record.bytes))?.to_vec(),
+    })
+}

@@ -1,0 +1,148 @@
+//! A recorded ADOPT, sent again.
+
+use std::io::{BufRead as _, BufReader};
+use std::path::Path;
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail, ensure};
+use baton_lab::BRIDGE;
+use baton_lab::Signal;
+use nix::sys::signal::kill;
+use nix::unistd::Pid;
+use serde::Deserialize;
+
+use crate::frames::{self, Frame};
+use crate::span::{Span, seconds};
+use crate::step::clients::http::{ask, connect_to};
+use crate::world::World;
+
+/// Records how a connection was given to a data server, and has the client send that again while the
+/// connection lives. The connection goes on as if nothing had happened.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Replay {
+    /// The data server.
+    at: String,
+    times: usize,
+    /// How long the recording lies about before.
+    #[serde(default = "at_once")]
+    after: Span,
+}
+
+/// In an ADOPT: Ethernet, outer IPv4, then be_client_port in struct lccp_header (bpf/abi/lccp.h).
+const PORT_AT: usize = 14 + 20 + 40;
+
+impl Replay {
+    /// Does it.
+    ///
+    /// # Errors
+    /// The connection suffered.
+    pub fn run(&self, world: &mut World) -> Result<()> {
+        let file = world.scratch.path().join("adopt.pcap");
+        // Receptor 2 (a data server), command 1 (ADOPT).
+        let adopts = "ip proto 253 and ip[21] = 2 and ip[22] = 1";
+        let recorder = record(world, &self.at, &file, adopts)?;
+        let opened = world.lab.within("client", || connect_to(&self.at));
+        let found = opened?.and_then(|stream| {
+            let port = stream.local_addr()?.port();
+            Ok((stream, wait_for(&file, PORT_AT, port)?))
+        });
+        stop(recorder)?;
+        let (mut stream, frame) = found?;
+        std::thread::sleep(self.after.0);
+        frames::send(
+            world,
+            "client",
+            &vec![from(frame, frames::mac(world, "client")?); self.times],
+        )?;
+        for _ in 0..3 {
+            let answer = ask(&mut stream).context("after the replay")?;
+            ensure!(
+                answer == self.at,
+                "{answer} answers in place of {}",
+                self.at
+            );
+        }
+        Ok(())
+    }
+}
+
+/// The client's own MAC as sender: another's would lead the bridge astray.
+fn from(mut frame: Frame, mac: [u8; 6]) -> Frame {
+    frame[6..12].copy_from_slice(&mac);
+    frame
+}
+
+/// Records what of these packets comes by the bridge's port to a host.
+pub(crate) fn record(world: &World, port: &str, file: &Path, which: &str) -> Result<Child> {
+    let mut tcpdump = world.lab.exec(BRIDGE)?;
+    // Every packet is written at once.
+    tcpdump
+        .args([
+            "tcpdump",
+            "--immediate-mode",
+            "-U",
+            "-Z",
+            "root",
+            "-n",
+            "-i",
+            port,
+            "-w",
+        ])
+        .arg(file);
+    tcpdump.arg(which).stderr(Stdio::piped());
+    let mut child = tcpdump.spawn().context("cannot run tcpdump")?;
+    let said = child
+        .stderr
+        .take()
+        .context("tcpdump has no standard error")?;
+    for line in BufReader::new(said).lines() {
+        if line?.contains("listening on") {
+            return Ok(child);
+        }
+    }
+    bail!("tcpdump does not listen on {port}")
+}
+
+pub(crate) fn stop(mut recorder: Child) -> Result<()> {
+    kill(Pid::from_raw(recorder.id().cast_signed()), Signal::SIGINT)?;
+    recorder.wait()?;
+    Ok(())
+}
+
+/// What was sent is in the file only when tcpdump has read it from the kernel.
+pub(crate) fn wait_for(file: &Path, port_at: usize, port: u16) -> Result<Frame> {
+    let end = Instant::now() + crate::step::patience().0;
+    loop {
+        if let Some(frame) = find(&std::fs::read(file)?, port_at, port) {
+            return Ok(frame);
+        }
+        ensure!(
+            Instant::now() < end,
+            "no packet of the connection was recorded"
+        );
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// The first recorded frame that names this port of the client there. The format of the file:
+/// pcap-savefile(5), in this machine's byte order.
+fn find(file: &[u8], port_at: usize, port: u16) -> Option<Frame> {
+    const FILE_HEADER: usize = 24;
+    const PACKET_HEADER: usize = 16;
+    const LENGTH_AT: usize = 8;
+    let mut rest = file.get(FILE_HEADER..)?;
+    loop {
+        let length = u32::from_ne_bytes(*rest.get(LENGTH_AT..)?.first_chunk()?) as usize;
+        let frame = rest.get(PACKET_HEADER..)?.get(..length)?;
+        if frame.get(port_at..)?.first_chunk() == Some(&port.to_be_bytes()) {
+            return Some(frame.to_vec());
+        }
+        rest = rest.get(PACKET_HEADER + length..)?;
+    }
+}
+
+fn at_once() -> Span {
+    seconds(0)
+}

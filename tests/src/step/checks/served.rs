@@ -1,0 +1,63 @@
+//! Who has answered how many requests.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Result, ensure};
+use serde::Deserialize;
+
+use super::log::until;
+use crate::span::Span;
+use crate::world::World;
+
+/// The servers' access logs: so many requests for a page in all, and these shares of them.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Served {
+    path: String,
+    at_least: u64,
+    /// Percent by host; nobody else has any.
+    shares: BTreeMap<String, f64>,
+    /// By how many percent (of all requests) a share may differ.
+    within_percent: f64,
+    /// How long the servers may take to write their logs.
+    #[serde(default = "crate::step::patience")]
+    within: Span,
+}
+
+impl Served {
+    /// Checks it.
+    ///
+    /// # Errors
+    /// Requests are missing, or shares are others.
+    pub fn run(&self, world: &mut World) -> Result<()> {
+        until(self.within, || self.check(world))
+    }
+
+    fn check(&self, world: &World) -> Result<()> {
+        let request = format!("\"GET {} ", self.path);
+        let mut served = BTreeMap::new();
+        for host in world.lab.hosts()? {
+            let log = host.directory.join("access.log");
+            if log.exists() {
+                let text = std::fs::read_to_string(log)?;
+                let count = text.lines().filter(|line| line.contains(&request)).count() as u64;
+                served.insert(host.name, count);
+            }
+        }
+        let all: u64 = served.values().sum();
+        ensure!(
+            all >= self.at_least,
+            "{all} requests, not {} or more",
+            self.at_least
+        );
+        for (host, count) in &served {
+            let expected = self.shares.get(host).copied().unwrap_or(0.0);
+            let share = 100.0 * *count as f64 / all as f64;
+            ensure!(
+                (share - expected).abs() <= self.within_percent,
+                "{host} has {share:.2} % instead of {expected} %: {served:?}"
+            );
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,105 @@
+//! What a connection server has counted for its routes, pools and data servers.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context as _, Result, ensure};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::log::until;
+use crate::span::Span;
+use crate::world::World;
+
+/// Since the lab was raised, by what `baton status --json` says.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tallied {
+    on: String,
+    service: String,
+    #[serde(default)]
+    routes: BTreeMap<String, Expected>,
+    #[serde(default)]
+    pools: BTreeMap<String, Expected>,
+    /// What no route takes.
+    rest: Option<Expected>,
+    #[serde(default)]
+    data_servers: BTreeMap<String, Expected>,
+    #[serde(default = "crate::step::patience")]
+    within: Span,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Expected {
+    requests: u64,
+    /// Of the responses' bodies. Their headers are as many more as servers like, up to a limit.
+    bodies: u64,
+    #[serde(default)]
+    handovers: u64,
+}
+
+/// More than any header of the lab's servers has.
+const HEADER_MOST: u64 = 500;
+
+/// Less than the header of any answer.
+const HEADER_LEAST: u64 = 100;
+
+impl Tallied {
+    /// Checks it.
+    ///
+    /// # Errors
+    /// Something else was counted.
+    pub fn run(&self, world: &mut World) -> Result<()> {
+        until(self.within, || self.check(&world.status(&self.on)?))
+    }
+
+    fn check(&self, status: &Value) -> Result<()> {
+        let service = found(&status["services"], "name", &self.service)?;
+        for (route, expected) in &self.routes {
+            expected.check(route, found(&service["routes"], "route", route)?)?;
+        }
+        for (pool, expected) in &self.pools {
+            expected.check(pool, found(&service["pools"], "name", pool)?)?;
+        }
+        for (node, expected) in &self.data_servers {
+            expected.check(node, found(&status["nodes"], "name", node)?)?;
+        }
+        match &self.rest {
+            Some(expected) => expected.check_tally("the rest", &service["rest"]),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Expected {
+    fn check(&self, name: &str, entry: &Value) -> Result<()> {
+        self.check_tally(name, &entry["tally"])
+    }
+
+    fn check_tally(&self, name: &str, tally: &Value) -> Result<()> {
+        let number = |value: &Value| {
+            let number = value.as_u64();
+            number.with_context(|| format!("{name}: no number in {tally}"))
+        };
+        let bytes = number(&tally["bytes"])?;
+        ensure!(
+            number(&tally["requests"])? == self.requests
+                && number(&tally["handovers"])? == self.handovers,
+            "{name}: {tally}, not {self:?}"
+        );
+        let least = self.bodies + HEADER_LEAST * self.requests;
+        let most = self.bodies + HEADER_MOST * self.requests;
+        ensure!(
+            (least..=most).contains(&bytes),
+            "{name}: {bytes} bytes, not {least} to {most}"
+        );
+        Ok(())
+    }
+}
+
+fn found<'a>(list: &'a Value, key: &str, name: &str) -> Result<&'a Value> {
+    let mut entries = list.as_array().into_iter().flatten();
+    entries
+        .find(|entry| entry[key] == name)
+        .with_context(|| format!("status does not know {name}"))
+}

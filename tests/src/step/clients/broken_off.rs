@@ -1,0 +1,62 @@
+//! An answer that is broken off.
+
+use std::io::{Read as _, Write as _};
+
+use anyhow::{Context as _, Result, ensure};
+use serde::Deserialize;
+
+use super::http::connect_to;
+use crate::step::Step;
+use crate::world::World;
+
+/// Asks for a page that takes long. When the answer has begun, other steps happen, which end the
+/// connection: the client hears of it, instead of waiting on, and has not got the whole.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BrokenOff {
+    path: String,
+    /// The data server that answers.
+    by: String,
+    /// What ends the connection.
+    meanwhile: Vec<Step>,
+}
+
+impl BrokenOff {
+    /// Does it.
+    ///
+    /// # Errors
+    /// A step failed; or the answer came to its regular end, or to none at all.
+    pub fn run(&self, world: &mut World) -> Result<()> {
+        let mut stream = world.lab.within("client", || connect_to(&self.by))??;
+        write!(
+            stream,
+            "GET {} HTTP/1.1\r\nHost: cluster\r\n\r\n",
+            self.path
+        )?;
+        let mut answer = vec![0; 4096];
+        let begun = stream.read(&mut answer).context("no answer began")?;
+        ensure!(
+            answer.starts_with(b"HTTP/1.1 200 "),
+            "the answer begins with {:?}",
+            String::from_utf8_lossy(&answer[..begun])
+        );
+        answer.truncate(begun);
+        for step in &self.meanwhile {
+            step.run(world)
+                .with_context(|| format!("meanwhile, {step}"))?;
+        }
+        match stream.read_to_end(&mut answer) {
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
+                return Err(error).context("the client never heard that its connection is gone");
+            }
+            // An orderly end and a RST are both clear.
+            Ok(_) | Err(_) => {}
+        }
+        // RFC 9112, section 7.1: the last chunk is empty.
+        ensure!(
+            !answer.ends_with(b"\r\n0\r\n\r\n"),
+            "the answer came to its regular end"
+        );
+        Ok(())
+    }
+}

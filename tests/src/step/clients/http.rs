@@ -1,0 +1,126 @@
+//! As much of an HTTP client as is needed where curl would be too slow or too polite.
+
+use std::io::{ErrorKind, Read as _, Write as _};
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpStream};
+
+use anyhow::{Context as _, Result, bail, ensure};
+use socket2::{Domain, Socket, Type};
+
+use crate::slowness::patience;
+use crate::world::CLUSTER;
+
+/// A connection to a port of the cluster address. Call it inside the client.
+///
+/// # Errors
+/// It is refused.
+pub fn connect(from: Option<Ipv4Addr>, port: u16) -> Result<TcpStream> {
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, None)?;
+    if let Some(address) = from {
+        socket.bind(&SocketAddr::V4(SocketAddrV4::new(address, 0)).into())?;
+    }
+    let to = SocketAddrV4::new(CLUSTER, port);
+    socket
+        .connect_timeout(&SocketAddr::V4(to).into(), patience())
+        .with_context(|| format!("cannot connect to {to}"))?;
+    let stream = TcpStream::from(socket);
+    stream.set_nodelay(true)?;
+    stream.set_read_timeout(Some(patience()))?;
+    Ok(stream)
+}
+
+/// Which data server answers a new connection.
+///
+/// # Errors
+/// None does.
+pub fn whoami(from: Option<Ipv4Addr>) -> Result<String> {
+    let mut stream = connect(from, 80)?;
+    stream.write_all(b"GET /whoami HTTP/1.1\r\nHost: cluster\r\nConnection: close\r\n\r\n")?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer)?;
+    let (head, body) = answer
+        .split_once("\r\n\r\n")
+        .context("the answer has no end of header")?;
+    ensure!(head.starts_with("HTTP/1.1 200 "), "the answer is {head}");
+    Ok(body.trim().to_owned())
+}
+
+/// A connection that this data server has got, which has answered one request.
+///
+/// # Errors
+/// It gets none of twenty.
+pub fn connect_to(server: &str) -> Result<TcpStream> {
+    for _ in 0..20 {
+        let mut stream = connect(None, 80)?;
+        if ask(&mut stream)? == server {
+            return Ok(stream);
+        }
+    }
+    bail!("none of 20 connections came to {server}")
+}
+
+/// Which data server answers on a connection.
+///
+/// # Errors
+/// None does.
+pub fn ask(stream: &mut TcpStream) -> Result<String> {
+    stream.write_all(b"GET /whoami HTTP/1.1\r\nHost: cluster\r\n\r\n")?;
+    let (_, body) = read_response(stream)?;
+    Ok(String::from_utf8(body)?.trim().to_owned())
+}
+
+/// Reads a header and as much body as its Content-Length says.
+///
+/// # Errors
+/// The connection ends before.
+pub fn read_response(stream: &mut TcpStream) -> Result<(String, Vec<u8>)> {
+    let head = read_head(stream)?;
+    let head = String::from_utf8(head)?;
+    let length = head
+        .lines()
+        .filter_map(|line| line.split_once(':'))
+        .find(|(name, _)| name.eq_ignore_ascii_case("content-length"))
+        .map_or(Ok(0), |(_, value)| value.trim().parse())?;
+    let mut body = vec![0; length];
+    stream.read_exact(&mut body)?;
+    Ok((head, body))
+}
+
+/// Whether the response with this head is of the data server that the path names, which begins with /dsN/.
+pub(crate) fn is_by_pool(path: &str, head: &str) -> bool {
+    let pool = path.split('/').nth(1).unwrap_or_default();
+    head.lines().any(|line| {
+        let found = line.split_once(':');
+        found
+            .is_some_and(|(name, by)| name.eq_ignore_ascii_case("x-served-by") && by.trim() == pool)
+    })
+}
+
+/// Up to the empty line and not a byte more: what follows may be of the next answer.
+pub(crate) fn read_head(stream: &mut TcpStream) -> Result<Vec<u8>> {
+    const END: &[u8] = b"\r\n\r\n";
+    let mut head = Vec::new();
+    let mut seen = [0; 1024];
+    loop {
+        let count = match stream.peek(&mut seen) {
+            // A read with a timeout is not begun again by itself when the process was stopped for a moment.
+            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+            peeked => peeked?,
+        };
+        ensure!(
+            count > 0,
+            "the connection ended within {} bytes",
+            head.len()
+        );
+        let had = head.len();
+        head.extend(&seen[..count]);
+        // The end may have begun in what was there before.
+        let from = had.saturating_sub(END.len() - 1);
+        let end = head[from..].windows(END.len()).position(|four| four == END);
+        head.truncate(end.map_or(head.len(), |at| from + at + END.len()));
+        let taken = head.len() - had;
+        stream.read_exact(&mut seen[..taken])?;
+        if end.is_some() {
+            return Ok(head);
+        }
+    }
+}

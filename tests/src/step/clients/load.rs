@@ -1,0 +1,328 @@
+//! Load by wrk or ab, while other steps happen. No request may fail, unless its connection was ended
+//! on purpose.
+
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, ensure};
+use baton_lab::Signal;
+use nix::sys::signal::kill;
+use nix::unistd::Pid;
+use serde::Deserialize;
+
+use crate::slowness;
+use crate::span::{Span, seconds};
+use crate::step::Step;
+use crate::world::{CLUSTER, World};
+
+/// How long a client waits for one answer, in seconds: many retransmissions, for machines that are slow.
+const PATIENCE: u32 = 60;
+/// Longer than any load takes beyond what it was told to, ab's hundred thousands on a busy machine included.
+const LONGEST: Duration = Duration::from_secs(3600);
+
+/// Which program, and how much.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Load {
+    tool: Tool,
+    #[serde(default = "page")]
+    path: String,
+    /// wrk: these in turn, in place of the one.
+    #[serde(default)]
+    paths: Vec<String>,
+    /// The cluster address.
+    #[serde(default = "cluster")]
+    at: String,
+    /// At the same time.
+    #[serde(default = "sixteen")]
+    connections: u32,
+    /// Each request over its own connection.
+    #[serde(default)]
+    close: bool,
+    /// wrk: how long, or as long as the steps meanwhile take if that is longer.
+    #[serde(default = "five_seconds")]
+    r#for: Span,
+    /// wrk: how long each connection waits before its next request. "0s" asks as fast as the machine can, which is
+    /// all that the labs beside this one have, too.
+    #[serde(default = "a_moment")]
+    pause: Span,
+    /// ab: how many.
+    #[serde(default)]
+    requests: u32,
+    /// Segments that the client may send again, all in all. Each is a wait for a timer.
+    sent_again_at_most: Option<u64>,
+    /// The steps meanwhile end connections: their requests may fail.
+    #[serde(default)]
+    may_fail: bool,
+    /// Steps meanwhile.
+    #[serde(default)]
+    meanwhile: Vec<Step>,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Tool {
+    Wrk,
+    Ab,
+}
+
+/// wrk that goes on until it is told to end.
+pub struct Going {
+    child: Child,
+    judge: Judge,
+}
+
+/// What a program's report must say.
+#[derive(Clone, Copy, Debug)]
+struct Judge {
+    tool: Tool,
+    requests: u32,
+    may_fail: bool,
+}
+
+impl Load {
+    /// Starts it, to go on until [`Going::end`].
+    ///
+    /// # Errors
+    /// It is not wrk, or cannot be started.
+    pub fn begin(&self, world: &World) -> Result<Going> {
+        ensure!(
+            matches!(self.tool, Tool::Wrk) && self.meanwhile.is_empty(),
+            "only wrk without steps meanwhile goes on until it is told to end"
+        );
+        let child = self.command(world, LONGEST)?.spawn();
+        Ok(Going {
+            child: child.context("cannot start the load")?,
+            judge: self.judge(),
+        })
+    }
+
+    /// Does it.
+    ///
+    /// # Errors
+    /// A step failed, or a request did.
+    pub fn run(&self, world: &mut World) -> Result<()> {
+        let (begin, sent_again) = (Instant::now(), sent_again(world)?);
+        // With other steps meanwhile, the driver ends it.
+        let more = Duration::from_secs(if self.meanwhile.is_empty() { 0 } else { 240 });
+        let mut child = self
+            .command(world, self.r#for.0 + more)?
+            .spawn()
+            .context("cannot start the load")?;
+        let steps = self.meanwhile.iter().try_for_each(|step| {
+            step.run(world)
+                .with_context(|| format!("meanwhile, {step}"))
+        });
+        if !self.meanwhile.is_empty() {
+            ensure!(
+                child.try_wait()?.is_none(),
+                "the load was over before the steps"
+            );
+            std::thread::sleep(self.r#for.0.saturating_sub(begin.elapsed()));
+            // wrk ends early and says what it has seen.
+            kill(Pid::from_raw(child.id().cast_signed()), Signal::SIGINT)?;
+        }
+        let output = child.wait_with_output()?;
+        steps?;
+        self.judge().check(&output)?;
+        let Some(most) = self.sent_again_at_most else {
+            return Ok(());
+        };
+        let sent_again = self::sent_again(world)? - sent_again;
+        eprintln!("  the client sent {sent_again} segments again");
+        ensure!(
+            sent_again <= most,
+            "the client sent {sent_again} segments again, not {most} or fewer"
+        );
+        Ok(())
+    }
+
+    fn judge(&self) -> Judge {
+        Judge {
+            tool: self.tool,
+            requests: self.requests,
+            may_fail: self.may_fail,
+        }
+    }
+
+    fn command(&self, world: &World, length: Duration) -> Result<Command> {
+        let mut command = world.command("client", self.r#for.0 + LONGEST)?;
+        let url = format!("http://{}{}", self.at, self.path);
+        let connections = self.connections.to_string();
+        let patience = PATIENCE * slowness::factor();
+        let patience = patience.to_string();
+        match self.tool {
+            Tool::Wrk => {
+                let length = format!("{}s", length.as_secs());
+                command.args([
+                    "wrk",
+                    "-t1",
+                    "--latency",
+                    "--timeout",
+                    &patience,
+                    "-c",
+                    &connections,
+                    "-d",
+                    &length,
+                ]);
+                if self.close {
+                    command.args(["-H", "Connection: close"]);
+                }
+                let script = world.scratch.path().join("load.lua");
+                std::fs::write(&script, script_of(&self.paths, self.pause))?;
+                command.arg("-s").arg(script);
+            }
+            Tool::Ab => {
+                ensure!(self.meanwhile.is_empty(), "steps meanwhile need wrk");
+                ensure!(self.requests > 0, "say how many `requests` ab is to make");
+                let requests = self.requests.to_string();
+                // -l: hosts' names need not be of one length.
+                command.args([
+                    "ab",
+                    "-q",
+                    "-l",
+                    "-s",
+                    &patience,
+                    "-c",
+                    &connections,
+                    "-n",
+                    &requests,
+                ]);
+                if !self.close {
+                    command.arg("-k");
+                }
+            }
+        }
+        command
+            .arg(url)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        Ok(command)
+    }
+}
+
+impl Going {
+    /// Ends it, and gives how long its requests took.
+    ///
+    /// # Errors
+    /// It had ended already, or a request failed.
+    pub fn end(mut self) -> Result<String> {
+        ensure!(self.child.try_wait()?.is_none(), "the load is over already");
+        // wrk ends early and says what it has seen.
+        kill(Pid::from_raw(self.child.id().cast_signed()), Signal::SIGINT)?;
+        let output = self.child.wait_with_output()?;
+        self.judge.check(&output)?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        let line = |first: &str| {
+            text.lines()
+                .find_map(|line| line.trim().strip_prefix(first))
+        };
+        // wrk's columns: average, deviation, maximum.
+        let longest = line("Latency ").and_then(|line| line.split_whitespace().nth(2));
+        Ok(format!(
+            "wrk: {}; latency: longest {}, p99 {}",
+            text.lines()
+                .find(|line| line.contains(" requests in "))
+                .unwrap_or_default()
+                .trim(),
+            longest.unwrap_or_default(),
+            line("99%").unwrap_or_default().trim()
+        ))
+    }
+}
+
+impl Judge {
+    fn check(self, output: &Output) -> Result<()> {
+        let text = String::from_utf8_lossy(&output.stdout);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        ensure!(
+            output.status.success(),
+            "{:?}: {}\n{text}{errors}",
+            self.tool,
+            output.status
+        );
+        let done = match self.tool {
+            Tool::Wrk => {
+                ensure!(
+                    self.may_fail || !text.contains("Socket errors"),
+                    "requests failed:\n{text}"
+                );
+                ensure!(!text.contains("Non-2xx"), "requests failed:\n{text}");
+                text.lines()
+                    .find_map(|line| line.trim().split_once(" requests in")?.0.parse().ok())
+            }
+            Tool::Ab => {
+                ensure!(
+                    value(&text, "Failed requests:") == Some(0),
+                    "requests failed:\n{text}"
+                );
+                ensure!(!text.contains("Non-2xx"), "requests failed:\n{text}");
+                value(&text, "Complete requests:").filter(|done| *done == u64::from(self.requests))
+            }
+        };
+        ensure!(
+            done.is_some_and(|done: u64| done > 0),
+            "requests are missing:\n{text}"
+        );
+        Ok(())
+    }
+}
+
+/// wrk's script: asks for these paths, if any are given, one after the other, over whatever connection is free, and
+/// waits before each request.
+fn script_of(paths: &[String], pause: Span) -> String {
+    let mut script = String::new();
+    if !pause.0.is_zero() {
+        let milliseconds = pause.0.as_millis();
+        script += &format!("function delay()\n    return {milliseconds}\nend\n");
+    }
+    if !paths.is_empty() {
+        let list: Vec<String> = paths.iter().map(|path| format!("{path:?}")).collect();
+        script += &format!(
+            "local paths = {{ {} }}\nlocal turn = 0\nfunction request()\n    turn = turn % #paths + 1\n    \
+             return wrk.format(\"GET\", paths[turn])\nend\n",
+            list.join(", ")
+        );
+    }
+    script
+}
+
+fn value(text: &str, label: &str) -> Option<u64> {
+    text.lines()
+        .find_map(|line| line.strip_prefix(label)?.trim().parse().ok())
+}
+
+/// Segments that the client's kernel has sent again so far: RetransSegs of RFC 4022, in two lines of
+/// which the first names the columns of the second (proc_pid_net(5)).
+fn sent_again(world: &World) -> Result<u64> {
+    let read = || std::fs::read_to_string("/proc/thread-self/net/snmp");
+    let text = world.lab.within("client", read)??;
+    let mut lines = text.lines().filter(|line| line.starts_with("Tcp: "));
+    let (names, values) = lines.next().zip(lines.next()).context("no TCP in snmp")?;
+    let mut columns = names.split(' ').zip(values.split(' '));
+    let (_, value) = columns
+        .find(|(name, _)| *name == "RetransSegs")
+        .context("no RetransSegs in snmp")?;
+    Ok(value.parse()?)
+}
+
+fn page() -> String {
+    "/4k".to_owned()
+}
+
+fn cluster() -> String {
+    CLUSTER.to_string()
+}
+
+fn a_moment() -> Span {
+    Span(Duration::from_millis(20))
+}
+
+fn sixteen() -> u32 {
+    16
+}
+
+fn five_seconds() -> Span {
+    seconds(5)
+}

@@ -1,0 +1,233 @@
+//! Handovers, as many as one likes.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Write as _;
+use std::net::TcpStream;
+use std::thread;
+use std::time::Instant;
+
+use anyhow::{Context as _, Result, anyhow, ensure};
+use serde::Deserialize;
+
+use super::get::has_bytes_of;
+use super::http::{connect, read_response};
+use crate::guard::own_resets;
+use crate::step::checks::counters::{Moved, shown};
+use crate::step::checks::log::until;
+use crate::step::checks::no_connections::connections;
+use crate::world::World;
+
+/// In place of `handovers`, whatever the scenario says.
+const LENGTH: &str = "BATON_SOAK_HANDOVERS";
+/// After so many, a pause: whether each connection has one socket, and whether no log has grown too long.
+const LEG: u64 = 1_000_000;
+const CS: &str = "cs1";
+
+/// Connections that stay, each of whose requests is another data server's. Each answer has all the
+/// page's bytes and comes from whom its path names; and a connection has one socket in all of the
+/// cluster, however often it has moved.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Soak {
+    /// In turn, neighbours and the last and the first of different data servers: /dsN/FILE.
+    pages: Vec<String>,
+    connections: u64,
+    /// The least, of all connections together.
+    handovers: u64,
+}
+
+/// One connection.
+struct Runner {
+    stream: TcpStream,
+    /// Requests so far, and where in `pages` it began.
+    asked: usize,
+    began: usize,
+}
+
+/// A page, and what a right answer is.
+struct Page<'a> {
+    path: &'a str,
+    request: String,
+    served_by: String,
+    body: Vec<u8>,
+}
+
+impl Soak {
+    /// Does it.
+    ///
+    /// # Errors
+    /// A wrong answer, a connection that ended, a socket too many, or fewer handovers.
+    pub fn run(&self, world: &mut World) -> Result<()> {
+        let wanted = self.wanted()?;
+        let pages = self.pages(world)?;
+        let (begin, before) = (Instant::now(), world.counters(CS)?);
+        let mut runners = self.begin(world, &pages)?;
+        let mut done = 0;
+        while done < wanted {
+            let each = LEG.min(wanted - done).div_ceil(self.connections);
+            let ran = world
+                .lab
+                .within("client", || leg(&mut runners, &pages, each))?;
+            ran.map_err(|error| anyhow!("{error:#}{}", what_nodes_counted(world)))?;
+            done += each * self.connections;
+            self.one_socket_each(world)?;
+            empty_logs(world)?;
+            let rate = done as f64 / begin.elapsed().as_secs_f64();
+            eprintln!("  {done} handovers, {rate:.0} a second");
+        }
+        Moved::by(CS, "cs_moved_on", done).since(world, before)
+    }
+
+    fn wanted(&self) -> Result<u64> {
+        match std::env::var(LENGTH) {
+            Ok(text) => text
+                .parse()
+                .with_context(|| format!("{LENGTH} is {text:?}: write a number, such as 1000000")),
+            Err(_) => Ok(self.handovers),
+        }
+    }
+
+    /// Each file is asked for once before, and compared with what it must be.
+    fn pages(&self, world: &World) -> Result<Vec<Page<'_>>> {
+        let mut files = BTreeMap::new();
+        self.pages
+            .iter()
+            .map(|path| {
+                let mut parts = path.split('/').skip(1);
+                let (server, name) = (parts.next().zip(parts.next()))
+                    .with_context(|| format!("{path} is not /dsN/FILE"))?;
+                if !files.contains_key(name) {
+                    files.insert(name, file(world, name)?);
+                }
+                Ok(Page {
+                    path,
+                    request: request(path),
+                    served_by: format!("X-Served-By: {server}"),
+                    body: files[name].clone(),
+                })
+            })
+            .collect()
+    }
+
+    /// The first request of each connection, which is no handover.
+    fn begin(&self, world: &World, pages: &[Page]) -> Result<Vec<Runner>> {
+        world.lab.within("client", || {
+            (0..self.connections as usize)
+                .map(|began| {
+                    let mut runner = Runner {
+                        stream: connect(None, 80)?,
+                        asked: 0,
+                        began,
+                    };
+                    runner.ask(pages)?;
+                    Ok(runner)
+                })
+                .collect()
+        })?
+    }
+
+    fn one_socket_each(&self, world: &World) -> Result<()> {
+        until(crate::step::patience(), || {
+            let mut sockets = 0;
+            for host in world.hosts_with("nginx") {
+                sockets += connections(world, &host, &[])?.lines().count() as u64;
+            }
+            ensure!(
+                sockets == self.connections,
+                "{} connections have {sockets} sockets",
+                self.connections
+            );
+            Ok(())
+        })
+    }
+}
+
+/// So many requests of each connection, all connections at once.
+fn leg(runners: &mut [Runner], pages: &[Page], each: u64) -> Result<()> {
+    thread::scope(|scope| {
+        let running: Vec<_> = runners
+            .iter_mut()
+            .map(|runner| scope.spawn(move || (0..each).try_for_each(|_| runner.ask(pages))))
+            .collect();
+        running.into_iter().try_for_each(|one| {
+            let ran = one.join();
+            ran.map_err(|_| anyhow!("a connection's thread panicked"))?
+        })
+    })
+}
+
+impl Runner {
+    fn ask(&mut self, pages: &[Page]) -> Result<()> {
+        let page = &pages[(self.began + self.asked) % pages.len()];
+        page.ask(&mut self.stream).with_context(|| {
+            let port = self.stream.local_addr().map_or(0, |local| local.port());
+            format!("port {port}, request {} ({})", self.asked, page.path)
+        })?;
+        self.asked += 1;
+        Ok(())
+    }
+}
+
+impl Page<'_> {
+    fn ask(&self, stream: &mut TcpStream) -> Result<()> {
+        stream.write_all(self.request.as_bytes())?;
+        let (head, body) = read_response(stream)?;
+        ensure!(head.starts_with("HTTP/1.1 200 "), "the answer is {head}");
+        ensure!(
+            head.lines().any(|line| line == self.served_by),
+            "not {}, but {head}",
+            self.served_by
+        );
+        ensure!(
+            body == self.body,
+            "{} bytes, and not the page's {}",
+            body.len(),
+            self.body.len()
+        );
+        Ok(())
+    }
+}
+
+/// Which way a packet has gone wrong shows in a counter of its own.
+fn what_nodes_counted(world: &World) -> String {
+    let hosts = world.hosts_with("node");
+    (hosts.iter())
+        .map(|host| {
+            let counted = world.counters(host).map_or_else(
+                |error| format!("  unknown: {error:#}\n"),
+                |counters| shown(&counters),
+            );
+            let resets = own_resets(&world.lab, host);
+            let resets = resets.map_or(String::new(), |sent| format!("  RSTs to clients {sent}\n"));
+            format!("\n{host}:\n{counted}{resets}")
+        })
+        .collect()
+}
+
+fn request(path: &str) -> String {
+    format!("GET {path} HTTP/1.1\r\nHost: cluster\r\n\r\n")
+}
+
+fn file(world: &World, name: &str) -> Result<Vec<u8>> {
+    let (_, body) = world.lab.within("client", || {
+        let mut stream = connect(None, 80)?;
+        stream.write_all(request(&format!("/{name}")).as_bytes())?;
+        read_response(&mut stream)
+    })??;
+    let path = world.scratch.path().join(name);
+    std::fs::write(&path, &body)?;
+    has_bytes_of(&path, name).with_context(|| format!("/{name}"))?;
+    Ok(body)
+}
+
+/// Servers append to them, so they can go on.
+fn empty_logs(world: &World) -> Result<()> {
+    for host in world.hosts_with("nginx") {
+        let path = world.log_path(&host, "access")?;
+        let log = File::options().write(true).open(&path);
+        log.and_then(|log| log.set_len(0))
+            .with_context(|| format!("cannot empty {}", path.display()))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,13 @@
+//! Steps in which an operator acts, or something breaks.
+
+pub mod config;
+pub mod drain;
+pub mod fault;
+pub mod migrate;
+pub mod node;
+pub mod process;
+pub mod refuses;
+pub mod repeat;
+pub mod shell;
+pub mod systemd;
+pub mod upgrade;

@@ -1,0 +1,248 @@
+//! A host under a service manager of its own: systemd as the first process of a PID namespace, and `baton node` as
+//! the unit of `packaging/`, with all that confines it.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, ensure};
+use serde::Deserialize;
+
+use super::node::{StartNode, write_secret};
+use crate::step::patience;
+use crate::world::World;
+
+/// Starts systemd on a host on which the lab runs no node. `baton` and its unit are installed there: what `make
+/// install` does, seen by that systemd alone.
+#[derive(Debug, Deserialize)]
+#[serde(transparent)]
+pub struct Systemd(StartNode);
+
+/// Runs systemctl there, or another program of systemd's.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Systemctl {
+    on: String,
+    #[serde(default = "systemctl")]
+    program: String,
+    /// What stands behind it.
+    args: Vec<String>,
+    /// Parts of what it says, waited for.
+    #[serde(default)]
+    says: Vec<String>,
+    /// It ends with an error.
+    #[serde(default)]
+    fails: bool,
+}
+
+/// A running one. It ends, with all it has started, when it is dropped.
+pub struct Manager {
+    child: Child,
+    group: PathBuf,
+}
+
+/// Where systemd is, as on Debian.
+const PROGRAM: &str = "/lib/systemd/systemd";
+
+const UNIT: &str = include_str!("../../../../packaging/baton.service");
+
+/// No journal runs. A node's log is where the lab has it.
+const LOG: &str = "[Service]\nStandardOutput=append:/run/baton/node.log\nStandardError=inherit\n";
+
+/// What the unit hangs on; all else that systems have is not started.
+const TARGETS: [&str; 4] = ["sysinit", "basic", "shutdown", "lab"];
+
+/// Longer than the unit lets anything take.
+const LONGEST: Duration = Duration::from_secs(300);
+
+/// Becomes systemd: $1 is the host's directory, $2 the program under test. /usr/local, /etc and /run are its own,
+/// and so is its hierarchy of control groups; the host's directory is /run/baton there, so that the lab finds the
+/// control socket.
+const INIT: &str = r#"
+set -e
+mount --make-rprivate /
+umount -R /sys/fs/cgroup
+mount -t cgroup2 cgroup2 /sys/fs/cgroup
+mount -t proc proc /proc
+cd "$1/systemd"
+mount -t tmpfs -o mode=755 tmpfs prefix
+mkdir -p prefix/bin
+touch prefix/bin/baton
+mount --bind "$2" prefix/bin/baton
+mount --rbind "$1/systemd/prefix" /usr/local
+mount -t tmpfs -o mode=755 tmpfs etc
+cp -a /etc/. etc/
+rm -rf etc/systemd/system
+mkdir -p etc/systemd/system etc/baton
+cp -r units/. etc/systemd/system/
+install -m 600 baton.toml etc/baton/baton.toml
+mount --rbind "$1/systemd/etc" /etc
+mount -t tmpfs -o mode=755 tmpfs run
+mkdir run/baton
+mount --bind "$1" run/baton
+mount --rbind "$1/systemd/run" /run
+cd /
+exec env -i PATH="$PATH" container=lab SYSTEMD_UNIT_PATH=/etc/systemd/system \
+    "$3" --system --unit=lab.target --log-target=null --show-status=0
+"#;
+
+impl Systemd {
+    /// Does it.
+    ///
+    /// # Errors
+    /// It does not come up.
+    pub fn run(&self, world: &mut World) -> Result<()> {
+        let on = self.0.host();
+        let directory = world.directory(on)?;
+        self.install(world, &directory)?;
+        let lab = world.lab.lab().name().as_str().to_owned();
+        let group = unified()?.join(format!("baton-systemd-{lab}-{on}"));
+        std::fs::create_dir_all(&group)
+            .with_context(|| format!("cannot make {}", group.display()))?;
+        let enter = "echo $$ >\"$0/cgroup.procs\" && exec \"$@\"";
+        let mut command = world.lab.exec(on)?;
+        command.args(["sh", "-c", enter]).arg(&group);
+        command.args(["unshare", "--mount", "--pid", "--cgroup", "--uts", "--ipc"]);
+        command.args(["--fork", "--kill-child", "sh", "-c", INIT, "sh"]);
+        command.arg(&directory).arg(&world.baton).arg(PROGRAM);
+        let log = std::fs::File::create(directory.join("systemd.log"))?;
+        let child = command
+            .stdin(Stdio::null())
+            .stdout(log.try_clone()?)
+            .stderr(log)
+            .spawn()
+            .context("cannot start systemd")?;
+        let manager = Manager { child, group };
+        world.managers.insert(on.to_owned(), manager);
+        let up = Systemctl {
+            on: on.to_owned(),
+            program: systemctl(),
+            args: vec!["is-system-running".into()],
+            says: vec!["running".into()],
+            fails: false,
+        };
+        up.run(world).context("systemd does not come up")
+    }
+
+    fn install(&self, world: &World, directory: &Path) -> Result<()> {
+        let place = directory.join("systemd");
+        for name in ["units", "prefix", "etc", "run"] {
+            std::fs::create_dir_all(place.join(name))?;
+        }
+        for target in TARGETS {
+            let text = "[Unit]\nDefaultDependencies=no\n";
+            std::fs::write(place.join("units").join(format!("{target}.target")), text)?;
+        }
+        let unit = UNIT.replace("@PREFIX@", "/usr/local");
+        std::fs::write(place.join("units/baton.service"), unit)?;
+        let more = place.join("units/baton.service.d");
+        std::fs::create_dir_all(&more)?;
+        std::fs::write(more.join("log.conf"), LOG)?;
+        let mut config = self.0.config(world)?;
+        write_secret(&directory.join("baton.toml"), &config.to_string())?;
+        // The unit's: where the state is by default, which is the host's directory.
+        let local = config
+            .get_mut("local")
+            .and_then(|local| local.as_table_mut());
+        local.context("no [local]")?.remove("run_dir");
+        write_secret(&place.join("baton.toml"), &config.to_string())
+    }
+}
+
+impl Systemctl {
+    /// Does it.
+    ///
+    /// # Errors
+    /// It ends otherwise, or says something else for too long.
+    pub fn run(&self, world: &mut World) -> Result<()> {
+        let begin = Instant::now();
+        loop {
+            let manager = world.managers.get_mut(&self.on);
+            let manager = manager.with_context(|| format!("no systemd runs on {}", self.on))?;
+            let outcome = self.once(manager);
+            if outcome.is_ok() || self.says.is_empty() || begin.elapsed() > patience().0 {
+                let took = begin.elapsed().as_secs_f64();
+                eprintln!("  {}: {took:.1} s", self.line());
+                return outcome;
+            }
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    }
+
+    fn line(&self) -> String {
+        format!("{} {}", self.program, self.args.join(" "))
+    }
+
+    fn once(&self, manager: &mut Manager) -> Result<()> {
+        let output = manager
+            .command()?
+            .arg(&self.program)
+            .args(&self.args)
+            .output()?;
+        let said = [&output.stdout[..], &output.stderr].concat();
+        let said = String::from_utf8_lossy(&said);
+        let line = self.line();
+        ensure!(
+            output.status.success() != self.fails,
+            "{line} ended with {}:\n{said}",
+            output.status
+        );
+        for part in &self.says {
+            ensure!(said.contains(part), "{line} does not say {part:?}:\n{said}");
+        }
+        Ok(())
+    }
+}
+
+impl Manager {
+    /// Enters its namespaces; what to run there is added.
+    fn command(&mut self) -> Result<Command> {
+        if let Some(status) = self.child.try_wait()? {
+            anyhow::bail!("systemd has ended with {status}");
+        }
+        let outside = self.child.id();
+        let children = std::fs::read_to_string(format!("/proc/{outside}/task/{outside}/children"))?;
+        let first = children.split_whitespace().next();
+        let first = first.context("systemd has not begun yet")?;
+        let mut command = Command::new("timeout");
+        command.args(["-k", "5", &LONGEST.as_secs().to_string()]);
+        command.args(["nsenter", "-t", first, "-m", "-p", "-C", "-n", "--"]);
+        Ok(command)
+    }
+}
+
+impl Drop for Manager {
+    fn drop(&mut self) {
+        // Its first process goes with it, and with that all others.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        let end = Instant::now() + Duration::from_secs(10);
+        while remove_group(&self.group).is_err() && Instant::now() < end {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+fn systemctl() -> String {
+    "systemctl".into()
+}
+
+/// With all groups below it.
+fn remove_group(group: &Path) -> std::io::Result<()> {
+    for entry in std::fs::read_dir(group)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            remove_group(&entry.path())?;
+        }
+    }
+    std::fs::remove_dir(group)
+}
+
+/// The hierarchy of control groups of version 2.
+fn unified() -> Result<PathBuf> {
+    let places = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"].map(PathBuf::from);
+    let found = places
+        .into_iter()
+        .find(|place| place.join("cgroup.controllers").exists());
+    found.context("no cgroup2 is mounted at /sys/fs/cgroup or below it")
+}
