@@ -72,10 +72,7 @@ pub async fn examine(file: Option<&Path>, interface: Option<&str>) -> Result<Exa
         findings.extend(xdp_findings(&subject, &adapters, &netlink).await);
     }
     if subject.roles.is_cs() {
-        findings.push(self::kernel::memory::check(
-            subject.flows,
-            status.is_some(),
-        ));
+        findings.push(self::kernel::memory::check(subject.flows, status.is_some()));
     }
     if subject.roles.is_ds() {
         findings.extend(ds_findings(&subject, &adapters));

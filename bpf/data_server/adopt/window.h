@@ -33,7 +33,7 @@ static __noinline void expect(struct __sk_buff *skb, const struct lccp_header *h
 	struct expected with = {
 		.window = bpf_ntohs(h->tcb.be_cwnd),
 		.aware = h->tcb.options & LCCP_TCB_AWARE,
-		.bodiless = begins_with_head(skb, in->tcp_at + in->tcp.doff * 4),
+		.bodiless = begins_with_head(skb, in->tcp_at + in->tcp.doff * 4, payload_of(in)),
 	};
 	struct tcb_key flow = flow_of(h);
 

@@ -12,21 +12,26 @@
 
 enum {
 	LINES_BEFORE_MOST = 4,     /* empty lines in front of a request that are looked behind (RFC 9112, 2.2) */
+	HEAD_AND_BLANK = 5,        /* bytes of "HEAD " */
 };
 
-/* A request for HEAD begins `at` so many bytes of the frame. */
-static __always_inline bool begins_with_head(struct __sk_buff *skb, u32 at)
+/*
+ * Whether a request for HEAD begins with these bytes, which begin `at` so many bytes of the frame. What is behind them is another
+ * request's: the last line of a chunked body is as empty as those in front of a request.
+ */
+static __always_inline bool begins_with_head(struct __sk_buff *skb, u32 at, u32 bytes)
 {
+	u32 end = at + bytes;
 	u64 word;
 
 	for (int i = 0; i <= LINES_BEFORE_MOST; i++) {
-		if (bpf_skb_load_bytes(skb, at, &word, sizeof(word)))
+		if (at + HEAD_AND_BLANK > end || bpf_skb_load_bytes(skb, at, &word, sizeof(word)))
 			return false;
 		if ((word & FIRST(2)) != LETTERS('\r', '\n', 0, 0, 0, 0, 0, 0))
 			break;
 		at += 2;
 	}
-	return (word & FIRST(5)) == LETTERS('H', 'E', 'A', 'D', ' ', 0, 0, 0);
+	return (word & FIRST(HEAD_AND_BLANK)) == LETTERS('H', 'E', 'A', 'D', ' ', 0, 0, 0);
 }
 
 /*
@@ -56,7 +61,7 @@ static __noinline void note_asked(struct __sk_buff *skb, struct bpf_sock *sk, u3
 	/* Else it begins with something that has come before, and goes on with more of a body. */
 	bool begins = (int)(seq - r->asked) >= 0;
 	r->asked = seq + bytes;
-	if (begins && begins_with_head(skb, at)) {
+	if (begins && begins_with_head(skb, at, bytes)) {
 		/* Behind a body that the server did not wait for, it is the next request all the same. */
 		if (r->state == RESPONSE_COMPLETE)
 			r->bodiless = 1;

@@ -455,6 +455,24 @@ fn head_has_no_body() {
     });
 }
 
+/// The empty line that ends a chunked body is not one in front of the next request: the answer to the body's request has a body.
+#[test]
+fn a_head_behind_the_end_of_a_chunked_body_is_the_next_request() {
+    on_own_host(|| {
+        let mut asked = Asked::at(routed());
+        asked.write(b"HTTP/1.1 204 No\r\n\r\n");
+        asked.ask(
+            b"POST / HTTP/1.1\r\nHost: b\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n",
+        );
+        let end = (asked.ack().flags("PA")).payload("\r\nHEAD /a HTTP/1.1\r\nHost: b\r\n\r\n");
+        forward(&asked.live.node, &end);
+        expect_bytes(&asked.live.stream, b"\r\n");
+        asked.sent += 2;
+        asked.write(b"HTTP/1.1 200 OK\r\nContent-Length: 70\r\n\r\n");
+        assert_eq!(asked.state(), RESPONSE_BODY);
+    });
+}
+
 /// The same when it is the request that a connection comes with, and also if no program sees its socket being made.
 #[test]
 fn head_is_known_from_the_first_request_on() {
