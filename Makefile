@@ -100,7 +100,7 @@ install: build ## the program, libeop, a sample configuration, a systemd unit; P
 	install -D -m 755 $(TARGET)/release/baton $(DESTDIR)$(PREFIX)/bin/baton
 	install -D -m 755 $(TARGET)/release/libeop.so $(DESTDIR)$(PREFIX)/lib/libeop.so.0
 	ln -sf libeop.so.0 $(DESTDIR)$(PREFIX)/lib/libeop.so
-	install -D -m 644 crates/eop-c/include/eop.h $(DESTDIR)$(PREFIX)/include/eop.h
+	install -D -m 644 crates/eop/c/include/eop.h $(DESTDIR)$(PREFIX)/include/eop.h
 	install -D -m 644 packaging/eop/eop.3 $(DESTDIR)$(PREFIX)/share/man/man3/eop.3
 	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man1 packaging/man/*.1
 	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man8 packaging/man/*.8
