@@ -455,6 +455,9 @@ fn a_client_that_goes_before_its_head_is_whole_has_failed() {
             bed.end().await;
             until(|| bed.counters.failed.load(Relaxed) == 1).await;
             assert!(bed.program.0.lock().unwrap().frames.is_empty());
+            // In order, as by a server.
+            let mut answer = String::new();
+            assert_eq!(bed.client.read_to_string(&mut answer).await.unwrap(), 0);
         },
     );
 }

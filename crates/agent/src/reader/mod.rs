@@ -348,7 +348,11 @@ impl Connection {
                 body,
             } => (request, head, body),
             Verdict::Answer(answer) => return self.answer(answer).await,
-            Verdict::Wait => return Err(io::ErrorKind::UnexpectedEof.into()),
+            // As servers do: without an answer, and in order.
+            Verdict::Wait => {
+                answer::end(self.client).await?;
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
         };
         // Before anything is known of routes, nobody may guess.
         let Some(lead) = self.program.lead(self.ends.cluster, &request) else {
