@@ -94,8 +94,9 @@ fn open(lab: &BenchLab, flows: u32) -> Result<Vec<Dataplane>> {
 }
 
 /// Idle connections.
-fn fill(table: &Dataplane, numbers: std::ops::Range<u32>) -> Result<()> {
-    let servers = table.data_servers()?;
+fn fill(dataplane: &Dataplane, numbers: std::ops::Range<u32>) -> Result<()> {
+    let servers = dataplane.data_servers()?;
+    let table = (dataplane.as_connection_server()).context("this node has no TCP table")?;
     let service = SocketAddrV4::new(Ipv4Addr::new(10, 77, 0, 100), 80);
     for number in numbers {
         let (owner, _) = servers[number as usize % servers.len()];

@@ -1,21 +1,15 @@
 //! A node's packet path, attached: what the daemon holds.
 
-use std::{
-    collections::BTreeMap,
-    os::fd::{AsFd, OwnedFd},
-    time::Duration,
-};
+use std::{collections::BTreeMap, os::fd::OwnedFd};
 
 use baton_abi::{
-    COUNTER_MAX, COUNTER_NAMES, Counters, DataServer, MAX_DATA_SERVERS, Service, ServiceKey,
-    Settings, Sweep, Tcb, TcbKey,
+    COUNTER_MAX, COUNTER_NAMES, Counters, DataServer as Way, MAX_DATA_SERVERS, Service, ServiceKey,
+    Settings,
 };
-use zerocopy::IntoBytes;
 
 use crate::{
-    Error, Options, Programs, Tick, XdpMode,
+    ConnectionServer, DataServer, Error, Options, Programs, Routing, Switch, Tallied, XdpMode,
     loading::{attach, everywhere},
-    sys,
 };
 
 /// Programs on a node's interfaces, and their maps.
@@ -27,15 +21,6 @@ pub struct Dataplane {
     xdp_mode: Option<XdpMode>,
     taken_over: bool,
     gives_windows: bool,
-}
-
-/// What one sweep of the TCP table found.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Swept {
-    /// Entries that stay.
-    pub live: u32,
-    /// Entries that were too old.
-    pub expired: u32,
 }
 
 impl Dataplane {
@@ -59,20 +44,23 @@ impl Dataplane {
     pub fn attach(&mut self, interfaces: &[u32], options: &Options) -> Result<(), Error> {
         let pins = options.pins.as_ref();
         // The data server first: a connection server that runs sends it ADOPTs at once.
-        if let Some(program) = &self.programs.ds {
+        if let Some(server) = &self.programs.data_server {
             let attached = everywhere::attach("ds", interfaces, pins, |interface, pins| {
-                attach::attach_ds(program, interface, pins)
+                attach::attach_ds(&server.ingress, interface, pins)
             })?;
             self.taken_over |= attached.iter().any(|one| one.taken_over);
             self.links.extend(attached.into_iter().map(|one| one.link));
-        }
-        if let Some(program) = &self.programs.window {
-            let link = attach::attach_window(program, pins)?;
+            let link = attach::attach_window(&server.window, pins)?;
             self.gives_windows = link.is_some();
             self.links.extend(link);
         }
         let programs = &self.programs;
-        for (name, program) in [("cs", &programs.cs), ("switch", &programs.switch)] {
+        let of_cs = programs
+            .connection_server
+            .as_ref()
+            .map(|server| &server.xdp);
+        let of_switch = programs.switch.as_ref().map(|switch| &switch.xdp);
+        for (name, program) in [("cs", of_cs), ("switch", of_switch)] {
             let Some(program) = program else { continue };
             let (attached, mode) = everywhere::attach_xdp(
                 name,
@@ -118,43 +106,69 @@ impl Dataplane {
         &self.programs.made_anew
     }
 
+    /// What this node has as a connection server, if it is one.
+    pub fn as_connection_server(&self) -> Option<&ConnectionServer> {
+        self.programs.connection_server.as_ref()
+    }
+
+    /// What this node has as a data server, if it is one.
+    pub fn as_data_server(&self) -> Option<&DataServer> {
+        self.programs.data_server.as_ref()
+    }
+
+    /// What this node has as a switch, if it is one.
+    pub fn as_switch(&self) -> Option<&Switch> {
+        self.programs.switch.as_ref()
+    }
+
+    /// Where requests go, if this node routes any: as a connection server or a data server.
+    pub fn routing(&self) -> Option<&Routing> {
+        self.programs.routing.as_deref()
+    }
+
+    /// Begins a tally anew, for another owner of its index. A node that routes nothing has none.
+    pub fn clear_tally(&self, of: Tallied) -> Result<(), Error> {
+        if let Some(routing) = self.routing() {
+            routing.clear_tally(of)?;
+        }
+        if let Some(server) = self.as_data_server() {
+            server.clear_door_tally(of)?;
+        }
+        Ok(())
+    }
+
     /// The settings as the programs read them.
     pub fn settings(&self) -> Result<Settings, Error> {
-        self.programs.maps.settings()
+        self.programs.common.settings()
     }
 
     /// Writes the settings. Packets meanwhile may see a mix of old and new words, each of them valid.
     pub fn set_settings(&self, settings: &Settings) -> Result<(), Error> {
-        self.programs.maps.set_settings(settings)
+        self.programs.common.set_settings(settings)
     }
 
     /// All services, and cluster addresses (port 0).
     pub fn services(&self) -> Result<Vec<(ServiceKey, Service)>, Error> {
-        self.programs.maps.services()
+        self.programs.common.services()
     }
 
     /// Adds or replaces a service, at once for all packets.
     pub fn set_service(&self, key: &ServiceKey, service: &Service) -> Result<(), Error> {
-        self.programs.maps.set_service(key, service)
+        self.programs.common.set_service(key, service)
     }
 
     /// Removes a service; its packets go to the kernel from now on.
     pub fn remove_service(&self, key: &ServiceKey) -> Result<(), Error> {
-        self.programs.maps.remove_service(key)
-    }
-
-    /// Writes `choices`, indices of data servers, from position `first` on.
-    pub fn set_choices(&self, first: u32, choices: &[u16]) -> Result<(), Error> {
-        self.programs.maps.set_choices(first, choices)
+        self.programs.common.remove_service(key)
     }
 
     /// The data server at an index; all zero if there is none.
-    pub fn data_server(&self, index: u16) -> Result<DataServer, Error> {
-        self.programs.maps.data_server(index)
+    pub fn data_server(&self, index: u16) -> Result<Way, Error> {
+        self.programs.common.data_server(index)
     }
 
     /// Every data server that is set, with its index.
-    pub fn data_servers(&self) -> Result<Vec<(u16, DataServer)>, Error> {
+    pub fn data_servers(&self) -> Result<Vec<(u16, Way)>, Error> {
         (0..MAX_DATA_SERVERS as u16)
             .map(|index| Ok((index, self.data_server(index)?)))
             .filter(|found| !matches!(found, Ok((_, server)) if server.flags == 0))
@@ -162,38 +176,13 @@ impl Dataplane {
     }
 
     /// Sets the data server at an index; a default one clears it.
-    pub fn set_data_server(&self, index: u16, server: &DataServer) -> Result<(), Error> {
-        self.programs.maps.set_data_server(index, server)
-    }
-
-    /// Live flows of a data server, as the last sweep counted them.
-    pub fn flows(&self, index: u16) -> Result<u32, Error> {
-        self.programs.maps.flows(index)
-    }
-
-    /// Entries the TCP table has room for; 0 on a pure data server.
-    pub fn tcb_capacity(&self) -> u32 {
-        self.programs.maps.tcb_capacity()
-    }
-
-    /// One entry of the TCP table.
-    pub fn tcb(&self, key: &TcbKey) -> Result<Option<Tcb>, Error> {
-        self.programs.maps.tcb(key)
-    }
-
-    /// All entries of the TCP table; for inspection, not for the packet path.
-    pub fn tcbs(&self) -> Result<Vec<(TcbKey, Tcb)>, Error> {
-        self.programs.maps.tcbs()
-    }
-
-    /// Writes an entry of the TCP table.
-    pub fn set_tcb(&self, key: &TcbKey, tcb: &Tcb) -> Result<(), Error> {
-        self.programs.maps.set_tcb(key, tcb)
+    pub fn set_data_server(&self, index: u16, server: &Way) -> Result<(), Error> {
+        self.programs.common.set_data_server(index, server)
     }
 
     /// The value of every counter, summed over processors.
     pub fn counter_values(&self) -> Result<Counters, Error> {
-        self.programs.maps.counters()
+        self.programs.common.counters()
     }
 
     /// The name (`cs_forward`) and value of every counter, summed over processors.
@@ -202,31 +191,6 @@ impl Dataplane {
         Ok((0..COUNTER_MAX)
             .map(|counter| (counter_name(counter), counters.value[counter as usize]))
             .collect())
-    }
-
-    /// Expires TCB entries and counts the live ones of each data server.
-    pub fn sweep(&self, idle: Duration, closing: Duration) -> Result<Swept, Error> {
-        let Some(program) = &self.programs.sweep else {
-            return Ok(Swept::default());
-        };
-        for index in 0..MAX_DATA_SERVERS as u16 {
-            self.programs.maps.set_flows(index, 0)?;
-        }
-        let mut sweep = Sweep {
-            idle_ticks: Tick::from(idle).0,
-            closing_ticks: Tick::from(closing).0,
-            ..Sweep::default()
-        };
-        sys::run_on_argument(program.as_fd(), sweep.as_mut_bytes()).map_err(|cause| {
-            Error::Run {
-                program: "sweep",
-                cause,
-            }
-        })?;
-        Ok(Swept {
-            live: sweep.live,
-            expired: sweep.expired,
-        })
     }
 
     /// The programs, for running them on single packets.

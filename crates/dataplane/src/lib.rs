@@ -33,6 +33,7 @@ mod maps;
 mod peers;
 mod ring;
 mod routing;
+mod switch;
 pub mod sys;
 mod virtual_sockets;
 
@@ -43,10 +44,10 @@ pub use crate::aware_client::{ClientOptions, ClientPins, ClientPrograms, Ipv4Net
 pub use crate::connection_server::again::Resumed;
 pub use crate::connection_server::entries::Entries;
 pub use crate::connection_server::hold::Hold;
-pub use crate::connection_server::lead::Lead;
 pub use crate::connection_server::moves::{Moving, Step};
 pub use crate::connection_server::orphans::Orphans;
-pub use crate::connection_server::tally::Tallied;
+pub use crate::connection_server::{ConnectionServer, Swept};
+pub use crate::data_server::DataServer;
 pub use crate::data_server::answers::Answers;
 pub use crate::data_server::door_tally::AtDoor;
 pub use crate::data_server::early::{Early, EarlyRing};
@@ -61,11 +62,13 @@ pub use crate::loading::pins::Pins;
 pub use crate::peers::channels::Channels;
 pub use crate::peers::refused::{Refusals, RefusedNodes};
 pub use crate::peers::stale::StaleSender;
+pub use crate::routing::{Routing, lead::Lead, tally::Tallied};
+pub use crate::switch::Switch;
 pub use crate::virtual_sockets::{
     App, AppEvent, AppEvents, AppListener, AppMaps, AppOptions, AppTaken, app_counter_name,
     app_is_alive,
 };
 pub use clock::{Tick, wall_clock_offset};
-pub use dataplane::{Dataplane, Swept, counter_name};
+pub use dataplane::{Dataplane, counter_name};
 pub use eop::EopPins;
 pub use error::Error;

@@ -2,13 +2,14 @@
 
 use std::os::fd::OwnedFd;
 
-use baton_abi::{Counters, DataServer, Service, ServiceKey, Settings, Tcb, TcbKey};
+use baton_abi::{Counters, DataServer, Service, ServiceKey, Settings};
 use libbpf_rs::{ErrorKind, MapCore as _, MapFlags, MapHandle};
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 use crate::Error;
 
-pub(crate) struct Maps {
+/// The maps of every node.
+pub(crate) struct CommonMaps {
     pub settings: MapHandle,
     pub counters: MapHandle,
     pub services: MapHandle,
@@ -16,43 +17,11 @@ pub(crate) struct Maps {
     pub refused_nodes: MapHandle,
     pub peer_keys: MapHandle,
     pub data_servers: MapHandle,
-    pub peers: Option<MapHandle>,
-    pub senders: Option<MapHandle>,
-    pub inboxes: Option<MapHandle>,
     pub channels: MapHandle,
     pub outbox: MapHandle,
-    pub rings: Option<MapHandle>,
-    pub seen_heads: Option<MapHandle>,
-    pub responses: Option<MapHandle>,
-    pub doors: Option<MapHandle>,
-    pub doors_begun: Option<MapHandle>,
-    pub door_tallies: Option<MapHandle>,
-    pub keeping: Option<MapHandle>,
-    pub have_read: Option<MapHandle>,
-    pub early: Option<MapHandle>,
-    pub asking: Option<MapHandle>,
-    pub places: Option<MapHandle>,
-    pub pools: Option<MapHandle>,
-    pub hosts: Option<MapHandle>,
-    pub routes: Option<MapHandle>,
-    pub large: Option<MapHandle>,
-    pub choices: Option<MapHandle>,
-    pub tallies: Option<MapHandle>,
-    pub route_ids: Option<MapHandle>,
-    pub tcbs: Option<MapHandle>,
-    pub flows: Option<MapHandle>,
-    /// A variable of the program's.
-    pub hold: Option<MapHandle>,
-    pub held: Option<MapHandle>,
-    pub answers: Option<MapHandle>,
-    pub resting: Option<MapHandle>,
-    pub kept_requests: Option<MapHandle>,
-    pub orphans: Option<MapHandle>,
-    /// Held only: without a holder the kernel empties it.
-    pub _once_more: Option<MapHandle>,
 }
 
-impl Maps {
+impl CommonMaps {
     pub fn settings(&self) -> Result<Settings, Error> {
         element("settings", &self.settings, 0)
     }
@@ -96,93 +65,16 @@ impl Maps {
             server,
         )
     }
-
-    pub fn set_choices(&self, first: u32, choices: &[u16]) -> Result<(), Error> {
-        let map = only_on_cs("choices", &self.choices)?;
-        let count = u32::try_from(choices.len()).map_err(|error| map_error("choices", error))?;
-        if count == 0 {
-            return Ok(());
-        }
-        let keys: Vec<u32> = (first..first + count).collect();
-        map.update_batch(
-            keys.as_bytes(),
-            choices.as_bytes(),
-            count,
-            MapFlags::ANY,
-            MapFlags::ANY,
-        )
-        .map_err(|error| map_error("choices", error))
-    }
-
-    pub fn flows(&self, index: u16) -> Result<u32, Error> {
-        element("flows", only_on_cs("flows", &self.flows)?, index.into())
-    }
-
-    pub fn set_flows(&self, index: u16, flows: u32) -> Result<(), Error> {
-        update(
-            "flows",
-            only_on_cs("flows", &self.flows)?,
-            &u32::from(index),
-            &flows,
-        )
-    }
-
-    pub fn tcbs(&self) -> Result<Vec<(TcbKey, Tcb)>, Error> {
-        entries("tcbs", only_on_cs("tcbs", &self.tcbs)?)
-    }
-
-    pub fn tcb(&self, key: &TcbKey) -> Result<Option<Tcb>, Error> {
-        lookup("tcbs", only_on_cs("tcbs", &self.tcbs)?, key)
-    }
-
-    pub fn set_tcb(&self, key: &TcbKey, tcb: &Tcb) -> Result<(), Error> {
-        update("tcbs", only_on_cs("tcbs", &self.tcbs)?, key, tcb)
-    }
-
-    pub fn tcb_capacity(&self) -> u32 {
-        self.tcbs.as_ref().map_or(0, |map| map.max_entries())
-    }
 }
 
-/// A second hold on a program of a connection server; `name` is what it is needed for.
-pub(crate) fn program_of_cs(
-    name: &'static str,
-    program: &Option<OwnedFd>,
-) -> Result<OwnedFd, Error> {
-    let program = program.as_ref();
-    let program = program.ok_or_else(|| map_error(name, "exists on a connection server only"))?;
+/// A second handle to a program, for a task of its own; `name` is what it is needed for.
+pub(crate) fn again_program(name: &'static str, program: &OwnedFd) -> Result<OwnedFd, Error> {
     (program.try_clone()).map_err(|error| map_error(name, error))
 }
 
-/// A second hold on a map, for a task of its own.
+/// A second handle to a map, for a task of its own.
 pub(crate) fn again(name: &'static str, map: &MapHandle) -> Result<MapHandle, Error> {
     MapHandle::try_from(map).map_err(|error| map_error(name, error))
-}
-
-/// The same of a map that only a connection server has,
-pub(crate) fn again_on_cs(name: &'static str, map: &Option<MapHandle>) -> Result<MapHandle, Error> {
-    again(name, only_on_cs(name, map)?)
-}
-
-/// or a data server.
-pub(crate) fn again_on_ds(name: &'static str, map: &Option<MapHandle>) -> Result<MapHandle, Error> {
-    again(name, only_on_ds(name, map)?)
-}
-
-pub(crate) fn only_on_cs<'a>(
-    name: &'static str,
-    map: &'a Option<MapHandle>,
-) -> Result<&'a MapHandle, Error> {
-    map.as_ref()
-        .ok_or_else(|| map_error(name, "exists on a connection server only"))
-}
-
-pub(crate) fn only_on_ds<'a>(
-    name: &'static str,
-    map: &'a Option<MapHandle>,
-) -> Result<&'a MapHandle, Error> {
-    map.as_ref()
-        .ok_or_else(|| map_error(name, "exists on a data server only"))
 }
 
 pub(crate) fn update<K: IntoBytes + Immutable, V: IntoBytes + Immutable>(

@@ -81,11 +81,17 @@ fn refused(loaded: Result<Dataplane, Error>) -> Result<String> {
 fn the_same_version_takes_everything_over() -> Result<()> {
     let place = Place::new("same");
     let first = place.load(ROLE_CS, FLOWS)?;
-    first.set_tcb(&key(), &connection())?;
+    first
+        .as_connection_server()
+        .unwrap()
+        .set_tcb(&key(), &connection())?;
     drop(first);
     let next = place.load(ROLE_CS, FLOWS)?;
     assert_eq!(next.made_anew(), [""; 0]);
-    assert_eq!(next.tcb(&key())?, Some(connection()));
+    assert_eq!(
+        next.as_connection_server().unwrap().tcb(&key())?,
+        Some(connection())
+    );
     Ok(())
 }
 
@@ -93,7 +99,10 @@ fn the_same_version_takes_everything_over() -> Result<()> {
 fn what_the_daemon_fills_is_made_anew_and_connections_stay() -> Result<()> {
     let place = Place::new("anew");
     let first = place.load(ROLE_CS, FLOWS)?;
-    first.set_tcb(&key(), &connection())?;
+    first
+        .as_connection_server()
+        .unwrap()
+        .set_tcb(&key(), &connection())?;
     let settings = Settings {
         stray_grace_ns: 7,
         ..Settings::default()
@@ -111,7 +120,10 @@ fn what_the_daemon_fills_is_made_anew_and_connections_stay() -> Result<()> {
         "nothing of it is read"
     );
     assert_eq!(first.settings()?, settings, "who runs has what it had");
-    assert_eq!(next.tcb(&key())?, Some(connection()));
+    assert_eq!(
+        next.as_connection_server().unwrap().tcb(&key())?,
+        Some(connection())
+    );
     // From now on they are this version's.
     assert_eq!(place.load(ROLE_CS, FLOWS)?.made_anew(), [""; 0]);
     Ok(())
@@ -121,7 +133,10 @@ fn what_the_daemon_fills_is_made_anew_and_connections_stay() -> Result<()> {
 fn connections_in_another_layout_are_refused_and_nothing_changes() -> Result<()> {
     let place = Place::new("refused");
     let first = place.load(ROLE_CS, FLOWS)?;
-    first.set_tcb(&key(), &connection())?;
+    first
+        .as_connection_server()
+        .unwrap()
+        .set_tcb(&key(), &connection())?;
     for map in ["tcbs", "data_servers", "counters"] {
         place.written_otherwise(map)?;
     }
@@ -144,8 +159,11 @@ fn connections_in_another_layout_are_refused_and_nothing_changes() -> Result<()>
 
     place.pins().forget_maps()?;
     let fresh = place.load(ROLE_CS, FLOWS)?;
-    assert_eq!(fresh.tcb(&key())?, None);
-    assert_eq!(first.tcb(&key())?, Some(connection()));
+    assert_eq!(fresh.as_connection_server().unwrap().tcb(&key())?, None);
+    assert_eq!(
+        first.as_connection_server().unwrap().tcb(&key())?,
+        Some(connection())
+    );
     Ok(())
 }
 

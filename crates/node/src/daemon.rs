@@ -22,7 +22,7 @@ use baton_core::{
     membership::Membership,
     pulse::{self, Pulse},
 };
-use baton_dataplane::{Dataplane, Pins, RefusedNodes, Swept};
+use baton_dataplane::{Dataplane, Pins, RefusedNodes};
 use baton_net::{Connections, Host, LccpSocket, Undo};
 use baton_streams::{Heard, Streams};
 use baton_wire::{Incarnation, KeyRing, Message};
@@ -40,9 +40,8 @@ use super::{
 };
 use crate::{
     connection_server::{
-        failover,
+        ConnectionServer, failover,
         migration::{self, Migrations},
-        segments::Segments,
     },
     daemon::{
         file_watch::Watch,
@@ -50,12 +49,10 @@ use crate::{
         succession::Succession,
     },
     data_server::{
-        agent,
-        containers::Containers,
+        DataServer,
         deconfigured::Leaving,
         door_tallies::DoorTallies,
         health_checks::{Checks, Verdict},
-        mptcp_relay,
         slow_path::Judge,
     },
     dispatcher::server::Desk,
@@ -115,20 +112,15 @@ pub struct Daemon {
     pub(super) resume: Resume,
     pub(super) clocks: Clocks,
     pub(super) versions: Versions,
-    pub(super) checks: Checks,
     pub(super) sizes: Sizes,
     pub(super) door_tallies: DoorTallies,
     pub(super) streams: Streams,
-    pub(super) swept: Swept,
-    pub(super) expired: u64,
-    pub(super) relay: Option<mptcp_relay::Running>,
-    pub(super) reader: Option<agent::Running>,
-    pub(super) containers: Containers,
+    pub(super) connection_server: Option<ConnectionServer>,
+    pub(super) data_server: Option<DataServer>,
     pub(super) epoch: Instant,
     clock: Mutex<ListeningClock>,
     pub(super) host: Host,
     pub(super) socket: LccpSocket,
-    pub(super) segments: Segments,
     pub(super) judge: Judge,
     pub(super) desk: Desk,
     pub(super) drain: Drain,
@@ -137,7 +129,6 @@ pub struct Daemon {
     pub(super) keys: KeyRing,
     pub(super) incarnation: Incarnation,
     pub(super) cpu: CpuMeter,
-    pub(super) connections: Connections,
     pub(super) leaving: Leaving,
     /// Where baton moves the cluster addresses between candidates, and this is one.
     pub(super) failover: Option<failover::Running>,
@@ -207,7 +198,6 @@ impl Daemon {
         let socket = LccpSocket::open(place.address, place.config.cluster.protocol.number())?;
         // These have sockets of their own, and are many.
         socket.hear_not(&[&migration::COMMANDS[..], &[LCCP_HEAD as u8]].concat())?;
-        let segments = Segments::open()?;
         let options = place.options();
         if let Some(pins) = options.pins.as_ref().filter(|_| fresh) {
             pins.forget_maps()?;
@@ -217,7 +207,7 @@ impl Daemon {
         let epoch = Instant::now();
         let now = Moment::default();
         let quarantine = place.config.cs.idle;
-        let tables = Tables::over(&dataplane, options.roles, now, quarantine)?;
+        let tables = Tables::over(&dataplane, now, quarantine)?;
         let (verdict_sender, verdicts) = mpsc::channel(64);
         let (looked_sender, looked) = mpsc::channel(64);
         let (hop_sender, hops) = mpsc::channel(256);
@@ -241,8 +231,12 @@ impl Daemon {
         let counts = retransmission::start(place.address, protocol, &place.links, maps, channels)?;
 
         let migrations = Migrations::start(&dataplane, &place)?;
-        let orphans = (place.me.roles.is_cs())
-            .then(|| dataplane.orphans())
+        let roles = place.me.roles;
+        let connection_server = roles.is_cs().then(ConnectionServer::begin).transpose()?;
+        let data_server = (roles.is_ds())
+            .then(|| DataServer::new(Checks::new(verdict_sender, place.interface_names())));
+        let orphans = (dataplane.as_connection_server())
+            .map(baton_dataplane::ConnectionServer::orphans)
             .transpose()?;
         let nothing_yet = resume::Wanted {
             keys: keys.clone(),
@@ -267,20 +261,15 @@ impl Daemon {
             ),
             clocks: Clocks::default(),
             versions: Versions::default(),
-            checks: Checks::new(verdict_sender, place.interface_names()),
             sizes: Sizes::new(looked_sender),
             door_tallies: DoorTallies::default(),
             streams,
-            swept: Swept::default(),
-            expired: 0,
-            relay: None,
-            reader: None,
-            containers: Containers::default(),
+            connection_server,
+            data_server,
             epoch,
             clock: Mutex::new(ListeningClock::new(now, usual_look(hello))),
             host: Host::new(place.netlink.clone(), undo),
             socket,
-            segments,
             judge: Judge::default(),
             desk: Desk::default(),
             drain,
@@ -288,7 +277,6 @@ impl Daemon {
             keys,
             incarnation,
             cpu: CpuMeter::default(),
-            connections: Connections::default(),
             leaving: Leaving::default(),
             failover: None,
             inbox: Inbox {
@@ -350,7 +338,9 @@ impl Daemon {
                     let _ = reply.send(response);
                 }
                 Some(verdict) = self.inbox.verdicts.recv() => {
-                    self.checks.note(&verdict);
+                    if let Some(server) = &mut self.data_server {
+                        server.checks.note(&verdict);
+                    }
                     self.beat().await;
                 }
                 action = failover::decision(&mut self.failover) => self.follow_failover(action).await,
@@ -367,7 +357,7 @@ impl Daemon {
                     self.release_idle();
                     self.move_busy();
                 }
-                _ = count.tick(), if self.place.me.roles.is_ds() => {
+                _ = count.tick(), if self.data_server.is_some() => {
                     self.tell_tallies();
                     self.count_connections().await;
                 }
@@ -491,7 +481,9 @@ impl Daemon {
         // On a thread of its own: a table of a million takes a while.
         match tokio::task::spawn_blocking(Connections::count).await {
             Ok(Ok(connections)) => {
-                self.connections = connections;
+                if let Some(server) = &mut self.data_server {
+                    server.connections = connections;
+                }
                 logged(self.leave().await);
                 // Who has been silent for long is not waited for any more.
                 logged(self.write_rings());
@@ -502,9 +494,12 @@ impl Daemon {
     }
 
     fn sweep(&mut self) -> Result<()> {
-        let cs = &self.place.config.cs;
-        self.swept = self.dataplane.sweep(cs.idle, cs.closing)?;
-        self.expired += u64::from(self.swept.expired);
+        let here = self.connection_server.as_mut();
+        if let Some((here, maps)) = here.zip(self.dataplane.as_connection_server()) {
+            let cs = &self.place.config.cs;
+            here.swept = maps.sweep(cs.idle, cs.closing)?;
+            here.expired += u64::from(here.swept.expired);
+        }
         Ok(())
     }
 }

@@ -110,6 +110,8 @@ impl<'a> ConnectionServer<'a> {
         };
         let (first, second) = (first_pool_of_one(), first_pool_of_one() + 1);
         node.plane()
+            .routing()
+            .unwrap()
             .set_routes(&[route(b"/ds1/", first), route(b"/ds2/", second)])?;
         let table = Table {
             tcbs: program::map(program_of(&node), "tcbs")?,
@@ -331,6 +333,6 @@ fn kinds(client: &Client) -> Vec<Kind> {
 }
 
 fn program_of(node: &Node) -> &OwnedFd {
-    let program = node.plane().programs().cs.as_ref();
-    program.expect("a connection server has its program")
+    let server = node.plane().as_connection_server();
+    &server.expect("a connection server has its program").xdp
 }

@@ -100,19 +100,25 @@ impl<'a> DataServer<'a> {
             let key = RouteKey::of(0, 0, path.as_bytes());
             (key.expect("a path of a route"), pool.into())
         });
-        node.plane().set_routes(&routes.collect::<Vec<_>>())?;
+        node.plane()
+            .routing()
+            .unwrap()
+            .set_routes(&routes.collect::<Vec<_>>())?;
         for (address, mac) in [(CS, CS_MAC), (ds(1), ds_mac(1))] {
             let way = Peer {
                 ifindex: Wire::interface(),
                 ..peer(mac)
             };
-            node.plane().set_peer(address, &way)?;
+            node.plane()
+                .as_data_server()
+                .unwrap()
+                .set_peer(address, &way)?;
         }
         let client = Client::of(WEB);
         sender.send(&message(&node, &adopt(&client), &client.get(COOKIE)))?;
         let (connection, _) = accept(&listener);
         Ok(Self {
-            heads: node.plane().heads()?,
+            heads: node.plane().as_data_server().unwrap().heads()?,
             node,
             wrapper,
             listener,
@@ -357,11 +363,11 @@ fn message(node: &Node, message: &Message, packet: &Segment) -> Vec<u8> {
 }
 
 fn head_of(node: &Node) -> &OwnedFd {
-    let program = node.plane().programs().head.as_ref();
-    program.expect("a data server has its program")
+    let server = node.plane().as_data_server();
+    &server.expect("a data server has its programs").egress
 }
 
 fn program_of(node: &Node) -> &OwnedFd {
-    let program = node.plane().programs().ds.as_ref();
-    program.expect("a data server has its program")
+    let server = node.plane().as_data_server();
+    &server.expect("a data server has its programs").ingress
 }

@@ -47,8 +47,7 @@ impl<'a> Switch<'a> {
     }
 
     pub fn program(&self) -> &OwnedFd {
-        let program = self.node.plane().programs().switch.as_ref();
-        program.expect("a switch has its program")
+        program_of(&self.node)
     }
 
     /// One more value for every row.
@@ -60,9 +59,7 @@ impl<'a> Switch<'a> {
             let frame = &kind.template.frame;
             self.wrapper.aim(self.wrapper.xdp_nothing.as_fd())?;
             let floor = self.wrapper.run(frame, FLOWS)?;
-            let program = self.node.plane().programs().switch.as_ref();
-            let program = program.expect("a switch has its program");
-            self.wrapper.aim(program.as_fd())?;
+            self.wrapper.aim(program_of(&self.node).as_fd())?;
             self.node.look();
             let whole = self.wrapper.run(frame, FLOWS)?;
             let moved = self.node.moved();
@@ -126,4 +123,9 @@ fn kinds(client: &Client) -> Vec<Kind> {
             two,
         ),
     ]
+}
+
+fn program_of(node: &Node) -> &OwnedFd {
+    let switch = node.plane().as_switch();
+    &switch.expect("a switch has its program").xdp
 }

@@ -2,7 +2,7 @@
 
 use std::os::fd::{AsFd as _, OwnedFd};
 
-use crate::{Dataplane, Error, maps::program_of_cs, sys};
+use crate::{ConnectionServer, Error, maps::again_program, sys};
 
 /// `enum xdp_action` (`include/uapi/linux/bpf.h`).
 pub(crate) const XDP_PASS: u32 = 2;
@@ -33,12 +33,11 @@ pub(crate) struct Again {
     pass_up: OwnedFd,
 }
 
-impl Dataplane {
+impl ConnectionServer {
     pub(crate) fn again(&self) -> Result<Again, Error> {
-        let programs = self.programs();
         Ok(Again {
-            program: program_of_cs("held", &programs.cs)?,
-            pass_up: program_of_cs("held", &programs.pass_up)?,
+            program: again_program("held", &self.xdp)?,
+            pass_up: again_program("held", &self.pass_up)?,
         })
     }
 }

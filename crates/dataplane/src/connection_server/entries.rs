@@ -10,8 +10,8 @@ use libbpf_rs::{MapCore as _, MapFlags, MapHandle};
 use zerocopy::{FromBytes, FromZeros as _, IntoBytes};
 
 use crate::{
-    Dataplane, Error, Tick,
-    maps::{again, again_on_cs, entries, forget, lookup, map_error},
+    ConnectionServer, Error, Tick,
+    maps::{again, entries, forget, lookup, map_error},
     sys,
 };
 
@@ -28,21 +28,17 @@ pub struct Entries {
     flows: MapHandle,
 }
 
-impl Dataplane {
-    /// Another hold on the TCP table; on a connection server only.
-    ///
-    /// # Errors
-    /// [`Error::Map`] elsewhere.
+impl ConnectionServer {
+    /// A second handle to the TCP table, and to the maps that say what its indices mean.
     pub fn entries(&self) -> Result<Entries, Error> {
-        let programs = self.programs();
-        let maps = &programs.maps;
+        let (common, routing) = (&self.common, &self.routing);
         Ok(Entries {
-            tcbs: again_on_cs("tcbs", &maps.tcbs)?,
-            data_servers: again("data_servers", &maps.data_servers)?,
-            pools: again_on_cs("pools", &maps.pools)?,
-            route_ids: again_on_cs("route_ids", &maps.route_ids)?,
-            services: again("services", &maps.services)?,
-            flows: again_on_cs("flows", &maps.flows)?,
+            tcbs: again("tcbs", &self.tcbs)?,
+            data_servers: again("data_servers", &common.data_servers)?,
+            pools: again("pools", &routing.pools)?,
+            route_ids: again("route_ids", &routing.route_ids)?,
+            services: again("services", &common.services)?,
+            flows: again("flows", &self.flows)?,
         })
     }
 }

@@ -6,10 +6,10 @@ use baton_abi::{DataServer, Hold as InMap};
 use libbpf_rs::MapHandle;
 
 use crate::{
-    Dataplane, Error,
+    ConnectionServer, Error,
     clock::coarse_after,
     connection_server::again::{Again, Resumed},
-    maps::{map_error, only_on_cs, update},
+    maps::{again, update},
     ring::{Held, Ring, read_held},
 };
 
@@ -20,31 +20,22 @@ pub struct Hold {
     again: Again,
 }
 
-impl Dataplane {
-    /// The hold on the requests that come to a connection server.
-    ///
-    /// # Errors
-    /// [`Error::Map`] elsewhere.
+impl ConnectionServer {
+    /// The hold on the requests that come here.
     pub fn hold(&self) -> Result<Hold, Error> {
-        let maps = &self.programs().maps;
-        let variable = only_on_cs("hold", &maps.hold)?;
-        let held = Ring::of("held", only_on_cs("held", &maps.held)?, read_held)?;
+        let held = Ring::of("held", &self.held, read_held)?;
         // What waited for an earlier daemon its clients send again.
         held.wait(Duration::ZERO)?.for_each(drop);
         Ok(Hold {
-            variable: MapHandle::try_from(variable).map_err(|error| map_error("hold", error))?,
+            variable: again("hold", &self.hold)?,
             held,
             again: self.again()?,
         })
     }
 
     /// Nothing waits here or is passed on any more: this connection server is the one that clients come to.
-    ///
-    /// # Errors
-    /// [`Error::Map`] on other nodes.
     pub fn end_hold(&self) -> Result<(), Error> {
-        let variable = only_on_cs("hold", &self.programs().maps.hold)?;
-        write(variable, &InMap::default())
+        write(&self.hold, &InMap::default())
     }
 }
 

@@ -1,9 +1,112 @@
-//! The connection server's maps.
+//! The connection server's programs and maps: nothing here exists on a node without that role.
 
 pub mod again;
 pub mod entries;
 pub mod hold;
-pub mod lead;
 pub mod moves;
 pub mod orphans;
-pub mod tally;
+
+use std::{
+    os::fd::{AsFd as _, OwnedFd},
+    sync::Arc,
+    time::Duration,
+};
+
+use baton_abi::{MAX_DATA_SERVERS, Sweep, Tcb, TcbKey};
+use libbpf_rs::{MapCore as _, MapHandle};
+use zerocopy::IntoBytes as _;
+
+use crate::{
+    Error, Routing, Tick,
+    maps::{CommonMaps, element, entries, lookup, update},
+    sys,
+};
+
+/// What a connection server has.
+pub struct ConnectionServer {
+    /// The XDP program.
+    pub xdp: OwnedFd,
+    /// Expires TCB entries.
+    pub sweep: OwnedFd,
+    /// Finds entries of a dead data server.
+    pub muster: OwnedFd,
+    /// Changes one of them.
+    pub change: OwnedFd,
+    /// Moves the response of one whose data server drains.
+    pub moves: OwnedFd,
+    /// Passes frames of user space up to the kernel.
+    pub pass_up: OwnedFd,
+    pub(crate) tcbs: MapHandle,
+    pub(crate) flows: MapHandle,
+    /// A variable of the program.
+    pub(crate) hold: MapHandle,
+    pub(crate) held: MapHandle,
+    pub(crate) orphans: MapHandle,
+    /// Held only: without a holder the kernel empties it.
+    pub(crate) _once_more: MapHandle,
+    pub(crate) routing: Arc<Routing>,
+    pub(crate) common: Arc<CommonMaps>,
+}
+
+/// What one sweep of the TCP table found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Swept {
+    /// Entries that stay.
+    pub live: u32,
+    /// Entries that were too old.
+    pub expired: u32,
+}
+
+impl ConnectionServer {
+    /// Where first requests go.
+    pub fn routing(&self) -> &Routing {
+        &self.routing
+    }
+
+    /// One entry of the TCP table.
+    pub fn tcb(&self, key: &TcbKey) -> Result<Option<Tcb>, Error> {
+        lookup("tcbs", &self.tcbs, key)
+    }
+
+    /// All entries of the TCP table; for inspection, not for the packet path.
+    pub fn tcbs(&self) -> Result<Vec<(TcbKey, Tcb)>, Error> {
+        entries("tcbs", &self.tcbs)
+    }
+
+    /// Writes an entry of the TCP table.
+    pub fn set_tcb(&self, key: &TcbKey, tcb: &Tcb) -> Result<(), Error> {
+        update("tcbs", &self.tcbs, key, tcb)
+    }
+
+    /// How many entries the TCP table has room for.
+    pub fn tcb_capacity(&self) -> u32 {
+        self.tcbs.max_entries()
+    }
+
+    /// Live flows of a data server, as the last sweep counted them.
+    pub fn flows(&self, index: u16) -> Result<u32, Error> {
+        element("flows", &self.flows, index.into())
+    }
+
+    /// Expires TCB entries and counts the live ones of each data server.
+    pub fn sweep(&self, idle: Duration, closing: Duration) -> Result<Swept, Error> {
+        for index in 0..MAX_DATA_SERVERS {
+            update("flows", &self.flows, &index, &0u32)?;
+        }
+        let mut sweep = Sweep {
+            idle_ticks: Tick::from(idle).0,
+            closing_ticks: Tick::from(closing).0,
+            ..Sweep::default()
+        };
+        sys::run_on_argument(self.sweep.as_fd(), sweep.as_mut_bytes()).map_err(|cause| {
+            Error::Run {
+                program: "sweep",
+                cause,
+            }
+        })?;
+        Ok(Swept {
+            live: sweep.live,
+            expired: sweep.expired,
+        })
+    }
+}

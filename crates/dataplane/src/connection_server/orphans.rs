@@ -8,9 +8,9 @@ use libbpf_rs::{MapCore as _, MapHandle};
 use zerocopy::IntoBytes as _;
 
 use crate::{
-    Dataplane, Error,
+    ConnectionServer, Error,
     connection_server::entries::array,
-    maps::{again_on_cs, element, forget, lookup, program_of_cs, update},
+    maps::{again, again_program, element, forget, lookup, update},
     sys,
 };
 
@@ -25,20 +25,18 @@ pub struct Orphans {
     pools: MapHandle,
 }
 
-impl Dataplane {
-    /// A second way to the maps, for a task of its own. On a connection server only.
+impl ConnectionServer {
+    /// A second handle to the entries, for a task of its own.
     pub fn orphans(&self) -> Result<Orphans, Error> {
-        let programs = self.programs();
-        let program = |program| program_of_cs("orphans", program);
-        let maps = &programs.maps;
+        let program = |program| again_program("orphans", program);
         Ok(Orphans {
-            muster: program(&programs.muster)?,
-            change: program(&programs.change)?,
-            moves: program(&programs.moves)?,
-            orphans: again_on_cs("orphans", &maps.orphans)?,
-            kept: again_on_cs("kept_requests", &maps.kept_requests)?,
-            tcbs: again_on_cs("tcbs", &maps.tcbs)?,
-            pools: again_on_cs("pools", &maps.pools)?,
+            muster: program(&self.muster)?,
+            change: program(&self.change)?,
+            moves: program(&self.moves)?,
+            orphans: again("orphans", &self.orphans)?,
+            kept: again("kept_requests", &self.routing.kept_requests)?,
+            tcbs: again("tcbs", &self.tcbs)?,
+            pools: again("pools", &self.routing.pools)?,
         })
     }
 }

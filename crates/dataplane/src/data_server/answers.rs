@@ -6,9 +6,9 @@ use baton_abi::{Answer, AnswerKey, NO_DATA_SERVER, Pool};
 use libbpf_rs::MapHandle;
 
 use crate::{
-    Dataplane, Error,
+    DataServer, Error,
     clock::coarse_after,
-    maps::{again_on_ds, element, update},
+    maps::{again, element, update},
 };
 
 /// The maps of whoever asks. Whoever has it must [`Answers::give_sign`] again and again, or is not asked for anything.
@@ -19,15 +19,14 @@ pub struct Answers {
     pools: MapHandle,
 }
 
-impl Dataplane {
-    /// On a data server only.
+impl DataServer {
+    /// A second handle to the maps, for whoever asks.
     pub fn answers(&self) -> Result<Answers, Error> {
-        let maps = &self.programs().maps;
         Ok(Answers {
-            answers: again_on_ds("answers", &maps.answers)?,
-            resting: again_on_ds("resting", &maps.resting)?,
-            asking: again_on_ds("asking", &maps.asking)?,
-            pools: again_on_ds("pools", &maps.pools)?,
+            answers: again("answers", &self.routing.answers)?,
+            resting: again("resting", &self.routing.resting)?,
+            asking: again("asking", &self.asking)?,
+            pools: again("pools", &self.routing.pools)?,
         })
     }
 }

@@ -5,8 +5,8 @@ use libbpf_rs::{MapCore as _, MapFlags};
 use zerocopy::IntoBytes as _;
 
 use crate::{
-    Dataplane, Error, Tallied,
-    maps::{map_error, only_on_ds, per_cpu, read},
+    DataServer, Error, Tallied,
+    maps::{map_error, per_cpu, read},
 };
 
 /// Of what a door counted it.
@@ -39,10 +39,10 @@ impl AtDoor {
     }
 }
 
-impl Dataplane {
-    /// The sum over processors. Of a data server only.
+impl DataServer {
+    /// The sum over processors.
     pub fn door_tally(&self, of: AtDoor) -> Result<DoorTally, Error> {
-        let map = only_on_ds("door_tallies", &self.programs().maps.door_tallies)?;
+        let map = &self.door_tallies;
         let mut sum = DoorTally::default();
         for cpu in per_cpu("door_tallies", map, of.place())? {
             let one: DoorTally = read("door_tallies", &cpu)?;
@@ -54,19 +54,18 @@ impl Dataplane {
         Ok(sum)
     }
 
-    /// The kernel's number of the map in which doors count: another map has another one, until the next boot. Of a data server
-    /// only.
+    /// The kernel's number of the map in which doors count: another map has another one, until the next boot.
     pub fn door_tallies_id(&self) -> Result<u32, Error> {
-        let map = only_on_ds("door_tallies", &self.programs().maps.door_tallies)?;
+        let map = &self.door_tallies;
         let info = map
             .info()
             .map_err(|error| map_error("door_tallies", error))?;
         Ok(info.info.id)
     }
 
-    /// Begins anew, for another owner of the index; elsewhere than on a data server there is nothing to begin.
+    /// Begins anew, for another owner of the index.
     pub(crate) fn clear_door_tally(&self, of: Tallied) -> Result<(), Error> {
-        let (Some(map), Some(of)) = (&self.programs().maps.door_tallies, AtDoor::of(of)) else {
+        let (map, Some(of)) = (&self.door_tallies, AtDoor::of(of)) else {
             return Ok(());
         };
         let cpus = per_cpu("door_tallies", map, of.place())?.len();

@@ -7,7 +7,7 @@ use baton_abi::{
 };
 use zerocopy::FromBytes as _;
 
-use crate::{Dataplane, Error, maps::only_on_ds, ring::Ring};
+use crate::{DataServer, Error, ring::Ring};
 
 /// A part of a client's stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,11 +37,10 @@ pub struct Early {
 /// The reader's end.
 pub struct EarlyRing(Ring<Early>);
 
-impl Dataplane {
-    /// The reader's end. At most one may be in use. On a data server only.
+impl DataServer {
+    /// The reader's end. At most one may be in use.
     pub fn early(&self) -> Result<EarlyRing, Error> {
-        let map = only_on_ds("early", &self.programs().maps.early)?;
-        Ok(EarlyRing(Ring::of("early", map, read_record)?))
+        Ok(EarlyRing(Ring::of("early", &self.early, read_record)?))
     }
 }
 

@@ -10,9 +10,9 @@ use libbpf_rs::MapHandle;
 use zerocopy::FromBytes as _;
 
 use crate::{
-    Dataplane, Error, Options,
+    DataServer, Dataplane, Error, Options,
     loading::{attach, everywhere},
-    maps::{again_on_ds, element, lookup, only_on_ds},
+    maps::{again, element, lookup},
     ring::Ring,
 };
 
@@ -36,18 +36,18 @@ pub struct Heads {
     pools: MapHandle,
 }
 
-impl Dataplane {
-    /// The reader's end. At most one may be in use. On a data server only.
+impl DataServer {
+    /// The reader's end. At most one may be in use.
     pub fn heads(&self) -> Result<Heads, Error> {
-        let maps = &self.programs().maps;
-        let map = only_on_ds("seen_heads", &maps.seen_heads)?;
         Ok(Heads {
-            ring: Ring::of("seen_heads", map, read_record)?,
-            kept: again_on_ds("kept_requests", &maps.kept_requests)?,
-            pools: again_on_ds("pools", &maps.pools)?,
+            ring: Ring::of("seen_heads", &self.seen_heads, read_record)?,
+            kept: again("kept_requests", &self.routing.kept_requests)?,
+            pools: again("pools", &self.routing.pools)?,
         })
     }
+}
 
+impl Dataplane {
     /// Has the program follow the responses that leave by these interfaces, or not any more. On a connection whose
     /// responses leave otherwise nobody knows where they end, so it does not move.
     pub fn follow_responses(
@@ -63,9 +63,9 @@ impl Dataplane {
             pins.forget_links_elsewhere("head", &[])?;
             return pins.forget_link("head");
         }
-        if let (true, Some(program)) = (self.head_links.is_empty(), &self.programs().head) {
+        if let (true, Some(server)) = (self.head_links.is_empty(), self.as_data_server()) {
             self.head_links = everywhere::attach("head", interfaces, pins, |interface, pins| {
-                attach::attach_head(program, interface, pins)
+                attach::attach_head(&server.egress, interface, pins)
             })?;
         }
         Ok(())

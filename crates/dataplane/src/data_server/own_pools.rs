@@ -6,8 +6,8 @@ use baton_abi::{KeptRequest, Pool, ROLE_CS, Service, ServiceKey, Settings, TcbKe
 use libbpf_rs::MapHandle;
 
 use crate::{
-    Dataplane, Error,
-    maps::{again, again_on_ds, element, lookup},
+    DataServer, Error,
+    maps::{again, element, lookup},
 };
 
 /// A second way to the tables, for a task of its own.
@@ -18,15 +18,15 @@ pub struct OwnPools {
     kept: MapHandle,
 }
 
-impl Dataplane {
-    /// What this data server is to answer. On a data server only.
+impl DataServer {
+    /// What this data server is to answer.
     pub fn own_pools(&self) -> Result<OwnPools, Error> {
-        let maps = &self.programs().maps;
+        let (common, routing) = (&self.common, &self.routing);
         Ok(OwnPools {
-            services: again("services", &maps.services)?,
-            pools: again_on_ds("pools", &maps.pools)?,
-            settings: again("settings", &maps.settings)?,
-            kept: again_on_ds("kept_requests", &maps.kept_requests)?,
+            services: again("services", &common.services)?,
+            pools: again("pools", &routing.pools)?,
+            settings: again("settings", &common.settings)?,
+            kept: again("kept_requests", &routing.kept_requests)?,
         })
     }
 }

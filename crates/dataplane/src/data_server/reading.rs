@@ -9,8 +9,8 @@ use libbpf_rs::{ErrorKind, MapCore as _, MapFlags, MapHandle};
 use zerocopy::IntoBytes as _;
 
 use crate::{
-    Dataplane, Error,
-    maps::{again_on_ds, lookup, map_error},
+    DataServer, Error,
+    maps::{again, again_program, lookup, map_error},
     sys,
 };
 
@@ -24,21 +24,15 @@ pub struct Reading {
     interface: u32,
 }
 
-impl Dataplane {
-    /// What an agent needs that reads requests, and sends frames in as if they had come to this interface. On a data server
-    /// only.
+impl DataServer {
+    /// What an agent needs that reads requests, and sends frames in as if they had come to this interface.
     pub fn reading(&self, interface: u32) -> Result<Reading, Error> {
-        let programs = self.programs();
-        let pass_up = programs.pass_up.as_ref().map(|program| program.try_clone());
-        let maps = &programs.maps;
         Ok(Reading {
-            doors: again_on_ds("doors", &maps.doors)?,
-            doors_begun: again_on_ds("doors_begun", &maps.doors_begun)?,
-            keeping: again_on_ds("keeping", &maps.keeping)?,
-            have_read: again_on_ds("have_read", &maps.have_read)?,
-            pass_up: pass_up
-                .ok_or_else(|| map_error("doors", "exists on a data server only"))?
-                .map_err(|error| map_error("doors", error))?,
+            doors: again("doors", &self.doors)?,
+            doors_begun: again("doors_begun", &self.doors_begun)?,
+            keeping: again("keeping", &self.keeping)?,
+            have_read: again("have_read", &self.have_read)?,
+            pass_up: again_program("doors", &self.pass_up)?,
             interface,
         })
     }

@@ -13,7 +13,7 @@ impl Dataplane {
     pub fn keep_relay_answers(&mut self, interfaces: &BTreeSet<u32>) -> Result<(), Error> {
         self.relay_links
             .retain(|interface, _| interfaces.contains(interface));
-        let Some(program) = &self.programs().relay_answer else {
+        let Some(server) = self.as_data_server() else {
             return Ok(());
         };
         let mut made = Vec::new();
@@ -22,7 +22,7 @@ impl Dataplane {
             if self.relay_links.contains_key(interface) {
                 continue;
             }
-            match attach::attach_relay_answer(program, *interface) {
+            match attach::attach_relay_answer(&server.relay_answer, *interface) {
                 Ok(link) => made.push((*interface, link)),
                 Err(error) => outcome = outcome.and(Err(error)),
             }

@@ -7,8 +7,8 @@ use libbpf_rs::{MapCore as _, MapFlags, MapHandle};
 use zerocopy::IntoBytes as _;
 
 use crate::{
-    Dataplane, Error,
-    maps::{again_on_ds, map_error},
+    DataServer, Error,
+    maps::{again, map_error},
 };
 
 /// Of all connections of this data server.
@@ -16,10 +16,10 @@ pub struct Responses {
     map: MapHandle,
 }
 
-impl Dataplane {
-    /// Where responses end. On a data server only.
+impl DataServer {
+    /// Where responses end.
     pub fn responses(&self) -> Result<Responses, Error> {
-        let map = again_on_ds("responses", &self.programs().maps.responses)?;
+        let map = again("responses", &self.responses)?;
         Ok(Responses { map })
     }
 }

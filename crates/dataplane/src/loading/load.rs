@@ -2,8 +2,8 @@
 
 use std::{
     mem::MaybeUninit,
-    os::fd::{AsFd, AsRawFd as _, OwnedFd},
-    sync::Once,
+    os::fd::{AsFd, AsRawFd as _, BorrowedFd},
+    sync::{Arc, Once},
 };
 
 use baton_abi::{OWNER_KEEPS, ROLE_CS, ROLE_DS, ROLE_SWITCH};
@@ -15,10 +15,10 @@ use libbpf_rs::{
 use tracing::{debug, warn};
 
 use crate::{
-    Error, Pins, XdpChoice,
+    ConnectionServer, DataServer, Error, Pins, Routing, Switch, XdpChoice,
     kernel::{self, Cause, Part},
     loading::layout::{self, Wanted},
-    maps::Maps,
+    maps::CommonMaps,
     skeleton::BatonSkelBuilder,
 };
 
@@ -39,33 +39,19 @@ pub struct Options {
     pub pins: Option<Pins>,
 }
 
-/// The loaded programs and their maps, attached to nothing yet.
+/// The loaded programs and their maps, by role, attached to nothing yet.
 pub struct Programs {
-    /// The connection server's XDP program, with role CS.
-    pub cs: Option<OwnedFd>,
-    /// The switch's XDP program, with that role.
-    pub switch: Option<OwnedFd>,
-    /// The data server's tcx program, with role DS.
-    pub ds: Option<OwnedFd>,
-    /// What shows how responses begin, with role DS.
-    pub head: Option<OwnedFd>,
-    /// Keeps answers to the relay on this host, with role DS.
-    pub relay_answer: Option<OwnedFd>,
-    /// What gives adopted connections their congestion window, with role DS.
-    pub window: Option<OwnedFd>,
-    /// Passes frames of user space up to the kernel, with role CS or DS.
-    pub pass_up: Option<OwnedFd>,
-    /// Expiry of TCB entries, with role CS.
-    pub sweep: Option<OwnedFd>,
+    /// With role CS.
+    pub connection_server: Option<ConnectionServer>,
+    /// With role DS.
+    pub data_server: Option<DataServer>,
+    /// With that role.
+    pub switch: Option<Switch>,
     /// Pinned maps that could not be taken over, because another version wrote them otherwise.
     pub made_anew: Vec<String>,
-    /// Finds entries of a dead data server, with role CS.
-    pub muster: Option<OwnedFd>,
-    /// Changes one of them, with role CS.
-    pub change: Option<OwnedFd>,
-    /// Moves one of a data server that drains, with role CS.
-    pub moves: Option<OwnedFd>,
-    pub(crate) maps: Maps,
+    /// With role CS or DS.
+    pub(crate) routing: Option<Arc<Routing>>,
+    pub(crate) common: Arc<CommonMaps>,
 }
 
 /// include/uapi/linux/bpf.h
@@ -205,97 +191,97 @@ impl Programs {
         let loaded = open
             .load()
             .map_err(|error| explain(&error, &Part::of_roles(options.roles)))?;
-        let duplicate =
-            |fd: std::os::fd::BorrowedFd<'_>| fd.try_clone_to_owned().map_err(load_error);
-        let handle = |map: &libbpf_rs::MapMut<'_>| MapHandle::try_from(map).map_err(load_error);
-        let only = |used: bool, map: &libbpf_rs::MapMut<'_>| used.then(|| handle(map)).transpose();
-        let cs_only = |map: &libbpf_rs::MapMut<'_>| only(cs, map);
-        let routing = |map: &libbpf_rs::MapMut<'_>| only(cs || ds, map);
-        if cs {
-            let program = loaded.progs.baton_cs.as_fd().as_raw_fd();
-            loaded
-                .maps
-                .once_more
-                .update(&0u32.to_ne_bytes(), &program.to_ne_bytes(), MapFlags::ANY)
-                .map_err(load_error)?;
-        }
-        Ok(Self {
-            cs: cs
-                .then(|| duplicate(loaded.progs.baton_cs.as_fd()))
-                .transpose()?,
-            pass_up: (cs || ds)
-                .then(|| duplicate(loaded.progs.baton_pass_up.as_fd()))
-                .transpose()?,
-            switch: switch
-                .then(|| duplicate(loaded.progs.baton_switch.as_fd()))
-                .transpose()?,
-            ds: ds
-                .then(|| duplicate(loaded.progs.baton_ds.as_fd()))
-                .transpose()?,
-            head: ds
-                .then(|| duplicate(loaded.progs.baton_head.as_fd()))
-                .transpose()?,
-            relay_answer: ds
-                .then(|| duplicate(loaded.progs.baton_relay_answer.as_fd()))
-                .transpose()?,
-            window: ds
-                .then(|| duplicate(loaded.progs.baton_window.as_fd()))
-                .transpose()?,
-            sweep: cs
-                .then(|| duplicate(loaded.progs.baton_sweep.as_fd()))
-                .transpose()?,
+        let program = |fd: BorrowedFd<'_>| fd.try_clone_to_owned().map_err(load_error);
+        let map = |map: &libbpf_rs::MapMut<'_>| MapHandle::try_from(map).map_err(load_error);
+        let (progs, maps) = (&loaded.progs, &loaded.maps);
+        let common = Arc::new(CommonMaps {
+            settings: map(&maps.settings)?,
+            counters: map(&maps.counters)?,
+            services: map(&maps.services)?,
+            stale_senders: map(&maps.stale_senders)?,
+            refused_nodes: map(&maps.refused_nodes)?,
+            peer_keys: map(&maps.peer_keys)?,
+            data_servers: map(&maps.data_servers)?,
+            channels: map(&maps.channels)?,
+            outbox: map(&maps.outbox)?,
+        });
+        let mut programs = Self {
+            connection_server: None,
+            data_server: None,
+            switch: None,
             made_anew,
-            muster: cs
-                .then(|| duplicate(loaded.progs.baton_muster.as_fd()))
-                .transpose()?,
-            change: cs
-                .then(|| duplicate(loaded.progs.baton_change.as_fd()))
-                .transpose()?,
-            moves: cs
-                .then(|| duplicate(loaded.progs.baton_move.as_fd()))
-                .transpose()?,
-            maps: Maps {
-                settings: handle(&loaded.maps.settings)?,
-                counters: handle(&loaded.maps.counters)?,
-                services: handle(&loaded.maps.services)?,
-                stale_senders: handle(&loaded.maps.stale_senders)?,
-                refused_nodes: handle(&loaded.maps.refused_nodes)?,
-                peer_keys: handle(&loaded.maps.peer_keys)?,
-                data_servers: handle(&loaded.maps.data_servers)?,
-                peers: only(ds, &loaded.maps.peers)?,
-                senders: only(ds, &loaded.maps.senders)?,
-                inboxes: only(ds, &loaded.maps.inboxes)?,
-                channels: handle(&loaded.maps.channels)?,
-                outbox: handle(&loaded.maps.outbox)?,
-                rings: only(ds, &loaded.maps.rings)?,
-                seen_heads: only(ds, &loaded.maps.seen_heads)?,
-                responses: only(ds, &loaded.maps.responses)?,
-                doors: only(ds, &loaded.maps.doors)?,
-                doors_begun: only(ds, &loaded.maps.doors_begun)?,
-                door_tallies: only(ds, &loaded.maps.door_tallies)?,
-                keeping: only(ds, &loaded.maps.keeping)?,
-                have_read: only(ds, &loaded.maps.have_read)?,
-                early: only(ds, &loaded.maps.early)?,
-                asking: only(ds, &loaded.maps.asking)?,
-                places: only(switch, &loaded.maps.places)?,
-                pools: routing(&loaded.maps.pools)?,
-                hosts: routing(&loaded.maps.hosts)?,
-                routes: routing(&loaded.maps.routes)?,
-                large: routing(&loaded.maps.large)?,
-                choices: routing(&loaded.maps.choices)?,
-                tallies: routing(&loaded.maps.tallies)?,
-                route_ids: routing(&loaded.maps.route_ids)?,
-                tcbs: cs_only(&loaded.maps.tcbs)?,
-                flows: cs_only(&loaded.maps.flows)?,
-                hold: cs_only(&loaded.maps.data_hold)?,
-                held: cs_only(&loaded.maps.held)?,
-                answers: routing(&loaded.maps.answers)?,
-                resting: routing(&loaded.maps.resting)?,
-                kept_requests: routing(&loaded.maps.kept_requests)?,
-                orphans: cs_only(&loaded.maps.orphans)?,
-                _once_more: cs_only(&loaded.maps.once_more)?,
-            },
-        })
+            routing: None,
+            common: Arc::clone(&common),
+        };
+        if switch {
+            programs.switch = Some(Switch {
+                xdp: program(progs.baton_switch.as_fd())?,
+                places: map(&maps.places)?,
+            });
+        }
+        if !cs && !ds {
+            return Ok(programs);
+        }
+        let routing = Arc::new(Routing {
+            pools: map(&maps.pools)?,
+            hosts: map(&maps.hosts)?,
+            routes: map(&maps.routes)?,
+            large: map(&maps.large)?,
+            choices: map(&maps.choices)?,
+            tallies: map(&maps.tallies)?,
+            route_ids: map(&maps.route_ids)?,
+            answers: map(&maps.answers)?,
+            resting: map(&maps.resting)?,
+            kept_requests: map(&maps.kept_requests)?,
+        });
+        programs.routing = Some(Arc::clone(&routing));
+        if cs {
+            let xdp = progs.baton_cs.as_fd().as_raw_fd();
+            maps.once_more
+                .update(&0u32.to_ne_bytes(), &xdp.to_ne_bytes(), MapFlags::ANY)
+                .map_err(load_error)?;
+            programs.connection_server = Some(ConnectionServer {
+                xdp: program(progs.baton_cs.as_fd())?,
+                sweep: program(progs.baton_sweep.as_fd())?,
+                muster: program(progs.baton_muster.as_fd())?,
+                change: program(progs.baton_change.as_fd())?,
+                moves: program(progs.baton_move.as_fd())?,
+                pass_up: program(progs.baton_pass_up.as_fd())?,
+                tcbs: map(&maps.tcbs)?,
+                flows: map(&maps.flows)?,
+                hold: map(&maps.data_hold)?,
+                held: map(&maps.held)?,
+                orphans: map(&maps.orphans)?,
+                _once_more: map(&maps.once_more)?,
+                routing: Arc::clone(&routing),
+                common: Arc::clone(&common),
+            });
+        }
+        if ds {
+            programs.data_server = Some(DataServer {
+                ingress: program(progs.baton_ds.as_fd())?,
+                egress: program(progs.baton_head.as_fd())?,
+                relay_answer: program(progs.baton_relay_answer.as_fd())?,
+                window: program(progs.baton_window.as_fd())?,
+                pass_up: program(progs.baton_pass_up.as_fd())?,
+                peers: map(&maps.peers)?,
+                senders: map(&maps.senders)?,
+                inboxes: map(&maps.inboxes)?,
+                rings: map(&maps.rings)?,
+                seen_heads: map(&maps.seen_heads)?,
+                responses: map(&maps.responses)?,
+                doors: map(&maps.doors)?,
+                doors_begun: map(&maps.doors_begun)?,
+                door_tallies: map(&maps.door_tallies)?,
+                keeping: map(&maps.keeping)?,
+                have_read: map(&maps.have_read)?,
+                early: map(&maps.early)?,
+                asking: map(&maps.asking)?,
+                routing,
+                common,
+            });
+        }
+        Ok(programs)
     }
 }
 

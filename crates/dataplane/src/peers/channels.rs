@@ -22,12 +22,12 @@ pub struct Channels {
 impl Dataplane {
     /// Another hold on the maps of the channels.
     pub fn channels(&self) -> Result<Channels, Error> {
-        let maps = &self.programs().maps;
+        let maps = &self.programs().common;
         Ok(Channels {
             channels: again("channels", &maps.channels)?,
             outbox: again("outbox", &maps.outbox)?,
-            inboxes: (maps.inboxes.as_ref())
-                .map(|map| again("inboxes", map))
+            inboxes: (self.as_data_server())
+                .map(|server| again("inboxes", &server.inboxes))
                 .transpose()?,
         })
     }

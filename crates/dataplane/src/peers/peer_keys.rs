@@ -17,7 +17,7 @@ const MAP: &str = "peer_keys";
 impl Dataplane {
     /// What the programs know, by the other node's address.
     pub fn peer_keys(&self) -> Result<BTreeMap<Ipv4Addr, PeerKeys>, Error> {
-        let all: Vec<(u32, PeerKeys)> = entries(MAP, &self.programs().maps.peer_keys)?;
+        let all: Vec<(u32, PeerKeys)> = entries(MAP, &self.programs().common.peer_keys)?;
         Ok(all
             .into_iter()
             .map(|(address, keys)| (address.to_ne_bytes().into(), keys))
@@ -26,7 +26,7 @@ impl Dataplane {
 
     /// Has them know these and nothing else. No node that stays is unknown in between.
     pub fn set_peer_keys(&self, keys: &BTreeMap<Ipv4Addr, PeerKeys>) -> Result<(), Error> {
-        let map = &self.programs().maps.peer_keys;
+        let map = &self.programs().common.peer_keys;
         let known: BTreeSet<Ipv4Addr> = self.peer_keys()?.into_keys().collect();
         for (address, shared) in keys {
             update(MAP, map, &short_address(*address), shared)?;

@@ -37,7 +37,7 @@ pub struct Refusals {
 impl Dataplane {
     /// Another hold on the map, with a memory of its own of what was seen.
     pub fn refused_nodes(&self) -> Result<RefusedNodes, Error> {
-        let map = MapHandle::try_from(&self.programs().maps.refused_nodes);
+        let map = MapHandle::try_from(&self.programs().common.refused_nodes);
         Ok(RefusedNodes {
             map: map.map_err(|error| map_error(MAP, error))?,
             seen: BTreeMap::new(),

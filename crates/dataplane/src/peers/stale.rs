@@ -16,7 +16,7 @@ pub struct StaleSender {
 impl Dataplane {
     /// By the address of each sender.
     pub fn stale_senders(&self) -> Result<HashMap<Ipv4Addr, StaleSender>, Error> {
-        let map = &self.programs().maps.stale_senders;
+        let map = &self.programs().common.stale_senders;
         let senders = entries::<u32, baton_abi::StaleSender>("stale_senders", map)?;
         Ok(senders
             .into_iter()

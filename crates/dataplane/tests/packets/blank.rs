@@ -31,21 +31,15 @@ pub fn map_named(plane: &Dataplane, name: &str) -> MapHandle {
 }
 
 fn maps_of(plane: &Dataplane) -> BTreeSet<u32> {
-    let programs = plane.programs();
-    let all: [&Option<OwnedFd>; 10] = [
-        &programs.cs,
-        &programs.switch,
-        &programs.ds,
-        &programs.head,
-        &programs.relay_answer,
-        &programs.window,
-        &programs.sweep,
-        &programs.muster,
-        &programs.change,
-        &programs.moves,
-    ];
+    let mut all: Vec<&OwnedFd> = Vec::new();
+    if let Some(one) = plane.as_connection_server() {
+        all.extend([&one.xdp, &one.sweep, &one.muster, &one.change, &one.moves]);
+    }
+    if let Some(one) = plane.as_data_server() {
+        all.extend([&one.ingress, &one.egress, &one.relay_answer, &one.window]);
+    }
+    all.extend(plane.as_switch().map(|one| &one.xdp));
     all.into_iter()
-        .flatten()
         .flat_map(|program| sys::maps_of(program.as_fd()).unwrap())
         .collect()
 }

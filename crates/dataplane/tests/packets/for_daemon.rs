@@ -226,10 +226,11 @@ fn a_sender_has_a_budget() {
     each(|which, node| {
         let burst = u64::from(BUDGET_BURST_NS / BUDGET_COST_NS);
         let mad = message(node, MAD_SENDER, LCCP_HELLO, &body(40));
-        let programs = node.plane().programs();
-        let program = (programs.ds.as_ref().or(programs.cs.as_ref()))
-            .or(programs.switch.as_ref())
-            .unwrap();
+        let plane = node.plane();
+        let of_ds = plane.as_data_server().map(|server| &server.ingress);
+        let of_cs = plane.as_connection_server().map(|server| &server.xdp);
+        let of_switch = plane.as_switch().map(|switch| &switch.xdp);
+        let program = of_ds.or(of_cs).or(of_switch).unwrap();
         let runs = 4 * burst;
         node.look();
         let begun = Instant::now();

@@ -160,8 +160,16 @@ fn the_connection_server() {
 fn the_data_server() {
     on_own_host(|| {
         let node = Node::ds();
-        node.plane().set_peer(CS, &peer(CS_MAC)).unwrap();
-        node.plane().set_peer(ds(1), &peer(ds_mac(1))).unwrap();
+        node.plane()
+            .as_data_server()
+            .unwrap()
+            .set_peer(CS, &peer(CS_MAC))
+            .unwrap();
+        node.plane()
+            .as_data_server()
+            .unwrap()
+            .set_peer(ds(1), &peer(ds_mac(1)))
+            .unwrap();
         let (seed, mut random) = random();
         let mut met = BTreeSet::new();
         let listener = listen(WEB);
@@ -178,7 +186,11 @@ fn the_data_server() {
             length: 3,
             missing: 0,
         };
-        node.plane().set_ring(1, &ring).unwrap();
+        node.plane()
+            .as_data_server()
+            .unwrap()
+            .set_ring(1, &ring)
+            .unwrap();
         for run in 0..runs() {
             let message =
                 |message: &Message, packet: &Segment| to_ds(message, node.now(), &packet.packet());

@@ -133,11 +133,15 @@ impl Node {
 
     /// Of each place who has it now, and who had it before. As in the daemon, a turn ends with `now`.
     pub fn set_places(&self, of: impl Fn(u32) -> (u16, u16)) {
-        for (at, place) in (0..).zip(self.plane().places().unwrap()) {
+        for (at, place) in (0..).zip(self.plane().as_switch().unwrap().places().unwrap()) {
             let (now, before) = of(at);
             let turn = place.turn + u32::from(now != place.now);
             let place = Place { now, before, turn };
-            self.plane().set_place(at, &place).unwrap();
+            self.plane()
+                .as_switch()
+                .unwrap()
+                .set_place(at, &place)
+                .unwrap();
         }
     }
 
@@ -209,12 +213,16 @@ impl Node {
         }
         if self.role.is_cs() || self.role.is_ds() {
             for (index, pool) in cluster::pools() {
-                self.plane().set_pool(index, &pool).unwrap();
+                self.plane()
+                    .routing()
+                    .unwrap()
+                    .set_pool(index, &pool)
+                    .unwrap();
                 let only = index.checked_sub(cluster::first_pool_of_one());
                 self.set_choices(index, &only.map_or(vec![0, 1, 2], |server| vec![server]));
             }
-            self.plane().set_hosts(&[]).unwrap();
-            self.plane().set_routes(&[]).unwrap();
+            self.plane().routing().unwrap().set_hosts(&[]).unwrap();
+            self.plane().routing().unwrap().set_routes(&[]).unwrap();
         }
         for (index, _) in self.plane().data_servers().unwrap() {
             let none = DataServer::default();
@@ -227,12 +235,24 @@ impl Node {
         if self.role.is_ds() {
             for address in [CS, ds(0), ds(1), ds(2)] {
                 let none = DataServer::default();
-                self.plane().set_peer(address, &none).unwrap();
+                self.plane()
+                    .as_data_server()
+                    .unwrap()
+                    .set_peer(address, &none)
+                    .unwrap();
             }
-            self.plane().set_senders(&[]).unwrap();
+            self.plane()
+                .as_data_server()
+                .unwrap()
+                .set_senders(&[])
+                .unwrap();
             for service in 0..5 {
                 let none = Ring::default();
-                self.plane().set_ring(service, &none).unwrap();
+                self.plane()
+                    .as_data_server()
+                    .unwrap()
+                    .set_ring(service, &none)
+                    .unwrap();
             }
         }
         let (address, roles) = match self.role {
@@ -244,8 +264,16 @@ impl Node {
         if self.role == Role::Both {
             let here = cluster::this_node();
             self.plane().set_data_server(0, &here).unwrap();
-            self.plane().set_peer(CS, &here).unwrap();
-            self.plane().set_senders(&[(CS_MAC, CS)]).unwrap();
+            self.plane()
+                .as_data_server()
+                .unwrap()
+                .set_peer(CS, &here)
+                .unwrap();
+            self.plane()
+                .as_data_server()
+                .unwrap()
+                .set_senders(&[(CS_MAC, CS)])
+                .unwrap();
         }
         self.plane()
             .set_settings(&cluster::settings(address, roles))
@@ -294,8 +322,16 @@ impl Node {
     /// At a data server: whoever sends frames as clients of these tables do is the connection server.
     pub fn know_connection_server(&self) {
         let way = cluster::peer(cluster::CS_MAC);
-        self.plane().set_peer(CS, &way).unwrap();
-        self.plane().set_senders(&[(CLIENT_MAC, CS)]).unwrap();
+        self.plane()
+            .as_data_server()
+            .unwrap()
+            .set_peer(CS, &way)
+            .unwrap();
+        self.plane()
+            .as_data_server()
+            .unwrap()
+            .set_senders(&[(CLIENT_MAC, CS)])
+            .unwrap();
     }
 
     pub fn change(&self, change: impl FnOnce(&mut Settings)) {
@@ -316,6 +352,8 @@ impl Node {
 
     pub fn set_choices(&self, pool: u16, choices: &[u16]) {
         self.plane()
+            .routing()
+            .unwrap()
             .set_choices(cluster::first_choice(pool), choices)
             .unwrap();
     }
@@ -352,16 +390,15 @@ impl Node {
     /// One packet with the beginning of a `struct __sk_buff` as its context.
     #[track_caller]
     pub fn run_marked(&self, frame: &[u8], mark: Option<u32>) -> Seen {
-        let programs = self.plane().programs();
         let mut context = sk_buff(mark.unwrap_or(0));
         self.look();
-        let mut run = |program: &Option<OwnedFd>, frame: &[u8]| {
-            let program = program.as_ref().unwrap().as_fd();
+        let mut run = |frame: &[u8]| {
+            let program = self.plane().as_data_server().unwrap().ingress.as_fd();
             let context = mark.is_some().then_some(&mut context[..]);
             sys::run_on_frame(program, frame, context, 1).unwrap()
         };
-        let run_xdp = |program: &Option<OwnedFd>, frame: &[u8]| {
-            let program = program.as_ref().unwrap().as_fd();
+        let run_xdp = |program: &OwnedFd, frame: &[u8]| {
+            let program = program.as_fd();
             match self.linear.get() {
                 Some(linear) => {
                     let mut context = xdp_md(linear.min(frame.len()));
@@ -373,23 +410,23 @@ impl Node {
         };
         let (verdict, frame_after) = match self.role {
             Role::Ds => {
-                let outcome = run(&programs.ds, frame);
+                let outcome = run(frame);
                 (verdict_of_ds(outcome.verdict), outcome.frame)
             }
             Role::Cs => {
-                let outcome = run_xdp(&programs.cs, frame);
+                let outcome = run_xdp(&self.plane().as_connection_server().unwrap().xdp, frame);
                 (verdict_of_cs(outcome.verdict), outcome.frame)
             }
             Role::Switch => {
-                let outcome = run_xdp(&programs.switch, frame);
+                let outcome = run_xdp(&self.plane().as_switch().unwrap().xdp, frame);
                 (verdict_of_cs(outcome.verdict), outcome.frame)
             }
             // What the first program leaves to the kernel, the second one sees next.
             Role::Both => {
-                let first = run_xdp(&programs.cs, frame);
+                let first = run_xdp(&self.plane().as_connection_server().unwrap().xdp, frame);
                 match verdict_of_cs(first.verdict) {
                     Pass => {
-                        let outcome = run(&programs.ds, &first.frame);
+                        let outcome = run(&first.frame);
                         (verdict_of_ds(outcome.verdict), outcome.frame)
                     }
                     verdict => (verdict, first.frame),
@@ -420,7 +457,11 @@ impl Node {
 
     /// The entry of this client's connection.
     pub fn tcb(&self, client: &Client) -> Option<Tcb> {
-        self.plane().tcb(&self.tcb_key(client)).unwrap()
+        self.plane()
+            .as_connection_server()
+            .unwrap()
+            .tcb(&self.tcb_key(client))
+            .unwrap()
     }
 
     /// Removes that entry, as the sweep does.
@@ -432,7 +473,11 @@ impl Node {
 
     /// Connections given to a data server.
     pub fn connections(&self, server: u16) -> u64 {
-        let tally = self.plane().tally(Tallied::DataServer(server));
+        let tally = self
+            .plane()
+            .routing()
+            .unwrap()
+            .tally(Tallied::DataServer(server));
         tally.unwrap().connections
     }
 

@@ -2,7 +2,34 @@
 //! connection server, and connections whose data server drains or has died.
 
 pub mod failover;
-pub mod idle_handover;
 pub mod mid_response_handover;
 pub mod migration;
 pub mod segments;
+
+use baton_dataplane::Swept;
+
+use self::segments::Segments;
+
+/// What the daemon of a connection server has besides what every daemon has.
+pub struct ConnectionServer {
+    /// The way of segments in a server's name to clients that nobody has.
+    pub segments: Segments,
+    /// What the last sweep of the TCP table found.
+    pub swept: Swept,
+    /// How many entries have expired since the start.
+    pub expired: u64,
+}
+
+impl ConnectionServer {
+    /// Nothing is swept yet.
+    ///
+    /// # Errors
+    /// The kernel gives no socket to send whole packets by.
+    pub fn begin() -> anyhow::Result<Self> {
+        Ok(Self {
+            segments: Segments::open()?,
+            swept: Swept::default(),
+            expired: 0,
+        })
+    }
+}

@@ -72,7 +72,9 @@ impl Daemon {
             // The program passed it up: every data server has refused.
             Message::Refused { flow, refusal, .. } => {
                 debug!(client = %flow.client(), ?refusal, "refused by all");
-                logged(self.segments.refuse(received.packet));
+                if let Some(server) = &self.connection_server {
+                    logged(server.segments.refuse(received.packet));
+                }
             }
             Message::Order(order) => self.handle_order(sender, order),
             Message::Account(account) => self.handle_account(sender, &account),
@@ -217,14 +219,13 @@ impl Daemon {
         self.follow_at_desk()?;
         let now = self.now();
         let roles = self.place.me.roles;
-        if roles.is_switch() {
+        if let Some(switch) = self.dataplane.as_switch() {
             let idle = self.place.config.cs.idle;
+            let maps = (&self.dataplane, switch);
             self.tables
-                .write_places(&self.dataplane, &self.place, now, idle, &self.membership)?;
+                .write_places(maps, &self.place, now, idle, &self.membership)?;
         }
-        if roles.is_ds() {
-            self.write_rings()?;
-        }
+        self.write_rings()?;
         let services = if roles.is_cs() {
             services_with_places(self.place.config.services.iter())?
         } else if roles.is_ds() {
@@ -248,11 +249,14 @@ impl Daemon {
 
     /// Tells the program whom it asks next who has a connection.
     pub(crate) fn write_rings(&mut self) -> Result<()> {
+        let Some(server) = self.dataplane.as_data_server() else {
+            return Ok(());
+        };
         let (now, own) = (self.now(), self.place.address);
         let services = self.place.config.services_of(&self.place.me.name);
         let services = services_with_places(services)?;
         self.tables
-            .write_rings(&self.dataplane, now, own, &services, &self.membership)
+            .write_rings(server, now, own, &services, &self.membership)
     }
 
     /// Has policies that go by load look at the loads, when it is time.
@@ -304,19 +308,18 @@ impl Daemon {
     /// What this node says of its services: as a data server how its own server does; as a connection
     /// server, to a switch, whether it has a data server at all.
     fn services_said(&self) -> Vec<HelloService> {
-        let roles = self.place.me.roles;
         let mut said = Vec::new();
         let services = services_with_places(self.place.config.services_of(&self.place.me.name));
-        if let Ok(services) = services
-            && roles.is_ds()
-        {
+        if let (Ok(services), Some(server)) = (services, &self.data_server) {
             said.extend(services.into_iter().map(|(at, _)| HelloService {
                 cluster: endpoint(at),
-                health: self.checks.health(at),
-                connections: self.connections.at(at),
+                health: server.checks.health(at),
+                connections: server.connections.at(at),
             }));
         }
-        if roles.is_cs() && self.place.config.switch().is_some() {
+        if let Some(server) = &self.connection_server
+            && self.place.config.switch().is_some()
+        {
             let health = if self.tables.can_serve() {
                 Health::Passing
             } else {
@@ -325,7 +328,7 @@ impl Daemon {
             said.push(HelloService {
                 cluster: FRONT,
                 health,
-                connections: self.swept.live,
+                connections: server.swept.live,
             });
         }
         said

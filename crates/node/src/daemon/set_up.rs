@@ -22,10 +22,10 @@ use crate::{
 impl Daemon {
     /// Maps before programs, programs before addresses, so that no packet ever meets a half.
     pub(crate) async fn set_up(&mut self, options: &Options) -> Result<()> {
-        if self.place.me.roles.is_ds() {
-            self.relay = mptcp_relay::Running::start(&mut self.host).await?;
-            self.tables
-                .relay_at(self.relay.as_ref().map_or(0, |relay| relay.port));
+        if let Some(server) = &mut self.data_server {
+            server.relay = mptcp_relay::Running::start(&mut self.host).await?;
+            let port = server.relay.as_ref().map_or(0, |relay| relay.port);
+            self.tables.relay_at(port);
         }
         self.write_maps().await?;
         self.dataplane.attach(&self.place.interfaces(), options)?;
@@ -107,7 +107,11 @@ impl Daemon {
             held.clone()
         };
         self.tables.write_services(&self.dataplane, &services)?;
-        if let Some(relay) = &self.relay {
+        if let Some(relay) = self
+            .data_server
+            .as_ref()
+            .and_then(|server| server.relay.as_ref())
+        {
             relay.serve(held.iter().map(|(at, _)| *at));
         }
         let resumable: Vec<_> = (held.iter())
@@ -116,11 +120,13 @@ impl Daemon {
             .collect();
         let resumes = roles.is_ds() && !resumable.is_empty();
         let moves = roles.is_ds() && held.iter().any(|(_, service)| service.owner_routes());
-        if resumes {
-            self.resume.tell_heads(&self.dataplane)?;
+        if let Some(server) = self.dataplane.as_data_server()
+            && resumes
+        {
+            self.resume.tell_heads(server)?;
             Routing::default().prepare(&mut self.host).await?;
             let opinion = self.judge.opinion();
-            self.resume.serve(resumable, &self.dataplane, opinion)?;
+            self.resume.serve(resumable, server, opinion)?;
             self.tables.resume_at(self.resume.port);
             self.tables.write_settings(&self.dataplane, &self.place)?;
         }
@@ -135,17 +141,19 @@ impl Daemon {
         let routed: Vec<_> = (held.iter().copied())
             .filter(|(_, service)| service.owner_routes())
             .collect();
-        if roles.is_ds() && !routed.is_empty() {
-            let reader = match self.reader.take() {
-                Some(reader) => reader,
-                None => agent::Running::start(&self.dataplane, &self.place, &self.judge)?,
+        if let (Some(server), Some(maps)) = (&mut self.data_server, self.dataplane.as_data_server())
+            && !routed.is_empty()
+        {
+            let agent = match server.agent.take() {
+                Some(agent) => agent,
+                None => agent::Running::start(maps, &self.place, &self.judge)?,
             };
-            reader.serve(self.tables.served(&routed));
+            agent.serve(self.tables.served(&routed));
             if (routed.iter()).any(|(_, service)| service.dispatcher.is_some()) {
-                reader.ask_dispatchers(&self.dataplane, &self.place)?;
+                agent.ask_dispatchers(maps, &self.place)?;
             }
-            self.tables.read_at(reader.port);
-            self.reader = Some(reader);
+            self.tables.read_at(agent.port);
+            server.agent = Some(agent);
             self.tables.write_settings(&self.dataplane, &self.place)?;
         }
         if !roles.is_cs() {
@@ -193,10 +201,10 @@ impl Daemon {
     /// Those must be here before: else a check would go out, to the connection server, and say how another
     /// data server does.
     pub(crate) fn check_servers(&mut self) -> Result<()> {
-        if self.place.me.roles.is_ds() {
+        if let Some(server) = &mut self.data_server {
             let config = &self.place.config;
             let of_node = services_with_places(config.services_of(&self.place.me.name))?;
-            self.checks.follow(of_node);
+            server.checks.follow(of_node);
             let of_node = services_with_places(config.services_of(&self.place.me.name))?;
             self.sizes.follow(config.cluster.hash_key(), of_node);
         }

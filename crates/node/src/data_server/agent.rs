@@ -17,18 +17,15 @@ use baton_agent::{
     reader::{Counters, Lead, Program, Reader, Route, Store},
 };
 use baton_core::{asker, rules::Request};
-use baton_dataplane::{Dataplane, Early, Error, Reading};
+use baton_dataplane::{DataServer, Early, Error, Reading};
 use baton_net::Connections;
 use baton_net::client_frame::{ETHERNET, PIECE, Stream};
 use tokio::sync::watch;
 
 use crate::{
-    connection_server::{
-        idle_handover,
-        segments::{Known, Segments},
-    },
+    connection_server::segments::{Known, Segments},
     data_server::{
-        early_packets,
+        early_packets, idle_handover,
         slow_path::{Judge, Opinion},
     },
     dispatcher::client::{Asking, Question},
@@ -58,11 +55,11 @@ pub struct Running {
 
 impl Running {
     /// Starts it. Frames come in by the node's interface.
-    pub fn start(dataplane: &Dataplane, place: &Place, judge: &Judge) -> Result<Self> {
+    pub fn start(server: &DataServer, place: &Place, judge: &Judge) -> Result<Self> {
         let link = &place.link;
         let (services, watch) = watch::channel(HashSet::new());
         let here = Arc::new(Here {
-            reading: dataplane.reading(link.index)?,
+            reading: server.reading(link.index)?,
             mac: link.mac,
             opinion: judge.opinion(),
             served: Mutex::default(),
@@ -71,7 +68,7 @@ impl Running {
             rests: Mutex::default(),
             asking: OnceLock::new(),
         });
-        early_packets::start(dataplane.early()?, Arc::downgrade(&here))?;
+        early_packets::start(server.early()?, Arc::downgrade(&here))?;
         let store = Store::open(place.config.local.run_dir.join("kept"))
             .context("cannot make the directory of what is kept of connections")?;
         let reader = Reader::bind(here.clone(), watch, store)?;
@@ -93,9 +90,9 @@ impl Running {
     }
 
     /// From now on dispatchers on other nodes are asked about the requests of services that have one.
-    pub fn ask_dispatchers(&self, dataplane: &Dataplane, place: &Place) -> Result<()> {
+    pub fn ask_dispatchers(&self, server: &DataServer, place: &Place) -> Result<()> {
         if self.here.asking.get().is_none() {
-            let asking = Asking::start(dataplane, place, self.here.opinion.clone())?;
+            let asking = Asking::start(server, place, self.here.opinion.clone())?;
             // Nobody else sets it.
             let _ = self.here.asking.set(asking);
         }

@@ -78,7 +78,9 @@ impl Daemon {
         if !wanted.is_empty() {
             Routing::default().keep_marked(&mut self.host).await?;
         }
-        self.containers.follow(&wanted)?;
+        if let Some(server) = &mut self.data_server {
+            server.containers.follow(&wanted)?;
+        }
         self.find_containers().await;
         Ok(())
     }
@@ -86,19 +88,22 @@ impl Daemon {
     /// Looks by which interfaces the containers are reached now: a container's network may come after this
     /// node, go, and come again as another interface.
     pub(crate) async fn find_containers(&mut self) {
+        let Some(server) = &mut self.data_server else {
+            return;
+        };
         let mut interfaces = BTreeSet::new();
-        for running in self.containers.running.values() {
+        for running in server.containers.running.values() {
             let ip = *running.server.ip();
             match self.place.netlink.interface_to(ip.into()).await {
                 Ok(index) => interfaces.extend(index),
                 Err(error) => tracing::debug!("{error}"),
             }
         }
-        if interfaces == self.containers.interfaces {
+        if interfaces == server.containers.interfaces {
             return;
         }
         match self.dataplane.keep_relay_answers(&interfaces) {
-            Ok(()) => self.containers.interfaces = interfaces,
+            Ok(()) => server.containers.interfaces = interfaces,
             Err(error) => warn!("answers of containers are not brought to the relay: {error}"),
         }
     }

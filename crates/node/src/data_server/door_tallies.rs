@@ -16,7 +16,7 @@ use std::{
 
 use anyhow::{Context, Result};
 use baton_core::tallies::Told;
-use baton_dataplane::{AtDoor, Dataplane, Tallied};
+use baton_dataplane::{AtDoor, DataServer, Tallied};
 use baton_streams::Topic;
 use baton_wire::{Address, Counts, Tallies};
 use tracing::warn;
@@ -41,19 +41,20 @@ pub struct DoorTallies {
 impl Daemon {
     /// Tells connection servers what the doors of this node have counted, if that is something else than what was told last.
     pub(crate) fn tell_tallies(&mut self) {
-        if self.place.me.roles.is_ds() {
-            logged(self.tell_tallies_if_other());
-        }
+        logged(self.tell_tallies_if_other());
     }
 
     fn tell_tallies_if_other(&mut self) -> Result<()> {
+        let Some(server) = self.dataplane.as_data_server() else {
+            return Ok(());
+        };
         // Counted last, and so looked at first: if this is as it was, all is.
-        let all = counts(&self.dataplane, AtDoor::All)?;
+        let all = counts(server, AtDoor::All)?;
         if all == self.door_tallies.last {
             return Ok(());
         }
         let (pools, routes) = self.counted_here()?;
-        let incarnation = incarnation(&self.dataplane)?;
+        let incarnation = incarnation(server)?;
         let text = Tallies::new(incarnation, all, pools, routes).write();
         self.tell_fronts(Topic::Tallies, &text);
         self.door_tallies.last = all;
@@ -101,8 +102,8 @@ impl Daemon {
     /// What the doors of this node have counted for a pool or a route.
     fn counted(&self, tallied: Option<Tallied>) -> Result<Option<Counts>> {
         let of = tallied.and_then(AtDoor::of);
-        let of = of.filter(|_| self.place.me.roles.is_ds());
-        of.map(|of| counts(&self.dataplane, of)).transpose()
+        let here = self.dataplane.as_data_server().zip(of);
+        here.map(|(server, of)| counts(server, of)).transpose()
     }
 
     /// What a data server has counted.
@@ -144,10 +145,10 @@ impl Daemon {
 
     /// And at a data server, who answers no request that nobody is there for.
     pub(crate) fn at_doors_of(&self, node: Address) -> Result<Counts> {
-        let mut sum = if node == self.place.address.into() && self.place.me.roles.is_ds() {
-            counts(&self.dataplane, AtDoor::All)?
-        } else {
-            self.door_tallies.told.all_of(node)
+        let here = (self.dataplane.as_data_server()).filter(|_| node == self.place.address.into());
+        let mut sum = match here {
+            Some(server) => counts(server, AtDoor::All)?,
+            None => self.door_tallies.told.all_of(node),
         };
         sum.requests = sum.requests.saturating_sub(sum.unavailable);
         sum.unavailable = 0;
@@ -155,8 +156,8 @@ impl Daemon {
     }
 }
 
-fn counts(dataplane: &Dataplane, of: AtDoor) -> Result<Counts> {
-    let tally = dataplane.door_tally(of)?;
+fn counts(server: &DataServer, of: AtDoor) -> Result<Counts> {
+    let tally = server.door_tally(of)?;
     Ok(Counts {
         requests: tally.requests,
         bytes: tally.bytes,
@@ -166,8 +167,8 @@ fn counts(dataplane: &Dataplane, of: AtDoor) -> Result<Counts> {
 }
 
 /// Of what is counted in this node's map: no other map, now or after another boot, has the same.
-fn incarnation(dataplane: &Dataplane) -> Result<u64> {
+fn incarnation(server: &DataServer) -> Result<u64> {
     let boot = fs::read_to_string(BOOT_ID).with_context(|| format!("cannot read {BOOT_ID}"))?;
-    let map = dataplane.door_tallies_id()?;
+    let map = server.door_tallies_id()?;
     Ok(stable_hash(&format!("{} {map}", boot.trim())))
 }

@@ -9,5 +9,37 @@ pub mod document_root;
 pub mod door_tallies;
 pub mod early_packets;
 pub mod health_checks;
+pub mod idle_handover;
 pub mod mptcp_relay;
 pub mod slow_path;
+
+use baton_net::Connections;
+
+use self::{containers::Containers, health_checks::Checks};
+
+/// What the daemon of a data server has besides what every daemon has.
+pub struct DataServer {
+    /// Of the servers on this host, a task for each.
+    pub checks: Checks,
+    /// The relay to servers whose listeners are MPTCP, where this host has MPTCP.
+    pub relay: Option<mptcp_relay::Running>,
+    /// The agent that reads requests, once there is a service whose requests it may have to read.
+    pub agent: Option<agent::Running>,
+    /// The relays to servers in containers.
+    pub containers: Containers,
+    /// How many connections each service has here, as counted last.
+    pub connections: Connections,
+}
+
+impl DataServer {
+    /// Before anything is set up.
+    pub fn new(checks: Checks) -> Self {
+        Self {
+            checks,
+            relay: None,
+            agent: None,
+            containers: Containers::default(),
+            connections: Connections::default(),
+        }
+    }
+}

@@ -20,7 +20,7 @@ use baton_core::{
     asker::{Asker, Counts, Heard},
     rules::Request,
 };
-use baton_dataplane::{Answers, Dataplane, sys};
+use baton_dataplane::{Answers, DataServer, sys};
 use baton_net::LccpSocket;
 use baton_wire::{Address, Arrival, Flow, Message, NodePair, Query, Reply, decode};
 use tokio::{
@@ -70,7 +70,7 @@ pub struct Asking {
 
 impl Asking {
     /// Asks from now on, until it is dropped.
-    pub fn start(dataplane: &Dataplane, place: &Place, opinion: Opinion) -> Result<Self> {
+    pub fn start(server: &DataServer, place: &Place, opinion: Opinion) -> Result<Self> {
         let runtime = Builder::new_current_thread()
             .enable_all()
             .build()
@@ -83,7 +83,7 @@ impl Asking {
         let (questions, asked) = mpsc::channel(MOST_WAITING);
         let counts = Arc::default();
         let task = Task {
-            answers: dataplane.answers()?,
+            answers: server.answers()?,
             lccp,
             opinion,
             epoch: Instant::now(),

@@ -40,8 +40,9 @@ pub fn status(daemon: &Daemon) -> Result<Status> {
     *counters
         .entry(counter_name(COUNTER_LCCP_SOCKET_FULL))
         .or_default() += lost;
-    let at_doors = daemon.reader.as_ref().map(agent::Running::asked);
-    let at_doors = at_doors.unwrap_or_default();
+    let of_ds = daemon.data_server.as_ref();
+    let agent = of_ds.and_then(|server| server.agent.as_ref());
+    let at_doors = agent.map(agent::Running::asked).unwrap_or_default();
     for (counter, value) in [
         (baton_abi::COUNTER_DS_ASKED, at_doors.asked),
         (baton_abi::COUNTER_DS_ASK_LATE, at_doors.late),
@@ -50,8 +51,12 @@ pub fn status(daemon: &Daemon) -> Result<Status> {
     ] {
         *counters.entry(counter_name(counter)).or_default() += value;
     }
-    let of_containers = (!daemon.containers.is_empty()).then_some(&daemon.containers.counters);
-    let relays = daemon.relay.as_ref().map(|relay| &relay.counters);
+    let containers = of_ds.map(|server| &server.containers);
+    let of_containers = containers
+        .filter(|one| !one.is_empty())
+        .map(|one| &one.counters);
+    let relay = of_ds.and_then(|server| server.relay.as_ref());
+    let relays = relay.map(|relay| &relay.counters);
     for relay in relays.into_iter().chain(of_containers) {
         use std::sync::atomic::Ordering::Relaxed;
         for (name, counter) in [
@@ -64,7 +69,7 @@ pub fn status(daemon: &Daemon) -> Result<Status> {
             *counters.entry(name.into()).or_default() += counter.load(Relaxed);
         }
     }
-    if let Some(reader) = daemon.reader.as_ref().map(|reader| &reader.counters) {
+    if let Some(reader) = agent.map(|agent| &agent.counters) {
         use std::sync::atomic::Ordering::Relaxed;
         for (name, counter) in [
             ("reader_accepted", &reader.accepted),
@@ -107,11 +112,13 @@ pub fn status(daemon: &Daemon) -> Result<Status> {
             .iter()
             .map(|service| self::service(daemon, service))
             .collect::<Result<_>>()?,
-        flows: is_cs.then(|| Flows {
-            live: daemon.swept.live,
-            capacity: daemon.dataplane.tcb_capacity(),
-            expired: daemon.expired,
-        }),
+        flows: (daemon.connection_server.as_ref())
+            .zip(daemon.dataplane.as_connection_server())
+            .map(|(server, maps)| Flows {
+                live: server.swept.live,
+                capacity: maps.tcb_capacity(),
+                expired: server.expired,
+            }),
         failover: daemon.failover_status(),
         forwarding: None,
         migration: is_cs.then(|| migrations.shown()),
@@ -147,9 +154,9 @@ fn peer(daemon: &Daemon, node: &Node, stale: &HashMap<Ipv4Addr, StaleSender>) ->
         .tables
         .slot(address)
         .filter(|_| daemon.place.me.roles.is_cs() || daemon.place.me.roles.is_switch());
-    let of_ds = slot.filter(|_| daemon.place.me.roles.is_cs());
-    let tally = of_ds
-        .map(|slot| daemon.dataplane.tally(Tallied::DataServer(slot)))
+    let here = slot.zip(daemon.dataplane.as_connection_server());
+    let tally = here
+        .map(|(slot, server)| server.routing().tally(Tallied::DataServer(slot)))
         .transpose()?;
     let at_doors = daemon.at_doors_of(address)?;
     let cpu = match presence {
@@ -172,7 +179,7 @@ fn peer(daemon: &Daemon, node: &Node, stale: &HashMap<Ipv4Addr, StaleSender>) ->
         .to_owned(),
         reachable: slot.map(|_| daemon.tables.reachable(address)),
         adoptions: tally.as_ref().map(|tally| tally.connections),
-        flows: of_ds.map(|slot| daemon.dataplane.flows(slot)).transpose()?,
+        flows: here.map(|(slot, server)| server.flows(slot)).transpose()?,
         cpu,
         clock_skew_ms: skew.map(|skew| skew.ms),
         clock_refused: skew.is_some_and(|skew| skew.refused),
@@ -249,16 +256,11 @@ fn service(daemon: &Daemon, service: &baton_config::Service) -> Result<Service> 
             "silent, and used nevertheless: a dead daemon is not a dead server".into(),
         ));
     }
-    let own_health = daemon
-        .place
-        .me
-        .roles
-        .is_ds()
-        .then(|| match daemon.checks.health(at) {
-            Health::Passing => "passing",
-            Health::Failing => "failing",
-            Health::Unknown => "not known yet",
-        });
+    let own_health = (daemon.data_server.as_ref()).map(|server| match server.checks.health(at) {
+        Health::Passing => "passing",
+        Health::Failing => "failing",
+        Health::Unknown => "not known yet",
+    });
     let rest = daemon.tables.tallied_pool(at, None);
     Ok(Service {
         name: service.name.to_string(),

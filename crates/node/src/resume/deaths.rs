@@ -19,7 +19,7 @@ use super::{
     walker::{Walker, change, pool_of},
     which::Which,
 };
-use crate::connection_server::idle_handover::ack;
+use crate::data_server::idle_handover::ack;
 
 /// A data server that is asked so late need not ask another one.
 const ALONE: u8 = u8::MAX - 1;

@@ -22,7 +22,7 @@ use std::{
 
 use anyhow::Result;
 use baton_abi::{LCCP_HEAD, LCCP_READY, LCCP_RESUME, LCCP_YIELD};
-use baton_dataplane::{Dataplane, Orphans};
+use baton_dataplane::{DataServer, Orphans};
 use baton_net::LccpSocket;
 use baton_wire::{Arrival, KeyRing, Message, NodePair, decode, encode};
 use tokio::{
@@ -145,7 +145,7 @@ impl Resume {
     pub fn serve(
         &mut self,
         services: impl IntoIterator<Item = SocketAddrV4>,
-        dataplane: &Dataplane,
+        server: &DataServer,
         opinion: Opinion,
     ) -> Result<()> {
         let services = services.into_iter().collect();
@@ -155,13 +155,13 @@ impl Resume {
         }
         let (sender, watch) = watch::channel(services);
         let routing = baton_agent::Routing::default();
-        let witness = agent::witness(dataplane.responses()?);
+        let witness = agent::witness(server.responses()?);
         let (agent, beginnings) = baton_agent::resume::Resumer::start(&routing, watch, witness)?;
         self.port = agent.port();
         self.counts.follow(agent.counters());
         let admission = Admission {
             opinion,
-            pools: dataplane.own_pools()?,
+            pools: server.own_pools()?,
         };
         let _ = self.agents.send(Serving::new(agent, admission, beginnings));
         self.services = Some(sender);
@@ -169,15 +169,10 @@ impl Resume {
     }
 
     /// Tells connection servers how responses begin, from now on.
-    pub fn tell_heads(&mut self, dataplane: &Dataplane) -> Result<()> {
+    pub fn tell_heads(&mut self, server: &DataServer) -> Result<()> {
         if !self.tells_heads {
             let (wanted, letters) = (self.wanted.subscribe(), self.letters.clone());
-            heads::tell(
-                dataplane.heads()?,
-                wanted,
-                letters,
-                Arc::clone(&self.counts),
-            )?;
+            heads::tell(server.heads()?, wanted, letters, Arc::clone(&self.counts))?;
             self.tells_heads = true;
         }
         Ok(())

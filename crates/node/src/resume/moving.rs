@@ -22,7 +22,7 @@ use super::{
     walker::{Walker, pool_of},
     which::{Which, ends},
 };
-use crate::{connection_server::idle_handover::ack, peers::heartbeat::clock_now};
+use crate::{data_server::idle_handover::ack, peers::heartbeat::clock_now};
 
 /// Orders of moves have numbers of their own, above those of what is resumed: wall clocks are below.
 const NUMBERS: u64 = 1 << 63;

@@ -12,7 +12,8 @@ pub fn of(
     tallied: Option<Tallied>,
     at_doors: Counts,
 ) -> Result<Option<Tally>> {
-    let tally = tallied.map(|of| dataplane.tally(of)).transpose()?;
+    let counted = tallied.zip(dataplane.routing());
+    let tally = (counted.map(|(of, routing)| routing.tally(of))).transpose()?;
     Ok(tally.map(|tally| shown(&tally, at_doors)))
 }
 

@@ -4,7 +4,7 @@
 use std::{collections::BTreeMap, net::Ipv4Addr};
 
 use anyhow::Result;
-use baton_abi::{DataServer, ROLE_CS, ROLE_DS};
+use baton_abi::DataServer;
 use baton_dataplane::{Channels as Maps, Dataplane};
 use baton_wire::Address;
 
@@ -14,13 +14,13 @@ pub struct Channels(BTreeMap<Ipv4Addr, u16>);
 
 impl Channels {
     /// Those of an earlier daemon.
-    pub fn over(dataplane: &Dataplane, roles: u32) -> Result<Self> {
+    pub fn over(dataplane: &Dataplane) -> Result<Self> {
         let mut ways = Vec::new();
-        if roles & ROLE_CS != 0 {
+        if dataplane.as_connection_server().is_some() {
             ways.extend(dataplane.data_servers()?.into_iter().map(|(_, way)| way));
         }
-        if roles & ROLE_DS != 0 {
-            ways.extend(dataplane.peers()?);
+        if let Some(server) = dataplane.as_data_server() {
+            ways.extend(server.peers()?);
         }
         Ok(Self(ways.iter().filter_map(used).collect()))
     }

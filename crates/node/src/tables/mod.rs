@@ -22,13 +22,12 @@ use std::{
     time::Duration,
 };
 
-use anyhow::Result;
-use baton_abi::{ROLE_CS, ROLE_DS, ROLE_SWITCH};
+use anyhow::{Context as _, Result};
 use baton_core::{
     Moment,
     slots::{Slot, Slots},
 };
-use baton_dataplane::{Dataplane, Tallied};
+use baton_dataplane::{Dataplane, Routing, Tallied};
 use baton_net::Hop;
 use baton_wire::Address;
 
@@ -38,6 +37,11 @@ use pools::Pools;
 pub use pools::{PoolId, stable_hash};
 pub use route_numbers::RouteId;
 use route_numbers::RouteNumbers;
+
+/// Where this node's requests go. Pools, routes and choices are written on connection servers and data servers alone.
+fn routing_of(dataplane: &Dataplane) -> Result<&Routing> {
+    (dataplane.routing()).context("this node has no role that routes requests")
+}
 
 /// What is in the maps, and how to change it.
 pub struct Tables {
@@ -63,12 +67,7 @@ pub struct Tables {
 impl Tables {
     /// Tables over maps that may hold what an earlier daemon left: services keep their ids, pools their
     /// indices and data servers their slots, because TCB entries name them.
-    pub fn over(
-        dataplane: &Dataplane,
-        roles: u32,
-        now: Moment,
-        quarantine: Duration,
-    ) -> Result<Self> {
+    pub fn over(dataplane: &Dataplane, now: Moment, quarantine: Duration) -> Result<Self> {
         let ids = dataplane
             .services()?
             .into_iter()
@@ -85,16 +84,14 @@ impl Tables {
                 ))
             })
             .collect::<Vec<_>>();
-        let places = if roles & ROLE_SWITCH == 0 {
-            Places::default()
-        } else {
-            Places::over(dataplane, taken.is_empty())?
+        let places = match dataplane.as_switch() {
+            Some(switch) => Places::over(switch, taken.is_empty())?,
+            None => Places::default(),
         };
         let slots = Slots::restored(now, quarantine, taken);
-        let (pools, route_numbers) = if roles & (ROLE_CS | ROLE_DS) == 0 {
-            (Pools::default(), RouteNumbers::default())
-        } else {
-            (Pools::over(dataplane)?, RouteNumbers::over(dataplane)?)
+        let (pools, route_numbers) = match dataplane.routing() {
+            Some(routing) => (Pools::over(routing)?, RouteNumbers::over(routing)?),
+            None => (Pools::default(), RouteNumbers::default()),
         };
         Ok(Self {
             ids,
@@ -104,7 +101,7 @@ impl Tables {
             places,
             silent_since: HashMap::new(),
             slots,
-            channels: Channels::over(dataplane, roles)?,
+            channels: Channels::over(dataplane)?,
             hops: HashMap::new(),
             senders: HashMap::new(),
             relay_port: 0,

@@ -9,7 +9,7 @@ use baton_core::{
     membership::Membership,
     policy::{Chooser, Policy, Server},
 };
-use baton_dataplane::Dataplane;
+use baton_dataplane::{Dataplane, Switch};
 use baton_net::Hop;
 use baton_wire::Address;
 
@@ -26,7 +26,7 @@ pub struct Places {
 
 impl Places {
     /// What an earlier daemon wrote, unless this is a new map.
-    pub fn over(dataplane: &Dataplane, new: bool) -> Result<Self> {
+    pub fn over(switch: &Switch, new: bool) -> Result<Self> {
         let nobody = Place {
             now: NO_DATA_SERVER as u16,
             before: NO_DATA_SERVER as u16,
@@ -35,7 +35,7 @@ impl Places {
         let written = if new {
             vec![nobody; CHOICES_PER_POOL as usize]
         } else {
-            dataplane.places()?
+            switch.places()?
         };
         Ok(Self {
             written,
@@ -51,7 +51,7 @@ impl Places {
     /// Writes each place that is another than before.
     fn write(
         &mut self,
-        dataplane: &Dataplane,
+        switch: &Switch,
         now: Moment,
         idle: Duration,
         choices: &[u16],
@@ -69,7 +69,7 @@ impl Places {
             if new.now != place.now {
                 self.settled_at = Some(now + idle);
             }
-            dataplane.set_place(at, &new)?;
+            switch.set_place(at, &new)?;
             *place = new;
         }
         // Those of an earlier daemon count from its successor's start.
@@ -100,7 +100,7 @@ impl Tables {
     /// server itself, or is behind a router, gets none.
     pub fn write_places(
         &mut self,
-        dataplane: &Dataplane,
+        (dataplane, switch): (&Dataplane, &Switch),
         place: &local_node::Place,
         now: Moment,
         idle: Duration,
@@ -131,7 +131,7 @@ impl Tables {
         let mut chooser = Chooser::new(Policy::Client);
         let choices = chooser.choices(now, &servers);
         let works = |slot| working.contains(&slot);
-        self.places.write(dataplane, now, idle, choices, works)?;
+        self.places.write(switch, now, idle, choices, works)?;
         self.write_presence(dataplane, place, &working, false)
     }
 

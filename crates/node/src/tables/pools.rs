@@ -8,7 +8,9 @@ use baton_core::{
     Moment,
     policy::{Chooser, Policy, Server},
 };
-use baton_dataplane::{Dataplane, Tallied};
+use baton_dataplane::{Dataplane, Routing, Tallied};
+
+use super::routing_of;
 
 /// Where each pool is in the map, what makes its choices, and what was written there.
 #[derive(Default)]
@@ -53,10 +55,10 @@ pub fn stable_hash(name: &str) -> u64 {
 
 impl Pools {
     /// Those that an earlier daemon wrote.
-    pub fn over(dataplane: &Dataplane) -> Result<Self> {
+    pub fn over(routing: &Routing) -> Result<Self> {
         let mut pools = Self::default();
         for index in 0..MAX_POOLS as u16 {
-            let id = dataplane.pool(index)?.id;
+            let id = routing.pool(index)?.id;
             if id != 0 {
                 pools.indices.insert(PoolId(id), index);
             }
@@ -78,7 +80,7 @@ impl Pools {
             ..Pool::default()
         };
         dataplane.clear_tally(Tallied::Pool(index))?;
-        dataplane.set_pool(index, &empty)?;
+        routing_of(dataplane)?.set_pool(index, &empty)?;
         Ok(index)
     }
 
@@ -96,7 +98,7 @@ impl Pools {
         for (_, index) in gone {
             self.choosers.remove(&index);
             self.written.remove(&index);
-            dataplane.set_pool(index, &Pool::default())?;
+            routing_of(dataplane)?.set_pool(index, &Pool::default())?;
         }
         Ok(())
     }
@@ -112,6 +114,7 @@ impl Pools {
         servers: &[Server<'_>],
         others: &[u16],
     ) -> Result<()> {
+        let routing = routing_of(dataplane)?;
         let index = self.index(dataplane, id)?;
         let chooser = self
             .choosers
@@ -130,7 +133,7 @@ impl Pools {
         };
         let flags = nobody | if per_request { POOL_PER_REQUEST } else { 0 };
         let flags = flags as u8; // bits that C keeps in a byte
-        let old = dataplane.pool(index)?;
+        let old = routing.pool(index)?;
         let same_policy = u32::from(old.policy) == policy.number() && old.flags == flags;
         if same_policy
             && old.members == members
@@ -140,7 +143,7 @@ impl Pools {
         }
         let bank = (old.first_choice / CHOICES_PER_POOL + 1) % CHOICE_BANKS;
         let first_choice = (u32::from(index) * CHOICE_BANKS + bank) * CHOICES_PER_POOL;
-        dataplane.set_choices(first_choice, choices)?;
+        routing.set_choices(first_choice, choices)?;
         let pool = Pool {
             id: id.0,
             first_choice,
@@ -153,7 +156,7 @@ impl Pools {
             flags,
             members,
         };
-        dataplane.set_pool(index, &pool)?;
+        routing.set_pool(index, &pool)?;
         self.written.insert(index, choices.to_vec());
         Ok(())
     }
@@ -170,7 +173,7 @@ impl Pools {
     pub fn is_empty(&self, dataplane: &Dataplane, id: PoolId) -> Result<bool> {
         match self.indices.get(&id) {
             Some(index) => {
-                let pool = dataplane.pool(*index)?;
+                let pool = routing_of(dataplane)?.pool(*index)?;
                 Ok(pool.choices == 0 || u32::from(pool.flags) & POOL_NOBODY != 0)
             }
             None => Ok(true),

@@ -5,7 +5,7 @@ use std::{net::Ipv4Addr, time::Duration};
 use anyhow::Result;
 use baton_abi::{Ring, short_address};
 use baton_core::{Moment, membership::Membership};
-use baton_dataplane::Dataplane;
+use baton_dataplane::DataServer;
 use baton_wire::Address;
 
 use super::{
@@ -18,7 +18,7 @@ impl Tables {
     /// left out, or a question would end with them; unless nobody else is heard.
     pub fn write_rings(
         &mut self,
-        dataplane: &Dataplane,
+        server: &DataServer,
         now: Moment,
         own: Ipv4Addr,
         services: &[Placed<'_>],
@@ -40,7 +40,7 @@ impl Tables {
                 .filter_map(|node| Some((node.address.ipv4()?, self.presence(now, node.address))))
                 .collect();
             members.sort_unstable_by_key(|(address, _)| *address);
-            dataplane.set_ring(*id, &ring(&members, own))?;
+            server.set_ring(*id, &ring(&members, own))?;
         }
         Ok(())
     }

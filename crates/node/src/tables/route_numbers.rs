@@ -4,9 +4,9 @@ use std::{collections::HashMap, net::SocketAddrV4};
 
 use anyhow::{Context, Result};
 use baton_abi::{MAX_SERVICES, TALLIED_ROUTES};
-use baton_dataplane::{Dataplane, Tallied};
+use baton_dataplane::{Dataplane, Routing, Tallied};
 
-use super::pools::stable_hash;
+use super::{pools::stable_hash, routing_of};
 
 /// Who has which number. A route keeps its own, and what was counted by it, for as long as it is in the
 /// configuration: over reloads and over restarts of the daemon.
@@ -40,8 +40,8 @@ impl RouteId {
 
 impl RouteNumbers {
     /// Those that an earlier daemon gave.
-    pub fn over(dataplane: &Dataplane) -> Result<Self> {
-        let ids = dataplane.route_ids()?.into_iter().zip(0..);
+    pub fn over(routing: &Routing) -> Result<Self> {
+        let ids = routing.route_ids()?.into_iter().zip(0..);
         let numbers = ids.filter(|(id, _)| *id != 0);
         Ok(Self {
             numbers: numbers.map(|(id, number)| (RouteId(id), number)).collect(),
@@ -56,9 +56,10 @@ impl RouteNumbers {
 
     /// From now on exactly these have numbers; new ones have counted nothing yet.
     pub fn assign(&mut self, dataplane: &Dataplane, wanted: &[RouteId]) -> Result<()> {
+        let routing = routing_of(dataplane)?;
         let gone = self.numbers.extract_if(|id, _| !wanted.contains(id));
         for (_, number) in gone {
-            dataplane.set_route_id(number, 0)?;
+            routing.set_route_id(number, 0)?;
         }
         for id in wanted {
             if self.numbers.contains_key(id) {
@@ -66,7 +67,7 @@ impl RouteNumbers {
             }
             let number = self.free()?;
             dataplane.clear_tally(Tallied::Route(number))?;
-            dataplane.set_route_id(number, id.0)?;
+            routing.set_route_id(number, id.0)?;
             self.numbers.insert(*id, number);
         }
         Ok(())

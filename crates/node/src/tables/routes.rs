@@ -11,6 +11,8 @@ use baton_core::{
 };
 use baton_dataplane::{Dataplane, Lead};
 
+use super::routing_of;
+
 /// A service's number in the maps, and the indices of its pools in the order of the file.
 pub struct Target<'a> {
     pub id: u16,
@@ -72,8 +74,9 @@ pub fn write(dataplane: &Dataplane, targets: &[Target<'_>]) -> Result<()> {
         })
         .collect::<Result<Vec<_>>>()?;
     // A host's number means something only with its routes.
-    dataplane.set_routes(&entries)?;
-    dataplane.set_hosts(&hosts)?;
+    let routing = routing_of(dataplane)?;
+    routing.set_routes(&entries)?;
+    routing.set_hosts(&hosts)?;
     Ok(())
 }
 

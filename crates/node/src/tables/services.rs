@@ -30,6 +30,7 @@ use super::{
     pools::PoolId,
     route_numbers::RouteId,
     routes::{self, Target},
+    routing_of,
 };
 use crate::{
     data_server::slow_path::{Docket, Judge},
@@ -215,7 +216,7 @@ impl Tables {
                 all.len()
             );
         }
-        Ok(dataplane.set_large(&all)?)
+        Ok(routing_of(dataplane)?.set_large(&all)?)
     }
 
     /// Whether this connection server has a data server for some of its services.

@@ -47,9 +47,9 @@ impl Tables {
         let mut way = data_server(address, &hop, &place.link, channel);
         way.key = keys.with(address).current.words();
         let is_cs = (place.config.node_at(address.into())).is_some_and(|node| node.roles.is_cs());
-        if place.me.roles.is_ds() {
-            dataplane.set_peer(address, &way)?;
-            self.write_sender(dataplane, address, &way, is_cs)?;
+        if let Some(server) = dataplane.as_data_server() {
+            server.set_peer(address, &way)?;
+            self.write_sender(server, address, &way, is_cs)?;
         }
         // Another connection server would take a client's bare packet for one of its own.
         if is_cs && hop != Hop::Local {
@@ -124,7 +124,7 @@ impl Tables {
     /// Whose frames without a message may be a client's, passed on: the connection servers' here.
     fn write_sender(
         &mut self,
-        dataplane: &Dataplane,
+        server: &baton_dataplane::DataServer,
         address: Ipv4Addr,
         way: &DataServer,
         is_cs: bool,
@@ -137,7 +137,7 @@ impl Tables {
         let senders: Vec<_> = (self.senders.iter())
             .map(|(address, mac)| (*mac, *address))
             .collect();
-        Ok(dataplane.set_senders(&senders)?)
+        Ok(server.set_senders(&senders)?)
     }
 
     /// The slots of all data servers.

@@ -20,7 +20,11 @@ pub fn both() -> Node {
     let node = Node::both();
     for index in [1, 2] {
         let way = peer(ds_mac(index));
-        node.plane().set_peer(ds(index), &way).unwrap();
+        node.plane()
+            .as_data_server()
+            .unwrap()
+            .set_peer(ds(index), &way)
+            .unwrap();
     }
     node
 }
@@ -40,7 +44,11 @@ pub fn enter(node: &Node, client: &Client, first: &Segment, owner: u16, previous
         state: (TCB_ADOPTING | TCB_WAITING) as u8,
         ..Tcb::default()
     };
-    node.plane().set_tcb(&node.tcb_key(client), &tcb).unwrap();
+    node.plane()
+        .as_connection_server()
+        .unwrap()
+        .set_tcb(&node.tcb_key(client), &tcb)
+        .unwrap();
 }
 
 /// Owner and the one before.

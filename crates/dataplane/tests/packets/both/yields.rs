@@ -30,7 +30,12 @@ fn answered() -> Live {
         ifindex: Wire::interface(),
         ..peer(ds_mac(ASKER))
     };
-    live.node.plane().set_peer(ds(ASKER), &way).unwrap();
+    live.node
+        .plane()
+        .as_data_server()
+        .unwrap()
+        .set_peer(ds(ASKER), &way)
+        .unwrap();
     live
 }
 

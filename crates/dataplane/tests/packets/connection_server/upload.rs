@@ -32,6 +32,8 @@ fn by_chance(node: &Node, behind: u32, less: u32) -> (Client, Tcb, Segment) {
         ..entry
     };
     node.plane()
+        .as_connection_server()
+        .unwrap()
         .set_tcb(&node.tcb_key(&client), &entry)
         .unwrap();
     node.set_choices(HTTP_SERVICE, &[2, 2, 2]);
@@ -69,6 +71,8 @@ fn another_connection_begins() {
         let (client, mut entry, packet) = by_chance(&node, behind, less);
         entry.state |= state as u8;
         node.plane()
+            .as_connection_server()
+            .unwrap()
             .set_tcb(&node.tcb_key(&client), &entry)
             .unwrap();
         node.run(&packet.frame()).expect(Tx, ADOPTED);

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use baton_dataplane::{Dataplane, Entries, Tick};
+use baton_dataplane::{ConnectionServer, Entries, Tick};
 use tokio::{task::JoinHandle, time::sleep};
 use tracing::debug;
 
@@ -21,8 +21,8 @@ pub struct Leftovers {
 
 impl Leftovers {
     /// Has them forgotten in a while.
-    pub fn leave(dataplane: &Dataplane) -> anyhow::Result<Self> {
-        let (entries, last) = (dataplane.entries()?, Tick::now());
+    pub fn leave(server: &ConnectionServer) -> anyhow::Result<Self> {
+        let (entries, last) = (server.entries()?, Tick::now());
         let task = tokio::spawn(async move {
             sleep(GRACE).await;
             let done = tokio::task::spawn_blocking(move || forget(&entries, last)).await;
@@ -32,10 +32,10 @@ impl Leftovers {
     }
 
     /// Has them forgotten now, if they are not yet: this node is in front again.
-    pub fn forget(self, dataplane: &Dataplane) -> anyhow::Result<()> {
+    pub fn forget(self, server: &ConnectionServer) -> anyhow::Result<()> {
         if !self.task.is_finished() {
             self.task.abort();
-            forget(&dataplane.entries()?, self.last);
+            forget(&server.entries()?, self.last);
         }
         Ok(())
     }

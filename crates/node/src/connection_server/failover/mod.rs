@@ -116,11 +116,8 @@ impl Daemon {
             decided: sender,
         };
         heartbeat.start()?;
-        let leftovers = if holds {
-            None
-        } else {
-            Some(Leftovers::leave(&self.dataplane)?)
-        };
+        let left = self.dataplane.as_connection_server().filter(|_| !holds);
+        let leftovers = left.map(Leftovers::leave).transpose()?;
         self.failover = Some(Running {
             shared,
             decided,
@@ -153,11 +150,14 @@ impl Daemon {
             Action::Take { epoch } => {
                 info!(epoch, "in front: takes the cluster addresses");
                 logged(write_epoch(&epoch_file(&self.place), epoch));
-                if let Some(left) = self.failover.as_mut().and_then(|f| f.leftovers.take()) {
-                    logged(left.forget(&self.dataplane));
+                let left = self.failover.as_mut().and_then(|f| f.leftovers.take());
+                if let Some((left, server)) = left.zip(self.dataplane.as_connection_server()) {
+                    logged(left.forget(server));
                 }
                 self.hold(true);
-                logged(self.dataplane.end_hold().map_err(Into::into));
+                if let Some(server) = self.dataplane.as_connection_server() {
+                    logged(server.end_hold().map_err(Into::into));
+                }
                 logged(settings::note_front(&self.dataplane));
                 logged(self.place_addresses().await.map(drop));
                 self.announce_front();
@@ -176,13 +176,11 @@ impl Daemon {
                     announcing.abort();
                 }
                 logged(self.give_up(&places).await);
-                match Leftovers::leave(&self.dataplane) {
-                    Ok(left) => {
-                        if let Some(running) = &mut self.failover {
-                            running.leftovers = Some(left);
-                        }
-                    }
-                    Err(error) => logged(Err(error)),
+                let left = self.dataplane.as_connection_server().map(Leftovers::leave);
+                match (left.transpose(), &mut self.failover) {
+                    (Ok(left), Some(running)) => running.leftovers = left,
+                    (Ok(_), None) => {}
+                    (Err(error), _) => logged(Err(error)),
                 }
             }
             Action::Announce => {

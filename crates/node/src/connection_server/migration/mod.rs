@@ -85,8 +85,8 @@ impl Migrations {
         let (orders, order_receiver) = mpsc::channel(1);
         let (transfer_sender, transfers) = mpsc::channel(1);
         let (wanted, wanted_receiver) = watch::channel(Wanted::of(place));
-        let is_cs = place.me.roles.is_cs();
-        let table = is_cs.then(|| Table::open(dataplane, &place.links));
+        let table =
+            (dataplane.as_connection_server()).map(|server| Table::open(server, &place.links));
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()

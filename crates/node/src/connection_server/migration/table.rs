@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::Result;
 use baton_abi::{DATA_SERVER_PRESENT, DataServer, Tcb, TcbKey};
 use baton_core::migration::{Book, Server, merge};
-use baton_dataplane::{Dataplane, Entries, Hold, Resumed, Tick};
+use baton_dataplane::{ConnectionServer, Entries, Hold, Resumed, Tick};
 use baton_net::Link;
 use baton_wire::{Address, LeftOut, ShortAddress, TcbEntry};
 
@@ -31,10 +31,10 @@ pub struct Took {
 }
 
 impl Table {
-    pub fn open(dataplane: &Dataplane, links: &[Link]) -> Result<Self> {
+    pub fn open(server: &ConnectionServer, links: &[Link]) -> Result<Self> {
         Ok(Self {
-            entries: dataplane.entries()?,
-            hold: dataplane.hold()?,
+            entries: server.entries()?,
+            hold: server.hold()?,
             egress: Egress::open(links)?,
             book: Book::default(),
             room: 0,

@@ -218,7 +218,7 @@ fn refusal(node: &Node, from: u16, client: &Client, cookie: u32, attempt: u8) ->
 fn without_choices(node: &Node) {
     let empty = Pool {
         choices: 0,
-        ..node.plane().pool(0).unwrap()
+        ..node.plane().routing().unwrap().pool(0).unwrap()
     };
-    node.plane().set_pool(0, &empty).unwrap();
+    node.plane().routing().unwrap().set_pool(0, &empty).unwrap();
 }

@@ -9,7 +9,12 @@ use crate::node::Node;
 #[test]
 fn the_copy_is_the_table() {
     let node = Node::fresh_cs_of(1 << 17);
-    let entries = node.plane().entries().unwrap();
+    let entries = node
+        .plane()
+        .as_connection_server()
+        .unwrap()
+        .entries()
+        .unwrap();
     assert!(entries.read().unwrap().is_empty());
     let all: HashMap<[u8; 16], (TcbKey, Tcb)> = (0..50_000u32).map(numbered).collect();
     let (keys, tcbs): (Vec<_>, Vec<_>) = all.values().copied().unzip();
@@ -25,7 +30,14 @@ fn the_copy_is_the_table() {
 #[test]
 fn what_indices_mean_is_copied_in_their_order() {
     let node = Node::fresh_cs();
-    let copied = node.plane().entries().unwrap().data_servers().unwrap();
+    let copied = node
+        .plane()
+        .as_connection_server()
+        .unwrap()
+        .entries()
+        .unwrap()
+        .data_servers()
+        .unwrap();
     assert_eq!(copied.len(), MAX_DATA_SERVERS as usize);
     for (index, copied) in (0..).zip(copied) {
         assert_eq!(copied, node.plane().data_server(index).unwrap());

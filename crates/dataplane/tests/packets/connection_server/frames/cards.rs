@@ -147,6 +147,8 @@ fn nobody_is_there() {
     let node = with_two_cards();
     // Pool 2 has no choices.
     node.plane()
+        .routing()
+        .unwrap()
         .set_routes(&[(route(0, "/nobody/"), 2)])
         .unwrap();
     for inside in [false, true] {

@@ -17,7 +17,12 @@ const RESET: Counted<'_> = &[("cs_orphan_reset", 1)];
 pub fn node() -> (Node, Orphans) {
     let node = Node::fresh_cs();
     routes_by_name(&node);
-    let orphans = node.plane().orphans().unwrap();
+    let orphans = node
+        .plane()
+        .as_connection_server()
+        .unwrap()
+        .orphans()
+        .unwrap();
     (node, orphans)
 }
 
@@ -103,7 +108,11 @@ fn it_is_found_and_known_by_what_is_kept() {
     let mut entry = connection.entry(&node);
     entry.state &= TCB_AT_DOOR as u8;
     assert_ne!(entry.request_seq, kept.request_seq);
-    node.plane().set_tcb(&key, &entry).unwrap();
+    node.plane()
+        .as_connection_server()
+        .unwrap()
+        .set_tcb(&key, &entry)
+        .unwrap();
     let found = orphans.muster(0).unwrap();
     assert!(found.iter().any(|(at, _)| *at == key));
 

@@ -37,7 +37,7 @@ fn set(node: &Node, service: Service) {
 
 fn large(node: &Node, paths: &[&str]) {
     let all: BTreeSet<_> = paths.iter().map(|path| entry(HTTP_SERVICE, path)).collect();
-    node.plane().set_large(&all).unwrap();
+    node.plane().routing().unwrap().set_large(&all).unwrap();
 }
 
 fn entry(service: u16, path: &str) -> (u16, u64) {
@@ -95,7 +95,11 @@ fn hashes_are_those_of_the_vectors() {
         node.change(|settings| settings.hash_key = vector.key_words());
         for (hash, class) in [(output, LARGE), (output ^ 1, SMALL)] {
             let only = [(HTTP_SERVICE, hash)];
-            node.plane().set_large(&only.into()).unwrap();
+            node.plane()
+                .routing()
+                .unwrap()
+                .set_large(&only.into())
+                .unwrap();
             assert_eq!(owner(&node, &get(path)), class, "{}", vector.name);
         }
     }
@@ -137,6 +141,8 @@ fn routes_come_first() {
     let node = prepared(&["/large", "/held/large"]);
     let to_third = u32::from(first_pool_of_one() + 2);
     node.plane()
+        .routing()
+        .unwrap()
         .set_routes(&[(route(0, "/held/"), to_third)])
         .unwrap();
     let held = Connection::open(&node, get("/held/large"));
@@ -149,7 +155,11 @@ fn routes_come_first() {
 fn only_where_it_is_wanted() {
     let node = prepared(&[]);
     let foreign = [entry(HTTP_SERVICE + 1, "/large")];
-    node.plane().set_large(&foreign.into()).unwrap();
+    node.plane()
+        .routing()
+        .unwrap()
+        .set_large(&foreign.into())
+        .unwrap();
     assert_eq!(owner(&node, &get("/large")), SMALL);
     large(&node, &["/large"]);
     assert_eq!(owner(&node, &get("/large")), LARGE);

@@ -159,7 +159,11 @@ impl Live {
                 ifindex: Wire::interface(),
                 ..peer(mac)
             };
-            node.plane().set_peer(address, &way).unwrap();
+            node.plane()
+                .as_data_server()
+                .unwrap()
+                .set_peer(address, &way)
+                .unwrap();
         }
         let client = Client::fresh();
         let stream = adopted_so(&node, &listener, &client, counted);

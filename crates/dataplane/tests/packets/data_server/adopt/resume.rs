@@ -110,7 +110,13 @@ fn resumed(left: u64) -> Live {
         responses: 1,
         ..Response::default()
     };
-    let responses = live.node.plane().responses().unwrap();
+    let responses = live
+        .node
+        .plane()
+        .as_data_server()
+        .unwrap()
+        .responses()
+        .unwrap();
     responses.expect(live.stream.as_fd(), &rest).unwrap();
     live
 }

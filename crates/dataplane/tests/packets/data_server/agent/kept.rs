@@ -32,14 +32,26 @@ fn key(live: &Live) -> TcbKey {
 
 /// The agent keeps what it has read from here on.
 fn keep(live: &Live, begin: u32) {
-    let reading = live.node.plane().reading(LOOPBACK).unwrap();
+    let reading = live
+        .node
+        .plane()
+        .as_data_server()
+        .unwrap()
+        .reading(LOOPBACK)
+        .unwrap();
     assert_eq!(reading.kept(&key(live)).unwrap(), None);
     reading.keep(&key(live), begin).unwrap();
 }
 
 #[track_caller]
 fn is_known(live: &Live, received: u32, gone: u32) {
-    let reading = live.node.plane().reading(LOOPBACK).unwrap();
+    let reading = live
+        .node
+        .plane()
+        .as_data_server()
+        .unwrap()
+        .reading(LOOPBACK)
+        .unwrap();
     let known = reading.kept(&key(live)).unwrap();
     assert_eq!(known, Some(Kept { received, gone }));
 }
@@ -116,7 +128,13 @@ fn only_what_is_kept_is_known() {
         let (flow, end) = (flow(&live.client), Some(7));
         send(&live.node, &Message::Received { flow, end }, &whole);
         expect(&live.node, &[("ds_door_received", 1)]);
-        let reading = live.node.plane().reading(LOOPBACK).unwrap();
+        let reading = live
+            .node
+            .plane()
+            .as_data_server()
+            .unwrap()
+            .reading(LOOPBACK)
+            .unwrap();
         assert_eq!(reading.kept(&key(&live)).unwrap(), None);
     });
 }
@@ -226,7 +244,11 @@ fn a_request_comes_back_from_a_data_server_that_has_died() {
         let plane = live.node.plane();
         let route = RouteKey::of(0, 0, b"/ds2/").unwrap();
         let here = u32::from(first_pool_of_one());
-        plane.set_routes(&[(route, here)]).unwrap();
+        plane
+            .routing()
+            .unwrap()
+            .set_routes(&[(route, here)])
+            .unwrap();
         // As long as that one lives it has the connection.
         send_in(&live, &whole);
         expect(&live.node, AGAIN);

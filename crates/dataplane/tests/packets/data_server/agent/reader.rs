@@ -100,7 +100,13 @@ pub fn read_for(live: &Live, read: &TcpStream, whole: &Segment, pool: u16, route
 
 /// The agent sends it in.
 pub fn send_in(live: &Live, segment: &Segment) {
-    let reading = live.node.plane().reading(LOOPBACK).unwrap();
+    let reading = live
+        .node
+        .plane()
+        .as_data_server()
+        .unwrap()
+        .reading(LOOPBACK)
+        .unwrap();
     reading.send(&frame_here(segment)).unwrap();
 }
 
@@ -259,9 +265,15 @@ fn a_request_of_a_pool_that_nobody_is_in_is_the_agent_s() {
             let (live, agent) = with_agent();
             let plane = live.node.plane();
             let route = RouteKey::of(0, 0, b"/nobody/").unwrap();
-            plane.set_routes(&[(route, EMPTY.into())]).unwrap();
+            plane
+                .routing()
+                .unwrap()
+                .set_routes(&[(route, EMPTY.into())])
+                .unwrap();
             let choices = u32::from(flags);
             plane
+                .routing()
+                .unwrap()
                 .set_pool(
                     EMPTY,
                     &Pool {

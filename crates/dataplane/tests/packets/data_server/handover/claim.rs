@@ -26,14 +26,24 @@ const NO_WAY: Counted<'_> = &[("ds_no_way", 1)];
 
 /// The next of three is data server 1.
 fn in_ring(node: &Node) {
-    node.plane().set_peer(CS, &peer(CS_MAC)).unwrap();
-    node.plane().set_peer(ds(1), &peer(ds_mac(1))).unwrap();
+    node.plane()
+        .as_data_server()
+        .unwrap()
+        .set_peer(CS, &peer(CS_MAC))
+        .unwrap();
+    node.plane()
+        .as_data_server()
+        .unwrap()
+        .set_peer(ds(1), &peer(ds_mac(1)))
+        .unwrap();
     ring(node, ds(1), 3);
 }
 
 fn ring(node: &Node, next: std::net::Ipv4Addr, length: u16) {
     let next = short_address(next);
     node.plane()
+        .as_data_server()
+        .unwrap()
         .set_ring(
             0,
             &Ring {
@@ -317,7 +327,11 @@ fn the_last_says_that_nobody_has_it() {
 fn where_a_question_ends() {
     on_own_host(|| {
         let node = Node::ds();
-        node.plane().set_peer(CS, &peer(CS_MAC)).unwrap();
+        node.plane()
+            .as_data_server()
+            .unwrap()
+            .set_peer(CS, &peer(CS_MAC))
+            .unwrap();
         let client = Client::fresh();
         let packet = client.later(7, 100, 100).packet();
         let ends = |asked| {
@@ -334,10 +348,18 @@ fn where_a_question_ends() {
             length: 2,
             missing: 1,
         };
-        node.plane().set_ring(0, &incomplete).unwrap();
+        node.plane()
+            .as_data_server()
+            .unwrap()
+            .set_ring(0, &incomplete)
+            .unwrap();
         ends(1);
         ring(&node, ds(2), 3);
-        node.plane().set_peer(CS, &DataServer::default()).unwrap();
+        node.plane()
+            .as_data_server()
+            .unwrap()
+            .set_peer(CS, &DataServer::default())
+            .unwrap();
         ends(2);
     });
 }
@@ -349,7 +371,12 @@ fn way_out(live: &Live) {
             ifindex: crate::sniff::Wire::interface(),
             ..peer(mac)
         };
-        live.node.plane().set_peer(address, &way).unwrap();
+        live.node
+            .plane()
+            .as_data_server()
+            .unwrap()
+            .set_peer(address, &way)
+            .unwrap();
     }
 }
 

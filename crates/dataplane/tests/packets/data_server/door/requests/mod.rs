@@ -96,9 +96,9 @@ impl DataServer {
             (1, "/", pool(1)),
         ]
         .map(|(host, path, pool)| (RouteKey::of(0, host, path.as_bytes()).unwrap(), pool));
-        plane.set_routes(&routes).unwrap();
+        plane.routing().unwrap().set_routes(&routes).unwrap();
         let host = HostKey::exact("a.test").unwrap();
-        plane.set_hosts(&[(host, 1)]).unwrap();
+        plane.routing().unwrap().set_hosts(&[(host, 1)]).unwrap();
         owns(&live.node, flags);
         Self {
             live,

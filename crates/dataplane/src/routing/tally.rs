@@ -5,8 +5,8 @@ use libbpf_rs::{MapCore as _, MapFlags};
 use zerocopy::IntoBytes as _;
 
 use crate::{
-    Dataplane, Error,
-    maps::{element, map_error, only_on_cs, per_cpu, read, update},
+    Error, Routing,
+    maps::{element, map_error, per_cpu, read, update},
 };
 
 /// Whose tally.
@@ -30,10 +30,10 @@ impl Tallied {
     }
 }
 
-impl Dataplane {
+impl Routing {
     /// The sum over processors.
     pub fn tally(&self, of: Tallied) -> Result<Tally, Error> {
-        let map = only_on_cs("tallies", &self.programs().maps.tallies)?;
+        let map = &self.tallies;
         let mut sum = Tally::default();
         for cpu in per_cpu("tallies", map, of.place())? {
             add(&mut sum, &read("tallies", &cpu)?);
@@ -42,19 +42,18 @@ impl Dataplane {
     }
 
     /// Begins anew, for another owner of the index.
-    pub fn clear_tally(&self, of: Tallied) -> Result<(), Error> {
-        let map = only_on_cs("tallies", &self.programs().maps.tallies)?;
+    pub(crate) fn clear_tally(&self, of: Tallied) -> Result<(), Error> {
+        let map = &self.tallies;
         let place = of.place();
         let cpus = per_cpu("tallies", map, place)?.len();
         let zeros = vec![Tally::default().as_bytes().to_vec(); cpus];
         map.update_percpu(place.as_bytes(), &zeros, MapFlags::ANY)
-            .map_err(|error| map_error("tallies", error))?;
-        self.clear_door_tally(of)
+            .map_err(|error| map_error("tallies", error))
     }
 
     /// Whose route numbers are, by number; 0 is nobody.
     pub fn route_ids(&self) -> Result<Vec<u64>, Error> {
-        let map = only_on_cs("route_ids", &self.programs().maps.route_ids)?;
+        let map = &self.route_ids;
         (0..TALLIED_ROUTES)
             .map(|number| element("route_ids", map, number))
             .collect()
@@ -62,7 +61,7 @@ impl Dataplane {
 
     /// Says whose a route number is.
     pub fn set_route_id(&self, number: u16, id: u64) -> Result<(), Error> {
-        let map = only_on_cs("route_ids", &self.programs().maps.route_ids)?;
+        let map = &self.route_ids;
         update("route_ids", map, &u32::from(number), &id)
     }
 }

@@ -11,12 +11,16 @@ use crate::daemon::Daemon;
 impl Daemon {
     /// Looks, if this data server drains. Returns at once.
     pub(crate) fn release_idle(&self) {
-        if let Some(reader) = &self.reader {
-            reader.tell_rests();
-        }
-        let (reader, after) = (self.reader.as_ref(), self.place.config.cs.release_after);
-        if let (true, Some(reader), Some(quiet)) = (self.drain.is_on(), reader, after) {
-            reader.let_idle_leave(quiet);
+        let Some(agent) = self
+            .data_server
+            .as_ref()
+            .and_then(|server| server.agent.as_ref())
+        else {
+            return;
+        };
+        agent.tell_rests();
+        if let (true, Some(quiet)) = (self.drain.is_on(), self.place.config.cs.release_after) {
+            agent.let_idle_leave(quiet);
         }
     }
 }
