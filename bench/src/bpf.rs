@@ -1,5 +1,5 @@
-//! What the programs cost where they run: the kernel's own count of runs and time, in a separate
-//! short measurement, because counting costs time too (two readings of the clock a run).
+//! Measures what the programs cost where they run, by the kernel's own count of runs and time. The measurement is
+//! separate and short, because counting costs time, too (two readings of the clock a run).
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -16,7 +16,7 @@ const SWITCH: &str = "/proc/sys/kernel/bpf_stats_enabled";
 const CONNECTION_SERVER: &str = "cs1";
 const DATA_SERVERS: [&str; 3] = ["ds1", "ds2", "ds3"];
 
-/// One load's cost at the connection server and at the data servers.
+/// The cost of one load at the connection server and at the data servers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cost {
     load: Load,
@@ -25,14 +25,14 @@ pub(crate) struct Cost {
     ds: Runs,
 }
 
-/// Keep-alive is forwarding alone; close has SYN, ADOPT and FIN for every request.
+/// The loads. With keep-alive there is only forwarding; with close, every request has SYN, ADOPT and FIN.
 const LOADS: [Load; 3] = [
     Load::FourKilobytes,
     Load::SixtyFourKilobytes,
     Load::FourKilobytesClose,
 ];
 
-/// Measures with the kernel's counting on, and leaves it as it was.
+/// Measures with the kernel's counting switched on, and then restores the switch.
 pub(crate) fn measure(lab: &BenchLab, options: &Options) -> Result<Vec<Cost>> {
     eprintln!("programs: {} loads", LOADS.len());
     let _counting = Counting::on()?;
@@ -59,7 +59,7 @@ fn cost(lab: &BenchLab, options: &Options, load: Load) -> Result<Cost> {
     })
 }
 
-/// Nanoseconds a run, and runs a request.
+/// A table of the nanoseconds a run, and the runs a request.
 pub(crate) fn markdown(costs: &[Cost]) -> String {
     let mut text = String::from(
         "## The programs in place, ns a packet (with the clock's own cost), and packets a request\n\n\
@@ -78,13 +78,13 @@ pub(crate) fn markdown(costs: &[Cost]) -> String {
     text
 }
 
-/// The kernel's counting, on until dropped.
+/// The kernel's counting, which is on until this is dropped.
 pub(crate) struct Counting {
     before: String,
 }
 
 impl Counting {
-    /// Turns it on.
+    /// Switches the counting on.
     pub fn on() -> Result<Counting> {
         let before = std::fs::read_to_string(SWITCH).with_context(|| format!("read {SWITCH}"))?;
         std::fs::write(SWITCH, "1").with_context(|| format!("write {SWITCH}"))?;
@@ -103,19 +103,19 @@ impl Drop for Counting {
     }
 }
 
-/// enum bpf_prog_type of include/uapi/linux/bpf.h.
+/// Values of enum bpf_prog_type in include/uapi/linux/bpf.h.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum ProgramType {
     SchedCls = 3,
     Xdp = 6,
 }
 
-/// Runs of a program since it was loaded, as far as they were counted.
+/// The runs of a program since it was loaded, as far as they were counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Runs {
-    /// How many.
+    /// The number of runs.
     pub count: u64,
-    /// How long they took.
+    /// The time that the runs took together, in nanoseconds.
     pub nanos: u64,
 }
 
@@ -139,7 +139,7 @@ impl Runs {
     }
 }
 
-/// A daemon holds one program of each type.
+/// The runs of a host's program of this type. A daemon holds one program of each type.
 pub(crate) fn runs_at(lab: &BenchLab, host: &str, kind: ProgramType) -> Result<Runs> {
     let pid = lab.daemon(host)?;
     for fields in descriptors(&format!("/proc/{pid}/fdinfo"))? {
@@ -153,14 +153,14 @@ pub(crate) fn runs_at(lab: &BenchLab, host: &str, kind: ProgramType) -> Result<R
     bail!("the daemon of {host} (pid {pid}) holds no {kind:?} program")
 }
 
-/// What the kernel says of each open descriptor of a process: proc_pid_fdinfo(5).
+/// The kernel's information on each open descriptor of a process (proc_pid_fdinfo(5)).
 pub(crate) fn descriptors(directory: &str) -> Result<Vec<BTreeMap<String, String>>> {
     let entries = Path::new(directory)
         .read_dir()
         .with_context(|| format!("read {directory}"))?;
     Ok(entries
         .flatten()
-        // One that was closed since the directory was read is none.
+        // A descriptor that was closed since the directory was read is left out.
         .filter_map(|entry| std::fs::read_to_string(entry.path()).ok())
         .map(|text| fields(&text))
         .collect())

@@ -1,17 +1,17 @@
-//! Chance that is the same in every run.
+//! Random numbers that are the same in every run.
 
-/// SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
+/// The generator SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
 #[derive(Clone, Debug)]
 pub(crate) struct Chance(u64);
 
 impl Chance {
-    /// Another for each seed.
+    /// Makes a generator whose stream differs for each seed.
     pub fn new(seed: u64) -> Chance {
-        // Seeds that follow each other would begin streams that do.
+        // The seed is mixed first, because consecutive seeds would begin related streams.
         Chance(Chance(seed).bits())
     }
 
-    /// From 0 to below 1.
+    /// A random number from 0 to below 1.
     pub fn part(&mut self) -> f64 {
         (self.bits() >> 11) as f64 / (1u64 << 53) as f64
     }

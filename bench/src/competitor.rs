@@ -1,21 +1,21 @@
-//! The three ways to the same three servers.
+//! The three ways to the same three servers, which are compared.
 
 /// A way from the client to the servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Competitor {
-    /// By the cluster address.
+    /// Through baton, by the cluster address.
     Baton,
-    /// By the servers' own addresses.
+    /// Without anything in between, by the servers' own addresses.
     Direct,
-    /// Through a proxy.
+    /// Through a proxy, HAProxy.
     HaProxy,
 }
 
 impl Competitor {
-    /// In the order of their turns.
+    /// All competitors, in the order of their turns.
     pub const ALL: [Competitor; 3] = [Competitor::Baton, Competitor::Direct, Competitor::HaProxy];
 
-    /// As tables name it.
+    /// The name that tables show.
     pub fn name(self) -> &'static str {
         match self {
             Competitor::Baton => "baton",
@@ -24,8 +24,8 @@ impl Competitor {
         }
     }
 
-    /// Where the client connects, as bench/lab.toml has it. Direct access is spread over all servers
-    /// as evenly as baton's and HAProxy's round robin is.
+    /// The addresses to which the client connects, as bench/lab.toml has them. Direct access is spread over all
+    /// servers as evenly as the round robin of baton and of HAProxy.
     pub fn addresses(self) -> &'static [&'static str] {
         match self {
             Competitor::Baton => &["10.77.0.100"],
@@ -35,19 +35,19 @@ impl Competitor {
     }
 }
 
-/// One of something for each competitor.
+/// One value for each competitor.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Each<T> {
-    /// Baton's.
+    /// The value of baton.
     pub baton: T,
-    /// That of direct access.
+    /// The value of direct access.
     pub direct: T,
-    /// HAProxy's.
+    /// The value of HAProxy.
     pub haproxy: T,
 }
 
 impl<T> Each<T> {
-    /// Makes each in turn.
+    /// Makes the value of each competitor in turn.
     pub fn try_new<E>(mut make: impl FnMut(Competitor) -> Result<T, E>) -> Result<Each<T>, E> {
         Ok(Each {
             baton: make(Competitor::Baton)?,
@@ -56,7 +56,7 @@ impl<T> Each<T> {
         })
     }
 
-    /// That of a competitor.
+    /// The value of a competitor.
     pub fn of(&self, competitor: Competitor) -> &T {
         match competitor {
             Competitor::Baton => &self.baton,
@@ -65,7 +65,7 @@ impl<T> Each<T> {
         }
     }
 
-    /// That of a competitor, to change.
+    /// The value of a competitor, for changes.
     pub fn of_mut(&mut self, competitor: Competitor) -> &mut T {
         match competitor {
             Competitor::Baton => &mut self.baton,
@@ -74,7 +74,7 @@ impl<T> Each<T> {
         }
     }
 
-    /// Something made of each.
+    /// Applies a function to each value.
     pub fn map<U>(&self, mut what: impl FnMut(&T) -> U) -> Each<U> {
         Each {
             baton: what(&self.baton),

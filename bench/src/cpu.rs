@@ -1,32 +1,32 @@
-//! Processor time of the whole machine.
+//! Measures the processor time of the whole machine.
 
 use anyhow::{Context as _, Result};
 
 use crate::competitor::Competitor;
 use crate::throughput::LoadResult;
 
-/// Time that all processors together have worked since the start: user, nice, system, irq, softirq.
+/// The time that all processors together have worked since the machine's start: user, nice, system, irq, softirq.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CpuTime {
     ticks: u64,
 }
 
-/// proc_stat(5): USER_HZ, 100 on every architecture that Linux still has.
+/// The length of a tick: USER_HZ is 100 on every architecture that Linux still has (proc_stat(5)).
 const MICROS_PER_TICK: f64 = 10_000.0;
 
 impl CpuTime {
-    /// As of now.
+    /// Reads the current time.
     pub fn now() -> Result<CpuTime> {
         let text = std::fs::read_to_string("/proc/stat").context("read /proc/stat")?;
         CpuTime::parse(&text).context("/proc/stat is not as proc_stat(5) has it")
     }
 
-    /// Microseconds since an earlier time.
+    /// The microseconds since an earlier time.
     pub fn micros_since(self, earlier: CpuTime) -> f64 {
         self.ticks.saturating_sub(earlier.ticks) as f64 * MICROS_PER_TICK
     }
 
-    /// Seconds since the start.
+    /// The seconds since the machine's start.
     pub fn seconds(self) -> f64 {
         self.ticks as f64 * MICROS_PER_TICK / 1e6
     }
@@ -46,7 +46,7 @@ impl CpuTime {
     }
 }
 
-/// Processor time a request, of every load.
+/// A table of the processor time a request, for every load.
 pub(crate) fn markdown(loads: &[LoadResult]) -> String {
     let mut text = String::from(
         "## Processor time of the whole machine, µs a request (median of rounds)\n\n\

@@ -1,5 +1,6 @@
-//! Floods: what reaches clients while one processor sends as many packets as it can to the connection server, beside a
-//! flood of UDP, which costs the connection server's kernel the same packets and means nothing to it.
+//! Measures what still reaches clients while one processor sends as many packets as it can to the connection server.
+//! Floods are compared with a flood of UDP, which costs the connection server's kernel as many packets, but has no
+//! meaning for it.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -20,26 +21,26 @@ use crate::wrk::{self, Measured, Pages, Target, Work};
 const CLUSTER: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 100);
 const DATA_SERVER: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 11);
 const CANDIDATES: [&str; 2] = ["cs1", "cs2"];
-/// On the LAN of the nodes.
+/// The host that sends the floods, which is on the nodes' LAN.
 const SENDER: &str = "router";
-/// What happens in a turn happens so long after it began.
+/// The time from the beginning of a turn until its event happens.
 const LEAD: Duration = Duration::from_secs(2);
-/// RFC 768; the protocol of LCCP, unless a cluster has another.
+/// IP protocol numbers: UDP (RFC 768), and LCCP, unless a cluster configures another.
 const UDP: u8 = 17;
 const LCCP: u8 = 253;
 
-/// What is sent.
+/// The kinds of floods.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Kind {
-    /// What others are compared with.
+    /// UDP, with which the other kinds are compared.
     Udp,
-    /// Of new connections.
+    /// SYNs of new connections.
     Syns,
-    /// Of connections that nobody has, with made-up timestamps.
+    /// Acknowledgements of connections that nobody has, with made-up timestamps.
     Acks,
-    /// In the name of a data server, with a wrong tag.
+    /// LCCP messages in the name of a data server, with a wrong tag.
     Messages,
-    /// Of packets to the cluster address.
+    /// Fragments of packets to the cluster address.
     Fragments,
 }
 
@@ -62,7 +63,7 @@ impl Kind {
         }
     }
 
-    /// The frame of which all are made; `own` is the connection server's address.
+    /// The frame from which all others are made. `own` is the connection server's address.
     fn model(self, way: Way, own: Ipv4Addr) -> Result<Frame> {
         let from = SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0);
         let to = SocketAddrV4::new(CLUSTER, 80);
@@ -79,14 +80,15 @@ impl Kind {
         };
         match self {
             Kind::Udp => {
-                // Ports, a length of 32, and no checksum.
+                // A UDP header: ports, a length of 32, and no checksum.
                 let header = [0, 0, 0, 80, 0, 32, 0, 0];
                 way.ip(*from.ip(), CLUSTER, UDP, &[&header[..], &[0; 24]].concat())
             }
             Kind::Syns => tcp(true),
             Kind::Acks => tcp(false),
             Kind::Messages => {
-                // Of this version, to the program of a connection server, NONE; then what is changed each time.
+                // The message has the current version of LCCP, goes to the program of a connection server, and is
+                // NONE; the bytes that are changed for each frame follow.
                 let message = [&[2, 1, 7, 0][..], &[0; 116]].concat();
                 way.ip(DATA_SERVER, own, LCCP, &message)
             }
@@ -98,7 +100,7 @@ impl Kind {
         }
     }
 
-    /// Another sender and other numbers; or another tag.
+    /// Gives the frame another sender and other numbers, or, for messages, another tag.
     fn become_another(self, frame: &mut Frame, random: &mut Rng) {
         if self == Kind::Messages {
             random.fill(&mut frame[TCP_AT + 8..][..100]);
@@ -115,13 +117,13 @@ impl Kind {
     }
 }
 
-/// What happens meanwhile.
+/// The event that happens during a turn.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Phase {
     Load,
-    /// A data server is drained, and serves again.
+    /// A data server is drained, and then serves again.
     Drain,
-    /// The connection server in front is cut off; the flood is to the other.
+    /// The connection server in front is cut off. The flood goes to the other one.
     Takeover,
 }
 
@@ -137,14 +139,14 @@ impl Phase {
     }
 }
 
-/// One turn.
+/// The results of one turn.
 struct Turn {
     measured: Measured,
-    /// Packets a second.
+    /// The rate of the flood, in packets a second.
     flood: f64,
 }
 
-/// Measures, and says it in Markdown.
+/// Measures all kinds of floods, and returns the report in Markdown.
 pub(crate) fn measure(options: &Options) -> Result<String> {
     let file = std::fs::read_to_string(in_bench("../labs/failover.toml")?)?;
     let file = file.replace("name = \"failover\"", "name = \"bench-flood\"");
@@ -152,7 +154,7 @@ pub(crate) fn measure(options: &Options) -> Result<String> {
         "[config.failover]\n",
         "[config.failover]\ndetection = \"1s\"\n",
     );
-    // One pool of all data servers, so that each may be drained.
+    // Without its pools the lab has one pool of all data servers, so that each may be drained.
     let (file, _) = file
         .split_once("[[config.service.pool]]")
         .context("the lab has no pools to leave out")?;
@@ -218,7 +220,7 @@ fn length(options: &Options) -> Duration {
     options.turn.max(3 * LEAD)
 }
 
-/// Resident memory of a daemon: proc_pid_status(5).
+/// The resident memory of a daemon, in kilobytes (proc_pid_status(5)).
 fn kilobytes(lab: &BenchLab, host: &str) -> Result<u64> {
     let path = format!("/proc/{}/status", lab.daemon(host)?);
     let status = std::fs::read_to_string(&path).with_context(|| format!("read {path}"))?;
@@ -227,7 +229,7 @@ fn kilobytes(lab: &BenchLab, host: &str) -> Result<u64> {
     number.with_context(|| format!("{path} says no VmRSS"))
 }
 
-/// Who is in front, and who is not.
+/// The connection server that is in front, and the other one.
 fn roles(lab: &BenchLab) -> Result<[&'static str; 2]> {
     let status = lab.ask(CANDIDATES[0], &["status"])?;
     let front = status["failover"]["front"]
@@ -251,7 +253,7 @@ fn mac(lab: &BenchLab, host: &str) -> Result<[u8; 6]> {
     bytes.with_context(|| format!("no MAC address: {said}"))
 }
 
-/// Clients ask, the flood comes, and that happens.
+/// Runs one turn: clients ask, the flood begins, and the event of the phase happens.
 fn turn(lab: &BenchLab, options: &Options, phase: Phase, kind: Option<Kind>) -> Result<Turn> {
     let [front, next] = roles(lab)?;
     let work = Work {
@@ -333,7 +335,7 @@ fn happen(lab: &BenchLab, phase: Phase, front: &str) -> Result<()> {
     }
 }
 
-/// Until all is as it was, but for who is in front.
+/// Waits until the lab is in order again. After a takeover, the other connection server stays in front.
 fn settle(lab: &BenchLab, phase: Phase, front: &str) -> Result<()> {
     if phase != Phase::Takeover {
         return Ok(());

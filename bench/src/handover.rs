@@ -1,6 +1,6 @@
-//! What moving costs: the same pages of two servers, over connections that are handed over to and fro,
-//! over connections that stay, and through HAProxy, which routes by the same paths. In turns, as the
-//! other loads.
+//! Measures what moving costs: the same pages of two servers over connections that are handed over to and fro, over
+//! connections that stay, and through HAProxy, which routes by the same paths. The three take turns, like the other
+//! loads.
 
 use anyhow::Result;
 
@@ -9,15 +9,15 @@ use crate::options::Options;
 use crate::statistics::Spread;
 use crate::wrk::{self, Measured, Pages, Target, Work};
 
-/// Pages, and the least that moving should reach as a multiple of HAProxy's rate.
+/// The pages, and the least rate that moving should reach, as a multiple of HAProxy's rate.
 const SIZES: [(&str, [&str; 2], f64); 3] = [
     ("4 KB", ["/ds1/4k", "/ds2/4k"], 2.0),
     ("64 KB", ["/ds1/64k", "/ds2/64k"], 2.5),
     ("1 MB", ["/ds1/1m", "/ds2/1m"], 6.0),
 ];
-/// The same as a part of the rate without a handover.
+/// The least rate that moving should reach, as a part of the rate without a handover.
 const GOAL_STAYING: f64 = 0.85;
-/// One for each page, where each page has connections of its own.
+/// One thread for each page, where each page has connections of its own.
 const THREADS: u32 = 2;
 
 /// The three turns of a round.
@@ -28,7 +28,7 @@ struct Round {
     haproxy: Measured,
 }
 
-/// Measures, and says it in Markdown.
+/// Measures both sizes, and returns the report in Markdown.
 pub(crate) fn measure(lab: &BenchLab, options: &Options) -> Result<String> {
     let mut text = String::from(
         "## Requests a second where connections move between two servers, and where they stay\n\n\

@@ -1,6 +1,6 @@
-//! What a handover adds to a request: 4 KB, one request after the other, of two servers in turn. The ways
-//! take turns in short spells, so that all meet the same machine, and each pays itself for what it leaves
-//! behind (a handover: the end of the old owner's socket).
+//! Measures what a handover adds to a request: 4 KB, one request after the other, of two servers in turn. The ways
+//! take turns in short spells, so that all meet the same machine, and each bears the cost of what it leaves behind (a
+//! handover: the end of the old owner's socket).
 
 use std::time::Duration;
 
@@ -13,13 +13,14 @@ use crate::options::Options;
 use crate::statistics::percentile;
 use crate::wrk::Target;
 
-/// Each of another server.
+/// The pages, each of another server.
 const PAGES: [&str; 2] = ["/ds1/4k", "/ds2/4k"];
-/// Requests of each way that are not counted: at the beginning,
+/// The number of requests of each way that are not counted at the beginning.
 const WARM_UP: u32 = 100;
-/// and of each spell, in which the caches are still another way's.
+/// The number of requests that are not counted at the beginning of each spell, while the caches are still another
+/// way's.
 const FIRST: u32 = 10;
-/// Requests of one spell that are counted.
+/// The number of requests of one spell that are counted.
 const SPELL: u32 = 100;
 /// The most that a handover should add, in microseconds.
 const GOAL: &str = "≤ 10";
@@ -29,25 +30,25 @@ const GOAL: &str = "≤ 10";
 enum Way {
     /// Over one connection, which each request moves.
     Moving,
-    /// Over a connection for each page.
+    /// Over two connections, one for each page.
     Staying,
-    /// Over one connection to one server, for its page alone.
+    /// Over one connection to one server, for the page of that server only.
     Alone,
-    /// Over one connection of the client's, by path.
+    /// Over one connection to HAProxy, which routes by path.
     HaProxy,
-    /// Over a connection to each server.
+    /// Over a connection to each server, without anything in between.
     Direct,
 }
 
 /// The connections of a way, and how long its requests took.
 struct Runner {
     way: Way,
-    /// One for both pages, or one for each.
+    /// One connection for both pages, or one for each.
     clients: Vec<Client>,
     times: Vec<Duration>,
 }
 
-/// Measures, and says it in Markdown.
+/// Measures all ways, and returns the report in Markdown.
 pub(crate) fn measure(lab: &BenchLab, options: &Options) -> Result<String> {
     eprintln!("latency of a handover: {} requests each", options.requests);
     let before = lab.counter("cs_moved_on")?;
@@ -102,7 +103,7 @@ impl Runner {
         })
     }
 
-    /// Requests one after the other, of which the last are counted.
+    /// Sends requests one after the other, of which only the last `counted` are counted.
     fn spell(&mut self, uncounted: u32, counted: u32) -> Result<()> {
         for number in 0..uncounted + counted {
             let time = self.request(number as usize)?;
@@ -122,14 +123,14 @@ impl Runner {
         self.clients[client].request(page)
     }
 
-    /// In microseconds; NaN without a request.
+    /// The median in microseconds; NaN if there was no request.
     fn median(&self) -> f64 {
         percentile(&self.times, 0.5).map_or(f64::NAN, |time| time.as_secs_f64() * 1e6)
     }
 }
 
 impl Way {
-    /// In the order of their turns. The first is what the others are compared with.
+    /// All ways, in the order of their turns. The others are compared with the first one.
     const ALL: [Way; 5] = [
         Way::Moving,
         Way::Staying,
@@ -148,7 +149,7 @@ impl Way {
         }
     }
 
-    /// What moving may take more, in microseconds.
+    /// The goal for what moving may take longer than this way, in microseconds.
     fn goal(self) -> &'static str {
         match self {
             Way::Moving | Way::Direct => "–",

@@ -1,4 +1,4 @@
-//! The lab that is measured: bench/lab.toml, unless another is named.
+//! The lab in which benchmarks run: bench/lab.toml, unless another is named.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -15,22 +15,22 @@ use crate::options::Options;
 const LAB: &str = include_str!("../lab.toml");
 const HAPROXY_CONFIG: &str = "bench/haproxy.cfg";
 
-/// A lab that is up; dropping it takes it down.
+/// A lab that is up. Dropping it takes it down.
 pub(crate) struct BenchLab {
     running: Option<Running>,
     baton: PathBuf,
-    /// That of the first lab of a run.
+    /// The lock that keeps other benchmarks out. Only the first lab of a run holds it.
     _only_one: Option<Flock<File>>,
 }
 
 impl BenchLab {
-    /// Raises the lab; clears one that was cut off before.
+    /// Raises the lab. Before that, it removes a lab that an interrupted run has left.
     pub fn raise(options: &Options) -> Result<BenchLab> {
         let text = LAB.replace(HAPROXY_CONFIG, &in_bench("haproxy.cfg")?);
         BenchLab::raise_from(&text, options)
     }
 
-    /// Raises the lab of this text, in the same manner.
+    /// Raises the lab of this text, in the same way.
     pub fn raise_from(text: &str, options: &Options) -> Result<BenchLab> {
         let baton = match &options.baton {
             Some(baton) => baton.clone(),
@@ -40,7 +40,7 @@ impl BenchLab {
         BenchLab::up(text, baton, Some(only_one))
     }
 
-    /// Raises a further lab, of another name, while this one is up.
+    /// Raises another lab, of another name, while this one is up.
     pub fn raise_beside(&self, text: &str) -> Result<BenchLab> {
         BenchLab::up(text, self.baton.clone(), None)
     }
@@ -57,12 +57,12 @@ impl BenchLab {
         })
     }
 
-    /// The lab.
+    /// The running lab; an error if it is down.
     pub fn running(&self) -> Result<&Running> {
         self.running.as_ref().context("the lab is down")
     }
 
-    /// What `baton` says as JSON on a host whose daemon runs, to this verb and its arguments.
+    /// The JSON that `baton`, with this verb and its arguments, prints on a host whose daemon runs.
     pub fn ask(&self, host: &str, arguments: &[&str]) -> Result<Value> {
         let running = self.running()?;
         let config = running.host(host)?.directory.join("baton.toml");
@@ -82,7 +82,7 @@ impl BenchLab {
             .with_context(|| format!("read what baton says on {host}"))
     }
 
-    /// What a command says that ends well on a host.
+    /// The output of a command on a host. A command that fails is an error.
     pub fn said(&self, host: &str, words: &[&str]) -> Result<String> {
         let mut command = self.running()?.exec(host)?;
         let output =
@@ -94,13 +94,13 @@ impl BenchLab {
         String::from_utf8(output.stdout).with_context(|| format!("read what {words:?} says"))
     }
 
-    /// The same of the baton that is measured.
+    /// The output of the measured baton program on a host.
     pub fn baton(&self, host: &str, words: &[&str]) -> Result<String> {
         let baton = self.baton.to_str().context("its path is not UTF-8")?;
         self.said(host, &[&[baton], words].concat())
     }
 
-    /// How far a counter is, of all nodes together.
+    /// The sum of a counter over all nodes.
     pub fn counter(&self, name: &str) -> Result<u64> {
         self.nodes()?.iter().try_fold(0, |sum, host| {
             let value = self.counters(host)?[name].as_u64();
@@ -112,7 +112,7 @@ impl BenchLab {
         Ok(self.ask(host, &["status"])?["counters"].take())
     }
 
-    /// Hosts on which a daemon runs.
+    /// The hosts on which a daemon runs.
     pub fn nodes(&self) -> Result<Vec<String>> {
         let hosts = self.running()?.lab().hosts().iter();
         Ok(hosts
@@ -126,7 +126,7 @@ impl BenchLab {
         self.process(host, "node")
     }
 
-    /// The process of what runs on a host under this name.
+    /// The process of the program that runs on a host under this name.
     pub fn process(&self, host: &str, name: &str) -> Result<u32> {
         let view = self.running()?.host(host)?;
         let thing = view.things.iter().find(|thing| thing.name == name);
@@ -157,7 +157,7 @@ pub(crate) fn in_bench(name: &str) -> Result<String> {
         .map_err(|path| anyhow!("{path:?} is not UTF-8"))
 }
 
-/// An old program under a new name must not be measured: so it is built, unless one is named.
+/// Builds baton, unless a program is named, so that no outdated program is measured by mistake.
 fn build_baton() -> Result<PathBuf> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
     let manifest = in_bench("../Cargo.toml")?;
@@ -187,7 +187,7 @@ fn build_baton() -> Result<PathBuf> {
     }
 }
 
-/// Two benchmarks at once would measure each other.
+/// Takes the lock of all benchmarks. Two at the same time would disturb each other's results.
 fn lock(results: &Path) -> Result<Flock<File>> {
     std::fs::create_dir_all(results).with_context(|| format!("make {}", results.display()))?;
     let path = results.join("lock");

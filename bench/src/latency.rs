@@ -1,6 +1,6 @@
-//! How long one request takes when nothing else is under way: 4 KB over connections that stay, one
-//! request after the other. The competitors take turns request by request, so that all meet the same
-//! machine; each has as many connections as there are servers, used in turn.
+//! Measures how long one request takes when nothing else is under way: 4 KB over connections that stay open, one
+//! request after the other. The competitors take turns request by request, so that all meet the same machine. Each has
+//! as many connections as there are servers, and uses them in turn.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -14,11 +14,11 @@ use crate::options::Options;
 use crate::statistics::percentile;
 
 const SERVERS: usize = 3;
-/// Requests of each connection that are not counted.
+/// The number of requests of each connection that are not counted.
 pub(crate) const WARM_UP: u32 = 50;
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Times of single requests, sorted.
+/// The times of single requests, sorted.
 pub(crate) type Times = Each<Vec<Duration>>;
 
 /// Measures on a thread inside the client.
@@ -52,7 +52,7 @@ fn requests(count: u32) -> Result<Times> {
     Ok(times)
 }
 
-/// One connection.
+/// A connection of a client.
 pub(crate) struct Client {
     name: &'static str,
     host: &'static str,
@@ -61,7 +61,7 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// Connects. Errors call it by this name.
+    /// Connects. Error messages call the connection by `name`.
     pub fn connect(name: &'static str, to: (&'static str, u16)) -> Result<Client> {
         let connect = || -> std::io::Result<TcpStream> {
             let stream = TcpStream::connect(to)?;
@@ -77,7 +77,7 @@ impl Client {
         })
     }
 
-    /// From before the first byte is sent until the last has come.
+    /// Sends a request and returns the time from before its first byte until the last byte of the answer has come.
     pub fn request(&mut self, page: &str) -> Result<Duration> {
         let request = format!("GET {page} HTTP/1.1\r\nHost: {}\r\n\r\n", self.host);
         let doing = || format!("ask {} for {page}", self.name);
@@ -104,7 +104,7 @@ impl Client {
     }
 }
 
-/// Header and body together, once the header is whole.
+/// The number of bytes of head and body together; `None` until the head is complete.
 fn answer_bytes(bytes: &[u8]) -> Result<Option<usize>> {
     let mut headers = [httparse::EMPTY_HEADER; 32];
     let mut response = httparse::Response::new(&mut headers);
@@ -123,7 +123,7 @@ fn answer_bytes(bytes: &[u8]) -> Result<Option<usize>> {
     Ok(Some(header + length))
 }
 
-/// Percentiles.
+/// A table of percentiles.
 pub(crate) fn markdown(times: &Times) -> String {
     let mut text = format!(
         "## Latency of one request at a time, 4 KB, µs ({} requests each)\n\n\
@@ -137,7 +137,7 @@ pub(crate) fn markdown(times: &Times) -> String {
     text
 }
 
-/// Three cells of a table, of sorted times: p50, p90, p99, in microseconds.
+/// Three cells of a table: p50, p90 and p99 of sorted times, in microseconds.
 pub(crate) fn percentiles(times: &[Duration]) -> String {
     let at = |part| match percentile(times, part) {
         Some(time) => format!("{:.1}", time.as_secs_f64() * 1e6),

@@ -1,5 +1,5 @@
-//! What it costs to move where messages between nodes are lost: wrk as under handovers, with a part of
-//! LCCP's packets dropped at the switch. In turns, as the other loads.
+//! Measures what moving costs if messages between nodes are lost: wrk as under handovers, while the switch drops a
+//! part of LCCP's packets. The losses take turns, like the other loads.
 
 use std::process::{Command, Stdio};
 
@@ -13,9 +13,9 @@ use crate::snmp;
 use crate::statistics::Spread;
 use crate::wrk::{self, Measured, Pages, Target, Work};
 
-/// Percent, in the order of the turns of a round. The first is what others are compared with.
+/// The losses in percent, in the order of the turns of a round. The others are compared with the first one.
 const LOSSES: [u32; 3] = [0, 1, 5];
-/// The least part of the lossless rate, by percent.
+/// The least rate that each loss, in percent, should reach, as a part of the rate without loss.
 const GOALS: [(u32, f64); 1] = [(1, 0.97)];
 const PAGES: [&str; 2] = ["/ds1/4k", "/ds2/4k"];
 const CONNECTIONS: u32 = 64;
@@ -23,18 +23,18 @@ const THREADS: u32 = 2;
 const TABLE: &str = "netdev baton_bench_loss";
 const COUNTER: &str = "lost";
 
-/// One loss in one round.
+/// The results of one loss in one round.
 #[derive(Clone, Copy, Debug, Default)]
 struct Turn {
     measured: Measured,
-    /// Messages that the switch dropped, and that nodes have sent again.
+    /// The number of messages that the switch dropped; `sent_again` is the number that nodes have sent again.
     lost: u64,
     sent_again: u64,
-    /// Retransmission timers of the client that went off.
+    /// How often a retransmission timer of the client expired.
     timeouts: u64,
 }
 
-/// Measures, and says it in Markdown.
+/// Measures all losses, and returns the report in Markdown.
 pub(crate) fn measure(lab: &BenchLab, options: &Options) -> Result<String> {
     eprintln!("moving with losses: {} rounds", options.rounds);
     round(lab, options)?; // warms up
@@ -74,8 +74,8 @@ fn turn(lab: &BenchLab, options: &Options, percent: u32) -> Result<Turn> {
     })
 }
 
-/// nftables' rules where messages enter the switch; dropping this takes them away. They are there
-/// without loss too, so that they cost every turn the same.
+/// The nftables rules where messages enter the switch. Dropping this removes them. They are also there for turns
+/// without loss, so that they cost every turn the same.
 struct Rules<'a> {
     lab: &'a BenchLab,
 }
@@ -94,7 +94,7 @@ impl Rules<'_> {
             })
             .collect();
         let text = format!("table {TABLE} {{\ncounter {COUNTER} {{ }}\n{chains}}}\n");
-        // nft makes all of it or nothing, so there is nothing to take away before.
+        // nft makes either all of it or nothing, so nothing has to be removed after an error.
         nft(lab, &text)?;
         Ok(Rules { lab })
     }
@@ -135,7 +135,7 @@ fn nft(lab: &BenchLab, script: &str) -> Result<Vec<u8>> {
     Ok(output.stdout)
 }
 
-/// How often a retransmission timer of the client has gone off: TcpExt's TCPTimeouts, as nstat(8) has it.
+/// How often a retransmission timer of the client has expired: TCPTimeouts of TcpExt, which nstat(8) shows.
 fn timeouts(lab: &BenchLab) -> Result<u64> {
     let read = || std::fs::read_to_string("/proc/thread-self/net/netstat");
     let text = lab.running()?.within("client", read)??;

@@ -1,10 +1,10 @@
-//! What was measured on: without it numbers mean nothing.
+//! Describes the machine on which was measured: without that, the numbers mean nothing.
 
 use std::process::Command;
 
 use anyhow::{Context as _, Result};
 
-/// The first lines of a report.
+/// The first lines of a report, which describe the machine.
 pub(crate) fn describe() -> Result<String> {
     let kernel = read("/proc/sys/kernel/osrelease")?;
     let processors = std::thread::available_parallelism().context("count the processors")?;
@@ -22,18 +22,18 @@ pub(crate) fn describe() -> Result<String> {
     ))
 }
 
-/// The last line of a report.
+/// The last line of a report, with the load average after the run.
 pub(crate) fn load_after() -> Result<String> {
     Ok(format!("Load average after: {}\n", load_average()?))
 }
 
-/// Processes that wanted a processor, over 1, 5 and 15 minutes: proc_loadavg(5).
+/// The load average over 1, 5 and 15 minutes (proc_loadavg(5)).
 fn load_average() -> Result<String> {
     let text = read("/proc/loadavg")?;
     Ok(text.split(' ').take(3).collect::<Vec<_>>().join(" "))
 }
 
-/// The first line of what a program says of itself; some say it on standard error.
+/// The first line that a program prints about its version. Some programs print it on standard error.
 fn version(program: &str, flag: &str) -> String {
     let Ok(output) = Command::new(program).arg(flag).output() else {
         return format!("{program} of unknown version");

@@ -1,5 +1,5 @@
-//! Measures baton beside direct access to the same servers and beside HAProxy, in one run on one
-//! machine. Prints Markdown and writes it to bench/results/. Judges nothing: see bench/README.md.
+//! Measures baton beside direct access to the same servers and beside HAProxy, in one run on one machine. It prints
+//! Markdown and writes it to bench/results/. It judges nothing: see bench/README.md.
 
 mod bpf;
 mod chance;
@@ -110,7 +110,7 @@ fn run(options: &Options) -> Result<()> {
         report.add(rules::measure(&lab, options)?);
         return report.write(options);
     }
-    // Before the lab, whose own tables would come and go beside it.
+    // The memory is measured before the lab is up, because the lab's own tables would change the result.
     let memory = memory::measure(options.flows)?;
     let lab = BenchLab::raise(options)?;
     let measured = throughput::measure(&lab, options)?;

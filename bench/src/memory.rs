@@ -1,5 +1,5 @@
-//! What a TCB entry costs: the kernel's own account of the table, beside what the machine has less
-//! after making and filling it.
+//! Measures what a TCB entry costs: by the kernel's own account of the table, and by how much less memory the machine
+//! has after the table was made and filled.
 
 use std::{
     net::{Ipv4Addr, SocketAddrV4},
@@ -8,16 +8,16 @@ use std::{
 
 use anyhow::{Context as _, Result, bail};
 use baton_abi::{ROLE_CS, Tcb, TcbKey};
-use baton_dataplane::Dataplane;
+use baton_dataplane::{ConnectionServer, Dataplane};
 
 use crate::bpf;
 
-/// Bytes an entry may cost.
+/// The most bytes that an entry should cost.
 const GOAL: u32 = 128;
-/// Live flows that must fit into a table of the default size.
+/// The number of live flows that must fit into a table of the default size.
 const MILLION: u32 = 1_000_000;
 
-/// What was found.
+/// The results of the measurement.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Memory {
     entries: u32,
@@ -63,7 +63,7 @@ pub(crate) fn measure(entries: u32) -> Result<Memory> {
 }
 
 impl Memory {
-    /// Bytes an entry, and how many fit.
+    /// A table of the bytes an entry, and of how many entries fit.
     pub fn markdown(&self) -> String {
         let each = |bytes: i64| format!("{:.1}", bytes as f64 / f64::from(self.entries));
         format!(
@@ -92,21 +92,23 @@ impl Memory {
 }
 
 fn fill(dataplane: &Dataplane, flows: std::ops::Range<u32>) -> Result<()> {
+    let server = table_of(dataplane)?;
     for number in flows {
         let tcb = Tcb {
             request_seq: number,
             ..Tcb::default()
         };
-        dataplane.set_tcb(&flow(number), &tcb)?;
+        server.set_tcb(&flow(number), &tcb)?;
     }
     Ok(())
 }
 
-/// How many are there, each with what was written.
+/// The number of these flows that are in the table. An entry that differs from what was written is an error.
 fn found(dataplane: &Dataplane, flows: std::ops::Range<u32>) -> Result<u32> {
+    let server = table_of(dataplane)?;
     let mut found = 0;
     for number in flows {
-        if let Some(tcb) = dataplane.tcb(&flow(number))? {
+        if let Some(tcb) = server.tcb(&flow(number))? {
             if tcb.request_seq != number {
                 bail!(
                     "entry {number} holds what was written to {}",
@@ -119,7 +121,11 @@ fn found(dataplane: &Dataplane, flows: std::ops::Range<u32>) -> Result<u32> {
     Ok(found)
 }
 
-/// Clients of 10.0.0.0/8, 60,000 ports each.
+fn table_of(dataplane: &Dataplane) -> Result<&ConnectionServer> {
+    (dataplane.as_connection_server()).context("this node has no TCP table")
+}
+
+/// The flow with this number: clients are in 10.0.0.0/8 and have 60,000 ports each.
 fn flow(number: u32) -> TcbKey {
     let address = Ipv4Addr::from(0x0a00_0000 + number / 60_000);
     let port = 1024 + (number % 60_000) as u16; // less than 60,000: it fits
@@ -127,7 +133,7 @@ fn flow(number: u32) -> TcbKey {
     TcbKey::of(SocketAddrV4::new(address, port), service)
 }
 
-/// `memlock` of the table, and of all maps this process holds.
+/// The `memlock` of the table, and that of all maps that this process holds.
 fn accounted(entries: u32) -> Result<(u64, u64)> {
     let mut maps = bpf::descriptors("/proc/self/fdinfo")?;
     maps.retain(|fields| fields.contains_key("map_id"));
@@ -158,7 +164,7 @@ struct InUse {
     available: i64,
 }
 
-/// In bytes; what others on the machine do is in it.
+/// How much memory in use has grown, in bytes. It includes what other processes on the machine do.
 #[derive(Clone, Copy, Debug)]
 struct Growth {
     vmalloc: i64,
@@ -185,7 +191,8 @@ impl InUse {
         })
     }
 
-    /// Once it has stood still for a while: the kernel frees the maps of what ended just before later.
+    /// Reads the memory in use once it no longer changes, because the kernel frees the maps of a process that has
+    /// just ended only later.
     fn settled() -> Result<InUse> {
         let mut last = InUse::now()?;
         for _ in 0..10 {

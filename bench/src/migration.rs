@@ -1,4 +1,4 @@
-//! How long it takes until another connection server knows all that one knows, and may take over.
+//! Measures how long it takes until another connection server has all entries of one, so that it may take over.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 
@@ -10,17 +10,18 @@ use crate::lab::{BenchLab, in_bench};
 use crate::options::Options;
 use crate::statistics::Spread;
 
-/// Connections, the time that they should take at most, and what they took on servers without an operating
-/// system ("Applications of the Split Protocol Paradigm", section 6.3: 13 and 37 ms), milliseconds.
+/// The number of connections, the time in milliseconds that their transfer should take at most, and the milliseconds
+/// that it took on servers without an operating system ("Applications of the Split Protocol Paradigm", section 6.3: 13
+/// and 37 ms).
 const SIZES: [(u32, f64, &str); 3] = [(138, 1.0, "13"), (260, 3.0, "37"), (100_000, 500.0, "")];
 
-/// Between them the entries go to and fro.
+/// The two connection servers between which the entries go to and fro.
 const PAIR: [&str; 2] = ["cs1", "cs2"];
 
-/// Room in the tables: what a node has by default, and what a smaller site needs. A table is walked as a whole.
+/// The sizes of the tables: a node's default, and enough for a smaller site. A transfer walks the whole table.
 const FLOWS: [u32; 2] = [1 << 20, 1 << 16];
 
-/// Measures, and says it in Markdown.
+/// Measures all sizes, and returns the report in Markdown.
 pub(crate) fn measure(options: &Options) -> Result<String> {
     let mut text = String::from(
         "## Milliseconds until another connection server has all entries\n\n\
@@ -36,7 +37,7 @@ pub(crate) fn measure(options: &Options) -> Result<String> {
     Ok(text)
 }
 
-/// The lines of tables with so much room.
+/// The lines of the report for tables of this size.
 fn measure_tables(options: &Options, flows: u32) -> Result<String> {
     let file = std::fs::read_to_string(in_bench("../labs/failover.toml")?)?;
     let named = file.replace("name = \"failover\"", "name = \"bench-migrate\"");
@@ -73,7 +74,7 @@ fn measure_tables(options: &Options, flows: u32) -> Result<String> {
     Ok(text)
 }
 
-/// The tables of the two, as their daemons have them.
+/// Opens the tables of both connection servers as their daemons have them.
 fn open(lab: &BenchLab, flows: u32) -> Result<Vec<Dataplane>> {
     let open = |host: &&str| {
         let directory = lab.running()?.host(host)?.directory.join("baton.toml");
@@ -93,7 +94,7 @@ fn open(lab: &BenchLab, flows: u32) -> Result<Vec<Dataplane>> {
     PAIR.iter().map(open).collect()
 }
 
-/// Idle connections.
+/// Fills a table with idle connections.
 fn fill(dataplane: &Dataplane, numbers: std::ops::Range<u32>) -> Result<()> {
     let servers = dataplane.data_servers()?;
     let table = (dataplane.as_connection_server()).context("this node has no TCP table")?;

@@ -1,13 +1,13 @@
-//! Processor time of single processes, which the rest of a busy machine does not change.
+//! Measures the processor time of single processes, which other load on the machine does not change.
 
 use std::fs;
 
 use anyhow::{Context as _, Result};
 
-/// proc_pid_stat(5): USER_HZ, 100 on every architecture that Linux still has.
+/// The length of a tick: USER_HZ is 100 on every architecture that Linux still has (proc_pid_stat(5)).
 const SECONDS_PER_TICK: f64 = 0.01;
 
-/// Seconds that this process and its children have worked, in programs and in the kernel for them.
+/// The seconds that this process and its children have worked, in programs and in the kernel for them.
 pub(crate) fn seconds(process: u32) -> Result<f64> {
     let doing = || format!("read what process {process} has done");
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).with_context(doing)?;
@@ -20,7 +20,7 @@ pub(crate) fn seconds(process: u32) -> Result<f64> {
     Ok(own as f64 * SECONDS_PER_TICK + children.sum::<Result<f64>>()?)
 }
 
-/// Fields 14 and 15, utime and stime. The second field, a name in parentheses, may hold anything.
+/// The sum of fields 14 and 15, utime and stime. The second field, a name in parentheses, may contain anything.
 fn ticks(stat: &str) -> Option<u64> {
     let (_, after_name) = stat.rsplit_once(") ")?;
     let mut fields = after_name.split(' ').skip(11);

@@ -1,5 +1,5 @@
-//! Where the time goes that baton takes beyond direct access: both are sampled (perf) in turns, and
-//! compared function by function, in processor time a request.
+//! Finds where baton takes more processor time than direct access: both are sampled by perf in turns, and compared
+//! function by function, in processor time a request.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader};
@@ -15,13 +15,13 @@ use crate::options::Options;
 use crate::throughput::Load;
 use crate::wrk;
 
-/// Samples a second and processor.
+/// The number of samples a second, for each processor.
 const FREQUENCY: f64 = 5000.0;
-/// Programs whose time is counted: kernel work is charged to whatever it interrupts.
+/// The programs whose time is counted. The kernel's work is charged to the program that it interrupts.
 const PROGRAMS: [&str; 4] = ["wrk", "nginx", "swapper", "ksoftirqd"];
 const SHOWN: usize = 40;
 
-/// Microseconds a request, by function.
+/// The processor time of functions, in microseconds a request.
 pub(crate) struct Profile {
     load: Load,
     baton: Side,
@@ -54,7 +54,7 @@ pub(crate) fn measure(lab: &BenchLab, options: &Options, load: Load) -> Result<P
 }
 
 impl Profile {
-    /// The functions that differ most.
+    /// A table of the functions that take most more time with baton than with direct access.
     pub fn markdown(&self) -> String {
         let names = self.baton.samples.keys().chain(self.direct.samples.keys());
         let mut rows: Vec<(f64, f64, &str)> = names
@@ -108,7 +108,7 @@ fn sample(
     side: &mut Side,
 ) -> Result<()> {
     let data = options.results.join("perf.data");
-    // Ends by itself: what it must cover is the middle of wrk's turn.
+    // perf ends by itself. Its time lies in the middle of wrk's turn.
     let edge = Duration::from_millis(300);
     let mut work = load.work(options);
     work.time = work.time.max(Duration::from_secs(2));
@@ -173,7 +173,7 @@ fn count(data: &Path, samples: &mut BTreeMap<String, u64>) -> Result<()> {
     Ok(())
 }
 
-/// The function of a line `  comm  address symbol`, if the program is one of those that count. User
+/// The function that a line `  comm  address symbol` names, if the program is one of those that count. Code in user
 /// space without symbols counts as one function.
 fn function(line: &str) -> Option<String> {
     let line = line.trim_start();

@@ -1,4 +1,4 @@
-//! Where results go: to standard output, and to a file named after the time.
+//! Writes results to standard output, and to a file that is named after the time.
 
 use std::time::SystemTime;
 
@@ -6,14 +6,14 @@ use anyhow::{Context as _, Result};
 
 use crate::options::Options;
 
-/// Markdown, section by section.
+/// A report in Markdown, which grows section by section.
 pub(crate) struct Report {
     started: SystemTime,
     text: String,
 }
 
 impl Report {
-    /// One that begins with this.
+    /// A report that begins with this description of the machine.
     pub fn new(machine: String) -> Report {
         let started = SystemTime::now();
         let stamp = humantime::format_rfc3339_seconds(started);
@@ -29,7 +29,7 @@ impl Report {
         self.text.push_str(&section);
     }
 
-    /// Prints it, and writes it to the results folder.
+    /// Prints the report, and writes it to the results folder.
     pub fn write(&self, options: &Options) -> Result<()> {
         print!("{}", self.text);
         let stamp = humantime::format_rfc3339_seconds(self.started).to_string();

@@ -1,5 +1,5 @@
-//! What it costs a request to be decided in user space: the same page of the same server, by a rule on
-//! more than host and path, and by its path alone. The two take turns request by request.
+//! Measures what a request costs if it is decided in user space: the same page of the same server is asked for by a
+//! rule on more than host and path, and by its path alone. The two take turns request by request.
 
 use std::time::Duration;
 
@@ -10,10 +10,10 @@ use crate::lab::BenchLab;
 use crate::latency::{Client, WARM_UP, percentiles};
 use crate::options::Options;
 
-/// As bench/lab.toml routes them, both to ds1.
+/// The two paths. bench/lab.toml routes both to ds1.
 const PAGES: [(&str, &str); 2] = [("in the kernel", "/ds1/4k"), ("in user space", "/ds9/4k")];
 
-/// Measures on a thread inside the client, and says it in Markdown.
+/// Measures on a thread inside the client, and returns the report in Markdown.
 pub(crate) fn measure(lab: &BenchLab, options: &Options) -> Result<String> {
     eprintln!("rules: {} requests each", options.requests);
     let times = lab
@@ -30,7 +30,7 @@ pub(crate) fn measure(lab: &BenchLab, options: &Options) -> Result<String> {
     Ok(text)
 }
 
-/// Sorted, in the order of the pages.
+/// The times of both pages' requests, each sorted, in the order of the pages.
 fn requests(count: u32) -> Result<[Vec<Duration>; 2]> {
     let address = Competitor::Baton.addresses()[0];
     let connect = |(name, _)| Client::connect(name, (address, 80));

@@ -1,6 +1,6 @@
-//! What clients that read nothing of a long answer do to the others: virtual sockets on four application nodes behind
-//! one I/O server. One request after the other, of all connections in turn, with those that stand still and without
-//! them in turns, so that both meet the same machine.
+//! Measures how clients that read nothing of a long answer affect the others: virtual sockets on four application
+//! nodes behind one I/O server. Requests go one after the other over all connections in turn. Turns with and without
+//! stalled connections alternate, so that both meet the same machine.
 
 use std::io::Write as _;
 use std::net::TcpStream;
@@ -15,22 +15,22 @@ use crate::options::Options;
 use crate::statistics::{Spread, percentile};
 
 const CLUSTER: (&str, u16) = ("10.77.0.100", 80);
-/// Of all connections.
+/// One in this many connections is stalled.
 const ONE_IN: u32 = 10;
-/// What is asked for and read.
+/// The page that the others ask for and read.
 const PAGE: &str = "/4k";
-/// What is asked for and not read: more than can be on its way.
+/// The request of the stalled connections, for a page that is larger than all that can be on its way.
 const LARGE: &[u8] = b"GET /64m HTTP/1.1\r\nHost: cluster\r\n\r\n";
-/// More than a receive buffer holds unless somebody reads.
+/// More bytes than a receive buffer holds if nobody reads.
 const MOST_UNREAD: usize = 1 << 20;
 const LOOK: Duration = Duration::from_millis(500);
 const PATIENCE: Duration = Duration::from_secs(60);
-/// This process's own files, beside the connections.
+/// The number of files that this process needs besides the connections.
 const OTHER_FILES: u64 = 1000;
-/// By how much the others may be slowed at the 99th percentile.
+/// The greatest ratio of the others' 99th percentiles, with stalled connections to without.
 const GOAL: &str = "≤ 1.10";
 
-/// Percentiles of one turn, microseconds.
+/// The percentiles of one turn, in microseconds.
 #[derive(Clone, Copy)]
 struct Turn {
     p50: f64,
@@ -39,7 +39,7 @@ struct Turn {
 
 type Of = fn(&Turn) -> f64;
 
-/// Measures, and says it in Markdown.
+/// Measures, and returns the report in Markdown.
 pub(crate) fn measure(options: &Options, connections: u32) -> Result<String> {
     allow_files(u64::from(connections) + OTHER_FILES)?;
     let file = std::fs::read_to_string(in_bench("../labs/saps.toml")?)?;
@@ -52,7 +52,7 @@ pub(crate) fn measure(options: &Options, connections: u32) -> Result<String> {
     Ok(markdown(&rounds, others, stalled))
 }
 
-/// Without and with, in each round.
+/// Runs both turns of each round. The results of a round are in the order without, with stalled connections.
 fn turns(rounds: u32, others: u32, stalled: u32) -> Result<Vec<[Turn; 2]>> {
     let mut others: Vec<Client> = (0..others)
         .map(|_| Client::connect("the I/O server", CLUSTER))
@@ -60,7 +60,7 @@ fn turns(rounds: u32, others: u32, stalled: u32) -> Result<Vec<[Turn; 2]>> {
     ask_all(&mut others)?;
     (0..rounds)
         .map(|round| {
-            // What comes first in one round comes last in the next.
+            // The order of the turns alternates between rounds.
             if round % 2 == 0 {
                 let without = ask_all(&mut others)?;
                 Ok([without, beside(stalled, &mut others)?])
@@ -76,7 +76,7 @@ fn beside(stalled: u32, others: &mut [Client]) -> Result<Turn> {
     let streams = stall(stalled)?;
     let turn = ask_all(others)?;
     drop(streams);
-    // Their ends are not the next turn's.
+    // The ends of the stalled connections must not disturb the next turn.
     std::thread::sleep(2 * LOOK);
     Ok(turn)
 }
@@ -93,7 +93,7 @@ fn ask_all(clients: &mut [Client]) -> Result<Turn> {
     })
 }
 
-/// Until each has got something, and none gets more.
+/// Opens stalled connections, and waits until each has got something and none gets more.
 fn stall(count: u32) -> Result<Vec<TcpStream>> {
     let streams: Vec<TcpStream> = (0..count)
         .map(|_| {

@@ -1,9 +1,9 @@
-//! What the kernel counts of a network namespace: /proc/net/snmp and /proc/net/netstat.
+//! Reads what the kernel counts for a network namespace: /proc/net/snmp and /proc/net/netstat.
 
 use anyhow::{Context as _, Result};
 
-/// The value of this name among those of this protocol: "Tcp", "TcpExt". Lines come in twos, the first of which
-/// names the columns of the second (proc_pid_net(5)).
+/// The value of this name for this protocol, such as "Tcp" or "TcpExt". Lines come in pairs, of which the first names
+/// the columns of the second (proc_pid_net(5)).
 pub(crate) fn column(text: &str, protocol: &str, name: &str) -> Result<u64> {
     find(text, protocol, name).with_context(|| format!("the kernel counts no {name} of {protocol}"))
 }

@@ -2,19 +2,19 @@
 
 use std::fmt;
 
-/// What stands for many measurements of one thing.
+/// The median and the range of many measurements of the same thing.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Spread {
-    /// The middle one.
+    /// The middle value.
     pub median: f64,
-    /// The least.
+    /// The least value.
     pub min: f64,
-    /// The greatest.
+    /// The greatest value.
     pub max: f64,
 }
 
 impl Spread {
-    /// Of at least one number; NaN of none.
+    /// The spread of these numbers. All its values are NaN if there are none.
     pub fn of(numbers: impl IntoIterator<Item = f64>) -> Spread {
         let mut sorted: Vec<f64> = numbers.into_iter().collect();
         sorted.sort_by(f64::total_cmp);
@@ -26,14 +26,14 @@ impl Spread {
     }
 }
 
-/// The median, then what it lies between.
+/// Shows the median, and the range in which all values lie.
 impl fmt::Display for Spread {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:.2} ({:.2}–{:.2})", self.median, self.min, self.max)
     }
 }
 
-/// The number below which `part` (0 to 1) of the sorted numbers lie: nearest rank.
+/// The value below which the part `part` (0 to 1) of the sorted numbers lies, by the nearest rank.
 pub(crate) fn percentile<T: Copy>(sorted: &[T], part: f64) -> Option<T> {
     let last = sorted.len().checked_sub(1)?;
     let rank = (part * sorted.len() as f64).ceil() as usize;

@@ -1,5 +1,5 @@
-//! Requests a second, side by side: in every round each competitor has its turn, one after the other,
-//! so that whatever else the machine does meets all of them. Ratios are taken within a round.
+//! Measures requests a second. In every round each competitor has its turn, one after the other, so that other load on
+//! the machine meets all of them. Ratios are taken within a round.
 
 use anyhow::Result;
 
@@ -10,7 +10,7 @@ use crate::options::Options;
 use crate::statistics::Spread;
 use crate::wrk::{self, Measured, Pages, Work};
 
-/// One for each server.
+/// The number of wrk's threads: one for each server.
 const THREADS: u32 = 3;
 
 /// What is asked for, and how.
@@ -31,7 +31,7 @@ pub(crate) enum Load {
 }
 
 impl Load {
-    /// In the order of the report.
+    /// All loads, in the order of the report.
     pub const ALL: [Load; 4] = [
         Load::FourKilobytes,
         Load::SixtyFourKilobytes,
@@ -39,7 +39,7 @@ impl Load {
         Load::FourKilobytesClose,
     ];
 
-    /// As tables name it.
+    /// The name that tables show.
     pub fn name(self) -> &'static str {
         match self {
             Load::FourKilobytes => "4 KB keep-alive",
@@ -49,7 +49,7 @@ impl Load {
         }
     }
 
-    /// As wrk is told.
+    /// The load as work for wrk.
     pub fn work(self, options: &Options) -> Work {
         let (path, close) = match self {
             Load::FourKilobytes => ("/4k", false),
@@ -66,7 +66,7 @@ impl Load {
         }
     }
 
-    /// The least that baton should reach, as a multiple of HAProxy's rate.
+    /// The least rate that baton should reach, as a multiple of HAProxy's rate.
     fn goal_against_haproxy(self) -> Option<f64> {
         match self {
             Load::FourKilobytes => Some(1.8),
@@ -75,7 +75,7 @@ impl Load {
         }
     }
 
-    /// The same, as a part of direct access's rate.
+    /// The least rate that baton should reach, as a part of the rate of direct access.
     fn goal_against_direct(self) -> Option<f64> {
         match self {
             Load::FourKilobytes | Load::SixtyFourKilobytes => Some(0.95),
@@ -84,18 +84,18 @@ impl Load {
     }
 }
 
-/// One competitor's turn.
+/// The results of one competitor's turn.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Turn {
     measured: Measured,
-    /// Microseconds of processor time a request, of the whole machine.
+    /// The processor time of the whole machine, in microseconds a request.
     cpu: f64,
 }
 
-/// All rounds of one load.
+/// The results of all rounds of one load.
 #[derive(Clone, Debug)]
 pub(crate) struct LoadResult {
-    /// Which.
+    /// The load.
     pub load: Load,
     rounds: Vec<Each<Turn>>,
 }
@@ -135,12 +135,12 @@ fn turn(lab: &BenchLab, competitor: Competitor, work: Work) -> Result<Turn> {
 }
 
 impl LoadResult {
-    /// Microseconds of processor time a request.
+    /// The processor time a request, in microseconds.
     pub fn cpu(&self, competitor: Competitor) -> Spread {
         Spread::of(self.rounds.iter().map(|round| round.of(competitor).cpu))
     }
 
-    /// What baton takes more than direct access, in microseconds, within each round.
+    /// The processor time that baton takes more than direct access, in microseconds a request, within each round.
     pub fn cpu_beyond_direct(&self) -> Spread {
         Spread::of(
             self.rounds
@@ -173,7 +173,7 @@ impl LoadResult {
     }
 }
 
-/// Rates, ratios beside their goals, and errors.
+/// Tables of rates, of ratios beside their goals, and of errors.
 pub(crate) fn markdown(loads: &[LoadResult]) -> String {
     let mut text = String::from(
         "## Requests a second (median of rounds), and ratios within a round: median (min–max)\n\n\

@@ -1,4 +1,4 @@
-//! wrk, and what it says in its script's last line: bench/wrk.lua.
+//! Runs wrk, and reads the last line that its script bench/wrk.lua prints.
 
 use std::time::Duration;
 
@@ -8,15 +8,16 @@ use serde::Deserialize;
 use crate::competitor::Competitor;
 use crate::lab::{BenchLab, in_bench};
 
-/// A response that takes longer than this is an error. wrk's own limit is two seconds, and a takeover takes one, after
-/// which TCP sends again when its timer says so; programs that people use wait for 30 seconds and longer.
+/// A response that takes longer than this is an error. wrk's own limit is two seconds. That is too short: a takeover
+/// takes one second, after which TCP retransmits only when its timer expires. The programs that people use wait for 30
+/// seconds and longer.
 const PATIENCE: &str = "5s";
 
-/// Whom wrk asks.
+/// The target of wrk's requests.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Target {
     name: &'static str,
-    /// Each thread has the next.
+    /// The addresses, which wrk's threads take in turn.
     addresses: &'static [&'static str],
     port: u16,
 }
@@ -24,24 +25,24 @@ pub(crate) struct Target {
 impl Target {
     /// The cluster address.
     pub const BATON: Target = Target::new("baton", &["10.77.0.100"], 80);
-    /// HAProxy, where it chooses the server by the path.
+    /// HAProxy, on the port on which it chooses the server by the path.
     pub const HAPROXY_ROUTING: Target = Target::new("HAProxy", &["10.77.0.3"], 81);
 
-    /// The same, of `--saps`.
+    /// The cluster address in the lab of `--saps`.
     pub const SAPS: Target = Target::new("SAPS", &["10.77.0.100"], 80);
-    /// Servers of `--saps` that have the same pages and their own TCP.
+    /// The servers in the lab of `--saps` that have the same pages and their own TCP.
     pub const SAPS_DIRECT: Target = Target::new(
         "direct",
         &["10.77.0.21", "10.77.0.22", "10.77.0.23", "10.77.0.24"],
         80,
     );
 
-    /// Where clients connect first.
+    /// The address and port to which clients connect first.
     pub fn first(self) -> (&'static str, u16) {
         (self.addresses[0], self.port)
     }
 
-    /// A service or servers by these addresses.
+    /// A service or servers with these addresses.
     pub const fn new(name: &'static str, addresses: &'static [&'static str], port: u16) -> Target {
         Target {
             name,
@@ -57,39 +58,39 @@ impl From<Competitor> for Target {
     }
 }
 
-/// What wrk asks for.
+/// The pages that wrk asks for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Pages {
-    /// This: `/4k`.
+    /// One page, such as `/4k`.
     One(&'static str),
-    /// One after the other, over whatever connection is free.
+    /// Two pages one after the other, over whatever connection is free.
     InTurn([&'static str; 2]),
-    /// Each thread has its own, and so has each connection.
+    /// Two pages, of which each thread, and so each connection, has its own.
     OneAThread([&'static str; 2]),
 }
 
-/// What wrk is to do.
+/// The task of wrk.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Work {
-    /// What is asked for.
+    /// The pages.
     pub pages: Pages,
     /// Whether each request has a connection of its own.
     pub close: bool,
-    /// How many at once.
+    /// The number of connections at the same time.
     pub connections: u32,
-    /// By how many threads. As many as servers, so that direct access too uses all of them at once:
-    /// wrk has one address a thread.
+    /// The number of threads. wrk has one address a thread, so with as many threads as servers, direct access also
+    /// uses all servers at the same time.
     pub threads: u32,
-    /// For how long.
+    /// The length of the run.
     pub time: Duration,
 }
 
-/// What wrk measured.
+/// The results of wrk.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 pub(crate) struct Measured {
-    /// Answers that came whole.
+    /// The number of complete answers.
     pub requests: u64,
-    /// How long it took, in microseconds.
+    /// The length of the run, in microseconds.
     pub micros: u64,
     connect: u64,
     read: u64,
@@ -99,23 +100,23 @@ pub(crate) struct Measured {
 }
 
 impl Measured {
-    /// Requests a second.
+    /// The rate, in requests a second.
     pub fn rate(&self) -> f64 {
         self.requests as f64 * 1e6 / self.micros as f64
     }
 
-    /// Connections and requests that failed, in whatever way.
+    /// The number of connections and requests that failed, for whatever reason.
     pub fn errors(&self) -> u64 {
         self.connect + self.read + self.write + self.status + self.timeout
     }
 }
 
-/// Runs wrk on the client to its end.
+/// Runs wrk on the client until it ends.
 pub(crate) fn run(lab: &BenchLab, target: impl Into<Target>, work: Work) -> Result<Measured> {
     run_on(lab, "client", target, work)
 }
 
-/// The same on another host.
+/// Runs wrk on another host until it ends.
 pub(crate) fn run_on(
     lab: &BenchLab,
     host: &str,

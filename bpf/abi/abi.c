@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Exists to be compiled: a type reaches BTF only when something uses it. */
+/* This file exists only to be compiled: a type reaches BTF only when something uses it. */
 #include "abi/abi.h"
 #include "abi/virtual_sockets.h"
 #include "abi/aware_client.h"

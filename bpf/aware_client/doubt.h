@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * When a data server does not seem to hear: the connection goes by the connection server again, which finds it
- * by CLAIM, and stays there. What this client sends has timeouts, of which its kernel tells. Its acknowledgements
- * have none; but if they are lost, what has come already comes again, and nothing new. And who only waits hears
- * the same silence from a data server that thinks as from one without power: so its kernel is to ask (SO_KEEPALIVE,
- * RFC 9293, section 3.8.4). Probes that are not answered go on by the connection server, which ends what nobody has.
+ * Decides when a data server no longer seems to get this client's packets. Then they go by the connection server
+ * again, which finds the connection by CLAIM, and they stay on that way. There are three signs:
+ *
+ * Data of this client times out, which its kernel reports. Acknowledgements have no timeout; but if they are lost,
+ * segments that have come already come again, and nothing new. A client that only waits cannot tell a data server that
+ * is busy from one without power, so its kernel sends keep-alive probes (SO_KEEPALIVE, RFC 9293, section 3.8.4). If
+ * they are not answered, the next probes go by the connection server, which ends a connection that nobody has.
  */
 #ifndef BATON_AWARE_CLIENT_DOUBT_H
 #define BATON_AWARE_CLIENT_DOUBT_H
@@ -14,12 +16,12 @@
 enum {
 	SOCKET_LEVEL = 1,              /* SOL_SOCKET and SO_KEEPALIVE of include/uapi/asm-generic/socket.h */
 	KEEP_ALIVE = 9,
-	PROBES_EACH = 1,               /* seconds */
-	PROBES_DIRECT = 2,             /* one that is not answered may be lost */
-	PROBES = 12,                   /* then the kernel itself ends the connection (ETIMEDOUT) */
-	PROBE_MOST = 128,              /* bytes of a frame: headers with all options */
-	COMES_AGAIN = 3,               /* segments */
-	UNHEARD_NS = 1000000000,       /* for so long */
+	PROBES_EACH = 1,               /* seconds between two probes */
+	PROBES_DIRECT = 2,             /* unanswered probes that go to the data server: one may be lost */
+	PROBES = 12,                   /* after these the kernel itself ends the connection (ETIMEDOUT) */
+	PROBE_MOST = 128,              /* bytes of a probe's frame at most: headers with all options */
+	COMES_AGAIN = 3,               /* so many segments with data come while the same byte is missing, */
+	UNHEARD_NS = 1000000000,       /* for longer than this */
 };
 
 static __always_inline void back_to_connection_server(struct client_socket *socket)
@@ -29,7 +31,7 @@ static __always_inline void back_to_connection_server(struct client_socket *sock
 	count_client(CLIENT_RETURNED);
 }
 
-/* Of a connection whose data server is known. A program that wants other times says so later. */
+/* Switches probes on for a connection whose data server is known. A program that wants other times sets them later. */
 static __always_inline void ask_after_silence(struct bpf_sock_ops *ops)
 {
 	const struct client_settings *s = own_settings();
@@ -43,7 +45,10 @@ static __always_inline void ask_after_silence(struct bpf_sock_ops *ops)
 	bpf_setsockopt(ops, SOCKET_LEVEL, KEEP_ALIVE, &on, sizeof(on));
 }
 
-/* The kernel asks whether the other end is there, or has room again: with a byte's number that it has acknowledged. */
+/*
+ * Whether this packet is a probe, by which the kernel asks whether the other end is there, or has room again. Its
+ * sequence number is that of a byte which the other end has acknowledged.
+ */
 static __always_inline bool is_probe(struct __sk_buff *skb, const struct bpf_tcp_sock *tcp)
 {
 	void *data = (void *)(long)skb->data, *data_end = (void *)(long)skb->data_end;
@@ -56,7 +61,7 @@ static __always_inline bool is_probe(struct __sk_buff *skb, const struct bpf_tcp
 	return segment->seq == bpf_htonl(tcp->snd_una - 1);
 }
 
-/* Of several probes without anything between. */
+/* Whether this packet is one of several probes between which nothing has come. Notes the probe. */
 static __always_inline bool is_silent(struct __sk_buff *skb, struct bpf_sock *sk, struct client_socket *socket)
 {
 	struct bpf_tcp_sock *tcp = bpf_tcp_sock(sk);
@@ -70,7 +75,10 @@ static __always_inline bool is_silent(struct __sk_buff *skb, struct bpf_sock *sk
 	return ++socket->probes > PROBES_DIRECT;
 }
 
-/* As this client sends. A hole that stays for so long is as good a reason as any. */
+/*
+ * Whether the data server seems to miss this client's acknowledgements: segments come, but the same byte is still
+ * missing. It is asked whenever this client sends. A hole in the data that stays for so long is as good a reason.
+ */
 static __always_inline bool is_unheard(struct bpf_sock *sk, struct client_socket *socket)
 {
 	struct bpf_tcp_sock *tcp = bpf_tcp_sock(sk);

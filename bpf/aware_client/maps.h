@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What is known of this client's connections to services. Who attaches the programs writes settings and services. */
+/*
+ * Maps: what is known of this client's connections to services. The process that attaches the programs writes settings
+ * and services.
+ */
 #ifndef BATON_AWARE_CLIENT_MAPS_H
 #define BATON_AWARE_CLIENT_MAPS_H
 
@@ -20,15 +23,15 @@ struct {
 	__type(value, u32);
 } client_services SEC(".maps");
 
-/* Of a connection to a service. Lives and dies with its socket. */
+/* What is known of a connection to a service. It is kept in the storage of the connection's socket. */
 struct client_socket {
 	__be32 server;             /* its data server; 0: not known, or not to be used */
-	u32 is_back;               /* 1: it is with the connection server for good, whatever is said */
-	u32 expected;              /* the next byte that was missing when this one last sent */
-	u32 segments;              /* with data, that had come when that began to be missing */
-	u64 since;                 /* when that was, in ns */
-	u32 probes;                /* sent since anything came */
-	u32 heard;                 /* segments that had come before the first of them */
+	u32 is_back;               /* 1: its packets go by the connection server for good, whatever options come */
+	u32 expected;              /* the next byte that was missing when the client last sent */
+	u32 segments;              /* segments with data that had come when that byte began to be missing */
+	u64 since;                 /* when that byte began to be missing, in ns */
+	u32 probes;                /* probes sent since the last segment came */
+	u32 heard;                 /* segments that had come before the first of these probes */
 };
 
 struct {
@@ -38,7 +41,7 @@ struct {
 	__type(value, struct client_socket);
 } client_sockets SEC(".maps");
 
-/* The data servers of connections that may have no socket any more: what the kernel still says of these. */
+/* The data servers of connections that may have no socket anymore, for packets that the kernel still sends of these. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, CLIENT_FLOWS);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What an aware client says and hears, in TCP options (aware.h): only on connections to services that it was
- * given. It speaks in the first round trip only, and listens for as long as it sends to data servers: a connection may move
- * from one to another, and the next one says so as the first one did. The kernel shows an option of a packet that it has
- * found to fit the connection. It is believed if that packet is the very next one and brings something new: so it is
- * as hard to forge as the data itself, and no packet of an earlier data server can say it late.
+ * The TCP options that an aware client sends and reads (aware.h), on connections to the configured services only. It
+ * sends its option in the first round trip. It reads options of data servers for as long as it sends to data servers,
+ * because a connection may move from one to another, and the next one says so in the same way as the first one. The
+ * kernel shows options of packets that it has found to fit the connection. The client believes an option if its packet
+ * is exactly the next one and brings something new. So an option is as hard to forge as the data itself, and a late
+ * packet of an earlier data server is not believed.
  */
 #ifndef BATON_AWARE_CLIENT_SOCKETS_H
 #define BATON_AWARE_CLIENT_SOCKETS_H
@@ -31,7 +32,7 @@ static __always_inline void change_events(struct bpf_sock_ops *ops, u32 without,
 	bpf_sock_ops_cb_flags_set(ops, (ops->bpf_sock_ops_cb_flags & ~without) | with);
 }
 
-/* A connection is made: it may be to a service. */
+/* Prepares a connection that has just been established, if it is to a service. */
 static __always_inline void begin(struct bpf_sock_ops *ops)
 {
 	const struct client_settings *s = own_settings();
@@ -46,7 +47,10 @@ static __always_inline void begin(struct bpf_sock_ops *ops)
 	count_client(CLIENT_AWARE);
 }
 
-/* Whoever has got the first byte has got the option, or does not know it. */
+/*
+ * Reserves room for the option until the first byte of data is acknowledged. Who has got that byte has got the option,
+ * too, or does not know it.
+ */
 static __always_inline void make_room(struct bpf_sock_ops *ops)
 {
 	if (!client_socket(ops))
@@ -66,8 +70,9 @@ static __always_inline void say(struct bpf_sock_ops *ops)
 }
 
 /*
- * Whether the packet brings the next byte that is expected, or acknowledges some that is on its way from here. Who has given
- * the connection away can do neither: before that all it had said was here, and all that it had was acknowledged.
+ * Whether the packet brings the next byte that is expected, or acknowledges data that is in flight from here. A data
+ * server that has handed the connection on can do neither: before the handover this client had all that it had sent,
+ * and it had acknowledged all that it had got.
  */
 static __always_inline bool brings_news(struct bpf_sock_ops *ops)
 {
@@ -84,11 +89,16 @@ static __always_inline bool is_believed(__be32 server)
 	const struct client_settings *s = own_settings();
 	u8 first = server & bpf_htonl(0xff000000) ? bpf_ntohl(server) >> 24 : 0;
 
-	/* Neither this host nor everybody: 0/8, loopback, multicast and what is beyond (RFC 6890). */
+	/*
+	 * Addresses of this host or of several hosts are refused: 0/8, loopback, multicast and beyond (RFC 6890).
+	 */
 	return s && first && first != 127 && first < 224 && !((server ^ s->within) & s->within_mask);
 }
 
-/* Its packets go to this data server from now on: those of its socket, and what the kernel says once that is closed. */
+/*
+ * Sends the connection's packets to this data server: those of its socket, and those that the kernel sends once that
+ * is closed.
+ */
 static __always_inline void go_to(struct bpf_sock_ops *ops, struct client_socket *socket, __be32 server)
 {
 	struct client_flow flow = {
@@ -110,7 +120,7 @@ static __always_inline void hear(struct bpf_sock_ops *ops)
 	if (!socket || socket->is_back || bpf_load_hdr_opt(ops, option, sizeof(option), 0) != HERE_BYTES)
 		return;
 	__builtin_memcpy(&server, option + HERE_ADDRESS_AT, sizeof(server));
-	/* It is said in several packets. */
+	/* The data server repeats its option in several packets. */
 	if (server == socket->server)
 		return;
 	if (!brings_news(ops) || !is_believed(server)) {
@@ -128,7 +138,10 @@ static __always_inline void hear(struct bpf_sock_ops *ops)
 	count_client(CLIENT_TOLD);
 }
 
-/* One timeout is a loss; after the second the connection server may know better, from now on. */
+/*
+ * Handles a timeout of a connection. One timeout may be a lost packet. After the second one the connection's packets
+ * go by the connection server for good.
+ */
 static __always_inline void give_up(struct bpf_sock_ops *ops)
 {
 	struct client_socket *socket = client_socket(ops);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The way of an aware client's packets: from this interface to the data server itself, once it is known. They
- * stay packets to the cluster address. On this LAN they only go to another neighbour; behind a router
- * they travel inside a packet to the data server's own address (RFC 2003), which is as small as can be, and which
- * cards and the kernel can cut into segments.
+ * Sends an aware client's packets from this interface to the data server itself, once that is known. Their destination
+ * remains the cluster address. To a data server on this LAN they only go to another neighbour. To one behind a router
+ * they travel inside a packet to its own address (RFC 2003). That header is the smallest one, and cards and the kernel
+ * can segment such packets.
  */
 #ifndef BATON_AWARE_CLIENT_WAY_H
 #define BATON_AWARE_CLIENT_WAY_H
@@ -12,13 +12,13 @@
 #include "include/checksum.h"
 
 enum {
-	MARK_SENT = 0x62746e31, /* such a packet comes by here once more when its next hop is known */
+	MARK_SENT = 0x62746e31, /* a packet with this mark comes here again once its next hop is known */
 	AF_INET_NEXT_HOP = 2,
 	DONT_FRAGMENT = 0x4000,
 	OUTER_TTL = 64,
 };
 
-/* A function of its own: the verifier wants no address of a field of `skb`, and the compiler would make one. */
+/* Not inline: the compiler would take the address of a field of `skb`, which the verifier refuses. */
 static __noinline void set_mark(struct __sk_buff *skb, u32 mark)
 {
 	skb->mark = mark;
@@ -67,8 +67,9 @@ static __always_inline int send_to(struct __sk_buff *skb, __be32 server)
 }
 
 /*
- * What the kernel says for a connection whose socket is closed, its last ACK and its RST to what comes late: that
- * is sent from no socket, one in TIME_WAIT or one of the kernel's own.
+ * The data server of a packet that the kernel sends for a connection whose socket is closed; 0: not known. Such
+ * packets are the last ACK, and RSTs that answer late packets. They leave from no socket, from one in TIME_WAIT or
+ * from one of the kernel's own.
  */
 static __always_inline __be32 server_of_flow(struct __sk_buff *skb)
 {
@@ -89,7 +90,10 @@ static __always_inline __be32 server_of_flow(struct __sk_buff *skb)
 	return server ? *server : 0;
 }
 
-/* Most sockets of a host are not of a service: they pay for one look. */
+/*
+ * The data server to which this packet goes; 0: none. Packets of sockets that are not of a service, which most are,
+ * cost one look-up.
+ */
 static __always_inline __be32 server_of(struct __sk_buff *skb, struct bpf_sock *sk)
 {
 	struct client_socket *socket = sk ? bpf_sk_storage_get(&client_sockets, sk, 0, 0) : 0;

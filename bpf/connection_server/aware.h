@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A client that sends to its data server itself, once that has told it where it is. Its entry here is needed only until then, and is
- * forgotten soon after the last packet (AWARE_TICKS in sweep.h). While it is there it leads to the current owner: where owners see to
- * requests they say so of each move (moved.h); else such a connection stays with its data server, since nobody here sees its
- * further requests. A client that gets no answer at its data server sends here again: its packets go by the entry, or if that is
- * forgotten, CLAIM finds the owner.
+ * Aware clients. An aware client sends to its data server itself, once that data server has told it its address. The
+ * client's entry here is needed only until then, and is forgotten soon after the last packet (AWARE_TICKS in sweep.h).
+ * While the entry exists it names the current owner. Where a service has doors, owners report each move (moved.h).
+ * Where it has none, the connection stays with its data server, because no program judges its further requests. A
+ * client that gets no answer from its data server sends here again. The entry leads its packets to the owner; if the
+ * entry is forgotten, CLAIM finds the owner.
  */
 #ifndef BATON_CONNECTION_SERVER_AWARE_H
 #define BATON_CONNECTION_SERVER_AWARE_H
@@ -12,7 +13,7 @@
 #include "include/aware.h"
 #include "xdp/packet.h"
 
-/* Its option is the last of this packet. */
+/* Whether this packet's client is aware. Its option says so, and is the last one of the packet. */
 static __noinline bool is_aware(struct packet *p)
 {
 	const u8 wanted[AWARE_BYTES] = AWARE_OPTION;

@@ -16,17 +16,17 @@
 #include "xdp/switch_header.h"
 
 enum {
-	/* Of an entry of which not every packet only goes on to the owner. */
+	/* States of an entry in which a packet may need more than forwarding to the owner. */
 	TCB_UNUSUAL = TCB_FIN | TCB_RST | TCB_ADOPTING | TCB_RESUMING,
 };
 
-/* Whether the packet goes to the owner as it is: nearly all do. */
+/* Whether the packet only needs forwarding to the owner as it is. Nearly all packets do. */
 static __always_inline bool only_goes_on(const struct packet *p, const struct tcb *tcb, const struct data_server *owner)
 {
 	return !(tcb->state & TCB_UNUSUAL) && owner && hears(owner) && !(owner->flags & DATA_SERVER_ROUTED) && !is_merged(p);
 }
 
-/* What admit_packet() has found the packet to be. */
+/* Handles a packet that is not simply forwarded, by what admit_packet() finds it to be. Returns an XDP action. */
 static __always_inline int admit(struct xdp_md *ctx, struct tcb *tcb)
 {
 	int admission = admit_packet(ctx, tcb);
@@ -55,7 +55,7 @@ static __always_inline int admit(struct xdp_md *ctx, struct tcb *tcb)
 static __always_inline int receive_tcp(struct packet *p)
 {
 	struct frame *f = &p->frame;
-	struct tcb_key flow; /* not that of `p`, which would be in memory then */
+	struct tcb_key flow; /* a local: with `p->flow` here, the compiler would have to keep `p` in memory */
 
 	if (passes_on(p))
 		return receive_for_next(p->ctx);

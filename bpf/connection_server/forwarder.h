@@ -14,7 +14,7 @@ static __always_inline void count_forwarded(struct packet *p)
 	count_bytes(p->counters, COUNTER_CS_FORWARD_BYTES, p->frame.ip_bytes);
 }
 
-/* As it is, to one that is not behind a router. */
+/* Forwards the packet as it is, to a data server that is not behind a router. */
 static __always_inline int forward_plain(struct packet *p, const struct data_server *to)
 {
 	count_forwarded(p);
@@ -37,21 +37,27 @@ static __always_inline int forward(struct packet *p, const struct data_server *t
 	return distribute(p, to, LCCP_FORWARD, 0, &(struct lccp_tcb){});
 }
 
-/* The request with which the connection went to its owner comes again, and nothing was answered yet: its ADOPT may be lost. */
+/*
+ * Whether this is the request with which the connection went to its owner, come again while nothing of it was
+ * answered. Its ADOPT may be lost.
+ */
 static __always_inline bool is_adopted_packet(const struct tcb *tcb, const struct frame *f)
 {
 	return tcb->state & TCB_ADOPTING && f->tcp->seq == bpf_htonl(tcb->request_seq) &&
 	       f->tcp->ack_seq == bpf_htonl(tcb->last_ack) && (f->payload || f->tcp->fin);
 }
 
-/* Whether it is there and takes messages. */
+/* Whether the data server is there, is not dead, and takes messages. */
 static __always_inline bool hears(const struct data_server *server)
 {
 	return (server->flags & (DATA_SERVER_PRESENT | DATA_SERVER_DEAD | DATA_SERVER_DEAF)) ==
 	       DATA_SERVER_PRESENT;
 }
 
-/* The data server knows a duplicate when it sees one. */
+/*
+ * Sends the request to the owner as ADOPT once more. If the first ADOPT has arrived, the data server recognises the
+ * duplicate.
+ */
 static __always_inline int adopt_again(struct packet *p, const struct tcb *tcb, const struct data_server *owner)
 {
 	struct lccp_tcb part = travelling_part(tcb);
@@ -63,12 +69,14 @@ static __always_inline int adopt_again(struct packet *p, const struct tcb *tcb, 
 }
 
 enum {
-	FIRST_FLIGHT = 64 << 10,   /* more than any client sends before it hears of its server (initial windows of 10 to 44 segments) */
+	/* More bytes than any client sends before it hears from its server (initial windows of 10 to 44 segments). */
+	FIRST_FLIGHT = 64 << 10,
 };
 
 /*
- * More of the request with which a connection begins: by the way of its ADOPT, inside a message. A card with several queues
- * has the messages of this node in one of them, and what goes by itself in any.
+ * Whether this packet is more of the request with which a connection begins. It goes inside a message, so that it
+ * cannot overtake the ADOPT: a card with several queues puts all messages of this node into the same one, but a plain
+ * packet into any.
  */
 static __always_inline bool is_behind_adopt(const struct tcb *tcb, const struct packet *p)
 {
@@ -84,7 +92,10 @@ static __noinline int forward_behind_adopt(struct packet *p, const struct data_s
 
 #include "connection_server/orphans/orphan.h"
 
-/* A packet of a known connection, noted in its entry. */
+/*
+ * Sends a packet of a known connection on, by the state of its entry and of its owner. The entry has noted the packet
+ * already.
+ */
 static __noinline int follow(struct packet *p, struct tcb *tcb)
 {
 	const struct data_server *owner = data_server(tcb->owner);

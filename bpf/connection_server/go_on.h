@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A data server's answer brings the client's packet back, and now it is known what to do with that: it is taken out, and
- * goes through this program as if it had just come. Else its client would have to send it again after a takeover.
+ * Client's packets that come back in a data server's answer. The answer tells where the connection is, so the packet
+ * is taken out of the message and goes through this program as if it had just come. Otherwise the client would have to
+ * send it again after each takeover.
  *
- * It has not come from its client's side of the LAN, so nothing can be answered by the addresses in its Ethernet header.
- * What is to be answered is dropped, and waits for its client after all.
+ * The frame has come from a data server, so its Ethernet addresses do not lead back to the client, and nothing can be
+ * answered by them. A packet that would need an answer is dropped, and its client has to send it again.
  */
 #ifndef BATON_CONNECTION_SERVER_GO_ON_H
 #define BATON_CONNECTION_SERVER_GO_ON_H
@@ -18,7 +19,10 @@ enum {
 	GO_ON_WITH_CARRIED = 100,
 };
 
-/* The connection server's own program. Not pinned: where no daemon holds it, it is empty, and nothing goes on. */
+/*
+ * Holds the connection server's own program, for a tail call. The map is not pinned: where no daemon holds it, it is
+ * empty, and the carried packet is dropped.
+ */
 struct {
 	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
 	__uint(max_entries, 1);
@@ -26,7 +30,10 @@ struct {
 	__type(value, u32);
 } once_more SEC(".maps");
 
-/* False if it could not be; then nothing more is to be done with the frame. */
+/*
+ * Takes the client's packet out of the message that carries it, and marks it as carried. False if that failed; then
+ * the frame must be dropped.
+ */
 static __always_inline bool take_carried_out(struct packet *p)
 {
 	struct ethhdr *eth = (void *)(long)p->ctx->data;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What a client's packet asks for. */
+/* Reads what a client's packet asks for. */
 #ifndef BATON_CONNECTION_SERVER_READ_REQUEST_H
 #define BATON_CONNECTION_SERVER_READ_REQUEST_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* LCCP at the connection server: verified, then done as commanded; the daemon's is passed up. */
+/* LCCP at the connection server: messages are verified and carried out; those to the daemon are passed up. */
 #ifndef BATON_CONNECTION_SERVER_RECEIVE_LCCP_H
 #define BATON_CONNECTION_SERVER_RECEIVE_LCCP_H
 
@@ -14,7 +14,7 @@ static __noinline int receive_lccp(struct packet *p)
 {
 	struct text *scratch = text_of_this_cpu();
 
-	/* The stack has no room for it. */
+	/* The header is copied to `scratch`, because the stack has no room for it. */
 	if (!scratch)
 		return XDP_ABORTED;
 	struct lccp_header *h = &scratch->received;
@@ -22,7 +22,10 @@ static __noinline int receive_lccp(struct packet *p)
 		return XDP_PASS;
 	if (!read_header(p, h))
 		return drop(p, COUNTER_LCCP_SHORT);
-	/* Verified once, where it is consumed: on this node the DS program is behind this one. */
+	/*
+	 * A message is verified once, where it is consumed. The data server's program runs behind this one on this
+	 * node.
+	 */
 	if (h->receptor != LCCP_RECEPTOR_CS && p->settings->roles & ROLE_DS)
 		return XDP_PASS;
 	if (!verify_at_xdp(p, h))

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Segments that the connection server itself sends to a client: SYN-ACK and RST, nothing else. */
+/*
+ * Segments that the connection server itself sends to a client: SYN-ACK, RST, and the ACK of a keep-alive probe
+ * (probe.h).
+ */
 #ifndef BATON_CONNECTION_SERVER_REPLY_H
 #define BATON_CONNECTION_SERVER_REPLY_H
 
@@ -28,7 +31,10 @@ static __always_inline void swap_macs(struct ethhdr *eth)
 	__builtin_memcpy(eth->h_source, mac, ETH_ALEN);
 }
 
-/* A frame with this header, whose MAC addresses are swapped, leaves for the client. */
+/*
+ * Sends the frame to the client. `eth` is its Ethernet header, whose MAC addresses are swapped already. Returns the
+ * XDP action.
+ */
 static __always_inline int send_back(const struct packet *p, const struct ethhdr *eth)
 {
 	u32 to = client_interface(p->ctx, p->settings, eth->h_source);
@@ -37,8 +43,8 @@ static __always_inline int send_back(const struct packet *p, const struct ethhdr
 }
 
 /*
- * Makes the frame `bytes` long. It grows in front, where XDP promises room: behind, a frame that veth or
- * generic XDP made of an skb often has none (kernel: skb_pp_cow_data).
+ * Makes the frame `bytes` long. It grows in front, where XDP promises room. There is often no room
+ * behind a frame that veth or generic XDP made of an skb (kernel: skb_pp_cow_data).
  */
 static __always_inline bool resize(struct xdp_md *ctx, u32 bytes)
 {
@@ -104,7 +110,7 @@ static __noinline int reply(struct packet *p, struct segment *segment, u32 bytes
 	return write_segment(p->ctx, segment, bytes) ? verdict : drop(p, COUNTER_CS_NO_ROOM);
 }
 
-/* RFC 9293, 3.5.2: the connection server alone may tell a client that its connection is gone. */
+/* Answers with a RST (RFC 9293, 3.5.2). Only the connection server may tell a client that its connection is gone. */
 static __noinline int send_reset(struct packet *p)
 {
 	struct tcphdr *tcp = p->frame.tcp;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What the connection server does with a packet that it does not only forward. Each of these functions is global: the
- * verifier walks it once, by itself, and not once more for all that may have been before. They look at the frame anew, and
- * are called one after the other, so that none has the stack of two of them.
+ * What the connection server does with a packet that needs more than forwarding. Each of these functions is global, so
+ * the verifier checks it once, by itself, and not again for every path that leads to it. Each looks at the frame anew.
+ * They are called one after the other, never inside each other, so their stacks do not add up.
  */
 #ifndef BATON_CONNECTION_SERVER_STAGES_H
 #define BATON_CONNECTION_SERVER_STAGES_H
@@ -23,7 +23,10 @@ static __always_inline bool look_at_service(struct packet *p, struct xdp_md *ctx
 	return true;
 }
 
-/* An admission, or an XDP action, if that is all. `held` is the entry of its ports; there may be none. */
+/*
+ * Finds what a packet is that is not simply forwarded: an enum admission, or an XDP action if nothing more is to be
+ * done. `held` is the entry of the packet's ports, or 0.
+ */
 __noinline int admit_packet(struct xdp_md *ctx, const struct tcb *held)
 {
 	struct text *text = text_of_this_cpu();
@@ -34,7 +37,7 @@ __noinline int admit_packet(struct xdp_md *ctx, const struct tcb *held)
 	const struct tcphdr *tcp = p.frame.tcp;
 	if (held && (continues(held, tcp) || continues_upload(held, tcp)) && !is_of_next_connection(&p, held))
 		return ADMIT_KNOWN;
-	/* The services are asked only now. */
+	/* A packet near its entry needs no service, but all others do. */
 	if (!p.service)
 		return held ? ADMIT_JUMP : not_ours(&p);
 	u32 cookie = bpf_ntohl(tcp->ack_seq) - 1;
@@ -85,7 +88,7 @@ __noinline int receive_stray_at_cs(struct xdp_md *ctx, int admission)
 	}
 }
 
-/* A packet of the connection with this entry. */
+/* Notes a packet of the connection with this entry, and sends it on. */
 __noinline int go_on_with(struct xdp_md *ctx, struct tcb *tcb)
 {
 	struct packet p;
@@ -105,7 +108,7 @@ __noinline int receive_syn(struct xdp_md *ctx)
 	return p.service ? answer_syn(&p) : not_ours(&p);
 }
 
-/* Another connection server takes over. */
+/* Sends the packet to the connection server that takes over. */
 __noinline int receive_for_next(struct xdp_md *ctx)
 {
 	struct packet p;

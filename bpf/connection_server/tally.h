@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Tallies: what each route, pool and data server had to do. Counted where a request is decided and where
- * an entry ends, never for a packet that is just forwarded. Responses do not come by here: their bytes
- * are what clients have acknowledged.
+ * Tallies: the work of each route, pool and data server. They are counted where a request is routed, where an entry
+ * ends, and after each SETTLE_BYTES of a long response; never for each packet that is just forwarded. Responses do not
+ * pass the connection server, so their bytes are those that clients have acknowledged.
  *
- * What owners see to they count themselves (data_server/door/tally.h). Here only requests count then that no owner will ever see, and who
- * is given connections.
+ * Where a service has doors, owners count its requests themselves (data_server/door/tally.h). The connection server
+ * then counts only the requests that no owner will ever see, and the connections that each data server is given.
  */
 #ifndef BATON_CONNECTION_SERVER_TALLY_H
 #define BATON_CONNECTION_SERVER_TALLY_H
@@ -15,7 +15,9 @@
 #include "include/maps.h"
 
 enum {
-	/* A download is counted by so much at a time: far from where 32 bits come round. */
+	/*
+	 * A long response is counted in steps of this many bytes, far below the 2^32 at which the numbers wrap around.
+	 */
 	SETTLE_BYTES = 1 << 20,
 };
 
@@ -39,7 +41,7 @@ static __always_inline struct tally *server_tally(u16 server)
 	return tally_at(TALLY_DATA_SERVERS + server);
 }
 
-/* The map has all places, but the verifier wants to see it. */
+/* Counts one in a tally. The map has all places, but the verifier demands the check. */
 #define TALLY(whose, field)                                                                            \
 	do {                                                                                           \
 		struct tally *_whose = (whose);                                                        \
@@ -53,7 +55,7 @@ static __always_inline void tally_request(u16 route, u16 pool)
 	TALLY(pool_tally(pool), requests);
 }
 
-/* A request that nobody was there to answer. */
+/* Counts a request for which no data server was available. */
 static __always_inline void tally_unavailable(u16 route, u16 pool)
 {
 	TALLY(route_tally(route), unavailable);
@@ -65,7 +67,10 @@ static __always_inline bool is_at_door(const struct tcb *tcb)
 	return tcb->state & TCB_AT_DOOR;
 }
 
-/* A data server is given a connection, and the request on it; `at_door`: it counts that itself. */
+/*
+ * Counts a connection that a data server is given, and the request on it. With `at_door` the data server counts the
+ * request itself.
+ */
 static __always_inline void tally_connection(u16 server, bool at_door)
 {
 	struct tally *t = server_tally(server);
@@ -76,7 +81,10 @@ static __always_inline void tally_connection(u16 server, bool at_door)
 	}
 }
 
-/* What the client has acknowledged since bytes were counted last. */
+/*
+ * The bytes that the client has acknowledged since bytes were counted last, which are counted by this call. 0 if the
+ * owner counts them.
+ */
 static __always_inline u32 uncounted(struct tcb *tcb, u32 ack)
 {
 	int bytes = ack - tcb->counted;
@@ -87,7 +95,10 @@ static __always_inline u32 uncounted(struct tcb *tcb, u32 ack)
 	return bytes;
 }
 
-/* Counts it for those that the entry names: before it names others, and at its end. */
+/*
+ * Counts the bytes acknowledged up to `ack` for the entry's route, pool and owner. To be called before the entry names
+ * others, and at its end.
+ */
 static __noinline void settle(struct tcb *tcb, u32 ack)
 {
 	u32 bytes = uncounted(tcb, ack);

@@ -9,25 +9,25 @@
 #include "routing/request.h"
 #include "xdp/packet.h"
 
-/* What the dispatcher decided. */
+/* What was chosen for a connection that begins. */
 struct choice {
 	u16 owner;
 	u16 pool;
 	u16 route;
-	bool replaces;             /* an entry of an earlier connection with the same ports */
+	bool replaces;             /* there is an entry of an earlier connection with the same ports, to be replaced */
 };
 
 enum {
 	NEAR_SEQ = 1 << 16,
 	NEAR_ACK = 1 << 20,
-	WINDOW_MAX = 1 << 30,      /* RFC 7323: more cannot have been acknowledged at once */
+	WINDOW_MAX = 1 << 30,      /* largest window (RFC 7323): no acknowledgement moves further at once */
 };
 
 /*
- * Whether a packet goes on where the connection of this entry is. A new one on the same ports begins
- * elsewhere: its acknowledgement is one of our cookies, 24 bits of which nobody can foretell, and its
- * sequence number the client's own new start. So a SYN need not touch the entry, and a forged one cannot.
- * "No" is only a doubt: a jump in an old connection costs that packet a look at its cookie.
+ * Whether the packet's numbers are near those of the entry's connection. A new connection on the same ports begins
+ * with other numbers: its acknowledgement is one of our cookies, 24 bits of which nobody can predict, and its sequence
+ * number is the client's own new start. So a SYN need not touch the entry, and a forged SYN cannot. False does not
+ * prove a new connection: after a jump in an old one, the packet's cookie is checked as well.
  */
 static __always_inline bool continues(const struct tcb *tcb, const struct tcphdr *tcp)
 {
@@ -43,10 +43,11 @@ enum {
 };
 
 /*
- * The same of more of a large upload. So much is on its way in one that this node may miss more in a
- * row than counts as near, and have older bytes again from as far behind. As good as nothing is answered meanwhile: so the number
- * that is acknowledged says whose it is, and what is chosen blindly is as seldom right as above. It must be told without its cookie:
- * by chance, one of 2^23 packets has a valid one, and that would begin a new connection in the middle of the upload.
+ * Whether the packet goes on with a large upload of the entry's connection. So much of an upload is in flight that
+ * this node may miss more in a row than counts as near in continues(), and may get retransmissions from as far behind.
+ * Hardly anything is answered during an upload. So the acknowledgement identifies the connection, and blindly chosen
+ * numbers are right as seldom as in continues(). The cookie must not decide: by chance one of 2^23 packets has a
+ * valid one, and that packet would begin a new connection in the middle of the upload.
  */
 static __always_inline bool continues_upload(const struct tcb *tcb, const struct tcphdr *tcp)
 {
@@ -62,7 +63,10 @@ static __always_inline void give_to(struct tcb *tcb, u16 owner, u16 previous)
 	tcb->owner = owner;
 }
 
-/* Its response is to go on at its owner, and the one before has it until nothing of it is on its way: connection_server/orphans/move.h. */
+/*
+ * Whether the connection moves in the middle of a response: its owner is to send the rest, and the data server before
+ * it has the connection until nothing is in flight (connection_server/orphans/move.h).
+ */
 static __always_inline bool is_moving(const struct tcb *tcb)
 {
 	return (tcb->state & (TCB_RESUMING | TCB_ADOPTING)) == (TCB_RESUMING | TCB_ADOPTING);
@@ -81,7 +85,7 @@ static __always_inline void touch(struct tcb *tcb)
 		tcb->seen = now;
 }
 
-/* What the client has got, which holds wherever this packet goes. */
+/* Notes what the packet acknowledges. That is valid wherever the packet goes. */
 static __noinline void note_ack(struct tcb *tcb, const struct tcphdr *tcp)
 {
 	u32 ack = bpf_ntohl(tcp->ack_seq);
@@ -91,19 +95,22 @@ static __noinline void note_ack(struct tcb *tcb, const struct tcphdr *tcp)
 	tcb->last_ack = ack;
 	if (ack - tcb->counted >= SETTLE_BYTES)
 		settle(tcb, ack);
-	/* A response has begun: whoever was to adopt the request has it. */
+	/* Something of the response is acknowledged, so the data server that was to adopt the request has it. */
 	if (tcb->state & TCB_WAITING)
 		tcb->state &= ~(TCB_WAITING | TCB_ADOPTING);
 }
 
-/* What this packet of the client, which goes on with the connection, says. */
+/* Notes the numbers and flags of a client's packet that continues the entry's connection. */
 static __always_inline void note_packet(struct tcb *tcb, struct packet *p)
 {
 	struct tcphdr *tcp = p->frame.tcp;
 	u32 end = bpf_ntohl(tcp->seq) + p->frame.payload;
 
 	touch(tcb);
-	/* An acknowledgement also tells of data that was sent and has not come: that is still to come. */
+	/*
+	 * An empty acknowledgement's sequence number may lie beyond data that was sent and has not come here. That
+	 * data is still to come.
+	 */
 	if ((p->frame.payload || tcp->fin) && (int)(end - tcb->last_seq) > 0)
 		tcb->last_seq = end;
 	note_ack(tcb, tcp);
@@ -117,14 +124,15 @@ static __always_inline void note_packet(struct tcb *tcb, struct packet *p)
 		tcb->state |= TCB_RST;
 		count(p->counters, COUNTER_CS_RST);
 	} else if (tcb->state & TCB_RST) {
-		/* The client lives: that RST was forged, or late. */
+		/* The client goes on sending, so that RST was forged or late. */
 		tcb->state &= ~TCB_RST;
 	}
 }
 
 /*
- * Whether a packet from elsewhere is believed, which is no new connection's: an empty acknowledgement with the very
- * sequence number at which the entry is, of more than came near. A fast download is acknowledged in large steps.
+ * Whether a packet whose numbers are not near the entry's is believed all the same, because it cannot begin a
+ * connection. It is an empty acknowledgement with exactly the entry's sequence number, and acknowledges more than
+ * counts as near. A fast download is acknowledged in such large steps.
  */
 static __always_inline bool is_large_step(const struct tcb *tcb, const struct packet *p)
 {
@@ -135,8 +143,9 @@ static __always_inline bool is_large_step(const struct tcb *tcb, const struct pa
 }
 
 /*
- * The packet that is adopted is the first the entry knows of. An error if there is an entry by now that this does not
- * replace: of two copies of that packet on two processors one begins the connection.
+ * Makes the entry of a connection that begins with this packet, which is to be adopted. Returns an error if there is
+ * already an entry that this one does not replace. So of two copies of the packet on two processors only one begins
+ * the connection.
  */
 static __noinline long create_tcb(struct packet *p, const struct choice *choice, const struct lccp_tcb *tcp_part)
 {
@@ -161,6 +170,7 @@ static __noinline long create_tcb(struct packet *p, const struct choice *choice,
 	return bpf_map_update_elem(&tcbs, &p->flow, &tcb, choice->replaces ? BPF_ANY : BPF_NOEXIST);
 }
 
+/* The part of the entry that a message carries. */
 static __always_inline struct lccp_tcb travelling_part(const struct tcb *tcb)
 {
 	return (struct lccp_tcb){

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * ALIVE: a connection server has not heard of this node's daemon for a while, and asks whether the host
- * lives. This program answers: the daemon may be dead, the servers are not.
+ * By ALIVE a connection server that has not heard of this node's daemon for a while asks whether the host lives. This
+ * program answers: the daemon may be dead while the servers are not.
  */
 #ifndef BATON_DATA_SERVER_ALIVE_H
 #define BATON_DATA_SERVER_ALIVE_H

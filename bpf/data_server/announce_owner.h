@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * DM1 to the client's side: an aware client is told where its data server is, by an option in what that sends
- * until the client has acknowledged some of it. That is inside of the connection, so who is not on its way
- * cannot say it.
+ * DM1 to the client's side: an aware client is told where its data server is, by an option in the packets that the data
+ * server sends until the client has acknowledged some data. The option is inside the connection, so nobody who is not
+ * on the connection's path can forge it.
  */
 #ifndef BATON_DATA_SERVER_ANNOUNCE_OWNER_H
 #define BATON_DATA_SERVER_ANNOUNCE_OWNER_H
@@ -18,8 +18,9 @@ static __always_inline void write_options(struct bpf_sock_ops *ops, bool on)
 }
 
 /*
- * From the first packet of this new socket on. At a node that is a connection server too nothing is told: its clients come to it
- * anyway. But the socket remembers that its client is aware, for whoever has the connection next (aware_option).
+ * Has this new socket tell its client where its data server is, from the first packet on. A node that is a connection
+ * server too tells nothing, because its clients come to it anyway. But the socket remembers that its client is aware,
+ * for the data server that has the connection next (aware_option()).
  */
 static __always_inline void begin_to_tell(struct bpf_sock_ops *ops)
 {
@@ -32,7 +33,10 @@ static __always_inline void begin_to_tell(struct bpf_sock_ops *ops)
 		count(counters, COUNTER_DS_TOLD);
 }
 
-/* So does whoever has the connection next (LCCP_TCB_AWARE). */
+/*
+ * Returns LCCP_TCB_AWARE if the client of this socket is aware, so that the data server that has the connection next
+ * tells it as well; else 0.
+ */
 static __always_inline u8 aware_option(struct bpf_sock *sk)
 {
 	return bpf_sk_storage_get(&telling, sk, 0, 0) ? LCCP_TCB_AWARE : 0;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * CLAIM: a connection server asks who has a connection. Who has answers MOVED, with what the connection server must know; who has
- * not asks the next data server of the service. The last answers NONE. Where there is a door, the packet comes to that once the
- * connection server knows the way; else it is delivered, if its data is here. A RST is only delivered.
+ * By CLAIM a connection server asks which data server has a connection. The one that has it answers MOVED, with what
+ * the connection server must know. One that does not have it asks the next data server of the service; the last one
+ * answers NONE. Where there is a door, the packet comes to the door once the connection server knows the way. Otherwise
+ * it is delivered here, if the message carries its data. A RST is only delivered.
  */
 #ifndef BATON_DATA_SERVER_CLAIM_H
 #define BATON_DATA_SERVER_CLAIM_H
@@ -17,7 +18,7 @@ enum {
 	RING_MAX = 255, /* what the message can count */
 };
 
-/* It is here. */
+/* Makes the header a MOVED, which says that the connection is here. */
 static __always_inline void say_moved(struct lccp_header *h, const struct tcp_sock *tcp)
 {
 	h->receptor = LCCP_RECEPTOR_CS;
@@ -62,7 +63,10 @@ static __always_inline const struct ring *ring_of(__be32 cluster, __be16 port)
 	return bpf_map_lookup_elem(&rings, &id);
 }
 
-/* Who does not know all of the ring cannot say that nobody has the connection: it ends here, unanswered. */
+/*
+ * Asks the next data server of the ring, or answers NONE as the last one. If this node does not know all of the ring,
+ * it cannot say that nobody has the connection: the question ends here, unanswered.
+ */
 static __always_inline int ask_next(struct arrival *a, struct lccp_header *h, const struct inner *in)
 {
 	const struct ring *ring = ring_of(in->ip.daddr, in->tcp.dest);

@@ -16,7 +16,7 @@ static __always_inline int malformed_at_ds(struct arrival *a, __be32 address, en
 	return service_at(address, 0) ? discard(a, why) : TCX_GO_ON;
 }
 
-/* No memory was there to pull the headers in. */
+/* Whether the packet is for a cluster address, and there was no memory to pull its headers in. */
 static __noinline bool is_out_of_reach(struct __sk_buff *skb)
 {
 	struct iphdr ip;
@@ -25,7 +25,10 @@ static __noinline bool is_out_of_reach(struct __sk_buff *skb)
 	       service_at(ip.daddr, 0);
 }
 
-/* What the frame was found to be may lead from one stage to the next. */
+/*
+ * Runs the stages of a frame: `verdict` is what becomes of it, or the stage that is next, and a stage may lead to
+ * another one.
+ */
 static __always_inline int next_stage(struct __sk_buff *skb, int verdict)
 {
 	if (verdict == STAGE_LCCP)
@@ -39,7 +42,10 @@ static __always_inline int next_stage(struct __sk_buff *skb, int verdict)
 	return verdict == STAGE_STRAY ? receive_stray(skb) : verdict;
 }
 
-/* What the frame is, and what becomes of it, or which stage is next: that is not called from here, so it has the whole stack. */
+/*
+ * Finds out what the frame is. Returns what becomes of it, or which stage is next: that stage is not called from here,
+ * so it has the whole stack.
+ */
 static __noinline int look_at_frame(struct __sk_buff *skb)
 {
 	u32 zero = 0;
@@ -54,7 +60,9 @@ static __noinline int look_at_frame(struct __sk_buff *skb)
 
 	if (!a.settings || !a.counters)
 		return TCX_GO_ON;
-	/* Of another VLAN: the kernel has put the tag aside. On the VLAN's own interface it is gone. */
+	/*
+	 * The frame is of another VLAN: the kernel has put the tag aside. On the VLAN's own interface the tag is gone.
+	 */
 	if (skb->vlan_present)
 		return TCX_GO_ON;
 	/* Headers beyond the linear part are pulled in, or stay unreadable: parse_frame says which. */
@@ -78,7 +86,10 @@ static __noinline int look_at_frame(struct __sk_buff *skb)
 	case FRAME_BAD_TCP:
 		return malformed_at_ds(&a, f.ip->daddr, COUNTER_BAD_TCP);
 	case FRAME_FRAGMENT:
-		/* No node cuts a message in pieces. Put together by the kernel, they would reach the daemon unseen. */
+		/*
+		 * No node cuts a message in pieces. The kernel would put such pieces together, and they would reach the
+		 * daemon unseen.
+		 */
 		if (f.ip->protocol == a.settings->protocol)
 			return discard(&a, COUNTER_FRAGMENT);
 		return malformed_at_ds(&a, f.ip->daddr, COUNTER_FRAGMENT);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Packets of connections that are here already. All others go back, or end in silence. */
+/* Delivers packets of connections that are here already. All others go back, or are dropped silently. */
 #ifndef BATON_DATA_SERVER_DELIVER_H
 #define BATON_DATA_SERVER_DELIVER_H
 
@@ -12,7 +12,7 @@
 #include "data_server/packet.h"
 #include "data_server/send.h"
 
-/* FORWARD: the packet is a connection's that is here, or has been. */
+/* Handles FORWARD: the packet is of a connection that is here, or has been. */
 static __always_inline int deliver_forwarded(struct arrival *a, struct lccp_header *h, struct inner *in)
 {
 	if (is_owners(in->ip.daddr, in->tcp.dest))
@@ -35,8 +35,9 @@ enum {
 };
 
 /*
- * A switch that has forgotten where a connection server is sends what is for it to all. The kernel takes no such frame,
- * so nothing has come by it. In a test run, where packets come in nowhere, all would seem so.
+ * Whether the frame is for another host. A switch that has forgotten where a connection server is sends what is for it
+ * to all hosts. The kernel takes no such frame, so it counts as nothing received. In a test run, where packets come in
+ * nowhere, all would seem so.
  */
 static __always_inline bool is_for_another(const struct __sk_buff *skb)
 {
@@ -44,15 +45,15 @@ static __always_inline bool is_for_another(const struct __sk_buff *skb)
 }
 
 /*
- * A data server never sends a RST for a connection it does not own, and its kernel would: so what
- * finds no socket, or only a listener, goes no further.
+ * A data server never sends a RST for a connection that it does not own, but its kernel would. So a packet that finds
+ * no socket, or only a listener, goes no further.
  */
 static __always_inline int deliver(struct arrival *a, const struct frame *f, const struct service *service)
 {
 	if (is_for_another(a->skb))
 		return TCX_GO_ON;
 	if (service->flags & SERVICE_OWNER) {
-		/* Longer than its header can say (IPv4 BIG TCP): its door cannot say where it ends. */
+		/* The packet is longer than its header can say (IPv4 BIG TCP): its door cannot say where it ends. */
 		if (!f->ip->tot_len)
 			return discard(a, COUNTER_BAD_IP);
 		if (!plain_packet(f))

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Packets that an aware client sends here itself, from behind a router: inside another packet to this node's own
- * address (RFC 2003). No key stands behind them, and none need: such a packet is looked at as any that comes to
- * the cluster address is, and is only for a connection that is here already. What comes in one client's name
- * from another address is refused, or whoever filters forged addresses would filter them in vain.
+ * address (RFC 2003). They are protected by no key, and need none: such a packet is treated as any that comes to the
+ * cluster address, and is only for a connection that is here already. What comes in one client's name from another
+ * address is refused. Otherwise filters against forged addresses would be in vain.
  */
 #ifndef BATON_DATA_SERVER_DIRECT_H
 #define BATON_DATA_SERVER_DIRECT_H
@@ -22,7 +22,10 @@ struct direct {
 	struct tcphdr tcp;
 };
 
-/* False if it is somebody else's: a tunnel of this host's own. */
+/*
+ * Reads the headers of the packet and of the one inside. False if it is not an aware client's, but belongs to a tunnel
+ * of this host's own.
+ */
 static __always_inline bool open_direct(struct arrival *a, struct direct *d)
 {
 	if (bpf_skb_load_bytes(a->skb, sizeof(struct ethhdr), d, sizeof(d->outer) + sizeof(d->ip)))
@@ -50,7 +53,10 @@ static __always_inline bool take_out_direct(struct arrival *a)
 	return !bpf_skb_adjust_room(a->skb, -(int)sizeof(struct iphdr), BPF_ADJ_ROOM_MAC, BPF_F_ADJ_ROOM_FIXED_GSO);
 }
 
-/* From here on it is a packet without anything around it: its connection's door says what becomes of it (owned.h). */
+/*
+ * Takes the outer packet off. From here on this is a plain packet, and its connection's door says what becomes of it
+ * (owned.h).
+ */
 static __always_inline int leave_to_door(struct arrival *a, const struct direct *d)
 {
 	if (!take_out_direct(a) || !name_plain(&d->ip, &d->tcp, d->ip.ihl * 4))
@@ -78,7 +84,7 @@ __noinline int receive_direct(struct __sk_buff *skb)
 
 	if (sk)
 		bpf_sk_release(sk);
-	/* In silence: the client's next retransmission goes to the connection server. */
+	/* The packet is dropped silently: the client's next retransmission goes to the connection server. */
 	if (!here)
 		return discard(a, COUNTER_DS_NO_SOCKET);
 	if (!take_out_direct(a))

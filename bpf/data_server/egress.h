@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What leaves a data server, seen at tc egress. Attached where a service of this node has handovers or `resume`. The
- * kernel has not cut large sends into segments there yet, so most of a download is one look for many packets.
+ * The program at tc egress looks at what leaves a data server. It is attached where a service of this node has
+ * handovers or `resume`. The kernel has not cut large sends into segments there yet, so in most of a download one look
+ * is enough for many packets.
  */
 #ifndef BATON_DATA_SERVER_EGRESS_H
 #define BATON_DATA_SERVER_EGRESS_H

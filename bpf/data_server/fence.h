@@ -1,20 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The fence: a data server that was cut off says nothing for a connection that may be another's by now.
+ * The fence: a data server that was cut off sends nothing for a connection that another one may have by then.
  *
- * Others take it for dead meanwhile, and its connections go elsewhere. Its sockets know nothing of that, and would send what they
- * still had to send, or a RST. Nobody can tell them while it is cut off, so it finds out by itself, at tc egress:
+ * Meanwhile other nodes take it for dead, and its connections go elsewhere. Its sockets know nothing of that, and would
+ * send what they still had to send, or a RST. Nobody can tell them while it is cut off, so it finds out by itself, at
+ * tc egress:
  *
  *  the client was heard since the last silence, and it or a connection server within the lease   the packet leaves
  *  else                                               a question to the client leaves in its place
  *
- * The lease is half of `dead_after`; a silence is when no connection server was heard for longer, or another node says that it has taken
- * this one for dead. A node that is a connection server itself listens to the others.
+ * The lease is half of `dead_after`. There is a silence when no connection server was heard for longer than the lease,
+ * or when another node says that it has taken this one for dead. A node that is a connection server itself listens to
+ * the other ones.
  *
- * The question is an empty segment from before what the client has: it is answered with an ACK (RFC 9293, 3.10.7.4), which the
- * connection server leads to whoever has the connection now. If that is this node its client is heard, and TCP sends once more what
- * has not left: it hears that nothing left (tcp_retransmit_timer() in net/ipv4/tcp_timer.c), and tries again each half second instead of
- * twice as late each time.
+ * The question is an empty segment with a sequence number that the client has already. The client answers it with an
+ * ACK (RFC 9293, 3.10.7.4), which the connection server sends to the data server that has the connection. If that is
+ * this node, the client is heard, and TCP retransmits what has not left. TCP hears that nothing left
+ * (tcp_retransmit_timer() in net/ipv4/tcp_timer.c), so it tries again each half second instead of doubling its timeout
+ * each time.
  */
 #ifndef BATON_DATA_SERVER_FENCE_H
 #define BATON_DATA_SERVER_FENCE_H
@@ -25,8 +28,8 @@
 #include "data_server/packet.h"
 
 enum {
-	CLIENT_LEASE = 512,        /* a client that answers is believed for so long at least: TCP's first timeout is 200 ms; 1.05 ms each */
-	FENCED_FOR = 1 << 26,      /* 20 hours, in 1.05 ms: who was cut off longer ago has heard of all clients that still live */
+	CLIENT_LEASE = 512,        /* 1.05 ms each: least time that an answer counts; TCP's first timeout is 200 ms */
+	FENCED_FOR = 1 << 26,      /* 20 hours, 1.05 ms each: all living clients were heard since such a silence */
 	ENDS_AND_PUSH = OTHER_FLAG_BITS | RST_BIT,
 	ACK_BIT = 0x10,
 };
@@ -45,7 +48,10 @@ static __always_inline struct hearing *hearing(void)
 	return bpf_map_lookup_elem(&hearings, &zero);
 }
 
-/* A verified message of another connection server has come, or a client's packet by its card. */
+/*
+ * Notes that another connection server was heard: a verified message of it has come, or a client's packet in a frame
+ * from its MAC address.
+ */
 static __always_inline void hear_connection_server(const struct settings *s)
 {
 	struct hearing *h = hearing();
@@ -60,7 +66,7 @@ static __always_inline void hear_connection_server(const struct settings *s)
 	h->heard = now;
 }
 
-/* Another node says that it has taken this one for dead. */
+/* Notes that another node says that it has taken this one for dead. */
 static __always_inline void hear_of_own_death(void)
 {
 	struct hearing *h = hearing();
@@ -69,7 +75,7 @@ static __always_inline void hear_of_own_death(void)
 		h->since = moment();
 }
 
-/* A packet of this connection's client has come, and not from where it has waited. */
+/* Notes that this connection's client was heard. A packet that has waited, or is kept by an agent, does not count. */
 static __always_inline void note_heard(const struct arrival *a, struct door *d)
 {
 	if (!a->sent_in && !a->keeper && a->mark != MARK_OF_AGENT)
@@ -77,8 +83,8 @@ static __always_inline void note_heard(const struct arrival *a, struct door *d)
 }
 
 /*
- * Whether the client acknowledges what was never sent from here, and was not heard since a silence: then another data server has had the
- * connection meanwhile, and who led the packet here does not know that.
+ * Whether the client was not heard since a silence, and acknowledges what was never sent from here. Then another data
+ * server has had the connection meanwhile, and the node that sent the packet here does not know that.
  */
 static __always_inline bool is_anothers(const struct arrival *a, const struct door *d, const struct tcp_sock *tcp,
 					const struct inner *in)
@@ -89,7 +95,10 @@ static __always_inline bool is_anothers(const struct arrival *a, const struct do
 	       bpf_ntohl(in->tcp.ack_seq) - tcp->write_seq - 1 < BEHIND_ACK;
 }
 
-/* The door of the connection on `sk`, also if nothing has come of it but the request with which it was adopted. */
+/*
+ * Returns the door of the connection on `sk`, also if nothing of it has come but the request with which it was adopted;
+ * or 0.
+ */
 static __noinline const struct door *door_behind(struct bpf_sock *sk)
 {
 	const struct door *d = bpf_sk_storage_get(&doors, sk, 0, 0);
@@ -99,7 +108,7 @@ static __noinline const struct door *door_behind(struct bpf_sock *sk)
 		return d;
 	name_flow(&flow, sk->dst_ip4, sk->dst_port, sk->src_ip4, bpf_htons(sk->src_port));
 	d = bpf_map_lookup_elem(&doors_begun, &flow);
-	/* Else it is of an earlier connection. */
+	/* If the door was moved to a socket, it is of an earlier connection. */
 	return d && !(d->flags & DOOR_BORN) ? d : 0;
 }
 
@@ -124,8 +133,9 @@ static __always_inline bool may_speak(struct bpf_sock *sk)
 }
 
 /*
- * In the place of the packet, of which the client may have had nothing, leaves a question to the client. TCP is told that it did not
- * leave, but for the first one on its way: what was never on its way TCP gives up after fifteen times (tcp_probe_timer()).
+ * Sends a question to the client in the place of the packet, of which the client may have received nothing. TCP is told
+ * that the packet did not leave, except the first one on its way (`is_first`): TCP gives up after fifteen times what
+ * was never on its way (tcp_probe_timer()).
  */
 static __noinline int ask_client(struct __sk_buff *skb, u32 unacknowledged, bool is_first)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Answers to the connection server of this very node. Its program is in front of this one, at the same
- * interface, and nothing that is sent from here ever reaches it: so what it would do with NONE, MOVED and
- * REFUSED is done here, to its entries, and what it would send leaves from here.
+ * Answers to the connection server of this very node. Its program is in front of this one, at the same interface, and
+ * nothing that is sent from here ever reaches it. So what it would do to its entries on NONE, MOVED and REFUSED is done
+ * here, and what it would send leaves from here.
  */
 #ifndef BATON_DATA_SERVER_LOCAL_CONNECTION_SERVER_H
 #define BATON_DATA_SERVER_LOCAL_CONNECTION_SERVER_H
@@ -31,7 +31,9 @@ static __always_inline bool is_this_node(u16 server)
 	return found && found->flags & DATA_SERVER_LOCAL;
 }
 
-/* Who else is there, and known how to reach; 0 for this node. */
+/*
+ * Returns data server `server` if it is another node that is there and can be reached; 0 otherwise, and for this node.
+ */
 static __always_inline const struct data_server *elsewhere(u16 server)
 {
 	const struct data_server *found = data_server(server);
@@ -42,8 +44,9 @@ static __always_inline const struct data_server *elsewhere(u16 server)
 }
 
 /*
- * To the daemon, which resets the client. As if from there: the kernel takes nothing from its own address. The key is
- * the one that this node has for itself, as the client has none.
+ * Passes the message up to the daemon, which resets the client. Its source address becomes the client's, because the
+ * kernel takes nothing from its own address. The key is the one that this node has for itself, because the client has
+ * none.
  */
 static __always_inline int pass_up(struct arrival *a, struct lccp_header *h, const struct inner *in,
 				   const struct data_server *own_cs, u8 command, u32 why)
@@ -63,7 +66,10 @@ static __always_inline int pass_up(struct arrival *a, struct lccp_header *h, con
 	return TCX_GO_ON;
 }
 
-/* NONE: see connection_server/find/none.h. Nobody is asked from here: without the entry the client's next packet is claimed. */
+/*
+ * Handles NONE: see connection_server/find/none.h. No data server is asked from here: without the entry the client's
+ * next packet is claimed.
+ */
 static __noinline int none_here(struct arrival *a, const struct lccp_header *h)
 {
 	struct tcb_key flow;
@@ -77,7 +83,7 @@ static __noinline int none_here(struct arrival *a, const struct lccp_header *h)
 	return discard(a, COUNTER_CS_NONE);
 }
 
-/* NONE at the end of a CLAIM: see unclaimed() of connection_server/find/claim.h. */
+/* Handles NONE at the end of a CLAIM: see unclaimed() of connection_server/find/claim.h. */
 static __noinline int unclaimed_here(struct arrival *a, const struct lccp_header *h)
 {
 	struct tcb_key flow = flow_of(h);
@@ -87,7 +93,7 @@ static __noinline int unclaimed_here(struct arrival *a, const struct lccp_header
 	return discard(a, COUNTER_CS_UNCLAIMED);
 }
 
-/* For another data server than this one. */
+/* The search for another data server than this one. */
 struct other_search {
 	struct tcb_key flow;
 	u32 pool;
@@ -105,8 +111,8 @@ static long look_elsewhere(u32 index, struct other_search *s)
 }
 
 /*
- * REFUSED: see connection_server/find/refused.h. This node is not asked again, as others are: its listener will not have come
- * meanwhile.
+ * Handles REFUSED: see connection_server/find/refused.h. This node is not asked again, as other nodes are: its listener
+ * will not have come meanwhile.
  */
 static __noinline int refused_here(struct arrival *a, struct lccp_header *h, const struct inner *in,
 				   const struct data_server *own_cs, enum lccp_refusal why)

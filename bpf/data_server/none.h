@@ -8,8 +8,8 @@
 #include "data_server/send.h"
 
 /*
- * NONE to the connection server that sent this packet, around the packet. It believed a connection to be
- * here that is not; it may know better where. One that came back before (`attempt`) ends here.
+ * Answers with NONE, around the packet, to the connection server that sent it. That one believed that the connection is
+ * here; it may know better where the connection is. A packet that came back before (`attempt`) ends here.
  */
 static __always_inline int send_none(struct arrival *a, struct lccp_header *h, const struct inner *in)
 {

@@ -13,7 +13,10 @@ enum {
 	LCCP_AT = sizeof(struct ethhdr) + sizeof(struct iphdr),
 };
 
-/* Set before loading where this node is a connection server: only there are its maps, and is this code. */
+/*
+ * Set before loading if this node is also a connection server: only then are a connection server's maps here, and the
+ * code that uses them.
+ */
 const volatile u32 is_also_cs = 0;
 
 enum {
@@ -24,22 +27,23 @@ struct arrival {
 	struct __sk_buff *skb;
 	const struct settings *settings;
 	struct counters *counters;
-	bool again;    /* and so was this message; since then its connection may have moved on */
-	bool keeps_out; /* its data does not get in, or only later; what it acknowledges does */
+	bool again;    /* this message has come before; since then its connection may have moved on */
+	bool keeps_out; /* the packet's data does not get in, or only later; what it acknowledges does */
 	bool broken;   /* it goes to the agent as DOOR_BROKEN */
 	bool ends;     /* it is delivered as a FIN */
-	u32 sent_in;   /* AGENT_, LEAVE_, EARLY_ or QUIET_METADATA: this node's daemon or agent sends it in, and nobody else; else 0 */
+	u32 sent_in;   /* AGENT_, LEAVE_, EARLY_ or QUIET_METADATA: this node's daemon or agent sent it in; else 0 */
 	u32 mark;      /* of a packet that was here before (enum mark); else 0 */
-	u32 end;       /* sequence number that the packet's socket expected when it was looked at: it is ended with that, or its data's
-			  keeper is told. Has it accepted more since, it does not end, and nothing is lost: the kernel believes a
-			  RST only with the number that it expects now (RFC 9293, 3.5.3) */
+	u32 end;       /* sequence number that the packet's socket expected when it was looked at: the socket is ended
+			  with that, or the keeper of the packet's data is told. If the socket has accepted more since
+			  then, it does not end, and nothing is lost: the kernel believes a RST only with the number
+			  that it expects at that moment (RFC 9293, 3.5.3) */
 	u32 kept;      /* so many bytes of its payload are delivered; 0: all, NOTHING: none */
-	__be32 sender; /* short address of who sent this message */
-	__be32 keeper; /* and of who keeps the packet's data, and sends it until it hears RECEIVED; 0: its client does */
-	__be32 asker;  /* and of the connection server that sent this packet; 0: another data server did */
-	__be32 next;   /* and of the data server that this packet's connection goes to */
-	u16 route;     /* of the request that begins with this packet, to be counted; */
-	u16 pool;      /* NO_POOL: there is none */
+	__be32 sender; /* short address of the node that sent this message */
+	__be32 keeper; /* short address of the keeper of its data, which sends it until RECEIVED; 0: its client does */
+	__be32 asker;  /* short address of the connection server that sent this packet; 0: another data server did */
+	__be32 next;   /* short address of the data server that this packet's connection goes to */
+	u16 route;     /* route of the request that begins with this packet, to be counted */
+	u16 pool;      /* pool of that request, to be counted; NO_POOL: there is none */
 };
 
 static __always_inline int discard(struct arrival *a, enum counter why)
@@ -48,14 +52,14 @@ static __always_inline int discard(struct arrival *a, enum counter why)
 	return TCX_DISCARD;
 }
 
-/* The client's packet inside a message: where its TCP header is, and what says whose it is. */
+/* The headers of the client's packet, inside a message or plain: where its TCP header is, and what says whose it is. */
 struct inner {
 	struct iphdr ip;
 	struct tcphdr tcp;
 	u32 tcp_at; /* from the start of the frame */
 };
 
-/* Of a packet whose headers have been checked. */
+/* Returns the length of the payload of a packet whose headers have been checked. */
 static __always_inline u32 payload_of(const struct inner *in)
 {
 	return bpf_ntohs(in->ip.tot_len) - (in->ip.ihl + in->tcp.doff) * 4;
@@ -66,11 +70,14 @@ static __always_inline u32 payload_at(const struct inner *in)
 	return in->tcp_at + in->tcp.doff * 4;
 }
 
-/* A message that has come, or is made of a packet, and the packet: the stack has no room for them. */
+/*
+ * A message that has come, or is made of a packet, and the packet. They are here because the stack has no room for
+ * them.
+ */
 struct scratch {
 	struct lccp_header header;
 	struct inner packet;
-	u32 bytes;                 /* of the packet inside a message, or its body */
+	u32 bytes;                 /* length of the packet inside a message, or of its body */
 	/* As struct arrival has them, for the next stage: */
 	__be32 sender;
 	__be32 asker;
@@ -94,8 +101,8 @@ static __always_inline struct scratch *scratch_of_this_cpu(void)
 }
 
 /*
- * What the first function of the program says of a packet that another one has to do with. Those are global functions: the
- * verifier walks each of them once, by itself, and not once more for all that may have been before.
+ * The stage that a packet goes to next. Stages are global functions: the verifier walks each of them once, by itself,
+ * and not once more for each way that may lead to it.
  */
 enum stage {
 	STAGE_LCCP = 199,          /* verify_message() */
@@ -105,7 +112,9 @@ enum stage {
 	STAGE_DIRECT = 203,        /* receive_direct() */
 };
 
-/* `asker` is the connection server that sent the packet, if that is known. */
+/*
+ * Leaves the packet to the next stage. `asker` is the connection server that sent the packet, if that is known; else 0.
+ */
 static __always_inline int leave_to(enum stage stage, const struct arrival *a, __be32 asker)
 {
 	struct scratch *s = scratch_of_this_cpu();
@@ -120,7 +129,7 @@ static __always_inline int leave_to(enum stage stage, const struct arrival *a, _
 	return stage;
 }
 
-/* The packet in the next stage. */
+/* Takes up the packet in the next stage. False if this node has no settings or counters. */
 static __always_inline bool resume_arrival(struct arrival *a, struct __sk_buff *skb, const struct scratch *s)
 {
 	u32 zero = 0;
@@ -139,7 +148,7 @@ static __always_inline bool resume_arrival(struct arrival *a, struct __sk_buff *
 	return a->settings && a->counters;
 }
 
-/* Takes the mark of a packet that was here before off, which a socket would inherit (tcp_fwmark_accept). */
+/* Takes off the mark of a packet that was here before: a socket would inherit it (tcp_fwmark_accept). */
 static __always_inline void take_mark(struct arrival *a)
 {
 	u32 mark = a->skb->mark;
@@ -150,7 +159,7 @@ static __always_inline void take_mark(struct arrival *a)
 	a->skb->mark = 0;
 }
 
-/* How often it was put behind the batch that it came in. */
+/* Returns how often the packet was put behind the batch that it came in. */
 static __always_inline u32 rounds_of(const struct arrival *a)
 {
 	if (a->mark == MARK_BEHIND_AGAIN)
@@ -158,7 +167,7 @@ static __always_inline u32 rounds_of(const struct arrival *a)
 	return a->mark == MARK_BEHIND_BATCH;
 }
 
-/* The mark of a packet that is put behind what is before it (once more). */
+/* Returns the mark for a packet that is put behind what is before it (once more). */
 static __always_inline u32 mark_behind(const struct arrival *a)
 {
 	return rounds_of(a) ? MARK_BEHIND_AGAIN : MARK_BEHIND_BATCH;
@@ -170,7 +179,10 @@ static __always_inline bool is_of_agent(const struct arrival *a)
 	return a->sent_in == AGENT_METADATA || a->mark == MARK_OF_AGENT;
 }
 
-/* What this node says of a frame that it sends in itself: none that has come by a card has such metadata, and no client's can. */
+/*
+ * Returns what this node says of a frame that it sends in itself; 0 for any other frame: none that has come by a card
+ * has such metadata, and no client's can.
+ */
 static __always_inline u32 sent_in_as(const struct __sk_buff *skb)
 {
 	const u32 *meta = (void *)(long)skb->data_meta;
@@ -181,7 +193,7 @@ static __always_inline u32 sent_in_as(const struct __sk_buff *skb)
 	return as >= AGENT_METADATA && as <= QUIET_METADATA ? as : 0;
 }
 
-/* Whatever holds these ports here: connection, TIME_WAIT or listener. To be released. */
+/* Returns whatever holds these ports here: connection, TIME_WAIT or listener; 0: nothing. The caller releases it. */
 static __always_inline struct bpf_sock *lookup(struct __sk_buff *skb, __be32 client, __be32 cluster,
 					       __be16 client_port, __be16 cluster_port)
 {
@@ -195,7 +207,7 @@ static __always_inline struct bpf_sock *lookup(struct __sk_buff *skb, __be32 cli
 	return bpf_skc_lookup_tcp(skb, &tuple, sizeof(tuple.ipv4), BPF_F_CURRENT_NETNS, 0);
 }
 
-/* Which connection a message is about. */
+/* Returns the key of the connection that a message is about. */
 static __always_inline struct tcb_key flow_of(const struct lccp_header *h)
 {
 	struct tcb_key flow = {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A client's packet without a message around it, as a connection server on this LAN forwards it; and how it gets one. */
+/*
+ * A client's packet without a message around it, as a connection server on this LAN forwards it; and how it gets a
+ * message around it.
+ */
 #ifndef BATON_DATA_SERVER_PLAIN_H
 #define BATON_DATA_SERVER_PLAIN_H
 
@@ -8,7 +11,7 @@
 #include "data_server/packet.h"
 #include "data_server/send.h"
 
-/* The connection server on this LAN that sent the frame; 0 if it was somebody else. */
+/* Returns the connection server on this LAN that sent the frame; 0 if it was somebody else. */
 static __always_inline __be32 sender_of(const struct ethhdr *eth)
 {
 	struct sender_key key = {};
@@ -18,7 +21,10 @@ static __always_inline __be32 sender_of(const struct ethhdr *eth)
 	return short_address ? *short_address : 0;
 }
 
-/* The same as of a packet inside a message, with the header of a message that says nothing but whose it is. */
+/*
+ * Describes a plain packet as one inside a message is described, with a message header that says only which connection
+ * the packet belongs to. 0: there is no scratch.
+ */
 static __always_inline struct scratch *name_plain(const struct iphdr *ip, const struct tcphdr *tcp, u32 ip_header)
 {
 	struct scratch *s = scratch_of_this_cpu();
@@ -47,13 +53,19 @@ static __always_inline bool is_wrapped(const struct inner *in)
 	return in->tcp_at >= INNER_AT;
 }
 
-/* How many segments a merged packet has the kernel forgets where a header was taken off it, but not how long they are. */
+/*
+ * Whether the kernel has merged the packet from several segments. Where a header was taken off the packet, the kernel
+ * forgets how many segments there are, but not how long they are.
+ */
 static __always_inline bool is_merged_plain(const struct arrival *a, const struct inner *in)
 {
 	return a->skb->gso_segs > 1 || (a->skb->gso_size && payload_of(in) > a->skb->gso_size);
 }
 
-/* Makes room for a message's headers around it. False of one that the kernel has merged, which is too large for that. */
+/*
+ * Makes room for a message's headers around the packet. False if the kernel has merged it: it is too large for a
+ * message.
+ */
 static __always_inline bool make_room(struct arrival *a, struct inner *in)
 {
 	if (is_wrapped(in))
@@ -64,7 +76,7 @@ static __always_inline bool make_room(struct arrival *a, struct inner *in)
 	return true;
 }
 
-/* And takes them off. */
+/* Takes a message's headers off the packet, if it is inside a message. */
 static __always_inline bool unwrap(struct arrival *a, struct inner *in)
 {
 	if (!is_wrapped(in))
@@ -73,12 +85,12 @@ static __always_inline bool unwrap(struct arrival *a, struct inner *in)
 	return strip(a->skb);
 }
 
-/* NONE of a plain packet. Strangers get no answer. */
+/* Answers a plain packet of a connection that is not here with NONE. Only connection servers get an answer. */
 static __noinline int bounce(struct arrival *a, struct lccp_header *h, struct inner *in)
 {
 	const struct data_server *asker = peer(a->sender);
 
-	/* A RST needs no owner. */
+	/* A RST is dropped, because it needs no owner. */
 	if (!asker || in->tcp.rst || in->tcp.syn || !make_room(a, in))
 		return discard(a, COUNTER_DS_NO_SOCKET);
 	h->receptor = LCCP_RECEPTOR_CS;
@@ -92,7 +104,7 @@ static __noinline int bounce(struct arrival *a, struct lccp_header *h, struct in
 	return bpf_redirect(asker->ifindex, 0);
 }
 
-/* A plain packet of a connection that is not here. */
+/* Handles a plain packet of a connection that is not here. */
 __noinline int receive_stray(struct __sk_buff *skb)
 {
 	struct scratch *s = scratch_of_this_cpu();

@@ -14,7 +14,7 @@
 #include "lccp/seal.h"
 #include "lccp/send_buffer.h"
 
-/* Reads the headers of the carried packet; what is not there is zeros. False if they are not all there. */
+/* Reads the headers of the carried packet; what is missing is zeros. False if they are not all there. */
 static __always_inline bool read_inner(struct __sk_buff *skb, u32 inner_bytes, struct inner *in)
 {
 	if (inner_bytes < sizeof(in->ip) || bpf_skb_load_bytes(skb, INNER_AT, &in->ip, sizeof(in->ip))) {
@@ -31,7 +31,10 @@ static __always_inline bool read_inner(struct __sk_buff *skb, u32 inner_bytes, s
 	return true;
 }
 
-/* False if that packet, of which the headers are there, is not a whole TCP packet of the flow that the header names. */
+/*
+ * Whether the carried packet, whose headers are all there, is a whole TCP packet of the flow that the message's header
+ * names.
+ */
 static __always_inline bool is_of_flow(const struct lccp_header *h, u32 inner_bytes, const struct inner *in)
 {
 	u32 ip_header = in->ip.ihl * 4, tcp_header = in->tcp.doff * 4;
@@ -61,7 +64,7 @@ static __noinline const struct peer_keys *verify_at_ds(struct arrival *a, const 
 	return lccp_verify(a->settings, a->counters, &m, false);
 }
 
-/* A verified message. */
+/* Leaves a verified message to the daemon, unless its sender is over its budget. */
 static __always_inline int pass_to_daemon_at_ds(struct arrival *a)
 {
 	if (is_over_budget(a->sender))
@@ -70,7 +73,7 @@ static __always_inline int pass_to_daemon_at_ds(struct arrival *a)
 	return TCX_GO_ON;
 }
 
-/* A verified message about a connection, and the packet that it carries. */
+/* Handles a verified message about a connection, and the packet that it carries. */
 __noinline int receive_message(struct __sk_buff *skb)
 {
 	struct scratch *s = scratch_of_this_cpu();
@@ -80,7 +83,7 @@ __noinline int receive_message(struct __sk_buff *skb)
 		return TCX_DISCARD;
 	struct lccp_header *h = &s->header;
 	struct inner *in = &s->packet;
-	h->be_sequence = 0; /* what becomes of it has another receiver */
+	h->be_sequence = 0; /* what the message becomes has another receiver */
 	switch (h->command) {
 	case LCCP_ADOPT:
 		return adopt(a, h, in);
@@ -97,7 +100,7 @@ __noinline int receive_message(struct __sk_buff *skb)
 	}
 }
 
-/* A message, which is long enough for its header: `bytes` are behind that. */
+/* Verifies a message, which is long enough for its header: `bytes` bytes are behind that. */
 __noinline int verify_message(struct __sk_buff *skb)
 {
 	struct scratch *s = scratch_of_this_cpu();

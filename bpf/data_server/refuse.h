@@ -30,8 +30,9 @@ static __always_inline bool turn_around(struct __sk_buff *skb)
 }
 
 /*
- * To the connection server that the ADOPT names, which need not be its sender. If this node knows no way
- * to it, back to where the ADOPT came from: on one LAN that is the same, but for a handover's.
+ * Sends REFUSED to the connection server that the ADOPT names, which need not be its sender. If this node knows no way
+ * to it, REFUSED goes back to where the ADOPT came from: on one LAN that is the same node, unless the ADOPT is a
+ * handover's.
  */
 static __always_inline int refuse(struct arrival *a, struct lccp_header *h, const struct inner *in,
 				  enum lccp_refusal why)
@@ -41,7 +42,7 @@ static __always_inline int refuse(struct arrival *a, struct lccp_header *h, cons
 
 	count(a->counters, COUNTER_DS_REFUSED);
 	forget_beginning(h);
-	/* Who keeps its data hears of it from whoever takes it. */
+	/* The node that keeps the packet's data hears of it from the data server that takes the connection. */
 	if (h->flags & LCCP_FLAG_KEPT) {
 		h->flags = 0;
 		h->tcb.be_resume = 0;

@@ -9,7 +9,7 @@
 
 #include "data_server/packet.h"
 
-/* The mark of a connection's socket, also of one in TIME_WAIT; 0 for anything else. */
+/* Returns the mark of a connection's socket, also of one in TIME_WAIT; 0 for anything else. */
 static __always_inline u32 mark_of(struct bpf_sock *sk)
 {
 	if (sk->state == STATE_TIME_WAIT) {

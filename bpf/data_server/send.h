@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Messages that a data server sends: the one that is here, with another header, and where it goes. */
+/* Messages that a data server sends: each is the frame that is here, with another header and another receiver. */
 #ifndef BATON_DATA_SERVER_SEND_H
 #define BATON_DATA_SERVER_SEND_H
 
@@ -40,14 +40,15 @@ static __noinline bool write_outer_at_ds(struct arrival *a, const struct data_se
 	__builtin_memcpy(outer.eth.h_dest, to->mac, ETH_ALEN);
 	__builtin_memcpy(outer.eth.h_source, to->source_mac, ETH_ALEN);
 	outer.ip = ip;
-	/* The packet may stay here, without the headers: the sum that a card made of it must fit them. */
+	/* The packet may stay here, without these headers: the sum that a card made of the frame must match them. */
 	return !bpf_skb_store_bytes(a->skb, 0, &outer, sizeof(outer), BPF_F_RECOMPUTE_CSUM) &&
 	       !bpf_skb_store_bytes(a->skb, LCCP_AT, h, sizeof(*h), BPF_F_RECOMPUTE_CSUM);
 }
 
 /*
- * Seals the header of a message around the packet of `inner_bytes` that stands in the frame already, behind the room
- * for the message's headers, under the key that is shared with the receiver. The packet is read from there because some of it may have been changed here.
+ * Seals the header of a message under the key that is shared with the receiver. The packet of `inner_bytes` bytes is in
+ * the frame already, behind the room for the message's headers, and is read from there, because some of it may have
+ * been changed here.
  */
 static __noinline void seal_at_ds(struct arrival *a, const u64 key[2], struct lccp_header *h, u64 nodes,
 				  u32 inner_bytes)
@@ -78,8 +79,8 @@ static __always_inline void keep_copy_at_ds(struct arrival *a, struct posted *po
 }
 
 /*
- * The frame becomes the message with this header, to `to` around `in`. ADOPT, and what is on its way behind that, is
- * numbered, and kept to be sent again.
+ * Makes the frame a message with this header around `in`, to `to`. ADOPT, and FORWARD, which may be on its way behind
+ * an ADOPT, are numbered and kept to be sent again.
  */
 static __always_inline bool make_message(struct arrival *a, struct lccp_header *h, const struct inner *in,
 					 const struct data_server *to, __be32 to_address)
@@ -94,7 +95,7 @@ static __always_inline bool make_message(struct arrival *a, struct lccp_header *
 	return true;
 }
 
-/* Sends a copy of this message to another node; this one stays as it is otherwise. */
+/* Sends a copy of the frame to another node, as a message with this header. The frame stays here, with that header. */
 static __always_inline bool send_copy(struct arrival *a, struct lccp_header *h, const struct inner *in,
 				      const struct data_server *to, __be32 to_address)
 {
@@ -103,7 +104,7 @@ static __always_inline bool send_copy(struct arrival *a, struct lccp_header *h, 
 
 /* Where a message goes, and as what it counts. */
 struct passage {
-	const struct data_server *way; /* 0: nowhere */
+	const struct data_server *way; /* 0: no way is known */
 	__be32 address;
 	enum counter how;
 };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * How a program without privileges says that a socket of it speaks EOP, and asks whether the peer does: the
- * socket option that names the protocol above TCP, TCP_ULP, with the name "eop", which the kernel does not
- * have. Before connect or listen it announces; on a connection it succeeds if both ends did, and says so if
- * this end could not announce it after all.
+ * How a program without privileges says that its socket speaks EOP, and asks whether the peer does: by the socket
+ * option TCP_ULP, which names the protocol above TCP, with the name "eop", which the kernel does not have. Before
+ * connect or listen the call announces EOP. On a connection it succeeds if both ends announced it, and returns an error
+ * of its own if this end could not announce it after all.
  */
 #ifndef BATON_EOP_ANNOUNCE_H
 #define BATON_EOP_ANNOUNCE_H
@@ -18,7 +18,7 @@ enum {
 	NOT_AGREED = 93, /* EPROTONOSUPPORT */
 	NOT_SAID = 42, /* ENOMSG */
 	TO_KERNEL = 1,
-	ANSWERED = -1, /* optlen: the kernel's own handler is not called */
+	ANSWERED = -1, /* optlen that tells the kernel not to call its own handler */
 };
 
 static __always_inline bool names_eop(struct bpf_sockopt *call)

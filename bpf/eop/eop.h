@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What is known of a socket that announces EOP, the TCP option that says so, and what was decided. */
+/* What is known about a socket that announces EOP, the TCP option that announces it, and the counters. */
 #ifndef BATON_EOP_EOP_H
 #define BATON_EOP_EOP_H
 
@@ -15,7 +15,7 @@ typedef __u8 u8;
 typedef __u32 u32;
 typedef __u64 u64;
 
-/* Cloned from a listener to the sockets that it accepts. */
+/* The state of a socket that announces EOP. The kernel clones it from a listener to the sockets that it accepts. */
 struct eop_socket {
 	u8 announced;
 	u8 agreed;
@@ -44,7 +44,7 @@ static __always_inline void count_eop(u32 which)
 		++*counter;
 }
 
-/* An experiment's option with a 32-bit identifier (RFC 6994): ours is "EOP", then the version. */
+/* The TCP option: that of an experiment with a 32-bit identifier (RFC 6994), "EOP" and then the version. */
 enum {
 	OPTION_KIND = 253,
 	OPTION_BYTES = 6,

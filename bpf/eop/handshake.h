@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The option in SYN and SYN-ACK, of sockets that announce EOP; no other socket, and no packet after the
- * handshake, costs anything. What the handshake said is remembered with the socket.
+ * Writes and reads the option in SYN and SYN-ACK, for sockets that announce EOP. No other socket, and no packet after
+ * the handshake, costs anything. The result of the handshake is kept with the socket.
  */
 #ifndef BATON_EOP_HANDSHAKE_H
 #define BATON_EOP_HANDSHAKE_H
@@ -11,7 +11,7 @@
 enum {
 	FLAG_SYN = 0x02,
 	FLAG_ACK = 0x10,
-	SYNS_WITH_OPTION = 2, /* something on the way may drop what it does not know */
+	SYNS_WITH_OPTION = 2, /* a device on the way may drop options that it does not know */
 };
 
 static __always_inline struct eop_socket *announcer(struct bpf_sock_ops *ops)
@@ -37,7 +37,7 @@ static __always_inline bool has_option(struct bpf_sock_ops *ops, u64 where)
 	return bpf_load_hdr_opt(ops, option, sizeof(option), where) == OPTION_BYTES;
 }
 
-/* Whether this packet is to have the option; `counts` is true once for each. */
+/* Whether this packet is to have the option; `counts` is true in one call for each packet. */
 static __always_inline bool wants_option(struct bpf_sock_ops *ops, bool counts)
 {
 	u32 flags = ops->skb_tcp_flags;
@@ -86,7 +86,7 @@ int eop_handshake(struct bpf_sock_ops *ops)
 		socket = announcer(ops);
 		if (!socket || !socket->announced)
 			break;
-		/* What the SYN said is asked again when the connection is there. */
+		/* TCP has to save the SYN: its option is read again when the connection is established. */
 		bpf_setsockopt(ops, IPPROTO_TCP, TCP_SAVE_SYN, &save, sizeof(save));
 		hear_of_options(ops, true);
 		break;

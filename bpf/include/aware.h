@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What an aware client and its data server say to each other, in TCP options of an experiment with a 32-bit
- * identifier (RFC 6994): "BTN", then the version. The client's option, in its packets until the first of its
- * bytes is acknowledged, says that it will send to the data server itself if it is told where that is. The
- * data server's, in its packets until the first byte of its response is acknowledged, tells it: an IPv4
- * address. So both are repeated by TCP itself for as long as they may be lost. A connection may move on to another
- * data server, which then tells it the same way. The kernel writes such options behind all others.
+ * The TCP options by which an aware client and its data server talk: those of an experiment with a 32-bit identifier
+ * (RFC 6994), "BTN" and then the version. The client's option says that it will send to the data server itself if it is
+ * told that one's address. It is in the client's packets until the first of its bytes is acknowledged. The data
+ * server's option names its IPv4 address. It is in the data server's packets until the first byte of its response is
+ * acknowledged. So TCP itself repeats both for as long as they may be lost. If the connection moves to another data
+ * server, that one sends its address in the same way. The kernel writes such options behind all others.
  */
 #ifndef BATON_INCLUDE_AWARE_H
 #define BATON_INCLUDE_AWARE_H

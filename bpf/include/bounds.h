@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Bounds that every kernel's verifier sees, whatever the compiler. A check in C is not enough: the compiler
- * may compare a copy of the value, or the value less one, or leave out a mask because it has proved the range
- * already, and the verifier does not follow that proof to the register that the helper gets. These are a few
- * instructions of assembly, which the compiler cannot take apart, on that very register.
+ * Bounds that every kernel's verifier sees, whatever the compiler does. A check in C is not enough: the compiler may
+ * compare a copy of the value, or the value less one, or leave out a mask because it has already proved the range. The
+ * verifier does not follow that proof to the register that the helper gets. So these macros are a few instructions of
+ * assembly on that very register, which the compiler cannot take apart.
  *
- * Every length that is handed to a helper, and every offset into a buffer that is not a constant, goes through
- * one of them. They never change a value that is in range: what is not is for the caller to refuse before.
+ * Every length that is passed to a helper, and every offset into a buffer that is not a constant, goes through one of
+ * them. They never change a value that is in range; the caller has to refuse any other value first.
  */
 #ifndef BATON_INCLUDE_BOUNDS_H
 #define BATON_INCLUDE_BOUNDS_H
 
 #include "include/kernel.h"
 
-/* `value`, and surely from `least` to `most`, which are constants. */
+/* Returns `value`, and shows the verifier that it is from `least` to `most`, which are constants. */
 #define BOUNDED(value, least, most)                                              \
 	({                                                                       \
 		u64 bounded_ = (value);                                          \
@@ -26,7 +26,7 @@
 		bounded_;                                                        \
 	})
 
-/* `value`, and surely less than `size`, which is a constant and a power of two. */
+/* Returns `value`, and shows the verifier that it is less than `size`, a constant and a power of two. */
 #define WRAPPED(value, size)                                                     \
 	({                                                                       \
 		u64 wrapped_ = (value);                                          \
@@ -38,8 +38,9 @@
 	})
 
 /*
- * What is read of the context behind this is read anew. Else the compiler may keep the 32 bits of `data_end` that it
- * has read before and copy them from register to register; the verifier knows no end of a packet in such a copy.
+ * Makes the program read fields of the context again behind this. Otherwise the compiler may keep the 32 bits of
+ * `data_end` that it has read before and copy them from register to register, and the verifier does not know such a
+ * copy as the end of a packet.
  */
 #define READ_ANEW() asm volatile("" : : : "memory")
 

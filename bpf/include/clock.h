@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Time, as of the last timer tick (1 to 10 ms): all that is wanted here is coarser by far, and the
- * precise clocks cost as much as a map look-up.
+ * Time as of the last timer tick (1 to 10 ms). All times that are needed here are far coarser, and the precise clocks
+ * cost as much as a map lookup.
  */
 #ifndef BATON_INCLUDE_CLOCK_H
 #define BATON_INCLUDE_CLOCK_H

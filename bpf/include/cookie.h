@@ -33,8 +33,10 @@ struct cookie_flow {
 	u32 client_isn;
 };
 
-/* A client's MSS is rounded down to one of these. Never above what it announced, save that the
- * kernel makes no socket of less than 536. */
+/*
+ * The MSS steps of a cookie. A client's MSS is rounded down to one of them, so it never is above what the client
+ * announced, except that the kernel makes no socket with less than 536.
+ */
 static __always_inline u16 cookie_mss(u8 index)
 {
 	switch (index & 7) {
@@ -65,8 +67,8 @@ static __always_inline u64 cookie_period(const struct settings *s)
 }
 
 /*
- * The MAC in its lower half's upper 24 bits; the upper half is the cookie's tag, which nobody outside ever sees. Global,
- * so that it is verified by itself.
+ * The MAC of a cookie. The upper 24 bits of the result's lower half are the MAC in the cookie; the upper half is the
+ * cookie's tag, which nobody outside ever sees. The function is global so that it is verified by itself.
  */
 __noinline u64 cookie_hash(const struct siphash_key *key, const struct cookie_flow *f, u64 period, u8 low)
 {
@@ -89,7 +91,7 @@ static __always_inline u32 cookie_make(const struct settings *s, const struct co
 	return (u32)cookie_hash(siphash_key(s->cookie_key[0]), f, cookie_period(s), low) | low;
 }
 
-/* The tag if that is the cookie, else 0. */
+/* The tag if `cookie` was made under this key in this period, else 0. */
 static __always_inline u32 cookie_tried(const u64 key[2], const struct cookie_flow *f, u64 period, u32 cookie)
 {
 	u64 hash = cookie_hash(siphash_key(key), f, period, cookie & COOKIE_LOW_BITS);
@@ -114,7 +116,7 @@ static __always_inline u32 cookie_tag(const struct settings *s, const struct coo
 	return tag ? tag : cookie_tried(s->cookie_key[1], f, period - 1, cookie);
 }
 
-/* Into a `tcb` without any of it what the cookie says. RFC 7323, 2.2: scales are for both directions or none. */
+/* Writes what the cookie says into an empty `tcb`. RFC 7323, 2.2: window scales are for both directions or none. */
 static __always_inline void cookie_open(u32 cookie, u8 rcv_wscale, struct lccp_tcb *tcb)
 {
 	u8 wscale = cookie >> 1 & 15;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Which connection a packet is of, and of which service. */
+/* Which connection and which service a packet belongs to. */
 #ifndef BATON_INCLUDE_FLOW_H
 #define BATON_INCLUDE_FLOW_H
 
@@ -22,7 +22,10 @@ static __always_inline void name_flow(struct tcb_key *flow, __be32 client, __be1
 	flow->be_cluster_port = cluster_port;
 }
 
-/* What nobody outside knows: else a forger could choose sources that share with a certain client, and spend its share. */
+/*
+ * A secret that nobody outside knows. A forger who knew it could choose sources that share the hash of a certain
+ * client, and use up that client's share.
+ */
 static __always_inline u32 secret_of(const struct settings *s)
 {
 	return (u32)s->cookie_key[0][1];

@@ -10,27 +10,28 @@ enum frame_kind {
 	FRAME_OTHER,     /* not for these programs */
 	FRAME_TCP,
 	FRAME_LCCP,
-	FRAME_ICMP,      /* `ip` is good */
-	FRAME_IPIP,      /* `ip` is good; a packet inside another (RFC 2003), unchecked */
-	FRAME_BAD_IP,    /* `ip` can be read; what it says is not to be believed */
-	FRAME_BAD_TCP,   /* `ip` is good */
-	FRAME_FRAGMENT,  /* `ip` is good */
+	FRAME_ICMP,      /* `ip` is valid */
+	FRAME_IPIP,      /* `ip` is valid; a packet inside another (RFC 2003), unchecked */
+	FRAME_BAD_IP,    /* `ip` can be read, but its values cannot be trusted */
+	FRAME_BAD_TCP,   /* `ip` is valid */
+	FRAME_FRAGMENT,  /* `ip` is valid */
 	FRAME_NOT_LINEAR, /* headers are behind data_end */
 };
 
 struct frame {
 	struct ethhdr *eth;
 	struct iphdr *ip;
-	struct tcphdr *tcp; /* of FRAME_TCP; of FRAME_LCCP what follows the IP header, unchecked */
-	u32 ip_bytes;       /* header and payload, without Ethernet padding */
+	struct tcphdr *tcp; /* with FRAME_TCP the TCP header; with FRAME_LCCP whatever follows the IP header,
+	                       unchecked */
+	u32 ip_bytes;       /* bytes of header and payload, without Ethernet padding */
 	u32 ip_header;
 	u32 tcp_header;
 	u32 payload;        /* TCP payload bytes */
 };
 
 /*
- * The packet's length. A host that lets packets grow beyond what the header can say (IPv4 BIG TCP) writes 0 there,
- * and then all of the frame is the packet.
+ * The packet's length. A host that lets packets grow beyond what the header can say (IPv4 BIG TCP) writes 0 there, and
+ * then the whole frame is the packet.
  */
 static __always_inline u32 length_of(const struct iphdr *ip, u32 frame_bytes)
 {
@@ -39,7 +40,10 @@ static __always_inline u32 length_of(const struct iphdr *ip, u32 frame_bytes)
 	return !ip->tot_len && rest > 0xffff ? rest : bpf_ntohs(ip->tot_len);
 }
 
-/* `bytes` is the whole frame's length; data_end may come earlier where the tail is not linear. */
+/*
+ * Finds and checks the headers. `bytes` is the length of the whole frame; data_end may come earlier if its tail is not
+ * linear.
+ */
 static __always_inline enum frame_kind parse_frame(void *data, void *data_end, u32 bytes,
 						   u8 lccp_protocol, struct frame *f)
 {
@@ -73,7 +77,10 @@ static __always_inline enum frame_kind parse_frame(void *data, void *data_end, u
 	f->tcp_header = f->tcp->doff * 4;
 	if (f->tcp_header < sizeof(struct tcphdr) || f->ip_header + f->tcp_header > f->ip_bytes)
 		return FRAME_BAD_TCP;
-	/* Reserved (RFC 6335, 6), and in the services map a cluster address rather than a service. */
+	/*
+	 * Port 0 is reserved (RFC 6335, 6), and in the services map it stands for a cluster address rather than a
+	 * service.
+	 */
 	if (!f->tcp->dest || !f->tcp->source)
 		return FRAME_BAD_TCP;
 	f->payload = f->ip_bytes - f->ip_header - f->tcp_header;

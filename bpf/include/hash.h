@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Hashes of what tells clients apart. */
+/* Hashes that tell clients apart. */
 #ifndef BATON_INCLUDE_HASH_H
 #define BATON_INCLUDE_HASH_H
 
@@ -15,15 +15,15 @@ static __always_inline u32 mix(u32 h)
 	return h ^ h >> 16;
 }
 
-/* Global, so that it is verified by itself. */
+/* Hashes four words. It is global so that it is verified by itself. */
 __noinline u32 mix_words(u32 seed, u32 a, u32 b, u32 c, u32 d)
 {
 	return mix(mix(mix(mix(seed ^ a) ^ b) ^ c) ^ d);
 }
 
 /*
- * Of an address, under a seed that no client knows. It is quick rather than one-way: whoever could see where very many
- * clients are sent could find the seed by trying all.
+ * The hash of an address under a seed that no client knows. It is quick rather than one-way: anybody who could see
+ * where very many clients are sent could find the seed by trying all.
  */
 static __always_inline u32 hash_client(const u8 *client, u32 seed)
 {

@@ -26,8 +26,8 @@ typedef __s32 s32;
 typedef __s64 s64;
 
 /*
- * What is written before is seen before what is written behind, by other processors too: x86-64 keeps the order of stores,
- * and that of loads. On others a packet of the same connection is seldom so close behind.
+ * Makes other processors see what is written before this before what is written behind it. x86-64 keeps the order of
+ * stores, and that of loads. On other processors a packet of the same connection seldom follows so closely.
  */
 #define IN_THIS_ORDER() asm volatile("" ::: "memory")
 
@@ -39,8 +39,8 @@ enum {
 /* include/linux/skbuff.h */
 enum {
 	CHECKSUM_IS_UNNECESSARY = 1, /* the card, its driver or GRO has verified it */
-	CHECKSUM_IS_PARTIAL = 3,     /* there is none yet: the packet is of this host, or of a peer that shares its memory; or GRO has
-					merged it, of segments that it has verified */
+	CHECKSUM_IS_PARTIAL = 3,     /* there is none yet: the packet is from this host, or from a peer that shares
+	                                its memory; or GRO has merged it from segments that it has verified */
 };
 
 struct sk_buff {
@@ -91,7 +91,7 @@ struct tcp_options_received {
 struct tcp_sock {
 	struct inet_connection_sock inet_conn;
 	u32 rcv_nxt;
-	u32 rcv_wup;   /* what of that its client has been told */
+	u32 rcv_wup;   /* rcv_nxt as the client was last sent it */
 	u32 copied_seq;
 	u32 write_seq;
 	u32 snd_una;
@@ -99,7 +99,7 @@ struct tcp_sock {
 	u32 snd_cwnd;
 	u32 snd_wnd;
 	u32 tsoffset;
-	u32 lsndtime; /* of the last data sent, jiffies */
+	u32 lsndtime; /* when data was last sent, jiffies */
 	u64 bytes_received;
 	struct tcp_options_received rx_opt;
 } __inner;
@@ -132,7 +132,7 @@ struct bpf_tcp_req_attrs {
 extern int bpf_sk_assign_tcp_reqsk(struct __sk_buff *skb, struct sock *sk,
 				   struct bpf_tcp_req_attrs *attrs, int attrs__sz) __ksym;
 
-/* Kernels since 6.2: what is behind a program's context, to be read only. */
+/* Kernels since 6.2: gives the kernel's own structure behind a program's context, to be read only. */
 extern void *bpf_cast_to_kern_ctx(void *context) __ksym;
 
 /* Kernels since 6.18. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Every map. The daemon writes settings, services, pools, hosts, routes, large, choices, data_servers, peers,
- * peer_keys, senders, rings and places, and makes the inboxes; the programs write the rest.
+ * Every map that roles share. The daemon writes settings, services, pools, hosts, routes, large, choices, data_servers,
+ * peers, peer_keys, senders, rings and places, and creates the inboxes; the programs write the others.
  */
 #ifndef BATON_INCLUDE_MAPS_H
 #define BATON_INCLUDE_MAPS_H
@@ -62,7 +62,7 @@ struct {
 	__type(value, u32);
 } large SEC(".maps");
 
-/* How often a pool has chosen: where its next turn is. */
+/* How often each pool has chosen, which tells its next turn. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, MAX_POOLS);
@@ -85,7 +85,7 @@ struct {
 	__type(value, struct data_server);
 } data_servers SEC(".maps");
 
-/* The switch's table: Maglev over the connection servers, which are its `data_servers`. */
+/* The switch's table: Maglev over the connection servers, which are the `data_servers` of a switch. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, CHOICES_PER_POOL);
@@ -93,7 +93,10 @@ struct {
 	__type(value, struct place);
 } places SEC(".maps");
 
-/* Connections that began where the table says two things, and in which turn of their place. */
+/*
+ * Connections that began while the table named two connection servers for their place, with the place's `turn` at that
+ * time.
+ */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, BEGUN_FLOWS);
@@ -101,7 +104,9 @@ struct {
 	__type(value, u32);
 } begun SEC(".maps");
 
-/* The nodes of the cluster by short address: where a data server sends what is not for the client. */
+/*
+ * The nodes of the cluster by short address: how a data server reaches them with packets that are not for the client.
+ */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, MAX_PEERS);
@@ -109,7 +114,7 @@ struct {
 	__type(value, struct data_server);
 } peers SEC(".maps");
 
-/* What this node shares with each node that it has messages from, by short address. */
+/* The keys that this node shares with each node that sends it messages, by short address. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 2 * MAX_PEERS);
@@ -125,7 +130,7 @@ struct {
 	__type(value, u32);
 } senders SEC(".maps");
 
-/* The sending half of the channel to each other node, and how many messages all of them have sent. */
+/* The sending half of the channel to each other node. `postings` counts the messages of all channels together. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, MAX_PEERS);
@@ -155,7 +160,7 @@ struct {
 	__type(value, struct inbox);
 } inboxes SEC(".maps");
 
-/* What came with connections whose sockets are being made. */
+/* What came with the connections whose sockets are being made. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 4096);
@@ -163,7 +168,7 @@ struct {
 	__type(value, struct expected);
 } expected SEC(".maps");
 
-/* Sockets whose clients are being told where this data server is. */
+/* Sockets whose clients are being told this data server's address. */
 struct {
 	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
@@ -171,7 +176,7 @@ struct {
 	__type(value, u32);
 } telling SEC(".maps");
 
-/* What has left of the responses on each connection. */
+/* How far the responses on each connection have left this node. */
 struct {
 	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
@@ -179,7 +184,7 @@ struct {
 	__type(value, struct response);
 } responses SEC(".maps");
 
-/* By the number of each service of this data server. */
+/* Whom CLAIM asks next for each service, by the number of the service at this data server. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, MAX_SERVICES);
@@ -187,7 +192,7 @@ struct {
 	__type(value, struct ring);
 } rings SEC(".maps");
 
-/* Connections that this data server gave to another one lately, and with which request. */
+/* Connections that this data server lately gave to another one, and the requests with which they left. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, GIVEN_FLOWS);
@@ -195,7 +200,7 @@ struct {
 	__type(value, struct given);
 } given SEC(".maps");
 
-/* When this data server handed a connection over last (coarse monotonic, ns). */
+/* When this data server last handed a connection over (coarse monotonic clock, ns). */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -203,7 +208,7 @@ struct {
 	__type(value, u64);
 } handovers SEC(".maps");
 
-/* Connections that this data server is about to give away, */
+/* Connections that this data server is about to give away. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, YIELDS);
@@ -211,7 +216,7 @@ struct {
 	__type(value, struct yielding);
 } yields SEC(".maps");
 
-/* and until when there may be any (coarse monotonic, ns). */
+/* Until when there may be an entry in `yields` (coarse monotonic clock, ns). */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -219,7 +224,7 @@ struct {
 	__type(value, u64);
 } yielding_until SEC(".maps");
 
-/* What each data server, pool and route had to do: enum tally_place says where. */
+/* What each data server, pool and route had to do. The keys are those of enum tally_place. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, TALLIES);
@@ -227,7 +232,7 @@ struct {
 	__type(value, struct tally);
 } tallies SEC(".maps");
 
-/* Whose each route number is, for the next daemon; 0: nobody's. The programs do not read it. */
+/* The id of the route that has each route number, for the next daemon; 0: none. The programs do not read it. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, TALLIED_ROUTES);
@@ -235,7 +240,7 @@ struct {
 	__type(value, u64);
 } route_ids SEC(".maps");
 
-/* The TCP table. Its size is the daemon's to set before loading. */
+/* The TCP table. The daemon sets its size before loading. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 1048576);
@@ -251,7 +256,7 @@ struct {
 	__type(value, struct kept_request);
 } kept_requests SEC(".maps");
 
-/* Connections at rest, as their owners have told. */
+/* Connections at rest, as their owners have reported. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, QUIET_POINTS);
@@ -259,13 +264,13 @@ struct {
 	__type(value, struct quiet_point);
 } quiet_points SEC(".maps");
 
-/* How responses begin that could be resumed, for the data server's daemon. */
+/* Heads of responses that could be resumed, for the data server's daemon. */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, HEADS_RING_BYTES);
 } seen_heads SEC(".maps");
 
-/* What the last muster found. */
+/* What the last run of the muster program found. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, ORPHANS);
@@ -273,7 +278,7 @@ struct {
 	__type(value, struct orphan);
 } orphans SEC(".maps");
 
-/* Flows nobody here knows. */
+/* Flows that have no entry in `tcbs`. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, STRAYS);
@@ -281,7 +286,7 @@ struct {
 	__type(value, struct stray);
 } strays SEC(".maps");
 
-/* By the highest bits of a cookie: those of them with which a connection has begun. */
+/* Cookies with which a connection has begun, in sets chosen by the highest bits of the cookie. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1 << USED_COOKIE_SET_BITS);
@@ -289,7 +294,7 @@ struct {
 	__type(value, struct used_cookies);
 } used_cookies SEC(".maps");
 
-/* Nodes whose messages are refused for their clocks, by short address. */
+/* Nodes whose messages are refused because of their clocks, by short address. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, MAX_PEERS);
@@ -297,7 +302,10 @@ struct {
 	__type(value, struct stale_sender);
 } stale_senders SEC(".maps");
 
-/* The other nodes of the configuration, by short address, entered by the daemon: what was refused of them last. */
+/*
+ * The other nodes of the configuration, by short address: which of their messages were last refused. The daemon makes
+ * the entries.
+ */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, MAX_PEERS);
@@ -306,8 +314,8 @@ struct {
 } refused_nodes SEC(".maps");
 
 /*
- * Until when what each sender has said to the daemon is paid for (coarse monotonic, ns), by short address. Only
- * messages under a right tag make entries.
+ * The time up to which each sender's messages to the daemon are paid for (coarse monotonic clock, ns), by short
+ * address. Only messages with a right tag make entries.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
@@ -330,7 +338,7 @@ struct {
 	__type(value, struct claim_source);
 } claim_sources SEC(".maps");
 
-/* Of packets that were refused a CLAIM: a hash of which it was, and in the lowest byte when. */
+/* Packets that were refused a CLAIM: a hash of the packet, and in the lowest byte the time. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, CLAIM_REFUSALS);
@@ -338,7 +346,7 @@ struct {
 	__type(value, u32);
 } claim_refusals SEC(".maps");
 
-/* Clients by short address: when a connection of theirs was found (ticks). */
+/* Clients by short address: the tick in which a connection of theirs was found. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, CLAIM_BELIEVED);
@@ -347,18 +355,18 @@ struct {
 } believed SEC(".maps");
 
 /*
- * Whether requests wait; the daemon's to write. A variable, because every packet asks: that is no lookup. It
- * goes with the program, and another daemon's begins with zeros.
+ * Whether requests wait; the daemon writes it. It is a variable because every packet asks, and so needs no lookup. It
+ * ends with the program, and the next daemon's begins with zeros.
  */
 volatile struct hold hold SEC(".data.hold");
 
-/* Those that do. */
+/* The frames that wait. */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, HELD_RING_BYTES);
 } held SEC(".maps");
 
-/* What a dispatcher on another node said lately; the daemon's to write. */
+/* Recent answers of a dispatcher on another node; the daemon writes them. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, ANSWERS);
@@ -366,7 +374,7 @@ struct {
 	__type(value, struct answer);
 } answers SEC(".maps");
 
-/* By service: until when its dispatcher is not asked (coarse monotonic, ns); the daemon's to write. */
+/* Until when the dispatcher of each service is not asked (coarse monotonic clock, ns); the daemon writes it. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, MAX_SERVICES);
@@ -374,7 +382,7 @@ struct {
 	__type(value, u64);
 } resting SEC(".maps");
 
-/* Live flows of each data server, as the last sweep counted them. */
+/* Live flows of each data server, as counted by the last sweep. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, MAX_DATA_SERVERS);

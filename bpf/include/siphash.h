@@ -53,7 +53,7 @@ static __always_inline struct siphash_state siphash_begin(const struct siphash_k
 	};
 }
 
-/* `count` words more, a constant at every call: the loop is unrolled. */
+/* Hashes `count` more words. `count` is a constant at every call, so the loop is unrolled. */
 static __always_inline void siphash_words(struct siphash_state *s, const u64 *words, const int count)
 {
 #pragma unroll
@@ -61,7 +61,7 @@ static __always_inline void siphash_words(struct siphash_state *s, const u64 *wo
 		siphash_word(s, SIPHASH_WORD(words[i]));
 }
 
-/* The hash of all words so far, which were `count`. */
+/* Returns the hash of all words so far; `count` is their number. */
 static __always_inline u64 siphash_end(struct siphash_state *s, u64 count)
 {
 	siphash_word(s, count * 8 << 56);
@@ -73,7 +73,7 @@ static __always_inline u64 siphash_end(struct siphash_state *s, u64 count)
 	return s->v0 ^ s->v1 ^ s->v2 ^ s->v3;
 }
 
-/* A key as the maps have it: for what is a function of its own, which must be told how long a key is. */
+/* A key as the maps have it, in the type that a function of its own needs: the type tells the verifier its length. */
 static __always_inline const struct siphash_key *siphash_key(const u64 key[2])
 {
 	return (const struct siphash_key *)key;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Whether this node's kernel has a connection, and what there is to know of it. */
+/* Whether this node's kernel has a connection, and what it knows about it. */
 #ifndef BATON_INCLUDE_SOCKET_LOOKUP_H
 #define BATON_INCLUDE_SOCKET_LOOKUP_H
 
@@ -13,9 +13,9 @@ enum {
 };
 
 /*
- * The socket of the connection that a packet with these numbers is of: an older connection of the same
- * ports, whose client has vanished, is elsewhere in its numbers. TIME_WAIT is no full socket. A RST may lack the
- * acknowledgement (RFC 9293, 3.5.2).
+ * The socket that a packet with these numbers belongs to, or NULL. An older connection of the same ports, whose client
+ * has vanished, has other numbers. A socket in TIME_WAIT is not a full socket. A RST may lack the acknowledgement (RFC
+ * 9293, 3.5.2).
  */
 static __always_inline struct tcp_sock *claimed_socket(struct bpf_sock *sk, const struct tcphdr *of)
 {
@@ -31,7 +31,7 @@ static __always_inline struct tcp_sock *claimed_socket(struct bpf_sock *sk, cons
 		       0;
 }
 
-/* What ADOPT would have to say of this connection. */
+/* The travelling part that an ADOPT of this connection would have to carry. */
 static __always_inline struct lccp_tcb part_of(const struct tcp_sock *tcp)
 {
 	struct lccp_tcb part = { .be_mss = bpf_htons(tcp->rx_opt.mss_clamp) };

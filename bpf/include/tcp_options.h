@@ -14,7 +14,7 @@ enum {
 	OPTION_SACK_PERMITTED = 4,
 	OPTION_TIMESTAMPS = 8,
 	OPTIONS_MAX = 40,
-	OPTIONS_BUFFER = 64,       /* a power of two above what any option can reach */
+	OPTIONS_BUFFER = 64,       /* a power of two, larger than the end of any option */
 	WSCALE_MAX = 14,           /* RFC 7323, 2.3 */
 	WSCALE_NONE = 15,
 	MSS_DEFAULT = 536,         /* RFC 9293, 3.7.1: when the option is missing */
@@ -31,8 +31,10 @@ struct tcp_options {
 	bool timestamps;
 	u32 tsval;                 /* host order */
 	u32 tsecr;
-	/* Where the parser is. In memory, the verifier does not follow its value, so that all layouts
-	 * look alike to it; in a register it would walk each one by itself. */
+	/*
+	 * Where the parser is. In memory, the verifier does not follow its value, so all layouts look alike to it; in a
+	 * register it would walk each layout separately.
+	 */
 	volatile u8 next;
 };
 
@@ -42,11 +44,11 @@ static __always_inline u32 option_word(const u8 *at)
 }
 
 /*
- * False if an option's length is a lie. Of `raw`, `bytes` count. An unknown option is stepped over, a
- * known one with another length than its own is ignored.
+ * Parses the first `bytes` bytes of `raw`. Returns false if an option's length is impossible. An unknown option is
+ * skipped, and a known one with a wrong length is ignored.
  *
- * Not static: the verifier checks a global function once, by itself, and then forgets which options
- * it found. Inlined, it would go on with every combination of them.
+ * It is not static: the verifier checks a global function once, by itself, and then forgets which options it found.
+ * Inlined, the verifier would go on with every combination of them.
  */
 __noinline int parse_options(const struct raw_options *raw, u32 bytes, struct tcp_options *o)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Messages at XDP, up to where they are known to be from a node of this cluster to this one. Nothing else reaches the
- * daemon's sockets: they have little room, and what waits there is heard late.
+ * Verifies messages at XDP: that they are from a node of this cluster to this one. No other message reaches the
+ * daemon's sockets, which have little room, and where messages that wait are heard late.
  */
 #ifndef BATON_LCCP_FOR_DAEMON_H
 #define BATON_LCCP_FOR_DAEMON_H
@@ -9,7 +9,10 @@
 #include "lccp/seal.h"
 #include "xdp/packet.h"
 
-/* If not, it is the kernel's to route or drop: the daemon's sockets take nothing that is to another address. */
+/*
+ * Whether the message is addressed to this node. If not, the kernel routes or drops it: the daemon's sockets take
+ * nothing that is to another address.
+ */
 static __always_inline bool is_to_this_node(struct packet *p)
 {
 	if (p->frame.ip->daddr == unmap_address(p->settings->address))
@@ -18,7 +21,7 @@ static __always_inline bool is_to_this_node(struct packet *p)
 	return false;
 }
 
-/* False if it is not all there, or has IP options, which no node sends. */
+/* Reads the LCCP header. False if it is not all there, or if the packet has IP options, which no node sends. */
 static __always_inline bool read_header(struct packet *p, struct lccp_header *h)
 {
 	return p->frame.ip_header == sizeof(struct iphdr) && p->frame.ip_bytes >= LCCP_OVERHEAD_BYTES &&
@@ -40,7 +43,7 @@ static __noinline bool verify_at_xdp(struct packet *p, const struct lccp_header 
 	return lccp_verify(p->settings, p->counters, &m, true) != 0;
 }
 
-/* A verified message. */
+/* Passes a verified message to the daemon, unless its sender is over its budget. */
 static __always_inline int pass_to_daemon(struct packet *p)
 {
 	if (is_over_budget(p->frame.ip->saddr))

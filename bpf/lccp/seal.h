@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * LCCP messages: sealed when sent, verified when received. The tag covers the header, the addresses of sender and
- * receiver, and the body or what TCP goes by in the client's packet. So a message that was seen on its way can neither
+ * receiver, and the body or what TCP acts on in the client's packet. So a message that was seen on its way can neither
  * be sent back to its sender, nor on to another node, nor be put around another packet. Each two nodes share a key of
  * their own, so a node can speak for nobody but itself.
  */
@@ -24,28 +24,33 @@ enum {
 	BODY_WORDS = LCCP_BODY_CHUNK / 8,
 };
 
+/* The TCP header behind its ports. */
 struct carried_tcp {
 	u64 word[2];
 };
 
 /*
- * What the tag of a message without a body covers of the client's packet: all that moves a connection and that the
- * message's header does not have. Options and payload are not covered: nobody vouched for them before either. Nor is the
- * TCP checksum: a client on the same machine may leave it pending (CHECKSUM_PARTIAL), and who sends the message on may
- * complete it. The time to live may change. A header that is not all there counts as zeros.
+ * What the tag of a message without a body covers of the client's packet: everything that changes a connection and is
+ * not in the message's header. Options and payload are not covered, because nobody vouches for them in a client's
+ * packet either. The TCP checksum is not covered, because a client on the same machine may leave it pending
+ * (CHECKSUM_PARTIAL), and a node that sends the message on may complete it. The time to live may change. A header that
+ * is not all there counts as zeros.
  */
 struct lccp_carried {
 	u64 ip;                    /* the first 8 bytes of the IP header: length, identification, fragment */
-	struct carried_tcp tcp;    /* and of the TCP header all that is behind the ports */
+	struct carried_tcp tcp;    /* the TCP header behind the ports */
 };
 
-/* Of the second word behind the ports (flags, window, checksum, urgent pointer) all but the checksum, as the word is on the wire. */
+/*
+ * The second word behind the ports (flags, window, checksum, urgent pointer) with zeros in place of the checksum. The
+ * word is as on the wire.
+ */
 static __always_inline u64 without_checksum(u64 word)
 {
 	return word & bpf_cpu_to_be64(0xffffffff0000ffffULL);
 }
 
-/* The two nodes of a message, as its outer IP header says, in one word. */
+/* The addresses of a message's two nodes, as in its outer IP header, in one word. */
 static __always_inline u64 between(__be32 from, __be32 to)
 {
 	return from | (u64)to << 32;
@@ -56,13 +61,16 @@ static __always_inline const struct carried_tcp *behind_ports(const struct tcphd
 	return (const struct carried_tcp *)&tcp->seq;
 }
 
-/* Reads of the frame at XDP or at tc, as `xdp` says, which is a constant. */
+/*
+ * Reads `bytes` bytes of the frame. `xdp`, a constant, says whether the program is at XDP or at tc. Returns 0 or an
+ * error.
+ */
 static __always_inline long read_frame(void *ctx, const bool xdp, u32 at, void *to, u32 bytes)
 {
 	return xdp ? bpf_xdp_load_bytes(ctx, at, to, bytes) : bpf_skb_load_bytes(ctx, at, to, bytes);
 }
 
-/* Of the packet behind the LCCP header of this frame, `bytes` long. */
+/* Reads what a tag covers of the packet behind the LCCP header of this frame. That packet is `bytes` bytes long. */
 static __always_inline void read_carried_words(struct lccp_carried *b, void *ctx, const bool xdp, u32 bytes)
 {
 	*b = (struct lccp_carried){};
@@ -75,8 +83,8 @@ static __always_inline void read_carried_words(struct lccp_carried *b, void *ctx
 }
 
 /*
- * `ip` and `tcp` are what struct lccp_carried has of them: in a copy, or where they stand in the frame. Global, so that
- * it is verified by itself.
+ * The tag of a message without a body. `ip` and `tcp` point to what struct lccp_carried has, in a copy or in the frame
+ * itself. The function is global, so that the verifier checks it by itself.
  */
 __noinline u64 lccp_tag(const struct siphash_key *key, const struct lccp_header *h, u64 nodes, const u64 *ip,
 			const struct carried_tcp *tcp)
@@ -94,8 +102,8 @@ __noinline u64 lccp_tag(const struct siphash_key *key, const struct lccp_header 
 }
 
 /*
- * The last step before sending: nothing of the header or of what is bound may change after it. The key is the one
- * shared with the receiver.
+ * Seals a message: writes version, clock and tag into its header. This is the last step before sending, and nothing
+ * that the tag covers may change after it. `key` is the one shared with the receiver.
  */
 static __always_inline void lccp_seal(const struct settings *s, const u64 key[2], struct lccp_header *h, u64 nodes,
 				      const void *ip, const struct carried_tcp *tcp)
@@ -105,7 +113,7 @@ static __always_inline void lccp_seal(const struct settings *s, const u64 key[2]
 	h->be_tag = bpf_cpu_to_be64(lccp_tag(siphash_key(key), h, nodes, ip, tcp));
 }
 
-/* What this node shares with the node at this address; 0: nothing. */
+/* The keys that this node shares with the node at this address; 0: none. */
 static __always_inline const struct peer_keys *keys_shared_with(__be32 address)
 {
 	return bpf_map_lookup_elem(&peer_keys, &address);
@@ -116,7 +124,7 @@ static __always_inline bool has_key(const u64 key[2])
 	return key[0] | key[1];
 }
 
-/* A body that is being hashed where it stands in the frame. */
+/* A body that is being hashed, and stays in the frame. */
 struct hashed_body {
 	struct siphash_state hash;
 	void *ctx;
@@ -124,7 +132,10 @@ struct hashed_body {
 	u32 failed;
 };
 
-/* The verifier would follow a loop piece by piece: as a callback it follows one of them. */
+/*
+ * Hashes one piece of the body; 1 ends the walk. It is a callback, because the verifier would follow every piece of a
+ * loop.
+ */
 static __always_inline long hash_piece(u32 index, struct hashed_body *body, const bool xdp)
 {
 	u64 words[BODY_WORDS] = {};
@@ -149,7 +160,10 @@ static long hash_piece_at_tc(u32 index, struct hashed_body *body)
 	return hash_piece(index, body, false);
 }
 
-/* Whether the tag is right under this key of a message that has a body. On a stack of its own. */
+/*
+ * Whether the tag of a message with a body is right under this key. The function is not inline, to have a stack of its
+ * own.
+ */
 static __noinline bool is_body_tagged(void *ctx, u32 xdp, const u64 key[2], const struct lccp_header *h, u64 nodes)
 {
 	struct hashed_body body = {
@@ -171,10 +185,10 @@ static __noinline bool is_body_tagged(void *ctx, u32 xdp, const u64 key[2], cons
 
 /* A message as it came in. */
 struct lccp_message {
-	void *ctx;                     /* of the frame */
-	const struct lccp_header *h;   /* a copy */
+	void *ctx;                     /* the frame's context */
+	const struct lccp_header *h;   /* a copy of its header */
 	const struct lccp_carried *carried;
-	u32 bytes;                     /* behind the header */
+	u32 bytes;                     /* length of what is behind the header */
 	__be32 from;
 };
 
@@ -195,8 +209,9 @@ static __always_inline bool is_whole(const struct lccp_message *m)
 }
 
 /*
- * For the daemon, which does not get what is refused, and must know that a node is there which it does not
- * understand, or that does not understand it. Of what is for the daemon only, as that alone it would have heard.
+ * Notes a refused message for the daemon. The daemon does not get refused messages, but must know that there is a node
+ * which it does not understand, or which does not understand it. Only messages to the daemon are noted, because it
+ * would have heard no others.
  */
 static __noinline void note_refused(const struct settings *s, const struct lccp_header *h, __be32 from,
 				    enum counter why)
@@ -206,7 +221,7 @@ static __noinline void note_refused(const struct settings *s, const struct lccp_
 
 	if (!node)
 		return;
-	/* The precise clock, because people are told how far another one is off. */
+	/* This is the precise clock, because the operator is told how far another node's clock is off. */
 	u64 now = bpf_ktime_get_ns();
 	if (why == COUNTER_LCCP_BAD_VERSION) {
 		node->version = h->version;
@@ -219,7 +234,7 @@ static __noinline void note_refused(const struct settings *s, const struct lccp_
 	}
 }
 
-/* For the operator to hear whose clock is off. The header's tag is right. */
+/* Notes a stale message whose tag is right, so that the operator hears which node's clock is off. */
 static __noinline void note_stale(const struct settings *s, const struct lccp_header *h, __be32 from)
 {
 	u64 now = bpf_ktime_get_coarse_ns();
@@ -231,7 +246,10 @@ static __noinline void note_stale(const struct settings *s, const struct lccp_he
 	bpf_map_update_elem(&stale_senders, &from, &sender, BPF_ANY);
 }
 
-/* What a node with only its own keys may not say would move the connections of others. */
+/*
+ * Whether the sender may send this command. A node with only its own keys may not send those that would move the
+ * connections of others.
+ */
 static __always_inline bool may_say(const struct lccp_header *h, const struct peer_keys *shared)
 {
 	u32 bit = h->command < 32 ? 1u << h->command : 0;
@@ -242,9 +260,10 @@ static __always_inline bool may_say(const struct lccp_header *h, const struct pe
 }
 
 /*
- * What this node shares with the sender; or 0, and counted, if this message is not from a node of this cluster to this one, or too old to be. A forged
- * tag costs the forger 2^63 tries on average, at the price of a counter: a plain compare is enough,
- * because no answer tells how far it got.
+ * The keys that this node shares with the sender, if it accepts the message. Returns 0 and counts the reason if the
+ * message is not from a node of this cluster to this one, is too old, or may not be sent by that node. A forged tag
+ * costs the forger 2^63 tries on average, and each try costs this node one counter. A plain comparison is enough,
+ * because no answer tells the forger how many bytes were right.
  */
 static __always_inline const struct peer_keys *lccp_verify(const struct settings *s, struct counters *c, const struct lccp_message *m,
 					const bool xdp)
@@ -286,8 +305,9 @@ static __always_inline const struct peer_keys *lccp_verify(const struct settings
 }
 
 /*
- * Whether this sender has said more to the daemon than it may, of which every message costs BUDGET_COST_NS. So one
- * node gone mad leaves the daemon time for the others. Two processors at once may take one message for none.
+ * Whether this sender has sent more to the daemon than it may. Every message costs its sender BUDGET_COST_NS, so one
+ * node that floods leaves the daemon time for the others. If two processors count at the same time, one message may
+ * cost nothing.
  */
 static __noinline bool is_over_budget(__be32 from)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Messages that move a connection are numbered and kept for a while. A lost one would cost the client a
- * retransmission timeout, 200 ms at least: the daemons see the gap in the numbers and send it again in a
- * few. Nothing is acknowledged, so nothing is added on the way.
+ * Messages that move a connection are numbered and kept for a while. A lost one would cost the client a retransmission
+ * timeout of at least 200 ms. Instead the daemons see the gap in the numbers, and the message is sent again in a few
+ * milliseconds. Nothing is acknowledged, so no message is added on the way.
  */
 #ifndef BATON_LCCP_SEND_BUFFER_H
 #define BATON_LCCP_SEND_BUFFER_H
@@ -11,7 +11,10 @@
 #include "include/bounds.h"
 #include "include/maps.h"
 
-/* The next number to this node, written into the header before it is sealed. */
+/*
+ * Writes the message's number into its header, which is not sealed yet. Returns the channel to this node, or 0 if
+ * messages to it are not numbered.
+ */
 static __always_inline struct channel *number(const struct data_server *to, struct lccp_header *h)
 {
 	u32 index = to->channel;
@@ -21,7 +24,10 @@ static __always_inline struct channel *number(const struct data_server *to, stru
 	return channel;
 }
 
-/* Where the frame of the message with this header is to be kept; its bytes are the caller's to copy. */
+/*
+ * The place for the frame of the message with this header, where the caller copies its bytes; 0 if the message cannot
+ * be kept.
+ */
 static __always_inline struct posted *post(struct channel *channel, const struct data_server *to,
 					   const struct lccp_header *h)
 {
@@ -42,13 +48,16 @@ static __always_inline struct posted *post(struct channel *channel, const struct
 	return posted;
 }
 
-/* Whether a frame of so many bytes can be kept. */
+/* Whether a frame of `bytes` bytes can be kept. */
 static __always_inline bool fits_in_outbox(u64 bytes)
 {
 	return bytes > 0 && bytes <= OUTBOX_FRAME_BYTES;
 }
 
-/* A message came, whose tag is right. True if it had come before: it was sent again in vain. */
+/*
+ * Notes that a message with a right tag has come. True if it came before already, so that it was sent again
+ * needlessly.
+ */
 static __always_inline bool note_arrival(__be32 sender, const struct lccp_header *h)
 {
 	u32 sequence = bpf_ntohs(h->be_sequence), place = WRAPPED(sequence, WINDOW);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What is around the chunks of a chunked body (RFC 9112, 7.1), byte by byte, wherever packets are cut. */
+/*
+ * Follows a chunked body (RFC 9112, 7.1): reads what is around the chunks byte by byte, so packets may be cut
+ * anywhere.
+ */
 #ifndef BATON_ROUTING_CHUNKS_H
 #define BATON_ROUTING_CHUNKS_H
 
@@ -7,24 +10,28 @@
 #include "include/kernel.h"
 
 enum {
-	CHUNK_DIGITS = 8,   /* of a size that is less than 4 GiB; zeros may be in front of them */
+	CHUNK_DIGITS = 8,   /* digits of a size below 4 GiB; zeros may be in front of them */
 	NO_DIGIT = 16,
-	PIECE_BYTES = 1 << 29,     /* so far ahead all is known to be of the body: two of them still have an order */
+	/*
+	 * How many bytes ahead are known to be of a body at most. Sequence numbers twice as far apart still have an
+	 * order.
+	 */
+	PIECE_BYTES = 1 << 29,
 };
 
-/* Whether what comes next is data, whatever it is. */
+/* Whether the next byte is data of the body, whatever its value. */
 static __always_inline bool is_inside(const struct response *body)
 {
 	return body->state == RESPONSE_CHUNK || body->state == RESPONSE_BODY;
 }
 
-/* All of a chunk, or of the body, has come, or is known to come next. */
+/* Changes the state once all data of a chunk, or of the body, has come or is known to come next. */
 static __always_inline void end_inside(struct response *body)
 {
 	body->state = body->state == RESPONSE_CHUNK ? RESPONSE_CHUNK_END : RESPONSE_COMPLETE;
 }
 
-/* What of a body's data is among the next `bytes` bytes; they are of it now. */
+/* Takes the body's data that is among the next `bytes` bytes, and returns how many bytes that is. */
 static __always_inline u32 take_inside(struct response *body, u32 bytes)
 {
 	u32 here = body->left < bytes ? body->left : bytes;
@@ -64,7 +71,10 @@ static __always_inline void end_size_line(struct response *r)
 	r->digits = 0;
 }
 
-/* Some take a LF alone for it: then they would read on where this program does not. */
+/*
+ * Takes a byte of the line end behind a chunk, which must be CR LF. Some servers also accept an LF alone. They would
+ * read on where this program does not, so the state becomes unknown then.
+ */
 static __always_inline void end_chunk(struct response *r, u8 c)
 {
 	if (c == '\r' && !r->digits) {
@@ -77,7 +87,10 @@ static __always_inline void end_chunk(struct response *r, u8 c)
 	}
 }
 
-/* Where a line of trailers begins, or the empty one. That is a LF alone to some. */
+/*
+ * The state behind the first byte of a trailer line, or of the empty line. To some servers an LF alone is the empty
+ * line, so it is not followed.
+ */
 static __always_inline u8 begin_trailer(u8 c)
 {
 	if (c == '\n')
@@ -85,7 +98,7 @@ static __always_inline u8 begin_trailer(u8 c)
 	return c == '\r' ? RESPONSE_TRAILER_END : RESPONSE_TRAILER;
 }
 
-/* A byte that is in no chunk. Global, so that it is verified by itself. */
+/* Takes a byte that is not data of a chunk. The function is global, so that the verifier checks it by itself. */
 __noinline int take_byte(struct response *r, u8 c)
 {
 	if (!r)

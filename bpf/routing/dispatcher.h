@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The dispatcher: decides which data server. The daemon computes the choices, this picks one. */
+/* The dispatcher: chooses a data server. The daemon computes the choices of a pool, and this code picks one of them. */
 #ifndef BATON_ROUTING_DISPATCHER_H
 #define BATON_ROUTING_DISPATCHER_H
 
@@ -25,8 +25,9 @@ static __always_inline bool is_member(const struct pool *pool, u16 server)
 }
 
 /*
- * Whether a connection stays where it is for a request of this pool, if that is a member. `before` is the pool of its last
- * request, as it was in that generation: one that got new members has everybody choose once more.
+ * Whether a connection stays with its data server for a request of this pool, if that data server is a member.
+ * `before` is the pool of the connection's last request, and `generation` the pool's generation at that time. If the
+ * pool has got new members since, a data server is chosen once more.
  */
 static __always_inline bool stays(const struct pool *pool, u32 index, u16 before, u16 generation)
 {
@@ -43,7 +44,7 @@ static __always_inline bool dispatcher_rests(u32 service)
 	return until && bpf_ktime_get_coarse_ns() < *until;
 }
 
-/* Another hash of the path with each number, all as hard to foresee as the first. */
+/* A different hash of the path for each number. All are as hard to predict as `path`, the first hash. */
 static __always_inline u64 hash_path_again(u64 path, u32 number)
 {
 	u64 hash = (path ^ number) * 0x9e3779b97f4a7c15ULL;
@@ -51,7 +52,7 @@ static __always_inline u64 hash_path_again(u64 path, u32 number)
 	return hash ^ hash >> 32;
 }
 
-/* What indexes the choices: a turn, or a hash that is the same for the same client or path. */
+/* The number that indexes the pool's choices: a turn, or a hash that is the same for the same client or path. */
 static __always_inline u32 place(const struct pool *pool, u32 index, const struct tcb_key *flow,
 				 const struct request *r, u32 attempt)
 {
@@ -61,15 +62,15 @@ static __always_inline u32 place(const struct pool *pool, u32 index, const struc
 	case POLICY_PATH:
 		if (r && (r->path || r->target))
 			return hash_path_again(hash_request(r), pool->hash_seed + attempt);
-		/* Nobody's path: any data server will do. */
+		/* No path is known, so any data server will do. */
 	default:
 		return next_turn(index);
 	}
 }
 
 /*
- * NO_DATA_SERVER if there is none. `r` is the request, where it is known; `attempt` leads past a choice
- * that was refused.
+ * Chooses a data server of the pool; NO_DATA_SERVER if it has none. `r` is the request, or 0 if it is not known. A
+ * higher `attempt` leads past a choice that was refused.
  */
 static __always_inline u16 choose(const struct pool *pool, u32 index, const struct tcb_key *flow,
 				  const struct request *r, u32 attempt)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What a request asks for, and where it ends: behind its header, which must be all in one segment, and its body, whose length it
- * must say. What is not sure is said to be odd: a body that is taken for a request would be answered.
+ * Reads what a request asks for, and where it ends. It ends behind its header, which must be all in one segment, and
+ * its body, whose length the header must say. A request whose end is not certain is marked as odd: if a body were
+ * taken for a request, a server would answer it.
  */
 #ifndef BATON_ROUTING_REQUEST_H
 #define BATON_ROUTING_REQUEST_H
@@ -12,14 +13,14 @@
 
 enum {
 	TEXT_BYTES = 16384,        /* a power of two above what a segment of an MTU of 9000 holds */
-	TEXT_SPARE = 128,          /* so that what begins in the text can be read without a look at its end */
+	TEXT_SPARE = 128,          /* reads that begin in the text need no check of its end */
 	REQUEST_MIN = 18,          /* "GET / HTTP/1.0", and two line ends */
 	CONTENT_LENGTH = 14,       /* letters of that name */
 	TRANSFER_ENCODING = 18,    /* letters of that name, and a colon */
 	TARGET_MIN = 2,            /* a slash, and a blank */
 	LINE_TAIL = 10,            /* "HTTP/1.1", and a line's end */
 	LENGTH_DIGITS = 18,
-	LARGE_BODY = 1 << 30,      /* bytes: sequence numbers, of 32 bits, do not tell well of more */
+	LARGE_BODY = 1 << 30,      /* bytes: 32-bit sequence numbers cannot safely count more */
 	METHOD_MIN = 3,
 	METHOD_MAX = 8,
 	LEADING_MAX = 16,          /* line ends in front of a request that are passed over */
@@ -27,29 +28,29 @@ enum {
 	WORD = sizeof(u64),
 };
 
-/* What the text says; offsets in it. */
+/* What was read of the request in the text. Places are offsets in the text. */
 struct request {
-	u32 bytes;                 /* of the text; 0: there is none */
-	u32 begin;                 /* where the method does: behind empty lines, which servers pass over */
+	u32 bytes;                 /* length of the text; 0: there is no text */
+	u32 begin;                 /* where the method begins: behind empty lines, which servers pass over */
 	u32 target;                /* where the request target begins; 0: this begins no request */
 	u32 host;                  /* where the Host header's value begins; 0: there is none */
-	u32 hosts;                 /* how many there are */
+	u32 hosts;                 /* how many Host headers there are */
 	u32 end;                   /* where the header's empty line ends; 0: not in this segment */
-	u32 body;                  /* bytes of body that follow the header, */
-	u32 lengths;               /* how often it said so */
-	u32 odd;                   /* it is not sure where the next request begins */
-	u32 careful;               /* it has a body that must be followed, or waits for leave to send that */
-	u32 chunked;               /* its body says where it ends as it goes on */
+	u32 body;                  /* bytes of body that follow the header, if below LARGE_BODY */
+	u32 lengths;               /* how many Content-Length headers there are */
+	u32 odd;                   /* not 0: it is not certain where the next request begins */
+	u32 careful;               /* not 0: its body must be followed, or the client waits for 100 Continue */
+	u32 chunked;               /* not 0: its body is chunked, and says itself where it ends */
 	u32 line;                  /* where its first line ends; 0: not in this segment */
-	u32 old;                   /* its version of HTTP has no chunks */
-	u32 loose;                 /* it has lines in an old style, which servers read in different ways */
-	u64 path;                  /* hash of the path as the agent has read it; 0: it has not */
-	u64 large;                 /* or so many, which are LARGE_BODY at least */
+	u32 old;                   /* not 0: its version of HTTP has no chunks */
+	u32 loose;                 /* not 0: some lines are in an old style that servers read in different ways */
+	u64 path;                  /* hash of the path as the agent has read it; 0: the agent has not read it */
+	u64 large;                 /* bytes of body, if LARGE_BODY or more; else 0 */
 };
 
 /*
- * A segment's payload, copied to where it can be read at any offset, and zeros behind it; and what is made
- * of it, which is too large for the stack.
+ * A segment's payload, copied to where it can be read at any offset, with zeros behind it. Also holds what is made of
+ * the payload and is too large for the stack.
  */
 struct text {
 	u32 kept[4];               /* with the text behind it, a struct kept_request: see keep.h */
@@ -57,12 +58,12 @@ struct text {
 	struct request request;
 	struct host_key host;
 	struct route_key route;
-	struct lccp_header message; /* that is being made: see distributor.h */
-	struct lccp_header received; /* that has come: see receive_lccp.h */
-	struct response body;      /* that is being read: see data_server/door/body.h */
-	struct answer_key question; /* that is asked about the request: see data_server/door/dispatcher.h */
-	/* For the next function of stages.h: */
-	u32 tag;                   /* of the cookie in a packet that begins a connection */
+	struct lccp_header message; /* the message that is being made: see distributor.h */
+	struct lccp_header received; /* the header of the message that has come: see receive_lccp.h */
+	struct response body;      /* the body that is being read: see data_server/door/body.h */
+	struct answer_key question; /* the question about the request: see data_server/door/dispatcher.h */
+	/* The next function of stages.h gets this from the one before: */
+	u32 tag;                   /* tag of the cookie in a packet that begins a connection */
 };
 
 struct {
@@ -84,7 +85,7 @@ static __always_inline const u8 *text_at(const struct text *text, u32 offset)
 	return text->at + (__builtin_constant_p(offset) ? offset : WRAPPED(offset, TEXT_BYTES));
 }
 
-/* Where the request's target is in the text: behind so many line ends and letters of a method at most. */
+/* The request's target in the text. LEADING_MAX and METHOD_MAX keep its offset below TARGET_SPAN. */
 static __always_inline const u8 *target_in(const struct text *text, u32 target)
 {
 	return text->at + WRAPPED(target, TARGET_SPAN);
@@ -100,34 +101,40 @@ static __always_inline u64 text_word(const struct text *text, u32 offset)
 	((u64)(a) | (u64)(b) << 8 | (u64)(c) << 16 | (u64)(d) << 24 | (u64)(e) << 32 | (u64)(f) << 40 |    \
 	 (u64)(g) << 48 | (u64)(h) << 56)
 #define EVERY_BYTE(b) LETTERS(b, b, b, b, b, b, b, b)
-#define FIRST(n) (~0ULL >> (64 - 8 * (n)))  /* of a word's bytes */
+#define FIRST(n) (~0ULL >> (64 - 8 * (n)))  /* mask of a word's first n bytes */
 
-/* The highest bit of each byte that is zero, and maybe of some behind the first of them. */
+/* Sets the highest bit of each byte that is zero. Bits of bytes behind the first zero may be set wrongly. */
 static __always_inline u64 zero_bytes(u64 word)
 {
 	return (word - EVERY_BYTE(1)) & ~word & EVERY_BYTE(0x80);
 }
 
-/* Of a word with an end in it, as zero_bytes() tells, the bytes before that: all bits below the first that is set. */
+/*
+ * The bytes of the word before its first end; all of them if it has none. `ends` marks ends as zero_bytes() does. The
+ * bytes before the end are all bits below the first one that is set.
+ */
 static __always_inline u64 before_end(u64 word, u64 ends)
 {
 	return ends ? word & (ends ^ (ends - 1)) >> 8 : word;
 }
 
-/* Where a path ends: at a blank, or at its query. */
+/* Marks where a path ends, at a blank or at its query, as zero_bytes() marks bytes. */
 static __always_inline u64 path_ends(u64 word)
 {
 	return zero_bytes(word ^ EVERY_BYTE(' ')) | zero_bytes(word ^ EVERY_BYTE('?'));
 }
 
-/* The walk over a header. */
+/* The state of the walk over a header. */
 struct header_walk {
 	const struct text *text;
 	struct request *request;
-	u32 last;                  /* offset of the last byte that is here, of which nobody knows what follows */
+	u32 last;                  /* offset of the last byte that is here; what follows it is not known */
 };
 
-/* The request line ends before `offset`: with a blank, a version that is HTTP/1, and a line's end. */
+/*
+ * Reads the version in the request line, which ends before `offset`. The request is loose unless the line ends with a
+ * blank, a version that is HTTP/1, and a line's end.
+ */
 static __always_inline void read_version(const struct text *text, struct request *r, u32 offset)
 {
 	u64 version = text_word(text, offset - LINE_TAIL);
@@ -140,7 +147,9 @@ static __always_inline void read_version(const struct text *text, struct request
 	r->old = !minor;
 }
 
-/* The value of Content-Length, behind the name at `offset`: a colon, perhaps a blank, and digits. */
+/*
+ * Reads the value of Content-Length. Behind the name, at `offset`, there must be a colon, perhaps a blank, and digits.
+ */
 static __always_inline void read_length(const struct text *text, struct request *r, u32 offset)
 {
 	u64 body = 0;
@@ -157,14 +166,14 @@ static __always_inline void read_length(const struct text *text, struct request 
 			break;
 		body = body * 10 + digit;
 	}
-	/* More digits, or several lengths, or other signs: the server's to judge. */
+	/* More digits, several lengths or other characters: such a request is odd, and the server judges it. */
 	r->odd |= !digits || (u16)text_word(text, offset + digits) != 0x0a0d || r->lengths;
 	r->lengths++;
 	r->body = body < LARGE_BODY ? body : 0;
 	r->large = body < LARGE_BODY ? 0 : body;
 }
 
-/* The line of Transfer-Encoding at `offset`: "chunked", once, is understood and nothing else. */
+/* Reads the line of Transfer-Encoding at `offset`. Only "chunked", once, is understood; anything else is odd. */
 static __always_inline void read_transfer(const struct text *text, struct request *r, u32 offset)
 {
 	u64 rest = text_word(text, offset + WORD) | EVERY_BYTE(0x20);
@@ -173,7 +182,7 @@ static __always_inline void read_transfer(const struct text *text, struct reques
 	if (*text_at(text, at) == ' ')
 		at++;
 	u64 coding = text_word(text, at) | (EVERY_BYTE(0x20) & FIRST(7));
-	/* A bare CR becomes a hyphen with the bit that makes letters small. */
+	/* The bit that makes letters lower case turns a bare CR into a hyphen, so the hyphen is compared without it. */
 	bool is_exact = *text_at(text, offset + WORD) == '-' && *text_at(text, at + WORD) == '\n';
 	r->odd |= r->chunked || !is_exact || rest != LETTERS('-', 'e', 'n', 'c', 'o', 'd', 'i', 'n') ||
 		  (*text_at(text, offset + TRANSFER_ENCODING - 2) | 0x20) != 'g' ||
@@ -182,7 +191,10 @@ static __always_inline void read_transfer(const struct text *text, struct reques
 	r->chunked = 1;
 }
 
-/* A header line, or the empty one, begins at `offset`. Global, so that it is verified by itself. */
+/*
+ * Reads the header line, or the empty line, that begins at `offset`. The function is global, so that the verifier
+ * checks it by itself.
+ */
 __noinline int read_line(const struct text *text, struct request *r, u32 offset)
 {
 	if (!text || !r)
@@ -207,23 +219,23 @@ __noinline int read_line(const struct text *text, struct request *r, u32 offset)
 	case '\t':
 		r->odd = 1;
 		r->loose = 1;
-		/* An empty one all the same: what is behind it is no header. */
+		/* A bare line feed is an empty line all the same: what is behind it is no header. */
 		if ((u8)word == '\n')
 			r->end = offset + 1;
 		return 0;
 	}
 	if ((small & FIRST(5)) == LETTERS('h', 'o', 's', 't', ':', 0, 0, 0)) {
-		/* Two of them are an error, for the server to tell. */
+		/* Two Host headers are an error, which the server has to report. */
 		r->odd |= r->hosts++ != 0 || (u8)(word >> 32) != ':';
 		r->host = offset + 5;
 	} else if (small == LETTERS('c', 'o', 'n', 't', 'e', 'n', 't', '-')) {
 		u64 rest = text_word(text, offset + WORD) | EVERY_BYTE(0x20);
-		/* What is no letter may have been another sign. */
+		/* The bit that makes letters lower case may have turned another character into the hyphen. */
 		r->odd |= word >> 56 != '-';
 		if ((rest & FIRST(6)) == LETTERS('l', 'e', 'n', 'g', 't', 'h', 0, 0))
 			read_length(text, r, offset + CONTENT_LENGTH);
 	} else {
-		/* After 100 Continue the client has acknowledged something, but not the response. */
+		/* What the client acknowledges after Expect may be 100 Continue, and not the response. */
 		r->careful |= (small & FIRST(7)) == LETTERS('e', 'x', 'p', 'e', 'c', 't', ':', 0);
 		if (small == LETTERS('t', 'r', 'a', 'n', 's', 'f', 'e', 'r'))
 			read_transfer(text, r, offset);
@@ -232,15 +244,19 @@ __noinline int read_line(const struct text *text, struct request *r, u32 offset)
 	return 0;
 }
 
-/* The highest bit of each byte that is less than `least`, at most 0x80, and maybe of some behind the first of them. */
+/*
+ * Sets the highest bit of each byte that is less than `least`, which is at most 0x80. Bits of bytes behind the first
+ * such byte may be set wrongly.
+ */
 static __always_inline u64 low_bytes(u64 word, u8 least)
 {
 	return (word - EVERY_BYTE((u64)least)) & ~word & EVERY_BYTE(0x80);
 }
 
 /*
- * The lines that begin behind the line ends of one word; 1 ends the walk. A CR or a NUL in a head servers read in different ways,
- * and so a blank before a colon, which is searched for in values as well: there it is rare.
+ * Reads the lines that begin behind the line ends of one word; 1 ends the walk. Servers read a CR or a NUL inside a
+ * head in different ways, and also a blank before a colon. That blank is searched for in values as well, where it is
+ * rare.
  */
 static long read_word(u32 index, struct header_walk *w)
 {
@@ -262,7 +278,7 @@ static long read_word(u32 index, struct header_walk *w)
 	return r->end != 0;
 }
 
-/* Where the request begins: behind line ends, of which there are seldom any. */
+/* Where the request begins: behind leading line ends, of which there are seldom any. */
 static __always_inline u32 find_begin(const struct text *text)
 {
 	u32 begin = 0;
@@ -299,9 +315,9 @@ static __always_inline bool is_bodyless(const struct text *text, u32 begin)
 }
 
 /*
- * Reads the first `seen` bytes of `bytes` of payload, which are in this processor's text. False if that does not surely
- * begin a request and say where the next one begins; `r` then says what could be made out. Global, so that it is verified
- * by itself.
+ * Reads the request in this processor's text, which has the first `seen` bytes of a payload of `bytes` bytes. False if
+ * it is not certain that a request begins there and where the next one begins; `r` then has what could be read. The
+ * function is global, so that the verifier checks it by itself.
  */
 __noinline int read_text(u32 bytes, u32 seen, struct request *r)
 {
@@ -318,21 +334,30 @@ __noinline int read_text(u32 bytes, u32 seen, struct request *r)
 		return false;
 	struct header_walk walk = { .text = text, .request = r, .last = seen - 1 };
 	bpf_loop(seen / WORD + 1, read_word, &walk, 0);
-	/* Other methods have a body. Without a length there is none (RFC 9112, 6.3), which not all servers heed. */
+	/*
+	 * Other methods may have a body. Without a length there is none (RFC 9112, 6.3), but not all servers follow
+	 * that.
+	 */
 	r->careful |= r->chunked || r->large || (!r->lengths && !is_bodyless(text, r->begin));
-	/* Both, and servers may disagree about which one counts (RFC 9112, 6.3); or they may know no chunks (6.1). */
+	/*
+	 * With chunks and a length, servers may disagree on which one counts (RFC 9112, 6.3). HTTP/1.0 has no chunks
+	 * (6.1).
+	 */
 	r->odd |= r->chunked && (r->lengths || r->old);
-	/* What is behind is a second request. */
+	/* Bytes behind the body are a second request. */
 	return r->end && !r->odd && (r->chunked || r->large || r->end + r->body >= bytes);
 }
 
-/* Of a longer payload, the beginning says where it goes. */
+/* How many bytes of a payload are read. The beginning of a payload that is longer than the text says where it goes. */
 static __always_inline u32 seen_of(u32 bytes)
 {
 	return bytes > TEXT_BYTES - WORD ? TEXT_BYTES - WORD : bytes;
 }
 
-/* The same of what the frame has from `at` on, so many bytes of payload. */
+/*
+ * Copies a payload of `bytes` bytes, which the frame has from `at` on, to this processor's text, and reads it as
+ * read_text() does. False also if the payload is longer than the text.
+ */
 __noinline int read_request(struct xdp_md *ctx, u32 at, u32 bytes, struct request *r)
 {
 	struct text *text = text_of_this_cpu();
@@ -349,13 +374,13 @@ __noinline int read_request(struct xdp_md *ctx, u32 at, u32 bytes, struct reques
 	return is_whole && bytes == seen;
 }
 
-/* Whether all of it is in its segment, and safe to be asked twice. */
+/* Whether all of the request is in its segment, and it is safe to ask it twice. */
 static __always_inline bool may_move(const struct request *r)
 {
 	return r->end == r->bytes && !r->body && !r->lengths && !r->odd && !r->careful;
 }
 
-/* Where the request of a packet is read to: nothing yet. */
+/* This processor's struct request, set to zeros, for a packet's request to be read into; 0 if there is none. */
 static __always_inline struct request *blank_request(void)
 {
 	struct text *text = text_of_this_cpu();

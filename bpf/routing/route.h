@@ -10,17 +10,20 @@
 enum {
 	HOST_BITS = 8 * (sizeof(struct host_key) - sizeof(u32)),
 	NAME_MAX = 255,            /* no host name is longer */
-	HOST_UNCLEAR = ~0U,        /* no number of a host: it is written in a way that only user space reads */
+	HOST_UNCLEAR = ~0U,        /* no host's number: only user space can read the name */
 	ROUTE_BITS = 8 * (sizeof(struct route_key) - sizeof(u32)),
-	PLAIN_WORDS = 64,          /* a longer path is not looked through */
+	PLAIN_WORDS = 64,          /* 8-byte words of a path that are checked at most */
 	DEL = 0x7f,
-	VERSION_LETTERS = 7,       /* of what follows a target, up to the first digit */
+	VERSION_LETTERS = 7,       /* of "HTTP/1.", which follows a target */
 };
 
-/* What find_route() says of a request that is not one that servers surely read like this program: no known route. */
+/*
+ * find_route() returns this for a request that some server may read in another way than this program: its route is not
+ * known.
+ */
 #define ROUTE_UNCLEAR (ROUTE_UNDECIDED | NO_POOL)
 
-/* A host name in the text, and how far it was read. */
+/* A host name in the text, and its length as far as it was read. */
 struct host_walk {
 	struct text *text;
 	u32 begin;
@@ -32,7 +35,7 @@ static __always_inline u8 host_letter(const struct host_walk *w, u32 index)
 	return *text_at(w->text, w->begin + index);
 }
 
-/* The name ends at the port, a blank or the end of the line. */
+/* Counts one letter of the name, which ends at the port, a blank or the end of the line; returns 1 there. */
 static long measure_host(u32 index, struct host_walk *w)
 {
 	u8 c = host_letter(w, index);
@@ -43,6 +46,7 @@ static long measure_host(u32 index, struct host_walk *w)
 	return 0;
 }
 
+/* Copies one letter of the name to the key, in lower case and from the name's end on. */
 static long copy_letter(u32 index, struct host_walk *w)
 {
 	u8 c = host_letter(w, w->length - 1 - index);
@@ -53,9 +57,9 @@ static long copy_letter(u32 index, struct host_walk *w)
 }
 
 /*
- * The number of the host that the Host header at `begin` names; 0 if no route names it. Of a name that
- * is longer than any of a route the end will do. HOST_UNCLEAR if the name is not all here, or has a dot at its
- * end, which servers do not count, or is none.
+ * The number of the host that the Host header at `begin` names; 0 if no route names it. If the name is longer than
+ * those of all routes, its end is enough. HOST_UNCLEAR if there is no name, if it is not all here, or if it ends with
+ * a dot, which servers ignore.
  */
 static __always_inline u32 find_host(struct text *text, u32 begin)
 {
@@ -78,9 +82,10 @@ static __always_inline u32 find_host(struct text *text, u32 begin)
 /*
  * Whether the target of the request is a path that every server reads as it stands, up to its query or the version of
  * HTTP: it begins with a slash, and has neither an escape, nor a fragment, nor two slashes in a row, nor a dot behind
- * a slash. crates/wire/src/path.rs spells such a path as it is. Eight bytes at a time: what stops the walk is the
- * first byte below '&', which are the blank, '#', '%', control characters and some that are rare; the first DEL; the
- * first '?'; and the first slash with a slash or a dot behind it. In each of these masks the lowest bit is exact.
+ * a slash. crates/wire/src/path.rs leaves such a path as it is. The walk takes eight bytes at a time. It stops at the
+ * first byte below '&' (the blank, '#', '%', control characters and some that are rare), at the first DEL, at the
+ * first '?', and at the first slash with a slash or a dot behind it. In the masks of these only the lowest bit that is
+ * set is exact.
  */
 static __always_inline bool is_plain(const struct text *text, const struct request *r)
 {
@@ -106,12 +111,12 @@ static __always_inline bool is_plain(const struct text *text, const struct reque
 	u64 first = stops & -stops;
 	if (!(first & ends))
 		return false;
-	/* As many ones as bytes up to this one, summed in the highest byte. */
+	/* Counts the bytes up to the first stop: the multiplication sums a one for each of them in the highest byte. */
 	u32 end = i * WORD + (((first - 1) & EVERY_BYTE(1)) * EVERY_BYTE(1) >> 56) - 1;
 	at += WRAPPED(end, PLAIN_WORDS * WORD);
 	if (*at == '?')
 		return true;
-	/* Behind the version the line ends, if that is here. */
+	/* The line must end behind the version, if its end is in this segment. */
 	return (*(const u64 *)(at + 1) & FIRST(VERSION_LETTERS)) == LETTERS('H', 'T', 'T', 'P', '/', '1', '.', 0) &&
 	       (!r->line || r->line == r->target + end + 1 + LINE_TAIL);
 }
@@ -137,7 +142,7 @@ __noinline u32 find_route(u32 service, u32 flags, const struct request *r)
 	if (flags & SERVICE_HOSTS) {
 		u32 host = 0;
 
-		/* What is not in this segment may name one. */
+		/* If the head's end is not in this segment, a Host header may still follow. */
 		if (r->hosts == 1)
 			host = find_host(text, r->host);
 		else if (r->hosts || !r->end)
@@ -152,9 +157,10 @@ __noinline u32 find_route(u32 service, u32 flags, const struct request *r)
 }
 
 /*
- * The key of the hashes below. Clients choose what is hashed, and a hash stands for a path where answers are remembered
- * and large files are known: without a key they could choose paths that are taken for others. Looked up, because each
- * hash is a function of its own to the verifier, and its callers know the key under several names.
+ * The key of the hashes below. Clients choose what is hashed, and a hash stands for a path where answers are
+ * remembered and large files are known: without a key they could choose paths that are taken for others. The key is
+ * looked up here, because the verifier checks each hash function by itself, and their callers know the key under
+ * several names.
  */
 static __always_inline const struct siphash_key *hash_key(void)
 {
@@ -164,7 +170,7 @@ static __always_inline const struct siphash_key *hash_key(void)
 	return s ? siphash_key(s->hash_key) : 0;
 }
 
-/* A hash of the beginning of the line in the text that goes on at `at`. */
+/* A hash of what the line in the text has from `at` on, up to HOST_BYTES bytes of it. */
 __noinline u64 hash_host(u32 at)
 {
 	const struct siphash_key *key = hash_key();
@@ -186,7 +192,10 @@ __noinline u64 hash_host(u32 at)
 	return siphash_end(&s, count);
 }
 
-/* A hash of the path in the text, which begins at `target`, up to its query. PathHash of crates/wire is the same. */
+/*
+ * A hash of the path in the text, which begins at `target`, up to its query and PATH_BYTES bytes of it at most.
+ * PathHash of crates/wire is the same.
+ */
 __noinline u64 hash_path(u32 target)
 {
 	const struct siphash_key *key = hash_key();
@@ -209,7 +218,10 @@ __noinline u64 hash_path(u32 target)
 	return siphash_end(&s, count);
 }
 
-/* A hash of a host, where `host` is not 0, and of the hash of a path together, as the two above make them. */
+/*
+ * A hash of a host's hash and of a path's hash together. `host` is where the host begins in the text, or 0 for none;
+ * `path` is a hash as hash_path() makes it.
+ */
 __noinline u64 hash_host_and_path(u32 host, u64 path)
 {
 	const struct siphash_key *key = hash_key();
@@ -218,7 +230,10 @@ __noinline u64 hash_host_and_path(u32 host, u64 path)
 	return key ? siphash(key, words, 2) : 0;
 }
 
-/* The same of a request, which has a target: of the path as user space has read it, where it has. */
+/*
+ * The hash of a request's path: as user space has read it, if it has, else as hash_path() reads it. The request must
+ * have a target.
+ */
 static __always_inline u64 hash_request(const struct request *r)
 {
 	return r->path ? r->path : hash_path(r->target);

@@ -7,8 +7,8 @@
 #include "routing/route.h"
 
 /*
- * The pool of large content, if the path with this hash is of it; else NO_POOL. No path that is longer than what is
- * hashed is of it.
+ * Returns `pool`, the pool of large content, if the path with this hash belongs to large content; else NO_POOL. A path
+ * that is longer than what is hashed never belongs to it.
  */
 __noinline u32 find_large(u32 service, u32 pool, u64 path)
 {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Which connection server. A hash of the client's address and both ports, under a seed that is a secret of the
- * cluster, is a place in the daemon's table. At most places there is one connection server, and nothing has to be
- * remembered. Where one took the place of another that still works, the connections of that one stay with it, and those
- * that have begun since are remembered, for as long as the place does not change again: who leaves and comes back must
- * not find what went on elsewhere meanwhile. To be wrong costs a CLAIM, no connection: so entries may get lost.
+ * Chooses the connection server of a packet. A hash of the client's address and both ports, under a seed that is a
+ * secret of the cluster, selects a place in the daemon's table. Most places have one connection server, and nothing is
+ * remembered. Where a connection server took the place of another one that still works, older connections stay with
+ * that other one. Connections that have begun since are remembered in `begun`, until the place changes again: a
+ * connection server that leaves and comes back must not get connections that went on elsewhere in between. A wrong
+ * choice costs a CLAIM and no connection, so entries of `begun` may get lost.
  */
 #ifndef BATON_SWITCH_PLACE_H
 #define BATON_SWITCH_PLACE_H
@@ -12,7 +13,7 @@
 #include "include/flow.h"
 #include "include/hash.h"
 
-/* A connection server, and why it. */
+/* A connection server, and the counter that says why it was chosen. */
 struct direction {
 	u16 server;
 	enum counter why;
@@ -26,6 +27,7 @@ static __always_inline const struct place *place_of(const struct packet *p)
 	return bpf_map_lookup_elem(&places, &at);
 }
 
+/* Where a connection begins, of which this is the SYN. */
 static __always_inline struct direction where_it_begins(struct packet *p, const struct place *place)
 {
 	u32 turn = place->turn;
@@ -35,6 +37,7 @@ static __always_inline struct direction where_it_begins(struct packet *p, const 
 	return (struct direction){ place->now, COUNTER_SWITCH_SYN };
 }
 
+/* Where a connection is that has begun before this packet. */
 static __always_inline struct direction where_it_is(struct packet *p, const struct place *place)
 {
 	if (place->now == place->before)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* LCCP at the switch, whose program is told nothing: what is for its daemon is verified, all else is dropped. */
+/*
+ * LCCP at the switch. Messages to its daemon are verified and passed up. All others are dropped: its program takes
+ * none.
+ */
 #ifndef BATON_SWITCH_RECEIVE_LCCP_H
 #define BATON_SWITCH_RECEIVE_LCCP_H
 

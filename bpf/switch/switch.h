@@ -14,7 +14,10 @@
 #include "xdp/packet.h"
 #include "xdp/switch_header.h"
 
-/* Alone, the frame is forwarded all the same, but the connection server cannot answer it. */
+/*
+ * Sends a frame as it is, because it is too large to travel inside another one. The connection server forwards it all
+ * the same, but cannot answer it.
+ */
 static __always_inline int send_plain(struct packet *p, const struct data_server *to)
 {
 	count(p->counters, COUNTER_SWITCH_PLAIN);
@@ -47,7 +50,10 @@ static __always_inline int spread_tcp(struct packet *p)
 	return send_to_connection_server(p, f->tcp->syn ? where_it_begins(p, place) : where_it_is(p, place));
 }
 
-/* To the connection server that has the connection which the error is about: it knows the owner. */
+/*
+ * Sends an ICMP error to the connection server that has the connection which the error is about. That one knows the
+ * owner.
+ */
 static __always_inline int spread_icmp(struct packet *p)
 {
 	if (!name_flow_in_error(p) || !service_at(p->flow.cluster, p->flow.be_cluster_port))

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * bind() to every address, or to a cluster address, means the cluster: the socket is bound to loopback, where
- * the agent finds it and nobody else. A dual-stack socket, which takes both families, goes to ::ffff:127.0.0.1:
- * IPv6 clients too come from the agent, and only their names are IPv6.
+ * bind() to the any address or to a cluster address means the cluster: the socket is bound to loopback, where only the
+ * agent finds it. A dual-stack socket, which takes both families, is bound to ::ffff:127.0.0.1: IPv6 clients also come
+ * from the agent, and only their names are IPv6.
  */
 #ifndef BATON_VIRTUAL_SOCKETS_BIND_H
 #define BATON_VIRTUAL_SOCKETS_BIND_H
 
 #include "virtual_sockets/socket.h"
 
-/* include/net/sock.h; a name of its own, because kernel.h lists other fields of the same struct. */
+/* include/net/sock.h; the struct has a suffix because kernel.h lists other fields of the same struct. */
 struct sock_common___bind {
 	unsigned char skc_ipv6only : 1;
 } __inner;
@@ -21,7 +21,7 @@ static __always_inline bool is_only_ipv6(struct bpf_sock *sk)
 	return common && BPF_CORE_READ_BITFIELD_PROBED(common, skc_ipv6only);
 }
 
-/* Whether the socket is the cluster's. */
+/* Whether the wanted address is one of the cluster. */
 static __always_inline bool is_for_cluster(const struct words *wanted)
 {
 	struct app_address key = address_of(wanted, 0);
@@ -29,7 +29,7 @@ static __always_inline bool is_for_cluster(const struct words *wanted)
 	return is_any(wanted) || bpf_map_lookup_elem(&app_cluster, &key);
 }
 
-/* Of an address of the cluster, by its place in the socket: one that takes both families needs the port of both. */
+/* The families whose port a cluster address needs: a socket that takes both families needs the port in both. */
 static __always_inline u32 families(const struct words *wanted, u32 flags)
 {
 	if (!(flags & APP_SOCKET_IPV6) || is_mapped(wanted))
@@ -37,7 +37,10 @@ static __always_inline u32 families(const struct words *wanted, u32 flags)
 	return flags & APP_SOCKET_ONLY_IPV6 || !is_any(wanted) ? APP_FAMILY_V6 : APP_FAMILY_V4 | APP_FAMILY_V6;
 }
 
-/* listen() could not be refused: by then nobody can be asked. So the I/O server says beforehand which ports are taken. */
+/*
+ * Whether the port is taken at the I/O server, which says so beforehand: listen() could not be refused, because at that
+ * time nobody can be asked.
+ */
 static __always_inline bool is_taken(const struct words *wanted, u32 be_port, u32 flags)
 {
 	const u32 *taken = bpf_map_lookup_elem(&app_taken, &be_port);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * connect() to the outside goes to the agent's port on loopback, and whom the program wanted is noted. The SYN
- * does not get there (hold.h): it only tells the agent.
+ * A connect() to the outside goes to the agent's port on loopback, and the address that the program wanted is noted.
+ * The SYN does not arrive there (hold.h); it only tells the agent.
  */
 #ifndef BATON_VIRTUAL_SOCKETS_CONNECT_H
 #define BATON_VIRTUAL_SOCKETS_CONNECT_H
@@ -16,7 +16,10 @@ static __always_inline bool is_direct(const struct words *wanted)
 	return is_any(wanted) || is_loopback(wanted) || bpf_map_lookup_elem(&app_direct, &key);
 }
 
-/* A socket that is bound must be met in its own family: ::ffff:127.0.0.1 cannot reach ::1. */
+/*
+ * Whether the far end must have an IPv4 loopback address. A bound socket can only reach its own family:
+ * ::ffff:127.0.0.1 cannot reach ::1.
+ */
 static __always_inline bool meets_over_v4(const struct app_socket *s, const struct words *wanted)
 {
 	if (!(s->flags & APP_SOCKET_BOUND))
@@ -25,7 +28,7 @@ static __always_inline bool meets_over_v4(const struct app_socket *s, const stru
 	return is_mapped(&local) || (is_any(&local) && !(s->flags & APP_SOCKET_ONLY_IPV6));
 }
 
-/* ALLOW with `*through` where it is to go to the agent. */
+/* Returns ALLOW, and sets `*through` if the connection is to go to the agent. */
 static __always_inline int call(struct bpf_sock_addr *ctx, const struct words *wanted, struct words *through)
 {
 	const struct app_settings *settings = app_settings_now();
@@ -49,7 +52,10 @@ static __always_inline int call(struct bpf_sock_addr *ctx, const struct words *w
 	return ALLOW;
 }
 
-/* The socket may have called before, in vain: what was noted then is not true of this. */
+/*
+ * Leaves a connect() alone. The socket may have tried to connect before, in vain, so what was noted then no longer
+ * holds.
+ */
 static __always_inline int left_alone(struct bpf_sock_addr *ctx)
 {
 	struct app_socket *s = known(ctx->sk);
@@ -60,7 +66,7 @@ static __always_inline int left_alone(struct bpf_sock_addr *ctx)
 	return ALLOW;
 }
 
-/* `is_v4` is known when this is compiled: a hook may write the address of its own family only. */
+/* `is_v4` is known at compile time: a hook may write only addresses of its own family. */
 static __always_inline int connect_to(struct bpf_sock_addr *ctx, const struct words *wanted, bool is_v4)
 {
 	struct words through = {};
@@ -94,7 +100,10 @@ int baton_app_connect6(struct bpf_sock_addr *ctx)
 	return connect_to(ctx, &wanted, false);
 }
 
-/* Its sockets would be made of parts that these hooks do not see. Programs that ask for it fall back to TCP. */
+/*
+ * Refuses MPTCP sockets: they would be made of parts that these hooks do not see. Programs that ask for one fall back
+ * to TCP.
+ */
 SEC("cgroup/sock_create")
 int baton_app_create(struct bpf_sock *sk)
 {

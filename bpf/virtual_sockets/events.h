@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What becomes of the programs' sockets: they listen, are accepted, connected, ended, also by kill -9. */
+/* Follows what happens to the programs' sockets: they listen, are accepted, connect and end, also by kill -9. */
 #ifndef BATON_VIRTUAL_SOCKETS_EVENTS_H
 #define BATON_VIRTUAL_SOCKETS_EVENTS_H
 
@@ -26,7 +26,7 @@ static __always_inline void tell(u32 kind, u64 cookie)
 {
 	struct app_event *event = bpf_ringbuf_reserve(&app_events, sizeof(*event), 0);
 
-	/* A full ring costs no listener: the agent looks at the map from time to time. */
+	/* A full ring loses no listener: the agent also looks at the map from time to time. */
 	if (!event)
 		return;
 	*event = (struct app_event){ .cookie = cookie, .kind = kind };
@@ -65,7 +65,7 @@ static __always_inline void listens(struct bpf_sock_ops *ops, struct app_socket 
 	tell(APP_EVENT_LISTENERS, cookie);
 }
 
-/* Before accept() can see the connection, which its lock still keeps. */
+/* Runs before accept() can see the connection, whose lock is still held. */
 static __always_inline void accepted(struct bpf_sock_ops *ops, struct bpf_sock *sk)
 {
 	struct words other = other_end(ops);
@@ -99,12 +99,12 @@ static __always_inline void connected(struct bpf_sock_ops *ops, struct app_socke
 		bpf_map_delete_elem(&app_answers, &cookie);
 	}
 	app_count(COUNTER_APP_CONNECTED);
-	/* What was set since the agent heard of the call. */
+	/* Tells the options that were set since the agent heard of the call. */
 	if (s->options.given)
 		tell_options(s);
 }
 
-/* `from`, `to`: states. */
+/* Handles a change of state, `from` one TCP state `to` another. */
 static __always_inline void changed(struct bpf_sock_ops *ops, struct app_socket *s, u32 from, u32 to)
 {
 	u64 cookie = bpf_get_socket_cookie(ops);
@@ -141,7 +141,7 @@ int baton_app_events(struct bpf_sock_ops *ops)
 		break;
 	}
 	case BPF_SOCK_OPS_PASSIVE_ESTABLISHED_CB: {
-		/* Also where both ends call at once. */
+		/* This is also reached if both ends connect at the same time. */
 		const struct app_socket *s = known(sk);
 		if (!s || !(s->flags & APP_SOCKET_CALLS))
 			accepted(ops, sk);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A connect() waits for the far end: its SYN is dropped here, after the agent has been told. When the far end
- * has answered, the agent sends a SYN of its own, and the two make a connection as when both ends call at once
- * (RFC 9293, 3.5, figure 8); where it has refused, an ICMP error. So the program sees what it would
- * see of the far end itself, whether it waits or polls. The SYN is sent again after a second, and so on: what
- * is lost on the way is told again, and if nobody ever answers connect() times out as ever.
+ * A connect() waits for the far end: its SYN is dropped here, after the agent has been told. When the far end has
+ * answered, the agent sends a SYN of its own, and the two make a connection as if both ends had connected at the same
+ * time (RFC 9293, 3.5, figure 8). If the far end has refused, the agent sends an ICMP error. So the program sees what
+ * it would see from the far end itself, whether it waits or polls. TCP sends the SYN again after a second, and so on:
+ * an event that was lost is told again, and if nobody ever answers, connect() times out as usual.
  */
 #ifndef BATON_VIRTUAL_SOCKETS_HOLD_H
 #define BATON_VIRTUAL_SOCKETS_HOLD_H
@@ -53,7 +53,7 @@ int baton_app_hold(struct __sk_buff *skb)
 	if (!s || !(s->flags & APP_SOCKET_CALLS))
 		return PASS;
 	if (!has_agent(app_settings_now())) {
-		/* Its port is nobody's now: the program hears that it is refused, and not nothing for minutes. */
+		/* No agent listens on that port anymore: the program gets a refusal instead of silence for minutes. */
 		app_count(COUNTER_APP_SYN_LET_GO);
 		return PASS;
 	}
@@ -70,7 +70,7 @@ int baton_app_hold(struct __sk_buff *skb)
 		own = mapped(source);
 		tell_call(skb, s, &own, (first & 0xf) * 4);
 	} else if (!bpf_skb_load_bytes(skb, 8, &own, sizeof(own))) {
-		/* No extension headers: the kernel sends none over loopback unless asked. */
+		/* There are no extension headers: the kernel sends none over loopback unless asked. */
 		tell_call(skb, s, &own, 40);
 	}
 	return DROP;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The agent writes app_settings, app_direct, app_cluster, app_taken, app_arrivals and app_answers; the programs the rest. */
+/*
+ * The agent writes app_settings, app_direct, app_cluster, app_taken, app_arrivals and app_answers; the programs write
+ * the others.
+ */
 #ifndef BATON_VIRTUAL_SOCKETS_MAPS_H
 #define BATON_VIRTUAL_SOCKETS_MAPS_H
 
@@ -28,7 +31,7 @@ struct {
 	__type(value, u32);
 } app_direct SEC(".maps");
 
-/* By address, with port 0. */
+/* Cluster addresses, with port 0. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, MAX_APP_CLUSTER);
@@ -36,7 +39,7 @@ struct {
 	__type(value, u32);
 } app_cluster SEC(".maps");
 
-/* By port, in network order: enum app_family_flag. */
+/* Ports that are taken at the I/O server. The key is the port in network order; the value is enum app_family_flag. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, MAX_APP_TAKEN);
@@ -51,7 +54,7 @@ struct {
 	__type(value, struct app_socket);
 } app_sockets SEC(".maps");
 
-/* By cookie. */
+/* Listeners of the cluster by their socket's cookie. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, MAX_APP_LISTENERS);
@@ -60,7 +63,10 @@ struct {
 	__type(value, struct app_listener);
 } app_listeners SEC(".maps");
 
-/* By the agent's end of the connection. What is never taken, as after a refusal, is pushed out in the end. */
+/*
+ * Connections that the agent makes, by the agent's end. Entries that nobody takes, as after a refusal, are evicted in
+ * the end.
+ */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, MAX_APP_ARRIVALS);
@@ -68,7 +74,7 @@ struct {
 	__type(value, struct app_arrival);
 } app_arrivals SEC(".maps");
 
-/* By cookie: the cluster's end of a connection that a program made. */
+/* The cluster's end of each connection that a program made, by its socket's cookie. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, MAX_APP_ARRIVALS);

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * getsockname(), getpeername() and the address that accept() gives, which the kernel asks for in the same way:
- * what the program means, not where the kernel has it.
+ * getsockname(), getpeername() and the address that accept() returns, which the kernel asks for in the same way: the
+ * program gets the address that it meant, not the one that the kernel uses.
  */
 #ifndef BATON_VIRTUAL_SOCKETS_NAMES_H
 #define BATON_VIRTUAL_SOCKETS_NAMES_H
 
 #include "virtual_sockets/socket.h"
 
-/* Whether there is another name than the kernel's. */
+/* Whether the socket has another local name than the kernel's, and which. */
 static __always_inline bool local_name(struct bpf_sock_addr *ctx, struct app_address *name)
 {
 	struct app_socket *s = ctx->sk ? known(ctx->sk) : NULL;
 
-	/* Without a port the socket is not bound: bind() has failed. */
+	/* A socket without a port is not bound: bind() has failed. */
 	if (!s || !(s->flags & (APP_SOCKET_BOUND | APP_SOCKET_ANSWERED)) || !ctx->user_port)
 		return false;
 	*name = s->local;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Options that a program sets on its socket and that matter where its client is: noted, and told to the agent, which
- * has the I/O server set them on the client's connection. The program's own socket has them too, so getsockopt()
+ * Options that a program sets on its socket and that matter where its client is. They are noted and told to the agent,
+ * which has the I/O server set them on the client's connection. The program's own socket has them too, so getsockopt()
  * needs no help. SO_LINGER is not among them: a close() that resets is seen as the reset that it is.
  */
 #ifndef BATON_VIRTUAL_SOCKETS_OPTIONS_H
@@ -24,8 +24,9 @@ enum {
 };
 
 /*
- * Not by its ends, which a later connection may have: a program can set options of a socket whose connection has
- * ended, and the agent hears of them a moment later.
+ * Tells the agent of a connection's options, and names it by its cookie rather than by its ends, which a later
+ * connection may have: a program can set options of a socket whose connection has ended, and the agent hears of them a
+ * moment later.
  */
 static __always_inline void tell_options(const struct app_socket *s)
 {
@@ -43,7 +44,7 @@ static __always_inline void tell_options(const struct app_socket *s)
 	bpf_ringbuf_submit(event, 0);
 }
 
-/* enum app_option; 0 for one that matters only here. */
+/* Returns the bit of enum app_option; 0 for an option that matters only here. */
 static __always_inline u32 option_named(s32 level, s32 name)
 {
 	if (level == LEVEL_SOCKET) {
@@ -84,7 +85,7 @@ static __always_inline void note_option(struct app_options *options, u32 option,
 			options->number[i] = value;
 }
 
-/* Connections that come have them from their listener. */
+/* Notes options with the listener, from which accepted connections inherit them. */
 static __always_inline void tell_of_listener(const struct app_socket *s)
 {
 	u64 cookie = s->cookie;
@@ -109,7 +110,7 @@ int baton_app_option(struct bpf_sockopt *ctx)
 	u32 *value = ctx->optval;
 	bool whole = (void *)(value + 1) <= ctx->optval_end;
 
-	/* The kernel shall take the program's own bytes, also where they are more than are shown here. */
+	/* The kernel has to take the program's own bytes, even if there are more than this hook is shown. */
 	ctx->optlen = 0;
 	if (!option || !whole || !sk || sk->type != TYPE_STREAM || sk->protocol != IPPROTO_TCP)
 		return ALLOW;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Addresses as the hooks of a control group see them, and what is noted of a socket. */
+/* Addresses as the hooks of a control group see them, and what is noted about a socket. */
 #ifndef BATON_VIRTUAL_SOCKETS_SOCKET_H
 #define BATON_VIRTUAL_SOCKETS_SOCKET_H
 
 #include "virtual_sockets/maps.h"
 
-/* include/uapi/linux/in.h, asm-generic/errno.h: as the programs' answers to a system call. */
+/* include/uapi/linux/in.h, asm-generic/errno.h: values of system calls and their errors. */
 enum {
 	ALLOW = 1,
 	REFUSE = 0,
@@ -21,8 +21,8 @@ enum {
 #define LOOPBACK_V4 bpf_htonl(0x7f000001)
 
 /*
- * A context, or a socket, can be read only at fixed places. The compiler would make one load of two in branches,
- * at a place that depends.
+ * A context or a socket can be read only at fixed offsets. The compiler would merge two loads in different branches
+ * into one load at a variable offset.
  */
 #define FIXED(word)                             \
 	({                                      \
@@ -31,7 +31,7 @@ enum {
 		value_;                         \
 	})
 
-/* An address in words, for the verifier: hooks' words can be read and written one by one only. */
+/* An address in words, for the verifier: the words of a hook's context can only be read and written one by one. */
 struct words {
 	u32 w[4];
 };
@@ -74,7 +74,7 @@ static __always_inline struct words words_of(const struct app_address *a)
 	return words;
 }
 
-/* An address given to a hook, and the loopback address of the same kind as `a` or as the socket must use. */
+/* The address that was given to a hook, as IPv6 words. */
 static __always_inline struct words given_v4(struct bpf_sock_addr *ctx)
 {
 	return mapped(ctx->user_ip4);
@@ -110,13 +110,13 @@ static __always_inline const struct app_settings *app_settings_now(void)
 	return bpf_map_lookup_elem(&app_settings, &zero);
 }
 
-/* Whether somebody would answer. */
+/* Whether there is a living agent. */
 static __always_inline bool has_agent(const struct app_settings *settings)
 {
 	return settings && settings->alive_until >= bpf_ktime_get_coarse_ns();
 }
 
-/* What is noted of it; NULL if nothing is. */
+/* What is noted about a socket; NULL if nothing is. */
 static __always_inline struct app_socket *known(void *sk)
 {
 	return bpf_sk_storage_get(&app_sockets, sk, 0, 0);
@@ -127,7 +127,7 @@ static __always_inline struct app_socket *noted(void *sk)
 	return bpf_sk_storage_get(&app_sockets, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
 }
 
-/* What the hook answers to a system call that it refuses. */
+/* Makes the system call fail with this error. */
 static __always_inline int refuse(int error)
 {
 	bpf_set_retval(-error);

@@ -5,13 +5,19 @@
 
 #include "xdp/packet.h"
 
-/* A client that keeps to the MSS that it was told never sends what does not fit. */
+/*
+ * Whether the frame fits inside another Ethernet header. A client that keeps to the MSS it was told sends none that
+ * does not.
+ */
 static __always_inline bool fits_in_frame(const struct packet *p)
 {
 	return p->frame.ip_bytes + sizeof(struct ethhdr) <= p->settings->mss + MTU_LESS_MSS;
 }
 
-/* False if there is no room in front of the frame. */
+/*
+ * Puts the client's frame inside another Ethernet header, addressed to `to`. False if there is no room in front of the
+ * frame.
+ */
 static __always_inline bool put_inside(struct packet *p, const struct data_server *to)
 {
 	if (bpf_xdp_adjust_head(p->ctx, -(int)sizeof(struct ethhdr)))

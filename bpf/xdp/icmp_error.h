@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Whose packet an ICMP error is about. */
+/* Finds the flow that an ICMP error is about. */
 #ifndef BATON_XDP_ICMP_ERROR_H
 #define BATON_XDP_ICMP_ERROR_H
 

@@ -24,7 +24,10 @@ static __always_inline u32 pull_headers(struct xdp_md *ctx)
 	return bytes;
 }
 
-/* The headers cannot be read in place. What is for a cluster address must not go up: its kernel would answer. */
+/*
+ * Handles a frame whose headers cannot be read in place. A packet for a cluster address must not go up, because the
+ * kernel would answer it.
+ */
 static __noinline int headers_out_of_reach(struct packet *p)
 {
 	struct {

@@ -16,7 +16,7 @@ struct packet {
 	struct tcb_key flow;
 };
 
-/* The frame as the function before has found it. */
+/* Fills `p` from the frame anew, as the function before this one has done. Returns what the frame is. */
 static __always_inline enum frame_kind look_again(struct packet *p, struct xdp_md *ctx)
 {
 	u32 zero = 0;
@@ -32,6 +32,7 @@ static __always_inline enum frame_kind look_again(struct packet *p, struct xdp_m
 			   p->settings->protocol, &p->frame);
 }
 
+/* Fills `p`, with its flow, from the frame anew. False if that is not TCP. */
 static __always_inline bool look_at_tcp(struct packet *p, struct xdp_md *ctx)
 {
 	struct frame *f = &p->frame;
@@ -56,8 +57,8 @@ static __always_inline bool is_mac(const void *a, const void *b)
 }
 
 /*
- * XDP sees whatever the LAN floods or a card lets through, also what another node gets as well. Answers leave
- * in the name of the address that the frame came to.
+ * Whether the frame is addressed to this node. XDP also sees frames that the LAN floods or a card lets through, and
+ * that another node gets as well. Answers leave from the MAC address to which the frame came.
  */
 static __always_inline bool is_for_us(const struct settings *s, void *data, void *data_end)
 {
@@ -74,20 +75,20 @@ static __always_inline bool is_for_us(const struct settings *s, void *data, void
 }
 
 /*
- * The interface that leads to the client whose frame was addressed to this MAC: the one by which it came, unless
- * another node has passed it on. Such a frame is made one to the first interface, see xdp/switch_header.h: the other node
- * got it on the LAN of that.
+ * The interface that leads to the client whose frame was addressed to this MAC address. It is the one by which the
+ * frame came, unless another node has passed the frame on. Such a frame is given the first interface's address
+ * (xdp/switch_header.h), because the other node got it on the LAN of that interface.
  */
 static __always_inline u32 client_interface(struct xdp_md *ctx, const struct settings *s, const void *addressed_to)
 {
 	u32 came_by = ctx->ingress_ifindex;
 
-	/* Read before anything is chosen: the verifier wants the context at offsets that it knows. */
+	/* The context is read before the choice, because the verifier wants it read at offsets that it knows. */
 	asm volatile("" : "+r"(came_by));
 	return s->interfaces > 1 && is_mac(addressed_to, s->macs[0]) ? s->ifindexes[0] : came_by;
 }
 
-/* What cannot be for a service is the kernel's, unless a cluster address stands on it. */
+/* Handles a malformed packet: drops it if it is to a cluster address, and leaves any other to the kernel. */
 static __always_inline int malformed(struct packet *p, enum counter why)
 {
 	if (service_at(p->frame.ip->daddr, 0))
@@ -95,7 +96,10 @@ static __always_inline int malformed(struct packet *p, enum counter why)
 	return XDP_PASS;
 }
 
-/* No node cuts a message in pieces. Put together by the kernel, they would reach the daemon unseen. */
+/*
+ * Handles a fragment. No node fragments a message, so its fragments are dropped: put together by the kernel, they
+ * would reach the daemon unverified.
+ */
 static __always_inline int fragment(struct packet *p)
 {
 	if (p->frame.ip->protocol == p->settings->protocol)
@@ -109,8 +113,9 @@ static __always_inline const struct data_server *data_server(u32 index)
 }
 
 /*
- * To this node's own data server. The kernel drops what is not addressed to the interface that it comes by, and
- * DATA_SERVER_LOCAL knows the first interface only.
+ * Passes the frame up to this node's own data server. The frame is addressed to the interface by which it came,
+ * because the kernel drops any other, and a data server with DATA_SERVER_LOCAL has the address of the first interface
+ * only.
  */
 static __noinline int pass_to_own(struct xdp_md *ctx)
 {
@@ -127,7 +132,7 @@ static __noinline int pass_to_own(struct xdp_md *ctx)
 	return XDP_PASS;
 }
 
-/* A frame whose headers are complete leaves for its data server. */
+/* Sends the frame, whose headers are complete, to its data server. Returns the XDP action. */
 static __always_inline int send(struct xdp_md *ctx, const struct data_server *to)
 {
 	if (to->flags & DATA_SERVER_LOCAL)
@@ -141,7 +146,10 @@ enum {
 	MTU_LESS_MSS = sizeof(struct iphdr) + sizeof(struct tcphdr) + LCCP_OVERHEAD_BYTES,
 };
 
-/* No client can have sent it so: the kernel has merged segments. It can cut them again where they came from only. */
+/*
+ * Whether the kernel has merged segments into this packet, which is longer than any that a client can send. The kernel
+ * can cut it again only where it came from.
+ */
 static __always_inline bool is_merged(const struct packet *p)
 {
 	return p->frame.ip_bytes > p->settings->mss + MTU_LESS_MSS;

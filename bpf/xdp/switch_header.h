@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A client's frame on its way from the switch to a connection server: whole, inside another Ethernet
- * header. So the connection server knows from which MAC address it came, answers there by itself, and
- * the switch need not remember anybody. Nothing on the LAN sees a client's MAC address at a wrong port.
+ * A client's frame on its way from the switch to a connection server: whole, inside another Ethernet header. So the
+ * connection server knows from which MAC address the frame came and answers there itself, and the switch need not
+ * remember any client. Nothing on the LAN sees a client's MAC address at a wrong port.
  */
 #ifndef BATON_XDP_SWITCH_HEADER_H
 #define BATON_XDP_SWITCH_HEADER_H
@@ -11,8 +11,8 @@
 #include "include/kernel.h"
 
 /*
- * Takes the frame out, if it is such a one, as if it had come here by itself; `bytes` is the frame's length, before
- * and after. False if it holds none.
+ * Takes a client's frame out of the frame of the switch around it, as if it had come here by itself. Any other frame
+ * stays as it is. `bytes` is the frame's length, before and after. False if a frame of the switch holds none.
  */
 static __always_inline bool take_out(struct xdp_md *ctx, const struct settings *s, u32 *bytes)
 {
@@ -30,7 +30,7 @@ static __always_inline bool take_out(struct xdp_md *ctx, const struct settings *
 	struct ethhdr *inner = (void *)(long)ctx->data;
 	if ((void *)(inner + 1) > (void *)(long)ctx->data_end)
 		return false;
-	/* What is answered must not come from the switch's address. */
+	/* Answers leave from this address, so it must be this node's and not the switch's. */
 	__builtin_memcpy(inner->h_dest, own, ETH_ALEN);
 	return true;
 }

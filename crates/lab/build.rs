@@ -1,4 +1,4 @@
-//! Compiles the one program the lab itself loads.
+//! Compiles `bpf/pass.bpf.c`, the only BPF program that the lab itself loads.
 
 use std::path::PathBuf;
 use std::process::Command;

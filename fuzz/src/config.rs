@@ -1,4 +1,4 @@
-//! A configuration of any text: it is one, or every finding says where.
+//! Fuzzes the reading of a configuration from any text: either it is one, or the error says something.
 
 use std::path::Path;
 

@@ -1,4 +1,5 @@
-//! Bytes from anybody on a redirectable socket, in pieces of any size: the first byte says how large.
+//! Fuzzes the bytes that anybody may send on a redirectable socket. They come in pieces whose size is the first byte
+//! plus one.
 
 use eop_protocol::wire::{Decoder, Parsed, Piece, parse};
 
@@ -21,7 +22,7 @@ pub fn run(bytes: &[u8]) {
     }
 }
 
-/// What came, and how it ended. Where the stream is cut must make no difference.
+/// What the decoder returned, and how it ended. The result must not depend on where the stream is cut.
 fn decode(bytes: &[u8], step: usize) -> (Vec<String>, Vec<u8>, String) {
     let mut decoder = Decoder::new(LIMIT);
     let (mut heads, mut data) = (Vec::new(), Vec::new());

@@ -1,5 +1,5 @@
-//! What a channel carries, from an end that says anything. What is understood must be sayable, in just the bytes
-//! that were understood.
+//! Fuzzes the frames of a channel whose other end may send anything. Frames that were decoded must encode to exactly
+//! the bytes from which they were decoded.
 
 use baton_saps_protocol::wire::Decoder;
 

@@ -1,4 +1,5 @@
-//! What a client sends, read for the rules: a request, or as much of one as has come. The first byte says how much that is.
+//! Fuzzes the reading of requests for the rules, from a whole request and from its beginning. The first byte is the
+//! length of that beginning.
 
 use baton_core::rules::{Body, Request, head_length};
 
@@ -11,7 +12,7 @@ pub fn run(bytes: &[u8]) {
         return;
     };
     look_at(&whole);
-    // HTTP/0.9 has no header, and no empty line at its end.
+    // A request of HTTP/0.9 has no header, and no empty line at its end.
     let line = text.trim_ascii_start().split(|&byte| byte == b'\n').next();
     let has_version = line.is_some_and(|line| line.windows(6).any(|here| here == b" HTTP/"));
     if has_version && whole.has_head() && whole.body() != Body::Unknown {
@@ -32,7 +33,7 @@ pub fn run(bytes: &[u8]) {
     }
 }
 
-/// All that conditions look at.
+/// Reads everything of a request that conditions look at.
 fn look_at(request: &Request) {
     let names = ["", "a", "Host", "content-length"];
     for name in names {

@@ -1,4 +1,5 @@
-//! What data servers tell of large files: it is read, or it is not, and what is read is told the same.
+//! Fuzzes what data servers report of large files: bytes that can be read must be the same after they are written and
+//! read again.
 
 use baton_wire::LargePaths;
 

@@ -1,4 +1,5 @@
-//! Bytes from anybody: what a raw socket hands to the daemon. Without the key none is a message.
+//! Fuzzes the bytes that a raw socket hands to the daemon. Anybody may send them, and without the key none are a
+//! message.
 
 use std::{net::Ipv4Addr, time::Duration};
 
@@ -6,8 +7,8 @@ use baton_wire::{Clock, Keys, LccpKey, NodePair, decode, siphash24};
 
 /// Runs one input.
 pub fn run(bytes: &[u8]) {
-    // The fuzzer sees what is compared, and so the tag it should have sent. Under keys that follow from
-    // the bytes, a message with that tag has other keys.
+    // The fuzzer sees what is compared, and so learns the tag that it should have sent. The keys depend on the bytes,
+    // so a message with that tag is checked under other keys.
     let key = |which| LccpKey::from_words([which, which + 1].map(|k| siphash24([k, 0], bytes)));
     let keys = Keys {
         current: key(0),

@@ -1,7 +1,7 @@
-//! Any header, body and packet under a right tag: what is behind the tag check.
+//! Fuzzes what is behind the tag check, with any header, body and packet under a right tag.
 //!
-//! The input is a message without its tag. What the decoder accepts must be sayable: encoded again
-//! it is understood the same.
+//! The input is a message without its tag. A message that the decoder accepts must be the same after it is encoded and
+//! decoded again.
 
 use std::{net::Ipv4Addr, time::Duration};
 

@@ -1,4 +1,5 @@
-//! What is fuzzed: a module for each target, whose `run` takes an input and panics if something that must hold does not.
+//! The fuzz targets, each in a module. The module's `run` takes an input and panics if something that must hold does
+//! not.
 //!
 //! `fuzz/run` gives these functions to libFuzzer. `tests/corpus.rs` runs them as ordinary tests, on the inputs in
 //! `fuzz/corpus` and on some changed ones.
@@ -18,7 +19,7 @@ pub mod responses;
 pub mod tallies;
 pub mod turns;
 
-/// A target's function.
+/// The function of a target, which runs one input.
 pub type Target = fn(&[u8]);
 
 /// All targets, by name.

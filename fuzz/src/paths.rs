@@ -1,4 +1,4 @@
-//! Paths of requests: each has one spelling, which is a path of that spelling, and means what it says.
+//! Fuzzes paths of requests: each path has one spelling, and that spelling is read as the same path.
 
 use baton_wire::{HashKey, Path};
 
@@ -14,7 +14,7 @@ pub fn run(bytes: &[u8]) {
     );
     let decoded = path.decoded();
     assert!(!decoded.contains(&0), "a NUL");
-    // However it is written, it is the same.
+    // The path stays the same if each of its bytes is escaped.
     let mut escaped = Vec::new();
     for &byte in &decoded {
         match byte {

@@ -1,5 +1,5 @@
-//! The head of a response, as a server writes it: what is seen of its beginning must agree with all of it, or a response
-//! would be taken for another. The first byte says how much is seen.
+//! Fuzzes the head of a response, as a server writes it: what is read from its beginning must agree with what is read
+//! from all of it, or one response would be taken for another. The first byte says how much of it the beginning is.
 
 use baton_agent::resume::{Head, glimpse};
 

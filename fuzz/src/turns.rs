@@ -1,6 +1,7 @@
-//! Both directions of a session of HTTP/1: whenever it is said to be quiet, all that was passed on must be requests without
-//! bodies, and all that came back one whole response to each. The input is some pieces: a byte that says which side sends
-//! it, and whether it is decided at once where its request goes; one that says how long it is; and that.
+//! Fuzzes both directions of an HTTP/1 session. Whenever the session is said to be quiet, all that was passed on must
+//! be requests without bodies, and all that came back one whole response to each. The input consists of pieces: a byte
+//! that says which side sends the piece and whether it is decided at once where its request goes, a byte that gives
+//! the piece's length, and the piece itself.
 
 use baton_core::rules::{Body, Request, head_length};
 use eop_protocol::turns::{Step, Turns};
@@ -13,7 +14,7 @@ pub fn run(bytes: &[u8]) {
     while let [side, length, behind @ ..] = rest {
         let (piece, behind) = behind.split_at(behind.len().min((*length).into()));
         rest = behind;
-        // Nobody reads nothing.
+        // Empty pieces are left out, because no read returns an empty piece.
         if piece.is_empty() {
             continue;
         }
@@ -55,7 +56,7 @@ fn check(mut requests: &[u8], mut responses: &[u8]) {
         let length = head_length(requests).expect("a request is not whole");
         let (head, behind) = requests.split_at(length);
         requests = behind;
-        // Servers may refuse what is read as a request here. They cannot see a body in it.
+        // Servers may refuse what is read as a request here, but they cannot see a body in it.
         if let Ok(Some(request)) = Request::read(head) {
             assert_eq!(request.body(), Body::Bytes(0), "where does it end?");
         }
@@ -67,7 +68,8 @@ fn check(mut requests: &[u8], mut responses: &[u8]) {
     assert!(responses.is_empty(), "nobody has asked for this");
 }
 
-/// How long the response is that these bytes begin with, as RFC 9112, 6.3, has it. `None` if anybody may see that otherwise.
+/// The length of the response with which these bytes begin, by RFC 9112, 6.3. `None` if some reader may see another
+/// length.
 fn response_length(bytes: &[u8], of_head: bool) -> Option<usize> {
     let head = head_length(bytes)?;
     let text: Vec<_> = (bytes[..head].trim_ascii_start())

@@ -2,9 +2,9 @@
 
 use toml::{Table, Value};
 
-/// Merges `change` into `base`. Tables merge key by key. A list whose entries have a `name` is
-/// changed by a table with those names as keys: a known entry merges, an unknown one is appended.
-/// `{ remove = true }` takes out what it stands for. Anything else is replaced.
+/// Merges `change` into `base`. Tables merge key by key. A list whose entries have a `name` is changed by a table with
+/// those names as keys: a known entry is merged, an unknown one is appended. The value `{ remove = true }` removes the
+/// entry under its key. Any other value replaces the old one.
 pub fn merge(base: &mut Table, change: &Table) {
     for (key, new) in change {
         if is_removal(new) {
@@ -21,7 +21,8 @@ pub fn merge(base: &mut Table, change: &Table) {
     }
 }
 
-/// Takes `long` out of a step, merged into it if `long` runs are wanted. Steps inside it likewise.
+/// Removes `long` from a step, and merges it into the step if `long` runs are wanted. Does the same for the steps
+/// inside.
 pub fn choose_length(step: &mut Table, long: bool) {
     if let Some(Value::Table(more)) = step.remove("long")
         && long

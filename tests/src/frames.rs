@@ -1,4 +1,4 @@
-//! Whole Ethernet frames, made by hand and sent as they are.
+//! Whole Ethernet frames, which are made by hand and sent as they are.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::fd::AsRawFd as _;
@@ -22,26 +22,26 @@ pub type Frame = Vec<u8>;
 
 /// Where the IPv4 header of a frame begins.
 pub const IP_AT: usize = 14;
-/// Where its TCP header begins, if the IPv4 header has no options.
+/// Where the TCP header of a frame begins, if the IPv4 header has no options.
 pub const TCP_AT: usize = 34;
 
-/// Where that has its sum.
+/// Where the checksum stands in an IPv4 header.
 const SUM_AT: usize = 10;
 
 const INTERFACE: &str = "eth0";
 const TTL: u8 = 64;
 
-/// A frame counts against the socket's send buffer until its receiver has taken it, whatever queues it
-/// waits in: this many bytes, which the kernel doubles, are some 80 small frames. Every queue on the way
-/// holds more (a veth's ring 256, a CPU's backlog 1000), so a slow machine makes the sender wait and
-/// loses nothing.
+/// The send buffer of the socket, in bytes; the kernel doubles the value. A frame counts against the buffer until its
+/// receiver has taken it, whatever queue it waits in, so the buffer holds some 80 small frames. Every queue on the way
+/// holds more (a veth's ring 256, a CPU's backlog 1000), so a slow machine makes the sender wait and nothing is lost.
 const ON_THE_WAY: usize = 32 * 1024;
-/// More than all queues on the way hold: what does not fit is lost there, and the sender never waits.
+/// The send buffer of a flood, larger than all queues on the way: what does not fit is lost there, and the sender
+/// never waits.
 const FLOOD_ON_THE_WAY: usize = 4 * 1024 * 1024;
 /// The MAC address of a host.
 ///
 /// # Errors
-/// No such host.
+/// The lab has no such host.
 pub fn mac(world: &World, host: &str) -> Result<[u8; 6]> {
     world
         .lab
@@ -51,7 +51,7 @@ pub fn mac(world: &World, host: &str) -> Result<[u8; 6]> {
 /// Sends frames out of a host's interface, as fast as their receiver takes them.
 ///
 /// # Errors
-/// The kernel refuses, or nobody takes them.
+/// The kernel refuses, or nobody takes the frames.
 pub fn send(world: &World, host: &str, frames: &[Frame]) -> Result<()> {
     world.lab.within(host, || {
         let socket = open()?;
@@ -59,9 +59,9 @@ pub fn send(world: &World, host: &str, frames: &[Frame]) -> Result<()> {
     })?
 }
 
-/// Sends a frame again and again, each time as `next` has made it anew until that says no, out of the interface of the
-/// namespace that this thread is in, whether the
-/// receiver takes them or not. Returns how many.
+/// Sends a frame again and again out of the interface of the namespace that this thread is in, whether or not the
+/// receiver takes them. Before each sending `next` changes the frame; the flood ends when `next` returns false.
+/// Returns the number of frames.
 ///
 /// # Errors
 /// The kernel refuses.
@@ -76,7 +76,7 @@ pub fn flood(mut frame: Frame, mut next: impl FnMut(&mut Frame) -> bool) -> Resu
     Ok(sent)
 }
 
-/// Makes the sum of an IPv4 header without options right (RFC 791, 3.1).
+/// Writes the right checksum into an IPv4 header without options (RFC 791, 3.1).
 pub fn write_sum(frame: &mut Frame) {
     let ip = &mut frame[IP_AT..TCP_AT];
     ip[SUM_AT..SUM_AT + 2].fill(0);
@@ -89,11 +89,11 @@ pub fn write_sum(frame: &mut Frame) {
     ip[SUM_AT..SUM_AT + 2].copy_from_slice(&sum.to_be_bytes());
 }
 
-/// Frames that have been lost so far between two hosts' interfaces for want of room: counted where a
+/// The number of frames that have been lost so far between two hosts' interfaces for want of room: counted where a
 /// veth hands them to the kernel, and where the bridge's port hands them to the receiver.
 ///
 /// # Errors
-/// No such host.
+/// The lab has no such host.
 pub fn lost(world: &World, from: &str, to: &str) -> Result<u64> {
     Ok(unsent(world, from, INTERFACE)? + unsent(world, BRIDGE, to)?)
 }
@@ -106,7 +106,7 @@ fn unsent(world: &World, host: &str, interface: &str) -> Result<u64> {
         .with_context(|| format!("ip tells no losses of {interface} on {host}"))
 }
 
-/// A socket for whole frames (packet(7)), which receives none: its protocol is 0.
+/// Opens a socket for whole frames (packet(7)), which receives none because its protocol is 0.
 fn open() -> Result<Socket> {
     let owned = socket(
         AddressFamily::Packet,
@@ -141,12 +141,12 @@ fn send_one(socket: &Socket, frame: &[u8]) -> Result<()> {
     }
 }
 
-/// Who sends a frame to whom, on the LAN.
+/// The sender and the receiver of a frame on the LAN.
 #[derive(Clone, Copy, Debug)]
 pub struct Way {
-    /// The sender's MAC.
+    /// The MAC address of the sender.
     pub from: [u8; 6],
-    /// The receiver's MAC.
+    /// The MAC address of the receiver.
     pub to: [u8; 6],
 }
 
@@ -154,7 +154,7 @@ impl Way {
     /// A TCP segment over IPv4 with good lengths and checksums.
     ///
     /// # Errors
-    /// A payload that fits no packet.
+    /// The payload fits no packet.
     pub fn tcp(
         &self,
         from: SocketAddrV4,
@@ -180,7 +180,7 @@ impl Way {
     /// An IPv4 packet of any protocol.
     ///
     /// # Errors
-    /// A payload that fits no packet.
+    /// The payload fits no packet.
     pub fn ip(&self, from: Ipv4Addr, to: Ipv4Addr, protocol: u8, payload: &[u8]) -> Result<Frame> {
         let builder =
             PacketBuilder::ethernet2(self.from, self.to).ipv4(from.octets(), to.octets(), TTL);

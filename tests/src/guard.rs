@@ -1,11 +1,12 @@
 //! The rule that holds in every scenario: a data server never sends a RST for a connection it does
 //! not own.
 //!
-//! Watched where no data server can know of it, by nftables at its port on the bridge. A flow is a
-//! data server's once it sends anything but a RST in it, and until another data server does.
+//! nftables watches for it at the data servers' ports on the bridge, where no data server can notice. A flow belongs to
+//! a data server from the moment that server sends anything but a RST in it, until another data server does.
 //!
-//! A socket that ends says RST with ACK, while an answer to what is of no socket is a RST alone (RFC 9293, 3.10.7.1).
-//! Where a daemon was killed, its agent's sockets end, and one that it had just adopted may not have said anything else.
+//! A socket that ends sends a RST with ACK, while an answer to a segment that has no socket is a RST alone
+//! (RFC 9293, 3.10.7.1). If a daemon was killed, its agent's sockets end, and one that had just adopted its connection
+//! may not have sent anything but that RST.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -18,13 +19,13 @@ use serde_json::Value;
 
 const TABLE: &str = "netdev baton_guard";
 
-/// The watch over one lab.
+/// The watch over the data servers of one lab.
 pub struct Guard {
     servers: Vec<String>,
 }
 
 impl Guard {
-    /// Begins to watch. `clusters` are the addresses that clients know.
+    /// Begins to watch. `clusters` are the cluster addresses, which clients know.
     ///
     /// # Errors
     /// nft refuses.
@@ -54,10 +55,10 @@ impl Guard {
         Ok(guard)
     }
 
-    /// What was seen; `killed`: whose daemon was.
+    /// Checks what was seen. `killed` names the hosts whose daemon was killed.
     ///
     /// # Errors
-    /// A data server has broken the rule; says which.
+    /// A data server has broken the rule; the error says which.
     pub fn check(&self, lab: &Running, killed: &BTreeSet<String>) -> Result<()> {
         let listed = listed(lab)?;
         for server in &self.servers {
@@ -77,7 +78,7 @@ impl Guard {
     fn script(&self, clusters: &[String]) -> String {
         let clusters = clusters.join(", ");
         let mut script = format!("table {TABLE} {{\n");
-        // A String never fails to grow.
+        // Writing to a String never fails.
         for server in &self.servers {
             let _ = writeln!(
                 script,
@@ -113,7 +114,7 @@ impl Guard {
     }
 }
 
-/// RSTs from the cluster address that a data server has sent so far for connections of its own.
+/// The number of RSTs from the cluster address that a data server has sent so far for connections that it owns.
 ///
 /// # Errors
 /// The lab has no such data server.

@@ -1,4 +1,4 @@
-//! One scenario from lab up to lab down.
+//! Runs one scenario, from lab up to lab down.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -13,10 +13,10 @@ use crate::scenario::Scenario;
 use crate::slowness;
 use crate::world::{CLUSTER, World};
 
-/// The kfunc that makes a socket of a connection in the middle of its life: Linux 6.9.
+/// The kfunc that makes a socket of a connection in the middle of its life; Linux has it since 6.9.
 const KFUNC: &str = "bpf_sk_assign_tcp_reqsk";
 
-/// Why this machine cannot run a scenario; none if it can.
+/// Why this machine cannot run a scenario; `None` if it can.
 pub fn why_not(scenario: &Scenario) -> Option<String> {
     if let Err(error) = scenario.lab.can_run() {
         return Some(error.to_string());
@@ -28,7 +28,7 @@ pub fn why_not(scenario: &Scenario) -> Option<String> {
     (!kernel_adopts()).then(|| format!("this kernel has no {KFUNC}: Linux 6.9 or later does"))
 }
 
-/// The kernel lists its symbols anew whenever it is asked, which takes a while.
+/// Whether the kernel has [`KFUNC`]. The answer is kept, because the kernel takes a while to list its symbols.
 fn kernel_adopts() -> bool {
     static ADOPTS: OnceLock<bool> = OnceLock::new();
     *ADOPTS.get_or_init(|| {
@@ -43,7 +43,7 @@ fn kernel_adopts() -> bool {
 /// raised or taken down.
 pub fn run(scenario: &Scenario) -> Result<()> {
     let baton = program().map_err(|why| anyhow!("{why}"))?;
-    // What an earlier run that was cut off has left.
+    // Remove what an interrupted earlier run has left.
     baton_lab::down(scenario.lab.name(), |_| {})?;
     let mut options = Options::new(baton);
     options.patience *= slowness::factor();
@@ -96,10 +96,10 @@ fn steps(scenario: &Scenario, world: &mut World) -> Result<()> {
     Ok(())
 }
 
-/// The other rule that always holds.
+/// Checks the other rule that always holds: no response passes a connection server.
 fn no_response_passed(world: &World) -> Result<()> {
     for host in world.hosts_with("node") {
-        // One whose node a step has ended cannot be asked.
+        // A host whose node was ended by a step cannot be asked.
         let Ok(counters) = world.counters(&host) else {
             continue;
         };
@@ -109,7 +109,7 @@ fn no_response_passed(world: &World) -> Result<()> {
     Ok(())
 }
 
-/// Every address that a service of the lab has.
+/// Every cluster address that a service of the lab has.
 fn clusters(world: &World) -> Vec<String> {
     let mut addresses = vec![CLUSTER.to_string()];
     for host in world.hosts_with("node").iter().take(1) {
@@ -126,7 +126,7 @@ fn clusters(world: &World) -> Vec<String> {
     addresses
 }
 
-/// What every node has counted, and the end of its log.
+/// The counters of every node, and the end of its log.
 fn logs(world: &World) -> String {
     let hosts = world.lab.hosts().unwrap_or_default();
     hosts
@@ -141,18 +141,18 @@ fn logs(world: &World) -> String {
         .collect()
 }
 
-/// All that is not 0, if the node still answers.
+/// All counters of a node that are not 0; empty if the node does not answer.
 fn counted(world: &World, host: &str) -> String {
     let counters = world.counters(host).unwrap_or_default();
     let counters = counters.iter().filter(|(_, count)| **count != 0);
     (counters.map(|(name, count)| format!(" {name}={count}"))).collect()
 }
 
-/// The program under test: `BATON_BIN`, or built, in the profile of the tests themselves, if it is
-/// missing or stale.
+/// The path of the program under test: `BATON_BIN` if it is set. Otherwise the program is built in the profile of the
+/// tests themselves, if it is missing or stale.
 ///
 /// # Errors
-/// It cannot be built.
+/// The program cannot be built.
 pub fn program() -> Result<&'static Path, &'static str> {
     static PROGRAM: OnceLock<Result<PathBuf, String>> = OnceLock::new();
     let built = PROGRAM.get_or_init(|| match std::env::var_os("BATON_BIN") {

@@ -59,7 +59,7 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Returns whether all went well.
+/// Runs what the command line asks for. Returns whether all went well.
 fn run(options: &Options) -> Result<bool> {
     let folder = if options.smoke {
         Folder::Smoke
@@ -91,7 +91,7 @@ fn run(options: &Options) -> Result<bool> {
         for _ in 0..options.labs {
             scope.spawn(|| {
                 queue.work(|scenario, outcome| {
-                    // A panic while a line is printed leaves nothing half noted.
+                    // If a thread panicked while it printed a line, the report it shares is still consistent.
                     let mut report = report.lock().unwrap_or_else(|error| error.into_inner());
                     report.note(scenario, outcome);
                 });

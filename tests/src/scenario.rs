@@ -9,12 +9,12 @@ use toml::{Table, Value};
 
 use crate::{change, slowness, step::Step};
 
-/// Where files of scenarios are.
+/// A folder of scenario files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Folder {
-    /// All that this machine can run.
+    /// The folder of all scenarios that this machine can run.
     Scenarios,
-    /// Short ones for slow machines, which show nothing that the others do not.
+    /// The folder of short scenarios for slow machines. They show nothing that the others do not.
     Smoke,
 }
 
@@ -27,21 +27,21 @@ impl Folder {
     }
 }
 
-/// What a file in `scenarios/` says.
+/// The contents of a scenario file.
 pub struct Scenario {
     /// The file's name without its ending.
     pub name: String,
-    /// What it proves.
+    /// What the scenario proves, in a sentence.
     pub shows: String,
-    /// Programs it calls.
+    /// The programs that the scenario calls.
     pub needs: Vec<String>,
-    /// Whether it fills the machine, so that no other may run beside it.
+    /// Whether the scenario fills the machine, so that no other may run beside it.
     pub alone: bool,
-    /// Whether every change has to pass it.
+    /// Whether every change has to pass the scenario.
     pub core: bool,
-    /// The lab, named after the scenario, with the scenario's changes.
+    /// The lab, named after the scenario, with the scenario's changes applied.
     pub lab: Lab,
-    /// What is done and expected, in order.
+    /// The steps, in the order in which they run.
     pub steps: Vec<Step>,
 }
 
@@ -62,10 +62,10 @@ struct File {
 }
 
 impl Scenario {
-    /// All scenarios of a folder, by name.
+    /// Reads all scenarios of a folder, sorted by name.
     ///
     /// # Errors
-    /// A file that cannot be read or parsed, by its path.
+    /// A file cannot be read or parsed; the error names its path.
     pub fn all(folder: Folder) -> Result<Vec<Scenario>> {
         let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder.name());
         let mut files: Vec<PathBuf> = std::fs::read_dir(&directory)
@@ -102,7 +102,8 @@ impl Scenario {
     }
 }
 
-/// Labs of scenarios begin with "t-", so that they never meet one that somebody raised by hand.
+/// Reads a lab file and applies the scenario's changes. The lab's name begins with "t-", so that it never collides
+/// with one that somebody raised by hand.
 fn lab(scenario: &str, file: &Path, changes: &Table) -> Result<Lab> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../labs")

@@ -1,16 +1,16 @@
-//! Machines that are slow, an emulated one say: all times of a scenario are so many times as long there, those it
-//! waits, those of the nodes' configuration, and those after which it gives up. So everything happens in the
+//! Slow machines, for example emulated ones. On such a machine all times of a scenario are longer by one factor: those
+//! that it waits, those of the nodes' configuration, and those after which it gives up. So everything happens in the
 //! same order as elsewhere.
 //!
-//! A busy machine lets a program wait for a second or two now and then. So nodes of scenarios take a silence for a death only
-//! after three, unless the scenario says otherwise because it is about just that.
+//! A busy machine sometimes lets a program wait for a second or two. So nodes of scenarios declare a silent node dead
+//! only after three seconds, unless the scenario sets another time because it is about that time.
 
 use std::sync::OnceLock;
 use std::time::Duration;
 
 use toml::{Table, Value};
 
-/// How many times as long everything takes: `BATON_TEST_SLOWNESS`, or 1.
+/// The factor by which all times are longer: `BATON_TEST_SLOWNESS`, or 1.
 pub fn factor() -> u32 {
     static FACTOR: OnceLock<u32> = OnceLock::new();
     *FACTOR.get_or_init(|| {
@@ -21,13 +21,13 @@ pub fn factor() -> u32 {
     })
 }
 
-/// How long what must come is waited for. Only what fails spends it, so it is long: a node that starts among three
-/// busy labs has been seen to take half a minute.
+/// How long a scenario waits for what must come. Only a failing run spends all of it, so it is long: a node that
+/// starts among three busy labs has been seen to take half a minute.
 pub fn patience() -> Duration {
     baton_lab::PATIENCE * factor()
 }
 
-/// So many seconds of an ordinary machine.
+/// A number of seconds of an ordinary machine, multiplied by [`factor`].
 pub fn seconds(seconds: u64) -> Duration {
     Duration::from_secs(seconds) * factor()
 }
@@ -37,16 +37,17 @@ pub fn stretch(table: &mut Table) {
     stretch_by(table, factor());
 }
 
-/// The same for a lab file. What it leaves to the defaults of its nodes is said, so that it is patient, and is stretched, too.
+/// Multiplies every duration in a lab file by [`factor`]. Before that, it writes into the file the patient values for
+/// what the file leaves to the defaults of its nodes, so that these are stretched, too.
 pub fn stretch_lab(lab: &mut Table) {
     stretch_lab_by(lab, factor());
 }
 
-/// Entries of the table of connections, which a slow machine looks through for a second if it has a million of them.
+/// The size of the table of connections. A slow machine needs a second to look through a table of a million entries.
 const FLOWS: i64 = 16_384;
 
-/// The keys of a node's configuration that say how long a node may be silent, and how old a message may be that it
-/// reads, with what scenarios say that leave it open.
+/// The keys of a node's configuration that say how long a node may be silent, and how old a message may be that is
+/// still read, with the values that lab files get if they do not set them.
 const SILENCES: [(&str, &str, &str); 5] = [
     ("cluster", "clock_window", "10s"),
     ("cluster", "hello", "200ms"),
@@ -55,7 +56,7 @@ const SILENCES: [(&str, &str, &str); 5] = [
     ("failover", "detection", "3s"),
 ];
 
-/// The same of the health checks of a service.
+/// The keys of a service's health checks, with the values that lab files get if they do not set them.
 const CHECKS: [(&str, &str); 2] = [("interval", "1s"), ("timeout", "900ms")];
 
 fn stretch_lab_by(lab: &mut Table, factor: u32) {
@@ -70,7 +71,7 @@ fn stretch_lab_by(lab: &mut Table, factor: u32) {
             cs.entry("flows").or_insert(FLOWS.into());
         }
         for (section, key, default) in SILENCES {
-            // There is no failover where no section says so.
+            // A configuration without this section has no failover, so the section must not be added.
             if section == "failover" && !config.contains_key(section) {
                 continue;
             }
@@ -83,7 +84,7 @@ fn stretch_lab_by(lab: &mut Table, factor: u32) {
     stretch_by(lab, factor);
 }
 
-/// Says how patient the health checks of services are that leave it to the defaults.
+/// Sets patient health checks for services that leave them to the defaults.
 fn patient_checks(config: &mut Table) {
     let services = config.get_mut("service").and_then(Value::as_array_mut);
     for service in services.into_iter().flatten() {
@@ -116,7 +117,7 @@ fn stretch_value(value: &mut Value, factor: u32) {
     }
 }
 
-/// Only what is surely a duration: a number with a unit of time.
+/// A duration multiplied by the factor; `None` for text that is not surely a duration: a number with a unit of time.
 fn longer(text: &str, factor: u32) -> Option<String> {
     let unit = text.trim_start_matches(|c: char| c.is_ascii_digit());
     let number: u64 = text.strip_suffix(unit)?.parse().ok()?;

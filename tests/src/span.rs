@@ -21,7 +21,8 @@ impl TryFrom<String> for Span {
     }
 }
 
-/// So many seconds, and on a slow machine as many more as the times that scenarios write.
+/// A number of seconds of an ordinary machine; on a slow machine it grows by the same factor as the times in
+/// scenarios.
 pub fn seconds(count: u64) -> Span {
     Span(slowness::seconds(count))
 }

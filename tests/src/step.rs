@@ -1,4 +1,4 @@
-//! The vocabulary of scenarios: each step a struct whose fields are the step's parameters.
+//! The vocabulary of scenarios. Each step is a struct whose fields are the step's parameters.
 
 use std::fmt;
 
@@ -9,143 +9,143 @@ use crate::slowness;
 use crate::span::Span;
 use crate::world::World;
 
-/// One step: something that is done, or expected, or both.
+/// One step of a scenario: an action, a check, or both.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "do", rename_all = "kebab-case")]
 pub enum Step {
-    /// curl fetches pages, and their bytes are the right ones.
+    /// curl fetches pages, and their bytes must be the right ones.
     Get(crate::step::clients::get::Get),
-    /// curl sends bodies, and the server has read them as they were.
+    /// curl sends bodies, and the server must read them unchanged.
     Post(crate::step::clients::post::Post),
-    /// wrk or ab, and no request fails, while other steps happen.
+    /// wrk or ab sends requests while other steps happen, and no request may fail.
     Load(crate::step::clients::load::Load),
-    /// Clients that go on while further steps happen.
+    /// Starts clients that go on while further steps happen.
     Begin(crate::step::clients::background::Begin),
-    /// What is done to them from now on.
+    /// Names what the following steps do to the clients that `begin` started.
     Phase(crate::step::clients::background::Phase),
-    /// They end, and none has failed.
+    /// Ends the clients that `begin` started; none may have failed.
     Finish(crate::step::clients::background::Finish),
-    /// Some steps several times.
+    /// Runs some steps several times.
     Repeat(crate::step::operations::repeat::Repeat),
-    /// Long downloads live through other steps.
+    /// Long downloads, which must survive other steps.
     Downloads(crate::step::clients::downloads::Downloads),
     /// Many clients, most of them idle, while other steps happen.
     Crowd(crate::step::clients::crowd::Crowd),
-    /// Clients that leave by a RST, after other steps.
+    /// Clients that end their connections by a RST, after other steps.
     Abort(crate::step::clients::abort::Abort),
-    /// Clients that connect ahead of need, and probe.
+    /// Clients that connect before they need the connection, and probe it.
     Ahead(crate::step::clients::ahead::Ahead),
-    /// `baton drain`.
+    /// Runs `baton drain`.
     Drain(crate::step::operations::drain::Drain),
-    /// A request in small pieces.
+    /// Sends requests in small pieces.
     Trickle(crate::step::clients::client::Trickle),
-    /// An answer that is broken off.
+    /// Expects that an answer is broken off.
     BrokenOff(crate::step::clients::broken_off::BrokenOff),
-    /// Long downloads, some of which may break off; each byte of them is right.
+    /// Long downloads, some of which may break off; each byte that arrives must be right.
     Interrupted(crate::step::clients::interrupted::Interrupted),
-    /// Many slow ones at once.
+    /// Many slow downloads at once.
     Readers(crate::step::clients::readers::Readers),
-    /// Very many at once, of which some read nothing.
+    /// Very many connections at once, of which some read nothing.
     Stalled(crate::step::clients::stalled::Stalled),
-    /// A WebSocket that echoes.
+    /// A WebSocket whose server echoes.
     Websocket(crate::step::clients::client::Websocket),
-    /// A server that speaks first.
+    /// A connection to a server that speaks first.
     Banner(crate::step::clients::client::Banner),
-    /// RSTs that data servers sent for their own connections.
+    /// Counts the RSTs that data servers sent for their own connections.
     Resets(crate::step::checks::resets::Resets),
-    /// How many requests each data server gets.
+    /// Counts how many requests each data server gets.
     Shares(crate::step::checks::shares::Shares),
-    /// Which data server each of many client addresses gets.
+    /// Finds out which data server each of many client addresses gets.
     Sticky(crate::step::clients::sticky::Sticky),
-    /// A signal to what runs in the lab.
+    /// Sends a signal to programs that run in the lab.
     Kill(crate::step::operations::process::Kill),
-    /// What runs in the lab is started again.
+    /// Starts programs of the lab again.
     Restart(crate::step::operations::process::Restart),
-    /// Something goes wrong: a cable, a machine, a program, packets.
+    /// Causes a fault of a cable, a machine, a program, packets or a clock.
     Fault(crate::step::operations::fault::Fault),
-    /// The next version takes the place of a node's daemon and programs.
+    /// Replaces a node's daemon and programs by the next version.
     Upgrade(crate::step::operations::upgrade::Upgrade),
-    /// A node started by the scenario itself.
+    /// Starts a node that belongs to the scenario itself.
     StartNode(crate::step::operations::node::StartNode),
-    /// It is told to end, and ends well.
+    /// Ends a node that the scenario started; it must end well.
     StopNode(crate::step::operations::node::StopNode),
-    /// A service manager of a host's own, with baton's unit.
+    /// Starts a service manager for one host, with baton's unit.
     Systemd(crate::step::operations::systemd::Systemd),
-    /// What it is told, and what it says.
+    /// Runs a command of the service manager, and checks what it says.
     Systemctl(crate::step::operations::systemd::Systemctl),
-    /// `baton teardown`.
+    /// Runs `baton teardown`.
     Teardown(crate::step::operations::node::Teardown),
-    /// `baton node` on a wrong configuration.
+    /// Runs `baton node` on a wrong configuration, which it must refuse.
     Refuses(crate::step::operations::refuses::Refuses),
-    /// A changed configuration, and `baton reload`.
+    /// Changes the configuration, and runs `baton reload`.
     Reload(crate::step::operations::config::Reload),
-    /// Another connection server takes over in order.
+    /// Has another connection server take over in order.
     Migrate(crate::step::operations::migrate::Migrate),
-    /// What a log must hold.
+    /// Checks what a log holds.
     Log(crate::step::checks::log::Log),
-    /// Every line of the access logs names the client.
+    /// Checks that every line of the access logs names the client.
     AccessLog(crate::step::checks::log::AccessLog),
-    /// Counters are remembered.
+    /// Remembers counters.
     Mark(crate::step::checks::counters::Mark),
-    /// How they have moved since.
+    /// Checks how far counters have moved since the last `mark`.
     Moved(crate::step::checks::counters::Moved),
-    /// Requests in every spelling, each answered by whom nginx finds for it.
+    /// Requests in every spelling, each of which must be answered by the data server that nginx finds for it.
     Targets(crate::step::clients::targets::Targets),
-    /// What `baton status` says.
+    /// Checks what `baton status` says.
     Status(crate::step::checks::status::Status),
-    /// Nothing is left of ended connections.
+    /// Checks that nothing is left of ended connections.
     NoConnections(crate::step::checks::no_connections::NoConnections),
-    /// Loss on links.
+    /// Sets a loss rate on links.
     Loss(crate::step::operations::shell::Loss),
-    /// Loss of every connection's first data.
+    /// Loses the first data of every connection.
     LoseFirst(crate::step::operations::shell::LoseFirst),
-    /// Messages between nodes are lost.
+    /// Loses messages between nodes.
     LoseMessages(crate::step::operations::shell::LoseMessages),
-    /// That packets were lost indeed.
+    /// Checks that packets were really lost.
     Lost(crate::step::operations::shell::Lost),
-    /// A command on a host.
+    /// Runs a command on a host.
     Run(crate::step::operations::shell::Run),
-    /// Kernel parameters of a host.
+    /// Sets kernel parameters of a host.
     Sysctl(crate::step::operations::shell::Sysctl),
-    /// A host's network settings are remembered.
+    /// Remembers a host's network settings.
     Snapshot(crate::step::checks::snapshot::Take),
-    /// They are as they were.
+    /// Checks that the network settings are those of the last `snapshot`.
     Unchanged(crate::step::checks::snapshot::Unchanged),
-    /// They are not.
+    /// Checks that the network settings differ from those of the last `snapshot`.
     Changed(crate::step::checks::snapshot::Changed),
-    /// Forged packets without end, while other steps happen.
+    /// Sends forged packets without end, while other steps happen.
     Flood(crate::step::attacks::flood::Flood),
-    /// Hand-made frames.
+    /// Sends hand-made frames.
     Throw(crate::step::attacks::throw::Throw),
-    /// A recorded ADOPT, sent again.
+    /// Sends a recorded ADOPT again.
     Replay(crate::step::attacks::replay::Replay),
-    /// A recorded first segment, sent again.
+    /// Sends a recorded first segment again.
     ReplayFirst(crate::step::attacks::replay_first::ReplayFirst),
-    /// TCP data of a connection nobody knows.
+    /// Sends TCP data of a connection that no node knows.
     Stray(crate::step::attacks::stray::Stray),
-    /// Connections that are handed from one data server to the next.
+    /// Connections that are handed over from one data server to the next.
     Walk(crate::step::clients::walk::Walk),
-    /// One curl, one connection, every data server.
+    /// One curl whose single connection visits every data server.
     Tour(crate::step::clients::tour::Tour),
-    /// Requests of all kinds, each answered by whom the rules say.
+    /// Requests of all kinds, each of which must be answered by the data server that the rules name.
     Ask(crate::step::clients::ask::Ask),
-    /// Who has answered how many requests.
+    /// Counts who has answered how many requests.
     Served(crate::step::checks::served::Served),
-    /// What routes, pools and data servers had to do.
+    /// Checks what was counted for routes, pools and data servers.
     Tallied(crate::step::checks::tallied::Tallied),
-    /// Clients that do not wait for answers.
+    /// Clients that send further requests without waiting for answers.
     Pipeline(crate::step::clients::pipeline::Pipeline),
-    /// Handovers, as many as one likes.
+    /// A given number of handovers.
     Soak(crate::step::clients::soak::Soak),
-    /// A host's sockets are counted.
+    /// Counts a host's sockets.
     CountSockets(crate::step::checks::sockets::Count),
-    /// There are no more of them than then.
+    /// Checks that there are no more sockets than at the last `count-sockets`.
     NoMoreSockets(crate::step::checks::sockets::NoMore),
-    /// Time passes.
+    /// Waits.
     Wait(Wait),
 }
 
-/// Time passes.
+/// Waits for some time.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Wait {
@@ -153,10 +153,10 @@ pub struct Wait {
 }
 
 impl Step {
-    /// Does it.
+    /// Runs the step.
     ///
     /// # Errors
-    /// What was not as expected.
+    /// Something was not as expected; the error says what.
     pub fn run(&self, world: &mut World) -> Result<()> {
         match self {
             Step::Get(step) => step.run(world),
@@ -231,12 +231,12 @@ impl Step {
     }
 }
 
-/// How long what must come is waited for, unless a scenario says otherwise.
+/// How long a step waits for what must come, unless the scenario says otherwise.
 pub(crate) fn patience() -> Span {
     Span(slowness::patience())
 }
 
-/// The step's name, in short.
+/// Shows the step's name in short.
 impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let whole = format!("{self:?}");

@@ -1,4 +1,4 @@
-//! A scenario's lab while it is up, and what its steps remember.
+//! A scenario's lab while it is up, and the state that its steps share.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
@@ -31,41 +31,41 @@ pub type Marks = BTreeMap<String, Counters>;
 /// Which data server answers each client address.
 pub type Clients = BTreeMap<Ipv4Addr, String>;
 
-/// What steps act on.
+/// The lab and the shared state on which steps act.
 pub struct World {
-    /// The lab.
+    /// The running lab.
     pub lab: Running,
-    /// The program under test.
+    /// The path of the program under test.
     pub baton: PathBuf,
-    /// For files of steps.
+    /// A directory for files that steps make.
     pub scratch: TempDir,
     /// Counters at the last `mark`, by host.
     pub marks: Marks,
-    /// How long node logs were at the last `mark`, in bytes, by file.
+    /// The lengths of node logs at the last `mark`, in bytes, by file.
     pub logged: BTreeMap<PathBuf, u64>,
-    /// What `snapshot` saw, by host.
+    /// What `snapshot` recorded, by host.
     pub snapshots: BTreeMap<String, Snapshot>,
     /// What `count-sockets` counted, by host.
     pub sockets: BTreeMap<String, Sockets>,
-    /// Nodes that steps started, by host.
+    /// The nodes that steps started, by host.
     pub nodes: BTreeMap<String, Started>,
-    /// Service managers that steps started, by host.
+    /// The service managers that steps started, by host.
     pub managers: BTreeMap<String, Manager>,
-    /// Hosts whose daemon was killed at least once.
+    /// The hosts whose daemon was killed at least once.
     pub killed: BTreeSet<String>,
-    /// Clients that `begin` started and no `finish` has ended.
+    /// The clients that `begin` started and that no `finish` has ended yet.
     pub background: Option<Background>,
-    /// What every `sticky` found.
+    /// The results of every `sticky`.
     pub clients: Vec<Clients>,
-    /// The cluster's key when the lab was raised.
+    /// The cluster's key at the time the lab was raised.
     pub key: String,
 }
 
 impl World {
-    /// A scenario's world just after its lab is up.
+    /// Makes a scenario's world, just after its lab is up.
     ///
     /// # Errors
-    /// A file that cannot be made or read.
+    /// A file cannot be made or read.
     pub fn new(lab: Running, baton: PathBuf) -> Result<World> {
         let mut world = World {
             lab,
@@ -92,34 +92,34 @@ impl World {
         Ok(world)
     }
 
-    /// Where a host's files are.
+    /// The directory of a host's files.
     ///
     /// # Errors
-    /// No such host.
+    /// The lab has no such host.
     pub fn directory(&self, host: &str) -> Result<PathBuf> {
         Ok(self.lab.host(host)?.directory)
     }
 
-    /// Where what runs on a host, such as its node, logs.
+    /// The log file of a program that runs on a host, such as its node.
     ///
     /// # Errors
-    /// No such host.
+    /// The lab has no such host.
     pub fn log_path(&self, host: &str, of: &str) -> Result<PathBuf> {
         Ok(self.directory(host)?.join(format!("{of}.log")))
     }
 
-    /// A node's configuration file.
+    /// The path of a node's configuration file.
     ///
     /// # Errors
-    /// No such host.
+    /// The lab has no such host.
     pub fn config_path(&self, host: &str) -> Result<PathBuf> {
         Ok(self.directory(host)?.join("baton.toml"))
     }
 
-    /// A node's configuration.
+    /// Reads a node's configuration.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// The file cannot be read.
     pub fn config(&self, host: &str) -> Result<Table> {
         let path = self.config_path(host)?;
         let text = std::fs::read_to_string(&path)
@@ -127,11 +127,11 @@ impl World {
         Ok(text.parse()?)
     }
 
-    /// A step's text with the lab's own words in it: `{dir}` is the host's directory, `{baton}` the
-    /// program under test, `{repository}` where its sources are, `{key}` the cluster's first key.
+    /// Fills the lab's words into a step's text: `{dir}` is the host's directory, `{baton}` the program under test,
+    /// `{repository}` the directory of its sources, `{key}` the cluster's first key.
     ///
     /// # Errors
-    /// No such host.
+    /// The lab has no such host.
     pub fn fill(&self, host: &str, text: &str) -> Result<String> {
         let directory = self.directory(host)?;
         Ok(text
@@ -144,21 +144,21 @@ impl World {
     /// A command on a host that is killed when it takes too long.
     ///
     /// # Errors
-    /// No such host.
+    /// The lab has no such host.
     pub fn command(&self, host: &str, limit: Duration) -> Result<Command> {
         let mut command = self.lab.exec(host)?;
         command
-            // A load that is told to end early has time to say what it has seen: it walks tens of megabytes of
-            // latencies, maybe beside a thousand others.
+            // A load that is told to end early needs time to report: it walks tens of megabytes of latencies, perhaps
+            // beside a thousand other processes.
             .args(["timeout", "-k", "60"])
             .arg(format!("{}s", limit.as_secs_f64()));
         Ok(command)
     }
 
-    /// Runs words on a host; whatever becomes of them.
+    /// Runs a command on a host and returns its output, whatever its exit status is.
     ///
     /// # Errors
-    /// They cannot be run at all.
+    /// The command cannot be run at all.
     pub fn try_run(&self, host: &str, words: &[&str]) -> Result<Output> {
         self.try_run_within(host, words, slowness::patience())
     }
@@ -171,18 +171,18 @@ impl World {
             .with_context(|| format!("cannot run {words:?} on {host}"))
     }
 
-    /// Runs words on a host to a good end, and gives what they print.
+    /// Runs a command on a host and returns what it prints.
     ///
     /// # Errors
-    /// They fail.
+    /// The command fails.
     pub fn run(&self, host: &str, words: &[&str]) -> Result<String> {
         self.run_within(host, words, slowness::patience())
     }
 
-    /// The same, and says how long that may take.
+    /// Runs a command like [`World::run`], with another time limit.
     ///
     /// # Errors
-    /// They fail.
+    /// The command fails.
     pub fn run_within(&self, host: &str, words: &[&str], limit: Duration) -> Result<String> {
         let output = self.try_run_within(host, words, limit)?;
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -197,10 +197,10 @@ impl World {
         Ok(text)
     }
 
-    /// `baton VERB --config …` for the node of a host.
+    /// Runs `baton VERB --config …` for the node of a host.
     ///
     /// # Errors
-    /// It cannot be run at all.
+    /// The command cannot be run at all.
     pub fn baton(&self, host: &str, verb: &[&str]) -> Result<Output> {
         let (program, config) = (
             self.baton.display().to_string(),
@@ -210,10 +210,10 @@ impl World {
         self.try_run(host, &words)
     }
 
-    /// What `baton status --json` says on a host.
+    /// What `baton status --json` reports on a host.
     ///
     /// # Errors
-    /// Its node does not answer.
+    /// The host's node does not answer.
     pub fn status(&self, host: &str) -> Result<Value> {
         let output = self.baton(host, &["status", "--json"])?;
         if !output.status.success() {
@@ -228,14 +228,14 @@ impl World {
     /// A node's counters.
     ///
     /// # Errors
-    /// Its node does not answer.
+    /// The node does not answer.
     pub fn counters(&self, host: &str) -> Result<Counters> {
         Ok(serde_json::from_value(
             self.status(host)?["counters"].take(),
         )?)
     }
 
-    /// Hosts on which the lab runs this.
+    /// The hosts on which the lab runs `thing`, such as "node".
     pub fn hosts_with(&self, thing: &str) -> Vec<String> {
         let hosts = self.lab.lab().hosts().iter();
         hosts
@@ -244,7 +244,7 @@ impl World {
             .collect()
     }
 
-    /// Ends what steps started, so that the lab can go down. Gives what went wrong.
+    /// Ends what steps started, so that the lab can go down. Returns the errors of that.
     pub fn end(&mut self) -> Vec<anyhow::Error> {
         let hosts: Vec<String> = (self.nodes.keys())
             .chain(self.managers.keys())

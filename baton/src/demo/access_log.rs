@@ -1,4 +1,4 @@
-//! What a data server's own access log says: `CLIENT PORT "REQUEST" STATUS BYTES` a line.
+//! Reads a data server's own access log, whose lines have the form `CLIENT PORT "REQUEST" STATUS BYTES`.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
@@ -6,31 +6,31 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
-/// One data server's log.
+/// The log of one data server.
 #[derive(Clone, Debug)]
 pub struct AccessLog {
-    /// The data server.
+    /// The name of the data server.
     pub server: String,
-    /// Every request it answered, in the order of its log.
+    /// Every request that the data server answered, in the order of its log.
     pub entries: Vec<Entry>,
 }
 
-/// One request, as the server saw it.
+/// One request, as the data server logged it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// Whose connection it was, as the server believes.
+    /// The client's end of the connection, as the data server sees it.
     pub client: SocketAddr,
-    /// The path.
+    /// The path of the request.
     pub path: String,
-    /// Bytes of the body that it sent.
+    /// The number of bytes of the body that the data server sent.
     pub bytes: u64,
 }
 
-/// Servers write their logs with this delay or less.
+/// The longest delay with which servers write their logs.
 const DELAY: Duration = Duration::from_secs(3);
 
-/// Reads the logs of servers, by name and file, once `all` is in them or as long as servers may take
-/// to write.
+/// Reads the logs of servers, by name and file. It waits until `all` holds for the logs, but no longer than servers
+/// may take to write them.
 pub fn read(files: &[(&str, &Path)], all: impl Fn(&[AccessLog]) -> bool) -> Result<Vec<AccessLog>> {
     let begin = Instant::now();
     loop {
@@ -48,7 +48,7 @@ pub fn read(files: &[(&str, &Path)], all: impl Fn(&[AccessLog]) -> bool) -> Resu
 fn read_one(server: &str, file: &Path) -> Result<AccessLog> {
     let text =
         std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
-    // A last line without its end is still being written.
+    // A last line without its line end is still being written.
     let whole = &text[..text.rfind('\n').map_or(0, |end| end + 1)];
     Ok(AccessLog {
         server: server.to_owned(),

@@ -1,4 +1,4 @@
-//! What must be so, found out from what was observed.
+//! The claims of the demonstration, each checked against what was observed.
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -6,16 +6,16 @@ use std::net::SocketAddr;
 use super::Observed;
 use super::curl::Answer;
 
-/// Something the demonstration says, and whether it was so in this run.
+/// A claim of the demonstration, and whether it held in this run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claim {
-    /// In a sentence.
+    /// The claim, in a sentence.
     pub says: &'static str,
-    /// Why it was not so; none if it was.
+    /// The reason why the claim did not hold; `None` if it did.
     pub broken: Option<String>,
 }
 
-/// Every claim, in the order of the page.
+/// All claims, in the order of the page.
 pub fn all(seen: &Observed) -> Vec<Claim> {
     vec![
         claim("every request was answered", answered(seen)),
@@ -111,7 +111,7 @@ fn named(answer: &Answer) -> &str {
     answer.path.split('/').nth(1).unwrap_or_default()
 }
 
-/// Every entry of every log names the client, and each request of curl is in the log of the server
+/// Checks that every entry of every log names the client, and that each request of curl is in the log of the server
 /// that answered, with the very port that curl had.
 fn real_client(seen: &Observed) -> Option<String> {
     for log in &seen.logs {
@@ -151,7 +151,7 @@ fn straight(seen: &Observed) -> Option<String> {
     (sent < got).then(|| format!("the client got {got} bytes, data servers sent {sent}"))
 }
 
-/// Whether the log of the server that answered has it.
+/// Whether the log of the server that answered contains the request.
 pub fn is_logged(seen: &Observed, answer: &Answer) -> bool {
     let log = seen.logs.iter().find(|log| log.server == answer.host());
     log.is_some_and(|log| {
@@ -174,7 +174,7 @@ mod tests {
     use super::super::example;
     use super::*;
 
-    /// The claims that do not hold once `spoil` has been at a good run.
+    /// The claims that no longer hold after `spoil` has changed a good run.
     fn broken(spoil: impl FnOnce(&mut Observed)) -> Vec<&'static str> {
         let mut seen = example::observed();
         spoil(&mut seen);

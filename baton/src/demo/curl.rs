@@ -1,4 +1,4 @@
-//! Requests, by curl on the client.
+//! Sends requests by curl on the client.
 
 use std::net::{IpAddr, SocketAddr};
 use std::process::{Command, Stdio};
@@ -7,43 +7,43 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail, ensure};
 use baton_lab::Running;
 
-/// A request and its answer, as curl tells it.
+/// A request and its answer, as curl reports them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Answer {
-    /// What was asked for.
+    /// The path of the request.
     pub path: String,
     /// The HTTP status.
     pub status: u16,
-    /// First line of the body of a text; empty for a file.
+    /// The first line of the body of a text; empty for a file.
     pub says: String,
-    /// Whom the client was connected to.
+    /// The server's end of the connection.
     pub server: SocketAddr,
     /// The client's end of the connection.
     pub client: SocketAddr,
-    /// Connections that were made for it: 0 or 1.
+    /// The number of connections that were made for the request: 0 or 1.
     pub connections: u32,
-    /// Bytes of the body.
+    /// The number of bytes of the body.
     pub bytes: u64,
-    /// From the first SYN to the last byte.
+    /// The seconds from the first SYN to the last byte.
     pub seconds: f64,
 }
 
 impl Answer {
-    /// The server that gave a text: its name comes first in it, and in some nothing else.
+    /// The server that gave a text. Its name is the first word of the text, and in some texts the only one.
     pub fn host(&self) -> &str {
         self.says.split(' ').next().unwrap_or_default()
     }
 }
 
-/// One line an answer, on standard error, so that the body is alone on standard output.
+/// The format of curl's report: one line an answer, on standard error, so that standard output has only the body.
 const TOLD: &str = "%{stderr}%{http_code} %{remote_ip} %{remote_port} %{local_ip} %{local_port} \
                     %{num_connects} %{size_download} %{time_total}\n";
 
 /// A client that asks the cluster.
 pub struct Curl<'a> {
-    /// Where the client is.
+    /// The lab in which the client is.
     pub lab: &'a Running,
-    /// Its host.
+    /// The name of the client's host.
     pub client: &'a str,
     /// The cluster's address and port.
     pub at: SocketAddr,
@@ -73,7 +73,7 @@ impl Curl<'_> {
             .collect()
     }
 
-    /// Gets a file; the answer, and the body's SHA-256 in hex.
+    /// Gets a file. Returns the answer, and the body's SHA-256 in hex.
     pub fn file(&self, path: &str) -> Result<(Answer, String)> {
         let mut curl = self.command()?;
         curl.arg(url(self.at, path))
@@ -93,7 +93,7 @@ impl Curl<'_> {
         Ok((answer(path, "", told.trim_end())?, sum))
     }
 
-    /// Without the user's own settings and proxies.
+    /// The curl command, without the user's own settings and proxies.
     fn command(&self) -> Result<Command> {
         let timeout = self.timeout.as_secs().to_string();
         let mut curl = self.lab.exec(self.client)?;

@@ -1,4 +1,4 @@
-//! A good run, small, for tests.
+//! A good run of small size, for tests.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,7 +10,8 @@ use super::wire::{Crossed, Wire};
 use super::wrk::Load;
 use super::{FileFacts, Observed};
 
-/// Two data servers; two requests, two on one connection, a download of 8 bytes, one request of load.
+/// The observations of a run with two data servers: two requests, two on one connection, a download of 8 bytes, one
+/// request of load.
 pub fn observed() -> Observed {
     let answer = |path: &str, says: &str, port: u16, connections, bytes| Answer {
         path: path.to_owned(),

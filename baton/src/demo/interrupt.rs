@@ -1,4 +1,4 @@
-//! Ctrl-C: noticed between steps, so that whatever was raised is taken down.
+//! Notices Ctrl-C between steps, so that the lab is always taken down.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,18 +7,18 @@ use anyhow::{Context, Result};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 
-/// Whether somebody wants this program to end.
+/// Whether the user wants this program to end.
 pub struct Interrupt {
     asked: Arc<AtomicBool>,
 }
 
-/// The error of a step that was not begun because of it.
+/// The error of a step that was not begun because the user asked for the end.
 #[derive(Debug, thiserror::Error)]
 #[error("interrupted")]
 pub struct Interrupted;
 
 impl Interrupt {
-    /// From here on Ctrl-C, SIGTERM and the end of the terminal are only noted.
+    /// Catches signals: after this call Ctrl-C, SIGTERM and the end of the terminal are only noted.
     pub fn install() -> Result<Interrupt> {
         let asked = Arc::new(AtomicBool::new(false));
         for signal in [SIGINT, SIGTERM, SIGHUP] {
@@ -27,12 +27,12 @@ impl Interrupt {
         Ok(Interrupt { asked })
     }
 
-    /// Whether it was asked for.
+    /// Whether the end was asked for.
     pub fn asked(&self) -> bool {
         self.asked.load(Ordering::Relaxed)
     }
 
-    /// An error if it was asked for.
+    /// Fails if the end was asked for.
     pub fn check(&self) -> Result<(), Interrupted> {
         if self.asked() {
             Err(Interrupted)

@@ -1,23 +1,23 @@
-//! Everything a host's interface received and sent, by the interface's own statistics.
+//! Reads how much a host's interface received and sent, by the interface's own statistics.
 
 use anyhow::{Context, Result};
 use baton_lab::Running;
 use serde_json::Value;
 
-/// Since the interface was made.
+/// The statistics of an interface since it was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Link {
-    /// Packets received.
+    /// The number of packets received.
     pub packets_in: u64,
-    /// Bytes received.
+    /// The number of bytes received.
     pub bytes_in: u64,
-    /// Packets sent, by programs in the driver too.
+    /// The number of packets sent, including those that programs in the driver sent.
     pub packets_out: u64,
-    /// Bytes sent.
+    /// The number of bytes sent.
     pub bytes_out: u64,
 }
 
-/// Reads those of a host's `eth0`.
+/// Reads the statistics of a host's `eth0`.
 pub fn read(lab: &Running, host: &str) -> Result<Link> {
     let output = lab
         .exec(host)?
@@ -29,7 +29,7 @@ pub fn read(lab: &Running, host: &str) -> Result<Link> {
 }
 
 impl Link {
-    /// What came on top of an earlier reading.
+    /// The difference to an earlier reading.
     pub fn since(self, before: Link) -> Link {
         Link {
             packets_in: self.packets_in.saturating_sub(before.packets_in),

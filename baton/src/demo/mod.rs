@@ -1,8 +1,8 @@
-//! The demonstration: a small cluster on this machine, real requests, and a page that tells what
-//! happened, with the numbers of this run.
+//! The demonstration: a small cluster on this machine, real requests, and a page that tells what happened, with the
+//! numbers of this run.
 //!
-//! Nothing on the page is taken on trust: what it claims is checked ([`claims`]) against what curl and
-//! wrk saw, what the servers logged, and what nftables counted on the bridge.
+//! Every claim on the page is checked ([`claims`]) against what curl and wrk saw, what the servers logged, and what
+//! nftables counted on the bridge.
 
 mod access_log;
 mod claims;
@@ -35,22 +35,22 @@ use self::stage::Stage;
 use self::wire::Wire;
 use self::wrk::Load;
 
-/// Requests that each have a connection of their own.
+/// The number of requests that each have a connection of their own.
 const SINGLES: usize = 9;
-/// Requests that share one.
+/// The number of requests that share one connection.
 const KEPT: usize = 6;
-/// What wrk asks for, of these sizes in [`FILES`].
+/// The page that wrk asks for; its size is in [`FILES`].
 const LOAD_FILE: &str = "4k";
-/// What is downloaded.
+/// The file that is downloaded.
 const DOWNLOAD_FILE: &str = "64m";
 
-/// What a shell gives a program that Ctrl-C ended.
+/// The exit status that a shell reports for a program that Ctrl-C ended.
 const INTERRUPTED: u8 = 130;
 
-/// Everything that was seen.
+/// Everything that was observed in a run.
 #[derive(Clone, Debug)]
 struct Observed {
-    /// The one address and port.
+    /// The cluster's only address and port.
     cluster: SocketAddr,
     /// The client's own address.
     client: IpAddr,
@@ -58,37 +58,38 @@ struct Observed {
     cs: String,
     /// The data servers' names.
     servers: Vec<String>,
-    /// Requests on connections of their own.
+    /// The requests that each had a connection of their own.
     singles: Vec<Answer>,
-    /// Requests on one connection, each for the server that its path names.
+    /// The requests on one connection, each for the server that its path names.
     kept: Vec<Answer>,
-    /// The download and its SHA-256.
+    /// The download, and the SHA-256 of its body.
     download: (Answer, String),
-    /// What should have been downloaded.
+    /// The file that should have been downloaded.
     file: FileFacts,
-    /// Many requests at once, and the size of each answer.
+    /// The results of many requests at once; `load_bytes` is the size of each answer.
     load: Load,
     load_bytes: u64,
-    /// What each data server logged.
+    /// The log of each data server.
     logs: Vec<AccessLog>,
-    /// What crossed the bridge.
+    /// The packets that crossed the bridge.
     wire: Wire,
-    /// What the connection server's interface did.
+    /// The statistics of the connection server's interface.
     link: Link,
-    /// The connection server's own counters, from the first request on.
+    /// The connection server's own counters, counted from the first request on.
     counters: BTreeMap<String, u64>,
-    /// How long it all took, the lab included.
+    /// How long the whole run took, including raising the lab.
     took: Duration,
 }
 
-/// What is known of a file that the servers serve.
+/// The size and digest of a file that the servers serve.
 #[derive(Clone, Debug)]
 struct FileFacts {
     bytes: u64,
     sha256: String,
 }
 
-/// Raises the lab, performs, takes it down, prints the page. No program may take longer than `timeout`.
+/// Raises the lab, runs the demonstration, takes the lab down, and prints the page. No program may take longer than
+/// `timeout`.
 ///
 /// # Errors
 /// The lab cannot be raised or taken down, a program fails, or something is not as the page claims.
@@ -99,7 +100,7 @@ pub fn run(timeout: Duration) -> Result<ExitCode> {
     progress.end();
     let seen = match outcome {
         Ok(seen) => seen,
-        // What a program says that Ctrl-C ended is beside the point.
+        // After Ctrl-C the error of a program that it ended does not matter.
         Err(error) if error.is::<Interrupted>() || interrupt.asked() => {
             eprintln!("baton: interrupted; the demonstration's lab is down");
             return Ok(ExitCode::from(INTERRUPTED));
@@ -118,7 +119,7 @@ pub fn run(timeout: Duration) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// All that needs the lab.
+/// Runs all steps that need the lab.
 fn perform(progress: &mut Progress, interrupt: &Interrupt, timeout: Duration) -> Result<Observed> {
     let begin = Instant::now();
     progress.step("raising a cluster of five network namespaces");
@@ -134,7 +135,7 @@ fn perform(progress: &mut Progress, interrupt: &Interrupt, timeout: Duration) ->
     })
 }
 
-/// A failure, with what the connection server knew just after it.
+/// Adds to a failure what the connection server knew just after it.
 fn explain(error: anyhow::Error, stage: &Stage) -> anyhow::Error {
     match stage.status() {
         Ok(status) if !error.is::<Interrupted>() => {
@@ -223,7 +224,7 @@ fn observe(stage: &Stage, progress: &mut Progress, interrupt: &Interrupt) -> Res
     })
 }
 
-/// What came on top of earlier counts. None of them ever goes down.
+/// The difference to earlier counts. No count ever goes down.
 fn since(now: BTreeMap<String, u64>, before: &BTreeMap<String, u64>) -> BTreeMap<String, u64> {
     let more = |(name, count): (String, u64)| {
         let count = count.saturating_sub(before.get(&name).copied().unwrap_or(0));
@@ -232,8 +233,8 @@ fn since(now: BTreeMap<String, u64>, before: &BTreeMap<String, u64>) -> BTreeMap
     now.into_iter().map(more).collect()
 }
 
-/// The address of the only service, as the connection server knows it, once all data servers are usable: on a slow
-/// machine signs of life are late at first.
+/// Returns the address of the only service, as the connection server knows it, once all data servers are usable. On a
+/// slow machine the first heartbeats come late.
 fn cluster_address(stage: &Stage, interrupt: &Interrupt) -> Result<SocketAddr> {
     let begin = Instant::now();
     let mut status = stage.status()?;
@@ -279,7 +280,7 @@ fn file_facts(name: &str) -> Result<FileFacts> {
 }
 
 impl Observed {
-    /// Bytes of bodies that the client got.
+    /// The number of bytes of bodies that the client got.
     fn got(&self) -> u64 {
         let single = self
             .singles
@@ -289,7 +290,7 @@ impl Observed {
         single.map(|answer| answer.bytes).sum::<u64>() + self.load.requests * self.load_bytes
     }
 
-    /// Bytes, headers included, that data servers sent from the cluster address.
+    /// The number of bytes, headers included, that data servers sent from the cluster address.
     fn sent(&self) -> u64 {
         self.wire
             .answered

@@ -1,4 +1,4 @@
-//! The page: the idea for a newcomer, with the numbers of this run.
+//! The page, which explains the idea to a newcomer, with the numbers of this run.
 
 use std::collections::BTreeSet;
 use std::fmt::{self, Display, Write as _};
@@ -10,10 +10,10 @@ use super::Observed;
 use super::claims::{self, Claim};
 use super::wire::Crossed;
 
-/// The whole page. Colors only if standard output is a terminal.
+/// The whole page. It has colors only if standard output is a terminal.
 pub fn page(seen: &Observed, claims: &[Claim]) -> String {
     let mut text = String::new();
-    // A String never fails to grow.
+    // Writing to a String never fails.
     let _ = write(&mut text, seen, claims);
     text
 }
@@ -116,7 +116,7 @@ fn download(page: &mut String, seen: &Observed) -> fmt::Result {
         .map(|log| &*log.server)
         .next()
         .unwrap_or("nobody that logged it");
-    // f64 is exact far beyond this.
+    // An f64 is exact for numbers of bytes far beyond this.
     let rate = (answer.bytes as f64 / answer.seconds.max(1e-9)) as u64;
     heading(page, format!("A download: {}", answer.path))?;
     writeln!(

@@ -1,11 +1,11 @@
-//! Where the demonstration is: a bar on a terminal, plain lines elsewhere.
+//! Shows how far the demonstration is: by a bar on a terminal, by plain lines elsewhere.
 
 use std::time::Duration;
 
 use console::Term;
 use indicatif::{ProgressBar, ProgressStyle};
 
-/// Steps, shown on standard error.
+/// The progress through the steps, shown on standard error.
 pub struct Progress {
     bar: Option<ProgressBar>,
     steps: u64,
@@ -13,7 +13,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// For so many steps.
+    /// Begins a progress of so many steps.
     pub fn new(steps: u64) -> Progress {
         let bar = Term::stderr().is_term().then(|| {
             let bar = ProgressBar::new(steps);
@@ -32,7 +32,7 @@ impl Progress {
         }
     }
 
-    /// The next step begins.
+    /// Begins the next step.
     pub fn step(&mut self, what: &str) {
         self.step += 1;
         match &self.bar {
@@ -44,7 +44,7 @@ impl Progress {
         }
     }
 
-    /// A detail of the present step.
+    /// Shows a detail of the current step.
     pub fn detail(&self, what: &str) {
         match &self.bar {
             Some(bar) => bar.set_message(what.to_owned()),
@@ -52,7 +52,7 @@ impl Progress {
         }
     }
 
-    /// The terminal is as if it had not been there.
+    /// Removes the bar, so that the terminal is as before.
     pub fn end(self) {
         if let Some(bar) = self.bar {
             bar.finish_and_clear();

@@ -1,4 +1,4 @@
-//! The lab of the demonstration: raised, and taken down however it ends.
+//! The demonstration's lab, which is taken down however the demonstration ends.
 
 use std::fs::{File, OpenOptions};
 use std::path::PathBuf;
@@ -13,12 +13,12 @@ use super::progress::Progress;
 use baton_node::control::{Request, Response, ask};
 use baton_node::status::Status;
 
-/// The lab that scripts and people raise. The demonstration gives it another name, so that both can
-/// be up at once.
+/// The lab file that scripts and people also use. The demonstration gives its lab another name, so that both labs can
+/// be up at the same time.
 const SPLIT: &str = include_str!("../../../labs/split.toml");
 const LOCK: &str = "/run/lock/baton-demo.lock";
 
-/// How often taking down is tried: Ctrl-C reaches the tools that do it as well.
+/// How often taking the lab down is tried: Ctrl-C also reaches the tools that take it down, and ends them.
 const TRIES: usize = 3;
 
 /// The lab while it is up.
@@ -28,7 +28,7 @@ pub struct Stage {
     pub client: HostView,
     /// The host with role "cs".
     pub cs: HostView,
-    /// Those with role "ds".
+    /// The hosts with role "ds".
     pub servers: Vec<HostView>,
     /// How long each program may take.
     pub timeout: Duration,
@@ -36,7 +36,7 @@ pub struct Stage {
 }
 
 impl Stage {
-    /// Raises it. What a demonstration that was killed has left is cleared first.
+    /// Raises the lab. First it removes what an earlier demonstration left behind because it was killed.
     pub fn raise(progress: &Progress, timeout: Duration) -> Result<Stage> {
         let only = lock()?;
         let lab = lab()?;
@@ -76,7 +76,7 @@ impl Stage {
         self.lab.as_ref().context("the lab is down")
     }
 
-    /// What the connection server's node says of itself.
+    /// The status of the connection server's node.
     pub fn status(&self) -> Result<Status> {
         let config: PathBuf = self.cs.directory.join("baton.toml");
         match ask(&config, &Request::Status)? {
@@ -86,7 +86,7 @@ impl Stage {
         }
     }
 
-    /// Takes it down.
+    /// Takes the lab down.
     pub fn down(mut self) -> Result<()> {
         take_down(self.lab.take())
     }
@@ -137,7 +137,7 @@ fn lab() -> Result<Lab> {
     Lab::parse(&text).context("labs/split.toml")
 }
 
-/// One demonstration at a time.
+/// Takes a lock, so that only one demonstration runs at a time.
 fn lock() -> Result<Flock<File>> {
     let file = OpenOptions::new()
         .create(true)

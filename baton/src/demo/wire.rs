@@ -1,5 +1,5 @@
-//! What crosses the lab's wires, counted by nftables on the bridge: by none of baton's own counters,
-//! and where no host can reach.
+//! Counts what crosses the lab's wires, by nftables on the bridge: independently of baton's own counters, and where no
+//! host can interfere.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -13,34 +13,35 @@ use serde_json::Value;
 
 use super::stage::Stage;
 
-/// Frames and their bytes.
+/// A number of frames and of their bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Crossed {
-    /// A frame of a virtual link holds up to 64 KiB of a stream.
+    /// The number of frames. A frame of a virtual link holds up to 64 KiB of a stream.
     pub frames: u64,
-    /// From the IP header on; in frames that a host sends to another, with the Ethernet header.
+    /// The number of bytes, from the IP header on; for frames from one host to another, the Ethernet header counts,
+    /// too.
     pub bytes: u64,
 }
 
-/// What crossed which wire.
+/// The frames that crossed each wire.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Wire {
-    /// Requests and acknowledgements: the client to the cluster address.
+    /// Requests and acknowledgements, from the client to the cluster address.
     pub asked: Crossed,
-    /// The connection server's own words to the client: SYN-ACKs, and resets if any.
+    /// Packets that the connection server itself sends to the client: SYN-ACKs, and resets if any.
     pub greeted: Crossed,
     /// Client packets that the connection server passed on to data servers.
     pub forwarded: Crossed,
-    /// Messages of the connection server to data servers: adoptions and heartbeats.
+    /// Messages from the connection server to data servers: adoptions and heartbeats.
     pub told: Crossed,
-    /// Responses that went into or came out of the connection server.
+    /// Responses that passed into or out of the connection server.
     pub detoured: Crossed,
-    /// Responses that data servers sent, by name.
+    /// Responses that data servers sent, by the data server's name.
     pub answered: BTreeMap<String, Crossed>,
 }
 
 const TABLE: &str = "netdev baton_demo";
-/// IP protocol of the messages between nodes, unless configured otherwise.
+/// The IP protocol of the messages between nodes, unless another one is configured.
 const LCCP: u8 = 253;
 
 /// Begins to count.
@@ -63,7 +64,7 @@ pub fn watch(stage: &Stage, at: SocketAddr) -> Result<()> {
     Ok(())
 }
 
-/// What was counted so far.
+/// Reads what was counted so far.
 pub fn read(lab: &Running) -> Result<Wire> {
     let output = lab
         .exec(BRIDGE)?
@@ -74,7 +75,7 @@ pub fn read(lab: &Running) -> Result<Wire> {
     parse(&text).with_context(|| format!("nft lists no counters as expected: {text}"))
 }
 
-/// Each host's port on the bridge is named after it.
+/// The nftables script that counts. Each host's port on the bridge has the host's name.
 fn script(client: &HostView, cs: &HostView, servers: &[HostView], at: SocketAddr) -> String {
     let family = if at.is_ipv4() { "ip" } else { "ip6" };
     let (cluster, port) = (at.ip(), at.port());
@@ -115,7 +116,7 @@ chain to_cs {{
     );
     for HostView { name, .. } in servers {
         let hook = hook("ingress", name);
-        // A String never fails to grow.
+        // Writing to a String never fails.
         let _ = write!(
             script,
             "counter answered_{name} {{ }}\n\

@@ -1,31 +1,31 @@
-//! Many requests at once, by wrk on the client.
+//! Sends many requests at once, by wrk on the client.
 
 use std::net::SocketAddr;
 
 use anyhow::{Context, Result, ensure};
 use baton_lab::Running;
 
-/// What wrk says of its run.
+/// The results of a run, as wrk reports them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Load {
-    /// Threads, connections and seconds it was given, and the page.
+    /// The arguments that wrk was given: threads, connections, seconds and the page.
     pub words: String,
-    /// Answers that came back whole.
+    /// The number of complete answers.
     pub requests: u64,
-    /// A second.
+    /// The number of answers a second.
     pub rate: f64,
-    /// Latency below which 50 and 99 % of the answers came, as wrk writes it.
+    /// The latency within which 50 % of the answers came, as wrk writes it.
     pub median: String,
-    /// See `median`.
+    /// The latency within which 99 % of the answers came, as wrk writes it.
     pub slowest_hundredth: String,
-    /// What went wrong, in wrk's words. None if nothing did.
+    /// The errors, in wrk's words; `None` if there were none.
     pub errors: Option<String>,
 }
 
 const CONNECTIONS: u32 = 30;
 const SECONDS: u32 = 3;
 
-/// A short run on one page.
+/// Runs wrk for a short time on one page.
 pub fn run(lab: &Running, client: &str, at: SocketAddr, path: &str) -> Result<Load> {
     let words = format!("-t2 -c{CONNECTIONS} -d{SECONDS}s --latency http://{at}{path}");
     let output = lab

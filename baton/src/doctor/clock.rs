@@ -1,21 +1,21 @@
-//! This machine's clock.
+//! Checks this machine's clock.
 
 use std::time::Duration;
 
 use super::finding::Finding;
 
-/// Nodes drop messages whose sender's clock differs by more than `clock_window`, so that an old message
-/// cannot be played back; a clock that nobody sets drifts out of it.
+/// Checks that this machine's clock is kept right. Nodes drop messages whose sender's clock differs by more than
+/// `clock_window`, so that an old message cannot be replayed; a clock that is never set drifts out of that window.
 pub fn check(window: Duration) -> Finding {
     judge(&ask(), window)
 }
 
 const NAME: &str = "clock";
 
-/// What the kernel knows of its clock (adjtimex(2)).
+/// The kernel's state of its clock (adjtimex(2)).
 struct Clock {
     synchronized: bool,
-    /// How far it may be off.
+    /// The greatest error that the clock may have.
     error: Duration,
 }
 

@@ -1,4 +1,4 @@
-//! The configuration, and this machine in it.
+//! Checks the configuration, and finds this machine in it.
 
 use std::path::Path;
 
@@ -9,7 +9,8 @@ use super::{
     subject::{Placed, Subject},
 };
 
-/// A node does not start with a configuration that is wrong, or that does not name its machine.
+/// Reads the configuration and finds this machine in it. A node does not start if its configuration is wrong or does
+/// not name its machine.
 pub fn check(file: &Path) -> (Vec<Finding>, Subject) {
     let host_name = nix::unistd::gethostname().unwrap_or_default();
     judge(file, Config::read(file), &host_name.to_string_lossy())
@@ -48,7 +49,7 @@ fn judge(file: &Path, loaded: Result<Loaded, Error>, host_name: &str) -> (Vec<Fi
     }
 }
 
-/// Which keys this node has, where that matters.
+/// Says which keys this node has. Returns `None` if it has the cluster's secret and is meant to have it.
 fn keys(config: &Config, me: &Node) -> Option<Finding> {
     match (&config.cluster.key, me.own_keys) {
         (Key::Node(_), _) => Some(Finding::good(
@@ -100,7 +101,7 @@ fn bad(error: &Error) -> Finding {
     )
 }
 
-/// "what\n  help: what to do"
+/// Splits an error of the form "what\n  help: what to do" at its help.
 fn parts(error: &str) -> (String, String) {
     let (found, help) = error
         .split_once("\n  help: ")

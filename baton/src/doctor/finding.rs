@@ -1,10 +1,10 @@
-//! What one check says.
+//! The result of one check.
 
 use std::fmt;
 
 use serde::Serialize;
 
-/// What is found, and what to do about it. Anything but good has a remedy.
+/// What a check has found, and what to do about it. A finding that is not good always has a remedy.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
     name: &'static str,
@@ -13,20 +13,20 @@ pub struct Finding {
     remedy: Option<String>,
 }
 
-/// How it is.
+/// The judgement of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
-    /// As baton wants it.
+    /// The machine is as baton wants it.
     Good,
-    /// baton works, but could work better, or may not do what was expected.
+    /// baton works, but could work better, or may behave differently than expected.
     Advice,
     /// baton cannot work, or not for every client.
     Bad,
 }
 
 impl Finding {
-    /// As baton wants it.
+    /// A finding that the machine is as baton wants it.
     pub fn good(name: &'static str, found: impl Into<String>) -> Self {
         Self {
             name,
@@ -36,7 +36,7 @@ impl Finding {
         }
     }
 
-    /// Works, but: `remedy` says why that matters and what to change.
+    /// A finding that baton works, but could work better. `remedy` says why that matters and what to change.
     pub fn advice(name: &'static str, found: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self {
             verdict: Verdict::Advice,
@@ -45,7 +45,7 @@ impl Finding {
         }
     }
 
-    /// Does not work: `remedy` says why and what to change.
+    /// A finding that baton cannot work. `remedy` says why and what to change.
     pub fn bad(name: &'static str, found: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self {
             verdict: Verdict::Bad,
@@ -54,34 +54,34 @@ impl Finding {
         }
     }
 
-    /// The same, found at one of several interfaces.
+    /// Adds the name of the interface at which this was found, for checks of several interfaces.
     pub fn at(mut self, interface: &str) -> Self {
         self.found = format!("{interface}: {}", self.found);
         self
     }
 
-    /// What was checked: a word that scripts can rely on.
+    /// The name of the check: a word on which scripts can rely.
     pub fn name(&self) -> &'static str {
         self.name
     }
 
-    /// How it is.
+    /// The judgement of the check.
     pub fn verdict(&self) -> Verdict {
         self.verdict
     }
 
-    /// What is there, as it is.
+    /// The state that the check has found.
     pub fn found(&self) -> &str {
         &self.found
     }
 
-    /// Why it matters and what to do; `None` exactly if it is good.
+    /// Why the finding matters and what to do; `None` exactly if the finding is good.
     pub fn remedy(&self) -> Option<&str> {
         self.remedy.as_deref()
     }
 }
 
-/// On one line: what, how it is, what to do.
+/// Shows the finding on one line: the name, what was found, what to do.
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.name, self.found.replace('\n', " "))?;

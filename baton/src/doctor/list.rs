@@ -1,4 +1,4 @@
-//! Findings for people: an aligned list, the remedy below whatever is not good.
+//! Shows findings to people: as an aligned list, with the remedy below each finding that is not good.
 
 use std::fmt;
 
@@ -7,9 +7,9 @@ use super::finding::{Finding, Verdict};
 /// All findings of an examination.
 pub struct List<'a>(pub &'a [Finding]);
 
-/// Columns that a remedy may fill.
+/// The number of columns that a remedy may fill.
 const WIDTH: usize = 100;
-/// Columns before it.
+/// The columns before a remedy.
 const INDENT: &str = "          ";
 
 impl fmt::Display for List<'_> {
@@ -58,7 +58,7 @@ fn word(verdict: Verdict) -> &'static str {
     }
 }
 
-/// The text's words in lines of at most `width` characters, unless a word is longer.
+/// Wraps a text into lines of at most `width` characters, unless a word is longer.
 fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {

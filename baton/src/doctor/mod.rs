@@ -1,7 +1,7 @@
-//! Says what this kernel and NIC can and cannot do for baton, and what to change. Changes nothing.
+//! Finds out what this kernel and NIC can and cannot do for baton, and what to change. It changes nothing itself.
 //!
-//! A check is a module: it reads a little, and judges what it read in a function of its own, so that
-//! every judgement is tested without the kernel that would deserve it.
+//! Each check is a module. It reads a little, and judges what it read in a separate function, so that every judgement
+//! can be tested without a kernel that would deserve it.
 
 mod clock;
 mod configuration;
@@ -28,27 +28,28 @@ pub use self::{
     subject::Placed,
 };
 
-/// What an examination found.
+/// The result of an examination.
 pub struct Examination {
-    /// All of it.
+    /// All findings.
     pub findings: Vec<Finding>,
-    /// For reports: the features that are used, and what the verifier said if it refused programs.
+    /// Details for reports: the features that are used, and the verifier's messages if it refused programs.
     pub details: String,
 }
 
-/// Examines this machine, as the node that it is in the configuration, or as any node. Must be called
-/// within a runtime of a single thread: everything is about that thread's network namespace.
+/// Examines this machine, as the node that it is in the configuration, or as any node. Must be called within a runtime
+/// of a single thread, because everything is about that thread's network namespace.
 ///
 /// # Errors
-/// Only if the kernel gives no routing socket at all. Whatever else fails is a finding.
+/// Fails only if the kernel gives no routing socket at all. Any other failure is a finding.
 pub async fn examine(file: Option<&Path>, interface: Option<&str>) -> Result<Examination> {
-    // What libbpf has to say is part of the findings.
+    // libbpf does not print: its messages are part of the findings.
     libbpf_rs::set_print(None);
     let (mut findings, subject) = match file {
         Some(file) => configuration::check(file),
         None => (Vec::new(), Subject::unknown()),
     };
-    // First of all: what the node has just heard of others it forgets again, while the kernel may take its time.
+    // The running node is asked first: it soon forgets what it has just heard of others, and the checks of the kernel
+    // may take a while.
     let (running_findings, status) = match &subject.placed {
         Some(placed) => running::check(&placed.file, subject.clock_window),
         None => (Vec::new(), None),
@@ -113,7 +114,7 @@ fn kernel_findings(subject: &Subject) -> Examination {
     Examination { findings, details }
 }
 
-/// Each of these, if it is bad, keeps every program from being loaded.
+/// The findings that decide: if one of them is bad, no program can be loaded.
 fn deciding_findings(
     subject: &Subject,
     kernel: &Kernel,
@@ -157,7 +158,7 @@ fn ds_findings(subject: &Subject, adapters: &[Adapter]) -> Vec<Finding> {
     let mut findings = crate::doctor::servers::tcp_settings::check();
     let services = subject.services();
     let relayed = subject.relayed();
-    // For what it relays the node listens itself, while it runs.
+    // Services that this node relays are left out: the node itself listens for them while it runs.
     let is_here = |(name, _): &&servers::Place| relayed.iter().all(|(other, _)| other != name);
     let here: Option<Vec<_>> =
         (services.as_ref()).map(|services| services.iter().filter(is_here).cloned().collect());

@@ -1,4 +1,4 @@
-//! What the node that runs here knows of the others.
+//! Checks what the node that runs here knows of the other nodes.
 
 use std::{io, path::Path, time::Duration};
 
@@ -10,7 +10,8 @@ use baton_node::{
     status::{Peer, Status},
 };
 
-/// The running node's status, if one runs here, and what that tells.
+/// Asks the node that runs here for its status, and judges what the status tells. The status is `None` if no node
+/// answers.
 pub fn check(file: &Path, window: Duration) -> (Vec<Finding>, Option<Status>) {
     match status(file) {
         Ok(status) => {
@@ -39,7 +40,8 @@ fn status(file: &Path) -> Result<Status> {
     }
 }
 
-/// That none runs is no fault; one that runs and does not answer has one.
+/// Judges a node that gives no status. It is no fault if no node runs, but a node that runs and does not answer has
+/// one.
 fn judge_absence(error: &anyhow::Error) -> Finding {
     let kind = error
         .chain()
@@ -59,7 +61,7 @@ fn judge_absence(error: &anyhow::Error) -> Finding {
     }
 }
 
-/// A node that is not heard gets no new connections, and none of those that it has can be moved.
+/// Finds nodes that are not heard. They get no new connections, and none of their connections can be moved.
 fn judge_silence(nodes: &[Peer]) -> Finding {
     const NAME: &str = "silent_nodes";
     let silent: Vec<String> = nodes
@@ -79,8 +81,8 @@ fn judge_silence(nodes: &[Peer]) -> Finding {
     )
 }
 
-/// Messages of a node whose clock differs by more than the window are dropped; at half of it drift is
-/// likely to get there.
+/// Finds nodes whose clock differs. Messages of a node whose clock differs by more than the window are dropped; at
+/// half of the window, drift is likely to get there.
 fn judge_skew(nodes: &[Peer], window: Duration) -> Finding {
     const NAME: &str = "clock_skew";
     let skew = |peer: &Peer| Duration::from_millis(peer.clock_skew_ms.map_or(0, i64::unsigned_abs));
@@ -117,7 +119,7 @@ fn judge_skew(nodes: &[Peer], window: Duration) -> Finding {
     }
 }
 
-/// Nodes of different versions of the protocol do not understand a word of each other.
+/// Finds nodes that speak another version of the protocol: such nodes do not understand each other at all.
 fn judge_versions(nodes: &[Peer]) -> Finding {
     const NAME: &str = "lccp_versions";
     let other = nodes.iter().filter_map(|peer| {

@@ -1,4 +1,4 @@
-//! The servers of this data server: whether they are there, and whether they can adopt.
+//! Checks the servers of this data server: whether they listen, and whether they can adopt.
 
 pub mod accept_queue;
 pub mod proxies;
@@ -13,10 +13,10 @@ use baton_net::listeners::{Listener, listeners};
 use super::finding::Finding;
 use crate::doctor::kernel::proc;
 
-/// A service of this node: its name, and what clients reach.
+/// A service of this node: its name, and the address that clients reach.
 pub type Place = (String, SocketAddr);
 
-/// `services`: those of this node; `None` if they are not known.
+/// Checks the servers of this node's services. `services` is `None` if they are not known.
 pub fn check(services: Option<&[Place]>) -> Vec<Finding> {
     let enabled = proc::setting("net/mptcp/enabled");
     let listeners = match listeners() {
@@ -35,8 +35,8 @@ pub fn check(services: Option<&[Place]>) -> Vec<Finding> {
     findings
 }
 
-/// Every connection is adopted by the server that listens on the service's own port; without one it
-/// is refused, and goes to another data server.
+/// Finds services without a server. Every connection is adopted by the server that listens on the service's own port;
+/// without a listener the connection is refused, and goes to another data server.
 fn judge_present(listeners: &[Listener], services: &[Place]) -> Finding {
     let (served, missing): (Vec<&Place>, Vec<&Place>) = services
         .iter()
@@ -63,8 +63,9 @@ fn judge_present(listeners: &[Listener], services: &[Place]) -> Finding {
     }
 }
 
-/// The kernel adopts for plain TCP listeners only (`bpf_sk_assign_tcp_reqsk` refuses MPTCP), so the
-/// daemon adopts for an MPTCP server itself and relays: slower, and it ends with the daemon.
+/// Finds servers that use MPTCP. The kernel adopts for plain TCP listeners only (`bpf_sk_assign_tcp_reqsk` refuses
+/// MPTCP), so the daemon adopts for an MPTCP server itself and relays. That is slower, and relayed connections end
+/// with the daemon.
 fn judge_mptcp(
     enabled: Option<&str>,
     listeners: &[Listener],

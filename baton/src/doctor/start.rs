@@ -1,4 +1,4 @@
-//! The checks that decide whether a node can work here, made when it starts.
+//! The checks that a node makes when it starts, to decide whether it can work here.
 
 use anyhow::{Result, bail};
 use baton_dataplane::kernel::Kernel;
@@ -16,26 +16,26 @@ use crate::doctor::{
     servers::tcp_settings,
 };
 
-/// What is bad, in the doctor's words.
+/// The bad findings, in the doctor's words.
 pub struct BeforeStart {
-    /// Without these no program can be loaded.
+    /// Findings that keep every program from being loaded.
     deciding: Vec<Finding>,
-    /// The node starts, and does not work, or not for every client, until they are mended.
+    /// Findings with which the node starts, but does not work, or not for every client, until they are mended.
     pub warnings: Vec<Finding>,
 }
 
-/// Looks, and changes nothing. Whether the verifier takes the programs shows when they are loaded.
+/// Makes the checks and changes nothing. Whether the verifier accepts the programs shows only when they are loaded.
 pub async fn before_start(placed: Placed, netlink: &Netlink) -> BeforeStart {
     let subject = Subject::placed(placed);
     let parts = subject.parts();
-    // An I/O server and a dispatcher have no programs.
+    // An I/O server and a dispatcher load no programs.
     if parts.is_empty() {
         return BeforeStart::of(Vec::new(), Vec::new());
     }
     let kernel = Kernel::look();
     let probed = features::look(&parts, &kernel);
     let mut deciding = deciding_findings(&subject, &kernel, &probed);
-    // Where this network namespace does not tell, loading the programs does.
+    // If this network namespace does not show the setting, loading the programs shows whether they are compiled.
     deciding.push(jit::check(true));
 
     let mut warnings = Vec::new();
@@ -64,10 +64,10 @@ impl BeforeStart {
         }
     }
 
-    /// Nothing is said where all is well.
+    /// Returns without a message if the node can work here.
     ///
     /// # Errors
-    /// What keeps the node from working here, each with its remedy.
+    /// Something keeps the node from working here; the error lists each cause with its remedy.
     pub fn must_be_able(&self) -> Result<()> {
         if self.deciding.is_empty() {
             return Ok(());

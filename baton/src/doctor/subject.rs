@@ -1,4 +1,4 @@
-//! What the checks are about: this machine's node by its configuration, or any node.
+//! The subject of the checks: this machine's node by its configuration, or any node.
 
 use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
@@ -8,36 +8,36 @@ use baton_dataplane::kernel::Part;
 use super::servers::Place;
 use crate::doctor::servers::relayed::Relayed;
 
-/// What this machine is to be, or could be.
+/// What this machine is, or could be, as a node.
 #[derive(Clone, Debug)]
 pub struct Subject {
-    /// What it does; without a configuration both, because it could.
+    /// The roles of the node; without a configuration both CS and DS, because it could have them.
     pub roles: Roles,
-    /// Announced to clients.
+    /// The window scale that is announced to clients.
     pub window_scale: u8,
-    /// By how much clocks may differ.
+    /// The greatest difference of clocks that nodes accept.
     pub clock_window: Duration,
-    /// TCB entries.
+    /// The number of entries in the table of connections.
     pub flows: u32,
-    /// Where programs and maps are pinned.
+    /// The directory in which programs and maps are pinned.
     pub bpf_dir: PathBuf,
     /// This machine in its cluster; `None` if that is not known.
     pub placed: Option<Placed>,
 }
 
-/// A configuration, and which node of it this machine is.
+/// A configuration, and the node in it that this machine is.
 #[derive(Clone, Debug)]
 pub struct Placed {
-    /// Where it was read.
+    /// The file from which the configuration was read.
     pub file: PathBuf,
-    /// All of it.
+    /// The whole configuration.
     pub config: Config,
-    /// This machine.
+    /// This machine's node.
     pub me: Node,
 }
 
 impl Subject {
-    /// A machine of which nothing is known, with the defaults of a configuration.
+    /// A machine without a configuration. It gets the defaults of a configuration.
     pub fn unknown() -> Self {
         Self {
             roles: Roles::CS_AND_DS,
@@ -49,7 +49,7 @@ impl Subject {
         }
     }
 
-    /// What a configuration says of all its nodes.
+    /// Any node of a configuration.
     pub fn of(config: &Config) -> Self {
         Self {
             roles: Roles::CS_AND_DS,
@@ -61,7 +61,7 @@ impl Subject {
         }
     }
 
-    /// A node of a configuration.
+    /// This machine as a node of a configuration.
     pub fn placed(placed: Placed) -> Self {
         let any = Self::of(&placed.config);
         Self {
@@ -84,7 +84,7 @@ impl Subject {
         relayed.collect()
     }
 
-    /// The groups of programs that it loads.
+    /// The groups of programs that the node loads.
     pub fn parts(&self) -> Vec<Part> {
         if self.roles.is_app() {
             return vec![Part::Sockets];
@@ -92,7 +92,7 @@ impl Subject {
         Part::of_roles(self.roles.bits().into())
     }
 
-    /// The services that this machine is a data server of; `None` if that is not known.
+    /// The services for which this machine is a data server; `None` if they are not known.
     pub fn services(&self) -> Option<Vec<Place>> {
         let Placed { config, me, .. } = self.placed.as_ref()?;
         let services = config.services_of(&me.name);
@@ -115,7 +115,7 @@ pub mod tests {
 
     use super::*;
 
-    /// cs1, ds1 and ds2 on 192.0.2.0/24, and one service of both data servers.
+    /// A configuration with cs1, ds1 and ds2 on 192.0.2.0/24, and one service that both data servers have.
     pub fn config() -> Config {
         let key = "0123456789abcdef".repeat(4);
         let node = |name, host, role| {
@@ -140,7 +140,7 @@ pub mod tests {
             .config
     }
 
-    /// One of its nodes.
+    /// The node of this name in [`config`].
     pub fn placed(name: &str) -> Placed {
         let config = config();
         let me = config

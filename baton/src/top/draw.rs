@@ -1,4 +1,4 @@
-//! A view on the screen. 80 columns by 24 lines show all that matters.
+//! Draws a view on the screen. All that matters fits into 80 columns by 24 lines.
 
 use std::cmp::Ordering;
 
@@ -16,7 +16,7 @@ use super::{
 };
 use baton_node::status::Bytes;
 
-/// All of it. `trouble`: why the view is an old one.
+/// Draws the whole screen. `trouble` says why the view is an old one.
 pub fn draw(frame: &mut Frame<'_>, view: &View, screen: &Screen, trouble: Option<&str>) {
     let mut notes: Vec<Line<'_>> = view
         .warnings
@@ -24,7 +24,7 @@ pub fn draw(frame: &mut Frame<'_>, view: &View, screen: &Screen, trouble: Option
         .map(|warning| Line::styled(warning.as_str(), Color::Yellow))
         .collect();
     notes.extend(trouble.map(|trouble| Line::styled(trouble, Color::Red)));
-    // A few lines of notes are enough to know that something is wrong.
+    // A few lines of notes are enough to show that something is wrong.
     notes.truncate(4);
     let [head, tabs, noted, body, keys] = Layout::vertical([
         Constraint::Length(2),
@@ -65,7 +65,7 @@ fn summary(view: &View) -> String {
     summary
 }
 
-/// What a row shows, and what it is sorted by.
+/// The text of a cell, and the key by which its row is sorted.
 type Column = (String, Key);
 
 #[derive(Clone, Debug, PartialEq)]
@@ -75,7 +75,7 @@ enum Key {
 }
 
 impl Key {
-    /// Texts from A on; of numbers the largest first.
+    /// Orders texts from A on, and numbers from the largest on.
     fn order(&self, other: &Self) -> Ordering {
         match (self, other) {
             (Self::Number(one), Self::Number(other)) => other.total_cmp(one),
@@ -107,7 +107,7 @@ fn draw_rows(frame: &mut Frame<'_>, area: Rect, view: &View, screen: &Screen) {
                 false => Style::new().add_modifier(Modifier::BOLD),
             };
             let head = Line::from(*name).style(style);
-            // Numbers, and so their heads, are at the right.
+            // Numbers are aligned to the right, and so are their heads.
             let is_number = rows
                 .first()
                 .is_some_and(|row| matches!(row[index].1, Key::Number(_)));
@@ -118,7 +118,7 @@ fn draw_rows(frame: &mut Frame<'_>, area: Rect, view: &View, screen: &Screen) {
             })
         });
     let heads = Row::new(heads.collect::<Vec<_>>());
-    // The last row stays in sight.
+    // The last row always stays in sight.
     let first = screen.scrolled.min(rows.len().saturating_sub(1));
     let shown = rows.into_iter().skip(first).map(|row| {
         Row::new(row.into_iter().map(|(text, key)| match key {
@@ -201,13 +201,13 @@ fn byte_rate(value: Option<f64>) -> Column {
     known(value, |rate| rate, |rate| bytes(Some(rate)))
 }
 
-/// What is not known comes behind all that is.
+/// A cell whose value may be unknown. Unknown values are sorted behind all known ones.
 fn known<T: Copy>(value: Option<T>, key: impl Fn(T) -> f64, shown: impl Fn(T) -> String) -> Column {
     let sorted = value.map_or(f64::NEG_INFINITY, key);
     (value.map_or_else(|| "-".into(), shown), Key::Number(sorted))
 }
 
-/// Small ones with a digit more.
+/// Shows a number. Small numbers have one digit more.
 fn number(value: Option<f64>) -> String {
     match value {
         None => "-".into(),
@@ -217,7 +217,7 @@ fn number(value: Option<f64>) -> String {
 }
 
 fn bytes(value: Option<f64>) -> String {
-    // A float becomes an integer without wrapping.
+    // The conversion from float to integer saturates and does not wrap.
     value.map_or_else(
         || "-".into(),
         |value| Bytes(value.round() as u64).to_string(),

@@ -1,4 +1,4 @@
-//! What stands on a terminal of 80 by 24.
+//! Tests of what a terminal of 80 by 24 shows.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use ratatui::{
 use super::*;
 use baton_node::status::{Status, example};
 
-/// The example, and one second later.
+/// The view of the example status, one second after an earlier answer.
 fn view() -> View {
     let before = example();
     let mut now: Status = before.clone();
@@ -87,7 +87,7 @@ fn pools_and_routes() {
             "web/static /s/                             9       2.0       0 B         0     1",
         ]
     );
-    // By requests a second: three times to the right.
+    // Three times to the right sorts by requests a second.
     for _ in 0..3 {
         press(&mut screen, KeyCode::Right);
     }
@@ -115,7 +115,7 @@ fn sorted_by_name_and_scrolled_to_the_last() {
     assert!(first(&screen).starts_with("ds1"));
     press(&mut screen, KeyCode::Right);
     assert!(first(&screen).starts_with("cs1"));
-    // What is not known comes last.
+    // Unknown values come last.
     for _ in 0..6 {
         press(&mut screen, KeyCode::Right);
     }
@@ -136,7 +136,7 @@ fn what_is_wrong_stands_above_the_rows() {
     assert!(lines[5].starts_with("NODE"));
 }
 
-/// Too small a terminal shows less, and harms nothing.
+/// A terminal that is too small shows less, and nothing fails.
 #[test]
 fn terminals_of_every_size() {
     for width in [1, 2, 10, 40, 79, 300] {

@@ -25,10 +25,10 @@ use self::{
     terminal::Terminal,
 };
 
-/// Between two looks at the keys' meaning for signals: a person does not notice.
+/// The longest time between two looks at signals and at answers of the node. A person does not notice it.
 const MOMENT: Duration = Duration::from_millis(50);
 
-/// Shows the node of this configuration until somebody quits, asking it this often.
+/// Shows the node of this configuration until the user quits. The node is asked again after each `interval`.
 ///
 /// # Errors
 /// There is no terminal, or no node answers to begin with.

@@ -1,5 +1,4 @@
-//! Asking the node again and again, on a thread of its own: one that is slow to answer must not keep
-//! the keys waiting.
+//! Asks the node again and again, on a thread of its own, so that a node that answers slowly does not delay the keys.
 
 use std::{
     path::Path,
@@ -16,16 +15,16 @@ use baton_node::{
     status::Status,
 };
 
-/// What the node said, and when; or why it did not.
+/// The node's status and the time of its answer, or the reason why there is no answer.
 pub type Answer = Result<(Box<Status>, Instant), String>;
 
-/// The thread that asks. It ends with the process, or when nobody listens.
+/// The thread that asks the node. It ends with the process, or when nobody receives its answers any longer.
 pub struct Questions {
     answers: Receiver<Answer>,
 }
 
 impl Questions {
-    /// Asks once right away, and then this often.
+    /// Asks once right away, and then starts the thread, which asks again after each `interval`.
     ///
     /// # Errors
     /// No node answers.
@@ -37,7 +36,7 @@ impl Questions {
         Ok(Self { answers })
     }
 
-    /// One that has come since the last call.
+    /// Returns an answer that has come since the last call, if there is one.
     ///
     /// # Errors
     /// The thread has panicked.
@@ -71,7 +70,7 @@ fn status(file: &Path) -> Result<(Box<Status>, Instant)> {
     }
 }
 
-/// The last two answers, and what is wrong since.
+/// The last two answers, and the error since then.
 #[derive(Default)]
 pub struct Answers {
     now: Option<(Box<Status>, Instant)>,
@@ -80,7 +79,7 @@ pub struct Answers {
 }
 
 impl Answers {
-    /// One more.
+    /// Takes one more answer. After an error, the answers before it are kept.
     pub fn take(&mut self, answer: Answer) {
         match answer {
             Ok(answer) => {
@@ -91,7 +90,7 @@ impl Answers {
         }
     }
 
-    /// What they say together.
+    /// The view that the last two answers give together.
     pub fn view(&self) -> View {
         let Some((now, at)) = &self.now else {
             return View::default();
@@ -103,7 +102,7 @@ impl Answers {
         )
     }
 
-    /// Why the view is older than it should be.
+    /// The reason why the view is older than it should be; `None` if it is not.
     pub fn trouble(&self) -> Option<&str> {
         self.trouble.as_deref()
     }

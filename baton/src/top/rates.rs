@@ -1,29 +1,29 @@
-//! From two answers of a node, and the time between, to rows with rates. No I/O, no clock.
+//! Computes rows with rates from two answers of a node and the time between them, without I/O or a clock.
 
 use std::{collections::HashMap, time::Duration};
 
 use baton_node::status::{Peer, Service, Status, Tally};
 
-/// What is shown of one moment.
+/// All that is shown of one moment.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct View {
-    /// The node, in a few words.
+    /// The node's name, roles, interfaces and uptime, in one line.
     pub title: String,
-    /// Live entries of the TCP table and room for more; connection servers only.
+    /// The number of live entries in the TCP table and its capacity; only connection servers have it.
     pub table: Option<(u32, u32)>,
-    /// All that the node's data servers had to do.
+    /// The sum of the rates of all data servers.
     pub all: Rates,
-    /// In the order of the configuration.
+    /// A row for each node, in the order of the configuration.
     pub nodes: Vec<NodeRow>,
-    /// Each service, its pools and their routes.
+    /// A row for each service, its pools and their routes.
     pub pools: Vec<PoolRow>,
-    /// Counters that are not zero, by name.
+    /// The counters that are not zero, by name.
     pub counters: Vec<CounterRow>,
-    /// What is wrong, a line each.
+    /// Warnings, a line each.
     pub warnings: Vec<String>,
 }
 
-/// Per second. `None`: there is nothing yet to compare with, or counting has begun anew.
+/// Rates per second. A rate is `None` if there is nothing to compare with yet, or if counting has begun anew.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Rates {
     pub requests: Option<f64>,
@@ -31,20 +31,20 @@ pub struct Rates {
     pub handovers: Option<f64>,
 }
 
-/// One node.
+/// The row of one node.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NodeRow {
     pub name: String,
     pub roles: String,
     pub state: String,
-    /// Whether a data server takes requests; else why not.
+    /// Says whether a data server takes requests, and if not, why.
     pub health: String,
     pub cpu_permille: Option<u16>,
     pub flows: Option<u32>,
     pub rates: Rates,
 }
 
-/// A pool, what no route of a service takes, or a route.
+/// The row of a pool, of a route, or of all requests of a service that no route takes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PoolRow {
     pub name: String,
@@ -53,7 +53,7 @@ pub struct PoolRow {
     pub unavailable: u64,
 }
 
-/// One counter of the programs.
+/// The row of one counter of the programs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CounterRow {
     pub name: String,
@@ -61,11 +61,11 @@ pub struct CounterRow {
     pub rate: Option<f64>,
 }
 
-/// An earlier answer, and how long before the one that is shown.
+/// An earlier answer, and the time from it to the answer that is shown.
 pub type Before<'a> = Option<(&'a Status, Duration)>;
 
 impl View {
-    /// What `now` says, compared with an earlier answer of the same node.
+    /// Makes a view of `now`, compared with an earlier answer of the same node.
     pub fn of(now: &Status, before: Before<'_>) -> Self {
         let nodes: Vec<NodeRow> = now
             .nodes
@@ -123,7 +123,7 @@ fn node(status: &Status, peer: &Peer, before: Before<'_>) -> NodeRow {
     }
 }
 
-/// A state of `baton status`, in nine letters.
+/// A short form, of nine letters at most, for a state of `baton status`.
 fn in_a_word(state: &str) -> &str {
     match state {
         "never heard of" => "unheard",
@@ -163,7 +163,7 @@ fn pools(now: &Status, before: Before<'_>) -> Vec<PoolRow> {
     .collect()
 }
 
-/// All that a service counts, by name. Routes come after their pool.
+/// All tallies of a service, by name. Routes come after their pool.
 fn tallies(service: &Service) -> Vec<(String, &Tally)> {
     let mut all = Vec::new();
     all.extend(
@@ -227,7 +227,7 @@ mod tests {
     use super::*;
     use baton_node::status::example;
 
-    /// The example, and what it is two seconds later.
+    /// The example status, and the same node two seconds later.
     fn moments() -> (Status, Status) {
         let before = example();
         let mut now = before.clone();

@@ -1,8 +1,8 @@
-//! What the keys have chosen: a page, its order, and where it is scrolled to.
+//! What the keys have chosen: the page, its order, and how far it is scrolled.
 
 use ratatui::crossterm::event::{Event, KeyCode, KeyEventKind, KeyModifiers};
 
-/// One at a time.
+/// The pages, of which one is shown at a time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Page {
     #[default]
@@ -12,10 +12,10 @@ pub enum Page {
 }
 
 impl Page {
-    /// From left to right.
+    /// All pages, from left to right.
     pub const ALL: [Self; 3] = [Self::Nodes, Self::Pools, Self::Counters];
 
-    /// As its tab says.
+    /// The title on the page's tab.
     pub fn title(self) -> &'static str {
         match self {
             Self::Nodes => "Nodes",
@@ -24,7 +24,7 @@ impl Page {
         }
     }
 
-    /// Its columns, each of which rows can be sorted by. The first is that of names.
+    /// The page's columns. Rows can be sorted by each of them; the first one has the names.
     pub fn columns(self) -> &'static [&'static str] {
         match self {
             Self::Nodes => &[
@@ -51,31 +51,31 @@ impl Page {
     }
 }
 
-/// What is on the screen.
+/// The state of the screen.
 #[derive(Clone, Debug, Default)]
 pub struct Screen {
     pub page: Page,
-    /// Of each page: the column that it is sorted by; none: as the node says it.
+    /// For each page, the column by which it is sorted; `None` keeps the order of the node's answer.
     sorted: [Option<usize>; 3],
     pub scrolled: usize,
 }
 
-/// What a key asks for beyond the screen.
+/// What a key asks the caller to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wish {
     Quit,
-    /// The screen is another one.
+    /// The screen has changed and must be drawn again.
     Redraw,
     Nothing,
 }
 
 impl Screen {
-    /// The column that this page is sorted by.
+    /// The column by which the current page is sorted.
     pub fn sorted_by(&self) -> Option<usize> {
         self.sorted[self.page.place()]
     }
 
-    /// Does what an event asks for.
+    /// Handles an event, and returns what the caller has to do.
     pub fn handle(&mut self, event: &Event) -> Wish {
         let key = match event {
             Event::Key(key) if key.kind != KeyEventKind::Release => key,
@@ -104,7 +104,7 @@ impl Screen {
         self.scrolled = 0;
     }
 
-    /// Around all columns and "not sorted", which is before the first.
+    /// Moves the order by `by` places around all columns. The place before the first column is "not sorted".
     fn sort(&mut self, by: usize) {
         let columns = self.page.columns().len();
         let sorted = &mut self.sorted[self.page.place()];

@@ -1,5 +1,5 @@
-//! The terminal while it is ours. However this ends, by a key, an error, a panic or a signal, it is left
-//! as it was.
+//! The terminal while this program uses it. However the program ends, by a key, an error, a panic or a signal, the
+//! terminal is left as it was.
 
 use std::{
     sync::{
@@ -16,31 +16,33 @@ use ratatui::{
 };
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
-/// Signals that ask for an end. Ctrl-C is a key while the terminal is ours; SIGINT can come all the same.
+/// Signals that ask for an end. Ctrl-C is an ordinary key while the program uses the terminal, but SIGINT can still
+/// come.
 const ENDING: [i32; 4] = [SIGTERM, SIGHUP, SIGINT, SIGQUIT];
 
 pub struct Terminal {
     inner: DefaultTerminal,
-    /// The ending signal that has come, or 0.
+    /// The number of the ending signal that has come, or 0.
     signal: Arc<AtomicUsize>,
 }
 
 impl Terminal {
-    /// Signals first: one that comes in between must not leave the terminal changed.
+    /// Takes over the terminal. The signals are registered first: a signal that comes in between must not leave the
+    /// terminal changed.
     pub fn open() -> Result<Self> {
         let signal = Arc::new(AtomicUsize::new(0));
         for number in ENDING {
-            // The number of a signal is small and above 0.
+            // The number of a signal is small and above 0, so the conversion is exact.
             let value = number as usize;
             signal_hook::flag::register_usize(number, Arc::clone(&signal), value)
                 .context("cannot wait for signals")?;
         }
-        // Sets a panic hook as well, which restores the terminal before anything is said.
+        // This also sets a panic hook, which restores the terminal before the panic's message is printed.
         let inner = ratatui::try_init().context("cannot take over this terminal")?;
         Ok(Self { inner, signal })
     }
 
-    /// The ending signal that has come.
+    /// The number of the ending signal, if one has come.
     pub fn signal(&self) -> Option<i32> {
         let number = self.signal.load(Ordering::Relaxed);
         i32::try_from(number).ok().filter(|number| *number != 0)
@@ -65,7 +67,8 @@ impl Terminal {
 
 impl Drop for Terminal {
     fn drop(&mut self) {
-        // The panic hook has done it; a second time, the cursor would go back to above what it said.
+        // After a panic the hook has restored the terminal. A second time would move the cursor back above the panic's
+        // message.
         if !std::thread::panicking() {
             ratatui::restore();
         }

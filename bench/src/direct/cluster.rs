@@ -1,5 +1,5 @@
-//! One connection server, fifteen data servers that have little of a processor each, an aware client and a plain one.
-//! For each number of data servers that is measured there is a service with so many.
+//! A cluster of one connection server, fifteen data servers that each have a small part of a processor, an aware
+//! client and a plain one. For each number of data servers that is measured there is a service with that many.
 
 use std::path::Path;
 use std::time::Duration;
@@ -14,9 +14,9 @@ use crate::lab::BenchLab;
 use crate::options::Options;
 use crate::wrk::Target;
 
-/// How many data servers, in the order of the turns of a round. The first is what others are compared with.
+/// The numbers of data servers, in the order of the turns of a round. The others are compared with the first one.
 pub(super) const SERVERS: [u32; 7] = [1, 2, 4, 6, 8, 12, 15];
-/// The cluster addresses of their services.
+/// The cluster addresses of the services, in the order of [`SERVERS`].
 const ADDRESSES: [&str; SERVERS.len()] = [
     "10.77.0.101",
     "10.77.0.102",
@@ -26,15 +26,15 @@ const ADDRESSES: [&str; SERVERS.len()] = [
     "10.77.0.112",
     "10.77.0.115",
 ];
-/// Of one processor, for all that runs on a data server.
+/// The part of one processor that all programs on a data server together may use.
 pub(super) const QUOTA: f64 = 0.03;
-/// Longer than a quota's period.
+/// A pause that is longer than the period of a quota.
 pub(super) const PAUSE: Duration = Duration::from_millis(500);
 
 const CONNECTION_SERVER: &str = "cs1";
 const BPF_DIR: &str = "/sys/fs/bpf/baton-lab/bench-direct/client-agent";
 
-/// Whether a client sends to its data servers itself.
+/// The kind of client: an aware one sends to its data servers itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Aware,
@@ -44,7 +44,7 @@ pub(super) enum Kind {
 impl Kind {
     pub const ALL: [Kind; 2] = [Kind::Aware, Kind::Plain];
 
-    /// Where it runs.
+    /// The host on which the client runs.
     pub fn host(self) -> &'static str {
         match self {
             Kind::Aware => "aware",
@@ -53,7 +53,7 @@ impl Kind {
     }
 }
 
-/// The service of so many data servers.
+/// The service that has this many data servers.
 pub(super) fn target(servers: u32) -> Result<Target> {
     let at = SERVERS.iter().position(|one| *one == servers);
     let at = at.with_context(|| format!("no service has {servers} data servers"))?;
@@ -62,15 +62,15 @@ pub(super) fn target(servers: u32) -> Result<Target> {
 
 pub(super) struct Cluster {
     lab: BenchLab,
-    /// Polls the connection server's interface, and only that.
+    /// The thread that polls the connection server's interface, and does nothing else.
     receiving: u32,
     servers: Vec<Server>,
 }
 
-/// What works at a data server: processes.
+/// The processes that work at a data server.
 struct Server {
     nginx: u32,
-    /// Polls its interface.
+    /// The thread that polls the data server's interface.
     receiving: u32,
 }
 
@@ -80,7 +80,7 @@ impl Cluster {
         poll_by_thread(&lab, BRIDGE, CONNECTION_SERVER)?;
         let receiving = poll_by_thread(&lab, CONNECTION_SERVER, "eth0")?;
         let servers = names().map(|server| {
-            // Where the other end would send large segments, veth does not poll.
+            // If the other end of the veth sent large segments (TSO), the interface would not be polled.
             lab.said(BRIDGE, &["ethtool", "-K", &server, "tso", "off"])?;
             lab.said(&server, &["ethtool", "-K", "eth0", "gro", "on"])?;
             let receiving = poll_by_thread(&lab, &server, "eth0")?;
@@ -111,7 +111,7 @@ impl Cluster {
         &self.lab
     }
 
-    /// As of now, with the first so many data servers.
+    /// Reads the usage so far, for the first `servers` data servers.
     pub fn usage(&self, servers: u32) -> Result<Usage> {
         let servers = self.servers.iter().take(servers as usize).map(|server| {
             Ok(usage::seconds_of_all(server.nginx)? + usage::seconds(server.receiving)?)
@@ -127,7 +127,7 @@ impl Cluster {
         })
     }
 
-    /// Connections of the aware client that were told where their data server is.
+    /// The number of the aware client's connections that were told where their data server is.
     pub fn made_aware(&self) -> Result<u64> {
         let words = ["client-agent", "status", "--bpf-dir", BPF_DIR];
         let said = self.lab.baton(Kind::Aware.host(), &words)?;
@@ -149,7 +149,7 @@ impl Drop for Cluster {
     }
 }
 
-/// Of the data servers.
+/// The names of the data servers.
 fn names() -> impl Iterator<Item = String> {
     let most = SERVERS.into_iter().max().unwrap_or_default();
     (1..=most).map(|number| format!("ds{number}"))
@@ -160,13 +160,14 @@ fn processors() -> Result<f64> {
     Ok(count.get() as f64)
 }
 
-/// Has a thread of the kernel's own poll an interface, so that what comes there is accounted for apart from whoever has
-/// sent it: at the connection server, or it would be the client's; at the other end of its cable, or all that follows
-/// there would be the connection server's; at the data servers, or it would be the client's in one way and the
-/// connection server's in the other, and in none of their quotas. Returns the thread.
+/// Has a thread of the kernel poll an interface, so that the processing of packets that arrive there is charged to
+/// this thread and not to their sender. Otherwise it would be charged elsewhere: at the connection server to the
+/// client; at the other end of its cable to the connection server, with all that follows there; at the data servers to
+/// an aware client or, for a plain one, to the connection server, and never to the data servers' quotas. Returns the
+/// thread.
 fn poll_by_thread(lab: &BenchLab, host: &str, interface: &str) -> Result<u32> {
     let before = usage::polling_threads(interface)?;
-    // Only a file system that is mounted in the namespace shows its interfaces.
+    // Only a sysfs that is mounted in the namespace shows the namespace's interfaces.
     let script = "mount -t sysfs sysfs /sys; echo 1 > /sys/class/net/$0/threaded";
     lab.said(
         host,

@@ -1,6 +1,6 @@
-//! Aware clients, who send to their data servers themselves: how far one connection server goes. More and more data
-//! servers, each with a small part of a processor, so that fifteen of them find room on one machine; aware clients
-//! and plain ones in turns, a new connection for each request.
+//! Measures how far one connection server goes with aware clients, which send to their data servers themselves. There
+//! are more and more data servers, each with a small part of a processor, so that fifteen of them fit on one machine.
+//! Aware and plain clients take turns, with a new connection for each request.
 
 mod cluster;
 mod usage;
@@ -14,18 +14,20 @@ use crate::options::Options;
 use crate::statistics::Spread;
 use crate::wrk::{self, Measured, Pages, Work};
 
-/// The paper's resource.
+/// The page of the paper's measurement.
 const PAGE: &str = "/64k";
-/// For each data server: one that has used up its part for now keeps some of them waiting, and must not keep all.
+/// The number of connections for each data server. A data server that has used up its part for the moment keeps some
+/// of them waiting, and must not keep all.
 const CONNECTIONS: u32 = 16;
 const THREADS: u32 = 2;
-/// How far the slowest step may be from a straight line.
+/// The least rate, as a part of the rate on a straight line, that each number of data servers should reach.
 const LINEAR: f64 = 0.95;
-/// What a connection may cost the connection server, of what it costs its data server: then one as strong as a data
-/// server is enough for fifteen of them, which is what the paper estimates. And what all of it may take of a processor.
+/// The most that a connection should cost the connection server, as a part of what it costs its data server. Then a
+/// connection server as strong as one data server is enough for fifteen, which is what the paper estimates. This is
+/// also the largest part of a processor that the connection server should take in all.
 const PART: f64 = 1.0 / 15.0;
 
-/// One turn.
+/// The results of one turn.
 #[derive(Clone, Copy)]
 struct Turn {
     measured: Measured,
@@ -37,16 +39,16 @@ impl Turn {
         self.measured.micros as f64 / 1e6
     }
 
-    /// µs a connection.
+    /// The processor time of one kind, in microseconds a connection.
     fn micros(&self, of: fn(&Usage) -> f64) -> f64 {
         of(&self.usage) * 1e6 / self.measured.requests as f64
     }
 }
 
-/// Of one round: for each number of data servers, aware and plain.
+/// The results of one round: for each number of data servers, those of aware and of plain clients.
 type Round = Vec<[Turn; 2]>;
 
-/// Measures, and says it in Markdown.
+/// Measures, and returns the report in Markdown.
 pub(crate) fn measure(options: &Options) -> Result<String> {
     let cluster = Cluster::raise(options)?;
     let _counting = Counting::on()?;
@@ -73,7 +75,7 @@ pub(crate) fn measure(options: &Options) -> Result<String> {
 }
 
 fn turn(cluster: &Cluster, options: &Options, kind: Kind, servers: u32) -> Result<Turn> {
-    // What an earlier turn has left behind is not this one's.
+    // Work that an earlier turn left behind must not count in this one.
     std::thread::sleep(PAUSE);
     let before = cluster.usage(servers)?;
     let work = Work {
@@ -90,7 +92,7 @@ fn turn(cluster: &Cluster, options: &Options, kind: Kind, servers: u32) -> Resul
     })
 }
 
-/// Whether they were what they are called.
+/// A sentence that shows whether the aware clients were really aware.
 fn checked(rounds: &[Round], aware: u64) -> String {
     let requests: u64 = (rounds.iter().flatten())
         .map(|[aware, _]| aware.measured.requests)
@@ -162,7 +164,7 @@ fn markdown(rounds: &[Round]) -> String {
     text
 }
 
-/// The rate of so many data servers, of so many times that of one.
+/// The rate of a number of data servers, divided by that number times the rate of one.
 fn straight(rounds: &[Round], at: usize, kind: Kind) -> Spread {
     let rate = |turns: &[Turn; 2]| turns[kind as usize].measured.rate();
     let times = f64::from(SERVERS[at]) / f64::from(SERVERS[0]);

@@ -1,34 +1,34 @@
-//! What a connection server has taken of the machine, apart from all that runs beside it.
+//! Measures what a connection server takes of the machine, separately from all that runs beside it.
 
 use std::fs;
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
 
-/// Processor seconds, as of a moment or between two of them.
+/// Seconds of processor time, either up to a moment or between two moments.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Usage {
-    /// Runs of the connection server's program.
+    /// The number of runs of the connection server's program.
     pub packets: u64,
-    /// Those runs.
+    /// The time of these runs.
     pub program: f64,
-    /// The thread that polls its interface: the program is a part of this.
+    /// The time of the thread that polls the connection server's interface. It includes that of the program.
     pub receiving: f64,
-    /// Its daemon.
+    /// The time of the connection server's daemon.
     pub daemon: f64,
-    /// The data servers of the turn: nginx, and the threads that poll their interfaces.
+    /// The time of the data servers of the turn: of nginx, and of the threads that poll their interfaces.
     pub servers: f64,
-    /// All processors of the machine, of one.
+    /// The time of the machine's processors, as the mean of all of them.
     pub machine: f64,
 }
 
 impl Usage {
-    /// Receiving and daemon.
+    /// The time of the connection server: polling thread and daemon.
     pub fn connection_server(&self) -> f64 {
         self.receiving + self.daemon
     }
 
-    /// From an earlier moment to this.
+    /// The usage between an earlier moment and this one.
     pub fn since(self, earlier: Usage) -> Usage {
         Usage {
             packets: self.packets - earlier.packets,
@@ -41,8 +41,8 @@ impl Usage {
     }
 }
 
-/// Seconds that all threads of a process that there are now have worked, to the nanosecond:
-/// Documentation/scheduler/sched-stats.rst.
+/// The seconds that all present threads of a process have worked, to the nanosecond
+/// (Documentation/scheduler/sched-stats.rst).
 pub(super) fn seconds(process: u32) -> Result<f64> {
     let tasks = format!("/proc/{process}/task");
     let entries = fs::read_dir(&tasks).with_context(|| format!("read {tasks}"))?;
@@ -70,7 +70,7 @@ pub(super) fn seconds(process: u32) -> Result<f64> {
     Ok(nanos.sum::<Result<u64>>()? as f64 / 1e9)
 }
 
-/// The same of a process and its children.
+/// The seconds that a process and its children have worked.
 pub(super) fn seconds_of_all(process: u32) -> Result<f64> {
     let path = format!("/proc/{process}/task/{process}/children");
     let children = fs::read_to_string(&path).with_context(|| format!("read {path}"))?;
@@ -80,10 +80,10 @@ pub(super) fn seconds_of_all(process: u32) -> Result<f64> {
     Ok(seconds(process)? + children.sum::<Result<f64>>()?)
 }
 
-/// Has a thread live from the quota that a process lives from.
+/// Makes a thread use the quota of a process.
 pub(super) fn join(thread: u32, process: u32) -> Result<()> {
     let groups = fs::read_to_string(format!("/proc/{process}/cgroup"))?;
-    // cgroups(7): "hierarchy:controllers:path", and of version 2 "0::path".
+    // A line of the file is "hierarchy:controllers:path", and for version 2 "0::path" (cgroups(7)).
     let mut groups = groups.lines().filter_map(|line| {
         let (controllers, path) = line.split_once(':')?.1.split_once(':')?;
         let place = match controllers {
@@ -110,7 +110,7 @@ pub(super) fn polling_threads(interface: &str) -> Result<Vec<u32>> {
         else {
             continue;
         };
-        // One that has ended since is none.
+        // A process that has ended meanwhile is left out.
         let comm = fs::read_to_string(format!("/proc/{process}/comm")).unwrap_or_default();
         if comm.starts_with(&name) {
             found.push(process);

@@ -1,4 +1,4 @@
-//! Clients over connections that stay: each asks for another document as soon as it has the one before.
+//! Clients over connections that stay open. Each asks for another document as soon as it has the one before.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -13,7 +13,7 @@ use crate::competitor::Competitor;
 use crate::lab::BenchLab;
 use crate::latency::Client;
 
-/// When to stop: after so many requests of all, and not before this time is over.
+/// The condition for an end: all clients together have sent so many requests, and this time is over.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Enough {
     requests: u64,
@@ -21,7 +21,7 @@ pub(super) struct Enough {
 }
 
 impl Enough {
-    /// However long they take.
+    /// An end after so many requests, however long they take.
     pub const fn requests(requests: u64) -> Enough {
         Enough {
             requests,
@@ -29,7 +29,7 @@ impl Enough {
         }
     }
 
-    /// However many there are.
+    /// An end after this time, however many requests there are.
     pub const fn time(time: Duration) -> Enough {
         Enough { requests: 0, time }
     }
@@ -45,7 +45,7 @@ impl fmt::Display for Enough {
     }
 }
 
-/// What was answered, all with status 200.
+/// The number of answers, all of which had status 200, and the time that they took.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Asked {
     pub requests: u64,
@@ -53,13 +53,13 @@ pub(super) struct Asked {
 }
 
 impl Asked {
-    /// Requests a second.
+    /// The rate, in requests a second.
     pub fn rate(self) -> f64 {
         self.requests as f64 / self.time.as_secs_f64()
     }
 }
 
-/// Connections to the cluster address.
+/// The clients, whose connections are to the cluster address.
 pub(super) struct Audience {
     visitors: Vec<Visitor>,
     popularity: Popularity,
@@ -71,7 +71,7 @@ struct Visitor {
 }
 
 impl Audience {
-    /// So many, from the lab's client.
+    /// Makes so many connections from the lab's client.
     pub fn connect(lab: &BenchLab, connections: u64, popularity: Popularity) -> Result<Audience> {
         let connect = || {
             let address = Competitor::Baton.addresses()[0];
@@ -90,7 +90,7 @@ impl Audience {
         })
     }
 
-    /// Asks until that is enough, each connection on a thread of its own. The first failure ends it.
+    /// Sends requests until `enough` is reached, each connection on a thread of its own. The first failure ends all.
     pub fn ask(&mut self, enough: Enough) -> Result<Asked> {
         let start = Instant::now();
         let begun = AtomicU64::new(0);

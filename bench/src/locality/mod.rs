@@ -1,5 +1,5 @@
-//! What a policy does to the servers' memories: real caches, each too small for all documents, and
-//! documents asked for by popularity. Hits are counted in the caches' own logs. Each policy has a lab of its
+//! Shows how policies affect the servers' caches. The caches are real, each is too small for all documents, and
+//! documents are asked for by popularity. Hits are counted from the caches' own logs. Each policy has a lab of its
 //! own, so that all begin with empty caches.
 
 mod audience;
@@ -18,22 +18,22 @@ use tally::Tally;
 
 const LAB: &str = include_str!("../../locality/lab.toml");
 const CACHE_CONFIG: &str = "bench/locality/cache.conf";
-/// Where the lab file has it.
+/// The text in the lab file that stands for the policy.
 const POLICY: &str = "\"POLICY\"";
-/// As that file names them.
+/// The names of the servers in the lab file.
 const SERVERS: [&str; 4] = ["ds1", "ds2", "ds3", "ds4"];
 
-/// Three times what one cache holds, and three quarters of what all hold.
+/// The number of documents: three times what one cache holds, and three quarters of what all caches hold.
 const DOCUMENTS: usize = 1350;
 const ZIPF: f64 = 0.9;
-/// Enough that there is always a queue at the link that is scarce.
+/// The number of connections, which is so large that there is always a queue at the scarce link.
 const CONNECTIONS: u64 = 32;
 
-/// Whom to ask for what, how long.
+/// A scene: the policies, the requests and their duration.
 struct Scene {
     title: &'static str,
     policies: &'static [&'static str],
-    /// The part of all requests that is for one document.
+    /// The part of all requests that is for one hot document.
     hot: f64,
     warm_up: Enough,
     counted: Enough,
@@ -47,7 +47,7 @@ const SCENES: [Scene; 2] = [
         warm_up: Enough::requests(30_000),
         counted: Enough::requests(30_000),
     },
-    // As long as "lard" takes to move what it moves: a part of it each second.
+    // The warm-up is as long as "lard" takes to move what it moves, because it moves a part of that each second.
     Scene {
         title: "The same where one document has a quarter of all requests",
         policies: &["path", "lard"],
@@ -57,18 +57,18 @@ const SCENES: [Scene; 2] = [
     },
 ];
 
-/// What one policy made of a scene.
+/// The results of one policy in a scene.
 struct Turn {
     policy: &'static str,
     rate: f64,
-    /// What was answered; `tallies` may hold more, where a request was served twice.
+    /// The number of answered requests. `tallies` may count more, if a request was served twice.
     requests: u64,
-    /// By server.
+    /// The tallies of the servers.
     tallies: Vec<Tally>,
     held: Vec<usize>,
 }
 
-/// Measures, and says it in Markdown.
+/// Measures all scenes, and returns the report in Markdown.
 pub(crate) fn measure(options: &Options) -> Result<String> {
     let mut text = String::new();
     for scene in &SCENES {

@@ -1,14 +1,16 @@
-//! Which document is asked for next.
+//! Chooses the document that is asked for next.
 
-/// Documents by rank: the k-th in proportion to 1/k to some power (Zipf), beside one that is hot.
+/// The popularity of documents by rank: the k-th is asked for in proportion to 1/k to some power (Zipf), and one
+/// document is hot in addition.
 #[derive(Clone, Debug)]
 pub(super) struct Popularity {
-    /// By document: the part of requests that is for it or for those before. Ascending.
+    /// For each document, the part of requests that is for it or for those before it. The numbers ascend.
     upto: Vec<f64>,
 }
 
 impl Popularity {
-    /// Of so many documents. Document 0 has this part of all requests besides what its rank gives it.
+    /// Makes the popularity of so many documents. Document 0 gets the part `hot` of all requests, besides what its
+    /// rank gives it.
     pub fn new(documents: usize, zipf: f64, hot: f64) -> Popularity {
         let mut sum = 0.0;
         let mut upto: Vec<f64> = (1..=documents)
@@ -22,7 +24,7 @@ impl Popularity {
         Popularity { upto }
     }
 
-    /// The document that a number from 0 to 1 falls to.
+    /// The document for a random number from 0 to 1.
     pub fn document(&self, drawn: f64) -> usize {
         let last = self.upto.len().saturating_sub(1);
         self.upto.partition_point(|part| *part < drawn).min(last)
@@ -44,7 +46,7 @@ mod tests {
     }
 
     fn assert_near(parts: [f64; 3], expected: [f64; 3]) {
-        // Five standard deviations of a share at most: 5 * sqrt(0.25 / DRAWS).
+        // The limit is five standard deviations of a share at most: 5 * sqrt(0.25 / DRAWS).
         let near = |(one, other): (&f64, &f64)| (one - other).abs() < 0.008;
         assert!(parts.iter().zip(&expected).all(near), "{parts:?}");
     }

@@ -1,4 +1,4 @@
-//! What the caches did, as they log it themselves: see bench/locality/cache.conf.
+//! Reads what the caches did from their own logs (see bench/locality/cache.conf).
 
 use std::fs;
 use std::iter::Sum;
@@ -10,12 +10,12 @@ use anyhow::{Context as _, Result, bail};
 
 use crate::lab::BenchLab;
 
-/// How long lines of requests that were answered may take to be written.
+/// How long the lines of answered requests may take until they are in the logs.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Between two looks.
+/// The time between two looks at the logs.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// Requests of one server.
+/// The requests that one server got.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Tally {
     pub requests: u64,
@@ -28,7 +28,7 @@ impl Tally {
         self.hits as f64 / self.requests as f64
     }
 
-    /// What has come since an earlier one.
+    /// The difference to an earlier tally.
     pub fn since(self, earlier: &Tally) -> Tally {
         Tally {
             requests: self.requests - earlier.requests,
@@ -36,7 +36,7 @@ impl Tally {
         }
     }
 
-    /// Of a log: `$upstream_cache_status` comes first in a line.
+    /// Counts the lines of a log, each of which begins with `$upstream_cache_status`.
     fn of(log: &str) -> Tally {
         let statuses = || log.lines().filter_map(|line| line.split(' ').next());
         Tally {
@@ -55,8 +55,8 @@ impl Sum for Tally {
     }
 }
 
-/// One of each server, once the logs grow no more and have a line for each of so many requests. They
-/// may have more: a client that repeats a request while its connection moves can be served twice.
+/// The tally of each server, once the logs no longer grow and have a line for each of so many requests. They may have
+/// more lines: a client that repeats a request while its connection moves can be served twice.
 pub(super) fn settled(lab: &BenchLab, servers: &[&str], requests: u64) -> Result<Vec<Tally>> {
     let start = Instant::now();
     let mut before = tallies(lab, servers)?;
@@ -86,7 +86,7 @@ fn tallies(lab: &BenchLab, servers: &[&str]) -> Result<Vec<Tally>> {
         .collect()
 }
 
-/// How many documents are in the cache of each server.
+/// The number of documents in the cache of each server.
 pub(super) fn held(lab: &BenchLab, servers: &[&str]) -> Result<Vec<usize>> {
     servers
         .iter()

@@ -1,5 +1,5 @@
-//! One stream from a server to a client, by its length (the paper's figure 6): each over a new connection, from the
-//! request to the last byte.
+//! Measures the rate of one stream from a server to a client, by the stream's length (the paper's figure 6). Each
+//! stream has a new connection, and counts from the request to the last byte.
 
 use std::time::Instant;
 
@@ -11,12 +11,12 @@ use super::system::{Sender, System};
 use super::{Round, TURNS};
 use crate::statistics::Spread;
 
-/// Kilobytes.
+/// The lengths of the streams, in kilobytes.
 const SIZES: [u64; 6] = [4, 16, 64, 256, 1024, 4096];
-/// How often in a turn.
+/// How often each length is measured in a turn.
 const TIMES: u32 = 5;
 
-/// Mbit/s, by size.
+/// The rates in Mbit/s, by length.
 pub(super) type Bursts = [Vec<f64>; SIZES.len()];
 
 pub(super) fn turn(cluster: &Cluster, turn: (Sender, System)) -> Result<Bursts> {

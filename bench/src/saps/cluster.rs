@@ -1,5 +1,5 @@
-//! The two clusters and the bottleneck between them and their clients: bench/saps/lab.toml, and what a lab file
-//! does not say.
+//! The two clusters, and the bottleneck between them and their clients: bench/saps/lab.toml, and the settings that a
+//! lab file cannot express.
 
 use std::process::Stdio;
 
@@ -11,29 +11,30 @@ use crate::lab::BenchLab;
 use crate::options::Options;
 
 const LAB: &str = include_str!("../../saps/lab.toml");
-/// What stands for this program there.
+/// The text in the lab file that stands for this program.
 const PROGRAM: &str = "\"baton-bench\"";
 
-/// Of the router's link to the clients, in bits a second: a tenth of the paper's, so that links and not processors are
-/// the limit.
+/// The rate of the router's link to the clients, in bits a second. It is a tenth of the paper's rate, so that links
+/// and not processors are the limit.
 const RATE: u64 = 100_000_000;
-/// How many times that the links of io1 and of the servers to the front have, and under `--wide`.
+/// The rate of the links of io1 and of the servers to the front, as a multiple of [`RATE`]: by default, and under
+/// `--wide`.
 const OWN: u64 = 1;
 const WIDE: u64 = 10;
-/// Bytes of a full frame.
+/// The bytes of a full frame.
 const FRAME: u64 = 1514;
-/// Frames that a link may send at once after a pause. A wire sends one; a timer of the kernel that is late would
-/// leave the link unused.
+/// The number of frames that a link may send at once after a pause. A real wire sends one, but a late timer of the
+/// kernel would then leave the link unused.
 const BURST: u64 = 10;
-/// Frames that wait at the router, as in the paper's switch (table 2).
+/// The number of frames that wait at the router, as in the paper's switch (table 2).
 const ROUTER_QUEUE: u64 = 40;
-/// Frames that wait at a node's own interface, as Linux has it (txqueuelen).
+/// The number of frames that wait at a node's own interface, as by Linux's default (txqueuelen).
 const OWN_QUEUE: u64 = 1000;
 
-/// Each at the bottleneck's other end.
+/// The clients, which are at the other end of the bottleneck.
 pub(super) const CLIENTS: [&str; 4] = ["client1", "client2", "client3", "client4"];
 
-/// Both clusters, up.
+/// Both clusters, which are up.
 pub(super) struct Cluster {
     lab: BenchLab,
 }
@@ -59,8 +60,9 @@ impl Cluster {
         self.lab.running()
     }
 
-    /// Has a system send in this manner from the next connection on, and forget what it knows of its clients. By
-    /// route, because a namespace may not choose for all its sockets what the machine has not released to it.
+    /// Makes a system use this congestion control from the next connection on, and forget its metrics of clients. The
+    /// setting is made by route, because a network namespace may not select for all its sockets what the machine has
+    /// not released to it.
     pub fn use_sender(&self, (sender, system): (Sender, System)) -> Result<()> {
         for host in system.senders() {
             let name = sender.name();
@@ -72,8 +74,8 @@ impl Cluster {
         Ok(())
     }
 
-    /// The ways between the parts. The router sends what is for a cluster's address to who is to have it, so no
-    /// node asks for that address by ARP, and the servers can have it on their loopback.
+    /// Sets the routes between the parts. The router sends packets for a cluster's address to the host that must get
+    /// them, so no node asks for that address by ARP, and the servers can have it on their loopback interface.
     fn join(&self) -> Result<()> {
         let [saps, virtual_server] = System::ALL.map(System::address);
         self.on("router", &format!("ip route add {saps} via 10.79.0.2"))?;
@@ -90,8 +92,8 @@ impl Cluster {
         Ok(())
     }
 
-    /// Direct routing, as the paper's Linux had it in IPVS: the director gives each connection to the next
-    /// server, and sends that server all packets of the client's, unchanged but for the MAC address.
+    /// Sets up direct routing, as IPVS did it on the paper's Linux: the director gives each connection to the next
+    /// server, and sends that server all packets of the client, unchanged except for the MAC address.
     fn direct(&self) -> Result<()> {
         let director = "director";
         self.sysctl(director, "net/ipv4/conf/all/send_redirects", "0")?;
@@ -113,7 +115,7 @@ impl Cluster {
         }
         let to = format!("ip daddr {}", System::VirtualServer.address());
         let (client, servers) = ("ip saddr . tcp sport", SERVERS.len());
-        // An entry of its client's port stays, so that a SYN that is repeated goes where the first one went.
+        // The entry of a client's port stays, so that a repeated SYN goes where the first one went.
         let rules = format!(
             "table ip director {{\n\
              map connections {{ type ipv4_addr . inet_service : mark; size 65536; flags dynamic,timeout; timeout 1h; }}\n\
@@ -124,7 +126,8 @@ impl Cluster {
         self.words(director, &["nft", &rules])
     }
 
-    /// Rates and queues. Packets are sent one by one, so that a queue loses one packet and not 64 KiB.
+    /// Sets rates and queues. Hosts send packets one by one, so that a queue drops one packet and not 64 KiB at a
+    /// time.
     fn narrow(&self, own_rate: u64) -> Result<()> {
         for system in System::ALL {
             for host in system.senders() {
@@ -161,7 +164,7 @@ impl Cluster {
         self.output(host, words).map(drop)
     }
 
-    /// What a program says on a host.
+    /// The output of a program on a host.
     pub fn output(&self, host: &str, words: &[&str]) -> Result<String> {
         let output = (self.running()?.exec(host)?)
             .args(words)
@@ -175,7 +178,7 @@ impl Cluster {
         String::from_utf8(output.stdout).with_context(|| format!("read what {words:?} says"))
     }
 
-    /// Bytes that have passed the bottleneck on the way to the clients, since the start.
+    /// The number of bytes that have passed the bottleneck towards the clients since the start.
     pub fn passed(&self) -> Result<u64> {
         let text = self.running()?.within("router", || {
             std::fs::read_to_string("/proc/thread-self/net/dev").context("read /proc/net/dev")
@@ -183,12 +186,12 @@ impl Cluster {
         sent_by(&text, "eth1").context("the router has no eth1")
     }
 
-    /// Packets that found the bottleneck's queue full, since the start.
+    /// The number of packets since the start that found the bottleneck's queue full.
     pub fn dropped(&self) -> Result<u64> {
         self.drops("router", "eth1")
     }
 
-    /// Packets that found the queue of their own sender's interface full.
+    /// The number of packets that found the queue of their own sender's interface full.
     pub fn dropped_by_senders(&self, system: System) -> Result<u64> {
         let senders = system.senders().iter();
         senders.map(|host| self.drops(host, system.link())).sum()
@@ -203,7 +206,8 @@ impl Cluster {
     }
 }
 
-/// proc_pid_net(5): eight columns of what has come, then bytes sent.
+/// The bytes that an interface has sent. The line has eight columns of what was received, then the bytes sent
+/// (proc_pid_net(5)).
 pub(super) fn sent_by(text: &str, interface: &str) -> Option<u64> {
     let is_its = |line: &str| {
         Some(
@@ -217,12 +221,12 @@ pub(super) fn sent_by(text: &str, interface: &str) -> Option<u64> {
     line.split_ascii_whitespace().nth(8)?.parse().ok()
 }
 
-/// The rate of the links of io1 and of the servers.
+/// The rate of the links of io1 and of the servers, in bits a second.
 fn own_rate(options: &Options) -> u64 {
     RATE * if options.wide { WIDE } else { OWN }
 }
 
-/// What was measured on, in a sentence.
+/// The setup of the measurement, in a sentence.
 pub(super) fn markdown(options: &Options) -> String {
     format!(
         "## SAPS and the Virtual Server behind one bottleneck\n\n\

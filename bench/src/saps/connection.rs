@@ -1,4 +1,4 @@
-//! One client's HTTP connection: asks for so many bytes, and reads them as fast as they come.
+//! One client's HTTP connection, which asks for a number of bytes and reads them as fast as they come.
 
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail, ensure};
 
-/// The greatest page, of which parts are asked for.
+/// The largest page. Requests ask for parts of it.
 const PAGE: &str = "/256m";
-/// How long a server may be silent. The paper's client gave up after a minute (section 4.3.1), ten times as long as
-/// everything here.
+/// How long a server may be silent. The paper's client gave up after a minute (section 4.3.1); all times here are a
+/// tenth of the paper's.
 pub(super) const PATIENCE: Duration = Duration::from_secs(6);
-/// How often one who waits looks whether it is time to leave.
+/// How often a waiting client checks whether it is time to leave.
 const LOOK: Duration = Duration::from_millis(200);
 
 pub(super) struct Connection {
@@ -20,12 +20,12 @@ pub(super) struct Connection {
     buffer: Vec<u8>,
 }
 
-/// How a request ended, if it did not fail.
+/// The way in which a successful request ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Fetched {
-    /// All bytes have come. `by`: who says so in X-Served-By.
+    /// All bytes have come. `by` is the server that X-Served-By names.
     Whole { by: String },
-    /// It was time to leave, after so many bytes of the body.
+    /// It was time to leave, after this many bytes of the body.
     Left { bytes: u64 },
 }
 
@@ -46,7 +46,7 @@ impl Connection {
         })
     }
 
-    /// Asks for so many bytes; leaves at `until`.
+    /// Asks for so many bytes. The client leaves at `until`, even if bytes are missing.
     pub fn fetch(&mut self, bytes: u64, until: Option<Instant>) -> Result<Fetched> {
         ensure!(bytes > 0, "a range has at least one byte");
         let request = format!(
@@ -78,7 +78,7 @@ impl Connection {
         Ok(Fetched::Whole { by: head.by })
     }
 
-    /// Reads into the buffer from there on. None: it is time to leave.
+    /// Reads into the buffer, beginning at `from`. Returns `None` if it is time to leave.
     fn read(&mut self, from: usize, until: Option<Instant>) -> Result<Option<usize>> {
         let begin = Instant::now();
         loop {
@@ -101,7 +101,7 @@ impl Connection {
     }
 }
 
-/// What is before the body of an answer.
+/// The head of an answer.
 #[derive(Debug)]
 struct Head {
     length: usize,
@@ -110,7 +110,7 @@ struct Head {
 }
 
 impl Head {
-    /// Once it is whole.
+    /// Reads a head; `None` until it is complete.
     fn of(bytes: &[u8]) -> Result<Option<Head>> {
         let mut headers = [httparse::EMPTY_HEADER; 32];
         let mut response = httparse::Response::new(&mut headers);

@@ -1,5 +1,5 @@
-//! Four streams at once, from four servers to four clients (the paper's figure 7): the rate at the bottleneck, every
-//! ten milliseconds.
+//! Measures four streams at the same time, from four servers to four clients (the paper's figure 7): the rate at the
+//! bottleneck, every ten milliseconds.
 
 use std::collections::BTreeSet;
 use std::thread;
@@ -14,19 +14,19 @@ use super::{Round, TURNS};
 use crate::statistics::{Spread, percentile};
 
 const BIN: Duration = Duration::from_millis(10);
-/// How long streams run before anything is counted, and then.
+/// How long the streams run before anything is counted, and how long they are counted after that.
 const WARM_UP: Duration = Duration::from_millis(500);
 const COUNTED: Duration = Duration::from_secs(3);
-/// More than the bottleneck carries in that time.
+/// A number of bytes that is larger than the bottleneck carries in that time.
 const ENDLESS: u64 = 200 << 20;
 /// How often connections are made anew until each has a server of its own.
 const TRIES: u32 = 50;
 
 #[derive(Clone, Debug)]
 pub(super) struct Streams {
-    /// Mbit/s of each bin.
+    /// The rate of each bin, in Mbit/s.
     bins: Vec<f64>,
-    /// Bytes of the stream with the fewest as a part of those of the stream with the most.
+    /// The bytes of the stream with the fewest, divided by those of the stream with the most.
     fairness: f64,
 }
 
@@ -60,7 +60,7 @@ pub(super) fn turn(cluster: &Cluster, turn: (Sender, System)) -> Result<Streams>
     })
 }
 
-/// One from each client, each to another server.
+/// Makes one connection from each client, each to another server.
 fn connect(cluster: &Cluster, system: System) -> Result<Vec<Connection>> {
     for _ in 0..TRIES {
         let mut servers = BTreeSet::new();
@@ -89,7 +89,7 @@ fn connect(cluster: &Cluster, system: System) -> Result<Vec<Connection>> {
     )
 }
 
-/// Mbit/s at the router's way out.
+/// The rates where the router sends to the clients, in Mbit/s for each bin.
 fn bins(cluster: &Cluster, from: Instant, until: Instant) -> Result<Vec<f64>> {
     let sample = || {
         let text = std::fs::read_to_string("/proc/thread-self/net/dev")?;
@@ -137,7 +137,7 @@ pub(super) fn markdown(rounds: &[Round<Streams>]) -> String {
     text
 }
 
-/// Mean and standard deviation.
+/// The mean and the standard deviation.
 fn moments(numbers: &[f64]) -> (f64, f64) {
     let count = numbers.len() as f64;
     let mean = numbers.iter().sum::<f64>() / count;

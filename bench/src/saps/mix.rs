@@ -1,23 +1,24 @@
-//! What users of a support site ask for: mostly pages, sometimes a download.
+//! The requests of a support site's users: mostly pages, sometimes a download.
 //!
-//! Downloads have the sizes of SPECweb2005's Support fileset (its design document, six classes). How often pages and each
-//! class are asked for is chosen so that a request has as many bytes in the mean as in the paper: 930 Mbit/s at
-//! 252 requests a second are 461 KB (tables 5 and 6). All sizes and times are then a tenth, as the paper's five
+//! Downloads have the sizes of SPECweb2005's Support fileset (its design document, six classes). The frequencies of
+//! pages and of each class are chosen so that the mean request has as many bytes as in the paper: 930 Mbit/s at 252
+//! requests a second are 461 KB (tables 5 and 6). All sizes and times are then divided by ten, because the paper's five
 //! minutes are half a minute here: see [`SCALE`].
 
 use std::time::Duration;
 
 use crate::chance::Chance;
 
-/// One second here is ten of the paper's, and one byte ten: rates of bytes stay, and all times that follow from them
-/// shrink. What the kernel fixes does not: a retransmission timer's 200 ms, a round trip.
+/// The scale: one second here stands for ten of the paper's, and one byte for ten. Rates of bytes stay the same, and
+/// all times that follow from them shrink. Times that the kernel fixes do not shrink: the 200 ms of a retransmission
+/// timer, a round trip.
 pub(super) const SCALE: u64 = 10;
 
-/// Thousands of bytes of a page with its images.
+/// The thousands of bytes of a page with its images, before [`SCALE`].
 const PAGES: [u64; 4] = [10, 30, 50, 100];
 /// The part of requests that are downloads.
 const DOWNLOADS: f64 = 0.06;
-/// The part of downloads that are of this class, and sizes of its files in bytes.
+/// The classes of downloads: the part of downloads that are of the class, and the sizes of its files in bytes.
 const CLASSES: [(f64, &[u64]); 6] = [
     (0.137, &[104_858, 209_716, 314_574, 419_432, 524_290]),
     (0.126, &[629_146, 754_975, 880_804]),
@@ -26,19 +27,19 @@ const CLASSES: [(f64, &[u64]); 6] = [
     (0.125, &[9_992_929]),
     (0.105, &[37_748_736]),
 ];
-/// Users think for so long in the mean, and never more than five times that, before SCALE.
+/// The mean time for which users think, before [`SCALE`]. They never think longer than [`LONGEST`] times that.
 const THINKING: Duration = Duration::from_secs(10);
 const LONGEST: f64 = 5.0;
 
-/// What is asked for next.
+/// The next request of a user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Request {
     pub bytes: u64,
-    /// After which the user leaves.
+    /// Whether the request is a download, after which the user leaves.
     pub is_download: bool,
 }
 
-/// Draws a request.
+/// Draws a random request.
 pub(super) fn request(chance: &mut Chance) -> Request {
     let is_download = chance.part() < DOWNLOADS;
     let bytes = if is_download {
@@ -52,7 +53,7 @@ pub(super) fn request(chance: &mut Chance) -> Request {
     }
 }
 
-/// Draws how long a user thinks before the next request: exponentially distributed.
+/// Draws how long a user thinks before the next request. The time is exponentially distributed.
 pub(super) fn thinking(chance: &mut Chance) -> Duration {
     let means = -(1.0 - chance.part()).ln();
     THINKING.mul_f64(means.min(LONGEST)) / SCALE as u32

@@ -1,6 +1,6 @@
-//! SAPS as its paper measured it ("Single IP Address Cluster for Internet Servers", section 4): beside the Virtual
-//! Server, whose servers answer clients themselves, where the way to the clients is narrow; then where nothing is
-//! narrow, beside direct access.
+//! Measures SAPS as its paper did ("Single IP Address Cluster for Internet Servers", section 4). First it is beside
+//! the Virtual Server, whose servers answer clients themselves, where the link to the clients is narrow. Then it is
+//! beside direct access, where no link is narrow.
 
 mod bandwidth;
 mod cluster;
@@ -24,7 +24,7 @@ use crate::options::Options;
 use cluster::Cluster;
 use system::{Sender, System};
 
-/// One turn of each system with each congestion control, in this order.
+/// The turns of a round: each system with each congestion control, in this order.
 const TURNS: [(Sender, System); 4] = [
     (Sender::Cubic, System::Saps),
     (Sender::Cubic, System::VirtualServer),
@@ -32,10 +32,10 @@ const TURNS: [(Sender, System); 4] = [
     (Sender::Bbr, System::VirtualServer),
 ];
 
-/// Something of each turn, in the order of [`TURNS`].
+/// One value for each turn, in the order of [`TURNS`].
 type Round<T> = [T; TURNS.len()];
 
-/// Measures, and says it in Markdown.
+/// Measures, and returns the report in Markdown.
 pub(crate) fn measure(options: &Options) -> Result<String> {
     let mut text = narrow(options)?;
     text.push('\n');
@@ -66,19 +66,19 @@ fn narrow(options: &Options) -> Result<String> {
     .join("\n"))
 }
 
-/// Does something for each turn.
+/// Calls a function for each turn.
 fn turns<T>(mut what: impl FnMut((Sender, System)) -> Result<T>) -> Result<Round<T>> {
     let [a, b, c, d] = TURNS;
     Ok([what(a)?, what(b)?, what(c)?, what(d)?])
 }
 
-/// Sends back what comes to this port, for as long as it is let.
+/// Sends back all bytes that come to this port, until the process is ended.
 pub(crate) fn echo(port: u16) -> Result<()> {
     let listener = TcpListener::bind((Ipv4Addr::UNSPECIFIED, port))
         .with_context(|| format!("listen on port {port}"))?;
     for client in listener.incoming() {
         let client = client.context("accept")?;
-        // Who goes away in the middle is nobody's error.
+        // A client that disconnects in the middle is no error.
         thread::spawn(move || send_back(client).ok());
     }
     Ok(())

@@ -1,5 +1,5 @@
-//! What SAPS carries where nothing is narrow: the same nginx behind virtual sockets, with each forwarding network,
-//! and with its own TCP.
+//! Measures what SAPS carries where no link is narrow: the same nginx behind virtual sockets, with each forwarding
+//! network, and with its own TCP.
 
 use anyhow::Result;
 
@@ -12,18 +12,18 @@ use crate::statistics::Spread;
 use crate::wrk::{self, Measured, Pages, Target, Work};
 
 const LAB: &str = include_str!("../../../labs/saps.toml");
-/// As that file has it.
+/// The texts in labs/saps.toml that are replaced.
 const NAME: &str = "name = \"saps\"";
 const FORWARDING: &str = "[config.forwarding]";
 
-/// Pages, and their bytes.
+/// The pages, by name and path, and their bytes.
 const PAGES: [(&str, &str, u64); 3] = [
     ("4 KB", "/4k", 4 << 10),
     ("64 KB", "/64k", 64 << 10),
     ("1 MB", "/1m", 1 << 20),
 ];
 const CONNECTIONS: u32 = 64;
-/// One for each server, as in the other benchmarks.
+/// The number of wrk's threads: one for each server, as in the other benchmarks.
 const THREADS: u32 = 4;
 
 /// A way to the pages.
@@ -35,22 +35,23 @@ enum Way {
 }
 
 struct Labs {
-    /// With the servers of direct access too.
+    /// The lab with the TCP network, which also has the servers of direct access.
     tcp: BenchLab,
     quic: BenchLab,
 }
 
-/// One way's turn.
+/// The results of one way's turn.
 #[derive(Clone, Copy, Debug)]
 struct Turn {
     measured: Measured,
-    /// Seconds of work: of the machine, of the I/O server's daemon, of those on the application nodes.
+    /// The seconds of processor time of the whole machine; `io` is that of the I/O server's daemon, `agents` that of
+    /// the daemons on the application nodes.
     machine: f64,
     io: f64,
     agents: f64,
 }
 
-/// Measures, and says it in Markdown.
+/// Measures all pages, and returns the report in Markdown.
 pub(super) fn measure(options: &Options) -> Result<String> {
     let tcp = BenchLab::raise_from(&lab(Way::Tcp), options)?;
     let quic = tcp.raise_beside(&lab(Way::Quic))?;
@@ -75,7 +76,7 @@ pub(super) fn measure(options: &Options) -> Result<String> {
 }
 
 impl Way {
-    /// In the order of their turns. The last is what others are compared with.
+    /// All ways, in the order of their turns. The others are compared with the last one.
     const ALL: [Way; 3] = [Way::Tcp, Way::Quic, Way::Direct];
 
     fn name(self) -> &'static str {
@@ -87,8 +88,8 @@ impl Way {
     }
 }
 
-/// labs/saps.toml under a name of its own, with this forwarding network. The lab of the first way has servers
-/// for direct access.
+/// The text of labs/saps.toml under a name of its own, with this way's forwarding network. The lab of the first way
+/// also has the servers for direct access.
 fn lab(way: Way) -> String {
     let network = if way == Way::Quic { "quic" } else { "tcp" };
     let mut text = LAB

@@ -1,4 +1,4 @@
-//! Round trips (the paper's table 3): four bytes to a program and back; and a handshake, which is connect().
+//! Measures round trips (the paper's table 3): four bytes to a program and back, and a handshake, which is connect().
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -11,16 +11,16 @@ use super::system::{Sender, System};
 use super::{Round, TURNS, turns};
 use crate::statistics::percentile;
 
-/// Where the echo is.
+/// The port of the echo program.
 const PORT: u16 = 7;
-/// Spells of a round; the systems take turns spell by spell.
+/// The number of spells in a round. The systems take turns spell by spell.
 const SPELLS: u32 = 5;
-/// Of a spell: round trips that are not counted and that are, and handshakes.
+/// The numbers of a spell: round trips that are not counted, round trips that are counted, and handshakes.
 const FIRST: u32 = 10;
 const TRIPS: u32 = 200;
 const HANDSHAKES: u32 = 40;
 
-/// How long each took.
+/// The times of round trips to the program and of handshakes.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Times {
     user: Vec<Duration>,
@@ -98,7 +98,7 @@ pub(super) fn markdown(rounds: &[Round<Times>]) -> String {
     text
 }
 
-/// Least, median, mean and 99th percentile, in microseconds.
+/// Table cells with the least, median, mean and 99th percentile, in microseconds.
 fn cells(mut times: Vec<Duration>) -> String {
     times.sort();
     let mean = times.iter().sum::<Duration>().as_secs_f64() / times.len() as f64;

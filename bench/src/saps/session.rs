@@ -1,5 +1,5 @@
-//! One user of the support site: thinks, asks, waits; leaves after a download and comes back as another, over a
-//! new connection.
+//! One user of the support site, who thinks, asks and waits. The user leaves after a download and comes back as
+//! another user, over a new connection.
 
 use std::ops::AddAssign;
 use std::thread;
@@ -11,23 +11,23 @@ use super::connection::{Connection, Fetched};
 use super::mix;
 use crate::chance::Chance;
 
-/// When requests that end are counted.
+/// The period in which requests that end are counted.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Counted {
     pub from: Instant,
     pub until: Instant,
 }
 
-/// What became of requests.
+/// The results of requests.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tally {
-    /// How long each took that was answered whole, a new connection's handshake included.
+    /// How long each completely answered request took, including the handshake of a new connection.
     pub times: Vec<Duration>,
-    /// No connection, no answer, or one that broke off.
+    /// The number of requests that had no connection, no answer, or an answer that broke off.
     pub errors: u64,
-    /// Under way at the end.
+    /// The number of requests that were under way at the end.
     pub unfinished: u64,
-    /// What the first error was.
+    /// The first error.
     pub why: Option<String>,
 }
 
@@ -40,7 +40,7 @@ impl AddAssign for Tally {
     }
 }
 
-/// Lives until the end.
+/// Runs the user's session until the end of the counted period.
 pub(super) fn run(address: &'static str, seed: u64, counted: Counted) -> Tally {
     let mut chance = Chance::new(seed);
     let mut connection = None;

@@ -1,4 +1,4 @@
-//! A support site under more sessions than the bottleneck carries (the paper's tables 5 and 6).
+//! Measures a support site with more sessions than the bottleneck can carry (the paper's tables 5 and 6).
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -15,19 +15,19 @@ use crate::statistics::{Spread, percentile};
 
 const WARM_UP: Duration = Duration::from_secs(15);
 const COUNTED: Duration = Duration::from_secs(15);
-/// TimeGood and TimeTolerable: 3 and 5 seconds before [`SCALE`].
+/// The limits TimeGood and TimeTolerable, which are 3 and 5 seconds before [`SCALE`].
 const GOOD: Duration = Duration::from_millis(3000 / SCALE);
 const TOLERABLE: Duration = Duration::from_millis(5000 / SCALE);
-/// Without the scale: for what the kernel's own times do.
+/// TimeGood without the scale, because the kernel's own times are not scaled.
 const UNSCALED: Duration = Duration::from_secs(3);
 
-/// The least that SAPS should reach, as multiples of the Virtual Server's.
+/// The least that SAPS should reach, as multiples of what the Virtual Server reaches.
 const GOAL_REQUESTS: f64 = 1.1;
 const GOAL_GOOD: f64 = 1.3;
-/// The most, in percent.
+/// The most retransmissions that SAPS should have, in percent of those of the Virtual Server.
 const GOAL_RETRANSMISSIONS: f64 = 1.0;
 
-/// One system's turn.
+/// The results of one system's turn.
 #[derive(Clone, Debug)]
 pub(super) struct Site {
     tally: Tally,
@@ -49,7 +49,7 @@ pub(super) fn turn(
             .zip(CLIENTS)
             .map(|(number, client)| {
                 scope.spawn(move || {
-                    // The same sessions for each turn of a round.
+                    // The seeds are the same for each turn of a round, so that the sessions are the same.
                     let share = (number..users).step_by(CLIENTS.len());
                     let seeds = share.map(|user| u64::from(round) << 32 | u64::from(user));
                     let live = || sessions(system, seeds, counted);
@@ -78,7 +78,7 @@ pub(super) fn turn(
     Ok(Site { tally, usage })
 }
 
-/// A part of all sessions, inside one client.
+/// Runs a part of all sessions, inside one client.
 fn sessions(system: System, seeds: impl Iterator<Item = u64>, counted: Counted) -> Result<Tally> {
     let mut all = Tally::default();
     thread::scope(|scope| {
@@ -93,12 +93,12 @@ fn sessions(system: System, seeds: impl Iterator<Item = u64>, counted: Counted) 
 }
 
 impl Site {
-    /// Answered requests.
+    /// The number of answered requests.
     fn requests(&self) -> f64 {
         self.tally.times.len() as f64
     }
 
-    /// Those that took no longer.
+    /// The number of answered requests that took no longer than `limit`.
     fn within(&self, limit: Duration) -> f64 {
         self.tally
             .times

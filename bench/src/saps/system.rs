@@ -1,17 +1,17 @@
-//! What is compared: two systems, as bench/saps/lab.toml has them, each with two kinds of sender.
+//! The systems that are compared: the two of bench/saps/lab.toml, each with two kinds of sender.
 
 pub(super) const SERVERS: [&str; 4] = ["server1", "server2", "server3", "server4"];
 pub(super) const APPLICATION_NODES: [&str; 4] = ["app1", "app2", "app3", "app4"];
-/// Who has the TCP with clients, and so congestion at the bottleneck.
+/// The system whose hosts run TCP with the clients, and so see congestion at the bottleneck.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum System {
-    /// io1.
+    /// SAPS: only io1 runs TCP with clients.
     Saps,
-    /// Four servers, each its own.
+    /// The Virtual Server: each of four servers runs TCP with its own clients.
     VirtualServer,
 }
 
-/// The congestion control of who sends to clients.
+/// The congestion control of the hosts that send to clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sender {
     Cubic,
@@ -28,7 +28,7 @@ impl System {
         }
     }
 
-    /// What clients know.
+    /// The address that clients know.
     pub fn address(self) -> &'static str {
         match self {
             System::Saps => "10.79.0.101",
@@ -36,7 +36,7 @@ impl System {
         }
     }
 
-    /// Hosts that have TCP with clients.
+    /// The hosts that run TCP with clients.
     pub fn senders(self) -> &'static [&'static str] {
         match self {
             System::Saps => &["io1"],
@@ -44,7 +44,7 @@ impl System {
         }
     }
 
-    /// Their interface to the front.
+    /// The interface of these hosts towards the front.
     pub fn link(self) -> &'static str {
         match self {
             System::Saps => "eth1",
@@ -52,7 +52,7 @@ impl System {
         }
     }
 
-    /// Hosts with nginx.
+    /// The hosts that run nginx.
     pub fn web_servers(self) -> &'static [&'static str] {
         match self {
             System::Saps => &APPLICATION_NODES,
@@ -64,7 +64,7 @@ impl System {
 impl Sender {
     pub const ALL: [Sender; 2] = [Sender::Cubic, Sender::Bbr];
 
-    /// As the kernel calls it.
+    /// The kernel's name for it.
     pub fn name(self) -> &'static str {
         match self {
             Sender::Cubic => "cubic",

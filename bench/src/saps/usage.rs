@@ -1,4 +1,4 @@
-//! What a turn cost (the paper's table 6): packets sent again, the bottleneck's bandwidth, processor time.
+//! Measures what a turn cost (the paper's table 6): retransmissions, bandwidth at the bottleneck, processor time.
 
 use std::time::Instant;
 
@@ -13,7 +13,7 @@ use crate::processes;
 use crate::snmp;
 use crate::statistics::Spread;
 
-/// How far everything that is counted is.
+/// A reading of everything that is counted.
 pub(super) struct Meters {
     time: Instant,
     machine: CpuTime,
@@ -22,26 +22,28 @@ pub(super) struct Meters {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Counts {
-    /// TCP segments that the senders have sent for the first time (Linux's OutSegs), and again; timers that went off.
+    /// TCP segments that the senders have sent for the first time (Linux's OutSegs); `retransmitted` counts those sent
+    /// again, and `timeouts` the timers that expired.
     sent: u64,
     retransmitted: u64,
     timeouts: u64,
-    /// At the bottleneck: bytes that have passed, packets that found its queue full.
+    /// The bytes that have passed the bottleneck; `dropped` counts the packets that found its queue full.
     bytes: u64,
     dropped: u64,
-    /// Packets that found the queue of their sender's own interface full.
+    /// The packets that found the queue of their sender's own interface full.
     own_dropped: u64,
-    /// Seconds of work: the I/O server's daemon, the application nodes' daemons, nginx.
+    /// The seconds of processor time of the I/O server's daemon; `agents` is that of the application nodes' daemons,
+    /// `servers` that of nginx.
     io: f64,
     agents: f64,
     servers: f64,
 }
 
-/// What has been between two readings, a second.
+/// The differences between two readings, for each second.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Usage {
     pub retransmitted: f64,
-    /// A part of the segments that were sent for the first time.
+    /// The retransmitted segments, as a part of those that were sent for the first time.
     retransmitted_part: f64,
     timeouts: f64,
     dropped: f64,

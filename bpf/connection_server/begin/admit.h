@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A packet of a connection without a (sure) entry: the split point, if its cookie is valid. */
+/*
+ * Decides about a packet that has no entry, or is not surely of its entry's connection. A valid cookie may begin a
+ * connection.
+ */
 #ifndef BATON_CONNECTION_SERVER_BEGIN_ADMIT_H
 #define BATON_CONNECTION_SERVER_BEGIN_ADMIT_H
 
@@ -21,7 +24,10 @@
 #include "routing/sizes.h"
 #include "xdp/packet.h"
 
-/* Where a first request is led, as far as its packet says it: its owner's door has the last word. */
+/*
+ * Chooses route, pool and data server of a first request from what its first packet shows. This is a hint: the door of
+ * the chosen data server decides.
+ */
 static __noinline struct choice *choose_first(struct packet *p, struct request *r, struct choice *choice)
 {
 	u32 flags = p->service->flags, route = NO_POOL;
@@ -41,7 +47,8 @@ static __noinline struct choice *choose_first(struct packet *p, struct request *
 }
 
 /*
- * The split: an entry here, DM1 to the data server that is chosen. `held` is an entry of an earlier connection with the same ports.
+ * Begins a connection (the split): makes its entry here, and sends ADOPT (DM1) to the data server that is chosen.
+ * `held` is the entry of an earlier connection with the same ports, or 0.
  */
 static __noinline int split(struct packet *p, const struct tcb *held, u32 cookie, u32 tag)
 {
@@ -78,8 +85,9 @@ static __noinline int split(struct packet *p, const struct tcb *held, u32 cookie
 }
 
 /*
- * A packet of a client that does not seem to go on where its entry is. Anybody can send one, who need not even know the
- * ports: so the entry stays as it is, and the owner's kernel judges.
+ * Forwards a client's packet whose numbers are not near those of its entry. Anybody can forge such a packet, even
+ * without knowing the ports. So the entry's numbers stay as they are, and the owner's kernel judges the packet. Only
+ * large steps of acknowledgements are noted, see is_large_step().
  */
 static __noinline int jump(struct packet *p, struct tcb *tcb)
 {
@@ -92,8 +100,9 @@ static __noinline int jump(struct packet *p, struct tcb *tcb)
 }
 
 /*
- * Whether these numbers are a little behind those of the entry, on both sides: then the packet is from earlier in the
- * same connection. A new one has that by chance once in 65,536 times. This is for connections that did not begin here.
+ * Whether sequence number and acknowledgement are both a little behind those of the entry. Then the packet is from
+ * earlier in the same connection. A new connection has such numbers by chance once in 65,536 times. This check is for
+ * connections that did not begin here: their cookies are not among the used ones.
  */
 static __always_inline bool is_behind_entry(const struct tcb *tcb, const struct tcphdr *tcp)
 {
@@ -102,21 +111,24 @@ static __always_inline bool is_behind_entry(const struct tcb *tcb, const struct 
 	return seq - 1 < BEHIND_SEQ && ack < BEHIND_ACK;
 }
 
-/* No XDP action has such a number. */
+/* What admit_packet() finds a packet to be. The numbers begin at 300 so that they differ from all XDP actions. */
 enum admission {
-	ADMIT_KNOWN = 300, /* it is of its entry's connection after all */
-	ADMIT_NEW,   /* first data */
-	ADMIT_JUMP,  /* its entry is to note it */
-	ADMIT_LATE,  /* its entry is not to */
-	ADMIT_STRAY, /* it has none */
-	ADMIT_ASKED_FIRST, /* the same of first data, that may have been passed on before */
-	ADMIT_RESET, /* the same of a RST */
-	ADMIT_PROBE,
-	ADMIT_HELD,  /* until another connection server has all entries */
-	ADMIT_NOT,   /* nothing is to be done */
+	ADMIT_KNOWN = 300, /* it belongs to its entry's connection */
+	ADMIT_NEW,   /* first data: it begins a connection */
+	ADMIT_JUMP,  /* it goes to the owner; its entry may note it: jump() */
+	ADMIT_LATE,  /* it goes to the owner; its entry must not note it */
+	ADMIT_STRAY, /* there is no entry: the data servers are asked */
+	ADMIT_ASKED_FIRST, /* first data that another connection server may have sent on: it is asked for */
+	ADMIT_RESET, /* a RST without an entry: the data servers are asked */
+	ADMIT_PROBE, /* a keep-alive probe before the first request */
+	ADMIT_HELD,  /* first data that waits until another connection server has all entries */
+	ADMIT_NOT,   /* it is dropped, and counted already */
 };
 
-/* Of no first data, or with no cookie of ours. `tag` is 0 if that is so. */
+/*
+ * Says what a packet is that begins no connection: it has no valid cookie, or it is a RST. `tag` is 0 if the cookie is
+ * not valid.
+ */
 static __always_inline enum admission admit_other(struct packet *p, const struct tcb *held, u32 cookie, u32 tag)
 {
 	const struct tcphdr *tcp = p->frame.tcp;
@@ -127,7 +139,7 @@ static __always_inline enum admission admit_other(struct packet *p, const struct
 		return ADMIT_JUMP;
 	if (!tcp->rst)
 		return ADMIT_STRAY;
-	/* Of a client that has not sent any data: there is nobody to tell. */
+	/* The client has not sent any data, so no data server has to be told. */
 	if (tag && !is_used(cookie, tag)) {
 		count(p->counters, COUNTER_CS_RST);
 		return ADMIT_NOT;
@@ -136,8 +148,8 @@ static __always_inline enum admission admit_other(struct packet *p, const struct
 }
 
 enum {
-	COOKIE_LIFE_MS = (2ULL << COOKIE_PERIOD_SHIFT) / NS_PER_MS, /* no SYN-ACK is older */
-	HANDSHAKE_MS = 10000,      /* most are answered with data sooner */
+	COOKIE_LIFE_MS = (2ULL << COOKIE_PERIOD_SHIFT) / NS_PER_MS, /* no SYN-ACK with a valid cookie is older */
+	HANDSHAKE_MS = 10000,      /* most clients answer a SYN-ACK with data sooner */
 };
 
 static __always_inline bool begins_with_get(const struct packet *p)
@@ -148,8 +160,10 @@ static __always_inline bool begins_with_get(const struct packet *p)
 }
 
 /*
- * Whether its SYN-ACK is from before this node came in front: then whoever was may have had this first data before. Some clients do
- * not say when it was sent. They are asked about only if it is soon, and if what they ask for may not be done twice.
+ * Whether this first data may answer a SYN-ACK from before this node came in front. Then the connection server that
+ * was in front may have sent the same data to a data server already. The timestamp that the client echoes dates the
+ * SYN-ACK. Without timestamps the answer is yes only during the first HANDSHAKE_MS, and only for a request that is no
+ * GET, because a GET may be done twice.
  */
 static __noinline bool is_of_predecessor(struct packet *p)
 {
@@ -162,7 +176,7 @@ static __noinline bool is_of_predecessor(struct packet *p)
 	return (int)(echo - timestamp_offset(p, 0) - since) < 0;
 }
 
-/* Of what has a valid cookie. */
+/* Says what a packet with a valid cookie is. It may begin a connection. `tag` is the cookie's tag. */
 static __always_inline enum admission admit_first(struct packet *p, const struct tcb *held, u32 cookie, u32 tag)
 {
 	const struct tcphdr *tcp = p->frame.tcp;
@@ -176,14 +190,18 @@ static __always_inline enum admission admit_first(struct packet *p, const struct
 	if (!is_used(cookie, tag) && !(held && is_behind_entry(held, tcp)))
 		return !held && is_of_predecessor(p) && !is_nobodys(p) ? ADMIT_ASKED_FIRST : ADMIT_NEW;
 	/*
-	 * The first data of a connection that has begun before comes once more: late, or replayed. It begins nothing. If
-	 * the connection lives, its owner calls the segment old; if it has ended, nobody has it.
+	 * The first data of a connection that began earlier comes once more, late or replayed. It begins nothing. If
+	 * the connection lives, its owner's TCP drops the old segment; if it has ended, no data server has it.
 	 */
 	count(p->counters, COUNTER_CS_BEGUN_BEFORE);
 	return held ? ADMIT_LATE : ADMIT_STRAY;
 }
 
-/* The cookie is our ISN: the client's first data, and only that, has ISN + 1 on both sides. 0: this is not with it. */
+/*
+ * The tag of the cookie that this packet acknowledges, or 0 if it acknowledges none. The cookie is our initial
+ * sequence number (ISN). Only the client's first data has ISN + 1 on both sides: its own as sequence number, and ours
+ * as acknowledgement.
+ */
 static __always_inline u32 tag_of_first(struct packet *p)
 {
 	const struct tcphdr *tcp = p->frame.tcp;
@@ -191,24 +209,29 @@ static __always_inline u32 tag_of_first(struct packet *p)
 	return tcp->ack ? tag_of_cookie(p, bpf_ntohl(tcp->seq) - 1) : 0;
 }
 
-/* Of an entry that its client has ended: whether this is behind that end, where only another connection begins. */
+/*
+ * Whether this packet lies behind the end of the entry's connection, which its client has ended, and has a valid
+ * cookie. Only another connection begins there.
+ */
 static __noinline bool begins_behind_end(struct packet *p, const struct tcb *tcb)
 {
 	u32 end = bpf_ntohl(p->frame.tcp->seq) + p->frame.payload;
 
-	/* The end has a sequence number, too, and may be forged: then the connection goes on. */
+	/* The end itself takes a sequence number. It may also be forged, and then the connection goes on. */
 	return (int)(end - tcb->last_seq) > 1 && tag_of_first(p);
 }
 
 /*
- * Whether this is of a new connection, although its numbers go on with the entry: a client that uses its port again within
- * milliseconds has a sequence number near the last one, and one cookie in 2,048 is near what was acknowledged last.
+ * Whether this packet belongs to a new connection although its numbers are near those of the entry. A client that uses
+ * its port again within milliseconds has a sequence number near the last one, and one cookie in 2,048 is near the last
+ * acknowledgement.
  */
 static __always_inline bool is_of_next_connection(struct packet *p, const struct tcb *tcb)
 {
 	return tcb->state & (TCB_FIN | TCB_RST) && begins_behind_end(p, tcb);
 }
 
+/* Leaves a packet that is for no service to the kernel, and counts its bytes if a service has sent it. */
 static __always_inline int not_ours(struct packet *p)
 {
 	if (service_at(p->frame.ip->saddr, p->frame.tcp->source))

@@ -12,7 +12,7 @@
 
 enum {
 	IP_FIRST_WORD = 0x4500,    /* version 4, five words, no class of service */
-	IP_DONT_FRAGMENT = 0x4000, /* with no identification */
+	IP_DONT_FRAGMENT = 0x4000, /* and 0 as identification */
 };
 
 struct outer {
@@ -21,7 +21,10 @@ struct outer {
 	struct lccp_header lccp;
 } __attribute__((packed));
 
-/* Writes Ethernet, IP and LCCP headers in front of `inner_bytes` of client packet. */
+/*
+ * Writes Ethernet, IP and LCCP headers in front of the client's packet of `inner_bytes` bytes. False if there is no
+ * room.
+ */
 static __always_inline bool write_outer(struct xdp_md *ctx, const struct settings *s,
 					const struct data_server *to, const struct lccp_header *h,
 					u32 inner_bytes)
@@ -32,7 +35,10 @@ static __always_inline bool write_outer(struct xdp_md *ctx, const struct setting
 		return false;
 	address_frame(&outer->eth, to);
 	outer->eth.h_proto = bpf_htons(ETH_P_IP);
-	/* Word by word where it belongs, as no more than this fits a chain of calls' 512 bytes. */
+	/*
+	 * The IP header is written in place, word by word: a chain of calls has a stack of 512 bytes, with no room for
+	 * a copy.
+	 */
 	__be32 *ip = (void *)&outer->ip;
 	ip[0] = bpf_htonl(IP_FIRST_WORD << 16 | (LCCP_OVERHEAD_BYTES + inner_bytes));
 	ip[1] = bpf_htonl(IP_DONT_FRAGMENT);
@@ -44,13 +50,16 @@ static __always_inline bool write_outer(struct xdp_md *ctx, const struct setting
 	return true;
 }
 
-/* A client that keeps to the MSS we announced never sends more than this. */
+/* Whether the packet fits inside a message. A client that keeps to the MSS we announced never sends a larger one. */
 static __always_inline bool fits_in_lccp(const struct packet *p)
 {
 	return p->frame.ip_bytes <= p->settings->mss + sizeof(struct iphdr) + sizeof(struct tcphdr);
 }
 
-/* Of the frame as it leaves, without what may be behind the packet. */
+/*
+ * Copies the frame of a message that leaves into `posted`, without padding behind the packet, so that it can be sent
+ * again.
+ */
 static __always_inline void keep_copy(struct packet *p, struct posted *posted)
 {
 	u64 bytes = sizeof(struct ethhdr) + LCCP_OVERHEAD_BYTES + p->frame.ip_bytes;
@@ -66,13 +75,13 @@ static __always_inline void keep_copy(struct packet *p, struct posted *posted)
 }
 
 enum {
-	/* ADOPT with LCCP_FLAG_RESUME, as distribute() takes it. */
+	/* ADOPT with LCCP_FLAG_RESUME, as distribute() takes a command with flags. */
 	ADOPT_RESUMED = LCCP_ADOPT | LCCP_FLAG_RESUME << 8,
 };
 
 /*
- * Sends the client's packet in the frame, which fits, inside `command`; `be_data` is the command's. Global, so that it is
- * verified by itself.
+ * Sends the client's packet, which must fit, inside a message. `command` has the command in its lower 8 bits and its
+ * flags above them; `be_data` is the command's data. The function is global, so that the verifier checks it by itself.
  */
 __noinline int distribute_frame(struct xdp_md *ctx, const struct data_server *to, u32 command, __be32 be_data,
 				const struct lccp_tcb *tcb)
@@ -80,7 +89,7 @@ __noinline int distribute_frame(struct xdp_md *ctx, const struct data_server *to
 	struct text *scratch = text_of_this_cpu();
 	struct packet packet, *p = &packet;
 
-	/* The stack has no room for it. */
+	/* The message is made in `scratch`, because the stack has no room for it. */
 	if (!scratch || !to || !tcb || !look_at_tcp(p, ctx))
 		return XDP_ABORTED;
 	struct lccp_header *h = &scratch->message;
@@ -94,7 +103,9 @@ __noinline int distribute_frame(struct xdp_md *ctx, const struct data_server *to
 		.tcb = *tcb,
 	};
 	u32 inner_bytes = p->frame.ip_bytes;
-	/* What goes by an owner that lets go comes once. */
+	/*
+	 * These messages are numbered, to come once. FORWARD is, if it goes by an owner that lets go (orphans/move.h).
+	 */
 	bool once = (u8)command != LCCP_FORWARD || be_data;
 	struct channel *channel = once ? number(to, h) : 0;
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Another connection server takes over. Just before, what begins a connection waits: user space keeps it until the other one has
- * all entries, so that none is made after the last was copied. What goes on with a connection goes on as ever.
+ * The last steps before another connection server takes over. First, packets that begin a connection wait: user space
+ * keeps them until the other connection server has all entries, so that no entry is made after the last one was
+ * copied. Packets of existing connections are forwarded as ever.
  *
- * Then all that clients send is passed on to it, as by the switch; what has waited, too, which user space
- * runs through this program again. That lasts until well after the LAN has learned where the cluster address
- * is now.
+ * Then everything that clients send is passed on to the other connection server, in the way the switch does it. The
+ * packets that have waited go the same way: user space runs them through this program again. That lasts until well
+ * after the LAN has learned the new place of the cluster address.
  */
 #ifndef BATON_CONNECTION_SERVER_BEGIN_HOLD_H
 #define BATON_CONNECTION_SERVER_BEGIN_HOLD_H
@@ -16,13 +17,19 @@
 #include "xdp/add_switch_header.h"
 #include "xdp/packet.h"
 
-/* The daemon says until when, so that a daemon that has died holds nobody up for long. */
+/*
+ * Whether packets that begin a connection wait. The daemon sets a time limit, so a daemon that dies holds nobody up
+ * for long.
+ */
 static __always_inline bool is_on_hold(void)
 {
 	return hold.until && bpf_ktime_get_coarse_ns() < hold.until;
 }
 
-/* Whether this goes on to the one that takes over: everything for a service does, also what begins anew. */
+/*
+ * Whether this packet goes to the connection server that takes over: all packets for a service do, new connections
+ * included.
+ */
 static __always_inline bool passes_on(struct packet *p)
 {
 	return hold.passes_on && is_on_hold() && service_at(p->frame.ip->daddr, p->frame.tcp->dest);
@@ -40,7 +47,7 @@ static __noinline int pass_on_to_next(struct packet *p)
 	return send(p->ctx, to);
 }
 
-/* A copy waits: what is dropped here has not been seen. */
+/* Drops the packet and leaves a copy of it to user space, where it waits. No entry has noted the packet. */
 static __noinline int hold_back(struct packet *p)
 {
 	u32 bytes = sizeof(struct ethhdr) + p->frame.ip_bytes;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Keep-alive probes before the first request (RFC 9293, 3.8.4). A client that connects ahead of need asks whether anybody
- * is still there: by the sequence number before its next one, so that it must be told that number again. Nobody has a
- * socket for such a connection yet. It is answered as the SYN is: from the cookie alone, for as long as that is good.
+ * Keep-alive probes before the first request (RFC 9293, 3.8.4). A client that connects ahead of need asks whether the
+ * server is still there. Its probe has the sequence number before its next one, and the answer acknowledges the next
+ * one again. No node has a socket for such a connection yet. So the probe is answered like the SYN, from the cookie
+ * alone, for as long as the cookie is valid.
  */
 #ifndef BATON_CONNECTION_SERVER_BEGIN_PROBE_H
 #define BATON_CONNECTION_SERVER_BEGIN_PROBE_H
@@ -13,10 +14,13 @@
 #include "xdp/packet.h"
 
 enum {
-	PROBE_PAYLOAD = 1, /* a byte of no meaning, in what old systems send */
+	PROBE_PAYLOAD = 1, /* old systems put a byte without meaning into a probe */
 };
 
-/* Where the server speaks first, the connection is a data server's from the handshake on. */
+/*
+ * Whether this is a probe of a connection on which no request has come. Where the server speaks first, there are none:
+ * a data server has the connection from the handshake on.
+ */
 static __always_inline bool is_probe_of_unused(struct packet *p)
 {
 	const struct tcphdr *tcp = p->frame.tcp;
@@ -46,7 +50,10 @@ static __noinline int answer_probe(struct packet *p)
 	segment.tcp.window = bpf_htons(SYN_ACK_WINDOW >> (part.rcv_wscale & 15));
 	if (options.timestamps) {
 		put_word(segment.options, OPTION_NOP, OPTION_NOP, OPTION_TIMESTAMPS, 10);
-		/* Never less than what the client has seen of ours, whose key may be the previous one by now. */
+		/*
+		 * What the client echoes is never less than what it has seen of ours. Our clock's value may be less,
+		 * because the key behind its offset may have been replaced.
+		 */
 		put_number(segment.options + 4, options.tsecr);
 		put_number(segment.options + 8, options.tsval);
 		bytes = 12;

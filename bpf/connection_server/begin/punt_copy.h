@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A copy of a frame that waits, for user space. */
+/* Copies a frame that has to wait to user space. */
 #ifndef BATON_CONNECTION_SERVER_BEGIN_PUNT_COPY_H
 #define BATON_CONNECTION_SERVER_BEGIN_PUNT_COPY_H
 
 #include "include/bounds.h"
 #include "xdp/packet.h"
 
-/* Room in the ring is asked for in one of two sizes, `room`, a constant, as the verifier wants it. */
+/*
+ * Copies the frame into the ring of waiting frames, with the header `as`. The verifier wants a constant size, so
+ * `room` is one of two constants. False if the ring is full, or the frame cannot be read.
+ */
 static __always_inline bool copy_into(struct xdp_md *ctx, const u32 room, const struct held_frame *as)
 {
 	struct held_frame *record = bpf_ringbuf_reserve(&held, sizeof(*record) + room, 0);
@@ -22,7 +25,10 @@ static __always_inline bool copy_into(struct xdp_md *ctx, const u32 room, const 
 	return true;
 }
 
-/* So many bytes of the frame, HELD_JUMBO_BYTES at most. False: the ring is full. Global, so that it is verified by itself. */
+/*
+ * Copies `bytes` bytes of the frame, HELD_JUMBO_BYTES at most, into the ring of waiting frames. False if the ring is
+ * full. The function is global, so that the verifier checks it by itself.
+ */
 __noinline int copy_frame(struct xdp_md *ctx, u32 bytes)
 {
 	u32 zero = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* SYN: answered with a cookie, and forgotten. */
+/* Answers a SYN with a cookie. Nothing is kept of the SYN. */
 #ifndef BATON_CONNECTION_SERVER_BEGIN_SYN_H
 #define BATON_CONNECTION_SERVER_BEGIN_SYN_H
 
@@ -10,7 +10,7 @@
 #include "xdp/packet.h"
 
 enum {
-	SYN_ACK_WINDOW = 64240, /* as the kernel's own first window; a DS's socket allows no less */
+	SYN_ACK_WINDOW = 64240, /* the kernel's own first window; a data server's socket allows no less */
 };
 
 static __always_inline u8 *put_word(u8 *at, u8 a, u8 b, u8 c, u8 d)
@@ -27,7 +27,10 @@ static __always_inline u8 *put_number(u8 *at, u32 number)
 	return put_word(at, number >> 24, number >> 16, number >> 8, number);
 }
 
-/* What the client offered and we take: MSS always, then SACK, timestamps, scale. Returns bytes. */
+/*
+ * Writes the SYN-ACK's options: MSS always, and SACK, timestamps and window scale if the client offered them. Returns
+ * their length in bytes.
+ */
 static __always_inline u32 put_options(u8 *options, struct packet *p, const struct tcp_options *o)
 {
 	const struct settings *s = p->settings;
@@ -54,8 +57,8 @@ static __always_inline u32 put_options(u8 *options, struct packet *p, const stru
 }
 
 /*
- * What Linux and Android offer: MSS, SACK permitted, timestamps, NOP, scale. Most SYNs are theirs, and
- * five words are read sooner than twenty bytes.
+ * Reads the options that Linux and Android send: MSS, SACK permitted, timestamps, NOP, window scale, in this order.
+ * Most SYNs have them, and reading five words is faster than parsing twenty bytes. False if the options are others.
  */
 static __always_inline bool read_usual_options(const struct tcphdr *tcp, void *data_end, struct tcp_options *o)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Our TCP timestamps (RFC 7323). They count milliseconds from an offset that is another one for each pair of addresses
- * and ports, and that only who has the cluster's key can compute. A data server's socket goes on counting from what the
- * client echoes. So an echo shows that who sent it has seen packets of this very connection, and any connection server
- * can tell, without an entry.
+ * Our TCP timestamps (RFC 7323). They count milliseconds from an offset that differs for each pair of addresses and
+ * ports, and only a node that has the cookie key can compute it. A data server's socket goes on counting from what the
+ * client echoes. So a valid echo shows that its sender has seen packets of this very connection, and any connection
+ * server can check that without an entry.
  */
 #ifndef BATON_CONNECTION_SERVER_BEGIN_TIMESTAMP_H
 #define BATON_CONNECTION_SERVER_BEGIN_TIMESTAMP_H
@@ -16,9 +16,9 @@
 enum {
 	NS_PER_MS = 1000000,
 	/*
-	 * An echo is as old as what the client got last, and where a connection was handed over while it was idle, the
-	 * next data server goes on from there: 70 minutes. Clocks of hosts do not run ahead by more than 2 minutes.
-	 * Together a forger hits that once in 990 times.
+	 * An echo is as old as the last packet that the client got. Where a connection was handed over while it was
+	 * idle, the next data server goes on counting from that echo. So echoes may be 70 minutes old. Clocks of hosts
+	 * do not run ahead by more than 2 minutes. A forger's guess falls between these two limits once in 990 times.
 	 */
 	ECHO_OLD_MS = 1 << 22,
 	ECHO_AHEAD_MS = 1 << 17,
@@ -40,7 +40,7 @@ static __always_inline u32 timestamp_now(const struct settings *s)
 	return wall_clock(s) / NS_PER_MS;
 }
 
-/* What we say to the client of this packet now. */
+/* The timestamp (TSval) that a packet to this packet's client carries. */
 static __always_inline u32 our_timestamp(struct packet *p)
 {
 	return timestamp_now(p->settings) + timestamp_offset(p, 0);
@@ -53,7 +53,10 @@ static __always_inline bool is_echo_of(struct packet *p, u32 key, u32 echo)
 	return age + ECHO_AHEAD_MS < ECHO_AHEAD_MS + ECHO_OLD_MS;
 }
 
-/* Where nearly every segment has them: in front of all other options, behind two NOPs. Others show nothing. */
+/*
+ * Reads the echoed timestamp where nearly every segment has it: in front of all other options, behind two NOPs. False
+ * if this segment has none there.
+ */
 static __always_inline bool read_echo(struct packet *p, u32 *echo)
 {
 	const struct tcphdr *tcp = p->frame.tcp;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Cookies with which a connection has begun here. Each is good for one connection, or whoever has seen a client's first
- * segment could send it again while the cookie is valid, and have its request done twice. Memory is bounded: a set
- * forgets its oldest cookie when another comes. Whoever chooses what is remembered cannot choose what is forgotten,
- * because a set is found by the cookie, which is a MAC.
+ * Cookies with which a connection has begun here. Each cookie begins one connection only. Otherwise whoever has seen a
+ * client's first segment could send it again while the cookie is valid, and have its request done twice. Memory is
+ * bounded: a set forgets its oldest cookie when another one comes. An attacker who chooses which cookies are
+ * remembered cannot choose which ones are forgotten, because the cookie finds its set, and the cookie is a MAC.
  */
 #ifndef BATON_CONNECTION_SERVER_BEGIN_USED_COOKIES_H
 #define BATON_CONNECTION_SERVER_BEGIN_USED_COOKIES_H
@@ -13,9 +13,10 @@
 #include "xdp/packet.h"
 
 enum {
-	COOKIE_SET_SHIFT = 32 - USED_COOKIE_SET_BITS, /* a cookie's highest bits, which are of its MAC */
+	COOKIE_SET_SHIFT = 32 - USED_COOKIE_SET_BITS, /* the set's number: a cookie's highest bits, which are MAC */
 };
 
+/* The tag of the cookie that this packet acknowledges, if the cookie is valid for this client ISN; else 0. */
 static __always_inline u32 tag_of_cookie(struct packet *p, u32 client_isn)
 {
 	const struct tcphdr *tcp = p->frame.tcp;
@@ -38,7 +39,8 @@ static __always_inline struct used_cookies *set_of(u32 cookie)
 }
 
 /*
- * Not static, and without a branch for each tag: the verifier checks it once, by itself, and would walk each outcome of
+ * Whether a connection has begun here with this cookie, whose tag is `tag`. The function is global, so that the
+ * verifier checks it once, by itself. It has no branch for each tag, because the verifier would walk every outcome of
  * sixteen comparisons.
  */
 __noinline int is_used(u32 cookie, u32 tag)
@@ -53,7 +55,10 @@ __noinline int is_used(u32 cookie, u32 tag)
 	return found >> 63;
 }
 
-/* Should two processors note one in the same place, one of the two is forgotten early. */
+/*
+ * Remembers that a connection has begun with this cookie. If two processors write to the same place, one cookie is
+ * forgotten early.
+ */
 static __always_inline void note_used(u32 cookie, u32 tag)
 {
 	struct used_cookies *set = set_of(cookie);

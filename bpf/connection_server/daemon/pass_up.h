@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The way up of a frame that user space ran through the connection server's program, and that this very node is to have:
- * that program has done all that it does with it, and must not do it again.
+ * Passes a frame up to this node's kernel, after user space has run it through the connection server's program and that
+ * program has passed it to this very node. The connection server's program must not see the frame again.
+ *
+ * A data server's daemon sends its own frames in the same way (enum metadata).
  */
 #ifndef BATON_CONNECTION_SERVER_DAEMON_PASS_UP_H
 #define BATON_CONNECTION_SERVER_DAEMON_PASS_UP_H

@@ -13,8 +13,9 @@ struct walk {
 struct bpf_map;
 
 /*
- * What nobody has asked more on since: a response's last bytes. Its connection is quiet, so no processor
- * is counting them as well; but one may be counting others, between two of this one's instructions.
+ * Counts the last bytes of a response behind which no request has come. The connection is quiet, so no other processor
+ * counts the same bytes. But a packet of another connection may be counted in the same tally between two instructions
+ * here, so the additions are atomic.
  */
 static __always_inline void settle_quiet(struct tcb *tcb)
 {
@@ -31,7 +32,10 @@ static __always_inline void settle_quiet(struct tcb *tcb)
 }
 
 enum {
-	/* What is to come of an aware client comes at once, or it was lost, or the client is with its data server. */
+	/*
+	 * How long an aware client's entry is kept. If no packet comes for so long, the client sends to its data
+	 * server itself, or its packets were lost.
+	 */
 	AWARE_TICKS = 8,
 };
 
@@ -49,7 +53,10 @@ static long sweep_entry(struct bpf_map *map, struct tcb_key *flow, struct tcb *t
 
 	if ((int)age > 1)
 		settle_quiet(tcb);
-	/* Another processor may have noted a packet after `now` was read: that is not an old entry. */
+	/*
+	 * Another processor may have noted a packet after `now` was read. Then the age is negative, and the entry is
+	 * not old.
+	 */
 	if ((int)age > 0 && age > limit) {
 		bpf_map_delete_elem(map, flow);
 		walk->sweep.expired++;
@@ -63,11 +70,11 @@ static long sweep_entry(struct bpf_map *map, struct tcb_key *flow, struct tcb *t
 	return 0;
 }
 
-/* `flows` is the daemon's to zero before. */
+/* Removes old entries, and counts the others by owner in the map `flows`, which the daemon sets to zero before. */
 SEC("syscall")
 int baton_sweep(struct sweep *sweep)
 {
-	/* The same clock as tick_now(), which this program type may not read coarsely. */
+	/* The same clock as that of tick_now(). A program of this type may not read the coarse one. */
 	struct walk walk = { .now = bpf_ktime_get_ns() >> TICK_SHIFT, .sweep = *sweep };
 
 	bpf_for_each_map_elem(&tcbs, sweep_entry, &walk, 0);

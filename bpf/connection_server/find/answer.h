@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A message of a data server about a connection, and how it goes on to another. */
+/* Looks at a data server's message about a connection, and sends it on to another data server. */
 #ifndef BATON_CONNECTION_SERVER_FIND_ANSWER_H
 #define BATON_CONNECTION_SERVER_FIND_ANSWER_H
 
@@ -7,7 +7,7 @@
 #include "lccp/seal.h"
 #include "xdp/packet.h"
 
-/* The entry of the flow that the message names, if the flow is of a service; `p->flow` names it then. */
+/* The entry of the flow that the message names; 0 if there is none. Sets `p->flow` to that flow. */
 static __always_inline struct tcb *answered_entry(struct packet *p, const struct lccp_header *h)
 {
 	__be32 cluster = unmap_address(h->flow.cluster);
@@ -25,7 +25,7 @@ static __always_inline bool is_from(struct packet *p, u16 server)
 	       unmap_address(sender->address) == p->frame.ip->saddr;
 }
 
-/* The message, with the client's packet that it carries, becomes another one. */
+/* Turns the received message, with the client's packet that it carries, into another message, and sends it to `to`. */
 static __always_inline int send_on(struct packet *p, struct lccp_header *h, const struct data_server *to,
 				   enum lccp_command command, __be32 be_data)
 {

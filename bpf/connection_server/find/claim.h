@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * CLAIM: a packet of a connection that has no entry here. It may have come by another connection server,
- * or the entry may be lost. The data servers of the service are asked, one after the other; whoever
- * has the connection delivers the packet and says so (MOVED, see moved.h), the last says NONE.
+ * CLAIM: asks for the owner of a connection that has no entry here. The connection may have begun at another
+ * connection server, or its entry may be lost. The data servers of the service are asked one after the other, with the
+ * client's packet. The one that has the connection answers MOVED (see moved.h); if none has it, the last one answers
+ * NONE.
  */
 #ifndef BATON_CONNECTION_SERVER_FIND_CLAIM_H
 #define BATON_CONNECTION_SERVER_FIND_CLAIM_H
@@ -20,15 +21,19 @@
 #include "xdp/packet.h"
 
 enum {
-	/* ns: without an answer for so long, the question or the answer is lost. Clients send again later. */
+	/*
+	 * ns: without an answer for so long, the question or the answer counts as lost. Clients retransmit later than
+	 * that.
+	 */
 	CLAIM_PATIENCE = 1 << 27,
-	ASKED_FIRST = 8, /* so many are tried: they may be gone, or this very node */
-	CLAIM_OF_HEADERS = LCCP_CLAIM | LCCP_FLAG_HEADERS << 8, /* as distribute() takes it */
+	ASKED_FIRST = 8, /* how many choices are tried: some may be gone, or this very node */
+	CLAIM_OF_HEADERS = LCCP_CLAIM | LCCP_FLAG_HEADERS << 8, /* as distribute() takes a command with flags */
 };
 
 /*
- * The data server with which a walk begins: another one each time, should this one be dead. Where clients are given
- * to data servers by their addresses, the first is the one that has them.
+ * The data server with which a walk begins, or 0 if there is none to ask. Each walk begins with another one, in case
+ * the one before is dead. Where the policy chooses by the client's address, the first walk begins with the data server
+ * chosen for this client.
  */
 static __always_inline const struct data_server *first_asked(const struct service *service,
 							     const struct tcb_key *flow, u32 walks)
@@ -50,8 +55,8 @@ static __always_inline const struct data_server *first_asked(const struct servic
 }
 
 /*
- * The client's packet without its data. Lengths and the IP header's sum are those of what is left; the TCP sum stays, as
- * nobody delivers such a packet.
+ * Cuts the data off the client's packet. Lengths and the IP header's checksum are corrected. The TCP checksum is left
+ * as it was, because nobody delivers such a packet.
  */
 static __noinline bool cut_data(struct packet *p)
 {
@@ -64,7 +69,7 @@ static __noinline bool cut_data(struct packet *p)
 	struct tcphdr *tcp = (void *)ip + BOUNDED(p->frame.ip_header, sizeof(*ip), 60);
 	if ((void *)(ip + 1) > (void *)(long)p->ctx->data_end || (void *)(tcp + 1) > (void *)(long)p->ctx->data_end)
 		return false;
-	/* The frame has been changed: where its headers are must be said anew. */
+	/* Changing the frame has invalidated the pointers to its headers, so they are set anew. */
 	p->frame.eth = (void *)(long)p->ctx->data;
 	p->frame.ip = ip;
 	p->frame.tcp = tcp;
@@ -76,7 +81,7 @@ static __noinline bool cut_data(struct packet *p)
 	return true;
 }
 
-/* This very node has the connection. */
+/* Passes the packet up, because this very node has its connection. */
 static __always_inline int pass_found(struct packet *p)
 {
 	count(p->counters, COUNTER_CS_MOVED);
@@ -87,7 +92,7 @@ static __always_inline int pass_found(struct packet *p)
 	return pass_to_own(p->ctx);
 }
 
-/* Asks `first`, with or without the client's data. */
+/* Sends the CLAIM to `first`. `how` says whether the client's data goes with it. */
 static __always_inline int send_claim(struct packet *p, const struct data_server *first, int how)
 {
 	u32 command = LCCP_CLAIM;
@@ -117,8 +122,9 @@ static __noinline void note_asked_now(struct packet *p, struct stray *stray, u64
 }
 
 /*
- * `stray` is 0 if this is the first packet of a flow that nobody here knows: only what is asked for is remembered. `begins`: it begins
- * a connection if nobody has it.
+ * Asks the data servers for the connection of this packet. `stray` is what is known of its flow, or 0 if this is the
+ * flow's first packet: a flow is remembered once it has been asked for. `begins` says that the packet begins a
+ * connection if nobody has it.
  */
 static __noinline int claim(struct packet *p, struct stray *stray, u64 now, bool begins)
 {
@@ -141,9 +147,9 @@ static __noinline int claim(struct packet *p, struct stray *stray, u64 now, bool
 }
 
 /*
- * A RST of a connection that has no entry here: its owner is to hear it, or its socket would stay for minutes. A client
- * says it once, so it waits for no answer to an earlier question. There is nothing to remember of it, and nobody answers
- * (see data_server/claim.h).
+ * Asks the data servers for the connection of a RST that has no entry here. The owner must get the RST, or its socket
+ * would stay for minutes. A client sends a RST only once, so it does not wait for the answer to an earlier CLAIM.
+ * Nothing is remembered of it, and nobody answers (see data_server/claim.h).
  */
 static __noinline int claim_reset(struct packet *p)
 {
@@ -158,14 +164,17 @@ static __noinline int claim_reset(struct packet *p)
 	int how = may_claim(p);
 	if (how > CLAIM_WHOLE)
 		return drop(p, BOUNDED(how, 1, COUNTER_MAX - 1));
-	/* A stack sends none with data. */
+	/* TCP stacks send no RST with data. */
 	if (how == CLAIM_HEADERS && p->frame.payload)
 		return drop(p, COUNTER_CS_CLAIM_CUT);
 	count(p->counters, COUNTER_CS_CLAIM);
 	return distribute(p, first, LCCP_CLAIM, unmap_address(p->settings->address), &(struct lccp_tcb){});
 }
 
-/* A packet without ACK is no connection's: its flow waits for its end. */
+/*
+ * Handles the first packet of a flow that nobody here knows. A packet without ACK belongs to no connection, so nobody
+ * is asked and the flow counts as unclaimed.
+ */
 static __always_inline int new_stray(struct packet *p, u64 now)
 {
 	struct stray stray = { .first = now, .asked = now, .unclaimed = 1 };
@@ -177,10 +186,10 @@ static __always_inline int new_stray(struct packet *p, u64 now)
 }
 
 /*
- * Nobody here knows the connection. One walk through the data servers; then silence, because the
- * beginning of its request may be on its way behind this packet. What still comes after the grace is
- * asked for once more, because while a connection was handed over it may have been missed; and what
- * nobody has then gets a clear end.
+ * Handles a packet of a connection that nobody here knows. The data servers are asked in one walk. If nobody has the
+ * connection, its packets are dropped at first, because the beginning of its request may be on its way behind this
+ * packet. A packet after the grace period starts one more walk, because the first may have missed a connection that
+ * was being handed over. If nobody has it then, the client gets a RST.
  */
 static __always_inline int stray(struct packet *p)
 {
@@ -201,8 +210,9 @@ static __always_inline int stray(struct packet *p)
 }
 
 /*
- * First data, which whoever was in front before may have passed on to a data server, and that may have done what it asks for. Only if
- * nobody has the connection does it begin here.
+ * Asks the data servers for the connection of first data. The connection server that was in front before may have sent
+ * the same data to a data server, which may have carried out the request. The connection begins here only if nobody
+ * has it.
  */
 static __always_inline int claim_first(struct packet *p)
 {
@@ -214,7 +224,10 @@ static __always_inline int claim_first(struct packet *p)
 	return claim(p, known, now, true);
 }
 
-/* Whether nobody has the connection that this packet begins: the data servers have been asked. */
+/*
+ * Whether the data servers were asked for the connection that this packet begins, and none has it. True also if there
+ * is nobody to ask.
+ */
 static __noinline bool is_nobodys(struct packet *p)
 {
 	const struct stray *known = bpf_map_lookup_elem(&strays, &p->flow);
@@ -225,7 +238,10 @@ static __noinline bool is_nobodys(struct packet *p)
 	return true;
 }
 
-/* The owner of an entry does not have the connection, and nobody had it before: the rest are asked. */
+/*
+ * Deletes an entry whose owner does not have the connection, and asks the data servers, beginning with the first of a
+ * walk.
+ */
 static __always_inline int claim_anew(struct packet *p, struct lccp_header *h)
 {
 	const struct service *service = service_at(p->flow.cluster, p->flow.be_cluster_port);
@@ -239,7 +255,10 @@ static __always_inline int claim_anew(struct packet *p, struct lccp_header *h)
 	return send_on(p, h, first, LCCP_CLAIM, unmap_address(p->settings->address));
 }
 
-/* The last that was asked has it not either. Also a late answer, to an earlier question: hence the two walks. */
+/*
+ * Handles NONE from the last data server of a walk: nobody has the connection. The answer may be late and belong to an
+ * earlier CLAIM, which is why there are two walks.
+ */
 static __always_inline int unclaimed(struct packet *p)
 {
 	struct stray *known = bpf_map_lookup_elem(&strays, &p->flow);

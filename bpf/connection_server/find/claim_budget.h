@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Whether a packet may ask the data servers who has its connection. Anybody can forge such a packet, and each costs one
+ * Decides whether a packet may cause a CLAIM to the data servers. Anybody can forge such a packet, and each costs one
  * message for every data server of the service. So packets are told apart by what speaks for them, each class has a
  * budget of messages of its own, and no class can spend that of another:
  *
@@ -9,8 +9,9 @@
  *             client's retransmission does and a flood of random packets does not
  *   stranger  anything else: a client without timestamps, or a forger
  *
- * Once half of a budget is spent, each source (a /24 network, by a hash) may have a small share of it, so that one who is
- * loud leaves room for others. Each processor counts for itself, and begins anew with each tick of the clock.
+ * Once half of a budget is spent, each source (a /24 network, by a hash) is limited to a small share of it, so that
+ * one loud source leaves room for others. Each processor counts for itself, and starts again at zero with each tick of
+ * the clock.
  */
 #ifndef BATON_CONNECTION_SERVER_FIND_CLAIM_BUDGET_H
 #define BATON_CONNECTION_SERVER_FIND_CLAIM_BUDGET_H
@@ -22,11 +23,11 @@
 #include "xdp/packet.h"
 
 enum {
-	SOURCE_SHARE = 16,         /* of a budget, one of so many parts */
-	WHOLE_SHARE = 8,           /* of the likely and strangers, so many of the first are asked for with their data */
-	BELIEVED_TICKS = 256,      /* so long the address of a connection that was found is believed */
-	REFUSAL_SHIFT = 27,        /* refusals are dated in units of 134 ms: clients wait longer before they send again */
-	REFUSAL_UNITS = 224,       /* and no longer than 30 s */
+	SOURCE_SHARE = 16,         /* a source's share is a budget divided by this */
+	WHOLE_SHARE = 8,           /* a budget divided by this is for CLAIMs with data, unless proved */
+	BELIEVED_TICKS = 256,      /* how long the client's address of a connection that was found is believed */
+	REFUSAL_SHIFT = 27,        /* refusals are dated in units of 134 ms: clients retransmit later */
+	REFUSAL_UNITS = 224,       /* a refusal counts for 30 s: clients wait no longer */
 };
 
 static __always_inline u32 source_of(const struct packet *p)
@@ -36,7 +37,10 @@ static __always_inline u32 source_of(const struct packet *p)
 	return mix(mix(network ^ secret_of(p->settings)) ^ network) & (CLAIM_SOURCES - 1);
 }
 
-/* Where a refused segment is noted, and what is noted of it: the time is put into the lowest byte. */
+/*
+ * The place in which a refusal of this segment is noted. `what` is set to the value that identifies the segment there;
+ * its lowest byte is left for the time.
+ */
 static __always_inline u32 *refusal_of(const struct packet *p, u32 *what)
 {
 	u32 ports = (u32)p->flow.be_client_port << 16 | p->flow.be_cluster_port;
@@ -71,7 +75,7 @@ static __always_inline void note_refusal(const struct packet *p)
 		*noted = what | refusal_time();
 }
 
-/* The address that a connection was found for. */
+/* Remembers the flow's client address: a connection of it was found. */
 static __always_inline void believe(const struct tcb_key *flow)
 {
 	u32 now = tick_now();
@@ -95,7 +99,7 @@ static __noinline u32 class_of(struct packet *p)
 	return is_believed(&p->flow) || was_refused_before(p) ? CLAIM_LIKELY : CLAIM_STRANGER;
 }
 
-/* Messages in a tick; claims, should there be very many data servers. */
+/* How many messages the CLAIMs of this class may cause on one processor in a tick. */
 static __always_inline u32 budget_of(u32 class)
 {
 	switch (class) {
@@ -120,7 +124,7 @@ static __always_inline enum counter limit_of(u32 class)
 	}
 }
 
-/* What each processor has spent in this tick; 0 if it cannot be known. */
+/* What this processor has spent in this tick; 0 if it cannot be known. */
 static __always_inline struct claims *claims_now(void)
 {
 	u32 zero = 0, now = tick_now();
@@ -133,7 +137,10 @@ static __always_inline struct claims *claims_now(void)
 	return c;
 }
 
-/* Whether the source may ask for so much more, now that the budget is half spent. Counts what it is given. */
+/*
+ * Whether the packet's source may cause `cost` more messages, which are then counted. The limit `most` holds only once
+ * half of the budget is spent.
+ */
 static __always_inline bool is_within_share(const struct packet *p, u32 cost, u32 most, bool half_spent)
 {
 	u32 source = source_of(p), now = tick_now();
@@ -152,13 +159,14 @@ static __always_inline bool is_within_share(const struct packet *p, u32 cost, u3
 }
 
 enum {
-	CLAIM_WHOLE = 0,           /* with the client's data */
-	CLAIM_HEADERS = -1,        /* without */
+	CLAIM_WHOLE = 0,           /* CLAIM goes with the client's data */
+	CLAIM_HEADERS = -1,        /* CLAIM goes without it */
 };
 
 /*
- * One of these two, or the counter of why nobody is asked. In the second case the owner says that it has the connection,
- * and the client sends its data again: that is the price where much is asked that nothing speaks for.
+ * How the data servers are asked: CLAIM_WHOLE, CLAIM_HEADERS, or if they are not, the counter that says why. With
+ * CLAIM_HEADERS the owner says that it has the connection, and the client has to send its data again. That is the
+ * price when much is asked for that nothing speaks for.
  */
 static __noinline int may_claim(struct packet *p)
 {
@@ -181,7 +189,10 @@ static __noinline int may_claim(struct packet *p)
 	return class == CLAIM_PROVED || spent < budget / WHOLE_SHARE ? CLAIM_WHOLE : CLAIM_HEADERS;
 }
 
-/* The same for the packet of a known connection, which an owner has sent back: it has the first class's budget. */
+/*
+ * Whether the data servers may be asked for a known connection, whose packet an owner has sent back. It spends
+ * CLAIM_PROVED's budget.
+ */
 static __always_inline bool may_claim_known(const struct settings *s)
 {
 	struct claims *c = claims_now();

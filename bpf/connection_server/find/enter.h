@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* An entry for a connection that has begun elsewhere, or is forgotten here: who has its socket knows the rest. */
+/*
+ * Makes an entry for a connection that has begun elsewhere, or was forgotten here. The node that has its socket knows
+ * the rest.
+ */
 #ifndef BATON_CONNECTION_SERVER_FIND_ENTER_H
 #define BATON_CONNECTION_SERVER_FIND_ENTER_H
 
@@ -31,7 +34,10 @@ static __always_inline u32 data_server_at(__be32 address)
 	return search.found;
 }
 
-/* Makes it for `p->flow`, by one of its packets; 0, or an error if there is one. */
+/*
+ * Makes an entry for `p->flow` from the numbers of one of its packets. Returns an error if there is an entry already,
+ * else 0.
+ */
 static __always_inline long enter(struct packet *p, const struct tcphdr *tcp, u32 payload, u32 owner,
 				  const struct service *service, const struct lccp_tcb *part)
 {
@@ -44,7 +50,7 @@ static __always_inline long enter(struct packet *p, const struct tcphdr *tcp, u3
 		.owner = owner,
 		.previous = NO_DATA_SERVER,
 		.pool = service->pool,
-		.route = service->id, /* none: what it asked for is not known */
+		.route = service->id, /* stands for no route: the request is not known */
 		.counted = ack,
 		.mss = bpf_ntohs(part->be_mss),
 		.snd_wscale = part->snd_wscale,

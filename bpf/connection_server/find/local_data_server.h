@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A connection that this very node has, as data server: it is not asked by message, because a node's
- * messages to itself do not come by its network card.
+ * Finds a connection whose data server is this very node. The node looks up its own sockets and sends itself no CLAIM,
+ * because a node's messages to itself do not come by its network card.
  */
 #ifndef BATON_CONNECTION_SERVER_FIND_LOCAL_DATA_SERVER_H
 #define BATON_CONNECTION_SERVER_FIND_LOCAL_DATA_SERVER_H
@@ -10,7 +10,7 @@
 #include "include/socket_lookup.h"
 #include "xdp/packet.h"
 
-/* True if it is here; then it has an entry, but not for a RST. */
+/* Whether this node has the packet's connection. Makes an entry for it, unless the packet is a RST. */
 static __noinline bool found_here(struct packet *p)
 {
 	const struct frame *f = &p->frame;

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * MOVED: a data server has the connection that was asked for, and has delivered the packet. A connection
- * that has begun on these ports meanwhile has its entry already. Or its owner has handed it to another one.
+ * MOVED. If the connection has no entry, this is an answer to CLAIM: a data server has the connection, which gets
+ * an entry here. It has delivered the client's packet, or where it has a door it sends the packet back in this message.
+ * If there is an entry, the owner has handed the connection to another data server, or tells that it is at rest; or a
+ * connection has begun on these ports since the CLAIM.
  */
 #ifndef BATON_CONNECTION_SERVER_FIND_MOVED_H
 #define BATON_CONNECTION_SERVER_FIND_MOVED_H
@@ -20,7 +22,9 @@ struct carried {
 	struct tcphdr tcp;
 };
 
-/* False if it is not a whole TCP packet of the flow that the message names. */
+/*
+ * Reads the headers of the client's packet. False if it is not a whole TCP packet of the flow that the message names.
+ */
 static __always_inline bool read_carried(struct packet *p, const struct lccp_header *h, struct carried *c)
 {
 	u32 at = sizeof(struct ethhdr) + LCCP_OVERHEAD_BYTES;
@@ -37,8 +41,9 @@ static __always_inline bool read_carried(struct packet *p, const struct lccp_hea
 }
 
 /*
- * Whether the packet is of the connection that the entry is of. All of a long response may be acknowledged with the request behind it.
- * What an aware client sends to its data server is not seen here.
+ * Whether the packet belongs to the entry's connection. A request may acknowledge all of a long response at once, so
+ * the acknowledgement may be far ahead. What an aware client sends to its data server is not seen here, so its numbers
+ * may differ by anything.
  */
 static __always_inline bool is_of_entry(const struct tcb *tcb, const struct tcphdr *tcp)
 {
@@ -48,7 +53,7 @@ static __always_inline bool is_of_entry(const struct tcb *tcb, const struct tcph
 	return (seq < 2 * NEAR_SEQ && ack < WINDOW_MAX) || tcb->options & LCCP_TCB_AWARE;
 }
 
-/* Whether its owner cannot say where this connection is. */
+/* Whether the entry's owner cannot say where the connection is: it is dead, and the response is not being resumed. */
 static __always_inline bool is_left_alone(const struct tcb *tcb)
 {
 	const struct data_server *owner = data_server(tcb->owner);
@@ -57,10 +62,12 @@ static __always_inline bool is_left_alone(const struct tcb *tcb)
 }
 
 /*
- * The owner has handed the connection on, with the request that the message carries; or it has it, and the connection is at
- * rest. Only the owner that the entry names is believed, and of what is near: word of an earlier one, or of an earlier connection
- * on these ports, comes late, and the next packet brings it to whoever has the connection. If that owner is dead, whoever has the
- * connection is believed: the word of the dead one may have been lost.
+ * Handles MOVED about a connection that has an entry. The owner has handed the connection to data server `next`, with
+ * the request that the message carries; or `next` is the owner itself, and the connection is at rest. Only the owner
+ * that the entry names is believed, and only about numbers near the entry's. A MOVED of an earlier owner, or about an
+ * earlier connection on these ports, comes late and changes nothing: the client's next packet reaches whoever has the
+ * connection. If the owner is dead, a data server that says that it has the connection itself is believed, because the
+ * dead one's MOVED may be lost.
  */
 static __always_inline int moved_on(struct packet *p, const struct lccp_header *h, struct tcb *tcb, u32 next)
 {
@@ -101,7 +108,10 @@ static __noinline int moved(struct packet *p, struct lccp_header *h)
 		return drop(p, COUNTER_LCCP_MISMATCH);
 	believe(&p->flow);
 	count(p->counters, COUNTER_CS_MOVED);
-	/* Where there is a door it was not delivered: see data_server/claim.h. Without its data it is not what its client has sent. */
+	/*
+	 * Where there is a door the packet was not delivered (data_server/claim.h), so it goes on from here. Not if
+	 * its data was cut off, because then it is not what the client has sent.
+	 */
 	bool is_to_go = service->flags & SERVICE_OWNER && !h->be_data && !(h->flags & LCCP_FLAG_HEADERS);
 	return is_to_go ? GO_ON_WITH_CARRIED : XDP_DROP;
 }

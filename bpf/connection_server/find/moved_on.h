@@ -1,31 +1,41 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The entry of a connection that its owner has handed on: by a message (moved.h), or on this very node (data_server/handover/moved.h). */
+/*
+ * The entry of a connection that its owner has handed on: by a message (moved.h), or on this very node
+ * (data_server/handover/moved.h).
+ */
 #ifndef BATON_CONNECTION_SERVER_FIND_MOVED_ON_H
 #define BATON_CONNECTION_SERVER_FIND_MOVED_ON_H
 
 #include "connection_server/tally.h"
 #include "connection_server/tcb.h"
 
-/* Whether the packet is behind the request that the connection went with: then the message says where that begins. */
+/*
+ * Whether the carried packet lies behind the request with which the connection was handed over. The message says where
+ * that begins.
+ */
 static __always_inline bool is_behind_request(const struct lccp_header *h)
 {
 	return bpf_be64_to_cpu(h->tcb.be_resume) >> 32 == MOVED_BEHIND;
 }
 
-/* Not every packet that is behind it may begin a connection. */
+/*
+ * The sequence number of the request with which the connection was handed over. Only the packet that begins there is
+ * adopted, because not every packet behind it may begin a connection.
+ */
 static __always_inline u32 moved_with(const struct lccp_header *h, const struct tcphdr *tcp)
 {
 	return is_behind_request(h) ? (u32)bpf_be64_to_cpu(h->tcb.be_resume) : bpf_ntohl(tcp->seq);
 }
 
-/* To data server `next`, as MOVED around this packet says. */
+/* Makes data server `next` the owner, as the MOVED around this packet says. */
 static __always_inline void note_moved_on(struct tcb *tcb, u16 next, const struct lccp_header *h, const struct tcphdr *tcp)
 {
 	tally_connection(next, true);
 	give_to(tcb, next, NO_DATA_SERVER);
 	/*
-	 * Until its client has something of the response, the request that comes again is adopted, should it not have been. What is
-	 * behind it may be older, and says less.
+	 * Until the client has something of the response, the request is adopted if it comes again, because its ADOPT
+	 * may be lost. A packet behind the request may be older than the entry, so its acknowledgement need not be the
+	 * entry's.
 	 */
 	if (is_behind_request(h) || bpf_ntohl(tcp->ack_seq) == tcb->last_ack) {
 		tcb->request_seq = moved_with(h, tcp);

@@ -11,8 +11,8 @@ enum {
 };
 
 /*
- * More of the first request has come to its owner ahead of the ADOPT: another processor there may have the one than the other. It goes
- * there once more; there is no second answer to that.
+ * Whether the packet may have come to its owner ahead of the ADOPT, as more of the first request does if another
+ * processor there has it. It is sent there once more. The owner sends no second NONE for it.
  */
 static __always_inline bool came_ahead(const struct tcb *tcb)
 {
@@ -20,8 +20,9 @@ static __always_inline bool came_ahead(const struct tcb *tcb)
 }
 
 /*
- * The owner does not have the connection: it has gone on, and CLAIM finds out where. Not while it is being adopted, because then
- * its owner may be about to have it; and not when the client has ended it.
+ * Handles NONE. If it comes from the entry's owner, the connection has gone on, and CLAIM finds out where. There is no
+ * CLAIM while the connection is being adopted, because its owner may be about to have it, and none after the client
+ * has ended it.
  */
 static __noinline int none(struct packet *p, struct lccp_header *h)
 {

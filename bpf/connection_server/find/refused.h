@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* REFUSED: a data server could make no socket, so that another one is asked. */
+/* REFUSED: a data server could make no socket for a connection, so another one is asked. */
 #ifndef BATON_CONNECTION_SERVER_FIND_REFUSED_H
 #define BATON_CONNECTION_SERVER_FIND_REFUSED_H
 
@@ -7,7 +7,10 @@
 #include "connection_server/find/answer.h"
 #include "routing/dispatcher.h"
 
-/* A data server other than the one that refused; after a few tries whatever comes. */
+/*
+ * Chooses a data server of the pool other than `refuser`. After a few tries it returns `refuser` if nothing else was
+ * chosen.
+ */
 static __always_inline u16 choose_other(u32 pool_index, const struct tcb_key *flow, u16 refuser, u32 attempt)
 {
 	const struct pool *pool = pool_at(pool_index);
@@ -21,9 +24,9 @@ static __always_inline u16 choose_other(u32 pool_index, const struct tcb_key *fl
 }
 
 /*
- * A data server has no listener for this service: its ADOPT, which carries the client's packet, goes
- * to another one. When all have refused, the daemon resets the client: this frame did not come from
- * it, so the way back is the kernel's to find.
+ * Handles REFUSED: a data server has no listener for this service. Its ADOPT, which carries the client's packet, goes
+ * to another one. When all have refused, the daemon resets the client. The program cannot, because this frame did not
+ * come from the client, so only the kernel can find the way back.
  */
 static __noinline int refused(struct packet *p, struct lccp_header *h)
 {
@@ -32,7 +35,10 @@ static __noinline int refused(struct packet *p, struct lccp_header *h)
 	if (!tcb || !is_from(p, tcb->owner))
 		return drop(p, COUNTER_LCCP_MISMATCH);
 
-	/* It has no agent: another one has not what this one has not either, and the daemon sees to that. */
+	/*
+	 * The data server has no agent. Another one does not have the rest of this response either, and the daemon
+	 * handles that.
+	 */
 	if (tcb->state & TCB_RESUMING)
 		return drop(p, COUNTER_CS_ORPHAN_WAITS);
 	count(p->counters, COUNTER_CS_REFUSED);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What the daemon does to entries whose data server is dead or drains: finds those of them that are not at rest by a walk in the
- * kernel, and changes one in place, so that what a processor notes in it meanwhile is not lost.
+ * Programs by which the daemon handles entries whose data server is dead or drains. baton_muster() finds those of them
+ * that are not at rest, by a walk in the kernel. baton_change() changes one entry in place, so that what a processor
+ * notes in it at the same time is not lost.
  */
 #ifndef BATON_CONNECTION_SERVER_ORPHANS_FIND_FLOWS_H
 #define BATON_CONNECTION_SERVER_ORPHANS_FIND_FLOWS_H
@@ -50,7 +51,10 @@ int baton_change(struct change *change)
 	change->found = 0;
 	if (!tcb || tcb->owner != change->owner)
 		return 0;
-	/* Its owner has told where its current request begins: the daemon knows the connection by that from now on. */
+	/*
+	 * The owner has told where the current request begins. The daemon knows the connection by that number from
+	 * here on.
+	 */
 	const struct kept_request *kept = kept_of(&key, tcb);
 	if (kept && kept->request_seq == change->request_seq)
 		tcb->request_seq = kept->request_seq;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Kept requests: should a data server die in the middle of a response, another one is asked for the same
- * with the same bytes. Its owner keeps it (data_server/door/keep_request.h) and tells the connection servers.
+ * Kept requests. If a data server dies in the middle of a response, another one is sent the same request, byte for
+ * byte. The owner keeps the request (data_server/door/keep_request.h) and tells the connection servers.
  */
 #ifndef BATON_CONNECTION_SERVER_ORPHANS_KEEP_H
 #define BATON_CONNECTION_SERVER_ORPHANS_KEEP_H
@@ -13,7 +13,10 @@
 _Static_assert(__builtin_offsetof(struct text, at) == __builtin_offsetof(struct kept_request, text),
 	       "a text begins like a kept request");
 
-/* The request of so many bytes that was read last, and begins this packet: its text is still where that left it. False if there is no room. */
+/*
+ * Keeps the request that was read last, which begins this packet and is `bytes` bytes long. Its text is still in
+ * `text`, where reading has left it. False if the map has no room.
+ */
 static __always_inline bool keep_text(struct text *text, const struct tcb_key *flow, const struct tcphdr *tcp, u32 bytes, u16 pool)
 {
 	text->kept[0] = bpf_ntohl(tcp->seq);
@@ -23,14 +26,14 @@ static __always_inline bool keep_text(struct text *text, const struct tcb_key *f
 	return !bpf_map_update_elem(&kept_requests, flow, text, BPF_ANY);
 }
 
-/* Whether it is the one that the client waits for: it has sent nothing behind it. */
+/* Whether the client waits for the response to the kept request: it has sent nothing behind that request. */
 static __always_inline bool is_current(const struct kept_request *kept, const struct tcb *tcb)
 {
 	return is_at_door(tcb) && kept->request_seq + kept->bytes == tcb->last_seq &&
 	       (int)(tcb->last_ack - kept->response_start) >= 0;
 }
 
-/* What is kept of the current request of this entry; 0: nothing. */
+/* The kept request of this flow, if it is the current one of the entry; else 0. */
 static __always_inline const struct kept_request *kept_of(const struct tcb_key *flow, const struct tcb *tcb)
 {
 	const struct kept_request *kept = bpf_map_lookup_elem(&kept_requests, flow);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A response under way moves from an owner that drains to one that has the rest of it ready. The daemon orders
- * and times all that; here is what an entry says meanwhile: TCB_RESUMING, because its owner is one that waits for
- * the connection, and TCB_ADOPTING, because the one before has it still. Only that one knows when it lets go, so
- * every packet of the client goes by it, and from there to the next one if it has. Should the daemon die, all
- * this stays right: whoever of the two has the connection gets its packets.
+ * A response moves in its middle from an owner that drains to a data server that has the rest of it ready. The daemon
+ * orders and times the steps. Until the move ends the entry names the next data server as owner, and the last owner as
+ * `previous`. Its state has TCB_RESUMING, because the next one waits for the connection, and TCB_ADOPTING, because the
+ * last one still has it. Only the last owner knows when it lets go. So every packet of the client goes to the last
+ * owner, which sends it on to the next one once it has let go. If the daemon dies this stays correct: the packets
+ * reach the one of the two that has the connection.
  */
 #ifndef BATON_CONNECTION_SERVER_ORPHANS_MOVE_H
 #define BATON_CONNECTION_SERVER_ORPHANS_MOVE_H
@@ -22,7 +23,7 @@ static __always_inline bool is_living(u16 server)
 	return found && (found->flags & (DATA_SERVER_PRESENT | DATA_SERVER_DEAD)) == DATA_SERVER_PRESENT;
 }
 
-/* Any packet of the client while its connection moves. */
+/* Sends a client's packet to the last owner while the connection moves, with the address of the next one. */
 static __always_inline int follow_move(struct packet *p, const struct tcb *tcb, const struct data_server *owner)
 {
 	const struct data_server *via = data_server(tcb->previous);
@@ -33,7 +34,10 @@ static __always_inline int follow_move(struct packet *p, const struct tcb *tcb, 
 	return distribute(p, via, LCCP_FORWARD, unmap_address(owner->address), &(struct lccp_tcb){});
 }
 
-/* In the middle of a response, as its owner has told, and in no other state; all of its request is sent. */
+/*
+ * Whether the response may begin to move: the connection is in the middle of a response, as its owner has told, the
+ * client has sent all of that request, and the entry is in no other state.
+ */
 static __always_inline bool may_begin(const struct tcb_key *flow, const struct tcb *tcb)
 {
 	return tcb->state == TCB_AT_DOOR && is_kept(flow, tcb);

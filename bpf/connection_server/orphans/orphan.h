@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Connections whose data server is dead, or does not hear. A request that nobody has answered goes to another one. In the
- * middle of a response the daemon finds who has the rest (TCB_RESUMING), or nobody does, and the client is
- * told at once. Included by forwarder.h, which has what it needs of the living.
+ * Connections whose data server is dead, or takes no messages. A request of which nothing was answered goes to another
+ * data server. In the middle of a response the daemon finds a data server that has the rest (TCB_RESUMING); if there
+ * is none, the client gets a RST at once. forwarder.h includes this file in its middle, behind the functions that this
+ * file uses.
  */
 #ifndef BATON_CONNECTION_SERVER_ORPHANS_ORPHAN_H
 #define BATON_CONNECTION_SERVER_ORPHANS_ORPHAN_H
@@ -14,16 +15,20 @@
 #include "connection_server/read_request.h"
 #include "routing/dispatcher.h"
 
-/* Whether the agent's socket, which has nothing of what is behind the request, would begin in front of that. */
+/*
+ * Whether this packet's sequence number is right behind the kept request. The agent's socket begins there, because it
+ * has nothing that the client sends behind that request.
+ */
 static __always_inline bool begins_behind_request(struct packet *p, const struct tcb *tcb)
 {
 	return bpf_ntohl(p->frame.tcp->seq) == tcb->last_seq && is_kept(&p->flow, tcb);
 }
 
 /*
- * The next owner has the rest of the response. An acknowledgement says where the client is, exactly, and
- * that is where the agent's socket begins; anything else of the client would make it begin elsewhere. So
- * the rest waits for the socket: without one it comes back (NONE), ends here, and the client sends it again.
+ * Sends on a packet of a connection whose owner has the rest of the response. An empty acknowledgement says exactly
+ * how much the client has, and the agent's socket begins there. Any other packet would make it begin elsewhere, so it
+ * is only forwarded. If the owner has no socket yet, such a packet comes back (NONE) and is dropped here, and the
+ * client sends it again.
  */
 static __always_inline int resume(struct packet *p, struct tcb *tcb, const struct data_server *owner)
 {
@@ -40,7 +45,7 @@ static __always_inline int resume(struct packet *p, struct tcb *tcb, const struc
 	return distribute(p, owner, ADOPT_RESUMED, unmap_address(p->settings->address), &part);
 }
 
-/* The current request again, of which the client has no answer at all, to another data server. */
+/* Sends the current request as ADOPT to another data server. The client must have nothing of the response. */
 static __noinline int adopt_orphan(struct packet *p, struct tcb *tcb)
 {
 	struct lccp_tcb part = travelling_part(tcb);
@@ -55,7 +60,7 @@ static __noinline int adopt_orphan(struct packet *p, struct tcb *tcb)
 	return distribute(p, to, LCCP_ADOPT, unmap_address(p->settings->address), &part);
 }
 
-/* Any packet of a connection whose owner is dead, and whose response nobody else has yet. */
+/* Handles a packet of a connection whose owner is dead. No other data server has the rest of its response yet. */
 static __always_inline int orphaned(struct packet *p, struct tcb *tcb)
 {
 	struct tcphdr *tcp = p->frame.tcp;
@@ -63,14 +68,17 @@ static __always_inline int orphaned(struct packet *p, struct tcb *tcb)
 
 	const struct data_server *owner = data_server(tcb->owner);
 
-	/* It may have handed the connection on, and its word be lost. */
+	/*
+	 * The dead owner may have handed the connection on, and its MOVED may be lost: the other data servers are
+	 * being asked.
+	 */
 	if (tcp->rst || (owner && owner->flags & DATA_SERVER_ASKED_FOR))
 		return drop(p, COUNTER_CS_ORPHAN_WAITS);
 	if (rests_on(p, tcb))
 		return drop(p, COUNTER_CS_ORPHAN_WAITS);
 	if (r && is_adopted_packet(tcb, &p->frame) && fits_in_lccp(p) && read_request_of(p, r) && may_move(r))
 		return adopt_orphan(p, tcb);
-	/* A keep-alive probe asks only whether anybody is there: the next request finds somebody. */
+	/* A keep-alive probe only asks whether the server is there. The next request goes to another data server. */
 	bool probes = !tcp->fin && bpf_ntohl(tcp->seq) == tcb->last_seq - 1;
 	if (probes || is_kept(&p->flow, tcb))
 		return drop(p, COUNTER_CS_ORPHAN_WAITS);
@@ -80,8 +88,8 @@ static __always_inline int orphaned(struct packet *p, struct tcb *tcb)
 }
 
 /*
- * Any packet of a connection whose owner takes no messages. Packets of clients it takes, so what it has
- * goes on; a request that comes again has not come to it.
+ * Sends on a packet of a connection whose owner takes no messages. The owner still takes packets of clients, so
+ * connections that it has go on. A request that comes again has not reached it, because its ADOPT was a message.
  */
 static __always_inline int follow_deaf(struct packet *p, struct tcb *tcb, const struct data_server *owner)
 {

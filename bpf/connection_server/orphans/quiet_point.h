@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Connections at rest. Where owners see to requests, only they know when a response is complete; a client that is silent may as
- * well be in the middle of one. So the owner of a connection that has come to rest tells where that is: MOVED, to itself, with an
- * empty ACK of the client's (data_server/handover/leave.h). Should that data server die, the next request, which begins exactly there, goes to
- * another one.
+ * Connections at rest. Where a service has doors, only owners know when a response is complete; a client that is
+ * silent may also be in the middle of one. So when a connection has come to rest, its owner tells the numbers of that
+ * point: MOVED, which names the owner itself, with an empty ACK in the client's name (data_server/handover/leave.h).
+ * If that data server dies, the next request, which begins exactly there, goes to another one.
  *
- * What is told stays true for as long as the connection lives, so nobody need take it back: once the client has any of another
- * response, it acknowledges something else. And it is needed only for connections of the dead: no packet of a living one pays for it.
+ * These numbers stay valid for as long as the connection lives, so they are never withdrawn: once the client has any
+ * byte of another response, it acknowledges another number. They are needed only for connections of dead data servers,
+ * so no packet of a living one pays for them.
  */
 #ifndef BATON_CONNECTION_SERVER_ORPHANS_QUIET_POINT_H
 #define BATON_CONNECTION_SERVER_ORPHANS_QUIET_POINT_H
@@ -15,7 +16,10 @@
 #include "routing/dispatcher.h"
 #include "xdp/packet.h"
 
-/* The owner of this entry says that the connection is at rest where this packet, which it has made in the client's name, is. */
+/*
+ * Notes where the connection is at rest: at the numbers of the carried packet, which the entry's owner has made in the
+ * client's name.
+ */
 static __noinline void note_quiet_point(struct packet *p, const struct tcb *tcb, const struct tcphdr *tcp)
 {
 	struct quiet_point at = {
@@ -28,7 +32,10 @@ static __noinline void note_quiet_point(struct packet *p, const struct tcb *tcb,
 	count(p->counters, COUNTER_CS_REST);
 }
 
-/* Whether the connection is at rest, as far as its client's packets and its owner's word say. A silent one may wait for a response. */
+/*
+ * Whether the connection is at rest: the numbers in its entry are those that its owner has told. Silence alone proves
+ * nothing, because a silent client may wait for a response.
+ */
 static __noinline bool is_entry_at_rest(const struct tcb_key *flow, const struct tcb *tcb)
 {
 	const struct quiet_point *at = flow ? bpf_map_lookup_elem(&quiet_points, flow) : 0;
@@ -36,7 +43,7 @@ static __noinline bool is_entry_at_rest(const struct tcb_key *flow, const struct
 	return at && tcb && at->owner == tcb->owner && at->seq == tcb->last_seq && at->ack == tcb->last_ack;
 }
 
-/* Whether this packet, which its entry has noted, is where the connection was at rest. */
+/* Whether this packet begins exactly where the connection was at rest. The entry has noted the packet already. */
 static __always_inline bool is_at_quiet_point(const struct packet *p, const struct tcb *tcb)
 {
 	const struct tcphdr *tcp = p->frame.tcp;
@@ -47,9 +54,10 @@ static __always_inline bool is_at_quiet_point(const struct packet *p, const stru
 }
 
 /*
- * If the connection, whose owner is dead, is at rest, the next request may begin with this packet: from now on that is the current
- * one, which nobody has answered. The entry's pool is that of an earlier one, which may have had only the server that is dead;
- * whose this one is, whoever gets it finds. True: nothing begins with it, and the connection rests on.
+ * Whether this packet leaves a connection at rest whose owner is dead: it begins no request. If the connection was at
+ * rest and the packet has data, its next request begins here. The entry then names that request as the current one, of
+ * which nothing was answered. The entry's pool is that of an earlier request and may have had only the dead server, so
+ * the service's own pool takes its place; the data server that gets the request finds the right one.
  */
 static __noinline bool rests_on(struct packet *p, struct tcb *tcb)
 {

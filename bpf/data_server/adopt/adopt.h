@@ -18,8 +18,8 @@
 #include "include/tcp_options.h"
 
 /*
- * The agent has the rest of this connection's response. Without its listener nobody has: the connection
- * server's daemon asks again, and then somebody else.
+ * Adopts a connection whose response goes on here: the agent has the rest of it. Without the agent's listener nobody
+ * has it: the connection server's daemon asks again, and then asks another data server.
  */
 static __always_inline int adopt_resumed(struct arrival *a, struct lccp_header *h, const struct inner *in)
 {
@@ -39,8 +39,8 @@ static __always_inline int adopt_resumed(struct arrival *a, struct lccp_header *
 }
 
 /*
- * Whether the packet is of the same connection from before it came here, as it does again and again:
- * both its numbers are a little behind, which those of another connection are not.
+ * Whether the packet is of the same connection, from before that came here (a connection may come here again and
+ * again): both its numbers are a little behind, which those of another connection are not.
  */
 static __always_inline bool is_behind(const struct tcp_sock *sk, const struct inner *in, u32 begin)
 {
@@ -51,8 +51,8 @@ static __always_inline bool is_behind(const struct tcp_sock *sk, const struct in
 }
 
 /*
- * Or whether it is of the same connection, and something before it has not come: a request that was to go elsewhere, which
- * has to wait and comes again, as this one does then.
+ * Whether the packet is of the same connection, and something before it has not come: a request that was to go
+ * elsewhere has to wait and comes again, and this packet comes again after it.
  */
 static __always_inline bool is_ahead(const struct tcp_sock *sk, const struct inner *in, u32 expected)
 {
@@ -62,16 +62,16 @@ static __always_inline bool is_ahead(const struct tcp_sock *sk, const struct inn
 	return seq < BEHIND_SEQ && ack < BEHIND_ACK;
 }
 
-/* Its door knows by all its numbers what of it is old. */
+/* Whether this ADOPT may have come before, and its connection has a door: the door knows by all numbers what is old. */
 static __always_inline bool is_kept_again(const struct lccp_header *h, const struct inner *in)
 {
 	return is_adopt_again(h) && is_owners(in->ip.daddr, in->tcp.dest);
 }
 
 /*
- * Whether this ADOPT may end an older connection. A data server's may be a lie about a connection that it never had: while the older one
- * has something to say, that is believed only of a connection server, which sees what clients send, and sends the request on as ADOPT
- * when its client repeats it.
+ * Whether this ADOPT may end an older connection. An ADOPT of a data server may be a lie about a connection that it
+ * never had. While the older connection may still send something, only a connection server is believed: it sees what
+ * clients send, and sends the request on as ADOPT when its client repeats it.
  */
 static __always_inline bool may_end_older(const struct arrival *a, const struct bpf_sock *held)
 {
@@ -82,8 +82,8 @@ static __always_inline bool may_end_older(const struct arrival *a, const struct 
 }
 
 /*
- * A full socket has these ports. Its first byte was rcv_nxt - bytes_received: if that is where this
- * packet begins, or if that was before, the ADOPT is a duplicate; if not, the connection is an older one.
+ * Handles an ADOPT when a full socket has its ports. The first byte of that socket was rcv_nxt - bytes_received. If
+ * this packet begins there, or before that, the ADOPT is a duplicate; if not, the socket is an older connection's.
  */
 static __always_inline int adopt_over(struct arrival *a, struct lccp_header *h, struct inner *in,
 				      struct bpf_sock *held)
@@ -96,7 +96,10 @@ static __always_inline int adopt_over(struct arrival *a, struct lccp_header *h, 
 		return leave_to(STAGE_OWNED, a, h->be_data);
 	u32 expected = sk->rcv_nxt;
 	u32 begin = expected - (u32)sk->bytes_received;
-	/* What another data server has sent on meanwhile, this socket never will. */
+	/*
+	 * If the client acknowledges more than this socket has written, another data server has sent that meanwhile,
+	 * and this socket never will.
+	 */
 	bool overtaken = h->flags & LCCP_FLAG_RESUME && (int)(bpf_ntohl(in->tcp.ack_seq) - sk->write_seq) > 0;
 	if (!overtaken && is_ahead(sk, in, expected))
 		return discard(a, COUNTER_DS_AHEAD);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A socket is made of the numbers in a message and the client's packet, on whatever listens on the service port. */
+/* Makes a socket of the numbers in a message and the client's packet, on whatever listens on the service port. */
 #ifndef BATON_DATA_SERVER_ADOPT_ASSIGN_H
 #define BATON_DATA_SERVER_ADOPT_ASSIGN_H
 
@@ -17,7 +17,10 @@ enum {
 	TIMESTAMPS_ALONE_BYTES = 12,
 };
 
-/* The timestamps of the client's packet, if it has any: then they were negotiated. */
+/*
+ * Reads the timestamps of the client's packet, if it has any: then they were negotiated. False if its options cannot be
+ * read.
+ */
 static __always_inline bool read_timestamps(struct __sk_buff *skb, const struct inner *in,
 					    struct bpf_tcp_req_attrs *attrs)
 {
@@ -44,7 +47,7 @@ static __always_inline bool read_timestamps(struct __sk_buff *skb, const struct 
 	return true;
 }
 
-/* Makes the socket on `listener`; 0 or a negative errno. Attributes and options are on a stack of their own. */
+/* Makes the socket on `listener`. Returns 0 or a negative errno. Attributes and options are on a stack of their own. */
 static __noinline int assign(struct arrival *a, const struct lccp_header *h, const struct inner *in,
 			     struct bpf_sock *listener)
 {
@@ -62,7 +65,10 @@ static __noinline int assign(struct arrival *a, const struct lccp_header *h, con
 	return bpf_sk_assign_tcp_reqsk(a->skb, (struct sock *)sk, &attrs, sizeof(attrs));
 }
 
-/* Into a plain listener of the daemon's own, at this port of 127.0.0.1; 0: it has none. */
+/*
+ * Makes the socket on a plain listener of the daemon's own, at this port of 127.0.0.1. Port 0: the daemon has none.
+ * False if no socket was made.
+ */
 static __always_inline bool assign_own(struct arrival *a, const struct lccp_header *h,
 				       const struct inner *in, u16 port)
 {
@@ -83,7 +89,7 @@ static __always_inline int adopt_at(struct arrival *a, struct lccp_header *h, st
 	enum counter how = COUNTER_DS_ADOPTED;
 
 	if (assign(a, h, in, listener)) {
-		/* It refuses MPTCP listeners (-EINVAL): the daemon takes the connection and relays. */
+		/* The kernel refuses MPTCP listeners (-EINVAL): then the daemon takes the connection and relays. */
 		how = COUNTER_DS_ADOPTED_RELAY;
 		if (!assign_own(a, h, in, a->settings->relay_port)) {
 			count(a->counters, COUNTER_DS_UNASSIGNED);

@@ -19,7 +19,7 @@ enum {
 	OTHER_FLAG_BITS = 0x0b, /* FIN, SYN, PSH; ACK may stay */
 };
 
-/* The word of the TCP header with its length and flags, as it is in the packet. */
+/* Returns the word of the TCP header that has its length and flags, as it is in the packet. */
 static __always_inline u16 flags_of(const struct inner *in)
 {
 	return *(const u16 *)((const u8 *)&in->tcp + FLAGS_AT);
@@ -36,7 +36,9 @@ static __always_inline bool write_seq(struct __sk_buff *skb, const struct inner 
 	       !bpf_skb_store_bytes(skb, tcp_at + FLAGS_AT, &flags, 2, 0);
 }
 
-/* `seq` is what the old socket expects next: RFC 9293, 3.5.3 believes a RST only there. */
+/*
+ * Makes the packet a RST. `seq` is what the old socket expects next: TCP believes a RST only there (RFC 9293, 3.5.3).
+ */
 static __always_inline bool become_reset(struct __sk_buff *skb, const struct inner *in, u32 tcp_at, u32 seq)
 {
 	return write_seq(skb, in, tcp_at, seq, (flags_of(in) & ~bpf_htons(OTHER_FLAG_BITS)) | bpf_htons(RST_BIT));
@@ -46,10 +48,10 @@ static __always_inline int end_older(struct arrival *a, const struct inner *in, 
 {
 	struct __sk_buff *skb = a->skb;
 
-	/* It may be of the older one itself. */
+	/* This message has come before, and may be of the older connection itself. */
 	if (a->again)
 		return discard(a, COUNTER_LCCP_REPEATED);
-	/* Requeued once, the old socket was busy: the client's retransmission tries again. */
+	/* The packet was requeued once, and the old socket was busy: the client's retransmission tries again. */
 	if (a->mark)
 		return discard(a, COUNTER_DS_NO_SOCKET);
 	skb->mark = MARK_REQUEUED;

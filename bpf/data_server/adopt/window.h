@@ -17,7 +17,10 @@ enum {
 	WORTH_GIVING = 20, /* segments: a new connection begins with 10 (RFC 6928), and doubles that at once */
 };
 
-/* 0 once it is stale: the kernel itself forgets the window of a connection idle for so long (RFC 5681, 4.1). */
+/*
+ * Returns the congestion window that goes with the connection, in network byte order; 0 if it is too small to be worth
+ * giving, or stale: the kernel itself forgets the window of a connection idle for so long (RFC 5681, 4.1).
+ */
 static __always_inline __be16 window_to_give(const struct tcp_sock *sk)
 {
 	u32 idle = (u32)bpf_jiffies64() - sk->lsndtime;
@@ -37,7 +40,7 @@ static __noinline void expect(struct __sk_buff *skb, const struct lccp_header *h
 	};
 	struct tcb_key flow = flow_of(h);
 
-	/* What is there is of a socket that was not made. */
+	/* An entry that is there belongs to a socket that was not made. */
 	if (!with.window && !with.aware && !with.bodiless)
 		bpf_map_delete_elem(&expected, &flow);
 	else
@@ -52,7 +55,7 @@ static __always_inline void give_window(struct bpf_sock_ops *ops, int window)
 		count(counters, COUNTER_DS_WINDOW);
 }
 
-/* Nothing has left of its first response yet, which has no body. */
+/* Notes that the first response on this new socket has no body. Nothing of it has left yet. */
 static __always_inline void begin_bodiless(struct bpf_sock_ops *ops)
 {
 	struct response first = { .state = RESPONSE_FIRST, .bodiless = 1 };
@@ -61,7 +64,7 @@ static __always_inline void begin_bodiless(struct bpf_sock_ops *ops)
 		bpf_sk_storage_get(&responses, ops->sk, &first, BPF_SK_STORAGE_GET_F_CREATE);
 }
 
-/* An accepted connection of this node: what came with it, if it was adopted. */
+/* Gives an accepted connection of this node what came with it, if it was adopted. */
 static __always_inline void take_expected(struct bpf_sock_ops *ops)
 {
 	struct tcb_key flow = {
@@ -84,8 +87,8 @@ static __always_inline void take_expected(struct bpf_sock_ops *ops)
 }
 
 /*
- * Many servers listen on one IPv6 socket for both. The kernel writes a client's IPv4 address as ::ffff:a.b.c.d then, and
- * has it as such as well.
+ * Whether the connection is over IPv4. Many servers listen on one IPv6 socket for both. The kernel then writes a
+ * client's IPv4 address as ::ffff:a.b.c.d, and has it as an IPv4 address as well.
  */
 static __always_inline bool is_over_ipv4(struct bpf_sock_ops *ops)
 {
@@ -103,7 +106,7 @@ static __always_inline bool is_of_this_node(struct bpf_sock_ops *ops)
 	return is_over_ipv4(ops) && s && s->netns == bpf_get_netns_cookie(ops);
 }
 
-/* It sees the sockets of every namespace in its control group. */
+/* This program sees the sockets of every namespace in its control group. */
 SEC("sockops")
 int baton_window(struct bpf_sock_ops *ops)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What becomes of a packet of a connection that the agent is reading; and of the request that it has read, which it sends in. */
+/*
+ * What becomes of a packet of a connection that the agent is reading, and of the request that the agent has read and
+ * sends in.
+ */
 #ifndef BATON_DATA_SERVER_AGENT_AT_READER_H
 #define BATON_DATA_SERVER_AGENT_AT_READER_H
 
@@ -9,7 +12,9 @@
 #include "data_server/door/quiet.h"
 #include "data_server/door/take_request.h"
 
-/* The agent has read the request that this packet begins. Without a pool that answers it, the agent answers. */
+/*
+ * Judges the request that begins with this packet, which the agent has read. If no pool answers it, the agent answers.
+ */
 static __always_inline int judge_read(struct arrival *a, struct lccp_header *h, const struct inner *in, struct door *d,
 				      const struct have_read *known)
 {
@@ -45,7 +50,10 @@ static __always_inline int judge_read(struct arrival *a, struct lccp_header *h, 
 	}
 }
 
-/* What is behind `end` comes when the agent has given the connection back, if it does not answer itself. */
+/*
+ * Lets in what is before `end`. What is behind it waits until the agent has given the connection back. If the agent
+ * itself answers, all is let in.
+ */
 static __always_inline int read_no_more_than(struct arrival *a, const struct inner *in, struct bpf_sock *sk, u32 end)
 {
 	u32 seq = bpf_ntohl(in->tcp.seq);
@@ -58,7 +66,10 @@ static __always_inline int read_no_more_than(struct arrival *a, const struct inn
 	return is_before(seq, end) ? let_in_until(a, in, end) : wait(a, COUNTER_DS_DOOR_LATER);
 }
 
-/* Its socket is about to have this: until it does, the connection does not go anywhere. */
+/*
+ * Notes that the agent's socket is about to have the data of this packet: until it does, the connection does not go
+ * anywhere.
+ */
 static __always_inline void note_let_in(const struct arrival *a, const struct inner *in, struct door *d)
 {
 	u32 end = bpf_ntohl(in->tcp.seq) + (a->kept ? a->kept : payload_of(in));
@@ -69,7 +80,10 @@ static __always_inline void note_let_in(const struct arrival *a, const struct in
 	d->since = moment();
 }
 
-/* A packet of a connection that the agent has: LET_IN, HAND_ON, TO_SERVER, or it is done with. */
+/*
+ * Says what becomes of a packet of a connection that the agent has: LET_IN, HAND_ON, TO_SERVER, or a verdict if it is
+ * done with.
+ */
 static __noinline int at_reader(struct arrival *a, struct lccp_header *h, const struct inner *in, struct bpf_sock *sk)
 {
 	const struct tcp_sock *tcp = bpf_skc_to_tcp_sock(sk);
@@ -83,10 +97,16 @@ static __noinline int at_reader(struct arrival *a, struct lccp_header *h, const 
 		return discard(a, COUNTER_DS_DOOR_UNRENEWED);
 	if (known)
 		return judge_read(a, h, in, d, known);
-	/* What the agent has sent in, its own socket has. But for what was behind a request that it has given back. */
+	/*
+	 * The agent's own socket has what the agent sends in, except what was behind a request that the agent has given
+	 * back.
+	 */
 	if (is_of_agent(a) && !is_before(tcp->rcv_nxt, bpf_ntohl(in->tcp.seq) + payload_of(in)))
 		return wait(a, COUNTER_DS_DOOR_LATER);
-	/* What its socket holds behind a gap the next one would not have, and the client would think that it has (SACK). */
+	/*
+	 * What the agent's socket holds behind a gap would be missing in the next socket, though SACK has told the
+	 * client that it has arrived.
+	 */
 	if (is_before(tcp->rcv_nxt, bpf_ntohl(in->tcp.seq)))
 		return put_behind_batch(a);
 	int verdict = read_no_more_than(a, in, sk, d->request + READ_BYTES_MOST);

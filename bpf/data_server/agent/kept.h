@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What the agent has read has been acknowledged to its client, who does not send it again. So the agent's node keeps it, and sends it
- * in again and again, as a client would, until it hears that the connection's socket has it, wherever that is by then:
+ * What the agent has read has been acknowledged, so its client does not send it again. The agent's node keeps it, and
+ * sends it in again and again, as a client would, until it hears that the connection's socket has it, wherever that is
+ * by then:
  *
  *  agent --a frame of the client--> its own node's door --FORWARD, KEPT--> ... --FORWARD, KEPT--> the door of the socket
  *                                                        (ADOPT, KEPT: the request with which the connection has gone)
  *  agent <--map `keeping`------------- its own node's program <--RECEIVED-------------------------- which has it already
  *
- * So whatever drops such data on its way costs time, and no byte.
+ * So if such data is dropped anywhere on its way, that costs time, but no byte is lost.
  */
 #ifndef BATON_DATA_SERVER_AGENT_KEPT_H
 #define BATON_DATA_SERVER_AGENT_KEPT_H
@@ -17,7 +18,7 @@
 #include "data_server/plain.h"
 #include "data_server/send.h"
 
-/* Up to where the sockets of connections have what the agent here keeps of them. */
+/* How far the sockets of connections have received what the agent here keeps of these connections. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 65536);
@@ -25,7 +26,7 @@ struct {
 	__type(value, struct kept);
 } keeping SEC(".maps");
 
-/* Its socket has come so far; or `is_gone`: there is none. */
+/* Notes that the connection's socket has all before `end`; or, with `is_gone`, that there is no such socket. */
 static __noinline void note_received(const struct lccp_header *h, u32 end, bool is_gone)
 {
 	struct tcb_key flow = flow_of(h);
@@ -39,7 +40,9 @@ static __noinline void note_received(const struct lccp_header *h, u32 end, bool 
 		before->received = end;
 }
 
-/* Who keeps what the packet brings, and sends it until it hears that it has come; 0: its client does. */
+/*
+ * Returns the node that keeps the packet's data, and sends it until it hears that it has arrived; 0: the client does.
+ */
 static __always_inline __be32 take_keeper(const struct arrival *a, struct lccp_header *h)
 {
 	if (is_of_agent(a))
@@ -53,7 +56,10 @@ static __always_inline __be32 take_keeper(const struct arrival *a, struct lccp_h
 	return keeper;
 }
 
-/* Its data is here: who keeps it need not send it again. Or its connection `is_gone`. */
+/*
+ * Tells the node that keeps the packet's data that all before `a->end` is here, and need not be sent again; or, with
+ * `is_gone`, that the connection is not here.
+ */
 static __noinline int tell_received(struct arrival *a, struct lccp_header *h, struct inner *in, bool is_gone)
 {
 	enum counter how = is_gone ? COUNTER_DS_DOOR_GONE : COUNTER_DS_DOOR_REPEATED;
@@ -73,7 +79,7 @@ static __noinline int tell_received(struct arrival *a, struct lccp_header *h, st
 	return send_message(a, h, in, &back);
 }
 
-/* RECEIVED. */
+/* Handles RECEIVED. */
 static __noinline int hear_received(struct arrival *a, const struct lccp_header *h)
 {
 	note_received(h, bpf_ntohl(h->be_data), h->flags & LCCP_FLAG_GONE);

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What one packet does not decide, the agent of this node reads (crates/agent/src/reader). It has the connection for so long:
+ * If one packet does not decide a request, the agent of this node reads it (crates/agent/src/reader), and has the
+ * connection until it has done so:
  *
  *  server's socket  --a request that is not plain------------------> agent's socket: it gets all that comes, and says nothing
  *  agent's socket   --the request once more, and what it says--judge--> here: server's socket, which begins with the request
  *                                                               \----> another's: as any request for another one
  *
- * The agent takes nothing out of its socket, so no more comes than that has room for; and as long as it has said nothing,
- * the connection is as quiet as it was before the request. It then sends all that has come once more, as frames of
- * the client to this interface. With the first of them the connection goes on: a note of it (`passing`) is made, the old
- * socket ends by a RST, and the packet, as a clone behind that, begins the new one. What it sends in is what it has read;
- * until the new socket has the head, the client's own packets, who may say something else by now, are nothing to it.
+ * The agent takes nothing out of its socket, so no more comes than the socket has room for. As long as the agent has
+ * said nothing, the connection is as quiet as it was before the request. The agent then sends all that has come once
+ * more, as frames of the client to this interface. With the first of these frames the connection goes on: a note of it
+ * (`passing`) is made, the old socket ends by a RST, and a clone of the packet behind the RST begins the new one. What
+ * the agent sends in is what it has read. Until the new socket has the head, it gets nothing of the client's own
+ * packets, which may say something else by then.
  */
 #ifndef BATON_DATA_SERVER_AGENT_READER_H
 #define BATON_DATA_SERVER_AGENT_READER_H
@@ -28,10 +30,10 @@
 #include "include/socket_lookup.h"
 
 enum {
-	PASSING_FOR = 4096,        /* so long a note counts; 1.05 ms each */
+	PASSING_FOR = 4096,        /* how long a note counts, in 1.05 ms */
 	STATE_CLOSE_WAIT = 8,      /* include/net/tcp_states.h: its client sends no more */
-	STAMP_AT = 4,              /* in options that are timestamps alone: the client's, */
-	STAMP_ECHO_AT = 8,         /* and the one of ours that they echo */
+	STAMP_AT = 4,              /* offset of the client's timestamp in options that are timestamps alone */
+	STAMP_ECHO_AT = 8,         /* offset of the timestamp of ours that they echo */
 	CLOCK_TICK_NS = 1000000,   /* of TCP's timestamps */
 };
 
@@ -55,8 +57,9 @@ static __always_inline u32 milliseconds(void)
 }
 
 /*
- * A new socket goes on with its timestamps from the one that the packet echoes: so that is the old socket's, now. An older one
- * and the client would drop what comes (PAWS, RFC 7323, 5). `clock`: of that socket's timestamps, less ours.
+ * Has the packet echo the old socket's timestamp of this moment, because a new socket goes on with its timestamps from
+ * the one that its first packet echoes. If it echoed an older one, the client would drop what comes (PAWS, RFC 7323,
+ * 5). `clock` is the clock of the old socket's timestamps, less ours.
  */
 static __noinline bool echo_now(struct __sk_buff *skb, const struct inner *in, u32 clock)
 {
@@ -73,7 +76,7 @@ static __noinline bool echo_now(struct __sk_buff *skb, const struct inner *in, u
 		!bpf_skb_store_bytes(skb, at + STAMP_ECHO_AT, &now, sizeof(now), 0));
 }
 
-/* The clock of the timestamps that the packet echoes, less ours. */
+/* Returns the clock of the timestamps that the packet echoes, less ours; 0 if it has no timestamps. */
 static __noinline u32 clock_echoed(struct __sk_buff *skb, const struct inner *in)
 {
 	struct bpf_tcp_req_attrs stamps = {};
@@ -81,7 +84,7 @@ static __noinline u32 clock_echoed(struct __sk_buff *skb, const struct inner *in
 	return read_timestamps(skb, in, &stamps) && stamps.tstamp_ok ? stamps.rcv_tsecr - milliseconds() : 0;
 }
 
-/* The packet acknowledges what its client has acknowledged since it has sent that. */
+/* Has the packet acknowledge what its client has acknowledged since it sent the packet. */
 static __noinline bool acknowledge_now(struct __sk_buff *skb, struct inner *in, u32 ack)
 {
 	__be32 now = bpf_htonl(ack);
@@ -96,15 +99,15 @@ static __noinline bool acknowledge_now(struct __sk_buff *skb, struct inner *in, 
 }
 
 /*
- * Before a socket begins with a packet that may have waited: of its numbers that socket is made. `ack` and `clock` are those of the
- * old socket at the point where it ended.
+ * Brings a packet that may have waited up to date before a socket begins with it, because that socket is made of its
+ * numbers. `ack` and `clock` are those of the old socket at the point where it ended.
  */
 static __always_inline bool begin_as_now(struct __sk_buff *skb, struct inner *in, u32 ack, u32 clock)
 {
 	return acknowledge_now(skb, in, ack) && echo_now(skb, in, clock);
 }
 
-/* The note of a connection that is on its way between two sockets here, or 0. */
+/* Returns the note of a connection that is on its way between two sockets here; or 0. */
 static __noinline struct passing *find_passing(const struct lccp_header *h)
 {
 	struct tcb_key flow = flow_of(h);
@@ -113,7 +116,10 @@ static __noinline struct passing *find_passing(const struct lccp_header *h)
 	return found && moment() - found->door.since < PASSING_FOR ? found : 0;
 }
 
-/* It is on its way elsewhere now, and so is what comes behind. */
+/*
+ * Forgets the note of a connection that was on its way here. If the connection goes elsewhere, what comes behind goes
+ * there as well.
+ */
 static __noinline void forget_passing(const struct lccp_header *h)
 {
 	struct tcb_key flow = flow_of(h);
@@ -121,7 +127,10 @@ static __noinline void forget_passing(const struct lccp_header *h)
 	bpf_map_delete_elem(&passing, &flow);
 }
 
-/* The packet is to end its socket, which expected `a->end`, and a clone of it comes once more behind that. */
+/*
+ * Has the packet end its socket, which expected `a->end`. A clone of it, with this mark, comes in once more behind
+ * that.
+ */
 static __always_inline int end_and_come_again(struct arrival *a, struct inner *in, u32 mark)
 {
 	if (!unwrap(a, in))
@@ -133,7 +142,7 @@ static __always_inline int end_and_come_again(struct arrival *a, struct inner *i
 	return END_SOCKET;
 }
 
-/* The new socket is there; and `is_all`: all that the old one had has come to it. */
+/* Notes that the new socket is there; `is_all`: all that the old one had has come to it. */
 static __noinline void settle_note(const struct lccp_header *h, struct door *d, bool is_all)
 {
 	struct tcb_key flow = flow_of(h);
@@ -151,7 +160,7 @@ static __noinline void settle_note(const struct lccp_header *h, struct door *d, 
 		last->taken = 1;
 }
 
-/* The connection on `sk` goes to another socket of this node, with this packet, which that one begins with. */
+/* Gives the connection on `sk` to another socket of this node, which begins with this packet and the door `begun`. */
 static __noinline int pass_to_socket(struct arrival *a, const struct lccp_header *h, struct inner *in, struct bpf_sock *sk,
 				     const struct door *begun)
 {
@@ -173,7 +182,10 @@ static __noinline int pass_to_socket(struct arrival *a, const struct lccp_header
 	return end_and_come_again(a, in, mark);
 }
 
-/* The agent's frames bear the newest timestamp that its socket was shown, and the last window. */
+/*
+ * Notes the packet's window, and its timestamp if that is the newest: the agent's frames bear the newest timestamp that
+ * its socket was shown, and the last window.
+ */
 static __noinline void note_last(struct __sk_buff *skb, const struct inner *in, struct door *d)
 {
 	struct bpf_tcp_req_attrs stamps = {};
@@ -188,7 +200,7 @@ static __noinline void note_last(struct __sk_buff *skb, const struct inner *in, 
 	d->flags |= DOOR_STAMPED;
 }
 
-/* The door of a connection that the agent is to have: it reads the request that this packet begins. */
+/* Returns the door of a connection that the agent is to have, to read the request that this packet begins. */
 static __always_inline struct door reading_door(struct arrival *a, const struct inner *in, __be32 asker)
 {
 	u32 seq = bpf_ntohl(in->tcp.seq);
@@ -210,7 +222,7 @@ static __always_inline struct door reading_door(struct arrival *a, const struct 
 	return d;
 }
 
-/* With an ADOPT; `flags` are more of its door's. */
+/* Begins the agent's door of a connection that comes with an ADOPT. `flags` are added to the door's. */
 static __noinline void begin_to_read(struct arrival *a, const struct lccp_header *h, const struct inner *in, u32 flags)
 {
 	struct door d = reading_door(a, in, h->be_data);
@@ -221,7 +233,7 @@ static __noinline void begin_to_read(struct arrival *a, const struct lccp_header
 	keep_door(h, &d);
 }
 
-/* Whether the agent listens: its process may be being started anew. */
+/* Whether the agent listens. It does not while its process is being restarted. */
 static __noinline bool is_agent_there(struct arrival *a, const struct inner *in)
 {
 	struct bpf_sock *found = lookup(a->skb, in->ip.saddr, bpf_htonl(LOOPBACK), in->tcp.source,
@@ -235,8 +247,8 @@ static __noinline bool is_agent_there(struct arrival *a, const struct inner *in)
 }
 
 /*
- * From the server to the agent. While that is not there the connection stays with its server, and its client sends the packet again:
- * nobody would have it once its socket here had ended.
+ * Gives the connection from the server to the agent. While the agent does not listen, the connection stays with its
+ * server, and its client sends the packet again. If its socket here ended, nobody would have the connection.
  */
 static __noinline int pass_to_agent(struct arrival *a, const struct lccp_header *h, struct inner *in, struct bpf_sock *sk)
 {
@@ -245,7 +257,7 @@ static __noinline int pass_to_agent(struct arrival *a, const struct lccp_header 
 
 	if (!tcp || !d)
 		return TCX_DISCARD;
-	/* Its program had the socket both times. */
+	/* The packet has come round twice: both times the server's program had the socket in use. */
 	if (rounds_of(a) > 1)
 		return discard(a, COUNTER_DS_DOOR_LATER);
 	if (!is_agent_there(a, in))
@@ -260,7 +272,7 @@ static __noinline int pass_to_agent(struct arrival *a, const struct lccp_header 
 	return pass_to_socket(a, h, in, sk, &reads);
 }
 
-/* From the agent to the server. */
+/* Gives the connection from the agent to the server, with the request that the agent has read. */
 static __noinline int pass_to_server(struct arrival *a, const struct lccp_header *h, struct inner *in, struct bpf_sock *sk)
 {
 	const struct tcp_sock *tcp = bpf_skc_to_tcp_sock(sk);
@@ -281,7 +293,7 @@ static __noinline int pass_to_server(struct arrival *a, const struct lccp_header
 	return verdict;
 }
 
-/* The packet begins the new socket of a connection that is on its way. */
+/* Begins the new socket of a connection with this packet. The connection is on its way between two sockets here. */
 static __noinline int take_passing(struct arrival *a, struct lccp_header *h, struct inner *in, const struct passing *on)
 {
 	if (!on)
@@ -297,8 +309,8 @@ static __noinline int take_passing(struct arrival *a, struct lccp_header *h, str
 }
 
 /*
- * The agent gets the connection; its door has begun. While its process is started anew nobody else is to answer: its client sends
- * the packet again.
+ * Has the agent adopt a connection whose door has begun. While the agent's process is being restarted, nobody else may
+ * answer: the client sends the packet again.
  */
 static __always_inline int adopt_to_read(struct arrival *a, struct lccp_header *h, struct inner *in)
 {
@@ -308,7 +320,7 @@ static __always_inline int adopt_to_read(struct arrival *a, struct lccp_header *
 	return pass_in(a, in, COUNTER_DS_DOOR_READS);
 }
 
-/* What the agent has read, if this is the packet that it begins with and nothing has come since; or 0. */
+/* Returns what the agent has read, if its request begins with this packet and nothing has come since; or 0. */
 static __noinline const struct have_read *find_read(struct arrival *a, struct bpf_sock *sk, const struct inner *in,
 						    const struct door *d)
 {
@@ -322,7 +334,10 @@ static __noinline const struct have_read *find_read(struct arrival *a, struct bp
 	if (!read || tcp->write_seq != bpf_ntohl(in->tcp.ack_seq))
 		return 0;
 	a->end = tcp->rcv_nxt;
-	/* TCP may be about to have more, of the same batch: it would not believe the RST that ends the socket where it was before. */
+	/*
+	 * TCP may be about to have more, of the same batch: then it would not believe a RST at the number that the
+	 * socket expected before.
+	 */
 	if (is_before(a->end, d->next) && moment() - d->since <= FORGET_AFTER)
 		return 0;
 	return read->end == a->end ? read : 0;

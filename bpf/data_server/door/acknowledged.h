@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A client that is sent data hears of no older acknowledgement than it has heard of before.
+ * A segment with data acknowledges no less than the client was told before.
  *
- * What an agent has read it has acknowledged, and keeps until the connection's socket has it (kept.h). Until then that socket
- * acknowledges less than its client knows. Of such segments the client takes the data and not the timestamp (tcp_ack() in
- * net/ipv4/tcp_input.c: old_ack), so what it echoes is old: the socket believes that what it sent once more had come the first time
- * (RFC 3522), sends no more of what is missing, and measures round trips of minutes. So where a packet with data leaves, it acknowledges
- * what has been acknowledged.
+ * The agent acknowledges what it reads, and keeps it until the connection's socket has it (kept.h). Until then that
+ * socket acknowledges less than its client knows. From such a segment the client takes the data but not the timestamp
+ * (tcp_ack() in net/ipv4/tcp_input.c: old_ack), so the timestamp that it echoes is old. The socket then believes that
+ * what it has retransmitted had arrived the first time (RFC 3522), retransmits no more of what is missing, and measures
+ * round trips of minutes. So each packet with data that leaves acknowledges all that has been acknowledged.
  */
 #ifndef BATON_DATA_SERVER_DOOR_ACKNOWLEDGED_H
 #define BATON_DATA_SERVER_DOOR_ACKNOWLEDGED_H
@@ -17,10 +17,13 @@
 #include "data_server/packet.h"
 
 enum {
-	ACKNOWLEDGED_MOST = 65535, /* bytes that no socket has yet: as many as the first window of the next one holds (READ_BYTES_MOST) */
+	ACKNOWLEDGED_MOST = 65535, /* bytes no socket has yet: at most the next one's first window (READ_BYTES_MOST) */
 };
 
-/* What a keeper sends has been acknowledged, to its end; unless it is of an earlier connection with the same ports. */
+/*
+ * Notes that data up to `end` has been acknowledged: a keeper sends only such data. Data that TCP has already, or that
+ * is of an earlier connection with the same ports, changes nothing.
+ */
 static __noinline void note_acknowledged(struct bpf_sock *sk, u32 rcv_nxt, u32 end)
 {
 	if (end - rcv_nxt - 1 >= ACKNOWLEDGED_MOST)
@@ -30,7 +33,10 @@ static __noinline void note_acknowledged(struct bpf_sock *sk, u32 rcv_nxt, u32 e
 		r->acknowledged = end;
 }
 
-/* A packet with data leaves. Its window is counted from what it acknowledges. */
+/*
+ * Raises the acknowledgement of a packet with data that leaves to all that has been acknowledged. Its window becomes
+ * smaller by as much, because the window is counted from the acknowledgement.
+ */
 static __noinline void acknowledge_all(struct __sk_buff *skb, struct response *r)
 {
 	const u32 at = sizeof(struct ethhdr) + sizeof(struct iphdr);
@@ -41,7 +47,7 @@ static __noinline void acknowledge_all(struct __sk_buff *skb, struct response *r
 	if (!r || !s || bpf_skb_load_bytes(skb, at, &tcp, sizeof(tcp)))
 		return;
 	u32 more = r->acknowledged - bpf_ntohl(tcp.ack_seq);
-	/* The socket has it by now. */
+	/* The socket has all of it, so the note is no longer needed. */
 	if ((int)more <= 0) {
 		r->acknowledged = 0;
 		return;

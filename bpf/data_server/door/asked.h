@@ -11,13 +11,14 @@
 #include "routing/request.h"
 
 enum {
-	LINES_BEFORE_MOST = 4,     /* empty lines in front of a request that are looked behind (RFC 9112, 2.2) */
+	LINES_BEFORE_MOST = 4,     /* empty lines in front of a request that are skipped (RFC 9112, 2.2) */
 	HEAD_AND_BLANK = 5,        /* bytes of "HEAD " */
 };
 
 /*
- * Whether a request for HEAD begins with these bytes, which begin `at` so many bytes of the frame. What is behind them is another
- * request's: the last line of a chunked body is as empty as those in front of a request.
+ * Whether a HEAD request begins with these `bytes` bytes, which begin at offset `at` of the frame. What is behind them
+ * is not looked at, because it is another request's: the empty line that ends a chunked body looks like one in front of
+ * a request.
  */
 static __always_inline bool begins_with_head(struct __sk_buff *skb, u32 at, u32 bytes)
 {
@@ -35,9 +36,11 @@ static __always_inline bool begins_with_head(struct __sk_buff *skb, u32 at, u32 
 }
 
 /*
- * What is known of the responses on `sk`, of which none has left. Who looks at it before it is filled in sees that, and not that nobody
- * can say where it ends, which is 0. Other processors may meanwhile have made the first storage of this socket, and then this one
- * (-EAGAIN and -EEXIST in kernel/bpf/bpf_local_storage.c), so the third time it is there. 0: there is no memory.
+ * Returns the note of the responses on `sk`; if there is none yet, makes one that says that nothing has left. It begins
+ * as RESPONSE_FIRST, because another processor may look at it before it is filled in, and state 0 would say that nobody
+ * can tell where the response ends. Other processors may at the same time make the first storage of this socket, and
+ * then this note (-EAGAIN and -EEXIST in kernel/bpf/bpf_local_storage.c), so the third try finds it. 0: there is no
+ * memory.
  */
 static __noinline struct response *new_response(struct bpf_sock *sk)
 {
@@ -49,20 +52,26 @@ static __noinline struct response *new_response(struct bpf_sock *sk)
 	return r ? r : bpf_sk_storage_get(&responses, sk, &begins, BPF_SK_STORAGE_GET_F_CREATE);
 }
 
-/* The client's data from `seq` on is delivered to `sk`; it begins `at` so many bytes of the frame. */
+/*
+ * Notes what a client asks for with data that is delivered to `sk`. The data has sequence number `seq`, and begins at
+ * offset `at` of the frame.
+ */
 static __noinline void note_asked(struct __sk_buff *skb, struct bpf_sock *sk, u32 at, u32 seq, u32 bytes)
 {
 	struct response *r = bpf_sk_storage_get(&responses, sk, 0, 0);
 
-	/* Until its first response begins, nothing of a connection is noted: that is the first request once more. */
+	/*
+	 * Nothing is noted until the connection's first response begins: until then this is the first request once
+	 * more.
+	 */
 	if (!r || r->state == RESPONSE_FIRST || (int)(seq + bytes - r->asked) <= 0)
 		return;
 	bool is_first = r->state == RESPONSE_COMPLETE && r->asked == r->answered;
-	/* Else it begins with something that has come before, and goes on with more of a body. */
+	/* Data that begins before `asked` has come before in part, and goes on with more of a body. */
 	bool begins = (int)(seq - r->asked) >= 0;
 	r->asked = seq + bytes;
 	if (begins && begins_with_head(skb, at, bytes)) {
-		/* Behind a body that the server did not wait for, it is the next request all the same. */
+		/* Even behind a body that the server did not wait for, this is the next request. */
 		if (r->state == RESPONSE_COMPLETE)
 			r->bodiless = 1;
 		else if (r->state != RESPONSE_TUNNEL)
@@ -73,8 +82,8 @@ static __noinline void note_asked(struct __sk_buff *skb, struct bpf_sock *sk, u3
 }
 
 /*
- * Whether that many requests have come, and each has its whole response, up to `end`. What came besides is the rest of a body
- * that the server did not wait for.
+ * Whether `requests` requests have come, and each has its whole response, the last of which ends at `end`. Anything
+ * else that came is the rest of a body that the server did not wait for.
  */
 static __always_inline bool has_answered(struct bpf_sock *sk, u32 end, u8 requests)
 {
@@ -83,7 +92,10 @@ static __always_inline bool has_answered(struct bpf_sock *sk, u32 end, u8 reques
 	return r && r->state == RESPONSE_COMPLETE && r->next == end && r->responses == requests;
 }
 
-/* Whether its server has answered what nobody has asked: which response is whose is not known any more. */
+/*
+ * Whether the server has answered more requests than have come. Then it is no longer known which response belongs to
+ * which request.
+ */
 static __always_inline bool has_answered_more(struct bpf_sock *sk, u8 requests)
 {
 	const struct response *r = bpf_sk_storage_get(&responses, sk, 0, 0);
@@ -91,7 +103,7 @@ static __always_inline bool has_answered_more(struct bpf_sock *sk, u8 requests)
 	return r && r->state != RESPONSE_TUNNEL && (signed char)(r->responses - requests) > 0;
 }
 
-/* Whether the response to the last of so many requests has begun, or nobody can say. */
+/* Whether the response to the last of `requests` requests has begun, or nobody can say. */
 static __always_inline bool has_answered_all(struct bpf_sock *sk, u8 requests)
 {
 	const struct response *r = bpf_sk_storage_get(&responses, sk, 0, 0);
@@ -130,13 +142,16 @@ static __always_inline bool cannot_be_followed(struct bpf_sock *sk)
 
 	if (r && r->state != RESPONSE_FIRST)
 		return r->state == RESPONSE_UNKNOWN;
-	/* Nothing has left yet, though TCP may have sent it: it waits until its neighbour is known. Or it left before this program was here. */
+	/*
+	 * Nothing has left yet, though TCP may have sent it: it waits until the address of its neighbour is known. Or
+	 * it left before this program was attached.
+	 */
 	struct bpf_tcp_sock *tcp = bpf_tcp_sock(sk);
 	if (!tcp)
 		return true;
 	if (!tcp->bytes_acked)
 		return false;
-	/* Or it left only just now, by another processor. */
+	/* Or it has just left by another processor. */
 	r = bpf_sk_storage_get(&responses, sk, 0, 0);
 	return !r || r->state == RESPONSE_FIRST || r->state == RESPONSE_UNKNOWN;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The owner of a connection sees to whose each of its requests is. Nobody else need know: the connection server forwards what comes,
- * and the door (door.h) lets in what this data server is to answer. With a request for another one the connection goes there
- * (handover.h); what one packet does not decide the agent reads (reader.h).
+ * The owner of a connection decides for each of its requests which data server answers it. No other node needs to
+ * know: the connection server forwards what comes, and the door (door.h) lets in what this data server is to answer.
+ * With a request for another data server the connection goes there (handover.h). If one packet does not decide, the
+ * agent reads the request (reader.h).
  */
 #ifndef BATON_DATA_SERVER_DOOR_AT_DOOR_H
 #define BATON_DATA_SERVER_DOOR_AT_DOOR_H
@@ -17,18 +18,25 @@
 #include "data_server/door/tally.h"
 #include "data_server/fence.h"
 
-/* TCP has not seen what is before it, which may be in the same batch: once more through here, behind that; and then later. */
+/*
+ * TCP has not seen what is before the packet, which may be in the same batch. So the packet goes through this ingress
+ * once more, behind the batch: a client's packet twice at most, an agent's once, and a packet that has waited not at
+ * all. After that its data waits in user space.
+ */
 static __always_inline int put_behind_batch(struct arrival *a)
 {
 	if (rounds_of(a) > 1 || a->sent_in == EARLY_METADATA || a->mark == MARK_OF_AGENT)
 		return wait(a, COUNTER_DS_DOOR_LATER);
-	/* What says that it was sent in is lost on that way. */
+	/* The metadata that says that this node sent the packet in is lost on that way; the mark is not. */
 	a->skb->mark = is_of_agent(a) ? MARK_OF_AGENT : mark_behind(a);
 	count(a->counters, COUNTER_DS_DOOR_BATCH);
 	return bpf_redirect(a->skb->ifindex, BPF_F_INGRESS);
 }
 
-/* What becomes of a packet as its door says, at which no other processor has a packet. */
+/*
+ * Decides what becomes of a packet by what its door says. The caller has taken the door, so no other processor has a
+ * packet at it.
+ */
 static __always_inline int pass_door(struct arrival *a, struct lccp_header *h, struct inner *in, struct bpf_sock *sk,
 				     struct door *d)
 {
@@ -69,7 +77,10 @@ static __always_inline int pass_door(struct arrival *a, struct lccp_header *h, s
 	bool is_next = course == DOOR_JUDGE;
 	if (!is_next && d->flags & DOOR_IN_BODY)
 		return take_more(a, in, sk, tcp, d, true);
-	/* Again: that this node may answer it is enough, as it does. */
+	/*
+	 * A repeated request is judged without its door: it is enough that this node may answer it, because it does
+	 * so already.
+	 */
 	struct judged j = { .asks = is_next };
 	enum judgement found = judge_request(a, h, in, is_next ? d : 0, &j);
 	if (is_next)
@@ -77,7 +88,9 @@ static __always_inline int pass_door(struct arrival *a, struct lccp_header *h, s
 	return take_again(a, in, tcp, d, found == JUDGED_HERE && j.pool == d->pool ? &j.span : 0);
 }
 
-/* Whether TCP has all that the packet brings. It may have ended in order (TIME_WAIT). */
+/*
+ * Whether TCP has all that the packet brings. The socket may be in TIME_WAIT, if the connection has ended in order.
+ */
 static __noinline bool has_come(struct bpf_sock *sk, const struct inner *in)
 {
 	u32 end = bpf_ntohl(in->tcp.seq) + payload_of(in) + in->tcp.fin;
@@ -90,8 +103,9 @@ static __noinline bool has_come(struct bpf_sock *sk, const struct inner *in)
 }
 
 /*
- * Whether the packet is of a later connection than the one that has ended here (TIME_WAIT), which had the same ports. Its client's SYN
- * came by another connection server than this packet, so nobody had it adopted. TIME_WAIT would answer with numbers of its own for ever.
+ * Whether the packet belongs to a later connection with the same ports than the one that has ended here (TIME_WAIT).
+ * The client's SYN came by another connection server than this packet, so nobody had the later connection adopted.
+ * TIME_WAIT would answer with numbers of its own for ever.
  */
 static __always_inline bool is_later(struct bpf_sock *sk, const struct inner *in)
 {
@@ -100,7 +114,7 @@ static __always_inline bool is_later(struct bpf_sock *sk, const struct inner *in
 	return ended && bpf_ntohl(in->tcp.seq) - ended->tw_sk.__tw_common.skc_tw_rcv_nxt + BEHIND_SEQ >= 2 * BEHIND_SEQ;
 }
 
-/* What becomes of a packet of the connection on `sk`: LET_IN, HAND_ON, TO_AGENT, IS_READ, NOT_HERE, or it is done with. */
+/* Says what becomes of a packet of the connection on `sk`: an enum found, or a verdict if the packet is done with. */
 static __noinline int at_door(struct arrival *a, struct lccp_header *h, struct inner *in, struct bpf_sock *sk)
 {
 	const struct tcp_sock *tcp = bpf_skc_to_tcp_sock(sk);
@@ -109,7 +123,10 @@ static __noinline int at_door(struct arrival *a, struct lccp_header *h, struct i
 	a->kept = 0;
 	if (!tcp && is_later(sk, in))
 		return NOT_HERE;
-	/* Of its first packet, whatever that is: then it need not be kept elsewhere any more. */
+	/*
+	 * This is done for the connection's first packet, whatever that is: it moves the door from `doors_begun` to
+	 * the socket.
+	 */
 	struct door *d = door_of(sk, tcp, h);
 	if (d && tcp && is_anothers(a, d, tcp, in))
 		return end_here(a, tcp, COUNTER_DS_STALE_ENDED);
@@ -121,11 +138,14 @@ static __noinline int at_door(struct arrival *a, struct lccp_header *h, struct i
 		settle_at_door(d, tcp, in);
 	if (tcp && (a->keeper || is_of_agent(a)))
 		note_acknowledged(sk, tcp->rcv_nxt, bpf_ntohl(in->tcp.seq) + payload_of(in));
-	/* TCP would answer it once more: the client would hear of a loss that is none, or has ended and would answer with a RST. */
+	/*
+	 * TCP would acknowledge this data once more. The client would take that for a sign of loss; or it has closed
+	 * its socket, and would answer with a RST.
+	 */
 	if (a->sent_in == EARLY_METADATA && has_come(sk, in))
 		return discard(a, COUNTER_DS_DOOR_CAME);
 	if (!tcp && a->keeper) {
-		/* It has ended in order (TIME_WAIT). */
+		/* The connection has ended in order (TIME_WAIT), so all of this data has been received. */
 		a->end = bpf_ntohl(in->tcp.seq) + payload_of(in);
 		return RECEIVED_BEFORE;
 	}
@@ -142,7 +162,10 @@ static __noinline int at_door(struct arrival *a, struct lccp_header *h, struct i
 		return put_behind_batch(a);
 	verdict = pass_door(a, h, in, sk, d);
 	leave_door(d);
-	/* What it acknowledges need not wait with its data: else a server says once more what its client has. */
+	/*
+	 * An acknowledgement does not wait with its data: otherwise the server's TCP would retransmit what the client
+	 * has.
+	 */
 	if (a->keeps_out && is_before(tcp->snd_una, bpf_ntohl(in->tcp.ack_seq))) {
 		a->kept = NOTHING;
 		return LET_IN;

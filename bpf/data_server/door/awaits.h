@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A connection that has come with its first request, about which a dispatcher is asked (dispatcher.h), has no socket yet: the
- * numbers of its ADOPT are kept here. The request comes again by itself, and with them the connection begins.
+ * If a dispatcher is asked about the first request of a connection (dispatcher.h), the connection has no socket yet:
+ * the numbers of its ADOPT are kept here. The request comes again by itself, and the connection begins with these
+ * numbers.
  */
 #ifndef BATON_DATA_SERVER_DOOR_AWAITS_H
 #define BATON_DATA_SERVER_DOOR_AWAITS_H
@@ -11,7 +12,7 @@
 #include "data_server/door/early.h"
 #include "data_server/packet.h"
 
-/* Its request waits. */
+/* Keeps the numbers of the ADOPT, and has its request wait for the dispatcher's answer. */
 static __noinline int await_word(struct arrival *a, const struct lccp_header *h, const struct inner *in)
 {
 	struct tcb_key flow = flow_of(h);
@@ -30,7 +31,10 @@ static __noinline int await_word(struct arrival *a, const struct lccp_header *h,
 	return wait_for_word(a, 0);
 }
 
-/* It has come again, and is judged as its ADOPT was. What has waited echoes what that did. */
+/*
+ * Judges the request, which has come again, as its ADOPT was. A packet that has waited gets the acknowledgement of that
+ * ADOPT, and echoes the clock that the ADOPT echoed.
+ */
 static __noinline int begin_again(struct arrival *a, struct lccp_header *h, struct inner *in, const struct passing *on)
 {
 	if (!on)

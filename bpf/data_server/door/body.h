@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Bodies of requests whose end is not known from the head: chunked ones, and those that are longer than sequence numbers tell.
- * What is inside of a chunk, or of a piece of a long body, passes in any order. Where it ends is read at the door, as far as a
- * packet shows it, and what was read is to TCP like the head of a request: nothing behind it passes before TCP has accepted it.
+ * Follows bodies of requests whose end is not known from the head: chunked ones, and those that are longer than
+ * sequence numbers can tell. What is inside a chunk, or inside a piece of a long body, passes in any order. Where that
+ * ends, the door reads on, as far as the packet shows it. What the door has read is then like the head of a request:
+ * nothing behind it passes before TCP has accepted it.
  */
 #ifndef BATON_DATA_SERVER_DOOR_BODY_H
 #define BATON_DATA_SERVER_DOOR_BODY_H
@@ -20,8 +21,8 @@ enum {
 struct body_walk {
 	struct __sk_buff *skb;
 	struct response *body;
-	u32 at;                    /* of what has not been read yet, from the start of the frame, */
-	u32 bytes;                 /* and how much that is */
+	u32 at;                    /* offset in the frame of what has not been read yet */
+	u32 bytes;                 /* number of bytes there */
 };
 
 static long take_of_body(u32 index, struct body_walk *w)
@@ -49,8 +50,8 @@ static long take_of_body(u32 index, struct body_walk *w)
 }
 
 /*
- * The body goes on `from` so many bytes into the payload of this packet, as `s` says; then `s` says how far it is known. Its
- * state is RESPONSE_UNKNOWN if that is no body.
+ * Reads more of a body, which goes on at offset `from` of this packet's payload in the state that `s` has. Afterwards
+ * `s` says how far the body is known. Its state is RESPONSE_UNKNOWN if these bytes cannot be a body.
  */
 static __noinline void follow_body(struct __sk_buff *skb, const struct inner *in, u32 from, struct span *s)
 {

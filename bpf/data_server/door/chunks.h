@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Chunked bodies of responses: a chunk at once, and what is around it byte by byte. */
+/* Reads chunked bodies of responses: a chunk in one step, and what is around it byte by byte. */
 #ifndef BATON_DATA_SERVER_DOOR_CHUNKS_H
 #define BATON_DATA_SERVER_DOOR_CHUNKS_H
 

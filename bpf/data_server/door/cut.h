@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The end of a packet's payload is taken off: what is delivered then is a packet as the client might have sent it. */
+/*
+ * Cutting takes the end of a packet's payload off. What is delivered then is a packet as the client might have sent it.
+ */
 #ifndef BATON_DATA_SERVER_DOOR_CUT_H
 #define BATON_DATA_SERVER_DOOR_CUT_H
 
@@ -10,14 +12,14 @@
 #include "routing/request.h"
 
 enum {
-	SUM_BYTES = 512,           /* that bpf_csum_diff() takes on every kernel; a multiple of 4 */
+	SUM_BYTES = 512,           /* what bpf_csum_diff() takes on every kernel; a multiple of 4 */
 	SUMS_MAX = 65536 / SUM_BYTES,
 	FIN_AND_PSH = 0x09,
 	URG_BIT = 0x20,
 	FIN_BIT = 0x01,
 };
 
-/* The walk over what is taken off. */
+/* The walk over the bytes that are summed. */
 struct sum_walk {
 	struct __sk_buff *skb;
 	struct text *text;
@@ -32,7 +34,7 @@ static long sum_part(u32 index, struct sum_walk *w)
 
 	if (!bytes)
 		return 1;
-	/* Zeros behind it change no sum. */
+	/* Zeros behind the bytes do not change their sum. */
 	__builtin_memset(w->text->at, 0, SUM_BYTES);
 	if (bpf_skb_load_bytes(w->skb, w->at, w->text->at, BOUNDED(bytes, 1, SUM_BYTES))) {
 		w->sum = -1;
@@ -44,7 +46,10 @@ static long sum_part(u32 index, struct sum_walk *w)
 	return w->sum < 0;
 }
 
-/* The ones' complement sum of so many bytes, as they count from an even or an odd place on; negative if they cannot be read. */
+/*
+ * Returns the ones' complement sum of `bytes` bytes from offset `at` on; negative if they cannot be read. `is_odd`: the
+ * first byte is at an odd place of what the sum is used for.
+ */
 static __noinline s64 sum_of(struct __sk_buff *skb, u32 at, u32 bytes, bool is_odd)
 {
 	struct sum_walk walk = { .skb = skb, .text = text_of_this_cpu(), .at = at, .left = bytes };
@@ -59,7 +64,10 @@ static __noinline s64 sum_of(struct __sk_buff *skb, u32 at, u32 bytes, bool is_o
 	return is_odd ? (folded << 8 | folded >> 8) & 0xffff : folded;
 }
 
-/* Of a packet without a message around it, whose TCP header is at `tcp_at`, so many bytes of payload are left. */
+/*
+ * Cuts a packet without a message around it, whose TCP header is at `tcp_at`, to `kept` bytes of payload. False if that
+ * fails.
+ */
 static __noinline bool cut(struct __sk_buff *skb, const struct inner *in, u32 tcp_at, u32 kept)
 {
 	u32 headers = in->tcp.doff * 4, check_at = tcp_at + CHECK_AT;
@@ -72,7 +80,10 @@ static __noinline bool cut(struct __sk_buff *skb, const struct inner *in, u32 tc
 	s64 sum = sum_of(skb, tcp_at + now, before - now, now & 1);
 	if (sum < 0)
 		return false;
-	/* What the sum of the packet was: a card's own sum of all of it, where there is one, has lost what is taken off. */
+	/*
+	 * What the sum of the packet was: a card's own sum of all of it, where there is one, has lost what is taken
+	 * off.
+	 */
 	bpf_csum_update(skb, sum);
 	u16 flags = flags_of(in), new_flags = flags & ~bpf_htons(FIN_AND_PSH);
 	if (bpf_l4_csum_replace(skb, check_at, 0, ~(u32)sum, 0) ||
@@ -83,16 +94,17 @@ static __noinline bool cut(struct __sk_buff *skb, const struct inner *in, u32 tc
 	    bpf_skb_store_bytes(skb, ip_at + __builtin_offsetof(struct iphdr, tot_len), &length, sizeof(length), 0))
 		return false;
 	/*
-	 * The kernel refuses that for a packet that it still marks as one inside another (direct.h). It cuts a packet to the
-	 * length in its IP header itself (ip_rcv_core() in net/ipv4/ip_input.c), and so nothing behind that gets to a socket.
+	 * The kernel refuses this for a packet that it still marks as one inside another (direct.h). But the kernel
+	 * itself cuts a packet to the length in its IP header (ip_rcv_core() in net/ipv4/ip_input.c), so nothing behind
+	 * that gets to a socket.
 	 */
 	bpf_skb_change_tail(skb, tcp_at + now, 0);
 	return true;
 }
 
 /*
- * A packet without a message around it becomes a RST, and nothing else: with a payload that is beyond the window, a socket
- * whose program has not read all would drop it (tcp_sequence() in net/ipv4/tcp_input.c).
+ * Makes a packet without a message around it a RST at `seq`, without payload. With a payload beyond the window, a
+ * socket whose program has not read everything would drop the RST (tcp_sequence() in net/ipv4/tcp_input.c).
  */
 static __noinline bool become_bare_reset(struct __sk_buff *skb, struct inner *in, u32 seq)
 {
@@ -101,8 +113,8 @@ static __noinline bool become_bare_reset(struct __sk_buff *skb, struct inner *in
 }
 
 /*
- * TCP takes a byte that is urgent out of what programs read: to the server a request would say something else than what was judged.
- * Without the flag, the pointer says nothing.
+ * Clears URG. TCP takes an urgent byte out of what programs read, so the server would read another request than the one
+ * that was judged. Without the flag, the urgent pointer means nothing.
  */
 static __noinline bool make_ordinary(struct __sk_buff *skb, struct inner *in)
 {
@@ -115,14 +127,14 @@ static __noinline bool make_ordinary(struct __sk_buff *skb, struct inner *in)
 	       !bpf_skb_store_bytes(skb, in->tcp_at + FLAGS_AT, &new_flags, sizeof(new_flags), 0);
 }
 
-/* Its client sends no more, it says now. */
+/* Sets FIN: the packet says that its client sends no more. */
 static __noinline bool become_end(struct __sk_buff *skb, struct inner *in)
 {
 	return !bpf_skb_load_bytes(skb, in->tcp_at, &in->tcp, sizeof(in->tcp)) &&
 	       write_seq(skb, in, in->tcp_at, bpf_ntohl(in->tcp.seq), flags_of(in) | bpf_htons(FIN_BIT));
 }
 
-/* Takes what is around the packet off, and what of it is not let in. */
+/* Lets TCP have the packet: takes off the message around it, and cuts off what is not let in. */
 static __noinline int pass_in(struct arrival *a, struct inner *in, enum counter how)
 {
 	if (!unwrap(a, in) || !make_ordinary(a->skb, in))

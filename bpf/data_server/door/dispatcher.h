@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A dispatcher on another node says which data server of a pool is to answer a request (SERVICE_ASKS). The door asks for its word
+ * A dispatcher on another node says which data server of a pool is to answer a request (SERVICE_ASKS). The door asks it
  * where this node would choose: for the first request of a connection, and where a connection does not stay.
  *
  *  door:    an answer is known, and good ------------------> its data server is to answer: this one, or another
- *           none is ----> the request waits (early.h), and what is asked about it goes to user space with it
- *  daemon:  QUERY to the dispatcher; REPLY, or its time is over: the answer, or that there is none, is known for a while
- *  door:    the request comes again, and finds that
+ *           no answer is known ----> the request waits (early.h), and the question about it goes to user space with it
+ *  daemon:  sends QUERY to the dispatcher; after REPLY or a timeout, the answer or its lack is known for a while
+ *  door:    the request comes again, and finds the answer
  *
- * Nobody depends on it: without an answer this node chooses, and so it does while the dispatcher counts as dead, or the daemon gives
- * no sign of life. Whom another data server has chosen asks no more.
+ * Nothing depends on the dispatcher. This node chooses itself if there is no answer, while the dispatcher counts as
+ * dead, and while the daemon gives no sign of life. A data server that another one has chosen does not ask again.
  */
 #ifndef BATON_DATA_SERVER_DOOR_DISPATCHER_H
 #define BATON_DATA_SERVER_DOOR_DISPATCHER_H
@@ -19,7 +19,7 @@
 #include "routing/request.h"
 #include "routing/route.h"
 
-/* Until when the daemon is known to ask (coarse monotonic, ns); the daemon's to write. */
+/* The time until which the daemon is known to ask (coarse monotonic, ns). Only the daemon writes it. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -27,10 +27,10 @@ struct {
 	__type(value, u64);
 } asking SEC(".maps");
 
-/* What a dispatcher says, if it is no data server. */
+/* What word_of_dispatcher() returns if the dispatcher names no data server. */
 enum no_word {
-	WORD_NONE = NO_DATA_SERVER,        /* nothing: this node chooses */
-	WORD_AWAITED = NO_DATA_SERVER - 1, /* nothing yet: it is to be asked, and the request waits */
+	WORD_NONE = NO_DATA_SERVER,        /* no answer: this node chooses */
+	WORD_AWAITED = NO_DATA_SERVER - 1, /* no answer yet: the dispatcher is to be asked, and the request waits */
 };
 
 static __always_inline bool does_daemon_ask(const struct settings *settings)
@@ -38,11 +38,14 @@ static __always_inline bool does_daemon_ask(const struct settings *settings)
 	u32 zero = 0;
 	u64 *until = bpf_map_lookup_elem(&asking, &zero);
 
-	/* It is the agent's node that has what waits come again. */
+	/* Only a node with an agent has what waits come again. */
 	return settings->reader_port && until && bpf_ktime_get_coarse_ns() < *until;
 }
 
-/* What requests that this one is like have in common. Its place is in this processor's text. */
+/*
+ * Returns the key under which the answer to this request is kept; requests that get the same answer have the same key.
+ * It lies in this processor's text. 0: it cannot be made.
+ */
 static __noinline struct answer_key *name_question(const struct arrival *a, const struct lccp_header *h, const struct pool *pool,
 						   u32 index, const struct request *r)
 {
@@ -58,7 +61,10 @@ static __noinline struct answer_key *name_question(const struct arrival *a, cons
 	return &text->question;
 }
 
-/* What the dispatcher of a service says about a request for this pool: an index of a data server, or enum no_word. */
+/*
+ * Returns what the dispatcher of a service says about a request for this pool: the index of a data server, or an enum
+ * no_word.
+ */
 static __noinline u32 word_of_dispatcher(struct arrival *a, const struct lccp_header *h, u32 service, u32 index,
 					 const struct request *r)
 {

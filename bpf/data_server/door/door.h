@@ -1,44 +1,50 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The door: what becomes of each packet of a connection whose socket is here, before TCP sees it. It knows where requests
- * begin and end; what they say is judged by its caller, who then says what it found (let_in).
+ * The door decides what becomes of each packet of a connection whose socket is here, before TCP sees it. It knows where
+ * requests begin and end. Its caller judges what they say, and tells the door by let_in().
  *
- *  no payload, or TCP has all of it                                 deliver
+ *  has no payload, or TCP has all of it                             deliver
  *  begins behind the next request                                   after the batch: the agent may be about to get it
  *  begins where the next request does                               judge, once TCP has all that is before it
- *  in a body that is followed (body.h), reaches beyond what is known of it, once TCP has accepted the last of that   judge
- *  begins before that, and TCP has accepted the current one's head  deliver, in any order; cut at the next request
- *  ... and has not: it is the current request again                 judge again
- *                   it begins before the current request            cut: TCP acknowledges that it has what is before
- *                   it is behind a head that TCP has not seen       after the batch
+ *  is in a body that is followed (body.h), and reaches beyond
+ *    what is known of it                                            follow, once TCP has accepted what was read last
+ *  begins before the next request, and TCP has
+ *    accepted the current request's head                            deliver, in any order; cut at the next request
+ *    not accepted it, and the packet begins
+ *      with the current request                                     judge again
+ *      before the current request                                   cut: TCP acknowledges that it has what is before
+ *      behind the begin of a head that TCP has not seen             after the batch
  *
- * Nothing unjudged gets past: what lies at or behind the next request is never delivered, and what lies before it only if
- * TCP has accepted the head that was judged, or if it is judged again with the same outcome. A head may be judged that TCP
- * drops, because its checksum is wrong.
+ * Nothing unjudged gets past the door. What lies at or behind the next request is never delivered. What lies before it
+ * is delivered only if TCP has accepted the head that was judged, or if it is judged again with the same outcome: TCP
+ * may drop a head that was judged, because its checksum is wrong.
  */
 #ifndef BATON_DATA_SERVER_DOOR_DOOR_H
 #define BATON_DATA_SERVER_DOOR_DOOR_H
 
 #include "data_server/packet.h"
 
-/* What becomes of a packet. */
+/* What becomes of a packet at the door. */
 enum course_at_door {
-	DOOR_DELIVER,              /* to TCP */
-	DOOR_CUT,                  /* what is before the next request to TCP; the rest comes again, */
-	DOOR_CUT_OLD,              /* or what is before the current one */
-	DOOR_AFTER_BATCH,          /* once more through here, when TCP has seen the packets before it */
+	DOOR_DELIVER,              /* TCP gets it */
+	DOOR_CUT,                  /* TCP gets what is before the next request; the rest comes again */
+	DOOR_CUT_OLD,              /* TCP gets what is before the current request */
+	DOOR_AFTER_BATCH,          /* it comes through here once more, when TCP has seen the packets before it */
 	DOOR_JUDGE,                /* a request begins with it */
-	DOOR_JUDGE_AGAIN,          /* the current one begins with it, again: delivered if it says the same */
-	DOOR_FOLLOW,               /* more of the body, from the next byte on */
+	DOOR_JUDGE_AGAIN,          /* the current request begins with it, again: it is delivered if it says the same */
+	DOOR_FOLLOW,               /* it has more of a body that is followed, from the next byte on */
 };
 
 #define NOT_FOLLOWED ((struct followed_body){ .state = RESPONSE_COMPLETE })
 
-/* So much is known of the stream from a packet on: up to `next`, if TCP accepts what is before `head_end`. */
+/*
+ * How far the client's stream is known from a packet on: up to `next`, provided that TCP accepts what is before
+ * `head_end`.
+ */
 struct span {
 	u32 head_end;
 	u32 next;
-	struct followed_body body; /* at `next` */
+	struct followed_body body; /* state of the body at `next` */
 };
 
 static __always_inline bool is_before(u32 one, u32 other)
@@ -46,7 +52,7 @@ static __always_inline bool is_before(u32 one, u32 other)
 	return (int)(one - other) < 0;
 }
 
-/* Of `bytes` of payload at `seq`, when TCP expects `rcv_nxt`. */
+/* Says what becomes of a packet with `bytes` bytes of payload from `seq` on, while TCP expects `rcv_nxt`. */
 static __always_inline enum course_at_door course_at_door(const struct door *d, u32 rcv_nxt, u32 seq, u32 bytes)
 {
 	u32 end = seq + bytes;
@@ -58,18 +64,24 @@ static __always_inline enum course_at_door course_at_door(const struct door *d, 
 		return DOOR_AFTER_BATCH;
 	if (is_followed && !is_before(rcv_nxt, d->head_end) && is_before(d->next, end))
 		return DOOR_FOLLOW;
-	/* TCP may not have seen what is before it: then it is not known either whether it is quiet. */
+	/* If TCP has not seen what is before the packet, it is not known either whether the connection is quiet. */
 	if (seq == d->next)
 		return is_before(rcv_nxt, seq) || is_followed ? DOOR_AFTER_BATCH : DOOR_JUDGE;
 	if (!is_before(rcv_nxt, d->head_end))
 		return is_before(d->next, end) ? DOOR_CUT : DOOR_DELIVER;
-	/* All before the current request was accepted before that was judged: TCP acknowledges that it has it. */
+	/*
+	 * TCP accepted everything before the current request before that was judged. It only acknowledges these bytes
+	 * again.
+	 */
 	if (is_before(seq, d->request))
 		return DOOR_CUT_OLD;
 	return seq == d->request ? DOOR_JUDGE_AGAIN : DOOR_AFTER_BATCH;
 }
 
-/* The request at `next`, or more of its body, is this node's, and goes so far. */
+/*
+ * Notes that what begins at `next` is this node's: a request, or with `is_body` more of a request's body. `s` says
+ * how far it goes.
+ */
 static __always_inline void let_in(struct door *d, const struct span *s, bool is_body)
 {
 	d->before = d->body;
@@ -84,8 +96,10 @@ static __always_inline void let_in(struct door *d, const struct span *s, bool is
 }
 
 /*
- * The current request comes again and says something else: TCP has dropped one of the two, or will. The next packet is judged as
- * the first one of it. Only after a moment: until then what was let in may still be on its way to TCP.
+ * Forgets what was let in of the current request, because the request has come again and says something else: TCP has
+ * dropped one of the two, or will. The next packet is judged as the request's first one. False if TCP does not expect
+ * the request's first byte. Callers first wait for a moment (FORGET_AFTER): until then what was let in may still be
+ * on its way to TCP.
  */
 static __always_inline bool forget_request(struct door *d, u32 rcv_nxt)
 {

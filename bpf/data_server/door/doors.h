@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Where the doors of connections are kept: with their sockets, or by the ports of those that are being made. */
+/*
+ * Doors are kept with the sockets of their connections, or by the connections' ports while the sockets are being
+ * made.
+ */
 #ifndef BATON_DATA_SERVER_DOOR_DOORS_H
 #define BATON_DATA_SERVER_DOOR_DOORS_H
 
@@ -7,21 +10,24 @@
 #include "data_server/handover/handed_over.h"
 #include "data_server/packet.h"
 
-/* What is found out about a packet, where it is not done with (enum tcx_action_base): its caller has the stack to do it. */
+/*
+ * What a function has found out about a packet that it is not done with; all other values are verdicts (enum
+ * tcx_action_base). The caller carries it out, because it has the stack to do so.
+ */
 enum found {
-	LET_IN = 100,              /* TCP may see it: `a->kept` bytes of its payload, if not 0 */
-	BEGINS_HERE,               /* an ADOPT, or as good as one: whose its connection is is to be judged */
-	ADOPT_HERE,                /* LET_IN of an ADOPT */
-	ADOPT_TO_READ,             /* or the agent is to read what it begins: it adopts */
+	LET_IN = 100,              /* TCP may see it; only `a->kept` bytes of its payload if that is not 0 */
+	BEGINS_HERE,               /* it is an ADOPT, or as good as one: judge whose its connection is */
+	ADOPT_HERE,                /* an ADOPT for this data server: a socket is made of it */
+	ADOPT_TO_READ,             /* an ADOPT whose request the agent is to read: the agent adopts */
 	IS_READ,                   /* the agent has its connection */
-	HAND_ON,                   /* the connection goes to `a->next` with it */
-	TO_AGENT,                  /* or from the server here to the agent, which reads the request that it begins */
-	TO_SERVER,                 /* or back, with a request that has been read */
+	HAND_ON,                   /* the connection goes to data server `a->next` with it */
+	TO_AGENT,                  /* the connection goes to the agent here, which reads the request that it begins */
+	TO_SERVER,                 /* the connection goes from the agent to the server, with a request that was read */
 	END_SOCKET,                /* it becomes the RST that ends its socket, which expects `a->end` */
-	PASS_ON,                   /* an ADOPT that is for `a->next` */
-	AWAITS_WORD,               /* one of which a dispatcher is to be asked */
-	REFUSE,                    /* and one that is for nobody */
-	RECEIVED_BEFORE,           /* what it brings is here up to `a->end`: who keeps it is told */
+	PASS_ON,                   /* an ADOPT that is for data server `a->next` */
+	AWAITS_WORD,               /* an ADOPT about whose request a dispatcher is to be asked */
+	REFUSE,                    /* an ADOPT that is for nobody */
+	RECEIVED_BEFORE,           /* its data is here up to `a->end`: the node that keeps it is told */
 	NOT_YET,                   /* it waits */
 	NOT_HERE,                  /* its connection is not here, and was not */
 };
@@ -33,7 +39,10 @@ struct {
 	__type(value, struct door);
 } doors SEC(".maps");
 
-/* Of connections whose sockets are being made; and of those that have been made (DOOR_BORN), as they were then. */
+/*
+ * Doors of connections whose sockets are being made. They stay when the sockets have been made (DOOR_BORN), as they
+ * were at that time.
+ */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 65536);
@@ -42,11 +51,11 @@ struct {
 } doors_begun SEC(".maps");
 
 enum {
-	BEGUN_FOR = 256,           /* longer than a socket takes that is made at all; 1.05 ms each */
-	FORGET_AFTER = 64,         /* longer than a packet is on its way from here to TCP; the same */
+	BEGUN_FOR = 256,           /* in 1.05 ms: longer than TCP takes to make a socket, if it makes one */
+	FORGET_AFTER = 64,         /* in 1.05 ms: longer than a packet is on its way from here to TCP */
 };
 
-/* Whether owners see to the requests of this service. */
+/* Whether the owners of this service's connections judge their requests at a door. */
 static __always_inline bool is_owners(__be32 cluster, __be16 port)
 {
 	const struct service *service = service_at(cluster, port);
@@ -59,7 +68,10 @@ static __always_inline u32 moment(void)
 	return bpf_ktime_get_coarse_ns() >> SENT_SHIFT;
 }
 
-/* The door of the connection on this socket; 0: it began before there were doors, or elsewhere in its numbers. */
+/*
+ * Returns the door of the connection on this socket, and moves it there from `doors_begun` if it is new. 0: the
+ * connection began before there were doors, or the new door's sequence numbers are not this socket's.
+ */
 static __noinline struct door *door_of(struct bpf_sock *sk, const struct tcp_sock *tcp, const struct lccp_header *h)
 {
 	struct door *d = bpf_sk_storage_get(&doors, sk, 0, 0);
@@ -68,30 +80,36 @@ static __noinline struct door *door_of(struct bpf_sock *sk, const struct tcp_soc
 		return d;
 	struct tcb_key flow = flow_of(h);
 	struct door *begun = bpf_map_lookup_elem(&doors_begun, &flow);
-	/* Another processor may have put it where it belongs meanwhile. */
+	/* Another processor may have moved it to the socket meanwhile. */
 	if (!begun || begun->flags & DOOR_BORN)
 		return bpf_sk_storage_get(&doors, sk, 0, 0);
-	/* TCP may be at work on another processor: it has come so far at least, or the socket is an earlier one's. */
+	/*
+	 * TCP may be at work on another processor, but has come to the door's request at least. If not, the socket is
+	 * an earlier connection's.
+	 */
 	if (is_before(tcp->rcv_nxt, begun->request))
 		return 0;
 	d = bpf_sk_storage_get(&doors, sk, begun, BPF_SK_STORAGE_GET_F_CREATE);
-	/* Or it is making the first storage of this socket (kernel/bpf/bpf_local_storage.c: -EAGAIN). */
+	/*
+	 * The first try fails if another processor is making the first storage of this socket
+	 * (kernel/bpf/bpf_local_storage.c: -EAGAIN).
+	 */
 	if (!d)
 		d = bpf_sk_storage_get(&doors, sk, begun, BPF_SK_STORAGE_GET_F_CREATE);
-	/* There is no memory: it stays where it is. */
+	/* There is no memory: the door stays where it is. */
 	if (!d)
 		return begun;
 	begun->flags |= DOOR_BORN;
 	return d;
 }
 
-/* The door of a connection whose socket is being made. */
+/* Keeps the door of a connection whose socket is being made. */
 static __noinline void keep_door(const struct lccp_header *h, const struct door *d)
 {
 	struct tcb_key flow = flow_of(h);
 
 	bpf_map_update_elem(&doors_begun, &flow, d, BPF_ANY);
-	/* It may have been here before: now it is again. */
+	/* The connection may have been here before and given away: that note no longer holds. */
 	bpf_map_delete_elem(&given, &flow);
 }
 
@@ -116,8 +134,9 @@ static long await_door(u32 index, struct turn_wait *w)
 }
 
 /*
- * One processor at a time has a packet at a door: they may come to several, by different ways. Who has it goes on at once, as
- * nothing else runs there meanwhile; so the others wait for it.
+ * Takes the door; false if it does not become free in time. Packets of one connection may come to several processors by
+ * different ways, but only one processor at a time has a packet at the door. That one leaves the door soon, because
+ * nothing else runs on it meanwhile; so the others wait for it.
  */
 static __noinline bool take_door(struct door *d)
 {
@@ -136,13 +155,13 @@ static __always_inline void leave_door(struct door *d)
 	__sync_fetch_and_sub(&d->busy, 1);
 }
 
-/* TCP may have refused to make the socket. */
+/* Whether the socket may still be in the making. If it takes longer than BEGUN_FOR, TCP has refused to make it. */
 static __always_inline bool is_young(const struct door *begun)
 {
 	return moment() - begun->since < BEGUN_FOR;
 }
 
-/* The door of a connection of which a socket is being made; or 0. */
+/* Returns the door of a connection whose socket is being made; or 0. */
 static __noinline const struct door *being_adopted(const struct lccp_header *h)
 {
 	struct tcb_key flow = flow_of(h);
@@ -151,7 +170,7 @@ static __noinline const struct door *being_adopted(const struct lccp_header *h)
 	return begun && !(begun->flags & DOOR_BORN) && is_young(begun) ? begun : 0;
 }
 
-/* No socket was made of it. */
+/* Forgets the door of a connection for which no socket was made. */
 static __noinline void forget_beginning(const struct lccp_header *h)
 {
 	struct tcb_key flow = flow_of(h);

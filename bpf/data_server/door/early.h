@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What comes too early waits in user space: a request for another data server while the response before it is under way, what is
- * behind a request that goes elsewhere, what is behind something that TCP has not seen. It comes again a moment later
- * (crates/core/src/early.rs), and is looked at as if its client had sent it only then. Dropped, it would come again too, but
- * not before its client's timeout, which is 200 ms at least.
+ * What comes too early waits in user space: a request for another data server while the response before it is under
+ * way, what is behind a request that goes elsewhere, or what is behind something that TCP has not seen. It comes again
+ * a moment later (crates/core/src/early.rs), and is looked at as if its client had sent it only then. If it were
+ * dropped, it would come again too, but not before its client's timeout, which is 200 ms at least.
  */
 #ifndef BATON_DATA_SERVER_DOOR_EARLY_H
 #define BATON_DATA_SERVER_DOOR_EARLY_H
@@ -22,7 +22,10 @@ struct {
 	__uint(max_entries, EARLY_RING_BYTES);
 } early SEC(".maps");
 
-/* Room in the ring is asked for in one of two sizes, `room`, a constant, as the verifier wants it. */
+/*
+ * Copies a record and its data into the ring. False if there is no room. Room is asked for in one of two sizes: the
+ * verifier wants `room` to be a constant.
+ */
 static __always_inline bool copy_early(struct __sk_buff *skb, u32 at, const u32 room, const struct early *as)
 {
 	struct early *record = bpf_ringbuf_reserve(&early, sizeof(*record) + room, 0);
@@ -39,9 +42,9 @@ static __always_inline bool copy_early(struct __sk_buff *skb, u32 at, const u32 
 }
 
 /*
- * Whether the packet's TCP checksum is right. What waits comes again in new frames, with checksums of their own, so nobody can find
- * it broken after this. TCP need not be asked for what the kernel knows to be right, as TCP believes it as well. What a card says about
- * a message it has not said about the packet inside.
+ * Whether the packet's TCP checksum is right. Data that waits comes again in new frames with new checksums, so nobody
+ * can find it broken after this. What the kernel knows to be right is not summed here, because TCP believes the kernel
+ * as well. But what a card says about a message, it does not say about the packet inside.
  */
 static __noinline bool is_sound(struct __sk_buff *skb, const struct inner *in)
 {
@@ -56,7 +59,10 @@ static __noinline bool is_sound(struct __sk_buff *skb, const struct inner *in)
 	return sum >= 0 && !checksum_fold(checksum_words(pseudo_header, 3) + sum);
 }
 
-/* By a function of its own, as the stack has no room for the record beside what reads a checksum. */
+/*
+ * Copies the packet's data behind the first `from` bytes into the ring. This is a function of its own because the stack
+ * has no room for the record beside what reads a checksum.
+ */
 static __noinline bool copy_data(struct __sk_buff *skb, struct scratch *s, u32 from, u32 flags)
 {
 	struct counters *counters = counters_of_this_cpu();
@@ -87,8 +93,9 @@ static __noinline bool copy_data(struct __sk_buff *skb, struct scratch *s, u32 f
 }
 
 /*
- * Of the packet's data what is behind the first `from` bytes; `flags` are those of enum early_flag that say what it waits for. Global,
- * so that it is verified by itself.
+ * Has the packet's data behind the first `from` bytes wait; `flags` are those of enum early_flag that say what it waits
+ * for. True if it waits; false if its checksum is wrong or there is no room. The function is global, so that it is
+ * verified by itself.
  */
 __noinline int let_wait(struct __sk_buff *skb, u32 from, u32 flags)
 {
@@ -96,7 +103,7 @@ __noinline int let_wait(struct __sk_buff *skb, u32 from, u32 flags)
 
 	if (!s)
 		return false;
-	/* This node's own frames are right. */
+	/* Frames that this node sends in itself have right checksums. */
 	if (s->sent_in || is_sound(skb, &s->packet))
 		return copy_data(skb, s, from, flags);
 	struct counters *counters = counters_of_this_cpu();
@@ -105,21 +112,24 @@ __noinline int let_wait(struct __sk_buff *skb, u32 from, u32 flags)
 	return false;
 }
 
-/* The same, where there is somebody who has it come again: with the agent there is. */
+/*
+ * Has the packet's data behind the first `from` bytes wait, if this node has an agent: without one, nobody has it come
+ * again.
+ */
 static __always_inline void wait_from(struct arrival *a, u32 from, u32 flags)
 {
 	if (a->settings->reader_port)
 		let_wait(a->skb, from, flags);
 }
 
-/* The packet's data does not get in; what it acknowledges may (at_door()). */
+/* Keeps the packet's data out. What it acknowledges may get in (at_door()). */
 static __always_inline int keep_out(struct arrival *a, enum counter why)
 {
 	a->keeps_out = true;
 	return discard(a, why);
 }
 
-/* The packet's data is not for now. `flags` say what it waits for (enum early_flag). */
+/* Has the packet's data wait, and keeps it out for the time being. `flags` say what it waits for (enum early_flag). */
 static __always_inline int wait_for(struct arrival *a, u32 flags, enum counter why)
 {
 	wait_from(a, 0, flags);
@@ -132,8 +142,8 @@ static __always_inline int wait(struct arrival *a, enum counter why)
 }
 
 /*
- * Nor is it, because a dispatcher is to be asked whose the request is that it begins. What the agent has sent, that sends again:
- * `flags` say so.
+ * Has the packet's data wait, because a dispatcher is to be asked whose the request is that begins with it. What the
+ * agent has sent, the agent itself sends again: `flags` say so (EARLY_ONLY_ASKS).
  */
 static __noinline int wait_for_word(struct arrival *a, u32 flags)
 {
@@ -142,8 +152,8 @@ static __noinline int wait_for_word(struct arrival *a, u32 flags)
 }
 
 /*
- * Whether the packet comes later than its client has sent it: it has waited here, or at the data server before, or the agent has read
- * it.
+ * Whether the packet comes later than its client has sent it: it has waited here, or at the data server before, or the
+ * agent has read it.
  */
 static __always_inline bool has_waited(const struct arrival *a, const struct lccp_header *h)
 {
@@ -152,13 +162,15 @@ static __always_inline bool has_waited(const struct arrival *a, const struct lcc
 }
 
 /*
- * Then it says what its client would say now: it has acknowledged what it has meanwhile, and has room for what it said last; its
- * clock is not behind what TCP has seen of it (PAWS, RFC 7323, 5), and it echoes the newest of ours. The window of an older packet,
- * counted from a newer acknowledgement, would reach beyond what there is room for: the client drops what does not fit.
+ * Makes a packet that has waited say what its client would say at this moment. It acknowledges all that the client has
+ * acknowledged meanwhile, and has the window that the client announced last. Its timestamp is not behind what TCP has
+ * seen of the client (PAWS, RFC 7323, 5), and it echoes our newest one. If an older packet's window were counted from a
+ * newer acknowledgement, it would reach beyond the room that there is: the client drops what does not fit. False if
+ * that fails.
  */
 static __noinline bool renew(struct arrival *a, struct inner *in, const struct tcp_sock *tcp)
 {
-	/* A message around it would not be true any more. */
+	/* A message around it would no longer match the packet. */
 	if (!unwrap(a, in))
 		return false;
 	u32 at = in->tcp_at + sizeof(struct tcphdr);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Who is to answer a request, by this data server's own tables: by host and path, as the packet that begins it says them.
- * And where it ends, or that this packet does not say so.
+ * Judges which data server is to answer a request, by this data server's own tables and by host and path, as the
+ * packet that begins the request shows them. It also says where the request ends, or that this packet does not show
+ * it.
  */
 #ifndef BATON_DATA_SERVER_DOOR_JUDGE_H
 #define BATON_DATA_SERVER_DOOR_JUDGE_H
@@ -23,17 +24,20 @@ enum judgement {
 };
 
 struct judged {
-	const struct have_read *known; /* what the agent has read of it, if it has */
-	bool asks;                 /* a dispatcher's word counts, if the service has one */
-	struct span span;          /* how far it goes */
+	const struct have_read *known; /* what the agent has read of the request; 0: nothing */
+	bool asks;                 /* the service's dispatcher is asked, if it has one */
+	struct span span;          /* how far the request goes */
 	u16 pool;
-	u16 generation;            /* of the pool, now */
-	u16 owner;                 /* of JUDGED_ELSEWHERE: who, by slot */
-	u16 route;                 /* number of the one that leads to the pool */
-	bool resumes;              /* its response may go on from another data server */
+	u16 generation;            /* generation of the pool, when the request is judged */
+	u16 owner;                 /* with JUDGED_ELSEWHERE: the data server, by slot */
+	u16 route;                 /* number of the route that leads to the pool; the service's id if there is none */
+	bool resumes;              /* another data server may go on with its response */
 };
 
-/* Reads the request that begins with the packet. False if it does not show all of its head, and where its body ends. */
+/*
+ * Reads the request that begins with the packet. False if the packet does not show the whole head and where the body
+ * ends.
+ */
 static __noinline bool read_request_inside(struct __sk_buff *skb, const struct inner *in, struct request *r)
 {
 	struct text *text = text_of_this_cpu();
@@ -46,7 +50,7 @@ static __noinline bool read_request_inside(struct __sk_buff *skb, const struct i
 	return r->target && r->end && !r->odd;
 }
 
-/* How far it goes, as far as this packet says that. */
+/* Writes to `s` how far the request goes, as far as this packet shows that. */
 static __noinline void measure_request(struct __sk_buff *skb, const struct inner *in, const struct request *r, struct span *s)
 {
 	if (!r || !s)
@@ -62,7 +66,10 @@ static __noinline void measure_request(struct __sk_buff *skb, const struct inner
 		follow_body(skb, in, r->end, s);
 }
 
-/* The pool that it is for, and what its route says; NO_POOL if its host and path do not show that plainly. */
+/*
+ * Returns the pool that the request is for, and notes in `j` what its route says. NO_POOL if its host and path do not
+ * show the pool plainly.
+ */
 static __always_inline u32 pool_of_request(const struct service *service, const struct request *r, struct judged *j)
 {
 	u32 route = NO_POOL;
@@ -79,7 +86,10 @@ static __always_inline u32 pool_of_request(const struct service *service, const 
 	return pool;
 }
 
-/* By a function of its own, as the stack has no room for the flow beside what reads a request. */
+/*
+ * Chooses a data server of pool `index`; NO_DATA_SERVER if there is none. This is a function of its own because the
+ * stack has no room for the flow beside what reads a request.
+ */
 static __noinline u16 choose_owner(const struct lccp_header *h, u32 index, const struct request *r)
 {
 	struct tcb_key flow = flow_of(h);
@@ -89,9 +99,10 @@ static __noinline u16 choose_owner(const struct lccp_header *h, u32 index, const
 }
 
 /*
- * `d` is the door of the connection that is here; 0: it comes with this request, and any member of the pool will do that nobody
- * is to be asked about. A head that goes on in another packet is another data server's if what is here of it says so, and nobody
- * is to be asked.
+ * Judges the request that begins with the packet. `d` is the door of the connection that is here. If `d` is 0, the
+ * connection comes with this request, or the request comes again: then any member of the pool may answer, unless a
+ * dispatcher is to be asked. A head that goes on in another packet is another data server's if the part that is here
+ * says so, and no dispatcher is to be asked.
  */
 static __noinline enum judgement judge_request(struct arrival *a, const struct lccp_header *h, const struct inner *in,
 					       const struct door *d, struct judged *j)
@@ -131,7 +142,7 @@ static __noinline enum judgement judge_request(struct arrival *a, const struct l
 	j->generation = pool->generation;
 	bool asks = j->asks && service->flags & SERVICE_ASKS;
 	bool is_settled = d ? d->pool == NO_POOL || stays(pool, index, d->pool, d->generation) : !asks;
-	/* A connection that has come idle was with no pool here yet. */
+	/* The door of a connection that has come here idle has NO_POOL: it was with no pool here yet. */
 	if (is_member(pool, own) && is_settled)
 		return here;
 	if (d && d->pool == index && service->flags & SERVICE_STAYS)

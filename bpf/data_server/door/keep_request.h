@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Should this data server die in the middle of a response, another one is asked for the same with the same bytes. The connection
- * server sees these bytes pass, and does not know that they are a request. So the owner keeps them, where the operator said that all
- * answer alike, and its daemon tells the connection servers with how the response begins (show_head.h).
+ * If this data server dies in the middle of a response, another one is asked for the same response with the same bytes.
+ * The connection server sees these bytes pass, but does not know that they are a request. So the owner keeps them,
+ * where the operator has said that all data servers answer alike. Its daemon tells them to the connection servers,
+ * together with how the response begins (show_head.h).
  */
 #ifndef BATON_DATA_SERVER_DOOR_KEEP_REQUEST_H
 #define BATON_DATA_SERVER_DOOR_KEEP_REQUEST_H
@@ -18,8 +19,8 @@ static __always_inline bool is_get(const struct text *text)
 }
 
 /*
- * The packet is a request that was judged just now, whose text is still where that left it. Its response begins with what the
- * client expects next, as nothing of an earlier one is under way.
+ * Keeps the request of this packet, which must just have been judged: its text is still where the judgement left it.
+ * Its response begins with what the client expects next, because nothing of an earlier response is under way.
  */
 static __noinline void keep_request_here(struct arrival *a, const struct lccp_header *h, const struct inner *in, u16 pool)
 {

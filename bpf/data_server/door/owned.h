@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What comes for connections whose owner sees to their requests: plain, forwarded, or with ADOPT. */
+/*
+ * What becomes of packets of connections whose owner judges their requests, however they come: plain, in FORWARD, or in
+ * ADOPT.
+ */
 #ifndef BATON_DATA_SERVER_DOOR_OWNED_H
 #define BATON_DATA_SERVER_DOOR_OWNED_H
 
@@ -16,7 +19,7 @@
 #include "data_server/plain.h"
 #include "data_server/refuse.h"
 
-/* What counts the delivery of a packet that came so. */
+/* Returns the counter for the delivery of a packet, by the way in which it has come. */
 static __always_inline enum counter counter_of(const struct lccp_header *h, const struct inner *in)
 {
 	if (!is_wrapped(in))
@@ -25,11 +28,15 @@ static __always_inline enum counter counter_of(const struct lccp_header *h, cons
 }
 
 enum {
-	FOLLOWS_MAX = 32, /* so often a packet is sent on from one data server to the next: each of them has one note at most */
-	AGAIN_TICKS = 64, /* a request is not as old as that whose client waits still, and who had it remembers it for so long */
+	FOLLOWS_MAX = 32, /* a packet is sent on between data servers so often: each of them has one note at most */
+	AGAIN_TICKS = 64, /* no client waits longer for a request; who had it remembers it for so long */
 };
 
-/* The request with which it went goes there once more, as ADOPT: the first may have been lost. All else goes as it is. */
+/*
+ * Makes the header with which a packet follows its connection. The request with which the connection went (`is_first`)
+ * goes there once more as ADOPT, because the first ADOPT may have been lost. Every other packet goes as it is, in
+ * FORWARD. `before` says how often the packet was sent on already.
+ */
 static __always_inline void become_follower(struct arrival *a, struct lccp_header *h, const struct given *last, u8 before,
 					    bool is_first)
 {
@@ -46,8 +53,9 @@ static __always_inline void become_follower(struct arrival *a, struct lccp_heade
 }
 
 /*
- * The connection server that is told where a connection has gone: the one that sent the packet. If its client sent it here itself,
- * the one that was in front when the connection went: what that was told then may have been lost.
+ * Returns the connection server that is told where the connection has gone: the one that sent the packet. If the client
+ * sent it here itself, it is the one by which the connection came before it went: what that one was told then may have
+ * been lost.
  */
 static __always_inline __be32 asker_to_tell(const struct arrival *a, const struct lccp_header *h, const struct given *last)
 {
@@ -56,7 +64,11 @@ static __always_inline __be32 asker_to_tell(const struct arrival *a, const struc
 	return is_direct ? last->asker : a->asker;
 }
 
-/* A packet of a connection that has gone to another data server is sent on there, and the connection server is told (again). */
+/*
+ * Sends a packet of a connection that has gone to another data server on to that one, and tells the connection server
+ * (again). NOT_HERE: no such connection is known, or its request must not be done again. BEGINS_HERE: the other data
+ * server is lost, and the connection begins here once more.
+ */
 static __noinline int follow_gone(struct arrival *a, struct lccp_header *h, struct inner *in)
 {
 	u8 before = h->command == LCCP_FORWARD || is_adopt_again(h) ? h->tcb.attempt : 0;
@@ -66,14 +78,15 @@ static __noinline int follow_gone(struct arrival *a, struct lccp_header *h, stru
 		return NOT_HERE;
 	bool is_first = payload_of(in) && bpf_ntohl(in->tcp.seq) == last->seq && tick_now() - last->tick < AGAIN_TICKS;
 	/*
-	 * What has waited, or is kept, is as old as that, and echoes nothing. Of the request that it went with an earlier copy may come
-	 * first, from before its client had heard all: the socket that this one begins would say once more what the client has.
+	 * A packet that has waited, or is kept, is old, and echoes no timestamp that can be used. Of the request with
+	 * which the connection went, an earlier copy may come first, from before its client had received everything:
+	 * the socket that begins with it would retransmit what the client has.
 	 */
 	if ((is_first || has_waited(a, h)) && !begin_as_now(a->skb, in, last->ack, last->clock))
 		return discard(a, COUNTER_DS_DOOR_UNRENEWED);
 	if (is_first && may_have_been_done(a, h, in))
 		return NOT_HERE;
-	/* With its numbers then it begins once more, as by an ADOPT. */
+	/* The connection begins here once more with the numbers that it had when it went, as by an ADOPT. */
 	if (is_first && is_lost(a, in, last->next)) {
 		h->tcb = last->tcb;
 		h->flags = 0;
@@ -85,7 +98,7 @@ static __noinline int follow_gone(struct arrival *a, struct lccp_header *h, stru
 	h->tcb = last->tcb;
 	if (before >= FOLLOWS_MAX)
 		return discard(a, COUNTER_DS_NO_SOCKET);
-	/* What is too long for a message comes in pieces from there. */
+	/* A packet that is too long for a message waits: the daemon sends it in again in pieces. */
 	if (!make_room(a, in))
 		return wait(a, COUNTER_DS_DOOR_LATER);
 	h->flags = 0;
@@ -97,7 +110,7 @@ static __noinline int follow_gone(struct arrival *a, struct lccp_header *h, stru
 	return send_message(a, h, in, &on);
 }
 
-/* An ADOPT that may have come before: only who has never had the connection begins with it. */
+/* Receives an ADOPT that may have come before. Only a data server that never had the connection begins one with it. */
 static __noinline int receive_adopt_again(struct arrival *a, struct lccp_header *h, struct inner *in)
 {
 	u32 seq = bpf_ntohl(in->tcp.seq);
@@ -112,7 +125,7 @@ static __noinline int receive_adopt_again(struct arrival *a, struct lccp_header 
 	return a->keeper ? RECEIVED_BEFORE : discard(a, COUNTER_DS_ENDED_BEFORE);
 }
 
-/* A packet of the connection on `sk`, of which TCP may see something. */
+/* Delivers a packet of the connection on `sk`, of which TCP may see something. */
 static __always_inline int let_in_packet(struct arrival *a, const struct lccp_header *h, struct inner *in, struct bpf_sock *sk)
 {
 	if (!keep_for(a, sk))
@@ -123,7 +136,7 @@ static __always_inline int let_in_packet(struct arrival *a, const struct lccp_he
 	return pass_in(a, in, counter_of(h, in));
 }
 
-/* The door of a connection that begins here with this packet. */
+/* Returns the door of a connection that begins here with this packet. */
 static __always_inline struct door door_from(const struct lccp_header *h, const struct inner *in)
 {
 	u32 seq = bpf_ntohl(in->tcp.seq);
@@ -141,7 +154,10 @@ static __always_inline struct door door_from(const struct lccp_header *h, const 
 	};
 }
 
-/* With the first request of a connection, or the first one here: its door begins. */
+/*
+ * Begins the door of a connection that comes here. `j` is what was judged of its first request here; 0: it comes
+ * without a request.
+ */
 static __noinline void begin_door(struct arrival *a, const struct lccp_header *h, const struct inner *in,
 				  const struct judged *j)
 {
@@ -159,7 +175,10 @@ static __noinline void begin_door(struct arrival *a, const struct lccp_header *h
 	keep_door(h, &d);
 }
 
-/* With the rest of a response, which the agent has: the request that it answers is none of this data server's. */
+/*
+ * Begins the door of a connection with the rest of a response, which the agent has. The request that it answers is none
+ * of this data server's.
+ */
 static __noinline void begin_resumed_door(const struct lccp_header *h, const struct inner *in)
 {
 	struct door d = door_from(h, in);
@@ -168,19 +187,19 @@ static __noinline void begin_resumed_door(const struct lccp_header *h, const str
 	keep_door(h, &d);
 }
 
-/* No other data server will take it either: the connection server need try none. */
+/* Refuses an ADOPT that no other data server will take either: the connection server need not try another one. */
 static __always_inline int refuse_for_all(struct arrival *a, struct lccp_header *h, struct inner *in)
 {
 	h->tcb.attempt = ADOPT_ATTEMPTS;
-	/* One that has waited has no message around it. */
+	/* A packet that has waited has no message around it. */
 	if (!make_room(a, in))
 		return discard(a, COUNTER_DS_NO_WAY);
 	return refuse(a, h, in, LCCP_REFUSAL_UNREADABLE);
 }
 
 /*
- * The request is always another one's, because the tables of data servers differ: the agent of the last one answers that nobody
- * has it.
+ * Ends the way of a request that each data server takes for another one's, because their tables differ: the agent of
+ * the last one answers that nobody serves it.
  */
 static __noinline int answer_for_nobody(struct arrival *a, struct lccp_header *h, struct inner *in)
 {
@@ -192,7 +211,10 @@ static __noinline int answer_for_nobody(struct arrival *a, struct lccp_header *h
 	return adopt_to_read(a, h, in);
 }
 
-/* An ADOPT whose request is another data server's goes on there; not for ever, should the tables of two of them differ. */
+/*
+ * Sends an ADOPT whose request is another data server's on to that one. The number of attempts is limited, because the
+ * tables of two data servers may differ.
+ */
 static __noinline int pass_adopt_on(struct arrival *a, struct lccp_header *h, struct inner *in)
 {
 	struct passage on = { peer(a->next), a->next, COUNTER_DS_DOOR_HANDED_ON };
@@ -212,7 +234,7 @@ static __noinline int pass_adopt_on(struct arrival *a, struct lccp_header *h, st
 	return send_message(a, h, in, &on);
 }
 
-/* The agent adopts it; `flags` are more of its door's. Without an agent nobody does. */
+/* Has the agent adopt the connection, or nobody if there is no agent. `flags` are added to those of its door. */
 static __noinline enum found read_or_refuse(struct arrival *a, const struct lccp_header *h, const struct inner *in, u32 flags)
 {
 	if (a->settings->reader_port) {
@@ -223,21 +245,21 @@ static __noinline enum found read_or_refuse(struct arrival *a, const struct lccp
 	return REFUSE;
 }
 
-/* Whose the connection is that an ADOPT brings. */
+/* Judges whose the connection is that an ADOPT brings. */
 static __noinline enum found judge_adopt(struct arrival *a, struct lccp_header *h, const struct inner *in)
 {
 	const struct data_server *found;
 	struct judged j = { .asks = !h->tcb.attempt };
 
 	a->kept = 0;
-	/* It was idle where it comes from, or its client ends it without a request. */
+	/* The connection was idle at the data server from which it comes, or its client ends it without a request. */
 	if (!payload_of(in)) {
 		begin_door(a, h, in, 0);
 		return ADOPT_HERE;
 	}
 	if (may_have_been_done(a, h, in))
 		return REFUSE;
-	/* Who has refused it is asked no more. */
+	/* With an attempt above 0, the data server that was chosen before may have refused: it is not asked again. */
 	if (!h->tcb.attempt && choose_again(a, h, in))
 		return PASS_ON;
 	enum judgement judged = judge_request(a, h, in, 0, &j);
@@ -258,12 +280,12 @@ static __noinline enum found judge_adopt(struct arrival *a, struct lccp_header *
 	case JUDGED_ASKS:
 		return AWAITS_WORD;
 	default:
-		/* The agent also says that nobody answers it. */
+		/* The agent also answers a request that nobody serves. */
 		return read_or_refuse(a, h, in, 0);
 	}
 }
 
-/* A socket is made of the packet. A request on it, which has been judged just now, counts with it. */
+/* Makes a socket of the packet. If that succeeds, the request on it, which has just been judged, counts. */
 static __always_inline int adopt_with_request(struct arrival *a, struct lccp_header *h, struct inner *in, struct bpf_sock *listener)
 {
 	int verdict = adopt_at(a, h, in, listener);
@@ -273,14 +295,17 @@ static __always_inline int adopt_with_request(struct arrival *a, struct lccp_hea
 	return verdict;
 }
 
-/* What is known here of the connection that an ADOPT brings, for which there is no socket. */
+/* What is known here of the connection that an ADOPT brings, while that has no socket. */
 enum beginning {
 	IS_NEW,
-	IS_HERE_SOON, /* it is about to have one: its client has sent its request again, and it is the first one that TCP has */
-	HAS_ENDED,    /* it had one, which got this very request: the ADOPT was sent twice, and this one was long on its way */
+	IS_HERE_SOON, /* its socket is being made: the client has sent the first request that TCP has once more */
+	HAS_ENDED,    /* it had a socket, which got this very request: the ADOPT was sent twice; this one was late */
 };
 
-/* A request that was served and whose connection has ended is not to be carried out once more. */
+/*
+ * Says what is known of the connection. A request that was served, and whose connection has ended, must not be carried
+ * out once more.
+ */
 static __noinline enum beginning beginning_of(const struct lccp_header *h, const struct inner *in)
 {
 	const struct passing *on = find_passing(h);
@@ -298,8 +323,8 @@ static __noinline enum beginning beginning_of(const struct lccp_header *h, const
 }
 
 /*
- * A packet of such a connection, however it has come: plain, in FORWARD, or in ADOPT. Global, so that it
- * is verified by itself and once.
+ * Handles a packet of a connection whose owner judges its requests, however it has come: plain, in FORWARD, or in
+ * ADOPT. The function is global, so that it is verified by itself and once.
  */
 __noinline int receive_owned(struct __sk_buff *skb)
 {
@@ -342,7 +367,10 @@ __noinline int receive_owned(struct __sk_buff *skb)
 		else if (verdict == HAND_ON)
 			verdict = hand_on_request(a, h, in, sk);
 		else if (verdict == TO_AGENT)
-			/* It may have gone with this very request, in the same batch: its socket is still there, and quiet. */
+			/*
+			 * The connection may have gone with this very request, in the same batch: its socket is still
+			 * there, and quiet.
+			 */
 			verdict = given_with(h, in) ? put_behind_batch(a) : pass_to_agent(a, h, in, sk);
 		else if (verdict == TO_SERVER)
 			verdict = pass_to_server(a, h, in, sk);
@@ -352,7 +380,10 @@ __noinline int receive_owned(struct __sk_buff *skb)
 	}
 	switch (verdict) {
 	case END_SOCKET:
-		/* What is behind it in the same batch is not to find its socket gone. */
+		/*
+		 * Packets behind the RST in the same batch must not find their socket gone: from here on keep_for()
+		 * binds them.
+		 */
 		handed_over_now();
 		return unwrap(a, in) && become_bare_reset(a->skb, in, a->end) ? TCX_GO_ON : TCX_DISCARD;
 	case ADOPT_HERE:

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* When a connection can leave this data server: nothing of it is under way. Until then what it would leave with waits. */
+/*
+ * A connection can leave this data server when it is quiet: nothing of it is under way. Until then, the packet with
+ * which it is to leave waits.
+ */
 #ifndef BATON_DATA_SERVER_DOOR_QUIET_H
 #define BATON_DATA_SERVER_DOOR_QUIET_H
 
@@ -8,7 +11,7 @@
 #include "data_server/door/early.h"
 #include "data_server/packet.h"
 
-/* The socket here ends in silence. Its client is reset when nobody claims its connection. */
+/* Ends the socket here without a word on the wire. The client is reset if nobody claims its connection. */
 static __always_inline int end_here(struct arrival *a, const struct tcp_sock *tcp, enum counter why)
 {
 	count(a->counters, why);
@@ -17,8 +20,9 @@ static __always_inline int end_here(struct arrival *a, const struct tcp_sock *tc
 }
 
 /*
- * Whether all was said on the connection: its server has read all that came, its client has heard so, and each request that was let in
- * has come as a whole, and has its whole response. `a->end` is then what its socket expected at this look.
+ * Whether everything was said on the connection: the server has read all that came, the client was sent an
+ * acknowledgement of all of it, and each request that was let in has come as a whole and has its whole response.
+ * `a->end` is then the sequence number that the socket expects.
  */
 static __always_inline bool is_all_said(struct arrival *a, struct bpf_sock *sk, const struct tcp_sock *tcp, const struct door *d,
 					const struct inner *in)
@@ -29,7 +33,10 @@ static __always_inline bool is_all_said(struct arrival *a, struct bpf_sock *sk, 
 	       (has_answered(sk, tcp->write_seq, d->requests) || (!d->requests && !has_begun(sk)));
 }
 
-/* Whether the connection can go: besides, its client has acknowledged all, so nothing is on its way. */
+/*
+ * Whether the connection can leave: everything was said (is_all_said()), and the client has acknowledged all that was
+ * written, so nothing is on its way.
+ */
 static __always_inline bool is_quiet(struct arrival *a, struct bpf_sock *sk, const struct tcp_sock *tcp, const struct door *d,
 				     const struct inner *in)
 {
@@ -37,8 +44,8 @@ static __always_inline bool is_quiet(struct arrival *a, struct bpf_sock *sk, con
 }
 
 /*
- * Whether only an acknowledgement is missing: the client has been sent the last byte of the last response, and may delay what it says
- * about that. What an agent sends in is not looked at: its client has said all that it will.
+ * Whether only an acknowledgement is missing: the client was sent the last byte of the last response, and may delay the
+ * acknowledgement of it. False for what an agent sends in: its client has said all that it will.
  */
 static __noinline bool is_unacknowledged(struct arrival *a, struct bpf_sock *sk, const struct door *d, const struct inner *in)
 {
@@ -59,7 +66,10 @@ static __always_inline bool is_being_read(const struct door *d)
 	return d->flags & DOOR_READING;
 }
 
-/* Whether the connection on this socket, which a server here has answered on, is to stay here. */
+/*
+ * Whether the connection must stay here: a server here has had a request of it, and its service lets no connection
+ * leave.
+ */
 static __noinline bool is_to_stay(const struct inner *in, const struct door *d)
 {
 	const struct service *service = service_at(in->ip.daddr, in->tcp.dest);
@@ -67,7 +77,10 @@ static __noinline bool is_to_stay(const struct inner *in, const struct door *d)
 	return d && d->pool != NO_POOL && service && service->flags & SERVICE_STAYS;
 }
 
-/* The connection goes as `how` says, once it is quiet. If it never will be, it ends: by its server, if that has said so. */
+/*
+ * Returns `how` if the connection is quiet; otherwise the packet waits. If the connection never can be quiet, its
+ * socket ends here. If a response has announced the connection's end, the server ends it, and the packet is kept out.
+ */
 static __always_inline int go_when_quiet(struct arrival *a, struct inner *in, struct bpf_sock *sk, const struct door *d,
 					 enum found how)
 {
@@ -84,7 +97,10 @@ static __always_inline int go_when_quiet(struct arrival *a, struct inner *in, st
 	return wait_until_quiet(a, sk, d, in);
 }
 
-/* What is to be read: by the agent; without one its connection ends. */
+/*
+ * Gives the connection to the agent, which reads the request, once the connection is quiet. Without an agent the
+ * connection ends.
+ */
 static __always_inline int read_or_wait(struct arrival *a, struct inner *in, struct bpf_sock *sk, const struct door *d)
 {
 	const struct tcp_sock *tcp = bpf_skc_to_tcp_sock(sk);

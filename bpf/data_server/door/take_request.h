@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What becomes of a packet that begins a request, or goes on with the body of one, once it has been judged: it is let in, goes on to
- * another data server or to the agent, or waits.
+ * What becomes of a packet that begins a request, or goes on with the body of one, once it has been judged: it is let
+ * in, goes on to another data server or to the agent, or waits.
  */
 #ifndef BATON_DATA_SERVER_DOOR_TAKE_REQUEST_H
 #define BATON_DATA_SERVER_DOOR_TAKE_REQUEST_H
@@ -16,7 +16,7 @@
 #include "data_server/door/quiet.h"
 #include "data_server/door/tally.h"
 
-/* What of the packet is before `end` is to be delivered. True if that is not all of it. */
+/* Has only the payload before `end` delivered (`a->kept`). True if that is not all of it. */
 static __always_inline bool keep_until(struct arrival *a, const struct inner *in, u32 end)
 {
 	u32 seq = bpf_ntohl(in->tcp.seq), bytes = payload_of(in);
@@ -29,7 +29,7 @@ static __always_inline bool keep_until(struct arrival *a, const struct inner *in
 	return true;
 }
 
-/* The same, and what is behind it waits. */
+/* Lets in the payload before `end`. What is behind it waits. */
 static __always_inline int let_in_until(struct arrival *a, const struct inner *in, u32 end)
 {
 	if (keep_until(a, in, end))
@@ -38,8 +38,9 @@ static __always_inline int let_in_until(struct arrival *a, const struct inner *i
 }
 
 /*
- * Whether the packet begins a request for HEAD while a response is under way, or to come. One note is all that says which response
- * has no body (asked.h): taken for another one's, that would never end.
+ * Whether the packet begins a HEAD request while a response is under way, or to come. There is only one note of which
+ * response has no body (asked.h). If it were taken for another response, the end of the response to HEAD would never
+ * be found.
  */
 static __noinline bool is_head_too_early(struct arrival *a, struct bpf_sock *sk, const struct door *d, const struct inner *in)
 {
@@ -48,7 +49,7 @@ static __noinline bool is_head_too_early(struct arrival *a, struct bpf_sock *sk,
 	return tcp && d && begins_with_head(a->skb, payload_at(in), payload_of(in)) && !is_quiet(a, sk, tcp, d, in) && !cannot_be_followed(sk);
 }
 
-/* A request begins with this packet, and TCP has all that is before it. */
+/* Carries out what was judged of a request that begins with this packet. TCP has all that is before it. */
 static __always_inline int take_next(struct arrival *a, const struct lccp_header *h, struct inner *in, struct bpf_sock *sk,
 				     struct door *d, enum judgement found, const struct judged *j)
 {
@@ -66,7 +67,7 @@ static __always_inline int take_next(struct arrival *a, const struct lccp_header
 		}
 		if (is_head_too_early(a, sk, d, in))
 			return wait_until_quiet(a, sk, d, in);
-		/* Else it is not known where its response begins. */
+		/* Only on a quiet connection is it known where the response to this request begins. */
 		if (j->resumes && is_quiet(a, sk, tcp, d, in))
 			keep_request_here(a, h, in, j->pool);
 		tally_next(d, tcp, in, j->route, j->pool);
@@ -85,12 +86,16 @@ static __always_inline int take_next(struct arrival *a, const struct lccp_header
 	case JUDGED_ASKS:
 		return wait_for_word(a, 0);
 	default:
-		/* The agent also says that nobody answers it. */
+		/* The agent also answers a request that nobody serves. */
 		return read_or_wait(a, in, sk, d);
 	}
 }
 
-/* The current request, or what was last read of its body, comes again; TCP has nothing of it yet. */
+/*
+ * Handles the current request, or what was last read of its body, when it comes again while TCP has nothing of it
+ * yet. `found` is its span as judged again; 0: the judgement is another one. It is let in only if it says the same as
+ * before.
+ */
 static __always_inline int take_again(struct arrival *a, const struct inner *in, const struct tcp_sock *tcp, struct door *d,
 				      const struct span *found)
 {
@@ -108,9 +113,10 @@ static __always_inline int take_again(struct arrival *a, const struct inner *in,
 }
 
 /*
- * The body of the current request goes on as no body can. As long as nothing of its response has left, the agent answers it once all
- * before it is answered, and its server is told that the connection has ended. A server that has begun to answer hears that there is no
- * more of the body, and ends the connection itself.
+ * Handles a body of the current request that goes on as no body can. As long as nothing of its response has left, the
+ * agent gets the connection once all requests before it are answered, and the server is told that the connection has
+ * ended. A server that has begun to answer gets a FIN: it hears that no more of the body comes, and ends the
+ * connection itself. NOT_YET: the packet has to wait.
  */
 static __noinline int refuse_body(struct arrival *a, const struct inner *in, struct bpf_sock *sk, const struct door *d)
 {
@@ -135,7 +141,7 @@ static __noinline int refuse_body(struct arrival *a, const struct inner *in, str
 	return a->broken ? TO_AGENT : NOT_YET;
 }
 
-/* More of a body that is followed. */
+/* Reads more of a body that is followed. `is_again`: the packet repeats what was last read of it. */
 static __always_inline int take_more(struct arrival *a, struct inner *in, struct bpf_sock *sk, const struct tcp_sock *tcp,
 				     struct door *d, bool is_again)
 {

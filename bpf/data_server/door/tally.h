@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What doors count: requests that are let in, connections that go to other data servers, and bytes of responses, each for the
- * route and the pool of its request, and for this data server. Connection servers count none of it (connection_server/tally.h): they are told
- * by this one's daemon.
+ * Doors count requests that are let in, connections that go to other data servers, and bytes of responses, each for the
+ * route and the pool of its request, and for this data server. Connection servers count none of this
+ * (connection_server/tally.h): this data server's daemon tells them.
  *
- * A request counts once it has a socket. Bytes of a response are what its client has acknowledged until the next request, as
- * far as TCP has sent so much; of a long one each time that it is a MB, and of the last one when either end closes. So a plain
- * acknowledgement costs a subtraction. A connection that ends without a packet of its client, or stays quiet, has its last
- * response's last MB not counted.
+ * A request counts once it has a socket. The bytes of a response are what its client has acknowledged until the next
+ * request, as far as TCP has sent so much. Those of a long response are counted each time that they are a MiB, those of
+ * the last one when either end closes. So a plain acknowledgement costs one subtraction. If a connection ends without a
+ * packet of its client, or stays quiet, the last MiB of its last response is not counted.
  */
 #ifndef BATON_DATA_SERVER_DOOR_TALLY_H
 #define BATON_DATA_SERVER_DOOR_TALLY_H
@@ -17,7 +17,7 @@
 #include "include/maps.h"
 
 enum {
-	SETTLE_AT_DOOR = 1 << 20, /* bytes: far from where 32 bits come round */
+	SETTLE_AT_DOOR = 1 << 20, /* bytes: far below where 32 bits wrap around */
 };
 
 /* What there is to count besides bytes. */
@@ -25,7 +25,7 @@ enum at_door_event {
 	COUNT_BYTES = 0,
 	COUNT_REQUEST = 1,
 	COUNT_HANDOVER = 2,
-	COUNT_UNAVAILABLE = 4,     /* a request, too */
+	COUNT_UNAVAILABLE = 4,     /* this counts as a request, too */
 };
 
 struct {
@@ -50,7 +50,10 @@ static __always_inline void tally_place(u32 place, u32 bytes, u32 event)
 		t->unavailable++;
 }
 
-/* Numbers that are none count for this data server alone. Global, so that it is verified by itself and once. */
+/*
+ * Counts for a route, a pool and this data server. A number that names no route or no pool counts for this data server
+ * alone. The function is global, so that it is verified by itself and once.
+ */
 __noinline int tally_at_door(u32 route, u32 pool, u32 bytes, u32 event)
 {
 	if (route < TALLIED_ROUTES)
@@ -61,7 +64,7 @@ __noinline int tally_at_door(u32 route, u32 pool, u32 bytes, u32 event)
 	return 0;
 }
 
-/* What the client has acknowledged, if this packet comes to TCP. */
+/* Returns the sequence number up to which the client has acknowledged, once TCP has this packet. */
 static __always_inline u32 acknowledged(const struct tcp_sock *tcp, const struct inner *in)
 {
 	u32 ack = bpf_ntohl(in->tcp.ack_seq);
@@ -69,7 +72,10 @@ static __always_inline u32 acknowledged(const struct tcp_sock *tcp, const struct
 	return in->tcp.ack && is_before(tcp->snd_una, ack) && !is_before(tcp->snd_nxt, ack) ? ack : tcp->snd_una;
 }
 
-/* What of it was not counted yet. Packets may come by several processors: one of them counts it. */
+/*
+ * Returns how many bytes before `ack` were not counted yet, and marks them as counted. Packets may come to several
+ * processors at the same time: one of them counts the bytes.
+ */
 static __always_inline u32 take_uncounted(struct door *d, u32 ack)
 {
 	u32 before = d->counted, bytes = ack - before;
@@ -79,7 +85,7 @@ static __always_inline u32 take_uncounted(struct door *d, u32 ack)
 	return bytes;
 }
 
-/* Counts it for the request that was let in last. What the agent says itself counts for nobody. */
+/* Counts acknowledged bytes for the request that was let in last. What the agent says itself counts for nobody. */
 static __noinline void settle_at_door(struct door *d, const struct tcp_sock *tcp, const struct inner *in)
 {
 	if (!d || !tcp || d->flags & DOOR_READING)
@@ -89,14 +95,16 @@ static __noinline void settle_at_door(struct door *d, const struct tcp_sock *tcp
 		tally_at_door(d->route, d->pool, bytes, COUNT_BYTES);
 }
 
-/* Whether a packet is one to count at: enough was acknowledged, or it may be one of the last. */
+/*
+ * Whether bytes are to be counted at this packet: enough was acknowledged, or it may be one of the connection's last.
+ */
 static __always_inline bool is_to_settle(const struct bpf_sock *sk, const struct tcp_sock *tcp, const struct door *d,
 					 const struct inner *in)
 {
 	return tcp->snd_una - d->counted >= SETTLE_AT_DOOR || sk->state != STATE_ESTABLISHED || in->tcp.fin || in->tcp.rst;
 }
 
-/* A further request takes this route to this pool. */
+/* Counts a further request, which takes this route to this pool, and the bytes that were acknowledged before it. */
 static __noinline void tally_next(struct door *d, const struct tcp_sock *tcp, const struct inner *in, u32 route, u32 pool)
 {
 	if (!d || !tcp)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * An empty ACK that somebody has made in a client's name, with which an idle connection goes to another data server. What the
- * client's last packet said of its window and time the owner's socket knows, and writes it in.
+ * An empty ACK is made in a client's name, and an idle connection goes to another data server with it. The owner's
+ * socket knows the window and the time of the client's last packet, and these are written into the ACK here.
  */
 #ifndef BATON_DATA_SERVER_HANDOVER_EMPTY_ACK_H
 #define BATON_DATA_SERVER_HANDOVER_EMPTY_ACK_H
@@ -38,7 +38,7 @@ static __noinline bool write_timestamps(struct arrival *a, const struct inner *i
 	if (BPF_CORE_READ_BITFIELD(sk, rx_opt.tstamp_ok)) {
 		now[0] = bpf_htonl(TIMESTAMPS_ALONE);
 		now[1] = bpf_htonl(sk->rx_opt.ts_recent);
-		/* The kernel keeps it without its own offset. */
+		/* The kernel keeps this timestamp without its own offset. */
 		now[2] = bpf_htonl(sk->rx_opt.rcv_tsecr + (u32)sk->tsoffset);
 	}
 	long difference = bpf_csum_diff(before, sizeof(before), now, sizeof(now), 0);
@@ -47,7 +47,7 @@ static __noinline bool write_timestamps(struct arrival *a, const struct inner *i
 	       !bpf_skb_store_bytes(a->skb, at, now, sizeof(now), 0);
 }
 
-/* An empty ACK, with room for timestamps. */
+/* Whether the packet is an empty ACK with room for timestamps, as they are made in clients' names. */
 static __always_inline bool is_made_ack(const struct inner *in)
 {
 	return in->tcp.ack && !(in->tcp.syn | in->tcp.fin | in->tcp.rst) && !payload_of(in) &&

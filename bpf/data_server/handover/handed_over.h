@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Connections that this data server gave to another one lately. An ADOPT of a request before that one has
- * been on its way for longer than the connection was here: the connection server, or an owner before, sent
- * it again because the answer was late. Adopted anew it would be a ghost, that answers to the client a second
- * time, and where the second answer is longer than the first was, into the response that is another's by now.
+ * Connections that this data server gave to another one lately. An ADOPT with an earlier request than the one with
+ * which the connection went has been on its way for longer than the connection was here: the connection server, or an
+ * owner before, sent it again because the answer was late. If it were adopted anew, a second socket would answer the
+ * client once more. Where that answer is longer than the first was, it would reach into the response that another data
+ * server sends by then.
  */
 #ifndef BATON_DATA_SERVER_HANDOVER_HANDED_OVER_H
 #define BATON_DATA_SERVER_HANDOVER_HANDED_OVER_H
@@ -40,12 +41,11 @@ static __always_inline bool handed_over_lately(void)
 }
 
 /*
- * To this socket and no other. The kernel takes packets in batches: this program has seen all of a batch
- * before TCP sees the first. If that is the RST of a handover, the socket will be gone when TCP comes to
- * this packet, and would be asked for in vain: a RST would go to the client. Binding a packet to its
- * socket costs a route look-up, so it is done only where connections are handed over. False if the
- * socket is gone already: the kernel refuses one that has left its tables, which on another processor it
- * does shortly before its state says so.
+ * Binds the packet to this socket. The kernel takes packets in batches: this program has seen all of a batch before TCP
+ * sees the first packet. If that is the RST of a handover, the socket will be gone when TCP comes to this packet. TCP
+ * would look for it in vain, and send a RST to the client. Binding a packet to its socket costs a route look-up, so it
+ * is done only where connections are handed over. False if the socket is gone already: the kernel refuses a socket that
+ * has left its tables; on another processor, it leaves them shortly before its state says so.
  */
 static __always_inline bool keep_for(struct arrival *a, struct bpf_sock *sk)
 {
@@ -55,13 +55,16 @@ static __always_inline bool keep_for(struct arrival *a, struct bpf_sock *sk)
 	return bpf_sk_assign(a->skb, sk, 0) == 0 || !a->skb->ingress_ifindex;
 }
 
-/* Whether its sender does not know whether this ADOPT has come before. */
+/* Whether this is an ADOPT whose sender does not know whether it has come before. */
 static __always_inline bool is_adopt_again(const struct lccp_header *h)
 {
 	return h->command == LCCP_ADOPT && h->flags & LCCP_FLAG_KEPT;
 }
 
-/* The request in `in` is the first that is not this data server's any more. */
+/*
+ * Notes that the connection goes to `next`. The request in `in` is the first that is no longer this data server's.
+ * `clock` is that of the connection's timestamps, less ours.
+ */
 static __noinline void note_handover(const struct arrival *a, const struct lccp_header *h, const struct inner *in, __be32 next,
 				     u32 clock)
 {
@@ -80,7 +83,10 @@ static __noinline void note_handover(const struct arrival *a, const struct lccp_
 	bpf_map_update_elem(&given, &flow, &now, BPF_ANY);
 }
 
-/* The note of a connection that was given away, if this packet is of what was, or behind it; or 0. */
+/*
+ * Returns the note of a connection that was given away, if this packet begins at the request with which it went, or
+ * behind that; or 0.
+ */
 static __noinline const struct given *find_given(const struct lccp_header *h, const struct inner *in)
 {
 	struct tcb_key flow = flow_of(h);
@@ -89,7 +95,9 @@ static __noinline const struct given *find_given(const struct lccp_header *h, co
 	return last && bpf_ntohl(in->tcp.seq) - last->seq < BEHIND_SEQ ? last : 0;
 }
 
-/* The same, if the packet begins the very request with which it was given away. */
+/*
+ * Returns the note of a connection that was given away, if the packet begins the very request with which it went; or 0.
+ */
 static __always_inline const struct given *given_with(const struct lccp_header *h, const struct inner *in)
 {
 	const struct given *last = find_given(h, in);
@@ -97,7 +105,10 @@ static __always_inline const struct given *given_with(const struct lccp_header *
 	return last && bpf_ntohl(in->tcp.seq) == last->seq ? last : 0;
 }
 
-/* Not so the request that was given away itself: it comes back if nobody else can answer it. */
+/*
+ * Whether the packet is from before the request with which its connection was given away, a few ticks ago at most. That
+ * request itself does not count: it comes back if nobody else can answer it.
+ */
 static __noinline bool was_given(const struct lccp_header *h, const struct inner *in)
 {
 	struct tcb_key flow = flow_of(h);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A connection goes to another data server with its next request: ADOPT goes there, the connection server is told (MOVED), and the
- * socket here ends without a word on the wire. See docs/handover.md.
+ * A connection goes to another data server with its next request: ADOPT goes there, the connection server is told
+ * (MOVED), and the socket here ends without a word on the wire. See docs/handover.md.
  */
 #ifndef BATON_DATA_SERVER_HANDOVER_HANDOVER_H
 #define BATON_DATA_SERVER_HANDOVER_HANDOVER_H
@@ -17,7 +17,10 @@
 #include "data_server/send.h"
 #include "include/socket_lookup.h"
 
-/* Whose host has died since a connection was given to it, with its socket. */
+/*
+ * Whether the host of this data server has died since a connection was given to it. The connection's socket has died
+ * with it.
+ */
 static __always_inline bool is_dead(__be32 address)
 {
 	const struct data_server *found = data_server(data_server_at(address));
@@ -38,8 +41,9 @@ static __noinline bool is_repeatable(struct __sk_buff *skb, const struct inner *
 }
 
 /*
- * Whether who was given a connection with the request that this packet begins will not answer it: that data server is dead; or it takes
- * no messages, because its clock is wrong, and what it may have got all the same may be done twice.
+ * Whether data server `next`, which was given a connection with the request that this packet begins, will not answer
+ * it. Either it is dead. Or it takes no messages, because its clock is wrong, and the request may be done twice, in
+ * case it has arrived all the same.
  */
 static __noinline bool is_lost(struct arrival *a, const struct inner *in, __be32 next)
 {
@@ -50,7 +54,7 @@ static __noinline bool is_lost(struct arrival *a, const struct inner *in, __be32
 	return found->flags & DATA_SERVER_DEAD || (found->flags & DATA_SERVER_DEAF && is_repeatable(a->skb, in));
 }
 
-/* Whether the request went to one that is dead now, and may have been done there. */
+/* Whether the request went to a data server that is dead, may have been done there, and must not be done twice. */
 static __noinline bool may_have_been_done(struct arrival *a, const struct lccp_header *h, const struct inner *in)
 {
 	const struct given *before = given_with(h, in);
@@ -59,8 +63,9 @@ static __noinline bool may_have_been_done(struct arrival *a, const struct lccp_h
 }
 
 /*
- * A request that went to another data server comes again: who was chosen then may have a socket by now, and it stays with that one,
- * whose turn it ever is, and however much of it this packet shows. The old socket is still found by what was in one batch with it.
+ * Whether a request that went to another data server comes again: then `a->next` is the data server that was chosen
+ * before. That one may have a socket by now, so it keeps the connection, whichever data server is due, and however much
+ * of the request this packet shows. Packets of the same batch still find the old socket here.
  */
 static __noinline bool choose_again(struct arrival *a, const struct lccp_header *h, const struct inner *in)
 {
@@ -72,7 +77,10 @@ static __noinline bool choose_again(struct arrival *a, const struct lccp_header 
 	return true;
 }
 
-/* With this request the connection is the next one's: it adopts it, and what its socket here has left is nothing. */
+/*
+ * Gives the connection to data server `a->next` with this request. That one adopts it. The socket here has nothing left
+ * to do, and ends.
+ */
 static __noinline int hand_on_request(struct arrival *a, struct lccp_header *h, struct inner *in, struct bpf_sock *sk)
 {
 	const struct tcp_sock *tcp = bpf_skc_to_tcp_sock(sk);
@@ -83,7 +91,7 @@ static __noinline int hand_on_request(struct arrival *a, struct lccp_header *h, 
 
 	if (!tcp || !next)
 		return discard(a, COUNTER_DS_NO_WAY);
-	/* What is too long for a message comes in pieces from there. */
+	/* A packet that is too long for a message waits: the daemon sends it in again in pieces. */
 	if (!make_room(a, in))
 		return wait(a, COUNTER_DS_DOOR_LATER);
 	settle_at_door(bpf_sk_storage_get(&doors, sk, 0, 0), tcp, in);
@@ -92,7 +100,7 @@ static __noinline int hand_on_request(struct arrival *a, struct lccp_header *h, 
 	h->tcb = part_of(tcp);
 	h->tcb.options |= aware_option(sk);
 	h->tcb.be_cwnd = window_to_give(tcp);
-	/* Chosen: no dispatcher is asked again. */
+	/* An attempt above 0 says that the data server was chosen: no dispatcher is asked again. */
 	h->tcb.attempt = 1;
 	note_handover(a, h, in, next_address, tcp->tsoffset);
 	forget_passing(h);

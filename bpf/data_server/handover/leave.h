@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Idle connections leave a data server that drains: they would stay until their next request, which may never come. For each of
- * them its daemon sends an empty ACK in. Of a connection that is quiet this is as good as a request for another data server: it
- * goes to a member of the pool that it was with last.
+ * Idle connections leave a data server that drains. Otherwise they would stay until their next request, which may never
+ * come. The daemon sends in an empty ACK for each of them. If the connection is quiet, this ACK is as good as a request
+ * for another data server: the connection goes to a member of the pool that it was with last.
  *
- * And connections that have come to rest are told to their connection server, in the same way: should this data server die, the next
- * request of each may go to another one (connection_server/orphans/quiet_point.h).
+ * In the same way the connection servers are told of connections that have come to rest: if this data server dies, the
+ * next request of each may go to another one (connection_server/orphans/quiet_point.h).
  */
 #ifndef BATON_DATA_SERVER_HANDOVER_LEAVE_H
 #define BATON_DATA_SERVER_HANDOVER_LEAVE_H
@@ -14,7 +14,10 @@
 #include "data_server/handover/empty_ack.h"
 #include "data_server/handover/handover.h"
 
-/* The ACK says what the client would say now: all that has come is acknowledged, and it has sent no more. */
+/*
+ * Writes into the ACK what the client would say at this moment: its sequence number is the next one that TCP expects,
+ * and its acknowledgement is the newest one that TCP has seen.
+ */
 static __noinline bool write_numbers(struct arrival *a, struct inner *in, const struct tcp_sock *tcp)
 {
 	__be32 seq = bpf_htonl(tcp->rcv_nxt), ack = bpf_htonl(tcp->snd_una);
@@ -29,7 +32,7 @@ static __noinline bool write_numbers(struct arrival *a, struct inner *in, const 
 	return true;
 }
 
-/* Who is to have a connection that this data server is not to have any more; 0: nobody. */
+/* Returns the data server that is to have a connection which this one is no longer to have; 0: none. */
 static __always_inline __be32 next_of_idle(struct arrival *a, const struct lccp_header *h, const struct inner *in,
 					   const struct door *d)
 {
@@ -43,7 +46,10 @@ static __always_inline __be32 next_of_idle(struct arrival *a, const struct lccp_
 	return next ? unmap_address(next->address) : 0;
 }
 
-/* A connection that this ACK is of is at rest: MOVED, to this very node. A connection server dies with its own data server. */
+/*
+ * Tells the connection server that the connection of this ACK is at rest, by a MOVED that names this very node. A
+ * connection server on this node is not told: it dies together with its own data server.
+ */
 static __always_inline int tell_rest(struct arrival *a, struct lccp_header *h, struct inner *in, const struct tcp_sock *tcp,
 				     const struct door *d)
 {
@@ -61,7 +67,9 @@ static __always_inline int tell_rest(struct arrival *a, struct lccp_header *h, s
 	return discard(a, COUNTER_DS_REST);
 }
 
-/* HAND_ON, or the packet is done with. */
+/*
+ * Handles the empty ACK of an idle connection, which the daemon has sent in: HAND_ON, or a verdict if it is done with.
+ */
 static __noinline int leave_idle(struct arrival *a, struct lccp_header *h, struct inner *in, struct bpf_sock *sk)
 {
 	const struct tcp_sock *tcp = bpf_skc_to_tcp_sock(sk);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * MOVED: the connection server hears from the owner of a connection who has it now. Where the connection server is this very node
- * its entry is changed here.
+ * By MOVED the owner of a connection tells the connection server which data server has it. If the connection server is
+ * on this very node, its entry is changed here.
  */
 #ifndef BATON_DATA_SERVER_HANDOVER_MOVED_H
 #define BATON_DATA_SERVER_HANDOVER_MOVED_H
@@ -11,7 +11,7 @@
 #include "data_server/packet.h"
 #include "data_server/send.h"
 
-/* The entry of this very node's connection server. */
+/* Changes the entry of this very node's connection server. */
 static __noinline void moved_on_here(struct arrival *a, const struct lccp_header *h, const struct inner *in, __be32 next)
 {
 	struct tcb_key flow;
@@ -24,7 +24,10 @@ static __noinline void moved_on_here(struct arrival *a, const struct lccp_header
 	count(a->counters, COUNTER_CS_MOVED_ON);
 }
 
-/* Tells the connection server that sent the packet, or that the ADOPT names, who has the connection now. */
+/*
+ * Tells the connection server that `next` has the connection. `h->be_data` is that connection server: it sent the
+ * packet, or the ADOPT names it.
+ */
 static __noinline void tell_moved(struct arrival *a, struct lccp_header *h, const struct inner *in, __be32 next)
 {
 	__be32 asker_address = h->be_data;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * YIELD: this data server drains, and another one has the rest of a response ready. The connection can go when
- * nothing of it is on its way: then all that was ever sent is acknowledged, and no acknowledgement beyond the new
- * socket's first byte can come later. A response that flows is never there by itself, so it is stopped: whatever
- * the client says, the socket is shown a window that ends at the last byte it has sent. What got lost of these it
- * sends again as always. With the acknowledgement of the last one the connection goes to the other's agent, as
- * ADOPT, and ends here in silence.
+ * YIELD comes to a data server that drains, when another one has the rest of a response ready. The connection can go
+ * when nothing of it is on its way: then all that was ever sent is acknowledged, and no acknowledgement beyond the new
+ * socket's first byte can come later. A response that flows never gets there by itself, so it is stopped: whatever
+ * window the client announces, the socket is shown one that ends at the last byte that it has sent. What gets lost of
+ * these bytes, it retransmits as always. With the acknowledgement of the last byte the connection goes to the other
+ * data server's agent, as ADOPT, and ends here without a word on the wire.
  *
- * All of that lasts only as long as YIELD is repeated. Without it the client's next packet opens the window
- * again, and the socket itself asks for one (zero window probes), so the response goes on here.
+ * This lasts only as long as YIELD is repeated. Without it the client's next packet opens the window again, and the
+ * socket itself asks for such a packet (zero window probes), so the response goes on here.
  */
 #ifndef BATON_DATA_SERVER_HANDOVER_YIELD_H
 #define BATON_DATA_SERVER_HANDOVER_YIELD_H
@@ -18,7 +18,7 @@
 #include "data_server/packet.h"
 #include "include/socket_lookup.h"
 
-/* These three have their key on a stack of their own: the program's is full. */
+/* These three functions have their key on a stack of their own, because the program's is full. */
 static __noinline struct yielding *yielding_of(const struct lccp_header *h, bool even_over)
 {
 	struct tcb_key flow = flow_of(h);
@@ -54,14 +54,17 @@ static __always_inline int answer_yield(struct arrival *a, struct lccp_header *h
 	return bpf_redirect(asker->ifindex, 0);
 }
 
-/* The response goes on, or pauses, and the client has sent nothing beyond its request. */
+/*
+ * Whether the connection may go: the response is under way, or pauses, and the client has sent nothing beyond its
+ * request.
+ */
 static __always_inline bool may_yield(struct bpf_sock *held, const struct tcp_sock *sk, const struct inner *in)
 {
 	return held->state == STATE_ESTABLISHED && sk->rcv_nxt == bpf_ntohl(in->tcp.seq) &&
 	       sk->copied_seq == sk->rcv_nxt && is_answering(held);
 }
 
-/* Nothing is on its way, and nothing more can be sent. */
+/* Whether nothing is on its way, and nothing more can be sent. */
 static __always_inline bool is_at_rest(const struct tcp_sock *sk, u32 ack, const struct yielding *y)
 {
 	return ack == sk->snd_nxt && (int)(sk->snd_una + sk->snd_wnd - sk->snd_nxt) <= 0 &&
@@ -74,7 +77,7 @@ static __noinline bool write_window_field(struct arrival *a, const struct inner 
 	       !bpf_skb_store_bytes(a->skb, in->tcp_at + WINDOW_AT, &field, sizeof(field), 0);
 }
 
-/* The window as it is delivered: it ends where the socket has come to. */
+/* Returns the window as it is delivered to the socket: it ends at the last byte that the socket has sent. */
 static __noinline __be16 closed_window(const struct tcp_sock *sk, const struct inner *in)
 {
 	u32 room = sk->snd_nxt - bpf_ntohl(in->tcp.ack_seq);
@@ -87,7 +90,10 @@ static __noinline __be16 closed_window(const struct tcp_sock *sk, const struct i
 	return bpf_htons(room < field ? room : field);
 }
 
-/* `in` is an acknowledgement as the client would send it now. */
+/*
+ * Gives the connection to the other data server's agent, and ends its socket here. `in` is an acknowledgement as the
+ * client would send it at this moment.
+ */
 static __always_inline int let_response_go(struct arrival *a, struct lccp_header *h, const struct inner *in,
 					   struct tcp_sock *sk, const struct yielding *y)
 {
@@ -112,7 +118,10 @@ static __always_inline int let_response_go(struct arrival *a, struct lccp_header
 	return TCX_GO_ON;
 }
 
-/* The window that the client last spoke of, which its own socket here is not shown. */
+/*
+ * Returns the note of a connection that begins to yield. It keeps the window that the client announced last, because
+ * the client's own socket here is not shown that.
+ */
 static __always_inline struct yielding begin_yielding(struct arrival *a, const struct lccp_header *h,
 						      const struct tcp_sock *sk)
 {
@@ -151,8 +160,8 @@ static __noinline struct yielding *note_yielding(struct arrival *a, const struct
 }
 
 /*
- * The ACK that came with YIELD. Where nothing is on its way it closes the window, if that was open, and the
- * next one finds it closed; else the client's own do, and this one has no use.
+ * Handles the ACK that came with YIELD. If nothing is on its way, the ACK closes the window, if that was open, and the
+ * next YIELD finds it closed. Otherwise the client's own acknowledgements do that, and this ACK is dropped.
  */
 static __always_inline int wait_for_rest(struct arrival *a, struct lccp_header *h, struct inner *in,
 					 struct tcp_sock *sk, const struct yielding *y)
@@ -172,7 +181,7 @@ static __always_inline int wait_for_rest(struct arrival *a, struct lccp_header *
 	return TCX_GO_ON;
 }
 
-/* It stays: the ACK, with the client's own window, opens what was closed. */
+/* Keeps the connection here. The ACK, with the client's own window, opens the window again. */
 static __always_inline int stop_yielding(struct arrival *a, struct lccp_header *h, const struct inner *in,
 					 const struct tcp_sock *sk)
 {
@@ -214,7 +223,7 @@ static __always_inline int yield_held(struct arrival *a, struct lccp_header *h, 
 	return y ? wait_for_rest(a, h, in, sk, y) : TCX_DISCARD;
 }
 
-/* On a stack of its own, as take_ack(): see data_server.h. */
+/* Handles YIELD. Like take_ack(), it has a stack of its own: see data_server.h. */
 static __noinline int yield(struct arrival *a, struct lccp_header *h, struct inner *in)
 {
 	if (!is_made_ack(in))
@@ -233,7 +242,7 @@ static __noinline int yield(struct arrival *a, struct lccp_header *h, struct inn
 	return verdict;
 }
 
-/* Nothing but an acknowledgement of what came before. */
+/* Whether the packet is nothing but an acknowledgement of what came before. */
 static __always_inline bool is_plain_ack(const struct inner *in)
 {
 	return in->tcp.ack && !(in->tcp.syn | in->tcp.fin | in->tcp.rst) &&
@@ -241,10 +250,10 @@ static __always_inline bool is_plain_ack(const struct inner *in)
 }
 
 enum {
-	AS_ANY_OTHER = 100, /* no verdict: it is delivered as any other */
+	AS_ANY_OTHER = 100, /* no verdict: the packet is delivered like any other */
 };
 
-/* A client's packet for a connection that yields. */
+/* Handles a client's packet for a connection that yields; AS_ANY_OTHER if it is to be delivered. */
 static __noinline int take_ack(struct arrival *a, struct lccp_header *h, struct inner *in,
 			       struct bpf_sock *held, struct yielding *y)
 {
@@ -264,7 +273,7 @@ static __noinline int take_ack(struct arrival *a, struct lccp_header *h, struct 
 	return AS_ANY_OTHER;
 }
 
-/* FORWARD: what a connection server sends of a connection that moves comes this way. */
+/* Handles FORWARD. What a connection server sends of a connection that moves comes in this way. */
 static __always_inline int receive_forwarded(struct arrival *a, struct lccp_header *h, struct inner *in)
 {
 	struct yielding *y = any_yields() ? yielding_of(h, false) : 0;

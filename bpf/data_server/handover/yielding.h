@@ -6,10 +6,10 @@
 #include "data_server/packet.h"
 
 enum {
-	YIELD_LASTS_NS = 1000000000, /* without another YIELD */
+	YIELD_LASTS_NS = 1000000000, /* how long a connection yields without another YIELD */
 	/*
-	 * What the client sent before may be on its way through the kernel still, and would open the window: not
-	 * for so long.
+	 * What the client sent before may still be on its way through the kernel, and would open the window. It is not
+	 * on its way for so long.
 	 */
 	YIELD_LEAST_NS = 10000000,
 };
@@ -30,7 +30,10 @@ static __always_inline struct yielding *find_yielding(const struct tcb_key *flow
 	return y && bpf_ktime_get_ns() < y->until ? y : 0;
 }
 
-/* A packet that its connection server sent before it knew: it is delivered with its window as it is. */
+/*
+ * Notes that a packet of a connection that yields has come plain: its connection server sent it before it knew. It is
+ * delivered with its own window, so the least time (YIELD_LEAST_NS) begins again.
+ */
 static __noinline void note_straight(const struct iphdr *ip, const struct tcphdr *tcp)
 {
 	struct tcb_key flow = {};

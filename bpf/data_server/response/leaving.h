@@ -7,10 +7,10 @@
 
 struct leaving {
 	struct __sk_buff *skb;
-	struct response *response; /* on its connection */
-	u32 begin;                 /* of what is new in it, from the start of the frame; */
-	u32 at;                    /* the same of what has not been read yet, */
-	u32 bytes;                 /* and how much that is */
+	struct response *response; /* the responses on its connection */
+	u32 begin;                 /* offset in the frame of what is new in this packet */
+	u32 at;                    /* offset in the frame of what has not been read yet */
+	u32 bytes;                 /* number of bytes there */
 };
 
 /* Passes over what is here of the response's next `left` bytes. True if that was all of them. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Where responses end, seen as they leave. TCP cannot say it: when the client has acknowledged all that was
- * written, the server may be about to write more. So this program follows the framing of HTTP/1.1 (RFC 9112, 6.3)
- * from the connection's first byte on, at tc egress, where large sends are still whole. What it does not understand
- * or has not seen leaves the connection RESPONSE_UNKNOWN for good: then it stays at this data server.
+ * Finds out where responses end, as they leave. TCP cannot say it: when the client has acknowledged all that was
+ * written, the server may be about to write more. So this program follows the framing of HTTP/1.1 (RFC 9112, 6.3) from
+ * the connection's first byte on, at tc egress, where large sends are still whole. If it does not understand something,
+ * or has not seen it, the connection is RESPONSE_UNKNOWN for good, and stays at this data server.
  */
 #ifndef BATON_DATA_SERVER_RESPONSE_RESPONSE_H
 #define BATON_DATA_SERVER_RESPONSE_RESPONSE_H
@@ -18,7 +18,10 @@ enum {
 	STEPS_MAX = 1 << 16,
 };
 
-/* One part of what leaves: a head, a body as far as it is here, a chunk, or a byte of another head or of what is around a chunk. */
+/*
+ * Reads one part of what leaves: a head, a body as far as it is here, a chunk, or a byte of a head that is read byte by
+ * byte or of what is around a chunk.
+ */
 static long take_part(u32 index, struct leaving *l)
 {
 	struct response *r = l->response;
@@ -57,8 +60,8 @@ static __always_inline void lose_track(struct response *r, enum counter why)
 }
 
 /*
- * What was before `seq` has left by another interface, or was dropped on its way here and comes later. Of a body that says
- * its length nobody need see the bytes.
+ * Passes over what was before `seq`, which has left by another interface, or was dropped on its way here and comes
+ * later. The bytes of a body that says its length need not be seen. False if the gap cannot be passed over.
  */
 static __always_inline bool has_passed_by(struct response *r, u32 seq)
 {
@@ -73,7 +76,7 @@ static __always_inline bool has_passed_by(struct response *r, u32 seq)
 	return true;
 }
 
-/* A packet with so many `bytes` of payload leaves, the first of which is `seq`. */
+/* Follows the response with a packet that leaves: it has payload, the first byte of which is `seq`. */
 static __always_inline void follow_response(struct leaving *l, u32 seq)
 {
 	struct response *r = l->response;
@@ -92,7 +95,7 @@ static __always_inline void follow_response(struct leaving *l, u32 seq)
 	r->next += l->bytes;
 	if (r->state == RESPONSE_TUNNEL)
 		return;
-	/* Most of a large download. */
+	/* Most packets of a large download end here. */
 	if (r->state == RESPONSE_BODY && r->left > l->bytes) {
 		r->left -= l->bytes;
 		return;
@@ -105,8 +108,8 @@ static __always_inline void follow_response(struct leaving *l, u32 seq)
 }
 
 /*
- * Whether the connection was adopted with a request for HEAD, which nobody could note with its socket before: no sockops
- * program runs for the server, see window.h.
+ * Whether the connection was adopted with a HEAD request that could not be noted with its socket, because no sockops
+ * program runs for the server: see window.h.
  */
 static __noinline bool came_with_head(const struct iphdr *ip, const struct tcphdr *tcp)
 {
@@ -118,8 +121,9 @@ static __noinline bool came_with_head(const struct iphdr *ip, const struct tcphd
 }
 
 /*
- * What is known of the connection on `sk`, of which a packet leaves that begins with `seq`. It is followed from its
- * first byte on; one that has sent something before this program was here never is.
+ * Returns what is known of the responses on `sk`, of which a packet with this TCP header leaves; 0: they are not
+ * followed. A connection is followed from its first byte on. One that has sent something before this program was
+ * attached never is.
  */
 static __always_inline struct response *response_on(struct bpf_sock *sk, const struct iphdr *ip,
 						    const struct tcphdr *tcp)
@@ -145,7 +149,7 @@ static __always_inline struct response *response_on(struct bpf_sock *sk, const s
 	r->bodiless |= came_with_head(ip, tcp);
 	r->next = bpf_ntohl(tcp->seq);
 	r->asked = connection->rcv_nxt;
-	r->answered = r->asked - 1; /* it came with a request */
+	r->answered = r->asked - 1; /* the connection came with a request */
 	if (is_first)
 		r->state = RESPONSE_COMPLETE;
 	else

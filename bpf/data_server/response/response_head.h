@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The head of a response: how long its body is. Most are whole in the packet that they begin with, because servers write them
- * at once, and are read there a word at a time. All others are read byte by byte: response_line.h.
+ * Reads from the head of a response how long its body is. Most heads are whole in the packet that they begin with,
+ * because servers write them at once, and are read there a word at a time. All others are read byte by byte:
+ * response_line.h.
  */
 #ifndef BATON_DATA_SERVER_RESPONSE_RESPONSE_HEAD_H
 #define BATON_DATA_SERVER_RESPONSE_RESPONSE_HEAD_H
@@ -16,7 +17,7 @@
 enum {
 	FIRST_LOOK = 1024,      /* what most heads fit in */
 	STATUS_AT = 9,          /* behind "HTTP/1.1 " */
-	BODY_DIGITS = 18,       /* of a length */
+	BODY_DIGITS = 18,       /* most digits of a length */
 	CODING_AT = 18,         /* behind "Transfer-Encoding:" */
 	CONNECTION_VALUE = 11,  /* behind "Connection:" */
 	STATUS_SWITCHING = 101, /* what follows is another protocol */
@@ -35,7 +36,7 @@ struct {
 /* What a head says. */
 struct response_head {
 	u64 length;
-	u32 lengths;            /* how often it said so */
+	u32 lengths;            /* how often it said a length */
 	u32 end;                /* where the empty line ends; 0: not in this packet */
 	u32 chunked;
 	u32 closes;             /* the connection ends with the response */
@@ -47,7 +48,7 @@ struct response_walk {
 	struct response_head *head;
 };
 
-/* The value of Content-Length, behind the name at `offset`: a colon, perhaps blanks, and digits. */
+/* Reads the value of Content-Length. Behind the name, at `offset`, are a colon, perhaps a blank, and digits. */
 static __always_inline void read_body_length(const struct text *text, struct response_head *head, u32 offset)
 {
 	u64 length = 0;
@@ -69,7 +70,7 @@ static __always_inline void read_body_length(const struct text *text, struct res
 	head->length = length;
 }
 
-/* "chunked" and nothing else is understood. */
+/* Reads the value of Transfer-Encoding. Only "chunked" alone is understood. */
 static __always_inline void read_coding(const struct text *text, struct response_head *head, u32 offset)
 {
 	if (*text_at(text, offset) == ' ')
@@ -82,7 +83,7 @@ static __always_inline void read_coding(const struct text *text, struct response
 	head->chunked = 1;
 }
 
-/* The value of Connection, behind its colon: "close" alone, or first of several. */
+/* Whether the value of Connection, behind its colon, says "close" alone or as the first of several options. */
 static __always_inline bool says_close(const struct text *text, u32 offset)
 {
 	if (*text_at(text, offset) == ' ')
@@ -93,7 +94,7 @@ static __always_inline bool says_close(const struct text *text, u32 offset)
 	return (value & FIRST(5)) == LETTERS('c', 'l', 'o', 's', 'e', 0, 0, 0) && (behind == '\r' || behind == ',');
 }
 
-/* A line, or the empty one, begins at `offset`. */
+/* Reads the line that begins at `offset`, which may be the empty one. */
 static __noinline void read_response_line(const struct text *text, struct response_head *head, u32 offset)
 {
 	u64 word = text_word(text, offset);
@@ -137,7 +138,7 @@ static long read_response_word(u32 index, struct response_walk *w)
 	return w->head->end != 0;
 }
 
-/* Three digits, or 0. */
+/* Returns the status; 0 if it is not three digits. */
 static __always_inline u32 status_in(const struct text *text)
 {
 	u8 a = *text_at(text, STATUS_AT) - '0', b = *text_at(text, STATUS_AT + 1) - '0',
@@ -147,8 +148,8 @@ static __always_inline u32 status_in(const struct text *text)
 }
 
 /*
- * Reads the head that begins `at` so many bytes of the frame; the status, or 0 if the next `bytes` are no whole head.
- * Global, so that it is verified by itself.
+ * Reads the head that begins at offset `at` of the frame. Returns its status, or 0 if the next `bytes` bytes are no
+ * whole head, or one that is odd. The function is global, so that it is verified by itself.
  */
 __noinline int read_response_head(struct __sk_buff *skb, u32 at, u32 bytes, struct response_head *head)
 {
@@ -169,20 +170,20 @@ __noinline int read_response_head(struct __sk_buff *skb, u32 at, u32 bytes, stru
 	return head->end && head->end <= bytes && !head->odd ? status_in(text) : 0;
 }
 
-/* What the head says of the response that it begins. `bodiless`: it is to HEAD. */
+/* Returns the state of the response behind its head (enum response_state). `bodiless`: the response is to HEAD. */
 static __always_inline u8 state_behind(const struct response_head *head, u32 status, bool bodiless)
 {
 	if (bodiless || status == STATUS_NO_CONTENT || status == STATUS_NOT_MODIFIED)
 		return RESPONSE_COMPLETE;
 	if (head->chunked)
 		return RESPONSE_CHUNK_SIZE;
-	/* It ends with the connection. */
+	/* Without a length, the response ends with the connection. */
 	if (head->lengths != 1)
 		return RESPONSE_UNKNOWN;
 	return head->length ? RESPONSE_BODY : RESPONSE_COMPLETE;
 }
 
-/* A response that is no interim one has begun at `start`. */
+/* Notes that a response that is no interim one has begun at `start`. */
 static __always_inline void begin_response(struct response *r, u32 start)
 {
 	r->start = start;
@@ -190,7 +191,7 @@ static __always_inline void begin_response(struct response *r, u32 start)
 	r->responses++;
 }
 
-/* The head is over, and what it said of the body counts from here on. */
+/* Ends the head: what it said of the body counts from here on. */
 static __always_inline void end_head(struct leaving *l, const struct response_head *head, u32 status)
 {
 	struct response *r = l->response;
@@ -210,7 +211,7 @@ static __always_inline void end_head(struct leaving *l, const struct response_he
 	}
 }
 
-/* The same of a head that was read byte by byte. */
+/* Ends a head that was read byte by byte. */
 static __always_inline void end_read_head(struct leaving *l)
 {
 	struct response *r = l->response;
@@ -224,7 +225,10 @@ static __always_inline void end_read_head(struct leaving *l)
 	end_head(l, &head, r->status);
 }
 
-/* Its status has come, up to what has not been read yet. The head is shown if it begins in this packet. */
+/*
+ * Takes the status of a head that is read byte by byte, which has come up to what has not been read yet. The head is
+ * shown to the daemon if it begins in this packet.
+ */
 static __always_inline void take_whole_status(struct leaving *l)
 {
 	struct response *r = l->response;
@@ -241,7 +245,7 @@ static __always_inline void take_whole_status(struct leaving *l)
 	begin_response(r, r->head_start);
 }
 
-/* More of a head that is read byte by byte; of what says nothing of the length, eight bytes at once. */
+/* Reads more of a head that is read byte by byte; eight bytes at once where a line says nothing of the length. */
 static __always_inline void take_of_head(struct leaving *l)
 {
 	struct response *r = l->response;
@@ -278,7 +282,7 @@ static __always_inline void begin_head(struct response *r, u32 start)
 	r->status = 0;
 }
 
-/* The next response begins. */
+/* Reads the head of the next response, which begins here. */
 static __noinline void take_head(struct leaving *l)
 {
 	struct response *r = l->response;

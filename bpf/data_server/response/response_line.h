@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The head of a response that is not whole in one packet, or is spelled otherwise than most: byte by byte, wherever packets
- * are cut, as RFC 9112 (sections 4, 5 and 6) lets servers write it. What the RFC forbids them to write (folded lines, a blank
- * in front of a colon, two lengths) clients may read in different ways: nobody can say where such a response ends.
+ * Reads the head of a response that is not whole in one packet, or is spelled otherwise than most. It is read byte by
+ * byte, wherever packets are cut, in any form that RFC 9112 (sections 4, 5 and 6) lets servers write. What the RFC
+ * forbids them to write (folded lines, a blank in front of a colon, two lengths) clients may read in different ways:
+ * nobody can say where such a response ends.
  */
 #ifndef BATON_DATA_SERVER_RESPONSE_RESPONSE_LINE_H
 #define BATON_DATA_SERVER_RESPONSE_RESPONSE_LINE_H
@@ -14,20 +15,20 @@ enum line_part {
 	LINE_STATUS = 0,        /* in "HTTP/1.1 200 ": `matched` bytes of that have come */
 	LINE_BEGIN,             /* a line begins, or the empty one */
 	LINE_NAME_LENGTH,       /* in the name Content-Length: `matched` bytes of that have come */
-	LINE_NAME_CODING,       /* in the name Transfer-Encoding, */
-	LINE_NAME_CONNECTION,   /* or in the name Connection */
+	LINE_NAME_CODING,       /* in the name Transfer-Encoding, in the same way */
+	LINE_NAME_CONNECTION,   /* in the name Connection, in the same way */
 	LINE_LENGTH,            /* in front of a length, or in its digits: `matched` says whether there were any */
-	LINE_LENGTH_END,        /* behind it */
-	LINE_CODING,            /* in a list of codings: `matched` bytes of "chunked", or one of: */
-	LINE_OPTIONS,           /* in a list of options of the connection: `matched` bytes of "close", or OPTION_OTHER */
+	LINE_LENGTH_END,        /* behind the digits of a length */
+	LINE_CODING,            /* in codings: `matched` bytes of "chunked", or CODING_CHUNKED_END or CODING_OTHER */
+	LINE_OPTIONS,           /* in options of the connection: `matched` bytes of "close", or OPTION_OTHER */
 	LINE_REST,              /* in what says nothing of the length */
 	LINE_EMPTY,             /* in the empty line */
 };
 
-/* Of a coding. */
+/* What `matched` is in a list of codings. */
 enum {
-	CODING_CHUNKED = 7,     /* all bytes of "chunked" have come, */
-	CODING_CHUNKED_END,     /* and blanks behind it */
+	CODING_CHUNKED = 7,     /* all bytes of "chunked" have come */
+	CODING_CHUNKED_END,     /* "chunked" and blanks behind it have come */
 	CODING_OTHER,
 };
 
@@ -40,7 +41,7 @@ enum {
 enum head_said {
 	SAID_LENGTH = 1,
 	SAID_CHUNKED = 2,       /* the last coding is "chunked" */
-	SAID_CODED = 4,         /* there is another one: unless "chunked" is the last, the body ends with the connection */
+	SAID_CODED = 4,         /* another coding: unless "chunked" is the last, the body ends with the connection */
 	SAID_CLOSE = 8,         /* the connection ends with the response */
 };
 
@@ -51,8 +52,8 @@ enum {
 	LENGTH_NAME_BYTES = 14,
 	CODING_NAME_BYTES = 17,
 	CONNECTION_NAME_BYTES = 10,
-	SAME_NAME_BYTES = 3,    /* with which Content-Length and Connection both begin */
-	LENGTH_BITS = 56,       /* a length of so many can have one more digit */
+	SAME_NAME_BYTES = 3,    /* length of the beginning that Content-Length and Connection share */
+	LENGTH_BITS = 56,       /* a length of so many bits can have one more digit */
 };
 
 static const char version_text[VERSION_BYTES] = "HTTP/1.";
@@ -72,13 +73,13 @@ static __always_inline bool is_digit(u8 c)
 	return c >= '0' && c <= '9';
 }
 
-/* Letters in either case; a hyphen only as it is. */
+/* Whether `c` is the expected letter, in either case, or the expected hyphen. */
 static __always_inline bool is_same_letter(u8 c, char expected)
 {
 	return expected == '-' ? c == '-' : (c | 0x20) == expected;
 }
 
-/* Past this byte up to where the next line begins. */
+/* Passes this byte of a line that says nothing more, up to where the next line begins. */
 static __always_inline void pass_line(struct response *r, u8 c)
 {
 	r->line = c == '\n' ? LINE_BEGIN : LINE_REST;
@@ -121,7 +122,10 @@ static __always_inline void begin_line(struct response *r, u8 c)
 		r->line = LINE_REST;
 }
 
-/* `expected` is the byte of the name that should come now; 0: all of them have. */
+/*
+ * Takes a byte of a name that is looked for, or the byte behind that name. `expected` is the byte of the name that
+ * should come next; 0: all of them have come. `behind` is the part of the line that the colon begins.
+ */
 static __always_inline void take_name(struct response *r, u8 c, char expected, enum line_part behind)
 {
 	if (expected) {
@@ -162,7 +166,10 @@ static __always_inline bool is_chunked(const struct response *r)
 	return r->matched == CODING_CHUNKED || r->matched == CODING_CHUNKED_END;
 }
 
-/* The last of all codings says where the body ends, if it is "chunked"; and that is no other's place. */
+/*
+ * Takes a byte of a list of codings. If the last of all codings is "chunked", it says where the body ends; "chunked"
+ * may be in no other place.
+ */
 static __always_inline void take_coding(struct response *r, u8 c)
 {
 	u32 at = r->matched;
@@ -189,7 +196,7 @@ static __always_inline void take_coding(struct response *r, u8 c)
 	}
 }
 
-/* Whether one of them is "close" (RFC 9112, 9.6). */
+/* Takes a byte of a list of options of the connection, and notes whether one of them is "close" (RFC 9112, 9.6). */
 static __always_inline void take_option(struct response *r, u8 c)
 {
 	u32 at = r->matched;
@@ -208,7 +215,9 @@ static __always_inline void take_option(struct response *r, u8 c)
 	}
 }
 
-/* The next byte of a head. Global, so that it is verified by itself. True: it was the last one. */
+/*
+ * Takes the next byte of a head. True if it was the last one. The function is global, so that it is verified by itself.
+ */
 __noinline int take_head_byte(struct response *r, u8 c)
 {
 	if (!r)

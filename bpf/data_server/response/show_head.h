@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* How a response begins is shown to the daemon: should this host die, another one's must begin alike. */
+/* Shows the daemon how a response begins: if this host dies, the response of another one must begin alike. */
 #ifndef BATON_DATA_SERVER_RESPONSE_SHOW_HEAD_H
 #define BATON_DATA_SERVER_RESPONSE_SHOW_HEAD_H
 
 #include "data_server/response/leaving.h"
 #include "include/bounds.h"
 
-/* The head begins with what has not been read yet. */
+/* Shows the head that begins with what has not been read yet. */
 static __noinline void show_head(struct leaving *l)
 {
 	struct __sk_buff *skb = l->skb;

@@ -1,4 +1,4 @@
-//! The whole configuration, and questions to it.
+//! The whole configuration, and the lookups that it offers.
 
 use std::io;
 use std::net::IpAddr;
@@ -28,17 +28,17 @@ use crate::whole;
 pub struct Config {
     /// What all nodes have in common.
     pub cluster: Cluster,
-    /// What only this machine needs to say.
+    /// The settings of this machine only.
     pub local: Local,
     /// Limits of a connection server.
     pub cs: ConnectionServer,
-    /// Which connection server is in front. `None`: each is, at once.
+    /// How one connection server gets the cluster addresses. `None`: all of them have the addresses at the same time.
     pub failover: Option<Failover>,
-    /// The I/O server's addresses, and its channels to application nodes. `None`: there is none.
+    /// The I/O server's addresses, and its channels to application nodes. `None`: the cluster has no I/O server.
     pub forwarding: Option<Forwarding>,
-    /// In the order of the file, at most 256 of them data servers.
+    /// The nodes in the order of the file. At most 256 of them are data servers.
     pub nodes: Vec<Node>,
-    /// In the order of the file, at most 64.
+    /// The services in the order of the file, at most 64.
     pub services: Vec<Service>,
 }
 
@@ -63,7 +63,7 @@ impl Config {
     /// The node that this machine is: the one named under `[local]`, or else `host_name`.
     ///
     /// # Errors
-    /// [`Error::NotInCluster`] if no node has the name, [`Error::KeysOfAnother`] if the keys are those of another one.
+    /// [`Error::NotInCluster`] if no node has the name, [`Error::KeysOfAnother`] if the keys are those of another node.
     pub fn this_node(&self, host_name: &str) -> Result<&Node, Error> {
         let name = self.local.name.as_ref().map_or(host_name, NodeName::as_str);
         let node = self.node_named(name).ok_or_else(|| {
@@ -90,7 +90,7 @@ impl Config {
         self.nodes.iter().find(|node| node.name.as_str() == name)
     }
 
-    /// The node with this address as its own.
+    /// The node whose own address this is.
     pub fn node_at(&self, address: IpAddr) -> Option<&Node> {
         self.nodes.iter().find(|node| node.address.ip() == address)
     }
@@ -100,12 +100,12 @@ impl Config {
         self.nodes.iter().filter(|node| node.roles.is_cs())
     }
 
-    /// The node in front of the connection servers, if there is one.
+    /// The switch, which is in front of the connection servers, if there is one.
     pub fn switch(&self) -> Option<&Node> {
         self.nodes.iter().find(|node| node.roles.is_switch())
     }
 
-    /// The node that has the TCP of application nodes, if there is one.
+    /// The I/O server, which has the TCP connections of application nodes, if there is one.
     pub fn io_server(&self) -> Option<&Node> {
         self.nodes.iter().find(|node| node.roles.is_io())
     }
@@ -120,21 +120,23 @@ impl Config {
         self.nodes.iter().filter(|node| node.roles.is_ds())
     }
 
-    /// The services that `node` is a data server of, be it for some requests only, in the order of
-    /// the file.
+    /// The services that `node` is a data server of, even if only a pool of the service lists it, in the
+    /// order of the file.
     pub fn services_of(&self, node: &NodeName) -> impl Iterator<Item = &Service> {
         self.services
             .iter()
             .filter(move |service| service.data_servers().contains(&node))
     }
 
-    /// Whether `node` is to know what is large on data servers: it judges requests for a service with size classes.
+    /// Whether `node` needs to know which content of data servers is large: it is a connection server, or a data
+    /// server of a service with size classes whose owners judge requests.
     pub fn judges_sizes(&self, node: &Node) -> bool {
         let is_owners = |service: &Service| service.large.is_some() && service.owner_routes();
         node.roles.is_cs() || self.services_of(&node.name).any(is_owners)
     }
 
-    /// The data servers of a service, once each: its own, then its pools', in the order it lists them.
+    /// The data servers of a service, once each: the service's own nodes, then those of its pools, in the order in
+    /// which the service lists them.
     pub fn data_servers_of<'a>(&'a self, service: &'a Service) -> impl Iterator<Item = &'a Node> {
         (service.data_servers().into_iter()).filter_map(|name| self.node_named(name.as_str()))
     }
@@ -156,8 +158,9 @@ impl Config {
         addresses(self.services.iter())
     }
 
-    /// Whether clients' packets for a cluster address come to `node`, or may: to a connection server of
-    /// its services, and before that to the switch, if there is one; of candidates to the one in front.
+    /// Whether packets from clients to a cluster address can come to `node`. They can come to the switch and
+    /// to each connection server of all services of that address. With `[failover]` they can come only to
+    /// candidates, because each of them may be in front.
     pub fn fronts(&self, node: &Node, address: ClusterAddress) -> bool {
         let is_member = |service: &Service| match &service.connection_servers {
             None => true,
@@ -170,8 +173,8 @@ impl Config {
         node.roles.is_switch() || node.roles.is_cs() && of_address.all(is_member)
     }
 
-    /// Whether `node` is to answer ARP for a cluster address: no other node of the LAN may, but for
-    /// connection servers that are to.
+    /// Whether `node` is to answer ARP requests for a cluster address: the switch if there is one, else the
+    /// connection servers of the address. No other node of the LAN may answer.
     pub fn answers_for(&self, node: &Node, address: ClusterAddress) -> bool {
         self.fronts(node, address) && (node.roles.is_switch() || self.switch().is_none())
     }

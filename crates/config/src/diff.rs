@@ -1,4 +1,4 @@
-//! What a new configuration changes: what a running daemon can take over, and what it cannot.
+//! What a new configuration changes: which changes a running daemon can apply, and which it cannot.
 
 use std::fmt;
 
@@ -7,30 +7,30 @@ use crate::sections::node::Node;
 use crate::service::pool::Pool;
 use crate::values::name::{InterfaceName, NodeName, PoolName, ServiceName};
 
-/// What a reload has to apply. All empty and false: nothing changed.
+/// The changes that a reload has to apply. If all lists are empty and all flags false, nothing changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Changes {
-    /// A key came, went, or was swapped with the previous one.
+    /// A key was added, removed or replaced, or was swapped with the previous one.
     pub keys: bool,
-    /// `clock_window`, `window_scale`, `hello` or `silence`.
+    /// `clock_window`, `window_scale`, `hello` or `silence` changed.
     pub cluster: bool,
-    /// `idle`, `closing`, `stray_grace` or `dead_after`.
+    /// A key of `[cs]` changed.
     pub cs: bool,
-    /// Anything of `[failover]`.
+    /// Something in `[failover]` changed.
     pub failover: bool,
-    /// Anything of `[forwarding]`; of nodes that have a part in it, the policy alone.
+    /// Something in `[forwarding]` changed. At an I/O server or application node this can only be the policy.
     pub forwarding: bool,
-    /// Whether the file is watched.
+    /// The key `watch` of `[local]` changed.
     pub watch: bool,
-    /// Nodes by name.
+    /// The nodes that changed, by name.
     pub nodes: ListChange<NodeName>,
-    /// Services by name; one whose pools or routes changed has changed.
+    /// The services that changed, by name. A service has also changed if only its pools or routes have.
     pub services: ListChange<ServiceName>,
-    /// Pools by the names of their service and their own. Those of a service that came or went did so
-    /// with it.
+    /// The pools that changed, by the name of the service and their own name. The pools of a service that
+    /// was added or removed are added or removed with it.
     pub pools: ListChange<(ServiceName, PoolName)>,
-    /// What some route matches or where it leads; not the order of routes, but that of those with
-    /// conditions for the same host and path.
+    /// What some route matches or where it leads changed. The order of routes counts only between routes
+    /// with conditions for the same host and path.
     pub routes: bool,
 }
 
@@ -41,14 +41,14 @@ impl Changes {
     }
 }
 
-/// How a list changed; names in the order of the file they stand in.
+/// How a list changed. The names are in the order of the file that has them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListChange<N> {
-    /// Only in the new one.
+    /// The names that only the new list has.
     pub added: Vec<N>,
-    /// Only in the old one.
+    /// The names that only the old list has.
     pub removed: Vec<N>,
-    /// In both, and not the same.
+    /// The names that both lists have, with different content.
     pub changed: Vec<N>,
 }
 
@@ -62,7 +62,7 @@ impl<N> Default for ListChange<N> {
     }
 }
 
-/// A change that only a restart of this node's daemon applies. Displayed as a sentence without a
+/// A change that only a restart of this node's daemon applies. It is displayed as a sentence without a
 /// full stop that names the key, the old value and the new one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RestartReason {
@@ -87,10 +87,14 @@ impl fmt::Display for RestartReason {
 /// What changes for the node `own` when `new` replaces `old`.
 ///
 /// # Errors
-/// Every reason why the running daemon cannot take over: this node's own address, interface, `xdp` or
-/// roles, the directories, where metrics are served, the protocol, the port of streams, and on a connection server the size of the flow
-/// table, whether a switch is in front of it, and the candidates of failover, and for an I/O server or an application
-/// node anything of `[forwarding]` but the policy. Then nothing of `new` should be applied: half of it would be neither of the two.
+/// Every reason why the running daemon cannot apply `new`. In that case nothing of `new` should be applied: half of
+/// it would be neither of the two configurations. The reasons are changes of:
+///
+/// - this node's own name, address, interface, `xdp` or roles,
+/// - the directories, where metrics are served, the protocol, or the port of streams,
+/// - on a connection server the size of the flow table or `kept_requests`, whether a switch is in front of it, or the
+///   candidates and address of failover,
+/// - on an I/O server or application node anything in `[forwarding]` except the policy.
 pub fn diff(old: &Config, new: &Config, own: &NodeName) -> Result<Changes, Vec<RestartReason>> {
     let mut reasons = Vec::new();
     let mut fixed = |key, old: String, new: String| {
@@ -189,7 +193,7 @@ fn own_node(
     fixed("roles", before.roles.to_string(), after.roles.to_string());
 }
 
-/// Who may be in front, and how: what every candidate must see alike.
+/// The candidates of failover and how the addresses move, as text: every candidate must have the same.
 fn candidates(config: &Config) -> String {
     match &config.failover {
         None => "none".into(),
@@ -201,7 +205,7 @@ fn candidates(config: &Config) -> String {
     }
 }
 
-/// What the ends of a channel must see alike, with what the I/O server has.
+/// The settings of `[forwarding]` that both ends of a channel must have alike, and the I/O server's own, as text.
 fn channels(config: &Config) -> String {
     let Some(forwarding) = &config.forwarding else {
         return "none".into();
@@ -245,7 +249,7 @@ fn pools(config: &Config) -> Vec<((ServiceName, PoolName), &Pool)> {
         .collect()
 }
 
-/// With the names of pools, whose order means nothing; in the order in which they are asked.
+/// All routes, in the order in which they are tried. Pools are given by name, because their order means nothing.
 fn routes(config: &Config) -> Vec<impl PartialEq + '_> {
     let mut routes: Vec<_> = config
         .services

@@ -1,11 +1,11 @@
 //! The cluster's configuration: `baton.toml`, parsed into types that cannot hold a wrong one.
 //!
-//! One file describes the whole cluster and every node reads the same one. Parsing goes in three
-//! steps, and each step reports everything it finds, not only its first complaint:
+//! One file describes the whole cluster, and every node reads the same file. Parsing has three
+//! steps, and each step reports everything that it finds, not only the first error:
 //!
-//! 1. `document`: text to the raw schema (`raw`): syntax, unknown keys, values of the wrong type.
-//! 2. One module a section (`cluster`, `node`, `service`, …): each value becomes its own type.
-//! 3. `whole`: what must hold between the parts: references, duplicates, address families.
+//! 1. `document` turns the text into the raw schema (`raw`). It reports syntax errors and unknown keys.
+//! 2. One module for each section (`cluster`, `node`, `service`, …) turns each value into its own type.
+//! 3. `whole` checks what must hold between the parts: references, duplicates, address families.
 //!
 //! Only [`Config::read`] touches a file system; [`Config::parse`] is given all it needs.
 #![forbid(unsafe_code)]

@@ -1,4 +1,4 @@
-//! `[[service]]`: what clients reach.
+//! `[[service]]`: a cluster address and port that clients reach.
 
 pub mod condition;
 pub mod health;
@@ -37,60 +37,59 @@ use crate::values::members::Members;
 use crate::values::name::{NodeName, ServiceName};
 use crate::values::number::in_range;
 
-/// What clients reach: a cluster address and a port, and who serves it.
+/// A cluster address and a port that clients reach, and the data servers that serve it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Service {
-    /// Unique among the services.
+    /// The name, unique among the services.
     pub name: ServiceName,
     /// The cluster address.
     pub address: ClusterAddress,
-    /// Unique among the services of `address`.
+    /// The TCP port, unique among the services of `address`.
     pub port: NonZeroU16,
     /// How a data server is chosen for a request that no route takes.
     pub policy: Policy,
-    /// The node that chooses, for its pools too; `None`: each data server itself.
+    /// The node that chooses data servers, for the pools too. `None`: each data server chooses itself.
     pub dispatcher: Option<NodeName>,
-    /// With [`Policy::Overflow`], and only then.
+    /// The limits for [`Policy::Overflow`]; `None` under any other policy.
     pub overflow: Option<Overflow>,
     /// The data servers for requests that no route takes.
     pub nodes: Members,
-    /// Their shares in this service, where they are not their own.
+    /// The weights in this service that replace the nodes' own weights.
     pub weights: Weights,
-    /// Where the servers are that are in containers.
+    /// The addresses of servers that run in containers.
     pub relay_to: RelayTo,
-    /// Who answers for the address, the same for all services of it; `None`: every connection server.
+    /// The connection servers that answer for the address, the same for all services of it. `None`: every one.
     pub connection_servers: Option<Members>,
-    /// Where else requests can go, in the order of the file.
+    /// The pools that routes and large content can lead to, in the order of the file.
     pub pools: Vec<Pool>,
-    /// Which requests do, in the order of the file, no two of equal host, path and
-    /// conditions; none where
-    /// `split` is [`Split::Ack`].
+    /// The routes, which send requests to pools, in the order of the file. No two have equal host, path and
+    /// conditions. There are none if `split` is [`Split::Ack`].
     pub routes: Vec<Route>,
-    /// Who serves large content that no route takes; `None`: who serves the rest.
+    /// The pool for large content that no route takes. `None`: size does not matter.
     pub large: Option<Large>,
-    /// When a connection is handed to its data server.
+    /// When a connection is split off to its data server.
     pub split: Split,
     /// When a connection moves to another data server.
     pub handover: Handover,
-    /// How long a client may take for the head of a request, 1 s to 1 h.
+    /// The longest time that a client may take for the head of a request, 1 s to 1 h.
     pub head_timeout: Duration,
-    /// Whether a response whose data server dies goes on from another one: all of a pool answer alike. Of requests that a
-    /// route takes the route says so.
+    /// Whether a response whose data server dies goes on from another one. This needs data servers of a pool that all
+    /// answer alike. For requests that a route takes [`Route::resume`] counts instead.
     pub resume: bool,
     /// Whether aware clients may send to their data servers themselves.
     pub direct: bool,
-    /// How a data server checks its own local server; `None`: not at all.
+    /// How a data server checks its own local server. `None`: there is no check.
     pub health: Option<HealthCheck>,
 }
 
 impl Service {
-    /// Whether some of its responses go on from another data server if their own dies.
+    /// Whether some responses of the service go on from another data server if their own dies.
     pub fn resumes(&self) -> bool {
         self.resume || self.routes.iter().any(|route| route.resume)
     }
 
-    /// Whether the data server that has a connection judges whose each request on it is. Where all are its own, and nobody is
-    /// to be asked who that is, nobody need.
+    /// Whether the owner of a connection judges which data server each request on it is for. It does not under
+    /// [`Split::Ack`], nor if connections never move and the service has neither routes, size classes nor a dispatcher.
     pub fn owner_routes(&self) -> bool {
         self.split == Split::Request
             && (self.has_pools() || !self.connections_stay() || self.dispatcher.is_some())
@@ -106,7 +105,7 @@ impl Service {
         !self.routes.is_empty() || self.large.is_some()
     }
 
-    /// Every node that serves some of its requests, once each: its own, then its pools'.
+    /// Every node that serves requests of the service, once each: the service's own, then those of its pools.
     pub fn data_servers(&self) -> Vec<&NodeName> {
         let pools = self.pools.iter().flat_map(|pool| &pool.nodes);
         let mut once = Vec::new();
@@ -122,9 +121,9 @@ impl Service {
 /// When a connection moves to another data server, between two of its requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Handover {
-    /// When its owner is not, or not any more, among those that are to answer the request.
+    /// It moves if its owner is not, or is no longer, among the data servers that may answer the request.
     AsNeeded,
-    /// A data server is chosen for every request.
+    /// A data server is chosen anew for every request.
     EveryRequest,
     /// It stays where its first request went.
     Never,
@@ -135,11 +134,11 @@ pub enum Handover {
 pub enum Split {
     /// When the client's first bytes arrive.
     Request,
-    /// At the end of the handshake: the server speaks first.
+    /// At the end of the handshake, for protocols in which the server speaks first.
     Ack,
 }
 
-/// What could be read of a service; see [`crate::sections::node::Draft`].
+/// The values of a service that could be read; see [`crate::sections::node::Draft`].
 pub(crate) struct Draft {
     pub(crate) header: Range<usize>,
     pub(crate) name: Option<Spanned<ServiceName>>,
@@ -281,29 +280,29 @@ impl Draft {
     }
 }
 
-/// The data servers of a service and of each of its pools, and its connection servers, where they
-/// could be read.
+/// The data servers of a service and of each of its pools, and its connection servers. A list is `None`
+/// if it could not be read.
 pub(crate) struct Nodes {
     pub(crate) connection_servers: Option<Option<Members>>,
     pub(crate) own: Option<Members>,
     pub(crate) pools: Vec<Option<Members>>,
 }
 
-/// The indices of the pools that routes and size classes name, where they are known.
+/// The indices of the pools that routes and size classes name; `None` for an unknown name.
 pub(crate) struct Targets {
     pub(crate) routes: Vec<Option<usize>>,
     pub(crate) large: Option<usize>,
 }
 
 impl Nodes {
-    /// Each that could be read.
+    /// The lists of data servers that could be read.
     pub(crate) fn known(&self) -> impl Iterator<Item = &Members> {
         [&self.own].into_iter().chain(&self.pools).flatten()
     }
 }
 
 const HEAD_TIMEOUT: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(3600);
-/// As nginx has it.
+/// The default of nginx (`client_header_timeout`).
 const DEFAULT_HEAD_TIMEOUT: Duration = Duration::from_secs(60);
 
 const HANDOVERS: &[(&str, Handover)] = &[
@@ -314,7 +313,7 @@ const HANDOVERS: &[(&str, Handover)] = &[
 
 const SPLITS: &[(&str, Split)] = &[("request", Split::Request), ("ack", Split::Ack)];
 
-/// The value of the word that `text` is.
+/// The value that `words` gives for `text`, or a problem that lists the known words for `key`.
 pub(crate) fn one_of<T: Copy>(key: &str, text: &str, words: &[(&str, T)]) -> Result<T, Problem> {
     if let Some((_, value)) = words.iter().find(|(word, _)| *word == text) {
         return Ok(*value);

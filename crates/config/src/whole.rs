@@ -24,12 +24,12 @@ use crate::values::members::Members;
 use crate::values::name::NodeName;
 use members::{find, members, serves, unknown_node};
 
-/// Most services, from `bpf/abi/settings.h`.
+/// The largest number of services, from `bpf/abi/settings.h`.
 const MAX_SERVICES: usize = baton_abi::MAX_SERVICES as usize;
-/// Most data servers, from `bpf/abi/settings.h`.
+/// The largest number of data servers, from `bpf/abi/settings.h`.
 const MAX_DATA_SERVERS: usize = baton_abi::MAX_DATA_SERVERS as usize;
 
-/// Nodes and services, if everything about them is right; what is not has been reported.
+/// The nodes and services, if everything about them is right. Everything that is wrong is reported.
 pub(crate) fn check(
     report: &mut Report<'_>,
     own_name: Option<&Spanned<NodeName>>,
@@ -107,10 +107,10 @@ fn limits(report: &mut Report<'_>, nodes: &[node::Draft], services: &[service::D
 }
 
 fn some_connection_server(report: &mut Report<'_>, nodes: &[node::Draft]) {
-    // A node whose roles could not be read may be the one that is missed here.
+    // A node whose roles could not be read may be a connection server.
     let possible = |node: &node::Draft| {
         let roles = node.roles.as_ref();
-        // A cluster of application nodes has an I/O server in its place, and its own section says so.
+        // A cluster of application nodes has an I/O server instead; `whole::forwarding` checks that.
         roles.is_none_or(|roles| {
             roles.get_ref().is_cs() || roles.get_ref().is_io() || roles.get_ref().is_app()
         })
@@ -126,7 +126,7 @@ fn some_connection_server(report: &mut Report<'_>, nodes: &[node::Draft]) {
     }
 }
 
-/// Two would have to agree on who answers for the cluster addresses.
+/// Reports every switch but the first: two would have to agree on who answers for the cluster addresses.
 fn switches(report: &mut Report<'_>, nodes: &[node::Draft]) {
     let mut switches = nodes
         .iter()
@@ -145,7 +145,7 @@ fn switches(report: &mut Report<'_>, nodes: &[node::Draft]) {
     }
 }
 
-/// Who is to be asked is there, and a dispatcher.
+/// Reports a `dispatcher` that is no node or lacks the role, or that stands beside `split = "ack"`.
 fn dispatchers(report: &mut Report<'_>, nodes: &[node::Draft], services: &[service::Draft]) {
     for service in services {
         let Parsed::Right(name) = &service.dispatcher else {
@@ -246,7 +246,7 @@ fn weights(
         }
         for (pool, members) in service.pools.iter().zip(&members.pools) {
             let policy = (service.policy()).and_then(|of_service| pool.policy.clone_or(of_service));
-            // Of what it has from its service that has been said already.
+            // A pool that has nodes and policy from its service has been reported with the service.
             let inherits = matches!(
                 (&pool.nodes, &pool.policy),
                 (Parsed::Absent, Parsed::Absent)

@@ -1,7 +1,7 @@
 //! Every file in tests/bad against the findings written in the comments on top of it:
 //! `# error: line:column: what` and `# help: remedy`, in order and complete.
 //!
-//! `BLESS=1 cargo test -p baton-config --test bad` writes them anew; read the difference.
+//! `BLESS=1 cargo test -p baton-config --test bad` writes the comments anew; read the difference.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod common;
@@ -65,7 +65,8 @@ fn is_expectation(line: &str) -> bool {
     line.starts_with("# error: ") || line.starts_with("# help: ")
 }
 
-/// The comments push the lines down that they tell of: find the text that tells of itself.
+/// Writes the findings on top of the text. The comments move the lines that they name, so this is done three
+/// times: then the line numbers are right.
 fn bless(text: &str) -> String {
     let mut blessed = text.to_owned();
     for _ in 0..3 {

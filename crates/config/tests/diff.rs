@@ -1,4 +1,4 @@
-//! What a reload can take over.
+//! Which changes a reload can apply, and which need a restart.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod common;
@@ -86,7 +86,7 @@ fn a_reload_takes_over() {
         }
     );
 
-    // Not the one of [forwarding], which is commented out.
+    // This is not the policy of [forwarding], which is commented out.
     let (old, new) = ("\npolicy = \"round-robin\"", "\npolicy = \"client\"");
     let got = changes("cs1", old, new).unwrap();
     let services = ListChange {
@@ -176,7 +176,7 @@ fn pools_and_routes() {
         assert_eq!(changes(&edited(from, to)), expected);
     }
 
-    // The order of two routes for the same host and path means something, if they have conditions.
+    // The order of two routes for the same host and path counts if they have conditions.
     let first = "[[service.route]]\nmethod = \"PUT\"\npool = \"images\"\n";
     let second = "[[service.route]]\nheader = { a = \"~b\" }\npool = \"images\"\n";
     let last = "[[service.route]]\npool = \"images\"\n";
@@ -194,7 +194,7 @@ fn pools_and_routes() {
     let back = diff(&config(&(old.clone() + more)), &config(&old), &own).unwrap();
     assert_eq!((back.pools.removed, back.routes), (name("more"), true));
 
-    // Where a route or pool stands in the file means nothing to what the routes are.
+    // The place of a route or pool in the file does not change the routes.
     let other = edited("[[service.pool]]", &(more.to_owned() + "[[service.pool]]"));
     let got = diff(&config(&(old.clone() + more)), &config(&other), &own).unwrap();
     assert_eq!((got.pools, got.routes), (ListChange::default(), false));
@@ -219,7 +219,7 @@ fn a_restart_is_needed() {
     assert_eq!(restart_keys("cs1", "\"eth0\"", "\"eth1\""), ["interface"]);
     let two = "[\"eth0\", \"eth1\"]";
     assert_eq!(restart_keys("cs1", "\"eth0\"", two), ["interface"]);
-    // Another one is the clients'.
+    // The order counts: packets of clients come by the first interface.
     let turned = "[\"eth1\", \"eth0\"]";
     assert_eq!(
         restart_keys("cs1", "\"eth0\"", turned),
@@ -232,7 +232,7 @@ fn a_restart_is_needed() {
         restart_keys("cs1", "roles = [\"cs\"]", "roles = [\"cs\", \"ds\"]"),
         ["roles"]
     );
-    // With a switch, a connection server has its addresses elsewhere.
+    // With a switch, a connection server has the cluster addresses elsewhere.
     assert_eq!(restart_keys("cs1", DS1, SWITCH), ["roles of another node"]);
     assert!(changes("ds1", DS1, SWITCH).is_ok());
     let reasons = changes("ds1", "192.0.2.11", "192.0.2.13").unwrap_err();
@@ -270,7 +270,7 @@ fn candidates_must_agree_on_who_they_are() {
 fn only_this_node_needs_the_restart() {
     assert!(changes("ds1", "\"eth0\"", "\"eth1\"").is_ok());
     assert!(changes("ds1", "roles = [\"cs\"]", "roles = [\"cs\", \"ds\"]").is_ok());
-    // Whoever is no connection server has no flow table.
+    // A node that is no connection server has no flow table.
     assert!(changes("ds1", "flows = 1048576", "flows = 1024").is_ok());
 }
 

@@ -1,4 +1,4 @@
-//! Right files, and what they mean.
+//! Correct files, and the configurations that they give.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod common;
@@ -47,7 +47,7 @@ fn the_sample_parses_without_a_warning() {
     assert_eq!(names, ["ds1", "ds2"]);
 }
 
-/// Every value that the sample shows as a default is what an absent key means.
+/// Every value that the sample shows as a default is the value of an absent key.
 #[test]
 fn the_sample_tells_the_true_defaults() {
     let shown = parse(SAMPLE).unwrap().config;
@@ -169,7 +169,7 @@ fn interfaces_of_a_node() {
     assert_eq!(of(""), Vec::<String>::new(), "by address");
     assert_eq!(of("interface = \"eth0\""), ["eth0"]);
     assert_eq!(of("interface = [\"eth0\"]"), ["eth0"]);
-    // In the order of the file: clients come by the first.
+    // The order of the file is kept: packets of clients come by the first interface.
     assert_eq!(of("interface = [\"eth1\", \"eth0\"]"), ["eth1", "eth0"]);
 }
 
@@ -203,7 +203,7 @@ fn a_dispatcher_on_a_node_of_its_own() {
     assert_eq!(node.roles, Roles::DISPATCHER);
     let web = &config.services[0];
     assert_eq!(web.dispatcher.as_ref(), Some(&node.name));
-    // It serves nothing itself.
+    // The dispatcher serves nothing itself.
     assert!(config.data_servers().all(|server| server.name != node.name));
     assert!(!web.data_servers().contains(&&node.name));
     let patience = config.cs.dispatcher_patience;
@@ -297,7 +297,7 @@ fn pools_and_routes() {
     let [web, second, third] = &config.services[..] else {
         panic!("three services")
     };
-    // What a pool does not say is as in its service.
+    // A key that a pool lacks has the value of its service.
     let [own, other] = &web.pools[..] else {
         panic!("two pools")
     };
@@ -325,7 +325,7 @@ fn pools_and_routes() {
     assert_eq!(resumes, [true, false, true]);
     assert_eq!(web.routes[0].host, HostPattern::Any);
     assert_eq!((second.pools.len(), second.routes.len()), (0, 0));
-    // A node of a pool alone serves the service as well.
+    // A node that only a pool lists serves the service as well.
     let ds1 = config.node_named("ds1").unwrap();
     let names: Vec<_> = config
         .services_of(&ds1.name)
@@ -397,7 +397,7 @@ fn failover() {
         (failover.detection, failover.preempt, failover.address),
         (Duration::from_secs(1), true, FrontAddress::Routed)
     );
-    // Who is no candidate has nothing to do with the addresses.
+    // A node that is no candidate does not get packets for the cluster addresses.
     let address = config.cluster_addresses()[0];
     let fronts = |name| config.fronts(config.node_named(name).unwrap(), address);
     assert_eq!(
@@ -412,7 +412,7 @@ fn failover() {
     assert_eq!((takes_part("cs1"), takes_part("cs2")), (false, true));
 }
 
-/// In a service, and in a pool, which else has those of its service.
+/// `relay_to` gives the addresses of a service's servers that run in containers.
 #[test]
 fn servers_in_containers() {
     let text = SAMPLE.replace(
@@ -441,7 +441,7 @@ fn weights_of_a_service() {
     assert_eq!(of(&config.services[0].weights), [None, None]);
 }
 
-/// Of a service, and of a pool, which else has that of its service.
+/// A service and a pool can have `overflow`; a pool without it has that of its service.
 #[test]
 fn overflow() {
     let text = SAMPLE.replace(
@@ -460,14 +460,14 @@ fn overflow() {
     assert_eq!((&own.home, own.cpu), (&None, None));
     assert_eq!(own.connections.unwrap().get(), 7);
     assert_eq!(web.pools[2].overflow, None);
-    // It does nothing under another policy, and that is said.
+    // `overflow` has no effect under another policy, and a warning says so.
     let text = SAMPLE.replace("split = \"request\"", "overflow = { cpu = 1 }");
     let loaded = parse(&text).unwrap();
     assert_eq!(loaded.config.services[0].overflow, None);
     assert_eq!(loaded.warnings.len(), 1, "{:?}", loaded.warnings);
 }
 
-/// Its pool needs no route.
+/// The pool for large content needs no route.
 #[test]
 fn large_content() {
     let text = SAMPLE.to_owned()
@@ -652,7 +652,7 @@ fn doubtful_pools_and_routes_are_warnings() {
     let says = "every data server of this pool has weight 0: it takes no new connections";
     let weighted = text.replace("policy = \"path\"", "policy = \"weighted\"");
     assert_eq!(weightless(weighted), [(says.to_owned(), line)]);
-    // What a pool has from its service is said of the service alone.
+    // If a pool has nodes and policy from its service, only the service gets the warning.
     let inherited = text
         .replace("policy = \"round-robin\"", "policy = \"weighted\"")
         .replace("nodes = [\"ds1\", \"ds2\"]", "nodes = [\"ds1\"]")
@@ -745,12 +745,12 @@ fn the_hash_key_is_made_of_the_current_key_unless_it_is_given() {
         assert_eq!(cluster.hash_key(), given);
         assert_eq!(cluster.key, made.key);
     }
-    // A node with its own keys has it among them, and not the file.
+    // A node with its own keys has the hash key among them, and not its file.
     let own = "key_file = \"ds1.key\"\nhash_key_file = \"not/on/this/node.key\"";
     assert_eq!(parse(own).hash_key(), made.hash_key());
 }
 
-/// The same file is every node's; only what `key_file` holds there differs.
+/// All nodes have the same configuration file; only the content of `key_file` differs.
 #[test]
 fn a_node_with_only_its_own_keys() {
     let own = common::parse(OWN_KEYS).unwrap().config;
@@ -761,7 +761,7 @@ fn a_node_with_only_its_own_keys() {
     let pair = |config: &Config, own, other| config.cluster.key.pair(own, other);
     assert!(pair(&own, ds1, cs1).is_some());
     assert_eq!(pair(&own, ds1, cs1), pair(&whole, cs1, ds1));
-    // It cannot speak for others, nor to whom it has no key for.
+    // The node cannot speak for others, nor to a node for which it has no key.
     assert_eq!(pair(&own, cs1, ds1), None);
     assert_eq!(pair(&own, ds1, ds2), None);
 

@@ -1,12 +1,12 @@
-//! As many services, data servers, pools, routes and hosts as the programs' maps hold, and not one
-//! more.
+//! A configuration can have as many services, data servers, pools, routes and hosts as the programs' maps
+//! hold, and not one more.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod common;
 
 use std::fmt::Write as _;
 
-/// One connection server, `data_servers` data servers, `services` services.
+/// The text of a configuration with one connection server, `data_servers` data servers and `services` services.
 fn cluster(data_servers: usize, services: usize) -> String {
     let mut text = String::from("[cluster]\nkey_file = \"cluster.key\"\n");
     text += "[[node]]\nname = \"cs1\"\naddress = \"10.0.0.1\"\nroles = [\"cs\"]\n";
@@ -60,7 +60,8 @@ fn one_more_does_not() {
     );
 }
 
-/// Two services, pools dealt out to both, and as many routes, each with the next of the hosts.
+/// The text of two services with `pools` pools and `routes` routes between them. Each route has the next of `hosts`
+/// hosts in turn.
 fn routed(pools: usize, routes: usize, hosts: usize) -> String {
     let mut services = [String::new(), String::new()];
     for i in 0..pools {

@@ -1,4 +1,4 @@
-//! Whatever the text is, the parser answers, and every finding points into the text.
+//! The parser returns for any text, and every finding points into the text.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod common;
@@ -6,7 +6,7 @@ mod common;
 use baton_config::{Error, HostPattern, PathPrefix};
 use proptest::prelude::*;
 
-/// Parses, and checks what can be said of any finding.
+/// Parses a text, and checks what must hold for every finding.
 fn parse(text: &str) -> Result<(), TestCaseError> {
     let findings = match common::parse(text) {
         Ok(loaded) => loaded.warnings,
@@ -31,7 +31,7 @@ fn parse(text: &str) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// One change to a good file: (where, how much is cut out, what is put in its place).
+/// One change to a good file: the place, the number of bytes that are cut out, and the text that replaces them.
 fn mutation() -> impl Strategy<Value = (usize, usize, String)> {
     let pieces = prop_oneof![
         Just(String::new()),
@@ -71,7 +71,7 @@ proptest! {
         parse(&text)?;
     }
 
-    /// What a host or path is once it was read, it is read as again.
+    /// A host is displayed in lower case and read again as the same host. A path keeps its text.
     #[test]
     fn hosts_and_paths(text in "(\\*\\.|/)?([a-cA-C_-]{0,20}[.:/*%?]?){0,4}(\\PC){0,2}") {
         if let Ok(host) = text.parse::<HostPattern>() {

@@ -1,4 +1,4 @@
-//! Gives the library the name that programs ask for at run time.
+//! Sets the library's soname: the name by which programs load it at run time.
 
 fn main() {
     println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,libeop.so.0");

@@ -1,4 +1,4 @@
-//! The CPU quota of a host: a control group for all that runs on it.
+//! The CPU quota of a host: a control group for everything that runs on it.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -8,13 +8,13 @@ use crate::error::{Doing, Error, Result};
 use crate::file::Cpu;
 use crate::process::wait_until;
 
-/// Microseconds. Short, so that a host that has used up its share does not stop for long.
+/// The period in microseconds. It is short, so that a host that has used up its share does not stop for long.
 const PERIOD: f64 = 20_000.0;
-/// For shares whose quota would fall below the least the kernel takes, 1 ms a period.
+/// The period in microseconds for shares whose quota would otherwise be below the kernel's minimum, 1 ms a period.
 const LONG_PERIOD: f64 = 100_000.0;
 const LEAST_QUOTA: f64 = 1_000.0;
 
-/// Which of the two generations of control groups governs the CPU here, and where.
+/// The version of control groups that governs the CPU on this machine, and where it is mounted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Hierarchy {
     V1(PathBuf),
@@ -22,7 +22,7 @@ pub(crate) enum Hierarchy {
 }
 
 impl Hierarchy {
-    /// Finds it among the places where systems mount it.
+    /// Finds the hierarchy among the places where systems mount it.
     pub fn find() -> Result<Hierarchy> {
         Hierarchy::find_below(Path::new("/sys/fs/cgroup"))
     }
@@ -50,7 +50,7 @@ impl Hierarchy {
             })
     }
 
-    /// The group for a host: below one for the lab, below one for all labs.
+    /// The path of a host's group. It is inside a group for the lab, which is inside a group for all labs.
     pub fn group(&self, lab: &str, host: &str) -> PathBuf {
         let (Hierarchy::V1(root) | Hierarchy::V2(root)) = self;
         root.join("baton-lab").join(lab).join(host)
@@ -81,7 +81,7 @@ impl Hierarchy {
     }
 }
 
-/// Puts a command into a group: the command's words follow those of the one returned.
+/// A command that enters a group. The caller adds the words of the command to run there.
 pub(crate) fn enter(group: &Path) -> Result<Command> {
     let mut command = Command::new(crate::tool::find("sh")?);
     let procs = group.join("cgroup.procs");

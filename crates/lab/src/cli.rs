@@ -120,7 +120,7 @@ fn take_down(lab: Option<String>) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Also of a lab whose file this program cannot read.
+/// The name of the only lab that is up, even if this program cannot read the lab's file.
 fn only_name() -> Result<LabName> {
     let name = crate::running::only_name()?;
     LabName::try_from(name)

@@ -1,12 +1,12 @@
-//! A wall clock of a host's own (`own_clock` in the lab file), which can be wrong.
+//! A host's own wall clock (`own_clock` in the lab file), which can be set wrong.
 //!
-//! The kernel has one wall clock for all namespaces, so what differs is what programs are told: every
-//! program that `up` starts on the host runs under Debian's libfaketime, which adds to CLOCK_REALTIME what
-//! a file says, and leaves the monotonic clocks alone, as setting a clock does. A node's programs in the
-//! kernel follow: they count from the monotonic clock, with an offset that the daemon tells them.
+//! The kernel has one wall clock for all namespaces, so only the time that programs read can differ. Every
+//! program that `up` starts on the host runs under Debian's libfaketime. It adds an offset, read from a file,
+//! to CLOCK_REALTIME and leaves the monotonic clocks alone, as setting a clock does. A node's programs in the
+//! kernel follow: they count from the monotonic clock, with an offset that the daemon gives them.
 //!
-//! What is not skewed: the kernel's own time (of files, of `adjtimex`, which NTP clients and `baton doctor`
-//! look at), programs that are run by `exec`, and those that are linked statically.
+//! Three things are not skewed: the kernel's own time (of files, and of `adjtimex`, which NTP clients and
+//! `baton doctor` read), programs that are run by `exec`, and programs that are linked statically.
 
 use std::path::{Path, PathBuf};
 
@@ -15,10 +15,10 @@ use crate::file::Host;
 use crate::running::Running;
 use crate::state::{self, Lock};
 
-/// A program looks at the file so often, seconds.
+/// The seconds between two looks of a program at the file.
 const LOOK: &str = "1";
 
-/// What must be in front of a command, so that it runs under the clock that this file says.
+/// The words that must precede a command so that it runs under the clock of the host with this directory.
 pub(crate) fn words(directory: &Path) -> Result<Vec<String>> {
     let file = file(directory);
     if !file.exists() {
@@ -33,7 +33,7 @@ pub(crate) fn words(directory: &Path) -> Result<Vec<String>> {
     ])
 }
 
-/// libfaketime, for programs with threads: in the directory of the machine's architecture.
+/// The path of libfaketime for programs with threads, in the directory of the machine's architecture.
 pub(crate) fn library() -> Result<PathBuf> {
     let folders = std::fs::read_dir("/usr/lib").into_iter().flatten();
     let found = folders
@@ -46,7 +46,7 @@ pub(crate) fn library() -> Result<PathBuf> {
 }
 
 impl Running {
-    /// Sets the clock of a host to so many seconds ahead of the right time, or behind it.
+    /// Sets the clock of a host `ahead` seconds ahead of the right time, or behind it if negative.
     pub(crate) fn set_clock(&self, host: &str, ahead: i64) -> Result<()> {
         let _lock = Lock::lab(self.lab().name(), &mut |_| {})?;
         let host = self
@@ -66,7 +66,7 @@ fn file(directory: &Path) -> PathBuf {
     directory.join("clock")
 }
 
-/// Put in place as a whole: a program may look at any moment.
+/// Writes the offset. The file is replaced as a whole, because a program may read it at any moment.
 fn write(file: &Path, ahead: i64) -> Result<()> {
     let doing = || format!("write {}", file.display());
     let new = file.with_extension("new");

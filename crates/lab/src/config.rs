@@ -1,4 +1,4 @@
-//! The baton.toml of a node, from the hosts and the lab file's `[config]`.
+//! Generates the baton.toml of a node from the hosts and the lab file's `[config]`.
 
 use std::fs::OpenOptions;
 use std::io::{Read as _, Write as _};
@@ -31,8 +31,8 @@ impl ClusterKey {
     }
 }
 
-/// Tells whether a node will take the baton.toml that is made for it. All nodes' files differ only in
-/// `[local]`, so one stands for all.
+/// Checks that a node will accept the baton.toml that is made for it. The files of all nodes differ only
+/// in `[local]` and in the key, so this checks only one of them.
 pub(crate) fn check(lab: &Lab) -> Result<()> {
     let Some(host) = lab
         .hosts
@@ -69,22 +69,22 @@ pub(crate) fn check(lab: &Lab) -> Result<()> {
     }
 }
 
-/// Where the nodes of a lab pin their programs and maps.
+/// The directory in which the nodes of a lab pin their programs and maps.
 pub(crate) fn lab_pins(lab: &Lab) -> PathBuf {
     Path::new(BPF).join(lab.name.as_str())
 }
 
-/// Where one node does.
+/// The directory in which one node pins its programs and maps.
 pub(crate) fn pins(lab: &Lab, host: &Host) -> PathBuf {
     lab_pins(lab).join(host.name.as_str())
 }
 
-/// The file itself, below the host's directory.
+/// The path of a host's baton.toml, below the host's directory.
 pub(crate) fn path(lab: &Lab, host: &Host) -> PathBuf {
     state::host_directory(&lab.name, host.name.as_str()).join("baton.toml")
 }
 
-/// What a host's node has of the cluster's keys.
+/// The value of `key` for a host's node: the cluster's secret, or only the node's own keys.
 fn key_of(lab: &Lab, host: &Host, key: &ClusterKey) -> Result<String> {
     if !host.own_keys {
         return Ok(key.0.clone());
@@ -130,7 +130,7 @@ pub(crate) fn text(lab: &Lab, host: &Host, key: &ClusterKey) -> Result<String> {
     Ok(file.to_string())
 }
 
-/// Writes it, readable only by the owner: it holds the key.
+/// Writes a host's baton.toml, readable only by the owner, because it holds the key.
 pub(crate) fn write(lab: &Lab, host: &Host, key: &ClusterKey) -> Result<()> {
     let path = path(lab, host);
     let text = text(lab, host, key)?;
@@ -153,7 +153,7 @@ fn local(lab: &Lab, host: &Host) -> Table {
             pins(lab, host).display().to_string().into(),
         ),
         ("run_dir".to_owned(), run.display().to_string().into()),
-        // Inside the host's own namespace, so that hosts do not meet.
+        // The address is inside the host's own namespace, so hosts do not collide.
         ("metrics".to_owned(), "127.0.0.1:9277".into()),
     ])
 }

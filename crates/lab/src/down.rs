@@ -1,4 +1,4 @@
-//! Takes a lab down: only what it made, past every error, and as often as one likes.
+//! Takes a lab down. It removes only what the lab made, goes on past errors, and can be repeated.
 
 use std::path::Path;
 use std::time::Duration;
@@ -9,25 +9,25 @@ use crate::file::LabName;
 use crate::process::{self, Process};
 use crate::state::{self, Lock, State};
 
-/// What a process gets between SIGTERM and SIGKILL: a node takes its programs away, on a busy machine
-/// slowly.
+/// The time between SIGTERM and SIGKILL for a process. A node takes its programs away in this time, which is
+/// slow on a busy machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(15);
 
-/// A lab that is down.
+/// The result of taking a lab down.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Down {
     /// Whether there was anything to take down.
     pub was_up: bool,
-    /// What was not as it should be, though nothing is left of it: a node that did not take its
-    /// programs away, processes that others started and that still run in a host.
+    /// Irregularities that are no errors: a node that did not take its programs away (they are removed), or
+    /// processes in a host that the lab did not start and that still run.
     pub warnings: Vec<String>,
 }
 
-/// Takes down the lab of this name, also one whose file cannot be read any more. One that is not up
-/// is no error.
+/// Takes down the lab of this name, even if its file can no longer be read. A lab that is not up is no
+/// error.
 ///
 /// # Errors
-/// [`Error::Down`] with all that could not be undone; the lab's state is kept, to try again.
+/// [`Error::Down`] with everything that could not be undone. The lab's state is then kept, so that one can try again.
 pub fn down(lab: &LabName, mut progress: impl FnMut(&str)) -> Result<Down> {
     let lock = Lock::lab(lab, &mut progress)?;
     let Some(state) = State::load(lab)? else {
@@ -43,12 +43,12 @@ pub fn down(lab: &LabName, mut progress: impl FnMut(&str)) -> Result<Down> {
     })
 }
 
-/// Undoes everything in the state, in the reverse order of `up`. Gives the warnings.
+/// Undoes everything in the state. Returns the warnings.
 pub(crate) fn take_down(state: &State) -> Result<Vec<String>> {
     let mut errors = Vec::new();
     let mut warnings = Vec::new();
     if state.is_of_this_boot() {
-        // Nodes first: a node whose server ends before it would tell the others of a failure.
+        // Nodes end first: a node whose server ends before the node itself would report a failure to the others.
         let (nodes, others): (Vec<Process>, Vec<Process>) = state
             .processes
             .iter()
@@ -101,7 +101,7 @@ pub(crate) fn take_down(state: &State) -> Result<Vec<String>> {
     Ok(warnings)
 }
 
-/// Removes a directory of pins and all below it; gives how many pins there were.
+/// Removes a directory of pins with everything below it, and returns the number of pins.
 pub(crate) fn remove_pins(directory: &Path) -> Result<usize> {
     let entries = match std::fs::read_dir(directory) {
         Ok(entries) => entries,
@@ -126,7 +126,7 @@ pub(crate) fn remove_pins(directory: &Path) -> Result<usize> {
 /// Removes the directory of the lab and that of all labs, if nothing is left in them.
 fn remove_empty_parents(path: &Path) {
     for parent in path.ancestors().skip(1).take(2) {
-        // In use by another host or lab, or gone already: either is right.
+        // An error means that another host or lab uses the directory, or that it is gone; both are right.
         let _ = std::fs::remove_dir(parent);
     }
 }

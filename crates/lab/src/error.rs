@@ -5,23 +5,23 @@ use std::time::Duration;
 /// The result of everything in this crate that can fail.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What went wrong, where, and what to do about it.
+/// An error of this crate. Its text says what went wrong, where, and what to do about it.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The lab file is not TOML, or a value in it is not what the key needs. The text has the line.
+    /// The lab file is not TOML, or a value in it does not fit its key. The error's text has the line.
     #[error("the lab file: {0}")]
     Syntax(#[from] toml::de::Error),
 
     /// The lab file contradicts itself.
     #[error("the lab file, line {line}: {what}")]
     LabFile {
-        /// Counted from 1.
+        /// The line, counted from 1.
         line: usize,
         /// What is wrong and what to write instead.
         what: String,
     },
 
-    /// No node would take the baton.toml that is made from the lab file.
+    /// Nodes would refuse the baton.toml that is made from the lab file.
     #[error("the lab file's [config], together with its hosts:{}", list(.0))]
     Config(Vec<String>),
 
@@ -36,20 +36,20 @@ pub enum Error {
         command: String,
         /// Exit status or signal, in words.
         status: String,
-        /// What it wrote to standard error.
+        /// The text that the program wrote to standard error.
         stderr: String,
     },
 
     /// A program of the system is not there.
     #[error("`{program}` is not installed: {hint}")]
     NotInstalled {
-        /// Its name.
+        /// The program's name.
         program: String,
-        /// How to get it.
+        /// How to install the program.
         hint: String,
     },
 
-    /// Its programs are told the machine's time, which is not the lab's to set.
+    /// The host has no clock of its own. Its programs see the machine's time, which the lab must not set.
     #[error(
         "{0} has no clock of its own: write `own_clock = true` under its [[host]] in the lab file"
     )]
@@ -58,7 +58,7 @@ pub enum Error {
     /// The operating system refused.
     #[error("cannot {what}: {cause}")]
     Io {
-        /// What was tried, with its path.
+        /// The operation that failed, with its path; it completes "cannot …".
         what: String,
         /// The reason.
         cause: std::io::Error,
@@ -107,7 +107,7 @@ pub enum Error {
     #[error("{0} has several interfaces, and cannot be halted or rebooted: cut its link instead")]
     HasPorts(String),
 
-    /// Nothing of this name runs on the host.
+    /// The host has no server or program of this name.
     #[error("nothing called {thing} runs on {host}: there is {}", .known.join(", "))]
     NoSuchThing {
         /// The host.
@@ -118,22 +118,22 @@ pub enum Error {
         known: Vec<String>,
     },
 
-    /// What was started did not become ready.
+    /// A server or program that was started did not become ready.
     #[error("{thing} on {host} is not ready after {waited:?}: {why}{log}")]
     NotReady {
         /// The host.
         host: String,
-        /// What runs there.
+        /// The server or program that was started.
         thing: String,
-        /// How long it was given.
+        /// The time that was waited.
         waited: Duration,
         /// The last failure seen.
         why: String,
-        /// The end of its log: when what was made is taken down, the log goes too.
+        /// The end of its log. The error keeps it, because the log is removed when the lab is taken down.
         log: Box<LogTail>,
     },
 
-    /// A deterministic file came out other than it must.
+    /// A generated file does not have the bytes that it must have.
     #[error("{path} does not have the bytes it must have: {why}; remove it and try again")]
     Files {
         /// The file.
@@ -142,7 +142,7 @@ pub enum Error {
         why: String,
     },
 
-    /// A first error, and what then failed while taking down what had been made.
+    /// An error, and the errors that followed while what had been made was taken down.
     #[error("{first}\nand while taking down what had been made:{}", list(.then))]
     AndThen {
         /// The cause.
@@ -151,7 +151,7 @@ pub enum Error {
         then: Vec<Error>,
     },
 
-    /// A teardown goes on past errors; these are all of them.
+    /// Some things could not be undone. A teardown goes on past errors; these are all of them.
     #[error("the lab {lab} is not wholly down:{}", list(.errors))]
     Down {
         /// The lab.
@@ -161,9 +161,9 @@ pub enum Error {
     },
 }
 
-/// Names what was tried when the operating system refuses it.
+/// Adds to an error of the operating system what was tried.
 pub(crate) trait Doing<T> {
-    /// `what` completes "cannot …".
+    /// Turns an error into [`Error::Io`]. `what` completes "cannot …".
     fn doing(self, what: impl FnOnce() -> String) -> Result<T>;
 }
 
@@ -176,12 +176,12 @@ impl<T, E: Into<std::io::Error>> Doing<T> for std::result::Result<T, E> {
     }
 }
 
-/// The last lines of a log: as many as help, as few as fit on a screen.
+/// The last lines of a log, few enough to fit on a screen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogTail {
-    /// Where the log was.
+    /// The path of the log, which may have been removed.
     pub path: PathBuf,
-    /// At most 20 lines.
+    /// The text, at most 20 lines.
     pub text: String,
 }
 

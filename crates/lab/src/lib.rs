@@ -1,5 +1,5 @@
-//! A cluster of network namespaces on one machine, from one TOML file: for trying, testing,
-//! measuring.
+//! A cluster of network namespaces on one machine, made from one TOML file, to try, test and measure
+//! baton.
 //!
 //! ```text
 //!   client       cs1        ds1          each a namespace  baton-LAB-HOST  with one eth0
@@ -11,9 +11,9 @@
 //! ```
 //!
 //! Everything outside the namespaces stays as it is: no address, route or rule of the machine itself
-//! changes. What a lab makes is written to /run/baton-lab/LAB/lab.json as it is made, so that
-//! [`down`] undoes exactly that: a process only if pid and start time match, a namespace only if it is
-//! the very one. Only large files that never change stay, in /var/tmp/baton-lab.
+//! changes. A lab records each thing that it makes in /run/baton-lab/LAB/lab.json, so that [`down`]
+//! undoes exactly that. It ends a process only if pid and start time match, and removes a namespace
+//! only if its inode matches. Only large files that never change stay, in /var/tmp/baton-lab.
 //!
 //! ```no_run
 //! use baton_lab::{Lab, Options, Running};

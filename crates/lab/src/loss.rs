@@ -1,7 +1,7 @@
 //! Random loss: each packet from and to a host is dropped with the same probability.
 //!
-//! By nftables at the host's port on the bridge, on the way in and on the way out (the latter needs
-//! `CONFIG_NETFILTER_EGRESS`, Linux 5.16), so that also what XDP sends passes it.
+//! Rules of nftables do this at the host's port on the bridge, at ingress and at egress (the latter needs
+//! `CONFIG_NETFILTER_EGRESS`, Linux 5.16). So packets that XDP sends pass the rules too.
 
 use std::fmt::Write as _;
 
@@ -12,7 +12,7 @@ use crate::tool;
 
 const TABLE: &str = "netdev baton_loss";
 
-/// Sets the loss of one host's link, in place of what was set before.
+/// Sets the loss of one host's link, and replaces the loss that was set before.
 pub(crate) fn set(bridge: &Namespace, port: &str, loss: Loss) -> Result<()> {
     let mut nft = tool::tool("nsenter", [""; 0])?;
     nft.arg(format!("--net={}", bridge.path().display()))
@@ -20,8 +20,8 @@ pub(crate) fn set(bridge: &Namespace, port: &str, loss: Loss) -> Result<()> {
     tool::finish(nft, Some(&script(port, loss))).map(drop)
 }
 
-/// Makes each chain if need be, so that it can be emptied; then fills it, or takes it away so that
-/// a link without loss pays nothing.
+/// The nftables script. It makes each chain if it is missing, so that it can be flushed. Then it adds a
+/// rule, or deletes the chain so that a link without loss pays nothing.
 fn script(port: &str, loss: Loss) -> String {
     let mut script = format!("add table {TABLE}\n");
     for (chain, hook) in [

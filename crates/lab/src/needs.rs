@@ -1,4 +1,4 @@
-//! What a lab needs of the machine, found out before anything is made.
+//! Finds out what the machine lacks for a lab, before anything is made.
 
 use crate::cgroup::Hierarchy;
 use crate::error::{Error, Result};
@@ -6,7 +6,7 @@ use crate::file::{Lab, ServerKind, Thing};
 use crate::{clock, servers, tool};
 
 impl Lab {
-    /// What this machine lacks to raise the lab.
+    /// Checks that this machine has what is needed to raise the lab.
     ///
     /// # Errors
     /// [`Error::CannotRun`] with everything that is missing and how to get it.

@@ -1,4 +1,4 @@
-//! Network namespaces: made, entered, and removed only if they are the ones that were made.
+//! Makes and enters network namespaces, and removes only those that the lab made.
 
 use std::fs::File;
 use std::os::unix::fs::MetadataExt as _;
@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Doing, Error, Result};
 use crate::tool;
 
-/// A namespace that the lab made. A name can be given away and taken again; the inode of the
-/// namespace that it stood for when it was made tells whether it is still that one.
+/// A namespace that the lab made. Its name may be removed and reused by others, so the inode is kept
+/// too: it tells whether the name still stands for the same namespace.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) struct Namespace {
     pub name: String,
@@ -19,7 +19,7 @@ pub(crate) struct Namespace {
 }
 
 impl Namespace {
-    /// Makes one. Fails if the name exists.
+    /// Makes a namespace. Fails if the name exists.
     pub fn create(name: &str) -> Result<Namespace> {
         if path(name).exists() {
             return Err(Error::Foreign(name.to_owned()));
@@ -41,7 +41,8 @@ impl Namespace {
         inode(&self.path()).is_ok_and(|inode| inode == self.inode)
     }
 
-    /// Removes it, or does nothing if it is gone. Another namespace of its name is left alone.
+    /// Removes the namespace, or does nothing if it is gone. Another namespace of the same name is left
+    /// alone and gives [`Error::Foreign`].
     pub fn remove(&self) -> Result<()> {
         if !self.path().exists() {
             return Ok(());
@@ -52,7 +53,7 @@ impl Namespace {
         tool::run(&format!("ip netns del {}", self.name)).map(drop)
     }
 
-    /// Runs `work` on a thread of its own inside the namespace, and waits for it. Sockets it opens
+    /// Runs `work` on a thread of its own inside the namespace, and waits for it. Sockets that it opens
     /// stay in the namespace wherever they are used later.
     pub fn within<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T> {
         let doing = || format!("enter the namespace {}", self.name);
@@ -81,7 +82,7 @@ impl Namespace {
         })?
     }
 
-    /// Processes that run inside, by number. Whoever started them.
+    /// The pids of all processes that run inside, whoever started them.
     pub fn processes(&self) -> Vec<u32> {
         crate::process::all_pids()
             .filter(|pid| {
@@ -91,7 +92,7 @@ impl Namespace {
     }
 }
 
-/// Where a namespace of this name is, if there is one.
+/// The path that a namespace of this name has, whether it exists or not.
 pub(crate) fn path(name: &str) -> PathBuf {
     Path::new("/run/netns").join(name)
 }

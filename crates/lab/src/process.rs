@@ -1,7 +1,7 @@
 //! Processes that outlive the command that starts them, and are never confused with others.
 //!
-//! A pid can be reused, so a process is known by pid *and* start time, and what it started in turn
-//! (nginx's workers, say) by its session, namespace and age.
+//! A pid can be reused, so a process is identified by pid *and* start time. Processes that it started
+//! itself (the workers of nginx, for example) are identified by session, namespace and start time.
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::MetadataExt as _;
@@ -17,19 +17,19 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Doing, Result};
 
-/// What is started on a host, enough to start it again.
+/// A command to start on a host, with all that is needed to start it again.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct Start {
-    /// Host and thing, as the lab file calls them.
+    /// The name of the host in the lab file. `thing` is the name there of what is started.
     pub host: String,
     pub thing: String,
-    /// Program (a full path) and arguments, to run inside the host.
+    /// The program (a full path) and its arguments, to run inside the host.
     pub words: Vec<String>,
-    /// Files a former run may have left, which would keep it from starting or make it look ready.
+    /// Files that a former run may have left. They would keep the program from starting or make it look ready.
     pub leftovers: Vec<PathBuf>,
     /// Standard output and error are appended here.
     pub log: PathBuf,
-    /// Working directory.
+    /// The working directory.
     pub directory: PathBuf,
 }
 
@@ -39,21 +39,21 @@ pub(crate) struct Process {
     #[serde(flatten)]
     pub start: Start,
     pub pid: u32,
-    /// Clock ticks after boot: field 22 of /proc/PID/stat, proc(5).
+    /// The start time in clock ticks after boot: field 22 of /proc/PID/stat, proc(5).
     pub started: u64,
-    /// Inode of the network namespace it runs in.
+    /// The inode of the network namespace that it runs in.
     pub namespace: u64,
 }
 
 impl Start {
-    /// Starts it, in a session of its own. `enter` is the command that enters the host and then runs
+    /// Starts the command in a session of its own. `enter` is a command that enters the host and then runs
     /// the words that are added to it.
     pub fn detached(self, enter: Command, namespace: u64) -> Result<Process> {
         let doing = || format!("start {} on {}", self.thing, self.host);
         let log = open_log(&self.log)?;
         let mut command = Command::new(crate::tool::find("setsid")?);
-        // A new child leads no process group, so setsid has no need to fork, nor has nsenter: each
-        // becomes what it runs, and the pid is the program's own.
+        // A new child leads no process group, so setsid need not fork, and nsenter need not either. Each of
+        // them becomes what it runs, and the pid is the program's own.
         command
             .arg(enter.get_program())
             .args(enter.get_args())
@@ -67,7 +67,7 @@ impl Start {
         let pid = child.id();
         let started = match Stat::of(pid) {
             Some(stat) => stat.started,
-            // Not waited for, so it stays visible as a zombie at least; this is a /proc unlike proc(5).
+            // Nobody has waited for the child, so it is visible at least as a zombie, unless /proc is unlike proc(5).
             None => return Err(std::io::Error::other("/proc shows no such process")).doing(doing),
         };
         Ok(Process {
@@ -84,7 +84,7 @@ impl Process {
     pub fn is_alive(&self) -> bool {
         match Stat::of(self.pid) {
             Some(stat) if stat.started == self.started && stat.is_zombie() => {
-                // If it is a child of this very process, let the kernel forget it.
+                // If it is a child of this process, this reaps it.
                 let _ = waitpid(self.as_pid(), Some(WaitPidFlag::WNOHANG));
                 false
             }
@@ -93,7 +93,8 @@ impl Process {
         }
     }
 
-    /// For a child of this very process: whether, `within` this time, it has not ended with failure.
+    /// Waits up to `within` for a child of this process to end. An error says that it has ended with failure;
+    /// a child that still runs is none.
     pub fn started_well(&self, within: Duration) -> Result<(), String> {
         let mut status = WaitStatus::StillAlive;
         wait_until(within, || {
@@ -108,13 +109,13 @@ impl Process {
         }
     }
 
-    /// Sends a signal. One that no process can catch (KILL, STOP), and CONT, reach everything the
-    /// process started as well; all others only the process itself. No process: no error.
+    /// Sends a signal. KILL and STOP, which no process can catch, and CONT go to everything that the process
+    /// started as well; all other signals go only to the process itself. A process that is gone is no error.
     pub fn signal(&self, signal: Signal) -> Result<()> {
         let all = matches!(signal, Signal::SIGKILL | Signal::SIGSTOP | Signal::SIGCONT);
         let mut targets = if all { self.session() } else { Vec::new() };
         if self.is_alive() && !targets.contains(&self.pid) {
-            targets.push(self.pid); // It may not have come as far as its own session.
+            targets.push(self.pid); // It may not have made its own session yet.
         }
         for pid in targets {
             match kill(raw(pid), signal) {
@@ -125,10 +126,10 @@ impl Process {
         Ok(())
     }
 
-    /// The living processes of its session: itself and what it started.
+    /// The pids of the living processes of its session: itself and the processes that it started.
     pub fn session(&self) -> Vec<u32> {
         if Stat::of(self.pid).is_some_and(|leader| leader.started != self.started) {
-            return Vec::new(); // The pid has a new owner, so nothing of the old session lives.
+            return Vec::new(); // Another process has the pid, so nothing of the old session lives.
         }
         all_pids()
             .filter(|pid| {
@@ -150,10 +151,10 @@ impl Process {
     }
 }
 
-/// Ends processes and all they started: asks each process with SIGTERM, waits up to `patience` for
-/// all of them, then kills what is left.
+/// Ends processes and everything that they started. Sends each process SIGTERM, waits up to `patience`
+/// for all of them, then sends SIGKILL to those that are left. Returns all errors.
 pub(crate) fn end(processes: &[Process], patience: Duration) -> Vec<crate::Error> {
-    // What stands still would not hear the one without the other.
+    // A stopped process handles SIGTERM only after SIGCONT.
     let ask = [Signal::SIGTERM, Signal::SIGCONT];
     let mut errors: Vec<crate::Error> = processes
         .iter()
@@ -176,7 +177,7 @@ pub(crate) fn end(processes: &[Process], patience: Duration) -> Vec<crate::Error
     errors
 }
 
-/// Polls until `done` or until time is up; tells which.
+/// Polls until `done` gives true or `patience` is over. Returns whether `done` gave true.
 pub(crate) fn wait_until(patience: Duration, mut done: impl FnMut() -> bool) -> bool {
     let end = Instant::now() + patience;
     loop {
@@ -190,7 +191,7 @@ pub(crate) fn wait_until(patience: Duration, mut done: impl FnMut() -> bool) -> 
     }
 }
 
-/// Every process of the machine, by number.
+/// The pids of all processes of the machine.
 pub(crate) fn all_pids() -> impl Iterator<Item = u32> {
     std::fs::read_dir("/proc")
         .into_iter()
@@ -214,7 +215,7 @@ fn raw(pid: u32) -> Pid {
     Pid::from_raw(pid.cast_signed())
 }
 
-/// What is needed of /proc/PID/stat, proc(5).
+/// The fields of /proc/PID/stat that are needed, proc(5).
 #[derive(Debug, PartialEq, Eq)]
 struct Stat {
     state: char,
@@ -227,7 +228,8 @@ impl Stat {
         Stat::parse(&std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
     }
 
-    /// The second field, the program's name in parentheses, may itself hold spaces and parentheses.
+    /// Parses the text of the file. The second field, the program's name in parentheses, may hold spaces and
+    /// parentheses itself.
     fn parse(text: &str) -> Option<Stat> {
         let mut fields = text.rsplit_once(')')?.1.split_ascii_whitespace();
         let state = fields.next()?.chars().next()?;

@@ -1,4 +1,4 @@
-//! When what was started can be used.
+//! Waits until servers and programs that were started can be used.
 
 use std::io::{Read as _, Write as _};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
@@ -11,16 +11,17 @@ use crate::file::{Host, Port, Thing};
 use crate::netns::Namespace;
 use crate::process::Process;
 
-/// How long a program may take to become ready, where nobody says otherwise.
+/// The default for how long a program may take to become ready.
 pub const PATIENCE: Duration = Duration::from_secs(120);
-/// How long one try may take.
+/// The longest time of one try.
 const TRY: Duration = Duration::from_secs(1);
-/// A program without a port that fails at once, because of its arguments say, does so within this.
+/// The time in which a program without a port is expected to fail if it fails at once, for example because of wrong
+/// arguments.
 const FALSE_START: Duration = Duration::from_millis(100);
 
-/// Waits until a thing is ready: a server answers /health on its own port (no server logs
-/// that page), a node's control socket accepts, a program with a port accepts there. A program without one is
-/// ready when it runs, or when it has ended well.
+/// Waits until a thing is ready. A server is ready when it answers /health on its own port (no server logs
+/// that page), a node when its control socket accepts, a program with a port when it accepts there. A program
+/// without a port is ready when it runs or has ended with success.
 pub(crate) fn wait(
     host: &Host,
     thing: &Thing,
@@ -50,7 +51,7 @@ pub(crate) fn wait(
     }
 }
 
-/// Virtual sockets listen on loopback.
+/// The address at which servers of a host listen. Virtual sockets listen on loopback.
 fn listens_at(host: &Host) -> IpAddr {
     if host.is_app() {
         Ipv4Addr::LOCALHOST.into()
@@ -59,7 +60,8 @@ fn listens_at(host: &Host) -> IpAddr {
     }
 }
 
-/// One try: why it is not ready yet. The outer error: the host could not be entered.
+/// Tries once whether a thing is ready. The inner error says why it is not ready yet, the outer error that the
+/// host could not be entered.
 fn probe(
     host: &Host,
     thing: &Thing,

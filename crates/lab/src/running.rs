@@ -15,40 +15,40 @@ use crate::ready::PATIENCE;
 use crate::state::{self, Lock, State};
 use crate::{loss, ready, start, topology};
 
-/// A handle on a lab that is up. Dropping it leaves the lab up. Every call reads the lab's state
-/// afresh, so that handles in several processes agree.
+/// A handle to a lab that is up. Dropping it leaves the lab up. Every call reads the lab's state
+/// again, so that handles in several processes agree.
 #[derive(Clone, Debug)]
 pub struct Running {
     lab: Lab,
 }
 
-/// Where a host is.
+/// A host of a lab that is up: its addresses, its files and what runs on it.
 #[derive(Clone, Debug)]
 pub struct HostView {
-    /// Its name; "bridge" for the lab's bridge.
+    /// The host's name; "bridge" for the lab's bridge.
     pub name: String,
-    /// Its addresses; the first is its own in the cluster. The bridge has none.
+    /// The addresses of its first interface. The bridge has none.
     pub addresses: Vec<IpAddr>,
-    /// Its part in the cluster, as in the lab file. Empty: a client.
+    /// Its roles in the cluster, as in the lab file. A client has none.
     pub roles: Vec<&'static str>,
-    /// Its network namespace.
+    /// The path of its network namespace.
     pub namespace: PathBuf,
-    /// Its files: `THING.log`, `access.log`, `baton.toml`, `control.sock`.
+    /// The directory with its files: `THING.log`, `access.log`, `baton.toml`, `control.sock`.
     pub directory: PathBuf,
-    /// What was started on it.
+    /// The servers and programs that were started on it.
     pub things: Vec<ThingView>,
 }
 
-/// Something that was started on a host.
+/// A server or program that was started on a host.
 #[derive(Clone, Debug)]
 pub struct ThingView {
     /// Its name in the lab file.
     pub name: String,
-    /// The process that was started.
+    /// The pid of the process that was started.
     pub pid: u32,
     /// Whether that process runs.
     pub alive: bool,
-    /// What it writes to standard output and standard error.
+    /// The path of the log with its standard output and standard error.
     pub log: PathBuf,
 }
 
@@ -61,20 +61,20 @@ impl Running {
             .collect()
     }
 
-    /// The lab of this name.
+    /// A handle to the lab of this name.
     ///
     /// # Errors
-    /// [`Error::NotUp`]; or its state cannot be read.
+    /// [`Error::NotUp`] if there is no such lab, or an error if its state cannot be read.
     pub fn open(name: &str) -> Result<Running> {
         let not_up = || Error::NotUp(name.to_owned());
         let name = LabName::try_from(name.to_owned()).map_err(|_| not_up())?;
         Running::from_state(State::load(&name)?.ok_or_else(not_up)?)
     }
 
-    /// The only lab that is up.
+    /// A handle to the only lab that is up.
     ///
     /// # Errors
-    /// [`Error::NoLab`] or [`Error::SeveralLabs`].
+    /// [`Error::NoLab`] if no lab is up, [`Error::SeveralLabs`] if more than one is.
     pub fn only() -> Result<Running> {
         Running::open(&only_name()?)
     }
@@ -85,7 +85,7 @@ impl Running {
         })
     }
 
-    /// The file it was raised from.
+    /// The lab file from which the lab was raised.
     pub fn lab(&self) -> &Lab {
         &self.lab
     }
@@ -101,7 +101,7 @@ impl Running {
         start::enter(self.namespace(&state, host)?, state.group(host).as_deref())
     }
 
-    /// Runs `work` on a thread of its own inside a host, and waits for it. Sockets opened in it stay
+    /// Runs `work` on a thread of its own inside a host, and waits for it. Sockets that it opens stay
     /// in the host wherever they are used later.
     ///
     /// # Errors
@@ -110,7 +110,7 @@ impl Running {
         self.namespace(&self.state()?, host)?.within(work)
     }
 
-    /// What there is to know of a host. `name` may be "bridge".
+    /// Describes a host. `name` may be "bridge".
     ///
     /// # Errors
     /// [`Error::NoSuchHost`], [`Error::NotUp`].
@@ -141,7 +141,7 @@ impl Running {
         })
     }
 
-    /// Every host in the order of the file, the bridge last.
+    /// Describes every host in the order of the file, the bridge last.
     ///
     /// # Errors
     /// [`Error::NotUp`].
@@ -150,16 +150,17 @@ impl Running {
         hosts.chain([BRIDGE]).map(|name| self.host(name)).collect()
     }
 
-    /// Sends a signal to something on a host. `SIGKILL`, `SIGSTOP` and `SIGCONT` reach all its
-    /// processes, any other only the one that was started (nginx's master, say).
+    /// Sends a signal to a server or program on a host. `SIGKILL`, `SIGSTOP` and `SIGCONT` go to all its
+    /// processes, any other signal only to the process that was started (the master of nginx, for example).
     ///
     /// # Errors
-    /// [`Error::NoSuchHost`], [`Error::NoSuchThing`], [`Error::NotUp`]. That it does not run is none.
+    /// [`Error::NoSuchHost`], [`Error::NoSuchThing`], [`Error::NotUp`]. A program that is not running is not an
+    /// error here.
     pub fn kill(&self, host: &str, thing: &str, signal: Signal) -> Result<()> {
         self.process(&self.state()?, host, thing)?.signal(signal)
     }
 
-    /// Ends something on a host, if it runs, starts it again as `up` did, and waits until it is
+    /// Ends a server or program on a host, if it runs, starts it again as `up` did, and waits until it is
     /// ready.
     ///
     /// # Errors
@@ -189,10 +190,10 @@ impl Running {
         }
     }
 
-    /// Lets each packet from and to a host be lost with this probability, from 0 to 1.
+    /// Lets each packet from and to a host be lost with the probability `fraction`, from 0 to 1.
     ///
     /// # Errors
-    /// [`Error::NoSuchHost`], [`Error::NotUp`]; a fraction that is none.
+    /// [`Error::NoSuchHost`], [`Error::NotUp`], or an error if `fraction` is out of range.
     pub fn set_loss(&self, host: &str, fraction: f64) -> Result<()> {
         let lost = Loss::new(fraction)
             .map_err(std::io::Error::other)
@@ -219,7 +220,7 @@ impl Running {
     /// Takes the lab down: see [`down::down`].
     ///
     /// # Errors
-    /// [`Error::Down`].
+    /// [`Error::Down`] with everything that could not be undone.
     pub fn down(self) -> Result<Down> {
         down::down(&self.lab.name, |_| {})
     }

@@ -1,4 +1,4 @@
-//! Starts what runs on a host.
+//! Starts the node, servers and programs of a host.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -9,10 +9,10 @@ use crate::netns::Namespace;
 use crate::process::{Process, Start};
 use crate::{cgroup, clock, config, servers, state, tool};
 
-/// The command that enters a host; what to run there is added to it. It becomes that program, so
-/// its pid, standard streams and exit status are the program's own.
+/// A command that enters a host. The caller adds the program to run there. The command becomes that
+/// program, so its pid, standard streams and exit status are the program's own.
 ///
-/// Only the network differs inside. `ip netns exec` would also hide /sys/fs/bpf.
+/// Only the network differs inside. `ip netns exec`, which is not used, would also hide /sys/fs/bpf.
 pub(crate) fn enter(namespace: &Namespace, group: Option<&Path>) -> Result<Command> {
     let nsenter = tool::find("nsenter")?;
     let mut command = match group {
@@ -29,8 +29,8 @@ pub(crate) fn enter(namespace: &Namespace, group: Option<&Path>) -> Result<Comma
     Ok(command)
 }
 
-/// Writes the configuration of one thing, and tells how it is started. `baton` is the program that
-/// nodes run.
+/// Writes the configuration of one thing, and returns the command that starts it. `baton` is the program
+/// that nodes run.
 pub(crate) fn prepare(
     lab: &Lab,
     host: &Host,
@@ -70,7 +70,7 @@ pub(crate) fn prepare(
     })
 }
 
-/// Starts it, inside the host and its control group.
+/// Starts a prepared command inside the host and its control group.
 pub(crate) fn start(start: Start, namespace: &Namespace, group: Option<&Path>) -> Result<Process> {
     for path in &start.leftovers {
         match std::fs::remove_file(path) {
@@ -93,7 +93,7 @@ fn node_words(lab: &Lab, host: &Host, baton: &Path) -> Vec<String> {
     ]
 }
 
-/// The same program; on an application node with virtual sockets.
+/// The command for a program on a host. On an application node it gives the program virtual sockets.
 fn on_node(lab: &Lab, host: &Host, baton: &Path, words: Vec<String>) -> Vec<String> {
     if !host.is_app() {
         return words;
@@ -133,7 +133,7 @@ fn server_words(
     Ok((words, prepared.leftovers))
 }
 
-/// The program that nodes run is also a command's `baton`.
+/// The full path and the arguments of a program. The name `baton` means the program that nodes run.
 fn program_words(program: &Program, baton: &Path) -> Result<Vec<String>> {
     let path = if program.program == "baton" {
         baton.display().to_string()

@@ -1,4 +1,4 @@
-//! What a lab has made, on disk, so that any later command can find it and take it down.
+//! The record of what a lab has made. It is on disk, so that any later command can find the lab and take it down.
 
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;
@@ -17,25 +17,25 @@ use crate::process::Process;
 const ROOT: &str = "/run/baton-lab";
 const FILE: &str = "lab.json";
 
-/// A lab's state. Saved after every step of `up`, so that an `up` that is cut off can be undone.
+/// A lab's state. It is saved after every step of `up`, so that an interrupted `up` can be undone.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct State {
     pub lab: LabName,
     /// The text of the lab file.
     pub source: String,
-    /// Which start of the machine this belongs to: no pid or inode outlives it.
+    /// The boot ID of the machine when the lab was made. Pids and inodes mean nothing after a reboot.
     pub boot: String,
-    /// Whether `up` came to its end.
+    /// Whether `up` has finished.
     pub complete: bool,
-    /// The bridge first, then the hosts in the order of the file.
+    /// The namespaces: the bridge's first, then those of the hosts in the order of the file.
     pub namespaces: Vec<Namespace>,
     pub processes: Vec<Process>,
-    /// Control groups.
+    /// The control groups of hosts with a CPU quota.
     pub cgroups: Vec<PathBuf>,
-    /// Where nodes pin their programs and maps.
+    /// The directories in which nodes pin their programs and maps.
     pub pins: Vec<PathBuf>,
-    /// Packets lost in a million, by host. Hosts that lose none are left out.
+    /// The packets lost in a million, by host. Hosts without loss are left out.
     pub losses: BTreeMap<String, u32>,
 }
 
@@ -54,7 +54,7 @@ impl State {
         })
     }
 
-    /// The state of a lab, or none if it is not up.
+    /// Reads the state of a lab; `None` if it is not up.
     pub fn load(lab: &LabName) -> Result<Option<State>> {
         let path = directory(lab).join(FILE);
         let text = match std::fs::read_to_string(&path) {
@@ -70,7 +70,7 @@ impl State {
             })
     }
 
-    /// Writes it aside and renames it into place, so that a reader never sees half of it.
+    /// Writes the state to another file and renames it into place, so that a reader never sees half of it.
     pub fn save(&self) -> Result<()> {
         let directory = directory(&self.lab);
         let path = directory.join(FILE);
@@ -84,7 +84,7 @@ impl State {
             .doing(doing)
     }
 
-    /// Whether the machine has been started anew since: then all but files is gone.
+    /// Whether the lab was made since the last boot of the machine. If not, only its files are left.
     pub fn is_of_this_boot(&self) -> bool {
         boot().is_ok_and(|boot| boot == self.boot)
     }
@@ -110,17 +110,17 @@ impl State {
     }
 }
 
-/// Where a lab keeps its files.
+/// The directory in which a lab keeps its files.
 pub(crate) fn directory(lab: &LabName) -> PathBuf {
     Path::new(ROOT).join(lab.as_str())
 }
 
-/// Where a host's files are: generated configurations, logs, sockets.
+/// The directory with a host's files: generated configurations, logs, sockets.
 pub(crate) fn host_directory(lab: &LabName, host: &str) -> PathBuf {
     directory(lab).join(host)
 }
 
-/// What the namespace of a host is called.
+/// The name of a host's namespace.
 pub(crate) fn namespace_name(lab: &LabName, host: &str) -> String {
     format!("baton-{lab}-{host}")
 }
@@ -139,19 +139,19 @@ pub(crate) fn labs() -> Vec<LabName> {
         .collect()
 }
 
-/// Only one command at a time changes a lab.
+/// A lock on a file. It ensures that only one command at a time changes a lab.
 pub(crate) struct Lock {
     path: PathBuf,
     _held: Flock<std::fs::File>,
 }
 
 impl Lock {
-    /// The lock of a lab. Waits while another command holds it.
+    /// Takes the lock of a lab. Waits while another command holds it.
     pub fn lab(lab: &LabName, progress: &mut dyn FnMut(&str)) -> Result<Lock> {
         Lock::take(&Path::new(ROOT).join(format!("{lab}.lock")), progress)
     }
 
-    /// Any other lock, by its file.
+    /// Takes the lock on the file at `path`. Waits while another command holds it, and says so by `progress`.
     pub fn take(path: &Path, progress: &mut dyn FnMut(&str)) -> Result<Lock> {
         let doing = || format!("lock {}", path.display());
         loop {
@@ -184,7 +184,7 @@ impl Lock {
                 }
                 Err((_, errno)) => return Err(errno).doing(doing),
             };
-            // Whoever held it before may have removed the file: then this lock locks nothing.
+            // The previous holder may have removed the file. Then this lock protects nothing.
             let ours = held.metadata().doing(doing)?.ino();
             if path.metadata().is_ok_and(|there| there.ino() == ours) {
                 return Ok(Lock {
@@ -195,9 +195,9 @@ impl Lock {
         }
     }
 
-    /// Releases it and leaves no file behind, nor the directory of all labs if this was the last.
+    /// Releases the lock and removes its file, and the directory of all labs if it is empty.
     pub fn remove(self) {
-        // Only for tidiness: both are made anew when they are missing.
+        // Errors do not matter: file and directory are made again when they are missing.
         let _ = std::fs::remove_file(&self.path);
         let _ = std::fs::remove_dir(ROOT);
     }

@@ -6,7 +6,7 @@ use std::process::{Command, Output, Stdio};
 
 use crate::error::{Doing, Error, Result};
 
-/// Where programs are looked for beside `PATH`, which for some callers lacks the sbin directories.
+/// The directories in which programs are looked for besides `PATH`, which may lack the sbin directories.
 const MORE_PLACES: [&str; 6] = [
     "/usr/local/sbin",
     "/usr/local/bin",
@@ -16,7 +16,7 @@ const MORE_PLACES: [&str; 6] = [
     "/usr/local/go/bin",
 ];
 
-/// Programs and the Debian packages that bring them.
+/// Programs and the Debian packages that have them.
 const PACKAGES: [(&str, &str); 10] = [
     ("ip", "iproute2"),
     ("tc", "iproute2"),
@@ -30,7 +30,7 @@ const PACKAGES: [(&str, &str); 10] = [
     ("sha256sum", "coreutils"),
 ];
 
-/// The full path of a program.
+/// The full path of a program, or [`Error::NotInstalled`].
 pub(crate) fn find(program: &str) -> Result<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path)
@@ -74,7 +74,7 @@ pub(crate) fn finish(mut command: Command, input: Option<&str>) -> Result<String
         .stderr(Stdio::piped());
     let mut child = command.spawn().doing(|| format!("run `{line}`"))?;
     if let (Some(mut pipe), Some(text)) = (child.stdin.take(), input) {
-        // A program that ends without reading says why in its status and on its stderr.
+        // If the program ends without reading, its status and stderr say why.
         let _ = pipe.write_all(text.as_bytes());
     }
     let output = child

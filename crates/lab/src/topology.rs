@@ -7,38 +7,40 @@ use crate::file::{BRIDGE, Host, HostAddress, LanName, Link};
 use crate::netns::Namespace;
 use crate::tool;
 
-/// The bridge of those that name no LAN, inside the bridges' namespace.
+/// The bridge of hosts that name no LAN, inside the bridges' namespace.
 const DEVICE: &str = "br0";
 /// The first interface of a host.
 const INTERFACE: &str = "eth0";
-/// What it is called between two namespaces; no port is, because no host's name has a dot.
+/// The interface's name while it is between two namespaces. No port has it, because no host's name has a dot.
 const PARKED: &str = "eth0.parked";
 
 /// An XDP program that does nothing: bpf/pass.bpf.c.
 const PASS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/pass.bpf.o"));
 
-/// No duplicate address detection: every address is usable at once, none is used twice.
+/// Settings of every namespace: no duplicate address detection, so that every address is usable at once. The
+/// lab file gives no address twice.
 const EVERYWHERE: [(&str, &str); 2] = [
     ("net/ipv6/conf/all/accept_dad", "0"),
     ("net/ipv6/conf/default/accept_dad", "0"),
 ];
-/// A bridge does not look into IP. Where the kernel has br_netfilter, bridges do by default: they drop
-/// packets with a wrong IP header, join fragments, and take their time.
+/// Settings with which a bridge does not look into IP. Where the kernel has br_netfilter, bridges do so by
+/// default: they drop packets with a wrong IP header, join fragments, and are slower.
 const BRIDGE_KNOWS_NO_IP: [(&str, &str); 3] = [
     ("net/bridge/bridge-nf-call-iptables", "0"),
     ("net/bridge/bridge-nf-call-ip6tables", "0"),
     ("net/bridge/bridge-nf-call-arptables", "0"),
 ];
-/// All ports an ordinary program may use, so that one client can hold many connections.
+/// Settings of a client: it may use all unprivileged ports, so that it can hold many connections.
 const CLIENT: [(&str, &str); 1] = [("net/ipv4/ip_local_port_range", "1024 65535")];
 
-/// What a router needs.
+/// Settings of a router: it forwards packets.
 const ROUTER: [(&str, &str); 2] = [
     ("net/ipv4/ip_forward", "1"),
     ("net/ipv6/conf/all/forwarding", "1"),
 ];
 
-/// Readies the namespace of the bridges, with one for each of these LANs and one for who names none.
+/// Prepares the namespace of the bridges. It has one bridge for each of these LANs, and one for hosts that
+/// name no LAN.
 pub(crate) fn bridge(bridge: &Namespace, lans: &[&LanName]) -> Result<()> {
     bridge.sysctl(&EVERYWHERE)?;
     if bridge.within(|| Path::new("/proc/sys/net/bridge").exists())? {
@@ -57,13 +59,13 @@ pub(crate) fn bridge(bridge: &Namespace, lans: &[&LanName]) -> Result<()> {
     Ok(())
 }
 
-/// The bridge of a LAN. No host's name has a dot, so none is that of its port.
+/// The name of a LAN's bridge. That of a named LAN has a dot, unlike names of hosts, so no host's port has it.
 fn device(lan: Option<&LanName>) -> String {
     lan.map_or(DEVICE.to_owned(), |lan| format!("lan.{lan}"))
 }
 
-/// Joins a host to the bridges, its port named after it, and gives it its addresses.
-/// `directory`: for files of the host.
+/// Joins a host to the bridges by a port of the host's name, and gives it its addresses. `directory` is
+/// where files of the host are written.
 pub(crate) fn host(
     bridge_namespace: &Namespace,
     namespace: &Namespace,
@@ -92,7 +94,8 @@ pub(crate) fn host(
     dress(namespace, host)
 }
 
-/// Sets a host's kernel parameters: before it has an interface, which takes them over when it comes.
+/// Sets a host's kernel parameters. This must come before the host has an interface, because a new
+/// interface takes them over.
 pub(crate) fn prepare(namespace: &Namespace, host: &Host) -> Result<()> {
     namespace.sysctl(&EVERYWHERE)?;
     if host.is_node() {
@@ -101,7 +104,7 @@ pub(crate) fn prepare(namespace: &Namespace, host: &Host) -> Result<()> {
     namespace.sysctl(&CLIENT)
 }
 
-/// Gives a host's first interface all that a start of the host gives it.
+/// Gives a host's first interface what it gets when the host starts: addresses, default route and rate.
 pub(crate) fn dress(namespace: &Namespace, host: &Host) -> Result<()> {
     let inside = &namespace.name;
     tool::run(&format!("ip -n {inside} link set dev lo up"))?;
@@ -112,7 +115,7 @@ pub(crate) fn dress(namespace: &Namespace, host: &Host) -> Result<()> {
     shape(inside, INTERFACE, &host.link)
 }
 
-/// The bridges' ports of all interfaces of a host.
+/// The names of the bridges' ports for all interfaces of a host.
 fn ports_of(host: &Host) -> Vec<String> {
     let further = (1..=host.ports.len()).map(|number| port_of(host, number));
     std::iter::once(host.name.to_string())
@@ -120,14 +123,14 @@ fn ports_of(host: &Host) -> Vec<String> {
         .collect()
 }
 
-/// The port of a further interface of a host. Interface names have 15 bytes at most (`IFNAMSIZ`).
+/// The name of the port for a further interface of a host. Interface names have 15 bytes at most (`IFNAMSIZ`).
 fn port_of(host: &Host, number: usize) -> String {
     let name = host.name.as_str();
     let short = name.get(..name.len().min(12)).unwrap_or(name);
     format!("{short}.{number}")
 }
 
-/// A cable with these two ends: of the bridges, and of a host.
+/// Makes a cable (veth) from `port` in the bridges' namespace to `interface` in the host's.
 fn cable(bridge: &str, inside: &str, (port, interface): (&str, &str)) -> Result<()> {
     tool::run(&format!(
         "ip -n {bridge} link add name {port} type veth peer name {interface} netns {inside}"
@@ -144,7 +147,7 @@ fn in_bridge(bridge: &str, port: &str, lan: Option<&LanName>) -> Result<()> {
     .map(drop)
 }
 
-/// Gives the other end its addresses.
+/// Gives the host's end of a cable its addresses, and sets it up.
 fn give(inside: &str, interface: &str, addresses: &[HostAddress]) -> Result<()> {
     for address in addresses {
         tool::run(&format!(
@@ -154,7 +157,7 @@ fn give(inside: &str, interface: &str, addresses: &[HostAddress]) -> Result<()> 
     tool::run(&format!("ip -n {inside} link set dev {interface} up")).map(drop)
 }
 
-/// Whether the cables of a host are in their ports.
+/// Plugs the cables of a host into their ports, or pulls them out.
 pub(crate) fn carrier(bridge: &Namespace, host: &Host, is_in: bool) -> Result<()> {
     let state = if is_in { "up" } else { "down" };
     let bridge = &bridge.name;
@@ -164,8 +167,8 @@ pub(crate) fn carrier(bridge: &Namespace, host: &Host, is_in: bool) -> Result<()
     Ok(())
 }
 
-/// Takes a host's interface out of its namespace, which is to go. It keeps its MAC address and its
-/// port, and loses addresses, routes and queues.
+/// Takes a host's interface out of its namespace before the namespace is removed. The interface keeps its
+/// MAC address and its port, and loses addresses, routes and queues.
 pub(crate) fn park(bridge: &Namespace, inside: &Namespace) -> Result<()> {
     let (bridge, inside) = (&bridge.name, &inside.name);
     tool::run(&format!(
@@ -174,7 +177,7 @@ pub(crate) fn park(bridge: &Namespace, inside: &Namespace) -> Result<()> {
     .map(drop)
 }
 
-/// Puts it into its next one.
+/// Puts an interface that [`park`] took out into the host's next namespace.
 pub(crate) fn take_back(bridge: &Namespace, inside: &Namespace) -> Result<()> {
     let (bridge, inside) = (&bridge.name, &inside.name);
     tool::run(&format!(
@@ -188,7 +191,7 @@ pub(crate) fn remove(bridge: &Namespace, port: &str) -> Result<()> {
     tool::run(&format!("ip -n {} link del dev {port}", bridge.name)).map(drop)
 }
 
-/// Gives a host another one, as [`host`] did it.
+/// Gives a host another first interface, set up as [`host`] set up the one before.
 pub(crate) fn insert(
     bridge: &Namespace,
     namespace: &Namespace,
@@ -204,7 +207,7 @@ pub(crate) fn insert(
     dress(namespace, host)
 }
 
-/// The cable of a host's first interface.
+/// Makes the cable of a host's first interface, and plugs it into the bridge.
 fn plug_in(bridge: &Namespace, namespace: &Namespace, host: &Host) -> Result<()> {
     let (bridge, inside, port) = (&bridge.name, &namespace.name, &host.name);
     cable(bridge, inside, (port.as_str(), INTERFACE))?;
@@ -217,7 +220,8 @@ fn plug_in(bridge: &Namespace, namespace: &Namespace, host: &Host) -> Result<()>
     in_bridge(bridge, port.as_str(), host.lan.as_ref())
 }
 
-/// Makes a device of the bridge send packets whole: none longer than the MTU, each with its checksum.
+/// Makes a device of the bridge send packets as they are on a wire: none longer than the MTU, each with
+/// its checksum.
 pub(crate) fn plain(bridge: &Namespace, device: &str) -> Result<()> {
     in_namespace(
         &bridge.name,
@@ -225,8 +229,8 @@ pub(crate) fn plain(bridge: &Namespace, device: &str) -> Result<()> {
     )
 }
 
-/// Joins a device to the bridge of a host's LAN as a port that is sent nothing, and from which it learns
-/// nothing.
+/// Joins a device to the bridge of a host's LAN as a port to which the bridge floods nothing, and from
+/// which it learns no MAC address.
 pub(crate) fn silent_port(bridge: &Namespace, device: &str, host: &Host) -> Result<()> {
     let bridge = &bridge.name;
     in_bridge(bridge, device, host.lan.as_ref())?;
@@ -237,13 +241,13 @@ pub(crate) fn silent_port(bridge: &Namespace, device: &str, host: &Host) -> Resu
     .map(drop)
 }
 
-/// How a veth is made to treat XDP like a network card does, on the bridge's side
+/// Makes a veth treat XDP like a network card does, by two settings on the bridge's side
 /// (drivers/net/veth.c):
 ///
-/// - What `XDP_TX` sends lies in the peer's ring until something wakes the peer, and the sender does
-///   so only if the peer has a program as well. GRO, which also makes it poll, is not enough.
-/// - XDP knows no pending checksum (`CHECKSUM_PARTIAL`). So what goes to such a host is summed at this
-///   port, its last step inside the kernel's stack.
+/// - A packet sent by `XDP_TX` lies in the peer's ring until something wakes the peer. The sender does
+///   so only if the peer has a program as well. GRO, which also makes the peer poll, is not enough.
+/// - XDP knows no pending checksum (`CHECKSUM_PARTIAL`). So the checksum of packets to such a host is
+///   completed at this port, the last step inside the kernel's stack.
 fn ready_for_xdp(bridge: &str, port: &str, directory: &Path) -> Result<()> {
     let object = directory.join("pass.bpf.o");
     std::fs::write(&object, PASS).doing(|| format!("write {}", object.display()))?;
@@ -255,12 +259,12 @@ fn ready_for_xdp(bridge: &str, port: &str, directory: &Path) -> Result<()> {
     in_namespace(bridge, &format!("ethtool -K {port} tx off"))
 }
 
-/// A limit of rate on what leaves by an interface.
+/// Limits the rate of what leaves by an interface.
 fn shape(namespace: &str, interface: &str, link: &Link) -> Result<()> {
     let Some(rate) = link.rate.map(crate::file::Rate::bits) else {
         return Ok(());
     };
-    // A burst holds one GSO packet or 4 ms, whichever is more; the queue 20 ms, and never less
+    // A burst holds one GSO packet or 4 ms, whichever is more. The queue holds 20 ms, and never less
     // than two bursts.
     let burst = (rate / 8 / 250).max(65_536 + 4_096);
     let queue = (rate / 8 / 50).max(2 * burst);
@@ -272,9 +276,9 @@ fn shape(namespace: &str, interface: &str, link: &Link) -> Result<()> {
     )
 }
 
-/// Whether each packet of a link crosses it alone, or up to 64 KiB of a stream at once (GSO, and GRO
-/// at the port of a connection server). The latter is many times faster; the former is what a loss of
-/// single packets needs.
+/// Makes each packet cross the links alone (`single`), or lets up to 64 KiB of a stream cross at once (GSO,
+/// and GRO at the port of a connection server). The latter is many times faster. The former is needed to
+/// lose single packets.
 pub(crate) fn single_packets(
     bridge: &Namespace,
     hosts: &[(Namespace, Host)],
@@ -297,7 +301,7 @@ pub(crate) fn single_packets(
     Ok(())
 }
 
-/// The name the lab gives the bridge, where a host's name is asked for.
+/// Whether a name, given where a host's name is expected, is that of the lab's bridge.
 pub(crate) fn is_bridge(host: &str) -> bool {
     host == BRIDGE
 }

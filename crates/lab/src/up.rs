@@ -1,4 +1,4 @@
-//! Raises a lab: everything, or nothing.
+//! Raises a lab. If a part fails, everything that was made is taken down.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -23,7 +23,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// Nodes run this program; each thing gets [`PATIENCE`].
+    /// Options with which nodes run this program, and each thing gets [`PATIENCE`].
     pub fn new(baton: impl Into<PathBuf>) -> Options {
         Options {
             baton: baton.into(),
@@ -33,11 +33,11 @@ impl Options {
 }
 
 impl Lab {
-    /// Raises the lab and waits until all in it is ready. If it is up already, nothing is done. What
-    /// an earlier `up` left behind that was cut off, or by a stop of the machine, is cleared first.
+    /// Raises the lab and waits until everything in it is ready. If it is up already, nothing is done. First
+    /// it clears what an interrupted `up` or a stop of the machine left behind.
     ///
     /// # Errors
-    /// Anything that cannot be made or does not become ready. What had been made is taken down.
+    /// An error if anything cannot be made or does not become ready. What had been made is then taken down.
     pub fn up(&self, options: &Options, mut progress: impl FnMut(&str)) -> Result<Running> {
         let progress: &mut dyn FnMut(&str) = &mut progress;
         self.can_run()?;
@@ -109,7 +109,8 @@ impl Lab {
         Ok(())
     }
 
-    /// The program that nodes run, as a full path, because they start in their own directories.
+    /// The full path of the program that nodes run. A relative path would fail, because nodes start in their own
+    /// directories.
     fn baton(&self, options: &Options) -> Result<PathBuf> {
         if !self
             .hosts
@@ -155,8 +156,8 @@ impl Raising<'_> {
         self.losses(&bridge, &hosts)?;
 
         let key = ClusterKey::random()?;
-        // Servers first, so that a node finds its own server in good health at once; but sockets of an application
-        // node are virtual only once its daemon is there.
+        // Servers start first, so that a node finds its own server healthy at once. On an application node they start
+        // after its daemon, because sockets there are virtual only once the daemon runs.
         let before = |host: &Host, thing: &Thing| *thing != Thing::Node && !host.is_app();
         self.things(&hosts, &key, before)?;
         if hosts
@@ -164,7 +165,7 @@ impl Raising<'_> {
             .any(|(_, host)| host.run.contains(&Thing::Node))
         {
             self.pins(&hosts)?;
-            // Whoever is to be in front begins: the next in line would not wait for it for long.
+            // The preferred candidate starts first, because the next one would not wait long for it.
             let front = self.lab.preferred();
             let in_front = |host: &Host| Some(host.name.as_str()) == front;
             self.things(&hosts, &key, |host, thing| {
@@ -219,7 +220,7 @@ impl Raising<'_> {
         }
     }
 
-    /// Starts all that `which` says, then waits for all: they become ready side by side.
+    /// Starts all things that `which` selects, then waits for all of them, so that they become ready in parallel.
     fn things(
         &mut self,
         hosts: &[(Namespace, Host)],
@@ -246,7 +247,7 @@ impl Raising<'_> {
 
     fn pins(&mut self, hosts: &[(Namespace, Host)]) -> Result<()> {
         mount_bpf(Path::new("/sys/fs/bpf"))?;
-        // Those of hosts without a node as well: a client's agent keeps its programs there.
+        // Hosts without a node are included: the agent of an aware client keeps its programs there.
         for (_, host) in hosts {
             self.state.pins.push(config::pins(self.lab, host));
         }
@@ -256,7 +257,7 @@ impl Raising<'_> {
     }
 }
 
-/// Mounts a BPF file system where systems expect it, unless there is one.
+/// Mounts a BPF file system at `at`, unless there is one.
 fn mount_bpf(at: &Path) -> Result<()> {
     let kind = nix::sys::statfs::statfs(at).doing(|| format!("look at {}", at.display()))?;
     if kind.filesystem_type() == nix::sys::statfs::BPF_FS_MAGIC {

@@ -21,20 +21,20 @@ run = ["nginx"]
 
 const WHOAMI: &str = "http://10.77.0.11/whoami";
 
-/// curl(1): no answer within the time,
+/// The exit status of curl(1) if there was no answer within the time.
 const TOO_LATE: Option<i32> = Some(28);
-/// no connection,
+/// The exit status of curl(1) if there was no connection.
 const REFUSED: Option<i32> = Some(7);
-/// and one that was broken off.
+/// The exit status of curl(1) if the connection was broken off.
 const RESET: Option<i32> = Some(56);
 
-/// How curl ends that waits no longer than this.
+/// The exit status of a curl that waits no longer than `seconds`.
 fn code(lab: &Raised, seconds: u32) -> Result<Option<i32>, Box<dyn std::error::Error>> {
     let line = format!("curl -sSf --max-time {seconds} {WHOAMI}");
     Ok(lab.on("client", &line)?.status.code())
 }
 
-/// Numbers in the order in which they came to ds1, of so many that the client sent.
+/// Sends `count` numbers from the client, and returns those that came to ds1, in the order of their arrival.
 fn sent(lab: &Raised, count: u32) -> Result<Vec<u32>, Box<dyn std::error::Error>> {
     let receiver = lab
         .running
@@ -87,7 +87,7 @@ fn a_cut_link_carries_nothing_until_it_is_mended() -> Outcome {
         matches!(unknown, Err(Error::NoSuchHost { .. })),
         "{unknown:?}"
     );
-    // It is also taken down when it is cut.
+    // The lab can also be taken down while a link is cut.
     Ok(lab.running.fault("ds1", &Fault::Cut)?)
 }
 
@@ -102,7 +102,7 @@ fn a_paused_program_answers_late_and_a_killed_one_never() -> Outcome {
     lab.running.fault("ds1", &Fault::Continue(nginx()))?;
     assert_eq!(lab.get(WHOAMI)?, "ds1\n");
     lab.running.fault("ds1", &Fault::Kill(nginx()))?;
-    // A connection that comes before the kernel has closed all its sockets is reset.
+    // A connection that comes before the kernel has closed all sockets of the program is reset.
     let mut code_now = code(&lab, 5)?;
     for _ in 0..50 {
         if code_now != RESET {
@@ -118,7 +118,7 @@ fn a_paused_program_answers_late_and_a_killed_one_never() -> Outcome {
         "{unknown:?}"
     );
 
-    // What stands still is taken down as fast as anything else.
+    // A stopped program is taken down as fast as any other.
     lab.running.restart("ds1", "nginx")?;
     lab.running.fault("ds1", &Fault::Pause(nginx()))?;
     let begin = Instant::now();
@@ -131,7 +131,7 @@ fn a_paused_program_answers_late_and_a_killed_one_never() -> Outcome {
     Ok(())
 }
 
-/// A client that has an answer half must learn of the end only from its own timers.
+/// A client that has half of an answer must learn of the reboot only from its own timers.
 #[test]
 fn a_host_that_reboots_says_no_word_and_knows_nothing() -> Outcome {
     let Some(lab) = raise("reboot", PAIR)? else {
@@ -168,7 +168,7 @@ fn a_host_that_reboots_says_no_word_and_knows_nothing() -> Outcome {
     curl.kill()?;
     curl.wait()?;
 
-    // A second time, at once; and it is also taken down without power.
+    // A second reboot works at once, and the lab can also be taken down while a host has no power.
     lab.running.fault("ds1", &Fault::Reboot)?;
     assert_eq!(lab.get(WHOAMI)?, "ds1\n");
     Ok(lab.running.fault("ds1", &Fault::Halt)?)
@@ -247,7 +247,7 @@ fn late_packets_are_overtaken_and_all_arrive() -> Outcome {
         assert!(sent(&lab, 200)?.is_sorted(), "{host}");
     }
 
-    // All of them late: a long line. An answer takes two round trips, four times the delay.
+    // If all packets are late, the link is like a long line. An answer takes two round trips, four times the delay.
     lab.running
         .fault("ds1", &Fault::Packets(late(1.0, 50, Direction::Both)))?;
     let begin = Instant::now();
@@ -259,6 +259,6 @@ fn late_packets_are_overtaken_and_all_arrive() -> Outcome {
     );
     let processes = String::from_utf8(Command::new("ps").arg("ax").output()?.stdout)?;
     assert!(processes.contains(&format!("{}/bridge/late.py", lab.name)));
-    // What holds them is taken down with the lab: the end of the test looks.
+    // The process that holds packets is taken down with the lab, which the end of the test checks.
     Ok(())
 }

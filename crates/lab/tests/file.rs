@@ -3,12 +3,12 @@
 use baton_lab::{Lab, Loss, Role, ServerKind, Thing};
 use proptest::prelude::*;
 
-/// A lab with these hosts and this end.
+/// The text of a lab file with these hosts, followed by `end`.
 fn with(hosts: &str, end: &str) -> String {
     format!("name = \"t\"\n{hosts}\n{end}\n")
 }
 
-/// A lab with one host `a`, which has these keys besides its name.
+/// The text of a lab file with one host `a`, which has these keys besides its name.
 fn host(keys: &str) -> String {
     with(&format!("[[host]]\nname = \"a\"\n{keys}"), "")
 }
@@ -121,7 +121,7 @@ fn the_labs_of_this_repository_are_right() -> Result<(), Box<dyn std::error::Err
     Ok(())
 }
 
-/// Each: what is wrong, the file, and what the error must name.
+/// Each case has what is wrong, the file, and what the error must name.
 #[test]
 fn bad_files_are_refused_with_reasons() {
     let address = |text: &str| host(&format!("address = {text}"));

@@ -1,4 +1,4 @@
-//! A lab's life on real namespaces: up, used, hurt, down, and nothing left behind.
+//! A lab on real namespaces is raised, used, disturbed and taken down, and leaves nothing behind.
 
 mod support;
 
@@ -135,7 +135,7 @@ fn a_namespace_that_took_the_place_of_ours_is_left_alone() -> Outcome {
     let left = left_behind(&lab.name);
     assert!(ip(&format!("netns del {replaced}"))?, "it was left alone");
     assert!(error.is_some_and(|text| text.contains(&replaced)));
-    // All else went down all the same; what is left is the state, for the next try, and that one.
+    // Everything else went down. Only the state, for the next try, and the foreign namespace are left.
     assert_eq!(left, [format!("/run/baton-lab/{}", lab.name), replaced]);
     lab.running.clone().down()?;
     assert_eq!(left_behind(&lab.name), Vec::<String>::new());
@@ -206,7 +206,7 @@ fn a_link_has_its_loss_rate_and_mtu() -> Outcome {
         let link = lab.text(host, &format!("ip link show dev {interface}"))?;
         assert!(link.contains("mtu 1400"), "{link}");
     }
-    // Packets, not 64 KiB of a stream, are what is lost; and bodies still arrive whole.
+    // Single packets are lost, not 64 KiB of a stream, and bodies still arrive whole.
     assert!(
         lab.text("client", "ethtool -k eth0")?
             .contains("tcp-segmentation-offload: off")
@@ -344,7 +344,7 @@ fn a_stubborn_program_is_killed_and_its_children_too() -> Outcome {
         .args(["-o", "stat=", "-s", &pid.to_string()])
         .output()?;
     let states = String::from_utf8(session.stdout)?;
-    // A zombie is dead: it only waits for init to take note.
+    // A zombie counts as dead: only init has not reaped it yet.
     assert!(
         states.lines().all(|state| state.starts_with('Z')),
         "{states}"

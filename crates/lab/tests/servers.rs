@@ -1,4 +1,4 @@
-//! The three servers on real namespaces: the same pages from each.
+//! The three servers, on real namespaces, serve the same pages.
 
 mod support;
 
@@ -34,7 +34,7 @@ const SERVERS: [(&str, &str); 4] = [
     ("ds3", "10.77.0.13:8080"),
 ];
 
-/// One lab for all: raising it takes longer than any of the checks.
+/// All checks share one lab, because raising it takes longer than any of them.
 #[test]
 fn every_server_serves_every_page() -> Outcome {
     let Some(lab) = raise("pages", HOSTS)? else {
@@ -114,7 +114,7 @@ fn uploads(lab: &Raised, address: &str) -> Outcome {
     Ok(())
 }
 
-/// Each request is a line, and the client's address is in it. nginx writes it within a second.
+/// Each request is one line of the log with the client's address. nginx writes the line within a second.
 fn logs(lab: &Raised) -> Outcome {
     for host in ["ds1", "ds2", "ds3"] {
         let path = lab.running.host(host)?.directory.join("access.log");

@@ -1,4 +1,4 @@
-//! Telling the LAN which MAC an address has now, after it moved to this host.
+//! Tells the LAN which MAC address an IP address has after it moved to this host.
 //!
 //! A protocol contributes frames ([`arp::gratuitous`] for IPv4); [`announce`] sends any.
 
@@ -13,9 +13,9 @@ use crate::{Link, Result};
 /// A whole Ethernet frame.
 pub type Frame = Vec<u8>;
 
-/// Sends all `frames` out of `link`, `times` times with `gap` in between. A host that missed one
-/// hears the next; RFC 5227 section 3 sends two, two seconds apart. So a frame that a full queue of
-/// the interface does not take is no error: the next announcement tries again.
+/// Sends all `frames` out of `link`, `times` times with `gap` in between. A host that missed one announcement hears the
+/// next; RFC 5227 section 3 sends two, two seconds apart. So it is not an error if a full queue of the interface does
+/// not take a frame: the next announcement tries again.
 ///
 /// # Errors
 /// [`crate::Error::System`] without CAP_NET_RAW, or when the link is down.
@@ -67,8 +67,8 @@ mod tests {
     use super::*;
     use crate::Error;
 
-    /// Announces two frames three times to an interface that answers thus. Gives the outcome and
-    /// which frames were tried.
+    /// Announces two frames three times to an interface that answers each frame with `answer`. Returns the outcome and
+    /// the frames that were tried.
     fn announce_to(answer: impl Fn(usize) -> Option<i32>) -> (Result<()>, Vec<Frame>) {
         let frames = [vec![1], vec![2]];
         let mut tried = Vec::new();

@@ -1,4 +1,4 @@
-//! How many connections of each service this host has, by the kernel's own count (sock_diag(7)).
+//! How many connections of each service this host has, as the kernel counts them (sock_diag(7)).
 
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -13,12 +13,12 @@ use netlink_packet_sock_diag::{AF_INET, AF_INET6};
 use crate::sock_diag::{dump, state_of};
 use crate::{Error, Result};
 
-/// Established connections by the local address and port that they have on this host.
+/// The numbers of established connections, by their local address and port on this host.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Connections(HashMap<SocketAddrV4, u32>);
 
 impl Connections {
-    /// Counts them now. Blocks for as long as the kernel needs to walk its table.
+    /// Counts the connections now. It blocks for as long as the kernel needs to walk its table.
     ///
     /// # Errors
     /// [`Error::System`].
@@ -31,7 +31,8 @@ impl Connections {
         Ok(Self(counts))
     }
 
-    /// Clients whose connections to one of `locals` have neither sent nor got data for so long, with that one.
+    /// The clients whose connections to one of `locals` have neither sent nor received data for a time within `quiet`,
+    /// each with that local address.
     ///
     /// # Errors
     /// [`Error::System`].
@@ -53,8 +54,8 @@ impl Connections {
         Ok(idle)
     }
 
-    /// Whether the server's end of a connection from `client` to `server`, made on this host, is a socket of
-    /// this network namespace. It is not if an address translation leads the connection elsewhere.
+    /// Whether the server's end of a connection from `client` to `server`, made on this host, is a socket of this
+    /// network namespace. It is not if an address translation leads the connection elsewhere.
     ///
     /// # Errors
     /// [`Error::System`].
@@ -65,13 +66,14 @@ impl Connections {
         Ok(state.is_some_and(|state| state != LISTEN))
     }
 
-    /// How many there are at `local`.
+    /// How many connections there are at `local`.
     pub fn at(&self, local: SocketAddrV4) -> u32 {
         self.0.get(&local).copied().unwrap_or(0)
     }
 }
 
-/// Shows `visit` both ends of every established connection over IPv4, also of those to a listener of IPv6 that takes both.
+/// Calls `visit` with both ends of every established connection over IPv4, including those to a dual-stack IPv6
+/// listener.
 fn established(
     extensions: ExtensionFlags,
     mut visit: impl FnMut(SocketAddrV4, SocketAddrV4, &InetResponse),
@@ -91,7 +93,7 @@ fn established(
     Ok(())
 }
 
-/// How long ago data was sent or came, by a `struct tcp_info` (include/uapi/linux/tcp.h).
+/// How long ago data was last sent or received, by a `struct tcp_info` (include/uapi/linux/tcp.h).
 fn since_data(info: &[u8]) -> Option<Duration> {
     const LAST_DATA_SENT_AT: usize = 44;
     const LAST_DATA_RECV_AT: usize = 52;
@@ -134,10 +136,10 @@ mod tests {
         let client = v4(client.local_addr().unwrap());
         let _accepted = listener.accept().unwrap();
         assert!(Connections::ends_here(client, server).unwrap());
-        // Only the listener is found, as where a connection's packets are led elsewhere.
+        // Only the listener is found, as if a connection's packets were led elsewhere.
         let stranger = SocketAddrV4::new(Ipv4Addr::new(127, 0, 0, 2), client.port());
         assert!(!Connections::ends_here(stranger, server).unwrap());
-        // Not even a listener.
+        // Not even a listener is found.
         let nobody = SocketAddrV4::new(Ipv4Addr::new(127, 0, 0, 3), server.port());
         assert!(!Connections::ends_here(client, nobody).unwrap());
     }

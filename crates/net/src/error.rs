@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Why something could not be done. Each says what, where, and what to do.
+/// Why something could not be done. Each text says what failed, where, and what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The kernel refused.
@@ -47,20 +47,20 @@ pub enum Error {
         /// The interface.
         name: String,
     },
-    /// No answer to ARP or neighbor discovery.
+    /// The next hop did not answer ARP or neighbor discovery.
     #[error(
         "{address} on {interface} did not tell its MAC address within {waited:?}\n  \
          help: check that the machine is up and on the same LAN (ping it, `ip neighbor`)"
     )]
     Unresolved {
-        /// The next hop.
+        /// The address of the next hop.
         address: IpAddr,
-        /// Where it should be.
+        /// The interface behind which it should be.
         interface: String,
-        /// How long it was asked.
+        /// How long it was asked for.
         waited: Duration,
     },
-    /// The journal cannot be understood.
+    /// The journal is malformed.
     #[error(
         "the journal {} of changes to this host cannot be read: {reason}\n  \
          help: take back what it lists by hand, then remove it", path.display()
@@ -76,25 +76,25 @@ pub enum Error {
         "a packet from a raw socket is malformed: {0}\n  help: this is a bug or a broken driver"
     )]
     Malformed(&'static str),
-    /// Not a setting of the network.
+    /// The name is not a setting of the network.
     #[error(
         "\"{name}\" is not a network setting\n  help: write something like net/ipv4/ip_forward"
     )]
     NotASysctl {
-        /// What was given.
+        /// The name that was given.
         name: String,
     },
 }
 
 impl Error {
-    /// For use in `map_err`: what was tried, as it follows "cannot".
+    /// Makes [`Error::System`], for use in `map_err`. `doing` is what was tried, as it follows "cannot".
     pub fn system(doing: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         let doing = doing.into();
         move |cause| Self::System { doing, cause }
     }
 
-    /// Whether there was no room for what was to be sent: in the socket's buffer (EAGAIN) or in the
-    /// interface's queue (ENOBUFS). There will be, in a moment.
+    /// Whether there was no room for a packet to be sent: in the socket's buffer (EAGAIN) or in the interface's queue
+    /// (ENOBUFS). There will be room in a moment.
     pub(crate) fn is_full_queue(&self) -> bool {
         matches!(self.errno(), Some(libc::EAGAIN | libc::ENOBUFS))
     }

@@ -1,4 +1,4 @@
-//! Changes to this host that are taken back: each is journaled before it is made.
+//! Changes to this host that are undone later: each is in the journal before it is made.
 
 use std::net::IpAddr;
 
@@ -14,23 +14,23 @@ pub struct Host {
 }
 
 impl Host {
-    /// A host with the journal of what is changed already.
+    /// The host, with a journal of the changes that were made earlier.
     pub fn new(netlink: Netlink, undo: Undo) -> Self {
         Self { netlink, undo }
     }
 
-    /// For questions that change nothing.
+    /// The routing socket, for queries that change nothing.
     pub fn netlink(&self) -> &Netlink {
         &self.netlink
     }
 
-    /// The journal, for steps that are not the network's.
+    /// The journal, for steps that do not concern the network.
     pub fn undo(&mut self) -> &mut Undo {
         &mut self.undo
     }
 
-    /// Gives `interface` the address as a /32 (or /128). `false`: it had it already, and then it
-    /// is left alone at the end unless an earlier start of this daemon added it.
+    /// Gives `interface` the address as a /32 (or /128). Returns `false` if it already had the address; the address
+    /// then stays at the end, unless an earlier start of this daemon added it.
     ///
     /// # Errors
     /// [`Error::NoLink`]; [`Error::System`].
@@ -47,8 +47,8 @@ impl Host {
         self.settle(&step, added)
     }
 
-    /// Takes away an address that [`Host::add_address`] added, now or in an earlier start.
-    /// `false`: it was not ours, and stays.
+    /// Removes an address that [`Host::add_address`] added, now or in an earlier start. Returns `false` if baton did
+    /// not add it; it stays then.
     ///
     /// # Errors
     /// [`Error::System`].
@@ -65,7 +65,7 @@ impl Host {
         Ok(true)
     }
 
-    /// Sets a setting.
+    /// Sets a kernel setting, and records its earlier value.
     ///
     /// # Errors
     /// [`Error::System`].
@@ -83,7 +83,7 @@ impl Host {
         self.settle(&step, done).map(|_| ())
     }
 
-    /// Adds a policy rule. `false`: it was there already.
+    /// Adds a policy rule. Returns `false` if it was already there.
     ///
     /// # Errors
     /// [`Error::System`].
@@ -97,8 +97,8 @@ impl Host {
         self.settle(&step, added)
     }
 
-    /// Makes every IPv4 address local in a table of its own. The table is ours alone, so the route
-    /// is removed at the end even if it was there before.
+    /// Makes every IPv4 address local in a routing table. That table belongs to baton alone, so the route is removed at
+    /// the end even if it was there before.
     ///
     /// # Errors
     /// [`Error::System`].
@@ -107,12 +107,12 @@ impl Host {
         self.netlink.add_local_route(route).await
     }
 
-    /// Takes everything back; see [`Undo::unwind`].
+    /// Undoes everything; see [`Undo::unwind`].
     pub async fn unwind(&mut self) -> Vec<Error> {
         self.undo.unwind(&self.netlink).await
     }
 
-    /// What was not changed after all needs no step back.
+    /// Removes the step from the journal if the change was not made after all.
     fn settle(&mut self, step: &Step, done: Result<bool>) -> Result<bool> {
         if !matches!(done, Ok(true)) {
             self.undo.forget(step)?;

@@ -1,7 +1,7 @@
-//! Which messages a socket hears: a filter in the kernel (classic BPF, `Documentation/networking/filter.rst`).
+//! Which messages a socket receives: a filter in the kernel (classic BPF, `Documentation/networking/filter.rst`).
 //!
-//! Every raw socket of a protocol gets a copy of every packet of it. When entries of TCP tables go over by
-//! the thousand, who has no use for them should not have to read them.
+//! Every raw socket of a protocol gets a copy of each of its packets. While thousands of TCB entries migrate, a reader
+//! that does not need them should not have to read them.
 
 use libc::{
     BPF_B, BPF_IND, BPF_JEQ, BPF_JGE, BPF_JMP, BPF_K, BPF_LD, BPF_LDX, BPF_LEN, BPF_MSH, BPF_RET,
@@ -9,18 +9,19 @@ use libc::{
 };
 use socket2::SockFilter;
 
-/// Where `struct lccp_header` has its command.
+/// The offset of the command in `struct lccp_header`.
 const COMMAND_AT: u32 = 2;
 
-/// Of messages with these commands all are heard, or, if `heard` is false, none. What is too short to
-/// have a command is heard by who hears all others.
+/// A filter that passes only messages with these commands or, if `heard` is false, only the others. A packet that is
+/// too short to have a command counts as one of the others.
 pub fn by_command(commands: &[u8], heard: bool) -> Vec<SockFilter> {
     const ALL: u32 = u32::MAX;
     let (named, others) = if heard { (ALL, 0) } else { (0, ALL) };
     // Jumps are counted from the next instruction; the filter ends with one RET for each answer.
     let to_others = commands.len() as u8 + 1;
     let mut filter = vec![
-        // X: the IP header's length. A: how far behind the command's place the packet ends, and one.
+        // X: the IP header's length. A: the packet's length less that of the LCCP header up to and with the command.
+        // The packet has a command if A is at least X.
         op(BPF_LDX | BPF_B | BPF_MSH, 0, 0, 0),
         op(BPF_LD | BPF_W | BPF_LEN, 0, 0, 0),
         op(libc::BPF_ALU | BPF_SUB | BPF_K, 0, 0, COMMAND_AT + 1),

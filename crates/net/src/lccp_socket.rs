@@ -14,14 +14,13 @@ use tokio::io::unix::AsyncFd;
 
 use crate::{Error, Result, lccp_filter};
 
-/// Sends and receives what stands behind the IPv4 header. Receives only what is sent to its own
-/// address.
+/// Sends and receives what follows the IPv4 header. It receives only packets to its own address.
 #[derive(Debug)]
 pub struct LccpSocket {
     socket: AsyncFd<Socket>,
     own: Ipv4Addr,
     protocol: u8,
-    /// When no message was there: since this span after `opened`, in nanoseconds.
+    /// When the socket was last found empty, in nanoseconds after `opened`.
     empty: AtomicU64,
     opened: Instant,
 }
@@ -29,27 +28,27 @@ pub struct LccpSocket {
 /// A message as it came in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Received<'a> {
-    /// Who says to have sent it.
+    /// The sender's address, as the packet gives it.
     pub sender: Ipv4Addr,
-    /// What stood behind the IPv4 header.
+    /// What followed the IPv4 header.
     pub payload: &'a [u8],
-    /// It has waited here to be read no longer than this: a reader that is kept from running is late, and what it reads
-    /// then is old.
+    /// The longest time for which it can have waited here to be read. A reader that is kept from running is late, and
+    /// what it reads then is old.
     pub waited: Duration,
 }
 
 impl Received<'_> {
-    /// When it came, by this machine's wall clock now.
+    /// When it came, by the current wall clock of this machine.
     pub fn came(&self) -> Arrival {
         Arrival::within(self.waited, SystemTime::now().into())
     }
 }
 
 impl LccpSocket {
-    /// The longest IPv4 packet, bytes: a buffer of this size never cuts one off.
+    /// The longest IPv4 packet, bytes: a buffer of this size never truncates a packet.
     pub const MAX_PACKET: usize = 65_535;
 
-    /// Bytes of packets that may wait at a socket: some 2,000 of them, however short they are.
+    /// How many bytes of packets may wait at a socket: some 2,000 packets, however short they are.
     const ROOM: usize = 8 << 20;
 
     /// A socket that sends from and receives at `own`. Must be called within a tokio runtime.
@@ -86,7 +85,7 @@ impl LccpSocket {
         self.own
     }
 
-    /// Hears only messages with these commands (`enum lccp_command`) from now on.
+    /// Receives only messages with these commands (`enum lccp_command`) from now on.
     ///
     /// # Errors
     /// [`Error::System`].
@@ -94,7 +93,7 @@ impl LccpSocket {
         self.filter(commands, true)
     }
 
-    /// Hears no messages with these commands from now on.
+    /// Receives no messages with these commands from now on.
     ///
     /// # Errors
     /// [`Error::System`].
@@ -109,7 +108,7 @@ impl LccpSocket {
             .map_err(Error::system("have the kernel choose among LCCP messages"))
     }
 
-    /// Makes room for `bytes` of packets that wait to be read, beyond what `net.core.rmem_max` allows: each
+    /// Makes room for `bytes` of packets that wait to be read, beyond what `net.core.rmem_max` allows. Each packet
     /// takes about four kilobytes, however short it is.
     ///
     /// # Errors
@@ -120,8 +119,8 @@ impl LccpSocket {
             .map_err(Error::system("give a raw socket a larger receive buffer"))
     }
 
-    /// How many packets of this protocol the sockets at `own` have lost because they had no room: all that are open
-    /// in this network namespace.
+    /// How many packets of this protocol were lost because a socket at `own` had no room: the sum over all such sockets
+    /// that are open in this network namespace.
     ///
     /// # Errors
     /// [`Error::System`] if the kernel does not show its raw sockets.
@@ -135,8 +134,7 @@ impl LccpSocket {
     /// Sends `payload` in one packet; the kernel writes the IPv4 header.
     ///
     /// # Errors
-    /// [`Error::System`], for instance when there is no route, or the packet is larger than a
-    /// link on the way takes.
+    /// [`Error::System`], for instance if there is no route, or if the packet is larger than a link on the way allows.
     pub async fn send_to(&self, payload: &[u8], to: Ipv4Addr) -> Result<()> {
         let to_address = SocketAddr::V4(SocketAddrV4::new(to, 0)).into();
         self.socket
@@ -153,8 +151,8 @@ impl LccpSocket {
     /// Safe to cancel: a message is taken only by the poll that returns it.
     ///
     /// # Errors
-    /// [`Error::Malformed`] for a packet that is not IPv4 of this protocol or was cut off by the
-    /// buffer; the socket can be used on. [`Error::System`].
+    /// [`Error::Malformed`] for a packet that is not IPv4 of this protocol or was truncated by the buffer; the socket
+    /// stays usable. [`Error::System`].
     pub async fn recv_from<'a>(&self, buffer: &'a mut [u8]) -> Result<Received<'a>> {
         let length = self
             .socket
@@ -166,7 +164,7 @@ impl LccpSocket {
 }
 
 impl LccpSocket {
-    /// The next message that is there already; `None`: there is none.
+    /// The next message that has already come; `None` if there is none.
     ///
     /// # Errors
     /// As [`Self::recv_from`].
@@ -182,13 +180,13 @@ impl LccpSocket {
         let begun = self.opened.elapsed();
         let read = socket.read(buffer);
         if matches!(&read, Err(error) if error.kind() == io::ErrorKind::WouldBlock) {
-            // 584 years fit.
+            // A u64 of nanoseconds holds 584 years.
             self.empty.store(begun.as_nanos() as u64, Relaxed);
         }
         read
     }
 
-    /// What was read now. It can have waited since nothing was there.
+    /// The message in a packet that was just read. It can have waited at most since the socket was last empty.
     fn received<'a>(&self, packet: &'a [u8]) -> Result<Received<'a>> {
         let (sender, payload) = strip(packet, self.protocol)?;
         let empty = Duration::from_nanos(self.empty.load(Relaxed));
@@ -200,7 +198,7 @@ impl LccpSocket {
     }
 }
 
-/// Sums the last column of the lines of `table` whose second one is this address and, as its port, this protocol.
+/// Sums the last column of those lines of `table` whose second column is this address, with this protocol as its port.
 fn lost_in(table: &str, own: Ipv4Addr, protocol: u8) -> u64 {
     let at = format!("{:08X}:{protocol:04X}", u32::from_ne_bytes(own.octets()));
     table
@@ -211,8 +209,8 @@ fn lost_in(table: &str, own: Ipv4Addr, protocol: u8) -> u64 {
         .sum()
 }
 
-/// Takes off the IPv4 header, which Linux leaves on what a raw socket receives (raw(7)): the sender, and what stood behind
-/// the header.
+/// Removes the IPv4 header, which Linux leaves on what a raw socket receives (raw(7)). Returns the sender, and what
+/// followed the header.
 fn strip(packet: &[u8], protocol: u8) -> Result<(Ipv4Addr, &[u8])> {
     const WITHOUT_OPTIONS: usize = 20;
     let Some(fixed) = packet.first_chunk::<WITHOUT_OPTIONS>() else {

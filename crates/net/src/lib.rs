@@ -1,9 +1,8 @@
-//! Everything between the daemon and its host's network, thin: links, addresses, routes and
-//! neighbors through netlink, sysctls, the journal that takes the host back, announcements, the
-//! socket for messages between nodes, frames of clients, health probes, and what this host's rules translate.
+//! Everything between the daemon and its host's network, as a thin layer: links, addresses, routes and neighbors
+//! through netlink, sysctls, the journal that undoes changes to the host, announcements, the socket for messages
+//! between nodes, frames of clients, health probes, and what this host's firewall rules translate.
 //!
-//! Everything acts on the network namespace of the calling thread, so a runtime must keep all its
-//! threads in one.
+//! Everything acts on the network namespace of the calling thread, so all threads of a runtime must be in the same one.
 #![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test may panic"))]
 
 pub mod address_translation;
@@ -44,5 +43,5 @@ pub use sysctl::Sysctl;
 pub use undo::Undo;
 pub use who_has::who_has;
 
-/// What functions of this crate return.
+/// The result of this crate's functions.
 pub type Result<T> = std::result::Result<T, Error>;

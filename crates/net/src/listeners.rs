@@ -1,4 +1,4 @@
-//! Who listens for TCP connections on this host: the kernel's socket diagnosis (sock_diag(7)).
+//! The TCP listeners of this host, from the kernel's socket diagnosis (sock_diag(7)).
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -14,20 +14,20 @@ use crate::{Error, Result};
 /// A listening TCP socket. A server may have many for one port (SO_REUSEPORT).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listener {
-    /// What it is bound to.
+    /// The address that it is bound to.
     pub address: SocketAddr,
-    /// A socket bound to `::` that takes no IPv4 (IPV6_V6ONLY).
+    /// Whether it is bound to `::` and takes no IPv4 (IPV6_V6ONLY).
     pub only_ipv6: bool,
     /// Whether it is the TCP side of an MPTCP listener.
     pub mptcp: bool,
     /// How many connections may wait to be accepted.
     pub backlog: u32,
-    /// Its number among the sockets, as in /proc/PID/fd.
+    /// The number of the socket's inode, as in /proc/PID/fd.
     pub inode: u32,
 }
 
 impl Listener {
-    /// Whether connections to `target` are for it, unless another is bound closer.
+    /// Whether it takes connections to `target`, unless another listener is bound more specifically.
     pub fn takes(&self, target: SocketAddr) -> bool {
         self.address.port() == target.port()
             && match self.address.ip() {
@@ -41,13 +41,13 @@ impl Listener {
 /// All listening TCP sockets of this network namespace, IPv4 and IPv6.
 ///
 /// # Errors
-/// [`Error::System`] if the kernel was built without INET_DIAG, or says no.
+/// [`Error::System`] if the kernel was built without INET_DIAG, or refuses.
 pub fn listeners() -> Result<Vec<Listener>> {
     let list = || -> io::Result<Vec<Listener>> {
         let mut found = Vec::new();
         for family in [AF_INET, AF_INET6] {
-            // The kernel tells about upper layer protocols only to those who ask for INFO
-            // (`inet_sk_diag_fill` in net/ipv4/inet_diag.c).
+            // The kernel reports upper layer protocols only if INFO is asked for (`inet_sk_diag_fill` in
+            // net/ipv4/inet_diag.c).
             let (states, extensions) = (StateFlags::LISTEN, ExtensionFlags::INFO);
             dump(family, states, extensions, |response| {
                 found.push(listener(response))
@@ -58,9 +58,9 @@ pub fn listeners() -> Result<Vec<Listener>> {
     list().map_err(Error::system("list the listening sockets"))
 }
 
-/// `INET_DIAG_ULP_INFO` of include/uapi/linux/inet_diag.h: an upper layer protocol has the socket.
+/// `INET_DIAG_ULP_INFO` of include/uapi/linux/inet_diag.h: an upper layer protocol uses the socket.
 const ULP_INFO: u16 = 19;
-/// `INET_ULP_INFO_NAME`: which; MPTCP's name in net/mptcp/subflow.c.
+/// The value of `INET_ULP_INFO_NAME` for MPTCP, from net/mptcp/subflow.c.
 const MPTCP: &[u8] = b"mptcp\0";
 
 fn listener(response: &InetResponse) -> Listener {

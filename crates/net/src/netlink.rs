@@ -1,6 +1,6 @@
 //! The kernel's routing socket: links, addresses, routes, rules and neighbors.
 //!
-//! The only place that knows `rtnetlink`; its types do not leave it.
+//! This is the only module that knows `rtnetlink`; types of that crate do not leave it.
 
 pub mod adapter;
 pub mod address;
@@ -21,8 +21,8 @@ use crate::{Error, Result};
 #[derive(Clone, Debug)]
 pub struct Netlink {
     handle: Handle,
-    /// Held while a list of neighbors comes in. Several at once would overrun the socket's buffer, and
-    /// whoever waits for what was lost waits for ever.
+    /// Held while a list of neighbors comes in. Several lists at the same time would overrun the socket's buffer, and
+    /// the reader of a lost message would wait forever.
     listing: Arc<Mutex<()>>,
 }
 
@@ -43,7 +43,7 @@ impl Netlink {
     }
 }
 
-/// All answers of a dump.
+/// Collects all answers of a dump.
 async fn all<T>(
     doing: &str,
     stream: impl Stream<Item = std::result::Result<T, rtnetlink::Error>>,
@@ -51,7 +51,7 @@ async fn all<T>(
     stream.try_collect().await.map_err(failed(doing))
 }
 
-/// For use in `map_err`.
+/// Makes an error of this crate, for use in `map_err`. `doing` is what was tried.
 fn failed(doing: impl Into<String>) -> impl FnOnce(rtnetlink::Error) -> Error {
     let doing = doing.into();
     move |error| {
@@ -63,7 +63,7 @@ fn failed(doing: impl Into<String>) -> impl FnOnce(rtnetlink::Error) -> Error {
     }
 }
 
-/// Turns the error numbers that mean "it is as wanted already" into `false`.
+/// Turns an error whose number is in `already`, which means that nothing had to be done, into `false`.
 fn unless(done: Result<()>, already: &[i32]) -> Result<bool> {
     match done {
         Ok(()) => Ok(true),

@@ -12,7 +12,7 @@ use nix::{getsockopt_impl, sockopt_impl};
 use crate::{Error, Result};
 
 sockopt_impl!(
-    /// The cookie of a socket's network namespace (socket(7)).
+    /// The option that gives the cookie of a socket's network namespace (socket(7)).
     NetnsCookie,
     GetOnly,
     libc::SOL_SOCKET,
@@ -20,8 +20,7 @@ sockopt_impl!(
     u64
 );
 
-/// The number by which the kernel tells this thread's network namespace from all others, as
-/// `bpf_get_netns_cookie()` says it.
+/// The number by which the kernel identifies this thread's network namespace, as `bpf_get_netns_cookie()` returns it.
 ///
 /// # Errors
 /// [`Error::System`] on kernels before 5.14.
@@ -38,9 +37,9 @@ pub fn cookie() -> Result<u64> {
     ask().map_err(Error::system("ask for the network namespace's cookie"))
 }
 
-/// Runs `work` in the namespace that `ip netns add NAME` made, on a thread of its own: the caller
-/// stays where it is, and a panic comes back to it. A runtime that is built within `work` lives in
-/// the namespace if it is a single-threaded one, or starts its threads there.
+/// Runs `work` in the namespace that `ip netns add NAME` made, on a thread of its own. The caller stays in its
+/// namespace, and a panic in `work` is passed on to it. A runtime that is built within `work` is in the namespace if it
+/// is single-threaded or starts its threads there.
 ///
 /// # Errors
 /// [`Error::System`] if there is no such namespace or it may not be entered.

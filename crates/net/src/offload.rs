@@ -1,5 +1,4 @@
-//! Work that a NIC takes over from the kernel, and what it does to packets on the way: ethtool's
-//! features.
+//! The work that a NIC takes over from the kernel, and what it does to packets on the way: ethtool's features.
 
 use std::collections::HashSet;
 use std::io;
@@ -9,17 +8,17 @@ use futures_util::TryStreamExt;
 
 use crate::{Error, Result};
 
-/// The features that are on.
+/// The features that are switched on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Offloads(HashSet<String>);
 
 impl Offloads {
-    /// Whether the NIC glues segments together, beyond recognition, before anybody sees them.
+    /// Whether the NIC merges segments before any program sees them, so that the original ones cannot be told apart.
     pub fn large_receive(&self) -> bool {
         self.0.contains("rx-lro")
     }
 
-    /// Whether the kernel merges the segments of a stream before anybody but a native XDP program sees them.
+    /// Whether the kernel merges the segments of a stream before any program but a native XDP program sees them.
     pub fn generic_receive(&self) -> bool {
         self.0.contains("rx-gro")
     }
@@ -37,7 +36,7 @@ impl Offloads {
     }
 }
 
-/// What is on at an interface. Must be called within a tokio runtime.
+/// The features that are switched on at an interface. Must be called within a tokio runtime.
 ///
 /// # Errors
 /// [`Error::System`] if there is no such interface, or no ethtool over netlink (kernels before 5.6).

@@ -7,7 +7,7 @@ use socket2::{Domain, SockAddr, SockAddrStorage, Socket, Type};
 
 use crate::{Error, Link, Result};
 
-/// Bound to an interface; receives nothing.
+/// A sending socket that is bound to an interface. It receives nothing.
 #[derive(Debug)]
 pub struct PacketSocket {
     socket: Socket,
@@ -46,7 +46,7 @@ impl PacketSocket {
     }
 }
 
-/// `struct sockaddr_ll` (packet(7)) with nothing in it but the interface.
+/// `struct sockaddr_ll` (packet(7)) with nothing but the interface set.
 fn address(link: &Link) -> SockAddr {
     let mut storage = SockAddrStorage::zeroed();
     // SAFETY: sockaddr_ll is one of the socket address structures that the storage is for: it

@@ -1,4 +1,4 @@
-//! Health probes of a server: does it accept a connection, does it answer a request?
+//! Health probes of a server: whether it accepts a connection, and whether it answers a request.
 
 mod here;
 mod http;
@@ -11,26 +11,26 @@ use tokio::net::TcpStream;
 
 pub use http::Get;
 
-/// What is tried.
+/// What a probe tries.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Probe {
-    /// A connection is accepted.
+    /// The server has to accept a connection.
     Tcp,
-    /// A request is answered with a status of 200-399.
+    /// The server has to answer a request with a status of 200-399.
     Http(Get),
 }
 
-/// Why a server did not pass. A finding about the server, not a failure of the probe.
+/// Why a server did not pass. This is a finding about the server, not a failure of the probe.
 #[derive(Debug)]
 pub enum Reason {
-    /// It did not accept the connection, or ended it.
+    /// The server did not accept the connection, or ended it.
     Connection(io::Error),
-    /// It answered with another status.
+    /// The server answered with another status.
     Status(u16),
-    /// What it answered is not HTTP/1, or a header that is too long.
+    /// The server's answer is not HTTP/1, or its header is too long.
     NotHttp(&'static str),
-    /// An address translation leads connections to another network namespace or machine. Only
-    /// [`probe_here`] finds this.
+    /// An address translation leads connections to another network namespace or machine. Only [`probe_here`] finds
+    /// this.
     Elsewhere(SocketAddr),
 }
 
@@ -49,7 +49,7 @@ impl fmt::Display for Reason {
     }
 }
 
-/// Tries once, from the start of the connection to the end of the answer's header, however long that takes.
+/// Makes one attempt, from the start of the connection to the end of the answer's header, however long that takes.
 ///
 /// # Errors
 /// The reason why the server did not pass.
@@ -57,8 +57,8 @@ pub async fn probe(target: SocketAddr, probe: &Probe) -> Result<(), Reason> {
     exchange(connect(target).await?, probe).await
 }
 
-/// The same for a server that must be on this host, at an address of this host: its end of the connection must
-/// be a socket of this network namespace.
+/// Probes a server that must be on this host, at an address of this host: its end of the connection must be a socket of
+/// this network namespace.
 ///
 /// # Errors
 /// The reason why the server did not pass.

@@ -1,4 +1,4 @@
-//! How many queues a NIC has, and could have: ethtool's channels.
+//! How many queues a NIC uses and how many it could use: ethtool's channels.
 
 use std::io;
 
@@ -7,20 +7,20 @@ use futures_util::TryStreamExt;
 
 use crate::{Error, Result};
 
-/// Queues that receive and send ("combined" in `ethtool -l`).
+/// Numbers of queues that both receive and send ("combined" in `ethtool -l`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Queues {
-    /// Those in use.
+    /// How many are in use.
     pub used: u32,
-    /// All that the NIC has.
+    /// How many the NIC has.
     pub most: u32,
 }
 
 /// The queues of an interface. Must be called within a tokio runtime.
 ///
 /// # Errors
-/// [`Error::System`] if there is no such interface, its driver does not tell, or there is no ethtool over netlink
-/// (kernels before 5.6).
+/// [`Error::System`] if there is no such interface, if its driver does not report queues, or if there is no ethtool
+/// over netlink (kernels before 5.6).
 pub async fn queues(interface: &str) -> Result<Queues> {
     let failed = |error: ethtool::EthtoolError| {
         Error::system(format!("read the queues of {interface}"))(match error {

@@ -1,4 +1,4 @@
-//! Waits until something of the kernel's can be read.
+//! Waits until a descriptor of the kernel becomes readable.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -8,15 +8,15 @@ use tokio::io::unix::AsyncFd;
 
 use crate::{Error, Result};
 
-/// A descriptor that becomes readable again and again.
+/// A descriptor that becomes readable repeatedly.
 #[derive(Debug)]
 pub struct Readable(AsyncFd<OwnedFd>);
 
 impl Readable {
-    /// Must be called within a tokio runtime.
+    /// Takes over the descriptor. Must be called within a tokio runtime.
     ///
     /// # Errors
-    /// [`Error::System`] if it is of a kind that cannot be waited for.
+    /// [`Error::System`] if the descriptor is of a kind that cannot be waited for.
     pub fn new(descriptor: OwnedFd) -> Result<Self> {
         let register = || -> io::Result<AsyncFd<OwnedFd>> {
             // SAFETY: the descriptor stays open until the AsyncFd drops it, which takes it over and
@@ -27,8 +27,8 @@ impl Readable {
         Ok(Self(register().map_err(Error::system(doing))?))
     }
 
-    /// Returns when there is something new since the last time; what is there should then be read to its
-    /// end. Safe to cancel.
+    /// Returns when something new has come since the last time; the caller should then read until nothing is left. Safe
+    /// to cancel.
     ///
     /// # Errors
     /// [`Error::System`] when the runtime ends.

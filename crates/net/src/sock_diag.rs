@@ -1,4 +1,4 @@
-//! Asking the kernel about its TCP sockets: sock_diag(7).
+//! Asks the kernel about its TCP sockets: sock_diag(7).
 
 use std::io;
 use std::net::{IpAddr, SocketAddrV4};
@@ -13,7 +13,7 @@ use netlink_packet_sock_diag::{AF_INET, IPPROTO_TCP, SockDiagMessage};
 use netlink_sys::protocols::NETLINK_SOCK_DIAG;
 use netlink_sys::{Socket, SocketAddr};
 
-/// Shows `visit` every TCP socket of an address family that is in one of `states`, with what
+/// Calls `visit` with every TCP socket of an address family that is in one of `states`, with the attributes that
 /// `extensions` ask for.
 pub(crate) fn dump(
     family: u8,
@@ -69,7 +69,7 @@ pub(crate) fn state_of(local: SocketAddrV4, remote: SocketAddrV4) -> io::Result<
             source_address: IpAddr::V4(*local.ip()),
             destination_address: IpAddr::V4(*remote.ip()),
             interface_id: 0,
-            // INET_DIAG_NOCOOKIE: whichever socket it is.
+            // INET_DIAG_NOCOOKIE: any socket of these addresses.
             cookie: [0xff; 8],
         },
     };

@@ -1,4 +1,4 @@
-//! Which socket of this host is at the other end of a connection over loopback.
+//! Finds the socket of this host at the other end of a connection over loopback.
 
 use std::io;
 use std::net::SocketAddr;
@@ -11,11 +11,11 @@ use netlink_sys::{Socket, SocketAddr as NetlinkAddr};
 
 use crate::{Error, Result};
 
-/// The number by which the kernel tells the socket at `local`, connected to `remote`, from all others, as
-/// `bpf_get_socket_cookie()` says it. IPv4 addresses also find IPv6 sockets that use IPv4.
+/// The number by which the kernel identifies the socket at `local` that is connected to `remote`, as
+/// `bpf_get_socket_cookie()` returns it. IPv4 addresses also find IPv6 sockets that use IPv4.
 ///
 /// # Errors
-/// [`Error::System`], of kind `NotFound` if there is no such socket.
+/// [`Error::System`], with kind `NotFound` if there is no such socket.
 pub fn socket_cookie(local: SocketAddr, remote: SocketAddr) -> Result<u64> {
     ask(local, remote).map_err(Error::system(format!(
         "look up the socket at {local} connected to {remote}"

@@ -1,4 +1,4 @@
-//! Kernel settings below /proc/sys/net, of the calling thread's network namespace.
+//! Kernel settings below /proc/sys/net, in the network namespace of the calling thread.
 
 use std::fmt;
 use std::fs;
@@ -9,56 +9,56 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Error, Result};
 
-/// One setting, by its path below /proc/sys: `net/ipv4/conf/eth0/arp_ignore`. With slashes,
-/// because the name of an interface may hold dots.
+/// One setting, named by its path below /proc/sys: `net/ipv4/conf/eth0/arp_ignore`. The path has slashes, because the
+/// name of an interface may contain dots.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Sysctl(String);
 
 impl Sysctl {
-    /// For which target addresses an interface answers ARP; 1: only those on the interface itself
-    /// (Documentation/networking/ip-sysctl.rst). The kernel takes the larger of this and `all`.
+    /// The setting for which target addresses an interface answers ARP. 1: only for those on the interface itself
+    /// (Documentation/networking/ip-sysctl.rst). The kernel uses the larger of this and `all`.
     ///
     /// # Errors
-    /// [`Error::NotASysctl`] if `interface` cannot be the name of one.
+    /// [`Error::NotASysctl`] if `interface` cannot be the name of an interface.
     pub fn arp_ignore(interface: &str) -> Result<Self> {
         Self::ipv4_conf(interface, "arp_ignore")
     }
 
-    /// Which cause address an interface's ARP requests show; 2: the best local one for the
-    /// target, never one of another interface. The kernel takes the larger of this and `all`.
+    /// The setting for the sender address in an interface's ARP requests. 2: the best local address for the target,
+    /// never one of another interface. The kernel uses the larger of this and `all`.
     ///
     /// # Errors
-    /// [`Error::NotASysctl`] if `interface` cannot be the name of one.
+    /// [`Error::NotASysctl`] if `interface` cannot be the name of an interface.
     pub fn arp_announce(interface: &str) -> Result<Self> {
         Self::ipv4_conf(interface, "arp_announce")
     }
 
-    /// Reverse path filter of an interface: 0 off, 1 strict, 2 loose.
+    /// The reverse path filter of an interface: 0 off, 1 strict, 2 loose.
     ///
     /// # Errors
-    /// [`Error::NotASysctl`] if `interface` cannot be the name of one.
+    /// [`Error::NotASysctl`] if `interface` cannot be the name of an interface.
     pub fn rp_filter(interface: &str) -> Result<Self> {
         Self::ipv4_conf(interface, "rp_filter")
     }
 
-    /// Whether an accepted connection answers with the mark of the SYN it came from.
+    /// The setting whether an accepted connection sends with the mark of the SYN that it came from.
     pub fn tcp_fwmark_accept() -> Self {
         Self("net/ipv4/tcp_fwmark_accept".into())
     }
 
-    /// Whether an answer that belongs to no socket, such as a RST, carries the mark of the packet
-    /// it answers.
+    /// The setting whether an answer that belongs to no socket, such as a RST, carries the mark of the packet that it
+    /// answers.
     pub fn fwmark_reflect() -> Self {
         Self("net/ipv4/fwmark_reflect".into())
     }
 
-    /// 0 off, 1 under pressure, 2 always.
+    /// The setting for SYN cookies: 0 off, 1 under pressure, 2 always.
     pub fn tcp_syncookies() -> Self {
         Self("net/ipv4/tcp_syncookies".into())
     }
 
-    /// Whether sockets may be MPTCP.
+    /// The setting whether sockets may use MPTCP.
     pub fn mptcp_enabled() -> Self {
         Self("net/mptcp/enabled".into())
     }
@@ -72,7 +72,7 @@ impl Sysctl {
         Self::try_from(format!("net/ipv4/conf/{interface}/{key}"))
     }
 
-    /// Its value, without white space around it.
+    /// Reads the value, without white space around it.
     ///
     /// # Errors
     /// [`Error::System`] if this kernel does not have it.
@@ -82,7 +82,7 @@ impl Sysctl {
         Ok(value.trim().to_owned())
     }
 
-    /// Sets it and returns the value it had before.
+    /// Writes the value, and returns the value before.
     ///
     /// # Errors
     /// [`Error::System`] if this kernel does not have it or does not take the value.
@@ -95,7 +95,7 @@ impl Sysctl {
         Ok(previous)
     }
 
-    /// Whether an error of this setting says that the kernel does not have it (any more).
+    /// Whether this error of a setting says that the kernel does not have the setting (anymore).
     pub(crate) fn is_gone(error: &Error) -> bool {
         matches!(error, Error::System { cause, .. } if cause.kind() == io::ErrorKind::NotFound)
     }

@@ -1,8 +1,8 @@
-//! The journal of what was changed on this host, so that it can be taken back: by this daemon, or
-//! by the next one when this one was killed.
+//! The journal of what was changed on this host, so that it can be undone: by this daemon, or by the next one if this
+//! one was killed.
 //!
-//! Invariant: a step is on disk before the change is made (see [`crate::Host`]). A step whose
-//! change was never made is harmless, because taking back what is not there succeeds.
+//! Invariant: a step is on disk before the change is made (see [`crate::Host`]). A step whose change was never made is
+//! harmless, because it succeeds if there is nothing to undo.
 
 mod file;
 
@@ -16,18 +16,18 @@ use serde::{Deserialize, Serialize};
 use crate::netlink::route::{LocalRoute, MarkRule};
 use crate::{Error, Netlink, Result, Sysctl};
 
-/// One thing that takes the host back towards what it was.
+/// One step that brings the host back towards its earlier state.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "step", rename_all = "snake_case")]
 pub enum Step {
-    /// Remove an address that was added, a /32 or /128.
+    /// Remove an address that was added as a /32 or /128.
     RemoveAddress {
         /// Name of the interface.
         interface: String,
         /// The address.
         address: IpAddr,
     },
-    /// Set a setting to what it was.
+    /// Set a kernel setting to its earlier value.
     Sysctl {
         /// The setting.
         path: Sysctl,
@@ -51,7 +51,7 @@ pub enum Step {
 }
 
 impl Step {
-    /// Whether both take back a change to the same thing, to whatever value.
+    /// Whether both steps undo a change to the same thing, whatever the value.
     fn same_target(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Sysctl { path: a, .. }, Self::Sysctl { path: b, .. }) => a == b,
@@ -59,7 +59,7 @@ impl Step {
         }
     }
 
-    /// Takes the change back; what is gone already counts as done.
+    /// Undoes the change. If there is nothing left to undo, that counts as success.
     async fn apply(&self, netlink: &Netlink) -> Result<()> {
         match self {
             Self::RemoveAddress { interface, address } => {
@@ -88,7 +88,7 @@ fn removed(path: &Path, result: io::Result<()>) -> Result<()> {
     }
 }
 
-/// The steps that take the host back, oldest first, and the file that holds them.
+/// The steps that undo all changes, oldest first, and the file that holds them.
 #[derive(Debug)]
 pub struct Undo {
     path: PathBuf,
@@ -96,27 +96,27 @@ pub struct Undo {
 }
 
 impl Undo {
-    /// Loads the journal at `path`. None is there: it is empty. One of an earlier boot counts as
-    /// empty too, because the reboot took the host back.
+    /// Loads the journal at `path`. If there is none, the journal is empty. A journal from an earlier boot counts as
+    /// empty too, because the reboot has undone the changes.
     ///
     /// # Errors
-    /// [`Error::Journal`] if it is not one; [`Error::System`] if it cannot be read.
+    /// [`Error::Journal`] if the file is not a journal; [`Error::System`] if it cannot be read.
     pub fn load(path: impl Into<PathBuf>) -> Result<Self> {
         let path = path.into();
         let steps = file::load(&path)?;
         Ok(Self { path, steps })
     }
 
-    /// The steps to be taken, oldest first.
+    /// The steps that are to be undone, oldest first.
     pub fn steps(&self) -> &[Step] {
         &self.steps
     }
 
-    /// Adds a step and has it on disk when it returns. The same target is recorded once: the
-    /// oldest value is the one to go back to.
+    /// Adds a step, which is on disk when this returns. Each target is recorded only once, because its oldest value is
+    /// the one to go back to.
     ///
     /// # Errors
-    /// [`Error::System`] if it could not be written; then it is not recorded.
+    /// [`Error::System`] if the step could not be written; it is not recorded then.
     pub fn record(&mut self, step: Step) -> Result<()> {
         if self.steps.iter().any(|known| known.same_target(&step)) {
             return Ok(());
@@ -132,7 +132,7 @@ impl Undo {
     /// Removes a step whose change was not made after all.
     ///
     /// # Errors
-    /// [`Error::System`] if that could not be written.
+    /// [`Error::System`] if the journal could not be written.
     pub fn forget(&mut self, step: &Step) -> Result<()> {
         let before = self.steps.len();
         self.steps.retain(|known| known != step);
@@ -142,8 +142,8 @@ impl Undo {
         file::save(&self.path, &self.steps)
     }
 
-    /// Takes everything back, the last change first. Goes on past errors and returns them all;
-    /// what failed stays in the journal for another try, and with nothing left its file is gone.
+    /// Undoes everything, the last change first. It continues after errors and returns them all. Failed steps stay in
+    /// the journal for another try; if none is left, the file is removed.
     pub async fn unwind(&mut self, netlink: &Netlink) -> Vec<Error> {
         let mut errors = Vec::new();
         let mut left = Vec::new();
@@ -152,8 +152,8 @@ impl Undo {
                 errors.push(error);
                 left.push(step);
             }
-            // On disk after each step: what a killed unwind leaves behind is at worst one step
-            // too many, and that is harmless.
+            // The journal is written after each step: if this is killed, the file has at worst one step too many, which
+            // is harmless.
             let remaining: Vec<&Step> = self.steps.iter().chain(left.iter().rev()).collect();
             if let Err(error) = file::save(&self.path, &remaining) {
                 errors.push(error);

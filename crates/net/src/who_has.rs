@@ -1,4 +1,4 @@
-//! Asking a LAN who answers for an address, without claiming it: the ARP probe of RFC 5227.
+//! Asks a LAN who answers for an address, without claiming it: the ARP probe of RFC 5227.
 
 use std::io::{self, Read as _};
 use std::net::Ipv4Addr;
@@ -12,11 +12,11 @@ use socket2::{Domain, Protocol, Socket, Type};
 use crate::packet_socket::PacketSocket;
 use crate::{Error, Link, Result};
 
-/// The MAC addresses, each once, that answer for `address` on the LAN of `link` within `patience`.
-/// This host's own answer is not among them: it does not hear its own question. Blocks.
+/// The MAC addresses, each once, that answer for `address` on the LAN of `link` within `patience`. This host's own
+/// answer is not among them, because it does not hear its own question. This call blocks.
 ///
 /// # Errors
-/// [`Error::System`] without CAP_NET_RAW, or when the link is down.
+/// [`Error::System`] without CAP_NET_RAW, or if the link is down.
 pub fn who_has(link: &Link, address: Ipv4Addr, patience: Duration) -> Result<Vec<[u8; 6]>> {
     let doing = || format!("ask who has {address} on {}", link.name);
     let answers = ears().map_err(Error::system(doing()))?;
@@ -40,14 +40,14 @@ pub fn who_has(link: &Link, address: Ipv4Addr, patience: Duration) -> Result<Vec
     }
 }
 
-/// Everything that is ARP, on every interface: which one it came by shows in its target.
+/// A socket for all ARP frames on every interface. The target of a frame shows by which interface it came.
 fn ears() -> io::Result<Socket> {
     let arp = Protocol::from(i32::from(EtherType::ARP.0.to_be()));
     Socket::new(Domain::PACKET, Type::RAW, Some(arp))
 }
 
 fn hear(socket: &Socket, patience: Duration) -> io::Result<Vec<u8>> {
-    // A timeout of zero would mean none.
+    // A timeout of zero would mean no timeout.
     socket.set_read_timeout(Some(patience.max(Duration::from_millis(1))))?;
     let mut frame = vec![0; 2048];
     let mut socket: &Socket = socket;
@@ -56,7 +56,7 @@ fn hear(socket: &Socket, patience: Duration) -> io::Result<Vec<u8>> {
     Ok(frame)
 }
 
-/// The sender's address is all zero, so that nobody learns anything from it (RFC 5227, 2.1.1).
+/// The probe. Its sender address is all zero, so that no host learns an entry from it (RFC 5227, 2.1.1).
 fn probe(mac: [u8; 6], address: Ipv4Addr) -> Vec<u8> {
     let question = ArpEthIpv4Packet {
         operation: ArpOperation::REQUEST,
@@ -72,7 +72,7 @@ fn probe(mac: [u8; 6], address: Ipv4Addr) -> Vec<u8> {
     frame
 }
 
-/// The MAC that says, to us, that it has the address.
+/// The MAC address in a frame that answers us and claims the address.
 fn answer(frame: &[u8], own: [u8; 6], address: Ipv4Addr) -> Option<[u8; 6]> {
     let Some(NetSlice::Arp(arp)) = SlicedPacket::from_ethernet(frame).ok()?.net else {
         return None;

@@ -1,4 +1,4 @@
-//! Links, addresses, settings, and that everything is taken back.
+//! Tests links, addresses and settings, and that all changes are undone.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -105,7 +105,7 @@ fn settings_are_those_of_the_namespace() {
     });
 }
 
-/// What a daemon does to a host, and its journal after a kill -9.
+/// Changes the host as a daemon does.
 async fn change(host: &mut Host) {
     assert!(
         host.add_address("lo", address("10.77.0.100"))
@@ -152,7 +152,7 @@ async fn change(host: &mut Host) {
     );
 }
 
-/// Everything that `change` touches, as `ip` and the kernel show it.
+/// The state of everything that `change` touches, as `ip` and the kernel show it.
 fn state(namespace: &Namespace) -> String {
     let arp = namespace.run(|| Sysctl::arp_ignore("all").unwrap().read().unwrap());
     let rules = namespace.ip("rule show");
@@ -173,7 +173,7 @@ fn the_host_is_taken_back_by_the_next_start() {
         return;
     }
     let namespace = Namespace::new("undo");
-    namespace.ip("address add 10.77.0.101/32 dev lo"); // the operator's own
+    namespace.ip("address add 10.77.0.101/32 dev lo"); // the operator's own address
     let dir = tempfile::tempdir().unwrap();
     let (journal, made) = (dir.path().join("undo.json"), dir.path().join("made"));
     let before = state(&namespace);
@@ -190,7 +190,7 @@ fn the_host_is_taken_back_by_the_next_start() {
                 path: made.join("file"),
             })
             .unwrap();
-        // Dropped without a word, as by kill -9.
+        // The host is dropped without being unwound, as after kill -9.
     });
     let changed = state(&namespace);
     for sign in [
@@ -203,7 +203,7 @@ fn the_host_is_taken_back_by_the_next_start() {
     }
     namespace.block_on(async || {
         let mut host = Host::new(Netlink::open().unwrap(), Undo::load(&journal).unwrap());
-        // A second start finds everything as it should be, and still knows what was added.
+        // A second start finds everything as it should be, and still knows what the first one added.
         assert!(
             !host
                 .add_address("lo", address("10.77.0.100"))

@@ -1,4 +1,4 @@
-//! What can be found out about a host without changing anything on it.
+//! Tests what can be found out about a host without changing anything on it.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -66,7 +66,7 @@ fn an_adapter_and_its_offloads() {
         let found = offloads("veth0").await.unwrap();
         assert!(found.transmit_checksum() && !found.large_receive());
         assert!(offloads("eth9").await.is_err());
-        // A veth has queues that receive, and others that send.
+        // A veth has separate queues for receiving and sending.
         assert_eq!(queues("veth0").await.unwrap(), Queues::default());
         assert!(queues("eth9").await.is_err());
     });

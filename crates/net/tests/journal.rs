@@ -1,4 +1,4 @@
-//! The journal's file. Needs no rights.
+//! Tests the journal's file. Needs no privileges.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 

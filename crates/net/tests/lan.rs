@@ -1,4 +1,4 @@
-//! The next hop, announcements, and messages between nodes, on a LAN of two namespaces.
+//! Tests the next hop, announcements, and messages between nodes, on a LAN of two namespaces.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -48,7 +48,7 @@ fn next_hops() {
         );
 
         for (target, routed) in [("10.88.0.2", false), ("10.99.3.4", true)] {
-            // The second time the entry is there; the answer is the same.
+            // The second time the neighbor entry exists already; the answer is the same.
             for _ in 0..2 {
                 let hop = netlink.next_hop(address(target), PATIENCE).await.unwrap();
                 let Hop::Next(hop) = hop else {
@@ -84,7 +84,8 @@ fn a_program_that_was_stopped_has_not_waited_for_its_next_hop() {
     lan.client.block_on(async || {
         let netlink = Netlink::open().unwrap();
         let look = netlink.next_hop(address("10.88.0.78"), Duration::from_millis(500));
-        // The kernel asks a second time after a second, and gets an answer. Until shortly before that nothing here is run.
+        // The kernel asks a second time after a second, and gets an answer. Until shortly before that nothing runs
+        // here.
         let stop = async {
             tokio::time::sleep(Duration::from_millis(50)).await;
             lan.server.ip("address add 10.88.0.78/24 dev eth0");
@@ -116,7 +117,7 @@ fn packets_leave_by_the_route_of_their_source() {
     lan.client.ip("route add default via 10.88.0.2");
     assert_eq!(leaves("10.88.0.1"), Ok(Some(own.index)));
 
-    // Another table for one address, which has no say before it is held.
+    // Another table routes one source address, which is ignored until an interface holds that address.
     lan.client.ip("route add default dev lo table 100");
     lan.client.ip("rule add from 10.88.0.100 table 100");
     assert_eq!(leaves("10.88.0.100"), Ok(Some(own.index)));
@@ -153,7 +154,7 @@ fn next_hop_over_ipv6() {
     });
 }
 
-/// Each form alone moves the address in a neighbor's table.
+/// Each form of the announcement alone moves the address in a neighbor's table.
 #[test]
 fn announcements_are_heeded() {
     if !may_run("announcements_are_heeded") {
@@ -188,7 +189,7 @@ fn announcements_are_heeded() {
     }
 }
 
-/// A queue without room for a single frame, until it is taken away.
+/// A queue without room for a single frame, until the queue is removed.
 #[test]
 fn an_announcement_outlives_a_full_queue() {
     if !may_run("an_announcement_outlives_a_full_queue") {
@@ -261,7 +262,7 @@ fn messages_between_nodes() {
     }
     let lan = Lan::new();
     let (client, server) = (Ipv4Addr::new(10, 88, 0, 1), Ipv4Addr::new(10, 88, 0, 2));
-    // A socket stays in the namespace it was made in, so one thread can drive both.
+    // A socket stays in the namespace in which it was made, so one thread can drive both.
     common::runtime().block_on(async {
         let runtime = tokio::runtime::Handle::current();
         let open = |namespace: &Namespace, own| {
@@ -282,7 +283,7 @@ fn messages_between_nodes() {
                 "{length}"
             );
         }
-        // What is read may have waited since nothing was there, and no longer.
+        // A message can have waited since the socket was last empty, and no longer.
         let empty = Instant::now();
         assert!(at_server.try_recv_from(&mut buffer).unwrap().is_none());
         at_client.send_to(b"waits", server).await.unwrap();

@@ -1,4 +1,4 @@
-//! Health probes against servers that behave and servers that do not. Needs no rights.
+//! Tests health probes against servers that behave and servers that do not. Needs no privileges.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 

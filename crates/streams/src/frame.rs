@@ -1,4 +1,4 @@
-//! What a stream carries: one text after the other, each of a topic.
+//! What a stream carries: a sequence of texts, each about a topic.
 //!
 //! ```text
 //!  topic (1 byte) | length of the text (4 bytes, big-endian) | text
@@ -11,12 +11,12 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 /// The longest text, bytes.
 pub const LONGEST: usize = 1 << 20;
 
-/// What a text is about.
+/// The topic of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Topic {
-    /// Paths whose content is large at the node that tells it: [`baton_wire::LargePaths`].
+    /// The paths whose content is large at the sending node: [`baton_wire::LargePaths`].
     Sizes,
-    /// What a data server's doors have counted: [`baton_wire::Tallies`].
+    /// The counts of a data server's doors: [`baton_wire::Tallies`].
     Tallies,
 }
 
@@ -31,7 +31,7 @@ impl Topic {
     }
 }
 
-/// A text too long to be told.
+/// The text is too long to be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a text of {0} bytes is longer than a frame can be ({LONGEST})")]
 pub struct TooLong(pub usize);
@@ -56,10 +56,10 @@ pub(crate) async fn write(
     to.write_all(text).await
 }
 
-/// The next frame; `None` at the end of the stream. The topic is `None` if only a later version knows it.
+/// Reads the next frame; `None` at the end of the stream. The topic is `None` if only a later version knows it.
 ///
 /// # Errors
-/// The stream broke, ended within a frame, or holds something else.
+/// The stream broke, ended within a frame, or holds something that is not a frame.
 pub(crate) async fn read(
     from: &mut (impl AsyncRead + Unpin),
 ) -> io::Result<Option<(Option<Topic>, Vec<u8>)>> {

@@ -1,15 +1,16 @@
-//! Streams between the daemons of a cluster, for what is too long for a message of LCCP, or must arrive.
+//! Streams between the daemons of a cluster, for data that is too long for an LCCP message or must arrive.
 //!
 //! ```text
 //!  the daemon here                                                  the daemon at another node
 //!  tell(node, topic, text) --> teller ==QUIC, one stream of frames==> listener --> Heard { from, topic, text }
 //! ```
 //!
-//! A topic is a state, of which only the newest text counts: one that is replaced before the other node can be reached is
-//! never told, and a node that begins anew is told all topics again. Nobody need acknowledge anything, or ask.
+//! A topic is a state of which only the newest text counts. A text that is replaced before the other node can be
+//! reached is never sent, and a node that restarts is sent all topics again. So no acknowledgements and no requests are
+//! needed.
 //!
-//! Both ends prove by TLS 1.3 that they have the key that these two nodes share, and no third one: so a node can speak for
-//! itself alone ([`Pinned`]). Which node is at the other end, its address says, which QUIC has validated.
+//! Both ends prove by TLS 1.3 that they have the key that only these two nodes share, so a node can speak only for
+//! itself ([`Pinned`]). The address tells which node is at the other end; QUIC has validated it.
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test may panic"))]
 

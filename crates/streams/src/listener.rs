@@ -1,4 +1,4 @@
-//! Hears what other nodes tell.
+//! Receives what other nodes send.
 
 use std::collections::HashMap;
 use std::io;
@@ -16,35 +16,35 @@ use tracing::debug;
 use crate::frame::{self, Topic};
 use crate::shared;
 
-/// So many nodes may prove at a time who they are.
+/// How many nodes may be proving who they are at the same time.
 const PROVING: usize = 64;
-/// And have so long for it.
+/// How long a node may take to prove who it is.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// What another node has told.
+/// A text that another node has sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Heard {
-    /// Who.
+    /// The sending node.
     pub from: Ipv4Addr,
-    /// About what.
+    /// The topic of the text.
     pub topic: Topic,
-    /// The newest of it.
+    /// The newest text of the topic.
     pub text: Vec<u8>,
 }
 
-/// Takes streams of nodes.
+/// Accepts the streams of other nodes.
 pub(crate) struct Listener {
     pub endpoint: Endpoint,
     pub keys: watch::Receiver<KeyRing>,
     pub heard: mpsc::Sender<Heard>,
 }
 
-/// The tasks that hear a node each. Where it connects again, the new one begins when the one before has ended: else that
-/// might say something old last.
+/// The tasks that receive from one node each. If a node connects again, its new task begins only after the old one has
+/// ended; otherwise the old task could deliver an older text last.
 type Hearing = Arc<Mutex<HashMap<Ipv4Addr, JoinHandle<()>>>>;
 
 impl Listener {
-    /// Until the endpoint is closed.
+    /// Runs until the endpoint is closed.
     pub async fn run(self) {
         let hearing = Hearing::default();
         let proving = Arc::new(Semaphore::new(PROVING));
@@ -58,9 +58,9 @@ impl Listener {
                 incoming.ignore();
                 continue;
             };
-            // Anybody can write a node's address on a packet. Who gets an answer there has it.
+            // Anybody can put a node's address on a packet. A peer that gets an answer at an address has that address.
             if !incoming.remote_address_validated() {
-                // Only a validated one cannot be told to come again.
+                // An error is impossible: only a validated peer cannot be told to retry.
                 let _ = incoming.retry();
                 continue;
             }
@@ -98,8 +98,8 @@ async fn prove(incoming: Incoming, config: quinn::ServerConfig) -> io::Result<Co
     Ok(incoming.accept_with(Arc::new(config))?.await?)
 }
 
-/// Until the node ends it, is silent, or the keys that are shared with it are others: it may have proved one that is not any
-/// more.
+/// Receives until the node ends the connection, is silent, or no longer shares the same keys with this node: it may
+/// have proved a key that is no longer valid.
 async fn hear(
     connection: Connection,
     from: Ipv4Addr,
@@ -109,7 +109,7 @@ async fn hear(
 ) {
     let other_key = async {
         let is_other = |ring: &KeyRing| ring.peer(from) != Some(keys);
-        // An error: nobody changes keys any more, because the node ends.
+        // An error means that nobody changes keys anymore, because the node ends.
         let _ = changed.wait_for(is_other).await;
     };
     let reading = async {

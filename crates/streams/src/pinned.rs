@@ -1,5 +1,5 @@
-//! TLS in which both ends must hold key pairs that are known beforehand, and nothing else is believed: Ed25519 as raw public keys
-//! (RFC 7250), because there is nobody to certify them, and nothing to expire.
+//! TLS in which both ends must hold known key pairs, and accept nothing else: Ed25519 as raw public keys (RFC 7250).
+//! There are no certificates, because there is no authority to sign them and nothing that has to expire.
 
 use std::sync::Arc;
 
@@ -17,12 +17,12 @@ use rustls::{
     PeerIncompatible, ServerConfig, SignatureScheme,
 };
 
-/// Ed25519 private keys in PKCS#8 (RFC 8410, section 7) are these bytes and then the 32 of the seed.
+/// An Ed25519 private key in PKCS#8 (RFC 8410, section 7) consists of these bytes and the 32 bytes of the seed.
 const PKCS8_ED25519: [u8; 16] = [
     0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x04, 0x22, 0x04, 0x20,
 ];
 
-/// The key pair of this end, and the public keys that it believes.
+/// The key pair of this end, and the public keys that it accepts.
 pub struct Pinned {
     provider: Arc<CryptoProvider>,
     own: Arc<CertifiedKey>,
@@ -30,10 +30,10 @@ pub struct Pinned {
 }
 
 impl Pinned {
-    /// The key pairs that follow from these secrets: this end's own, and those of which the other end must have one.
+    /// The key pairs derived from these secrets: this end's own one, and those of which the other end must hold one.
     ///
     /// # Errors
-    /// None is known.
+    /// No case is known in which it fails.
     pub fn new(own: [u8; 32], believed: &[[u8; 32]]) -> Result<Self, Error> {
         let provider = Arc::new(ring::default_provider());
         let pair = pair(own)?;
@@ -90,7 +90,7 @@ fn public_of(seed: [u8; 32]) -> Result<Vec<u8>, Error> {
     public(&*pair(seed)?)
 }
 
-/// Believes these raw public keys.
+/// Accepts exactly these raw public keys.
 #[derive(Debug)]
 struct Believed {
     keys: Vec<CertificateDer<'static>>,

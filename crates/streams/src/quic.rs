@@ -1,4 +1,4 @@
-//! QUIC between two ends that know each other's keys, as everything in a cluster that speaks it wants it.
+//! QUIC between two ends that know each other's keys, with the settings that all users of QUIC in a cluster share.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,14 +10,14 @@ use rustls::Error;
 
 use crate::pinned::Pinned;
 
-/// How long a silent end is believed in.
+/// How long an end may be silent before it counts as gone.
 pub const DEAD_AFTER: Duration = Duration::from_secs(5);
 const SIGN_OF_LIFE: Duration = Duration::from_secs(1);
 
-/// For the end that connects, under this protocol's name.
+/// The configuration of the end that connects, for the protocol with this name.
 ///
 /// # Errors
-/// None is known.
+/// No case is known in which it fails.
 pub fn client(
     pinned: &Pinned,
     alpn: &[u8],
@@ -29,10 +29,10 @@ pub fn client(
     Ok(config)
 }
 
-/// For the end that is connected to.
+/// The configuration of the end that accepts connections.
 ///
 /// # Errors
-/// None is known.
+/// No case is known in which it fails.
 pub fn server(
     pinned: &Pinned,
     alpn: &[u8],
@@ -44,7 +44,8 @@ pub fn server(
     Ok(config)
 }
 
-/// Each end gives signs of life, and is gone after [`DEAD_AFTER`] without. It opens no streams yet.
+/// The transport settings of both ends. An end sends keep-alives, and counts as gone after [`DEAD_AFTER`] without a
+/// packet. A peer may open no streams unless the caller allows them.
 pub fn transport() -> TransportConfig {
     let mut transport = TransportConfig::default();
     // Five seconds are far below what a VarInt of milliseconds holds.
@@ -57,11 +58,11 @@ pub fn transport() -> TransportConfig {
     transport
 }
 
-/// A secret of its own for each use of a key, of 32 bytes: HMAC-SHA-256 of the use's name.
+/// Derives a secret of 32 bytes from a key, a different one for each use: HMAC-SHA-256 of the use's name.
 pub fn secret(key: &[u8], label: &str) -> [u8; 32] {
     let tag = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, key), label.as_bytes());
     let mut secret = [0; 32];
-    secret.copy_from_slice(tag.as_ref()); // SHA-256 has 32 bytes
+    secret.copy_from_slice(tag.as_ref()); // SHA-256 gives 32 bytes
     secret
 }
 

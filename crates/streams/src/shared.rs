@@ -1,4 +1,4 @@
-//! What two nodes share, as QUIC wants it.
+//! The key that two nodes share, in the form that QUIC needs.
 
 use baton_wire::{Keys, LccpKey};
 use quinn::{ClientConfig, ServerConfig, TransportConfig, VarInt};
@@ -7,20 +7,20 @@ use rustls::Error;
 use crate::pinned::Pinned;
 use crate::quic;
 
-/// Another number, and nodes of two versions do not speak to each other.
+/// The protocol's name and version. Nodes whose versions differ do not connect.
 const ALPN: &[u8] = b"baton-streams/1";
 
-/// For the end that connects.
+/// The configuration of the end that connects.
 pub(crate) fn client(keys: &Keys) -> Result<ClientConfig, Error> {
     quic::client(&pinned(keys)?, ALPN, transport())
 }
 
-/// For the end that is connected to.
+/// The configuration of the end that accepts connections.
 pub(crate) fn server(keys: &Keys) -> Result<ServerConfig, Error> {
     quic::server(&pinned(keys)?, ALPN, transport())
 }
 
-/// The key pair that both nodes make of the key that they share, and no other node can.
+/// The key pair that both nodes derive from the key that they share, and that no other node can derive.
 fn pinned(keys: &Keys) -> Result<Pinned, Error> {
     let believed: Vec<_> = keys.all().map(seed).collect();
     Pinned::new(seed(&keys.current), &believed)

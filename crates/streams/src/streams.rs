@@ -14,29 +14,29 @@ use crate::listener::{Heard, Listener};
 use crate::shared;
 use crate::teller::{Teller, Topics};
 
-/// So much may have been heard that the daemon has not taken yet; then the others wait.
+/// How many texts may wait for the daemon to take them; then the senders wait.
 const HEARD: usize = 16;
 
-/// Why a node has no streams.
+/// Why a node's streams could not be opened.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The port cannot be had.
+    /// The UDP port is not available.
     #[error(
         "cannot take streams of other nodes at {at} (UDP); if another program has that port, set another stream_port under [cluster], the same on every node"
     )]
     Listen {
-        /// Where.
+        /// The address and port.
         at: SocketAddrV4,
-        /// Why not.
+        /// The reason.
         source: io::Error,
     },
-    /// The key makes no key pair.
+    /// The key gives no key pair.
     #[error("the node's key makes no key pair")]
     Key(#[from] rustls::Error),
 }
 
-/// All streams from and to this node. They end when it is dropped.
+/// All streams from and to this node. They end when this value is dropped.
 #[derive(Debug)]
 pub struct Streams {
     endpoint: Endpoint,
@@ -46,17 +46,17 @@ pub struct Streams {
 }
 
 impl Streams {
-    /// Takes streams at the node's own address from now on. What is heard comes out of the receiver. Must be called within a
-    /// tokio runtime.
+    /// Accepts streams at the node's own address from now on. The receiver yields the texts that arrive. Must be called
+    /// within a tokio runtime.
     ///
     /// # Errors
-    /// The port cannot be had.
+    /// The port is not available.
     pub fn open(
         own: Ipv4Addr,
         port: u16,
         keys: KeyRing,
     ) -> Result<(Self, mpsc::Receiver<Heard>), Error> {
-        // Every stream is taken under the keys of its two nodes. These are for nobody.
+        // Every stream is accepted under the keys of its two nodes. These default keys match no node.
         let nobody = shared::server(&keys.with(Ipv4Addr::UNSPECIFIED))?;
         let at = SocketAddrV4::new(own, port);
         let endpoint =
@@ -78,7 +78,7 @@ impl Streams {
         Ok((streams, heard))
     }
 
-    /// From now on these are the keys. Streams under others end, and begin anew under these.
+    /// Replaces the keys. Streams under other keys end, and begin again under these.
     pub fn rekey(&self, keys: KeyRing) {
         self.keys.send_if_modified(|now| {
             let changed = *now != keys;
@@ -87,8 +87,8 @@ impl Streams {
         });
     }
 
-    /// Tells this node so, now or when it can be reached, and again whenever it begins anew, until something else is to be
-    /// told of the topic. At most [`crate::LONGEST`] bytes.
+    /// Sends this text to the node now or as soon as it can be reached, and again whenever the node restarts, until the
+    /// topic has another text. The text has at most [`crate::LONGEST`] bytes.
     pub fn tell(&mut self, node: Ipv4Addr, topic: Topic, text: &[u8]) {
         let (endpoint, keys, port) = (&self.endpoint, &self.keys, self.port);
         let topics = self.told.entry(node).or_insert_with(|| {
@@ -111,7 +111,7 @@ impl Streams {
         });
     }
 
-    /// Tells nothing more to nodes but these.
+    /// Stops sending to all nodes except these.
     pub fn tell_only(&mut self, nodes: &[Ipv4Addr]) {
         self.told.retain(|node, _| nodes.contains(node));
     }

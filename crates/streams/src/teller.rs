@@ -1,4 +1,4 @@
-//! Tells one other node all topics, and each again when it changes.
+//! Sends all topics to one other node, and each topic again when it changes.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -18,16 +18,16 @@ use crate::shared;
 /// The newest text of each topic.
 pub(crate) type Topics = BTreeMap<Topic, Arc<[u8]>>;
 
-/// Not looked at: the key is what is known.
+/// The name is not checked: the peer is known by its key.
 const SERVER_NAME: &str = "node.baton";
-/// Shorter than QUIC's own, which does not say what to look for.
+/// How long to wait for a connection. It is shorter than QUIC's own timeout, whose error does not say what to check.
 const PATIENCE: Duration = Duration::from_secs(4);
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
-/// Who could not be reached for so long is complained of: a node that begins anew is back by then.
+/// How long a node must be unreachable before a warning is logged. A node that restarts is back by then.
 const COMPLAIN_AFTER: Duration = Duration::from_secs(10);
 
-/// What a teller needs.
+/// The sender of topics to one node.
 pub(crate) struct Teller {
     pub endpoint: Endpoint,
     pub to: SocketAddrV4,
@@ -36,7 +36,7 @@ pub(crate) struct Teller {
 }
 
 impl Teller {
-    /// Tells until nobody has anything more to tell.
+    /// Sends until the sender of the topics is dropped.
     pub async fn run(mut self) {
         let mut pause = FIRST_PAUSE;
         let (mut since, mut said) = (Instant::now(), false);
@@ -86,7 +86,7 @@ impl Teller {
         self.keys.borrow_and_update().peer(*self.to.ip())
     }
 
-    /// Until the keys change, or nobody has anything more to tell.
+    /// Sends on one connection until the keys change or the sender of the topics is dropped.
     async fn tell(&mut self, connection: &Connection, keys: Keys) -> io::Result<()> {
         let mut stream = connection.open_uni().await?;
         let mut told = Topics::new();

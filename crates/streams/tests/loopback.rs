@@ -11,9 +11,9 @@ use baton_wire::{ClusterKey, KeyRing, Keys};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
-/// So long what must come is waited for.
+/// How long to wait for what must happen.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// And so long what must not.
+/// How long to wait for what must not happen.
 const IN_VAIN: Duration = Duration::from_millis(500);
 
 fn node(last: u8) -> Ipv4Addr {
@@ -24,7 +24,7 @@ fn secret(byte: u8) -> ClusterKey {
     ClusterKey::from_bytes([byte; 32]).unwrap()
 }
 
-/// What node `own` of nodes 1 to 3 shares with the others.
+/// The keys that node `own` of nodes 1 to 3 shares with the others.
 fn ring(own: u8, current: u8, previous: Option<u8>) -> KeyRing {
     let shared = |other| Keys {
         previous: previous.map(|byte| secret(byte).pair(node(own), node(other))),
@@ -79,7 +79,7 @@ async fn only_the_newest_is_told_and_again_to_whom_begins_anew() {
     one.tell(node(2), Topic::Sizes, b"old");
     one.tell(node(2), Topic::Sizes, b"new");
     for _ in 0..3 {
-        // The port is free when the last task of the one before has ended.
+        // The port is free once the last task of the earlier streams has ended.
         let (_two, mut to_two) = loop {
             match Streams::open(node(2), port, ring(2, 7, None)) {
                 Ok(open) => break open,
@@ -100,13 +100,13 @@ async fn nobody_is_believed_under_another_key() {
     two.tell(node(1), Topic::Sizes, b"two");
     nothing(&mut to_two).await;
     nothing(&mut to_one).await;
-    // The same key, and it is told.
+    // With the same key the text arrives.
     one.rekey(ring(1, 7, None));
     assert_eq!(heard(&mut to_two).await, (node(1), b"one".to_vec()));
     assert_eq!(heard(&mut to_one).await, (node(2), b"two".to_vec()));
 }
 
-/// It knows what it shares with the others, which is all that one can steal of it.
+/// The intruder knows the keys that it shares with the others, which is all that can be stolen from one node.
 #[tokio::test]
 async fn a_node_can_speak_for_itself_alone() {
     let port = port();
@@ -143,7 +143,7 @@ async fn keys_are_rotated_without_a_loss() {
     let (two, mut to_two) = open(2, port, ring(2, 7, None));
     one.tell(node(2), Topic::Sizes, b"before");
     assert_eq!(heard(&mut to_two).await.1, b"before");
-    // The next key is accepted, then used, and then the old one is forgotten.
+    // The next key is first accepted, then used, and then the old one is removed.
     two.rekey(ring(2, 7, Some(8)));
     one.rekey(ring(1, 7, Some(8)));
     one.rekey(ring(1, 8, Some(7)));

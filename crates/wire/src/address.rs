@@ -11,7 +11,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4};
 pub struct Address([u8; 16]);
 
 impl Address {
-    /// The address that these 16 bytes of a message or a map say.
+    /// The address in these 16 bytes of a message or a map.
     pub const fn from_octets(octets: [u8; 16]) -> Self {
         Self(octets)
     }
@@ -21,12 +21,12 @@ impl Address {
         self.0
     }
 
-    /// The address in its own IP version: a v4-mapped one is an IPv4 address.
+    /// The address in its own IP version; a v4-mapped address gives an IPv4 address.
     pub fn ip(self) -> IpAddr {
         Ipv6Addr::from(self.0).to_canonical()
     }
 
-    /// The address, if it is one of IPv4.
+    /// The address if it is an IPv4 address.
     pub fn ipv4(self) -> Option<Ipv4Addr> {
         match self.ip() {
             IpAddr::V4(address) => Some(address),
@@ -73,7 +73,7 @@ impl fmt::Debug for Address {
     }
 }
 
-/// An address and a TCP port: one end of a flow, or what a service is reached at.
+/// An address and a TCP port: one end of a flow, or the place where a service is reached.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Endpoint {
     /// The IP address.

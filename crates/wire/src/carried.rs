@@ -1,4 +1,4 @@
-//! The client's packet behind a message: is it all there, and of the flow that the header names?
+//! Checks the client's packet behind a message: is it complete, and does it belong to the flow that the header names?
 
 use crate::{Address, Endpoint, Flow, Reject};
 
@@ -42,9 +42,9 @@ const IPV4_FRAGMENT: u16 = 0x3fff;
 struct Ip {
     source: Address,
     destination: Address,
-    /// Bytes before the TCP header.
+    /// Bytes in front of the TCP header.
     header: usize,
-    /// Bytes of the packet.
+    /// Bytes of the whole packet.
     length: usize,
 }
 

@@ -17,7 +17,7 @@ impl Clock {
         self.0
     }
 
-    /// What it showed so long before; 1970 if that is longer ago.
+    /// What the clock showed `ago` earlier; 1970 if that would be before 1970.
     pub fn before(self, ago: Duration) -> Self {
         let ago = u64::try_from(ago.as_nanos()).unwrap_or(u64::MAX);
         Self(self.0.saturating_sub(ago))
@@ -30,8 +30,8 @@ impl Clock {
 }
 
 impl From<SystemTime> for Clock {
-    /// A time before 1970 becomes 1970, one after 2554 becomes 2554: either way the node's
-    /// messages are stale to everyone whose clock is right.
+    /// Converts a system time. A time before 1970 becomes 1970 and one after 2554 becomes 2554. In both cases the
+    /// node's messages are stale to every node whose clock is right.
     fn from(time: SystemTime) -> Self {
         let since = time
             .duration_since(SystemTime::UNIX_EPOCH)
@@ -40,16 +40,17 @@ impl From<SystemTime> for Clock {
     }
 }
 
-/// When a message came, by the clock of who reads it: it may have waited to be read, and nobody knows how long.
+/// When a message came, by the clock of the node that reads it. The message may have waited to be read, and nobody
+/// knows how long, so this is a range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival {
-    /// Before this it was not there.
+    /// The earliest time at which it can have come.
     earliest: Clock,
     latest: Clock,
 }
 
 impl Arrival {
-    /// It has waited for `waited` at most, and is read now.
+    /// The arrival of a message that is read `now` and has waited for at most `waited`.
     pub fn within(waited: Duration, now: Clock) -> Self {
         Self {
             earliest: now.before(waited),
@@ -57,7 +58,7 @@ impl Arrival {
         }
     }
 
-    /// Of all the times at which it may have come, that which is nearest to what its sender's clock showed.
+    /// The time nearest to what the sender's clock showed, among all times at which the message may have come.
     pub fn nearest(self, theirs: Clock) -> Clock {
         theirs.clamp(self.earliest, self.latest)
     }
@@ -72,17 +73,17 @@ impl From<Clock> for Arrival {
     }
 }
 
-/// One life of a daemon: the clock at which it started. A later life is greater.
+/// One run of a daemon, named by the clock at which it started. A later run compares greater.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Incarnation(Clock);
 
 impl Incarnation {
-    /// The life that started at `start`.
+    /// The run that started at `start`.
     pub const fn started_at(start: Clock) -> Self {
         Self(start)
     }
 
-    /// When it started.
+    /// When the run started.
     pub const fn start(self) -> Clock {
         self.0
     }

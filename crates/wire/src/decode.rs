@@ -1,4 +1,4 @@
-//! Bytes to messages, with the checks in the order in which the programs make them.
+//! Turns bytes into messages, with the checks in the same order as in the programs.
 
 use std::time::Duration;
 
@@ -25,45 +25,46 @@ use crate::{
 /// A message as it came in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Received<'a> {
-    /// What it says.
+    /// The message itself.
     pub message: Message,
-    /// The sender's clock when it said so. Of two messages of one node the later counts.
+    /// The sender's clock when it sent the message. Of two messages from one node the one with the later clock counts.
     pub clock: Clock,
     /// The client's packet that it carries; empty for a message that carries none.
     pub packet: &'a [u8],
 }
 
-/// Why a message is dropped, in silence. Each reason has its counter in `bpf/abi/counters.h`.
+/// Why a message is dropped in silence. Each reason has its counter in `bpf/abi/counters.h`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum Reject {
-    /// Fewer bytes than the header, the body or the client's packet say, or a body longer than
+    /// There are fewer bytes than the header, the body or the client's packet need, or the body is longer than
     /// `LCCP_MAX_BODY`.
     #[error("the message is cut short")]
     Short,
-    /// Not our version.
+    /// The message has another version than ours.
     #[error("the message is of another version of LCCP")]
     BadVersion,
-    /// Tagged under no key of ours, for other nodes, or around another packet; or altered on its way.
+    /// The tag is wrong: made under none of our keys, for other nodes, or around another packet; or the message was
+    /// altered on its way.
     #[error("the message's tag is wrong: its sender has another cluster key, or none")]
     BadTag,
-    /// Well tagged, but a command that a node with only its own keys may not give.
+    /// The tag is right, but a node with only its own keys may not give this command.
     #[error(
         "the message is a command, and its sender has only its own keys: other nodes take no commands from it"
     )]
     NotAllowed,
-    /// The sender's clock is too far from ours: a replay, or a clock without NTP.
+    /// The sender's clock is too far from ours: the message is a replay, or a clock lacks NTP.
     #[error("the message is older or newer than the clock window allows")]
     Stale,
-    /// Well tagged, but no command for this receptor, or with values that mean nothing.
+    /// The tag is right, but this receptor has no such command, or a value has no meaning.
     #[error("the message says nothing that this version knows")]
     Unknown,
-    /// The packet that it carries is not a TCP segment of its flow.
+    /// The carried packet is not a TCP segment of the message's flow.
     #[error("the message carries a packet of another flow")]
     Mismatch,
 }
 
 impl Reject {
-    /// The counter that counts it (`enum counter`).
+    /// The number of the counter for this reason (`enum counter`).
     pub const fn counter(self) -> u32 {
         match self {
             Self::Short => COUNTER_LCCP_SHORT,
@@ -77,15 +78,16 @@ impl Reject {
     }
 }
 
-/// The message in `bytes`, which begin with the LCCP header and came from one node of this `pair` to the other, if it is of this cluster and of
-/// now: tagged under one of `keys`, and dated no further than `window` from when it `came`.
+/// The message in `bytes`, which begin with the LCCP header and came from one node of this `pair` to the other. It must
+/// be of this cluster and current: tagged under one of `keys`, and dated no further than `window` from the time at
+/// which it `came`.
 ///
 /// Flag bits, option bits and reserved bytes without a meaning are ignored, and so are bytes
 /// behind the message.
 ///
 /// # Errors
-/// [`Reject`], the first of: length, version, tag, clock, whether the sender may say it, command and values, carried
-/// packet.
+/// [`Reject`]: the first of these that fails: length, version, tag, clock, whether the sender may give the command,
+/// command and values, carried packet.
 pub fn decode<'a>(
     bytes: &'a [u8],
     pair: NodePair,
@@ -129,22 +131,22 @@ pub fn decode<'a>(
     })
 }
 
-/// Whether a node with only its own keys may not say this.
+/// Whether a node with only its own keys may not send this message.
 fn is_leading(header: &LccpHeader) -> bool {
     let bit = 1u32.checked_shl(header.command.into()).unwrap_or(0);
     let is_for_ds = u32::from(header.receptor) == LCCP_RECEPTOR_DS;
     bit & LCCP_LEADING != 0 && (is_for_ds || bit & LCCP_LEADING_AT_DS == 0)
 }
 
-/// What a message's header says of its sender's clock. That is the sender's word only if the tag is right:
-/// of what [`decode`] took, or found [`Reject::Stale`].
+/// The sender's clock in a message's header. It can only be trusted if the tag is right: if [`decode`] accepted the
+/// message or returned [`Reject::Stale`].
 pub fn clock_of(bytes: &[u8]) -> Option<Clock> {
     let (header, _) = LccpHeader::read_from_prefix(bytes).ok()?;
     Some(Clock::from_nanos(u64::from_be(header.be_clock)))
 }
 
-/// Which version of LCCP a message says it is of. Nothing tells whether that is true: where another version
-/// has its tag is not known here.
+/// The version of LCCP that a message names. Nothing proves it: this version does not know where another version has
+/// its tag.
 pub fn version_of(bytes: &[u8]) -> Option<u8> {
     bytes.first().copied()
 }
@@ -170,7 +172,7 @@ fn message(header: &LccpHeader, body: &[u8]) -> Result<Message, Reject> {
                 ..tcb(header)?
             },
             asker: ShortAddress::from_word(header.be_data),
-            // No truncation that loses anything: it is in the lower half.
+            // The cast loses nothing: the address is in the lower half.
             keeper: ShortAddress::from_word((u64::from_be(header.tcb.be_resume) as u32).to_be()),
         },
         LCCP_ADOPT => Message::Adopt {
@@ -185,7 +187,7 @@ fn message(header: &LccpHeader, body: &[u8]) -> Result<Message, Reject> {
         },
         LCCP_FORWARD if u32::from(header.flags) & LCCP_FLAG_KEPT != 0 => Message::ForwardKept {
             flow: flow(header)?,
-            // Nobody would hear of it.
+            // Without a keeper the answer would have no receiver.
             keeper: ShortAddress::from_word(header.be_data).ok_or(Reject::Unknown)?,
             attempt: header.tcb.attempt,
         },
@@ -206,7 +208,7 @@ fn message(header: &LccpHeader, body: &[u8]) -> Result<Message, Reject> {
         },
         LCCP_CLAIM => Message::Claim {
             flow: flow(header)?,
-            // Nobody could be answered.
+            // Without an asker the answer would have no receiver.
             asker: ShortAddress::from_word(header.be_data).ok_or(Reject::Unknown)?,
             attempt: header.tcb.attempt,
             is_cut: u32::from(header.flags) & LCCP_FLAG_HEADERS != 0,
@@ -254,7 +256,7 @@ fn message(header: &LccpHeader, body: &[u8]) -> Result<Message, Reject> {
     Ok(message)
 }
 
-/// A flow of two IP versions is no flow, so no packet can be of it.
+/// The flow in a header. Two ends of different IP versions are no flow, so no packet can belong to it.
 fn flow(header: &LccpHeader) -> Result<Flow, Reject> {
     header.flow.try_into().map_err(|_| Reject::Mismatch)
 }

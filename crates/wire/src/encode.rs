@@ -1,4 +1,4 @@
-//! Messages to bytes.
+//! Turns messages into bytes.
 
 use baton_abi::{
     LCCP_ACCOUNT, LCCP_ADOPT, LCCP_AGAIN, LCCP_ALIVE, LCCP_CANDIDATE, LCCP_CLAIM, LCCP_FLAG_GONE,
@@ -13,8 +13,8 @@ use crate::{
     Clock, LccpKey, Message, NodePair, Ready, Reply, ShortAddress, keys::tag::tag, messages::body,
 };
 
-/// The bytes of `message` from one node of the `pair` to the other, tagged under `key` and dated `clock`: the header,
-/// and behind it the body, or of a message that has none the client's `packet`.
+/// The bytes of `message` from one node of the `pair` to the other, tagged under `key` and dated `clock`. Behind the
+/// header comes the body or, if the message has no body, the client's `packet`.
 pub fn encode(
     message: &Message,
     packet: &[u8],
@@ -65,7 +65,7 @@ pub fn encode(
     bytes
 }
 
-/// Flags of a message whose packet is there without its data, or with it.
+/// The flags that say whether a packet comes without its data.
 fn cut(is_cut: bool) -> u8 {
     if is_cut {
         const { byte(LCCP_FLAG_HEADERS) }
@@ -74,7 +74,7 @@ fn cut(is_cut: bool) -> u8 {
     }
 }
 
-/// What the message itself says, the rest zero.
+/// The header with the fields that depend on the message; all other fields are zero.
 fn fields(message: &Message) -> LccpHeader {
     let blank = LccpHeader::default();
     match *message {
@@ -260,7 +260,7 @@ fn word(address: Option<ShortAddress>) -> u32 {
     address.map_or(0, ShortAddress::word)
 }
 
-/// The TCB part of a message that makes no socket.
+/// The TCB part of a message that makes no socket, with only this attempt in it.
 fn only(attempt: u8) -> LccpTcb {
     LccpTcb {
         attempt,

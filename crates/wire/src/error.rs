@@ -1,4 +1,4 @@
-//! What can be wrong with a value before it becomes a message.
+//! What can be wrong with a value from which a message is to be made.
 
 use std::net::IpAddr;
 
@@ -7,7 +7,7 @@ use std::net::IpAddr;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A cluster key of the wrong length.
+    /// The cluster key has the wrong length.
     #[error(
         "the cluster key has {found} characters, not 64 hex digits; \
          make one with: openssl rand -hex 32"
@@ -16,16 +16,16 @@ pub enum Error {
         /// Characters found, without surrounding white space.
         found: usize,
     },
-    /// A cluster key with something else than hex digits in it.
+    /// The cluster key has a character that is not a hex digit.
     #[error(
         "the cluster key's character {position} is not a hex digit; \
          make a key with: openssl rand -hex 32"
     )]
     KeyDigit {
-        /// Which character, counted from 1.
+        /// The position of that character, counted from 1.
         position: usize,
     },
-    /// A cluster key of zeros alone, which means "no key" in the programs' settings.
+    /// The cluster key consists of zeros alone, which means "no key" in the programs' settings.
     #[error("the cluster key is all zeros; make one with: openssl rand -hex 32")]
     KeyZero,
     /// One end of a flow is IPv4, the other IPv6.
@@ -39,7 +39,7 @@ pub enum Error {
         /// The cluster address.
         cluster: IpAddr,
     },
-    /// An address that 32 bits cannot tell from none.
+    /// The 32-bit form of the address is zero, which means "no address".
     #[error(
         "{address} cannot be told from no address where only 32 bits of it are used; \
          give the node or the cluster another one"
@@ -48,30 +48,30 @@ pub enum Error {
         /// The address.
         address: IpAddr,
     },
-    /// A request that is too long to be sent to a data server.
+    /// The request is too long to be sent to a data server.
     #[error("the request has {bytes} bytes, more than one segment holds; it cannot be resumed")]
     RequestTooLong {
-        /// Its length.
+        /// The length of the request.
         bytes: usize,
     },
-    /// A TCP window scale beyond what RFC 7323 allows.
+    /// The TCP window scale is larger than RFC 7323 allows.
     #[error("window scale {found} is above 14, the largest that RFC 7323 allows")]
     WindowScale {
-        /// The scale asked for.
+        /// The scale that was asked for.
         found: u8,
     },
-    /// A share above the whole.
+    /// The share is above the whole.
     #[error("{found} permille is more than 1000, the whole")]
     Permille {
-        /// The value asked for.
+        /// The value that was asked for.
         found: u16,
     },
-    /// More services than one HELLO can hold.
+    /// There are more services than one HELLO can hold.
     #[error(
         "{found} services do not fit one HELLO, which holds {max}; spread them with Hello::batches"
     )]
     TooManyServices {
-        /// Services asked for.
+        /// How many services there are.
         found: usize,
         /// How many fit.
         max: usize,

@@ -2,7 +2,7 @@
 //!
 //! A message is one small packet over raw IP: a fixed header ([`baton_abi::LccpHeader`]) under a
 //! SipHash-2-4 [`tag()`], then either a body under the same tag or the client's own packet. This
-//! crate turns messages into bytes and back. It does no I/O and reads no clock: `now` is an
+//! crate turns messages into bytes and back. It does no I/O and reads no clock: the time is an
 //! argument.
 //!
 //! ```text
@@ -10,14 +10,15 @@
 //!  outer IP | header 72 | tag 8 | the client's IP packet
 //! ```
 //!
-//! The [`tag()`] binds the message to the two nodes of its [`NodePair`], and to its body or to what TCP goes by in the
-//! client's packet: length, numbers, flags, window and urgent pointer. So a message that was seen on its way cannot be
-//! put around another packet. That the packet is of the flow that the header names is checked by [`decode()`]. The tag
-//! covers neither TCP options nor the TCP checksum, which may still be pending where the message is made. The
-//! payload is trusted as little as on any server: nobody vouched for it before it reached the cluster either.
+//! The [`tag()`] binds the message to the two nodes of its [`NodePair`], and to its body or to those fields of the
+//! client's packet that TCP acts on: length, numbers, flags, window and urgent pointer. So a message that was seen on
+//! its way cannot be put around another packet. [`decode()`] checks that the packet belongs to the flow that the header
+//! names. The tag covers neither TCP options nor the TCP checksum, which may still be pending where the message is
+//! made. The payload is trusted as little as on any server: nothing vouches for it before it reaches the cluster
+//! either.
 //!
-//! What a channel between an I/O server and an application node carries is in [`forwarding`]; what the ends of a
-//! redirectable socket say to each other in [`eop`].
+//! What a channel between an I/O server and an application node carries is defined in `crates/saps/protocol/src/wire`;
+//! the messages of redirectable sockets are in `crates/eop/protocol/src/wire`.
 //!
 //! The C programs speak the same format as LCCP here; `vectors/lccp.txt` holds the bytes both must produce.
 

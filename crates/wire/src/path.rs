@@ -1,4 +1,4 @@
-//! Paths of requests, as servers read them: one spelling for all targets that name the same resource.
+//! Paths of requests, as servers read them: one normalised spelling for all targets that name the same resource.
 //!
 //! The rule is that of nginx with its default settings: `%` and two hexadecimal digits are the byte that they
 //! mean, once; then several `/` in a row are one; then the segments `.` and `..` are resolved (RFC 3986, 5.2.4).
@@ -9,10 +9,11 @@
 
 use crate::{HashKey, PathHash};
 
-/// A path in its one spelling: `/` first, no `//`, no segment `.` or `..`; blanks, control characters, `%`, `?` and
-/// `#` are percent-encoded in capitals, and nothing else is. A path that has none of these is spelled as it is read.
+/// A path in its normalised spelling: it begins with `/` and has no `//` and no segment `.` or `..`. Blanks, control
+/// characters, `%`, `?` and `#` are percent-encoded in capitals, and nothing else is encoded. A path without any of
+/// these characters is spelled as it is read.
 ///
-/// The default is no path, not even the root.
+/// The default value stands for no path; it is not the root either.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Path(Vec<u8>);
 
@@ -23,16 +24,16 @@ pub enum BadPath {
     /// It does not begin with `/`.
     #[error("it does not begin with /")]
     NotAbsolute,
-    /// `%` without two hexadecimal digits.
+    /// A `%` is not followed by two hexadecimal digits.
     #[error("a % is not followed by two hexadecimal digits")]
     Escape,
-    /// `%00`, or a NUL itself.
+    /// It has a `%00`, or a NUL itself.
     #[error("it has a NUL")]
     Nul,
-    /// A control character as it is.
+    /// It has a control character that is not encoded.
     #[error("it has a control character")]
     Control,
-    /// More `..` than segments before them.
+    /// It has more `..` than segments before them.
     #[error("it leads above the root")]
     AboveRoot,
 }
@@ -41,20 +42,20 @@ impl Path {
     /// Reads a path, which ends before its query.
     ///
     /// # Errors
-    /// Servers refuse it.
+    /// [`BadPath`] if servers refuse the path.
     pub fn read(path: &[u8]) -> Result<Self, BadPath> {
         Self::resolve(path, true)
     }
 
-    /// Reads the beginning of paths. Whether a `.` or `..` at its end is a whole segment is not known: it stays.
+    /// Reads the beginning of paths. A `.` or `..` at its end stays, because it may not be a whole segment.
     ///
     /// # Errors
-    /// Servers refuse every path that begins so.
+    /// [`BadPath`] if servers refuse every path that begins in this way.
     pub fn read_prefix(path: &[u8]) -> Result<Self, BadPath> {
         Self::resolve(path, false)
     }
 
-    /// The path of a file below the document root: the names of its folders, and its own.
+    /// The path of a file below the document root, from the names of its folders and its own name.
     pub fn of_names<'a>(names: impl IntoIterator<Item = &'a [u8]>) -> Self {
         let mut spelled = Vec::new();
         for name in names {
@@ -64,12 +65,12 @@ impl Path {
         Self(spelled)
     }
 
-    /// The path as it is spelled.
+    /// The path in its normalised spelling.
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }
 
-    /// The path that it means, without any encoding: what servers look up.
+    /// The path without any encoding, which is what servers look up.
     pub fn decoded(&self) -> Vec<u8> {
         let mut decoded = Vec::with_capacity(self.0.len());
         let mut rest = &self.0[..];
@@ -77,7 +78,7 @@ impl Path {
             rest = behind;
             match (byte, behind) {
                 (b'%', [high, low, behind @ ..]) => {
-                    // Two digits follow, as they were written here.
+                    // Two digits follow, because this module wrote them.
                     decoded.push(digit(*high).unwrap_or(0) << 4 | digit(*low).unwrap_or(0));
                     rest = behind;
                 }
@@ -87,15 +88,15 @@ impl Path {
         decoded
     }
 
-    /// What the CS program makes of a path that it reads itself: of a long one the hash of its beginning. `None` of
-    /// no path.
+    /// The hash that the CS program makes of a path that it reads itself: for a long path the hash of its beginning.
+    /// `None` if there is no path.
     pub fn hash(&self, key: HashKey) -> Option<PathHash> {
         (!self.0.is_empty()).then(|| PathHash::of_beginning(key, &self.0))
     }
 
     fn resolve(path: &[u8], is_whole: bool) -> Result<Self, BadPath> {
         if path.first().copied() != Some(b'/') {
-            // An encoded one at the beginning is none for servers either.
+            // An encoded `/` at the beginning does not count for servers either.
             return Err(BadPath::NotAbsolute);
         }
         let read = decode(path)?;
@@ -108,7 +109,7 @@ impl Path {
                     spelled.push(b'/');
                     spelled.extend(segment);
                 }
-                // What comes next, or the end of the path, writes its own `/`.
+                // The next segment, or the end of the path, writes its own `/`.
                 b"" | b"." if !is_last => {}
                 b".." => {
                     let parent = spelled.iter().rposition(|&byte| byte == b'/');
@@ -128,7 +129,7 @@ impl Path {
     }
 }
 
-/// The bytes that a path means.
+/// Decodes a path to the bytes that it stands for.
 fn decode(path: &[u8]) -> Result<Vec<u8>, BadPath> {
     let mut read = Vec::with_capacity(path.len());
     let mut rest = path;

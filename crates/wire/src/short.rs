@@ -1,14 +1,14 @@
-//! Addresses where 32 bits must do.
+//! Addresses in the places that have only 32 bits for them.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
 
 use crate::{Address, Error};
 
-/// An address of a node or of the cluster in 4 bytes, which tells the few of one cluster apart: an
-/// IPv4 address as it is, an IPv6 address by its four words XORed.
+/// An address of a node or of the cluster in 4 bytes, enough to tell the few addresses of one cluster apart. It is an
+/// IPv4 address as it is, or the four words of an IPv6 address XORed.
 ///
-/// It is never zero: in a message zero means nobody, which is an `Option`'s `None` here.
+/// It is never zero: a zero in a message means that there is no address, which is `None` here.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ShortAddress([u8; 4]);
 
@@ -18,12 +18,12 @@ impl ShortAddress {
         self.0
     }
 
-    /// What `be_data` of a message and the keys of maps hold.
+    /// The word that `be_data` of a message and the keys of maps hold.
     pub const fn word(self) -> u32 {
         u32::from_ne_bytes(self.0)
     }
 
-    /// What `be_data` or the key of a map says; `None`: nobody.
+    /// The short address in `be_data` or in the key of a map; `None`: there is none.
     pub const fn from_word(word: u32) -> Option<Self> {
         match word {
             0 => None,
@@ -38,7 +38,7 @@ impl TryFrom<IpAddr> for ShortAddress {
     /// # Errors
     /// [`Error::NoShortAddress`] if it would be zero.
     fn try_from(address: IpAddr) -> Result<Self, Error> {
-        // A v4-mapped address is an IPv4 address, also here.
+        // A v4-mapped address counts as an IPv4 address here too.
         let octets = match Address::from(address).ip() {
             IpAddr::V4(v4) => v4.octets(),
             IpAddr::V6(v6) => {

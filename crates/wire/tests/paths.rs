@@ -6,7 +6,7 @@ use baton_wire::{BadPath, Path};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-/// What matters to the rule, much more often than by chance.
+/// Texts that matter to the rule occur much more often than by chance.
 fn path() -> impl Strategy<Value = Vec<u8>> {
     let pieces = proptest::sample::select(vec![
         "/", "/", "/", ".", "..", "%2f", "%2F", "%2e", "%2E", "%41", "%25", "%3f", "%3F", "%23",
@@ -15,7 +15,7 @@ fn path() -> impl Strategy<Value = Vec<u8>> {
     vec(pieces, 0..12).prop_map(|pieces| format!("/{}", pieces.concat()).into_bytes())
 }
 
-/// Bytes that are decoded are marked by a number beyond a byte's where they are no syntax.
+/// Decoded bytes that are not syntax are marked by a number above 255.
 fn reference(path: &[u8]) -> Result<Vec<u8>, BadPath> {
     if path.first() != Some(&b'/') {
         return Err(BadPath::NotAbsolute);
@@ -47,7 +47,7 @@ fn reference(path: &[u8]) -> Result<Vec<u8>, BadPath> {
             true
         })
     };
-    // An end is a segment's end too.
+    // The end of the path also ends a segment.
     let is_folder = text.ends_with(b"/.") || text.ends_with(b"/..");
     if is_folder {
         text.push(b'/');
@@ -78,7 +78,7 @@ proptest! {
     fn read_again_it_is_the_same(path in path()) {
         if let Ok(read) = Path::read(&path) {
             prop_assert_eq!(Path::read(read.as_bytes()), Ok(read.clone()));
-            // Decoding tells different paths apart, as the spelling does.
+            // Decoding keeps different paths different, as the normalised spelling does.
             let encoded: String = read.decoded().iter().map(|byte| match byte {
                 b'/' => "/".to_owned(),
                 byte => format!("%{byte:02x}"),
@@ -87,7 +87,7 @@ proptest! {
         }
     }
 
-    /// Where a path begins with a folder, its spelling begins with the folder's.
+    /// If a path begins with a folder, its normalised spelling begins with that of the folder.
     #[test]
     fn a_prefix_that_ends_a_segment_is_one_of_what_follows(path in path(), rest in "[ab%]{0,4}") {
         let folder = [&path[..], b"/"].concat();

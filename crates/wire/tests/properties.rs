@@ -1,4 +1,4 @@
-//! What holds for every message, and for bytes that are none.
+//! Properties that hold for every message, and for bytes that are not a message.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -34,7 +34,7 @@ proptest! {
         prop_assert_eq!(decode(&bytes, PAIR, &Keys::only(sent.key), sent.clock, WINDOW), Ok(expected));
     }
 
-    /// It is judged by when it came, and that may be any time for which it can have waited to be read.
+    /// A message is judged by when it came, which is any time within the time for which it can have waited to be read.
     #[test]
     fn what_waited_to_be_read_is_not_stale(sent in sent(), waited in 0..1_000u64, late in 0..1_000u64) {
         let bytes = sent.bytes();
@@ -43,7 +43,7 @@ proptest! {
         let is_late = now.distance(sent.clock) > waited + WINDOW;
         let found = decode(&bytes, PAIR, &Keys::only(sent.key), Arrival::within(waited, now), WINDOW);
         prop_assert_eq!(found.err(), is_late.then_some(Reject::Stale));
-        // What was sent after it came has a clock that is wrong, however long it waited.
+        // A message that was sent after it came has a wrong clock, however long it waited.
         let before = sent.clock.before(WINDOW + late);
         let found = decode(&bytes, PAIR, &Keys::only(sent.key), Arrival::within(waited, before), WINDOW);
         let is_ahead = before.distance(sent.clock) > WINDOW;
@@ -59,7 +59,7 @@ proptest! {
         prop_assert_eq!(Tallies::read(&told.write()), Some(told));
     }
 
-    /// What is read is told the same.
+    /// Tallies that were read are the same after they are written and read again.
     #[test]
     fn other_bytes_are_no_tallies(bytes in vec(any::<u8>(), 0..400)) {
         if let Some(told) = Tallies::read(&bytes) {
@@ -75,7 +75,7 @@ proptest! {
         prop_assert_eq!(written(own).map(ShortAddress::octets), Some(v4.octets()).filter(|o| *o != [0; 4]));
     }
 
-    /// What an address's bytes are XORed with shows in its short address, whatever it was.
+    /// A change of an address's bytes by XOR shows in its short address, whatever the address was.
     #[test]
     fn every_bit_of_an_ipv6_address_counts(v6 in any::<Ipv6Addr>(), bit in 0usize..128) {
         let mut other = v6.octets();
@@ -114,7 +114,7 @@ proptest! {
         prop_assert_eq!(open(secret.pair(one, other)), Err(Reject::BadTag));
     }
 
-    /// And whatever such a node may say is understood as ever.
+    /// A node with only its own keys gives no leading commands; every other message of it is decoded as usual.
     #[test]
     fn a_node_with_only_its_own_keys_gives_no_commands(sent in sent()) {
         let bytes = sent.bytes();
@@ -138,7 +138,7 @@ proptest! {
         let bit = bit.index((bytes.len() - sent.packet.len()) * 8);
         bytes[bit / 8] ^= 1 << (bit % 8);
         let reason = decode(&bytes, PAIR, &Keys::only(sent.key), sent.clock, WINDOW).unwrap_err();
-        // Version and length are read before the tag; what else is altered the tag tells.
+        // Version and length are checked before the tag; the tag detects every other alteration.
         let expected = match bit / 8 {
             0 => vec![Reject::BadVersion],
             4 | 5 => vec![Reject::Short, Reject::BadTag],
@@ -161,9 +161,9 @@ proptest! {
 
     #[test]
     fn a_flipped_bit_in_the_carried_tcp_header_is_rejected(sent in sent(), bit in 32usize..160) {
-        // Headers of IPv6 are not bound.
+        // The tag does not cover IPv6 headers.
         prop_assume!(sent.packet.first().is_some_and(|first| first >> 4 == 4));
-        // Nor is the checksum, which may be completed on the way.
+        // The tag does not cover the checksum, which may be completed on the way.
         prop_assume!(!(128..144).contains(&bit));
         let mut bytes = sent.bytes();
         bytes[HEADER_BYTES + 20 + bit / 8] ^= 1 << (bit % 8);
@@ -190,7 +190,7 @@ proptest! {
         let bytes = sent.bytes();
         for length in 0..bytes.len() {
             let found = decode(&bytes[..length], PAIR, &Keys::only(sent.key), sent.clock, WINDOW);
-            // Without all of the headers that the tag covers, the tag is another one.
+            // If the headers that the tag covers are incomplete, the tag is a different one.
             let cut_in_packet = length >= bytes.len() - sent.packet.len();
             prop_assert!(
                 found == Err(Reject::Short) || cut_in_packet && found == Err(Reject::BadTag),
@@ -232,7 +232,7 @@ proptest! {
         let tag = baton_wire::tag(&key, header[..].try_into().unwrap(), PAIR, &rest);
         let bytes = [&header[..], &tag.to_be_bytes(), &rest].concat();
         let found = decode(&bytes, PAIR, &Keys::only(key), Clock::from_nanos(0), Duration::MAX);
-        // What is accepted means something: it can be said again, and is then understood the same.
+        // An accepted message has a meaning: it can be encoded again, and then decodes to the same message.
         if let Ok(received) = found {
             let again = encode(&received.message, received.packet, received.clock, &key, PAIR);
             prop_assert_eq!(decode(&again, PAIR, &Keys::only(key), received.clock, WINDOW), Ok(received));
@@ -256,7 +256,7 @@ impl Sent {
 }
 
 fn sent() -> impl Strategy<Value = Sent> {
-    // Clocks from 1979 to 2519, so that a window around them is one too.
+    // Clocks lie between 1979 and 2519, so that a window around them does not overflow.
     let clock = (1u64 << 58..0xf << 60).prop_map(Clock::from_nanos);
     (message(), vec(any::<u8>(), 0..100), clock, key()).prop_map(
         |(message, payload, clock, key)| {
@@ -442,10 +442,11 @@ fn head((flow, [start, length], digest): (Flow, [u32; 2], HeadDigest)) -> Head {
     }
 }
 
-/// Boxed, as the TCB part is: by value in every message they are more than a test's stack holds.
+/// The strategy is boxed, like that of the TCB part: by value in the strategies of all messages, both need more stack
+/// than a test has.
 fn flow() -> BoxedStrategy<Flow> {
     let v4 = || any::<Ipv4Addr>().prop_map(IpAddr::V4);
-    // Not v4-mapped, which would be IPv4.
+    // The address is not v4-mapped, which would be IPv4.
     let v6 = || {
         any::<Ipv6Addr>()
             .prop_filter("v4", |ip| ip.to_ipv4_mapped().is_none())
@@ -637,7 +638,7 @@ fn hello_service() -> impl Strategy<Value = HelloService> {
     )
 }
 
-/// A TCP segment of `flow`, as short of checksums as the decoder is of interest in them.
+/// A TCP segment of `flow`. It has no checksums, because the decoder does not check them.
 fn packet(flow: Flow, payload: &[u8]) -> Vec<u8> {
     let (client, cluster) = (flow.client(), flow.cluster());
     let tcp_length = (20 + payload.len()) as u16;

@@ -101,7 +101,7 @@ fn messages_decode_from_these_bytes() {
     }
 }
 
-/// It may be pending where a message is made, and complete where it arrives.
+/// The checksum may be pending where a message is made, and complete where it arrives.
 #[test]
 fn a_checksum_may_change_on_the_way() {
     const CHECKSUM_AT: usize = 36;
@@ -390,10 +390,10 @@ impl Vector {
             mss: self.number("mss"),
             scales,
             sack: self.field("sack") == "yes",
-            // Not given in most: no.
+            // Most records do not give it; the default is no.
             aware: self.fields("aware").next() == Some("yes"),
             attempt: self.number("attempt"),
-            // Not given in most: 0.
+            // Most records do not give it; the default is 0.
             cwnd: (self.fields("cwnd").next()).map_or(0, |cwnd| cwnd.parse().unwrap()),
             resume: self.number("resume"),
         }

@@ -1,4 +1,5 @@
-//! The client of `make machines`: requests over connections that stay, every answer checked. Its report is JSON.
+//! The client of `make machines`: it sends requests over connections that stay open, checks every answer, and reports
+//! as JSON.
 
 use std::process::ExitCode;
 

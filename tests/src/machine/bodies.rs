@@ -1,10 +1,11 @@
-//! Large bodies both ways, as drivers cut and merge them.
+//! Large bodies in both directions, which drivers cut and merge into segments of other sizes.
 
 use anyhow::{Context as _, Result, ensure};
 
 use super::cluster::{Cluster, DATA_SERVERS};
 
-/// Every byte of downloads and uploads is as it was, and segments were larger than the wire takes them on the way.
+/// Checks that every byte of downloads and uploads arrives unchanged, and that segments on the way were larger than a
+/// frame on the wire.
 pub(super) fn compared(cluster: &mut Cluster) -> Result<()> {
     watch(cluster, "client", "src port 80")?;
     for server in DATA_SERVERS {
@@ -43,7 +44,7 @@ fn upload(cluster: &mut Cluster, server: &str) -> Result<()> {
         .context("the upload differs")
 }
 
-/// From now on a packet larger than any frame is noted.
+/// Has a machine note, from this call on, packets that are larger than any frame.
 fn watch(cluster: &mut Cluster, on: &str, filter: &str) -> Result<()> {
     cluster
         .run(

@@ -1,5 +1,5 @@
-//! The client, which runs in a machine: each connection asks for all pages in turn, the next one as soon as it has
-//! an answer, and compares the body with the page.
+//! The client, which runs in a machine. Each of its connections asks for all pages in turn, the next one as soon as an
+//! answer is there, and compares the body with the page.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -13,57 +13,57 @@ use serde::{Deserialize, Serialize};
 
 use crate::step::clients::http::{connect, read_response};
 
-/// Where the pages are, in every machine.
+/// The directory of the pages, the same in every machine.
 const PAGES: &str = "/srv/www";
 
-/// What a client is to do: `PATH[,PATH]... CONNECTIONS PAUSE COUNT|FILE [PORT]`.
+/// The client's command line: `PATH[,PATH]... CONNECTIONS PAUSE COUNT|FILE [PORT]`.
 struct Orders {
     paths: Vec<String>,
     connections: usize,
-    /// After each answer.
+    /// The pause after each answer.
     pause: Duration,
     until: Until,
-    /// Of the cluster address.
+    /// The port of the cluster address that the client asks.
     port: u16,
 }
 
 enum Until {
-    /// So many requests have been sent, by all connections together.
+    /// The client ends when all connections together have sent so many requests.
     Count(usize),
-    /// This file is there.
+    /// The client ends when this file exists.
     File(PathBuf),
 }
 
-/// What a client has seen.
+/// The results of a client.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Report {
     /// Answers that came whole and right.
     pub right: usize,
-    /// Of each server.
+    /// Right answers, by the name of the server that gave them.
     pub by_server: BTreeMap<String, usize>,
-    /// Right answers of another server than that of the answer before, on one connection.
+    /// Right answers whose server is another one than that of the previous answer on the same connection.
     pub changes: usize,
-    /// Right answers of another server than the path names. A connection stays with its owner where a packet came
-    /// late or twice, and nobody can be sure that a request begins.
+    /// Right answers whose server is another one than the path names. A connection stays with its owner if a packet
+    /// came late or twice, because it is then uncertain whether a request begins.
     pub by_others: usize,
     /// Connections that were made.
     pub connections: usize,
-    /// The longest that a right answer took.
+    /// The longest time that a right answer took, in milliseconds.
     pub longest_ms: u64,
-    /// From the first request to the last answer.
+    /// The time from the first request to the last answer, in seconds.
     pub seconds: f64,
-    /// What did not come, or was not right.
+    /// Requests whose answer did not come or was wrong.
     pub failed: Vec<Failure>,
 }
 
-/// A request without its right answer.
+/// A request that got no right answer.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Failure {
-    /// What was asked for, and what came.
+    /// The path, the time until the failure, and the error.
     pub what: String,
-    /// Whose the answer before on the connection was.
+    /// The server of the previous answer on the connection.
     pub server: Option<String>,
-    /// Seconds after the client began.
+    /// When it failed, in seconds since the client began.
     pub at: f64,
 }
 
@@ -72,7 +72,7 @@ struct Connection {
     server: Option<String>,
 }
 
-/// Runs it by its command line, and gives its report.
+/// Runs the client by its command line, and returns its report as JSON.
 ///
 /// # Errors
 /// The command line is wrong, or a page is missing.
@@ -105,7 +105,7 @@ pub fn run(arguments: impl Iterator<Item = String>) -> Result<String> {
     Ok(serde_json::to_string(&report)?)
 }
 
-/// One connection after the other, until all is done.
+/// Runs one client: it uses one connection after the other until the orders are carried out.
 fn client(
     number: usize,
     orders: &Orders,
@@ -146,7 +146,7 @@ fn client(
                     server: before,
                     at: begun.elapsed().as_secs_f64(),
                 });
-                // Where nobody answers, nothing is gained by asking at once.
+                // Asking again at once is useless if nobody answers.
                 std::thread::sleep(Duration::from_millis(200));
             }
         }
@@ -155,7 +155,7 @@ fn client(
     report
 }
 
-/// Asks for a page and checks the answer. Gives the server's name.
+/// Asks for a page and checks the answer. Returns the server's name.
 fn ask(
     connection: &mut Option<Connection>,
     port: u16,
@@ -194,7 +194,7 @@ fn ask(
     Ok(server.to_owned())
 }
 
-/// /ds1/4k is ds1's to answer, /4k anybody's.
+/// The server that a path names: only ds1 may answer /ds1/4k, and any server /4k.
 fn named(path: &str) -> Option<&str> {
     let (first, _) = path.strip_prefix('/')?.split_once('/')?;
     Some(first)

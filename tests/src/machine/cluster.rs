@@ -1,4 +1,4 @@
-//! The machines together: raised once, for all checks.
+//! The cluster of machines, which is started once for all checks.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -10,24 +10,24 @@ use serde_json::Value;
 use super::guest::{Disk, Guest, Hardware, Nic};
 use super::network::Network;
 
-/// Sockets and consoles of the machines.
+/// The directory of the machines' sockets and consoles.
 pub(super) const DIRECTORY: &str = "/run/baton-machines";
 
-/// The connection servers.
+/// The names of the connection servers.
 pub(super) const CONNECTION_SERVERS: [&str; 2] = ["cs1", "cs2"];
 
-/// The data servers.
+/// The names of the data servers.
 pub(super) const DATA_SERVERS: [&str; 2] = ["ds1", "ds2"];
 
-/// What each node is configured by at first.
+/// The configuration with which each node starts.
 pub(super) const CONFIG: &str = include_str!("../../machines/guest/etc/baton/baton.toml");
 
-/// How long a cluster may take until everybody has heard of a change.
+/// How long it may take until all nodes of the cluster have heard of a change.
 const SETTLES: Duration = Duration::from_secs(900);
 
-/// Running machines. They end, and their network is removed, when this is dropped.
+/// The running machines. They end, and their network is removed, when this is dropped.
 pub struct Cluster {
-    // In this order: the network goes last.
+    // The order matters: fields are dropped from top to bottom, and the network has to go last.
     guests: Vec<Guest>,
     network: Option<Network>,
 }
@@ -36,7 +36,7 @@ impl Cluster {
     /// Switches all machines on, and waits until the cluster serves.
     ///
     /// # Errors
-    /// One does not come up.
+    /// A machine does not come up.
     pub fn up(release: &str, baton: &Path, client: &Path) -> Result<Cluster> {
         let begun = Instant::now();
         let disk = image(release, baton, client)?;
@@ -66,10 +66,10 @@ impl Cluster {
         Ok(cluster)
     }
 
-    /// The machines that another process has left up.
+    /// Attaches to the machines that another process has left up.
     ///
     /// # Errors
-    /// There are none.
+    /// No such machines are up.
     pub fn attach() -> Result<Cluster> {
         let attach = |machine: &Hardware| Guest::attach(machine.name, Path::new(DIRECTORY));
         let guests = machines().iter().map(attach).collect::<Result<_>>();
@@ -90,12 +90,12 @@ impl Cluster {
         found.with_context(|| format!("there is no machine {name}"))
     }
 
-    /// Runs a shell command in a machine to a good end.
+    /// Runs a shell command in a machine and returns what it prints. A command that fails is an error.
     pub(super) fn run(&mut self, on: &str, command: &str) -> Result<String> {
         self.guest(on)?.run(command)
     }
 
-    /// Leaves the machines to whoever wants a shell in one, until this process is ended.
+    /// Leaves the machines up, for anyone who wants a shell in one, until this process is ended.
     pub fn keep(mut self) {
         self.guests.iter_mut().for_each(Guest::release);
         eprintln!("machines: left up: tests/machines/shell NAME is a shell in one; ^C ends them");
@@ -104,7 +104,7 @@ impl Cluster {
         }
     }
 
-    /// What `baton status` says.
+    /// What `baton status --json` reports on a node.
     pub(super) fn status(&mut self, on: &str) -> Result<Value> {
         let text = self.run(on, "baton status --json --config /etc/baton/baton.toml")?;
         serde_json::from_str(&text).with_context(|| format!("the status of {on} is {text:?}"))
@@ -125,7 +125,7 @@ impl Cluster {
         Ok(sum)
     }
 
-    /// The connection server that is in front.
+    /// The name of the connection server that is in front.
     pub(super) fn front(&mut self) -> Result<&'static str> {
         for on in CONNECTION_SERVERS {
             if self.status(on)?["failover"]["state"] == "front" {
@@ -135,7 +135,7 @@ impl Cluster {
         bail!("no connection server is in front")
     }
 
-    /// Waits until one connection server is in front, the other on standby, and both give requests to both data
+    /// Waits until one connection server is in front and the other on standby, both give requests to both data
     /// servers, and the client is served.
     pub(super) fn wait_until_served(&mut self) -> Result<()> {
         self.wait(|cluster| {
@@ -163,7 +163,7 @@ impl Cluster {
         })
     }
 
-    /// Tries until it holds.
+    /// Calls `holds` until it succeeds.
     pub(super) fn wait(&mut self, holds: impl Fn(&mut Cluster) -> Result<()>) -> Result<()> {
         let end = Instant::now() + SETTLES;
         loop {
@@ -172,13 +172,13 @@ impl Cluster {
                 Err(error) if Instant::now() > end => {
                     return Err(error.context(format!("after {SETTLES:?} still")));
                 }
-                // To ask takes the machines' time, too.
+                // Pause between attempts, because asking takes processor time from the machines.
                 Err(_) => std::thread::sleep(Duration::from_secs(4)),
             }
         }
     }
 
-    /// The last that the nodes logged.
+    /// The last lines that the nodes logged.
     pub fn logs(&mut self) -> String {
         let mut logs = String::new();
         for on in CONNECTION_SERVERS.iter().chain(&DATA_SERVERS) {
@@ -199,7 +199,7 @@ impl Drop for Cluster {
     }
 }
 
-/// What the machines are made of. The second interface of cs2 is a driver's that must not change its offloads.
+/// The machines and their hardware. The second interface of cs2 has a driver that must not change its offloads.
 fn machines() -> Vec<Hardware> {
     let machine = |name: &'static str, number, memory| Hardware {
         name,
@@ -224,7 +224,7 @@ fn machines() -> Vec<Hardware> {
     all
 }
 
-/// Makes the disk.
+/// Makes the disk from which all machines boot.
 fn image(release: &str, baton: &Path, client: &Path) -> Result<Disk> {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("machines/image");
     let output = Command::new(&script)

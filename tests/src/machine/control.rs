@@ -1,4 +1,4 @@
-//! A root shell in a machine, over a virtio port: no network of the machine is in it, and no key.
+//! A root shell in a machine, over a virtio port. It uses neither the machine's network nor a key.
 
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::os::unix::net::UnixStream;
@@ -8,14 +8,14 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, anyhow, bail, ensure};
 
-/// The driver's end. In the machine, `tests/machines/guest/machine/control` is the other.
+/// The driver's end of the port. The machine's end is `tests/machines/guest/machine/control`.
 pub(super) struct Control {
     stream: UnixStream,
     read: Vec<u8>,
     boot: Option<String>,
 }
 
-/// What a command did.
+/// The result of a command.
 pub(super) struct Output {
     pub status: i32,
     pub text: String,
@@ -43,12 +43,12 @@ impl Control {
         }
     }
 
-    /// Has a machine that is up say so again.
+    /// Asks a machine that is already up to report its boot again.
     pub fn ask_for_boot(&mut self) -> Result<()> {
         Ok(self.stream.write_all(b"ask\n")?)
     }
 
-    /// Waits until the machine has been started again since this was last called, and its shell is there.
+    /// Waits until the machine has been started again since the last call, and its shell is ready.
     pub fn wait_for_boot(&mut self, limit: Duration) -> Result<()> {
         let end = Instant::now() + limit;
         loop {
@@ -62,7 +62,7 @@ impl Control {
         }
     }
 
-    /// Runs a shell command and waits for its end.
+    /// Runs a shell command and waits for its end, whatever its exit status is.
     pub fn try_run(&mut self, command: &str, limit: Duration) -> Result<Output> {
         let end = Instant::now() + limit;
         let asked = || anyhow!("`{command}` has no answer after {limit:?}");
@@ -89,7 +89,7 @@ impl Control {
         }
     }
 
-    /// Runs a shell command to a good end, and gives what it prints.
+    /// Runs a shell command and returns what it prints. A command that fails is an error.
     pub fn run(&mut self, command: &str, limit: Duration) -> Result<String> {
         let output = self.try_run(command, limit)?;
         ensure!(
@@ -101,7 +101,7 @@ impl Control {
         Ok(output.text)
     }
 
-    /// The next line. A machine that stops may leave part of one.
+    /// Reads the next line. A machine that stops may leave an incomplete one.
     fn line(&mut self, end: Instant) -> Result<String> {
         loop {
             if let Some(at) = self.read.iter().position(|byte| *byte == b'\n') {
@@ -122,7 +122,7 @@ impl Control {
     }
 }
 
-/// coreutils' base64, there and here.
+/// Encodes or decodes bytes with coreutils' base64, the same program that the machine uses.
 fn base64(options: &[&str], bytes: &[u8]) -> Result<Vec<u8>> {
     let mut child = Command::new("base64")
         .args(["-w", "0"])

@@ -1,14 +1,16 @@
-//! The driver, and what it can: native XDP, queues, offloads.
+//! Checks of what the driver offers: native XDP, queues and offloads.
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
 
 use super::cluster::{CONNECTION_SERVERS, Cluster, DATA_SERVERS};
 
-/// `enum` of `IFLA_XDP_ATTACHED`, include/uapi/linux/if_link.h: in the driver.
+/// A value of the `enum` for `IFLA_XDP_ATTACHED` in include/uapi/linux/if_link.h: the program is attached in the
+/// driver.
 const XDP_ATTACHED_DRV: u64 = 1;
 
-/// Every node's programs are where they belong, in a driver with two queues, and `baton doctor` finds nothing bad.
+/// Checks that every node's programs are attached where they belong, in a driver with two queues, and that `baton
+/// doctor` finds nothing bad.
 pub(super) fn attached(cluster: &mut Cluster) -> Result<()> {
     for on in CONNECTION_SERVERS {
         let link: Value = serde_json::from_str(&cluster.run(on, "ip -j -d link show eth0")?)?;
@@ -57,7 +59,8 @@ pub(super) fn attached(cluster: &mut Cluster) -> Result<()> {
     Ok(())
 }
 
-/// A data server's NIC gives its kernel merged segments without checksums, and takes such ones.
+/// Checks that a data server's NIC delivers merged segments without checksums to its kernel, and accepts such
+/// segments.
 fn offloads_are_on(cluster: &mut Cluster, on: &str) -> Result<()> {
     let features = cluster.run(on, "ethtool -k eth0")?;
     for feature in [
@@ -106,8 +109,8 @@ fn doctor(cluster: &mut Cluster, on: &str, options: &str) -> Result<Vec<Value>> 
         .with_context(|| format!("baton doctor on {on} says {:?}", output.text))
 }
 
-/// A driver that may not switch off the guest's receive offloads takes no native XDP, as the kernel has it, and takes
-/// the generic kind.
+/// Checks that a driver which may not switch off the guest's receive offloads refuses native XDP, as the kernel has
+/// it, and accepts generic XDP.
 pub(super) fn refused(cluster: &mut Cluster) -> Result<()> {
     const PROGRAM: &str = "$(bpftool -j prog show name baton_cs | tr , '\\n' | sed -n 's/.*\"id\":\\([0-9]*\\).*/\\1/p' | tail -n 1)";
     cluster.run("cs2", "ip link set eth1 up")?;

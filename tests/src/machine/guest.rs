@@ -11,35 +11,36 @@ use anyhow::{Context as _, Result};
 use super::control::{Control, Output};
 use super::network::Network;
 
-/// What a command in a machine may take, where nothing else is said.
+/// How long a command in a machine may take, unless the caller gives another limit.
 pub(super) const PATIENCE: Duration = Duration::from_secs(120);
 
-/// How long a machine may take from power on to its shell, next to others on few processors.
+/// How long a machine may take from power on to its shell, beside other machines on few processors.
 const BOOT: Duration = Duration::from_secs(900);
 
-/// What the kernel is told. The processors are emulated: what guards real ones only takes time here.
-/// QEMU 7.2 emulates cmpxchg16b wrongly, so its processors have none; without it Linux 7 gives BPF programs memory for what
-/// they keep with sockets only from slabs that are checked.
+/// The kernel's command line. The processors are emulated, so mitigations that protect real ones only take time here.
+/// QEMU 7.2 emulates cmpxchg16b wrongly, so the processors do not offer it; without that instruction Linux 7 gives BPF
+/// programs memory for their socket storage only from slabs that are checked, so the command line has `slab_debug=F`.
 const APPEND: &str = "slab_debug=F console=ttyS0 quiet root=/dev/nvme0n1 rootwait rw net.ifnames=0 panic=5 mitigations=off audit=0 \
                       nowatchdog no_timer_check rcupdate.rcu_expedited=1 systemd.show_status=false";
 
 /// A network interface of a machine: virtio-net, with two queues and all that it can offload.
 pub(super) struct Nic {
     pub tap: String,
-    /// More for QEMU's device, such as ",ctrl_guest_offloads=off".
+    /// Further options of QEMU's device, such as ",ctrl_guest_offloads=off".
     pub options: &'static str,
 }
 
-/// What a machine is made of.
+/// The hardware of a machine.
 pub(super) struct Hardware {
     pub name: &'static str,
-    /// The last number of its addresses.
+    /// The last number of the machine's addresses.
     pub number: u8,
     pub memory: &'static str,
     pub nics: Vec<Nic>,
 }
 
-/// The kernel and the disk that all boot from; what one writes is its own, and gone when it ends.
+/// The kernel and the disk from which all machines boot. What a machine writes is visible to it alone and is lost when
+/// it ends.
 pub(super) struct Disk {
     pub kernel: PathBuf,
     pub image: PathBuf,
@@ -48,7 +49,7 @@ pub(super) struct Disk {
 /// A running machine. It ends when this is dropped.
 pub(super) struct Guest {
     pub name: &'static str,
-    /// None of one that another process has left up.
+    /// QEMU's process; `None` for a machine that another process has left up.
     child: Option<Child>,
     control: Option<Control>,
     monitor: PathBuf,
@@ -56,7 +57,7 @@ pub(super) struct Guest {
 }
 
 impl Guest {
-    /// Switches it on.
+    /// Switches the machine on.
     pub fn start(
         hardware: &Hardware,
         disk: &Disk,
@@ -70,7 +71,7 @@ impl Guest {
         if std::env::var_os("BATON_KERNELS_KVM").is_some_and(|value| value == "1") {
             command.args(["-accel", "kvm", "-cpu", "host"]);
         } else {
-            // QEMU 7.2 emulates cmpxchg16b wrongly, and kernels use it where they find it.
+            // QEMU 7.2 emulates cmpxchg16b wrongly, and kernels use it if the processor offers it.
             command.args(["-accel", "tcg,thread=multi,tb-size=128"]);
             command.args(["-cpu", "Nehalem,-cx16"]);
         }
@@ -129,7 +130,7 @@ impl Guest {
         })
     }
 
-    /// One that another process has left up.
+    /// Attaches to a machine that another process has left up.
     pub fn attach(name: &'static str, directory: &Path) -> Result<Guest> {
         let file = |ending: &str| directory.join(format!("{name}.{ending}"));
         let mut control = Control::connect(&file("control"))?;
@@ -143,7 +144,7 @@ impl Guest {
         })
     }
 
-    /// Waits until it is up, for the first time or again.
+    /// Waits until the machine is up, for the first time or again.
     pub fn wait_for_boot(&mut self) -> Result<()> {
         let up = self.control()?.wait_for_boot(BOOT);
         up.with_context(|| {
@@ -152,39 +153,40 @@ impl Guest {
         })
     }
 
-    /// Runs a shell command to a good end, and gives what it prints.
+    /// Runs a shell command and returns what it prints. A command that fails, or takes longer than [`PATIENCE`], is an
+    /// error.
     pub fn run(&mut self, command: &str) -> Result<String> {
         self.run_for(command, PATIENCE)
     }
 
-    /// The same, of one that takes long.
+    /// Runs a shell command like [`Guest::run`], with another time limit.
     pub fn run_for(&mut self, command: &str, limit: Duration) -> Result<String> {
         let output = self.control()?.run(command, limit);
         output.with_context(|| format!("on {}", self.name))
     }
 
-    /// Runs a shell command, whatever becomes of it.
+    /// Runs a shell command and returns its output and exit status, whatever the status is.
     pub fn try_run(&mut self, command: &str) -> Result<Output> {
         let output = self.control()?.try_run(command, PATIENCE);
         output.with_context(|| format!("on {}", self.name))
     }
 
-    /// Writes a file.
+    /// Writes a file in the machine.
     pub fn write(&mut self, path: &str, text: &str) -> Result<()> {
         self.run(&format!("cat >{path} <<'END OF FILE'\n{text}\nEND OF FILE"))
             .map(drop)
     }
 
-    /// Its power fails, and comes back at once.
+    /// Resets the machine, as if its power failed and came back at once.
     pub fn reset(&mut self) -> Result<()> {
         let mut monitor = UnixStream::connect(&self.monitor)?;
         monitor.write_all(b"system_reset\n")?;
-        // QEMU reads no more of a monitor whose other end is gone.
+        // QEMU stops reading a monitor as soon as its other end is closed.
         std::thread::sleep(Duration::from_millis(300));
         Ok(())
     }
 
-    /// Leaves its shell to others.
+    /// Closes the machine's shell port so that others can use it.
     pub fn release(&mut self) {
         self.control = None;
     }

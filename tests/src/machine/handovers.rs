@@ -1,4 +1,4 @@
-//! Connections that move with every request, and what the driver counted.
+//! Connections that move with every request, and the driver's counters of them.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result, ensure};
 use super::client::Report;
 use super::cluster::Cluster;
 
-/// Without `BATON_MACHINES_REQUESTS`: what takes a few minutes in emulation.
+/// The number of requests if `BATON_MACHINES_REQUESTS` is not set: they take a few minutes in emulation.
 const REQUESTS: usize = 10_000;
 
 const CONNECTIONS: usize = 8;
@@ -18,12 +18,12 @@ pub(super) fn every_request(cluster: &mut Cluster) -> Result<()> {
     moving(cluster, &["/ds1/4k", "/ds2/4k"])
 }
 
-/// Each data server gets two requests of a connection, one after the other.
+/// Each data server gets two successive requests of a connection, then the other one gets two.
 pub(super) fn every_second_request(cluster: &mut Cluster) -> Result<()> {
     moving(cluster, &["/ds1/4k", "/ds1/4k", "/ds2/4k", "/ds2/4k"])
 }
 
-/// Connections that go through these paths, again and again.
+/// Runs connections that ask for these paths again and again.
 fn moving(cluster: &mut Cluster, paths: &[&str]) -> Result<()> {
     let requests = match std::env::var("BATON_MACHINES_REQUESTS") {
         Ok(text) => (text.parse()).context("BATON_MACHINES_REQUESTS is no number")?,
@@ -84,7 +84,7 @@ fn moving(cluster: &mut Cluster, paths: &[&str]) -> Result<()> {
     Ok(())
 }
 
-/// `ethtool -S`: by names such as rx0_xdp_tx.
+/// The counters of `ethtool -S`, by names such as rx0_xdp_tx.
 fn counted(cluster: &mut Cluster, on: &str) -> Result<BTreeMap<String, u64>> {
     let text = cluster.run(on, "ethtool -S eth0")?;
     let line = |line: &str| {
@@ -94,9 +94,9 @@ fn counted(cluster: &mut Cluster, on: &str) -> Result<BTreeMap<String, u64>> {
     Ok(text.lines().filter_map(line).collect())
 }
 
-/// How much the counters with this end of their names have grown, of all receive queues.
+/// How much the counters of all receive queues whose names end in `end` have grown together.
 fn moved(before: &BTreeMap<String, u64>, after: &BTreeMap<String, u64>, end: &str) -> u64 {
-    // Beside them stands their sum, rx_xdp_tx.
+    // The list also holds their sum, such as rx_xdp_tx, which must not count twice.
     let of_queues = |(name, _): &(&String, &u64)| {
         name.starts_with("rx") && name.ends_with(end) && name.contains(|c: char| c.is_ascii_digit())
     };

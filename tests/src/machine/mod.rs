@@ -16,20 +16,21 @@ mod rolling;
 use anyhow::Result;
 use cluster::Cluster;
 
-/// The release of the kernel that machines run, one of target/kernels/linux; without it, there are none.
+/// The environment variable that names the kernel release of the machines, one of those in target/kernels/linux. The
+/// checks run only if it is set.
 pub const RELEASE: &str = "BATON_MACHINES";
 
 /// One check of the machines.
 pub struct Check {
-    /// The test's name.
+    /// The name of the test.
     pub name: &'static str,
-    /// What it shows.
+    /// The property that the check shows.
     pub shows: &'static str,
-    /// Does it.
+    /// The function that runs the check.
     pub run: fn(&mut Cluster) -> Result<()>,
 }
 
-/// All checks, in their order.
+/// All checks, in the order in which they run.
 pub const CHECKS: [Check; 13] = [
     Check {
         name: "drivers",
@@ -101,7 +102,7 @@ pub const CHECKS: [Check; 13] = [
     },
 ];
 
-/// Removes the machines' network and files after an interrupt; they themselves end with this process.
+/// Removes the machines' network and files after an interrupt; the machines themselves end with this process.
 pub fn remove_network() {
     network::remove();
     let _ = std::fs::remove_dir_all(cluster::DIRECTORY);

@@ -1,4 +1,4 @@
-//! The network that machines are on: a namespace with a bridge, and a tap with several queues for each interface.
+//! The machines' network: a namespace with a bridge, and a tap device with several queues for each interface.
 
 use std::fs::File;
 use std::process::Command;
@@ -6,20 +6,20 @@ use std::process::Command;
 use anyhow::{Context as _, Result, bail, ensure};
 use nix::fcntl::{Flock, FlockArg};
 
-/// The namespace. One set of machines runs at a time.
+/// The namespace's name. Only one set of machines runs at a time.
 const NAMESPACE: &str = "baton-machines";
 
-/// Who holds it owns the namespace.
+/// The lock file. The process that holds it owns the namespace.
 const LOCK: &str = "/run/lock/baton-machines.lock";
 
-/// It is there as long as this is.
+/// The network, which exists as long as this value.
 pub(super) struct Network {
     _lock: Flock<File>,
 }
 
 impl Network {
-    /// Makes it, with a tap of each of these names. What an earlier run left, because it was killed, is removed
-    /// before.
+    /// Makes the network, with a tap of each of these names. Before that, it removes what an earlier run left behind
+    /// because it was killed.
     pub fn create(taps: &[String]) -> Result<Network> {
         let file = File::create(LOCK).with_context(|| format!("cannot open {LOCK}"))?;
         let Ok(lock) = Flock::lock(file, FlockArg::LockExclusiveNonblock) else {
@@ -49,7 +49,7 @@ impl Network {
         Ok(())
     }
 
-    /// A command that runs in it, and is killed when this thread ends, however that comes about.
+    /// A command that runs in the namespace, and is killed when this thread ends, for whatever reason.
     pub fn command(&self, program: &str) -> Command {
         let mut command = Command::new("ip");
         command.args(["netns", "exec", NAMESPACE]);
@@ -64,7 +64,7 @@ impl Drop for Network {
     }
 }
 
-/// Removes the namespace, if it is there; taps and bridge go with it, once nothing runs there.
+/// Removes the namespace, if it exists. Taps and bridge disappear with it, once no process runs in it.
 pub(super) fn remove() {
     if std::path::Path::new("/run/netns").join(NAMESPACE).exists()
         && let Err(error) = ip(&["netns", "del", NAMESPACE])

@@ -1,4 +1,4 @@
-//! Every machine is started again in turn, while clients go on.
+//! Checks in which every machine is started again in turn, while clients go on.
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +8,7 @@ use toml::{Table, Value};
 use super::client::Report;
 use super::cluster::{CONFIG, CONNECTION_SERVERS, Cluster, DATA_SERVERS};
 
-/// Where the service is of which nothing is resumed.
+/// The port of the service that has no `resume`.
 pub(super) const PLAIN_PORT: u16 = 8080;
 
 /// How a machine ends.
@@ -20,28 +20,29 @@ pub(super) enum End {
     Reset,
 }
 
-/// `systemctl reboot`: nothing fails.
+/// Checks that nothing fails if a machine ends by `systemctl reboot`.
 pub(super) fn in_order(cluster: &mut Cluster, on: &str) -> Result<()> {
     configure(cluster)?;
     under_load(cluster, on, End::Reboot)
 }
 
-/// The power fails at a data server: what was under way there is resumed.
+/// Checks that responses under way at a data server are resumed if its power fails.
 pub(super) fn by_force(cluster: &mut Cluster, on: &str) -> Result<()> {
     configure(cluster)?;
     under_load(cluster, on, End::Reset)
 }
 
-/// The same at the connection server in front: the other one takes its connections over.
+/// Checks that, if the power of the connection server in front fails, the other one takes its connections over.
 pub(super) fn front_by_force(cluster: &mut Cluster) -> Result<()> {
     configure(cluster)?;
     let front = cluster.front()?;
     under_load(cluster, front, End::Reset)
 }
 
-/// Every request may be anybody's, moves on, and is resumed; no pool depends on one data server. There is a route all the
-/// same, so a connection server that has taken a connection over asks its owner where the next request begins. Nothing is resumed of the second service, [`PLAIN_PORT`], and its
-/// connections stay where they are as long as they can.
+/// Configures the cluster so that any data server may answer any request, connections move with each request, and
+/// responses are resumed; no pool depends on one data server. There is a route nevertheless, so a connection server
+/// that has taken a connection over asks the connection's owner where the next request begins. The second service,
+/// [`PLAIN_PORT`], resumes nothing, and its connections stay where they are as long as they can.
 pub(super) fn configure(cluster: &mut Cluster) -> Result<()> {
     let file = cluster.run("cs1", "cat /etc/baton/baton.toml")?;
     if file.contains("every-request") {
@@ -102,7 +103,7 @@ fn under_load(cluster: &mut Cluster, on: &str, end: End) -> Result<()> {
     Ok(())
 }
 
-/// Ends a machine, and waits until it is back and serves. Gives how long it took until it was up.
+/// Ends a machine, and waits until it is back and serves. Returns how long the machine took to come up.
 pub(super) fn start_again(cluster: &mut Cluster, on: &str, end: End) -> Result<Duration> {
     let begun = Instant::now();
     let guest = cluster.guest(on)?;
@@ -123,7 +124,7 @@ pub(super) fn start_again(cluster: &mut Cluster, on: &str, end: End) -> Result<D
     Ok(up)
 }
 
-/// Starts clients: short requests over connections that stay, and slow downloads.
+/// Starts clients: short requests over connections that stay open, and slow downloads.
 fn begin(cluster: &mut Cluster) -> Result<()> {
     cluster
         .run(
@@ -140,7 +141,7 @@ fn begin(cluster: &mut Cluster) -> Result<()> {
         .map(drop)
 }
 
-/// Waits for the downloads, compares them, and gives what the other client reports.
+/// Waits for the downloads, compares them with the file, and returns the report of the other client.
 fn finish(cluster: &mut Cluster) -> Result<Report> {
     let client = cluster.guest("client")?;
     for number in 1..=2 {

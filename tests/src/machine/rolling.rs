@@ -1,4 +1,4 @@
-//! All machines are started again, one after the other, under one load that goes on all the time.
+//! Checks in which all machines are started again, one after the other, under one continuous load.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,7 +12,8 @@ use super::reboots::{End, PLAIN_PORT, configure, start_again};
 /// How many downloads run at once at each service.
 const DOWNLOADS: usize = 2;
 
-/// A connection of a data server that is gone is told of it so many seconds after it is back, at the latest.
+/// A client whose data server was restarted learns, at the latest so many seconds after that server is back, that its
+/// connection is gone.
 const LATE: f64 = 30.0;
 
 /// When a data server was away, in seconds of the client's clock.
@@ -25,34 +26,34 @@ struct Away {
 /// A connection that ended before its answer was whole.
 struct Ended {
     what: String,
-    /// Whose it was. None if nothing had come by it.
+    /// The data server that had the connection. `None` if the client had received no answer over it.
     server: Option<String>,
     at: f64,
-    /// It did not end early: other bytes came than those of the page, which nothing explains.
+    /// The failure was not an early end: the bytes differ from those of the page, which no restart explains.
     wrong: bool,
 }
 
 /// A download, as `machine/downloads` prints it.
 struct Download {
     at: f64,
-    /// curl's exit status.
+    /// The exit status of curl.
     status: u32,
     server: Option<String>,
     right: bool,
 }
 
-/// `systemctl reboot` on every machine in turn.
+/// Restarts every machine in turn by `systemctl reboot`.
 pub(super) fn in_order(cluster: &mut Cluster) -> Result<()> {
     all(cluster, End::Reboot)
 }
 
-/// The power fails at every machine in turn.
+/// Restarts every machine in turn by a power failure.
 pub(super) fn by_force(cluster: &mut Cluster) -> Result<()> {
     all(cluster, End::Reset)
 }
 
-/// Each waits until the one before is back. With `resume` nothing ends; without, only connections of a data server
-/// that is away.
+/// Restarts each machine once the one before is back. With `resume` no connection may end; without it, only
+/// connections of a data server that is away may.
 fn all(cluster: &mut Cluster, end: End) -> Result<()> {
     configure(cluster)?;
     let begun = begin(cluster)?;
@@ -110,13 +111,14 @@ fn list(ended: &[Ended], begun: f64) -> String {
     ended.iter().map(line).collect()
 }
 
-/// The client's clock.
+/// The time by the client's clock, in seconds.
 fn now(cluster: &mut Cluster) -> Result<f64> {
     let text = cluster.run("client", "date +%s.%N")?;
     (text.trim().parse()).with_context(|| format!("the client's clock shows {text:?}"))
 }
 
-/// Starts clients of both services: short requests over connections that stay, and slow downloads. Gives when.
+/// Starts clients of both services: short requests over connections that stay open, and slow downloads. Returns the
+/// client's time at the start.
 fn begin(cluster: &mut Cluster) -> Result<f64> {
     cluster.run(
         "client",
@@ -141,7 +143,7 @@ fn begin(cluster: &mut Cluster) -> Result<f64> {
     Ok(begun)
 }
 
-/// Starts a unit whose output is kept in a file of its name.
+/// Starts a unit whose output is kept in a file of the unit's name.
 fn start(cluster: &mut Cluster, unit: &str, command: &str) -> Result<()> {
     cluster
         .run(
@@ -154,7 +156,7 @@ fn start(cluster: &mut Cluster, unit: &str, command: &str) -> Result<()> {
         .map(drop)
 }
 
-/// Waits for the clients of a service, and gives what they have lost.
+/// Waits for the clients of a service, and returns the connections and downloads that ended early or were wrong.
 fn finish(cluster: &mut Cluster, name: &str, begun: f64) -> Result<Vec<Ended>> {
     let report: Report = {
         let text = output(cluster, name)?;
@@ -195,7 +197,7 @@ fn finish(cluster: &mut Cluster, name: &str, begun: f64) -> Result<Vec<Ended>> {
     Ok(lost)
 }
 
-/// What a unit has printed, once it has ended. A slow download may be under way.
+/// What a unit has printed, once it has ended. The wait is long because a slow download may be under way.
 fn output(cluster: &mut Cluster, unit: &str) -> Result<String> {
     cluster.guest("client")?.run_for(
         &format!("while systemctl -q is-active {unit}; do sleep 1; done; cat /run/{unit}.output"),
@@ -255,7 +257,7 @@ mod tests {
         assert_eq!(explained("150 7 nobody wrong"), Some(true));
         assert_eq!(explained("150 56 ds2 wrong"), Some(false));
         assert_eq!(explained("250 56 ds1 wrong"), Some(false));
-        // A body that is whole, and another's.
+        // A download with a whole body whose bytes are wrong is a failure; one whose bytes are right is none.
         assert_eq!(explained("150 0 ds1 wrong"), Some(false));
         assert_eq!(explained("150 0 ds1 right"), None);
         assert!(Download::parse("150 56 ds1").is_none());

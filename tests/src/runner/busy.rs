@@ -5,14 +5,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 
-/// Busy loops, each a thread that never sleeps. They end when this is dropped.
+/// Busy loops, each a thread that never sleeps. The threads end when this is dropped.
 pub struct BusyLoops {
     ended: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,
 }
 
 impl BusyLoops {
-    /// Starts so many.
+    /// Starts `count` busy loops.
     pub fn start(count: usize) -> BusyLoops {
         let ended = Arc::new(AtomicBool::new(false));
         let threads = (0..count).map(|_| {
@@ -34,7 +34,7 @@ impl Drop for BusyLoops {
     fn drop(&mut self) {
         self.ended.store(true, Ordering::Relaxed);
         for thread in self.threads.drain(..) {
-            // A loop has nothing to say, and cannot panic.
+            // A busy loop returns nothing and cannot panic.
             let _ = thread.join();
         }
     }

@@ -1,26 +1,26 @@
-//! Which scenarios are meant.
+//! The choice of scenarios that the command line makes.
 
 use anyhow::{Result, bail, ensure};
 
 use crate::scenario::Scenario;
 
-/// What the command line says of them.
+/// The patterns and flags of the command line that choose scenarios.
 pub struct Choice<'a> {
     patterns: &'a [String],
     core: bool,
 }
 
 impl<'a> Choice<'a> {
-    /// Scenarios whose name fits one of the patterns, all of them if there is none; with `core` only those that every
-    /// change has to pass.
+    /// Chooses the scenarios whose name fits one of the patterns, or all if there are no patterns; with `core`, only
+    /// those of them that every change has to pass.
     pub fn new(patterns: &'a [String], core: bool) -> Choice<'a> {
         Choice { patterns, core }
     }
 
-    /// The chosen ones of these.
+    /// Keeps the chosen ones of these scenarios.
     ///
     /// # Errors
-    /// A pattern that fits no scenario: a misspelt name must not pass for a good run.
+    /// A pattern fits no scenario: a misspelt name must not count as a good run.
     pub fn of(&self, mut scenarios: Vec<Scenario>) -> Result<Vec<Scenario>> {
         for pattern in self.patterns {
             if !scenarios.iter().any(|one| fits(pattern, &one.name)) {

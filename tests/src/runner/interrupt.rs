@@ -1,4 +1,4 @@
-//! A run that is interrupted takes its labs down.
+//! Takes the labs of a run down when the run is interrupted.
 
 use std::process::exit;
 use std::thread;
@@ -10,10 +10,11 @@ use signal_hook::iterator::Signals;
 
 use crate::scenario::Scenario;
 
-/// As shells say it of a program that SIGINT has ended.
+/// The exit status that shells report for a program that SIGINT has ended.
 const INTERRUPTED: i32 = 130;
 
-/// From now on SIGINT and SIGTERM take the labs of these scenarios down, those that are up, and end the process.
+/// Catches SIGINT and SIGTERM: after this call they take down those labs of these scenarios that are up, and end the
+/// process.
 ///
 /// # Errors
 /// The signals cannot be caught.

@@ -1,5 +1,5 @@
-//! What is still to run, and what may run beside what: a scenario never beside itself, because its lab has one name,
-//! and one that fills the machine beside none.
+//! The queue of runs, and which of them may run at the same time: a scenario never runs beside itself, because its lab
+//! has one name, and a scenario that fills the machine runs beside no other.
 
 use std::cmp::Reverse;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -9,15 +9,15 @@ use std::time::{Duration, Instant};
 use crate::run::run;
 use crate::scenario::Scenario;
 
-/// How one run ended: how long it took, and what went wrong.
+/// The outcome of one run.
 pub struct Outcome {
-    /// From lab up to lab down.
+    /// How long the run took, from lab up to lab down.
     pub took: Duration,
-    /// What was not as expected.
+    /// What was not as expected; `None` if the run succeeded.
     pub error: Option<String>,
 }
 
-/// The runs that are left.
+/// The runs that are left, shared by the threads that run them.
 pub struct Queue<'a> {
     scenarios: &'a [Scenario],
     state: Mutex<State>,
@@ -25,14 +25,14 @@ pub struct Queue<'a> {
 }
 
 struct State {
-    /// Indices of scenarios, the next run first.
+    /// Indices of scenarios that are still to run, the next one first.
     waiting: Vec<usize>,
     running: Vec<usize>,
 }
 
 impl<'a> Queue<'a> {
-    /// Each scenario so often: all of them once, then all once more. Large labs come first, so that none is the last that
-    /// everybody waits for, and scenarios that fill the machine last.
+    /// Queues each scenario `repeat` times: all of them once, then all once more. Large labs come first, so that none
+    /// of them is the last that everybody waits for, and scenarios that fill the machine come last.
     pub fn new(scenarios: &'a [Scenario], repeat: usize) -> Queue<'a> {
         let mut order: Vec<usize> = (0..scenarios.len()).collect();
         order.sort_by_key(|&index| Reverse(scenarios[index].lab.hosts().len()));
@@ -49,7 +49,7 @@ impl<'a> Queue<'a> {
         }
     }
 
-    /// Runs what is left, one after the other, until nothing is; to be called by several threads.
+    /// Takes runs from the queue and runs them one after the other until none is left. Several threads may call this.
     pub fn work(&self, note: impl Fn(&Scenario, Outcome)) {
         while let Some(index) = self.begin() {
             let begin = Instant::now();
@@ -67,7 +67,7 @@ impl<'a> Queue<'a> {
         }
     }
 
-    /// Waits for the next run that may begin. None: nothing is left.
+    /// Waits for the next run that may begin. Returns `None` if nothing is left.
     fn begin(&self) -> Option<usize> {
         let mut state = self.lock();
         loop {
@@ -94,7 +94,7 @@ impl<'a> Queue<'a> {
         state.waiting.iter().position(may_begin)
     }
 
-    /// No thread panics while it holds the lock.
+    /// Locks the state. No thread panics while it holds the lock.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,5 +1,5 @@
-//! What is said of the runs: a line for each as it ends; at the end what failed, with evidence, and a table. The last
-//! lines have the form of Rust's own test runner, so that one script sums up both.
+//! The report on the runs: a line for each as it ends, and at the end the failures with their evidence and a table.
+//! The last lines have the form of Rust's own test runner, so that one script sums up both.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -7,10 +7,10 @@ use std::time::Duration;
 use super::queue::Outcome;
 use crate::scenario::Scenario;
 
-/// What was seen so far.
+/// The results so far.
 #[derive(Default)]
 pub struct Report {
-    /// By name.
+    /// One row of the table for each scenario, by its name.
     rows: BTreeMap<String, Row>,
     skipped: usize,
 }
@@ -21,18 +21,18 @@ struct Row {
     failures: u32,
     total: Duration,
     longest: Duration,
-    /// Of the last run that failed.
+    /// The evidence of the last run that failed.
     evidence: String,
 }
 
 impl Report {
-    /// A scenario cannot run here.
+    /// Notes a scenario that cannot run on this machine.
     pub fn skip(&mut self, name: &str, reason: &str) {
         println!("test {name} ... ignored, {reason}");
         self.skipped += 1;
     }
 
-    /// A run has ended.
+    /// Notes a run that has ended.
     pub fn note(&mut self, scenario: &Scenario, outcome: Outcome) {
         let row = self.rows.entry(scenario.name.clone()).or_default();
         row.runs += 1;
@@ -48,7 +48,7 @@ impl Report {
         if let Some(error) = outcome.error {
             row.failures += 1;
             row.evidence = format!("{}\n{error}", scenario.shows);
-            // At once: a run of hours need not be waited for.
+            // Print the failure at once, so that nobody has to wait for the end of a run of hours.
             println!("{}: {error}", scenario.name);
         }
     }
@@ -58,7 +58,7 @@ impl Report {
         !self.rows.is_empty() && self.failed().next().is_none()
     }
 
-    /// What failed, the table, and the sum.
+    /// Prints the failures, the table, and the sum.
     pub fn print(&self) {
         self.print_failures();
         let mut rows: Vec<(&String, &Row)> = self.rows.iter().collect();
@@ -93,7 +93,7 @@ impl Report {
         }
         println!("\nfailures:");
         for (name, row) in self.failed() {
-            // One that fails twice is two failures in the sum.
+            // A scenario that failed twice counts as two failures in the sum.
             (0..row.failures).for_each(|_| println!("    {name}"));
         }
     }

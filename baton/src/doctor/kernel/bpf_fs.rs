@@ -1,11 +1,12 @@
-//! The file system in which programs and maps outlive the daemon.
+//! Checks the file system in which programs and maps outlive the daemon.
 
 use std::path::Path;
 
 use super::proc;
 use crate::doctor::finding::Finding;
 
-/// Pins keep the packet path alive while the daemon restarts, and only a BPF file system holds pins.
+/// Checks that `dir` is in a BPF file system. Pins keep the packet path alive while the daemon restarts, and only a
+/// BPF file system holds pins.
 pub fn check(dir: &Path) -> Finding {
     let mounts = proc::text("/proc/self/mounts").unwrap_or_default();
     let filesystems = proc::text("/proc/filesystems").unwrap_or_default();
@@ -27,7 +28,7 @@ fn judge(mounts: &str, filesystems: &str, dir: &Path) -> Finding {
             "this kernel has no BPF file system",
             format!("{why} Run a kernel built with CONFIG_BPF_SYSCALL=y."),
         ),
-        // As `Pins::prepare` does it.
+        // `Pins::prepare` mounts it there.
         _ if dir.starts_with("/sys/fs/bpf") => {
             Finding::good(NAME, "not mounted yet: the node mounts it at /sys/fs/bpf")
         }
@@ -41,8 +42,8 @@ fn judge(mounts: &str, filesystems: &str, dir: &Path) -> Finding {
     }
 }
 
-/// Mount point and type of the file system that holds `dir`: the longest mount point above it, the
-/// last of these if there are several.
+/// The mount point and the type of the file system that holds `dir`: the longest mount point above it, and the last
+/// mount if there are several at that point.
 fn mount_of<'a>(mounts: &'a str, dir: &Path) -> Option<(&'a str, &'a str)> {
     mounts
         .lines()

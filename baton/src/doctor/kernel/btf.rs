@@ -1,10 +1,11 @@
-//! The kernel's type information (BTF).
+//! Checks the kernel's type information (BTF).
 
 use baton_dataplane::kernel::Kernel;
 
 use crate::doctor::finding::Finding;
 
-/// The programs find the kernel's structures and functions by it, so without it none can be loaded.
+/// Judges whether the kernel has BTF. The programs use it to find the kernel's structures and functions, so none can
+/// be loaded without it.
 pub fn judge(kernel: &Kernel) -> Finding {
     if kernel.has_btf {
         return Finding::good("btf", "/sys/kernel/btf/vmlinux");

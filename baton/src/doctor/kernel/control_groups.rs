@@ -1,4 +1,4 @@
-//! Control groups of version 2, through which a program hears of sockets.
+//! Checks for control groups of version 2, through which a program learns of sockets.
 
 use baton_dataplane::{control_groups, mounts};
 
@@ -6,7 +6,7 @@ use crate::doctor::finding::Finding;
 
 const NAME: &str = "control_groups";
 
-/// Without them the congestion window does not travel with a connection.
+/// Checks that they are mounted. Without them the congestion window does not travel with a connection.
 pub fn check() -> Finding {
     judge(&mounts())
 }

@@ -1,4 +1,4 @@
-//! The features of the kernel that a node's programs use (`baton_dataplane::kernel`).
+//! Checks the features of the kernel that a node's programs use (`baton_dataplane::kernel`).
 
 use baton_dataplane::kernel::{Feature, Kernel, Part, Presence, probe};
 
@@ -7,14 +7,14 @@ use crate::doctor::finding::Finding;
 /// Each feature that these parts use, and whether the kernel has it.
 pub type Probed = Vec<(&'static Feature, Presence)>;
 
-/// Looks for all of them. Changes nothing.
+/// Probes the kernel for all features of these parts. It changes nothing.
 pub fn look(parts: &[Part], kernel: &Kernel) -> Probed {
     probe(parts, kernel)
 }
 
 const NAME: &str = "features";
 
-/// One finding on all: a kernel is missing something or it is not, and one that is new enough ends all of it.
+/// Judges all features in one finding, because a newer kernel adds all that are missing at once.
 pub fn judge(probed: &Probed, kernel: &Kernel) -> Finding {
     let of = |wanted: Presence| -> Vec<&Feature> {
         let these = probed.iter().filter(|(_, presence)| *presence == wanted);
@@ -41,7 +41,7 @@ pub fn judge(probed: &Probed, kernel: &Kernel) -> Finding {
             ),
         );
     }
-    // A version that is new enough has what nothing else tells of.
+    // A kernel whose version is new enough has the features that nothing else shows.
     let doubtful: Vec<&Feature> = unknown
         .into_iter()
         .filter(|feature| kernel.release.is_none_or(|release| release < feature.since))
@@ -75,7 +75,7 @@ pub fn judge(probed: &Probed, kernel: &Kernel) -> Finding {
     }
 }
 
-/// A line for each, for people who want to know it all.
+/// A table of the features with a line for each, for people who want all details.
 pub fn table(probed: &Probed) -> String {
     let width = probed.iter().map(|(feature, _)| feature.name.len()).max();
     let lines = probed.iter().map(|(feature, presence)| {
@@ -95,7 +95,7 @@ pub fn table(probed: &Probed) -> String {
     lines.collect()
 }
 
-/// With a capital letter.
+/// The text with a capital first letter.
 fn sentence(text: &str) -> String {
     let mut letters = text.chars();
     letters
@@ -119,7 +119,8 @@ mod tests {
         }
     }
 
-    /// What a data server uses, all of it in this state but what came with a version after `until`.
+    /// The features that a data server uses. All are present, except that those that came after `until` are in state
+    /// `later`.
     fn probed(until: Release, later: Presence) -> Probed {
         used_by(&[Part::DataServer])
             .map(|feature| match feature.since > until {

@@ -1,10 +1,10 @@
-//! The BPF just-in-time compiler.
+//! Checks the BPF just-in-time compiler.
 
 use super::proc;
 use crate::doctor::finding::Finding;
 
-/// Only compiled programs may call functions of the kernel, as adoption does, and interpreted ones
-/// would be many times slower.
+/// Checks that BPF programs are compiled. Only compiled programs may call functions of the kernel, as adoption does,
+/// and interpreted ones would be many times slower.
 pub fn check(programs_load: bool) -> Finding {
     judge(
         proc::setting("net/core/bpf_jit_enable").as_deref(),
@@ -14,8 +14,8 @@ pub fn check(programs_load: bool) -> Finding {
 
 const NAME: &str = "bpf_jit";
 
-/// Network namespaces other than the first do not show the setting; a program that calls a function
-/// of the kernel loads only if it can be compiled.
+/// Judges the setting, or, if it is not known, whether the programs load. Network namespaces other than the first do
+/// not show the setting, but a program that calls a function of the kernel loads only if it can be compiled.
 fn judge(setting: Option<&str>, programs_load: bool) -> Finding {
     let why = "Only compiled programs may call functions of the kernel, as adoption does:";
     match setting {

@@ -1,4 +1,4 @@
-//! The lockdown of the kernel, which forbids some things even to root.
+//! Checks the lockdown of the kernel, which forbids some things even to root.
 
 use baton_dataplane::kernel::{Kernel, Lockdown, Part};
 
@@ -6,8 +6,9 @@ use crate::doctor::finding::Finding;
 
 const NAME: &str = "lockdown";
 
-/// Under "confidentiality" no program may read the kernel's memory by bpf_probe_read_kernel, as the programs of
-/// virtual sockets do; those of other nodes read it by typed pointers only, which stays allowed.
+/// Judges whether the lockdown allows these programs. Under "confidentiality" no program may read the kernel's memory
+/// by bpf_probe_read_kernel, as the programs of virtual sockets do. The programs of other nodes read it by typed
+/// pointers only, which stays allowed.
 pub fn judge(kernel: &Kernel, parts: &[Part]) -> Finding {
     match kernel.lockdown {
         Lockdown::Off => Finding::good(NAME, "off"),

@@ -1,17 +1,17 @@
-//! Memory for the table of connections.
+//! Checks the memory for the table of connections.
 
 use super::proc;
 use crate::doctor::finding::Finding;
 
-/// The table is allocated as a whole when the node starts, so that it never grows in the packet path,
-/// and a start that finds too little memory fails or drives other programs out.
+/// Checks that there is enough memory. The table is allocated as a whole when the node starts, so that it never grows
+/// in the packet path; a start with too little memory fails or drives other programs out.
 pub fn check(flows: u32, running: bool) -> Finding {
     let meminfo = proc::text("/proc/meminfo").unwrap_or_default();
     judge(&meminfo, flows, running)
 }
 
 const NAME: &str = "memory";
-/// A TCB entry with the map's overhead.
+/// The bytes of a TCB entry, including the map's overhead.
 const ENTRY_BYTES: u64 = 128;
 
 fn judge(meminfo: &str, flows: u32, running: bool) -> Finding {

@@ -1,4 +1,4 @@
-//! Checks of the kernel: what it has, and whether it lets us use it.
+//! Checks of the kernel: what it has, and whether it allows this process to use it.
 
 pub mod bpf_fs;
 pub mod btf;

@@ -1,4 +1,4 @@
-//! Whether we may do what a node does.
+//! Checks whether this process may do what a node does.
 
 use baton_dataplane::kernel::Kernel;
 use nix::errno::Errno;
@@ -6,15 +6,15 @@ use nix::errno::Errno;
 use super::proc;
 use crate::doctor::finding::Finding;
 
-/// A node loads programs, opens raw sockets and gives addresses to interfaces, so it needs root with
-/// the capabilities for that, which a container may lack.
+/// Checks the privileges of this process. A node loads programs, opens raw sockets and gives addresses to interfaces,
+/// so it needs root with the capabilities for that, which a container may lack.
 pub fn check(kernel: &Kernel) -> Finding {
     judge(&proc::text("/proc/self/status").unwrap_or_default(), kernel)
 }
 
 const NAME: &str = "privileges";
 
-/// include/uapi/linux/capability.h
+/// The capabilities that a node needs (include/uapi/linux/capability.h).
 const NEEDED: [(u32, &str); 4] = [
     (12, "CAP_NET_ADMIN"),
     (13, "CAP_NET_RAW"),
@@ -23,10 +23,10 @@ const NEEDED: [(u32, &str); 4] = [
 ];
 const PERFMON: u32 = 38;
 const BPF: u32 = 39;
-/// Implies these two.
+/// CAP_SYS_ADMIN, which implies CAP_BPF and CAP_PERFMON.
 const SYS_ADMIN: u32 = 21;
 
-/// From proc_pid_status(5).
+/// Judges the text of /proc/self/status (proc_pid_status(5)).
 fn judge(status: &str, kernel: &Kernel) -> Finding {
     let field = |name: &str| {
         status
@@ -34,7 +34,7 @@ fn judge(status: &str, kernel: &Kernel) -> Finding {
             .find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))
             .map(str::trim)
     };
-    // Real, effective, saved, file system.
+    // The line lists the real, effective, saved and file system user; the effective one counts.
     let user = field("Uid").and_then(|ids| ids.split_whitespace().nth(1));
     let held = field("CapEff").and_then(|mask| u64::from_str_radix(mask, 16).ok());
     let (Some(user), Some(held)) = (user, held) else {
@@ -71,7 +71,7 @@ fn judge(status: &str, kernel: &Kernel) -> Finding {
     )
 }
 
-/// What keeps BPF from somebody with all capabilities.
+/// Finds what keeps a process from BPF although it has all capabilities.
 fn held_back(kernel: &Kernel) -> Option<Finding> {
     if !kernel.owns_machine {
         return Some(Finding::bad(
@@ -83,7 +83,7 @@ fn held_back(kernel: &Kernel) -> Option<Finding> {
     let refused = match Errno::from_raw(kernel.refuses_maps?) {
         Errno::EPERM => "the kernel or a seccomp filter refuses bpf(2) to root",
         Errno::ENOSYS => "there is no bpf(2) here",
-        // A lack of memory, say, is none of privileges.
+        // Other errors, such as a lack of memory, do not concern privileges.
         _ => return None,
     };
     Some(Finding::bad(

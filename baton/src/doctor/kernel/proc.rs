@@ -1,20 +1,20 @@
-//! The kernel's own account of itself, as text.
+//! Reads what the kernel says of itself, as text.
 
 use std::fs;
 
-/// What a file below /proc or /sys says, without white space around it; `None` if this kernel or
-/// network namespace does not have it.
+/// The contents of a file below /proc or /sys, without white space around it; `None` if this kernel or network
+/// namespace does not have the file.
 pub fn text(path: &str) -> Option<String> {
     let text = fs::read_to_string(path).ok()?;
     Some(text.trim().to_owned())
 }
 
-/// A kernel setting by its path below /proc/sys.
+/// A kernel setting, by its path below /proc/sys.
 pub fn setting(name: &str) -> Option<String> {
     text(&format!("/proc/sys/{name}"))
 }
 
-/// The whole numbers in a text, which may be separated by anything.
+/// All whole numbers in a text, whatever stands between them.
 pub fn numbers(text: &str) -> Vec<u64> {
     text.split(|c: char| !c.is_ascii_digit())
         .filter_map(|digits| digits.parse().ok())

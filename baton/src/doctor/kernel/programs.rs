@@ -1,12 +1,12 @@
-//! Whether the programs really load: the check that decides.
+//! Checks whether the programs really load, which decides whether a node can work here.
 
 use baton_dataplane::{App, Error, Options, Programs, XdpChoice, kernel::Part};
 
 use crate::doctor::finding::Finding;
 
-/// Whatever a kernel claims to have, its verifier has the last word. Loads the programs for these
-/// roles, unpinned, attached to nothing, and lets go of them. `may_try`: not where an earlier finding says already why
-/// they cannot be loaded.
+/// Loads the programs for these roles, unpinned and attached to nothing, and unloads them again. Whatever features a
+/// kernel claims to have, only its verifier decides. `may_try` is false if an earlier finding already says why they
+/// cannot be loaded; then nothing is loaded. The text is the end of the verifier's log if it refused a program.
 pub fn check(parts: &[Part], roles: u32, may_try: bool) -> (Finding, Option<String>) {
     if !may_try {
         let finding = Finding::advice(
@@ -38,7 +38,7 @@ pub fn check(parts: &[Part], roles: u32, may_try: bool) -> (Finding, Option<Stri
 }
 
 const NAME: &str = "programs";
-/// Of the verifier's words, for a report.
+/// The number of lines of the verifier's log that a report gets.
 const LINES: usize = 200;
 
 fn judge(error: Option<String>) -> Finding {

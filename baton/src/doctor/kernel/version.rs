@@ -1,4 +1,4 @@
-//! The kernel's version, and whether anything is known of it: what it has is the finding about features.
+//! Reports the kernel's version. What a kernel has is the matter of the finding on features.
 
 use baton_dataplane::kernel::Kernel;
 
@@ -6,7 +6,7 @@ use crate::doctor::finding::Finding;
 
 const NAME: &str = "kernel";
 
-/// Its name, for reports.
+/// Names the kernel's version, for reports.
 pub fn judge(kernel: &Kernel) -> Finding {
     match kernel.release {
         Some(_) => Finding::good(NAME, kernel.name.clone()),

@@ -1,11 +1,11 @@
-//! This node's own address.
+//! Checks this node's own address.
 
 use baton_net::{Adapter, Link, Netlink};
 
 use crate::doctor::{finding::Finding, subject::Placed};
 
-/// Messages between nodes go from and to the address in the configuration, so this machine must hold
-/// it, on the interface that the configuration means.
+/// Checks that this machine has the node's address on the interface that the configuration means. Messages between
+/// nodes go from and to that address.
 pub async fn check(placed: &Placed, adapters: &[Adapter], netlink: &Netlink) -> Finding {
     let holder = netlink.link_with(placed.me.address.ip()).await;
     judge(placed, adapters, holder.map_err(|error| error.to_string()))

@@ -1,4 +1,4 @@
-//! Who answers for the cluster addresses on this LAN.
+//! Checks which machines answer ARP for the cluster addresses on this LAN.
 
 use std::{
     net::{IpAddr, Ipv4Addr},
@@ -12,8 +12,8 @@ use tokio::task::JoinSet;
 use super::neighbors::Way;
 use crate::doctor::{finding::Finding, subject::Placed};
 
-/// Clients find a cluster address by ARP: whoever else answers gets their packets, and has no idea of
-/// their connections.
+/// Checks that only the right nodes answer ARP for the cluster addresses. Clients find a cluster address by ARP, so
+/// another machine that answers gets their packets, and does not know their connections.
 pub async fn check(placed: &Placed, link: &Link, ways: &[Way]) -> Finding {
     let mut questions = JoinSet::new();
     for address in placed.config.cluster_addresses() {
@@ -39,7 +39,7 @@ pub async fn check(placed: &Placed, link: &Link, ways: &[Way]) -> Finding {
     }
 }
 
-/// A cluster address and the MACs that say they have it.
+/// A cluster address and the MAC addresses that answer for it.
 type Answer = (Ipv4Addr, Vec<[u8; 6]>);
 
 const NAME: &str = "cluster_address";
@@ -65,17 +65,12 @@ fn judge(answers: &[Answer], ways: &[Way], link: &Link, config: &Config) -> Find
                     node.name
                 )),
                 Some((node, _)) => wrongly.push(format!(
-                    "{address} is answered for by the {} {}",
-                    if node.roles.is_cs() {
-                        "connection server"
-                    } else {
-                        "data server"
-                    },
+                    "{address} is answered for by the data server {}",
                     node.name
                 )),
                 None => {
-                    // A node's address may be on another network, and so at another MAC: one answer may be such a
-                    // node's.
+                    // A node whose address is on another network may answer here with a MAC address that is not known
+                    // from its way, so one unknown answer may be such a node's.
                     let elsewhere: Vec<&str> = (ways.iter())
                         .filter(|(node, way)| answers_for(node) && !is_by(way, link))
                         .map(|(node, _)| node.name.as_str())
@@ -112,7 +107,7 @@ fn judge(answers: &[Answer], ways: &[Way], link: &Link, config: &Config) -> Find
     )
 }
 
-/// Whether a node is on the network of this interface itself, as far as is known.
+/// Whether a node is on the network of this interface itself. A way that is not known counts as such.
 fn is_by(way: &Result<Hop, baton_net::Error>, link: &Link) -> bool {
     !matches!(way, Ok(Hop::Next(next)) if next.routed || next.link_index != link.index)
 }
@@ -133,7 +128,7 @@ mod tests {
 
     const VIP: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 100);
 
-    /// cs1 has the MAC 02:…:00, ds1 :01, ds2 :02.
+    /// The ways to cs1, whose MAC address is 02:…:00, to ds1 with :01, and to ds2 with :02.
     fn ways() -> Vec<Way> {
         let to = |last: u8| {
             Hop::Next(NextHop {
@@ -168,7 +163,7 @@ mod tests {
         let one = judged(vec![[2, 0, 0, 0, 0, 7]]);
         assert_eq!(one.verdict(), Good);
         assert!(one.found().ends_with("cs1, by another card"), "{one:?}");
-        // Two cannot both be it.
+        // Two different answers cannot both come from cs1.
         let two = judged(vec![[2, 0, 0, 0, 0, 7], [2, 0, 0, 0, 0, 8]]);
         assert_eq!(two.verdict(), Bad);
     }

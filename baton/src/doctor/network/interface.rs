@@ -1,4 +1,4 @@
-//! The interface that clients and other nodes are reached by.
+//! Checks the interface by which clients and other nodes are reached.
 
 use baton_abi::LCCP_OVERHEAD_BYTES;
 use baton_config::Node;
@@ -6,8 +6,8 @@ use baton_net::{Adapter, Netlink};
 
 use crate::doctor::{finding::Finding, kernel::proc};
 
-/// Which interfaces are meant: the one named, else the node's, else that of the default route.
-/// `Err`: the finding that says why there is none, or not this one.
+/// Chooses the interfaces to check: the named one, else the node's, else that of the default route. An `Err` holds the
+/// finding that says why there is no such interface, or why it cannot be used.
 pub async fn choose(
     named: Option<&str>,
     node: Option<&Node>,
@@ -54,8 +54,8 @@ async fn of_node(node: &Node, netlink: &Netlink) -> Result<Vec<String>, Finding>
     Ok(node.interfaces.iter().map(ToString::to_string).collect())
 }
 
-/// Nodes reach each other by MAC address, and a program hangs on a NIC, so there must be one, of
-/// Ethernet, and up.
+/// Checks that an interface is an Ethernet interface and up. Nodes reach each other by MAC address, and a program is
+/// attached to a NIC.
 pub fn judge(adapter: &Adapter) -> Finding {
     let name = &adapter.name;
     if !adapter.ethernet {
@@ -86,8 +86,8 @@ pub fn judge(adapter: &Adapter) -> Finding {
     Finding::good(NAME, format!("{name}{kind} is Ethernet and up"))
 }
 
-/// The connection server puts a client's packet inside its own message, so the largest segment that it
-/// allows clients is smaller than the MTU by that message's headers.
+/// Checks that the MTU is large enough. The connection server puts a client's packet inside its own message, so the
+/// largest segment that it allows clients is smaller than the MTU by that message's headers.
 pub fn judge_mtu(adapter: &Adapter) -> Finding {
     let mtu = adapter.mtu;
     let mss = mtu.saturating_sub(PLAIN_HEADERS + LCCP_OVERHEAD_BYTES);
@@ -110,13 +110,14 @@ pub fn judge_mtu(adapter: &Adapter) -> Finding {
 
 const NAME: &str = "interface";
 const ETHERNET_MTU: u32 = 1500;
-/// IPv4 and TCP headers without options.
+/// The bytes of IPv4 and TCP headers without options.
 const PLAIN_HEADERS: u32 = 40;
-/// What every host has to take (RFC 9293, section 3.7.1), and clients may send whatever they are told.
+/// The MSS that every host has to accept (RFC 9293, section 3.7.1). Clients may send such segments whatever they are
+/// told.
 const SMALLEST_MSS: u32 = 536;
 
 fn missing(error: &baton_net::Error) -> Finding {
-    // "what\n  help: what to do"
+    // The error has the form "what\n  help: what to do".
     let text = error.to_string();
     let (found, help) = text
         .split_once("\n  help: ")
@@ -131,7 +132,7 @@ fn missing(error: &baton_net::Error) -> Finding {
     )
 }
 
-/// From /proc/net/route: the interface of the default route with the smallest metric.
+/// The interface of the default route with the smallest metric, from the text of /proc/net/route.
 fn default_route(table: &str) -> Option<String> {
     table
         .lines()

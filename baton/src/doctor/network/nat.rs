@@ -1,4 +1,4 @@
-//! Network address translation on a data server, which spoils adopted connections.
+//! Checks for network address translation on a data server, which breaks adopted connections.
 
 use std::net::{IpAddr, SocketAddr, SocketAddrV4};
 
@@ -8,7 +8,8 @@ use crate::doctor::{finding::Finding, servers::Place};
 
 const NAME: &str = "nat";
 
-/// `services`: those of this node; `interfaces`: by which the clients' packets may come in; none if that is not known.
+/// Checks whether this host translates addresses of the services' packets. `services` are those of this node.
+/// `interfaces` are those by which clients' packets may come in; the list is empty if they are not known.
 pub fn check(services: &[Place], interfaces: &[String]) -> Finding {
     judge(services, interfaces, &Shown::now())
 }
@@ -47,7 +48,8 @@ fn judge(services: &[Place], interfaces: &[String], shown: &Shown) -> Finding {
     Finding::bad(NAME, found.join("\n"), remedy)
 }
 
-/// What nft(8) is to be told. The packets that come in from clients, and those of this node's own health checks.
+/// The commands for nft(8) that exempt the packets to the services, both those that come in from clients and those of
+/// this node's own health checks.
 fn exemption(services: impl Iterator<Item = SocketAddrV4>) -> String {
     let mut commands = vec!["add table ip untracked".to_owned()];
     for (chain, hook) in [("incoming", "prerouting"), ("outgoing", "output")] {
@@ -132,7 +134,7 @@ mod tests {
     fn without_translation_or_tracking_it_is_good() {
         assert_eq!(judged(&[""]).verdict(), Good);
         let untracked = "*raw\n-A PREROUTING -d 192.0.2.100/32 -j CT --notrack\n";
-        // It does not matter which program shows which rule.
+        // It does not matter which of the two programs shows which rule.
         assert_eq!(judged(&[DNAT, untracked]).verdict(), Good);
         let other = "*raw\n-A PREROUTING -d 192.0.2.101/32 -j CT --notrack\n";
         assert_eq!(judged(&[DNAT, other]).verdict(), Bad);

@@ -1,4 +1,4 @@
-//! The ways to the other nodes.
+//! Checks the ways to the other nodes.
 
 use std::time::Duration;
 
@@ -8,10 +8,10 @@ use tokio::task::JoinSet;
 
 use crate::doctor::{finding::Finding, subject::Placed};
 
-/// A node, and the way to it or why there is none.
+/// A node, and the way to it or the reason why there is none.
 pub type Way = (Node, Result<Hop, Error>);
 
-/// Looks at the ways to all other nodes, side by side.
+/// Looks up the ways to all other nodes, at the same time.
 pub async fn look(placed: &Placed, netlink: &Netlink) -> Vec<Way> {
     let mut tasks = JoinSet::new();
     for node in placed
@@ -32,12 +32,12 @@ pub async fn look(placed: &Placed, netlink: &Netlink) -> Vec<Way> {
     ways
 }
 
-/// How long a next hop may take to answer ARP, as for the node itself.
+/// How long a next hop may take to answer ARP. The node itself waits as long.
 const PATIENCE: Duration = Duration::from_millis(500);
 const NAME: &str = "neighbors";
 
-/// Packets go from node to node by MAC address, so every other node has to answer ARP or be behind a
-/// router that does.
+/// Checks that each node can be reached. Packets go from node to node by MAC address, so every other node has to
+/// answer ARP or be behind a router that does.
 pub fn judge(ways: &[Way]) -> Finding {
     let why = "Packets go from node to node by MAC address.";
     let without: Vec<&Way> = ways.iter().filter(|(_, way)| way.is_err()).collect();

@@ -1,4 +1,4 @@
-//! Offloads that change packets before a program sees them.
+//! Checks offloads that change packets before a program sees them.
 
 use baton_net::{Adapter, offload::offloads};
 
@@ -7,10 +7,10 @@ use crate::doctor::{
     kernel::proc,
 };
 
-/// A NIC that glues segments together (LRO) makes packets that can neither be forwarded nor taken apart
+/// Checks that LRO is off. A NIC that merges segments (LRO) makes packets that can neither be forwarded nor split
 /// again.
 ///
-/// A bond itself receives nothing: what it says of LRO is what it would allow its cards.
+/// A bond itself receives nothing: its LRO setting only says what it would allow its cards, so its cards are checked.
 pub async fn check(adapter: &Adapter) -> Finding {
     let told = proc::text(&format!("/proc/net/bonding/{}", adapter.name));
     let mut cards = cards_of_bond(&told.unwrap_or_default());
@@ -29,7 +29,7 @@ pub async fn check(adapter: &Adapter) -> Finding {
     Finding::good(NAME, "off")
 }
 
-/// From what the kernel tells of a bond.
+/// The names of a bond's cards, from what the kernel says of the bond.
 fn cards_of_bond(told: &str) -> Vec<String> {
     let lines = told.lines();
     lines
@@ -37,7 +37,8 @@ fn cards_of_bond(told: &str) -> Vec<String> {
         .collect()
 }
 
-/// Where the program runs generically, the kernel may have merged segments (GRO) before it sees them.
+/// Checks that GRO is off. Where the program runs in generic mode, the kernel may have merged segments (GRO) before
+/// the program sees them.
 pub async fn check_merging(adapter: &Adapter) -> Finding {
     let on = offloads(&adapter.name)
         .await

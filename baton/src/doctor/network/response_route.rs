@@ -1,4 +1,4 @@
-//! The way of responses: clients get them from the data server itself, by its own routes.
+//! Checks the way of responses: clients get them from the data server itself, by that server's own routes.
 
 use std::net::Ipv4Addr;
 
@@ -6,7 +6,7 @@ use baton_net::{Adapter, Error, Netlink};
 
 use crate::doctor::{finding::Finding, subject::Placed};
 
-/// An address that stands for clients anywhere: it is in nobody's network (RFC 5737), so only a default route leads
+/// An address that stands for clients anywhere. It is in no real network (RFC 5737), so only a default route leads
 /// there.
 const ANYWHERE: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 1);
 
@@ -16,19 +16,19 @@ struct Way {
     leaves_by: LeavesBy,
 }
 
-/// The interface that responses leave by.
+/// The interface by which responses leave.
 enum LeavesBy {
     Interface {
         index: u32,
         name: String,
     },
-    /// Only clients in networks that this host has routes to get responses.
+    /// There is no default route, so only clients in networks to which this host has routes get responses.
     NoDefaultRoute,
     Unknown(String),
 }
 
-/// Responses must leave by an interface of this node: the program there follows them, and what it has not seen from
-/// the first byte on can neither be handed over nor resumed.
+/// Checks that responses leave by an interface of this node. The program there follows them, and a connection whose
+/// responses it has not seen from the first byte on can neither be handed over nor resumed.
 pub async fn check(placed: &Placed, adapters: &[Adapter], netlink: &Netlink) -> Finding {
     let services: Vec<_> = placed.config.services_of(&placed.me.name).collect();
     let mut addresses: Vec<Ipv4Addr> = (services.iter())
@@ -54,7 +54,7 @@ async fn look(cluster: Ipv4Addr, netlink: &Netlink) -> LeavesBy {
     };
     match netlink.name_of_link(index).await {
         Ok(Some(name)) => LeavesBy::Interface { index, name },
-        // One without a MAC address, such as a tunnel, is none of a node's.
+        // An interface without a MAC address, such as a tunnel, is not one of the node's interfaces.
         Ok(None) | Err(_) => LeavesBy::Interface {
             index,
             name: format!("the interface with index {index}"),
@@ -174,7 +174,7 @@ mod tests {
         );
         let remedy = finding.remedy().unwrap_or_default();
         assert!(remedy.contains("name eth2 among"), "{remedy}");
-        // Nobody follows responses of services whose connections stay.
+        // Responses of services whose connections stay with their data server are not followed.
         assert_eq!(judge(&ways, &[adapter(0)], false).verdict(), Advice);
     }
 

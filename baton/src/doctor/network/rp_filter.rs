@@ -1,9 +1,10 @@
-//! The reverse path filter.
+//! Checks the reverse path filter.
 
 use crate::doctor::{finding::Finding, kernel::proc};
 
-/// Strict filtering drops a client's packet that comes by another interface than the route back to
-/// the client would take, and clients' packets come by the connection server, not by that route.
+/// Checks that filtering is not strict. Strict filtering drops a client's packet that comes in by another interface
+/// than the route back to the client would take. Clients' packets come by way of the connection server, not by that
+/// route.
 pub fn check(interface: &str) -> Finding {
     let read = |of: &str| proc::setting(&format!("net/ipv4/conf/{of}/rp_filter"));
     judge(
@@ -15,7 +16,8 @@ pub fn check(interface: &str) -> Finding {
 
 const NAME: &str = "rp_filter";
 
-/// The larger of the two holds (Documentation/networking/ip-sysctl.rst): 0 off, 1 strict, 2 loose.
+/// Judges the larger of the two settings, which is the one that holds (Documentation/networking/ip-sysctl.rst): 0 is
+/// off, 1 strict, 2 loose.
 fn judge(all: Option<&str>, own: Option<&str>, interface: &str) -> Finding {
     let value = |text: Option<&str>| text.and_then(|text| text.parse::<u8>().ok());
     match value(all).max(value(own)) {

@@ -1,5 +1,5 @@
-//! The card of a virtual machine (virtio-net): what its host does for it can keep native XDP away, and it may have
-//! too few queues for it.
+//! Checks the card of a virtual machine (virtio-net). Offloads of its host can prevent native XDP, and it may have too
+//! few queues for native XDP.
 
 use baton_config::Xdp;
 use baton_dataplane::{XdpMode, kernel::XdpState};
@@ -11,8 +11,8 @@ use baton_net::{
 use super::xdp;
 use crate::doctor::{finding::Finding, kernel::proc};
 
-/// Findings about a virtio-net card whose program is to run natively; none about any other. `wish`: what the
-/// configuration says of XDP on this node.
+/// Checks a virtio-net card whose program is to run natively. Returns no findings for other cards. `wish` is the XDP
+/// mode that the configuration sets for this node.
 pub async fn check(adapter: &Adapter, wish: Option<Xdp>) -> Vec<Finding> {
     if xdp::driver(adapter) != DRIVER || wish == Some(Xdp::Generic) {
         return Vec::new();
@@ -36,8 +36,9 @@ pub async fn check(adapter: &Adapter, wish: Option<Xdp>) -> Vec<Finding> {
 
 const DRIVER: &str = "virtio_net";
 
-/// Bits of include/uapi/linux/virtio_net.h: what the host may give to the machine unfinished. The driver refuses
-/// native XDP with any of them (`virtnet_xdp_set` in drivers/net/virtio_net.c), ...
+/// Feature bits of include/uapi/linux/virtio_net.h that allow the host to deliver unfinished packets to the machine.
+/// The driver refuses native XDP with any of them (`virtnet_xdp_set` in drivers/net/virtio_net.c), unless
+/// [`CTRL_GUEST_OFFLOADS`] is set.
 const UNFINISHED: [(usize, &str); 7] = [
     (1, "guest_csum"),
     (7, "guest_tso4"),
@@ -47,10 +48,11 @@ const UNFINISHED: [(usize, &str); 7] = [
     (54, "guest_uso4"),
     (55, "guest_uso6"),
 ];
-/// ... unless it may switch them off itself.
+/// The feature bit that allows the driver to switch these offloads off itself.
 const CTRL_GUEST_OFFLOADS: usize = 2;
 
-/// `features`: a digit for each bit, as the kernel shows those that the host and the driver have agreed on.
+/// Judges the card's offloads. `features` has a digit for each bit on which the host and the driver have agreed, as
+/// the kernel shows them.
 fn judge_offloads(interface: &str, features: &str, is_native: bool, wish: Option<Xdp>) -> Finding {
     const NAME: &str = "virtio_offloads";
     if is_native {
@@ -106,8 +108,9 @@ fn judge_offloads(interface: &str, features: &str, is_native: bool, wish: Option
     }
 }
 
-/// Each processor sends by a queue of its own, besides those that the kernel uses. If there are not as many, all
-/// share the kernel's, one after the other: the kernel's log says "XDP request 4 queues but max is 2" then.
+/// Checks that the card has enough queues. For XDP, each processor sends by a queue of its own, besides those that the
+/// kernel uses. If there are too few, all processors share the kernel's queues under a lock, and the kernel logs "XDP
+/// request 4 queues but max is 2".
 fn judge_queues(
     interface: &str,
     found: Result<Queues, String>,
@@ -127,7 +130,7 @@ fn judge_queues(
             );
         }
     };
-    // Of a card with a native program those are among the used ones already.
+    // On a card that runs a native program, the queues for XDP are among the used ones already.
     let (of_kernel, enough) = match is_native {
         true => (used.saturating_sub(processors), used > processors),
         false => (used, used + processors <= most),
@@ -158,7 +161,8 @@ fn judge_queues(
     )
 }
 
-/// All that there may ever be, for which the driver reckons: "0-1", "0,2-3".
+/// The number of all processors that may ever be there, for which the driver reserves queues. The file has the form
+/// "0-1" or "0,2-3".
 fn processors() -> u32 {
     let possible = proc::text("/sys/devices/system/cpu/possible").unwrap_or_default();
     let last = proc::numbers(&possible).into_iter().max();
@@ -171,7 +175,7 @@ mod tests {
     use super::*;
     use crate::doctor::finding::Verdict::{Advice, Bad, Good};
 
-    /// The text of `features` with these bits.
+    /// The text of a `features` file in which these bits are set.
     fn features(bits: &[usize]) -> String {
         let digit = |bit| if bits.contains(&bit) { '1' } else { '0' };
         (0..128).map(digit).collect()
@@ -180,7 +184,7 @@ mod tests {
     #[test]
     fn what_the_host_leaves_unfinished() {
         let judged = |bits: &[usize], wish| judge_offloads("eth0", &features(bits), false, wish);
-        // What sends faster is no matter: VIRTIO_NET_F_CSUM, HOST_TSO4.
+        // Offloads for sending do not matter: VIRTIO_NET_F_CSUM, HOST_TSO4.
         assert_eq!(judged(&[0, 11, 15], None).verdict(), Good);
         for (bit, name) in UNFINISHED {
             let bad = judged(&[0, bit], Some(Xdp::Native));
@@ -205,7 +209,7 @@ mod tests {
             judge_queues("eth0", found, processors, is_native)
         };
         assert_eq!(judged(2, 4, 2, false).verdict(), Good);
-        // The driver has taken them.
+        // Here the driver has taken the queues for XDP.
         assert_eq!(judged(4, 4, 2, true).verdict(), Good);
         let few = judged(2, 2, 2, false);
         assert_eq!(few.verdict(), Advice);
@@ -215,7 +219,7 @@ mod tests {
                 .is_some_and(|remedy| remedy.contains("4 queues"))
         );
         assert!(!few.to_string().contains("ethtool -L"), "{few}");
-        // It has not.
+        // Here the driver has not got queues for XDP.
         assert_eq!(judged(2, 2, 2, true).verdict(), Advice);
         let some = judged(4, 6, 4, false);
         assert_eq!(some.verdict(), Advice);

@@ -1,11 +1,11 @@
-//! Which interface to name where VLANs are.
+//! Checks which interface the configuration must name where there are VLANs.
 
 use baton_net::{Adapter, Netlink, offload::offloads};
 
 use crate::doctor::finding::Finding;
 
-/// Frames of a VLAN are taken on the VLAN's own interface. On the one below they are the kernel's, as long as their
-/// tags can be seen.
+/// Checks for VLANs above an interface. Programs take frames of a VLAN on the VLAN's own interface. On the interface
+/// below, such frames are left to the kernel, as long as the program can see their tags.
 pub async fn check(adapter: &Adapter, netlink: &Netlink) -> Finding {
     let vlans = match netlink.vlans_above(adapter.index).await {
         Ok(vlans) => vlans,

@@ -1,4 +1,4 @@
-//! Where the connection server's program can run on an interface, and whether the place is free.
+//! Checks where the connection server's program can run on an interface, and whether that place is free.
 
 use std::path::Path;
 
@@ -8,7 +8,8 @@ use baton_net::Adapter;
 
 use crate::doctor::{finding::Finding, kernel::proc};
 
-/// Findings: native or generic, whether another program is in the way, and what is special about veth.
+/// Checks whether the program runs in native or generic mode, whether another program is in its place, and what is
+/// special about veth. `wish` is the XDP mode that the configuration sets for this node.
 pub fn check(adapter: &Adapter, wish: Option<Xdp>) -> Vec<Finding> {
     match XdpState::of(adapter.index) {
         Ok(xdp) => {
@@ -30,21 +31,22 @@ pub fn check(adapter: &Adapter, wish: Option<Xdp>) -> Vec<Finding> {
     }
 }
 
-/// Whether the driver runs programs; also where the kernel does not tell.
+/// Whether the driver runs XDP programs. If the kernel does not tell, this is true.
 pub fn is_native(adapter: &Adapter) -> bool {
     XdpState::of(adapter.index).map_or(true, |xdp| xdp.features & BASIC != 0)
 }
 
 const MODE: &str = "xdp";
-/// Passes, drops and sends back: `NETDEV_XDP_ACT_BASIC`.
+/// The feature bit `NETDEV_XDP_ACT_BASIC`: the driver can pass, drop and send back packets.
 const BASIC: u64 = 1;
-/// Takes frames to send from a program: `NETDEV_XDP_ACT_NDO_XMIT`.
+/// The feature bit `NETDEV_XDP_ACT_NDO_XMIT`: the driver takes frames that a program sends.
 const XMIT: u64 = 4;
-/// The programs of this project begin so.
+/// The prefix of the names of this project's programs.
 const OURS: &str = "baton_";
 
-/// In the driver the program runs before the kernel has made anything of a packet; elsewhere after it,
-/// which is correct, but slower, so a node does it only if its configuration allows it. `wish`: what that says.
+/// Judges the mode of the program. In the driver the program runs before the kernel has processed a packet. In generic
+/// mode it runs after that, which is correct but slower, so a node does it only if its configuration allows it. `wish`
+/// is the mode that the configuration sets.
 fn judge_mode(driver: &str, xdp: &XdpState, wish: Option<Xdp>) -> Finding {
     const SLOW: &str = "The connection server's program then runs after the kernel has made its own form of each \
                         packet: correct, but several times slower.";
@@ -86,7 +88,8 @@ fn judge_mode(driver: &str, xdp: &XdpState, wish: Option<Xdp>) -> Finding {
     }
 }
 
-/// An interface takes one XDP program in each mode, so another one keeps ours out.
+/// Judges whether the place is free. An interface takes one XDP program in each mode, so another program keeps ours
+/// out.
 fn judge_place(interface: &str, xdp: &XdpState) -> Finding {
     const NAME: &str = "xdp_place";
     let remedy = format!(
@@ -110,9 +113,9 @@ fn judge_place(interface: &str, xdp: &XdpState) -> Finding {
     }
 }
 
-/// A veth can send from XDP only if its peer runs an XDP program too: the kernel shows by this feature
-/// that the peer may take such frames (`veth_set_xdp_features` in drivers/net/veth.c). And what arrives
-/// over a veth has no TCP checksum yet, unless its sender computes it.
+/// Judges a veth. It can send from XDP only if its peer runs an XDP program, too: the kernel shows by this feature
+/// that the peer may take such frames (`veth_set_xdp_features` in drivers/net/veth.c). A packet that arrives over a
+/// veth has no TCP checksum yet, unless its sender computes it.
 fn judge_veth(interface: &str, xdp: &XdpState) -> Finding {
     const NAME: &str = "xdp_veth";
     let why = "Only through a peer that runs an XDP program (a bare XDP_PASS will do) can a veth send from XDP, \
@@ -135,8 +138,8 @@ fn judge_veth(interface: &str, xdp: &XdpState) -> Finding {
     )
 }
 
-/// Whether what comes by another interface of the node can leave by this one. `wish`: what the configuration says of
-/// XDP on this node.
+/// Checks whether a packet that came in by another interface of the node can leave by this one. `wish` is the XDP mode
+/// that the configuration sets for this node.
 pub fn check_redirect(adapter: &Adapter, wish: Option<Xdp>) -> Finding {
     match XdpState::of(adapter.index) {
         Ok(xdp) => judge_redirect(&driver(adapter), &xdp, wish),
@@ -150,9 +153,9 @@ pub fn check_redirect(adapter: &Adapter, wish: Option<Xdp>) -> Finding {
 
 const REDIRECT: &str = "xdp_redirect";
 
-/// A driver sends what a program at another interface redirects only if it can (`ndo_xdp_xmit`), many only while
-/// they have a program themselves, as every interface of a node has. Generic mode sends through the kernel, and so
-/// by any interface.
+/// Judges whether the interface can send such packets. A driver sends what a program at another interface redirects
+/// only if it can (`ndo_xdp_xmit`). Many drivers can only while they have a program themselves, as every interface of
+/// a node has. Generic mode sends through the kernel, and so by any interface.
 fn judge_redirect(driver: &str, xdp: &XdpState, wish: Option<Xdp>) -> Finding {
     if wish == Some(Xdp::Generic) {
         return Finding::good(REDIRECT, "not needed: generic mode sends by any interface");
@@ -200,8 +203,8 @@ fn judge_redirect(driver: &str, xdp: &XdpState, wish: Option<Xdp>) -> Finding {
     )
 }
 
-/// The driver's name, for people. sysfs may be another network namespace's, whose interface of the same
-/// name has another index.
+/// The driver's name, for people. The sysfs that is mounted may belong to another network namespace, whose interface
+/// of the same name has another index.
 pub fn driver(adapter: &Adapter) -> String {
     if let Some(kind) = &adapter.kind {
         return kind.clone();
@@ -265,7 +268,7 @@ mod tests {
         let judged = |features, attached| judge_redirect("e1000", &with(features, attached), None);
         assert_eq!(judged(BASIC | XMIT, None).verdict(), Good);
         assert_eq!(judged(0, None).verdict(), Advice);
-        // Before the node runs, nobody can know.
+        // Before the node runs, it cannot be known whether the driver will send.
         let before = judged(BASIC, None);
         assert_eq!(before.verdict(), Advice);
         assert!(before.found().ends_with("without a program"), "{before:?}");

@@ -1,9 +1,9 @@
-//! How many connections may wait for a server to accept them.
+//! Checks how many connections may wait for a server to accept them.
 
 use crate::doctor::{finding::Finding, kernel::proc};
 
-/// An adopted connection waits in the server's accept queue as any other; when that is full the
-/// request is dropped, and comes again only after a second or more.
+/// Checks the limit of accept queues. An adopted connection waits in the server's accept queue like any other. If the
+/// queue is full, the request is dropped, and comes again only after a second or more.
 pub fn check() -> Finding {
     judge(
         proc::setting("net/core/somaxconn")
@@ -13,7 +13,7 @@ pub fn check() -> Finding {
 }
 
 const NAME: &str = "somaxconn";
-/// What Linux comes with since 5.4.
+/// The default of Linux since 5.4.
 const ENOUGH: u64 = 4096;
 
 fn judge(somaxconn: &str) -> Finding {

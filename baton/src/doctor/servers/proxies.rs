@@ -1,6 +1,6 @@
-//! Programs of container engines that listen for a published port and pass its bytes on (docker-proxy,
-//! rootlessport). A connection can be adopted into their listener like into any other, but then the server
-//! behind them sees the host in place of the client.
+//! Checks for programs of container engines that listen on a published port and pass its bytes on (docker-proxy,
+//! rootlessport). A connection can be adopted into their listener like into any other, but then the server behind them
+//! sees the host's address in place of the client's.
 
 use std::{collections::HashSet, fs, path::Path};
 
@@ -11,9 +11,9 @@ use crate::doctor::{finding::Finding, servers::Place};
 const NAME: &str = "container_proxy";
 const PROXIES: [&str; 2] = ["docker-proxy", "rootlessport"];
 
-/// `services`: those of this node.
+/// Checks whether such a program listens for one of `services`, which are those of this node.
 pub fn check(services: &[Place]) -> Finding {
-    // That they cannot be listed is said by the check of the servers.
+    // If the listeners cannot be listed, the check of the servers reports it.
     let listeners = listeners().unwrap_or_default();
     let proxies = sockets_of_proxies(Path::new("/proc"));
     judge(services, &listeners, &proxies)
@@ -45,7 +45,7 @@ fn judge(services: &[Place], listeners: &[Listener], proxies: &HashSet<u32>) -> 
     )
 }
 
-/// The inodes of all sockets that such programs of this machine have open.
+/// The inodes of all sockets that such programs on this machine have open.
 fn sockets_of_proxies(proc: &Path) -> HashSet<u32> {
     let mut inodes = HashSet::new();
     for process in fs::read_dir(proc).into_iter().flatten().flatten() {

@@ -1,9 +1,9 @@
-//! How much a client may have in flight towards a server.
+//! Checks how many bytes a client may have in flight towards a server.
 
 use crate::doctor::{finding::Finding, kernel::proc};
 
-/// The connection server announces one window scale for all data servers; one that is smaller than a
-/// data server's own choice keeps uploads over long distances slower than its buffers allow.
+/// Checks the announced window scale. The connection server announces one scale for all data servers. If it is smaller
+/// than a data server's own choice, uploads over long distances are slower than the server's buffers allow.
 pub fn check(window_scale: u8) -> Finding {
     judge(
         proc::setting("net/ipv4/tcp_rmem")
@@ -17,7 +17,7 @@ pub fn check(window_scale: u8) -> Finding {
 }
 
 const NAME: &str = "window_scale";
-/// RFC 7323, section 2.3.
+/// The largest window scale (RFC 7323, section 2.3).
 const LARGEST: u64 = 14;
 
 fn judge(tcp_rmem: &str, rmem_max: &str, window_scale: u8) -> Finding {
@@ -54,7 +54,7 @@ fn judge(tcp_rmem: &str, rmem_max: &str, window_scale: u8) -> Finding {
     )
 }
 
-/// What the kernel would announce for this much space: `tcp_select_initial_window` in
+/// The scale that the kernel would announce for this many bytes of buffer: `tcp_select_initial_window` in
 /// net/ipv4/tcp_output.c.
 fn own_scale(space: u64) -> u64 {
     u64::from(space.max(1).ilog2())

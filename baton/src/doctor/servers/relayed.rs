@@ -1,4 +1,4 @@
-//! Servers in containers to which this node relays (`relay_to`).
+//! Checks servers in containers to which this node relays (`relay_to`).
 
 use std::{
     net::{SocketAddrV4, TcpStream},
@@ -10,10 +10,10 @@ use crate::doctor::finding::Finding;
 const NAME: &str = "relay_to";
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// A relayed service: its name, and where its server is.
+/// A relayed service: its name, and the address of its server.
 pub type Relayed = (String, SocketAddrV4);
 
-/// Connects to each server once; `None` if there are none.
+/// Checks each server by connecting to it once. Returns `None` if no service is relayed.
 pub fn check(relayed: &[Relayed]) -> Option<Finding> {
     let failed: Vec<(&Relayed, String)> = relayed
         .iter()

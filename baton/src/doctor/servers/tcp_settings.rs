@@ -1,11 +1,10 @@
-//! The kernel's TCP settings that adoption stands or falls with. A connection is adopted by the
-//! kernel's own SYN cookie code, which refuses it if a setting does not allow what the client and the
-//! connection server agreed on (`bpf_sk_assign_tcp_reqsk` in net/core/filter.c, `cookie_v4_check` in
-//! net/ipv4/syncookies.c).
+//! Checks the kernel's TCP settings without which adoption fails. A connection is adopted by the kernel's own SYN
+//! cookie code, which refuses the connection if a setting does not allow what the client and the connection server
+//! agreed on (`bpf_sk_assign_tcp_reqsk` in net/core/filter.c, `cookie_v4_check` in net/ipv4/syncookies.c).
 
 use crate::doctor::{finding::Finding, kernel::proc};
 
-/// One finding a setting.
+/// Checks the settings and returns one finding for each.
 pub fn check() -> Vec<Finding> {
     DEMANDS
         .iter()
@@ -18,7 +17,7 @@ pub fn check() -> Vec<Finding> {
         .collect()
 }
 
-/// A setting of net.ipv4 that has to be one of a few values.
+/// A setting of net.ipv4 that must have one of a few values.
 struct Demand {
     name: &'static str,
     allowed: &'static [&'static str],

@@ -1,4 +1,4 @@
-//! Text to the raw schema. Reports every syntax error and every key that does not exist.
+//! Turns text into the raw schema, and reports every syntax error and every key that does not exist.
 
 use std::ops::Range;
 
@@ -10,7 +10,7 @@ use crate::reading::problem::Problem;
 use crate::reading::raw::RawConfig;
 use crate::reading::report::Report;
 
-/// The schema filled from the text. What did not fit has been reported and is left out.
+/// The schema filled from the text. Entries that did not fit have been reported and are left out.
 pub(crate) struct Document {
     pub(crate) raw: RawConfig,
     /// Whether a whole section was left out, so that its absence means nothing.
@@ -26,9 +26,9 @@ pub(crate) fn parse(report: &mut Report<'_>, text: &str) -> Option<Document> {
         }
         return None;
     }
-    // Serde stops at the first thing it does not know. So that every one is reported, the
-    // offender is taken out and the rest is tried again; each round removes one entry, which
-    // bounds the loop by the size of the document.
+    // Serde stops at the first entry that it does not know. To report all of them, the loop removes the
+    // wrong entry and tries the rest again. Each round removes one entry, which bounds the loop by the
+    // size of the document.
     let mut torn = false;
     loop {
         let error = match RawConfig::deserialize(Deserializer::from(document.clone())) {
@@ -45,7 +45,8 @@ pub(crate) fn parse(report: &mut Report<'_>, text: &str) -> Option<Document> {
     }
 }
 
-/// Removes the entry whose key or value begins exactly where `at` does; its key.
+/// Removes the entry whose key or value has exactly the span `at`. Returns its key, which is empty for an
+/// item of a list, or `None` if nothing has this span.
 fn remove(table: &mut DeTable<'_>, at: &Range<usize>) -> Option<String> {
     let position = table
         .iter()
@@ -124,7 +125,7 @@ fn explain(message: &str, key: Option<&str>) -> Problem {
     Problem::new(format!("{name} is not a list"), remedy)
 }
 
-/// "did you mean" for the nearest of the known names, or all of them.
+/// A remedy for an unknown name: "did you mean" with the nearest known name, or all known names if none is near.
 pub(crate) fn suggestion(given: &str, known: &[&str]) -> String {
     let nearest = known
         .iter()

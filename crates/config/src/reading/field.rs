@@ -15,7 +15,7 @@ pub(crate) type Field<T> = Option<Spanned<Lenient<T>>>;
 /// A key that holds a list of strings.
 pub(crate) type List = Field<Vec<Spanned<Lenient<String>>>>;
 
-/// A key that holds strings by name.
+/// A key that holds a table of strings.
 pub(crate) type Table = Field<BTreeMap<String, Spanned<Lenient<String>>>>;
 
 /// A value of the expected TOML type, or what serde said about it. Serde gives up at the first
@@ -34,14 +34,14 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Lenient<T> {
     }
 }
 
-/// What became of a key. `Wrong` has been reported, so nobody needs to complain again.
+/// The result of reading a key. `Wrong` has been reported already, so no caller reports it again.
 pub(crate) enum Parsed<V> {
     Absent,
     Wrong,
     Right(Spanned<V>),
 }
 
-/// Turns the value of `key` into its type, or reports why it cannot be.
+/// Turns the value of `key` into its type, or reports why this fails.
 pub(crate) fn parse<T, V>(
     report: &mut Report<'_>,
     key: &str,
@@ -65,7 +65,7 @@ pub(crate) fn parse<T, V>(
     }
 }
 
-/// Turns every item of a list into its type, reporting each that cannot be.
+/// Turns every item of a list into its type, or reports each item for which this fails.
 pub(crate) fn parse_list<V>(
     report: &mut Report<'_>,
     key: &str,
@@ -91,7 +91,7 @@ pub(crate) fn parse_list<V>(
     }
 }
 
-/// Turns every value of a table into its type, reporting each that cannot be.
+/// Turns every value of a table into its type, or reports each value for which this fails.
 pub(crate) fn parse_table<V>(
     report: &mut Report<'_>,
     key: &str,
@@ -129,7 +129,7 @@ impl<V> Parsed<V> {
         }
     }
 
-    /// Where the value stands.
+    /// The place of the value in the file; `None` if the key is absent or its value wrong.
     pub(crate) fn span(&self) -> Span {
         match self {
             Self::Right(value) => Some(value.span()),
@@ -146,7 +146,7 @@ impl<V> Parsed<V> {
         }
     }
 
-    /// As [`Parsed::or`], of a value that stays here.
+    /// The same as [`Parsed::or`], with a clone of the value.
     pub(crate) fn clone_or(&self, default: V) -> Option<V>
     where
         V: Clone,
@@ -158,7 +158,7 @@ impl<V> Parsed<V> {
         }
     }
 
-    /// As [`Parsed::optional`], of a value that stays here.
+    /// The same as [`Parsed::optional`], with a clone of the value.
     pub(crate) fn clone_optional(&self) -> Option<Option<V>>
     where
         V: Clone,
@@ -170,7 +170,7 @@ impl<V> Parsed<V> {
         }
     }
 
-    /// The value if the key is there at all; the outer `None` if it was wrong.
+    /// The value, or `Some(None)` if the key is absent. The outer `None` means that the value was wrong.
     pub(crate) fn optional(self) -> Option<Option<V>> {
         match self {
             Self::Right(value) => Some(Some(value.into_inner())),
@@ -179,7 +179,7 @@ impl<V> Parsed<V> {
         }
     }
 
-    /// The value; reports at `at` that it is missing if it is absent.
+    /// The value if it is right. If the key is absent, the problem `missing` is reported at `at`.
     pub(crate) fn required(
         self,
         report: &mut Report<'_>,
@@ -193,7 +193,7 @@ impl<V> Parsed<V> {
     }
 }
 
-/// Serde's words without its jargon.
+/// Turns serde's message about a wrong type into a problem with a remedy.
 fn wrong_type(key: &str, message: &str) -> Problem {
     let message = message.strip_prefix("invalid type: ").unwrap_or(message);
     let (found, expected) = message

@@ -1,9 +1,9 @@
-//! What can be wrong, and how it is said: what, where, and what to do.
+//! The errors of this crate. Each says what is wrong, where, and what to do.
 
 use std::fmt;
 use std::path::PathBuf;
 
-/// Why there is no [`crate::Config`].
+/// The reason why there is no [`crate::Config`].
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The configuration file itself could not be read.
@@ -14,10 +14,10 @@ pub enum Error {
         /// What the operating system said.
         cause: std::io::Error,
     },
-    /// The file was read and is wrong; every finding, in the order of the file.
+    /// The file was read and is wrong. Has every finding, in the order of the file.
     #[error("{}", Findings(.0))]
     Invalid(Vec<Diagnostic>),
-    /// This machine does not find itself in the configuration.
+    /// No `[[node]]` has the name of this machine.
     #[error(
         "this machine is called \"{name}\" and no [[node]] has that name (there are: {known})\n  \
          help: set name under [local], or add a [[node]] with this name"
@@ -44,7 +44,7 @@ pub enum Error {
     Value(#[from] Problem),
 }
 
-/// One wrong value: what is wrong with it and what to do. Knows no place.
+/// One wrong value: what is wrong with it and what to do. A [`Diagnostic`] adds the place in the file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{what}: {remedy}")]
 pub struct Problem {
@@ -66,20 +66,20 @@ impl Problem {
 /// Line and column in a file, both counted from 1, the column in characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
-    /// From 1.
+    /// The line, counted from 1.
     pub line: usize,
-    /// From 1, in characters.
+    /// The column in characters, counted from 1.
     pub column: usize,
 }
 
 /// One finding in a file.
 ///
-/// Displayed as `file:line:column: what`, then a line `  help: remedy`.
+/// It is displayed as `file:line:column: what`, then a line `  help: remedy`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
     /// The file as the caller named it.
     pub file: PathBuf,
-    /// Where in the file; `None` if it is about the file as a whole.
+    /// The place in the file; `None` if the finding is about the file as a whole.
     pub place: Option<Place>,
     /// What is wrong and what to do.
     pub problem: Problem,

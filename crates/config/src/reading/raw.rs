@@ -1,4 +1,4 @@
-//! The schema of `baton.toml`: every key, and nothing else. What a value means is decided elsewhere.
+//! The schema of `baton.toml`: every key and its TOML type. The modules of the sections check the values.
 
 use std::collections::BTreeMap;
 

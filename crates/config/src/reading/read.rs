@@ -8,7 +8,7 @@ use std::path::Path;
 use crate::config::Config;
 use crate::reading::problem::{Diagnostic, Error};
 
-/// A configuration and what is doubtful about it.
+/// A configuration and the warnings about it.
 #[derive(Debug)]
 pub struct Loaded {
     /// The configuration.
@@ -20,20 +20,20 @@ pub struct Loaded {
 /// The text of a configuration and where it came from.
 #[derive(Clone, Copy, Debug)]
 pub struct Source<'a> {
-    /// Named in every finding; its directory is what a relative `key_file` starts from.
+    /// The path of the file. Every finding names it, and a relative `key_file` starts from its directory.
     pub path: &'a Path,
-    /// The TOML.
+    /// The TOML text.
     pub text: &'a str,
-    /// Permission bits of the file, if it is one: whoever can read it can read a key in it.
+    /// The permission bits of the file; `None` if the text is from no file. Who can read it can read a key in it.
     pub mode: Option<u32>,
 }
 
-/// What a key file holds.
+/// The content of a key file, and who may read it.
 #[derive(Clone, Debug)]
 pub struct KeyFile {
-    /// Its text: 64 hex digits, white space around them ignored.
+    /// The text of the file: 64 hex digits (32 for a hash key) with white space around them, or what `baton key` wrote.
     pub text: String,
-    /// Its permission bits.
+    /// The permission bits of the file.
     pub mode: u32,
 }
 
@@ -57,7 +57,7 @@ impl Config {
     }
 }
 
-/// Longest file that is read: far beyond 256 nodes and 64 services, far below what hurts.
+/// The longest file that is read, in bytes: far more than 256 nodes and 64 services need, and a small part of memory.
 const MAX_BYTES: u64 = 4 << 20;
 
 fn key_file(path: &Path) -> io::Result<KeyFile> {

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::reading::problem::{Diagnostic, Place, Problem};
 
-/// Bytes of the text that a finding is about; `None` for the file as a whole.
+/// The byte range of the text that a finding is about; `None` for the file as a whole.
 pub(crate) type Span = Option<Range<usize>>;
 
 /// The findings so far.
@@ -41,7 +41,7 @@ impl<'a> Report<'a> {
         place(self.text, at.start).line
     }
 
-    /// (errors, warnings), each in the order of the file; what has no place comes last.
+    /// The errors and the warnings, each in the order of the file. Findings without a place come last.
     pub(crate) fn into_findings(self) -> (Vec<Diagnostic>, Vec<Diagnostic>) {
         (in_file_order(self.errors), in_file_order(self.warnings))
     }

@@ -21,46 +21,46 @@ use crate::values::number::{Protocol, WindowScale, in_range};
 /// What all nodes have in common.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cluster {
-    /// Signs and verifies everything between nodes.
+    /// The key that signs and verifies everything between nodes.
     pub key: Key,
-    /// Still or already accepted, never used for sending.
+    /// The key before `key`, or the next one. It is accepted but never used for sending.
     pub previous_key: Option<Key>,
-    /// The hash key, where it was given rather than left to be made of the secret: see [`Cluster::hash_key`].
+    /// The hash key that the file gives. `None`: it comes with the key, see [`Cluster::hash_key`].
     pub given_hash_key: Option<HashKey>,
-    /// IP protocol of messages between nodes.
+    /// The IP protocol of messages between nodes.
     pub protocol: Protocol,
-    /// UDP port at which every node takes streams of the others.
+    /// The UDP port at which every node accepts streams of the others.
     pub stream_port: NonZeroU16,
-    /// Largest difference between a sender's clock and ours, 10 ms to 1 h.
+    /// The largest difference between a sender's clock and the receiver's, 10 ms to 1 h.
     pub clock_window: Duration,
-    /// Window scale that a connection server announces.
+    /// The TCP window scale that a connection server announces.
     pub window_scale: WindowScale,
-    /// Time between two heartbeats, 10 ms to 1 h.
+    /// The time between two heartbeats, 10 ms to 1 h.
     pub hello: Duration,
-    /// A node is gone after this long without one; longer than `hello`.
+    /// The time without a heartbeat after which a node counts as gone; longer than `hello`.
     pub silence: Duration,
 }
 
-/// The section, and where its keys stand: whether they fit the nodes is seen later.
+/// The section, and the places of its keys in the file. `whole::keys` checks later whether the keys fit the nodes.
 pub(crate) struct Draft {
     pub(crate) cluster: Cluster,
     pub(crate) key_at: Range<usize>,
     pub(crate) previous_key_at: Option<Range<usize>>,
 }
 
-/// Nobody has registered it, and no common daemon uses it.
+/// The default port. It is not registered, and no common daemon uses it.
 const STREAM_PORT: NonZeroU16 = NonZeroU16::new(7728).expect("it is not 0");
 
 const SPAN: RangeInclusive<Duration> = Duration::from_millis(10)..=Duration::from_secs(3600);
 
 impl Cluster {
-    /// The key of the hashes of paths and clients, the same at all nodes: the one given, or else what comes with the
-    /// current key.
+    /// The key of the hashes of paths and clients, the same at all nodes: the hash key that the file gives, or else
+    /// the one that belongs to the current key.
     pub fn hash_key(&self) -> HashKey {
         self.given_hash_key.unwrap_or_else(|| self.key.hash_key())
     }
 
-    /// `None` if anything is wrong; it has been reported.
+    /// Parses the section. `None` if a value is wrong, which has been reported.
     pub(crate) fn parse(
         report: &mut Report<'_>,
         raw: Spanned<RawCluster>,
@@ -152,7 +152,7 @@ impl Cluster {
     }
 }
 
-/// How a sort of keys is read, and what to do if there is no file.
+/// How one kind of key is parsed, and the remedy if its file cannot be read.
 struct Form<K> {
     parse: fn(&str) -> Result<K, Problem>,
     make: &'static str,
@@ -168,8 +168,8 @@ const HASH_KEY: Form<HashKey> = Form {
     make: "make it with: (umask 077; openssl rand -hex 16 > FILE), the same on every node that has the secret",
 };
 
-/// The hash key that is given. A node with only its own keys has it among them: there its file is not read, as the node
-/// need not have it, and a hash key in the configuration must be the same.
+/// The hash key that the file gives. A node with only its own keys has the hash key among them. There `hash_key_file`
+/// is not read, because the node need not have that file, and a `hash_key` in the configuration must be the same.
 fn hash_key(
     report: &mut Report<'_>,
     current: Option<&Key>,
@@ -201,7 +201,7 @@ fn hash_key(
     given
 }
 
-/// A key that is given as itself or as a file that holds it.
+/// A key that is given either in the configuration itself or in a file of its own.
 fn key<K>(
     report: &mut Report<'_>,
     form: &Form<K>,
@@ -252,7 +252,7 @@ fn key<K>(
     key
 }
 
-/// Warns when others than its owner have access to a file with a key in it.
+/// Warns if the mode of a file with a key in it gives access to others than the file's owner.
 fn exposed(report: &mut Report<'_>, at: Range<usize>, path: &Path, mode: u32) {
     if mode & 0o077 != 0 {
         report.warning(

@@ -13,22 +13,22 @@ use crate::values::number::in_range;
 /// Limits of a connection server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConnectionServer {
-    /// TCB entries, at most 2^28.
+    /// The number of entries in the map `tcbs`, at most 2^28.
     pub flows: NonZeroU32,
-    /// An open connection is forgotten after this long without a packet, 1 s to 30 days.
+    /// The time without a packet after which an open connection is forgotten, 1 s to 30 days.
     pub idle: Duration,
-    /// A closed one after this long, 1 s to 30 days.
+    /// The time after which a closed connection is forgotten, 1 s to 30 days.
     pub closing: Duration,
-    /// How long an unknown connection is met with silence before a RST, 0 to 1 h.
+    /// The time for which packets of an unknown connection get no answer, before they get a RST, 0 to 1 h.
     pub stray_grace: Duration,
-    /// A data server of which neither daemon nor program is heard for so long is dead, 200 ms to 1 h.
+    /// The time after which a data server counts as dead if neither its daemon nor its program is heard, 200 ms to 1 h.
     pub dead_after: Duration,
-    /// Requests that are kept so that their responses can be resumed, at most 2^24.
+    /// The number of requests that are kept so that their responses can be resumed, at most 2^24.
     pub kept_requests: NonZeroU32,
     /// How long a request waits for a dispatcher on another node, 1 ms to 100 ms.
     pub dispatcher_patience: Duration,
-    /// A connection without data for this long is idle, and leaves a data server that drains, 2 s to
-    /// 1 h. `None`: idle ones wait for their next request.
+    /// The time without data after which a connection is idle and leaves a data server that drains, 2 s to
+    /// 1 h. `None`: idle connections stay until their next request.
     pub release_after: Option<Duration>,
 }
 
@@ -41,7 +41,7 @@ const DEFAULT_KEPT: NonZeroU32 = NonZeroU32::MIN.saturating_add((1 << 14) - 1);
 const DEFAULT_FLOWS: NonZeroU32 = NonZeroU32::MIN.saturating_add((1 << 20) - 1);
 
 impl ConnectionServer {
-    /// `None` if anything is wrong; it has been reported.
+    /// Parses the section. `None` if a value is wrong, which has been reported.
     pub(crate) fn parse(report: &mut Report<'_>, raw: RawCs) -> Option<Self> {
         let flows = parse(report, "flows", raw.flows, |value| {
             in_range::<u32>("flows", value, 1..=1 << 28)

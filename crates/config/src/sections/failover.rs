@@ -14,32 +14,32 @@ use crate::reading::report::Report;
 use crate::values::duration;
 use crate::values::name::NodeName;
 
-/// Several connection servers, one of them in front.
+/// Several connection servers of which one at a time, the one in front, has the cluster addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failover {
-    /// In the order in which they are preferred; at least one, each once.
+    /// The candidates, the most preferred one first. There is at least one, and each is listed once.
     pub candidates: Vec<NodeName>,
-    /// Who was not heard for so long is not there, 40 ms to 1 min.
+    /// The time after which a candidate that is not heard counts as gone, 40 ms to 1 min.
     pub detection: Duration,
-    /// Whether a preferred one that is back gets the addresses back.
+    /// Whether a preferred candidate that comes back takes the addresses back.
     pub preempt: bool,
-    /// Who brings packets to the one in front.
+    /// How packets for the cluster addresses come to the candidate in front.
     pub address: FrontAddress,
 }
 
-/// How packets for the cluster addresses come to the connection server in front.
+/// The way in which packets for the cluster addresses come to the connection server in front.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FrontAddress {
-    /// The one in front has the addresses on its interface, and says so by ARP.
+    /// The connection server in front has the addresses on its interface, and announces them by ARP.
     Managed,
-    /// Somebody else moves the addresses: keepalived, or an operator.
+    /// Something outside baton moves the addresses: keepalived, or an operator.
     External,
-    /// Routers bring packets: every candidate has the addresses on `lo`, always.
+    /// Routers bring the packets, and every candidate always has the addresses on `lo`.
     Routed,
 }
 
 impl FrontAddress {
-    /// Its name in the file.
+    /// The name of this way in the file.
     pub fn name(self) -> &'static str {
         match self {
             Self::Managed => "managed",
@@ -52,7 +52,7 @@ impl FrontAddress {
 const SPAN: RangeInclusive<Duration> = Duration::from_millis(40)..=Duration::from_secs(60);
 const DETECTION: Duration = Duration::from_millis(300);
 
-/// What could be read of the section.
+/// The values of the section that could be read.
 pub(crate) struct Draft {
     pub(crate) header: Range<usize>,
     pub(crate) candidates: Parsed<Vec<Spanned<NodeName>>>,

@@ -16,31 +16,33 @@ use crate::values::address::ClusterAddress;
 use crate::values::number::in_range;
 use crate::values::size;
 
-/// What the I/O server and the application nodes have in common.
+/// The settings that the I/O server and the application nodes have in common.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Forwarding {
-    /// What carries the channels.
+    /// The transport of the channels.
     pub network: ForwardingNetwork,
-    /// Where the I/O server takes channels, at its own address.
+    /// The port at the I/O server's own address where it accepts channels.
     pub port: NonZeroU16,
-    /// At least one, each once. Programs connect from the first of each IP version.
+    /// The cluster addresses of the I/O server: at least one, each once. Programs connect from the first address of
+    /// each IP version.
     pub addresses: Vec<ClusterAddress>,
-    /// B_r, the receive buffer of a connection at either end, 4 KiB to 16 MiB.
+    /// The bytes of a connection's receive buffer at either end (B_r), 4 KiB to 16 MiB.
     pub buffer: NonZeroU32,
-    /// Which of several nodes that listen on a port gets a client's connection.
+    /// How one of several nodes that listen on a port is chosen for a client's connection.
     pub policy: ForwardingPolicy,
 }
 
-/// How one of several application nodes is chosen. A node's weight counts under all but the first, and 0 under all.
+/// How one of several application nodes is chosen. A node's weight counts under all policies but round-robin, and a
+/// weight of 0 under all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ForwardingPolicy {
-    /// Each in turn.
+    /// The nodes are chosen in turn.
     RoundRobin,
-    /// Each in turn, as often as its weight says.
+    /// The nodes are chosen in turn, each as often as its weight says.
     Weighted,
-    /// The one with the fewest open connections of the port, for its weight.
+    /// The node is chosen that has the fewest open connections of the port in relation to its weight.
     LeastLoaded,
-    /// By the client's address, with a Maglev table.
+    /// The node is chosen by the client's address, with a Maglev table.
     Client,
 }
 
@@ -52,7 +54,7 @@ impl ForwardingPolicy {
         Self::Client,
     ];
 
-    /// Its name in the file: that of a pool's policy.
+    /// The name of the policy in the file, the same as for a pool.
     pub fn name(self) -> &'static str {
         match self {
             Self::RoundRobin => "round-robin",
@@ -63,7 +65,7 @@ impl ForwardingPolicy {
     }
 }
 
-/// What carries channels between an I/O server and application nodes.
+/// The transport of channels between an I/O server and application nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ForwardingNetwork {
     /// One TCP connection for each node: authenticated, not encrypted.
@@ -73,7 +75,7 @@ pub enum ForwardingNetwork {
 }
 
 impl ForwardingNetwork {
-    /// Its name in the file.
+    /// The name of the transport in the file.
     pub fn name(self) -> &'static str {
         match self {
             Self::Tcp => "tcp",
@@ -82,14 +84,14 @@ impl ForwardingNetwork {
     }
 }
 
-/// Nobody has registered it, and no common daemon uses it.
+/// The default port. It is not registered, and no common daemon uses it.
 const PORT: NonZeroU16 = NonZeroU16::new(7727).expect("it is not 0");
-/// That of the paper's measurements.
+/// The default buffer in bytes, as in the paper's measurements.
 const BUFFER: u64 = 128 << 10;
 const SMALLEST: u64 = 4 << 10;
 const LARGEST: u64 = 16 << 20;
 
-/// What could be read of the section.
+/// The values of the section that could be read.
 pub(crate) struct Draft {
     pub(crate) header: Range<usize>,
     pub(crate) addresses: Option<Vec<Spanned<ClusterAddress>>>,

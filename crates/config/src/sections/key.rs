@@ -1,5 +1,5 @@
-//! What a node proves itself with, as the configuration gives it: the secret that all nodes share, or the keys of this
-//! node alone.
+//! What a node authenticates its messages with, as the configuration gives it: the secret that all nodes share, or
+//! the keys of this node alone.
 
 use std::net::Ipv4Addr;
 
@@ -8,17 +8,18 @@ use baton_wire::{ClusterKey, Error, HashKey, LccpKey};
 use crate::reading::problem::Problem;
 use crate::sections::node_keys::NodeKeys;
 
-/// What a key file holds.
+/// The content of a key file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Key {
-    /// The cluster's secret, of which all keys can be made.
+    /// The cluster's secret, from which all keys can be made.
     Secret(ClusterKey),
-    /// The keys of one node, which are of no use to speak for another one.
+    /// The keys of one node. Who has them cannot speak for another node.
     Node(NodeKeys),
 }
 
 impl Key {
-    /// What the nodes at two addresses share, as far as it can be known from this.
+    /// The key that the nodes at `own` and `other` share. `None` if these are keys of a node that is not at `own`, or
+    /// have none for `other`.
     pub fn pair(&self, own: Ipv4Addr, other: Ipv4Addr) -> Option<LccpKey> {
         match self {
             Self::Secret(secret) => Some(secret.pair(own, other)),
@@ -27,7 +28,7 @@ impl Key {
         }
     }
 
-    /// The secret, if it is here.
+    /// The secret; `None` if there are only the keys of one node.
     pub fn secret(&self) -> Option<&ClusterKey> {
         match self {
             Self::Secret(secret) => Some(secret),
@@ -35,7 +36,7 @@ impl Key {
         }
     }
 
-    /// The hash key that comes with it: made of the secret, or handed out with the keys of the node.
+    /// The hash key that belongs to this key: made from the secret, or given with the keys of the node.
     pub(crate) fn hash_key(&self) -> HashKey {
         match self {
             Self::Secret(secret) => secret.hash_key(),
@@ -44,8 +45,8 @@ impl Key {
     }
 }
 
-/// From 64 hex digits, with white space around them ignored, or from what `baton key` wrote. No error repeats what was
-/// given.
+/// Parses a key from 64 hex digits, ignoring white space around them, or from what `baton key` wrote. No error repeats
+/// the text.
 pub(crate) fn parse_key(text: &str) -> Result<Key, Problem> {
     if NodeKeys::is_meant_by(text) {
         return NodeKeys::parse(text).map(Key::Node);
@@ -66,7 +67,7 @@ pub(crate) fn parse_key(text: &str) -> Result<Key, Problem> {
     })
 }
 
-/// From 32 hex digits, with white space around them ignored. No error repeats what was given.
+/// Parses a hash key from 32 hex digits, ignoring white space around them. No error repeats the text.
 pub(crate) fn parse_hash_key(text: &str) -> Result<HashKey, Problem> {
     let text = text.trim();
     let odd = text.chars().position(|digit| !digit.is_ascii_hexdigit());
@@ -82,7 +83,8 @@ pub(crate) fn parse_hash_key(text: &str) -> Result<HashKey, Problem> {
     Err(Problem::new(what, "make one with: openssl rand -hex 16"))
 }
 
-/// The two words of a SipHash key, the first one first, in 32 hex digits. Not both zero: that would be no key at all.
+/// Parses the two words of a SipHash key, the first one first, from 32 hex digits. `None` if the text has another form,
+/// or if both words are zero: that would be no key at all.
 pub(crate) fn key_words(hex: &str) -> Option<[u64; 2]> {
     if hex.len() != 32 || !hex.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         return None;

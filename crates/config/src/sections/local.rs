@@ -1,4 +1,4 @@
-//! `[local]`: what only this machine needs to say.
+//! `[local]`: the settings of this machine only.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -11,16 +11,16 @@ use crate::reading::raw::RawLocal;
 use crate::reading::report::Report;
 use crate::values::name::NodeName;
 
-/// What only this machine needs to say.
+/// The settings of this machine only.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Local {
-    /// Which node this machine is; `None`: the one with the host's name.
+    /// The node that this machine is. `None`: the node with the host's name.
     pub name: Option<NodeName>,
-    /// Absolute path, on a BPF file system, where programs and maps are pinned.
+    /// The absolute path on a BPF file system where programs and maps are pinned.
     pub bpf_dir: PathBuf,
-    /// Absolute path where the daemon keeps its state.
+    /// The absolute path where the daemon keeps its state.
     pub run_dir: PathBuf,
-    /// Where metrics are served; `None`: nowhere.
+    /// The address and port where metrics are served. `None`: they are not served.
     pub metrics: Option<SocketAddr>,
     /// Whether the daemon applies a changed file by itself.
     pub watch: bool,

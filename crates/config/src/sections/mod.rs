@@ -1,4 +1,4 @@
-//! The sections of `baton.toml`, but for services.
+//! The sections of `baton.toml`, except services.
 
 pub mod cluster;
 pub mod cs;

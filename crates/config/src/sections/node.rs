@@ -19,25 +19,26 @@ use crate::values::number::in_range;
 /// One machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Node {
-    /// Unique among the nodes.
+    /// The name, unique among the nodes.
     pub name: NodeName,
-    /// Its own address, unique among nodes and cluster addresses.
+    /// The node's own address, unique among nodes and cluster addresses.
     pub address: NodeAddress,
-    /// Its interfaces, the one that clients come by first. Empty: the one that holds `address`.
+    /// The node's interfaces; packets of clients come by the first one. Empty: the interface that has `address`.
     pub interfaces: Vec<InterfaceName>,
-    /// How the program of a connection server or switch runs there.
+    /// The mode in which the program of a connection server or switch runs on these interfaces.
     pub xdp: Xdp,
-    /// Frames to these are for this node as those to its interface's own MAC address are.
+    /// MAC addresses besides the interface's own. Frames to them are for this node too.
     pub also_mac: Vec<MacAddress>,
-    /// What it does.
+    /// The roles of the node.
     pub roles: Roles,
-    /// Share under [`crate::Policy::Weighted`]; 0 takes no new connections.
+    /// The node's share under [`crate::Policy::Weighted`]. A node with weight 0 takes no new connections.
     pub weight: u8,
-    /// It has only its own keys and not the cluster's secret: other nodes take no commands from it.
+    /// Whether the node has only its own keys and not the cluster's secret. Other nodes take no commands from such a
+    /// node.
     pub own_keys: bool,
 }
 
-/// What a node does: at least one of these.
+/// What a node does in the cluster: at least one role.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Roles {
     cs: bool,
@@ -108,7 +109,7 @@ impl Roles {
         self.dispatcher
     }
 
-    /// Whether the node is to know which data servers live: it sends connections to them.
+    /// Whether the node needs to know which data servers are alive, because it sends connections to them.
     pub fn needs_pulse(self) -> bool {
         self.cs || self.ds
     }
@@ -128,12 +129,12 @@ impl Roles {
         self.app
     }
 
-    /// Whether the node has no other role beside one like this.
+    /// Whether one of the roles allows no other role beside it.
     fn is_alone(self) -> bool {
         self.switch || self.io || self.app
     }
 
-    /// Their names in the file.
+    /// The names of the roles in the file.
     pub fn names(self) -> Vec<&'static str> {
         let all = [
             (self.cs, "cs"),
@@ -147,7 +148,7 @@ impl Roles {
         has.map(|(_, name)| *name).collect()
     }
 
-    /// Those that programs have, as `enum role` of `bpf/abi/settings.h`.
+    /// The roles that the BPF programs know, as bits of `enum role` in `bpf/abi/settings.h`.
     pub fn bits(self) -> u8 {
         let bit = |has: bool, bit: u32| if has { bit } else { 0 };
         let bits = bit(self.cs, baton_abi::ROLE_CS)
@@ -156,7 +157,7 @@ impl Roles {
         bits as u8
     }
 
-    /// Both, if they have nothing in common.
+    /// The roles of both; `None` if they have a role in common.
     fn and(self, other: Self) -> Option<Self> {
         let twice = self.cs && other.cs
             || self.ds && other.ds
@@ -175,15 +176,15 @@ impl Roles {
     }
 }
 
-/// As a list in the file.
+/// Displays the roles as a list, as in the file.
 impl std::fmt::Display for Roles {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{:?}", self.names())
     }
 }
 
-/// What could be read of a node. The checks between nodes work on these, so that one wrong key
-/// does not hide the rest.
+/// The values of a node that could be read. The checks between nodes work on drafts, so that one wrong
+/// key does not hide the other errors.
 pub(crate) struct Draft {
     pub(crate) header: Range<usize>,
     pub(crate) name: Option<Spanned<NodeName>>,
@@ -271,7 +272,7 @@ impl Draft {
     }
 }
 
-/// Some roles cannot do without the secret.
+/// Reports `own_keys = true` at a node with a role that needs the cluster's secret.
 fn refuse_own_keys(
     report: &mut Report<'_>,
     own_keys: &Parsed<bool>,

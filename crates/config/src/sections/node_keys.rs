@@ -1,5 +1,5 @@
-//! The keys of one node, made from the cluster's secret by `baton key`: what it shares with each other node, and
-//! nothing that any two others share; and the hash key, which all have.
+//! The keys of one node, made from the cluster's secret by `baton key`: the keys that the node shares with each other
+//! node, and the hash key, which all nodes have. The keys that two other nodes share are not among them.
 //!
 //! ```text
 //! # what stands behind a # is for people
@@ -27,19 +27,19 @@ use crate::sections::node::Node;
 pub struct NodeKeys {
     /// The node's own address.
     pub node: Ipv4Addr,
-    /// The cluster's.
+    /// The hash key, the same at all nodes of the cluster.
     pub hash_key: HashKey,
     keys: BTreeMap<Ipv4Addr, LccpKey>,
 }
 
-/// What the first line of such a text begins with.
+/// The beginning of the first line of a node's key file.
 const FIRST: &str = "node ";
-/// What the line with the hash key begins with.
+/// The beginning of the line with the hash key.
 const HASH: &str = "hash";
 
 impl NodeKeys {
-    /// Makes them for the node at `node`, with one key for each of `peers` and one for messages to itself. `hash_key` is
-    /// what the configuration gives; `None`: it is made of the secret.
+    /// Makes the keys of the node at `node`: one for each of `peers`, and one for messages to itself. `hash_key` is
+    /// the hash key of the configuration; `None`: it is made from the secret.
     pub fn new(
         secret: &ClusterKey,
         hash_key: Option<HashKey>,
@@ -54,12 +54,12 @@ impl NodeKeys {
         }
     }
 
-    /// What the node shares with the one at `peer`.
+    /// The key that the node shares with the node at `peer`, if it has one.
     pub fn with(&self, peer: Ipv4Addr) -> Option<LccpKey> {
         self.keys.get(&peer).copied()
     }
 
-    /// As a key file; `nodes` give the names that stand behind the keys.
+    /// The text of the node's key file. `nodes` give the names that stand behind the keys.
     pub fn text(&self, nodes: &[Node]) -> String {
         let name = |address: &Ipv4Addr| {
             let node = nodes
@@ -86,14 +86,14 @@ impl NodeKeys {
         text
     }
 
-    /// Whether a text is meant to be such a file, right or wrong, and not the secret.
+    /// Whether a text is meant to be a node's key file, right or wrong, and not the secret.
     pub(crate) fn is_meant_by(text: &str) -> bool {
         lines(text)
             .next()
             .is_some_and(|(_, line)| line.starts_with(FIRST))
     }
 
-    /// No error repeats a key.
+    /// Parses a node's key file. No error repeats a key.
     pub(crate) fn parse(text: &str) -> Result<Self, Problem> {
         let wrong = |line: usize, what: &str| {
             Problem::new(
@@ -153,7 +153,7 @@ impl fmt::Debug for NodeKeys {
     }
 }
 
-/// The lines that say something, with their numbers from 1.
+/// The lines without comments and blanks around them, numbered from 1. Empty lines are left out.
 fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     (1..)
         .zip(text.lines())

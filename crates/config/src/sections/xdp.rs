@@ -6,22 +6,22 @@ use std::str::FromStr;
 use crate::reading::problem::Problem;
 use crate::service::one_of;
 
-/// How the program runs.
+/// The mode in which the XDP program runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Xdp {
-    /// In the driver, or the node does not start.
+    /// It runs in the driver. If the driver refuses it, the node does not start.
     #[default]
     Native,
-    /// In the driver if that takes it, else in generic mode.
+    /// It runs in the driver if the driver takes it, else in generic mode.
     Auto,
-    /// In generic mode.
+    /// It runs in generic mode.
     Generic,
 }
 
 const ALL: [Xdp; 3] = [Xdp::Native, Xdp::Auto, Xdp::Generic];
 
 impl Xdp {
-    /// The word for it in the file.
+    /// The name of the mode in the file.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Native => "native",

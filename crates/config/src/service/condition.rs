@@ -1,4 +1,4 @@
-//! What a route asks of a request besides host and path.
+//! The conditions of a route on a request, besides host and path.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,37 +7,38 @@ use regex::bytes::{Regex, RegexBuilder};
 
 use crate::reading::problem::Problem;
 
-/// Most that one expression may take when compiled, bytes: a route's, not a virus scanner's.
+/// The largest compiled size of one expression, in bytes: enough for a route, too little for lists of signatures.
 const LARGEST: usize = 1 << 18;
 
-/// All of them must be met. None: every request meets them.
+/// The conditions of a route. A request must meet all of them; without conditions every request matches.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Conditions {
-    /// On the path, up to its query.
+    /// The condition on the path, without its query.
     pub regex: Option<Expression>,
-    /// On the method.
+    /// The condition on the method.
     pub method: Option<Pattern>,
-    /// On header lines, by name.
+    /// The conditions on header lines, by name.
     pub header: Vec<(String, Pattern)>,
-    /// On cookies, by name.
+    /// The conditions on cookies, by name.
     pub cookie: Vec<(String, Pattern)>,
-    /// On parameters of the query, by name.
+    /// The conditions on parameters of the query, by name.
     pub query: Vec<(String, Pattern)>,
 }
 
 impl Conditions {
-    /// Whether every request meets them.
+    /// Whether there are no conditions, so that every request meets them.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 }
 
-/// A condition on a value: `text` is that text, `~text` a regular expression that is found in it.
+/// A condition on a value. In the file, `text` means exactly this text, and `~text` a regular expression that must
+/// match somewhere in the value.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Pattern {
-    /// The value is this.
+    /// The value is exactly this text.
     Exactly(String),
-    /// This is found in the value.
+    /// The expression matches somewhere in the value.
     Regex(Expression),
 }
 
@@ -52,12 +53,12 @@ impl FromStr for Pattern {
     }
 }
 
-/// A regular expression. Two are the same if they are written the same.
+/// A regular expression. Two expressions are equal if their texts are equal.
 #[derive(Clone, Debug)]
 pub struct Expression(Regex);
 
 impl Expression {
-    /// It, compiled.
+    /// The compiled expression.
     pub fn regex(&self) -> &Regex {
         &self.0
     }
@@ -77,7 +78,7 @@ impl FromStr for Expression {
                 "write fewer or smaller repetitions, or several routes",
             ),
             error => {
-                // Its last line says what, those before draw where.
+                // The last line says what is wrong; the lines before draw where.
                 let error = error.to_string();
                 let what = error.lines().last().unwrap_or_default();
                 Problem::new(
@@ -125,7 +126,7 @@ impl Ord for Expression {
     }
 }
 
-/// A condition on the method.
+/// Parses a condition on the method.
 pub(crate) fn method(text: String) -> Result<Pattern, Problem> {
     let pattern = text.parse()?;
     if let Pattern::Exactly(name) = &pattern
@@ -142,7 +143,7 @@ pub(crate) fn method(text: String) -> Result<Pattern, Problem> {
     Ok(pattern)
 }
 
-/// A condition on a header line or a cookie, whose names are of the same letters (RFC 9110, 5.6.2).
+/// Parses a condition on a header line or a cookie. The names of both are tokens (RFC 9110, 5.6.2).
 pub(crate) fn named_by_token(name: &str, text: String) -> Result<Pattern, Problem> {
     let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     if name.is_empty() || !name.bytes().all(is_token) {
@@ -151,7 +152,7 @@ pub(crate) fn named_by_token(name: &str, text: String) -> Result<Pattern, Proble
     text.parse()
 }
 
-/// A condition on a parameter.
+/// Parses a condition on a parameter of the query.
 pub(crate) fn named_in_query(name: &str, text: String) -> Result<Pattern, Problem> {
     let stands = |byte: u8| byte.is_ascii_graphic() && !b"&=#".contains(&byte);
     if name.is_empty() || !name.bytes().all(stands) {

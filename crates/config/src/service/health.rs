@@ -19,24 +19,24 @@ use crate::values::number::in_range;
 /// How a data server checks its own local server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HealthCheck {
-    /// What is tried.
+    /// What each try does.
     pub probe: Probe,
-    /// Time between two tries, 10 ms to 1 h.
+    /// The time between two tries, 10 ms to 1 h.
     pub interval: Duration,
-    /// A try that takes longer has failed; shorter than `interval`, at least 1 ms.
+    /// The time after which a try has failed, at least 1 ms and shorter than `interval`.
     pub timeout: Duration,
-    /// Passes needed to be taken in.
+    /// The number of successful tries after which the server counts as healthy.
     pub rise: NonZeroU8,
-    /// Failures needed to be taken out.
+    /// The number of failed tries after which the server counts as unhealthy.
     pub fall: NonZeroU8,
 }
 
 /// What a health check tries.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Probe {
-    /// A TCP connection is accepted.
+    /// The try succeeds if a TCP connection is accepted.
     Tcp,
-    /// A GET of this path is answered with a status of 200-399.
+    /// The try succeeds if a GET of this path is answered with a status of 200-399.
     Http(HttpPath),
 }
 
@@ -91,9 +91,9 @@ const INTERVAL: RangeInclusive<Duration> = Duration::from_millis(10)..=Duration:
 const TIMEOUT: RangeInclusive<Duration> = Duration::from_millis(1)..=Duration::from_secs(3600);
 
 impl HealthCheck {
-    /// The outer `None` if anything is wrong (it has been reported); the inner for kind "none".
-    /// Under kind "none" the other keys are checked and then ignored, so that a check can be
-    /// switched off by one word.
+    /// Parses the section. The outer `None` means that a value is wrong, which has been reported; the
+    /// inner `None` means kind "none". Under kind "none" the other keys are checked and then ignored, so
+    /// that a check can be switched off by one word.
     pub(crate) fn parse(
         report: &mut Report<'_>,
         raw: Option<Spanned<RawHealth>>,
@@ -145,7 +145,7 @@ impl HealthCheck {
     }
 }
 
-/// What a service without `[service.health]` gets.
+/// The check of a service without `[service.health]`.
 impl Default for HealthCheck {
     fn default() -> Self {
         Self {
@@ -158,7 +158,7 @@ impl Default for HealthCheck {
     }
 }
 
-/// Both with their defaults; reports a timeout that is not shorter than the interval.
+/// Interval and timeout, or their defaults. Reports a timeout that is not shorter than the interval.
 fn shorter(
     report: &mut Report<'_>,
     interval: Parsed<Duration>,

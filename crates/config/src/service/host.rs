@@ -1,17 +1,17 @@
-//! `host` of a route: which names it is about.
+//! `host` of a route: the names of hosts that the route matches.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::reading::problem::Problem;
 
-/// Longest pattern as it is written: what the key of the programs' map of hosts holds.
+/// The longest pattern in bytes, as it is written: the key of the programs' map of hosts has room for no more.
 const LONGEST: usize = 63;
 
-/// The hosts that a route is about.
+/// The hosts that a route matches.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum HostPattern {
-    /// Every host, and requests that name none.
+    /// Every host, and requests that name no host.
     Any,
     /// The host of this name.
     Exact(HostName),
@@ -37,7 +37,7 @@ impl fmt::Display for HostName {
     }
 }
 
-/// As it is written in the file; nothing for any host.
+/// Displays the pattern as in the file; [`HostPattern::Any`] is empty text.
 impl fmt::Display for HostPattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -89,7 +89,7 @@ impl FromStr for HostPattern {
     }
 }
 
-/// If all that is wrong is a port.
+/// The problem of a name that is right except for a port behind it; `None` if anything else is wrong.
 fn port(text: &str, name: &str) -> Option<Problem> {
     let (name, port) = name.rsplit_once(':')?;
     let (shown, _) = text.rsplit_once(':')?;
@@ -101,7 +101,7 @@ fn port(text: &str, name: &str) -> Option<Problem> {
     })
 }
 
-/// What to do if this is not a name.
+/// Checks the name of a host; an error is the remedy.
 fn legal(name: &str) -> Result<(), &'static str> {
     let foreign = |c: &char| !c.is_ascii_alphanumeric() && !"-_.".contains(*c);
     match name.chars().find(foreign) {

@@ -1,4 +1,4 @@
-//! `[service.large]`: large content has a pool of its own.
+//! `[service.large]`: the pool for large content.
 
 use std::ops::Range;
 use std::path::PathBuf;
@@ -12,18 +12,18 @@ use crate::reading::report::Report;
 use crate::values::name::PoolName;
 use crate::values::size::bytes;
 
-/// What counts as large, and who serves it.
+/// Which content counts as large, and the pool that serves it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Large {
-    /// Index of one of the service's `pools`.
+    /// The index of the pool in the service's `pools`.
     pub pool: usize,
-    /// Files of more bytes than this.
+    /// Files of more bytes than this are large.
     pub larger_than: u64,
-    /// The directory on each data server whose files requests name by their path. Absolute.
+    /// The absolute path of the directory on each data server whose files the paths of requests name.
     pub root: PathBuf,
 }
 
-/// What could be read of it; see [`crate::sections::node::Draft`].
+/// The values of the section that could be read; see [`crate::sections::node::Draft`].
 pub(crate) struct Draft {
     pub(crate) header: Range<usize>,
     pub(crate) pool: Option<Spanned<PoolName>>,

@@ -1,4 +1,4 @@
-//! `overflow`: when a service's or pool's home has too much to do, under the policy of that name.
+//! `overflow`: the limits of the policy of that name, beyond which other data servers help the home.
 
 use std::num::NonZeroU32;
 
@@ -11,18 +11,19 @@ use crate::reading::report::Report;
 use crate::values::name::NodeName;
 use crate::values::number::in_range;
 
-/// Who serves alone, and until when: at least one limit is set.
+/// The home, which is the data server that serves alone, and the limits of its load. At least one limit is set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Overflow {
-    /// `None`, or not among the data servers: this node where it is among them, else the first of them.
+    /// The home. If it is `None` or not among the data servers, the node that chooses is the home itself if it is
+    /// among them, else the first data server is.
     pub home: Option<NodeName>,
-    /// Of all the CPU of its node, permille.
+    /// The limit for the share of all CPUs of the home that is busy, in permille.
     pub cpu: Option<u16>,
-    /// Established ones of the service.
+    /// The limit for the number of established connections of the service.
     pub connections: Option<NonZeroU32>,
 }
 
-/// What could be read of it; see [`crate::sections::node::Draft`].
+/// The values of the table that could be read; see [`crate::sections::node::Draft`].
 #[derive(Clone)]
 pub(crate) struct Draft {
     pub(crate) home: Option<Spanned<NodeName>>,
@@ -72,7 +73,7 @@ impl Draft {
     }
 }
 
-/// A share of a whole, in permille.
+/// Converts a share from 0.01 to 1.0 to permille.
 fn permille(share: f64) -> Result<u16, Problem> {
     if !(0.01..=1.0).contains(&share) {
         return Err(Problem::new(

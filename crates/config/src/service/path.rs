@@ -1,4 +1,4 @@
-//! `path` of a route: what a request target begins with.
+//! `path` of a route: a prefix of request targets.
 
 use std::cmp::Ordering;
 use std::fmt::{self, Write as _};
@@ -9,11 +9,11 @@ use baton_wire::{BadPath, Path};
 
 use crate::reading::problem::Problem;
 
-/// Longest prefix, in bytes: no more of a target is the key of the programs' table of routes.
+/// The longest prefix in bytes: the key of the programs' table of routes has no more of a target.
 const LONGEST: usize = 120;
 
-/// What a request target begins with: `/` first, then visible ASCII, at most 120 bytes in all. Two that mean the same
-/// are equal, however they are written.
+/// A prefix of request targets: `/` first, then visible ASCII, at most 120 bytes in all. Two prefixes that mean the
+/// same are equal, however they are written.
 #[derive(Clone, Debug)]
 pub struct PathPrefix {
     written: String,
@@ -26,13 +26,13 @@ impl PathPrefix {
         &self.written
     }
 
-    /// The prefix in the one spelling of paths ([`Path`]), and its query, if it has one, as it was written: what
-    /// targets in that spelling begin with.
+    /// The prefix in the canonical spelling of paths ([`Path`]), followed by its query, if it has one, as it was
+    /// written. Targets in the canonical spelling are compared with it.
     pub fn spelled(&self) -> &[u8] {
         &self.spelled
     }
 
-    /// Every target that begins with `/`.
+    /// The prefix `/`, which matches every target that begins with `/`.
     pub(crate) fn root() -> Self {
         Self {
             written: "/".into(),
@@ -40,7 +40,7 @@ impl PathPrefix {
         }
     }
 
-    /// Why, though legal, it is not what was meant.
+    /// A warning about a prefix that is legal but probably does not mean what its writer wanted.
     pub(crate) fn doubt(&self) -> Option<Problem> {
         let path = &self.written;
         if path.contains('#') {
@@ -150,7 +150,7 @@ impl FromStr for PathPrefix {
     }
 }
 
-/// Where a query follows, the path is whole.
+/// Spells a prefix canonically. If it has a query, its path is a whole path, else a prefix of a path.
 fn spell(text: &str) -> Result<Vec<u8>, BadPath> {
     match text.split_once('?') {
         Some((path, query)) => {

@@ -6,22 +6,23 @@ use std::str::FromStr;
 use crate::reading::problem::Problem;
 use crate::service::one_of;
 
-/// How a data server is chosen.
+/// The rule by which a data server is chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Policy {
-    /// Each in turn.
+    /// The data servers are chosen in turn.
     RoundRobin,
-    /// Each in turn, as often as its weight says.
+    /// The data servers are chosen in turn, each as often as its weight says.
     Weighted,
-    /// By the client's address, with a Maglev table.
+    /// The data server is chosen by the client's address, with a Maglev table.
     Client,
-    /// By the path of the request, with a Maglev table.
+    /// The data server is chosen by the path of the request, with a Maglev table.
     Path,
-    /// By the load that nodes report.
+    /// The data server is chosen by the load that nodes report.
     LeastLoaded,
-    /// Locality-aware request distribution: by the path of the request, as far as the load allows.
+    /// Locality-aware request distribution: the data server is chosen by the path of the request, as far as the load
+    /// allows.
     Lard,
-    /// One serves until it has too much to do, and the others what is beyond that.
+    /// One data server, the home, serves alone up to its limits; the others serve what is beyond them.
     Overflow,
 }
 
@@ -36,7 +37,7 @@ const ALL: [Policy; 7] = [
 ];
 
 impl Policy {
-    /// The word for it in the file.
+    /// The name of the policy in the file.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::RoundRobin => "round-robin",
@@ -49,7 +50,7 @@ impl Policy {
         }
     }
 
-    /// Whether it looks at the request, which must be there by then.
+    /// Whether the policy needs the request, so that it cannot choose before the request has come.
     pub const fn needs_request(self) -> bool {
         matches!(self, Self::Path | Self::Lard)
     }

@@ -17,19 +17,20 @@ use crate::values::name::{NodeName, PoolName};
 /// Data servers that a route can lead to, and how one of them is chosen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pool {
-    /// Unique among the pools of the service.
+    /// The name, unique among the pools of the service.
     pub name: PoolName,
     /// Its data servers.
     pub nodes: Members,
-    /// Their shares in this pool, where they are not their own.
+    /// The weights in this pool that replace the nodes' own weights.
     pub weights: Weights,
-    /// How one is chosen.
+    /// How a data server of the pool is chosen.
     pub policy: Policy,
-    /// With [`Policy::Overflow`], and only then.
+    /// The limits for [`Policy::Overflow`]; `None` under any other policy.
     pub overflow: Option<Overflow>,
 }
 
-/// What could be read of a pool; see [`crate::sections::node::Draft`]. An absent key is the service's.
+/// The values of a pool that could be read; see [`crate::sections::node::Draft`]. An absent key has the value of the
+/// service.
 pub(crate) struct Draft {
     pub(crate) header: Range<usize>,
     pub(crate) name: Option<Spanned<PoolName>>,

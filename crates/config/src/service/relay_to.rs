@@ -1,4 +1,4 @@
-//! `relay_to`: data servers of a service whose server is in a network namespace of its own, as in a container.
+//! `relay_to`: data servers whose server program is in a network namespace of its own, for example in a container.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddrV4;
@@ -6,18 +6,19 @@ use std::net::SocketAddrV4;
 use crate::reading::problem::Problem;
 use crate::values::name::NodeName;
 
-/// Where the server of a service is, by data server. A node that is not named has it on the node itself.
+/// The addresses of a service's server programs, by data server. On a node that is not named the server is on the
+/// node itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RelayTo(BTreeMap<NodeName, SocketAddrV4>);
 
 impl RelayTo {
-    /// Where a node's daemon relays connections to; `None` if a server on the node itself takes them.
+    /// The address to which a node's daemon relays connections; `None` if a server on the node itself accepts them.
     pub fn of(&self, node: &str) -> Option<SocketAddrV4> {
         let (_, server) = self.0.iter().find(|(name, _)| name.as_str() == node)?;
         Some(*server)
     }
 
-    /// The nodes that it names, and where their servers are.
+    /// The nodes that the table names, and the addresses of their servers.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&NodeName, &SocketAddrV4)> {
         self.0.iter()
     }

@@ -13,24 +13,25 @@ use crate::service::host::HostPattern;
 use crate::service::path::PathPrefix;
 use crate::values::name::PoolName;
 
-/// Requests that go to a pool. Of several routes that match, the one of the most specific host is
-/// taken, of those the one of the longest path, and of those the first with conditions.
+/// A route: which requests go to a pool. Of several routes that match, those with the most specific host
+/// count, of these the ones with the longest path, and of these the first one with conditions, or else the
+/// one without.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Route {
-    /// The hosts it is about.
+    /// The hosts that the route matches.
     pub host: HostPattern,
-    /// What the request target begins with.
+    /// The prefix that the request target must have.
     pub path: PathPrefix,
-    /// What else it asks for.
+    /// The other conditions that the request must meet.
     pub conditions: Conditions,
-    /// Index of one of the service's `pools`.
+    /// The index of the pool in the service's `pools`.
     pub pool: usize,
-    /// Whether a response to such a request goes on from another data server if its own dies; where the file does not
-    /// say, as in the service.
+    /// Whether a response to a request of this route goes on from another data server if its own dies. The default is
+    /// the value of the service.
     pub resume: bool,
 }
 
-/// What could be read of a route; see [`crate::sections::node::Draft`].
+/// The values of a route that could be read; see [`crate::sections::node::Draft`].
 pub(crate) struct Draft {
     pub(crate) header: Range<usize>,
     pub(crate) host: Parsed<HostPattern>,
@@ -85,7 +86,7 @@ impl Draft {
         }
     }
 
-    /// What it matches, if that could be read.
+    /// The host, path and conditions of the route, if they could be read.
     pub(crate) fn matches(&self) -> Option<(HostPattern, PathPrefix, Conditions)> {
         let host = self.host.clone_or(HostPattern::Any)?;
         let path = self.path.clone_or(PathPrefix::root())?;
@@ -99,7 +100,7 @@ impl Draft {
         Some((host, path, conditions))
     }
 
-    /// Where it says what it matches.
+    /// The place in the file of its path, else of its host, else of its header.
     pub(crate) fn place(&self) -> Range<usize> {
         let said = self.path.span().or(self.host.span());
         said.unwrap_or_else(|| self.header.clone())

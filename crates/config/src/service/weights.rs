@@ -1,4 +1,4 @@
-//! `weights`: the shares of one service or pool, in place of the nodes' own.
+//! `weights`: the weights that nodes have in one service or pool, in place of their own.
 
 use std::collections::BTreeMap;
 
@@ -6,18 +6,18 @@ use crate::reading::problem::Problem;
 use crate::values::name::NodeName;
 use crate::values::number::in_range;
 
-/// Shares by node.
+/// Weights by node. A node that is not named keeps its own weight.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Weights(BTreeMap<NodeName, u8>);
 
 impl Weights {
-    /// The share of a node; `None`: its own weight.
+    /// The weight of a node; `None` if it keeps its own weight.
     pub fn of(&self, node: &str) -> Option<u8> {
         let (_, weight) = self.0.iter().find(|(name, _)| name.as_str() == node)?;
         Some(*weight)
     }
 
-    /// The nodes that it names.
+    /// The nodes that have a weight here.
     pub(crate) fn nodes(&self) -> impl Iterator<Item = &NodeName> {
         self.0.keys()
     }

@@ -1,4 +1,4 @@
-//! Addresses: a node's own, and the cluster's. Two types, so that one never stands for the other.
+//! Addresses of nodes and of the cluster. They are two types, so that one is never taken for the other.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
@@ -23,7 +23,7 @@ macro_rules! address {
                 self.0
             }
 
-            /// The address, if it is one of IPv4.
+            /// The address, if it is an IPv4 address.
             pub fn ipv4(self) -> Option<Ipv4Addr> {
                 match self.0 {
                     IpAddr::V4(address) => Some(address),

@@ -9,11 +9,11 @@ use serde::{Deserialize, Deserializer};
 use crate::reading::problem::Problem;
 use crate::values::name::InterfaceName;
 
-/// As it is written.
+/// The names as the file has them, not checked yet.
 pub(crate) struct Names(Vec<String>);
 
 impl Names {
-    /// The interfaces, the one that clients come by first.
+    /// The interfaces in the order of the file; packets of clients come by the first one.
     pub(crate) fn parse(self) -> Result<Vec<InterfaceName>, Problem> {
         let most = baton_abi::MAX_INTERFACES as usize;
         if self.0.is_empty() {

@@ -10,7 +10,7 @@ use crate::reading::problem::Problem;
 pub struct MacAddress([u8; 6]);
 
 impl MacAddress {
-    /// As it is in a frame.
+    /// The six octets in the order in which a frame has them.
     pub fn octets(self) -> [u8; 6] {
         self.0
     }

@@ -1,16 +1,17 @@
-//! The nodes of a pool.
+//! A list of nodes that serve together.
 
 use std::ops::Deref;
 
 use crate::values::name::NodeName;
 
-/// At least one node, each once and each a data server, in the order of the file.
+/// At least one node, each once, in the order of the file: data servers of a service or pool, or the
+/// connection servers of a service.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Members(Vec<NodeName>);
 
 impl Members {
-    /// Whoever calls has seen to it that each is a data server and there but once. `None` if there
-    /// is none.
+    /// Makes the list; `None` if it is empty. The caller ensures that each node exists, has the right role
+    /// and is listed once.
     pub(crate) fn new(nodes: Vec<NodeName>) -> Option<Self> {
         (!nodes.is_empty()).then_some(Self(nodes))
     }

@@ -1,4 +1,4 @@
-//! Values that several sections have: each a type that holds only what it may.
+//! Values that several sections use. Each has a type that cannot hold a wrong value.
 
 pub mod address;
 pub mod duration;

@@ -1,4 +1,4 @@
-//! Names of nodes, services, pools and interfaces: four types, so that none is taken for another.
+//! Names of nodes, services, pools and interfaces. They are four types, so that none is taken for another.
 
 use std::fmt;
 use std::str::FromStr;

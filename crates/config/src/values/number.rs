@@ -1,4 +1,4 @@
-//! Numbers that only hold what they may.
+//! Numbers whose types cannot hold a value out of range.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -10,7 +10,7 @@ use crate::reading::problem::Problem;
 pub struct WindowScale(u8);
 
 impl WindowScale {
-    /// Lets a server announce up to 8 MiB.
+    /// The default, with which a server can announce a window of up to 8 MiB.
     pub(crate) const DEFAULT: Self = Self(7);
 
     /// The shift count, 0-14.
@@ -27,12 +27,12 @@ impl TryFrom<i64> for WindowScale {
     }
 }
 
-/// The IP protocol that messages between nodes travel in: one that no host uses for anything else.
+/// The IP protocol of messages between nodes. It is one that hosts use for nothing else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Protocol(u8);
 
 impl Protocol {
-    /// For experiments (RFC 3692).
+    /// The default, a number that is reserved for experiments (RFC 3692).
     pub(crate) const EXPERIMENT: Self = Self(253);
 
     /// The number in the IP header.
@@ -87,7 +87,7 @@ const IN_USE: &[(u8, &str)] = &[
     (136, "UDP-Lite"),
 ];
 
-/// `value` as the narrower type if it lies in `range`.
+/// Converts `value` to the narrower type if it lies in `range`.
 pub(crate) fn in_range<T>(key: &str, value: i64, range: RangeInclusive<i64>) -> Result<T, Problem>
 where
     T: TryFrom<i64>,

@@ -12,7 +12,7 @@ const UNITS: [(&str, u64); 7] = [
     ("B", 1),
 ];
 
-/// `text` as a number of bytes.
+/// Parses `text`, a whole number and a unit, as a number of bytes.
 pub(crate) fn bytes(key: &str, text: &str) -> Result<u64, Problem> {
     let found = UNITS.iter().find_map(|(unit, factor)| {
         let number: u64 = text.strip_suffix(unit)?.trim_end().parse().ok()?;

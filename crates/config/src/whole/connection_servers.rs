@@ -1,4 +1,4 @@
-//! Which connection servers answer for a service's address, and the weights that services give.
+//! Checks which connection servers answer for a service's address, and which nodes `weights` name.
 
 use toml::Spanned;
 
@@ -11,8 +11,8 @@ use crate::service::{self, Nodes};
 use crate::values::members::Members;
 use crate::values::name::NodeName;
 
-/// The connection servers of a service; those that there are not have been reported. `None` within:
-/// all of them.
+/// The connection servers of a service; wrong names are reported. The outer `None` means that the list is
+/// wrong, the inner `None` all connection servers.
 pub(super) fn of_service(
     report: &mut Report<'_>,
     service: &service::Draft,
@@ -57,7 +57,8 @@ pub(super) fn of_service(
     Some(Some(members))
 }
 
-/// Who answers for an address does so for all of its services: ARP knows no ports.
+/// Reports services of one address with different connection servers. ARP knows no ports, so a node
+/// answers for all services of an address or for none.
 pub(super) fn alike(
     report: &mut Report<'_>,
     services: &[service::Draft],
@@ -90,7 +91,7 @@ pub(super) fn alike(
     }
 }
 
-/// Weights are those of data servers that the service or pool has.
+/// Reports weights of nodes that are not among the data servers of the service or pool.
 pub(super) fn weights(report: &mut Report<'_>, service: &service::Draft, nodes: &Nodes) {
     let pools = service.pools.iter().zip(&nodes.pools);
     let pools = pools.map(|(pool, members)| (&pool.weights, members, "pool"));

@@ -1,4 +1,4 @@
-//! `[failover]` and the nodes and services that it is about.
+//! Checks `[failover]` against the nodes and services.
 
 use super::members::{find, unknown_node};
 use crate::reading::field::Parsed;
@@ -9,7 +9,8 @@ use crate::sections::node;
 use crate::service;
 use crate::values::name::NodeName;
 
-/// The section, if it fits; what does not has been reported. `None` within: there is none.
+/// The section, if it fits the nodes and services; everything that does not fit is reported. The outer
+/// `None` means that something does not fit, the inner `None` that there is no section.
 pub(crate) fn check(
     report: &mut Report<'_>,
     draft: Option<Draft>,
@@ -41,7 +42,8 @@ pub(crate) fn check(
     draft.finish(candidates).map(Some)
 }
 
-/// Who is in front of all connection servers is asked for once.
+/// Reports a switch or a service's `connection_servers` beside `[failover]`: each of them decides too
+/// which nodes have the cluster addresses.
 fn alone(
     report: &mut Report<'_>,
     draft: &Draft,

@@ -1,4 +1,4 @@
-//! `[forwarding]` and the nodes that it is about.
+//! Checks `[forwarding]` against the nodes and services.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,8 @@ use crate::sections::forwarding::{Draft, Forwarding};
 use crate::sections::node;
 use crate::service;
 
-/// The section, if it fits; what does not has been reported. `None` within: there is none.
+/// The section, if it fits the nodes and services; everything that does not fit is reported. The outer
+/// `None` means that the section is wrong or missing, the inner `None` that none is needed.
 pub(crate) fn check(
     report: &mut Report<'_>,
     draft: Option<Draft>,
@@ -40,7 +41,7 @@ pub(crate) fn check(
         }
         return Some(None);
     };
-    // A node whose roles could not be read may be the one that is missed here.
+    // A node whose roles could not be read may be the I/O server or an application node.
     let is_unknown = |node: &node::Draft| node.roles.is_none();
     if first.is_none() && !nodes.iter().any(is_unknown) {
         let what = "[forwarding] has no I/O server";
@@ -56,7 +57,7 @@ pub(crate) fn check(
     draft.finish().map(Some)
 }
 
-/// Nobody else has the I/O server's addresses.
+/// Reports an address of the I/O server that a node or a service has too, or that is listed twice.
 fn addresses(
     report: &mut Report<'_>,
     draft: &Draft,

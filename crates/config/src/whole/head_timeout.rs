@@ -1,11 +1,11 @@
-//! `head_timeout` is of the agent that reads requests.
+//! Checks that a service with `head_timeout` has an agent that reads its requests: only the agent applies it.
 
 use crate::reading::field::Parsed;
 use crate::reading::problem::Problem;
 use crate::reading::report::Report;
 use crate::service::{self, Handover, Split};
 
-/// Reports where it could have no effect.
+/// Reports a `head_timeout` that could have no effect.
 pub(super) fn check(report: &mut Report<'_>, service: &service::Draft) {
     let Parsed::Right(head_timeout) = &service.head_timeout else {
         return;

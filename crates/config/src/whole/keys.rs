@@ -1,4 +1,4 @@
-//! What a node with only its own keys must have, and what it cannot be.
+//! Checks that the keys of one node belong to a node of the cluster and are complete.
 
 use std::ops::Range;
 
@@ -9,7 +9,7 @@ use crate::sections::key::Key;
 use crate::sections::node::Node;
 use crate::sections::node_keys::NodeKeys;
 
-/// Reports what is wrong with keys of one node. With the secret nothing can be.
+/// Reports what is wrong with the keys of one node. The secret fits every node.
 pub(crate) fn check(report: &mut Report<'_>, draft: &Draft, nodes: &[Node]) {
     let cluster = &draft.cluster;
     if let Key::Node(keys) = &cluster.key
@@ -36,7 +36,7 @@ pub(crate) fn check(report: &mut Report<'_>, draft: &Draft, nodes: &[Node]) {
     }
 }
 
-/// The node whose keys these are.
+/// The node whose keys these are. Reports if there is no such node, or if it has not `own_keys = true`.
 fn owner<'a>(
     report: &mut Report<'_>,
     at: &Range<usize>,

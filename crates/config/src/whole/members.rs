@@ -1,4 +1,4 @@
-//! Which nodes serve a service and its pools.
+//! Finds the nodes that serve a service and its pools.
 
 use toml::Spanned;
 
@@ -12,7 +12,7 @@ use crate::service::{self, Nodes};
 use crate::values::members::Members;
 use crate::values::name::NodeName;
 
-/// The data servers of a service and its pools; those that there are not have been reported.
+/// The data servers of a service and its pools. Names that are not those of data servers are reported.
 pub(super) fn members(
     report: &mut Report<'_>,
     service: &service::Draft,
@@ -55,7 +55,7 @@ fn all(
     Members::new(all.into_iter().map(Spanned::into_inner).collect())
 }
 
-/// The nodes of these names, if each is there, once, and a data server.
+/// The nodes of these names, if each of them exists, is a data server and is listed once.
 fn listed(
     report: &mut Report<'_>,
     whose: &str,
@@ -106,7 +106,7 @@ fn nobody(whose: &str, remedy: impl Into<String>) -> Problem {
     Problem::new(format!("this {whose} has no data server"), remedy)
 }
 
-/// For a name that no node has.
+/// The problem of a name that no node has.
 pub(super) fn unknown_node(name: &NodeName, nodes: &[node::Draft]) -> Problem {
     let known: Vec<&str> = nodes
         .iter()

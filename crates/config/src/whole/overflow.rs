@@ -1,4 +1,4 @@
-//! `overflow` and the policy of that name go together, and its home is a data server there.
+//! Checks that `overflow` and the policy of that name stand together, and that the home is among the data servers.
 
 use crate::reading::field::Parsed;
 use crate::reading::problem::Problem;
@@ -8,7 +8,7 @@ use crate::service::policy::Policy;
 use crate::service::{self, Nodes};
 use crate::values::members::Members;
 
-/// Reports what is wrong between the two, in a service and its pools.
+/// Reports where `overflow` and the policy do not fit together, in a service and its pools.
 pub(super) fn check(report: &mut Report<'_>, service: &service::Draft, nodes: &Nodes) {
     let of_service = service.policy();
     let at = Some(service.header.clone());
@@ -24,8 +24,8 @@ pub(super) fn check(report: &mut Report<'_>, service: &service::Draft, nodes: &N
         let policy = of_service.and_then(|policy| pool.policy.clone_or(policy));
         let at = Some(pool.header.clone());
         match &pool.overflow {
-            // Then it is the service's, whose home need not be there. That it has none has been said,
-            // if the policy is the service's too.
+            // The pool has the service's `overflow`, whose home need not be in the pool. If the service has
+            // none, that has been reported already, unless the pool has a policy of its own.
             Parsed::Absent => {
                 let of_service = &service.overflow;
                 let is_missing = matches!(of_service, Parsed::Absent);

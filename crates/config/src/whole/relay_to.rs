@@ -1,4 +1,4 @@
-//! `relay_to` names data servers of its service, and addresses that are nobody else's.
+//! Checks that `relay_to` names data servers of its service, and addresses that nothing else in the cluster has.
 
 use std::net::IpAddr;
 
@@ -8,7 +8,7 @@ use crate::reading::report::Report;
 use crate::sections::node;
 use crate::service::{self, Nodes};
 
-/// Reports what does not fit together.
+/// Reports names in `relay_to` that are not data servers of the service, and addresses that something else has.
 pub(super) fn check(
     report: &mut Report<'_>,
     services: &[service::Draft],
@@ -19,7 +19,7 @@ pub(super) fn check(
         let Parsed::Right(relay_to) = &service.relay_to else {
             continue;
         };
-        // Where the members could not be read, that has been reported.
+        // Members that could not be read have been reported already.
         let complete = members.own.is_some() && members.pools.iter().all(Option::is_some);
         for (name, server) in relay_to.get_ref().iter() {
             if complete && !members.known().any(|members| members.contains(name)) {
@@ -46,7 +46,7 @@ pub(super) fn check(
     }
 }
 
-/// What has this address already.
+/// What else has this address, in words for an error; `None` if nothing has it.
 fn holder(ip: IpAddr, services: &[service::Draft], nodes: &[node::Draft]) -> Option<&'static str> {
     let is_cluster = |service: &service::Draft| {
         let address = service.address.as_ref();

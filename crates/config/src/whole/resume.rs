@@ -1,11 +1,11 @@
-//! `resume` needs to know which request a response answers.
+//! Checks that `resume` can work: it needs to know which request a response answers.
 
 use crate::reading::field::Parsed;
 use crate::reading::problem::Problem;
 use crate::reading::report::Report;
 use crate::service::{self, Handover, Split};
 
-/// Reports where it could have no effect: of the service, and of its routes.
+/// Reports a `resume` of the service or of one of its routes that could have no effect.
 pub(super) fn check(report: &mut Report<'_>, service: &service::Draft) {
     let of_routes = service.routes.iter().map(|route| &route.resume);
     for resume in [&service.resume].into_iter().chain(of_routes) {

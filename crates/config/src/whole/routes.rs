@@ -1,4 +1,4 @@
-//! Pools and routes: names that lead somewhere, nothing twice, limits, and what `split` allows.
+//! Checks pools and routes: names that do not exist, duplicates, limits, and what `split` allows.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -13,11 +13,11 @@ use crate::service::host::HostPattern;
 use crate::service::{self, Split, Targets};
 use crate::values::name::PoolName;
 
-/// Most pools, the services' own nodes not counted.
+/// The largest number of pools, all services together. A service's own nodes are no pool here.
 const MAX_POOLS: usize = 127;
-/// Most routes.
+/// The largest number of routes, all services together.
 const MAX_ROUTES: usize = 1024;
-/// Most different host patterns, all services together.
+/// The largest number of different host patterns, all services together.
 const MAX_HOSTS: usize = 63;
 
 /// Reports what is wrong between services, pools and routes.
@@ -32,8 +32,8 @@ pub(super) fn check(report: &mut Report<'_>, services: &[service::Draft]) {
     }
 }
 
-/// For each route of a service, and for its large content, the index of the pool it names; reports those
-/// that there are not.
+/// The index of the pool that each route of a service, and its large content, names. Reports names of pools
+/// that do not exist.
 pub(super) fn targets(report: &mut Report<'_>, service: &service::Draft) -> Targets {
     let routes = service.routes.iter().map(|route| route.pool.as_ref());
     Targets {
@@ -59,7 +59,7 @@ fn index(
         .collect();
     let wanted = name.get_ref().as_str();
     let index = known.iter().position(|name| *name == Some(wanted));
-    // A pool whose name could not be read may be the one that is missed here.
+    // A pool whose name could not be read may be the pool that is looked for.
     if index.is_none() && !known.contains(&None) {
         let known: Vec<&str> = known.iter().copied().flatten().collect();
         let remedy = match known.is_empty() {
@@ -156,7 +156,7 @@ fn pools_without_a_route(report: &mut Report<'_>, service: &service::Draft) {
         .iter()
         .map(|route| Some(route.pool.as_ref()?.get_ref()))
         .collect();
-    // A route whose pool could not be read may be the one that is missed here.
+    // A route whose pool could not be read may lead to any of the pools.
     let Some(mut targets) = targets else { return };
     if matches!(service.large, Parsed::Wrong) {
         return;
@@ -177,7 +177,8 @@ fn pools_without_a_route(report: &mut Report<'_>, service: &service::Draft) {
     }
 }
 
-/// At the end of the handshake nothing has been read that could be decided by.
+/// Reports policies, size classes and routes that need the request, in a service with `split = "ack"`. At the
+/// end of the handshake no request has been read.
 fn decided_too_early(report: &mut Report<'_>, service: &service::Draft) {
     let policies = service.pools.iter().map(|pool| &pool.policy);
     for policy in [&service.policy].into_iter().chain(policies) {

@@ -80,7 +80,7 @@ pub(super) fn check(report: &mut Report<'_>, nodes: &[node::Draft], services: &[
     }
 }
 
-/// Reports each value that stands for the second time.
+/// Reports each value that has occurred before, with the line of its first occurrence.
 pub(super) fn twice<'a, T: Eq + Hash + Display + 'a>(
     report: &mut Report<'_>,
     what: &str,

@@ -1,4 +1,4 @@
-//! What the tests share: a source, and key files that exist only here.
+//! Helpers that the tests share: a source, and key files that exist only here.
 #![allow(dead_code, reason = "each test uses its part")]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -8,10 +8,10 @@ use std::path::Path;
 
 use baton_config::{Config, Error, KeyFile, Loaded, NodeKeys, Source};
 
-/// The repository's own commented sample.
+/// The commented sample of the repository.
 pub const SAMPLE: &str = include_str!("../../../../baton.toml");
 
-/// The sample with all that it shows of pools and routes.
+/// The sample with the pools and routes that it has only as comments.
 pub fn routed() -> String {
     let (before, shown) = SAMPLE.split_once("# [[service.pool]]").unwrap();
     let is_key = |line: &str| {
@@ -36,7 +36,7 @@ pub fn parse(text: &str) -> Result<Loaded, Error> {
     Config::parse(source, key_file)
 }
 
-/// The keys of the node at 192.0.2.`last`, which knows nobody but 192.0.2.2.
+/// The keys of the node at 192.0.2.`last`. They have a key for no other node than 192.0.2.2.
 fn own_keys(last: u8) -> String {
     let secret = "0123456789abcdef".repeat(4).parse().unwrap();
     let peers = [Ipv4Addr::new(192, 0, 2, 2)];

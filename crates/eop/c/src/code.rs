@@ -1,4 +1,4 @@
-//! Errors as numbers.
+//! The error numbers that C programs see.
 
 use std::ffi::CStr;
 
@@ -6,10 +6,10 @@ use nix::errno::Errno;
 use nix::libc;
 use sockets::Error;
 
-/// Beyond all of the system's.
+/// The number of EREDO, which is above all numbers of the system.
 pub(crate) const EREDO: i32 = 1000;
 
-/// The number for an error.
+/// Returns the number of an error.
 pub(crate) fn of(error: &Error) -> i32 {
     let code = match error {
         Error::Redo { .. } => return EREDO,
@@ -35,12 +35,12 @@ pub(crate) fn of(error: &Error) -> i32 {
     code as i32
 }
 
-/// What a number says.
+/// Returns the text of an error number.
 pub(crate) fn text(code: i32) -> &'static CStr {
     match code {
         EREDO => c"Redirected without an answer: send again",
         0 => c"Success",
-        // Those that functions of this library set besides the system's own.
+        // The next numbers are those that functions of this library set besides the system's own.
         libc::EHOSTUNREACH => c"No server can be reached",
         libc::ECONNRESET => c"The connection is gone, and requests without their answers",
         libc::ELOOP => c"Redirected in a circle, or too often without an answer",

@@ -1,8 +1,8 @@
 //! The functions of `include/eop.h`.
 //!
-//! For all of them: a pointer to a socket or listener came from this library and was not closed, and no other
-//! thread uses it meanwhile; a pointer with a length has so many bytes; a string ends in a zero. That is
-//! what C promises when it calls.
+//! All functions rely on these promises of their C callers: a pointer to a socket or listener came from this library
+//! and was not closed, and no other thread uses it meanwhile; a pointer with a length has that many bytes; a string
+//! ends with a zero.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::net::{IpAddr, SocketAddr};
@@ -19,7 +19,7 @@ use std::os::fd::AsRawFd as _;
 use crate::code;
 use crate::socket::{EopListener, EopSocket};
 
-/// `struct eop_options`
+/// `struct eop_options` of `include/eop.h`.
 #[repr(C)]
 pub struct EopOptions {
     speak: u32,
@@ -44,7 +44,7 @@ unsafe extern "C" fn eop_connect(
     pointer(|| {
         // SAFETY: as C promises, see above.
         let (server, options) = unsafe { (place(address, port)?, options.as_ref()) };
-        // SAFETY: the strings in it likewise.
+        // SAFETY: the same promise holds for the strings in `options`.
         let options = unsafe { client_options(options) }?;
         let socket = connect(server, options).map_err(|error| code::of(&error))?;
         Ok(EopSocket::client(socket))
@@ -60,7 +60,7 @@ unsafe extern "C" fn eop_listen(
     pointer(|| {
         // SAFETY: as C promises, see above.
         let (at, options) = unsafe { (place(address, port)?, options.as_ref()) };
-        // SAFETY: the strings in it likewise.
+        // SAFETY: the same promise holds for the strings in `options`.
         let options = unsafe { server_options(options) }?;
         let listener = Listener::bind(at, options).map_err(|error| code::of(&error))?;
         Ok(EopListener(listener))
@@ -89,7 +89,7 @@ unsafe extern "C" fn eop_send(
             unsafe { (socket.as_mut().ok_or(EFAULT)?, bytes(message, length)?) };
         socket.send(message.unwrap_or_default()).map(|()| 0)
     });
-    // 0 or -1.
+    // The result is 0 or -1.
     sent as c_int
 }
 
@@ -104,8 +104,8 @@ unsafe extern "C" fn eop_recv(socket: *mut EopSocket, buffer: *mut c_void, size:
         if buffer.is_null() || size > isize::MAX as usize {
             return Err(EFAULT);
         }
-        // SAFETY: `size` bytes as C promises, which nobody else reads or writes meanwhile. What is in them
-        // is any u8, if C has not written it either.
+        // SAFETY: the buffer has `size` bytes, as C promises, and nobody else reads or writes them meanwhile. Each of
+        // them is a valid u8, even if C has not written it.
         let buffer = unsafe { std::slice::from_raw_parts_mut(buffer.cast::<u8>(), size) };
         socket.recv(buffer)
     })
@@ -138,7 +138,7 @@ unsafe extern "C" fn eop_redirect(
         let answer = unsafe { bytes(answer, length) }?;
         socket.redirect(answer, target).map(|()| 0)
     });
-    // 0 or -1.
+    // The result is 0 or -1.
     done as c_int
 }
 
@@ -192,7 +192,7 @@ extern "C" fn eop_strerror(error: c_int) -> *const c_char {
     code::text(error).as_ptr()
 }
 
-/// A panic must not unwind into C.
+/// Runs a function's body and sets errno if it fails. A panic becomes EIO, because it must not unwind into C.
 fn caught<T>(body: impl FnOnce() -> Result<T, i32>) -> Option<T> {
     let result = catch_unwind(AssertUnwindSafe(body)).unwrap_or(Err(nix::libc::EIO));
     result.map_err(Errno::set_raw).ok()
@@ -207,6 +207,8 @@ fn number(body: impl FnOnce() -> Result<usize, i32>) -> isize {
     caught(body).map_or(-1, |number| number as isize)
 }
 
+/// The bytes that C passes; `None` if it passes none.
+///
 /// # Safety
 /// `start` is null or has `length` bytes that nobody writes while the result is used.
 unsafe fn bytes<'a>(start: *const c_void, length: usize) -> Result<Option<&'a [u8]>, i32> {
@@ -222,6 +224,8 @@ unsafe fn bytes<'a>(start: *const c_void, length: usize) -> Result<Option<&'a [u
     }))
 }
 
+/// The string that C passes; `None` if the pointer is null.
+///
 /// # Safety
 /// `text` is null or a string.
 unsafe fn string<'a>(text: *const c_char) -> Result<Option<&'a str>, i32> {
@@ -233,6 +237,8 @@ unsafe fn string<'a>(text: *const c_char) -> Result<Option<&'a str>, i32> {
     text.to_str().map(Some).map_err(|_| EINVAL)
 }
 
+/// The address and port that C passes.
+///
 /// # Safety
 /// `address` is null or a string.
 unsafe fn place(address: *const c_char, port: u16) -> Result<SocketAddr, i32> {
@@ -251,7 +257,7 @@ fn speak(number: u32) -> Result<Speak, i32> {
     }
 }
 
-/// 0 is the default.
+/// Sets an option, unless 0 is given, which stands for the default.
 fn set<T>(field: &mut T, given: u32, make: impl FnOnce(u32) -> T) {
     if given != 0 {
         *field = make(given);
@@ -262,8 +268,10 @@ fn milliseconds(count: u32) -> Duration {
     Duration::from_millis(count.into())
 }
 
+/// The options of a client, as C gives them.
+///
 /// # Safety
-/// The strings are null or strings.
+/// Each pointer in `given` is null or a string.
 unsafe fn client_options(given: Option<&EopOptions>) -> Result<Options, i32> {
     let mut options = Options::default();
     let Some(given) = given else {
@@ -293,8 +301,10 @@ unsafe fn client_options(given: Option<&EopOptions>) -> Result<Options, i32> {
     Ok(options)
 }
 
+/// The options of a server, as C gives them.
+///
 /// # Safety
-/// The strings are null or strings.
+/// Each pointer in `given` is null or a string.
 unsafe fn server_options(given: Option<&EopOptions>) -> Result<ServerOptions, i32> {
     let mut options = ServerOptions::default();
     let Some(given) = given else {

@@ -1,7 +1,6 @@
 //! libeop.so: the sockets of crate `eop`, for C. `include/eop.h` says what each function does.
 //!
-//! This is the edge where pointers of C become references, and so the one place besides the data plane
-//! with `unsafe`.
+//! Pointers of C become references here, so this is the only code with `unsafe` besides the data plane.
 
 mod code;
 mod ffi;

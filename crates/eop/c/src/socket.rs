@@ -1,4 +1,4 @@
-//! What a pointer that C has points to.
+//! The objects that pointers of C programs point to.
 
 use std::net::SocketAddr;
 use std::os::fd::{AsRawFd as _, RawFd};
@@ -9,10 +9,10 @@ use nix::libc::{EINVAL, EPIPE};
 
 use crate::code;
 
-/// `struct eop_socket`
+/// `struct eop_socket` of `include/eop.h`.
 pub struct EopSocket {
     end: End,
-    /// What did not fit of the last message.
+    /// The last message. Its bytes from `read` on did not fit into the buffer and are still to be returned.
     rest: Vec<u8>,
     read: usize,
     ended: bool,
@@ -24,7 +24,7 @@ enum End {
     Left,
 }
 
-/// `struct eop_listener`
+/// `struct eop_listener` of `include/eop.h`.
 pub struct EopListener(pub sockets::Listener);
 
 impl EopSocket {
@@ -87,7 +87,7 @@ impl EopSocket {
         self.ended
     }
 
-    /// If a plain client cannot be redirected the session remains.
+    /// Redirects the client. If the client is plain and cannot be redirected, the session remains usable.
     pub fn redirect(&mut self, answer: Option<&[u8]>, target: SocketAddr) -> Result<(), i32> {
         let session = match &mut self.end {
             End::Server(session) => session,

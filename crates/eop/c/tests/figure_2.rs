@@ -1,4 +1,4 @@
-//! The programs of figure 2, in C, compiled against the header and the library, and run.
+//! Compiles the C programs of figure 2 against the header and the library, and runs them.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -18,7 +18,7 @@ static PROGRAMS: LazyLock<Programs> = LazyLock::new(|| {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let directory = TempDir::new().unwrap();
     let library = library();
-    // As an installation has it: the name that linkers look for, and the one that programs do.
+    // These names are those of an installation: linkers look for the first, programs for the second.
     for name in ["libeop.so", "libeop.so.0"] {
         std::os::unix::fs::symlink(&library, directory.path().join(name)).unwrap();
     }
@@ -40,7 +40,7 @@ static PROGRAMS: LazyLock<Programs> = LazyLock::new(|| {
     Programs { directory, library }
 });
 
-/// `BATON_LIBEOP`, or built.
+/// The library that `BATON_LIBEOP` names, or one that is built here.
 fn library() -> PathBuf {
     if let Some(built) = std::env::var_os("BATON_LIBEOP") {
         return built.into();
@@ -101,7 +101,7 @@ impl Server {
     }
 }
 
-/// No server outlives a test that failed.
+/// Ends the server even if its test has failed.
 impl Drop for Server {
     fn drop(&mut self) {
         let _ = self.child.kill();
@@ -122,7 +122,7 @@ fn early_redirect() {
     let said = text(&output.stdout);
     let answers: Vec<&str> = said.lines().filter(|line| *line != "EREDO").collect();
     assert_eq!(answers, ["second one", "second two"]);
-    // Once, as the client never receives before it has sent.
+    // There is one EREDO, because the client never receives before it has sent.
     assert_eq!(said.matches("EREDO").count(), 1, "{said}");
     first.end();
     second.end();

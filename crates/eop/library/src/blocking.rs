@@ -1,4 +1,4 @@
-//! Calls that wait.
+//! The blocking sockets.
 
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsFd as _;
@@ -12,14 +12,14 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use crate::driver::{Client, Server, Until, Wait, listen};
 use crate::{Error, Message, Options, Outgoing, Peer, ServerOptions};
 
-/// A session with whichever server it is at.
+/// A client's session, with the server that it is redirected to as well.
 #[derive(Debug)]
 pub struct Socket(Client<TcpStream>);
 
-/// Connects to a server, and finds out what it speaks if it was not told.
+/// Connects to a server, and finds out whether it speaks EOP, unless [`Options::speak`] says it.
 ///
 /// # Errors
-/// [`Error::Io`]: no connection. [`Error::Session`].
+/// [`Error::Io`] if no connection can be made; [`Error::Session`].
 pub fn connect(server: SocketAddr, options: Options) -> Result<Socket, Error> {
     let mut socket = Socket(Client::connect(server, options)?);
     socket.until_done(Client::connected)?;
@@ -27,12 +27,12 @@ pub fn connect(server: SocketAddr, options: Options) -> Result<Socket, Error> {
 }
 
 impl Socket {
-    /// What the server speaks.
+    /// The protocol that the server speaks.
     pub const fn peer(&self) -> Peer {
         self.0.peer()
     }
 
-    /// The server that it is at, or on its way to.
+    /// The server that the session is at, or on its way to.
     pub const fn server(&self) -> SocketAddr {
         self.0.server()
     }
@@ -42,37 +42,37 @@ impl Socket {
         self.0.not_allowed()
     }
 
-    /// The connection; another one after each redirect.
+    /// The TCP connection, which is another one after each redirect.
     pub const fn tcp(&self) -> &TcpStream {
         self.0.tcp()
     }
 
-    /// Sends a request: one message, or bytes to a plain server. If the connection turns out to be gone,
-    /// [`Self::recv`] says so, which may find a redirect on it.
+    /// Sends a request: one message, or bytes to a plain server. If the connection is gone, this does not report it:
+    /// [`Self::recv`] does, because a redirect may still be found on the connection.
     ///
     /// # Errors
-    /// [`Error::Redo`]: requests before this one must be sent again first. [`Error::Session`],
-    /// [`Error::TooLong`], [`Error::Io`].
+    /// [`Error::Redo`] if requests before this one must be sent again first; [`Error::Session`], [`Error::TooLong`],
+    /// [`Error::Io`].
     pub fn send(&mut self, message: &[u8]) -> Result<(), Error> {
         self.until_done(Client::connected)?;
         self.0.send(Outgoing::of(message))?;
         self.until_done(Client::flush)
     }
 
-    /// As [`Self::send`], without a copy.
+    /// Sends a request as [`Self::send`] does, but without a copy.
     ///
     /// # Errors
-    /// As [`Self::send`].
+    /// The errors of [`Self::send`].
     pub fn send_message(&mut self, message: &mut Message) -> Result<(), Error> {
         self.until_done(Client::connected)?;
         self.0.send(message.outgoing())?;
         self.until_done(Client::flush)
     }
 
-    /// The next message of the server, or bytes of a plain one; `None` when it has ended the session.
+    /// Receives the next message of the server, or bytes of a plain one; `None` if the server has ended the session.
     ///
     /// # Errors
-    /// [`Error::Redo`], unless the session does that itself. [`Error::Session`], [`Error::Protocol`],
+    /// [`Error::Redo`], unless the session itself sends requests again; [`Error::Session`], [`Error::Protocol`],
     /// [`Error::Io`].
     pub fn recv(&mut self) -> Result<Option<&[u8]>, Error> {
         let range = self.until_done(Client::recv)?;
@@ -92,7 +92,7 @@ impl Socket {
     }
 }
 
-/// Where clients come.
+/// A socket that listens for clients.
 #[derive(Debug)]
 pub struct Listener {
     options: ServerOptions,
@@ -101,10 +101,10 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Listens.
+    /// Listens at an address.
     ///
     /// # Errors
-    /// [`Error::Io`].
+    /// [`Error::Io`] if the address cannot be listened on.
     pub fn bind(at: SocketAddr, options: ServerOptions) -> Result<Self, Error> {
         let (listener, announced) = listen(at, &options)?;
         Ok(Self {
@@ -114,37 +114,38 @@ impl Listener {
         })
     }
 
-    /// The next client.
+    /// Waits for the next client.
     ///
     /// # Errors
-    /// [`Error::Io`].
+    /// [`Error::Io`] if no connection can be accepted.
     pub fn accept(&self) -> Result<Session, Error> {
         let (stream, from) = self.listener.accept().map_err(Error::io("accepting"))?;
         Server::new(stream, from, self.announced, &self.options).map(Session)
     }
 
-    /// Where it listens.
+    /// The address that it listens on.
     ///
     /// # Errors
-    /// [`Error::Io`].
+    /// [`Error::Io`] if the system does not tell it.
     pub fn local_addr(&self) -> Result<SocketAddr, Error> {
         self.listener
             .local_addr()
             .map_err(Error::io("asking for the local address"))
     }
 
-    /// The socket.
+    /// The listening socket.
     pub const fn tcp(&self) -> &TcpListener {
         &self.listener
     }
 }
 
-/// A client's connection.
+/// A server's session with one client: one connection.
 #[derive(Debug)]
 pub struct Session(Server<TcpStream>);
 
 impl Session {
-    /// What the client speaks, if that is known: after the first [`Self::recv`] it is.
+    /// The protocol that the client speaks, or `None` while that is unknown. It is known after the first
+    /// [`Self::recv`].
     pub const fn peer(&self) -> Option<Peer> {
         self.0.peer()
     }
@@ -154,21 +155,21 @@ impl Session {
         self.0.from()
     }
 
-    /// Where this server had redirected the client to, and nobody answered. Known after the first
-    /// [`Self::recv`]; not to be chosen again at once.
+    /// The server that this one had redirected the client to and where nobody answered. It is known after the first
+    /// [`Self::recv`], and should not be chosen again at once.
     pub const fn fell_back_from(&self) -> Option<SocketAddr> {
         self.0.fell_back_from()
     }
 
-    /// The connection.
+    /// The TCP connection.
     pub const fn tcp(&self) -> &TcpStream {
         self.0.tcp()
     }
 
-    /// The next request, or bytes of a plain client; `None` when the client has ended the session.
+    /// Receives the next request, or bytes of a plain client; `None` if the client has ended the session.
     ///
     /// # Errors
-    /// [`Error::Session`], [`Error::Protocol`], [`Error::Io`]: drop the session.
+    /// [`Error::Session`], [`Error::Protocol`], [`Error::Io`]: the session must be dropped.
     pub fn recv(&mut self) -> Result<Option<&[u8]>, Error> {
         let range = self.until_done(Server::recv)?;
         Ok(range.map(|range| self.0.at(range)))
@@ -182,20 +183,20 @@ impl Session {
         self.send_outgoing(Outgoing::of(message))
     }
 
-    /// As [`Self::send`], without a copy.
+    /// Sends an answer as [`Self::send`] does, but without a copy.
     ///
     /// # Errors
-    /// As [`Self::send`].
+    /// The errors of [`Self::send`].
     pub fn send_message(&mut self, message: &mut Message) -> Result<(), Error> {
         self.send_outgoing(message.outgoing())
     }
 
-    /// Sends the client to `target`; first delivers `answer`, if there is one. This end is over at once, and
-    /// what the client still sends is for the other server.
+    /// Sends the client to `target`, after it has got `answer`, if there is one. This end of the session is over at
+    /// once: what the client still sends is for the other server.
     ///
     /// # Errors
-    /// [`Error::Plain`]: such a client must be served here; ask
-    /// [`Self::can_redirect`] beforehand. [`Error::TooLong`], [`Error::Io`].
+    /// [`Error::Plain`] if the client is plain, and then it must be served here: [`Self::can_redirect`] tells
+    /// beforehand. [`Error::TooLong`], [`Error::Io`].
     pub fn redirect(mut self, answer: Option<&[u8]>, target: SocketAddr) -> Result<(), Error> {
         self.until_done(Server::settled)?;
         self.0.redirect(answer, target)?;
@@ -204,11 +205,11 @@ impl Session {
         Ok(())
     }
 
-    /// Whether the client can be redirected. If it may be of either kind and has said nothing, waits for
-    /// its first bytes for [`ServerOptions::patience`].
+    /// Whether the client can be redirected. Waits for the client's first bytes for at most
+    /// [`ServerOptions::patience`], if the client may be plain or not and has sent nothing yet.
     ///
     /// # Errors
-    /// [`Error::Session`], [`Error::Protocol`], [`Error::Io`]: drop the session.
+    /// [`Error::Session`], [`Error::Protocol`], [`Error::Io`]: the session must be dropped.
     pub fn can_redirect(&mut self) -> Result<bool, Error> {
         self.until_done(Server::settled)?;
         Ok(self.0.can_redirect())
@@ -243,7 +244,7 @@ fn wait(stream: &TcpStream, wait: Wait) -> Result<(), Error> {
         PollTimeout::try_from(rest).unwrap_or(PollTimeout::MAX)
     };
     let timeout = wait.deadline.map_or(PollTimeout::NONE, rest);
-    // Whatever ends it, the call that waited is made again, and sees.
+    // Whatever ends the wait, the caller makes its call again, which sees what has happened.
     match poll(&mut [PollFd::new(stream.as_fd(), what)], timeout) {
         Ok(_) | Err(Errno::EINTR) => Ok(()),
         Err(error) => Err(Error::io("waiting")(error.into())),

@@ -1,43 +1,43 @@
-//! What a call can end with.
+//! The errors of calls.
 
 use std::io;
 use std::net::SocketAddr;
 
-/// Why a call did not do what it says.
+/// Why a call did not do what it was to do.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// EREDO: the server redirected the client without an answer. Send what has no answer again; it goes to
-    /// the new server.
+    /// EREDO: the server redirected the client without an answer. The application must send the requests that have no
+    /// answer again; they go to the new server.
     #[error("redirected without an answer: send {unanswered} request(s) again")]
     Redo {
-        /// How many, the last ones sent.
+        /// How many requests have no answer: the last ones sent.
         unanswered: usize,
     },
-    /// The session cannot go on, or not take this.
+    /// The session cannot go on, or cannot take this request.
     #[error(transparent)]
     Session(#[from] eop_protocol::Error),
     /// The peer does not speak EOP as it should.
     #[error(transparent)]
     Protocol(#[from] eop_protocol::wire::Error),
-    /// A plain client cannot be redirected: serve it here.
+    /// The client is plain and cannot be redirected: it must be served here.
     #[error("the peer {peer} is a plain one and cannot be redirected")]
     Plain {
-        /// Who.
+        /// The client's address.
         peer: SocketAddr,
     },
-    /// A message that `slen` cannot say.
+    /// The message is longer than `slen`, the header's length field, can say.
     #[error("a message of {bytes} bytes is too long: 4 GiB less one is the most")]
     TooLong {
-        /// Its length.
+        /// The message's length.
         bytes: usize,
     },
-    /// The system says no.
+    /// The operating system reported an error.
     #[error("{what}: {cause}")]
     Io {
         /// What was being done.
         what: &'static str,
-        /// Why not.
+        /// The system's error.
         cause: io::Error,
     },
 }

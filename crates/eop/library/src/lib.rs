@@ -1,5 +1,5 @@
-//! Redirectable sockets: TCP connections whose server may send the client's end to another server, before
-//! it has read the request, or with its answer.
+//! Redirectable sockets: TCP connections whose server may send the client's end to another server, before it has read
+//! the request or with its answer.
 //!
 //! ```no_run
 //! # fn main() -> Result<(), eop::Error> {
@@ -24,20 +24,19 @@
 //! # }
 //! ```
 //!
-//! With [`Resend::Session`] there is no [`Error::Redo`]: the session asks again itself. The rules are those
+//! With [`Resend::Session`] there is no [`Error::Redo`]: the session itself sends requests again. The rules are those
 //! of [`eop_protocol`], the bytes those of [`eop_protocol::wire`].
 //!
-//! With feature `tokio` the same sockets are there for that runtime (module `tokio`). A [`Message`] is sent without a
-//! copy.
+//! Feature `tokio` has the same sockets for that runtime (module `tokio`). A [`Message`] is sent without a copy.
 //!
-//! **Whom one talks to** ([`Speak`]). Both ends may be told, or find out ([`Peer`]): all four pairs of plain
-//! and EOP ends then work on one port. With the BPF program of `baton eop attach`, the SYN and its answer say
-//! so in a TCP option. Without it the client asks by HELLO, bytes that no common protocol begins with; a
-//! server that does not understand them is plain, and the client connects anew, and remembers. What that
-//! costs: the first connection to a plain server is thrown away, after what it says, or
-//! [`Options::patience`] if it says nothing; it may log a malformed request. A server waits for the
-//! client's first bytes before it speaks; if its protocol has the server speak first, for
-//! [`ServerOptions::patience`].
+//! **What the other end speaks** ([`Speak`]). An end may be told what the other end speaks, or find out ([`Peer`]). If
+//! both find out, all four pairs of plain and EOP ends work on one port. With the BPF program of `baton eop attach`,
+//! the SYN and its answer announce EOP in a TCP option. Without it the client asks by HELLO, whose bytes no common
+//! protocol begins with. A server that does not understand them is plain: the client connects anew, and remembers it.
+//! The cost is that the first connection to a plain server is thrown away: after the server's reply, or after
+//! [`Options::patience`] if the server is silent. The server may log a malformed request. A server waits for the
+//! client's first bytes before it speaks. If its protocol has the server speak first, it waits for
+//! [`ServerOptions::patience`] at most.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test fails by panicking"))]

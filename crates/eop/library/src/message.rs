@@ -1,4 +1,4 @@
-//! A message that is sent without a copy.
+//! A message that can be sent without a copy.
 
 use std::io;
 use std::ops::{Deref, DerefMut};
@@ -7,8 +7,8 @@ use eop_protocol::wire::{HEADER, Head};
 
 use crate::Error;
 
-/// A message in a buffer that has room for its header in front, so that both leave in one piece and without a
-/// copy. From some kilobytes on that is what sending a slice costs more.
+/// A message in a buffer that has room for the header in front, so that both leave in one piece and without a copy.
+/// That copy is what makes sending a slice of some kilobytes or more cost more.
 ///
 /// ```
 /// let mut message = eop::Message::from(&b"HTTP/1.1 "[..]);
@@ -19,17 +19,17 @@ use crate::Error;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// The first [`HEADER`] bytes are the header's; what they are counts only while the message is sent.
+    /// The first [`HEADER`] bytes are room for the header, which is written there only when the message is sent.
     bytes: Vec<u8>,
 }
 
 impl Message {
-    /// Of no bytes.
+    /// Makes an empty message.
     pub fn new() -> Self {
         Self::with_capacity(0)
     }
 
-    /// Of no bytes, with room for so many.
+    /// Makes an empty message with room for this many bytes.
     pub fn with_capacity(bytes: usize) -> Self {
         let mut message = Self {
             bytes: Vec::with_capacity(HEADER + bytes),
@@ -38,19 +38,19 @@ impl Message {
         message
     }
 
-    /// Takes its bytes away; the room remains.
+    /// Makes the message empty; its room remains.
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.bytes.resize(HEADER, 0);
     }
 
-    /// More bytes at its end.
+    /// Appends bytes.
     pub fn extend_from_slice(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
     }
 
     pub(crate) fn outgoing(&mut self) -> Outgoing<'_> {
-        // A longer one is not sent, see `Outgoing::slen`.
+        // A longer message is not sent, see `Outgoing::slen`.
         let slen = u32::try_from(self.len()).unwrap_or(u32::MAX);
         self.bytes[..HEADER].copy_from_slice(&Head::normal(slen));
         Outgoing {
@@ -99,11 +99,11 @@ impl io::Write for Message {
     }
 }
 
-/// What is to be sent, with its header or without.
+/// A message to be sent, with its header in front or without.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Outgoing<'a> {
     bytes: &'a [u8],
-    /// Where the message begins: what is before is its header.
+    /// Where the message begins; its header is before that.
     body: usize,
 }
 
@@ -124,7 +124,7 @@ impl<'a> Outgoing<'a> {
         u32::try_from(bytes).map_err(|_| Error::TooLong { bytes })
     }
 
-    /// It and its header, in the pieces in which they are sent.
+    /// The pieces in which the message and its header are sent. `header` is used if the message has none in front.
     pub const fn behind<'h>(&self, header: &'h [u8]) -> (&'h [u8], &'a [u8]) {
         if self.body > 0 {
             (&[], self.bytes)

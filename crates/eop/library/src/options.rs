@@ -1,68 +1,69 @@
-//! What one end is told.
+//! The options of one end.
 
 use std::time::Duration;
 
 use eop_protocol::wire::EopKey;
 use eop_protocol::{Allow, Resend};
 
-/// How one end knows what the other one speaks.
+/// How one end knows which protocol the other end speaks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Speak {
-    /// It is EOP, by agreement; nothing is said about it.
+    /// Both ends agree on EOP; nothing announces it.
     #[default]
     Eop,
-    /// It is plain TCP, by agreement.
+    /// Both ends agree on plain TCP.
     Plain,
-    /// Find out.
+    /// The end finds out which of the two the other one speaks.
     Either,
 }
 
-/// What the other end speaks.
+/// The protocol that an end speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Peer {
     /// Plain TCP: bytes without messages, and no redirects.
     Plain,
-    /// EOP.
+    /// EOP, with messages and redirects.
     Eop,
 }
 
-/// A client's.
+/// The options of a client.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// What the server speaks.
+    /// How the client knows which protocol the server speaks.
     pub speak: Speak,
-    /// Who sends requests again.
+    /// Whether the application or the session sends redirected requests again.
     pub resend: Resend,
-    /// Requests may be done twice: with [`Resend::Session`] they are sent again when a connection dies.
+    /// Whether requests may be done twice. With [`Resend::Session`] they are then sent again when a connection dies.
     pub idempotent: bool,
     /// How many redirects in a row may come without an answer.
     pub hops: usize,
-    /// Where it lets itself be sent.
+    /// The servers that the client lets itself be sent to.
     pub allow: Allow,
     /// How long a connection may take to be made.
     pub connect_timeout: Duration,
-    /// How long a server may take to say that it speaks EOP.
+    /// How long a server may take to show that it speaks EOP.
     pub patience: Duration,
-    /// The longest message taken, in bytes.
+    /// The length of the longest message that is accepted, in bytes.
     pub limit: u32,
-    /// Send small messages at once (no Nagle).
+    /// Whether small messages are sent at once (no Nagle).
     pub nodelay: bool,
 }
 
-/// A server's.
+/// The options of a server.
 #[derive(Clone, Debug)]
 pub struct ServerOptions {
-    /// What clients speak.
+    /// How the server knows which protocol a client speaks.
     pub speak: Speak,
-    /// Makes and checks tokens of redirected clients; all servers that redirect to each other have the same.
+    /// The key that makes and checks the tokens of redirected clients. All servers that redirect to each other need
+    /// the same.
     pub key: Option<EopKey>,
-    /// Serve only clients that show a token.
+    /// Whether only clients that show a token are served.
     pub redirected_only: bool,
-    /// How long a client that may be of either kind may be silent when the server wants to speak first.
+    /// How long the server waits for a client that may speak either and is silent, if the server wants to speak first.
     pub patience: Duration,
-    /// The longest message taken, in bytes.
+    /// The length of the longest message that is accepted, in bytes.
     pub limit: u32,
-    /// Send small messages at once (no Nagle).
+    /// Whether small messages are sent at once (no Nagle).
     pub nodelay: bool,
 }
 

@@ -1,8 +1,7 @@
-//! The same sockets on a runtime of tokio, with I/O and time enabled.
+//! The sockets for a runtime of tokio, which must have I/O and time enabled.
 //!
-//! They do what those of the crate's root do, by the same code, and differ in who waits. Every call may be given up
-//! while it waits (`select!`, a timeout): what it was to send the next call sends, what has come the next
-//! call finds.
+//! They do what the sockets in the crate's root do, by the same code; only the waiting differs. Every call may be given
+//! up while it waits (`select!`, a timeout): the next call sends what was to be sent, and finds what has arrived.
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), eop::Error> {
@@ -25,14 +24,14 @@ use eop_protocol::NotAllowed;
 use crate::driver::{Client, Server, Tcp, Until, Wait, listen};
 use crate::{Error, Message, Options, Outgoing, Peer, ServerOptions};
 
-/// As [`crate::Socket`].
+/// The same as [`crate::Socket`], on tokio.
 #[derive(Debug)]
 pub struct Socket(Client<TcpStream>);
 
-/// As [`crate::connect`].
+/// Does the same as [`crate::connect`].
 ///
 /// # Errors
-/// As there.
+/// Returns the errors of [`crate::connect`].
 pub async fn connect(server: SocketAddr, options: Options) -> Result<Socket, Error> {
     let mut socket = Socket(Client::connect(server, options)?);
     socket.until_done(Client::connected).await?;
@@ -40,46 +39,47 @@ pub async fn connect(server: SocketAddr, options: Options) -> Result<Socket, Err
 }
 
 impl Socket {
-    /// As [`crate::Socket::peer`].
+    /// Does the same as [`crate::Socket::peer`].
     pub const fn peer(&self) -> Peer {
         self.0.peer()
     }
 
-    /// As [`crate::Socket::server`].
+    /// Does the same as [`crate::Socket::server`].
     pub const fn server(&self) -> SocketAddr {
         self.0.server()
     }
 
-    /// As [`crate::Socket::not_allowed`].
+    /// Does the same as [`crate::Socket::not_allowed`].
     pub const fn not_allowed(&self) -> Option<NotAllowed> {
         self.0.not_allowed()
     }
 
-    /// As [`crate::Socket::tcp`].
+    /// Does the same as [`crate::Socket::tcp`].
     pub const fn tcp(&self) -> &TcpStream {
         self.0.tcp()
     }
 
-    /// As [`crate::Socket::send`]. Given up before it is done, the message is sent whole if any of it is.
+    /// Does the same as [`crate::Socket::send`].
+    /// If the future is dropped before it is done, the message is sent whole or not at all.
     ///
     /// # Errors
-    /// As there.
+    /// Returns the errors of [`crate::Socket::send`].
     pub async fn send(&mut self, message: &[u8]) -> Result<(), Error> {
         self.send_outgoing(Outgoing::of(message)).await
     }
 
-    /// As [`crate::Socket::send_message`].
+    /// Does the same as [`crate::Socket::send_message`].
     ///
     /// # Errors
-    /// As there.
+    /// Returns the errors of [`crate::Socket::send_message`].
     pub async fn send_message(&mut self, message: &mut Message) -> Result<(), Error> {
         self.send_outgoing(message.outgoing()).await
     }
 
-    /// As [`crate::Socket::recv`].
+    /// Does the same as [`crate::Socket::recv`].
     ///
     /// # Errors
-    /// As there.
+    /// Returns the errors of [`crate::Socket::recv`].
     pub async fn recv(&mut self) -> Result<Option<&[u8]>, Error> {
         let range = self.until_done(Client::recv).await?;
         Ok(range.map(|range| self.0.at(range)))
@@ -104,7 +104,7 @@ impl Socket {
     }
 }
 
-/// As [`crate::Listener`].
+/// The same as [`crate::Listener`], on tokio.
 #[derive(Debug)]
 pub struct Listener {
     options: ServerOptions,
@@ -113,10 +113,10 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// As [`crate::Listener::bind`].
+    /// Does the same as [`crate::Listener::bind`].
     ///
     /// # Errors
-    /// As there.
+    /// Returns the errors of [`crate::Listener::bind`].
     pub fn bind(at: SocketAddr, options: ServerOptions) -> Result<Self, Error> {
         let (listener, announced) = listen(at, &options)?;
         let listener = listener
@@ -129,86 +129,87 @@ impl Listener {
         })
     }
 
-    /// As [`crate::Listener::accept`].
+    /// Does the same as [`crate::Listener::accept`].
     ///
     /// # Errors
-    /// As there.
+    /// Returns the errors of [`crate::Listener::accept`].
     pub async fn accept(&self) -> Result<Session, Error> {
         let accepted = self.listener.accept().await;
         let (stream, from) = accepted.map_err(Error::io("accepting"))?;
         Server::new(stream, from, self.announced, &self.options).map(Session)
     }
 
-    /// As [`crate::Listener::local_addr`].
+    /// Does the same as [`crate::Listener::local_addr`].
     ///
     /// # Errors
-    /// As there.
+    /// Returns the errors of [`crate::Listener::local_addr`].
     pub fn local_addr(&self) -> Result<SocketAddr, Error> {
         self.listener
             .local_addr()
             .map_err(Error::io("asking for the local address"))
     }
 
-    /// As [`crate::Listener::tcp`].
+    /// Does the same as [`crate::Listener::tcp`].
     pub const fn tcp(&self) -> &TcpListener {
         &self.listener
     }
 }
 
-/// As [`crate::Session`].
+/// The same as [`crate::Session`], on tokio.
 #[derive(Debug)]
 pub struct Session(Server<TcpStream>);
 
 impl Session {
-    /// As [`crate::Session::peer`].
+    /// Does the same as [`crate::Session::peer`].
     pub const fn peer(&self) -> Option<Peer> {
         self.0.peer()
     }
 
-    /// As [`crate::Session::from`].
+    /// Does the same as [`crate::Session::from`].
     pub const fn from(&self) -> SocketAddr {
         self.0.from()
     }
 
-    /// As [`crate::Session::fell_back_from`].
+    /// Does the same as [`crate::Session::fell_back_from`].
     pub const fn fell_back_from(&self) -> Option<SocketAddr> {
         self.0.fell_back_from()
     }
 
-    /// As [`crate::Session::tcp`].
+    /// Does the same as [`crate::Session::tcp`].
     pub const fn tcp(&self) -> &TcpStream {
         self.0.tcp()
     }
 
-    /// As [`crate::Session::recv`].
+    /// Does the same as [`crate::Session::recv`].
     ///
     /// # Errors
-    /// As there.
+    /// Returns the errors of [`crate::Session::recv`].
     pub async fn recv(&mut self) -> Result<Option<&[u8]>, Error> {
         let range = self.until_done(Server::recv).await?;
         Ok(range.map(|range| self.0.at(range)))
     }
 
-    /// As [`crate::Session::send`]. Given up before it is done, the message is sent whole if any of it is.
+    /// Does the same as [`crate::Session::send`].
+    /// If the future is dropped before it is done, the message is sent whole or not at all.
     ///
     /// # Errors
-    /// As there.
+    /// Returns the errors of [`crate::Session::send`].
     pub async fn send(&mut self, message: &[u8]) -> Result<(), Error> {
         self.send_outgoing(Outgoing::of(message)).await
     }
 
-    /// As [`crate::Session::send_message`].
+    /// Does the same as [`crate::Session::send_message`].
     ///
     /// # Errors
-    /// As there.
+    /// Returns the errors of [`crate::Session::send_message`].
     pub async fn send_message(&mut self, message: &mut Message) -> Result<(), Error> {
         self.send_outgoing(message.outgoing()).await
     }
 
-    /// As [`crate::Session::redirect`]. Given up before it is done, the session is lost.
+    /// Does the same as [`crate::Session::redirect`]. If the future is dropped before it is done, the session is lost.
     ///
     /// # Errors
-    /// As there.
+    /// Returns the errors of [`crate::Session::redirect`].
     pub async fn redirect(
         mut self,
         answer: Option<&[u8]>,
@@ -221,10 +222,10 @@ impl Session {
         Ok(())
     }
 
-    /// As [`crate::Session::can_redirect`].
+    /// Does the same as [`crate::Session::can_redirect`].
     ///
     /// # Errors
-    /// As there.
+    /// Returns the errors of [`crate::Session::can_redirect`].
     pub async fn can_redirect(&mut self) -> Result<bool, Error> {
         self.until_done(Server::settled).await?;
         Ok(self.0.can_redirect())
@@ -278,7 +279,7 @@ fn interest(until: Until) -> Interest {
 
 async fn wait(stream: &TcpStream, wait: Wait) -> Result<(), Error> {
     let ready = stream.ready(interest(wait.until));
-    // Whatever ends it, the call that waited is made again, and sees.
+    // Whatever ends the wait, the caller makes its call again, which sees what has happened.
     let ready = match wait.deadline {
         Some(deadline) => timeout_at(deadline.into(), ready).await,
         None => Ok(ready.await),

@@ -1,4 +1,4 @@
-//! Where a client lets itself be sent. A server that could send clients anywhere could make them talk to
+//! The servers that a client lets itself be sent to. Without such a limit, a server could make clients talk to
 //! machines that only they reach.
 
 use std::net::{IpAddr, SocketAddr};
@@ -6,12 +6,13 @@ use std::str::FromStr;
 
 /// The targets that a client accepts.
 ///
-/// Without a list: a redirect may not lead to addresses that are nearer to the client than those of the
-/// server that says it. From a public server to public ones only; from a private one to private and public
-/// ones; from one on this machine anywhere. With a list: to what is on it, from anywhere.
+/// Without a list, a redirect may not lead to addresses that are nearer to the client than those of the server that
+/// redirects. A public server may redirect to public addresses only, a private one to private and public addresses,
+/// and one on this machine to any address. With a list, every server may redirect to the
+/// addresses on it, and to no others.
 ///
 /// ```
-/// use crate::Allow;
+/// use eop_protocol::Allow;
 ///
 /// let public = "192.0.2.1:80".parse()?;
 /// assert!(Allow::default().check(public, "10.0.0.7:80".parse()?).is_err());
@@ -36,9 +37,9 @@ pub struct Prefix {
     "{from} redirects to {target}, where this client does not let itself be sent; put the target on its list if that is right"
 )]
 pub struct NotAllowed {
-    /// The server that said it.
+    /// The server that redirects.
     pub from: SocketAddr,
-    /// Where to.
+    /// The server that the client was to go to.
     pub target: SocketAddr,
 }
 
@@ -53,7 +54,7 @@ enum Scope {
 }
 
 impl Allow {
-    /// Only these.
+    /// Allows these addresses only.
     pub fn only(list: Vec<Prefix>) -> Self {
         Self { list }
     }
@@ -61,7 +62,7 @@ impl Allow {
     /// Whether the server at `from` may send the client to `target`.
     ///
     /// # Errors
-    /// [`NotAllowed`].
+    /// [`NotAllowed`] if it may not.
     pub fn check(&self, from: SocketAddr, target: SocketAddr) -> Result<(), NotAllowed> {
         let scope = Scope::of(target.ip());
         let allowed = scope != Scope::Never
@@ -80,7 +81,8 @@ impl Allow {
 }
 
 impl Prefix {
-    /// `None` if there are not so many bits in the address.
+    /// Makes a range of the addresses whose first `bits` bits are those of `address`. Returns `None` if the address
+    /// has fewer bits.
     pub fn new(address: IpAddr, bits: u8) -> Option<Self> {
         let address = address.to_canonical();
         let most = if address.is_ipv4() { 32 } else { 128 };
@@ -105,7 +107,7 @@ impl Prefix {
 impl FromStr for Prefix {
     type Err = String;
 
-    /// `ADDRESS/BITS`, or an address alone.
+    /// Parses `ADDRESS/BITS`, or an address alone.
     fn from_str(text: &str) -> Result<Self, String> {
         let (address, bits) = text.split_once('/').unwrap_or((text, ""));
         let wrong = || format!("{text:?} is no range of addresses; write 10.0.0.0/8 or fd00::/8");

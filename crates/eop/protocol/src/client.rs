@@ -1,4 +1,5 @@
-//! The client's end: which server it is at, what has no answer yet, and where to go from here.
+//! The client's end of a session: the server that it is at, the requests that have no answer yet, and where it goes
+//! next.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -7,18 +8,20 @@ use crate::wire::{Head, Hello, Redirect, Token};
 
 use super::{Allow, Error, NotAllowed};
 
-/// What a client is told once.
+/// The options of a client's session.
 #[derive(Clone, Debug)]
 pub struct ClientOptions {
-    /// Who sends requests again.
+    /// Whether the application or the session sends redirected requests again.
     pub resend: Resend,
-    /// Requests may be done twice: those that have no answer when a connection dies are sent again.
+    /// Whether requests may be done twice. If so, and the session sends requests again, those that have no answer when
+    /// a connection dies are sent again.
     pub idempotent: bool,
     /// How many redirects in a row may come without an answer.
     pub hops: usize,
-    /// Where it lets itself be sent.
+    /// The servers that the client lets itself be sent to.
     pub allow: Allow,
-    /// Say HELLO first on each connection, because servers may be plain, or serve plain clients too.
+    /// Whether the client says HELLO first on each connection, because servers may be plain, or serve plain clients
+    /// too.
     pub probe: bool,
 }
 
@@ -34,39 +37,40 @@ impl Default for ClientOptions {
     }
 }
 
-/// Who sends a request again that was redirected without an answer.
+/// Says who sends a request again that was redirected without an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Resend {
-    /// The application: it is told by [`Verdict::Redo`] (EREDO).
+    /// The application, which learns of it by [`Verdict::Redo`] (EREDO).
     Application,
-    /// The session, so that the application sees nothing. It keeps a copy of what has no answer, up to so
-    /// many bytes.
+    /// The session, so that the application notices nothing. The session keeps a copy of the requests that have no
+    /// answer, up to a limit.
     Session {
-        /// Bytes.
+        /// The most bytes that are kept.
         limit: usize,
     },
 }
 
-/// A session, as the client has it.
+/// The client's end of a session.
 #[derive(Debug)]
 pub struct Client {
     options: ClientOptions,
     state: State,
     here: Place,
-    /// Where the redirect that led here came from; gone once it is known to be needed no more.
+    /// The server whose redirect led to `here`. Forgotten once it is certain that the client need not go back there.
     before: Option<Place>,
     unanswered: VecDeque<Vec<u8>>,
     kept: usize,
-    /// Servers redirected to since the last answer.
+    /// The servers that the client was redirected to since the last answer.
     trail: Vec<SocketAddr>,
     not_allowed: Option<NotAllowed>,
-    /// HELLO was said to find out what the server speaks, and WELCOME has not come.
+    /// Whether HELLO was said to find out what the server speaks, and WELCOME has not arrived.
     probing: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// To `here`; why it comes back, if it does.
+    /// The client must connect to `here`; `fell_back_from` is the server where nobody answered, if it goes back from
+    /// one.
     Connecting {
         fell_back_from: Option<SocketAddr>,
     },
@@ -80,40 +84,40 @@ struct Place {
     token: Option<Token>,
 }
 
-/// What goes first on a new connection.
+/// What a client must send first on a new connection.
 #[derive(Debug)]
 pub struct Opening<'a> {
-    /// Said before anything else.
+    /// The HELLO that goes before everything else.
     pub hello: Option<Hello>,
-    /// Requests to be sent again, the oldest first.
+    /// The requests that must be sent again, the oldest first.
     pub again: &'a VecDeque<Vec<u8>>,
 }
 
-/// What a message of the server means.
+/// What the client must do with a message of the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It is the application's.
+    /// Deliver the message to the application.
     Deliver,
-    /// It is the application's; then connect to [`Client::target`]. If `redo` is not 0, more requests had
-    /// been sent: tell the application after the message that it must send so many again.
+    /// Deliver the message to the application, then connect to [`Client::target`]. If `redo` is not 0, more requests
+    /// had been sent: after the message, the application must be told that it must send these again.
     DeliverAndMove {
-        /// How many.
+        /// How many requests must be sent again.
         redo: usize,
     },
-    /// Connect to [`Client::target`]; the application sees nothing.
+    /// Connect to [`Client::target`]; the application notices nothing.
     Move,
-    /// Connect to [`Client::target`], and tell the application that it must send all requests again that
-    /// have no answer, so many: EREDO.
+    /// Connect to [`Client::target`], and tell the application that it must send all requests again that have no
+    /// answer: EREDO.
     Redo {
-        /// How many.
+        /// How many requests have no answer.
         unanswered: usize,
     },
-    /// It was for the session alone.
+    /// Nothing: the message was for the session alone.
     Nothing,
 }
 
 impl Client {
-    /// A session that begins at this server. Connect to it.
+    /// Makes a session that begins at this server. The caller must connect to it.
     pub fn new(options: ClientOptions, server: SocketAddr) -> Self {
         Self {
             options,
@@ -138,12 +142,12 @@ impl Client {
         self.here.address
     }
 
-    /// Whether [`Self::target`] is to be connected to.
+    /// Whether the caller must connect to [`Self::target`].
     pub const fn is_moving(&self) -> bool {
         matches!(self.state, State::Connecting { .. })
     }
 
-    /// Requests without an answer.
+    /// The number of requests without an answer.
     pub fn unanswered(&self) -> usize {
         self.unanswered.len()
     }
@@ -153,7 +157,7 @@ impl Client {
         self.not_allowed
     }
 
-    /// Whether anything must be said first on the connection to [`Self::target`].
+    /// Whether anything must be sent first on the connection to [`Self::target`].
     pub fn must_open(&self) -> bool {
         match self.state {
             State::Connecting { fell_back_from } => {
@@ -166,10 +170,10 @@ impl Client {
         }
     }
 
-    /// The connection to [`Self::target`] is made: what to send first.
+    /// Reports that the connection to [`Self::target`] is made. Returns what must be sent first.
     pub fn handle_connected(&mut self) -> Opening<'_> {
         let State::Connecting { fell_back_from } = self.state else {
-            // Nothing is to be said on a connection that nobody asked for.
+            // This connection was not asked for, so there is nothing to send first.
             return Opening {
                 hello: None,
                 again: const { &VecDeque::new() },
@@ -188,11 +192,11 @@ impl Client {
         }
     }
 
-    /// No connection to [`Self::target`] could be made: connect to what is there now, the server that it
-    /// was at before.
+    /// Reports that no connection to [`Self::target`] could be made. The caller must then connect to the new target:
+    /// the server that the session was at before.
     ///
     /// # Errors
-    /// [`Error::Unreachable`]: the session has ended.
+    /// [`Error::Unreachable`] if there is none; the session has ended.
     pub fn handle_unreachable(&mut self) -> Result<(), Error> {
         if !self.is_moving() {
             return Ok(());
@@ -206,11 +210,11 @@ impl Client {
         })
     }
 
-    /// The application sends this: note it before any of its bytes are written. If the session
-    /// [moves](Self::is_moving), connect first.
+    /// Notes a request that the application sends. This must be called before any of its bytes are written. If the
+    /// session [moves](Self::is_moving), the caller must connect first.
     ///
     /// # Errors
-    /// [`Error::Full`]: nothing is to be written. [`Error::Ended`]: not connected.
+    /// [`Error::Full`]: nothing may be written. [`Error::Ended`]: the session is not connected.
     #[inline]
     pub fn handle_send(&mut self, message: &[u8]) -> Result<(), Error> {
         if self.state != State::Open {
@@ -231,7 +235,7 @@ impl Client {
         Ok(())
     }
 
-    /// A message of the server has come whole.
+    /// Takes the head of a message of the server that has arrived whole.
     ///
     /// # Errors
     /// [`Error::Loop`], [`Error::Hops`], [`Error::Unexpected`]: the session has ended.
@@ -257,11 +261,11 @@ impl Client {
         }
     }
 
-    /// The connection is gone. `Ok(true)`: connect to [`Self::target`], the application sees nothing.
-    /// `Ok(false)`: the session has ended, and nothing was lost.
+    /// Reports that the connection is gone. `Ok(true)`: the caller must connect to [`Self::target`], and the
+    /// application notices nothing. `Ok(false)`: the session has ended, and nothing was lost.
     ///
     /// # Errors
-    /// [`Error::Lost`]: it has ended, and these requests have no answer. [`Error::Hops`].
+    /// [`Error::Lost`] if the session has ended with requests that have no answer; [`Error::Hops`].
     pub fn handle_lost(&mut self) -> Result<bool, Error> {
         if self.state != State::Open {
             return Ok(self.is_moving());
@@ -270,7 +274,7 @@ impl Client {
             && matches!(self.options.resend, Resend::Session { .. })
             && !self.unanswered.is_empty();
         if again {
-            // Without a hop counted for it, a server that dies of a request would be asked for ever.
+            // This counts as a hop: otherwise a server that dies of a request would be asked for ever.
             self.count_hop(self.here.address, false)?;
             if !self.fall_back() {
                 self.state = State::Connecting {
@@ -279,7 +283,8 @@ impl Client {
             }
             return Ok(true);
         }
-        // Redirected here, and nothing asked yet: as if it had never been reached.
+        // The client was redirected here and has asked nothing yet. This is treated as if the server had never been
+        // reached.
         if self.unanswered.is_empty() && self.before.is_some() && self.fall_back() {
             return Ok(true);
         }
@@ -299,7 +304,7 @@ impl Client {
         }
         let target = redirect.target;
         if let Err(error) = self.options.allow.check(self.here.address, target) {
-            // As if nobody answered there.
+            // This is treated as if nobody answered at the target.
             self.not_allowed = Some(error);
             self.count_hop(target, true)?;
             self.state = State::Connecting {
@@ -330,16 +335,17 @@ impl Client {
             self.kept -= request.len();
         }
         self.trail.clear();
-        // A server that answers is not one to come back from.
+        // A client does not go back from a server that answers.
         self.before = None;
     }
 
-    /// Where the application sends again, the session must not: how many that are.
+    /// Forgets the unanswered requests if the application is to send them again, and returns their number. Returns 0
+    /// if the session sends them again.
     fn hand_back(&mut self) -> usize {
         match self.options.resend {
             Resend::Session { .. } => 0,
             Resend::Application => {
-                // Of these only the number was kept.
+                // Only the number of these requests was kept.
                 let redo = self.unanswered.len();
                 self.unanswered.clear();
                 redo

@@ -1,60 +1,60 @@
-//! How a session can end, or a call be refused.
+//! The reasons why a session ends, or a call is refused.
 
 use std::net::SocketAddr;
 
 use crate::wire::Refused;
 
-/// Why.
+/// Why a session ended, or a call was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// Nobody answers at the only server there is.
+    /// Nobody answers at the server, and there is no other server to go to.
     #[error("no connection to {server}, nor to one that was there before")]
     Unreachable {
-        /// The last one tried.
+        /// The server that was tried last.
         server: SocketAddr,
     },
-    /// The connection is gone, and with it the answers to these requests; they may have been done.
+    /// The connection is gone, and with it the answers to these requests. The requests may have been done.
     #[error(
         "the connection to {server} is gone; {unanswered} request(s) sent there have no answer and may have been done"
     )]
     Lost {
-        /// Whose it was.
+        /// The server at the other end of the connection.
         server: SocketAddr,
-        /// Requests without an answer.
+        /// How many requests have no answer.
         unanswered: usize,
     },
-    /// Redirected to where it has been since the last answer.
+    /// The client was redirected to a server that it was sent to before, since the last answer.
     #[error("{server} was to be asked twice for one answer: servers redirect in a circle")]
     Loop {
-        /// The server that comes twice.
+        /// The server that it was sent to twice.
         server: SocketAddr,
     },
-    /// Too many servers for one answer.
+    /// The client was redirected too often without an answer.
     #[error("redirected {hops} times without an answer, the last time to {server}")]
     Hops {
-        /// How many.
+        /// How many redirects have come without an answer.
         hops: usize,
-        /// Where it was to go next.
+        /// The server that the client was to go to next.
         server: SocketAddr,
     },
-    /// A request that the session cannot keep, and so could not send again.
+    /// The session cannot keep this request, and so could not send it again.
     #[error(
         "requests of {bytes} bytes wait for answers, more than the {limit} that are kept; receive first, or raise the limit"
     )]
     Full {
-        /// With the new one.
+        /// How many bytes would be kept, with this request.
         bytes: usize,
-        /// What may be.
+        /// The most bytes that may be kept.
         limit: usize,
     },
-    /// A message that has no place there.
+    /// The message has no place in this state of the session.
     #[error("the peer sent a message that has no place in this state of the session")]
     Unexpected,
     /// The session is over at this end.
     #[error("this end of the session has ended, or was redirected away")]
     Ended,
-    /// What the client showed is not good.
+    /// The client's token is missing or not valid.
     #[error(transparent)]
     Refused(#[from] Refused),
 }

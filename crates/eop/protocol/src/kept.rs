@@ -1,16 +1,16 @@
-//! What a client's relay must send again: the relay stands between a program that writes bytes, not messages,
-//! and servers of which any may redirect it.
+//! The bytes that a client's relay may have to send again. The relay stands between a program, which writes bytes and
+//! not messages, and servers, each of which may redirect it.
 //!
-//! What the program writes goes to the server as it comes, each piece a message. A redirect says how much of it
-//! is answered ([`Redirect::taken`]), or it does not, and then messages count; but the relay's messages are
-//! pieces, and a server's answer may be in pieces too. So without a number a redirect is followed only where
-//! there is no doubt:
+//! Bytes that the program writes go to the server as they come, each piece as a message. A redirect either says how
+//! many bytes are answered ([`Redirect::taken`]), or messages count. But the relay's messages are only pieces, and a
+//! server's answer may be in pieces too. So a redirect without a number is followed only if there is no doubt:
 //!
-//! - the server has said nothing yet: all is sent again;
-//! - each piece was sent when none waited for an answer: then the piece that waits, if one does, is.
+//! - the server has sent nothing yet: everything is sent again;
+//! - no piece was sent while another one waited for an answer: then the piece that waits, if there is one, is sent
+//!   again.
 //!
-//! In all other cases it is an error, and the program's connection is reset. Never is a byte sent twice that a
-//! server has answered, and none is left out.
+//! All other cases are errors, and the program's connection is reset. No byte that a server has answered is ever sent
+//! twice, and no byte is left out.
 //!
 //! [`Redirect::taken`]: crate::wire::Redirect::taken
 
@@ -21,47 +21,47 @@ use crate::wire::Redirect;
 /// Why a redirect cannot be followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unclear {
-    /// The rules above.
+    /// The redirect has no number, and it is not certain what is answered.
     #[error(
         "the server redirects in the middle of a stream, and does not say how much of it has been answered"
     )]
     Doubt,
-    /// What is to be sent again is not kept any more.
+    /// The bytes that would have to be sent again are no longer kept.
     #[error("{bytes} bytes would have to be sent again, more than the {limit} that are kept")]
     Gone {
-        /// To be sent again.
+        /// How many bytes would have to be sent again.
         bytes: u64,
-        /// The most.
+        /// The most bytes that are kept.
         limit: usize,
     },
-    /// More was answered than was sent.
+    /// The server says that it has answered more than it was sent.
     #[error("the server says that it has answered {taken} bytes, and was sent {sent}")]
     Impossible {
-        /// What it says.
+        /// How many bytes the server says it has answered.
         taken: u64,
-        /// What it was sent.
+        /// How many bytes it was sent.
         sent: u64,
     },
 }
 
-/// What has been sent on the connection of now, as far as it may have to be sent again.
+/// The bytes sent on the current connection, as far as they may have to be sent again.
 #[derive(Clone, Debug)]
 pub struct Kept {
     limit: usize,
     /// The last bytes sent, at most `limit`.
     bytes: VecDeque<u8>,
-    /// All that was sent on this connection.
+    /// How many bytes were sent on this connection.
     sent: u64,
-    /// The server has said something on this connection.
+    /// Whether the server has sent anything on this connection but a redirect.
     answered: bool,
-    /// Where the piece begins that waits for an answer, if one does.
+    /// Where the piece begins that waits for an answer; `None` if none waits.
     waits: Option<u64>,
-    /// No piece was ever sent while another one waited.
+    /// Whether no piece was ever sent while another one waited.
     in_turns: bool,
 }
 
 impl Kept {
-    /// Nothing sent yet; of what will be, the last `limit` bytes are kept.
+    /// Makes a record for a new connection. Of all bytes sent, the last `limit` are kept.
     pub fn new(limit: usize) -> Self {
         Self {
             limit,
@@ -73,17 +73,17 @@ impl Kept {
         }
     }
 
-    /// Nothing was sent on this connection.
+    /// Whether nothing was sent on this connection.
     pub const fn is_unused(&self) -> bool {
         self.sent == 0
     }
 
-    /// What goes first on a new connection: what is to be sent again, as one message.
+    /// The bytes that must be sent again on a new connection, as one message.
     pub fn again(&mut self) -> &[u8] {
         self.bytes.make_contiguous()
     }
 
-    /// The program wrote this, and it is being sent.
+    /// Notes a piece that the program wrote and that is being sent.
     pub fn handle_sent(&mut self, piece: &[u8]) {
         if piece.is_empty() {
             return;
@@ -96,16 +96,16 @@ impl Kept {
         self.bytes.drain(..over);
     }
 
-    /// The server has sent a message, or a part of one, that is no redirect.
+    /// Notes that the server has sent a message, or a part of one, that is no redirect.
     pub const fn handle_answer(&mut self) {
         self.answered = true;
         self.waits = None;
     }
 
-    /// The server redirects: [`Self::again`] is now for the next one.
+    /// Takes a redirect. From then on, [`Self::again`] and the record are for the connection to the next server.
     ///
     /// # Errors
-    /// [`Unclear`]: reset the program's connection.
+    /// [`Unclear`] if the redirect cannot be followed: the program's connection must be reset.
     pub fn handle_redirect(&mut self, redirect: &Redirect) -> Result<(), Unclear> {
         let from = match redirect.taken {
             Some(taken) => taken,
@@ -160,7 +160,7 @@ mod tests {
         kept.handle_sent(b"/ ...");
         kept.handle_redirect(&redirect(None, false)).unwrap();
         assert_eq!(kept.again(), b"GET / ...");
-        // And once more, at the next one.
+        // The next server redirects as well.
         kept.handle_redirect(&redirect(None, false)).unwrap();
         assert_eq!(kept.again(), b"GET / ...");
     }

@@ -1,13 +1,12 @@
-//! Redirectable sockets: the two ends of a session, over connections that come and go.
+//! Redirectable sockets: the two ends of a session that goes from one connection to the next.
 //!
-//! A server may at any time say that its end of the connection is elsewhere from now on. *Early*, without an
-//! answer: the client must ask again there. *Late*, with the answer, which is delivered first. The client
-//! follows if it may ([`Allow`]), comes back if nobody answers there, and gives up when it is sent in
-//! circles ([`Client`]). The server ([`Server`]) makes and checks tokens.
+//! A server may say at any time that its end of the connection is at another server. *Early*, it says so without an
+//! answer, and the client must send its request again there. *Late*, it says so with the answer, which is delivered
+//! first. The client follows if the redirect is allowed ([`Allow`]), comes back if nobody answers at the target, and
+//! gives up if it is sent in circles ([`Client`]). The server ([`Server`]) makes and checks tokens.
 //!
-//! One rule of the conversation: each message of the server answers the oldest request that has none. That
-//! is what tells which requests are to be sent again. Servers may say things unasked, but not while a
-//! request waits.
+//! Each message of the server answers the oldest request that has no answer. This rule tells which requests must be
+//! sent again. Servers may send messages that nobody asked for, but not while a request waits.
 //!
 //! ```text
 //!  client            B                  C        client            B                  C
@@ -16,11 +15,11 @@
 //!    |---request----------------------->|          |---request 2--------------------->|
 //! ```
 //!
-//! **Nothing twice, nothing lost.** A request goes to another server only if the one before said that it
-//! has not answered it, or cannot have it whole, unless requests are idempotent by the
-//! application's word. If a connection dies with requests on it, the application hears how many.
+//! **Nothing twice, nothing lost.** A request goes to another server only if the one before has said that it did not
+//! answer the request, or cannot have all of it. The exception is an application that says that its requests are
+//! idempotent. If a connection dies with requests on it, the application learns how many.
 //!
-//! Messages themselves do not pass through here, only their heads: the one that carries them may leave them
+//! Only the heads of messages pass through this crate. The code that carries the messages themselves may leave them
 //! where they are.
 
 #![forbid(unsafe_code)]

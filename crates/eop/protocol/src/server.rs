@@ -8,19 +8,20 @@ use baton_wire::Clock;
 
 use super::Error;
 
-/// How long a redirected client may take to come: a connection timeout and a half.
+/// How long a redirected client may take to arrive: a connection timeout and a half.
 pub const TOKEN_LIFETIME: Duration = Duration::from_secs(30);
 
-/// What a server is told once.
+/// The options of a server's session.
 #[derive(Clone, Debug, Default)]
 pub struct ServerOptions {
-    /// Makes and checks tokens. Without it redirects carry none, and none is believed.
+    /// The key that makes and checks tokens. Without it redirects carry no token, and a client's token proves
+    /// nothing.
     pub key: Option<EopKey>,
-    /// Serve only clients that were redirected here, as their token shows.
+    /// Whether only clients are served that were redirected here, as their token shows.
     pub redirected_only: bool,
 }
 
-/// A session, as the server has it: one connection.
+/// The server's end of a session: one connection.
 #[derive(Debug)]
 pub struct Server {
     options: ServerOptions,
@@ -32,26 +33,26 @@ pub struct Server {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// Nothing has come.
+    /// No message has arrived.
     First,
     Open,
-    /// Redirected away: what still comes is for another server.
+    /// The client was redirected away. Messages that still arrive are for another server.
     Left,
 }
 
-/// What a message of the client means.
+/// What the server must do with a message of the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Heard {
-    /// A request, for the application.
+    /// Deliver the message to the application: it is a request.
     Deliver,
-    /// The client waits to hear that this is EOP: send [`Head::Welcome`].
+    /// Send [`Head::Welcome`]: the client waits to learn whether the server speaks EOP.
     Probe,
-    /// It was for the session alone.
+    /// Nothing: the message was for the session alone.
     Nothing,
 }
 
 impl Server {
-    /// A connection that was accepted at `here` from `client`.
+    /// Makes the session of a connection that was accepted at `here` from `client`.
     pub const fn new(options: ServerOptions, here: SocketAddr, client: SocketAddr) -> Self {
         Self {
             options,
@@ -62,20 +63,21 @@ impl Server {
         }
     }
 
-    /// Where this server had sent the client, and nobody answers: not to be chosen again at once.
+    /// The server that this one had sent the client to and where nobody answers. It should not be chosen again at
+    /// once.
     pub const fn fell_back_from(&self) -> Option<SocketAddr> {
         self.fell_back_from
     }
 
-    /// Whether it has been redirected away.
+    /// Whether the client was redirected away.
     pub fn has_left(&self) -> bool {
         self.state == State::Left
     }
 
-    /// A message of the client has come whole.
+    /// Takes the head of a message of the client that has arrived whole.
     ///
     /// # Errors
-    /// [`Error::Refused`], [`Error::Unexpected`]: end the connection.
+    /// [`Error::Refused`], [`Error::Unexpected`]: the connection must be ended.
     #[inline]
     pub fn handle_message(&mut self, head: &Head, now: Clock) -> Result<Heard, Error> {
         match (head, self.state) {
@@ -92,10 +94,10 @@ impl Server {
         }
     }
 
-    /// The header of an answer of so many bytes.
+    /// Returns the header of an answer of this many bytes.
     ///
     /// # Errors
-    /// [`Error::Ended`].
+    /// [`Error::Ended`] if the client was redirected away.
     #[inline]
     pub fn handle_send(&mut self, slen: u32) -> Result<[u8; HEADER], Error> {
         match self.state {
@@ -104,11 +106,11 @@ impl Server {
         }
     }
 
-    /// The head that sends the client to `target`, behind which an answer of `answer` bytes is to be
-    /// sent, if there is one. From then on this end is divorced from the client.
+    /// Returns the head that sends the client to `target`. An answer of `answer` bytes must be sent behind it, if
+    /// there is one. The session is then over at this end.
     ///
     /// # Errors
-    /// [`Error::Ended`].
+    /// [`Error::Ended`] if the client was redirected away before.
     pub fn handle_redirect(
         &mut self,
         answer: Option<u32>,
@@ -123,12 +125,12 @@ impl Server {
         Ok(Head::Redirect(redirect).bytes(answer.unwrap_or(0)))
     }
 
-    /// The same for a relay, between a client and a server that know of no messages: of all that the client
-    /// has sent on this connection the server has had the first `taken` bytes, and has answered them. What
-    /// the client has sent beyond them goes to `target`.
+    /// Returns the head that sends the client to `target`, for a relay between a client and a server that know of no
+    /// messages. Of all bytes that the client has sent on this connection, the server has got the first `taken` ones
+    /// and has answered them. The bytes behind them must go to `target`.
     ///
     /// # Errors
-    /// [`Error::Ended`].
+    /// [`Error::Ended`] if the client was redirected away before.
     pub fn handle_redirect_of_bytes(
         &mut self,
         taken: u64,
@@ -137,7 +139,7 @@ impl Server {
     ) -> Result<Vec<u8>, Error> {
         let redirect = self.leave(target, now)?;
         let redirect = Redirect {
-            // Without it all is to be sent again, as the paper's header says.
+            // Without a number everything must be sent again, as the paper's header says.
             taken: (taken > 0).then_some(taken),
             ..redirect
         };
@@ -150,7 +152,8 @@ impl Server {
         }
         self.state = State::Left;
         let token = self.options.key.as_ref().map(|key| {
-            // A client's clock is not asked: who makes and who checks are both of the cluster.
+            // The client's clock does not matter: both servers, the one that makes and the one that checks the token,
+            // are of the cluster.
             let lifetime = TOKEN_LIFETIME.as_nanos() as u64;
             let expiry = Clock::from_nanos(now.as_nanos().saturating_add(lifetime));
             Token::new(key, target, self.client.ip(), expiry)
@@ -165,14 +168,14 @@ impl Server {
 
     fn hello(&mut self, hello: &Hello, now: Clock) -> Result<Heard, Error> {
         match (&self.options.key, hello.token) {
-            // A server without the key cannot tell, and is not told to.
+            // A server without the key cannot check a token, and ignores it.
             (Some(key), Some(token)) => token.check(key, self.here, self.client.ip(), now)?,
             _ if self.options.redirected_only => return Err(Refused::Missing.into()),
             _ => {}
         }
         self.state = State::Open;
         self.fell_back_from = hello.fell_back_from;
-        // Who was redirected knows what it talks to.
+        // A client that was redirected here knows that this server speaks EOP.
         Ok(if *hello == Hello::default() {
             Heard::Probe
         } else {

@@ -1,5 +1,5 @@
-//! Where a redirector sends clients: by a [policy](baton_core::policy), among the servers that are not known to be
-//! down. Whether one is, clients find out: who falls back says from where.
+//! The servers that a redirector sends clients to. A [policy](baton_core::policy) chooses among those that are not
+//! known to be down. Clients find out whether one is down: a client that goes back says from which server.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
@@ -15,19 +15,19 @@ use baton_core::slots::Slot;
 /// How long a server that did not answer is not chosen.
 pub const DOWN: Duration = Duration::from_secs(5);
 
-/// The most servers: the index of one is a byte.
+/// The most servers that can be chosen from: a server's index is a byte.
 pub const MOST: usize = 256;
 
-/// A server, and its share.
+/// A server and its share of the clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Target {
-    /// Where it is.
+    /// The server's address and port.
     pub address: SocketAddr,
-    /// Its share of the clients.
+    /// The server's share of the clients.
     pub weight: NonZeroU8,
 }
 
-/// The servers, and whose turn it is.
+/// The servers that a policy chooses from.
 #[derive(Debug)]
 pub struct Targets {
     all: Vec<(String, Target)>,
@@ -37,7 +37,7 @@ pub struct Targets {
 }
 
 impl Targets {
-    /// Of more than [`MOST`] the first are chosen from.
+    /// Makes a set of targets. If there are more than [`MOST`], only the first ones are used.
     pub fn new(policy: Policy, targets: Vec<Target>) -> Self {
         let named = |target: Target| (target.address.to_string(), target);
         Self {
@@ -53,15 +53,15 @@ impl Targets {
         self.chooser.policy().number() == POLICY_PATH
     }
 
-    /// One did not answer.
+    /// Notes that a server did not answer.
     pub fn handle_down(&mut self, now: Moment, server: SocketAddr) {
         if self.all.iter().any(|(_, one)| one.address == server) {
             self.down.insert(server, now + DOWN);
         }
     }
 
-    /// A server for this client, but none of `without`; of those that are down only if all are. `None`: there
-    /// is no other.
+    /// Chooses a server for this client, but none of `without`. A server that is down is chosen only if all others are
+    /// down, too. Returns `None` if there is no other server.
     pub fn choose(
         &mut self,
         now: Moment,
@@ -70,12 +70,12 @@ impl Targets {
         without: &[SocketAddr],
     ) -> Option<SocketAddr> {
         self.down.retain(|_, until| *until > now);
-        // Who is not to be chosen for this client alone does not change the others' table.
+        // Servers that must not be chosen for this client alone stay in the table, which serves other clients as well.
         let here = |address: SocketAddr| !without.contains(&address);
         let up: Vec<usize> = (0..self.all.len())
             .filter(|&index| !self.down.contains_key(&self.all[index].1.address))
             .collect();
-        // By hash it is the same each time.
+        // A choice by hash is the same each time, so the number of attempts has a limit.
         for _ in 0..=up.len() {
             let chosen = self.choose_of(now, &up, client, path);
             if chosen.is_some_and(here) {

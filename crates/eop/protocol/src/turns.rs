@@ -1,16 +1,16 @@
-//! Where a stream of HTTP/1 stands: whether all requests are answered, so that the next one may go to another
-//! server. As long as nobody can be mistaken: from the first thing on that is not plainly one request, then its
-//! one response, the session stays where it is.
+//! Follows a stream of HTTP/1 to tell whether all requests are answered, so that the next one may go to another
+//! server. It does so only while there is no doubt: once the stream is not plainly one request and then its one
+//! response, the session stays where it is.
 
 use std::borrow::Cow;
 
 use httparse::{EMPTY_HEADER, Header, Request, Response, Status};
 
-/// Longer heads are passed on unread.
+/// The length of the longest head that is read. The bytes of longer heads are passed on without being read.
 const LONGEST_HEAD: usize = 16 << 10;
 const MOST_HEADERS: usize = 96;
 
-/// Both directions of a client's session with one server.
+/// The state of both directions of a client's session with one server.
 #[derive(Debug)]
 pub struct Turns {
     state: State,
@@ -19,26 +19,26 @@ pub struct Turns {
 
 #[derive(Debug)]
 enum State {
-    /// All is answered. What has come of the next request is held back.
+    /// All requests are answered. What has arrived of the next request is held back.
     Quiet { held: Vec<u8> },
-    /// The response's head is awaited, of which so much has come.
+    /// The response's head is awaited; `begun` has arrived of it. `of_head`: the request is HEAD.
     Head { of_head: bool, begun: Vec<u8> },
-    /// So much of its body is.
+    /// This many bytes of the response's body are awaited.
     Body { rest: u64 },
-    /// Nobody knows any more.
+    /// The state of the stream is unknown, so the session stays where it is.
     Pinned,
 }
 
-/// What is to be done with what a client sends.
+/// What the relay must do with bytes that a client sends.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Step<'a> {
-    /// More of it is needed.
+    /// Wait for more bytes.
     Wait,
-    /// It goes to the server.
+    /// Pass these bytes to the server.
     Pass(Cow<'a, [u8]>),
-    /// It is a request, for this path: redirect, or [`Turns::pass`] it.
+    /// Redirect the client or call [`Turns::pass`]: the bytes are a request for this path.
     Ask {
-        /// Up to its query.
+        /// The path, without its query.
         path: Vec<u8>,
     },
 }
@@ -50,7 +50,7 @@ impl Default for Turns {
 }
 
 impl Turns {
-    /// Nothing has been said yet.
+    /// Makes the state of a session in which nothing was sent yet.
     pub const fn new() -> Self {
         Self {
             state: State::Quiet { held: Vec::new() },
@@ -58,7 +58,7 @@ impl Turns {
         }
     }
 
-    /// For a session that stays where it is, whatever is said.
+    /// Makes the state of a session that stays where it is, whatever is sent.
     pub const fn pinned() -> Self {
         Self {
             state: State::Pinned,
@@ -71,15 +71,15 @@ impl Turns {
         matches!(self.state, State::Quiet { .. })
     }
 
-    /// How many bytes of the client's were passed on.
+    /// How many of the client's bytes were passed on.
     pub const fn passed(&self) -> u64 {
         self.passed
     }
 
-    /// The client sends this.
+    /// Takes bytes that the client sends.
     pub fn handle_request<'a>(&mut self, bytes: &'a [u8]) -> Step<'a> {
         let State::Quiet { held } = &mut self.state else {
-            // Before the response is there, or a part of a body.
+            // These bytes came before the response was complete, or belong to a request's body.
             self.state = State::Pinned;
             self.passed += bytes.len() as u64;
             return Step::Pass(bytes.into());
@@ -92,7 +92,7 @@ impl Turns {
         }
     }
 
-    /// What is held back goes to the server.
+    /// Returns the bytes that were held back. They must go to the server.
     pub fn pass(&mut self) -> Vec<u8> {
         let State::Quiet { held } = &mut self.state else {
             return Vec::new();
@@ -109,14 +109,16 @@ impl Turns {
         held
     }
 
-    /// The client has said its last, or its request is none: what is held back goes to the server.
+    /// Returns the bytes that were held back, which must go to the server: the client has ended its direction, or its
+    /// bytes are no request.
     pub fn give_up(&mut self) -> Vec<u8> {
         let held = self.pass();
         self.state = State::Pinned;
         held
     }
 
-    /// The server sends this. If nobody has asked for it, what was held back goes to the server: returned is that.
+    /// Takes bytes that the server sends. If no request has asked for them, returns the bytes that were held back,
+    /// which must go to the server.
     #[must_use]
     pub fn handle_response(&mut self, bytes: &[u8]) -> Vec<u8> {
         let (rest, came) = match &mut self.state {
@@ -141,7 +143,7 @@ impl Turns {
     }
 }
 
-/// The path of the request whose head `bytes` begin with, once that is whole.
+/// The path of the request whose head `bytes` begin with; `None` until the head is whole.
 fn path(bytes: &[u8]) -> Result<Option<Vec<u8>>, ()> {
     let mut headers = [EMPTY_HEADER; MOST_HEADERS];
     let mut request = Request::new(&mut headers);
@@ -153,7 +155,7 @@ fn path(bytes: &[u8]) -> Result<Option<Vec<u8>>, ()> {
     Ok(Some(path.as_bytes().to_vec()))
 }
 
-/// Whether `bytes` are one request without a body, and nothing else: then whether it is HEAD.
+/// If `bytes` are one request without a body and nothing else, returns whether it is HEAD; otherwise `None`.
 fn expects(bytes: &[u8]) -> Option<bool> {
     let mut headers = [EMPTY_HEADER; MOST_HEADERS];
     let mut request = Request::new(&mut headers);
@@ -170,8 +172,8 @@ fn expects(bytes: &[u8]) -> Option<bool> {
     plain.then_some(method == "HEAD")
 }
 
-/// Of a response, once its head is whole: the bytes of it, and those of the body. An error: its end is not said,
-/// or not in a way that is understood here.
+/// The lengths of a response's head and body, once the head is whole. Fails if the response does not say where it
+/// ends, or not in a way that is understood here.
 fn length(bytes: &[u8], of_head: bool) -> Result<Option<(usize, u64)>, ()> {
     let mut headers = [EMPTY_HEADER; MOST_HEADERS];
     let mut response = Response::new(&mut headers);
@@ -191,7 +193,7 @@ fn length(bytes: &[u8], of_head: bool) -> Result<Option<(usize, u64)>, ()> {
     let mut lengths = (response.headers.iter())
         .filter(|header| header.name.eq_ignore_ascii_case("content-length"))
         .map(|header| {
-            // Not with a sign.
+            // A length with a sign is refused.
             let digits = header.value.iter().all(u8::is_ascii_digit);
             let text = std::str::from_utf8(header.value).ok().filter(|_| digits);
             text?.parse().ok()
@@ -221,7 +223,7 @@ mod tests {
         assert_eq!(turns.pass(), request);
     }
 
-    /// Nothing is held back meanwhile.
+    /// Takes a response while nothing is held back.
     fn respond(turns: &mut Turns, response: &[u8]) {
         assert_eq!(turns.handle_response(response), b"");
     }

@@ -1,4 +1,4 @@
-//! EOP: the golden vectors of `vectors/eop.txt`, and what holds for all messages.
+//! EOP: the golden vectors of `vectors/eop.txt`, and properties of all messages.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -66,7 +66,7 @@ fn a_token_is_good_for_one_client_target_and_time() {
             "bit {bit}"
         );
     }
-    // Seen through a socket for both versions of IP it is the same.
+    // A socket for both IP versions sees the client's address as a mapped one, which makes no difference.
     let mapped = "::ffff:192.0.2.1".parse().unwrap();
     assert_eq!(token.check(&key, target, mapped, expiry), Ok(()));
 }
@@ -164,7 +164,7 @@ fn any_token() -> impl Strategy<Value = Option<Token>> {
     prop::option::of(prop::array::uniform24(any::<u8>()).prop_map(Token::from_bytes))
 }
 
-/// A head and the message behind it.
+/// Any head, with the message behind it.
 fn any_message() -> impl Strategy<Value = (Head, Vec<u8>)> {
     let message = || prop::collection::vec(any::<u8>(), 0..300);
     let redirect = (
@@ -257,7 +257,7 @@ struct Vector {
     fields: BTreeMap<String, String>,
 }
 
-/// The vectors of one kind; how many, so that none is skipped unnoticed.
+/// The vectors of one kind. There must be `count`, so that none is skipped unnoticed.
 fn vectors(kind: &str, count: usize) -> Vec<Vector> {
     let text = include_str!("../vectors/eop.txt");
     let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();

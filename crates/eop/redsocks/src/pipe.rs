@@ -1,14 +1,14 @@
-//! Bytes on their way from one end to another. A relay of two pipes moves whatever can be moved, so that an end
-//! which does not read stops nobody but who writes to it.
+//! Bytes on their way from one end to another. A relay with two pipes moves whatever can be moved, so an end that does
+//! not read holds up only the end that writes to it.
 
 use std::io;
 
 use tokio::io::{AsyncWrite, AsyncWriteExt as _};
 
-/// The most that one read gives, and so the longest message.
+/// The most bytes that one read returns, and so the length of the longest message.
 pub(crate) const PIECE: usize = 64 << 10;
 
-/// What was read and is not written.
+/// Bytes that were read and are not written yet.
 #[derive(Debug, Default)]
 pub(crate) struct Pipe {
     bytes: Vec<u8>,
@@ -32,7 +32,7 @@ impl Pipe {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// Writes some of it. Cancel safe.
+    /// Writes some of the bytes. Cancel safe.
     pub async fn drain(&mut self, to: &mut (impl AsyncWrite + Unpin)) -> io::Result<()> {
         match to.write(&self.bytes[self.begin..]).await? {
             0 => Err(io::ErrorKind::WriteZero.into()),
@@ -43,7 +43,7 @@ impl Pipe {
         }
     }
 
-    /// Writes all of it.
+    /// Writes all of the bytes.
     pub async fn flush(&mut self, to: &mut (impl AsyncWrite + Unpin)) -> io::Result<()> {
         while !self.is_empty() {
             self.drain(to).await?;

@@ -1,4 +1,5 @@
-//! An agent's far end and a front over loopback, without hooks: which redirects are followed, and what is reset.
+//! An agent's far end and a front over loopback, without hooks: which redirects are followed, and which sessions are
+//! reset.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -17,7 +18,7 @@ use tokio::net::{TcpListener, TcpStream};
 
 const ANY: &str = "127.0.0.1:0";
 
-/// A server that gives back what it gets, each byte one higher.
+/// Starts a server that gives back what it gets, with `by` added to each byte.
 async fn echo(by: u8) -> SocketAddr {
     let listener = TcpListener::bind(ANY).await.unwrap();
     let at = listener.local_addr().unwrap();
@@ -66,7 +67,7 @@ async fn connect(to: SocketAddr) -> AgentStream {
         .stream
 }
 
-/// Sends and receives at once, whatever the sizes.
+/// Sends and receives at the same time, whatever the sizes.
 async fn exchange(stream: AgentStream, sent: &[u8]) -> Vec<u8> {
     let (mut reader, mut writer) = tokio::io::split(stream);
     let mut got = Vec::new();
@@ -106,7 +107,7 @@ async fn who_is_sent_to_nobody_comes_back_and_goes_to_another() {
     }
 }
 
-/// A server that reads `first` and what is behind it, says `then`, and closes.
+/// Starts an EOP server that reads one message, sends `then`, and closes once the client has.
 async fn scripted(then: Vec<u8>) -> SocketAddr {
     let listener = TcpListener::bind(ANY).await.unwrap();
     let at = listener.local_addr().unwrap();
@@ -115,12 +116,12 @@ async fn scripted(then: Vec<u8>) -> SocketAddr {
         let mut hello = [0; MAGIC.len() + 2];
         stream.read_exact(&mut hello).await.unwrap();
         stream.write_all(&Head::Welcome.bytes(0)).await.unwrap();
-        // A message of three bytes.
+        // The message is a header and three bytes.
         let mut message = [0; 15];
         stream.read_exact(&mut message).await.unwrap();
         assert_eq!(&message[12..], b"one");
         stream.write_all(&then).await.unwrap();
-        // Until the client goes.
+        // The connection stays open until the client closes it.
         let mut rest = Vec::new();
         let _ = stream.read_to_end(&mut rest).await;
     });
@@ -163,7 +164,7 @@ async fn what_cannot_be_followed_is_a_reset_and_not_an_end() {
         let mut stream = connect(scripted(then).await).await;
         stream.write_all(b"one").await.unwrap();
         let mut got = Vec::new();
-        // The one that is cut off: its server closes when this end does.
+        // The session whose answer is cut off ends because its server closes when this end does.
         let (mut reader, mut writer) = tokio::io::split(stream);
         writer.shutdown().await.unwrap();
         let error = reader.read_to_end(&mut got).await.unwrap_err();

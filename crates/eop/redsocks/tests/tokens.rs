@@ -1,4 +1,4 @@
-//! A front that serves only clients that were redirected to it: which tokens it takes, from whom.
+//! A front that serves only clients that were redirected to it: which tokens it accepts, and from whom.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -21,7 +21,7 @@ const ANY: &str = "127.0.0.1:0";
 const CLIENT: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 const REQUEST: &[u8] = b"abc";
 
-/// A server that gives back what it gets, and says so of each connection.
+/// Starts a server that gives back what it gets.
 async fn echo() -> SocketAddr {
     let listener = TcpListener::bind(ANY).await.unwrap();
     let at = listener.local_addr().unwrap();
@@ -65,13 +65,14 @@ fn hello(token: Option<Token>) -> Vec<u8> {
     .bytes(0)
 }
 
-/// After so many seconds.
+/// A point in time that is this many seconds from now.
 fn expiry(seconds: i64) -> Clock {
     let now = Clock::from(SystemTime::now()).as_nanos();
     Clock::from_nanos(now.saturating_add_signed(seconds * 1_000_000_000))
 }
 
-/// Says this and then a request. Whether it is answered; else the connection must have been reset.
+/// Sends `first` and then a request. Returns whether the request is answered. If it is not, the connection must have
+/// been reset.
 async fn is_served(at: SocketAddr, first: &[u8]) -> bool {
     let mut stream = TcpStream::connect(at).await.unwrap();
     let sent = [first, &Head::normal(3), REQUEST].concat();
@@ -118,7 +119,7 @@ async fn only_who_was_redirected_here_is_served() {
     let (at, counters) = front(Servers::Behind(echo().await), true);
     let good = Token::new(&key("a"), at, CLIENT, expiry(30));
     assert!(is_served(at, &hello(Some(good))).await);
-    // It is good until it expires.
+    // A token is valid until it expires.
     assert!(is_served(at, &hello(Some(good))).await);
     assert_eq!(counters.refused.get(), 0);
 
@@ -168,7 +169,7 @@ async fn a_redirector_gives_an_agent_what_the_front_behind_it_asks_for() {
     };
     assert_eq!(asked(redirector).await.unwrap(), *REQUEST);
     assert_eq!(behind_counters.refused.get(), 0);
-    // The same agent without a redirect: nothing of what it sends is answered.
+    // Without a redirect, nothing that the same agent sends is answered.
     asked(behind).await.unwrap_err();
     assert_eq!(behind_counters.relayed.get(), 1);
     assert!(behind_counters.refused.get() > 0);

@@ -1,12 +1,12 @@
-//! Late packets: a process outside the kernel holds them for a while (`late.py`).
+//! Late packets: a process in user space holds them for a while (`late.py`).
 //!
 //! ```text
 //!  port --fwd--> late.N.f ==== late.N.fp --> late.py --> late.N.fp ==== late.N.f --> the bridge
 //!  the bridge --fwd--> late.N.t ==== late.N.tp --> late.py --> port
 //! ```
 //!
-//! Each queue is a veth. That of what a host sends is itself a port of the bridge, one that learns and
-//! floods nothing; so its packets go on as if they had come by the host's own port.
+//! Each queue is a veth. The queue for what a host sends is a port of the bridge itself, with learning and
+//! flooding off, so its packets go on as if they had come by the host's own port.
 
 use std::time::Duration;
 
@@ -19,12 +19,12 @@ use crate::ready::PATIENCE;
 use crate::state::{self, State};
 use crate::{start, tool, topology};
 
-/// The mark of what has been late already, where it meets the same rules again.
+/// The mark of packets that have been late, by which the same rules let them pass the second time.
 pub(super) const LATE: u32 = 0x00ba_702f;
 
 const PROGRAM: &str = include_str!("late.py");
 
-/// Makes a queue and starts what holds its packets.
+/// Makes a queue and starts the process that holds its packets.
 pub(super) fn begin(
     state: &mut State,
     lab: &Lab,
@@ -40,12 +40,12 @@ pub(super) fn begin(
         "ip -n {inside} link add name {queue} type veth peer name {end}"
     ))?;
     for device in [queue, &end] {
-        // No address of its own, so that it says nothing itself. A kernel without IPv6 refuses.
+        // Without an address the device sends nothing itself. A kernel without IPv6 refuses this command.
         let _ = tool::run(&format!(
             "ip -n {inside} link set dev {device} addrgenmode none"
         ));
     }
-    // Outside the kernel a packet is what it is on a wire: with a checksum and no longer than the MTU.
+    // In user space a packet must be as on a wire: with its checksum, and no longer than the MTU.
     topology::plain(bridge, queue)?;
     let out = match way {
         Direction::From => {
@@ -93,7 +93,7 @@ pub(super) fn begin(
     })
 }
 
-/// Ends what holds packets of this host's link. What it holds is lost.
+/// Ends the processes that hold packets of this host's link. The packets that they hold are lost.
 pub(super) fn end(state: &mut State, bridge: &Namespace, host: &str) -> Result<()> {
     let (ours, others): (Vec<_>, Vec<_>) = std::mem::take(&mut state.processes)
         .into_iter()

@@ -1,16 +1,16 @@
-//! What goes wrong in a cluster, done on purpose: to a cable, a machine, a process, to packets.
+//! Faults, caused on purpose: of a cable, a machine, a process, or of packets.
 //!
 //! | fault | what it is like |
 //! |---|---|
 //! | [`Fault::Cut`], [`Fault::Mend`] | the cable is pulled out, and put in again |
 //! | [`Fault::Remove`], [`Fault::Insert`] | the network card is taken out, and another one put in |
 //! | [`Fault::Halt`] | the power fails: not a FIN, not a RST |
-//! | [`Fault::Reboot`] | and comes back: all starts again as `up` did it |
+//! | [`Fault::Reboot`] | the power fails and comes back: everything starts again as `up` started it |
 //! | [`Fault::Kill`], [`Fault::Pause`], [`Fault::Continue`] | a program crashes; hangs; goes on |
 //! | [`Fault::Packets`] | a bad cable: packets are lost, doubled, late |
 //! | [`Fault::Clock`] | somebody sets the clock wrong: see [`crate::clock`] |
 //!
-//! Each holds until it is undone, and `down` undoes all.
+//! Each fault lasts until it is undone, and `down` undoes all of them.
 
 mod cli;
 mod late;
@@ -28,41 +28,41 @@ use crate::running::Running;
 use crate::state::{self, Lock};
 use crate::topology;
 
-/// Something that goes wrong at a host.
+/// A fault of a host, or the end of one.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Fault {
-    /// Its link has no carrier any more.
+    /// The links of the host have no carrier anymore.
     Cut,
-    /// It has again.
+    /// The links of the host have their carrier again.
     Mend,
-    /// Its network card is taken out, or its driver unloaded: the interface is gone, with addresses and routes.
+    /// The host's network card is taken out, or its driver unloaded: the interface is gone, with addresses and routes.
     Remove,
-    /// Another card is put in, and gets its name, addresses and routes.
+    /// Another network card is put in, and gets the name, addresses and routes of the one before.
     Insert,
-    /// The machine loses power. It comes back by [`Fault::Reboot`].
+    /// The host loses power. [`Fault::Reboot`] brings it back.
     Halt,
-    /// It loses power and starts again, with nothing left in its memory: not a socket, not a program
-    /// at its interface. The files of its programs are as they were.
+    /// The host loses power and starts again. Nothing is left in its memory: no socket, and no program at
+    /// its interface. The files of its programs are as they were.
     Reboot,
-    /// Something that runs on it, by its name in the lab file, ends at once, with all it has started.
+    /// A program of the host, by its name in the lab file, is killed with everything that it has started.
     Kill(String),
-    /// It stands still.
+    /// A program of the host, by its name in the lab file, is stopped (`SIGSTOP`).
     Pause(String),
-    /// It goes on.
+    /// A program of the host that was stopped goes on (`SIGCONT`).
     Continue(String),
-    /// What happens to the packets of its link, in place of what was said before.
+    /// Packets of the host's link are lost, doubled or late, as said here and no longer as said before.
     Packets(Packets),
-    /// The wall clock of its programs, which must be its own (`own_clock`), is so many seconds ahead of the
-    /// right time, or behind it. They look within two seconds.
+    /// The wall clock of the host's programs is so many seconds ahead of the right time, or behind it if negative.
+    /// The host must have `own_clock`. Its programs see the change within two seconds.
     Clock(i64),
 }
 
 impl Running {
-    /// Does it.
+    /// Causes a fault at a host, or ends one.
     ///
     /// # Errors
     /// [`crate::Error::NoSuchHost`], [`crate::Error::NoSuchThing`], [`crate::Error::NotUp`];
-    /// [`crate::Error::NotReady`] after a reboot; a tool that refuses.
+    /// [`crate::Error::NotReady`] after a reboot; [`crate::Error::Tool`] if a tool fails.
     pub fn fault(&self, host: &str, fault: &Fault) -> Result<()> {
         match fault {
             Fault::Cut => self.link(host, false),
@@ -101,7 +101,7 @@ impl Running {
 }
 
 impl Fault {
-    /// What ends it; none, if it ends by itself or nothing can.
+    /// The fault that ends this one; `None` if this one ends by itself or nothing can end it.
     pub fn undone_by(&self) -> Option<Fault> {
         match self {
             Fault::Cut => Some(Fault::Mend),

@@ -1,8 +1,8 @@
-//! What happens to the packets of a link: lost, doubled, late.
+//! Faults of the packets of a link: they are lost, doubled or late.
 //!
-//! By nftables at the host's port on the bridge, beside the loss of the lab file. The kernel itself
-//! doubles (`dup`, Linux 4.6; at egress 5.17); what is to be late is given to a process
-//! ([`super::late`]), because this takes no module.
+//! Rules of nftables do this at the host's port on the bridge, in addition to the loss of the lab file. The
+//! kernel itself doubles packets (`dup`, Linux 4.6; at egress 5.17). Packets that are to be late go to a
+//! process ([`super::late`]), because this needs no kernel module.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -18,56 +18,57 @@ use crate::state::{Lock, State};
 use crate::{tool, topology};
 
 const TABLE: &str = "netdev baton_fault";
-/// To be doubled where it leaves the bridge.
+/// The mark of a packet that is to be doubled where it leaves the bridge.
 const TWICE: u32 = 0x00ba_702d;
-/// Has been.
+/// The mark of a packet that has been doubled.
 const DOUBLED: u32 = 0x00ba_702e;
 
-/// Each part is of the packets meant, 0 to 1. The default is a good cable.
+/// What happens to the packets of a link. Each [`Loss`] is a part, 0 to 1, of the packets that `only` and
+/// `direction` select. The default is a good cable.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Packets {
-    /// Never arrive.
+    /// The part that never arrives.
     pub lose: Loss,
-    /// Arrive twice.
+    /// The part that arrives twice.
     pub twice: Loss,
-    /// Arrive later: some overtake others, unless it is all of them.
+    /// The part that arrives late. If not all packets are late, some overtake others.
     pub late: Loss,
-    /// By so much, at least.
+    /// The least time by which late packets are delayed.
     pub by: Duration,
-    /// Which packets are meant.
+    /// The kind of packets that the fault is for.
     pub only: Only,
-    /// And on which way.
+    /// The direction of the packets that the fault is for.
     pub direction: Direction,
 }
 
-/// Which packets a fault is for.
+/// The kind of packets that a fault is for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Only {
-    /// All.
+    /// All packets.
     #[default]
     All,
     /// Messages between nodes.
     Lccp,
-    /// Clients' and servers' TCP that is not inside a message.
+    /// TCP packets of clients and servers that are not inside a message.
     Tcp,
 }
 
-/// On which way.
+/// The direction of packets, as seen from the host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Direction {
-    /// From the host and to it.
+    /// Packets from the host and to it.
     #[default]
     Both,
-    /// What the host sends.
+    /// Packets that the host sends.
     From,
-    /// What it gets.
+    /// Packets that the host receives.
     To,
 }
 
 impl Running {
-    /// What happens to the packets of a host's link, in place of what was said before.
+    /// Sets what happens to the packets of a host's link, and replaces what was set before.
     pub(super) fn disturb(&self, host: &str, packets: &Packets) -> Result<()> {
         let _lock = Lock::lab(self.lab().name(), &mut |_| {})?;
         let mut state = self.state()?;
@@ -76,7 +77,7 @@ impl Running {
         let ports: Vec<&str> = (self.lab().hosts().iter())
             .map(|host| host.name.as_str())
             .collect();
-        // The rules first: what they name must be there before, and they must be gone before it is.
+        // The old rules go first. A queue must exist before a rule names it, and go only after the rule.
         nft(
             &bridge,
             &script(host, &ports, &Packets::default(), ["", ""]),
@@ -93,12 +94,13 @@ impl Running {
         };
         let [from, to] = &queues;
         nft(&bridge, &script(host, &ports, packets, [from, to]))?;
-        // A loss is to be of one packet and not of 64 KiB at once.
+        // Each loss must be of one packet, not of 64 KiB at once.
         let hosts = self.namespaces(&state)?;
         topology::single_packets(&bridge, &hosts, true)
     }
 
-    /// Starts the processes that make packets late; gives the devices that lead to them.
+    /// Starts the processes that delay packets. Returns the devices that lead to them: for packets from the
+    /// host, and to it.
     fn queues(
         &self,
         state: &mut State,
@@ -144,10 +146,10 @@ fn nft(bridge: &Namespace, script: &str) -> Result<()> {
     tool::finish(nft, Some(script)).map(drop)
 }
 
-/// The chains of one port, emptied and filled. `queues` lead to what makes packets late, from the host
-/// and to it.
+/// The nftables script that flushes and fills the chains of one port. `queues` are the devices that lead to
+/// the processes that delay packets, from the host and to it.
 ///
-/// What comes from the host is doubled where it leaves the bridge: only there is known by which port.
+/// A packet from the host is doubled where it leaves the bridge, because only there its port is known.
 fn script(port: &str, ports: &[&str], packets: &Packets, queues: [&str; 2]) -> String {
     let mut script = format!("add table {TABLE}\n");
     let mut add = |line: String| {
@@ -184,7 +186,7 @@ fn script(port: &str, ports: &[&str], packets: &Packets, queues: [&str; 2]) -> S
             add(format!("add rule {chain} {only}{dice}{what}"));
         };
         rule(packets.lose, "counter drop".into());
-        // What has been late, or is the second of two, has been judged.
+        // A packet that has been late, or is a double, is not judged again.
         if way == Direction::To {
             let done = format!("meta mark {{ {LATE}, {DOUBLED} }} accept");
             rule(Loss::ALL, done);

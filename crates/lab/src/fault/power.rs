@@ -1,4 +1,4 @@
-//! The power of a host fails, and comes back.
+//! Takes the power of a host away, and gives it back.
 
 use std::path::Path;
 use std::time::Duration;
@@ -15,9 +15,9 @@ use crate::running::Running;
 use crate::state::{self, Lock, State};
 use crate::{config, down, ready, start, topology};
 
-/// What a node keeps in /run, which no machine has after a start.
+/// The files that a node keeps in /run. No machine has them after it starts.
 const GONE_WITH_POWER: [&str; 4] = ["control.sock", "undo.json", "lock", "draining"];
-/// What the kernel may take to end processes on a busy machine.
+/// The time that the kernel may need to end processes on a busy machine.
 const ENDING: Duration = Duration::from_secs(15);
 
 impl Running {
@@ -35,9 +35,9 @@ impl Running {
         self.power_on(&mut state, host, patience)
     }
 
-    /// The link first: a machine without power says nothing. Then everything that is only in its
-    /// memory: processes, pinned programs and maps, and, with its namespace, sockets, which the kernel
-    /// would else keep until their last data is acknowledged.
+    /// Cuts the link first, because a machine without power sends nothing. Then removes everything that is
+    /// only in the host's memory: processes, pinned programs and maps, and, with the namespace, sockets. The
+    /// kernel would otherwise keep sockets until their last data is acknowledged.
     fn power_off(&self, state: &mut State, host: &Host) -> Result<()> {
         let (lab, name) = (self.lab(), host.name.as_str());
         if !host.ports.is_empty() {
@@ -77,7 +77,7 @@ impl Running {
         topology::carrier(&bridge, host, true)?;
 
         let group = state.group(name);
-        // As they were started by `up`: servers before the node, but where they have their sockets from it.
+        // The order is that of `up`: servers before the node, except where the node gives them their sockets.
         let mut ours: Vec<_> = (state.processes.iter_mut())
             .filter(|process| process.start.host == name)
             .collect();
@@ -99,19 +99,19 @@ impl Running {
         started.iter().try_for_each(is_ready)
     }
 
-    /// A host of the file: the bridge is none.
+    /// The host of this name in the lab file. The bridge is not among them.
     pub(super) fn file_host(&self, name: &str) -> Result<&Host> {
         let host = self.lab().host(name);
         host.ok_or_else(|| self.no_such_host(name))
     }
 }
 
-/// Ends every process inside, whoever started it.
+/// Ends every process inside the namespace, whoever started it.
 fn end_all(namespace: &Namespace) -> Result<()> {
     let gone = wait_until(ENDING, || {
         let pids = namespace.processes();
         for pid in &pids {
-            // It may have ended since.
+            // The process may have ended since.
             match kill(Pid::from_raw(pid.cast_signed()), Signal::SIGKILL) {
                 Ok(()) | Err(Errno::ESRCH) => {}
                 Err(_) => return false,

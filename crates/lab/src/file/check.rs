@@ -1,4 +1,4 @@
-//! From the file's text to a [`Lab`]: what no single value can show to be wrong.
+//! Turns the file's text into a [`Lab`], and checks what no single value can show to be wrong.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -15,7 +15,7 @@ use super::{
 use crate::config;
 use crate::error::{Error, Result};
 
-/// The file as it is written, each value right by itself.
+/// The file as it is written. Each value is right by itself, but they may contradict each other.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Written {
@@ -83,7 +83,7 @@ pub(super) fn parse(text: &str) -> Result<Lab> {
     Ok(lab)
 }
 
-/// An address that was given away.
+/// An address that a host has already.
 struct Seen<'a> {
     address: HostAddress,
     lan: Option<&'a LanName>,
@@ -91,7 +91,7 @@ struct Seen<'a> {
 }
 
 impl WrittenHost {
-    /// Where each of its interfaces is, the first one first, and with which addresses.
+    /// The LAN and the addresses of each interface of the host, the first interface first.
     fn interfaces(&self) -> impl Iterator<Item = (Option<&LanName>, &Spanned<Addresses>)> {
         let ports = self.ports.iter();
         std::iter::once((self.lan.as_ref(), &self.address))
@@ -99,7 +99,7 @@ impl WrittenHost {
     }
 }
 
-/// Knows the text, to turn a place in it into a line.
+/// The checks. They have the text, to turn a place in it into a line.
 struct Checker<'a> {
     text: &'a str,
 }
@@ -143,7 +143,7 @@ impl Checker<'_> {
         Ok(())
     }
 
-    /// On a LAN the addresses of a family share a network.
+    /// Checks that the addresses of one family on a LAN share a network.
     fn one_network(
         &self,
         at: usize,
@@ -167,7 +167,7 @@ impl Checker<'_> {
         }
     }
 
-    /// A node's own address is one of its addresses.
+    /// Checks that a host with `node_address` is a node, and that one of its interfaces has that address.
     fn node_address(&self, host: &WrittenHost) -> Result<()> {
         let (Some(address), name) = (&host.node_address, host.name.get_ref()) else {
             return Ok(());
@@ -195,7 +195,7 @@ impl Checker<'_> {
         Ok(())
     }
 
-    /// Somebody on its LAN has that address, and forwards.
+    /// Checks that a host on the same LAN has the address of the gateway, and forwards.
     fn gateway(&self, host: &WrittenHost, hosts: &[WrittenHost]) -> Result<()> {
         let Some(gateway) = &host.gateway else {
             return Ok(());

@@ -1,7 +1,7 @@
 //! The lab file: which hosts there are, how they are linked, and what runs on them.
 //!
-//! One LAN joins all hosts that name no other. A host's `address` and `link` speak of its first
-//! interface; a router, or a node on several networks, has more, each a `port`.
+//! One LAN joins all hosts that name no LAN. A host's `address` and `link` are those of its first
+//! interface. A router, or a node on several networks, has further interfaces, each a `port`.
 
 mod check;
 mod names;
@@ -18,7 +18,7 @@ pub use values::{Cpu, HostAddress, Loss, Mtu, Port, Rate};
 
 use crate::error::Result;
 
-/// A lab file that makes sense: names and addresses are unique, everything fits together.
+/// A checked lab file: names and addresses are unique, and everything fits together.
 #[derive(Clone, Debug)]
 pub struct Lab {
     pub(crate) name: LabName,
@@ -27,43 +27,43 @@ pub struct Lab {
     pub(crate) source: String,
 }
 
-/// A host: a network namespace with an interface, `eth0`, on one of the lab's LANs, and maybe further ones.
+/// A host: a network namespace with an interface `eth0` on one of the lab's LANs, and perhaps further interfaces.
 #[derive(Clone, Debug)]
 pub struct Host {
-    /// Unique in the lab.
+    /// The name, unique in the lab.
     pub name: HostName,
-    /// At least one.
+    /// The addresses of its first interface, at least one.
     pub addresses: Vec<HostAddress>,
-    /// The node's own address in the cluster, one of those of all its interfaces. None: the first.
+    /// The node's own address in the cluster, one of the addresses of all its interfaces. `None`: the first address.
     pub node_address: Option<IpAddr>,
-    /// Where it is. None: on the LAN of all that name none.
+    /// The LAN of its first interface. `None`: the LAN of all that name no LAN.
     pub lan: Option<LanName>,
-    /// The router to everywhere else.
+    /// The address of the router to all other networks.
     pub gateway: Option<IpAddr>,
-    /// Further interfaces, `eth1` and so on. Unless it is a node, it is a router with one: it forwards.
+    /// The further interfaces, `eth1` and so on. A host that has one and is no node is a router: it forwards.
     pub ports: Vec<HostPort>,
-    /// Its part in the cluster: none for a client.
+    /// The host's roles in the cluster. A client has none.
     pub roles: Vec<Role>,
-    /// Its share under the policy "weighted".
+    /// The weight under the policy "weighted".
     pub weight: u8,
-    /// Its cable.
+    /// The cable of its first interface.
     pub link: Link,
-    /// What all that runs on it may use of the CPUs. None: everything.
+    /// The CPU time that everything on the host may use together. `None`: there is no limit.
     pub cpu: Option<Cpu>,
     /// Whether its programs see a wall clock of its own, which can be set wrong.
     pub own_clock: bool,
     /// Whether its node has only its own keys, and not the cluster's secret.
     pub own_keys: bool,
-    /// What runs on it, names unique.
+    /// The things that run on the host, with unique names.
     pub run: Vec<Thing>,
 }
 
 /// A further interface of a router or a node.
 #[derive(Clone, Debug)]
 pub struct HostPort {
-    /// Where it is. None: on the LAN of all that name none.
+    /// The LAN of the interface. `None`: the LAN of all that name no LAN.
     pub lan: Option<LanName>,
-    /// At least one.
+    /// The addresses of the interface, at least one.
     pub addresses: Vec<HostAddress>,
 }
 
@@ -75,7 +75,7 @@ pub enum Role {
     Cs,
     /// Data server.
     Ds,
-    /// In front of the connection servers.
+    /// Switch, in front of the connection servers.
     Switch,
     /// Dispatcher.
     Dispatcher,
@@ -89,17 +89,17 @@ pub enum Role {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Link {
-    /// In each direction. None: as fast as the machine can. What a host sends by `XDP_TX` passes
-    /// no queue, so that of a connection server's forwarding only the receiving end is limited.
+    /// The rate in each direction. `None`: as fast as the machine can. Packets that a host sends by `XDP_TX`
+    /// pass no queue, so what a connection server forwards is limited only at the receiving end.
     pub rate: Option<Rate>,
-    /// For each packet in each direction.
+    /// The probability that a packet is lost, in each direction.
     pub loss: Loss,
-    /// None: 1500.
+    /// The MTU. `None`: 1500 bytes.
     pub mtu: Option<Mtu>,
 }
 
-/// The table `[config]`: keys of baton.toml that hold for the whole cluster. `[local]` and
-/// `[[node]]` are not among them: they follow from the hosts.
+/// The table `[config]`: sections of baton.toml for the whole cluster. `[local]` and `[[node]]` are not
+/// among them, because they are made from the hosts.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
@@ -145,7 +145,7 @@ impl Lab {
         self.hosts.iter().find(|host| host.name.as_str() == name)
     }
 
-    /// The first of the candidates of failover: who is to be in front. None: there is no failover.
+    /// The name of the first candidate of failover, which is to be in front. `None`: no candidates are listed.
     pub(crate) fn preferred(&self) -> Option<&str> {
         let failover = self.config.as_ref()?.failover.as_ref()?;
         failover.get("candidates")?.get(0)?.as_str()
@@ -153,62 +153,62 @@ impl Lab {
 }
 
 impl Host {
-    /// Its own address in the cluster.
+    /// The host's own address in the cluster.
     pub fn address(&self) -> IpAddr {
         let first = self.addresses[0].ip(); // at least one: `check` refuses a host without
         self.node_address.unwrap_or(first)
     }
 
-    /// Its interfaces, as programs on it call them.
+    /// The names of the host's interfaces, inside the host.
     pub fn interfaces(&self) -> Vec<String> {
         (0..=self.ports.len())
             .map(|at| format!("eth{at}"))
             .collect()
     }
 
-    /// Whether it forwards between its interfaces.
+    /// Whether the host forwards between its interfaces.
     pub fn is_router(&self) -> bool {
         !self.ports.is_empty() && !self.is_node()
     }
 
-    /// Whether it is a connection server.
+    /// Whether the host is a connection server.
     pub fn is_cs(&self) -> bool {
         self.roles.contains(&Role::Cs)
     }
 
-    /// Whether an XDP program sends from it.
+    /// Whether an XDP program on the host sends packets.
     pub fn has_xdp(&self) -> bool {
         self.is_cs() || self.roles.contains(&Role::Switch)
     }
 
-    /// Whether it is a data server.
+    /// Whether the host is a data server.
     pub fn is_ds(&self) -> bool {
         self.roles.contains(&Role::Ds)
     }
 
-    /// Whether its programs have virtual sockets.
+    /// Whether programs on the host have virtual sockets.
     pub fn is_app(&self) -> bool {
         self.roles.contains(&Role::App)
     }
 
-    /// Whether it belongs to the cluster. One that does not is a client.
+    /// Whether the host belongs to the cluster. A host that does not is a client or a router.
     pub fn is_node(&self) -> bool {
         !self.roles.is_empty()
     }
 
-    /// Whether it has an IPv6 address.
+    /// Whether the host's first interface has an IPv6 address.
     pub fn has_ipv6(&self) -> bool {
         self.addresses.iter().any(|address| address.ip().is_ipv6())
     }
 
-    /// What runs on it under this name.
+    /// The thing on the host that has this name.
     pub fn thing(&self, name: &str) -> Option<&Thing> {
         self.run.iter().find(|thing| thing.name() == name)
     }
 }
 
 impl Role {
-    /// Its name in files.
+    /// The role's name in files.
     pub fn name(self) -> &'static str {
         match self {
             Role::Cs => "cs",

@@ -4,14 +4,14 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Names become interface names, and `IFNAMSIZ` (linux/if.h) leaves 15 bytes.
+/// The longest name of a host. It becomes an interface name, for which `IFNAMSIZ` (linux/if.h) leaves 15 bytes.
 const HOST_NAME_BYTES: usize = 15;
-/// Leaves room for `lan.` before it.
+/// The longest name of a LAN. It leaves room for `lan.` in front in an interface name.
 const LAN_NAME_BYTES: usize = 11;
-/// Leaves room for the paths of Unix sockets below the state directory (108 bytes, unix(7)).
+/// The longest name of a lab. It leaves room for paths of Unix sockets in the state directory (108 bytes, unix(7)).
 const LAB_NAME_BYTES: usize = 32;
 
-/// The lab's own host: the bridge that joins the others.
+/// The name of the lab's own host, the bridge that joins the others.
 pub const BRIDGE: &str = "bridge";
 
 /// A lab's name: `a-z`, then `a-z 0-9 -`, at most 32 bytes.
@@ -82,7 +82,7 @@ impl TryFrom<String> for HostName {
                            choose another name"
                     .to_owned(),
             ),
-            // The bridge's own interfaces, which stand beside the ports named after hosts.
+            // The bridge has these interfaces itself, in the same namespace as the ports that have hosts' names.
             "lo" | "br0" => Err(format!(
                 "`{name}` is the name of an interface of the bridge: choose another name"
             )),

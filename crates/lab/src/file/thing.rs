@@ -1,4 +1,4 @@
-//! What runs on a host.
+//! The things that run on a host: its node, web servers, other programs.
 
 use std::fmt;
 use std::net::Ipv4Addr;
@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer};
 use super::names::ThingName;
 use super::values::Port;
 
-/// One thing that runs on a host. In the file `"nginx"`, or a table when there is more to say:
+/// One thing that runs on a host. In the file it is a name, `"nginx"`, or a table with further settings:
 /// `{ server = "nginx", port = 8080, workers = 4 }`, `{ command = ["iperf3", "-s"], port = 5201 }`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Thing {
@@ -18,23 +18,23 @@ pub enum Thing {
     Node,
     /// A web server with the lab's pages.
     Server(Server),
-    /// Anything else.
+    /// Any other program.
     Program(Program),
 }
 
 /// A web server. All of them serve the same pages: see [`crate::servers`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Server {
-    /// Which program.
+    /// The server program.
     pub kind: ServerKind,
-    /// Where it listens, on every address. Default: 80.
+    /// The port where it listens, on every address. Default: 80.
     pub port: Port,
-    /// Worker processes, 1 to 64. Default: 2. The Go server has one process whatever it says.
+    /// The number of worker processes, 1 to 64. Default: 2. The Go server always has one process.
     pub workers: u8,
-    /// Its own address, if it runs in a container: a network namespace behind a bridge `docker0` of the host, which
-    /// is 172.17.0.1/16 there. The host forwards packets then.
+    /// The server's own address, if it runs in a container: a network namespace behind a bridge `docker0` of the host.
+    /// The host has 172.17.0.1/16 on that bridge, and forwards packets.
     pub container: Option<Ipv4Addr>,
-    /// Whether it listens with MPTCP, as Go programs do by default. Only for the Go server.
+    /// Whether it listens with MPTCP, as Go programs do by default. This counts only for the Go server.
     pub mptcp: bool,
 }
 
@@ -52,18 +52,18 @@ pub enum ServerKind {
 /// A program that the lab knows nothing about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program {
-    /// What it is called in logs and commands. Default: the program's file name.
+    /// The name in logs and commands. Default: the program's file name.
     pub name: ThingName,
-    /// The program, looked for in `PATH`.
+    /// The program. A name without `/` is looked for in `PATH`.
     pub program: String,
     /// Its arguments.
     pub arguments: Vec<String>,
-    /// It is ready when something accepts TCP connections here. Without a port: once started.
+    /// The port where something accepts TCP connections once the program is ready. `None`: it is ready once started.
     pub port: Option<Port>,
 }
 
 impl Thing {
-    /// What it is called in logs and commands.
+    /// The thing's name in logs and commands.
     pub fn name(&self) -> &str {
         match self {
             Thing::Node => "node",
@@ -80,7 +80,7 @@ impl Thing {
         }
     }
 
-    /// Where it listens, if that is known.
+    /// The port where it listens, if that is known.
     pub fn port(&self) -> Option<Port> {
         match self {
             Thing::Node => None,
@@ -93,7 +93,7 @@ impl Thing {
 impl ServerKind {
     const ALL: [ServerKind; 3] = [ServerKind::Nginx, ServerKind::Apache, ServerKind::Go];
 
-    /// Its name in the lab file.
+    /// The server's name in the lab file.
     pub fn name(self) -> &'static str {
         match self {
             ServerKind::Nginx => "nginx",
@@ -109,7 +109,7 @@ impl<'de> Deserialize<'de> for Thing {
     }
 }
 
-/// A thing as a table.
+/// The table form of a thing.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Table {

@@ -1,4 +1,4 @@
-//! The amounts and addresses in a lab file, each a type that cannot hold a wrong one.
+//! The amounts and addresses in a lab file. Each has a type that cannot hold a wrong value.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -13,22 +13,22 @@ pub struct HostAddress {
     prefix: u8,
 }
 
-/// Bits a second: "1gbit", "500mbit", "64kbit".
+/// A rate in bits a second: "1gbit", "500mbit", "64kbit".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub struct Rate(u64);
 
-/// A probability, 0 to 1, that a packet is lost. Kept to one in a million.
+/// A probability, 0 to 1, that a packet is lost. It is rounded to millionths.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(try_from = "f64")]
 pub struct Loss(u32);
 
-/// Share of one CPU: 0.5 is half of one, 2 is two. From 0.01 to 1024.
+/// A share of one CPU, from 0.01 to 1024: 0.5 is half a CPU, 2 is two CPUs.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(try_from = "f64")]
 pub struct Cpu(f64);
 
-/// Bytes of the largest IP packet on a link: 1280 (the least IPv6 allows, RFC 8200) to 65535.
+/// The bytes of the largest IP packet on a link: 1280 (the minimum of IPv6, RFC 8200) to 65535.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "u32")]
 pub struct Mtu(u32);
@@ -44,12 +44,12 @@ impl HostAddress {
         self.address
     }
 
-    /// Whether both lie in the same network, by this one's prefix and the other's.
+    /// Whether both addresses have the same prefix length and the same network.
     pub fn shares_network_with(&self, other: &HostAddress) -> bool {
         self.prefix == other.prefix && self.network() == other.network()
     }
 
-    /// The network's number: the prefix, then zeros.
+    /// Whether the address is IPv6, and the address of its network: the prefix, then zeros.
     fn network(&self) -> (bool, u128) {
         match self.address {
             IpAddr::V4(v4) => {
@@ -85,17 +85,17 @@ impl HostAddress {
 }
 
 impl Rate {
-    /// Bits a second.
+    /// The rate in bits a second.
     pub fn bits(self) -> u64 {
         self.0
     }
 }
 
 impl Loss {
-    /// Every packet.
+    /// The loss of every packet.
     pub(crate) const ALL: Loss = Loss(1_000_000);
 
-    /// A fraction from 0 to 1.
+    /// Makes a loss from a fraction, or gives an error text if it is not from 0 to 1.
     pub fn new(fraction: f64) -> Result<Loss, String> {
         if !(0.0..=1.0).contains(&fraction) {
             return Err(format!(
@@ -107,31 +107,31 @@ impl Loss {
         Ok(Loss((fraction * 1e6).round() as u32))
     }
 
-    /// Packets lost in a million.
+    /// The packets lost in a million.
     pub fn per_million(self) -> u32 {
         self.0
     }
 }
 
 impl Cpu {
-    /// Share of one CPU.
+    /// The share of one CPU.
     pub fn share(self) -> f64 {
         self.0
     }
 }
 
 impl Mtu {
-    /// Bytes.
+    /// The MTU in bytes.
     pub fn bytes(self) -> u32 {
         self.0
     }
 }
 
 impl Port {
-    /// Where web servers listen unless told otherwise.
+    /// The default port of web servers.
     pub const HTTP: Port = Port(80);
 
-    /// The number.
+    /// The port as a number.
     pub fn number(self) -> u16 {
         self.0
     }

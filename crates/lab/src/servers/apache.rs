@@ -18,7 +18,7 @@ const MODULES: [&str; 8] = [
     "setenvif",
 ];
 
-/// Reads the body to its end, chunked or not.
+/// The program behind `/upload`. It reads the body to its end, chunked or not.
 const UPLOAD: &str = r#"#!/bin/sh
 set -e
 body=$(mktemp)
@@ -37,7 +37,7 @@ pub(super) fn provide() -> Result<()> {
         return Ok(());
     }
     make_directory(&Path::new(files::CACHE).join("cgi"))?;
-    // Renamed into place, so that no server starts one that is half written.
+    // The file is renamed into place, so that no server starts a program that is half written.
     let aside = upload.with_extension(std::process::id().to_string());
     write(&aside, UPLOAD)?;
     std::fs::set_permissions(&aside, std::fs::Permissions::from_mode(0o755))

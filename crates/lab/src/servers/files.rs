@@ -1,7 +1,7 @@
-//! The files every server serves: the same bytes on every host and every machine.
+//! The files that every server serves: the same bytes on every host and every machine.
 //!
 //! `/N` is the first N bytes of one pseudorandom stream, so any part of any answer can be checked
-//! without keeping a copy.
+//! without a copy of the file.
 
 use std::fs::File;
 use std::io::{BufWriter, Write as _};
@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 use crate::error::{Doing, Error, Result};
 use crate::{state, tool};
 
-/// What is kept between labs, because making it takes long.
+/// The directory of what is kept between labs, because making it takes long.
 pub(crate) const CACHE: &str = "/var/tmp/baton-lab";
 
-/// Names and sizes in bytes.
+/// The names of the files, and their sizes in bytes.
 pub const FILES: [(&str, u64); 7] = [
     ("empty", 0),
     ("1b", 1),
@@ -24,22 +24,22 @@ pub const FILES: [(&str, u64); 7] = [
     ("256m", 256 << 20),
 ];
 
-/// What the files must be, in the format of `sha256sum`.
+/// The SHA-256 digests that the files must have, in the format of `sha256sum`.
 pub const SUMS: &str = include_str!("SHA256SUMS");
 
-/// Where the files are once [`ensure`] has returned.
+/// The directory in which the files are once [`ensure`] has returned.
 pub(crate) fn directory() -> PathBuf {
     Path::new(CACHE).join("files")
 }
 
-/// Where the file of this name of [`FILES`] is, while a lab with servers is up.
+/// The path that a file has while a lab with servers is up; `None` if [`FILES`] has no such name.
 pub fn file(name: &str) -> Option<PathBuf> {
     let known = FILES.iter().any(|(known, _)| *known == name);
     known.then(|| directory().join(name))
 }
 
-/// Makes the files unless they are there. Each is checked against its digest when it is made;
-/// later its size, and that the list of digests was completed after it, is enough.
+/// Makes the files unless they are there. Each file is checked against its digest when it is made. Later
+/// only its size is checked, and that the list of digests was written after it.
 pub(crate) fn ensure(progress: &mut dyn FnMut(&str)) -> Result<()> {
     let _lock = state::Lock::take(&Path::new(CACHE).join("lock"), progress)?;
     let directory = directory();
@@ -89,7 +89,7 @@ fn generate(path: &Path, size: u64) -> std::io::Result<()> {
     file.flush()
 }
 
-/// SplitMix64 (Steele, Lea, Flood 2014), seed 0, little-endian.
+/// The stream of bytes: SplitMix64 (Steele, Lea, Flood 2014), seed 0, little-endian.
 struct Stream {
     state: u64,
 }

@@ -1,5 +1,5 @@
-//! Go's net/http, in a small program whose source is part of this crate. It is built when a lab first
-//! needs it, and again when its source has changed.
+//! Go's net/http, in a small program whose source is part of this crate. The program is built when a lab
+//! first needs it, and again when its source has changed.
 
 use std::path::{Path, PathBuf};
 
@@ -33,7 +33,7 @@ pub(super) fn provide(progress: &mut dyn FnMut(&str)) -> Result<()> {
         .arg(&built)
         .arg(".")
         .current_dir(&directory)
-        // The standard library is all it needs: no C compiler, no network, no other toolchain.
+        // The program needs only the standard library: no C compiler, no network, no other toolchain.
         .envs([
             ("CGO_ENABLED", "0"),
             ("GOPROXY", "off"),

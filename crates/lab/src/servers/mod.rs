@@ -1,4 +1,4 @@
-//! Web servers with the lab's pages, each with its own configuration, pid file and logs below the
+//! Web servers with the lab's pages. Each has its own configuration, pid file and logs below the
 //! host's directory, so that the machine's own services are never touched.
 //!
 //! | page | answer |
@@ -10,9 +10,9 @@
 //! | /dsN/4k and so on | nginx only: the same bytes as /4k |
 //! | /upload | reads the whole body (chunked or not), answers its length; Apache and Go also its SHA-256 |
 //!
-//! nginx names the host in the header X-Served-By, whatever the page.
+//! nginx names the host in the header X-Served-By of every page.
 //!
-//! Every server writes a line a request to `access.log`, except for /health:
+//! Every server writes one line for each request to `access.log`, except for /health:
 //! `CLIENT-ADDRESS CLIENT-PORT "REQUEST" STATUS BYTES`.
 
 mod apache;
@@ -28,15 +28,16 @@ use crate::error::{Doing, Result};
 use crate::file::{Host, Lab, Server, ServerKind, Thing};
 use crate::tool;
 
-/// What a server needs in order to be started.
+/// The command that starts a server, and what must be removed before.
 pub(crate) struct Prepared {
-    /// A full path and arguments.
+    /// The full path of the program, and its arguments.
     pub words: Vec<String>,
-    /// What a former run may have left, and would keep the server from starting.
+    /// Files that a former run may have left, and that would keep the server from starting.
     pub leftovers: Vec<PathBuf>,
 }
 
-/// Makes what servers share and what takes long: files, and the Go program if a host runs it.
+/// Makes what servers of all labs share, if it is missing: the files, Apache's program for `/upload`, and
+/// the Go server, as far as a host needs them.
 pub(crate) fn provide(lab: &Lab, progress: &mut dyn FnMut(&str)) -> Result<()> {
     let kinds: Vec<ServerKind> = lab
         .hosts
@@ -56,7 +57,7 @@ pub(crate) fn provide(lab: &Lab, progress: &mut dyn FnMut(&str)) -> Result<()> {
     Ok(())
 }
 
-/// The programs that must be installed for a server.
+/// The program that must be installed for a server.
 pub(crate) fn program(kind: ServerKind) -> &'static str {
     match kind {
         ServerKind::Nginx => "nginx",
@@ -65,7 +66,7 @@ pub(crate) fn program(kind: ServerKind) -> &'static str {
     }
 }
 
-/// Writes a server's configuration below the host's directory.
+/// Writes a server's configuration below the host's directory, and returns the command that starts it.
 pub(crate) fn prepare(host: &Host, server: &Server, directory: &Path) -> Result<Prepared> {
     match server.kind {
         ServerKind::Nginx => nginx::prepare(host, server, directory),

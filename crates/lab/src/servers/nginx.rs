@@ -25,8 +25,8 @@ pub(super) fn prepare(host: &Host, server: &Server, directory: &Path) -> Result<
     })
 }
 
-/// `/upload` goes to a second server over a Unix socket, because only a proxy waits for the whole
-/// body; after that `$content_length` is what was read, also for a chunked body.
+/// The text of nginx.conf. `/upload` goes to a second server over a Unix socket, because nginx waits for the
+/// whole body only when it is a proxy. Then `$content_length` is the number of bytes read, also for a chunked body.
 fn text(host: &Host, server: &Server, directory: &Path, own: &Path) -> String {
     let name = &host.name;
     let port = server.port.number();
@@ -116,7 +116,7 @@ http {{
     )
 }
 
-/// As many open files as this process may allow itself: not every root may raise the limit.
+/// The limit of open files for nginx: this process's hard limit, because not every root may raise it.
 fn files_limit() -> u64 {
     match getrlimit(Resource::RLIMIT_NOFILE) {
         Ok((_, hard)) => hard.min(1 << 20),

@@ -1,11 +1,11 @@
-//! What the tests with namespaces share.
+//! Helpers that the tests with namespaces share.
 
 use std::path::Path;
 use std::process::Output;
 
 use baton_lab::{Error, Lab, Options, Running};
 
-/// What a test returns: any error fails it.
+/// The result of a test. Any error fails it.
 pub type Outcome = Result<(), Box<dyn std::error::Error>>;
 
 /// A lab that is taken down at the end of a test, however it ends.
@@ -14,13 +14,13 @@ pub struct Raised {
     pub name: String,
 }
 
-/// A lab file with a name of its own, so that tests and other labs do not meet.
+/// The name and the text of a lab file. The name is unique, so that tests and other labs do not collide.
 pub fn file(test: &str, hosts: &str) -> (String, String) {
     let name = format!("t{}-{test}", std::process::id());
     (name.clone(), format!("name = \"{name}\"\n{hosts}"))
 }
 
-/// Raises a lab, or tells why this machine cannot.
+/// Raises a lab. If this machine cannot, prints why and returns `None`.
 pub fn raise(test: &str, hosts: &str) -> Result<Option<Raised>, Box<dyn std::error::Error>> {
     let (name, text) = file(test, hosts);
     let lab = Lab::parse(&text)?;
@@ -67,7 +67,7 @@ impl Raised {
         Ok(String::from_utf8(output.stdout)?)
     }
 
-    /// What curl gets on the client.
+    /// The body that curl on the client gets from `url`.
     pub fn get(&self, url: &str) -> Result<String, Box<dyn std::error::Error>> {
         self.text("client", &format!("curl -sSf --max-time 60 {url}"))
     }
@@ -84,7 +84,7 @@ impl Drop for Raised {
     }
 }
 
-/// Everything of a lab that is still there.
+/// The paths, namespaces and command lines of a lab that still exist.
 pub fn left_behind(lab: &str) -> Vec<String> {
     let mut left = Vec::new();
     for place in [

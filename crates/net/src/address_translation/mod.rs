@@ -1,11 +1,11 @@
-//! Network address translation on a data server, which container engines set up. It spoils adopted connections in
-//! two ways, unless their packets are exempt from connection tracking, and with that from translation:
+//! Network address translation on a data server, as container engines set it up. It breaks adopted connections in two
+//! ways, unless their packets are exempt from connection tracking and thereby from translation:
 //!
 //! - A rule of a published port (DNAT) changes the destination of the clients' packets before the kernel looks for
-//!   their socket. The clients wait in vain.
-//! - With any translating chain, the kernel compares the ports of a packet that has a socket already with the
-//!   socket's (`nf_nat_ipv4_local_in` in net/netfilter/nf_nat_proto.c). The request socket of an adoption has no
-//!   port yet, so the kernel takes it away from the packet, and the client gets a RST.
+//!   their socket. The clients get no answer.
+//! - With any translating chain, the kernel compares the ports of a packet that already has a socket with the
+//!   socket's (`nf_nat_ipv4_local_in` in net/netfilter/nf_nat_proto.c). The request socket of an adoption has no port
+//!   yet, so the kernel removes it from the packet, and the client gets a RST.
 
 mod iptables;
 mod nft;
@@ -18,22 +18,22 @@ use serde_json::Value;
 
 use self::rules::{Fate, Packet, Rules};
 
-/// What programs say of this host's rules.
+/// The rules of this host, as the firewall programs print them.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Shown {
-    /// `nft --json list ruleset`; null if there is no such program.
+    /// The output of `nft --json list ruleset`; null if there is no such program.
     nft: Value,
-    /// `iptables-save` of either kind; none of those that are missing.
+    /// The outputs of `iptables-save`, one for each kind of it that exists.
     iptables: Vec<String>,
 }
 
 impl Shown {
-    /// As if the programs had said this.
+    /// The rules in these outputs.
     pub fn of(nft: Value, iptables: Vec<String>) -> Self {
         Self { nft, iptables }
     }
 
-    /// Asks the programs, which takes some milliseconds, and more where there are thousands of rules.
+    /// Runs the programs. That takes some milliseconds, and more if there are thousands of rules.
     pub fn now() -> Self {
         let nft = output("nft", &["--json", "list", "ruleset"]);
         let kinds = ["iptables-nft-save", "iptables-legacy-save"];
@@ -49,7 +49,7 @@ impl Shown {
         }
     }
 
-    /// Whether no program could be asked.
+    /// Whether none of the programs could be run.
     pub fn is_empty(&self) -> bool {
         self.nft.is_null() && self.iptables.is_empty()
     }
@@ -63,8 +63,8 @@ impl Shown {
         all
     }
 
-    /// What address translation does to the clients of a service that come in by any of these interfaces; `None` if
-    /// nothing, or if nobody could be asked.
+    /// How address translation affects the clients of a service that come in by any of these interfaces; `None` if it
+    /// does not affect them, or if no program could be run.
     pub fn spoils(&self, service: SocketAddrV4, interfaces: &[String]) -> Option<String> {
         if interfaces.is_empty() {
             return self.spoils_by(service, None);
@@ -99,7 +99,7 @@ impl Shown {
     }
 }
 
-/// `None` if there is no such program, or it fails.
+/// The output of a program; `None` if there is no such program, or if it fails.
 fn output(program: &str, arguments: &[&str]) -> Option<String> {
     let output = Command::new(program).args(arguments).output().ok()?;
     (output.status.success()).then(|| String::from_utf8_lossy(&output.stdout).into_owned())

@@ -1,12 +1,13 @@
-//! Rules as `nft --json list ruleset` shows them (libnftables-json(5)).
+//! Reads firewall rules in the form that `nft --json list ruleset` prints (libnftables-json(5)).
 
 use serde_json::Value;
 
 use super::iptables::is_interface;
 use super::rules::{Action, Base, Packet, Rule, Rules, Truth};
 
-/// Reads what the program printed, as it concerns a packet. Rules that iptables wrote show as `xt` there, without
-/// their parameters: `opaque` says whether they count nevertheless, because nothing else shows them.
+/// Reads the program's output. The conditions of its rules are judged for `packet`. Rules that iptables wrote show as
+/// `xt` there, without their parameters; `opaque` says whether they count nevertheless, because no other program shows
+/// them.
 pub fn read(ruleset: &Value, packet: &Packet<'_>, opaque: bool) -> Rules {
     let mut rules = Rules::default();
     let items = ruleset["nftables"].as_array().into_iter().flatten();
@@ -53,7 +54,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// One rule; several where it chooses among verdicts.
+    /// The rule, or several rules if it chooses among verdicts.
     fn rules(&self) -> Vec<Rule> {
         let mut applies = Truth::Yes;
         for statement in self.rule["expr"].as_array().into_iter().flatten() {
@@ -85,7 +86,7 @@ impl Reader<'_> {
                     }
                 },
                 "xt" => return Vec::new(),
-                // counter, log, comment, mangle and the like.
+                // These are counter, log, comment, mangle and the like.
                 _ => continue,
             };
             return vec![Rule { applies, action }];
@@ -121,7 +122,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Whether what `left` names of the packet is, or is among, `right`.
+    /// Whether the field of the packet that `left` names is equal to `right`, or is in it.
     fn compare(&self, left: &Value, right: &Value) -> Truth {
         let payload = (
             left["payload"]["protocol"].as_str(),
@@ -156,7 +157,7 @@ impl Reader<'_> {
     }
 }
 
-/// A value, or any of a set of them. What is in a named set is not looked up.
+/// Whether `is` holds for a value, or for any value of a set. The contents of a named set are not looked up.
 fn any(right: &Value, is: &impl Fn(&Value) -> Truth) -> Truth {
     if right.as_str().is_some_and(|name| name.starts_with('@')) {
         return Truth::Maybe;
@@ -210,7 +211,7 @@ mod tests {
     use super::super::rules::Fate;
     use super::*;
 
-    /// `fib daddr type local jump docker`, and in that chain what `rule` says.
+    /// A rule set with `fib daddr type local jump docker`, and with `rule` in that chain.
     fn ruleset(rule: &str) -> Value {
         let text = format!(
             r#"{{"nftables": [

@@ -1,4 +1,4 @@
-//! What a firewall's rules do to one packet: a new connection of a client to a service of this node.
+//! What a firewall's rules do to one packet, which begins a client's connection to a service of this node.
 
 use std::{collections::HashMap, net::Ipv4Addr};
 
@@ -9,28 +9,28 @@ pub struct Packet<'a> {
     pub address: Ipv4Addr,
     /// The service's port.
     pub port: u16,
-    /// The interface by which it comes in; `None` if that is not known.
+    /// The interface by which it comes in; `None` if unknown.
     pub interface: Option<&'a str>,
 }
 
 /// Whether a condition holds for the packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Truth {
-    /// It does not.
+    /// The condition does not hold.
     No,
-    /// It does for some packets, or the condition is not one that is understood here.
+    /// The condition holds for some packets, or it is not understood here.
     Maybe,
-    /// It does.
+    /// The condition holds.
     Yes,
 }
 
 impl Truth {
-    /// All of several conditions.
+    /// Whether both conditions hold.
     pub fn and(self, other: Self) -> Self {
         self.min(other)
     }
 
-    /// The condition with a "not" before it.
+    /// The condition itself, or its opposite if it is `negated`.
     pub fn negated_if(self, negated: bool) -> Self {
         match (negated, self) {
             (true, Self::Yes) => Self::No,
@@ -49,54 +49,55 @@ impl From<bool> for Truth {
 /// What a rule does to packets that meet its conditions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Gives them another destination (DNAT, REDIRECT): which.
+    /// Changes their destination to this one (DNAT, REDIRECT).
     Translate(String),
-    /// Takes them out of connection tracking, and with that out of all translations.
+    /// Takes them out of connection tracking, and thereby out of all translations.
     Untrack,
-    /// Goes on in another chain, and comes back.
+    /// Continues in another chain, and then comes back to this one.
     Jump(String),
-    /// Goes on in another chain, and does not come back.
+    /// Continues in another chain, and does not come back to this one.
     Goto(String),
-    /// Goes back to the chain before.
+    /// Returns to the chain before.
     Return,
     /// Ends this hook.
     Stop,
-    /// Nothing that matters here.
+    /// Does nothing that matters here.
     Nothing,
 }
 
-/// One rule, its conditions judged for the packet.
+/// One rule, whose conditions were judged for the packet.
 #[derive(Clone, Debug)]
 pub struct Rule {
     pub applies: Truth,
     pub action: Action,
 }
 
-/// A chain that the kernel itself begins with, for packets that come in.
+/// A chain at which the kernel itself begins, for packets that come in.
 #[derive(Clone, Debug)]
 pub struct Base {
     pub chain: String,
-    /// Lower ones come first. Connections are tracked at -200.
+    /// Its priority. Lower ones come first; connections are tracked at -200.
     pub priority: i64,
-    /// Whether it is one that may translate.
+    /// Whether the chain may translate.
     pub is_nat: bool,
 }
 
-/// All that one program shows, by names that are unique within it.
+/// All rules that one program shows, in chains with names that are unique within it.
 #[derive(Clone, Debug, Default)]
 pub struct Rules {
     pub bases: Vec<Base>,
     pub chains: HashMap<String, Vec<Rule>>,
-    /// A chain that may translate, at whatever hook: with one the kernel looks at the addresses of all packets.
+    /// The name of a chain that may translate, at any hook. If there is one, the kernel looks at the addresses of all
+    /// packets.
     pub nat: Option<String>,
 }
 
-/// What becomes of the packet's destination.
+/// What happens to the packet's destination.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// It stays.
+    /// The destination stays the same.
     Kept,
-    /// It is changed, always or perhaps: to what, and by which chain.
+    /// The destination is changed, always or perhaps. The fields tell to what, and by which chain.
     Changed {
         surely: bool,
         to: String,
@@ -104,7 +105,7 @@ pub enum Fate {
     },
 }
 
-/// Where connections begin to be tracked (NF_IP_PRI_CONNTRACK).
+/// The priority at which connection tracking begins (NF_IP_PRI_CONNTRACK).
 const CONNTRACK: i64 = -200;
 
 impl Rules {
@@ -119,7 +120,7 @@ impl Rules {
         })
     }
 
-    /// What becomes of the packet, if its connection is tracked.
+    /// What happens to the packet's destination if its connection is tracked.
     pub fn fate(&self) -> Fate {
         let mut bases: Vec<&Base> = self.bases.iter().filter(|base| base.is_nat).collect();
         bases.sort_by_key(|base| base.priority);
@@ -137,10 +138,10 @@ impl Rules {
         Fate::Kept
     }
 
-    /// Follows the packet through a chain that it reaches with this certainty. Of what may happen the first
-    /// that matters counts.
+    /// Follows the packet through a chain that it reaches with the certainty `reached`. The first action that matters
+    /// counts, even if it only may happen.
     fn walk(&self, chain: &str, reached: Truth, depth: usize) -> Walk {
-        // The kernel allows sixteen.
+        // The kernel allows a depth of sixteen.
         let Some(rules) = self.chains.get(chain).filter(|_| depth <= 16) else {
             return Walk::Back;
         };
@@ -175,9 +176,9 @@ impl Rules {
 
 /// How a walk through a chain ends.
 enum Walk {
-    /// At the chain's end: the chain before goes on.
+    /// It ends at the chain's end, so the chain before continues.
     Back,
-    /// For good; with what was done to the packet, how surely, and in which chain.
+    /// It ends the hook. If something was done to the packet: with what certainty, which action, and in which chain.
     Done(Option<(Truth, Action, String)>),
 }
 

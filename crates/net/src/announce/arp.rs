@@ -11,19 +11,19 @@ const HARDWARE_ETHERNET: u16 = 1;
 const REQUEST: u16 = 1;
 const REPLY: u16 = 2;
 
-/// The announcement in both forms, as frames to everybody: a request and a reply. RFC 5227 uses
-/// the request, which every host should take in; some switches and hosts only heed the reply.
+/// The announcement as two broadcast frames: a request and a reply. RFC 5227 uses the request, which every host should
+/// accept; some switches and hosts only heed the reply.
 pub fn gratuitous(mac: [u8; 6], address: Ipv4Addr) -> [Frame; 2] {
-    // A request's target MAC is what is asked for, and not filled in (RFC 5227, section 1.1). In a
-    // reply it must be the sender's: only then does Linux count it as gratuitous and let it
-    // replace an entry younger than a second (`arp_is_garp` in net/ipv4/arp.c).
+    // The target MAC of a request is what the request asks for, so it stays empty (RFC 5227, section 1.1). In a reply
+    // it must be the sender's: only then does Linux count the reply as gratuitous and let it replace an entry younger
+    // than a second (`arp_is_garp` in net/ipv4/arp.c).
     [
         frame(REQUEST, mac, [0; 6], address),
         frame(REPLY, mac, mac, address),
     ]
 }
 
-/// Sender and target address are the same: that makes it gratuitous.
+/// A gratuitous ARP frame: its sender address and its target address are the same.
 fn frame(operation: u16, mac: [u8; 6], target: [u8; 6], address: Ipv4Addr) -> Frame {
     let mut frame = Vec::with_capacity(42);
     frame.extend(BROADCAST);

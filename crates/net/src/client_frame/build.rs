@@ -1,39 +1,40 @@
-//! Frames that a client could have sent, made from its stream.
+//! Makes frames that a client could have sent, from its stream.
 
 use std::net::SocketAddrV4;
 
 use etherparse::{PacketBuilder, TcpOptionElement};
 
-/// Bytes of a stream in a frame that may go on to another data server: it must fit with a message around it.
+/// How many bytes of a stream one frame may have if it may go on to another data server: it must fit with a message
+/// around it.
 pub const PIECE: usize = 1200;
 
-/// What all frames of some bytes of a stream have in common.
+/// What all frames with bytes of one stream have in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stream {
-    /// The interface that they are to come in by: they come from there as well.
+    /// The MAC address of the interface that they are to come in by. It is also their source address.
     pub mac: [u8; 6],
-    /// Whose stream it is.
+    /// The client's end of the connection.
     pub client: SocketAddrV4,
-    /// The cluster address and port that it goes to.
+    /// The cluster address and port that the stream goes to.
     pub cluster: SocketAddrV4,
-    /// Sequence number of the cluster's next byte: the client has all before.
+    /// Sequence number of the cluster's next byte. The client has all bytes before it.
     pub ack: u32,
-    /// How much the client takes, as its packets say it.
+    /// The client's window, as the header of its packets has it.
     pub window: u16,
-    /// The client's timestamp and the one that it echoes, if its connection has them.
+    /// The client's timestamp and the one that it echoes, if its connection uses timestamps.
     pub stamps: Option<(u32, u32)>,
 }
 
 impl Stream {
-    /// Bytes of the stream from `seq` on, in frames of at most `most` of them, each with the sequence number behind its bytes;
-    /// `ends` if the client sends no more behind.
+    /// Frames with the bytes of the stream from `seq` on, at most `most` bytes in each. Each frame comes with the
+    /// sequence number behind its bytes. `ends` says whether the client sends nothing after them.
     pub fn frames(&self, seq: u32, bytes: &[u8], most: usize, ends: bool) -> Vec<(u32, Vec<u8>)> {
         let pieces = bytes.chunks(most).count();
         let mut at = seq;
         let mut frames = Vec::with_capacity(pieces);
         for (index, piece) in bytes.chunks(most).enumerate() {
             let frame = self.frame(at, piece, ends && index + 1 == pieces);
-            // Not much, of numbers that wrap around.
+            // The cast loses nothing, because a piece is short; sequence numbers wrap around.
             at = at.wrapping_add(piece.len() as u32);
             frames.push((at, frame));
         }
@@ -55,7 +56,7 @@ impl Stream {
             .map(|(own, echo)| [noop.clone(), noop, TcpOptionElement::Timestamp(own, echo)]);
         let options = options.as_ref().map_or(&[][..], |options| options);
         let mut frame = Vec::new();
-        // Twelve bytes of options are not too many, and a vector has room.
+        // Twelve bytes of options are not too many, and a vector always has room.
         let written = tcp.options(options).map(|tcp| tcp.write(&mut frame, piece));
         debug_assert!(matches!(written, Ok(Ok(()))), "{written:?}");
         frame

@@ -1,4 +1,5 @@
-//! Frames of clients: an Ethernet header, then one whole packet of TCP over IPv4. Made from a client's stream, and read again.
+//! Frames of clients: an Ethernet header and one whole packet of TCP over IPv4. They are made from a client's stream,
+//! and read again.
 
 mod build;
 mod read;

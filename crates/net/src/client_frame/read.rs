@@ -1,16 +1,16 @@
-//! What a client's frame carries of its stream.
+//! Reads the part of a client's stream that a frame carries.
 
 use std::net::SocketAddrV4;
 
 use baton_abi::TcbKey;
 use etherparse::{IpNumber, Ipv4Slice, TcpSlice};
 
-/// The length of the header in front of IP.
+/// The length of the Ethernet header in front of IP.
 pub const ETHERNET: usize = 14;
-/// What that says at its end.
+/// The last two bytes of that header: the type of IPv4.
 const IPV4: [u8; 2] = [8, 0];
 
-/// The frame is something else.
+/// The frame is not TCP over IPv4.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the frame is not a whole packet of TCP over IPv4")]
 pub struct NotTcp;
@@ -18,11 +18,11 @@ pub struct NotTcp;
 /// A part of a client's stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment<'a> {
-    /// What the maps have its connection under.
+    /// The key of its connection in the maps.
     pub key: TcbKey,
     /// Sequence number of the first byte of the payload.
     pub seq: u32,
-    /// Bytes of the stream.
+    /// The bytes of the stream.
     pub payload: &'a [u8],
 }
 
@@ -30,7 +30,7 @@ impl<'a> Segment<'a> {
     /// Reads a frame.
     ///
     /// # Errors
-    /// It is not of TCP over IPv4.
+    /// [`NotTcp`] if the frame is not TCP over IPv4.
     pub fn read(frame: &'a [u8]) -> Result<Self, NotTcp> {
         let (ethernet, packet) = frame.split_at_checked(ETHERNET).ok_or(NotTcp)?;
         if !ethernet.ends_with(&IPV4) {
@@ -68,7 +68,7 @@ mod tests {
         let client = SocketAddrV4::new([198, 51, 100, 7].into(), 40_000);
         let cluster = SocketAddrV4::new([10, 77, 0, 100].into(), 80);
         assert_eq!(segment.key, TcbKey::of(client, cluster));
-        // Ethernet fills up short frames.
+        // Ethernet pads short frames.
         let padded = [&frame[..], &[0; 6]].concat();
         assert_eq!(Segment::read(&padded), Ok(segment));
     }
@@ -84,7 +84,7 @@ mod tests {
         for frame in [
             good[..good.len() - 1].to_vec(),
             good[..10].to_vec(),
-            // A VLAN, another version, UDP, an authentication header, a fragment.
+            // A VLAN tag, another IP version, UDP, an authentication header, and a fragment.
             with(12, 0x81),
             with(ETHERNET, 0x65),
             with(ETHERNET + 9, 17),

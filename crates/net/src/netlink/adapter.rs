@@ -1,4 +1,4 @@
-//! What an interface is, for somebody who has to judge whether it will do.
+//! The properties of an interface that tell whether baton can use it.
 
 use futures_util::TryStreamExt;
 use rtnetlink::packet_route::link::{
@@ -15,15 +15,15 @@ pub struct Adapter {
     pub index: u32,
     /// Its name.
     pub name: String,
-    /// Whether its frames are Ethernet's (ARPHRD_ETHER).
+    /// Whether its frames are Ethernet frames (ARPHRD_ETHER).
     pub ethernet: bool,
     /// Whether it is administratively up.
     pub up: bool,
-    /// Whether there is somebody at the other end of the cable.
+    /// Whether the link has a carrier.
     pub carrier: bool,
-    /// Largest IP packet, bytes.
+    /// The largest IP packet, bytes.
     pub mtu: u32,
-    /// "veth", "bond" …; `None` for a NIC.
+    /// The kind of a virtual interface, such as "veth" or "bond"; `None` for a NIC.
     pub kind: Option<String>,
 }
 
@@ -31,7 +31,7 @@ impl Netlink {
     /// The interface with this name.
     ///
     /// # Errors
-    /// [`Error::NoLink`], which lists those that exist; [`Error::System`].
+    /// [`Error::NoLink`], which lists the interfaces that exist; [`Error::System`].
     pub async fn adapter(&self, name: &str) -> Result<Adapter> {
         let doing = "list the interfaces";
         let mut messages = self.handle.link().get().execute();

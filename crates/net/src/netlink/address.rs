@@ -8,8 +8,8 @@ use super::{Netlink, all, failed, unless};
 use crate::Result;
 
 impl Netlink {
-    /// Gives `interface` the address as a /32 (or /128), without duplicate address detection.
-    /// `false`: it had it already.
+    /// Gives `interface` the address as a /32 (or /128), without duplicate address detection. Returns `false` if it
+    /// already had the address.
     ///
     /// # Errors
     /// [`crate::Error::NoLink`]; [`crate::Error::System`].
@@ -32,7 +32,7 @@ impl Netlink {
         )
     }
 
-    /// Takes the /32 (or /128) away from `interface`. `false`: it did not have it.
+    /// Removes the /32 (or /128) from `interface`. Returns `false` if it did not have the address.
     ///
     /// # Errors
     /// [`crate::Error::NoLink`]; [`crate::Error::System`].
@@ -80,8 +80,8 @@ impl Netlink {
     }
 }
 
-/// IFA_LOCAL where there is one: on a point-to-point link IFA_ADDRESS is the peer's
-/// (include/uapi/linux/if_addr.h).
+/// The local address of a message: IFA_LOCAL if it is there, because on a point-to-point link IFA_ADDRESS is the peer's
+/// address (include/uapi/linux/if_addr.h).
 fn address_of(message: &AddressMessage) -> Option<IpAddr> {
     let find =
         |pick: fn(&AddressAttribute) -> Option<IpAddr>| message.attributes.iter().find_map(pick);

@@ -1,4 +1,4 @@
-//! What happens to interfaces, as the kernel tells it.
+//! Changes of interfaces, as the kernel reports them.
 
 use std::pin::Pin;
 
@@ -7,11 +7,11 @@ use rtnetlink::MulticastGroup;
 
 use crate::{Error, Result};
 
-/// A routing socket that hears whenever an interface or an IPv4 address comes, changes or goes.
+/// A routing socket that reports whenever an interface or an IPv4 address is added, changed or removed.
 pub struct LinkEvents(Pin<Box<dyn Stream<Item = ()> + Send>>);
 
 impl LinkEvents {
-    /// Hears from now on. Must be called within a tokio runtime.
+    /// Opens the socket; it reports changes from now on. Must be called within a tokio runtime.
     ///
     /// # Errors
     /// [`Error::System`] if the kernel gives no netlink socket.
@@ -23,8 +23,8 @@ impl LinkEvents {
         Ok(Self(Box::pin(events.map(drop))))
     }
 
-    /// Waits for the next one. What it was is to be looked up, because the kernel drops events that nobody fetches in
-    /// time. `false`: there will be no more.
+    /// Waits for the next change. The caller has to look up what changed, because the kernel drops events that are not
+    /// read in time. Returns `false` if no more changes will be reported.
     pub async fn next(&mut self) -> bool {
         self.0.next().await.is_some()
     }

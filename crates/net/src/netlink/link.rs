@@ -17,7 +17,7 @@ pub struct Link {
     pub name: String,
     /// Its Ethernet address; all zero for the loopback interface.
     pub mac: [u8; 6],
-    /// Largest IP packet, bytes.
+    /// The largest IP packet, bytes.
     pub mtu: u32,
     /// Whether it is administratively up.
     pub up: bool,
@@ -27,8 +27,7 @@ impl Netlink {
     /// The link with this name.
     ///
     /// # Errors
-    /// [`Error::NoLink`], which lists those that exist; [`Error::NotEthernet`];
-    /// [`Error::System`].
+    /// [`Error::NoLink`], which lists the links that exist; [`Error::NotEthernet`]; [`Error::System`].
     pub async fn link_named(&self, name: &str) -> Result<Link> {
         let links = self.links().await?;
         let Some(found) = links.iter().find(|link| name_of(link) == name) else {
@@ -68,7 +67,7 @@ impl Netlink {
         })
     }
 
-    /// What the link with this index is called now; `None`: there is none, or not in this network namespace.
+    /// The current name of the link with this index; `None` if this network namespace has no such link.
     ///
     /// # Errors
     /// [`Error::System`].

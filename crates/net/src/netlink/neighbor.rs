@@ -1,4 +1,4 @@
-//! The way to another node: over which link, from which address, to which MAC.
+//! The way to another node: the link, the source address and the next hop's MAC address.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
@@ -17,42 +17,43 @@ use super::link::Link;
 use super::{Netlink, all, failed, unless};
 use crate::{Error, Result};
 
-/// Where a packet to an address goes.
+/// Where packets to an address go.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Hop {
-    /// To this very host.
+    /// The packets go to this host itself.
     Local,
-    /// Out of an interface.
+    /// The packets leave by an interface.
     Next(NextHop),
 }
 
-/// The way to another host.
+/// How packets reach another host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NextHop {
     /// The interface that packets leave by.
     pub link_index: u32,
     /// The MAC address of that interface.
     pub source_mac: [u8; 6],
-    /// The MAC address of the host itself or of the router to it.
+    /// The MAC address of the host itself, or of the router on the way to it.
     pub mac: [u8; 6],
-    /// The address this host sends from.
+    /// The source address that this host uses.
     pub source: IpAddr,
-    /// Whether there is a router in between.
+    /// Whether there is a router on the way.
     pub routed: bool,
 }
 
-/// Between two looks at the neighbor table while the kernel asks.
+/// The time between two looks at the neighbor table while the kernel asks for the neighbor.
 const LOOK: Duration = Duration::from_millis(10);
 
 impl Netlink {
-    /// The way to `address`.
+    /// The way to `address`, for packets that this host sends.
     ///
-    /// An XDP program does not use the kernel's neighbor entries, so the kernel believes them
-    /// unused and lets them age. Therefore this also makes the kernel verify an entry that is not
-    /// fresh; call it again from time to time and a changed MAC address is found out.
+    /// An XDP program does not use the kernel's neighbor entries, so the kernel takes them for unused and lets them
+    /// age. Therefore this also makes the kernel verify an entry that is not fresh. Call it again from time to time,
+    /// and it notices a changed MAC address.
     ///
     /// # Errors
-    /// [`Error::Unresolved`] if the next hop keeps silent for `timeout`, of which counts only what this process was run;
+    /// [`Error::Unresolved`] if the next hop does not answer within `timeout`, which counts only time in which this
+    /// process ran;
     /// [`Error::NotEthernet`];
     /// [`Error::System`], for instance when there is no route.
     pub async fn next_hop(&self, address: IpAddr, timeout: Duration) -> Result<Hop> {
@@ -84,8 +85,9 @@ impl Netlink {
         Ok(Some(Way::of(&route, address)?.link_index))
     }
 
-    /// The index of the interface by which packets from `source` to `destination` leave, as rules and routes of this
-    /// host say; `None` if the destination is this host's. A source that is not this host's, or not yet, has no say.
+    /// The index of the interface by which packets from `source` to `destination` leave, according to this host's rules
+    /// and routes; `None` if the destination is this host's. A source that is not, or not yet, an address of this host
+    /// is ignored.
     ///
     /// # Errors
     /// [`Error::System`], for instance if there is no route.
@@ -99,8 +101,9 @@ impl Netlink {
             .destination_prefix(destination, 32)
             .build();
         let route = match self.ask_route(request, destination.into()).await {
-            // What ip_route_output_key_hash_rcu in net/ipv4/route.c says of a source that no interface holds: the
-            // first in older kernels, the second in newer ones. Where there is no route at all the second try says so.
+            // These are the errors of ip_route_output_key_hash_rcu in net/ipv4/route.c for a source that no interface
+            // holds: the first in older kernels, the second in newer ones. If there is no route at all, the second try
+            // reports that.
             Err(error) if matches!(error.errno(), Some(libc::EINVAL | libc::ENETUNREACH)) => {
                 self.route_to(destination.into()).await?
             }
@@ -142,7 +145,7 @@ impl Netlink {
     }
 
     async fn resolve(&self, link: &Link, address: IpAddr, timeout: Duration) -> Result<[u8; 6]> {
-        // Looks, and not time: a process that was not run meanwhile has not waited.
+        // It counts looks instead of time: a process that did not run meanwhile has not waited.
         let mut looks = timeout.as_millis() / LOOK.as_millis();
         loop {
             let (state, mac) = self.neighbor(link, address).await?;
@@ -165,7 +168,7 @@ impl Netlink {
         }
     }
 
-    /// What the kernel knows of a neighbor: its state, and its MAC if that is usable.
+    /// What the kernel knows about a neighbor: its state, and its MAC address if that is usable.
     async fn neighbor(
         &self,
         link: &Link,
@@ -197,8 +200,8 @@ impl Netlink {
         Ok((state, mac.filter(|_| is_usable(state))))
     }
 
-    /// Makes the kernel ask for a neighbor, or verify what it believes (NTF_USE,
-    /// `neigh_add` in net/core/neighbour.c).
+    /// Makes the kernel ask for a neighbor, or verify the entry that it has (NTF_USE, `neigh_add` in
+    /// net/core/neighbour.c).
     async fn probe(&self, link: &Link, address: IpAddr) -> Result<()> {
         let request = self.handle.neighbours().add(link.index, address);
         let request = request
@@ -214,7 +217,7 @@ impl Netlink {
     }
 }
 
-/// The kernel would neither ask nor verify.
+/// Whether the kernel would neither ask for this neighbor nor verify it.
 fn is_fresh(state: NeighbourState) -> bool {
     matches!(
         state,
@@ -227,7 +230,7 @@ fn is_fresh(state: NeighbourState) -> bool {
     )
 }
 
-/// NUD_VALID of include/net/neighbour.h: the kernel itself would send to this MAC.
+/// Whether the kernel itself would send to this MAC address (NUD_VALID of include/net/neighbour.h).
 fn is_usable(state: NeighbourState) -> bool {
     matches!(
         state,
@@ -240,10 +243,10 @@ fn is_usable(state: NeighbourState) -> bool {
     )
 }
 
-/// What a route says.
+/// What a route says about the way to an address.
 struct Way {
     link_index: u32,
-    /// The gateway, or the destination itself where it is on link.
+    /// The gateway, or the destination itself if it is on the link.
     via: IpAddr,
     source: IpAddr,
 }

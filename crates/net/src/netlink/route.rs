@@ -1,4 +1,4 @@
-//! Policy rules and local routes: what lets a host answer for addresses that are not its own.
+//! Policy rules and local routes, which let a host answer for addresses that are not its own.
 
 use std::net::Ipv4Addr;
 
@@ -10,27 +10,27 @@ use serde::{Deserialize, Serialize};
 use super::{Netlink, all, failed, unless};
 use crate::Result;
 
-/// IPv4 packets that carry `mark` are routed by `table`: `ip rule add fwmark MARK lookup TABLE`.
+/// A rule that routes IPv4 packets with `mark` by `table`: `ip rule add fwmark MARK lookup TABLE`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MarkRule {
-    /// The whole mark must be equal.
+    /// The mark that packets must have in all 32 bits.
     pub mark: u32,
-    /// Routing table.
+    /// The routing table.
     pub table: u32,
-    /// Its place among the rules; lower comes first, 0 is the host's local table, 32766 main.
+    /// The rule's place among the rules. Lower ones come first; 0 is the host's local table, 32766 the main table.
     pub priority: u32,
 }
 
-/// Every IPv4 address is this host's own, in `table`: `ip route add local 0.0.0.0/0 dev lo table
+/// A route that makes every IPv4 address this host's own, in `table`: `ip route add local 0.0.0.0/0 dev lo table
 /// TABLE`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LocalRoute {
-    /// Routing table.
+    /// The routing table.
     pub table: u32,
 }
 
 impl Netlink {
-    /// Adds the rule. `false`: it was there already.
+    /// Adds the rule. Returns `false` if it was already there.
     ///
     /// # Errors
     /// [`crate::Error::System`].
@@ -47,7 +47,7 @@ impl Netlink {
         )
     }
 
-    /// Removes the rule. `false`: there was none.
+    /// Removes the rule. Returns `false` if there was none.
     ///
     /// # Errors
     /// [`crate::Error::System`].
@@ -92,7 +92,7 @@ impl Netlink {
         }))
     }
 
-    /// Adds the route. `false`: it was there already.
+    /// Adds the route. Returns `false` if it was already there.
     ///
     /// # Errors
     /// [`crate::Error::System`].
@@ -110,7 +110,7 @@ impl Netlink {
         )
     }
 
-    /// Removes the route. `false`: there was none.
+    /// Removes the route. Returns `false` if there was none.
     ///
     /// # Errors
     /// [`crate::Error::System`].

@@ -1,5 +1,5 @@
-//! Whether the other end of a connection is a socket of this network namespace. An address translation, such as
-//! the one that Docker sets up for a published port, can lead a connection elsewhere, and neither end sees it.
+//! Finds out whether the other end of a connection is a socket of this network namespace. An address translation, such
+//! as the one that Docker sets up for a published port, can lead a connection elsewhere, and neither end sees it.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use tokio::time::sleep;
 use super::Reason;
 use crate::Connections;
 
-/// The client's end is established a moment before the server's is.
+/// How often to look: the client's end is established a moment before the server's end.
 const ATTEMPTS: u32 = 10;
 const PAUSE: Duration = Duration::from_millis(5);
 

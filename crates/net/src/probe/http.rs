@@ -16,9 +16,9 @@ const MAX_HEADER: usize = 16 * 1024;
 const MAX_FIELDS: usize = 64;
 
 impl Get {
-    /// A GET of `path` from the server that clients know as `host`; its port is left out where it
-    /// is 80 (RFC 9110, section 7.2). `None` if the path would break the request line: it must
-    /// begin with `/` and be visible ASCII.
+    /// A GET of `path` from the server that clients know as `host`. Port 80 is left out of the Host header (RFC 9110,
+    /// section 7.2). Returns `None` if the path would break the request line: it must begin with `/` and be visible
+    /// ASCII.
     pub fn new(path: &str, host: SocketAddr) -> Option<Self> {
         if !path.starts_with('/') || !path.bytes().all(|byte| byte.is_ascii_graphic()) {
             return None;
@@ -64,8 +64,8 @@ impl Get {
     }
 }
 
-/// The status once its header is complete. Informational responses come before the real one and
-/// are taken out of `answer` (RFC 9110, section 15.2); 101 is final, as nobody asked for it.
+/// The status of the answer, once its header is complete. Informational responses come before the real one and are
+/// removed from `answer` (RFC 9110, section 15.2); 101 is final, because the request asked for no upgrade.
 fn final_status(answer: &mut Vec<u8>) -> Result<Option<u16>, Reason> {
     loop {
         let mut fields = [httparse::EMPTY_HEADER; MAX_FIELDS];

@@ -51,8 +51,8 @@ pub(super) fn load(path: &Path) -> Result<Vec<Step>> {
     Ok(journal.steps)
 }
 
-/// Replaces the file; with no steps removes it. A reader, or the next start after a crash at any
-/// moment, finds either the old content or the new one.
+/// Replaces the file, or removes it if there are no steps. A reader, or the next start after a crash at any moment,
+/// finds either the old content or the new one.
 pub(super) fn save<S: Serialize>(path: &Path, steps: &[S]) -> Result<()> {
     let boot = boot()?;
     let journal = JournalRef {
@@ -92,7 +92,7 @@ fn write(path: &Path, journal: &impl Serialize, empty: bool) -> io::Result<()> {
     File::open(dir)?.sync_all()
 }
 
-/// A name for the time since the kernel started.
+/// The kernel's identifier of the current boot.
 fn boot() -> Result<String> {
     let id = fs::read_to_string("/proc/sys/kernel/random/boot_id");
     Ok(id

@@ -1,4 +1,4 @@
-//! Network namespaces for tests: named after this process, gone at the end of the test that made
+//! Network namespaces for tests. They are named after this process, and are removed at the end of the test that made
 //! them, whatever its outcome.
 #![allow(dead_code, reason = "each test uses its part")]
 
@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use baton_net::netns;
 
-/// Whether the test may make namespaces; says why not.
+/// Whether the test may make namespaces; if not, it prints why.
 pub fn may_run(test: &str) -> bool {
     if nix::unistd::geteuid().is_root() {
         return true;
@@ -32,21 +32,21 @@ impl Namespace {
         namespace
     }
 
-    /// `ip` within the namespace.
+    /// Runs `ip` within the namespace.
     pub fn ip(&self, arguments: &str) -> String {
         let mut all = vec!["-n", &self.name];
         all.extend(arguments.split(' '));
         ip(&all)
     }
 
-    /// A program within the namespace; its output.
+    /// Runs a program within the namespace, and returns its output.
     pub fn exec(&self, program: &str, arguments: &[&str]) -> String {
         let mut all = vec!["netns", "exec", &self.name, program];
         all.extend(arguments);
         ip(&all)
     }
 
-    /// A program within the namespace, whose last argument is a file of this content.
+    /// Runs a program within the namespace, with a file of this content as its last argument.
     pub fn feed(&self, program: &str, arguments: &[&str], content: &str) {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), content).unwrap();
@@ -60,7 +60,7 @@ impl Namespace {
         netns::run(&self.name, work).unwrap()
     }
 
-    /// Runs what `work` makes to its end, in the namespace.
+    /// Runs the future that `work` makes to its end, in the namespace.
     pub fn block_on<F: Future>(&self, work: impl FnOnce() -> F + Send) -> F::Output
     where
         F::Output: Send,
@@ -105,7 +105,7 @@ impl Lan {
     }
 }
 
-/// A runtime that stays on the thread, and so in the namespace, that it was made on.
+/// A runtime that stays on the thread on which it was made, and therefore in its namespace.
 pub fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()

@@ -24,31 +24,31 @@ use crate::{
     Accepted, Connected, Family, ListenError, Listening, NetworkKind, SocketOptions, link,
 };
 
-/// How long a program waits for an I/O server to be reached.
+/// How long a program's request waits until an I/O server can be reached.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Connections that wait to be accepted, for each listener.
+/// The number of connections that may wait to be accepted, for each listener.
 const BACKLOG: usize = 4096;
 
-/// What an agent needs to know.
+/// The settings of an agent.
 #[derive(Clone, Debug)]
 pub struct AgentSettings {
     /// The name of this node, as in `baton.toml`.
     pub node: String,
-    /// The I/O servers: their own addresses, and the port of `[forwarding]`.
+    /// The I/O servers: the nodes' own addresses, with the port of `[forwarding]`.
     pub io_servers: Vec<SocketAddr>,
-    /// What carries the channels.
+    /// The network that carries the channels.
     pub network: NetworkKind,
     /// The cluster's secret; both ends prove that they know it.
     pub key: ClusterKey,
-    /// The secret before it, while keys are being rotated; believed as well.
+    /// The secret before it, which is accepted as well while keys are being rotated.
     pub previous_key: Option<ClusterKey>,
     /// B_r: how many bytes of a connection are buffered here for its program.
     pub buffer: u32,
 }
 
-/// An application node's end of its channels. A handle: clones are the same agent. When the last of them and every
-/// listener is dropped, the channels end, and with them what connections are left.
+/// An application node's end of its channels. It is a handle: clones stand for the same agent. When the last clone and
+/// every listener are dropped, the channels end, and the connections that are left end with them.
 #[derive(Clone, Debug)]
 pub struct Agent {
     inner: Arc<Inner>,
@@ -58,11 +58,11 @@ pub struct Agent {
 pub(crate) struct Inner {
     servers: Vec<Server>,
     wanted: Mutex<WantedPorts>,
-    /// Counts what may concern those who wait for an answer or a channel.
+    /// Counts events, to wake those that wait for an answer or a channel.
     changes: watch::Sender<u64>,
-    /// By I/O server: the ports that others have there.
+    /// For each I/O server the ports that other programs have there.
     taken: watch::Sender<Vec<Box<[TakenPort]>>>,
-    /// One for each I/O server; they end with this.
+    /// The tasks of all I/O servers, which end when this is dropped.
     tasks: Mutex<JoinSet<()>>,
 }
 
@@ -73,26 +73,26 @@ struct Server {
     failed: Arc<AtomicU64>,
 }
 
-/// One channel, for `baton status` and the metrics.
+/// The state of one channel, for `baton status` and the metrics.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChannelReport {
-    /// The node at the other end; of an I/O server that was never reached its address.
+    /// The name of the node at the other end. An [`Agent`] gives the I/O server's IP address instead.
     pub node: String,
-    /// Its address.
+    /// The address of the node at the other end.
     pub address: SocketAddr,
     /// Whether the channel is up.
     pub is_up: bool,
-    /// What it has done.
+    /// The channel's counters.
     pub counters: Counters,
-    /// How it stands.
+    /// The channel's gauges.
     pub gauges: Gauges,
 }
 
 impl Agent {
-    /// Connects to the I/O servers, and again whenever a channel breaks. Must be called within a tokio runtime.
+    /// Connects to the I/O servers, and again whenever a channel is lost. Must be called within a tokio runtime.
     ///
     /// # Errors
-    /// If the network cannot be set up on this host.
+    /// An error if the network cannot be set up on this host.
     pub fn start(settings: AgentSettings) -> io::Result<Self> {
         let network = network(
             settings.network,
@@ -131,16 +131,16 @@ impl Agent {
         Ok(Self { inner })
     }
 
-    /// Listens on every cluster address of the family. Port 0: the I/O server chooses one.
+    /// Listens on every cluster address of the IP versions in `family`. With port 0 the I/O server chooses a port.
     ///
     /// # Errors
-    /// [`ListenError`], when every I/O server that can be reached has refused, or none could be reached in time.
+    /// [`ListenError`] if every I/O server that can be reached has refused, or none could be reached in time.
     pub async fn listen(&self, port: u16, family: Family) -> Result<Listening, ListenError> {
         let (sender, queue) = mpsc::channel(BACKLOG);
         let mut changes = self.inner.changes.subscribe();
         let key = self.inner.wanted().add(port, family, sender);
         let key = key.map_err(|errno| ListenError::new(port, errno))?;
-        // From here on dropping it gives the port up.
+        // From here on, dropping `listening` gives the port up.
         let mut listening = Listening {
             port,
             key,
@@ -164,11 +164,11 @@ impl Agent {
         Ok(listening)
     }
 
-    /// Connects from the cluster address.
+    /// Connects to `to` from the cluster address.
     ///
     /// # Errors
-    /// What connect(2) at the I/O server reported, as an OS error ([`io::Error::raw_os_error`]);
-    /// ENETDOWN if no I/O server could be reached.
+    /// The error of connect(2) at the I/O server, as an OS error ([`io::Error::raw_os_error`]); ENETDOWN if no I/O
+    /// server could be reached.
     pub async fn connect(&self, to: SocketAddr, options: SocketOptions) -> io::Result<Connected> {
         let mut changes = self.inner.changes.subscribe();
         let up = async {
@@ -192,8 +192,8 @@ impl Agent {
         })
     }
 
-    /// The ports that nobody can listen on, by I/O server, as they are now and whenever they change. Of an I/O server
-    /// that cannot be reached nothing is known.
+    /// For each I/O server the ports that no program can listen on: the current ones, and each change. The list of an
+    /// I/O server that cannot be reached is empty.
     pub fn taken(&self) -> watch::Receiver<Vec<Box<[TakenPort]>>> {
         self.inner.taken.subscribe()
     }
@@ -203,13 +203,13 @@ impl Agent {
         self.inner.servers.iter().any(Server::is_up)
     }
 
-    /// How often a channel could not be made: nobody answered, or did not know the cluster key.
+    /// How often a channel could not be made: the I/O server did not answer, or did not know the cluster key.
     pub fn failed(&self) -> u64 {
         let failed = self.inner.servers.iter().map(|server| &server.failed);
         failed.map(|failed| failed.load(Ordering::Relaxed)).sum()
     }
 
-    /// How each channel stands, in the order of the I/O servers.
+    /// The state of each channel, in the order of the I/O servers.
     pub fn report(&self) -> Vec<ChannelReport> {
         (self.inner.servers.iter())
             .map(|server| ChannelReport {
@@ -222,7 +222,7 @@ impl Agent {
             .collect()
     }
 
-    /// The ports that are listened on, and how many I/O servers do it for each.
+    /// The ports that programs listen on, each with the number of I/O servers that listen on it.
     pub fn ports(&self) -> Vec<(u16, Family, usize)> {
         self.inner.wanted().ports()
     }
@@ -234,7 +234,7 @@ impl Server {
     }
 }
 
-/// Keeps a channel up.
+/// Makes a channel again whenever it is lost.
 async fn keep(
     network: Arc<dyn ForwardingNetwork>,
     to: SocketAddr,
@@ -290,7 +290,7 @@ impl Inner {
             Event::Taken(ports) => self.set_taken(server, ports),
             Event::Listening { listener, port } => {
                 let key = self.wanted().answered(server, listener, Ok(port));
-                // Where the port was chosen for us, the others can be asked only now.
+                // If an I/O server chose the port, the others can be asked only at this point.
                 if let Some(key) = key {
                     self.ask_all(key);
                 }
@@ -305,7 +305,7 @@ impl Inner {
 
     fn set_taken(&self, server: usize, ports: Box<[TakenPort]>) {
         self.taken.send_if_modified(|taken| {
-            // As many as I/O servers.
+            // `taken` has one entry for each I/O server.
             let is_new = taken[server] != ports;
             taken[server] = ports;
             is_new
@@ -343,7 +343,7 @@ impl Inner {
         }
     }
 
-    /// A client's connection, for the program that listens.
+    /// Gives a client's connection to the program that listens, or refuses it.
     fn accept(&self, server: usize, id: ConnectionId, way: Way) {
         let shared = &self.servers[server].shared;
         let refuse = |errno| shared.with(|state| state.channel.refuse(id, errno));

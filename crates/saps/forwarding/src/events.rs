@@ -1,7 +1,7 @@
-//! What a channel tells its owner, who need not be as quick as the other end.
+//! The events of a channel on their way to the channel's owner, which may be slower than the other end.
 //!
-//! No event may be lost, and nobody who makes them may wait with the channel locked. So they queue, and a link is not
-//! read while many wait: whoever floods the owner with wishes waits in its own send().
+//! No event may be lost, and the code that makes events must not wait while it has the channel locked. So events
+//! queue, and a link is not read while many wait: an end that floods the owner with requests waits in its own send().
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,24 +9,24 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use baton_saps_protocol::Event;
 use tokio::sync::{Notify, mpsc};
 
-/// So many may wait before no more is read. What was read already can add to them.
+/// The number of waiting events at which a link is no longer read. Frames that were read before can still add events.
 const MANY: usize = 1024;
 
-/// How many wait.
+/// Counts the events that wait.
 #[derive(Debug, Default)]
 pub(crate) struct Backlog {
     waiting: AtomicUsize,
     fewer: Notify,
 }
 
-/// The channel's end.
+/// The channel's end of the queue.
 #[derive(Debug)]
 pub(crate) struct Teller {
     queue: mpsc::UnboundedSender<Event>,
     backlog: Arc<Backlog>,
 }
 
-/// The owner's end: what is not about a connection that has a user already.
+/// The owner's end of the queue. Events of connections that have a user already do not come here.
 #[derive(Debug)]
 pub(crate) struct Events {
     queue: mpsc::UnboundedReceiver<Event>,
@@ -48,9 +48,9 @@ pub(crate) fn events() -> (Teller, Events) {
 }
 
 impl Teller {
-    /// Without an owner there is nobody left to whom it matters.
+    /// Queues an event. If the owner is gone, nobody needs the event and it is dropped.
     pub(crate) fn tell(&self, event: Event) {
-        // Before it can be taken, so that the number is never below what waits.
+        // The event is counted before it can be taken, so that the count is never below the number that waits.
         self.backlog.waiting.fetch_add(1, Ordering::Relaxed);
         if self.queue.send(event).is_err() {
             self.backlog.take_off();
@@ -63,7 +63,7 @@ impl Teller {
 }
 
 impl Events {
-    /// The next one. `None`: the channel is no more. Cancel safe.
+    /// Returns the next event, or `None` if the channel no longer exists. Cancel safe.
     pub(crate) async fn recv(&mut self) -> Option<Event> {
         let event = self.queue.recv().await?;
         self.backlog.take_off();
@@ -72,7 +72,7 @@ impl Events {
 }
 
 impl Drop for Events {
-    /// Nobody waits for an owner that is gone.
+    /// Takes the waiting events off the count, so that no link waits for an owner that is gone.
     fn drop(&mut self) {
         self.queue.close();
         while self.queue.try_recv().is_ok() {
@@ -82,12 +82,12 @@ impl Drop for Events {
 }
 
 impl Backlog {
-    /// Until not many wait.
+    /// Waits until fewer than [`MANY`] events wait.
     pub(crate) async fn wait(&self) {
         loop {
             let fewer = self.fewer.notified();
             tokio::pin!(fewer);
-            // From here on no word is missed.
+            // No notification is missed after this call.
             fewer.as_mut().enable();
             if self.waiting.load(Ordering::Acquire) < MANY {
                 return;

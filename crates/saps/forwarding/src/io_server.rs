@@ -1,4 +1,5 @@
-//! The I/O server: it has the cluster address, and TCP with all clients; application nodes have the programs.
+//! The I/O server, which has the cluster addresses and the TCP connections of all clients. Programs run on application
+//! nodes.
 
 mod clients;
 mod nodes;
@@ -24,33 +25,34 @@ use crate::network::{Acceptor, Handshake, Link, network};
 use crate::shared::{Shared, error};
 use crate::{ChannelReport, NetworkKind, link};
 
-/// What an I/O server needs to know.
+/// The settings of an I/O server.
 #[derive(Clone, Debug)]
 pub struct IoSettings {
     /// The name of this node, as in `baton.toml`.
     pub node: String,
-    /// Where application nodes reach it: its own address, and the port of `[forwarding]`. Port 0: any.
+    /// The address that application nodes connect to: the node's own address, with the port of `[forwarding]`. Port 0
+    /// takes any port.
     pub listen: SocketAddr,
-    /// What carries the channels.
+    /// The network that carries the channels.
     pub network: NetworkKind,
     /// The cluster's secret; both ends prove that they know it.
     pub key: ClusterKey,
-    /// The secret before it, while keys are being rotated; believed as well.
+    /// The secret before it, which is accepted as well while keys are being rotated.
     pub previous_key: Option<ClusterKey>,
     /// The cluster addresses, which this host has. Programs connect from the first of each IP version.
     pub cluster_addresses: Vec<IpAddr>,
     /// B_r: how many bytes of a connection from an application node are buffered here for its client.
     pub buffer: u32,
-    /// Which of several nodes that listen on a port gets a client's connection.
+    /// How one of several nodes that listen on a port is chosen for a client's connection.
     pub policy: PortPolicy,
-    /// The nodes' weights, by name; who is not there has 1.
+    /// The nodes' weights, by name. A node without an entry has weight 1.
     pub weights: BTreeMap<String, u8>,
 }
 
-/// Between two looks at what other programs of this host listen on.
+/// The time between two looks at what other programs of this host listen on.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// A running I/O server. Dropped, it ends: its clients are reset.
+/// A running I/O server. Dropping it ends it and resets its clients.
 #[derive(Debug)]
 pub struct IoServer {
     inner: Arc<Inner>,
@@ -65,7 +67,7 @@ struct Inner {
     tally: Tally,
 }
 
-/// What became of connections, counted by whoever sees it.
+/// Counters of what became of connections. The code that sees an event counts it.
 #[derive(Debug, Default)]
 struct Tally {
     accepted: AtomicU64,
@@ -79,49 +81,49 @@ struct Tally {
     channels_refused: AtomicU64,
 }
 
-/// What became of clients' connections, and of those that programs made, since the start.
+/// Counters of what became of clients' connections, and of those that programs made, since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IoCounters {
-    /// Accepted from clients.
+    /// Connections accepted from clients.
     pub accepted: u64,
-    /// Of these, reset because no node took them.
+    /// Those of `accepted` that were reset because no node took them.
     pub unserved: u64,
-    /// Made for programs.
+    /// Connections made for programs.
     pub connected: u64,
-    /// Could not be made for programs.
+    /// Connections that could not be made for programs.
     pub not_connected: u64,
-    /// Broken by the client, or on the way to it.
+    /// Connections that broke at the client, or on the way to it.
     pub reset_by_client: u64,
-    /// Reset because the program, its node or the channel to it broke.
+    /// Connections that were reset because the program, its node or the channel to it broke.
     pub reset_by_node: u64,
-    /// Came to a regular end.
+    /// Connections that ended regularly.
     pub finished: u64,
-    /// Ports that a node asked for and that could not be listened on.
+    /// Requests of nodes to listen on a port that could not be listened on.
     pub listens_refused: u64,
-    /// Channels of nodes that could not prove that they know the cluster key, or did not try.
+    /// Channels refused because the node could not prove that it knows the cluster key, or did not try.
     pub channels_refused: u64,
 }
 
-/// How an I/O server stands.
+/// The state of an I/O server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IoReport {
     /// The application nodes whose channels are up.
     pub nodes: Vec<ChannelReport>,
-    /// Each port that is listened on, whether on IPv6, and for how many nodes.
+    /// Each port that is listened on, whether it is on IPv6, and for how many nodes.
     pub ports: Vec<(u16, bool, usize)>,
     /// The ports that no node can have, because other programs of this host have them.
     pub taken: Vec<TakenPort>,
-    /// Of connections.
+    /// Counters of connections.
     pub counters: IoCounters,
-    /// Of all channels there have been, the present ones too.
+    /// Counters of all channels since the start, including those that are up.
     pub channels: Counters,
 }
 
 impl IoServer {
-    /// Takes channels from now on. Must be called within a tokio runtime.
+    /// Accepts channels from this point on. Must be called within a tokio runtime.
     ///
     /// # Errors
-    /// If the port for the channels cannot be had.
+    /// An error if the network cannot be set up, or the port for the channels is not available.
     pub fn start(settings: IoSettings) -> io::Result<Self> {
         let (key, previous) = (&settings.key, settings.previous_key.as_ref());
         let network = network(settings.network, key, previous)?;
@@ -143,17 +145,17 @@ impl IoServer {
         })
     }
 
-    /// Another policy, and other weights, from the next client on.
+    /// Sets another policy, and other weights by the nodes' names, from the next client on.
     pub fn set_policy(&self, policy: PortPolicy, weights: BTreeMap<String, u8>) {
         self.inner.nodes.set_policy(policy, weights);
     }
 
-    /// Where application nodes reach it.
+    /// The address that application nodes connect to.
     pub fn local(&self) -> SocketAddr {
         self.local
     }
 
-    /// How it stands.
+    /// The state of the I/O server.
     pub fn report(&self) -> IoReport {
         let (nodes, ports, channels) = self.inner.nodes.report();
         IoReport {
@@ -188,17 +190,17 @@ impl Tally {
 }
 
 impl Inner {
-    /// Tells the nodes which ports other programs of this host have, if these are others than before.
+    /// Tells the nodes which ports other programs of this host have, if the list has changed.
     fn look_at_taken(&self) {
         let before = self.nodes.sockets();
         let listeners = match baton_net::listeners::listeners() {
             Ok(listeners) => listeners,
-            // Then a node learns it when it asks.
+            // Without the list, a node learns that a port is taken when it asks for it.
             Err(error) => return tracing::debug!(%error, "what listens here is not known"),
         };
         let addresses = &self.settings.cluster_addresses;
         let after = self.nodes.sockets();
-        // One that came or went meanwhile is not somebody else's.
+        // A socket of ours that was opened or closed meanwhile must not count as another program's.
         let is_ours = |address| before.contains(&address) || after.contains(&address);
         let taken = taken::taken(&listeners, addresses, is_ours);
         for TakenPort { port, families } in self.nodes.set_taken(taken) {
@@ -219,7 +221,7 @@ async fn watch_taken(inner: Arc<Inner>) {
 }
 
 async fn accept_nodes(inner: Arc<Inner>, mut acceptor: Box<dyn Acceptor>) {
-    // Ends with this task: every node's channel, and with it the connections.
+    // When this task ends, every node's channel ends with it, and so do the connections.
     let mut nodes = JoinSet::new();
     loop {
         match acceptor.accept().await {
@@ -248,7 +250,7 @@ async fn serve_node(inner: Arc<Inner>, handshake: Handshake) {
     let (name, buffer) = (&inner.settings.node, inner.settings.buffer);
     let (shared, events) = Shared::new(Side::Io, name, buffer);
     let node = inner.nodes.reserve(peer, &shared);
-    // Its listeners go with this task, however it ends.
+    // The node's listeners are removed with this task, however it ends.
     let _guard = nodes::Guard::new(&inner.nodes, node);
     tokio::select! {
         error = link::run(&shared, link, || {}) => {
@@ -259,7 +261,7 @@ async fn serve_node(inner: Arc<Inner>, handshake: Handshake) {
 }
 
 async fn watch_events(inner: &Arc<Inner>, node: u64, shared: &Arc<Shared>, mut events: Events) {
-    // Connections that are being made for programs end with the node.
+    // The tasks that make connections for programs end with the node's channel.
     let mut outgoing = JoinSet::new();
     while let Some(event) = events.recv().await {
         match event {
@@ -280,7 +282,7 @@ async fn watch_events(inner: &Arc<Inner>, node: u64, shared: &Arc<Shared>, mut e
                     Tally::count(&inner.tally.listens_refused);
                     let error = error(errno);
                     tracing::warn!(port, ?families, %error, "a node cannot listen");
-                    // Before it hears that, so that its next program is refused at once.
+                    // The nodes get the list before this answer, so that the next program is refused at once.
                     inner.look_at_taken();
                 }
                 shared.with(|state| state.channel.answer_listen(listener, listening));

@@ -9,8 +9,8 @@
 //!                   Agent: Listening::accept, connect --> VirtualStream <--> program
 //! ```
 //!
-//! What a channel does is decided in `baton_saps_protocol`, and what it says in `baton_saps_protocol::wire`. Here are
-//! the sockets.
+//! `baton_saps_protocol` decides what a channel does, and `baton_saps_protocol::wire` encodes its frames. This crate
+//! has the sockets.
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test may panic"))]
 

@@ -1,4 +1,4 @@
-//! A channel on a link, until either end gives it up.
+//! Runs a channel on a link, until either end gives the link up.
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -15,17 +15,17 @@ use tokio::task::JoinSet;
 use crate::network::{Lane, Link};
 use crate::shared::Shared;
 
-/// What is read at once, at most.
+/// About how many bytes are read at once.
 const BLOCK: usize = 64 * 1024;
 
-/// What is written at once, about.
+/// About how many bytes are written at once.
 const BATCH: usize = 256 * 1024;
 
-/// Shorter messages are copied behind their headers rather than written from where they are.
+/// Messages that are no longer than this are copied behind their headers; longer ones are written from where they are.
 const SHORT: usize = 1024;
 
-/// Runs the channel on this link until it ends, and returns why it did. Every connection is reset then.
-/// `up` is called once the other end has said Hello.
+/// Runs the channel on this link until the link ends, and returns the reason. All connections are then reset. `up` is
+/// called once the other end's Hello has arrived.
 pub(crate) async fn run(shared: &Arc<Shared>, link: Link, up: impl FnOnce()) -> io::Error {
     let lanes = link.lanes.len();
     shared.with(|state| state.channel.handle_link(shared.now(), lanes));
@@ -44,7 +44,7 @@ pub(crate) async fn run(shared: &Arc<Shared>, link: Link, up: impl FnOnce()) -> 
         match tasks.join_next().await {
             Some(Ok(Err(error))) => error,
             Some(Err(error)) => io::Error::other(error),
-            // Lanes end with an error only, and there is one.
+            // A lane ends only with an error, and there is at least one lane.
             Some(Ok(Ok(()))) | None => io::ErrorKind::UnexpectedEof.into(),
         }
     };
@@ -59,7 +59,7 @@ pub(crate) async fn run(shared: &Arc<Shared>, link: Link, up: impl FnOnce()) -> 
     ended.await
 }
 
-/// The channel has no link any more, also when its task is aborted.
+/// Tells the channel that its link is lost, even if the task is aborted.
 struct Guard<'a>(&'a Shared);
 
 impl Drop for Guard<'_> {
@@ -117,8 +117,10 @@ async fn read(
     }
 }
 
+/// Gives a frame to the channel.
+///
 /// # Errors
-/// What the channel cannot go on after.
+/// The fault, if the channel cannot go on after it.
 fn take(channel: &mut Channel, peer: SocketAddr, epoch: u32, frame: Frame) -> io::Result<()> {
     let Err(fault) = channel.handle_frame(epoch, frame) else {
         return Ok(());
@@ -126,7 +128,8 @@ fn take(channel: &mut Channel, peer: SocketAddr, epoch: u32, frame: Frame) -> io
     if fault.breaks_channel() {
         return Err(invalid(fault));
     }
-    // The first, the second, the fourth, …: who breaks a rule with every frame fills no disk.
+    // Only the first, the second, the fourth, … fault is logged, so that an end that breaks a rule with every frame
+    // does not fill the disk.
     let times = channel.counters().broken_rules();
     if times.is_power_of_two() {
         tracing::warn!(%peer, %fault, times, "the other end of a channel broke a rule");
@@ -169,7 +172,7 @@ async fn write(
     }
 }
 
-/// Writes the chunks from where they are, many at once.
+/// Writes the chunks without copying them, many with each call.
 async fn write_all(
     writer: &mut (impl AsyncWrite + Unpin),
     chunks: &mut VecDeque<Bytes>,

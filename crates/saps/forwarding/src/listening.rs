@@ -11,14 +11,15 @@ use crate::VirtualStream;
 use crate::agent::Inner;
 use crate::shared::error;
 
-/// Why there is no listener. [`ListenError::errno`] is what listen(2) or bind(2) would have said.
+/// Why an I/O server does not listen. [`ListenError::errno`] is the error that listen(2) or bind(2) would have
+/// reported.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ListenError {
     /// Another program of this node, or one of the I/O server's host, has the port.
     #[error("port {port} is in use")]
     AddrInUse {
-        /// The port asked for.
+        /// The port that was asked for.
         port: u16,
     },
     /// No I/O server could be reached in time.
@@ -26,12 +27,12 @@ pub enum ListenError {
         "no I/O server can be reached; is its daemon running, and the network between the nodes up?"
     )]
     Unreachable,
-    /// Another error of the I/O server's.
+    /// The I/O server reported another error.
     #[error("the I/O server cannot listen on port {port}: {error}")]
     Refused {
-        /// The port asked for.
+        /// The port that was asked for.
         port: u16,
-        /// An OS error.
+        /// The I/O server's error, as an OS error.
         error: io::Error,
     },
 }
@@ -47,7 +48,7 @@ impl ListenError {
         }
     }
 
-    /// The Linux error number for the program.
+    /// The Linux error number that the program must get.
     pub fn errno(&self) -> i32 {
         let known = |errno: Errno| i32::from(errno.number());
         match self {
@@ -58,8 +59,8 @@ impl ListenError {
     }
 }
 
-/// A port that the I/O servers listen on for us; given up when dropped. It outlives the channels: when an I/O server
-/// is back, it is asked to listen again.
+/// A port that the I/O servers listen on for this node; it is given up when dropped. It outlives the channels: an I/O
+/// server whose channel is up again is asked again to listen.
 #[derive(Debug)]
 pub struct Listening {
     pub(crate) port: u16,
@@ -69,15 +70,15 @@ pub struct Listening {
 }
 
 impl Listening {
-    /// The port, also where the I/O server chose it.
+    /// The port that the I/O servers listen on, even if they chose it.
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// The next connection. Cancel safe.
+    /// Returns the next connection. Cancel safe.
     ///
     /// # Errors
-    /// An OS error if no I/O server listens for us any more, though one could be asked; no connection will come.
+    /// An OS error if every I/O server that could be asked no longer listens. No more connections will come.
     pub async fn accept(&mut self) -> io::Result<Accepted> {
         let accepted = self.queue.recv().await;
         accepted.ok_or_else(|| error(self.agent.why_over(self.key)))
@@ -93,10 +94,10 @@ impl Drop for Listening {
 /// A client's connection.
 #[derive(Debug)]
 pub struct Accepted {
-    /// The client.
+    /// The client's address and port.
     pub peer: SocketAddr,
-    /// The cluster address and port that it connected to.
+    /// The cluster address and port that the client connected to.
     pub local: SocketAddr,
-    /// Its bytes.
+    /// The connection's bytes.
     pub stream: VirtualStream,
 }

@@ -1,4 +1,4 @@
-//! What a program sets on its socket, done at the I/O server's.
+//! Sets at the I/O server's socket what a program sets on its own socket.
 
 use std::io;
 use std::net::SocketAddr;
@@ -9,7 +9,8 @@ use nix::sys::socket::sockopt::{TcpKeepCount, TcpKeepIdle, TcpKeepInterval, TcpU
 use socket2::SockRef;
 use tokio::net::TcpStream;
 
-/// Sets what is given. An option that the kernel refuses is left, and logged: the program that set it has gone on.
+/// Sets the options that are given. An option that the kernel refuses is skipped and logged: the program that set it
+/// has gone on.
 pub(crate) fn set(stream: &TcpStream, options: &SocketOptions) {
     let socket = SockRef::from(stream);
     let client = stream.peer_addr().ok();
@@ -19,7 +20,7 @@ pub(crate) fn set(stream: &TcpStream, options: &SocketOptions) {
     set_before(&socket, options, client);
 }
 
-/// Of these, what a socket is given before it connects.
+/// Sets those of the options that a socket must have before it connects.
 pub(crate) fn set_before(
     socket: &socket2::Socket,
     options: &SocketOptions,
@@ -28,7 +29,7 @@ pub(crate) fn set_before(
     report("SO_KEEPALIVE", options.keepalive, client, |on| {
         socket.set_keepalive(on)
     });
-    // Not by socket2, which turns keepalives on with these.
+    // These are not set by socket2, which would turn keepalives on as well.
     report("TCP_KEEPIDLE", options.keep_idle, client, |time| {
         Ok(setsockopt(&socket, TcpKeepIdle, &time)?)
     });
@@ -91,7 +92,7 @@ mod tests {
         assert_eq!(getsockopt(&stream, TcpKeepInterval).unwrap(), 7);
         assert_eq!(getsockopt(&stream, TcpKeepCount).unwrap(), 3);
         assert_eq!(getsockopt(&stream, TcpUserTimeout).unwrap(), 9000);
-        // The kernel doubles what is asked for.
+        // The kernel doubles the requested size.
         assert_eq!(socket.recv_buffer_size().unwrap(), 40_000);
         assert_eq!(socket.send_buffer_size().unwrap(), before);
     }

@@ -1,4 +1,4 @@
-//! A channel that its link's tasks and its connections' users share.
+//! A channel that is shared by the tasks of its link and the users of its connections.
 
 use std::collections::HashMap;
 use std::io;
@@ -20,7 +20,7 @@ use crate::events::{Backlog, Events, Teller, events};
 #[derive(Debug)]
 pub(crate) struct Shared {
     state: Mutex<State>,
-    /// Of events that the owner has still to take.
+    /// Counts the events that the owner has not taken yet.
     backlog: Arc<Backlog>,
     started: Instant,
 }
@@ -29,16 +29,16 @@ pub(crate) struct Shared {
 pub(crate) struct State {
     pub(crate) channel: Channel,
     users: HashMap<ConnectionId, User>,
-    /// Who waits for an answer to MakeConnection.
+    /// The tasks that wait for an answer to MakeConnection.
     answers: HashMap<ConnectionId, oneshot::Sender<Result<Endpoint, Errno>>>,
-    /// Who writes each lane, while there is nothing to write.
+    /// The task that writes each lane, while it has nothing to write.
     writers: Vec<Option<Waker>>,
-    /// Who waits for the other end's Hello.
+    /// The task that waits for the other end's Hello.
     greeter: Option<Waker>,
     owner: Teller,
 }
 
-/// What waits for a connection, and the socket that its options are for, at the I/O server.
+/// The tasks that wait for a connection and, at the I/O server, the socket that its options are for.
 #[derive(Debug, Default)]
 struct User {
     reader: Option<Waker>,
@@ -76,7 +76,7 @@ impl Shared {
         &self.backlog
     }
 
-    /// Does something with the channel, and wakes whom it concerns.
+    /// Does something with the channel, and wakes the tasks that it concerns.
     pub(crate) fn with<T>(&self, what: impl FnOnce(&mut State) -> T) -> T {
         let mut state = self.lock();
         let done = what(&mut state);
@@ -92,12 +92,12 @@ impl Shared {
         self.lock().channel.gauges()
     }
 
-    /// A panic elsewhere leaves the state as it was between two calls.
+    /// Locks the state, even after a panic elsewhere, which leaves the state as it was between two calls.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes a connection, and waits for the other end's answer. Given up when dropped.
+    /// Makes a connection, and waits for the other end's answer. Dropping the future gives the connection up.
     pub(crate) async fn make(
         self: &Arc<Self>,
         way: Way,
@@ -118,7 +118,7 @@ impl Shared {
         }
     }
 
-    /// Accepts what the other end makes. `None`: it is gone again.
+    /// Accepts a connection that the other end makes. Returns `None` if it is already gone.
     pub(crate) fn accept(
         self: &Arc<Self>,
         id: ConnectionId,
@@ -135,7 +135,7 @@ impl Shared {
         is_open.then(|| VirtualStream::new(Arc::clone(self), id))
     }
 
-    /// The channel is up.
+    /// Is ready when the channel is up.
     pub(crate) fn poll_up(&self, cx: &mut Context<'_>) -> Poll<()> {
         let mut state = self.lock();
         if state.channel.is_up() {
@@ -145,7 +145,8 @@ impl Shared {
         Poll::Pending
     }
 
-    /// What a lane has to say, in at most so many frames; waits for it.
+    /// Gives a lane's frames to `take`, until that returns `false` or there are no more. Is pending while there are
+    /// none.
     pub(crate) fn poll_frames(
         &self,
         cx: &mut Context<'_>,
@@ -173,7 +174,7 @@ impl Shared {
 }
 
 impl State {
-    /// Tells everybody what has happened.
+    /// Wakes all tasks that the events so far concern.
     fn tell(&mut self) {
         while let Some(event) = self.channel.poll() {
             self.tell_of(event);
@@ -221,18 +222,18 @@ impl State {
             self.users.remove(&id);
         }
         if let Some(asker) = self.answers.remove(&id) {
-            // Who does not wait any more has closed the connection.
+            // An asker that no longer waits has closed the connection.
             let _ = asker.send(answer);
         }
     }
 
-    /// The user is done with a connection.
+    /// Forgets a connection whose user is done with it.
     pub(crate) fn forget(&mut self, id: ConnectionId) {
         self.users.remove(&id);
         self.answers.remove(&id);
     }
 
-    /// Room to send, at least 1.
+    /// Is ready with the room to send in bytes, at least 1.
     pub(crate) fn poll_room(
         &mut self,
         cx: &mut Context<'_>,
@@ -247,7 +248,7 @@ impl State {
         }
     }
 
-    /// The next bytes; `None` at their end.
+    /// Is ready with the next bytes, or with `None` at their end.
     pub(crate) fn poll_receive(
         &mut self,
         cx: &mut Context<'_>,
@@ -266,7 +267,7 @@ impl State {
         }
     }
 
-    /// The connection is closed by the other end, or broken.
+    /// Is ready when the other end has closed the connection, or it broke.
     pub(crate) fn poll_gone(&mut self, cx: &mut Context<'_>, id: ConnectionId) -> Poll<()> {
         if self.channel.is_gone(id) {
             return Poll::Ready(());
@@ -276,7 +277,7 @@ impl State {
     }
 }
 
-/// Never, where the connection has come to a regular end.
+/// Is ready when the connection broke; never if it came to a regular end.
 pub(crate) fn poll_broken(shared: &Shared, cx: &mut Context<'_>, id: ConnectionId) -> Poll<()> {
     shared.with(|state| match state.poll_gone(cx, id) {
         Poll::Ready(()) if state.channel.is_broken(id) => Poll::Ready(()),
@@ -288,7 +289,7 @@ pub(crate) fn error(errno: Errno) -> io::Error {
     io::Error::from_raw_os_error(errno.number().into())
 }
 
-/// The number of an error of the kernel's; ECONNRESET or EIO for one that it has not made.
+/// The error number of a kernel error. An error that the kernel did not report becomes ECONNRESET or EIO.
 pub(crate) fn errno(error: &io::Error) -> Errno {
     let number = error
         .raw_os_error()

@@ -1,4 +1,4 @@
-//! One connection's bytes.
+//! The bytes of one connection.
 
 use std::future::poll_fn;
 use std::io;
@@ -20,24 +20,25 @@ use crate::shared::{Shared, error, poll_broken};
 pub struct Connected {
     /// The cluster address and port that it was made from.
     pub local: SocketAddr,
-    /// Its bytes.
+    /// The connection's bytes.
     pub stream: VirtualStream,
 }
 
-/// One end of a connection: at an application node that of a virtual socket.
+/// One end of a connection. At an application node it belongs to a virtual socket.
 ///
-/// Reading ends with 0 bytes when the client has half closed; [`tokio::io::AsyncWriteExt::shutdown`] half closes.
-/// Dropped, it is closed, as by close(2): what was written is still sent.
+/// Reading ends with 0 bytes when the client has half-closed; [`tokio::io::AsyncWriteExt::shutdown`] half-closes this
+/// direction. Dropping the stream closes the connection as close(2) does: bytes that were written are still sent.
 ///
 /// Errors of the client's connection are OS errors and reported once, by the next call: ECONNRESET, ETIMEDOUT and so
-/// on, and ENETRESET when the channel to the I/O server broke. Writing after that is EPIPE, reading at its end.
+/// on, and ENETRESET if the channel to the I/O server was lost. After that, writing fails with EPIPE and reading
+/// returns the end.
 #[derive(Debug)]
 pub struct VirtualStream {
     shared: Arc<Shared>,
     id: ConnectionId,
 }
 
-/// Sets options of a [`VirtualStream`]; does nothing once that is dropped.
+/// Sets options of a [`VirtualStream`]; does nothing once the stream is dropped.
 #[derive(Clone, Debug)]
 pub struct StreamOptions {
     shared: Arc<Shared>,
@@ -45,7 +46,7 @@ pub struct StreamOptions {
 }
 
 impl StreamOptions {
-    /// As [`VirtualStream::set_options`].
+    /// Sets options as [`VirtualStream::set_options`] does.
     pub fn set(&self, options: SocketOptions) {
         self.shared
             .with(|state| state.channel.set_options(self.id, options));
@@ -57,7 +58,7 @@ impl VirtualStream {
         Self { shared, id }
     }
 
-    /// Ends the connection with a RST; what was not sent is thrown away.
+    /// Ends the connection with a RST; bytes that were not sent are thrown away.
     pub fn reset(self) {
         self.reset_with(Errno::RESET);
     }
@@ -67,13 +68,12 @@ impl VirtualStream {
             .with(|state| state.channel.reset(self.id, errno));
     }
 
-    /// Sets options of the I/O server's socket. Does not wait; an option that the kernel there refuses
-    /// is logged there.
+    /// Sets options of the I/O server's socket. Does not wait; the I/O server logs an option that its kernel refuses.
     pub fn set_options(&self, options: SocketOptions) {
         self.options().set(options);
     }
 
-    /// What sets its options while the stream is somebody else's.
+    /// Returns a handle that sets the connection's options while other code has the stream.
     pub fn options(&self) -> StreamOptions {
         StreamOptions {
             shared: Arc::clone(&self.shared),
@@ -81,23 +81,23 @@ impl VirtualStream {
         }
     }
 
-    /// Waits until the connection breaks, also while nobody reads or writes it, and while the stream is somebody else's. Never
-    /// ends if it does not break, or after the error has been reported.
+    /// Waits until the connection breaks, even while nobody reads or writes it, and while other code has the stream.
+    /// Never ends if the connection does not break, or after its error has been reported.
     pub fn broken(&self) -> impl Future<Output = ()> + Send + 'static {
         let (shared, id) = (Arc::clone(&self.shared), self.id);
         poll_fn(move |cx| poll_broken(&shared, cx, id))
     }
 
-    /// The error that the next call would report, taken, as SO_ERROR.
+    /// Takes the error that the next call would report, as SO_ERROR does.
     pub fn take_error(&self) -> Option<io::Error> {
         let errno = self.shared.with(|state| state.channel.take_error(self.id));
         errno.map(error)
     }
 
-    /// The next bytes, at most `max`, without a copy; `None` at their end. Cancel safe.
+    /// Returns the next bytes, at most `max`, without a copy; `None` at their end. Cancel safe.
     ///
     /// # Errors
-    /// As reading.
+    /// The errors of reading.
     pub async fn receive(&self, max: usize) -> io::Result<Option<Bytes>> {
         let receive = |cx: &mut Context<'_>| {
             self.shared
@@ -106,30 +106,30 @@ impl VirtualStream {
         poll_fn(receive).await
     }
 
-    /// Waits until there is room to send, and returns how much, bytes. Cancel safe.
+    /// Waits until there is room to send, and returns the room in bytes. Cancel safe.
     ///
     /// # Errors
-    /// As writing.
+    /// The errors of writing.
     pub async fn room(&self) -> io::Result<usize> {
         poll_fn(|cx| self.shared.with(|state| state.poll_room(cx, self.id))).await
     }
 
-    /// Sends bytes without a copy and without waiting, also beyond [`VirtualStream::room`].
+    /// Sends bytes without a copy and without waiting, even if they exceed [`VirtualStream::room`].
     ///
     /// # Errors
-    /// As writing; then none is sent.
+    /// The errors of writing; then nothing is sent.
     pub fn send(&self, bytes: Bytes) -> io::Result<()> {
         let sent = self.shared.with(|state| state.channel.send(self.id, bytes));
         sent.map_err(error)
     }
 
-    /// Sends no more, once what was written is gone: a FIN.
+    /// Ends this direction behind the bytes that were written: a FIN.
     pub fn finish(&self) {
         self.shared.with(|state| state.channel.shutdown(self.id));
     }
 
-    /// Waits until the other end has closed the connection, or it broke. What has come before can still be read.
-    /// Cancel safe.
+    /// Waits until the other end has closed the connection, or it broke. Bytes that have arrived before can still be
+    /// read. Cancel safe.
     pub async fn gone(&self) {
         poll_fn(|cx| self.shared.with(|state| state.poll_gone(cx, self.id))).await;
     }

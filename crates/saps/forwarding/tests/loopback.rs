@@ -1,5 +1,5 @@
 //! An I/O server and application nodes in one process, over the loopback interface, with clients that know only TCP.
-//! Everything over each network.
+//! All tests run over each network.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-/// The first attempt after a channel was lost comes after 25 to 50 ms; then each wait is twice as long as the one before,
-/// up to a limit.
+/// The waits between attempts to make a channel. The first wait is 25 to 50 ms; each further one is twice as long as
+/// the one before, up to a limit.
 #[derive(Clone, Copy, Debug)]
 pub struct Backoff {
     next: Duration,
@@ -19,15 +19,15 @@ impl Default for Backoff {
 }
 
 impl Backoff {
-    /// An attempt failed, or a channel was lost: how long to wait. `jitter`, 0.0 to 1.0, is random, so that all nodes do
-    /// not come at once.
+    /// Returns how long to wait after an attempt failed or a channel was lost. `jitter`, 0.0 to 1.0, is random, so
+    /// that not all nodes try at the same time.
     pub fn failed(&mut self, jitter: f64) -> Duration {
         let wait = self.next;
         self.next = (2 * wait).min(LONGEST);
         wait.mul_f64(1.0 - jitter.clamp(0.0, 1.0) / 2.0)
     }
 
-    /// There is a channel.
+    /// Starts over with the shortest wait, because a channel was made.
     pub fn succeeded(&mut self) {
         self.next = FIRST;
     }

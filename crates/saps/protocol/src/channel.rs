@@ -1,4 +1,4 @@
-//! A channel, as one end sees it: what its user does with it, and what goes out.
+//! One end of a channel: the calls that its user makes, and the frames that it sends.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::time::Duration;
@@ -14,27 +14,28 @@ use super::lanes::Lanes;
 use super::{ConnectionId, Counters, Event, Gauges, Received};
 use baton_core::Moment;
 
-/// How long the other end has for its Hello.
+/// How long this end waits for the Hello of the other end.
 pub const HELLO_PATIENCE: Duration = Duration::from_secs(5);
 
-/// One end of a channel. It outlives the links that carry it: what was on a lost one is gone, at both ends.
+/// One end of a channel. It outlives the links that carry it: when a link is lost, both ends lose all connections on
+/// it.
 #[derive(Debug)]
 pub struct Channel {
     pub(super) side: Side,
     name: String,
-    /// B_r of every connection.
+    /// B_r, the size of the receive buffer of every connection.
     pub(super) b_r: u64,
     pub(super) lanes: Lanes,
     pub(super) phase: Phase,
-    /// What the other end's frames carry on this link.
+    /// The epoch that the other end's frames must carry on this link.
     pub(super) epoch: u32,
     next_tag: u32,
     next_listener: u32,
     next_id: u64,
     pub(super) connections: HashMap<ConnectionId, Connection>,
-    /// Of all connections that are not detached.
+    /// The tags of all connections that are not detached.
     pub(super) tags: HashMap<Tag, ConnectionId>,
-    /// Tags that we have closed, until the other end has said that it knows.
+    /// Tags that this end has closed and the other end has not yet answered with ConnectionClosed.
     pub(super) closing: HashSet<Tag>,
     pub(super) listeners: HashSet<ListenerTag>,
     pub(super) events: VecDeque<Event>,
@@ -44,20 +45,20 @@ pub struct Channel {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
     Down,
-    /// The other end's Hello has not come.
+    /// The other end's Hello has not arrived.
     Greeting {
         until: Moment,
     },
     Up {
-        /// What our frames carry.
+        /// The epoch that frames to the other end carry.
         peer_epoch: u32,
     },
 }
 
 impl Channel {
-    /// An end without a link. `name` is this node's, as a [`Hello`] takes it; `b_r` is the size of each
+    /// Makes an end without a link. `name` is this node's name, as a [`Hello`] takes it; `b_r` is the size of each
     /// connection's receive buffer in bytes, at least 1. The epoch counts up from `epoch`, which is random, so that a
-    /// daemon that was restarted is not taken for the one before.
+    /// restarted daemon is not mistaken for the one before.
     pub fn new(side: Side, name: &str, b_r: u32, epoch: u32) -> Self {
         Self {
             side,
@@ -81,11 +82,11 @@ impl Channel {
         }
     }
 
-    /// There is a link, with so many lanes. What was on one before is lost.
+    /// Begins a new link with this many lanes. Everything that was on an earlier link is lost.
     pub fn handle_link(&mut self, now: Moment, lanes: usize) {
         self.handle_loss();
         self.lanes = Lanes::new(lanes);
-        // 0 is in a Hello only.
+        // A Hello alone carries epoch 0.
         self.epoch = self.epoch.checked_add(1).unwrap_or(1);
         self.phase = Phase::Greeting {
             until: now + HELLO_PATIENCE,
@@ -95,7 +96,8 @@ impl Channel {
         }
     }
 
-    /// The link is lost: every connection is reset with ENETRESET, at both ends, and every listener is gone.
+    /// Handles the loss of the link: every connection is reset with ENETRESET, at both ends, and every listener is
+    /// gone.
     pub fn handle_loss(&mut self) {
         if self.phase == Phase::Down {
             return;
@@ -152,7 +154,7 @@ impl Channel {
         }
     }
 
-    /// When [`Channel::is_overdue`] is to be asked.
+    /// When [`Channel::is_overdue`] must be asked next.
     pub fn next_timeout(&self) -> Option<Moment> {
         match self.phase {
             Phase::Greeting { until } => Some(until),
@@ -160,7 +162,7 @@ impl Channel {
         }
     }
 
-    /// Whether the other end has not said Hello in time: the link is to be given up.
+    /// Whether the other end has not said Hello in time, so that the link must be given up.
     pub fn is_overdue(&self, now: Moment) -> bool {
         self.next_timeout().is_some_and(|until| now >= until)
     }
@@ -170,17 +172,17 @@ impl Channel {
         matches!(self.phase, Phase::Up { .. })
     }
 
-    /// What happened, in order; to be called until there is nothing.
+    /// The next event, in the order in which they happened. Must be called until it returns `None`.
     pub fn poll(&mut self) -> Option<Event> {
         self.events.pop_front()
     }
 
-    /// What it has done.
+    /// The counters of all links of this channel.
     pub fn counters(&self) -> Counters {
         self.counters
     }
 
-    /// How it stands; looks at every connection.
+    /// The gauges at this moment. Computing them takes a look at every connection.
     pub fn gauges(&self) -> Gauges {
         let mut gauges = Gauges::default();
         for connection in self.connections.values() {
@@ -194,9 +196,10 @@ impl Channel {
     }
 }
 
-/// What users do.
+/// The calls of the channel's user.
 impl Channel {
-    /// Asks the I/O server to listen. Events Listening or NotListening answer. `None`: the channel is not up.
+    /// Asks the I/O server to listen. [`Event::Listening`] or [`Event::NotListening`] is the answer. Returns `None` if
+    /// the channel is not up.
     pub fn listen(&mut self, port: u16, families: Families) -> Option<ListenerTag> {
         if !self.is_up() {
             return None;
@@ -212,17 +215,18 @@ impl Channel {
         Some(listener)
     }
 
-    /// Listens no longer; of what is on its way here nothing is accepted.
+    /// Stops listening. Connections to this listener that are still on their way are not accepted.
     pub fn unlisten(&mut self, listener: ListenerTag) {
         if self.listeners.remove(&listener) {
             self.lanes.say_first(Frame::Unlisten { listener });
         }
     }
 
-    /// Answers [`Event::Listen`] with the port; later an error says that it is over.
+    /// Answers [`Event::Listen`] with the port or an error. An error may also follow a port later: then the I/O server
+    /// no longer listens.
     ///
     /// # Errors
-    /// None of its own: what is an error here is told to the application node.
+    /// Returns none. An error in `port` is sent to the application node.
     pub fn answer_listen(&mut self, listener: ListenerTag, port: Result<u16, Errno>) {
         if !self.listeners.contains(&listener) {
             return;
@@ -236,7 +240,7 @@ impl Channel {
         });
     }
 
-    /// Tells the application node which ports nobody can listen on, all that there are now. Does nothing while the
+    /// Sends the application node the complete list of ports that no program can listen on. Does nothing while the
     /// channel is not up.
     pub fn tell_taken(&mut self, ports: &[TakenPort]) {
         if self.is_up() {
@@ -246,14 +250,14 @@ impl Channel {
         }
     }
 
-    /// Asks for a connection: the I/O server one way, the application node the other. Events Made or NotMade
-    /// answer. `None`: the channel is not up.
+    /// Asks the other end for a connection, in the direction that `way` says. [`Event::Made`] or [`Event::NotMade`] is
+    /// the answer. Returns `None` if the channel is not up.
     pub fn make_connection(&mut self, way: Way) -> Option<ConnectionId> {
         if !self.is_up() {
             return None;
         }
         let tag = self.free_tag();
-        // How much may be sent is in the answer.
+        // The answer says how much may be sent.
         let connection = Connection::new(tag, Stage::Asked, 0, self.b_r);
         let limit = connection.receiver.limit();
         let id = self.remember(connection);
@@ -263,7 +267,7 @@ impl Channel {
     }
 
     fn free_tag(&mut self) -> Tag {
-        // Ends: there is memory for far fewer connections than there are tags.
+        // The loop ends: memory is exhausted by far fewer connections than there are tags.
         loop {
             let tag = Tag(self.next_tag);
             self.next_tag = self.next_tag.wrapping_add(2);
@@ -281,14 +285,14 @@ impl Channel {
         id
     }
 
-    /// Answers [`Event::Asked`]. `false`: it is gone already.
+    /// Answers [`Event::Asked`] with yes. Returns `false` if the connection is already gone.
     pub fn accept(&mut self, id: ConnectionId, local: Endpoint) -> bool {
         let Some(connection) = self.connections.get_mut(&id) else {
             return false;
         };
         match connection.stage {
             Stage::Offered => connection.stage = Stage::Open,
-            // Ended while it was being made; nobody will ask for it any more.
+            // The connection ended while it was being made, and its user will not name it again.
             Stage::Detached => {
                 self.connections.remove(&id);
                 return false;
@@ -302,7 +306,7 @@ impl Channel {
         true
     }
 
-    /// Answers [`Event::Asked`] with no.
+    /// Answers [`Event::Asked`] with no; `errno` is the reason.
     pub fn refuse(&mut self, id: ConnectionId, errno: Errno) {
         let Some(connection) = self.connections.remove(&id) else {
             return;
@@ -315,19 +319,20 @@ impl Channel {
         }
     }
 
-    /// How many bytes may be sent; 0: not now, Writable will say when.
+    /// How many bytes may be sent. After a 0, [`Event::Writable`] says when there is room.
     ///
     /// # Errors
-    /// What broke the connection, once; EPIPE once its end was sent, or nobody reads it.
+    /// The error that broke the connection, reported once; EPIPE if this end has ended the connection or the other end
+    /// no longer reads it.
     pub fn send_room(&mut self, id: ConnectionId) -> Result<usize, Errno> {
         let connection = self.connections.get_mut(&id);
         connection.map_or(Err(Errno::BROKEN_PIPE), Connection::send_room)
     }
 
-    /// Sends bytes, all of them, also beyond what there is room for.
+    /// Sends all of these bytes, even if they exceed the room.
     ///
     /// # Errors
-    /// As [`Channel::send_room`]; then none is sent.
+    /// As [`Channel::send_room`]; then nothing is sent.
     pub fn send(&mut self, id: ConnectionId, message: Bytes) -> Result<(), Errno> {
         self.send_room(id)?;
         if let Some(connection) = self.connections.get_mut(&id)
@@ -339,7 +344,7 @@ impl Channel {
         Ok(())
     }
 
-    /// Sends no more, once what was sent is gone.
+    /// Ends this direction behind the bytes that are still queued.
     pub fn shutdown(&mut self, id: ConnectionId) {
         if let Some(connection) = self.connections.get_mut(&id) {
             connection.ended = true;
@@ -347,7 +352,8 @@ impl Channel {
         }
     }
 
-    /// The user is done: what was sent still goes out, what comes is thrown away. The name means nothing any more.
+    /// Closes the connection for its user: queued bytes still go out, and bytes that arrive are thrown away. `id` is no
+    /// longer valid.
     pub fn close(&mut self, id: ConnectionId) {
         let Some(connection) = self.connections.get_mut(&id) else {
             return;
@@ -365,7 +371,7 @@ impl Channel {
         }
     }
 
-    /// Ends it at once; the other end hears of the error. The name means nothing any more.
+    /// Ends the connection at once and sends the error to the other end. `id` is no longer valid.
     pub fn reset(&mut self, id: ConnectionId, errno: Errno) {
         let Some(connection) = self.connections.remove(&id) else {
             return;
@@ -377,13 +383,13 @@ impl Channel {
         }
     }
 
-    /// Tells the other end that a connection is over, whose tag this side knows no more.
+    /// Sends Reset for a connection whose tag this end has already forgotten.
     pub(super) fn abort(&mut self, tag: Tag, errno: Errno) {
         self.closing.insert(tag);
         self.lanes.say(tag, Frame::Reset { tag, errno });
     }
 
-    /// The next bytes, at most `max`, at least 1.
+    /// Takes the next bytes of the connection: at most `max`, where 0 counts as 1.
     pub fn receive(&mut self, id: ConnectionId, max: usize) -> Received {
         let Some(connection) = self.connections.get_mut(&id) else {
             return Received::End;
@@ -393,7 +399,7 @@ impl Channel {
         received
     }
 
-    /// Tells the other end L_r, if there is more than it knows of.
+    /// Reports L_r to the other end if `limit` holds a new one.
     pub(super) fn grant(&mut self, id: ConnectionId, limit: Option<u64>) {
         if let (Some(connection), Some(limit)) = (self.connections.get(&id), limit)
             && connection.stage == Stage::Open
@@ -409,17 +415,17 @@ impl Channel {
         self.connections.get_mut(&id)?.error.take()
     }
 
-    /// Whether the other end has closed it, or it broke.
+    /// Whether the other end has closed the connection, or it broke.
     pub fn is_gone(&self, id: ConnectionId) -> bool {
         (self.connections.get(&id)).is_none_or(|connection| connection.stage == Stage::Detached)
     }
 
-    /// Whether it broke, which nobody has been told yet.
+    /// Whether the connection broke and its user has not been told.
     pub fn is_broken(&self, id: ConnectionId) -> bool {
         (self.connections.get(&id)).is_some_and(|connection| connection.error.is_some())
     }
 
-    /// Sets options of the socket at the I/O server.
+    /// Sets options of the connection's socket at the I/O server.
     pub fn set_options(&mut self, id: ConnectionId, options: SocketOptions) {
         if let Some(connection) = self.connections.get(&id)
             && connection.stage == Stage::Open
@@ -430,9 +436,9 @@ impl Channel {
     }
 }
 
-/// What goes out.
+/// The frames that go out.
 impl Channel {
-    /// The next frame for a lane and the epoch that it carries. `None`: nothing for now.
+    /// The next frame of a lane and the epoch that it carries, or `None` if nothing can be sent.
     pub fn poll_transmit(&mut self, lane: usize) -> Option<(u32, Frame)> {
         let epoch = match self.phase {
             Phase::Down => return None,
@@ -454,7 +460,7 @@ impl Channel {
         }
     }
 
-    /// Whether [`Channel::poll_transmit`] may have something for a lane.
+    /// Whether [`Channel::poll_transmit`] may have a frame for this lane.
     pub fn wants_to_send(&mut self, lane: usize) -> bool {
         let lane = self.lanes.lane(lane);
         lane.is_some_and(|lane| !lane.is_empty())
@@ -489,7 +495,7 @@ impl Channel {
         frame
     }
 
-    /// A turn for a connection that can send, if it waits for none yet.
+    /// Gives a turn to a connection that can send and has none yet.
     pub(super) fn give_turn(&mut self, id: ConnectionId) {
         let Some(connection) = self.connections.get_mut(&id) else {
             return;

@@ -1,7 +1,8 @@
-//! Which of the nodes that listen on a port gets its next connection.
+//! The choice of the node that gets a port's next connection, among the nodes that listen on that port.
 //!
-//! As with a pool's data servers (`baton_core::policy`), but the I/O server sees every connection begin and end, so that
-//! load is no old news: least loaded is the one with the fewest open connections for its weight, now.
+//! The policies are those of a pool's data servers (`baton_core::policy`). But the I/O server sees every connection
+//! begin and end, so it needs no reports of load: the least loaded node is the one that has the fewest open
+//! connections for its weight at this moment.
 
 use std::net::IpAddr;
 use std::num::NonZeroU8;
@@ -10,29 +11,29 @@ use siphasher::sip::SipHasher24;
 
 use baton_core::maglev;
 
-/// How a node is chosen. Whose weight is 0 gets nothing, whatever the policy.
+/// How a node is chosen. A node of weight 0 gets no connections, whatever the policy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PortPolicy {
-    /// Each in turn, as in the paper.
+    /// Each node in turn, as in the paper.
     #[default]
     RoundRobin,
-    /// Each in turn, as often as its weight says.
+    /// Each node in turn, as often as its weight says.
     Weighted,
-    /// The one with the fewest open connections of this port, for its weight.
+    /// The node with the fewest open connections of this port, for its weight.
     LeastLoaded,
     /// By the client's address, with a Maglev table: few clients move when a node comes or goes.
     Client,
 }
 
-/// One who listens.
+/// One listener of a port.
 #[derive(Clone, Debug)]
 pub(super) struct Candidate<L> {
     pub(super) who: L,
-    /// Its node's.
+    /// The name of the listener's node.
     pub(super) name: String,
     pub(super) weight: u8,
     pub(super) open: u32,
-    /// Of [`PortPolicy::Weighted`]: what it is owed, in turns times weights.
+    /// For [`PortPolicy::Weighted`]: what the listener is owed, in turns times weights.
     credit: i64,
 }
 
@@ -48,11 +49,11 @@ impl<L> Candidate<L> {
     }
 }
 
-/// Those who listen on one port, the one that was chosen longest ago first.
+/// The listeners of one port; the one whose last turn is longest ago comes first.
 #[derive(Clone, Debug)]
 pub(super) struct Candidates<L> {
     pub(super) all: Vec<Candidate<L>>,
-    /// For each place of the Maglev table one of `all`; empty until it is asked for.
+    /// For each place of the Maglev table the index of a listener in `all`; empty until the table is needed.
     table: Vec<usize>,
 }
 
@@ -66,13 +67,14 @@ impl<L> Default for Candidates<L> {
 }
 
 impl<L: Copy + Eq> Candidates<L> {
-    /// Who they are, or their weights, are about to change.
+    /// Gives access to the listeners in order to change them or their weights. The Maglev table is thrown away.
     pub(super) fn change(&mut self) -> &mut Vec<Candidate<L>> {
         self.table.clear();
         &mut self.all
     }
 
-    /// The next one, but for those for whom `tried` holds; it has one connection more from here on.
+    /// Chooses the next listener, leaving out those for whom `tried` holds, and counts one more open connection for
+    /// it.
     pub(super) fn next(
         &mut self,
         policy: PortPolicy,
@@ -85,7 +87,7 @@ impl<L: Copy + Eq> Candidates<L> {
             PortPolicy::Weighted => self.most_owed(may)?,
             PortPolicy::LeastLoaded => {
                 let able = self.all.iter().enumerate().filter(|(_, one)| may(one));
-                // Cross-multiplied: open + 1 over weight.
+                // Compares (open + 1) / weight by cross-multiplication.
                 let load = |one: &Candidate<L>, other: &Candidate<L>| {
                     (u64::from(one.open) + 1) * u64::from(other.weight)
                 };
@@ -96,7 +98,7 @@ impl<L: Copy + Eq> Candidates<L> {
         };
         self.all[at].open += 1;
         let who = self.all[at].who;
-        // The table names places; whoever is chosen by it has no turn that could pass.
+        // The Maglev table holds indices into `all`, so its policy must not reorder `all`; it takes no turns either.
         if policy != PortPolicy::Client {
             let chosen = self.all.remove(at);
             self.all.push(chosen);
@@ -104,7 +106,7 @@ impl<L: Copy + Eq> Candidates<L> {
         Some(who)
     }
 
-    /// As nginx's smooth weighted round robin: turns of one are spread among those of others.
+    /// Smooth weighted round robin, as in nginx: the turns of one listener are spread among those of the others.
     fn most_owed(&mut self, may: impl Fn(&Candidate<L>) -> bool) -> Option<usize> {
         let mut total = 0;
         let mut most: Option<usize> = None;
@@ -134,7 +136,7 @@ impl<L: Copy + Eq> Candidates<L> {
         };
         let hash = SipHasher24::new_with_key(b"baton saps port.").hash(&octets);
         let size = self.table.len();
-        // A remainder of a table's length fits any usize.
+        // A remainder of the table's length fits any usize.
         let first = (hash % size as u64) as usize;
         (0..size)
             .map(|step| self.table[(first + step) % size])

@@ -8,38 +8,38 @@ use bytes::Bytes;
 use super::credit::{Receiver, Sender};
 use super::inbox::Inbox;
 
-/// The name of a connection at this end: never used again, unlike its tag.
+/// The name of a connection at this end. It is never used again, unlike the connection's tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ConnectionId(pub(super) u64);
 
-/// What a connection sends before it is another one's turn, bytes.
+/// The most bytes that a connection sends before another one has its turn.
 pub const QUANTUM: usize = 32 * 1024;
 
-/// How many bytes wait to be sent before its user is told to wait. What is sent in one piece may go beyond it.
+/// The number of queued bytes at which a user has no more room to send. What a user sends in one call may exceed it.
 pub const SEND_BUFFER: usize = 64 * 1024;
 
-/// What there is to receive.
+/// The result of receiving on a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Received {
     /// Bytes, at least one.
     Data(Bytes),
-    /// Nothing yet.
+    /// Nothing has arrived yet.
     Nothing,
-    /// The other end sends no more.
+    /// The other end sends no more bytes.
     End,
-    /// It broke. Reported once, be it here or when sending.
+    /// The connection broke. This is reported once, either here or when sending.
     Broken(Errno),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
-    /// We have asked for it and wait for the answer.
+    /// This end has asked for the connection and waits for the answer.
     Asked,
-    /// The other end asks and waits for ours.
+    /// The other end has asked for the connection and waits for this end's answer.
     Offered,
-    /// Both ends know of it.
+    /// Both ends know of the connection.
     Open,
-    /// Nothing goes over the channel any more; its tag is free.
+    /// The connection sends and receives nothing over the channel anymore, and its tag is free.
     Detached,
 }
 
@@ -52,29 +52,29 @@ pub(super) struct Connection {
     queued: usize,
     pub(super) receiver: Receiver,
     inbox: Inbox,
-    /// The user sends no more; Shutdown comes behind the queue.
+    /// The user sends no more bytes; Shutdown follows the queue.
     pub(super) ended: bool,
     told_end: bool,
-    /// The user is done with it; CloseConnection comes behind the queue.
+    /// The user is done with the connection; CloseConnection follows the queue.
     pub(super) closed: bool,
-    /// Nothing comes any more.
+    /// No more bytes arrive.
     pub(super) peer_ended: bool,
-    /// To be reported once.
+    /// The error that is to be reported once.
     pub(super) error: Option<Errno>,
-    /// In its lane's turns.
+    /// Whether the connection is in its lane's turns.
     pub(super) has_turn: bool,
     pub(super) is_stalled: bool,
-    /// The user has found no room, and is to be told when there is.
+    /// Whether the user has found no room and must be told when there is room.
     wants_room: bool,
 }
 
 /// What a connection does with its turn.
 pub(super) enum Turn {
-    /// Sends this.
+    /// The connection sends this frame.
     Send(Frame),
-    /// Nothing: it has nothing to send, or may not.
+    /// The connection has nothing to send, or may not send.
     Pass,
-    /// Ends, with this as its last frame.
+    /// The connection ends, with this as its last frame.
     Close(Frame),
 }
 
@@ -99,7 +99,7 @@ impl Connection {
         }
     }
 
-    /// How much the user may send, 0: not now.
+    /// How many bytes the user may send at this moment.
     pub(super) fn send_room(&mut self) -> Result<usize, Errno> {
         if let Some(error) = self.error.take() {
             return Err(error);
@@ -121,7 +121,7 @@ impl Connection {
         self.queued
     }
 
-    /// Whether its turn would come to something.
+    /// Whether the connection has something that it may send.
     pub(super) fn can_send(&self) -> bool {
         let may = self.stage == Stage::Open;
         let rest = self.ended && !self.told_end || self.closed;
@@ -132,7 +132,7 @@ impl Connection {
         }
     }
 
-    /// Whether it has something to send and no credit.
+    /// Whether the connection has bytes to send but no credit.
     pub(super) fn waits_for_credit(&self) -> bool {
         self.stage == Stage::Open && self.queued > 0 && self.sender.room() == 0
     }
@@ -154,7 +154,7 @@ impl Connection {
 
     fn next_message(&mut self) -> Option<Bytes> {
         let chunk = self.queue.front_mut()?;
-        // What does not fit a usize is more than a quantum anyway.
+        // A room that does not fit a usize exceeds a quantum anyway.
         let room = usize::try_from(self.sender.room()).unwrap_or(QUANTUM);
         let length = chunk.len().min(QUANTUM).min(room);
         let message = chunk.split_to(length);
@@ -166,14 +166,15 @@ impl Connection {
         Some(message)
     }
 
-    /// Whether the user waits for room, and there is some; asked once.
+    /// Whether the user waits for room and there is some. Returns `true` once for each wait.
     pub(super) fn has_news_of_room(&mut self) -> bool {
         let news = self.wants_room && self.queued < SEND_BUFFER;
         self.wants_room &= !news;
         news
     }
 
-    /// Nothing is sent nor comes any more; what has come stays. The error is what the user hears of it.
+    /// Ends everything that goes over the channel; bytes that have arrived can still be read. `error` is reported to
+    /// the user.
     pub(super) fn detach(&mut self, error: Option<Errno>) {
         self.stage = Stage::Detached;
         self.queue.clear();
@@ -183,7 +184,7 @@ impl Connection {
         self.error = error;
     }
 
-    /// Takes bytes that the receiver has let in. Returns L_r as [`Connection::receive`].
+    /// Stores bytes that the receiver has let in. Returns L_r as [`Connection::receive`] does.
     pub(super) fn store(&mut self, message: Bytes) -> Option<u64> {
         if self.closed {
             return self.receiver.take(message.len() as u64);
@@ -192,15 +193,16 @@ impl Connection {
         None
     }
 
-    /// The user is done. What has come counts as read, and so does what still comes: if it were to wait, and what
-    /// the other end is to read as well, neither would ever end. Returns L_r as [`Connection::receive`].
+    /// Closes the connection for its user. Bytes that have arrived count as read, and so do those that still arrive:
+    /// two ends that each waited for the other to read would never finish. Returns L_r as [`Connection::receive`]
+    /// does.
     pub(super) fn close(&mut self) -> Option<u64> {
         (self.ended, self.closed) = (true, true);
         self.inbox = Inbox::default();
         self.receiver.take(self.receiver.buffered())
     }
 
-    /// The next bytes, and L_r if the other end is to be told.
+    /// Returns the next bytes, and L_r if it must be reported to the other end.
     pub(super) fn receive(&mut self, max: usize) -> (Received, Option<u64>) {
         if let Some(bytes) = self.inbox.pop(max) {
             let limit = self.receiver.take(bytes.len() as u64);

@@ -2,16 +2,16 @@
 
 use super::Fault;
 
-/// Since the beginning.
+/// Counters since the channel was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Connections that came to be.
+    /// Connections that were made.
     pub made: u64,
-    /// Connections that did not.
+    /// Connections that were asked for but not made.
     pub refused: u64,
-    /// Ended by Reset, by either end.
+    /// Connections that either end ended with Reset.
     pub resets: u64,
-    /// Ended because the channel was lost.
+    /// Connections that ended because the channel was lost.
     pub lost: u64,
     /// Bytes of messages sent.
     pub bytes_sent: u64,
@@ -19,26 +19,26 @@ pub struct Counters {
     pub bytes_received: u64,
     /// How often a connection had something to send and no credit.
     pub stalls: u64,
-    /// Frames about connections and listeners that we have given up, on their way when the other end learned of it.
+    /// Frames that were already on their way when this end gave up their connection or listener.
     pub late: u64,
-    /// [`Fault::Stale`].
+    /// Frames that were [`Fault::Stale`].
     pub stale: u64,
-    /// [`Fault::UnknownTag`].
+    /// Frames that were [`Fault::UnknownTag`].
     pub unknown: u64,
-    /// [`Fault::BeyondCredit`].
+    /// Frames that were [`Fault::BeyondCredit`].
     pub beyond_credit: u64,
-    /// [`Fault::Unread`].
+    /// Frames that were [`Fault::Unread`].
     pub unread: u64,
-    /// Every other fault.
+    /// Frames with any other fault.
     pub faults: u64,
-    /// Links given up because what came was no frame.
+    /// Links given up because bytes that arrived were no frame.
     pub malformed: u64,
     /// Links that ended within a frame.
     pub truncated: u64,
 }
 
 impl Counters {
-    /// How often the other end has broken a rule that all who speak in frames know.
+    /// How many well-formed frames of the other end broke the protocol's rules.
     pub fn broken_rules(&self) -> u64 {
         self.stale + self.unknown + self.beyond_credit + self.unread + self.faults
     }
@@ -54,7 +54,7 @@ impl Counters {
         *counter += 1;
     }
 
-    /// Adds those of another channel.
+    /// Adds the counters of another channel.
     pub fn add(&mut self, other: &Self) {
         self.made += other.made;
         self.refused += other.refused;
@@ -74,16 +74,16 @@ impl Counters {
     }
 }
 
-/// Right now.
+/// The state of a channel at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Gauges {
     /// Connections that are being made, open, or not yet closed by their user.
     pub connections: u64,
-    /// Of these, those that wait for credit.
+    /// Those of `connections` that wait for credit.
     pub stalled: u64,
-    /// How much all of them may send: the sum of L_s - A_s.
+    /// How many bytes all connections may send: the sum of L_s - A_s.
     pub credit: u64,
-    /// Bytes that came and were not read.
+    /// Bytes that have arrived and were not read.
     pub buffered: u64,
     /// Bytes that wait to be sent.
     pub queued: u64,

@@ -1,7 +1,7 @@
 //! How much may be sent: the algorithm of the paper's appendix A, for one direction of one connection. Octets are
 //! counted from the connection's beginning.
 
-/// The sender's part.
+/// The sender's part of the flow control.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sender {
     /// A_s: octets that have already been sent.
@@ -16,18 +16,19 @@ impl Sender {
         Self { a_s: 0, l_s: l_r }
     }
 
-    /// How much may be sent now: something while A_s < L_s.
+    /// How many bytes may be sent at this moment: more than 0 while A_s < L_s.
     pub const fn room(&self) -> u64 {
         self.l_s - self.a_s
     }
 
-    /// So much is sent, at most [`Sender::room`].
+    /// Counts bytes as sent, at most [`Sender::room`].
     pub const fn send(&mut self, octets: u64) {
         debug_assert!(octets <= self.room());
         self.a_s += octets;
     }
 
-    /// L_r has come. `false`: less than before, which no receiver may say; the limit stays.
+    /// Takes an L_r that has arrived. Returns `false` if it is less than before, which no receiver may say; the limit
+    /// then stays.
     pub const fn handle_limit(&mut self, l_r: u64) -> bool {
         let grows = l_r >= self.l_s;
         if grows {
@@ -37,8 +38,8 @@ impl Sender {
     }
 }
 
-/// The receiver's part. A_r + (what the sender may still send) never exceeds A_r + E_r, so the buffer always has
-/// room for what comes.
+/// The receiver's part of the flow control. A_r + (what the sender may still send) never exceeds A_r + E_r, so the
+/// buffer always has room for what arrives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Receiver {
     /// A_r: octets that have already been received.
@@ -52,7 +53,7 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// An empty buffer of this size, at least 1. L_r begins as B_r.
+    /// Makes an empty buffer of this size, at least 1. L_r begins as B_r.
     pub const fn new(b_r: u64) -> Self {
         let b_r = if b_r == 0 { 1 } else { b_r };
         Self {
@@ -63,20 +64,20 @@ impl Receiver {
         }
     }
 
-    /// L_r, to be reported when the connection begins.
+    /// L_r, which must be reported when the connection begins.
     pub const fn limit(&self) -> u64 {
         self.l_r
     }
 
-    /// Octets in the buffer.
+    /// The number of octets in the buffer.
     pub const fn buffered(&self) -> u64 {
         self.b_r - self.e_r
     }
 
-    /// So much has come.
+    /// Counts octets that have arrived.
     ///
     /// # Errors
-    /// By how much it is beyond L_r; then it is not taken.
+    /// By how many octets the message exceeds L_r; then none of it is counted.
     pub const fn handle_message(&mut self, octets: u64) -> Result<(), u64> {
         let a_r = self.a_r + octets;
         if a_r > self.l_r {
@@ -87,8 +88,8 @@ impl Receiver {
         Ok(())
     }
 
-    /// So much, at most [`Receiver::buffered`], is taken out of the buffer. Returns L_r if it is to be
-    /// reported: once half a buffer can be gained by it.
+    /// Counts octets as taken out of the buffer, at most [`Receiver::buffered`]. Returns L_r if it must be reported:
+    /// when the sender gains more than half a buffer by it.
     pub const fn take(&mut self, octets: u64) -> Option<u64> {
         self.e_r += octets;
         if self.a_r + self.e_r > self.l_r + self.b_r / 2 {

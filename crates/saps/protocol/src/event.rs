@@ -1,82 +1,85 @@
-//! What a channel tells its user.
+//! The events of a channel, which tell its user what happened.
 
 use crate::wire::{Errno, Families, ListenerTag, SocketOptions, TakenPort, Way};
 use baton_wire::Endpoint;
 
 use super::ConnectionId;
 
-/// Something happened.
+/// One event of a channel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// The other end has said who it is.
+    /// The other end has said who it is: the channel is up.
     Up {
         /// The node's name.
         name: String,
     },
-    /// The channel is lost; of each connection there is, or was, an event of its own. Listeners are gone.
+    /// The channel is lost, and its listeners are gone. Each connection that its user has not closed has had an event
+    /// of its own.
     Down,
-    /// The application node wants to listen; to be answered by [`Channel::answer_listen`](super::Channel::answer_listen).
+    /// The application node wants to listen; [`Channel::answer_listen`](super::Channel::answer_listen) must answer.
     Listen {
-        /// Its number.
+        /// The listener's number.
         listener: ListenerTag,
-        /// 0: any.
+        /// The port, or 0 for any port.
         port: u16,
-        /// On which addresses.
+        /// The IP versions of the cluster addresses to listen on.
         families: Families,
     },
     /// The application node listens no longer.
     Unlisten {
-        /// Its number.
+        /// The listener's number.
         listener: ListenerTag,
     },
     /// The I/O server listens.
     Listening {
-        /// Our number.
+        /// The number of this end's listener.
         listener: ListenerTag,
-        /// On which port.
+        /// The port that the I/O server listens on.
         port: u16,
     },
-    /// The I/O server does not, or no longer, listen.
+    /// The I/O server does not listen, or no longer listens.
     NotListening {
-        /// Our number.
+        /// The number of this end's listener.
         listener: ListenerTag,
-        /// Why.
+        /// The reason.
         errno: Errno,
     },
-    /// Ports that others of the I/O server's host have, all that there are now.
+    /// The complete list of ports that other programs at the I/O server's host have.
     Taken(Box<[TakenPort]>),
-    /// The other end makes a connection; to be answered by accept or refuse.
+    /// The other end makes a connection. [`Channel::accept`](super::Channel::accept) or
+    /// [`Channel::refuse`](super::Channel::refuse) must answer.
     Asked {
-        /// Its new name.
+        /// The connection's name at this end.
         id: ConnectionId,
-        /// From where, and to where.
+        /// The direction of the connection, with its ends.
         way: Way,
     },
-    /// A connection that we asked for is there.
+    /// A connection that this end asked for is made.
     Made {
-        /// Which one.
+        /// The connection's name at this end.
         id: ConnectionId,
         /// The cluster address and port that it uses.
         local: Endpoint,
     },
-    /// It could not be made; its name means nothing any more.
+    /// A connection that this end asked for could not be made; its name is no longer valid.
     NotMade {
-        /// Which one.
+        /// The connection's name at this end.
         id: ConnectionId,
-        /// Why.
+        /// The reason.
         errno: Errno,
     },
-    /// There is something to receive: bytes, an end or an error.
+    /// The connection has something to receive: bytes, an end or an error.
     Readable(ConnectionId),
-    /// There is room to send again.
+    /// The connection has room to send again.
     Writable(ConnectionId),
-    /// The other end has closed it, or it broke; what has come can still be received.
+    /// The other end has closed the connection, or the connection broke. Bytes that have arrived can still be
+    /// received.
     Gone(ConnectionId),
-    /// Options for the socket.
+    /// The other end wants to set options of the connection's socket.
     Options {
-        /// Of which connection.
+        /// The connection's name at this end.
         id: ConnectionId,
-        /// What to set.
+        /// The options to set.
         options: SocketOptions,
     },
 }

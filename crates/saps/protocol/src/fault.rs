@@ -1,4 +1,4 @@
-//! What the other end may not do.
+//! Frames that the other end must not send.
 
 use crate::wire::{ListenerTag, Tag};
 
@@ -7,65 +7,67 @@ use super::lanes::MAX_ANSWERS;
 /// A frame that is against the rules. Each is counted in [`Counters`](super::Counters).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
-    /// Meant for an earlier channel; ignored.
+    /// The frame was meant for an earlier channel; it is ignored.
     #[error("a frame of epoch {found}, and this channel's is {epoch}")]
     Stale {
-        /// What it carries.
+        /// The epoch that the frame carries.
         found: u32,
-        /// What we gave in our Hello.
+        /// The epoch that this end gave in its Hello.
         epoch: u32,
     },
-    /// About a connection that there is not; ignored.
+    /// The frame is about a connection that does not exist; it is ignored.
     #[error("a frame about connection {}, which there is not", tag.0)]
     UnknownTag {
-        /// Its tag.
+        /// The connection's tag.
         tag: Tag,
     },
-    /// A second listener of the same number; ignored.
+    /// The frame asks for a second listener of the same number; it is ignored.
     #[error("a listener with number {}, which is not free", listener.0)]
     ListenerInUse {
-        /// Its number.
+        /// The listener's number.
         listener: ListenerTag,
     },
-    /// More than there is room for; the connection is reset.
+    /// The frame has more bytes than the receiver has room for; the connection is reset.
     #[error("{by} bytes more of connection {} than it may send", tag.0)]
     BeyondCredit {
-        /// Of which connection.
+        /// The connection's tag.
         tag: Tag,
-        /// How many too many.
+        /// By how many bytes the frame exceeds L_r.
         by: u64,
     },
-    /// A smaller limit than before; ignored.
+    /// The frame has a smaller limit than before; it is ignored.
     #[error("connection {} was given less room than before", tag.0)]
     CreditShrunk {
-        /// Of which connection.
+        /// The connection's tag.
         tag: Tag,
     },
-    /// Bytes behind their end; the connection is reset.
+    /// The frame has bytes behind the end of the connection's bytes; the connection is reset.
     #[error("more bytes of connection {} behind their end", tag.0)]
     AfterShutdown {
-        /// Of which connection.
+        /// The connection's tag.
         tag: Tag,
     },
-    /// A second connection of the same tag, or one with a tag that is not for that end to choose; ignored.
+    /// The frame makes a second connection of the same tag, or one with a tag that the other end must not choose; it
+    /// is ignored.
     #[error("a connection with tag {}, which is not free", tag.0)]
     TagInUse {
-        /// The tag.
+        /// The tag that is not free.
         tag: Tag,
     },
-    /// An answer to what was not asked, or bytes before the answer; the connection is reset.
+    /// The frame answers what was not asked, or has bytes before the answer; the connection is reset.
     #[error("connection {} is not where this frame belongs", tag.0)]
     OutOfPlace {
-        /// Of which connection.
+        /// The connection's tag.
         tag: Tag,
     },
-    /// Something else than a Hello first, or a second Hello. The channel must be given up.
+    /// The first frame was no Hello, or a later one was a Hello. The channel must be given up.
     #[error("the channel did not begin with one Hello")]
     Hello,
-    /// What only the other side may say. The channel must be given up.
+    /// The frame is one that only this end's side may send. The channel must be given up.
     #[error("the other end is not of the side that it speaks for")]
     WrongSide,
-    /// It goes on to say what has to be answered, and takes no answers. The channel must be given up.
+    /// The other end goes on to send what must be answered and does not read the answers. The channel must be given
+    /// up.
     #[error("the other end does not read: {MAX_ANSWERS} answers wait for it")]
     Unread,
 }

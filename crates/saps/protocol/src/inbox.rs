@@ -1,18 +1,18 @@
-//! What has come and was not read yet.
+//! The bytes that have arrived and were not read yet.
 
 use std::collections::VecDeque;
 
 use bytes::{Bytes, BytesMut};
 
-/// Shorter messages are copied together: one byte must not keep alive the block that it was read into, nor cost
-/// as much to remember as a hundred.
+/// Messages shorter than this are copied together. One byte must not keep alive the block that it was read into, nor
+/// cost as much to remember as a hundred.
 const SMALL: usize = 4096;
 
 /// A queue of bytes that keeps long messages in the memory they came in.
 #[derive(Debug, Default)]
 pub(super) struct Inbox {
     chunks: VecDeque<Bytes>,
-    /// Behind the chunks.
+    /// Short messages, which come behind the chunks.
     tail: BytesMut,
 }
 

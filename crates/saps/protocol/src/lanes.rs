@@ -1,4 +1,4 @@
-//! What is to be sent, and whose turn it is.
+//! The frames that wait to be sent, and the connections that wait for their turn.
 
 use std::collections::VecDeque;
 
@@ -6,15 +6,15 @@ use crate::wire::{Frame, Tag};
 
 use super::ConnectionId;
 
-/// How many answers may wait to be sent: of a channel that is read there are never more than the other end has
-/// closed or asked for at once.
+/// The most answers that may wait to be sent. If the other end reads, there are never more than it has closed or asked
+/// for at the same time.
 pub(super) const MAX_ANSWERS: usize = 1 << 18;
 
 #[derive(Debug, Default)]
 pub(super) struct Lane {
-    /// Sent before any message: few and short.
+    /// Frames that are sent before any message: few and short.
     control: VecDeque<Frame>,
-    /// The connections that may have something to send, each once.
+    /// The connections that may have something to send, each at most once.
     pub(super) turns: VecDeque<ConnectionId>,
 }
 
@@ -24,11 +24,11 @@ impl Lane {
     }
 }
 
-/// At least one.
+/// All lanes of a link, at least one.
 #[derive(Debug)]
 pub(super) struct Lanes {
     all: Box<[Lane]>,
-    /// How many frames of `control` the other end has called forth.
+    /// How many frames in the `control` queues are answers to the other end.
     answers: usize,
 }
 
@@ -40,9 +40,9 @@ impl Lanes {
         }
     }
 
-    /// Where everything about a connection goes.
+    /// The lane that all frames about a connection are on.
     pub(super) fn of(&self, tag: Tag) -> usize {
-        // The lowest bit only says who made it.
+        // The lowest bit only says who made the connection.
         (tag.0 >> 1) as usize % self.all.len()
     }
 
@@ -54,24 +54,24 @@ impl Lanes {
         self.all.get_mut(lane)
     }
 
-    /// Whether more answers wait than there can be for an other end that reads.
+    /// Whether more answers wait than are possible if the other end reads.
     pub(super) fn are_unread(&self) -> bool {
         self.answers > MAX_ANSWERS
     }
 
-    /// What is to be sent next on a lane before any message.
+    /// Takes the next frame that a lane sends before any message.
     pub(super) fn next_control(&mut self, lane: usize) -> Option<Frame> {
         let frame = self.all.get_mut(lane)?.control.pop_front()?;
         self.answers -= usize::from(is_answer(&frame));
         Some(frame)
     }
 
-    /// What is about a connection.
+    /// Queues a frame about a connection.
     pub(super) fn say(&mut self, tag: Tag, frame: Frame) {
         self.push(self.of(tag), frame);
     }
 
-    /// What is about the channel: on the first lane, of which there is always one.
+    /// Queues a frame about the channel, on the first lane, which always exists.
     pub(super) fn say_first(&mut self, frame: Frame) {
         self.push(0, frame);
     }
@@ -81,14 +81,14 @@ impl Lanes {
         self.all[lane].turns.push_back(id);
     }
 
-    /// `lane` is below the count.
+    /// Queues a frame on a lane, whose number must be below the count.
     fn push(&mut self, lane: usize, frame: Frame) {
         self.answers += usize::from(is_answer(&frame));
         self.all[lane].control.push_back(frame);
     }
 }
 
-/// Whether the other end decides how many of these there are.
+/// Whether the other end decides how many of these frames there are.
 fn is_answer(frame: &Frame) -> bool {
     matches!(
         frame,

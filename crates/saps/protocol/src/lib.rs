@@ -1,4 +1,4 @@
-//! The forwarding protocol as a state machine: many connections on one channel, none in another's way.
+//! The forwarding protocol as a state machine: many connections on one channel, none of which holds up another.
 //!
 //! ```text
 //!  program --send, shutdown, close--> Channel --poll_transmit--> lane ~~~ handle_frame --> Channel --receive--> program
@@ -6,15 +6,16 @@
 //!                                        '------- BufferAvailable(L_r), in the other direction '
 //! ```
 //!
-//! The flow control is the paper's (Matsuba and Ishikawa 2007, appendix A), with its names, in [`credit`]: a
-//! receiver never has more of a connection than its buffer B_r holds, so a program that does not read stops its
-//! own connection and nobody else's. Connections that may send take turns, a [`QUANTUM`] each.
+//! The flow control is that of the paper (Matsuba and Ishikawa 2007, appendix A), with its names, in [`credit`]. A
+//! receiver never has more of a connection than its buffer B_r holds, so a program that does not read stops its own
+//! connection and no other. Connections that may send take turns, a [`QUANTUM`] each.
 //!
 //! A channel has one lane or several; each keeps the order of its frames, and all frames about one connection are
 //! on one lane.
 //!
-//! Tags live as long as the other end may still speak of them: who closes says CloseConnection, or Reset, and
-//! hears ConnectionClosed as the last word about the tag. Until then whatever else comes is late, not wrong.
+//! A tag lives as long as the other end may still send frames about it. The end that closes a connection sends
+//! CloseConnection or Reset, and receives ConnectionClosed as the last frame about the tag. All other frames that
+//! arrive before that are late and not an error.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test fails by panicking"))]

@@ -1,5 +1,5 @@
-//! Which listeners a port has, and whose turn it is: several nodes may listen on one port, and get its
-//! connections as the policy says (in turn, in the paper).
+//! The listeners of each port. Several nodes may listen on one port and get its connections as the policy says (in
+//! turn, in the paper).
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -9,22 +9,22 @@ use crate::wire::Families;
 use super::PortPolicy;
 use super::choice::{Candidate, Candidates};
 
-/// The listeners of all ports; `L` names one.
+/// The listeners of all ports. An `L` identifies one listener.
 #[derive(Clone, Debug)]
 pub struct Ports<L> {
     policy: PortPolicy,
-    /// For each port and family (true: IPv6) those who listen.
+    /// The listeners of each port and IP version (`true` is IPv6).
     listeners: BTreeMap<(u16, bool), Candidates<L>>,
 }
 
 impl<L: Copy + Eq> Ports<L> {
-    /// No listeners, and how one of several is chosen.
+    /// Makes a set without listeners; `policy` chooses among several.
     pub fn new(policy: PortPolicy) -> Self {
         let listeners = BTreeMap::new();
         Self { policy, listeners }
     }
 
-    /// A listener comes, of a node of this name and weight; last in turn.
+    /// Adds a listener of a node that has this name and weight. Its turn comes last.
     pub fn add(&mut self, port: u16, families: Families, listener: L, node: &str, weight: u8) {
         for is_ipv6 in each(families) {
             let of_port = self.listeners.entry((port, is_ipv6)).or_default();
@@ -33,7 +33,7 @@ impl<L: Copy + Eq> Ports<L> {
         }
     }
 
-    /// Another policy, and other weights by the nodes' names, from the next connection on.
+    /// Sets another policy, and other weights by the nodes' names, from the next connection on.
     pub fn set_policy(&mut self, policy: PortPolicy, weight: impl Fn(&str) -> u8) {
         self.policy = policy;
         for of_port in self.listeners.values_mut() {
@@ -43,7 +43,7 @@ impl<L: Copy + Eq> Ports<L> {
         }
     }
 
-    /// Those for whom `is_gone` holds listen no longer.
+    /// Removes the listeners for whom `is_gone` holds.
     pub fn remove(&mut self, is_gone: impl Fn(&L) -> bool) {
         self.listeners.retain(|_, of_port| {
             of_port.change().retain(|one| !is_gone(&one.who));
@@ -51,7 +51,8 @@ impl<L: Copy + Eq> Ports<L> {
         });
     }
 
-    /// Who gets a client's connection, but for those for whom `tried` holds. It counts as open until [`Ports::ended`].
+    /// Chooses the listener that gets a client's connection, leaving out those for whom `tried` holds. The connection
+    /// counts as open until [`Ports::ended`].
     pub fn next(
         &mut self,
         port: u16,
@@ -63,17 +64,17 @@ impl<L: Copy + Eq> Ports<L> {
         of_port.next(self.policy, client, tried)
     }
 
-    /// A connection that somebody was chosen for has ended, or was not taken.
+    /// Reports that a connection for which `listener` was chosen has ended or was not taken.
     pub fn ended(&mut self, port: u16, is_ipv6: bool, listener: L) {
         let of_port = self.listeners.get_mut(&(port, is_ipv6));
         let all = of_port.into_iter().flat_map(|of_port| &mut of_port.all);
-        // Who has gone is not there any more.
+        // A listener that was removed is not found here.
         for one in all.filter(|one| one.who == listener) {
             one.open = one.open.saturating_sub(1);
         }
     }
 
-    /// Who listens on any of these.
+    /// The listeners on this port for any of these IP versions. One that listens for both comes twice.
     pub fn on(&self, port: u16, families: Families) -> impl Iterator<Item = L> {
         (each(families)).flat_map(move |is_ipv6| {
             let of_port = self.listeners.get(&(port, is_ipv6));
@@ -82,12 +83,12 @@ impl<L: Copy + Eq> Ports<L> {
         })
     }
 
-    /// Every port and family (true: IPv6) with a listener.
+    /// Every port and IP version (`true` is IPv6) that has a listener.
     pub fn ports(&self) -> impl Iterator<Item = (u16, bool)> {
         self.listeners.keys().copied()
     }
 
-    /// How many listen there.
+    /// How many listeners this port and IP version have.
     pub fn count(&self, port: u16, is_ipv6: bool) -> usize {
         let of_port = self.listeners.get(&(port, is_ipv6));
         of_port.map_or(0, |of_port| of_port.all.len())
@@ -135,7 +136,7 @@ mod tests {
         assert_eq!(next(&['b']), Some('c'));
         assert_eq!(next(&[]), Some('b'));
         assert_eq!(next(&['a', 'b', 'c']), None);
-        // The other family has a turn of its own.
+        // The other IP version has a turn of its own.
         assert_eq!(ports.next(80, true, ANY, |_| false), Some('a'));
     }
 
@@ -167,10 +168,10 @@ mod tests {
         let mut ports = ports(PortPolicy::LeastLoaded, &[('a', 1), ('b', 2), ('c', 0)]);
         let first = chosen(&mut ports, 30);
         assert_eq!(first.matches('b').count(), 20, "{first}");
-        // Those of a end, and it gets what comes until it has as many again.
+        // All connections of 'a' end, and it gets new ones until it has as many again.
         (0..10).for_each(|_| ports.ended(80, false, 'a'));
         assert_eq!(chosen(&mut ports, 10), "a".repeat(10));
-        // Connections over IPv6 are another port's, and who was never chosen has none to end.
+        // Connections over IPv6 are counted apart, and a listener that was never chosen has none to end.
         (0..10).for_each(|_| ports.ended(80, true, 'b'));
         assert_eq!(ports.next(80, false, ANY, |node| *node == 'a'), Some('b'));
     }
@@ -193,7 +194,7 @@ mod tests {
             let share = before.iter().filter(|one| **one == node).count();
             assert!((250..420).contains(&share), "{node}: {share}");
         }
-        // Whoever is in vain at its node finds another one, and the same each time.
+        // A client that its node does not take gets another node, and the same one each time.
         let tried = |ports: &mut Ports<char>| ports.next(80, false, ANY, |node| *node == 'a');
         assert!(tried(&mut ports).is_some_and(|node| node != 'a'));
         assert_eq!(tried(&mut ports), tried(&mut ports));

@@ -1,4 +1,4 @@
-//! What comes in.
+//! The frames that come in.
 
 use crate::wire::{Errno, Frame, Hello, ListenerTag, Side, Tag, Way};
 use bytes::Bytes;
@@ -8,10 +8,11 @@ use super::connection::{Connection, Stage};
 use super::{Channel, ConnectionId, Event, Fault};
 
 impl Channel {
-    /// Takes a frame that came on this channel's link with this epoch.
+    /// Takes a frame that arrived on this channel's link with this epoch.
     ///
     /// # Errors
-    /// [`Fault`], which is counted and dealt with already, unless [`Fault::breaks_channel`].
+    /// The [`Fault`] of the frame. It is already counted and dealt with, unless [`Fault::breaks_channel`]: then the
+    /// caller must give the channel up.
     pub fn handle_frame(&mut self, epoch: u32, frame: Frame) -> Result<(), Fault> {
         let done = self.handle(epoch, frame);
         if let Err(fault) = &done {
@@ -20,7 +21,7 @@ impl Channel {
         done
     }
 
-    /// What came on this channel's link is no frame, or less than one if `is_end`: the link must be given up.
+    /// Counts a link whose bytes were no frame, or ended within one if `is_end`. The caller must give the link up.
     pub fn handle_malformed(&mut self, is_end: bool) {
         match is_end {
             true => self.counters.truncated += 1,
@@ -102,7 +103,7 @@ impl Channel {
         }
     }
 
-    /// What only the other side of `side` says.
+    /// Checks that this end is of `side`, which is the only one that receives such frames.
     fn expect(&self, side: Side) -> Result<(), Fault> {
         match self.side == side {
             true => Ok(()),
@@ -123,7 +124,7 @@ impl Channel {
         } else if self.listeners.remove(&listener) {
             self.events.push_back(Event::Unlisten { listener });
         } else {
-            // Our own refusal may have crossed it.
+            // The application node may have sent Unlisten before it received this end's NotListening.
             self.counters.late += 1;
         }
         Ok(())
@@ -131,7 +132,7 @@ impl Channel {
 
     fn handle_answer(&mut self, listener: ListenerTag, frame: Frame) -> Result<(), Fault> {
         if !self.listeners.contains(&listener) {
-            // Given up before the answer came.
+            // This end gave the listener up before the answer arrived.
             self.counters.late += 1;
             return Ok(());
         }
@@ -160,7 +161,7 @@ impl Channel {
         if let Way::In { listener, .. } = way
             && !self.listeners.contains(&listener)
         {
-            // Given up meanwhile.
+            // This end gave the listener up meanwhile.
             self.counters.refused += 1;
             let errno = Errno::REFUSED;
             self.lanes.say(tag, Frame::Exception { tag, errno });
@@ -172,7 +173,8 @@ impl Channel {
         Ok(())
     }
 
-    /// CloseConnection or Reset. A tag that is not known is answered as well: a refusal of ours may have crossed it.
+    /// Handles CloseConnection or Reset. An unknown tag is answered as well: the frame may have been sent before this
+    /// end's refusal arrived.
     fn handle_end(&mut self, tag: Tag, error: Option<Errno>) {
         self.lanes.say(tag, Frame::ConnectionClosed { tag });
         let Some(id) = self.tags.remove(&tag) else {
@@ -248,7 +250,7 @@ impl Channel {
         Ok(())
     }
 
-    /// Ends a connection whose other end has broken the rules, for both.
+    /// Ends a connection at both ends because the other end has broken the rules.
     fn break_off(&mut self, tag: Tag, id: ConnectionId, fault: Fault) -> Result<(), Fault> {
         self.counters.resets += 1;
         self.tags.remove(&tag);

@@ -1,4 +1,4 @@
-//! The forwarding protocol's golden vectors, and what holds for every frame.
+//! The forwarding protocol's golden vectors, and properties of every frame.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

@@ -1,4 +1,4 @@
-//! The agent: hears of the programs' sockets and gives each its far end.
+//! The agent, which hears of the programs' sockets and gives each one its far end.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -26,21 +26,22 @@ use crate::{
     port::AgentPort,
 };
 
-/// After so long without a sign of the agent programs are refused at once, instead of waiting for nobody.
+/// How long one sign of life of the agent holds. Without a newer one, programs are refused at once, so that they do not
+/// wait for an agent that is gone.
 const SIGN_HOLDS: Duration = Duration::from_secs(2);
-/// Between two signs, and two looks at the listeners whose event may have been lost.
+/// The time between two signs of life, and between two looks at the listeners, whose events may have been lost.
 const SIGN: Duration = Duration::from_millis(250);
 
-/// What an agent needs to know.
+/// The settings of an agent.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Where its programs are.
+    /// The control group of its programs.
     pub group: Group,
-    /// Where programs, maps and links are kept while no agent runs. None: they end with it (tests).
+    /// Where programs, maps and links are kept while no agent runs. `None`: they end with the agent (tests).
     pub pins: Option<Pins>,
     /// The cluster addresses.
     pub cluster: Vec<IpAddr>,
-    /// Networks that programs reach without the I/O server, as the forwarding network: address and prefix.
+    /// Networks that programs reach without the I/O server, such as the forwarding network: address and prefix length.
     pub direct: Vec<(IpAddr, u8)>,
 }
 
@@ -58,16 +59,17 @@ impl Agent {
     /// Makes the control group and attaches the hooks to it, or takes over what an earlier agent left.
     ///
     /// # Errors
-    /// [`Error`].
+    /// [`Error`] if the hooks cannot be loaded or attached, or the control group or the agent's port is not available.
     pub fn start(settings: Settings) -> Result<Self> {
         let app = App::load(settings.pins.as_ref())?;
         Self::start_with(app, settings)
     }
 
-    /// The same for programs that listen where they say: only what they connect to has its far end elsewhere.
+    /// Does the same as [`Agent::start`] for programs that listen where they say: only connections that they make have
+    /// their far end elsewhere.
     ///
     /// # Errors
-    /// [`Error`].
+    /// [`Error`] if the hooks cannot be loaded or attached, or the control group or the agent's port is not available.
     pub fn start_for_calls(settings: Settings) -> Result<Self> {
         let mut app = App::load(settings.pins.as_ref())?;
         app.only_calls();
@@ -92,28 +94,28 @@ impl Agent {
         })
     }
 
-    /// What it has done; stays readable while it runs.
+    /// The agent's counters, which stay readable while it runs.
     pub fn counters(&self) -> Arc<Counters> {
         Arc::clone(&self.counters)
     }
 
-    /// The ports that programs listen on and the I/O server does not; stays readable while it runs.
+    /// The ports that programs listen on and the I/O server does not. The list stays readable while the agent runs.
     pub fn refused(&self) -> Arc<RefusedPorts> {
         Arc::clone(&self.refused)
     }
 
-    /// Other networks that programs reach without the I/O server, from their next call on.
+    /// Sets the networks that programs reach without the I/O server, from their next call on.
     ///
     /// # Errors
-    /// [`Error::Dataplane`].
+    /// [`Error::Dataplane`] if the map cannot be written.
     pub fn set_direct(&self, networks: &[(IpAddr, u8)]) -> Result<()> {
         Ok(self.maps.set_direct(networks)?)
     }
 
-    /// The programs' maps, for their counters.
+    /// The maps that the agent shares with the hooks. They hold the hooks' counters.
     ///
     /// # Errors
-    /// [`Error::Dataplane`].
+    /// [`Error::Dataplane`] if the maps cannot be opened.
     pub fn maps(&self) -> Result<AppMaps> {
         Ok(self.app.maps()?)
     }
@@ -121,7 +123,7 @@ impl Agent {
     /// Serves the programs until dropped. Must be called within a tokio runtime.
     ///
     /// # Errors
-    /// [`Error`] if it cannot begin, or hears no more of the programs.
+    /// [`Error`] if the agent cannot begin, or no longer hears of the programs.
     pub async fn serve<F: Far>(&self, far: F) -> Result<()> {
         let mut events = follow(
             self.app.events()?,
@@ -148,7 +150,7 @@ impl Agent {
             listeners,
         });
         let mut ports = Ports::default();
-        // Those that listened before this agent began.
+        // The first look finds the programs that listened before this agent began.
         let mut look = true;
         loop {
             if look {
@@ -200,29 +202,30 @@ impl Agent {
         }
     }
 
-    /// Whether a connection of a program is still being made or carried, as far as has been heard of it.
+    /// Whether a connection that a program made was answered and has not ended yet. This is right only for an agent of
+    /// [`Agent::start_for_calls`]: the counters of ended connections also count those that clients made.
     pub fn is_busy(&self) -> bool {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let ended = read(&self.counters.finished) + read(&self.counters.reset);
         read(&self.counters.calls_answered) > ended
     }
 
-    /// Programs cannot bind to these ports from now on.
+    /// Sets the ports that programs cannot bind to from this point on.
     fn refuse(&self, taken: &[AppTaken]) {
         if let Err(error) = self.maps.set_taken(taken) {
             warn!("{error}");
         }
     }
 
-    /// Takes the node back to what it was: hooks, pins and control group. Goes on past errors and returns them
-    /// all. Programs that run go on without the cluster.
+    /// Restores the node: removes hooks, pins and control group. Goes on past errors and returns them all. Programs
+    /// that run go on without the cluster.
     pub fn take_down(mut self) -> Vec<Error> {
         self.app.release();
         take_back(&self.settings.group, self.settings.pins.as_ref())
     }
 }
 
-/// Takes back what an agent left that was killed.
+/// Removes the pins and the control group that a killed agent left. Returns all errors.
 pub fn take_back(group: &Group, pins: Option<&Pins>) -> Vec<Error> {
     let mut errors: Vec<Error> = pins
         .map(|pins| pins.remove().into_iter().map(Into::into).collect())
@@ -231,7 +234,7 @@ pub fn take_back(group: &Group, pins: Option<&Pins>) -> Vec<Error> {
     errors
 }
 
-/// The ports that the I/O server is asked for, each with its task.
+/// The ports that the I/O server is asked to listen on, each with its task.
 #[derive(Default)]
 struct Ports {
     tasks: BTreeMap<(u16, Family), AbortHandle>,
@@ -268,7 +271,7 @@ impl Drop for Ports {
     }
 }
 
-/// What the thread that waits for the kernel tells, and its end.
+/// The events from the thread that waits for the kernel. Dropping this ends the thread.
 struct Following {
     receiver: mpsc::UnboundedReceiver<AppEvent>,
     ended: Arc<AtomicBool>,
@@ -280,7 +283,7 @@ impl Drop for Following {
     }
 }
 
-/// Reads the events on a thread of its own, which also gives the signs of life.
+/// Reads the events on a thread of its own, which also gives the agent's signs of life.
 fn follow(events: AppEvents, maps: Arc<AppMaps>, port: u16) -> Result<Following> {
     let (sender, receiver) = mpsc::unbounded_channel();
     let ended = Arc::new(AtomicBool::new(false));
@@ -290,7 +293,7 @@ fn follow(events: AppEvents, maps: Arc<AppMaps>, port: u16) -> Result<Following>
         let mut signed = std::time::Instant::now();
         while !stop.load(Ordering::Relaxed) {
             match events.wait(SIGN) {
-                // The receiver's end is this thread's, by `stop`.
+                // Sending fails only if the receiver is gone, and then `stop` ends this thread.
                 Ok(some) => some.for_each(|event| {
                     let _ = sender.send(event);
                 }),
@@ -309,7 +312,7 @@ fn follow(events: AppEvents, maps: Arc<AppMaps>, port: u16) -> Result<Following>
         }
     };
     let builder = thread::Builder::new().name("app-events".into());
-    // RingBuffer is of one thread: it is moved there whole.
+    // A ring buffer must stay on one thread, so the thread gets all of it.
     builder
         .spawn(work)
         .map_err(Error::system("start a thread"))?;

@@ -1,5 +1,5 @@
-//! The agent's answer to a call: a SYN to the program's socket, which waits in SYN_SENT. Both ends call at
-//! once (RFC 9293, 3.5), so the program's connect() is done when the agent's is.
+//! The agent's answer to a call: a SYN to the program's socket, which waits in SYN_SENT. Both ends open the connection
+//! at the same time (RFC 9293, 3.5), so the program's connect() is done when the agent's is.
 
 use std::{
     io,
@@ -20,8 +20,8 @@ use crate::{port::shared, relay::prepare};
 const TIME_WAIT: Duration = Duration::from_millis(1200);
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Joins the socket at `at`, which is known by its cookie. That is looked at when the connection is there:
-/// the port may be another socket's by then, which wants another peer.
+/// Connects to the program's socket at `at`, which `cookie` identifies. The cookie is checked once the connection is
+/// made: by then the port may belong to another socket, which wants another peer.
 pub(crate) async fn answer(at: SocketAddr, port: u16, cookie: u64) -> io::Result<TcpStream> {
     let mut waited = Duration::ZERO;
     let stream = loop {
@@ -46,7 +46,7 @@ async fn attempt(at: SocketAddr, port: u16) -> io::Result<TcpStream> {
     TcpSocket::from_std_stream(socket.into()).connect(at).await
 }
 
-/// The loopback address of the same family: where the program's hook sent it.
+/// The loopback address of the same IP version, to which the program's hook sent the SYN.
 fn loopback(at: SocketAddr) -> IpAddr {
     match at {
         SocketAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),

@@ -26,39 +26,39 @@ use crate::{
     relay::{prepare, relay},
 };
 
-/// How long a port that was refused rests before the next attempt; then twice that, and so on.
+/// How long a refused port rests before the next attempt. Each further rest is twice as long.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 
-/// What all ports share.
+/// What the tasks of all ports share.
 pub(crate) struct Arrivals<F> {
     pub far: F,
     pub maps: Arc<AppMaps>,
     pub counters: Arc<Counters>,
     pub refused: Arc<RefusedPorts>,
     pub setters: Arc<Setters>,
-    /// Everything that listens here.
+    /// All listeners of this node's programs.
     pub listeners: watch::Receiver<Vec<AppListener>>,
 }
 
-/// Which port of the I/O server's a listener needs.
+/// The port and IP versions that the I/O server must listen on for a listener.
 pub(crate) fn port_of(listener: &AppListener) -> (u16, Family) {
     let family = match (listener.ipv6, listener.only_ipv6) {
         (false, _) => Family::V4,
         (true, true) => Family::V6,
-        // One address alone.
+        // The socket is bound to one address.
         (true, false) if !listener.wanted.ip().is_unspecified() => match listener.wanted {
             SocketAddr::V4(_) => Family::V4,
             SocketAddr::V6(_) => Family::V6,
         },
-        // ::ffff:0.0.0.0
+        // The socket is bound to ::ffff:0.0.0.0.
         (true, false) if listener.wanted.is_ipv4() => Family::V4,
         (true, false) => Family::Both,
     };
     (listener.at.port(), family)
 }
 
-/// Brings what comes to this port to its programs, until dropped.
+/// Delivers to programs the connections that clients make to this port, until dropped.
 pub(crate) async fn serve<F: Far>(shared: Arc<Arrivals<F>>, port: u16, family: Family) {
     let mut pause = FIRST_PAUSE;
     let asked = shared.refused.ask(port, family);
@@ -119,7 +119,8 @@ impl<F: Far> Arrivals<F> {
         }
     }
 
-    /// Connects to the program's listener. Whose connection it is, is said before it is made.
+    /// Connects to the program's listener. The client's address is announced to the hooks before the connection is
+    /// made.
     async fn join(
         &self,
         listener: &AppListener,
@@ -135,7 +136,7 @@ impl<F: Far> Arrivals<F> {
         let number = self.setters.number();
         (self.maps.announce(own, number, peer, local)).map_err(io::Error::other)?;
         let set = accepted.stream.setter();
-        // As they are now: the program may have set some since the listeners were last looked at.
+        // Reads the options again: the program may have set some since the listeners were last looked at.
         let now = self.maps.listener_options(listener.cookie);
         let options = now.map_err(io::Error::other)?.unwrap_or(listener.options);
         if options != AppOptions::default() {
@@ -144,20 +145,20 @@ impl<F: Far> Arrivals<F> {
         let known = self.setters.know(number, set);
         let joined = TcpSocket::from_std_stream(socket.into()).connect(at).await;
         if joined.is_err() {
-            // The next to have this port must not be taken for that client.
+            // The next connection from this port must not be mistaken for that client's.
             self.maps.withdraw(own);
         }
         Ok((joined?, known))
     }
 }
 
-/// Each address of a host has some 28,000 ports of its own for connections to one listener, so that IPv4
-/// takes turns. ::1 is alone.
+/// The loopback address to connect from. Each source address has about 28,000 ports for connections to one listener,
+/// so many addresses of IPv4 take turns. IPv6 has only ::1.
 fn source(at: SocketAddr) -> IpAddr {
     static TURN: AtomicU32 = AtomicU32::new(0);
     match at {
         SocketAddr::V4(_) => {
-            // 1 to 250, which is a byte and no broadcast address.
+            // The last byte is 1 to 250, so the address is no broadcast address.
             let last = TURN.fetch_add(1, Ordering::Relaxed) % 250 + 1;
             Ipv4Addr::from(0x7f56_0000 | last).into()
         }
@@ -165,8 +166,8 @@ fn source(at: SocketAddr) -> IpAddr {
     }
 }
 
-/// As the kernel would: a listener for the very address before one for any, one for the client's family
-/// alone before one for both.
+/// Chooses as the kernel would: a listener for the very address before one for any address, and one for the client's
+/// IP version alone before one for both.
 fn choose(listeners: &[AppListener], peer: SocketAddr, local: SocketAddr) -> Option<&AppListener> {
     let takes = |one: &&AppListener| {
         let wanted = one.wanted.ip();

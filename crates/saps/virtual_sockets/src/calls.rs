@@ -1,4 +1,4 @@
-//! Connections that programs make.
+//! The connections that programs make.
 
 use std::{
     collections::HashMap,
@@ -20,8 +20,8 @@ use crate::{
     relay::relay,
 };
 
-/// A program that is just entering the kernel misses an ICMP error; so the error is told until the socket has
-/// ended, after this time, then twice, four times … it.
+/// The pause after the first ICMP error. A program that is just entering the kernel misses the error, so it is sent
+/// until the socket has ended: again after this time, then after twice and four times this time, and so on.
 const TELL_AGAIN: Duration = Duration::from_millis(5);
 const TELLINGS: u32 = 8;
 
@@ -35,8 +35,9 @@ pub(crate) struct Call {
     pub options: AppOptions,
 }
 
-/// Calls that wait for their far end, and those that were answered, until their connections end: of a SYN that was sent
-/// again just before the answer the agent may hear only after it, and that begins nothing new either.
+/// The calls that wait for their far end, and those that were answered, until their connections end. An answered call
+/// is kept because the agent may hear of a retransmitted SYN only after its answer, and that SYN must begin nothing
+/// new.
 pub(crate) struct Calls<F> {
     far: F,
     port: u16,
@@ -48,7 +49,7 @@ pub(crate) struct Calls<F> {
 
 struct Begun {
     seq: u32,
-    /// Dropped when the socket has ended.
+    /// Dropped when the program's socket has ended.
     _ended: oneshot::Sender<()>,
 }
 
@@ -70,7 +71,7 @@ impl<F: Far> Calls<F> {
         }
     }
 
-    /// A SYN was held back.
+    /// Begins a call whose SYN was held back. Does nothing for a retransmission of a known SYN.
     pub fn begin(&self, call: Call) {
         let (sender, ended) = oneshot::channel();
         {
@@ -96,7 +97,7 @@ impl<F: Far> Calls<F> {
         });
     }
 
-    /// The socket has given up, or knows that it was refused.
+    /// Ends a call whose socket has given up, or knows that it was refused.
     pub fn end(&self, cookie: u64) {
         let mut begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
         begun.remove(&cookie);
@@ -132,7 +133,7 @@ async fn serve<F: Far>(
             return None;
         }
     };
-    // Without it the program would see its loopback address: wrong, but no reason to refuse the connection.
+    // Without this the program would see its loopback address: wrong, but no reason to refuse the connection.
     if let Err(error) = maps.answer(call.cookie, connected.local) {
         debug!(%error, "a connection's own address");
     }

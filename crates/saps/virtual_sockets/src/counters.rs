@@ -1,26 +1,26 @@
-//! What the agent has done, for the metrics.
+//! The agent's counters, for the metrics.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Each is a decision or an end; together with the programs' own (`enum app_counter`) they say what became of
-/// every connection.
+/// The agent's counters. Each counts a decision or an end. Together with the hooks' counters (`enum app_counter`) they
+/// say what became of every connection.
 #[derive(Debug, Default)]
 pub struct Counters {
     /// Calls that the far end answered.
     pub calls_answered: AtomicU64,
-    /// Calls that it refused, whatever the error was; the program has been told.
+    /// Calls that the far end refused, with whatever error; the program has been told.
     pub calls_refused: AtomicU64,
     /// Calls that timed out at the far end; the program's own timer ends them.
     pub calls_timed_out: AtomicU64,
-    /// Calls whose program gave up first.
+    /// Calls whose program gave up before the far end answered.
     pub calls_given_up: AtomicU64,
-    /// Far ends that answered when the program's socket was not there any more: reset.
+    /// Calls whose far end answered after the program's socket was gone; the far end is reset.
     pub calls_too_late: AtomicU64,
-    /// Ports that the I/O server would not listen on. Tried again for as long as the program listens.
+    /// Refusals of the I/O server to listen on a port. The agent asks again for as long as the program listens.
     pub listens_refused: AtomicU64,
     /// Clients' connections that reached a program.
     pub arrivals: AtomicU64,
-    /// Those that no program's listener took: reset.
+    /// Clients' connections that no program's listener took; they are reset.
     pub arrivals_refused: AtomicU64,
     /// Connections that came to a regular end in both directions.
     pub finished: AtomicU64,
@@ -29,7 +29,7 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// All, with the metrics' labels.
+    /// All counters, with the metrics' labels.
     pub fn all(&self) -> [(&'static str, u64); 10] {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         [

@@ -2,7 +2,7 @@
 
 use std::{io, path::PathBuf};
 
-/// Every error says what was being done and, where somebody can mend it, how.
+/// The errors of an agent. Each says what was being done and, where somebody can mend it, how.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs)]
 pub enum Error {

@@ -1,4 +1,4 @@
-//! What the agent wants of whatever brings its connections to the I/O server.
+//! What the agent needs from the network that brings its connections to the I/O server.
 
 use std::{future::Future, io, net::SocketAddr};
 
@@ -8,14 +8,15 @@ use tokio::{
     sync::watch,
 };
 
-/// The far end of virtual sockets. A handle: clones are the same.
+/// The far end of virtual sockets. It is a handle: a clone stands for the same far end.
 pub trait Far: Clone + Send + Sync + 'static {
-    /// A connection's bytes.
+    /// The stream of a connection's bytes.
     type Stream: FarStream;
-    /// A port that is listened on.
+    /// A port that the I/O server listens on.
     type Listening: FarListening<Stream = Self::Stream>;
 
-    /// Connects from the cluster address, with these options of the socket there. Dropped before it is done, it leaves nothing.
+    /// Connects from the cluster address; `options` are set on the socket there. If the future is dropped before it is
+    /// done, nothing of the connection is left.
     ///
     /// # Errors
     /// What connect(2) at the I/O server reported, as an OS error.
@@ -25,7 +26,7 @@ pub trait Far: Clone + Send + Sync + 'static {
         options: AppOptions,
     ) -> impl Future<Output = io::Result<Connected<Self::Stream>>> + Send;
 
-    /// Listens on every cluster address of the family.
+    /// Listens on every cluster address of the IP versions in `family`.
     ///
     /// # Errors
     /// What listen(2) or bind(2) at the I/O server reported, as an OS error.
@@ -35,45 +36,46 @@ pub trait Far: Clone + Send + Sync + 'static {
         family: Family,
     ) -> impl Future<Output = io::Result<Self::Listening>> + Send;
 
-    /// The ports that it would refuse, as they are now and whenever they change.
+    /// The ports that the I/O server would refuse to listen on: the current ones, and each change.
     fn taken(&self) -> watch::Receiver<Vec<AppTaken>>;
 }
 
-/// A port that the I/O server listens on for us; given up when dropped.
+/// A port that the I/O server listens on for this agent; it is given up when dropped.
 pub trait FarListening: Send + 'static {
-    /// A connection's bytes.
+    /// The stream of a connection's bytes.
     type Stream: FarStream;
 
-    /// The next connection. Cancel safe.
+    /// Returns the next connection. Cancel safe.
     ///
     /// # Errors
     /// An OS error if no more connections will come.
     fn accept(&mut self) -> impl Future<Output = io::Result<Accepted<Self::Stream>>> + Send;
 }
 
-/// A connection's bytes. Shutting down half closes.
+/// The stream of a connection's bytes. Shutting it down half-closes the connection.
 pub trait FarStream: AsyncRead + AsyncWrite + Unpin + Send + Sync + 'static {
     /// Ends the connection with a RST.
     fn reset(self);
 
-    /// Ends when the connection breaks, be it while nobody reads or writes. By default it never does: then a break is
-    /// noticed by who reads or writes.
+    /// Ends when the connection breaks, even while nobody reads or writes. The default never ends: then only reading
+    /// or writing reports a break.
     fn broken(&self) -> impl Future<Output = ()> + Send + 'static {
         std::future::pending()
     }
 
-    /// What sets options of its socket, also while it is in use; does nothing after its end.
+    /// Returns a function that sets options of the socket at the far end, even while the stream is in use. The
+    /// function does nothing after the end of the stream.
     fn setter(&self) -> impl Fn(AppOptions) + Send + Sync + 'static;
 }
 
-/// Which cluster addresses to listen on.
+/// The IP versions of the cluster addresses to listen on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Family {
     /// IPv4 alone.
     V4,
     /// IPv6 alone.
     V6,
-    /// Every one, as an IPv6 socket without IPV6_V6ONLY does.
+    /// IPv4 and IPv6, as with an IPv6 socket without IPV6_V6ONLY.
     Both,
 }
 
@@ -82,17 +84,17 @@ pub enum Family {
 pub struct Connected<S> {
     /// The cluster address and port that it was made from.
     pub local: SocketAddr,
-    /// Its bytes.
+    /// The connection's bytes.
     pub stream: S,
 }
 
 /// A client's connection.
 #[derive(Debug)]
 pub struct Accepted<S> {
-    /// The client.
+    /// The client's address and port.
     pub peer: SocketAddr,
-    /// The cluster address and port that it connected to.
+    /// The cluster address and port that the client connected to.
     pub local: SocketAddr,
-    /// Its bytes.
+    /// The connection's bytes.
     pub stream: S,
 }

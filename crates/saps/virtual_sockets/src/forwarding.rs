@@ -38,7 +38,7 @@ impl Far for Agent {
         let mut known = Agent::taken(self);
         let ports = of_any(&known.borrow_and_update());
         let (sender, receiver) = watch::channel(ports);
-        // Ends with the agent, or when nobody wants to know.
+        // The task ends with the agent, or when nobody receives the list anymore.
         tokio::spawn(async move {
             loop {
                 tokio::select! {
@@ -53,7 +53,7 @@ impl Far for Agent {
     }
 }
 
-/// What any I/O server has not.
+/// The ports that are taken at one or more of the I/O servers.
 fn of_any(servers: &[Box<[TakenPort]>]) -> Vec<AppTaken> {
     let mut ports: BTreeMap<u16, AppTaken> = BTreeMap::new();
     for taken in servers.iter().flatten() {

@@ -11,7 +11,7 @@ use baton_dataplane::{control_groups, mounts};
 
 use crate::{Error, Result};
 
-/// A control group of version 2. Nothing is limited by it: it only says who belongs.
+/// A control group of version 2. It limits nothing: it only says which processes are programs of the cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Group {
     path: PathBuf,
@@ -19,11 +19,11 @@ pub struct Group {
 }
 
 impl Group {
-    /// Names it after something that no other node of this machine has, as its directory of pins: nodes in
-    /// network namespaces share the machine's control groups. [`Group::create`] makes it.
+    /// Names a control group after something that no other node of this machine has, such as its directory of pins:
+    /// nodes in network namespaces share the machine's control groups. [`Group::create`] makes the control group.
     ///
     /// # Errors
-    /// [`Error::NoControlGroups`].
+    /// [`Error::NoControlGroups`] if none of version 2 are mounted.
     pub fn named_after(node: &Path) -> Result<Self> {
         let mounts = mounts();
         let root = PathBuf::from(control_groups(&mounts).ok_or(Error::NoControlGroups)?);
@@ -34,7 +34,7 @@ impl Group {
                 _ => None,
             })
             .collect();
-        // A dot would be taken for a file of the kernel's, such as cgroup.procs.
+        // The kernel's own files have a dot in their names, such as cgroup.procs.
         let name = parts.join("-").replace('.', "-");
         Ok(Self {
             path: root.join(format!("baton-app-{name}")),
@@ -42,24 +42,24 @@ impl Group {
         })
     }
 
-    /// Where it is.
+    /// The control group's directory.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Makes it, if it is not there.
+    /// Makes the control group, if it does not exist.
     ///
     /// # Errors
-    /// [`Error::Group`].
+    /// [`Error::Group`] if the directory cannot be made.
     pub fn create(&self) -> Result<()> {
         fs::create_dir_all(&self.path).map_err(self.failed("make"))
     }
 
-    /// Moves the calling process into it, and with it what it becomes by exec(2). Sockets that it has already
-    /// stay what they are.
+    /// Moves the calling process into the control group; it stays there after exec(2). Sockets that it has already do
+    /// not change.
     ///
     /// # Errors
-    /// [`Error::NoGroup`] if no daemon has made it; [`Error::Group`].
+    /// [`Error::NoGroup`] if no daemon has made the control group; [`Error::Group`] if it cannot be entered.
     pub fn enter(&self) -> Result<()> {
         let procs = self.path.join("cgroup.procs");
         match fs::write(procs, "0") {
@@ -70,26 +70,26 @@ impl Group {
         }
     }
 
-    /// Whether no process is in it.
+    /// Whether no process is in the control group.
     ///
     /// # Errors
-    /// [`Error::Group`].
+    /// [`Error::Group`] if the control group cannot be read.
     pub fn is_empty(&self) -> Result<bool> {
         let processes = fs::read_to_string(self.path.join("cgroup.procs"));
         Ok(processes.map_err(self.failed("look into"))?.is_empty())
     }
 
-    /// Removes it, or does nothing if it is gone. Processes in it move up to the root, and are told nothing:
-    /// what they open from then on are this node's own sockets.
+    /// Removes the control group, or does nothing if it is gone. Its processes move to the root control group and are
+    /// not told: the sockets that they open from then on are this node's own.
     ///
     /// # Errors
-    /// [`Error::Group`].
+    /// [`Error::Group`] if the control group cannot be removed.
     pub fn remove(&self) -> Result<()> {
         let mut last = Ok(());
         for _ in 0..100 {
             let processes = fs::read_to_string(self.path.join("cgroup.procs"));
             for pid in processes.unwrap_or_default().lines() {
-                // It may have ended since; if not, the removal below says that the group is busy.
+                // The process may have ended since. If it has not, the removal below reports that the group is busy.
                 let _ = fs::write(self.root.join("cgroup.procs"), pid);
             }
             last = match fs::remove_dir(&self.path) {
@@ -99,7 +99,7 @@ impl Group {
             if last.is_ok() {
                 break;
             }
-            // A process that is ending is of the group until it has ended.
+            // A process that is ending belongs to the group until it has ended.
             thread::sleep(Duration::from_millis(10));
         }
         last.map_err(self.failed("remove"))

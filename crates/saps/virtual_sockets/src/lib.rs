@@ -1,7 +1,7 @@
-//! Virtual TCP sockets (SAPS: Matsuba and Ishikawa, "Single IP Address Cluster for Internet Servers", 2007): what
-//! programs on an application node believe to be TCP connections of the cluster address, whose TCP is at an I/O
-//! server. Programs are not changed, nor linked anew, in whatever language they are: their sockets are real
-//! ones, over loopback, to this agent, which joins each to its far end.
+//! Virtual TCP sockets (SAPS: Matsuba and Ishikawa, "Single IP Address Cluster for Internet Servers", 2007). Programs
+//! on an application node take them for TCP connections of the cluster address; their TCP is at an I/O server.
+//! Programs of any language work, neither changed nor linked anew: their sockets are real ones, over loopback, to this
+//! agent, which joins each to its far end.
 //!
 //! ```text
 //!  program --connect()--> hooks of its control group --SYN held, event--> agent --Far::connect--> I/O server
@@ -11,7 +11,8 @@
 //!  program <==accept(), with the client's own address===================  agent <==============> client
 //! ```
 //!
-//! Everything acts on the network namespace of the calling thread, so a runtime must keep all its threads in one.
+//! Everything acts on the network namespace of the calling thread, so all threads of a runtime must be in the same
+//! one.
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test may panic"))]
 
@@ -38,5 +39,5 @@ pub use far::{Accepted, Connected, Family, Far, FarListening, FarStream};
 pub use group::Group;
 pub use refused::{RefusedPort, RefusedPorts};
 
-/// What functions of this crate return.
+/// The result of this crate's functions.
 pub type Result<T> = std::result::Result<T, Error>;

@@ -1,8 +1,9 @@
-//! Options that programs set on connections, brought to their far ends.
+//! The options that programs set on connections, and how they reach the far ends.
 //!
-//! A connection is not known by its ends here. A program may set options of a socket whose connection is over, and what
-//! it sets is on its way for a moment; a later connection may have the same ends by then. So a socket that called is known by
-//! its cookie, and what came by a number that is given once.
+//! A connection is not identified by its two ends here. A program may set options of a socket whose connection is
+//! over, and the event that reports them takes a moment to arrive; by then a later connection may have the same ends.
+//! So a socket that called is identified by its cookie, and a connection that a client made by a number that is given
+//! only once.
 
 use std::{
     collections::HashMap,
@@ -15,28 +16,29 @@ use std::{
 
 use baton_dataplane::AppOptions;
 
-/// No cookie is so large: the kernel counts them, from 1.
+/// The first number that is no cookie. The kernel counts cookies from 1 and never gets this far.
 const NO_COOKIE: u64 = 1 << 63;
 
 type Setter = Box<dyn Fn(AppOptions) + Send>;
 
-/// What sets them.
+/// The functions that set the options of connections.
 pub(crate) struct Setters {
     all: Mutex<HashMap<u64, (u64, Setter)>>,
-    /// Of what comes, and of each that is known.
+    /// The next number, for clients' connections and for `Known::turn`.
     next: AtomicU64,
 }
 
-/// A connection's options are set for as long as this lives.
+/// Keeps a connection's setter registered for as long as this lives.
 pub(crate) struct Known {
     setters: Arc<Setters>,
     connection: u64,
-    /// A socket may call again, and has its cookie still.
+    /// Distinguishes the calls of one socket, which has the same cookie in each.
     turn: u64,
 }
 
 impl Default for Setters {
-    /// What an earlier agent's numbers are still told of is nobody's here.
+    /// Begins to count at random, so that options that are reported for an earlier agent's numbers match no connection
+    /// of this agent.
     fn default() -> Self {
         let start = RandomState::new().hash_one(());
         Self {
@@ -47,12 +49,13 @@ impl Default for Setters {
 }
 
 impl Setters {
-    /// For a connection that comes: no other's, and no socket's cookie.
+    /// Returns a number for a connection that a client made: no other connection has it, and no socket has it as its
+    /// cookie.
     pub fn number(&self) -> u64 {
         self.next.fetch_add(1, Ordering::Relaxed) | NO_COOKIE
     }
 
-    /// From now on; to be said before the program can have the connection.
+    /// Registers a connection's setter. This must be done before the program can have the connection.
     pub fn know(
         self: &Arc<Self>,
         connection: u64,
@@ -67,7 +70,7 @@ impl Setters {
         }
     }
 
-    /// Sets them, or does nothing if the connection has ended.
+    /// Sets options of a connection, or does nothing if the connection has ended.
     pub fn set(&self, connection: u64, options: AppOptions) {
         if let Some((_, setter)) = self.lock().get(&connection) {
             setter(options);

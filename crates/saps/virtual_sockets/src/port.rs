@@ -9,16 +9,16 @@ use socket2::{Domain, Socket, Type};
 
 use crate::{Error, Result};
 
-/// The same port at 127.0.0.1 and ::1, kept from others by sockets that are bound to it and do not listen.
-/// Answers share it with them (SO_REUSEADDR), each to another program's port.
+/// One port at 127.0.0.1 and ::1. Sockets that are bound to it and do not listen keep it from others. The agent's
+/// answers come from sockets that share the port with these (SO_REUSEADDR), each to another program's port.
 pub(crate) struct AgentPort {
     number: u16,
     _held: Vec<Socket>,
 }
 
 impl AgentPort {
-    /// Takes the port that the last agent had, if it can: calls that were made then wait for an answer from
-    /// there. 0: any.
+    /// Takes the port that the last agent had if it is free: calls that were made then wait for an answer from there.
+    /// Takes any port otherwise, or if `last` is 0.
     pub fn take(last: u16) -> Result<Self> {
         let taken = Self::try_take(last).or_else(|error| match last {
             0 => Err(error),
@@ -34,7 +34,7 @@ impl AgentPort {
         let mut held = vec![v4];
         match shared(SocketAddr::new(Ipv6Addr::LOCALHOST.into(), number)) {
             Ok(v6) => held.push(v6),
-            // A host without IPv6.
+            // The host has no IPv6.
             Err(error) if no_ipv6(&error) => {}
             Err(error) => return Err(error),
         }
@@ -55,7 +55,7 @@ fn no_ipv6(error: &io::Error) -> bool {
     matches!(errno, Some(Errno::EADDRNOTAVAIL | Errno::EAFNOSUPPORT))
 }
 
-/// A socket bound to `address`, where others may be too as long as none listens.
+/// Makes a socket that is bound to `address`. Other sockets may be bound to it too, as long as none listens.
 pub(crate) fn shared(address: SocketAddr) -> io::Result<Socket> {
     let socket = Socket::new(
         Domain::for_address(address),

@@ -1,6 +1,5 @@
-//! The far end's error, brought to a program that waits in connect(): an ICMP error about its SYN, which the
-//! kernel turns into the same error number (`icmp_err_convert` in net/ipv4/icmp.c, `icmpv6_err_convert`
-//! in net/ipv6/icmp.c).
+//! The far end's error, reported to a program that waits in connect(): an ICMP error about its SYN, which the kernel
+//! turns into the same error number (`icmp_err_convert` in net/ipv4/icmp.c, `icmpv6_err_convert` in net/ipv6/icmp.c).
 
 use std::{
     io,
@@ -14,14 +13,14 @@ use etherparse::{
 use nix::errno::Errno;
 use socket2::{Domain, Protocol, Socket, Type};
 
-/// Whether there is a way to say it. A time-out has none: the program's own timer says that, and has run for
-/// longer.
+/// Whether an ICMP error can report `error`. A timeout cannot be reported: the program's own timer does that, and has
+/// run for longer.
 pub(crate) fn can_be_told(error: &io::Error) -> bool {
     error.raw_os_error().map(Errno::from_raw) != Some(Errno::ETIMEDOUT)
         && error.kind() != io::ErrorKind::TimedOut
 }
 
-/// Tells the socket at `at`, whose SYN to the agent's `port` had this sequence number.
+/// Sends the error to the socket at `at`, whose SYN to the agent's `port` had the sequence number `seq`.
 pub(crate) fn tell(at: SocketAddr, port: u16, seq: u32, error: &io::Error) -> io::Result<()> {
     let errno = error.raw_os_error().map(Errno::from_raw);
     match at {
@@ -100,7 +99,7 @@ fn tell_v6(at: SocketAddrV6, port: u16, seq: u32, errno: Option<Errno>) -> io::R
     socket.send_to(&message, &to.into()).map(|_| ())
 }
 
-/// What an ICMP error must quote of a segment (RFC 792): ports and sequence number.
+/// The bytes of a segment that an ICMP error must quote (RFC 792): ports and sequence number.
 fn first_bytes(source: u16, destination: u16, seq: u32) -> [u8; 8] {
     let mut bytes = [0; 8];
     bytes[..2].copy_from_slice(&source.to_be_bytes());

@@ -1,4 +1,4 @@
-//! Ports that programs listen on and the I/O server does not.
+//! The ports that programs listen on and the I/O server does not.
 
 use std::{
     collections::BTreeMap,
@@ -8,24 +8,24 @@ use std::{
 
 use crate::Family;
 
-/// A port that the I/O server has refused, and is asked for again.
+/// A port that the I/O server has refused. The agent asks for it again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RefusedPort {
-    /// Its number.
+    /// The port's number.
     pub port: u16,
-    /// On which addresses.
+    /// The IP versions of the cluster addresses that were asked for.
     pub family: Family,
-    /// What the I/O server said last.
+    /// The error that the I/O server reported last.
     pub reason: String,
 }
 
-/// All of them, now.
+/// All ports that are refused at the moment.
 #[derive(Debug, Default)]
 pub struct RefusedPorts {
     all: Mutex<BTreeMap<(u16, Family), String>>,
 }
 
-/// Forgets a port's refusal when the program listens no longer.
+/// Forgets a port's refusal when dropped: the program no longer listens.
 pub(crate) struct Asked<'a> {
     ports: &'a RefusedPorts,
     port: u16,
@@ -33,7 +33,7 @@ pub(crate) struct Asked<'a> {
 }
 
 impl RefusedPorts {
-    /// In their order.
+    /// Lists the refused ports in ascending order.
     pub fn list(&self) -> Vec<RefusedPort> {
         (self.lock().iter())
             .map(|((port, family), reason)| RefusedPort {

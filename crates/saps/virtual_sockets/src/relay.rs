@@ -1,4 +1,4 @@
-//! One connection: the program's end and the far end, joined.
+//! Joins the program's end of one connection to its far end.
 
 use std::{future::poll_fn, io, pin::pin, task::Poll, time::Duration};
 
@@ -7,26 +7,27 @@ use tokio::{io::copy_bidirectional_with_sizes, net::TcpStream, task::unconstrain
 
 use crate::{Counters, FarStream, counters::count};
 
-/// Bytes buffered in each direction of a connection. Who does not read stops the other end, not the agent.
+/// The number of bytes that are buffered in each direction of a connection. An end that does not read stops the other
+/// end, not the agent.
 const BUFFER: usize = 64 * 1024;
 
-/// The largest segment between a program and the agent; with the kernel's own overhead it is below 16 KB, to
-/// a power of which the kernel rounds it.
+/// The largest segment between a program and the agent. With the kernel's overhead it stays below 16 KB, so the kernel
+/// rounds its memory up to 16 KB and no more.
 const SEGMENT: u32 = 15 << 10;
 
-/// What a socket to a program must be from its first moment on, so before it is connected.
+/// Sets the options that a socket to a program must have before it connects.
 ///
-/// - However it ends before its relay has, and be it with the agent's process, the program must not take a part for
-///   the whole: it sees a RST.
-/// - A program's send buffer grows to twenty segments and more (`tcp_sndbuf_expand`), which on loopback are of 64 KB.
-///   So a client that does not read would cost a node some three megabytes.
+/// - Linger: if the connection ends before its relay has, even because the agent's process ends, the program must not
+///   mistake a part for the whole: it sees a RST.
+/// - Segment size: a program's send buffer grows to twenty segments and more (`tcp_sndbuf_expand`). With segments of
+///   64 KB, as on loopback, a client that does not read would cost a node about three megabytes.
 pub(crate) fn prepare(socket: &Socket) -> io::Result<()> {
     socket.set_linger(Some(Duration::ZERO))?;
     socket.set_tcp_mss(SEGMENT)
 }
 
-/// Carries bytes and half-closes both ways until both directions have ended. A reset of one end becomes a
-/// reset of the other.
+/// Carries bytes and half-closes in both directions until both have ended. A reset of one end becomes a reset of the
+/// other.
 pub(crate) async fn relay<S: FarStream>(mut local: TcpStream, mut far: S, counters: &Counters) {
     // A small write of either end must not wait here for an acknowledgement.
     let ended = match local.set_nodelay(true) {
@@ -47,10 +48,11 @@ pub(crate) async fn relay<S: FarStream>(mut local: TcpStream, mut far: S, counte
     }
 }
 
-/// Until both directions have ended, or either end has broken.
+/// Carries bytes until both directions have ended, or either end has broken.
 ///
-/// A program that does not read must hear of a far end that broke as well: its kernel would have told it. What had come
-/// before and it has room for it still gets; the rest is lost, as what a peer's window has no room for.
+/// A program that does not read must hear of a break of the far end as well, as its kernel would have told it. It
+/// still gets the bytes that arrived before the break and that it has room for. The rest is lost, like bytes that a
+/// peer's window has no room for.
 async fn carry<S: FarStream>(local: &mut TcpStream, far: &mut S) -> io::Result<()> {
     let broken = far.broken();
     let mut copying = pin!(copy_bidirectional_with_sizes(local, far, BUFFER, BUFFER));

@@ -1,14 +1,14 @@
-//! The key of the cluster's hashes: of paths, and of clients' addresses.
+//! The key under which the cluster hashes paths and clients' addresses.
 
 use std::fmt;
 
 use crate::{ClusterKey, siphash24};
 
-/// The SipHash key of hashes that choose homes, remember answers and name large files, so that nobody without it can
+/// The SipHash key of the hashes that choose servers, remember answers and name large files. Nobody without it can
 /// choose paths or addresses whose hashes collide.
 ///
-/// All connection servers, switches and data servers of a cluster must have the same. It seals nothing: who knows it can
-/// speak for no node.
+/// All connection servers, switches and data servers of a cluster must have the same key. It authenticates nothing: who
+/// knows it can speak for no node.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct HashKey([u64; 2]);
 
@@ -18,29 +18,29 @@ impl HashKey {
         Self(words)
     }
 
-    /// k0 and k1, for `settings.hash_key`.
+    /// The two words k0 and k1, for `settings.hash_key`.
     pub const fn words(&self) -> [u64; 2] {
         self.0
     }
 
     /// The seed of the 32-bit hash of clients' addresses, for `settings.hash_seed` and `pool.hash_seed`.
     ///
-    /// That hash is quick and not one-way: who sees where many clients are sent may find the seed by trying all. So it is
-    /// made of the key by SipHash, and tells nothing of the key itself.
+    /// That hash is quick and not one-way: who sees where many clients are sent may find the seed by trying all. So the
+    /// seed is derived from the key by SipHash, and reveals nothing of the key itself.
     pub fn seed(&self) -> u32 {
         siphash24(self.0, b"baton clients") as u32 // its lower half
     }
 }
 
 impl ClusterKey {
-    /// The hash key of a cluster that has not been given one.
+    /// The hash key of a cluster whose configuration gives none.
     ///
     /// ```text
     /// key = the first 16 bytes of HMAC-SHA-256(secret, "baton hash")
     /// ```
     ///
-    /// The 16 bytes are the two words of a SipHash key, little-endian. Who knows it can compute none of the secret's
-    /// other keys.
+    /// The 16 bytes are the two words of a SipHash key, little-endian. Who knows them cannot compute any other key of
+    /// the secret.
     pub fn hash_key(&self) -> HashKey {
         HashKey(self.hmac_words(&[b"baton hash"]))
     }

@@ -1,4 +1,4 @@
-//! The secret that all nodes share, and the keys made of it.
+//! The secret that all nodes share, and the keys derived from it.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,9 +7,9 @@ use crate::{Error, siphash24};
 
 /// The cluster's secret: 32 bytes, not all zero.
 ///
-/// It is never used itself. Each use has a key of its own, so that what leaks of one tells nothing
-/// of the other. With A and B the two 16-byte halves of the secret, `||` for joining bytes, and
-/// `label` the use's name in ASCII without a terminator:
+/// The secret itself is never used as a key. Each use has a key of its own, so a key that leaks reveals nothing about
+/// another one. With A and B the two 16-byte halves of the secret, `||` for joining bytes, and `label` the use's name
+/// in ASCII without a terminator:
 ///
 /// ```text
 /// k0 = SipHash-2-4(key = A, label || 0x01 || B)
@@ -20,8 +20,8 @@ use crate::{Error, siphash24};
 /// last 8 bytes, little-endian. Labels are `baton cookie`, and for the two halves of the key of
 /// channels `baton forwarding 1` and `baton forwarding 2`.
 ///
-/// The keys of messages between nodes, and that of hashes, are handed out to nodes that do not know the secret. They are
-/// made of it by HMAC-SHA-256: see [`ClusterKey::pair`] and [`ClusterKey::hash_key`].
+/// The keys of messages between nodes, and the key of hashes, are handed out to nodes that do not know the secret. They
+/// are derived from it by HMAC-SHA-256: see [`ClusterKey::pair`] and [`ClusterKey::hash_key`].
 ///
 /// ```
 /// let text = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f";
@@ -38,7 +38,7 @@ impl ClusterKey {
     /// The key of these bytes.
     ///
     /// # Errors
-    /// [`Error::KeyZero`].
+    /// [`Error::KeyZero`] if all bytes are zero.
     pub fn from_bytes(bytes: [u8; 32]) -> Result<Self, Error> {
         if bytes == [0; 32] {
             return Err(Error::KeyZero);
@@ -65,7 +65,7 @@ impl ClusterKey {
         ForwardingKey(bytes)
     }
 
-    /// The secret itself, for derivations that are not made of SipHash.
+    /// The secret itself, for derivations that do not use SipHash.
     pub(crate) fn bytes(&self) -> [u8; 32] {
         let mut bytes = [0; 32];
         bytes[..16].copy_from_slice(&self.halves[0]);
@@ -109,12 +109,12 @@ impl FromStr for ClusterKey {
 pub struct LccpKey([u64; 2]);
 
 impl LccpKey {
-    /// The key of these two words: for bytes that did not come of a [`ClusterKey`], as in tests.
+    /// The key with these two words, for bytes that are not derived from a [`ClusterKey`], as in tests.
     pub const fn from_words(words: [u64; 2]) -> Self {
         Self(words)
     }
 
-    /// k0 and k1, for `peer_keys.key` and `data_server.key`.
+    /// The two words k0 and k1, for `peer_keys.key` and `data_server.key`.
     pub const fn words(&self) -> [u64; 2] {
         self.0
     }
@@ -125,30 +125,30 @@ impl LccpKey {
 pub struct CookieKey([u64; 2]);
 
 impl CookieKey {
-    /// k0 and k1, for `settings.cookie_key`.
+    /// The two words k0 and k1, for `settings.cookie_key`.
     pub const fn words(&self) -> [u64; 2] {
         self.0
     }
 }
 
-/// The secret of channels: of their challenges and of their certificates' keys.
+/// The secret of channels, for their challenges and the keys of their certificates.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct ForwardingKey([u8; 32]);
 
 impl ForwardingKey {
-    /// The bytes, for what derives keys from them.
+    /// The bytes of the secret, from which other keys are derived.
     pub const fn bytes(&self) -> &[u8; 32] {
         &self.0
     }
 }
 
-/// What a node shares with another one: the key in use, another one while keys are being rotated, and what the other
-/// node may say.
+/// What a node shares with another one: the key in use, a second key while keys are being rotated, and which commands
+/// the other node may give.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Keys {
-    /// Sent with, and accepted.
+    /// The key with which messages are sent. It is accepted as well.
     pub current: LccpKey,
-    /// Accepted, never sent with.
+    /// A key that is accepted but never used for sending.
     pub previous: Option<LccpKey>,
     /// Whether the other node has the secret and may give commands that move other nodes' connections
     /// (`LCCP_LEADING` of `bpf/abi/lccp.h`).
@@ -156,7 +156,7 @@ pub struct Keys {
 }
 
 impl Keys {
-    /// One key alone, shared with a node that may say everything.
+    /// A single key, shared with a node that may give every command.
     pub const fn only(current: LccpKey) -> Self {
         Self {
             current,

@@ -1,4 +1,4 @@
-//! Keys of pairs of nodes: each two nodes share one of their own.
+//! Keys of pairs of nodes: any two nodes share a key of their own.
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
@@ -10,7 +10,8 @@ use sha2::Sha256;
 use crate::{ClusterKey, Keys, LccpKey};
 
 impl ClusterKey {
-    /// The key of messages between the nodes at two addresses, in both directions; or of a node with itself.
+    /// The key of messages between the nodes at two addresses, in both directions. It also gives a node's key with
+    /// itself.
     ///
     /// ```text
     /// key = the first 16 bytes of HMAC-SHA-256(secret, "baton pair" || lower address || higher address)
@@ -24,7 +25,7 @@ impl ClusterKey {
         LccpKey::from_words(self.hmac_words(&[b"baton pair", &addresses[0], &addresses[1]]))
     }
 
-    /// HMAC-SHA-256 of these parts, joined, under the secret: a key of its own for the use that the parts name.
+    /// HMAC-SHA-256 of these parts, joined, under the secret. The result is a key for the use that the parts name.
     pub fn hmac(&self, parts: &[&[u8]]) -> [u8; 32] {
         let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(&self.bytes()) else {
             unreachable!("HMAC takes keys of any length")
@@ -45,7 +46,7 @@ impl ClusterKey {
     }
 }
 
-/// All that a node shares with other nodes. A copy costs next to nothing.
+/// All keys that a node shares with other nodes. A copy costs next to nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyRing {
     own: Keys,
@@ -53,7 +54,7 @@ pub struct KeyRing {
 }
 
 impl KeyRing {
-    /// `own` is what the node has for messages to itself, which no other node knows.
+    /// A key ring. `own` has the keys of the node's messages to itself, which no other node knows.
     pub fn new(own: Keys, peers: impl IntoIterator<Item = (Ipv4Addr, Keys)>) -> Self {
         Self {
             own,
@@ -61,18 +62,19 @@ impl KeyRing {
         }
     }
 
-    /// What is shared with the node at this address. An address that is no node's gets the node's own keys: its
-    /// programs use them for what they pass up to its daemon in a client's name, and nobody else can.
+    /// The keys that are shared with the node at this address. For an address that belongs to no node it returns the
+    /// node's own keys: its programs use these for what they pass up to its daemon in a client's name, and nobody else
+    /// can.
     pub fn with(&self, address: Ipv4Addr) -> Keys {
         self.peer(address).unwrap_or(self.own)
     }
 
-    /// What is shared with the node at this address; `None`: it is no node's.
+    /// The keys that are shared with the node at this address; `None` if the address belongs to no node.
     pub fn peer(&self, address: Ipv4Addr) -> Option<Keys> {
         self.peers.get(&address).copied()
     }
 
-    /// Everything that is shared, by the other node's address.
+    /// All shared keys, by the other node's address.
     pub fn peers(&self) -> impl Iterator<Item = (Ipv4Addr, Keys)> {
         self.peers.iter().map(|(address, keys)| (*address, *keys))
     }

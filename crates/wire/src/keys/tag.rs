@@ -14,7 +14,7 @@ use crate::LccpKey;
 /// 3. the body, filled up with zeros to a multiple of 32 bytes; or, if the header says that there is none, the
 ///    24 bytes that [`carried`] takes of the client's packet.
 ///
-/// `rest` is what is behind the tag. The result travels as a big-endian `u64`.
+/// `rest` is everything behind the tag. The result travels as a big-endian `u64`.
 pub fn tag(key: &LccpKey, header: &[u8; TAGGED_BYTES], pair: NodePair, rest: &[u8]) -> u64 {
     let mut hasher = hasher(key.words());
     hasher.write(header);
@@ -37,12 +37,13 @@ pub fn tag(key: &LccpKey, header: &[u8; TAGGED_BYTES], pair: NodePair, rest: &[u
     hasher.finish()
 }
 
-/// What the tag covers of a carried packet: the first 8 bytes of its IPv4 header (length, identification,
-/// fragment), then bytes 4 to 19 of its TCP header (both numbers, flags, window, urgent pointer) with zeros for the
-/// checksum. A header that is not all there counts as zeros.
+/// What the tag covers of a carried packet: the first 8 bytes of its IPv4 header (length, identification, fragment),
+/// then bytes 4 to 19 of its TCP header (both numbers, flags, window, urgent pointer) with zeros in place of the
+/// checksum. A header that is incomplete counts as zeros.
 ///
-/// Addresses and ports are in the message's own header, and the packet must be of that flow. Options and payload are not
-/// covered, nor is the TCP checksum: it may be pending still where the message is made, and complete where it arrives.
+/// Addresses and ports are in the message's own header, and the packet must belong to that flow. Options and payload
+/// are not covered. Nor is the TCP checksum, which may still be pending where the message is made and is complete where
+/// it arrives.
 fn carried(packet: &[u8]) -> [u8; CARRIED_BYTES] {
     let mut covered = [0; CARRIED_BYTES];
     let (ip, tcp) = covered.split_at_mut(CARRIED_OF_IP);
@@ -57,8 +58,8 @@ fn carried(packet: &[u8]) -> [u8; CARRIED_BYTES] {
     covered
 }
 
-/// The two nodes of a message, as its IP header says. A message that is seen on its way can neither
-/// be sent back to its sender nor on to another node, because both addresses are under the tag.
+/// The sender and the receiver of a message, as its IP header names them. The tag covers both addresses, so a message
+/// that is seen on its way cannot be sent back to its sender or to another node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct NodePair {
     /// The sender.
@@ -78,7 +79,7 @@ pub fn siphash24(key: [u64; 2], bytes: &[u8]) -> u64 {
 pub(crate) const TAGGED_BYTES: usize = baton_abi::LCCP_TAGGED_BYTES as usize;
 /// Bytes of the tag, which is behind them.
 pub(crate) const TAG_BYTES: usize = size_of::<u64>();
-/// The body is hashed in pieces of so many bytes, the last one filled up.
+/// The body is hashed in pieces of this many bytes; the last piece is filled up with zeros.
 const BODY_CHUNK: usize = baton_abi::LCCP_BODY_CHUNK as usize;
 const BODY_LENGTH_AT: usize = 4;
 const CARRIED_OF_IP: usize = 8;

@@ -1,9 +1,9 @@
-//! ACCOUNT: how an order is getting on, to whoever gave it.
+//! ACCOUNT: tells the node that gave an order how the order is getting on.
 
 use baton_abi::{LCCP_MAX_BODY, LccpAccount};
 use zerocopy::{FromBytes as _, IntoBytes as _};
 
-/// What the node that was ordered something says of it, whenever it is asked.
+/// The report of the node that was given an order. It is sent whenever it is asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Account {
     number: u64,
@@ -11,10 +11,10 @@ pub struct Account {
 }
 
 impl Account {
-    /// How long the text may be, bytes: what fits `LCCP_MAX_BODY`.
+    /// The longest text, bytes: what fits `LCCP_MAX_BODY`.
     pub const MAX_TEXT: usize = LCCP_MAX_BODY as usize - size_of::<LccpAccount>();
 
-    /// Of the order with this number; `None` if the text is longer than [`Account::MAX_TEXT`].
+    /// A report on the order with this number; `None` if the text is longer than [`Account::MAX_TEXT`].
     pub fn new(number: u64, text: String) -> Option<Self> {
         (text.len() <= Self::MAX_TEXT).then_some(Self { number, text })
     }
@@ -24,7 +24,7 @@ impl Account {
         self.number
     }
 
-    /// What the node's control socket would have said.
+    /// The answer that the node's control socket would have given.
     pub fn text(&self) -> &str {
         &self.text
     }
@@ -39,7 +39,8 @@ impl Account {
         [head.as_bytes(), self.text.as_bytes()].concat()
     }
 
-    /// `None` if the body is shorter than it says, or its text no UTF-8. Bytes behind are ignored.
+    /// Reads a body. Returns `None` if it is shorter than it says, or if its text is not UTF-8. Bytes behind the text
+    /// are ignored.
     pub(crate) fn read(body: &[u8]) -> Option<Self> {
         let (head, rest) = LccpAccount::read_from_prefix(body).ok()?;
         let text = rest.get(..usize::from(u16::from_be(head.be_text_bytes)))?;

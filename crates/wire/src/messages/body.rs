@@ -5,7 +5,7 @@ use zerocopy::{FromBytes as _, IntoBytes as _};
 
 use crate::{Address, Clock, Endpoint, Health, Hello, HelloService, Incarnation, Permille};
 
-/// The body, at most `LCCP_MAX_BODY` bytes by the type's own limit on services.
+/// Writes the body. It has at most `LCCP_MAX_BODY` bytes, because the type limits the number of services.
 pub(crate) fn write(hello: &Hello) -> Vec<u8> {
     let head = LccpHello {
         be_incarnation: hello.incarnation().start().as_nanos().to_be(),
@@ -21,7 +21,7 @@ pub(crate) fn write(hello: &Hello) -> Vec<u8> {
     body
 }
 
-/// `None` if the body is shorter than it says. Bytes behind the last service are ignored.
+/// Reads a body. Returns `None` if it is shorter than it says; bytes behind the last service are ignored.
 pub(crate) fn read(body: &[u8]) -> Option<Hello> {
     let (head, rest) = LccpHello::read_from_prefix(body).ok()?;
     let count = usize::from(u16::from_be(head.be_services));
@@ -29,7 +29,7 @@ pub(crate) fn read(body: &[u8]) -> Option<Hello> {
     let draining = u32::from_be(head.be_flags) & LCCP_HELLO_DRAINING != 0;
     let hello = Hello::new(
         Incarnation::started_at(Clock::from_nanos(u64::from_be(head.be_incarnation))),
-        // A load above all is still just full: no reason to lose a heartbeat.
+        // A load above 1000 counts as 1000: it is no reason to lose a heartbeat.
         Permille::saturating(u16::from_be(head.be_cpu_permille)),
         services.iter().map(read_service).collect(),
     );

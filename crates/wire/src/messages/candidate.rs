@@ -1,4 +1,4 @@
-//! CANDIDATE: of the connection servers that can be in front, who is, and since which epoch.
+//! CANDIDATE: which of the connection servers that can be in front is in front, and since which epoch.
 
 use baton_abi::{
     LCCP_CANDIDATE_FRONT, LCCP_CANDIDATE_HANDING, LCCP_CANDIDATE_STANDBY, LccpCandidate,
@@ -11,23 +11,23 @@ use crate::encode::byte;
 /// What a candidate says of itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Candidate {
-    /// That of its own time in front; on standby the highest that it has heard of. It grows with each
+    /// The epoch of its own time in front, or on standby the highest epoch that it has heard of. It grows with each
     /// takeover.
     pub epoch: u64,
-    /// What it does.
+    /// Its state.
     pub state: CandidateState,
 }
 
-/// What a candidate does.
+/// The state of a candidate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CandidateState {
-    /// Waits.
+    /// It is on standby.
     Standby,
-    /// Has the cluster addresses.
+    /// It is in front: it has the cluster addresses.
     Front,
-    /// Has them until `to` has, which is to take them at once, under the next epoch.
+    /// It has the cluster addresses until the node `to` has them, which is to take them at once, under the next epoch.
     Handing {
-        /// The node's own address.
+        /// The address of the node that takes over.
         to: Address,
     },
 }
@@ -48,7 +48,7 @@ impl Candidate {
         body.as_bytes().to_vec()
     }
 
-    /// `None` if the body is too short or names no state, or nobody to hand over to.
+    /// Reads a body. Returns `None` if it is too short or names no state, or if it hands over to no node.
     pub(crate) fn read(body: &[u8]) -> Option<Self> {
         let (found, _) = LccpCandidate::read_from_prefix(body).ok()?;
         let state = match u32::from(found.state) {

@@ -1,4 +1,4 @@
-//! HEAD: how responses begin, told by the data server that sends them while it can.
+//! HEAD: how responses begin. The data server that sends them reports this while it still can.
 
 use std::num::{NonZeroU32, NonZeroU64};
 
@@ -7,7 +7,7 @@ use zerocopy::{FromBytes as _, IntoBytes as _};
 
 use crate::{Address, Endpoint, EntryKey, ShortAddress};
 
-/// What tells the head of a response from others: a digest of those parts of it that were seen.
+/// Tells the head of a response from others: a digest of those parts of it that were seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct HeadDigest {
     value: NonZeroU64,
@@ -15,12 +15,12 @@ pub struct HeadDigest {
 }
 
 impl HeadDigest {
-    /// Of a head of which the parts in `unseen` (bits of `enum head_part`) are not known.
+    /// A digest of a head whose parts in `unseen` (bits of `enum head_part`) are unknown.
     pub const fn new(value: NonZeroU64, unseen: u16) -> Self {
         Self { value, unseen }
     }
 
-    /// Of a head of which everything is known.
+    /// A digest of a head that is known completely.
     pub const fn whole(value: NonZeroU64) -> Self {
         Self::new(value, 0)
     }
@@ -30,12 +30,12 @@ impl HeadDigest {
         self.value.get()
     }
 
-    /// Bits of `enum head_part`: what is not in it.
+    /// The parts that are not in the digest, as bits of `enum head_part`.
     pub const fn unseen(self) -> u16 {
         self.unseen
     }
 
-    /// `None` for a digest of 0, which says that nothing is known.
+    /// Reads a digest. Returns `None` for a digest of 0, which stands for an unknown head.
     pub(crate) fn read(be_value: u64, be_unseen: u16) -> Option<Self> {
         let value = NonZeroU64::new(u64::from_be(be_value))?;
         Some(Self::new(value, u16::from_be(be_unseen)))
@@ -45,47 +45,47 @@ impl HeadDigest {
 /// How one response begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Head {
-    /// Whose it is.
+    /// The connection of the response.
     pub key: EntryKey,
-    /// TCP sequence number of its first byte.
+    /// TCP sequence number of the response's first byte.
     pub start: u32,
-    /// What tells it from others.
+    /// The digest that tells its head from others.
     pub digest: HeadDigest,
-    /// Of head and body, if it has one, bytes; `None`: not known.
+    /// The length of head and body together, bytes, if the response has a body; `None`: unknown.
     pub length: Option<NonZeroU32>,
-    /// Which response it is of those that its data server began on this connection, from 1 on, modulo 256; `None`: not
-    /// known.
+    /// Which response it is of those that its data server began on this connection, from 1 on, modulo 256; `None`:
+    /// unknown.
     pub number: Option<u8>,
 }
 
-/// The request that a response answers, as its client sent it: all of it, in one packet.
+/// The request that a response answers, as its client sent it: the whole request, in one packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AnsweredRequest {
-    /// TCP sequence number of its first byte.
+    /// TCP sequence number of the request's first byte.
     pub seq: u32,
-    /// Lower half of the id of the pool that it is of; 0: not known.
+    /// Lower half of the id of the pool that the request is for; 0: unknown.
     pub pool: u32,
-    /// At least one byte, and at most [`Heads::LONGEST_REQUEST`].
+    /// The request: at least one byte, and at most [`Heads::LONGEST_REQUEST`].
     pub text: Vec<u8>,
 }
 
-/// A list of them that fits one message.
+/// A list of heads that fits one message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Heads {
     heads: Vec<Head>,
-    /// Of the only one of them.
+    /// The request that is answered, if there is only one head in the list.
     request: Option<AnsweredRequest>,
 }
 
 impl Heads {
-    /// How many one message holds: what fits `LCCP_MAX_BODY`.
+    /// How many heads one message holds: what fits `LCCP_MAX_BODY`.
     pub const MAX: usize =
         (LCCP_MAX_BODY as usize - size_of::<LccpHeads>()) / size_of::<LccpHead>();
 
-    /// The longest request that is told with its response, bytes.
+    /// The longest request that is sent with the head of its response, bytes.
     pub const LONGEST_REQUEST: usize = TOLD_BYTES as usize;
 
-    /// As many lists as `heads` need; none for none.
+    /// As many lists as `heads` need; no list if there are none.
     pub fn lists(heads: &[Head]) -> Vec<Self> {
         let list = |some: &[Head]| Self {
             heads: some.to_vec(),
@@ -94,7 +94,8 @@ impl Heads {
         heads.chunks(Self::MAX).map(list).collect()
     }
 
-    /// One with the request that it answers; without that if it is longer than a message holds, or empty.
+    /// A list of one head with the request that its response answers. The request is left out if it is empty or longer
+    /// than a message can hold.
     pub fn with_request(head: Head, request: AnsweredRequest) -> Self {
         let fits = (1..=Self::LONGEST_REQUEST).contains(&request.text.len());
         Self {
@@ -103,12 +104,12 @@ impl Heads {
         }
     }
 
-    /// Of one connection the later one counts.
+    /// The heads of the list. If two are of the same connection, the later one counts.
     pub fn get(&self) -> &[Head] {
         &self.heads
     }
 
-    /// The request that the only one of them answers, if that was told.
+    /// The head and the request, if the list has one head and its request.
     pub fn request(&self) -> Option<(&Head, &AnsweredRequest)> {
         self.heads.first().zip(self.request.as_ref())
     }
@@ -138,8 +139,8 @@ impl Heads {
         body
     }
 
-    /// `None` if there are fewer than it says, or none, or one of which nothing is known; or a request that is not all there, or
-    /// of several.
+    /// Reads a body. Returns `None` if there are fewer heads than it says, or none, or if nothing is known of one of
+    /// them. It also returns `None` if a request is incomplete or comes with several heads.
     pub(crate) fn read(body: &[u8]) -> Option<Self> {
         let (count, mut rest) = LccpHeads::read_from_prefix(body).ok()?;
         let (mut heads, mut pool) = (Vec::new(), 0);

@@ -1,4 +1,4 @@
-//! HELLO: a node says that it lives, how busy it is, and how its local servers do.
+//! HELLO: a node says that it lives, how busy it is, and how its local servers are.
 
 use baton_abi::{
     LCCP_HEALTH_FAILING, LCCP_HEALTH_PASSING, LCCP_HEALTH_UNKNOWN, LCCP_MAX_BODY, LccpHello,
@@ -25,7 +25,7 @@ impl Hello {
     pub const MAX_SERVICES: usize =
         (LCCP_MAX_BODY as usize - size_of::<LccpHello>()) / size_of::<LccpHelloService>();
 
-    /// One heartbeat about `services`, of a node that uses `cpu` of all its processors.
+    /// Makes a heartbeat about `services`, from a node that uses the share `cpu` of all its processors.
     ///
     /// # Errors
     /// [`Error::TooManyServices`] above [`Hello::MAX_SERVICES`].
@@ -48,12 +48,12 @@ impl Hello {
         })
     }
 
-    /// The same heartbeat of a node that wants no new requests, or wants them (again).
+    /// The same heartbeat from a node that wants no new requests (`draining`), or wants them again.
     pub fn with_draining(self, draining: bool) -> Self {
         Self { draining, ..self }
     }
 
-    /// As many heartbeats as `services` need: one at least, since a node without services lives too.
+    /// As many heartbeats as `services` need. There is at least one, since a node without services lives as well.
     pub fn batches(
         incarnation: Incarnation,
         cpu: Permille,
@@ -71,7 +71,7 @@ impl Hello {
         services.chunks(Self::MAX_SERVICES).map(one).collect()
     }
 
-    /// Which life of the sending daemon this is.
+    /// The run of the sending daemon that this heartbeat is from.
     pub const fn incarnation(&self) -> Incarnation {
         self.incarnation
     }
@@ -86,13 +86,13 @@ impl Hello {
         self.draining
     }
 
-    /// The services it speaks for.
+    /// The services that the heartbeat is about.
     pub fn services(&self) -> &[HelloService] {
         &self.services
     }
 }
 
-/// How one service does on the sending node.
+/// The state of one service on the sending node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HelloService {
     /// The cluster address and port of the service.
@@ -108,9 +108,9 @@ pub struct HelloService {
 pub enum Health {
     /// No verdict yet.
     Unknown,
-    /// It answers.
+    /// The server answers.
     Passing,
-    /// It does not.
+    /// The server does not answer.
     Failing,
 }
 
@@ -124,7 +124,7 @@ impl Health {
         }
     }
 
-    /// A number that this version does not know tells it nothing: unknown.
+    /// The health with this number. A number that this version does not know reads as unknown.
     pub(crate) fn from_number(number: u8) -> Self {
         match u32::from(number) {
             LCCP_HEALTH_PASSING => Self::Passing,
@@ -139,15 +139,15 @@ impl Health {
 pub struct Permille(u16);
 
 impl Permille {
-    /// The whole.
+    /// The largest share: the whole, in thousandths.
     pub const MAX: u16 = 1000;
 
-    /// The share, or the whole if `value` is above it. For measurements, which may overshoot.
+    /// The share, or the whole if `value` is above it. It is meant for measurements, which may overshoot.
     pub const fn saturating(value: u16) -> Self {
         Self(if value > Self::MAX { Self::MAX } else { value })
     }
 
-    /// The thousandths.
+    /// The share in thousandths.
     pub const fn get(self) -> u16 {
         self.0
     }

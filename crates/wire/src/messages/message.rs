@@ -1,4 +1,4 @@
-//! What nodes say to each other.
+//! The messages that nodes send each other.
 
 use baton_abi::{LCCP_RECEPTOR_CS, LCCP_RECEPTOR_DAEMON, LCCP_RECEPTOR_DS};
 
@@ -13,143 +13,144 @@ pub enum Message {
     /// DM1, CS to DS, or DS to DS where the connection goes on: adopt this connection. Carries the client's
     /// packet.
     Adopt {
-        /// Which connection.
+        /// The connection to adopt.
         flow: Flow,
-        /// With which TCP parameters.
+        /// Its TCP parameters.
         tcb: TcbPart,
-        /// The CS that wants to hear of a refusal; none: the sender.
+        /// The CS that is to hear of a refusal; `None`: the sender.
         asker: Option<ShortAddress>,
     },
-    /// DS to DS: the same of a connection that has gone with this packet, as that may never have come. Who has had it does not
-    /// adopt it again. Carries the client's packet.
+    /// DS to DS: adopt this connection, which has left with this packet. It is sent again because the first one may
+    /// never have come. A DS that has had the connection does not adopt it again. Carries the client's packet.
     AdoptAgain {
-        /// Which connection.
+        /// The connection to adopt.
         flow: Flow,
-        /// With which TCP parameters; none of its response is said to be with the client already.
+        /// Its TCP parameters; their `resume` is 0.
         tcb: TcbPart,
-        /// The CS that wants to hear of a refusal; none: the sender.
+        /// The CS that is to hear of a refusal; `None`: the sender.
         asker: Option<ShortAddress>,
-        /// The DS that keeps the packet's data, and sends it until it hears [`Received`](Self::Received); none: its client.
+        /// The DS that keeps the packet's data, and sends it until it hears [`Received`](Self::Received); `None`: only
+        /// the client has the data.
         keeper: Option<ShortAddress>,
     },
-    /// DS to DS, as [`Forward`](Self::Forward): a packet of a client, of which a DS keeps the data and sends it until it hears
+    /// DS to DS, like [`Forward`](Self::Forward): a client's packet whose data a DS keeps, and sends until it hears
     /// [`Received`](Self::Received). Carries that packet.
     ForwardKept {
-        /// Which connection.
+        /// The packet's connection.
         flow: Flow,
-        /// The DS that keeps it.
+        /// The DS that keeps the data.
         keeper: ShortAddress,
-        /// How many DSs did not have the connection before.
+        /// How many DSs before did not have the connection.
         attempt: u8,
     },
-    /// DS to DS: of the data that the receiver keeps of this connection, all before that sequence number is here. Carries some
-    /// of it.
+    /// DS to DS: of the data that the receiver keeps of this connection, everything before a sequence number is here.
+    /// Carries some of that data.
     Received {
-        /// Which connection.
+        /// The connection.
         flow: Flow,
-        /// The sequence number; `None`: the connection is not here, nor is it known where it may be.
+        /// That sequence number. `None`: the connection is not here, and it is not known where it may be.
         end: Option<u32>,
     },
-    /// DS to CS: no socket could be made here, try another. Carries the client's packet back.
+    /// DS to CS: no socket could be made here, so try another DS. Carries the client's packet back.
     Refused {
-        /// Which connection.
+        /// The connection that was not adopted.
         flow: Flow,
-        /// As it came in the ADOPT.
+        /// Its TCP parameters, as they came in the ADOPT.
         tcb: TcbPart,
-        /// Why.
+        /// The reason.
         refusal: Refusal,
     },
     /// CS to DS, or DS to DS: a packet of a client for the connection's owner. Carries that packet.
     Forward {
-        /// Which connection.
+        /// The packet's connection.
         flow: Flow,
-        /// The DS that has the connection if the receiver has not.
+        /// The DS that has the connection if the receiver does not have it.
         next: Option<ShortAddress>,
-        /// How many DSs did not have the connection before. After one it is not sent back again.
+        /// How many DSs before did not have the connection. After one of them the packet is not sent back again.
         attempt: u8,
     },
     /// DS to CS: the connection is not here. Carries the client's packet back.
     None {
-        /// Which connection.
+        /// The connection.
         flow: Flow,
-        /// 0 of a packet that came by itself or in a FORWARD. At the end of a CLAIM: how many DSs do not
-        /// have it.
+        /// How many DSs do not have the connection, at the end of a CLAIM. 0 for a packet that came by itself or in a
+        /// FORWARD.
         attempt: u8,
-        /// Whether the packet came by itself: then the CS had judged it before.
+        /// Whether the packet came by itself, so that the CS had judged it before.
         is_plain: bool,
     },
     /// CS to DS, and from DS to DS until one has it: who has this connection? Carries the client's packet.
     Claim {
-        /// Which connection.
+        /// The connection that is asked for.
         flow: Flow,
         /// The CS that asks.
         asker: ShortAddress,
-        /// How many DSs were asked before.
+        /// How many DSs were asked before this one.
         attempt: u8,
-        /// Whether the packet is here without its data: then whoever has the connection only answers.
+        /// Whether the packet comes without its data. If so, the DS that has the connection only answers.
         is_cut: bool,
     },
-    /// DS to the CS that asks: it is here. Carries the packet back, which has been delivered. Or the owner to the CS: it is
-    /// at another DS from this packet on, which is there.
+    /// DS to the CS that asks: the connection is here. Carries the packet back, which has been delivered. Or the owner
+    /// to its CS: from this packet on the connection is at another DS, which has the packet.
     Moved {
-        /// Which connection.
+        /// The connection.
         flow: Flow,
-        /// With which TCP parameters another DS would adopt it.
+        /// The TCP parameters with which another DS would adopt it.
         tcb: TcbPart,
         /// The other DS, if the sender has handed the connection on.
         next: Option<ShortAddress>,
-        /// Whether the packet was asked about without its data.
+        /// Whether the question came without the packet's data.
         is_cut: bool,
     },
     /// Daemon to daemon: heartbeat, load and health.
     Hello(Hello),
-    /// Daemon to daemon: the number of the last message that moves a connection from here to there. The
-    /// numbers themselves are the programs', in `be_sequence` of the header.
+    /// Daemon to daemon: the number of the last message that moves a connection from the sender to the receiver. The
+    /// programs write such numbers to `be_sequence` of the header.
     Sync {
-        /// That number.
+        /// The number of that last message.
         last: u16,
     },
     /// Daemon to daemon: these messages did not come; they may be sent again.
     Again(Numbers),
-    /// DS to dispatcher, daemon to daemon: which DS is to serve this request?
+    /// Daemon of a DS to the dispatcher's daemon: which DS is to serve this request?
     Query(Query),
-    /// Dispatcher to DS, daemon to daemon: this one.
+    /// The dispatcher's daemon to the daemon of a DS: the DS that is to serve the request.
     Reply(Reply),
     /// Daemon to daemon: a batch of TCB entries that the receiver is to have.
     Tcbs(Tcbs),
-    /// Daemon to daemon: which of those batches came, and what became of them.
+    /// Daemon to daemon: which of those batches came, and how many of their entries were taken.
     Taken(Taken),
-    /// Daemon to daemon: who is, or would be, the connection server in front.
+    /// Daemon to daemon: which connection server is in front, or would be.
     Candidate(Candidate),
     /// Daemon to daemon: what an operator wants of the receiver.
     Order(Order),
     /// Daemon to daemon: how an order is getting on.
     Account(Account),
-    /// Daemon to DS program, which turns it round to the daemon: does the host live?
+    /// Daemon to DS program, which sends it back to the daemon: does the host live?
     Alive {
-        /// The answer.
+        /// Whether this is the answer.
         turned: bool,
-        /// Whether the one who asked has taken the receiver for dead.
+        /// Whether the sender of the question has taken the receiver for dead.
         dead: bool,
     },
     /// CS daemon to DS program: let the rest of this response come from another DS. Carries an empty ACK in
     /// the client's name.
     Yield {
-        /// Which connection.
+        /// The connection whose response is to move.
         flow: Flow,
-        /// The other DS; none: it stays where it is.
+        /// The other DS; `None`: the connection stays where it is.
         next: Option<ShortAddress>,
     },
-    /// DS program to CS daemon: what has become of that. Carries the ACK back.
+    /// DS program to CS daemon: the outcome of a YIELD. Carries the ACK back.
     Yielded {
-        /// Which connection.
+        /// The connection.
         flow: Flow,
-        /// Where it is.
+        /// Where the connection is.
         answer: YieldAnswer,
     },
     /// CS to DS, daemon to daemon: have the rest of this response ready.
     Resume(Resume),
-    /// DS to CS, daemon to daemon: what has become of that.
+    /// DS to CS, daemon to daemon: the outcome of a RESUME.
     Ready(Ready),
     /// DS to CS, daemon to daemon: how responses begin that leave the sender.
     Heads(Heads),

@@ -2,7 +2,7 @@
 
 use baton_abi::LCCP_MAX_BODY;
 
-/// A list that fits one message.
+/// A list of message numbers that fits one message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Numbers(Vec<u16>);
 
@@ -10,7 +10,7 @@ impl Numbers {
     /// How many numbers one message holds: what fits `LCCP_MAX_BODY`.
     pub const MAX: usize = LCCP_MAX_BODY as usize / size_of::<u16>();
 
-    /// As many lists as `numbers` need; none for none.
+    /// As many lists as `numbers` need; no list if there are none.
     pub fn lists(numbers: &[u16]) -> Vec<Self> {
         (numbers.chunks(Self::MAX))
             .map(|some| Self(some.to_vec()))
@@ -26,8 +26,8 @@ impl Numbers {
         self.0.iter().flat_map(|n| n.to_be_bytes()).collect()
     }
 
-    /// `None` if the body is no list: empty, or with half a number in it. What holds more than fits
-    /// a message cannot have come in one.
+    /// Reads a body. Returns `None` if it is empty or ends within a number. It need not check for too many numbers:
+    /// such a body does not fit a message.
     pub(crate) fn read(body: &[u8]) -> Option<Self> {
         let (numbers, rest) = body.as_chunks();
         let fits = !numbers.is_empty() && numbers.len() <= Self::MAX && rest.is_empty();

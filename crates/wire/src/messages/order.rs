@@ -1,4 +1,4 @@
-//! ORDER: an operator wants something of a node, and says so at another one.
+//! ORDER: an operator wants something of a node, and gives the order at another node.
 
 use baton_abi::{
     LCCP_ORDER_DRAIN, LCCP_ORDER_MIGRATE, LCCP_ORDER_TELL, LCCP_ORDER_UNDRAIN, LccpOrder,
@@ -7,26 +7,26 @@ use zerocopy::{FromBytes as _, IntoBytes as _};
 
 use crate::ShortAddress;
 
-/// Do this. It is sent again until the receiver has shown that it is done, in its HELLO or by ACCOUNT, so
-/// doing it twice must be doing it once.
+/// An order to a node. It is sent again until the receiver has shown that it is done, in its HELLO or by ACCOUNT, so
+/// doing it twice must have the effect of doing it once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Order {
-    /// Of the orders of one sender the highest counts; sent again it is the same.
+    /// The order's number. Only the highest number of one sender counts; a repeated order has the same number.
     pub number: u64,
-    /// What.
+    /// What is ordered.
     pub verb: Verb,
 }
 
 /// What a node can be ordered to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Verb {
-    /// To take no new requests.
+    /// Take no new requests.
     Drain,
-    /// To take them again.
+    /// Take new requests again.
     Undrain,
-    /// To let this other connection server take over from it.
+    /// Let this other connection server take over from the receiver.
     Migrate(ShortAddress),
-    /// To say how what this number ordered is getting on.
+    /// Say how the order with this number is getting on.
     Tell,
 }
 
@@ -41,8 +41,8 @@ impl Order {
         order.as_bytes().to_vec()
     }
 
-    /// `None` if the body is shorter than it says, or wants what this version does not know. A name where
-    /// the verb has none is ignored.
+    /// Reads a body. Returns `None` if it is shorter than it says, or if this version does not know the verb. A name is
+    /// ignored if the verb takes none.
     pub(crate) fn read(body: &[u8]) -> Option<Self> {
         let (order, rest) = LccpOrder::read_from_prefix(body).ok()?;
         rest.get(..usize::from(u16::from_be(order.be_name_bytes)))?;
@@ -54,7 +54,7 @@ impl Order {
 }
 
 impl Verb {
-    // Enumerators that C keeps in 16 bits.
+    // The number of the verb. C keeps these enumerators in 16 bits.
     const fn number(self) -> u16 {
         match self {
             Self::Drain => LCCP_ORDER_DRAIN as u16,

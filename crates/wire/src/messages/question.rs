@@ -7,7 +7,7 @@ use zerocopy::{FromBytes as _, IntoBytes as _};
 
 use crate::{Address, Flow};
 
-/// Which data server is to serve this request?
+/// A question to the dispatcher: which data server is to serve this request?
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Query {
     flow: Flow,
@@ -18,8 +18,8 @@ pub struct Query {
 }
 
 impl Query {
-    /// About a request of `flow`; `number` tells the asker's questions apart, and `pool` is the id of
-    /// those that can serve it. Of a host or path that is longer than a message holds, the beginning.
+    /// A question about a request of `flow`. `number` tells the asker's questions apart, and `pool` is the id of the
+    /// pool whose members can serve the request. A host or path that is longer than a message can hold is cut.
     pub fn new(flow: Flow, number: u64, pool: u64, host: &[u8], path: &[u8]) -> Self {
         let host = &host[..host.len().min(QUERY_HOST_BYTES as usize)];
         let path = &path[..path.len().min(QUERY_PATH_BYTES as usize)];
@@ -32,7 +32,7 @@ impl Query {
         }
     }
 
-    /// Whose request it is.
+    /// The connection of the request.
     pub const fn flow(&self) -> Flow {
         self.flow
     }
@@ -57,12 +57,12 @@ impl Query {
         &self.path
     }
 
-    /// The body, which `LCCP_MAX_BODY` has room for.
+    /// The body, for which `LCCP_MAX_BODY` has room.
     pub(crate) fn body(&self) -> Vec<u8> {
         let head = LccpQuery {
             be_number: self.number.to_be(),
             be_pool: self.pool.to_be(),
-            // No truncation: both are at most what the limits say, and these fit.
+            // No truncation: both lengths are within the limits above, which fit 16 bits.
             be_host_bytes: (self.host.len() as u16).to_be(),
             be_path_bytes: (self.path.len() as u16).to_be(),
             reserved: 0,
@@ -70,7 +70,7 @@ impl Query {
         [head.as_bytes(), &self.host, &self.path].concat()
     }
 
-    /// `None` if the body is shorter than it says, or says more than there may be.
+    /// Reads a body. Returns `None` if it is shorter than it says, or if a length is above its limit.
     pub(crate) fn read(flow: Flow, body: &[u8]) -> Option<Self> {
         let (head, rest) = LccpQuery::read_from_prefix(body).ok()?;
         let host = usize::from(u16::from_be(head.be_host_bytes));
@@ -89,21 +89,21 @@ impl Query {
     }
 }
 
-/// This one.
+/// The dispatcher's answer: which data server is to serve the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reply {
-    /// The question's.
+    /// The flow of the question.
     pub flow: Flow,
-    /// The question's.
+    /// The number of the question.
     pub number: u64,
-    /// The data server; `None`: the dispatcher knows nobody.
+    /// The data server; `None`: the dispatcher knows none.
     pub server: Option<Address>,
-    /// For so long the answer is good for requests that are alike, in milliseconds.
+    /// How long the answer is valid for requests that are alike, in milliseconds.
     pub lifetime_ms: u32,
 }
 
 impl Reply {
-    /// How long the answer is good.
+    /// How long the answer is valid.
     pub const fn lifetime(&self) -> Duration {
         Duration::from_millis(self.lifetime_ms as u64)
     }
@@ -118,7 +118,7 @@ impl Reply {
         reply.as_bytes().to_vec()
     }
 
-    /// `None` if the body is too short.
+    /// Reads a body. Returns `None` if it is too short.
     pub(crate) fn read(flow: Flow, body: &[u8]) -> Option<Self> {
         let (reply, _) = LccpReply::read_from_prefix(body).ok()?;
         Some(Self {

@@ -1,17 +1,17 @@
-//! Why a data server did not do what it was asked to.
+//! Why a data server did not do what it was asked to do.
 
 use baton_abi::{LCCP_REFUSAL_NO_LISTENER, LCCP_REFUSAL_NOT_ASSIGNED, LCCP_REFUSAL_UNREADABLE};
 
-/// Why a DS did not adopt.
+/// Why a DS did not adopt a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Refusal {
     /// Nothing listens on the service's port.
     NoListener,
-    /// The kernel would not make a socket of it.
+    /// The kernel would not make a socket from the packet.
     NotAssigned,
-    /// The owner is to judge this request, and cannot.
+    /// The owner has to judge this request, and cannot read it.
     Unreadable,
-    /// A reason that this version does not know. The CS does the same for all of them.
+    /// A reason that this version does not know. The CS treats all reasons alike.
     Other,
 }
 

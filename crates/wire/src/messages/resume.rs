@@ -1,4 +1,4 @@
-//! RESUME and READY: the rest of a response whose data server died comes from another one.
+//! RESUME and READY: the rest of a response whose data server has died comes from another one.
 
 use baton_abi::{
     KEPT_BYTES, LCCP_OUTCOME_BEGUN, LCCP_OUTCOME_COMPLETE, LCCP_OUTCOME_DIFFERS, LCCP_OUTCOME_FULL,
@@ -9,27 +9,27 @@ use zerocopy::{FromBytes as _, IntoBytes as _};
 
 use crate::{Error, Flow, HeadDigest};
 
-/// How far a response has come, and what is known of it.
+/// How far a response has come, and what is known about it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
-    /// TCP sequence number of its first byte.
+    /// TCP sequence number of the response's first byte.
     pub start: u32,
-    /// The highest one that the client is known to have acknowledged.
+    /// The highest sequence number that the client is known to have acknowledged.
     pub acknowledged: u32,
-    /// What tells its head from others; `None`: not known.
+    /// The digest that tells its head from others; `None`: unknown.
     pub digest: Option<HeadDigest>,
-    /// Of all of it, head and body, in bytes; `None`: not known.
+    /// The length of head and body together, bytes; `None`: unknown.
     pub length: Option<u64>,
 }
 
 impl Progress {
-    /// How many bytes of it the client has at least.
+    /// How many bytes of the response the client has at least.
     pub const fn had(&self) -> u32 {
         self.acknowledged.wrapping_sub(self.start)
     }
 }
 
-/// Ask your server for the same, and have ready what the client does not have yet.
+/// An order: ask your server for the same response, and keep ready what the client does not have yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resume {
     flow: Flow,
@@ -42,10 +42,10 @@ impl Resume {
     /// The longest request, bytes.
     pub const LONGEST: usize = KEPT_BYTES as usize;
 
-    /// The order of this number about a response to the flow's client, who asked for it by `request`.
+    /// The order with this number, about a response to the client of the flow, which asked for it by `request`.
     ///
     /// # Errors
-    /// [`Error::RequestTooLong`].
+    /// [`Error::RequestTooLong`] if `request` is longer than [`Self::LONGEST`].
     pub fn new(
         flow: Flow,
         number: u64,
@@ -65,7 +65,7 @@ impl Resume {
         })
     }
 
-    /// Whose response it is.
+    /// The connection of the response.
     pub const fn flow(&self) -> Flow {
         self.flow
     }
@@ -99,7 +99,7 @@ impl Resume {
         [head.as_bytes(), &self.request].concat()
     }
 
-    /// `None` if the body is shorter than it says, or longer than it may be.
+    /// Reads a body. Returns `None` if it is shorter than it says, or longer than allowed.
     pub(crate) fn read(flow: Flow, body: &[u8]) -> Option<Self> {
         let (head, rest) = LccpResume::read_from_prefix(body).ok()?;
         let request = rest.get(..usize::from(u16::from_be(head.be_request_bytes)))?;
@@ -127,41 +127,41 @@ fn known(be_value: u64) -> Option<u64> {
     Some(u64::from_be(be_value)).filter(|value| *value != 0)
 }
 
-/// What has become of an order.
+/// The outcome of an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ready {
-    /// The order's.
+    /// The flow of the order.
     pub flow: Flow,
-    /// The order's.
+    /// The number of the order.
     pub number: u64,
-    /// What.
+    /// The outcome itself.
     pub outcome: Outcome,
-    /// What tells the head of the response that is here from others, if there is one: all of it is known.
+    /// The digest of the response that is here, if there is one: it covers the whole head.
     pub digest: Option<HeadDigest>,
-    /// Of all of it, head and body, in bytes.
+    /// The length of head and body together, bytes.
     pub length: Option<u64>,
 }
 
-/// What has become of an order.
+/// The outcome of an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Outcome {
     /// The response is here, and waits for its connection.
     Ready,
-    /// And the connection has come.
+    /// The connection has come, and its response goes on.
     Begun,
-    /// The client has all of the response already.
+    /// The client already has the whole response.
     Complete,
     /// The server here does not answer.
     Unreachable,
-    /// It answers with a status whose content is not known to be the same.
+    /// The server answers with a status whose content is not known to be the same.
     Status,
-    /// It does not say how long its answer is.
+    /// The server does not say how long its answer is.
     NoLength,
-    /// Its answer is shorter than what the client has, or 4 GiB and longer.
+    /// The server's answer is shorter than what the client has, or 4 GiB or longer.
     Length,
-    /// Its answer is known to be another one.
+    /// The server's answer is known to be a different response.
     Differs,
-    /// Too many responses are resumed from here, or this version does not know why not.
+    /// Too many responses are resumed from here, or the reason is one that this version does not know.
     Full,
 }
 
@@ -208,7 +208,7 @@ impl Ready {
         ready.as_bytes().to_vec()
     }
 
-    /// `None` if the body is too short.
+    /// Reads a body. Returns `None` if it is too short.
     pub(crate) fn read(flow: Flow, body: &[u8]) -> Option<Self> {
         let (ready, _) = LccpReady::read_from_prefix(body).ok()?;
         Some(Self {

@@ -1,26 +1,27 @@
-//! Paths with large content: by what they are known, and how data servers tell connection servers of them.
+//! Paths with large content: the hashes that stand for them, and how data servers report them to connection servers.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{Address, Endpoint, HashKey, siphash24};
 
-/// What a path is known by: a hash under the cluster's [`HashKey`], which the CS program makes of requests' targets as
-/// well. Two paths of one hash would be taken for each other, and clients choose the paths that they ask for.
+/// The hash that stands for a path. It is made under the cluster's [`HashKey`], and the CS program computes it from the
+/// targets of requests as well. Two paths with the same hash would be taken for each other, and clients choose the
+/// paths that they ask for: hence the key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PathHash(u64);
 
 impl PathHash {
-    /// The longest path that has one, bytes: what the program reads of one, less the sign that ends it.
+    /// The longest path that has a hash, bytes: what the program reads of a path, less the byte that ends it.
     pub const LONGEST: usize = Self::READ - 1;
-    /// What the program reads of a path, bytes.
+    /// How many bytes of a path the program reads.
     const READ: usize = baton_abi::PATH_BYTES as usize;
 
-    /// Of a path in its one spelling ([`crate::Path`]); `None` of one that is too long.
+    /// The hash of a normalised path ([`crate::Path`]); `None` if the path is too long.
     pub fn of(key: HashKey, path: &[u8]) -> Option<Self> {
         (path.len() <= Self::LONGEST).then(|| Self::of_beginning(key, path))
     }
 
-    /// The same; of a path that is too long the hash of its beginning, as far as the program reads one.
+    /// The hash of a path; for a path that is too long, the hash of as much of its beginning as the program reads.
     ///
     /// SipHash-2-4 of the path, filled up with zeros to whole words of 8 bytes, one zero at least: the word in which a
     /// path ends counts even if nothing of the path is in it. No path has a zero in it, so no two are filled up to the
@@ -45,7 +46,7 @@ impl From<u64> for PathHash {
     }
 }
 
-/// Which paths have large content at a data server: all of them, of each of its services.
+/// Which paths have large content at a data server, for all of its services.
 ///
 /// ```text
 ///  of each service: address (16 bytes, IPv4 as v4-mapped) | port (2) | how many paths (4) | their hashes (8 each)
@@ -56,10 +57,10 @@ impl From<u64> for PathHash {
 pub struct LargePaths(BTreeMap<Endpoint, BTreeSet<PathHash>>);
 
 impl LargePaths {
-    /// So many are told, of all services together: as many as a connection server's program can know.
+    /// How many paths are sent, of all services together: as many as a connection server's program can know.
     pub const MOST: usize = baton_abi::MAX_LARGE as usize;
 
-    /// Makes these the paths of a service. True if they were others.
+    /// Makes these the paths of a service. Returns true if the service had others before.
     pub fn set(&mut self, at: Endpoint, paths: BTreeSet<PathHash>) -> bool {
         self.0.get(&at) != Some(&paths) && {
             self.0.insert(at, paths);
@@ -67,25 +68,25 @@ impl LargePaths {
         }
     }
 
-    /// Forgets all services but these. True if there were others.
+    /// Forgets all services except those that `serves` accepts. Returns true if there were others.
     pub fn keep(&mut self, serves: impl Fn(Endpoint) -> bool) -> bool {
         let before = self.0.len();
         self.0.retain(|at, _| serves(*at));
         self.0.len() != before
     }
 
-    /// Those of a service.
+    /// The paths of a service.
     pub fn of(&self, at: Endpoint) -> impl Iterator<Item = PathHash> {
         self.0.get(&at).into_iter().flatten().copied()
     }
 
-    /// How many there are beyond [`LargePaths::MOST`]. They are not told.
+    /// How many paths there are beyond [`LargePaths::MOST`]. They are not sent.
     pub fn left_out(&self) -> usize {
         let all: usize = self.0.values().map(BTreeSet::len).sum();
         all.saturating_sub(Self::MOST)
     }
 
-    /// As it is told.
+    /// The text in which the paths are sent.
     pub fn write(&self) -> Vec<u8> {
         let (mut text, mut room) = (Vec::new(), Self::MOST);
         for (at, paths) in &self.0 {
@@ -100,7 +101,7 @@ impl LargePaths {
         text
     }
 
-    /// What was told; `None` if it is something else.
+    /// Reads such a text; `None` if it is something else.
     pub fn read(mut text: &[u8]) -> Option<Self> {
         let (mut services, mut room) = (BTreeMap::new(), Self::MOST);
         while !text.is_empty() {
@@ -216,8 +217,7 @@ mod tests {
         }
     }
 
-    /// A multiplicative hash without a key, which is what baton once had: its steps can be undone, so that collisions
-    /// can be computed. These did.
+    /// A multiplicative hash without a key. Its steps can be undone, so collisions can be computed. These were.
     #[test]
     fn paths_that_collide_without_a_key_do_not() {
         fn unkeyed(path: &[u8]) -> u64 {
@@ -238,7 +238,7 @@ mod tests {
         }
     }
 
-    /// Each two have one hash as [`paths_that_collide_without_a_key_do_not`] makes it.
+    /// The two paths of each pair have the same hash under the function in [`paths_that_collide_without_a_key_do_not`].
     const COLLIDING: [[&[u8]; 2]; 3] = [
         [b"/jebo1gx8c5genrj", b"/s8gcsj1jqz473ia"],
         [b"/wh5b99im7ntnyty", b"/zm31stlpns9sc4j"],

@@ -1,4 +1,4 @@
-//! TAKEN: which batches of TCB entries came, and what became of the entries.
+//! TAKEN: which batches of TCB entries came, and how many of their entries were taken.
 
 use baton_abi::{
     BATCH_WINDOW, LCCP_LEFT_OUT_FULL, LCCP_LEFT_OUT_OLDER, LCCP_LEFT_OUT_OWNER,
@@ -10,22 +10,22 @@ use zerocopy::{FromBytes as _, IntoBytes as _};
 /// Acknowledges the batches of a migration.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Taken {
-    /// Of which migration.
+    /// The number of the migration.
     pub migration: u64,
-    /// All batches below this number came.
+    /// All batches below this number have come.
     pub next: u32,
-    /// Those from `next` on that came as well, bit by bit.
+    /// Which batches from `next` on have come as well, one bit for each.
     pub came: [u64; BATCH_WINDOW as usize / 64],
-    /// Entries that are in the table now.
+    /// How many entries are in the table.
     pub taken: u32,
-    /// Entries that are not, by [`LeftOut`].
+    /// How many entries are not in the table, by [`LeftOut`].
     pub left_out: [u32; LCCP_LEFT_OUT_REASONS as usize],
-    /// Nothing is taken at all.
+    /// Why the receiver takes nothing at all; `None`: it takes entries.
     pub refusal: Option<TakenRefusal>,
 }
 
 impl Taken {
-    /// Whether a batch came.
+    /// Whether this batch has come.
     pub fn has(&self, batch: u32) -> bool {
         let Some(at) = batch.checked_sub(self.next) else {
             return true;
@@ -35,7 +35,7 @@ impl Taken {
             .is_some_and(|word| word >> (at % 64) & 1 != 0)
     }
 
-    /// Notes that a batch came; one beyond the window cannot be said.
+    /// Notes that a batch has come. A batch beyond the window cannot be noted.
     pub fn set(&mut self, batch: u32) {
         if let Some(at) = batch.checked_sub(self.next)
             && let Some(word) = self.came.get_mut(at as usize / 64)
@@ -58,7 +58,7 @@ impl Taken {
         taken.as_bytes().to_vec()
     }
 
-    /// `None` if the body is too short.
+    /// Reads a body. Returns `None` if it is too short.
     pub(crate) fn read(body: &[u8]) -> Option<Self> {
         let (taken, _) = LccpTaken::read_from_prefix(body).ok()?;
         Some(Self {
@@ -72,29 +72,29 @@ impl Taken {
     }
 }
 
-/// Why a node takes none of another's entries.
+/// Why a node takes no entries of another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum TakenRefusal {
-    /// It is no connection server of the sender's addresses.
+    /// The receiver is not a connection server of the sender's addresses.
     #[error(
         "it is no connection server of these cluster addresses by its own configuration: give it the role \"cs\" there, and reload or restart it"
     )]
     NoConnectionServer,
-    /// The sender is no connection server in its configuration.
+    /// The sender is not a connection server in the receiver's configuration.
     #[error(
         "by its configuration the sender is no connection server: give both nodes the same file, and reload it"
     )]
     Stranger,
-    /// It takes another node's entries.
+    /// The receiver is taking another node's entries.
     #[error("it is taking the entries of another node: wait for that migration's end")]
     Busy,
-    /// It knows of no such migration.
+    /// The receiver knows no such migration.
     #[error("its daemon has begun anew meanwhile: migrate once more")]
     Unknown,
-    /// It cannot write to its table.
+    /// The receiver cannot write to its table.
     #[error("it cannot write to its TCP table: its log says why")]
     NoTable,
-    /// A newer version's reason.
+    /// The receiver gives a reason that only a newer version knows.
     #[error("for a reason that this version does not know: give both nodes the same version")]
     Other,
 }
@@ -108,7 +108,7 @@ impl TakenRefusal {
         (Self::NoTable, LCCP_TAKEN_NO_TABLE),
     ];
 
-    /// [`Self::Other`] has one that no version will use.
+    /// The reason's number. [`Self::Other`] has a number that no version will use.
     fn number(self) -> u16 {
         let known = Self::KNOWN.iter().find(|(refusal, _)| *refusal == self);
         known.map_or(u16::MAX, |(_, number)| *number as u16) // below ten
@@ -125,25 +125,25 @@ impl TakenRefusal {
     }
 }
 
-/// Why an entry is not in the receiver's table. CLAIM finds its connection.
+/// Why an entry is not in the receiver's table. CLAIM finds the connection all the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LeftOut {
     /// The table is full.
     Full,
-    /// No such data server there.
+    /// The receiver has no such data server.
     Owner,
-    /// No such service there.
+    /// The receiver has no such service.
     Service,
-    /// The table has a newer one of this connection.
+    /// The table has a newer entry of this connection.
     Older,
 }
 
 impl LeftOut {
-    /// All of them.
+    /// All reasons, in the order of their indices.
     pub const ALL: [Self; LCCP_LEFT_OUT_REASONS as usize] =
         [Self::Full, Self::Owner, Self::Service, Self::Older];
 
-    /// Its place in [`Taken::left_out`].
+    /// The index of this reason in [`Taken::left_out`].
     pub const fn index(self) -> usize {
         let index = match self {
             Self::Full => LCCP_LEFT_OUT_FULL,

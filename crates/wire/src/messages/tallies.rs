@@ -1,24 +1,24 @@
-//! What a data server's doors have counted, as it tells connection servers.
+//! What the doors of a data server have counted, as it reports it to connection servers.
 
 use std::collections::BTreeMap;
 use std::ops::AddAssign;
 
 use baton_abi::{MAX_POOLS, TALLIED_ROUTES};
 
-/// How often what happened, since counting began.
+/// How often each of these happened since counting began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Requests, those of `unavailable` included.
+    /// Requests, including those in `unavailable`.
     pub requests: u64,
     /// Bytes of responses that clients have acknowledged.
     pub bytes: u64,
     /// Connections that went to another data server with a request.
     pub handovers: u64,
-    /// Requests that nobody was there to answer.
+    /// Requests that no data server was there to answer.
     pub unavailable: u64,
 }
 
-/// Numbers in a text.
+/// How many numbers a `Counts` has in the text.
 const NUMBERS: usize = 4;
 const BYTES: usize = NUMBERS * size_of::<u64>();
 
@@ -27,7 +27,7 @@ impl Counts {
         [self.requests, self.bytes, self.handovers, self.unavailable]
     }
 
-    /// Whether nothing of these is more than in those.
+    /// Whether no number here is larger than the same number in `later`.
     pub fn is_within(self, later: Self) -> bool {
         let mut both = self.numbers().into_iter().zip(later.numbers());
         both.all(|(one, other)| one <= other)
@@ -59,8 +59,8 @@ impl AddAssign for Counts {
     }
 }
 
-/// All that a data server has counted: in all, and for each pool and route by the ids that these have in every daemon. Names
-/// would not tell two routes apart that differ in their conditions alone.
+/// Everything that a data server has counted: in all, and for each pool and route by the ids that these have in every
+/// daemon. Names would not do, because they cannot tell apart two routes that differ only in their conditions.
 ///
 /// ```text
 ///  incarnation (8 bytes) | counts of all (32) | how many pools (2) | of each pool: id (8), counts (32) | of each route the same
@@ -69,21 +69,21 @@ impl AddAssign for Counts {
 /// All numbers are big-endian.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tallies {
-    /// Where it counts: with another one, counting has begun anew.
+    /// The run in which it counts. If it changes, counting has begun anew.
     pub incarnation: u64,
-    /// In all.
+    /// The counts of the whole data server.
     pub all: Counts,
-    /// Of each pool, by id.
+    /// The counts of each pool, by id.
     pools: BTreeMap<u64, Counts>,
-    /// Of each route, by id.
+    /// The counts of each route, by id.
     routes: BTreeMap<u64, Counts>,
 }
 
 impl Tallies {
-    /// So many pools are told, and so many routes: as many as there can be.
+    /// How many pools and how many routes one text holds: as many as there can be.
     pub const MOST: (usize, usize) = (MAX_POOLS as usize, TALLIED_ROUTES as usize);
 
-    /// Of these pools and routes. There cannot be more than can be told.
+    /// The counts of these pools and routes. There cannot be more than a text holds.
     pub fn new(
         incarnation: u64,
         all: Counts,
@@ -98,17 +98,17 @@ impl Tallies {
         }
     }
 
-    /// Of each pool.
+    /// The counts of each pool, by id.
     pub fn pools(&self) -> &BTreeMap<u64, Counts> {
         &self.pools
     }
 
-    /// Of each route.
+    /// The counts of each route, by id.
     pub fn routes(&self) -> &BTreeMap<u64, Counts> {
         &self.routes
     }
 
-    /// As it is told.
+    /// The text in which it is sent.
     pub fn write(&self) -> Vec<u8> {
         let mut text = self.incarnation.to_be_bytes().to_vec();
         self.all.write(&mut text);
@@ -120,7 +120,7 @@ impl Tallies {
         text
     }
 
-    /// What was told; `None` if it is something else.
+    /// Reads such a text; `None` if it is something else.
     pub fn read(text: &[u8]) -> Option<Self> {
         let (incarnation, text) = text.split_first_chunk()?;
         let (all, text) = text.split_first_chunk()?;
@@ -139,7 +139,7 @@ impl Tallies {
     }
 }
 
-/// Each is there once, and there are not too many.
+/// Reads counts by id. Returns `None` if an id is there twice, or if there are more than `most`.
 fn each(entries: &[[u8; size_of::<u64>() + BYTES]], most: usize) -> Option<BTreeMap<u64, Counts>> {
     let of = |entry: &[u8; size_of::<u64>() + BYTES]| {
         let (id, counts) = entry.split_first_chunk()?;

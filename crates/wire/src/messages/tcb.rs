@@ -1,4 +1,4 @@
-//! The part of a TCB entry that travels: what no later packet of the client repeats.
+//! The part of a TCB entry that travels: facts that no later packet of the client repeats.
 
 use std::num::NonZeroU16;
 
@@ -7,7 +7,7 @@ use baton_abi::{LCCP_TCB_AWARE, LCCP_TCB_SACK, LCCP_TCB_WSCALE, LccpTcb};
 use crate::Error;
 use crate::encode::byte;
 
-/// What a DS must know beside the client's packet to make a socket of it.
+/// What a DS must know besides the client's packet to make a socket of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TcbPart {
     /// The largest segment that the client takes, bytes.
@@ -16,27 +16,28 @@ pub struct TcbPart {
     pub scales: Option<WindowScales>,
     /// Whether the client takes selective acknowledgements.
     pub sack: bool,
-    /// Whether the client sends to its data server itself, once that has told it where it is.
+    /// Whether the client sends to its data server itself, once that server has told it its address.
     pub aware: bool,
     /// How many DSs have refused this request before.
     pub attempt: u8,
-    /// How many segments the owner before could have under way at once; 0: begin as a new connection.
+    /// The last owner's congestion window, segments; 0: begin like a new connection.
     pub cwnd: u16,
-    /// Response bytes that the client already has.
+    /// A value whose meaning depends on the message: see `be_resume` of `struct lccp_tcb` in `bpf/abi/lccp.h`. Mostly
+    /// 0.
     pub resume: u64,
 }
 
 /// The window scales of the two directions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WindowScales {
-    /// What the client announced in its SYN.
+    /// The scale that the client announced in its SYN.
     pub client: WindowScale,
-    /// What the SYN-ACK announced.
+    /// The scale that the SYN-ACK announced.
     pub cluster: WindowScale,
 }
 
 impl WindowScales {
-    /// What the bytes of a message or a map say; `None` where `options` (`LCCP_TCB_*`) lack window scaling.
+    /// The scales in the bytes of a message or a map; `None` if `options` (`LCCP_TCB_*`) lack window scaling.
     ///
     /// # Errors
     ///
@@ -57,10 +58,10 @@ impl WindowScales {
 pub struct WindowScale(u8);
 
 impl WindowScale {
-    /// The largest shift there is.
+    /// The largest shift that is allowed.
     pub const MAX: u8 = 14;
 
-    /// The shift.
+    /// The shift in bits.
     pub const fn shift(self) -> u8 {
         self.0
     }
@@ -97,7 +98,8 @@ impl From<TcbPart> for LccpTcb {
     }
 }
 
-/// `None` if the MSS is zero or a scale is above 14. Option bits without a meaning are ignored.
+/// Reads the travelling part. Returns `None` if the MSS is zero or a scale is above 14. Option bits without a meaning
+/// are ignored.
 pub(crate) fn tcb_from_wire(tcb: &LccpTcb) -> Option<TcbPart> {
     Some(TcbPart {
         mss: NonZeroU16::new(u16::from_be(tcb.be_mss))?,

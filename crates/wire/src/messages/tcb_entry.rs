@@ -7,30 +7,30 @@ use baton_abi::{LCCP_TCB_SACK, LCCP_TCB_WSCALE, LccpTcbsEntry};
 use crate::encode::byte;
 use crate::{Address, Endpoint, ShortAddress, WindowScales};
 
-/// Which connection an entry is of.
+/// The connection that an entry belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct EntryKey {
     /// The client's end.
     pub client: Endpoint,
-    /// The cluster address,
+    /// The cluster address.
     pub cluster: ShortAddress,
-    /// and the port there.
+    /// The port at the cluster address.
     pub port: u16,
 }
 
-/// What a connection server remembers of one connection, without anything that only its own table can
-/// tell: data servers are named by address, pools and routes by id, time by age.
+/// What a connection server remembers about one connection, without values that mean something only in its own table:
+/// data servers are named by address, pools and routes by id, and times by age.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TcbEntry {
-    /// Which connection.
+    /// The connection.
     pub key: EntryKey,
     /// The id of the pool that its first request was routed to.
     pub pool: u64,
-    /// The id of the route that it took, if any.
+    /// The id of the route that its first request took, if any.
     pub route: Option<u64>,
-    /// Where the request begins with which it went to its owner.
+    /// The sequence number at which the request begins that it went to its owner with.
     pub request_seq: u32,
-    /// The highest byte of the client seen, and one.
+    /// The highest sequence number seen from the client, plus one.
     pub last_seq: u32,
     /// The highest acknowledgement seen.
     pub last_ack: u32,
@@ -38,7 +38,7 @@ pub struct TcbEntry {
     pub age: u32,
     /// The data server that has the connection.
     pub owner: ShortAddress,
-    /// Who has it while its response moves.
+    /// The data server that has the connection while its response moves; `None`: the response does not move.
     pub previous: Option<ShortAddress>,
     /// The largest segment that the client takes, bytes.
     pub mss: NonZeroU16,
@@ -81,7 +81,8 @@ impl From<&TcbEntry> for LccpTcbsEntry {
 }
 
 impl TcbEntry {
-    /// `None` if it is of nobody, belongs to nobody, or its MSS or window scales cannot be.
+    /// Reads an entry. Returns `None` if its cluster address or its owner is missing, or if its MSS or a window scale
+    /// is impossible.
     pub(crate) fn read(entry: &LccpTcbsEntry) -> Option<Self> {
         let has = |options: u8, option: u32| u32::from(options) & option != 0;
         let scales = WindowScales::told(entry.options, entry.snd_wscale, entry.rcv_wscale).ok()?;

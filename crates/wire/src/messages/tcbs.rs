@@ -1,4 +1,4 @@
-//! TCBS: a batch of the TCB entries that go over to another connection server.
+//! TCBS: a batch of the TCB entries that migrate to another connection server.
 
 use baton_abi::{
     LCCP_BATCH_ABORT, LCCP_BATCH_FIRST, LCCP_BATCH_LAST, LCCP_MAX_BODY, LccpTcbs, LccpTcbsEntry,
@@ -7,26 +7,26 @@ use zerocopy::{FromBytes as _, IntoBytes as _};
 
 use crate::TcbEntry;
 
-/// One batch.
+/// One batch of entries.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tcbs {
-    /// Of which migration.
+    /// The number of the migration.
     pub migration: u64,
-    /// Its number, from 0.
+    /// The number of the batch, from 0.
     pub batch: u32,
-    /// What it is beside a batch.
+    /// What the batch says about its migration.
     pub flags: BatchFlags,
     entries: Vec<TcbEntry>,
 }
 
-/// What a batch says of its migration.
+/// What a batch says about its migration.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BatchFlags {
-    /// It begins with this one.
+    /// The migration begins with this batch.
     pub first: bool,
-    /// It ends with this one.
+    /// The migration ends with this batch.
     pub last: bool,
-    /// It has ended, and not well.
+    /// The migration was broken off before its end.
     pub abort: bool,
 }
 
@@ -35,7 +35,7 @@ impl Tcbs {
     pub const ENTRIES: usize =
         (LCCP_MAX_BODY as usize - size_of::<LccpTcbs>()) / size_of::<LccpTcbsEntry>();
 
-    /// A batch of the first [`Tcbs::ENTRIES`] of `entries`; others are left out.
+    /// A batch with the first [`Tcbs::ENTRIES`] of `entries`; the others are left out.
     pub fn new(migration: u64, batch: u32, flags: BatchFlags, entries: &[TcbEntry]) -> Self {
         Self {
             migration,
@@ -65,7 +65,7 @@ impl Tcbs {
         body
     }
 
-    /// `None` if the body is not what it says. Bytes behind the last entry are ignored.
+    /// Reads a body. Returns `None` if it is malformed. Bytes behind the last entry are ignored.
     pub(crate) fn read(body: &[u8]) -> Option<Self> {
         let (head, rest) = LccpTcbs::read_from_prefix(body).ok()?;
         let count = usize::from(u16::from_be(head.be_entries));
@@ -88,7 +88,7 @@ impl BatchFlags {
         bits as u16 // three low bits
     }
 
-    /// Bits without a meaning are ignored.
+    /// Reads the flags. Bits without a meaning are ignored.
     fn of(bits: u16) -> Self {
         let has = |bit: u32| u32::from(bits) & bit != 0;
         Self {

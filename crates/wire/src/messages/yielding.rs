@@ -1,15 +1,15 @@
-//! Where a connection is whose response was to go on at another data server.
+//! YIELD's answer: where a connection is whose response was to go on at another data server.
 
 use baton_abi::{LCCP_YIELD_GONE, LCCP_YIELD_KEPT, LCCP_YIELD_REFUSED};
 
-/// What the owner says once that is decided.
+/// What the owner says once the outcome is decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum YieldAnswer {
-    /// Not here (any more).
+    /// The connection is not here (anymore).
     Gone,
-    /// Here, and it stays, as was told.
+    /// The connection is here and stays, as was ordered.
     Kept,
-    /// Here, and it cannot go.
+    /// The connection is here and cannot leave.
     Refused,
 }
 

@@ -1,4 +1,5 @@
-//! Packets of connections that nobody has opened, at the highest rate that one processor sends, while other steps happen.
+//! A step that sends packets of connections that nobody has opened, at the highest rate that one processor can send,
+//! while other steps happen.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -14,19 +15,19 @@ use crate::frames::{self, Frame, Way};
 use crate::step::Step;
 use crate::world::{CLUSTER, World};
 
-/// Each packet has another sender, other ports and other numbers; nothing of it comes twice.
+/// Sends packets each of which has another sender, other ports and other numbers, so that no packet comes twice.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Flood {
-    /// The node.
+    /// The node that gets the packets.
     at: String,
-    /// Which host sends, on the same LAN as the node.
+    /// The host that sends, which is on the same LAN as the node.
     from: String,
     what: What,
-    /// Of data in each.
+    /// The number of bytes of data in each packet.
     #[serde(default)]
     bytes: usize,
-    /// So many a second, or nothing was shown.
+    /// The lowest rate, in packets a second. At a lower rate the step has shown nothing, and fails.
     at_least: u64,
     meanwhile: Vec<Step>,
 }
@@ -34,22 +35,22 @@ pub struct Flood {
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum What {
-    /// Acknowledgements, with timestamps that are made up.
+    /// Acknowledgements, with made-up timestamps.
     Acks,
     /// RSTs.
     Resets,
 }
 
-/// Where the fields of a frame are that each one has for itself (RFC 791; RFC 9293, 3.1; RFC 7323, 3.2).
+/// Offsets in a frame of the fields that differ in each (RFC 791; RFC 9293, 3.1; RFC 7323, 3.2).
 const SENDER_AT: usize = frames::IP_AT + 12;
 const NUMBERS_AT: usize = frames::TCP_AT + 4;
 const TIMES_AT: usize = frames::TCP_AT + 24;
 
 impl Flood {
-    /// Does it.
+    /// Runs the step.
     ///
     /// # Errors
-    /// A step failed, or the flood was none.
+    /// A step failed, or the flood was too slow.
     pub fn run(&self, world: &mut World) -> Result<()> {
         let way = Way {
             from: frames::mac(world, &self.from)?,
@@ -107,10 +108,11 @@ impl Flood {
     }
 }
 
-/// Another sender, and other numbers. The sum of its IP header is right, that of TCP is not: only who has the connection
-/// would look at it.
+/// Gives a frame another sender and other numbers. The checksum of its IP header is right, that of TCP is not: only a
+/// host that has the connection would look at it.
 fn become_another(frame: &mut Frame, random: &mut Rng) {
-    // RFC 2544's benchmarking network, which no host has, and more: 64,000 networks, as of a botnet.
+    // The addresses are those of RFC 2544's benchmarking network, which no host has, and more: 64,000 networks, like
+    // those of a botnet.
     let sender = Ipv4Addr::from_bits(random.u32(0x1000_0000..0x2000_0000));
     frame[SENDER_AT..][..4].copy_from_slice(&sender.octets());
     frame[frames::TCP_AT..][..2].copy_from_slice(&random.u16(1024..).to_be_bytes());

@@ -1,4 +1,4 @@
-//! Steps that send what no well-behaved sender does.
+//! Steps that send what no well-behaved sender would send.
 
 pub mod flood;
 pub mod replay;

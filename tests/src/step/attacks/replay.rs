@@ -1,4 +1,4 @@
-//! A recorded ADOPT, sent again.
+//! A step that sends a recorded ADOPT again.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
@@ -17,30 +17,31 @@ use crate::span::{Span, seconds};
 use crate::step::clients::http::{ask, connect_to};
 use crate::world::World;
 
-/// Records how a connection was given to a data server, and has the client send that again while the
-/// connection lives. The connection goes on as if nothing had happened.
+/// Records the ADOPT by which a data server got a connection, and has the client send it again while the connection
+/// lives. The connection must go on as if nothing had happened.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Replay {
-    /// The data server.
+    /// The data server that adopts the connection.
     at: String,
     times: usize,
-    /// How long the recording lies about before.
+    /// How much time passes before the recording is sent.
     #[serde(default = "at_once")]
     after: Span,
 }
 
-/// In an ADOPT: Ethernet, outer IPv4, then be_client_port in struct lccp_header (bpf/abi/lccp.h).
+/// The offset of be_client_port (struct lccp_header in bpf/abi/lccp.h) in the frame of an ADOPT: behind the Ethernet
+/// header and the outer IPv4 header.
 const PORT_AT: usize = 14 + 20 + 40;
 
 impl Replay {
-    /// Does it.
+    /// Runs the step.
     ///
     /// # Errors
-    /// The connection suffered.
+    /// The replay disturbed the connection.
     pub fn run(&self, world: &mut World) -> Result<()> {
         let file = world.scratch.path().join("adopt.pcap");
-        // Receptor 2 (a data server), command 1 (ADOPT).
+        // Receptor 2 is a data server, command 1 is ADOPT.
         let adopts = "ip proto 253 and ip[21] = 2 and ip[22] = 1";
         let recorder = record(world, &self.at, &file, adopts)?;
         let opened = world.lab.within("client", || connect_to(&self.at));
@@ -68,16 +69,17 @@ impl Replay {
     }
 }
 
-/// The client's own MAC as sender: another's would lead the bridge astray.
+/// Sets the client's own MAC address as the frame's sender: another node's address would mislead the bridge.
 fn from(mut frame: Frame, mac: [u8; 6]) -> Frame {
     frame[6..12].copy_from_slice(&mac);
     frame
 }
 
-/// Records what of these packets comes by the bridge's port to a host.
+/// Records the packets that pass the bridge's port to a host and match the filter `which`. Returns once tcpdump
+/// listens.
 pub(crate) fn record(world: &World, port: &str, file: &Path, which: &str) -> Result<Child> {
     let mut tcpdump = world.lab.exec(BRIDGE)?;
-    // Every packet is written at once.
+    // The options have every packet written at once.
     tcpdump
         .args([
             "tcpdump",
@@ -111,7 +113,8 @@ pub(crate) fn stop(mut recorder: Child) -> Result<()> {
     Ok(())
 }
 
-/// What was sent is in the file only when tcpdump has read it from the kernel.
+/// Waits until the file has the packet of this client port, and returns its frame. A packet that was sent is in the
+/// file only once tcpdump has read it from the kernel.
 pub(crate) fn wait_for(file: &Path, port_at: usize, port: u16) -> Result<Frame> {
     let end = Instant::now() + crate::step::patience().0;
     loop {
@@ -126,7 +129,7 @@ pub(crate) fn wait_for(file: &Path, port_at: usize, port: u16) -> Result<Frame> 
     }
 }
 
-/// The first recorded frame that names this port of the client there. The format of the file:
+/// The first recorded frame that has this client port at offset `port_at`. The file's format is that of
 /// pcap-savefile(5), in this machine's byte order.
 fn find(file: &[u8], port_at: usize, port: u16) -> Option<Frame> {
     const FILE_HEADER: usize = 24;

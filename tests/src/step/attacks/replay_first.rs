@@ -1,4 +1,4 @@
-//! A recorded first segment, sent again.
+//! A step that sends a recorded first segment again.
 
 use std::io::Write as _;
 use std::net::TcpStream;
@@ -15,28 +15,28 @@ use crate::step::clients::get::lab_file;
 use crate::step::clients::http::connect;
 use crate::world::World;
 
-/// Records the segment with which a client asks for a page, and sends it again: in the middle of the response, and when
-/// the connection has ended. Each byte of the page is right. Where there is a body, the request is a POST.
+/// Records the segment with which a client asks for a page, and sends it again in the middle of the response and after
+/// the connection has ended. Each byte of the page must be right. If there is a body, the request is a POST.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReplayFirst {
     /// A page of the lab that is long enough to have a middle.
     path: String,
     times: usize,
-    /// In the same segment.
+    /// The body of the request, in the same segment.
     body: Option<String>,
-    /// How long after the end, one after the other.
+    /// The times after the connection's end at which the segment is sent again, in order.
     after: Vec<Span>,
 }
 
-/// Farther than any late packet is behind.
+/// An offset in the page that is farther on than any late packet can be behind, in bytes.
 const MIDDLE: usize = 8 * 1024 * 1024;
 
 impl ReplayFirst {
-    /// Does it.
+    /// Runs the step.
     ///
     /// # Errors
-    /// The response suffered.
+    /// The response is not the page, or the connection failed.
     pub fn run(&self, world: &mut World) -> Result<()> {
         let page = std::fs::read(lab_file(&self.path)?)?;
         ensure!(page.len() > 2 * MIDDLE, "{} is too short", self.path);
@@ -88,7 +88,7 @@ impl ReplayFirst {
     }
 }
 
-/// Reads until so much has come; 0: to the end.
+/// Reads until `whole` has so many bytes; 0 means until the connection's end.
 fn read_until(stream: &mut TcpStream, whole: &mut Vec<u8>, bytes: usize) -> Result<()> {
     use std::io::Read as _;
     let mut piece = vec![0; 1 << 16];

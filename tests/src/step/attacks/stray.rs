@@ -1,4 +1,4 @@
-//! TCP data of a connection nobody knows.
+//! A step that sends TCP data of a connection that no node knows.
 
 use std::io::Read as _;
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -13,14 +13,14 @@ use crate::frames::{self, Way};
 use crate::span::Span;
 use crate::world::{CLUSTER, World};
 
-/// Sends a segment again and again, as a client would that does not know that its connection is gone:
-/// silence at first, a RST once the grace is over.
+/// Sends a segment again and again, like a client that does not know that its connection is gone. It expects silence
+/// at first, and a RST once the grace is over.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Stray {
     /// The connection server, or the switch in front of it.
     at: String,
-    /// Its `stray_grace`.
+    /// The connection server's `stray_grace`.
     grace: Span,
 }
 
@@ -28,10 +28,10 @@ const CLIENT: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(10, 77, 0, 1), 1023
 const ACKNOWLEDGED: u32 = 77_777;
 
 impl Stray {
-    /// Does it.
+    /// Runs the step.
     ///
     /// # Errors
-    /// A RST came within the grace, or none after it.
+    /// A RST came within the grace, or none came after it.
     pub fn run(&self, world: &mut World) -> Result<()> {
         let way = Way {
             from: frames::mac(world, "client")?,
@@ -66,7 +66,7 @@ impl Stray {
         std::thread::sleep(
             (self.grace.0 + Duration::from_millis(200)).saturating_sub(begin.elapsed()),
         );
-        // The first one after the grace only has the data servers asked once more.
+        // The first segment after the grace only makes the connection server ask the data servers once more.
         while begin.elapsed() < self.grace.0 + crate::step::patience().0 {
             frames::send(world, "client", &frame)?;
             if reset_comes(&socket, Duration::from_millis(300))? {
@@ -77,12 +77,12 @@ impl Stray {
     }
 }
 
-/// All TCP that comes to this host, beside the kernel's own: raw(7).
+/// Opens a raw socket that gets a copy of all TCP packets that come to this host (raw(7)).
 fn listen() -> Result<Socket> {
     Ok(Socket::new(Domain::IPV4, Type::RAW, Some(Protocol::TCP))?)
 }
 
-/// Whether a RST for the connection, one that its client would believe, comes in this time.
+/// Whether a RST for the connection, one that the client would accept, comes within this time.
 fn reset_comes(socket: &Socket, within: Duration) -> Result<bool> {
     let end = Instant::now() + within;
     let mut buffer = [0; 2048];

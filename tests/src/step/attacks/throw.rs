@@ -1,4 +1,4 @@
-//! What no well-behaved sender sends, thrown at nodes.
+//! A step that sends nodes what no well-behaved sender would send.
 
 mod lccp;
 mod tcp;
@@ -19,27 +19,27 @@ use crate::world::World;
 #[serde(deny_unknown_fields)]
 pub struct Throw {
     what: What,
-    /// The node.
+    /// The node that gets the frames.
     at: String,
-    /// Which host sends them, on the same LAN as the node.
+    /// The host that sends the frames, on the same LAN as the node.
     #[serde(default = "client")]
     from: String,
-    /// Whose address the frames carry: of messages if not another node's which the node hears, else if not the
-    /// client's.
+    /// The host whose address messages carry. By default it is another node that this node hears, or the client if
+    /// there is none.
     #[serde(rename = "as")]
     sender: Option<String>,
-    /// The host whose keys the sender has got hold of: what it throws is made under the key which that one shares with
-    /// the node, whoever's address it carries. If not given, under the right key.
+    /// The host whose keys the sender has stolen: messages are made under the key that this host shares with the node,
+    /// whoever's address they carry. Without it they are made under the right key.
     stolen: Option<String>,
-    /// How many of each sort.
+    /// The number of frames of each sort.
     #[serde(default = "hundred")]
     count: u32,
-    /// A counter of the node that every frame which has come there moves. Some may be lost on the way,
-    /// which is made allowance for; if it is more than a tenth, nothing was shown.
+    /// A counter of the node that every frame moves which arrives there. The step allows for frames that are lost on
+    /// the way; if more than a tenth are lost, the step has shown nothing, and fails.
     counted: Option<String>,
 }
 
-/// Sorts of frames. LCCP goes to the node's own address, TCP to the cluster's.
+/// The sorts of frames. LCCP goes to the node's own address, TCP to the cluster address.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum What {
@@ -49,62 +49,63 @@ enum What {
     ForgedHello,
     /// Messages with the right tag, cut at every length.
     Truncated,
-    /// Another version of LCCP, of a program and of the daemon.
+    /// Messages of another version of LCCP, one for a program and one for the daemon.
     Version,
-    /// The right key, but a clock an hour off.
+    /// Messages under the right key, whose clock is an hour off or far away.
     Stale,
-    /// The same, of the daemon and of a program, all an hour behind.
+    /// A heartbeat and a message for a program under the right key, whose clock is an hour behind.
     Behind,
-    /// The right key, but another connection's packet inside.
+    /// Messages under the right key, which carry a packet of another connection.
     Mismatch,
-    /// The right key, but no such command.
+    /// Messages under the right key, whose command does not exist.
     Command,
-    /// The right key, and commands that move other nodes' connections, or order other nodes about.
+    /// Messages under the right key, whose commands would move other nodes' connections or give orders to other nodes.
     Commands,
-    /// First and later fragments.
+    /// First and later IP fragments.
     Fragments,
-    /// Every combination of TCP flags, in flows nobody knows.
+    /// Segments with every combination of TCP flags, in flows that nobody knows.
     Flags,
-    /// Lengths of IP and TCP headers that are not so.
+    /// Packets whose IP or TCP headers contain wrong lengths.
     Lengths,
     /// Segments cut at every length.
     Short,
-    /// SYNs whose options lie.
+    /// SYNs whose options have wrong lengths.
     Options,
-    /// SYNs from everywhere.
+    /// SYNs from many addresses.
     SynFlood,
-    /// Data and acknowledgements of connections nobody knows.
+    /// Data and acknowledgements of connections that nobody knows.
     Strays,
     /// Random bytes behind good addresses.
     Noise,
-    /// Empty acknowledgements with numbers that are made up, of all of the client's ports: those of its connections are
-    /// among them. Where `count` is more than one, that many from each port.
+    /// Empty acknowledgements with made-up numbers, from all of the client's ports, so that some ports are those of
+    /// its connections. If `count` is more than one, that many come from each port.
     SweepAcks,
-    /// The same with data, which looks like a request.
+    /// Segments like those of `SweepAcks`, with data that looks like a request.
     SweepData,
-    /// The same with a FIN.
+    /// Segments like those of `SweepAcks`, with a FIN.
     SweepFins,
-    /// The same with a RST. Of those without an acknowledgement one in 32,768 would be near a connection.
+    /// Segments like those of `SweepAcks`, with a RST. All have an acknowledgement; of RSTs without one, one in 32,768
+    /// would be near a connection.
     SweepResets,
 }
 
-/// Whom the frames come from and go to.
+/// The addresses and the key of the frames.
 struct Target {
     way: Way,
     client: Ipv4Addr,
-    /// Of messages between nodes.
+    /// The sender of messages between nodes.
     sender: Ipv4Addr,
     node: Ipv4Addr,
-    /// Of messages from the sender to the node, or what it takes for that.
+    /// The key of messages from the sender to the node, or a wrong one in its place if `stolen` says so.
     key: LccpKey,
     is_cs: bool,
 }
 
 impl Throw {
-    /// Does it.
+    /// Runs the step.
     ///
     /// # Errors
-    /// The kernel refuses to send; or frames that have come were not counted.
+    /// The kernel refuses to send, or frames that arrived were not counted.
     pub fn run(&self, world: &mut World) -> Result<()> {
         let target = self.target(world)?;
         let frames = self.frames(&target)?;
@@ -130,7 +131,7 @@ impl Throw {
         for _ in 0..self.count {
             match self.what {
                 What::Forged => lccp::forged(target, &mut frames)?,
-                // The same one again and again, so that they go out one behind the other.
+                // The same frame is sent again and again, so that the frames follow each other without a gap.
                 What::ForgedHello => match frames.first().cloned() {
                     Some(frame) => frames.push(frame),
                     None => lccp::forged_hello(target, &mut frames)?,
@@ -191,7 +192,7 @@ impl Throw {
     }
 }
 
-/// A node that this one hears: a data server for a connection server, a connection server for any other.
+/// A node that this one hears: a data server if this one is a connection server, otherwise a connection server.
 fn peer(world: &World, node: &str, is_cs: bool) -> Result<Option<String>> {
     let wanted = if is_cs { "ds" } else { "cs" };
     let hosts = world.lab.hosts()?.into_iter();

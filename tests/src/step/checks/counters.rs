@@ -1,4 +1,4 @@
-//! How counters move.
+//! Steps that check how counters move.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -9,16 +9,16 @@ use serde::Deserialize;
 use crate::span::Span;
 use crate::world::{Counters, Marks, World};
 
-/// Remembers the counters of hosts, and what their nodes have logged so far.
+/// Remembers the counters of hosts, and how long their nodes' logs are.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Mark {
     on: Vec<String>,
 }
 
-/// How far counters have moved since the last mark, or, without one, since the lab was raised. What
-/// several hosts count is added up. Packets may still be on their way: what must have moved is waited
-/// for; what must not have is judged at every look, the last one included.
+/// Checks how far counters have moved since the last mark, or, without one, since the lab was raised. The counters of
+/// several hosts are added up. Packets may still be on their way, so the step waits for counters that must move; a
+/// counter that must not move is checked at every look, including the last one.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Moved {
@@ -32,7 +32,7 @@ pub struct Moved {
 }
 
 impl Mark {
-    /// Does it.
+    /// Runs the step.
     ///
     /// # Errors
     /// A node does not answer.
@@ -49,7 +49,7 @@ impl Mark {
 }
 
 impl Moved {
-    /// One counter of one host, that far or farther.
+    /// Expects that one counter of one host has moved by `least` or more.
     pub(crate) fn by(host: &str, counter: &str, least: u64) -> Moved {
         Moved {
             on: vec![host.to_owned()],
@@ -59,7 +59,7 @@ impl Moved {
         }
     }
 
-    /// Checks it.
+    /// Runs the check.
     ///
     /// # Errors
     /// A counter has moved too far, or not far enough.
@@ -67,7 +67,7 @@ impl Moved {
         self.wait(world, &world.marks)
     }
 
-    /// Checks it for the first host, whose counters were these.
+    /// Runs the check for the first host, given what its counters were before.
     pub(crate) fn since(&self, world: &World, before: Counters) -> Result<()> {
         let marks = self.on.iter().cloned().zip([before]).collect();
         self.wait(world, &marks)
@@ -125,7 +125,7 @@ fn of(moved: &Counters, name: &str) -> Result<u64> {
     found.with_context(|| format!("there is no counter {name}"))
 }
 
-/// Those that have moved, a line each.
+/// The counters that have moved, a line each.
 pub(crate) fn shown(counters: &Counters) -> String {
     let moving = counters.iter().filter(|(_, value)| **value > 0);
     moving

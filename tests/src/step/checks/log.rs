@@ -1,4 +1,4 @@
-//! What logs hold.
+//! Steps that check what logs hold.
 
 use std::time::{Duration, Instant};
 
@@ -8,40 +8,40 @@ use serde::Deserialize;
 use crate::span::Span;
 use crate::world::World;
 
-/// The log of something holds a text, or does not.
+/// Checks that a log holds a text, or that it lacks one.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Log {
-    /// Hosts.
+    /// The hosts whose logs are read.
     on: Vec<String>,
-    /// What writes the log.
+    /// The program that writes the log.
     #[serde(default = "node")]
     of: String,
     has: Option<String>,
-    /// Since the host's last mark, or, without one, so far: nodes that have not yet heard each other say
-    /// so as they start.
+    /// The text that the log must lack since the host's last mark, or, without one, since its beginning: nodes that
+    /// have not yet heard each other log that as they start.
     lacks: Option<String>,
     #[serde(default = "crate::step::patience")]
     within: Span,
 }
 
-/// The servers' access logs: every line begins with the client's own address, and no line is missing.
+/// Checks the servers' access logs: every line begins with the client's own address, and no line is missing.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AccessLog {
     on: Vec<String>,
     client: String,
-    /// Lines in all.
+    /// The number of lines in all these logs together.
     lines: usize,
     #[serde(default = "crate::step::patience")]
     within: Span,
 }
 
 impl Log {
-    /// Checks it.
+    /// Runs the check.
     ///
     /// # Errors
-    /// It is not so.
+    /// The log does not hold the text, or holds what it must lack.
     pub fn run(&self, world: &mut World) -> Result<()> {
         for host in &self.on {
             let path = world.log_path(host, &self.of)?;
@@ -64,10 +64,10 @@ impl Log {
 }
 
 impl AccessLog {
-    /// Checks it.
+    /// Runs the check.
     ///
     /// # Errors
-    /// A line names somebody else, or there are fewer or more.
+    /// A line names another client, or there are fewer or more lines.
     pub fn run(&self, world: &mut World) -> Result<()> {
         // Servers write their logs with some delay.
         until(self.within, || {

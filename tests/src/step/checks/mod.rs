@@ -1,4 +1,4 @@
-//! Steps that look at what has come of the others.
+//! Steps that check the effects of other steps.
 
 pub mod counters;
 pub mod log;

@@ -1,4 +1,4 @@
-//! Nothing is left of connections that have ended.
+//! A step that checks that nothing is left of connections that have ended.
 
 use anyhow::{Result, ensure};
 use serde::Deserialize;
@@ -6,22 +6,22 @@ use serde::Deserialize;
 use super::log::until;
 use crate::world::{CLUSTER, World};
 
-/// On none of these hosts is there a TCP connection of a client with the cluster address, whatever its
-/// state.
+/// Checks that none of these hosts has a TCP connection of a client with the cluster address, in whatever state.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NoConnections {
     on: Vec<String>,
-    /// TIME_WAIT is as it should be where servers close first. Where clients do, there is none.
+    /// Whether TIME_WAIT is allowed, as it must be where servers close first. Where clients close first, there is
+    /// none.
     #[serde(default = "yes")]
     but_time_wait: bool,
 }
 
 impl NoConnections {
-    /// Waits for it.
+    /// Waits until all such connections are gone.
     ///
     /// # Errors
-    /// One stays.
+    /// A connection stays.
     pub fn run(&self, world: &mut World) -> Result<()> {
         let states: &[&str] = if self.but_time_wait {
             &["exclude", "time-wait"]
@@ -38,8 +38,8 @@ impl NoConnections {
     }
 }
 
-/// A host's connections of the cluster address, a line each, but for those that its daemon makes to
-/// check the server there. `states` is ss(8)'s filter beside `connected`.
+/// The connections of clients with the cluster address at a host, a line each. Connections that the host's daemon
+/// makes to check the server there are left out. `states` is ss(8)'s filter, in addition to `connected`.
 pub(crate) fn connections(world: &World, host: &str, states: &[&str]) -> Result<String> {
     let cluster = CLUSTER.to_string();
     let connected = ["ss", "-Htn", "state", "connected"];

@@ -1,4 +1,4 @@
-//! RSTs that data servers send for connections of their own. Others are [`crate::guard`]'s matter.
+//! A step that counts the RSTs that data servers send for their own connections. [`crate::guard`] watches for others.
 
 use anyhow::{Result, ensure};
 use serde::Deserialize;
@@ -6,7 +6,7 @@ use serde::Deserialize;
 use crate::guard::own_resets;
 use crate::world::World;
 
-/// How many there were since the lab was raised, from all these hosts together.
+/// Checks how many such RSTs all these hosts together have sent since the lab was raised.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Resets {
@@ -18,10 +18,10 @@ pub struct Resets {
 }
 
 impl Resets {
-    /// Checks it.
+    /// Runs the check.
     ///
     /// # Errors
-    /// There were fewer, or more.
+    /// There were fewer RSTs, or more.
     pub fn run(&self, world: &mut World) -> Result<()> {
         let mut sent = 0;
         for host in &self.on {

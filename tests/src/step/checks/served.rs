@@ -1,4 +1,4 @@
-//! Who has answered how many requests.
+//! A step that checks who has answered how many requests.
 
 use std::collections::BTreeMap;
 
@@ -9,15 +9,15 @@ use super::log::until;
 use crate::span::Span;
 use crate::world::World;
 
-/// The servers' access logs: so many requests for a page in all, and these shares of them.
+/// Checks the servers' access logs: how many requests for a page there are in all, and which share each host has.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Served {
     path: String,
     at_least: u64,
-    /// Percent by host; nobody else has any.
+    /// Each host's share of the requests, in percent; no other host may have any.
     shares: BTreeMap<String, f64>,
-    /// By how many percent (of all requests) a share may differ.
+    /// By how many percent of all requests a share may differ.
     within_percent: f64,
     /// How long the servers may take to write their logs.
     #[serde(default = "crate::step::patience")]
@@ -25,10 +25,10 @@ pub struct Served {
 }
 
 impl Served {
-    /// Checks it.
+    /// Runs the check.
     ///
     /// # Errors
-    /// Requests are missing, or shares are others.
+    /// Requests are missing, or the shares differ.
     pub fn run(&self, world: &mut World) -> Result<()> {
         until(self.within, || self.check(world))
     }

@@ -1,4 +1,4 @@
-//! How connections are shared out.
+//! A step that checks how connections are shared out.
 
 use std::collections::BTreeMap;
 
@@ -8,22 +8,22 @@ use serde::Deserialize;
 use crate::step::clients::http::whoami;
 use crate::world::World;
 
-/// Makes connections one after the other and counts who answers.
+/// Makes connections one after the other, and counts which data server answers each.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Shares {
-    /// So many each, and nobody else.
+    /// The number of connections that each data server must get; no other may get any.
     exact: BTreeMap<String, usize>,
-    /// How far each share may be from that.
+    /// By how much each number may differ.
     #[serde(default)]
     give_or_take: usize,
 }
 
 impl Shares {
-    /// Does it.
+    /// Runs the step.
     ///
     /// # Errors
-    /// A connection failed, or the shares are others.
+    /// A connection failed, or the shares differ.
     pub fn run(&self, world: &mut World) -> Result<()> {
         let total: usize = self.exact.values().sum();
         let shares = world.lab.within("client", || {

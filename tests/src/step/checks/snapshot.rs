@@ -1,4 +1,4 @@
-//! What a node may change of its host, before and after.
+//! Steps that compare what a node may change of its host, before and after.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -8,35 +8,35 @@ use serde::Deserialize;
 
 use crate::world::World;
 
-/// Remembers a host.
+/// Remembers a host's state.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Take {
     on: String,
 }
 
-/// Compares it with what was remembered.
+/// Checks that a host's state is the remembered one.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Unchanged {
     on: String,
 }
 
-/// Sees a difference where there must be one: else `unchanged` would show nothing.
+/// Checks that a host's state differs where it must: otherwise `unchanged` would prove nothing.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Changed {
     on: String,
-    /// Parts of a snapshot: commands, "/proc/sys/net", "pins", "files".
+    /// The parts of the snapshot that must differ: commands, "/proc/sys/net", "pins", "files".
     parts: Vec<String>,
 }
 
-/// Addresses, rules, routes, interfaces with their XDP programs, kernel parameters, pins (which keep
-/// the other programs in place) and files: lines by where they come from.
+/// A host's addresses, rules, routes, interfaces with their XDP programs, kernel parameters, pins (which keep the
+/// other programs in place) and files, as sets of lines, by the source of the lines.
 pub struct Snapshot(BTreeMap<String, BTreeSet<String>>);
 
 impl Take {
-    /// Does it.
+    /// Runs the step.
     ///
     /// # Errors
     /// A tool is missing.
@@ -48,20 +48,20 @@ impl Take {
 }
 
 impl Unchanged {
-    /// Does it.
+    /// Runs the step.
     ///
     /// # Errors
-    /// Something is otherwise.
+    /// The state differs.
     pub fn run(&self, world: &mut World) -> Result<()> {
         remembered(world, &self.on)?.compare(&Snapshot::of(world, &self.on)?)
     }
 }
 
 impl Changed {
-    /// Does it.
+    /// Runs the step.
     ///
     /// # Errors
-    /// A part is as it was.
+    /// A part is unchanged.
     pub fn run(&self, world: &mut World) -> Result<()> {
         let (before, after) = (remembered(world, &self.on)?, Snapshot::of(world, &self.on)?);
         for part in &self.parts {
@@ -79,7 +79,7 @@ fn remembered<'a>(world: &'a World, host: &str) -> Result<&'a Snapshot> {
 
 const COMMANDS: [&str; 7] = [
     "ip -o address show",
-    // With its XDP program, if any.
+    // This also shows the interface's XDP program, if there is one.
     "ip -o -d link show",
     "ip rule show",
     "ip route show table all",
@@ -88,7 +88,7 @@ const COMMANDS: [&str; 7] = [
     "nft list ruleset",
 ];
 
-/// Counts of what the kernel holds at the moment, not settings.
+/// Files of /proc/sys/net that hold no settings, such as counts of what the kernel holds at the moment.
 const VOLATILE: [&str; 4] = [
     "nf_conntrack_count",
     "dentry-state",
@@ -97,7 +97,7 @@ const VOLATILE: [&str; 4] = [
 ];
 
 impl Snapshot {
-    /// A host as it is now.
+    /// Takes a snapshot of a host.
     ///
     /// # Errors
     /// A tool is missing.
@@ -123,10 +123,10 @@ impl Snapshot {
         Ok(Snapshot(all))
     }
 
-    /// Compares with a later one.
+    /// Compares this snapshot with a later one.
     ///
     /// # Errors
-    /// Every line that came or went.
+    /// The snapshots differ; the error lists every line that came or went.
     pub fn compare(&self, later: &Snapshot) -> Result<()> {
         let mut differences = Vec::new();
         for (what, before) in &self.0 {
@@ -159,7 +159,7 @@ fn parameters(directory: &Path, found: &mut BTreeSet<String>) {
         if path.is_dir() {
             parameters(&path, found);
         } else if !VOLATILE.iter().any(|name| path.ends_with(name)) {
-            // Some can only be written.
+            // Some parameters can only be written.
             let value = std::fs::read_to_string(&path).unwrap_or_default();
             found.insert(format!("{} = {}", path.display(), value.trim()));
         }
@@ -175,7 +175,7 @@ fn tree(directory: &Path) -> BTreeSet<String> {
     found
 }
 
-/// What a node keeps in its run_dir; logs and the files of the lab may grow.
+/// The files that a node keeps in its run_dir. Logs and the files of the lab are left out, because they may grow.
 fn sockets_and_journal(directory: &Path) -> BTreeSet<String> {
     let names = ["control.sock", "undo.json"];
     names

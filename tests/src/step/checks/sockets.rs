@@ -1,4 +1,4 @@
-//! What the kernel holds for sockets, also for those that no process and no table knows any more.
+//! Steps that count what the kernel holds for sockets, including those that no process and no table knows any longer.
 
 use anyhow::{Context as _, Result, ensure};
 use serde::Deserialize;
@@ -7,38 +7,39 @@ use super::log::until;
 use crate::span::Span;
 use crate::world::World;
 
-/// Remembers how many there are.
+/// Remembers how many sockets there are.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Count {
     on: Vec<String>,
 }
 
-/// No more than were remembered. Daemons make some all the time, so a good moment is waited for.
+/// Checks that there are no more sockets than were remembered. Daemons open and close sockets all the time, so the
+/// step waits for a moment at which the number is low enough.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NoMore {
     on: Vec<String>,
-    /// Pages of memory of TCP's buffers, beyond what was remembered. The kernel counts them for the
-    /// whole machine, so what other programs have under way must have its time to end, and each
-    /// processor puts some aside (net.core.mem_pcpu_rsv).
+    /// How many pages of TCP buffer memory may be in use beyond those that were remembered. The kernel counts them for
+    /// the whole machine, so other programs need time to finish what they have under way, and each processor reserves
+    /// some pages (net.core.mem_pcpu_rsv).
     more_pages_at_most: u64,
     #[serde(default = "crate::step::patience")]
     within: Span,
 }
 
-/// What /proc/net/sockstat says: proc(5).
+/// The numbers in /proc/net/sockstat (see proc(5)).
 #[derive(Clone, Copy, Debug)]
 pub struct Sockets {
-    /// Of a host, of every kind and in every state but TIME_WAIT, until the last reference is gone: so
-    /// also one that a program has leaked, which ss(8) does not show.
+    /// The host's sockets of every kind and in every state but TIME_WAIT. A socket counts until its last reference is
+    /// gone, so one that a program has leaked counts, which ss(8) does not show.
     used: u64,
-    /// Of the machine.
+    /// Pages of TCP buffer memory of the whole machine.
     pages: u64,
 }
 
 impl Count {
-    /// Does it.
+    /// Runs the step.
     ///
     /// # Errors
     /// The kernel does not say.
@@ -52,7 +53,7 @@ impl Count {
 }
 
 impl NoMore {
-    /// Waits for it.
+    /// Waits until there are no more sockets and pages than allowed.
     ///
     /// # Errors
     /// There are more.

@@ -1,4 +1,4 @@
-//! What `baton status --json` says.
+//! A step that checks what `baton status --json` says.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -10,50 +10,50 @@ use serde_json::Value;
 use crate::span::Span;
 use crate::world::World;
 
-/// Asks a node until it says what is expected.
+/// Asks a node for its status until it is as expected.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Status {
     on: String,
-    /// Data servers that take connections, by service; all of them and no other.
+    /// The data servers that take connections, by service. The list must be complete.
     #[serde(default)]
     taking: BTreeMap<String, Vec<String>>,
-    /// Why others do not, by their names: a part of what is said, of any service.
+    /// For each data server that takes no connections, part of the reason that the status gives, for any service.
     #[serde(default)]
     out: BTreeMap<String, String>,
-    /// Other nodes' state.
+    /// The states of other nodes.
     #[serde(default)]
     state: BTreeMap<String, String>,
     /// Whether other nodes can be reached.
     #[serde(default)]
     reachable: BTreeMap<String, bool>,
-    /// Nodes whose messages are refused for their clocks, all of them and no other, and by how many
-    /// hours they are behind.
+    /// The nodes whose messages are refused because of their clocks, and by how many hours they are behind. The list
+    /// must be complete.
     refused: Option<BTreeMap<String, i64>>,
-    /// What stands in the text for people.
+    /// Texts that the human-readable status must contain.
     #[serde(default)]
     says: Vec<String>,
-    /// "native" or "generic".
+    /// The XDP mode: "native" or "generic".
     xdp: Option<String>,
-    /// Of failover: "front", "standby" and so on.
+    /// The node's failover state: "front", "standby" and so on.
     failover: Option<String>,
-    /// Who is in front.
+    /// The connection server that is in front.
     front: Option<String>,
-    /// Live entries of the TCP table, which is swept every few seconds.
+    /// The greatest number of live entries in the TCP table, which is swept every few seconds.
     live_at_most: Option<u64>,
     #[serde(default = "crate::step::patience")]
     within: Span,
 }
 
 impl Status {
-    /// Does it.
+    /// Runs the step.
     ///
     /// # Errors
-    /// It said something else until time was up.
+    /// The status was not as expected until the time was up.
     pub fn run(&self, world: &mut World) -> Result<()> {
         let end = Instant::now() + self.within.0;
         loop {
-            // One that begins anew does not answer for a while.
+            // A node that is starting does not answer for a while.
             let status = match world.status(&self.on) {
                 Ok(status) => status,
                 Err(error) if Instant::now() >= end => return Err(error),

@@ -1,4 +1,4 @@
-//! What a connection server has counted for its routes, pools and data servers.
+//! A step that checks what a connection server has counted for its routes, pools and data servers.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use super::log::until;
 use crate::span::Span;
 use crate::world::World;
 
-/// Since the lab was raised, by what `baton status --json` says.
+/// Checks what was counted since the lab was raised, by what `baton status --json` says.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tallied {
@@ -20,7 +20,7 @@ pub struct Tallied {
     routes: BTreeMap<String, Expected>,
     #[serde(default)]
     pools: BTreeMap<String, Expected>,
-    /// What no route takes.
+    /// What is counted for requests that match no route.
     rest: Option<Expected>,
     #[serde(default)]
     data_servers: BTreeMap<String, Expected>,
@@ -32,23 +32,24 @@ pub struct Tallied {
 #[serde(deny_unknown_fields)]
 struct Expected {
     requests: u64,
-    /// Of the responses' bodies. Their headers are as many more as servers like, up to a limit.
+    /// The bytes of the responses' bodies. What is counted also has the heads, whose lengths vary between
+    /// [`HEADER_LEAST`] and [`HEADER_MOST`] for each response.
     bodies: u64,
     #[serde(default)]
     handovers: u64,
 }
 
-/// More than any header of the lab's servers has.
+/// More bytes than the head of any response of the lab's servers has.
 const HEADER_MOST: u64 = 500;
 
-/// Less than the header of any answer.
+/// Fewer bytes than the head of any response has.
 const HEADER_LEAST: u64 = 100;
 
 impl Tallied {
-    /// Checks it.
+    /// Runs the check.
     ///
     /// # Errors
-    /// Something else was counted.
+    /// The counts differ.
     pub fn run(&self, world: &mut World) -> Result<()> {
         until(self.within, || self.check(&world.status(&self.on)?))
     }

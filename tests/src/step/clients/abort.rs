@@ -1,4 +1,4 @@
-//! Clients that leave by a RST.
+//! A step whose clients end their connections by a RST.
 
 use std::time::Duration;
 
@@ -10,17 +10,18 @@ use super::http::{ask, connect};
 use crate::step::Step;
 use crate::world::World;
 
-/// Connections with one answer each, which their clients break off after other steps: by a RST, and without a word before.
+/// Opens connections and gets one answer over each. After other steps, the clients abort the connections by a RST,
+/// without any other segment before it.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Abort {
     connections: usize,
-    /// Steps before that.
+    /// The steps that run before the clients abort.
     after: Vec<Step>,
 }
 
 impl Abort {
-    /// Does it.
+    /// Runs the step.
     ///
     /// # Errors
     /// A step failed, or a connection had no answer.
@@ -29,7 +30,7 @@ impl Abort {
             let streams = (0..self.connections).map(|number| {
                 let mut stream = connect(None, 80)?;
                 ask(&mut stream).with_context(|| format!("connection {number}"))?;
-                // close(2) sends a RST.
+                // With a linger time of zero, close(2) sends a RST.
                 SockRef::from(&stream).set_linger(Some(Duration::ZERO))?;
                 Ok(stream)
             });

@@ -1,4 +1,4 @@
-//! Clients that connect ahead of need.
+//! A step whose clients connect before they need the connection.
 
 use std::thread::sleep;
 
@@ -10,20 +10,21 @@ use super::http::{ask, connect};
 use crate::span::{Span, seconds};
 use crate::world::World;
 
-/// Connections whose clients ask whether anybody is there, every second, and only later for anything. Each gets its answer.
+/// Opens connections whose clients probe every second whether the server is there, and send a request only later. Each
+/// must get its answer.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ahead {
     connections: usize,
-    /// How long they wait.
+    /// How long the clients wait before their request.
     r#for: Span,
 }
 
-/// Without an answer to so many probes a client gives its connection up.
+/// The number of unanswered probes after which a client gives its connection up.
 const PROBES: u32 = 3;
 
 impl Ahead {
-    /// Does it.
+    /// Runs the step.
     ///
     /// # Errors
     /// A connection ended, or had no answer.

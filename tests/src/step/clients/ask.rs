@@ -1,4 +1,4 @@
-//! Requests of all kinds, each answered by whom the rules say.
+//! A step that sends requests of all kinds, each of which must be answered by the data server that the rules name.
 
 use std::io::Write as _;
 use std::net::TcpStream;
@@ -12,42 +12,42 @@ use super::get::once;
 use super::http::{connect, read_response};
 use crate::world::World;
 
-/// Connections that stay, each with these requests one after the other, over and over.
+/// Opens connections that stay open, and sends all these requests over each, one after the other.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ask {
     requests: Vec<Request>,
-    /// Every connection starts at another request.
+    /// The number of connections; each starts at another request.
     #[serde(default = "once")]
     connections: usize,
-    /// How often each connection goes through all of them.
+    /// How often each connection goes through all the requests.
     #[serde(default = "once")]
     times: usize,
-    /// A connection for each request, instead of one for all.
+    /// Whether each request gets a connection of its own.
     #[serde(default)]
     close: bool,
-    /// So many of all requests may be answered by others, where who is to choose may be late.
+    /// How many of all requests may be answered by other data servers, for rules whose dispatcher may answer too late.
     #[serde(default)]
     others_at_most: usize,
 }
 
-/// One request, and who is to answer it.
+/// One request, and the data server that must answer it.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Request {
-    /// Method and target.
+    /// The method and the target.
     line: String,
-    /// Further lines of its header.
+    /// Further lines of the request's head.
     #[serde(default)]
     headers: Vec<String>,
-    /// What follows the header, sent in a segment of its own.
+    /// The request's body, which is sent in a segment of its own.
     #[serde(default)]
     body: String,
     by: String,
 }
 
 impl Ask {
-    /// Does it.
+    /// Runs the step.
     ///
     /// # Errors
     /// A connection ended, or another data server than expected has answered.
@@ -87,13 +87,13 @@ impl Ask {
 }
 
 impl Request {
-    /// What this data server answers to it.
+    /// The body of this data server's answer to the request.
     fn answer_by(&self, server: &str) -> String {
         let target = self.line.split(' ').nth(1).unwrap_or_default();
         format!("{server} {target}")
     }
 
-    /// The answer.
+    /// Sends the request and returns the body of the answer.
     fn ask(&self, stream: &mut TcpStream) -> Result<String> {
         let mut head = format!("{} HTTP/1.1\r\nHost: cluster\r\n", self.line);
         for line in &self.headers {

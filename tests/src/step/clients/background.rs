@@ -1,4 +1,4 @@
-//! Clients that go on while further steps happen, and are judged when they end.
+//! Steps for clients that go on while further steps happen, and are judged when they end.
 //!
 //! ```toml
 //! [[step]]
@@ -13,8 +13,8 @@
 //! do = "finish"
 //! ```
 //!
-//! No request may fail and no byte may be wrong. How long clients had to wait is printed, not judged, and apart
-//! for each `{ do = "phase", name = "…" }`.
+//! No request may fail and no byte may be wrong. How long clients had to wait is printed, separately for each `{ do =
+//! "phase", name = "…" }`, but not judged.
 
 mod download;
 mod requests;
@@ -34,65 +34,65 @@ use self::{download::Download, requests::Requests, stalls::Phases, tally::Tally}
 use super::load::{Going, Load};
 use crate::world::World;
 
-/// As many failures as help.
+/// The greatest number of failures that are printed.
 const SHOWN: usize = 20;
 
-/// Starts clients. Each begins at once and goes on until `finish`.
+/// Starts clients, each of which runs until `finish`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Begin {
-    /// curl, one page after the other, each over a connection of its own.
+    /// Downloads by curl, one page after the other, each over a connection of its own.
     #[serde(default)]
     downloads: Vec<Download>,
-    /// Short requests over connections that stay.
+    /// Short requests over connections that stay open.
     requests: Option<Requests>,
-    /// As the step `load`, without steps meanwhile; its length does not matter.
+    /// A load as in the step `load`, without steps meanwhile. Its length is ignored.
     load: Option<Load>,
 }
 
-/// Ends them, each after its current page, and judges what they saw.
+/// Ends the clients, each after its current page, and judges what they saw.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Finish {
-    /// Data servers that were ended on purpose: what has broken off there is counted, not judged. A
+    /// Data servers that were ended on purpose: downloads and requests that broke off there are counted, not judged. A
     /// wrong byte is always a failure.
     #[serde(default)]
     may_fail: Vec<String>,
-    /// What is to have failed there, at least: else the scenario has shown nothing.
+    /// The least number of failures at these data servers: with fewer, the scenario has shown nothing.
     #[serde(default)]
     failed_at_least: usize,
 }
 
-/// What is done from now on, by a name under which the waits of clients are printed.
+/// Names what the following steps do. The waits of clients are printed under this name.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Phase {
     name: String,
 }
 
-/// Clients that run.
+/// The running clients.
 pub struct Background {
     clients: Vec<(String, JoinHandle<Tally>)>,
     load: Option<Going>,
     orders: Arc<Orders>,
 }
 
-/// What the clients are told.
+/// The orders to the clients.
 #[derive(Default)]
 struct Orders {
-    /// To end after the current page.
+    /// Set when clients must end after the current page.
     finish: AtomicBool,
-    /// To end at once.
+    /// Set when clients must end at once.
     abandon: AtomicBool,
-    /// What is done meanwhile.
+    /// What is being done to the cluster meanwhile.
     phases: Phases,
 }
 
 impl Begin {
-    /// Does it.
+    /// Runs the step.
     ///
     /// # Errors
-    /// There are clients already; or a page is not one of the lab's files.
+    /// Clients run already, or a page is not one of the lab's files.
     pub fn run(&self, world: &mut World) -> Result<()> {
         ensure!(
             world.background.is_none(),
@@ -113,17 +113,17 @@ impl Begin {
         };
         let load = self.load.as_ref().map(|load| load.begin(world));
         let begun = load.transpose().map(|load| background.load = load);
-        // Kept also after a failure: whoever ends the world ends it.
+        // The clients are kept even if the load failed to start, so that the world's end also ends them.
         world.background = Some(background);
         begun
     }
 }
 
 impl Phase {
-    /// Says so to the clients.
+    /// Tells the clients the name of the new phase.
     ///
     /// # Errors
-    /// There are none.
+    /// No clients run.
     pub fn run(&self, world: &World) -> Result<()> {
         let background = world.background.as_ref();
         let background = background.context("no step has begun any clients")?;
@@ -133,10 +133,10 @@ impl Phase {
 }
 
 impl Finish {
-    /// Does it.
+    /// Runs the step.
     ///
     /// # Errors
-    /// A request that failed where none may, wrong bytes, or a client that had nothing done.
+    /// A request failed where none may, bytes were wrong, or a client did nothing at all.
     pub fn run(&self, world: &mut World) -> Result<()> {
         let background = world.background.take();
         let background = background.context("no step has begun any clients")?;
@@ -174,10 +174,10 @@ impl Finish {
 }
 
 impl Background {
-    /// Ends all clients at once; nobody judges them any more.
+    /// Ends all clients at once, without judging them.
     pub fn abandon(self) {
         self.orders.abandon.store(true, Relaxed);
-        // A failure that nobody waits for any more: another came first.
+        // An error of the load is ignored, because an earlier one has ended the scenario.
         let _ = self.load.map(Going::end);
         for (_, client) in self.clients {
             let _ = client.join();

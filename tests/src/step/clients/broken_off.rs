@@ -1,4 +1,4 @@
-//! An answer that is broken off.
+//! A step that expects an answer to be broken off.
 
 use std::io::{Read as _, Write as _};
 
@@ -9,23 +9,23 @@ use super::http::connect_to;
 use crate::step::Step;
 use crate::world::World;
 
-/// Asks for a page that takes long. When the answer has begun, other steps happen, which end the
-/// connection: the client hears of it, instead of waiting on, and has not got the whole.
+/// Asks for a page that takes long. When the answer has begun, other steps run, which end the connection. The client
+/// must notice the end instead of waiting on, and must not have got the whole page.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BrokenOff {
     path: String,
     /// The data server that answers.
     by: String,
-    /// What ends the connection.
+    /// The steps that end the connection.
     meanwhile: Vec<Step>,
 }
 
 impl BrokenOff {
-    /// Does it.
+    /// Runs the step.
     ///
     /// # Errors
-    /// A step failed; or the answer came to its regular end, or to none at all.
+    /// A step failed, or the answer came to its regular end or to none at all.
     pub fn run(&self, world: &mut World) -> Result<()> {
         let mut stream = world.lab.within("client", || connect_to(&self.by))??;
         write!(
@@ -49,10 +49,10 @@ impl BrokenOff {
             Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
                 return Err(error).context("the client never heard that its connection is gone");
             }
-            // An orderly end and a RST are both clear.
+            // An orderly end and a RST both tell the client that the connection is over.
             Ok(_) | Err(_) => {}
         }
-        // RFC 9112, section 7.1: the last chunk is empty.
+        // An answer that is complete ends with an empty chunk (RFC 9112, section 7.1).
         ensure!(
             !answer.ends_with(b"\r\n0\r\n\r\n"),
             "the answer came to its regular end"

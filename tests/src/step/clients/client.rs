@@ -1,4 +1,4 @@
-//! Clients that no ready-made program is.
+//! Steps with clients for which there is no ready-made program.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -12,56 +12,57 @@ use super::http::{connect, connect_to, is_by_pool, read_response, whoami};
 use crate::span::Span;
 use crate::world::World;
 
-/// Requests over one connection, the header of each in segments of one byte or a few.
+/// Sends requests over one connection, the head of each in segments of one byte or a few.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Trickle {
     path: String,
-    /// Between two bytes.
+    /// The time between two segments.
     every: Span,
-    /// Bytes of a segment.
+    /// The number of bytes in a segment.
     #[serde(default = "once")]
     segment: usize,
-    /// Connections, one after the other.
+    /// The number of connections, one after the other.
     #[serde(default = "once")]
     times: usize,
-    /// Requests over each.
+    /// The number of requests over each connection.
     #[serde(default = "once")]
     requests: usize,
-    /// Length of the body.
+    /// The length of the body, in bytes.
     bytes: usize,
-    /// Bytes of further fields in the header.
+    /// The number of bytes of further fields in the head.
     #[serde(default)]
     header_bytes: usize,
-    /// Each must be answered by the data server that the path names: it begins with /dsN/.
+    /// Whether each request must be answered by the data server that the path names. The path then begins with /dsN/.
     #[serde(default)]
     by_pool: bool,
 }
 
-/// A WebSocket that echoes. Between messages, other connections are made, which go to other data
-/// servers; this one stays with its own.
+/// Opens a WebSocket whose server echoes. Between its messages, other connections go to other data servers, and the
+/// WebSocket must stay with its own.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Websocket {
     messages: usize,
-    /// Bytes of each, below 126.
+    /// The number of bytes of each message, below 126.
     bytes: u8,
-    /// Whose it is, where not all servers have it: the connection is upgraded that this one has got.
+    /// The data server that the WebSocket must be with, if not all data servers offer it: a connection that this data
+    /// server has got is upgraded.
     server: Option<String>,
 }
 
-/// A server that speaks first, then echoes lines.
+/// Connects to a server that speaks first, then echoes lines.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Banner {
     port: u16,
-    /// How the first line begins.
+    /// How the server's first line must begin.
     greeting: String,
     times: usize,
 }
 
 impl Trickle {
-    /// Does it.
+    /// Runs the step.
     ///
     /// # Errors
     /// A request failed.
@@ -106,7 +107,7 @@ impl Trickle {
 }
 
 impl Websocket {
-    /// Does it.
+    /// Runs the step.
     ///
     /// # Errors
     /// The upgrade was refused, or an echo was wrong.
@@ -129,7 +130,7 @@ impl Websocket {
         )?;
         let (head, _) = read_response(&mut stream)?;
         ensure!(head.starts_with("HTTP/1.1 101 "), "the answer is {head}");
-        // The answer to the key of RFC 6455, section 1.3.
+        // The answer that RFC 6455, section 1.3 gives for the key of the request.
         ensure!(
             head.contains("s3pPLMBiTxaQ9kYGzzhZRbK+xOo="),
             "the answer is {head}"
@@ -143,7 +144,7 @@ impl Websocket {
         Ok(())
     }
 
-    /// RFC 6455, section 5.2: a client's frames are masked, a server's are not.
+    /// Sends a message and checks the echo. A client's frames are masked, a server's are not (RFC 6455, section 5.2).
     fn echo(&self, stream: &mut TcpStream, body: &[u8]) -> Result<()> {
         const BINARY: u8 = 0x82;
         const MASK: [u8; 4] = [0x5a, 0xc3, 0x0f, 0x99];
@@ -166,10 +167,10 @@ impl Websocket {
 }
 
 impl Banner {
-    /// Does it.
+    /// Runs the step.
     ///
     /// # Errors
-    /// The server did not speak first, or not right.
+    /// The server did not speak first, or said something wrong.
     pub fn run(&self, world: &mut World) -> Result<()> {
         world.lab.within("client", || {
             for _ in 0..self.times {

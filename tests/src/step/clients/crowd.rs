@@ -1,4 +1,4 @@
-//! Many clients at once, of which most do nothing for a while, and what happens meanwhile.
+//! A step with many clients at the same time, most of which do nothing while other steps run.
 
 use std::net::TcpStream;
 use std::process::{Child, Output, Stdio};
@@ -11,43 +11,43 @@ use super::http::{ask, connect};
 use crate::step::Step;
 use crate::world::{CLUSTER, World};
 
-/// Connections that stay open after one request, and downloads by curl that do not try again. At the end each
-/// connection is asked once more, and every download must have come whole.
+/// Opens connections that stay open after one request, and starts downloads by curl that are not retried. At the end
+/// each connection sends one more request, and every download must be complete.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Crowd {
-    /// Connections with one request at the beginning and one at the end.
+    /// The number of connections with one request at the beginning and one at the end.
     #[serde(default)]
     idle: usize,
-    /// Whoever answers the last requests is none of these.
+    /// Data servers that must not answer the last requests.
     #[serde(default)]
     not_by: Vec<String>,
     #[serde(default)]
     downloads: Vec<Download>,
-    /// Steps meanwhile.
+    /// The steps that run meanwhile.
     #[serde(default)]
     meanwhile: Vec<Step>,
 }
 
-/// curl's.
+/// Downloads by curl.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Download {
     path: String,
-    /// Of the page.
+    /// The length of the page.
     bytes: u64,
     clients: u32,
-    /// Of each, as curl's --limit-rate takes it.
+    /// The rate of each client, in the form of curl's --limit-rate.
     rate: String,
 }
 
 const LONGEST: Duration = Duration::from_secs(300);
 
 impl Crowd {
-    /// Does it.
+    /// Runs the step.
     ///
     /// # Errors
-    /// A step failed, a connection ended, or a download is not whole.
+    /// A step failed, a connection ended, or a download is incomplete.
     pub fn run(&self, world: &mut World) -> Result<()> {
         let mut streams = world.lab.within("client", || open(self.idle))??;
         let children: Vec<Child> = (self.downloads.iter())

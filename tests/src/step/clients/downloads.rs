@@ -1,4 +1,4 @@
-//! Long downloads, while other steps happen.
+//! A step with long downloads, which run while other steps happen.
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
@@ -18,41 +18,41 @@ use crate::span::{Span, seconds};
 use crate::step::Step;
 use crate::world::{CLUSTER, World};
 
-/// Downloads a file of the lab several times at once, each over a connection of its own and without a
-/// second try: slowly while the other steps happen, which begin when each has got its first bytes, then the
-/// rest as fast as it comes. None ends before, and each has the right bytes.
+/// Downloads a file several times at once, each over a connection of its own and without a retry. The other steps
+/// begin when each download has got its first bytes. The downloads are slow while these steps run, and then take the
+/// rest as fast as it comes. None may end before that, and each must have the right bytes.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Downloads {
     path: String,
-    /// The digest of the page, where it is none of the lab's files.
+    /// The digest of the page, for a page that is not one of the lab's files.
     sha256: Option<String>,
-    /// At once.
+    /// The number of downloads at the same time.
     count: usize,
-    /// Bytes a second of each one, while it is slow.
+    /// The rate of each download while it is slow, in bytes a second.
     #[serde(default = "half_a_million")]
     rate: u32,
     #[serde(default = "limit")]
     within: Span,
-    /// Steps meanwhile.
+    /// The steps that run meanwhile.
     meanwhile: Vec<Step>,
 }
 
-/// One of them.
+/// One download.
 struct Download {
     curl: Child,
-    /// What has come, until it is dropped.
+    /// The bytes that have come. The file is removed when this is dropped.
     file: TempPath,
 }
 
-/// How much is read at once.
+/// The number of bytes that are read at once.
 const PIECE: usize = 1 << 16;
 
 impl Downloads {
-    /// Does it.
+    /// Runs the step.
     ///
     /// # Errors
-    /// A step failed, or a download.
+    /// A step or a download failed.
     pub fn run(&self, world: &mut World) -> Result<()> {
         let (slow, begun) = (AtomicBool::new(true), AtomicUsize::new(0));
         let piece = Duration::from_secs(PIECE as u64) / self.rate * slowness::factor();
@@ -65,7 +65,7 @@ impl Downloads {
                 let reader = scope.spawn(|| read(stdout, file, piece, &slow, &begun));
                 downloads.push((one, reader));
             }
-            // One that ends without a byte counts, too: its status says why.
+            // A download that ends without a byte counts as begun, too: its exit status says why it ended.
             while begun.load(Ordering::Relaxed) < self.count {
                 thread::sleep(Duration::from_millis(20));
             }
@@ -80,7 +80,7 @@ impl Downloads {
             slow.store(false, Ordering::Relaxed);
             let mut ends = Vec::new();
             for ((one, reader), early) in downloads.into_iter().zip(early) {
-                // Its end is the end of curl's output, which ends in time.
+                // The reader ends with curl's output, and curl ends in time.
                 let read = reader.join();
                 ends.push((one.curl.wait_with_output()?, read, early, one.file));
             }
@@ -109,7 +109,7 @@ impl Downloads {
     }
 
     fn start(&self, world: &World) -> Result<Download> {
-        // There may be others meanwhile.
+        // The file has a name of its own because several downloads run at the same time.
         let file = NamedTempFile::new_in(world.scratch.path())?.into_temp_path();
         let curl = world
             .command("client", self.within.0)?
@@ -123,7 +123,7 @@ impl Downloads {
     }
 }
 
-/// Who does not read slows the sender down.
+/// Reads the output slowly while `slow` is set. A slow reader slows the sender down.
 fn read(
     mut from: ChildStdout,
     mut to: File,

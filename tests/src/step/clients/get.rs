@@ -1,4 +1,4 @@
-//! curl fetches pages.
+//! A step in which curl fetches pages.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::span::{Span, seconds};
 use crate::world::World;
 
-/// curl(1): could not connect, nothing came back, failure in receiving.
+/// Exit statuses of curl(1): could not connect, nothing came back, failure in receiving.
 const REFUSED_OR_RESET: [i32; 3] = [7, 52, 56];
 
 /// Fetches every path from every address.
@@ -20,34 +20,34 @@ const REFUSED_OR_RESET: [i32; 3] = [7, 52, 56];
 #[serde(deny_unknown_fields)]
 pub struct Get {
     paths: Vec<String>,
-    /// Cluster addresses.
+    /// The cluster addresses.
     #[serde(default = "cluster")]
     at: Vec<String>,
     /// How often each path is fetched.
     #[serde(default = "once")]
     times: usize,
-    /// All over one connection; else each over its own, with `Connection: close`.
+    /// Whether all fetches share one connection. Otherwise each has its own, with `Connection: close`.
     #[serde(default)]
     one_connection: bool,
-    /// Each must be answered by the data server that its path names: it begins with /dsN/.
+    /// Whether each page must be answered by the data server that its path names. The path then begins with /dsN/.
     #[serde(default)]
     by_pool: bool,
-    /// HEAD instead of GET.
+    /// Whether curl sends HEAD instead of GET.
     #[serde(default)]
     head: bool,
-    /// Bytes of further fields in the header, so that it comes in several segments.
+    /// The number of bytes of further fields in the request's head, so that it comes in several segments.
     #[serde(default)]
     header_bytes: usize,
-    /// The body that is expected. The lab's files are known without.
+    /// The expected body. It need not be given for the lab's files.
     body: Option<String>,
-    /// The status of each path's answer; 200 for those beyond.
+    /// The expected status of each path's answer; paths beyond the list's end expect 200.
     #[serde(default)]
     statuses: Vec<u64>,
     /// The lab's file whose bytes are expected.
     same_as: Option<String>,
-    /// The digest that is expected, where the page is none of the lab's files.
+    /// The expected digest, for a page that is not one of the lab's files.
     sha256: Option<String>,
-    /// Expects every try to end with a refusal or a reset, and this soon, curl's own start included.
+    /// Expects that every attempt ends with a refusal or a reset within this time, which includes the start of curl.
     fails_within: Option<Span>,
     /// How long one address may take.
     #[serde(default = "limit")]
@@ -57,20 +57,20 @@ pub struct Get {
     curl: Vec<String>,
 }
 
-/// What curl says of one transfer: `%{json}` in curl(1).
+/// The part of curl's report on one transfer that the step needs: `%{json}` in curl(1).
 struct Transfer {
     status: u64,
     connects: u64,
     error: String,
-    /// The host that has answered, as its server says.
+    /// The host that has answered, as its server names it.
     by: String,
 }
 
 impl Get {
-    /// Does it.
+    /// Runs the step.
     ///
     /// # Errors
-    /// A request failed (or did not, if it should), or its bytes are wrong.
+    /// A request failed (or succeeded although it should fail), or its bytes are wrong.
     pub fn run(&self, world: &mut World) -> Result<()> {
         for address in &self.at {
             match self.fails_within {
@@ -135,13 +135,13 @@ impl Get {
                 self.check(&file(index), path)
                     .with_context(|| path.to_string())?;
             }
-            // HEAD leaves the header there, an empty body nothing.
+            // The file may be missing: HEAD leaves the head there, and an empty body leaves no file.
             let _ = std::fs::remove_file(file(index));
         }
         Ok(())
     }
 
-    /// What the answer to the request of this number says.
+    /// The expected status of the answer to the request with this number.
     fn status(&self, index: usize) -> u64 {
         let status = self.statuses.get(index % self.paths.len());
         status.copied().unwrap_or(200)
@@ -201,7 +201,7 @@ impl Get {
         let known = FILES.iter().find(|(known, _)| *known == name);
         if self.head {
             let header = std::fs::read_to_string(file)?.to_lowercase();
-            // Of nothing, Apache leaves it out.
+            // Apache leaves the field out for an empty body.
             let length = known.filter(|(_, bytes)| *bytes > 0);
             let length = length.map(|(_, bytes)| format!("content-length: {bytes}\r\n"));
             ensure!(
@@ -233,19 +233,19 @@ impl Get {
     }
 }
 
-/// The lab's file that a page is, by the last part of its path.
+/// The path of the lab's file that a page serves, found by the last part of the page's path.
 ///
 /// # Errors
-/// It is none.
+/// The page is not one of the lab's files.
 pub(crate) fn lab_file(page: &str) -> Result<PathBuf> {
     let name = page.rsplit('/').next().unwrap_or_default();
     baton_lab::servers::file(name).with_context(|| format!("{page} is not one of the lab's files"))
 }
 
-/// A file holds the same bytes as this one of the lab.
+/// Checks that a file holds the same bytes as this file of the lab.
 ///
 /// # Errors
-/// It holds others.
+/// The file holds other bytes.
 pub(crate) fn has_bytes_of(file: &Path, name: &str) -> Result<()> {
     let (expected, sum) = (listed(name).unwrap_or_default(), sha256(file)?);
     ensure!(
@@ -255,10 +255,10 @@ pub(crate) fn has_bytes_of(file: &Path, name: &str) -> Result<()> {
     Ok(())
 }
 
-/// SHA-256 of a file.
+/// Computes the SHA-256 digest of a file.
 ///
 /// # Errors
-/// It cannot be read.
+/// The file cannot be read.
 pub fn sha256(file: &Path) -> Result<String> {
     let output = Command::new("sha256sum")
         .arg(file)
@@ -297,15 +297,15 @@ fn transfers(output: &Output) -> Result<Vec<Transfer>> {
         .collect()
 }
 
-/// Header fields of so many bytes, line ends included, none longer than servers take (nginx: 8 KiB
-/// a field unless told otherwise).
+/// Header fields of so many bytes together, line ends included. None is longer than servers accept (nginx: 8 KiB a
+/// field by default).
 pub(crate) fn fields(bytes: usize) -> Vec<String> {
     const LONGEST: usize = 4096;
     const FRAME: usize = "X-Fill: \r\n".len();
     let mut left = bytes;
     let mut fields = Vec::new();
     while left > 0 {
-        // At least one byte of value: curl leaves out a field without one.
+        // The value has at least one byte, because curl leaves out a field without a value.
         let value = left.min(LONGEST).saturating_sub(FRAME).max(1);
         fields.push(format!("X-Fill: {}", "f".repeat(value)));
         left = left.saturating_sub(FRAME + value);

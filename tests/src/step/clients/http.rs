@@ -1,4 +1,4 @@
-//! As much of an HTTP client as is needed where curl would be too slow or too polite.
+//! The part of an HTTP client that is needed where curl would be too slow or too polite.
 
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpStream};
@@ -9,10 +9,10 @@ use socket2::{Domain, Socket, Type};
 use crate::slowness::patience;
 use crate::world::CLUSTER;
 
-/// A connection to a port of the cluster address. Call it inside the client.
+/// Connects to a port of the cluster address. Call this inside the client's namespace.
 ///
 /// # Errors
-/// It is refused.
+/// The connection is refused.
 pub fn connect(from: Option<Ipv4Addr>, port: u16) -> Result<TcpStream> {
     let socket = Socket::new(Domain::IPV4, Type::STREAM, None)?;
     if let Some(address) = from {
@@ -28,10 +28,10 @@ pub fn connect(from: Option<Ipv4Addr>, port: u16) -> Result<TcpStream> {
     Ok(stream)
 }
 
-/// Which data server answers a new connection.
+/// The name of the data server that answers a new connection.
 ///
 /// # Errors
-/// None does.
+/// No data server answers.
 pub fn whoami(from: Option<Ipv4Addr>) -> Result<String> {
     let mut stream = connect(from, 80)?;
     stream.write_all(b"GET /whoami HTTP/1.1\r\nHost: cluster\r\nConnection: close\r\n\r\n")?;
@@ -44,10 +44,10 @@ pub fn whoami(from: Option<Ipv4Addr>) -> Result<String> {
     Ok(body.trim().to_owned())
 }
 
-/// A connection that this data server has got, which has answered one request.
+/// Makes a connection that this data server has got. The connection has already had one request and its answer.
 ///
 /// # Errors
-/// It gets none of twenty.
+/// The data server gets none of twenty connections.
 pub fn connect_to(server: &str) -> Result<TcpStream> {
     for _ in 0..20 {
         let mut stream = connect(None, 80)?;
@@ -58,17 +58,17 @@ pub fn connect_to(server: &str) -> Result<TcpStream> {
     bail!("none of 20 connections came to {server}")
 }
 
-/// Which data server answers on a connection.
+/// The name of the data server that answers on a connection.
 ///
 /// # Errors
-/// None does.
+/// No data server answers.
 pub fn ask(stream: &mut TcpStream) -> Result<String> {
     stream.write_all(b"GET /whoami HTTP/1.1\r\nHost: cluster\r\n\r\n")?;
     let (_, body) = read_response(stream)?;
     Ok(String::from_utf8(body)?.trim().to_owned())
 }
 
-/// Reads a header and as much body as its Content-Length says.
+/// Reads a response's head and as much body as its Content-Length says.
 ///
 /// # Errors
 /// The connection ends before.
@@ -85,7 +85,7 @@ pub fn read_response(stream: &mut TcpStream) -> Result<(String, Vec<u8>)> {
     Ok((head, body))
 }
 
-/// Whether the response with this head is of the data server that the path names, which begins with /dsN/.
+/// Whether the response with this head comes from the data server that the path names. The path begins with /dsN/.
 pub(crate) fn is_by_pool(path: &str, head: &str) -> bool {
     let pool = path.split('/').nth(1).unwrap_or_default();
     head.lines().any(|line| {
@@ -95,14 +95,14 @@ pub(crate) fn is_by_pool(path: &str, head: &str) -> bool {
     })
 }
 
-/// Up to the empty line and not a byte more: what follows may be of the next answer.
+/// Reads a head up to its empty line and not a byte more, because what follows may belong to the next answer.
 pub(crate) fn read_head(stream: &mut TcpStream) -> Result<Vec<u8>> {
     const END: &[u8] = b"\r\n\r\n";
     let mut head = Vec::new();
     let mut seen = [0; 1024];
     loop {
         let count = match stream.peek(&mut seen) {
-            // A read with a timeout is not begun again by itself when the process was stopped for a moment.
+            // A read with a timeout is not restarted by the kernel if the process was stopped for a moment.
             Err(error) if error.kind() == ErrorKind::Interrupted => continue,
             peeked => peeked?,
         };
@@ -113,7 +113,7 @@ pub(crate) fn read_head(stream: &mut TcpStream) -> Result<Vec<u8>> {
         );
         let had = head.len();
         head.extend(&seen[..count]);
-        // The end may have begun in what was there before.
+        // The end may have begun in the bytes that were read before.
         let from = had.saturating_sub(END.len() - 1);
         let end = head[from..].windows(END.len()).position(|four| four == END);
         head.truncate(end.map_or(head.len(), |at| from + at + END.len()));

@@ -1,4 +1,4 @@
-//! Long downloads, while other steps happen to those that answer.
+//! A step with long downloads, during which other steps disturb the data servers that answer.
 
 use std::io::Read;
 use std::process::{Child, Stdio};
@@ -15,37 +15,37 @@ use crate::span::{Span, seconds};
 use crate::step::{Step, patience};
 use crate::world::{CLUSTER, World};
 
-/// curl(1): failure in receiving.
+/// Exit status of curl(1): failure in receiving.
 const BROKEN: i32 = 56;
-/// curl(1): a part of the file.
+/// Exit status of curl(1): only a part of the file came.
 const PARTIAL: i32 = 18;
 
-/// So many at once, each at a rate of its own. When all have begun, other steps happen. Every byte that
-/// comes is compared with the right one, whatever becomes of the download.
+/// Starts several downloads at once, each with a rate of its own. When all have begun, other steps happen. Every byte
+/// that comes is compared with the right one, however the download ends.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Interrupted {
     times: usize,
-    /// One of the lab's files.
+    /// The path of one of the lab's files.
     #[serde(default = "large")]
     path: String,
-    /// Of the slowest, bytes a second; the fastest is three times as fast.
+    /// The rate of the slowest download, in bytes a second; the fastest is three times as fast.
     rate: u64,
-    /// So many at most break off. Those that do must, by a RST.
+    /// How many downloads at most may break off. Those that do must end by a RST.
     #[serde(default)]
     broken_at_most: usize,
     #[serde(default)]
     broken_at_least: usize,
-    /// They may also end before the last byte by a FIN, as the kernel ends the connections of a program that dies.
+    /// Whether downloads may also end early by a FIN, as the kernel ends the connections of a program that dies.
     #[serde(default)]
     or_by_fin: bool,
-    /// How long all of it may take.
+    /// How long all downloads together may take.
     #[serde(default = "limit")]
     within: Span,
     meanwhile: Vec<Step>,
 }
 
-/// What became of one.
+/// The result of one download.
 struct Download {
     bytes: usize,
     whole: bool,
@@ -54,10 +54,10 @@ struct Download {
 }
 
 impl Interrupted {
-    /// Does it.
+    /// Runs the step.
     ///
     /// # Errors
-    /// A byte is wrong, a download ends in another way than it may, or a step failed.
+    /// A byte is wrong, a download ends in a way that is not allowed, or a step failed.
     pub fn run(&self, world: &mut World) -> Result<()> {
         let content = Arc::new(content(&self.path)?);
         let begun = Arc::new(AtomicUsize::new(0));
@@ -131,13 +131,14 @@ impl Interrupted {
     }
 }
 
-/// What is to come, when nothing is wrong: the file that every server of the lab serves by this name.
+/// The bytes that a download must get: those of the file that every server of the lab serves by this name.
 pub(crate) fn content(path: &str) -> Result<Vec<u8>> {
     let file = lab_file(path)?;
     std::fs::read(&file).with_context(|| format!("cannot read {}", file.display()))
 }
 
-/// `errors`: those of curl that tell of a connection that was broken off.
+/// Follows one download and compares its bytes. `errors` are the exit statuses of curl that mean that the connection
+/// was broken off.
 fn follow(
     mut curl: Child,
     content: &[u8],

@@ -1,4 +1,4 @@
-//! Load by wrk or ab, while other steps happen. No request may fail, unless its connection was ended
+//! A step that sends load by wrk or ab, while other steps happen. No request may fail, unless its connection was ended
 //! on purpose.
 
 use std::process::{Child, Command, Output, Stdio};
@@ -15,46 +15,48 @@ use crate::span::{Span, seconds};
 use crate::step::Step;
 use crate::world::{CLUSTER, World};
 
-/// How long a client waits for one answer, in seconds: many retransmissions, for machines that are slow.
+/// How long a client waits for one answer, in seconds. On slow machines an answer may need many retransmissions.
 const PATIENCE: u32 = 60;
-/// Longer than any load takes beyond what it was told to, ab's hundred thousands on a busy machine included.
+/// A time limit that is longer than any load takes, including ab's hundreds of thousands of requests on a busy
+/// machine.
 const LONGEST: Duration = Duration::from_secs(3600);
 
-/// Which program, and how much.
+/// The program that sends the load, and its parameters.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Load {
     tool: Tool,
     #[serde(default = "page")]
     path: String,
-    /// wrk: these in turn, in place of the one.
+    /// For wrk: paths that are asked for in turn, in place of the one path.
     #[serde(default)]
     paths: Vec<String>,
     /// The cluster address.
     #[serde(default = "cluster")]
     at: String,
-    /// At the same time.
+    /// The number of connections at the same time.
     #[serde(default = "sixteen")]
     connections: u32,
-    /// Each request over its own connection.
+    /// Whether each request gets a connection of its own.
     #[serde(default)]
     close: bool,
-    /// wrk: how long, or as long as the steps meanwhile take if that is longer.
+    /// For wrk: how long the load lasts, or as long as the steps meanwhile take if that is longer.
     #[serde(default = "five_seconds")]
     r#for: Span,
-    /// wrk: how long each connection waits before its next request. "0s" asks as fast as the machine can, which is
-    /// all that the labs beside this one have, too.
+    /// For wrk: how long each connection waits before its next request. "0s" asks as fast as the machine can, which
+    /// takes processor time from the labs beside this one.
     #[serde(default = "a_moment")]
     pause: Span,
-    /// ab: how many.
+    /// For ab: the number of requests.
     #[serde(default)]
     requests: u32,
-    /// Segments that the client may send again, all in all. Each is a wait for a timer.
+    /// The greatest number of segments that the client may retransmit in all. Each retransmission means a wait for a
+    /// timer.
     sent_again_at_most: Option<u64>,
-    /// The steps meanwhile end connections: their requests may fail.
+    /// Whether requests may fail, because the steps meanwhile end connections.
     #[serde(default)]
     may_fail: bool,
-    /// Steps meanwhile.
+    /// The steps that run meanwhile.
     #[serde(default)]
     meanwhile: Vec<Step>,
 }
@@ -66,13 +68,13 @@ enum Tool {
     Ab,
 }
 
-/// wrk that goes on until it is told to end.
+/// A running wrk, which goes on until it is told to end.
 pub struct Going {
     child: Child,
     judge: Judge,
 }
 
-/// What a program's report must say.
+/// The facts by which a program's report is judged.
 #[derive(Clone, Copy, Debug)]
 struct Judge {
     tool: Tool,
@@ -81,10 +83,10 @@ struct Judge {
 }
 
 impl Load {
-    /// Starts it, to go on until [`Going::end`].
+    /// Starts the load, which goes on until [`Going::end`].
     ///
     /// # Errors
-    /// It is not wrk, or cannot be started.
+    /// The program is not wrk, or cannot be started.
     pub fn begin(&self, world: &World) -> Result<Going> {
         ensure!(
             matches!(self.tool, Tool::Wrk) && self.meanwhile.is_empty(),
@@ -97,13 +99,13 @@ impl Load {
         })
     }
 
-    /// Does it.
+    /// Runs the step.
     ///
     /// # Errors
-    /// A step failed, or a request did.
+    /// A step or a request failed.
     pub fn run(&self, world: &mut World) -> Result<()> {
         let (begin, sent_again) = (Instant::now(), sent_again(world)?);
-        // With other steps meanwhile, the driver ends it.
+        // If other steps run meanwhile, this process ends the load, so its time limit is longer.
         let more = Duration::from_secs(if self.meanwhile.is_empty() { 0 } else { 240 });
         let mut child = self
             .command(world, self.r#for.0 + more)?
@@ -119,7 +121,7 @@ impl Load {
                 "the load was over before the steps"
             );
             std::thread::sleep(self.r#for.0.saturating_sub(begin.elapsed()));
-            // wrk ends early and says what it has seen.
+            // On SIGINT wrk ends early and prints its report.
             kill(Pid::from_raw(child.id().cast_signed()), Signal::SIGINT)?;
         }
         let output = child.wait_with_output()?;
@@ -176,7 +178,7 @@ impl Load {
                 ensure!(self.meanwhile.is_empty(), "steps meanwhile need wrk");
                 ensure!(self.requests > 0, "say how many `requests` ab is to make");
                 let requests = self.requests.to_string();
-                // -l: hosts' names need not be of one length.
+                // `-l` lets answers differ in length, because hosts' names do.
                 command.args([
                     "ab",
                     "-q",
@@ -203,13 +205,13 @@ impl Load {
 }
 
 impl Going {
-    /// Ends it, and gives how long its requests took.
+    /// Ends the load, and returns how long its requests took.
     ///
     /// # Errors
-    /// It had ended already, or a request failed.
+    /// The load had ended already, or a request failed.
     pub fn end(mut self) -> Result<String> {
         ensure!(self.child.try_wait()?.is_none(), "the load is over already");
-        // wrk ends early and says what it has seen.
+        // On SIGINT wrk ends early and prints its report.
         kill(Pid::from_raw(self.child.id().cast_signed()), Signal::SIGINT)?;
         let output = self.child.wait_with_output()?;
         self.judge.check(&output)?;
@@ -218,7 +220,7 @@ impl Going {
             text.lines()
                 .find_map(|line| line.trim().strip_prefix(first))
         };
-        // wrk's columns: average, deviation, maximum.
+        // The columns of wrk are average, deviation and maximum.
         let longest = line("Latency ").and_then(|line| line.split_whitespace().nth(2));
         Ok(format!(
             "wrk: {}; latency: longest {}, p99 {}",
@@ -269,8 +271,8 @@ impl Judge {
     }
 }
 
-/// wrk's script: asks for these paths, if any are given, one after the other, over whatever connection is free, and
-/// waits before each request.
+/// The script for wrk: it asks for these paths, if there are any, one after the other over whatever connection is
+/// free, and waits before each request.
 fn script_of(paths: &[String], pause: Span) -> String {
     let mut script = String::new();
     if !pause.0.is_zero() {
@@ -293,8 +295,8 @@ fn value(text: &str, label: &str) -> Option<u64> {
         .find_map(|line| line.strip_prefix(label)?.trim().parse().ok())
 }
 
-/// Segments that the client's kernel has sent again so far: RetransSegs of RFC 4022, in two lines of
-/// which the first names the columns of the second (proc_pid_net(5)).
+/// The number of segments that the client's kernel has retransmitted so far: RetransSegs of RFC 4022, read from two
+/// lines of which the first names the columns of the second (proc_pid_net(5)).
 fn sent_again(world: &World) -> Result<u64> {
     let read = || std::fs::read_to_string("/proc/thread-self/net/snmp");
     let text = world.lab.within("client", read)??;

@@ -1,4 +1,4 @@
-//! Steps in which clients ask.
+//! Steps in which clients send requests.
 
 pub mod abort;
 pub mod ahead;

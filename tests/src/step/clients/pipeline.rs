@@ -1,4 +1,4 @@
-//! Clients that do not wait for answers.
+//! A step whose clients send further requests without waiting for answers.
 
 use std::io::Write as _;
 
@@ -9,30 +9,30 @@ use serde::Deserialize;
 use super::http::{connect, is_by_pool, read_response};
 use crate::world::World;
 
-/// Several requests at once, cut into two segments at every byte in turn: right answers in the right
-/// order, whoever gives them.
+/// Sends several requests at once, cut into two segments at different places in turn. The answers must be right and in
+/// the right order, whichever data servers give them.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Pipeline {
-    /// How many requests are under way at once, one connection after the other for each number.
+    /// The numbers of requests under way at once, with one connection after the other for each number.
     depths: Vec<usize>,
-    /// In turn; each begins with /dsN/.
+    /// The paths, which are asked for in turn. Each begins with /dsN/.
     paths: Vec<String>,
-    /// The cuts: every so many bytes.
+    /// The distance between the places of the cut, in bytes.
     every: usize,
-    /// A request with its answer before, so that the connection has moved already.
+    /// Whether one request with its answer comes first, so that the connection has moved already.
     #[serde(default)]
     after_one: bool,
-    /// Each must be answered by the data server that its path names.
+    /// Whether each request must be answered by the data server that its path names.
     #[serde(default)]
     by_pool: bool,
 }
 
 impl Pipeline {
-    /// Does it.
+    /// Runs the step.
     ///
     /// # Errors
-    /// An answer is missing, or not the next one's.
+    /// An answer is missing, or belongs to another request.
     pub fn run(&self, world: &mut World) -> Result<()> {
         world.lab.within("client", || {
             self.depths.iter().try_for_each(|depth| self.at(*depth))
@@ -57,7 +57,7 @@ impl Pipeline {
                 read_response(&mut stream)?;
             }
         }
-        // No delay: each piece is a segment of its own.
+        // The socket has no delay (TCP_NODELAY), so each piece is a segment of its own.
         stream.write_all(first.as_bytes())?;
         stream.write_all(second.as_bytes())?;
         for path in paths {
@@ -79,7 +79,7 @@ fn request(path: &str) -> String {
     format!("GET {path} HTTP/1.1\r\nHost: cluster\r\n\r\n")
 }
 
-/// Whether a body is this page's: the host's name and the path, or one of the lab's files by its length.
+/// Whether a body is this page's: the host's name and the path, or one of the lab's files, judged by its length.
 fn is_of(path: &str, body: &[u8]) -> bool {
     let name = path.rsplit('/').next().unwrap_or_default();
     match FILES.iter().find(|(known, _)| *known == name) {

@@ -1,4 +1,4 @@
-//! curl sends bodies.
+//! A step in which curl sends bodies.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -11,20 +11,20 @@ use super::get::{cluster, sha256};
 use crate::span::{Span, seconds};
 use crate::world::World;
 
-/// Sends a body of every size to every address, to a page that answers its length and, but for
-/// nginx, its SHA-256.
+/// Sends a body of every size to every address. The page answers with the body's length and, except from nginx, its
+/// SHA-256 digest.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Post {
-    /// Bytes.
+    /// The sizes of the bodies, in bytes.
     sizes: Vec<u64>,
-    /// Cluster addresses.
+    /// The cluster addresses.
     #[serde(default = "cluster")]
     at: Vec<String>,
-    /// With `Transfer-Encoding: chunked`.
+    /// Whether bodies are sent with `Transfer-Encoding: chunked`.
     #[serde(default)]
     chunked: bool,
-    /// With `Expect: 100-continue`, which the server must answer before the body is sent.
+    /// Whether requests have `Expect: 100-continue`, which the server must answer before the body is sent.
     #[serde(default)]
     expect_100: bool,
     /// Whether the answer must hold the digest.
@@ -36,10 +36,10 @@ pub struct Post {
 }
 
 impl Post {
-    /// Does it.
+    /// Runs the step.
     ///
     /// # Errors
-    /// A request failed, or the server read something else.
+    /// A request failed, or the server read another body.
     pub fn run(&self, world: &mut World) -> Result<()> {
         for size in &self.sizes {
             let body = world.scratch.path().join("upload");
@@ -55,7 +55,7 @@ impl Post {
 
     fn send(&self, world: &World, address: &str, body: &Path, size: u64, sum: &str) -> Result<()> {
         let mut command = world.command("client", self.within.0)?;
-        // 30 s for the 100: without it curl would send the body after one second in any case.
+        // curl waits 30 s for the status 100. By default it would send the body after one second in any case.
         command.args(["curl", "-sS", "-v", "--fail", "--expect100-timeout", "30"]);
         command.args([
             "-H",
@@ -95,7 +95,7 @@ impl Post {
     }
 }
 
-/// Bytes without a pattern, the same at every run.
+/// Writes bytes without a pattern, which are the same at every run.
 fn write_body(path: &Path, size: u64) -> Result<()> {
     let mut file = File::create(path)?;
     let mut random = fastrand::Rng::with_seed(size);
@@ -103,7 +103,7 @@ fn write_body(path: &Path, size: u64) -> Result<()> {
     let mut left = size;
     while left > 0 {
         random.fill(&mut block);
-        // At most the block's 1 MiB.
+        // The number is at most the block's 1 MiB, so the conversion is exact.
         let take = left.min(block.len() as u64) as usize;
         file.write_all(&block[..take])?;
         left -= take as u64;

@@ -1,4 +1,4 @@
-//! Many clients in the middle of a long response each, which take it slowly, while other steps happen.
+//! A step with many clients, each in the middle of a long response that it reads slowly, while other steps happen.
 
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::TcpStream;
@@ -14,36 +14,37 @@ use super::interrupted;
 use crate::step::Step;
 use crate::world::World;
 
-/// So many connections get a file, each at this rate at most. Every byte that comes is compared with the right
-/// one. When all have begun, other steps happen; after them each must get more, and then they are closed.
+/// Opens so many connections that read a file, each at this rate at most. Every byte that comes is compared with the
+/// right one. When all have begun, other steps happen. After these, each connection must get more bytes before it is
+/// closed.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Readers {
     count: usize,
     path: String,
-    /// Of each, bytes a second.
+    /// The rate of each connection, in bytes a second.
     rate: usize,
     meanwhile: Vec<Step>,
 }
 
-/// Between two looks at a connection.
+/// The time between two looks at a connection.
 const PASS: Duration = Duration::from_millis(500);
-/// What a client and its server may hold that was sent before.
+/// The number of bytes that a client and its server may hold at most of what was sent before.
 const ON_ITS_WAY: usize = 256 * 1024;
 const LONGEST: Duration = Duration::from_secs(120);
 
 struct Reader {
     stream: TcpStream,
     head: Vec<u8>,
-    /// Of the body, once the head is whole.
+    /// The number of bytes of the body so far; `None` until the head is complete.
     bytes: Option<usize>,
 }
 
 impl Readers {
-    /// Does it.
+    /// Runs the step.
     ///
     /// # Errors
-    /// A byte is wrong, a connection ends, one gets nothing any more, or a step failed.
+    /// A byte is wrong, a connection ends, a connection gets no more bytes, or a step failed.
     pub fn run(&self, world: &mut World) -> Result<()> {
         let content = Arc::new(interrupted::content(&self.path)?);
         let readers = world.lab.within("client", || {
@@ -79,7 +80,7 @@ impl Reader {
         })
     }
 
-    /// Takes what there is, at most so much.
+    /// Reads the bytes that are there, at most `most`.
     fn read(&mut self, most: usize, content: &[u8]) -> Result<()> {
         let mut buffer = vec![0; most];
         let read = match self.stream.read(&mut buffer) {
@@ -109,7 +110,8 @@ impl Reader {
     }
 }
 
-/// Until it is over, and then faster, until each has got more than was on its way then.
+/// Reads at the rate until `ended` is set, and then faster, until each connection has got more than was on its way
+/// then.
 fn follow(mut readers: Vec<Reader>, content: &[u8], rate: usize, ended: &AtomicBool) -> Result<()> {
     let most = rate * PASS.as_millis() as usize / 1000;
     let pass = |readers: &mut Vec<Reader>, most: usize| {
@@ -133,7 +135,8 @@ fn follow(mut readers: Vec<Reader>, content: &[u8], rate: usize, ended: &AtomicB
     finish(readers, goals, content)
 }
 
-/// Whoever has got enough makes room for the others.
+/// Reads until each connection has reached its goal. A connection that has reached it is closed, to make room for the
+/// others.
 fn finish(mut readers: Vec<Reader>, mut goals: Vec<usize>, content: &[u8]) -> Result<()> {
     let begun = Instant::now();
     while !readers.is_empty() {

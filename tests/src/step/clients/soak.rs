@@ -1,4 +1,4 @@
-//! Handovers, as many as one likes.
+//! A step that makes a given number of handovers.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -18,34 +18,36 @@ use crate::step::checks::log::until;
 use crate::step::checks::no_connections::connections;
 use crate::world::World;
 
-/// In place of `handovers`, whatever the scenario says.
+/// The environment variable that overrides `handovers`.
 const LENGTH: &str = "BATON_SOAK_HANDOVERS";
-/// After so many, a pause: whether each connection has one socket, and whether no log has grown too long.
+/// The number of handovers after which the step pauses to check that each connection has one socket, and to empty the
+/// logs.
 const LEG: u64 = 1_000_000;
 const CS: &str = "cs1";
 
-/// Connections that stay, each of whose requests is another data server's. Each answer has all the
-/// page's bytes and comes from whom its path names; and a connection has one socket in all of the
-/// cluster, however often it has moved.
+/// Opens connections that stay open, and asks over each for pages of another data server with every request. Each
+/// answer must have all the page's bytes and come from the data server that its path names. However often a connection
+/// has moved, it must have exactly one socket in the whole cluster.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Soak {
-    /// In turn, neighbours and the last and the first of different data servers: /dsN/FILE.
+    /// The pages /dsN/FILE, which are asked for in turn. Neighbours in the list, and its last and first page, must be
+    /// of different data servers.
     pages: Vec<String>,
     connections: u64,
-    /// The least, of all connections together.
+    /// The least number of handovers of all connections together.
     handovers: u64,
 }
 
 /// One connection.
 struct Runner {
     stream: TcpStream,
-    /// Requests so far, and where in `pages` it began.
+    /// The number of requests so far; `began` is the index in `pages` of the first one.
     asked: usize,
     began: usize,
 }
 
-/// A page, and what a right answer is.
+/// A page and its right answer.
 struct Page<'a> {
     path: &'a str,
     request: String,
@@ -54,10 +56,10 @@ struct Page<'a> {
 }
 
 impl Soak {
-    /// Does it.
+    /// Runs the step.
     ///
     /// # Errors
-    /// A wrong answer, a connection that ended, a socket too many, or fewer handovers.
+    /// An answer is wrong, a connection ended, there is a socket too many, or there were fewer handovers.
     pub fn run(&self, world: &mut World) -> Result<()> {
         let wanted = self.wanted()?;
         let pages = self.pages(world)?;
@@ -88,7 +90,7 @@ impl Soak {
         }
     }
 
-    /// Each file is asked for once before, and compared with what it must be.
+    /// The pages with their bodies. Each file is fetched once for that, and compared with the lab's file.
     fn pages(&self, world: &World) -> Result<Vec<Page<'_>>> {
         let mut files = BTreeMap::new();
         self.pages
@@ -110,7 +112,7 @@ impl Soak {
             .collect()
     }
 
-    /// The first request of each connection, which is no handover.
+    /// Opens the connections and sends the first request of each, which is no handover.
     fn begin(&self, world: &World, pages: &[Page]) -> Result<Vec<Runner>> {
         world.lab.within("client", || {
             (0..self.connections as usize)
@@ -143,7 +145,7 @@ impl Soak {
     }
 }
 
-/// So many requests of each connection, all connections at once.
+/// Sends `each` requests over each connection, on all connections at the same time.
 fn leg(runners: &mut [Runner], pages: &[Page], each: u64) -> Result<()> {
     thread::scope(|scope| {
         let running: Vec<_> = runners
@@ -189,7 +191,7 @@ impl Page<'_> {
     }
 }
 
-/// Which way a packet has gone wrong shows in a counter of its own.
+/// The counters of all nodes: a packet that was misrouted shows in a counter of its own.
 fn what_nodes_counted(world: &World) -> String {
     let hosts = world.hosts_with("node");
     (hosts.iter())
@@ -221,7 +223,7 @@ fn file(world: &World, name: &str) -> Result<Vec<u8>> {
     Ok(body)
 }
 
-/// Servers append to them, so they can go on.
+/// Empties the servers' access logs. Servers append to them, so they can go on logging.
 fn empty_logs(world: &World) -> Result<()> {
     for host in world.hosts_with("nginx") {
         let path = world.log_path(&host, "access")?;

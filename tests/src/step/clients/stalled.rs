@@ -1,4 +1,4 @@
-//! Very many clients at once, of which some read nothing of a long answer.
+//! A step with very many clients at once, of which some read nothing of a long answer.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -12,45 +12,45 @@ use super::get::lab_file;
 use super::http::{connect, read_head, read_response};
 use crate::world::World;
 
-/// So many connections at once, of which one in ten asks for a large page and reads nothing of the answer. When
-/// nothing moves there any more, all others ask at the same time, again and again, and every byte that they get is
-/// compared with the right one. At the end those that stood still read on, and what they get is right too.
+/// Opens so many connections, of which one in ten asks for a large page and reads nothing of the answer. When no more
+/// bytes arrive there, all others ask at the same time, again and again, and every byte that they get is compared with
+/// the right one. At the end the stalled ones read on, and what they get must be right, too.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Stalled {
     connections: usize,
-    /// What the others ask for in turn: the lab's files.
+    /// The paths of the lab's files that the others ask for in turn.
     paths: Vec<String>,
-    /// By each of the others.
+    /// The number of requests over each of the others.
     requests: usize,
-    /// What the stalled ask for: more than can be on its way.
+    /// The page that the stalled ones ask for. It is larger than all that can be on its way.
     #[serde(default = "large")]
     large: String,
-    /// Bytes that each of these reads at the end.
+    /// The number of bytes that each stalled connection reads at the end.
     #[serde(default = "some")]
     then_reads: usize,
 }
 
 const ONE_IN: usize = 10;
-/// Each sends all its connections' requests before it reads the first answer.
+/// The number of threads. Each sends the requests of all its connections before it reads the first answer.
 const THREADS: usize = 8;
-/// Between two looks at what has come.
+/// The time between two looks at the bytes that have come.
 const LOOK: Duration = Duration::from_millis(500);
-/// No read takes longer, and nothing moves for longer, on a slow machine either.
+/// The longest that a read may take, and that bytes may go on arriving unread, also on a slow machine.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// More than a receive buffer holds unless somebody reads.
+/// More bytes than a receive buffer holds if nobody reads.
 const MOST_UNREAD: usize = 1 << 20;
-/// This process's own files, beside the connections.
+/// The number of files that this process needs besides the connections.
 const OTHER_FILES: u64 = 1000;
 
-/// A page of the lab's.
+/// A page of the lab.
 struct Page {
     path: String,
     content: Vec<u8>,
 }
 
 impl Stalled {
-    /// Does it.
+    /// Runs the step.
     ///
     /// # Errors
     /// An answer is wrong or does not come.
@@ -65,7 +65,8 @@ impl Stalled {
             .within("client", || open(self.connections))??
             .into_iter()
             .enumerate();
-        // One place further from ten to ten, so that whoever gives connections out in turns stalls everywhere.
+        // The place of the stalled one moves on by one in each ten, so that a connection server that chooses data
+        // servers in turn gives a stalled connection to each of them.
         let (stalled, others): (Vec<_>, Vec<_>) =
             all.partition(|(number, _)| number % ONE_IN == number / ONE_IN % ONE_IN);
         let mut stalled: Vec<TcpStream> = stalled.into_iter().map(|(_, stream)| stream).collect();
@@ -73,7 +74,7 @@ impl Stalled {
         (stalled.iter_mut()).try_for_each(|stream| request(stream, &large.path))?;
         until_still(&stalled)?;
         self.ask_all(&mut others, &pages)?;
-        // Whoever is done makes room for what the next one's answer holds up.
+        // A connection that is done is closed, which makes room for the answer of the next one.
         for (number, stream) in stalled.into_iter().enumerate() {
             read_on(stream, &large.content, self.then_reads)
                 .with_context(|| format!("number {number} of those that stood still"))?;
@@ -126,7 +127,7 @@ fn request(stream: &mut TcpStream, path: &str) -> Result<()> {
     Ok(stream.write_all(format!("GET {path} HTTP/1.1\r\nHost: cluster\r\n\r\n").as_bytes())?)
 }
 
-/// All requests, then all answers.
+/// Sends a request over each connection, then reads all answers.
 fn ask(streams: &mut [TcpStream], pages: &[Page], round: usize) -> Result<()> {
     let page = |number: usize| &pages[(number + round) % pages.len()];
     for (number, stream) in streams.iter_mut().enumerate() {
@@ -142,7 +143,7 @@ fn ask(streams: &mut [TcpStream], pages: &[Page], round: usize) -> Result<()> {
     Ok(())
 }
 
-/// Each has got something, and none gets more.
+/// Waits until each connection has got something and none gets more.
 fn until_still(streams: &[TcpStream]) -> Result<()> {
     let begun = Instant::now();
     let mut seen = vec![0; MOST_UNREAD];
@@ -169,7 +170,7 @@ fn read_on(mut stream: TcpStream, content: &[u8], bytes: usize) -> Result<()> {
     Ok(())
 }
 
-/// A process may open so many files; as a rule it begins with fewer.
+/// Raises the number of files that this process may open; by default it is often lower.
 fn allow_files(wanted: u64) -> Result<()> {
     let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE)?;
     ensure!(

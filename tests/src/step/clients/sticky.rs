@@ -1,4 +1,4 @@
-//! The same client, the same data server.
+//! A step that checks that the same client gets the same data server.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -11,31 +11,31 @@ use serde::Deserialize;
 use super::http::whoami;
 use crate::world::{Clients, World};
 
-/// Connects from many addresses, several times each: always with the same data server.
+/// Connects from many addresses, several times from each. Each address must always get the same data server.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Sticky {
-    /// The client's addresses: 10.77.0.N for these N, first and last.
+    /// The client's addresses: 10.77.0.N, from the first N to the last.
     hosts: (u8, u8),
-    /// Connections from each.
+    /// The number of connections from each address.
     times: usize,
-    /// Clients of each data server, least and most.
+    /// The least and the greatest number of clients that each data server may have.
     even: Option<(usize, usize)>,
-    /// Since the last such step, the clients of this data server have others.
+    /// A data server that is gone since the last such step: its clients must have another one.
     gone: Option<String>,
-    /// How many other clients may have moved since (Maglev's table promises few, not none).
+    /// How many other clients may have moved since (Maglev's table promises that few move, not that none does).
     #[serde(default)]
     moved_at_most: usize,
-    /// Everybody is where the first such step found them.
+    /// Whether every client must have the data server that the first such step found.
     #[serde(default)]
     as_at_first: bool,
 }
 
 impl Sticky {
-    /// Does it.
+    /// Runs the step.
     ///
     /// # Errors
-    /// A client was sent here and there, or one moved without need.
+    /// A client got several data servers, or one moved without need.
     pub fn run(&self, world: &mut World) -> Result<()> {
         let addresses: Vec<Ipv4Addr> = (self.hosts.0..=self.hosts.1)
             .map(|n| Ipv4Addr::new(10, 77, 0, n))
@@ -103,7 +103,7 @@ impl Sticky {
     }
 }
 
-/// Those that are there already stay.
+/// Adds the addresses to the client's interface. Addresses that are there already stay.
 fn add_addresses(world: &World, addresses: &[Ipv4Addr]) -> Result<()> {
     let mut ip = world.lab.exec("client")?;
     ip.args(["ip", "-batch", "-"]).stdin(Stdio::piped());

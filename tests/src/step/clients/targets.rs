@@ -1,4 +1,5 @@
-//! Requests in every spelling, each answered by the data server of the location that nginx itself finds for it.
+//! A step that sends requests in every spelling. Each must be answered by the data server of the location that nginx
+//! itself finds for it.
 
 use std::fs::{self, Permissions};
 use std::io::{ErrorKind, Read as _, Write as _};
@@ -13,51 +14,51 @@ use crate::slowness;
 use crate::step::checks::log::until;
 use crate::world::World;
 
-/// Where the nginx listens, on the client, that says which location a request is for.
+/// The address, on the client, of the nginx that says for which location a request is.
 const ORACLE: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 8099);
 
-/// Where an Apache does, with the same locations.
+/// The address, on the client, of an Apache with the same locations.
 const APACHE: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 8098);
 
-/// Sends the same bytes to an nginx with a location for each route and to the cluster, whose routes must be `/ds1/`,
-/// `/ds2/` and `/ds3/` to the data servers of these names, and host `a.test` to ds3. What nginx refuses must be
-/// refused. What an Apache would serve from the location of a route must be that route's, or be refused: so it is not had by
-/// another route, whichever server is behind.
+/// Sends the same bytes to an nginx with a location for each route and to the cluster. The cluster's routes must be
+/// `/ds1/`, `/ds2/` and `/ds3/` to the data servers of these names, and host `a.test` to ds3. The cluster must refuse
+/// what nginx refuses. What an Apache would serve from the location of a route must either be that route's or be
+/// refused, so that no other route gets it, whichever server a data server runs.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Targets {
-    /// So many are made up, besides those that are given.
+    /// The number of requests that are made up, besides those that are given.
     random: usize,
-    /// What they are made up from; another one each time, which is printed, if it is not given.
+    /// The seed of the made-up requests. Without it the step chooses another one each time, and prints it.
     #[serde(default)]
     seed: Option<u64>,
     /// Requests, with `|` for the end of a line and the empty line left out.
     requests: Vec<String>,
 }
 
-/// What is asked, and whether a connection may move with it.
+/// A request, and whether a connection may move with it.
 struct Case {
     text: String,
     may_move: bool,
 }
 
-/// What became of it.
+/// The answer to a request.
 #[derive(Debug, PartialEq, Eq)]
 struct Answer {
     status: u16,
-    /// Of the data server, or of the location.
+    /// The name of the data server or of the location.
     by: String,
 }
 
 impl Targets {
-    /// Does it.
+    /// Runs the step.
     ///
     /// # Errors
     /// Another data server has answered than the location's, or what nginx refuses was answered.
     pub fn run(&self, world: &mut World) -> Result<()> {
         let directory = world.scratch.path().join("locations");
         fs::create_dir_all(&directory)?;
-        // Apache's workers are not root.
+        // Apache's workers are not root, so the directory must be readable for all.
         fs::set_permissions(world.scratch.path(), Permissions::from_mode(0o755))?;
         let file = directory.join("nginx.conf");
         fs::write(&file, configuration(&directory.display().to_string()))?;
@@ -109,7 +110,7 @@ impl Targets {
             }
             let first = answer(connect(None, 80)?, &case.text).with_context(asked)?;
             agree(&expected, &first).with_context(asked)?;
-            // On a connection that another data server has, and as its third request.
+            // The same bytes as a later request, on a connection that has already moved between data servers.
             let mut stream = connect(None, 80)?;
             for path in ["/ds2/x", "/ds1/x", "/ds2/y"] {
                 let request = format!("GET {path} HTTP/1.1\r\nHost: h\r\n\r\n");
@@ -144,7 +145,8 @@ impl Targets {
     }
 }
 
-/// Which Apache takes for no slash when it resolves `..`, and refuses only if it is left then.
+/// Whether a target contains an encoded slash. Apache does not treat it as a slash when it resolves `..`, and refuses
+/// it only if it is still there afterwards.
 fn has_encoded_slash(text: &str) -> bool {
     text.to_ascii_lowercase().contains("%2f")
 }
@@ -155,7 +157,7 @@ fn agree(expected: &Answer, answer: &Answer) -> Result<()> {
             matches!(answer.status, 200 | 403 | 404 | 405) && answer.by.starts_with("ds")
         }
         (200, by) => answer.by == by && answer.status != 503,
-        // HTTP/0.9 has no status; whoever has closed has not answered.
+        // An answer in HTTP/0.9 has no status, and a server that has closed the connection has not answered.
         _ => answer.status == 0 || answer.status >= 400 && answer.status != 503,
     };
     if !agrees {
@@ -164,7 +166,7 @@ fn agree(expected: &Answer, answer: &Answer) -> Result<()> {
     Ok(())
 }
 
-/// What nginx says to these bytes, which end the connection.
+/// Sends these bytes, which end the connection, and returns the answer.
 fn answer(mut stream: TcpStream, text: &str) -> Result<Answer> {
     stream.set_nodelay(true)?;
     stream.set_read_timeout(Some(slowness::patience()))?;
@@ -172,7 +174,7 @@ fn answer(mut stream: TcpStream, text: &str) -> Result<Answer> {
     let mut said = Vec::new();
     match stream.read_to_end(&mut said) {
         Ok(_) => {}
-        // The rest of what was refused was never read.
+        // The server never read the rest of a request that it refused, so its kernel sends a RST.
         Err(error) if error.kind() == ErrorKind::ConnectionReset => {}
         Err(error) => return Err(error.into()),
     }
@@ -181,7 +183,7 @@ fn answer(mut stream: TcpStream, text: &str) -> Result<Answer> {
     let served = said
         .lines()
         .find_map(|line| line.strip_prefix("X-Served-By: "));
-    // In HTTP/0.9 there is the body alone, and that begins with the name.
+    // An answer in HTTP/0.9 is the body alone, which begins with the name.
     let (status, by) = match status {
         Some(status) => (status.parse()?, served.unwrap_or_default()),
         None if said.is_empty() || said.starts_with('<') => (0, ""),
@@ -205,7 +207,7 @@ fn given(text: &str) -> Case {
     }
 }
 
-/// A target of pieces that mean something to somebody.
+/// Makes up a target from pieces that have a meaning for some server.
 fn make_up(random: &mut fastrand::Rng) -> Case {
     const PIECES: [&str; 42] = [
         "/", "/", "/", "/", "ds1", "ds1/", "/ds1/", "ds2/", "/ds3", "/ds3/", "%64s1", "ds%31",

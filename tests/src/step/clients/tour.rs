@@ -1,4 +1,4 @@
-//! One curl, one connection, every data server.
+//! A step in which one curl visits every data server over one connection.
 
 use std::io::Write as _;
 use std::process::Stdio;
@@ -10,8 +10,8 @@ use crate::span::Span;
 use crate::step::checks::log::until;
 use crate::world::World;
 
-/// One curl asks ds1, ds2 and so on in turn, by path, over one connection. Each answer is of the right
-/// server, and each server's access log has exactly its requests, all from one port of the client.
+/// One curl asks ds1, ds2 and so on in turn, by path, over one connection. Each answer must come from the right
+/// server, and each server's access log must have exactly its requests, all from one port of the client.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tour {
@@ -23,10 +23,10 @@ pub struct Tour {
 }
 
 impl Tour {
-    /// Does it.
+    /// Runs the step.
     ///
     /// # Errors
-    /// A wrong answer, another connection, or a request in the wrong log.
+    /// An answer is wrong, there is another connection, or a request is in the wrong log.
     pub fn run(&self, world: &mut World) -> Result<()> {
         let answers = self.curl(world)?;
         let mut connects = 0;
@@ -50,7 +50,7 @@ impl Tour {
         (host, path)
     }
 
-    /// Each answer, and after it how many connections were made for it.
+    /// What curl prints: each answer, followed by the number of connections that were made for it.
     fn curl(&self, world: &World) -> Result<String> {
         let mut curl = world
             .command("client", self.within.0)?

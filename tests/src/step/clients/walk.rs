@@ -1,4 +1,4 @@
-//! Connections that are handed from one data server to the next.
+//! A step whose connections are handed over from one data server to the next.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -12,32 +12,33 @@ use super::http::{connect, read_response};
 use crate::step::Step;
 use crate::world::World;
 
-/// Connections that stay, each with one request after the other, from data server to data server. Each
-/// request is answered by the data server that its path names, and no connection ends.
+/// Opens connections that stay open, and sends requests over each that move it from data server to data server. Each
+/// request must be answered by the data server that its path names, and no connection may end.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Walk {
-    /// In turn; each begins with /dsN/. Every connection starts at another one.
+    /// The paths, which are asked for in turn. Each begins with /dsN/, and every connection starts at another one.
     paths: Vec<String>,
     connections: usize,
-    /// Of each connection.
+    /// The number of requests over each connection.
     requests: usize,
-    /// Further lines of each request's header.
+    /// Further lines of each request's head.
     #[serde(default)]
     headers: Vec<String>,
-    /// Which host answers, if not the one that the path names.
+    /// The host that must answer, if not the one that the path names.
     #[serde(default)]
     answered_by: Option<String>,
-    /// Hosts that may answer these paths as well.
+    /// Hosts that may answer as well, by path.
     #[serde(default)]
     also_by: BTreeMap<String, Vec<String>>,
-    /// Steps in the middle, while the connections are there and nothing is asked for; then the same again.
+    /// Steps in the middle, while the connections are open and no request is under way. After them, all requests are
+    /// sent again.
     #[serde(default)]
     meanwhile: Vec<Step>,
 }
 
 impl Walk {
-    /// Does it.
+    /// Runs the step.
     ///
     /// # Errors
     /// A connection ended, or another data server than expected has answered.

@@ -1,4 +1,4 @@
-//! Changed configurations.
+//! Steps that change configurations.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -11,23 +11,23 @@ use toml::{Table, Value};
 use crate::change::merge;
 use crate::world::World;
 
-/// Changes the configuration file of nodes, one after the other, and has each read it again.
+/// Changes the configuration files of nodes, one after the other, and has each node read its file again.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Reload {
     on: Vec<String>,
-    /// Merged into the file as `change` into a lab file. `{key}` is the cluster's first key.
+    /// The changes, merged into the file as `change` is into a lab file. `{key}` is the cluster's first key.
     set: Table,
-    /// Expects that it is refused, with this in the reason, and that the node goes on as it was. The
-    /// file is put back.
+    /// Expects that the change is refused, with this text in the reason, and that the node goes on unchanged. The file
+    /// is then restored.
     refused: Option<String>,
 }
 
 impl Reload {
-    /// Does it.
+    /// Runs the step.
     ///
     /// # Errors
-    /// The node refused, or did not, if it should.
+    /// The node refused a change that it should take, or took one that it should refuse.
     pub fn run(&self, world: &mut World) -> Result<()> {
         for host in &self.on {
             self.reload(world, host)
@@ -67,8 +67,8 @@ impl Reload {
     }
 }
 
-/// The command refuses, which looks at the file itself; and so does the node when a signal makes it
-/// read the file on its own.
+/// Checks that `baton reload`, which reads the file itself, refuses the change, and that the node refuses it, too,
+/// when a signal makes it read the file on its own.
 fn refuse(world: &World, host: &str, reason: &str) -> Result<()> {
     let output = world.baton(host, &["reload"])?;
     let said = String::from_utf8_lossy(&output.stderr);
@@ -94,10 +94,10 @@ fn refuse(world: &World, host: &str, reason: &str) -> Result<()> {
     }
 }
 
-/// A configuration with a step's changes.
+/// Applies a step's changes to a configuration.
 ///
 /// # Errors
-/// No such host.
+/// The lab has no such host.
 pub fn changed(world: &World, host: &str, mut config: Table, set: &Table) -> Result<Table> {
     let mut set = set.clone();
     fill(world, host, &mut set)?;
@@ -105,7 +105,7 @@ pub fn changed(world: &World, host: &str, mut config: Table, set: &Table) -> Res
     Ok(config)
 }
 
-/// Writes a file in place: its mode stays.
+/// Writes a file in place, so that its mode stays.
 ///
 /// # Errors
 /// The file system refuses.
@@ -113,7 +113,7 @@ pub fn write(path: &Path, text: &str) -> Result<()> {
     std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// Of a service, its pools and routes: what goes on counting, for responses of requests that came before.
+/// The fields of a service, its pools and its routes that go on counting, for responses to earlier requests.
 const TALLIES: [&str; 6] = [
     "requests",
     "bytes",
@@ -123,7 +123,7 @@ const TALLIES: [&str; 6] = [
     "closed",
 ];
 
-/// What a node says of the things that only a configuration changes.
+/// The part of a node's status that only a new configuration changes.
 fn settled(world: &World, host: &str) -> Result<serde_json::Value> {
     let status = world.status(host)?;
     let nodes = status["nodes"].as_array().into_iter().flatten();

@@ -1,4 +1,4 @@
-//! `baton drain`.
+//! A step that runs `baton drain`.
 
 use std::time::Duration;
 
@@ -7,29 +7,29 @@ use serde::Deserialize;
 
 use crate::world::World;
 
-/// Runs it on a host, to a good end or to a bad one.
+/// Runs `baton drain` on a host, and expects success or failure.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Drain {
     on: String,
-    /// What stands behind `baton drain`.
+    /// The arguments of `baton drain`.
     args: Vec<String>,
-    /// Parts of what it says.
+    /// Texts that the command must print.
     #[serde(default)]
     says: Vec<String>,
-    /// It must not do it.
+    /// Expects that the command fails.
     #[serde(default)]
     fails: bool,
 }
 
-/// Longer than any drain of a scenario.
+/// A time limit that is longer than any drain of a scenario.
 const LONGEST: Duration = Duration::from_secs(300);
 
 impl Drain {
-    /// Does it. How long an emptying took is printed: that is the machine's to say.
+    /// Runs the step. It prints how long an emptying took and does not judge it, because that depends on the machine.
     ///
     /// # Errors
-    /// It ends otherwise, or says something else.
+    /// The command ends otherwise, or prints something else.
     pub fn run(&self, world: &mut World) -> Result<()> {
         let output = world
             .command(&self.on, LONGEST)?

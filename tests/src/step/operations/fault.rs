@@ -1,4 +1,4 @@
-//! What goes wrong in the lab: crates/lab says what each is like.
+//! A step that causes faults in the lab. crates/lab describes each fault.
 
 use std::time::Duration;
 
@@ -9,34 +9,34 @@ use serde::Deserialize;
 use crate::span::Span;
 use crate::world::World;
 
-/// Does it, and, where it says for how long, undoes it after that.
+/// Causes a fault. If `for` gives a time, the step undoes the fault after that time.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Fault {
-    /// Hosts, one after the other.
+    /// The hosts, one after the other.
     on: Vec<String>,
     what: What,
-    /// What is killed, paused or continued.
+    /// The program that is killed, paused or continued.
     #[serde(default = "node")]
     thing: String,
-    /// Of packets: parts of them, 0 to 1.
+    /// The parts of the packets that are lost, 0 to 1.
     #[serde(default)]
     lose: Loss,
     #[serde(default)]
     twice: Loss,
     #[serde(default)]
     late: Loss,
-    /// How late.
+    /// By how long packets are delayed.
     #[serde(default = "five_milliseconds")]
     by: Span,
     #[serde(default)]
     only: Only,
     #[serde(default)]
     direction: Direction,
-    /// Of clocks: by how many seconds they are ahead of the right time; behind it, if negative.
+    /// For clocks: by how many seconds they are ahead of the right time; negative if they are behind.
     #[serde(default)]
     ahead: i64,
-    /// Then it is undone: what was killed is started again.
+    /// After this time the fault is undone: for example, a program that was killed is started again.
     r#for: Option<Span>,
 }
 
@@ -57,10 +57,10 @@ enum What {
 }
 
 impl Fault {
-    /// Does it.
+    /// Runs the step.
     ///
     /// # Errors
-    /// No such host or thing; what starts again does not become ready.
+    /// There is no such host or program, or a program that is started again does not become ready.
     pub fn run(&self, world: &mut World) -> Result<()> {
         let wrong = self.wrong();
         let undone_by = wrong.undone_by();

@@ -1,4 +1,4 @@
-//! `baton migrate`.
+//! A step that runs `baton migrate`.
 
 use anyhow::{Result, ensure};
 use serde::Deserialize;
@@ -9,22 +9,22 @@ use crate::world::World;
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Migrate {
-    /// Where it is run, if not at `from`.
+    /// The host on which the command runs, if not `from`.
     on: Option<String>,
     from: String,
     to: String,
-    /// Connections that go over, at least.
+    /// The least number of connections that must go over.
     #[serde(default)]
     at_least: u64,
-    /// Expects that nothing moves, with this in the reason.
+    /// Expects that nothing moves, with this text in the reason.
     refused: Option<String>,
 }
 
 impl Migrate {
-    /// Does it.
+    /// Runs the step.
     ///
     /// # Errors
-    /// It was refused, or not, if it should be; or fewer connections went over.
+    /// The command was refused or accepted against expectation, or fewer connections went over.
     pub fn run(&self, world: &mut World) -> Result<()> {
         let on = self.on.as_ref().unwrap_or(&self.from);
         let output = world.baton(on, &["migrate", &self.from, &self.to, "--json"])?;

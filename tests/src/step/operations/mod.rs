@@ -1,4 +1,4 @@
-//! Steps in which an operator acts, or something breaks.
+//! Steps that act as an operator, or break something.
 
 pub mod config;
 pub mod drain;

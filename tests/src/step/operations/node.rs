@@ -1,4 +1,4 @@
-//! Nodes that the scenario starts and ends itself, on hosts where the lab does not.
+//! Steps that start and end nodes on hosts where the lab runs none.
 
 use std::fs::OpenOptions;
 use std::io::Write as _;
@@ -19,19 +19,19 @@ use super::config::changed;
 use crate::slowness::patience;
 use crate::world::World;
 
-/// Starts `baton node`. Its configuration is another node's, save for what is the host's own.
+/// Starts `baton node`. Its configuration is that of another node, except for what belongs to the host.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StartNode {
     on: String,
-    /// Whose configuration.
+    /// The host whose configuration is copied.
     like: String,
-    /// Changes to it.
+    /// Changes to the copied configuration.
     #[serde(default)]
     set: Table,
 }
 
-/// Ends a node that a step started. But for "KILL", its exit status must be 0.
+/// Ends a node that a step started. Its exit status must be 0, unless the signal is "KILL".
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StopNode {
@@ -39,7 +39,7 @@ pub struct StopNode {
     signal: String,
 }
 
-/// `baton teardown`, as often as one likes.
+/// Runs `baton teardown` a number of times.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Teardown {
@@ -52,23 +52,23 @@ pub struct Teardown {
 pub struct Started(Option<Child>);
 
 impl StartNode {
-    /// Where it is to run.
+    /// The host on which the node is to run.
     pub fn host(&self) -> &str {
         &self.on
     }
 
-    /// The configuration that it is to have.
+    /// The configuration that the node is to have.
     ///
     /// # Errors
-    /// No such host.
+    /// The lab has no such host.
     pub fn config(&self, world: &World) -> Result<Table> {
         config_like(world, &self.like, &self.on, &self.set)
     }
 
-    /// Does it.
+    /// Runs the step.
     ///
     /// # Errors
-    /// It does not become ready.
+    /// The node does not become ready.
     pub fn run(&self, world: &mut World) -> Result<()> {
         let config = self.config(world)?;
         let directory = world.directory(&self.on)?;
@@ -108,10 +108,10 @@ impl StartNode {
 }
 
 impl StopNode {
-    /// Does it.
+    /// Runs the step.
     ///
     /// # Errors
-    /// It does not end, or ends badly.
+    /// The node does not end, or ends with an error.
     pub fn run(&self, world: &mut World) -> Result<()> {
         let signal: Signal = format!("SIG{}", self.signal)
             .parse()
@@ -129,10 +129,10 @@ impl StopNode {
 }
 
 impl Teardown {
-    /// Does it.
+    /// Runs the step.
     ///
     /// # Errors
-    /// It fails.
+    /// The command fails.
     pub fn run(&self, world: &mut World) -> Result<()> {
         for _ in 0..self.times {
             let output = world.baton(&self.on, &["teardown"])?;
@@ -147,10 +147,10 @@ impl Teardown {
 }
 
 impl Started {
-    /// Ends it at once, if it runs.
+    /// Kills the node, if it runs.
     ///
     /// # Errors
-    /// It does not end.
+    /// The node does not end.
     pub fn kill(mut self) -> Result<()> {
         self.end(Signal::SIGKILL).map(drop)
     }
@@ -182,10 +182,10 @@ impl Started {
     }
 }
 
-/// One node's configuration turned into another's.
+/// Turns the configuration of the node `like` into one for `host`.
 ///
 /// # Errors
-/// No such host.
+/// The lab has no such host.
 pub fn config_like(world: &World, like: &str, host: &str, set: &Table) -> Result<Table> {
     let mut config = world.config(like)?;
     let bpf = Path::new("/sys/fs/bpf/baton-lab")

@@ -1,4 +1,4 @@
-//! What runs in the lab is ended and started again.
+//! Steps that end programs of the lab and start them again.
 
 use std::time::{Duration, Instant};
 
@@ -8,17 +8,17 @@ use serde::Deserialize;
 
 use crate::world::World;
 
-/// Sends a signal, and waits for the end of what it ends.
+/// Sends a signal. If the signal ends programs, the step waits for their end.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Kill {
-    /// "host/thing", for instance "cs1/node".
+    /// The programs as "host/thing", for instance "cs1/node".
     things: Vec<String>,
-    /// "KILL", "TERM", "QUIT", "HUP", "STOP", "CONT".
+    /// The signal: "KILL", "TERM", "QUIT", "HUP", "STOP" or "CONT".
     signal: String,
 }
 
-/// Signals that end whatever lets them.
+/// Signals that end a program unless it handles or ignores them.
 const ENDING: [Signal; 4] = [
     Signal::SIGKILL,
     Signal::SIGTERM,
@@ -26,16 +26,16 @@ const ENDING: [Signal; 4] = [
     Signal::SIGINT,
 ];
 
-/// Starts again what was ended, and waits until it is ready.
+/// Starts again the programs that were ended, and waits until they are ready.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Restart {
-    /// "host/thing".
+    /// The programs as "host/thing".
     things: Vec<String>,
 }
 
 impl Kill {
-    /// Of one thing.
+    /// A signal to a single program.
     pub(crate) fn one(host: &str, thing: &str, signal: &str) -> Kill {
         Kill {
             things: vec![format!("{host}/{thing}")],
@@ -43,10 +43,10 @@ impl Kill {
         }
     }
 
-    /// Does it.
+    /// Runs the step.
     ///
     /// # Errors
-    /// No such thing or signal.
+    /// There is no such program or signal.
     pub fn run(&self, world: &mut World) -> Result<()> {
         let signal: Signal = format!("SIG{}", self.signal)
             .parse()
@@ -70,10 +70,10 @@ impl Kill {
 }
 
 impl Restart {
-    /// Does it.
+    /// Runs the step.
     ///
     /// # Errors
-    /// It does not become ready.
+    /// A program does not become ready.
     pub fn run(&self, world: &mut World) -> Result<()> {
         for thing in &self.things {
             let (host, thing) = split(thing)?;

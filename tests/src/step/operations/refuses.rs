@@ -1,4 +1,4 @@
-//! `baton node` on a wrong configuration.
+//! A step that runs `baton node` on a wrong configuration.
 
 use anyhow::{Result, ensure};
 use serde::Deserialize;
@@ -9,37 +9,37 @@ use crate::step::checks::snapshot::Snapshot;
 use crate::step::patience;
 use crate::world::World;
 
-/// Starts a node that must not start: it ends soon, says what is wrong, where, and what to do, and
-/// leaves nothing half set up.
+/// Starts a node that must not start: it must end soon, say what is wrong, where, and what to do, and leave nothing
+/// half set up.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Refuses {
     on: String,
-    /// Whose configuration.
+    /// The host whose configuration is copied.
     like: String,
-    /// What makes it wrong.
+    /// The changes that make the configuration wrong.
     #[serde(default)]
     set: Table,
-    /// Text at the end of the file, for what no table can hold.
+    /// Text appended to the file, for errors that no TOML table can hold.
     #[serde(default)]
     append: String,
-    /// Parts of what it says.
+    /// Texts that the node must print.
     says: Vec<String>,
-    /// What is not to be said.
+    /// Texts that the node must not print.
     #[serde(default)]
     silent: Vec<String>,
-    /// What runs it, as `unshare --user --map-root-user`. `{dir}` is the host's directory.
+    /// The command that runs the node, such as `unshare --user --map-root-user`. `{dir}` is the host's directory.
     #[serde(default)]
     by: Vec<String>,
-    /// As this user instead of root.
+    /// The user that runs the node instead of root.
     user: Option<String>,
 }
 
 impl Refuses {
-    /// Does it.
+    /// Runs the step.
     ///
     /// # Errors
-    /// It starts, says something else, or leaves something.
+    /// The node starts, prints something else, or leaves something behind.
     pub fn run(&self, world: &mut World) -> Result<()> {
         let config = config_like(world, &self.like, &self.on, &self.set)?;
         let path = world.scratch.path().join("wrong.toml");
@@ -47,7 +47,7 @@ impl Refuses {
         let before = Snapshot::of(world, &self.on)?;
         let mut command = world.command(&self.on, patience().0)?;
         if let Some(user) = &self.user {
-            // The file and the way to it must be readable: this is about what root alone may do.
+            // The file and its directory must be readable for the user: the check is about what only root may do.
             let open = ["chmod", "a+rX"].map(str::to_owned).into_iter();
             let paths = [world.scratch.path(), &path].map(|path| path.display().to_string());
             let words: Vec<String> = open.chain(paths).collect();

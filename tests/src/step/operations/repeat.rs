@@ -1,4 +1,4 @@
-//! The same again.
+//! A step that repeats other steps.
 
 use anyhow::{Context as _, Result};
 use serde::Deserialize;
@@ -6,7 +6,7 @@ use serde::Deserialize;
 use crate::step::Step;
 use crate::world::World;
 
-/// Does some steps one after the other, so many times.
+/// Runs some steps one after the other, a number of times.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Repeat {
@@ -15,7 +15,7 @@ pub struct Repeat {
 }
 
 impl Repeat {
-    /// Does it.
+    /// Runs the step.
     ///
     /// # Errors
     /// A step failed.

@@ -1,4 +1,4 @@
-//! Changes to hosts and links.
+//! Steps that change hosts and links, or run commands.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -10,44 +10,45 @@ use serde::Deserialize;
 use crate::span::{Span, seconds};
 use crate::world::World;
 
-/// Lets packets be lost.
+/// Sets a loss rate on the links of hosts.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Loss {
-    /// Hosts; none means all.
+    /// The hosts; an empty list means all.
     #[serde(default)]
     on: Vec<String>,
-    /// Of the packets in each direction, 0 to 1.
+    /// The part of the packets that is lost in each direction, 0 to 1.
     part: f64,
 }
 
-/// From now on, the first segment with data of every connection that the client opens is lost, once.
+/// Has the network lose, from this step on, the first segment with data of every connection that the client opens,
+/// once.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LoseFirst {}
 
-/// From now on, so many of a hundred messages between nodes are lost, and nothing else.
+/// Has the network lose, from this step on, so many of a hundred messages between nodes, and nothing else.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LoseMessages {
     percent: u32,
 }
 
-/// So many packets have been lost since the loss was set.
+/// Checks that at least so many packets have been lost since the loss was set.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Lost {
     at_least: u64,
 }
 
-/// Runs a command.
+/// Runs a command on a host.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Run {
     on: String,
-    /// `{dir}` is the host's directory, `{baton}` the program under test.
+    /// The words of the command: `{dir}` is the host's directory, `{baton}` the program under test.
     command: Vec<String>,
-    /// How long it may take.
+    /// How long the command may take.
     #[serde(default = "limit")]
     within: Span,
 }
@@ -57,15 +58,15 @@ pub struct Run {
 #[serde(deny_unknown_fields)]
 pub struct Sysctl {
     on: String,
-    /// By name as sysctl(8) takes it.
+    /// The values, by the parameters' names as sysctl(8) takes them.
     set: BTreeMap<String, String>,
 }
 
 impl Loss {
-    /// Does it.
+    /// Runs the step.
     ///
     /// # Errors
-    /// No such host.
+    /// The lab has no such host.
     pub fn run(&self, world: &mut World) -> Result<()> {
         let all = world
             .lab
@@ -86,9 +87,9 @@ impl Loss {
 }
 
 impl LoseFirst {
-    /// Does it, by nftables at the client's port of the bridge. A segment without data has an IP
-    /// packet of 40 bytes, or of 52 with timestamps. What leaves the client in one piece crosses the
-    /// bridge in one piece, so its kernel must cut before.
+    /// Sets the rules, by nftables at the client's port of the bridge. A segment without data is an IP packet of 40
+    /// bytes, or of 52 with timestamps. What leaves the client in one piece crosses the bridge in one piece, so the
+    /// client's kernel must do the segmentation itself.
     ///
     /// # Errors
     /// nft or ethtool refuses.
@@ -109,7 +110,7 @@ impl LoseFirst {
 }
 
 impl LoseMessages {
-    /// Does it, by nftables where the messages enter the bridge.
+    /// Sets the rules, by nftables where the messages enter the bridge.
     ///
     /// # Errors
     /// nft refuses.
@@ -131,10 +132,10 @@ impl LoseMessages {
 }
 
 impl Lost {
-    /// Checks it, by the nftables rules that lose them.
+    /// Runs the check, by the counters of the nftables rules that drop the packets.
     ///
     /// # Errors
-    /// It was fewer: then the scenario has shown nothing.
+    /// Fewer packets were lost, so the scenario has shown nothing.
     pub fn run(&self, world: &mut World) -> Result<()> {
         let listed = world.run(BRIDGE, &["nft", "list", "ruleset"])?;
         let lost: u64 = listed
@@ -158,7 +159,7 @@ impl Lost {
 }
 
 impl Run {
-    /// Does it.
+    /// Runs the step.
     ///
     /// # Errors
     /// The command fails.
@@ -174,7 +175,7 @@ impl Run {
 }
 
 impl Sysctl {
-    /// Does it.
+    /// Runs the step.
     ///
     /// # Errors
     /// The kernel refuses.

@@ -1,5 +1,5 @@
-//! A host under a service manager of its own: systemd as the first process of a PID namespace, and `baton node` as
-//! the unit of `packaging/`, with all that confines it.
+//! Steps for a host that has a service manager of its own: systemd is the first process of a PID namespace, and `baton
+//! node` runs as the unit of `packaging/`, with all that confines it.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -12,52 +12,52 @@ use super::node::{StartNode, write_secret};
 use crate::step::patience;
 use crate::world::World;
 
-/// Starts systemd on a host on which the lab runs no node. `baton` and its unit are installed there: what `make
-/// install` does, seen by that systemd alone.
+/// Starts systemd on a host on which the lab runs no node. The step installs `baton` and its unit like `make install`,
+/// but only this systemd sees them.
 #[derive(Debug, Deserialize)]
 #[serde(transparent)]
 pub struct Systemd(StartNode);
 
-/// Runs systemctl there, or another program of systemd's.
+/// Runs systemctl, or another program of systemd's, on such a host.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Systemctl {
     on: String,
     #[serde(default = "systemctl")]
     program: String,
-    /// What stands behind it.
+    /// The arguments of the program.
     args: Vec<String>,
-    /// Parts of what it says, waited for.
+    /// Texts that the program must print. The step repeats the command until it does.
     #[serde(default)]
     says: Vec<String>,
-    /// It ends with an error.
+    /// Expects that the program ends with an error.
     #[serde(default)]
     fails: bool,
 }
 
-/// A running one. It ends, with all it has started, when it is dropped.
+/// A running systemd. When this is dropped, systemd ends with everything that it has started.
 pub struct Manager {
     child: Child,
     group: PathBuf,
 }
 
-/// Where systemd is, as on Debian.
+/// The path of systemd on Debian.
 const PROGRAM: &str = "/lib/systemd/systemd";
 
 const UNIT: &str = include_str!("../../../../packaging/baton.service");
 
-/// No journal runs. A node's log is where the lab has it.
+/// A drop-in of the unit: no journal runs, so the node logs to the file where the lab expects its log.
 const LOG: &str = "[Service]\nStandardOutput=append:/run/baton/node.log\nStandardError=inherit\n";
 
-/// What the unit hangs on; all else that systems have is not started.
+/// The targets on which the unit depends. Nothing else that systems usually have is started.
 const TARGETS: [&str; 4] = ["sysinit", "basic", "shutdown", "lab"];
 
-/// Longer than the unit lets anything take.
+/// A time limit that is longer than the unit lets anything take.
 const LONGEST: Duration = Duration::from_secs(300);
 
-/// Becomes systemd: $1 is the host's directory, $2 the program under test. /usr/local, /etc and /run are its own,
-/// and so is its hierarchy of control groups; the host's directory is /run/baton there, so that the lab finds the
-/// control socket.
+/// The shell script that becomes systemd. $1 is the host's directory, $2 the program under test. systemd has
+/// /usr/local, /etc, /run and the hierarchy of control groups for itself. The host's directory is /run/baton there, so
+/// that the lab finds the control socket.
 const INIT: &str = r#"
 set -e
 mount --make-rprivate /
@@ -87,10 +87,10 @@ exec env -i PATH="$PATH" container=lab SYSTEMD_UNIT_PATH=/etc/systemd/system \
 "#;
 
 impl Systemd {
-    /// Does it.
+    /// Runs the step.
     ///
     /// # Errors
-    /// It does not come up.
+    /// systemd does not come up.
     pub fn run(&self, world: &mut World) -> Result<()> {
         let on = self.0.host();
         let directory = world.directory(on)?;
@@ -140,7 +140,7 @@ impl Systemd {
         std::fs::write(more.join("log.conf"), LOG)?;
         let mut config = self.0.config(world)?;
         write_secret(&directory.join("baton.toml"), &config.to_string())?;
-        // The unit's: where the state is by default, which is the host's directory.
+        // The unit sets no run_dir: the default is /run/baton, which is the host's directory.
         let local = config
             .get_mut("local")
             .and_then(|local| local.as_table_mut());
@@ -150,10 +150,10 @@ impl Systemd {
 }
 
 impl Systemctl {
-    /// Does it.
+    /// Runs the step.
     ///
     /// # Errors
-    /// It ends otherwise, or says something else for too long.
+    /// The program ends otherwise, or does not print the texts in time.
     pub fn run(&self, world: &mut World) -> Result<()> {
         let begin = Instant::now();
         loop {
@@ -195,7 +195,7 @@ impl Systemctl {
 }
 
 impl Manager {
-    /// Enters its namespaces; what to run there is added.
+    /// A command that enters systemd's namespaces. The caller adds the program to run.
     fn command(&mut self) -> Result<Command> {
         if let Some(status) = self.child.try_wait()? {
             anyhow::bail!("systemd has ended with {status}");
@@ -213,7 +213,7 @@ impl Manager {
 
 impl Drop for Manager {
     fn drop(&mut self) {
-        // Its first process goes with it, and with that all others.
+        // `unshare --kill-child` kills systemd with this process, and with systemd all processes of its namespace end.
         let _ = self.child.kill();
         let _ = self.child.wait();
         let end = Instant::now() + Duration::from_secs(10);
@@ -227,7 +227,7 @@ fn systemctl() -> String {
     "systemctl".into()
 }
 
-/// With all groups below it.
+/// Removes a control group with all groups below it.
 fn remove_group(group: &Path) -> std::io::Result<()> {
     for entry in std::fs::read_dir(group)? {
         let entry = entry?;
@@ -238,7 +238,7 @@ fn remove_group(group: &Path) -> std::io::Result<()> {
     std::fs::remove_dir(group)
 }
 
-/// The hierarchy of control groups of version 2.
+/// The mount point of the hierarchy of control groups of version 2.
 fn unified() -> Result<PathBuf> {
     let places = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"].map(PathBuf::from);
     let found = places

@@ -1,4 +1,4 @@
-//! The next version takes the place of a node's daemon and programs.
+//! A step that replaces a node's daemon and programs by the next version.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -11,38 +11,39 @@ use super::config::{changed, write};
 use super::process::Kill;
 use crate::world::World;
 
-/// Ends the daemons of nodes, one after the other, and starts the next one in each place.
+/// Ends the daemons of nodes, one after the other, and starts the next version in place of each.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Upgrade {
     on: Vec<String>,
     #[serde(default = "crate::step::clients::get::once")]
     times: usize,
-    /// How the daemon ends.
+    /// The signal that ends the daemon.
     #[serde(default = "quit")]
     signal: String,
-    /// Maps that the next version wants laid out otherwise. For that, what is written down of them is
-    /// changed: it is the same as if the next version's own were another.
+    /// The maps that the next version lays out differently. The step simulates that: it changes the recorded layout of
+    /// these maps, so that the next version's own layout differs from the record.
     #[serde(default)]
     other_layout: Vec<String>,
     /// Changes to the configuration.
     #[serde(default)]
     set: Table,
-    /// The next version is started with --fresh once, by hand.
+    /// Whether the next version is first started once by hand with --fresh.
     #[serde(default)]
     fresh: bool,
-    /// It refuses to start, with this in the reason. What was changed is put back; no daemon runs then.
+    /// Expects that the next version refuses to start, with this text in the reason. The step then restores what it
+    /// changed, and no daemon runs.
     refused: Option<String>,
 }
 
-/// What is written down of a node's maps, by name.
+/// The recorded layouts of a node's maps, by the maps' names.
 type Layouts = BTreeMap<String, String>;
 
 impl Upgrade {
-    /// Does it.
+    /// Runs the step.
     ///
     /// # Errors
-    /// It does not start, or does, if it should not.
+    /// The next version does not start although it should, or starts although it should not.
     pub fn run(&self, world: &mut World) -> Result<()> {
         for host in self.on.iter().cycle().take(self.times * self.on.len()) {
             self.upgrade(world, host)
@@ -55,7 +56,7 @@ impl Upgrade {
         let path = world.config_path(host)?;
         let config = std::fs::read_to_string(&path)?;
         if !self.set.is_empty() {
-            // A node that watches its file would take it up; the labs' do not.
+            // A node that watches its file would read this change; the labs' nodes do not watch.
             let next = changed(world, host, config.parse()?, &self.set)?;
             write(&path, &next.to_string())?;
         }
@@ -65,7 +66,8 @@ impl Upgrade {
             set_layout(world, host, map, "00 00 00 00 00 00 00 00")?;
             layouts.insert(map.clone(), number);
         }
-        // Last, because others wait for its successor's first word no longer than for anybody's.
+        // The daemon ends last, because other nodes wait for its successor's first message no longer than for any
+        // node's.
         Kill::one(host, "node", &self.signal).run(world)?;
         if let Some(reason) = &self.refused {
             refuse(world, host, reason)?;
@@ -99,7 +101,7 @@ fn refuse(world: &World, host: &str, reason: &str) -> Result<()> {
     Ok(())
 }
 
-/// As an operator would: by hand, until it is ready; it then makes way for the service.
+/// Starts the next version by hand, as an operator would, until it is ready; it then ends to make way for the service.
 fn start_fresh(world: &World, host: &str) -> Result<()> {
     const SCRIPT: &str = "\"$0\" node --fresh --config \"$1\" & \
          until \"$0\" status --config \"$1\" >/dev/null 2>&1; do \
@@ -113,7 +115,7 @@ fn start_fresh(world: &World, host: &str) -> Result<()> {
     Ok(())
 }
 
-/// The number that is written down of a map, in bpftool's bytes.
+/// The recorded layout number of a map, in the form of bpftool's bytes.
 fn layout(world: &World, host: &str, map: &str) -> Result<String> {
     let record = record(world, host);
     let record = record.display().to_string();
@@ -148,7 +150,7 @@ fn record(world: &World, host: &str) -> PathBuf {
         .join("layouts")
 }
 
-/// The name of a map, filled up with zeros to the 16 bytes of a key.
+/// The key of a map's record: the map's name, padded with zeros to 16 bytes.
 fn key(map: &str) -> Vec<String> {
     let bytes = map.bytes().chain(std::iter::repeat(0)).take(16);
     bytes.map(|byte| format!("{byte:02x}")).collect()

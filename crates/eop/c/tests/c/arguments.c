@@ -1,4 +1,4 @@
-/* What is wrong is answered with an errno, and nothing crashes. */
+/* Wrong arguments are reported with an errno, and nothing crashes. */
 #include <eop.h>
 #include <errno.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* The client of figure 2 (b): sends each argument behind the port, and prints the answers. */
+/* The client of figure 2 (b). It sends each argument behind the port as a request, and prints the answers. */
 #include <eop.h>
 #include <errno.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* The server of figure 2 (a): where = early | late | none, and the target. Prints its port. */
+/* The server of figure 2 (a). Arguments: name, early | late | never, target port. Prints its own port. */
 #include <eop.h>
 #include <errno.h>
 #include <stdio.h>
@@ -34,13 +34,13 @@ int main(int argc, char **argv)
 		if (eop_send(s, "x", 1) != -1 || errno != EPIPE)
 			failed("sending on a socket that was redirected");
 		eop_close(s);
-		/* Stays until the client has understood. */
+		/* The server stays until the client has followed the redirect. */
 		getchar();
 		eop_listener_close(listener);
 		return 0;
 	}
 	for (;;) {
-		/* A buffer smaller than the message, so that it comes in parts. */
+		/* The buffer is smaller than the message, which so arrives in parts. */
 		size_t total = strlen(name);
 		memcpy(answer, name, total);
 		do {

@@ -1,15 +1,15 @@
-//! What redirectable sockets cost when nothing is redirected, and what a redirect saves against closing and
-//! connecting by hand. Over loopback, clients and servers in threads of one process; plain and EOP take turns in
-//! short rounds, so that what else the machine does meets both.
+//! Measures what redirectable sockets cost if nothing is redirected, and what a redirect saves against closing and
+//! connecting by hand. It runs over loopback, with clients and servers in threads of one process. Plain and EOP take
+//! turns in short rounds, so that other load of the machine affects both.
 //!
 //! ```text
 //! taskset -c 1 cargo run --release -p eop --example overhead [-- [copied] [ROUNDS]]
 //! ```
 //!
-//! Messages are in buffers with room for the header ([`Message`]); with `copied` for the first word they are slices,
-//! which are copied behind it up to 12 KiB, and sent in two pieces beyond.
+//! Messages are in buffers with room for the header ([`Message`]). With `copied` as the first word they are slices,
+//! which are copied behind the header up to 12 KiB, and sent in two pieces beyond that.
 //!
-//! A ratio is the median of the ratios of neighbouring rounds, of the time that passed and of the processor
+//! A ratio is the median of the ratios of neighbouring rounds: once of the time that passed, once of the processor
 //! time that both ends took. The second is steadier on a machine that does other things too.
 
 mod plain;
@@ -59,7 +59,7 @@ fn main() -> Result<(), Error> {
     Ok(())
 }
 
-/// Of both ends together, in seconds.
+/// The cost of both ends together, in seconds.
 #[derive(Clone, Copy, Default)]
 struct Cost {
     time: f64,
@@ -82,7 +82,7 @@ impl Stopwatch {
 }
 
 fn processor_time() -> Duration {
-    // A clock that every Linux has.
+    // Every Linux has this clock.
     clock_gettime(ClockId::CLOCK_PROCESS_CPUTIME_ID).map_or(Duration::ZERO, Duration::from)
 }
 
@@ -133,7 +133,7 @@ fn options(nodelay: bool) -> Options {
     }
 }
 
-/// Rounds of both kinds, neighbours compared; who goes first takes turns too.
+/// Runs rounds of both kinds and compares neighbours. The kind that goes first changes with each round.
 fn compare(
     rounds: usize,
     trips: u32,

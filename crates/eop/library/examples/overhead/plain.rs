@@ -1,4 +1,4 @@
-//! Plain TCP, as a program would use it that knows how long its messages are.
+//! Plain TCP, as it is used by a program that knows the length of its messages.
 
 #![allow(clippy::unwrap_used, reason = "a measurement that fails is over")]
 

@@ -1,4 +1,4 @@
-//! Servers whose answer is ready, and as long as the request. Each has a thread, and one client at a time.
+//! Servers whose answer is ready and as long as the request. Each has a thread, and one client at a time.
 
 #![allow(clippy::unwrap_used, reason = "a measurement that fails is over")]
 
@@ -39,7 +39,7 @@ pub fn eop(size: usize, nodelay: bool, copied: bool) -> SocketAddr {
     })
 }
 
-/// Answers once, and sends the client to the next server with it.
+/// Starts a server that answers once, and redirects the client to the next server with that answer.
 pub fn redirecting(size: usize, next: SocketAddr) -> SocketAddr {
     let answer = vec![b'y'; size];
     serve(true, move |mut session| {

@@ -1,4 +1,4 @@
-//! The client's end.
+//! The client's end of a session over connections.
 
 use std::io;
 use std::net::SocketAddr;
@@ -12,29 +12,29 @@ use eop_protocol::{Client as Machine, ClientOptions, NotAllowed, Verdict};
 use super::{Tcp, Wait, inbox::Inbox, known, stream::Stream, ulp, ulp::Handshake};
 use crate::{Error, Options, Outgoing, Peer, Speak};
 
-/// A session with whichever server it is at.
+/// A client's session, with the server that it is redirected to as well.
 #[derive(Debug)]
 pub(crate) struct Client<T> {
     options: Options,
-    /// Once it is connected, what the server speaks.
+    /// The protocol that the server speaks, valid once the session is connected.
     peer: Peer,
     machine: Machine,
     stream: Stream<T>,
     state: State,
     inbox: Inbox,
-    /// To be told before anything is sent.
+    /// How many requests the application must send again. It must be told before anything else is sent.
     redo: usize,
 }
 
 #[derive(Clone, Copy, Debug)]
 enum State {
-    /// To the first server.
+    /// The connection to the first server is being made.
     Connecting,
-    /// The server was asked whether it speaks EOP, and may answer until then.
+    /// The server was asked whether it speaks EOP, and may answer until this time.
     Asking(Instant),
-    /// Again, to a server that was found to be plain.
+    /// A new connection is being made to a server that was found to be plain.
     ConnectingPlain,
-    /// To where it was redirected.
+    /// The connection to the server of a redirect is being made.
     Moving,
     Connected,
 }
@@ -50,7 +50,7 @@ impl<T: Tcp> Client<T> {
             allow: options.allow.clone(),
             probe: either,
         };
-        // A plain server may be one that speaks first.
+        // Only EOP lets this end speak first for sure: a plain server may be one that speaks first.
         let speaks = options.speak == Speak::Eop;
         Ok(Self {
             stream: connect(server, &options, either, speaks)?,
@@ -83,13 +83,13 @@ impl<T: Tcp> Client<T> {
         self.stream.wait()
     }
 
-    /// Where a message lies that [`Self::recv`] found.
+    /// The bytes of a message that [`Self::recv`] found.
     pub fn at(&self, range: Range<usize>) -> &[u8] {
         self.inbox.at(range)
     }
 
-    /// Done when the session is connected to where it is to be, and [`Self::send`] may be called. What goes first
-    /// there goes with what follows.
+    /// Is ready when the session is connected to its server and [`Self::send`] may be called. What this end says first
+    /// on a connection leaves with the bytes that follow.
     #[inline]
     pub fn connected(&mut self) -> Poll<Result<(), Error>> {
         match self.state {
@@ -134,7 +134,7 @@ impl<T: Tcp> Client<T> {
         }
     }
 
-    /// A request: one message, or bytes to a plain server. [`Self::flush`] sends what does not go at once.
+    /// Sends a request: one message, or bytes to a plain server. [`Self::flush`] sends what cannot leave at once.
     #[inline]
     pub fn send(&mut self, message: Outgoing<'_>) -> Result<(), Error> {
         if self.peer == Peer::Plain {
@@ -145,22 +145,22 @@ impl<T: Tcp> Client<T> {
         let header = Head::normal(message.slen()?);
         self.machine.handle_send(message.body())?;
         let (head, rest) = message.behind(&header);
-        // What is wrong shows when receiving: a REDIRECT may have come before the end.
+        // An error is reported when receiving, because a REDIRECT may have arrived before the end.
         let _ = self.stream.write(head, rest);
         Ok(())
     }
 
-    /// Done when all is sent.
+    /// Is ready when all is sent.
     #[inline]
     pub fn flush(&mut self) -> Poll<Result<(), Error>> {
         match ready!(self.stream.flush()) {
             Err(error) if self.peer == Peer::Plain => Poll::Ready(Err(Error::io("sending")(error))),
-            // As in `send`.
+            // Errors are reported when receiving, as in `send`.
             _ => Poll::Ready(Ok(())),
         }
     }
 
-    /// The next message of the server, or bytes of a plain one.
+    /// Is ready with the next message of the server, or with bytes of a plain one.
     #[inline]
     pub fn recv(&mut self) -> Poll<Result<Option<Range<usize>>, Error>> {
         if self.peer == Peer::Plain {
@@ -225,7 +225,7 @@ impl<T: Tcp> Client<T> {
         }
     }
 
-    /// Decides what the server speaks, or asks it.
+    /// Decides which protocol the server speaks, or asks the server.
     #[cold]
     fn first_connected(&mut self) {
         let said = self.stream.announced;
@@ -240,7 +240,7 @@ impl<T: Tcp> Client<T> {
                 return;
             }
         };
-        // Nothing is to be said: no probe, and no request yet.
+        // There is nothing to say first: no probe, and no request yet.
         self.machine.handle_connected();
         self.state = State::Connected;
     }
@@ -252,13 +252,13 @@ impl<T: Tcp> Client<T> {
                     self.machine.handle_message(&Head::Welcome)?;
                     return Poll::Ready(Ok(true));
                 }
-                // It speaks, but something else.
+                // The server answers, but not with a WELCOME.
                 Ok(Some(_)) | Err(_) => return Poll::Ready(Ok(false)),
                 Ok(None) => {}
             }
             match self.stream.read_until(&mut self.inbox, deadline) {
                 Poll::Ready(Ok(Some(true))) => {}
-                // An end, a reset, or silence.
+                // The stream ended, the connection was reset, or the server was silent.
                 Poll::Ready(_) => return Poll::Ready(Ok(false)),
                 Poll::Pending => {
                     self.state = State::Asking(deadline);
@@ -268,7 +268,7 @@ impl<T: Tcp> Client<T> {
         }
     }
 
-    /// Begins to connect to where the session moves, and lets go of nothing yet.
+    /// Begins to connect to the server that the session moves to. The old connection stays open for the moment.
     #[cold]
     fn move_on(&mut self) -> Result<(), Error> {
         self.inbox.forget();
@@ -292,7 +292,7 @@ impl<T: Tcp> Client<T> {
             self.stream.put(&Head::Hello(hello).bytes(0));
         }
         for message in opening.again {
-            // It was sent before, so its length fits.
+            // The message was sent before, so its length fits.
             self.stream.put(&Head::normal(message.len() as u32));
             self.stream.put(message);
         }

@@ -1,14 +1,14 @@
-//! Bytes that have come, and the messages in them, which are handed out where they lie.
+//! The bytes that have arrived. Messages in them are handed out where they lie.
 
 use std::ops::Range;
 
 use eop_protocol::wire::{Error, HEADER, Head, MAX_HEAD, Parsed, parse};
 
-/// What most messages fit in.
+/// The first size of the buffer, into which most messages fit.
 const FIRST: usize = MAX_HEAD + (4 << 10);
 
-/// Up to here there is room for a message as soon as its header says how long it is; beyond, it is made as
-/// the bytes come: a header is quickly sent.
+/// For a message up to this length, room is made as soon as its header says how long it is. Further room is made as
+/// bytes arrive, because a peer can easily send a header that promises many bytes.
 const AT_ONCE: usize = 256 << 10;
 
 #[derive(Debug)]
@@ -17,7 +17,7 @@ pub(crate) struct Inbox {
     begin: usize,
     end: usize,
     limit: u32,
-    /// Bytes of the message that has begun to come, with its head.
+    /// The length of the message that has begun to arrive, with its head, in bytes.
     awaited: usize,
 }
 
@@ -32,7 +32,7 @@ impl Inbox {
         }
     }
 
-    /// As [`Self::message`], of one that is nothing but a message, if that is whole.
+    /// Returns the next message as [`Self::message`] does, but only if it has the head [`Head::Normal`] and is whole.
     #[inline]
     pub fn normal(&mut self) -> Option<Range<usize>> {
         let slen = Head::normal_slen(&self.bytes[self.begin..self.end])?;
@@ -45,7 +45,8 @@ impl Inbox {
         Some(begin..end)
     }
 
-    /// The next message, once it is whole: its head, and where it lies until the next call of anything else.
+    /// Returns the next message once it is whole: its head, and the place of its bytes, which is valid until another
+    /// call.
     pub fn message(&mut self) -> Result<Option<(Head, Range<usize>)>, Error> {
         if self.begin == self.end {
             return Ok(None);
@@ -65,7 +66,7 @@ impl Inbox {
         Ok(Some((head, begin..end)))
     }
 
-    /// All that is there, of a peer without messages.
+    /// Returns the place of all bytes that are there, for a peer that does not send messages.
     pub fn all(&mut self) -> Range<usize> {
         let all = self.begin..self.end;
         self.begin = self.end;
@@ -82,12 +83,12 @@ impl Inbox {
         &self.bytes[range]
     }
 
-    /// Nothing of what is there counts any more, but it stays where it is.
+    /// Skips all bytes that are there, but leaves them where they are.
     pub fn forget(&mut self) {
         self.begin = self.end;
     }
 
-    /// Where to put more; [`Self::filled`] says how much that was.
+    /// Returns room for more bytes. [`Self::filled`] must be told how many were put there.
     #[inline]
     pub fn space(&mut self) -> &mut [u8] {
         if self.begin == self.end {

@@ -1,11 +1,11 @@
-//! Servers that were found to be plain: they are not asked again for a while.
+//! Servers that were found to be plain. They are not asked again for a while.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::{LazyLock, Mutex};
 use std::time::{Duration, Instant};
 
-/// A server may be upgraded.
+/// How long a server counts as plain. It may be upgraded meanwhile.
 const FOR: Duration = Duration::from_secs(600);
 const MOST: usize = 4096;
 

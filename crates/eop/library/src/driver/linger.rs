@@ -1,8 +1,8 @@
-//! Connections that were redirected away, until their clients have closed them.
+//! Connections whose clients were redirected away. They are kept until the clients have closed them.
 //!
-//! If a socket is closed with bytes in it that nobody has read, the kernel resets the connection, and the
-//! REDIRECT may be lost to the client that has not read it yet, or that still sends its request. So what comes
-//! is read and thrown away until the client closes, which it does when it has understood.
+//! If a socket is closed while it has bytes that nobody has read, the kernel resets the connection. A client that has
+//! not read the REDIRECT yet, or still sends its request, may then lose the REDIRECT. So bytes that arrive are read
+//! and thrown away until the client closes the connection, which it does once it has read the REDIRECT.
 
 use std::io::{self, ErrorKind};
 use std::mem::MaybeUninit;
@@ -14,13 +14,14 @@ use std::time::{Duration, Instant};
 use nix::libc::MSG_DONTWAIT;
 use socket2::SockRef;
 
-/// Between two looks: by then most clients have closed.
+/// The time between two looks at the connections. Most clients have closed theirs by then.
 const TICK: Duration = Duration::from_millis(20);
 
-/// A client that takes longer is reset.
+/// How long a client may take to close its connection before it is reset.
 const LONGEST: Duration = Duration::from_secs(5);
 
-/// More are closed at once, the oldest first: a server has only so many descriptors.
+/// The most connections that are kept, because a server has only so many descriptors. Beyond that the oldest is closed
+/// at once.
 const MOST: usize = 1024;
 
 static WAITING: LazyLock<Waiting> = LazyLock::new(|| {
@@ -34,9 +35,9 @@ struct Waiting {
     some: Condvar,
 }
 
-/// Says goodbye on a connection, and closes it when the client has.
+/// Ends this side of a connection with a FIN, and closes the connection once the client has closed it.
 pub(crate) fn linger(stream: io::Result<TcpStream>) {
-    // If it is not connected any more there is nobody to wait for.
+    // If the socket is not connected anymore, there is no client to wait for.
     let Ok(stream) = stream else { return };
     if stream.shutdown(Shutdown::Write).is_err() {
         return;
@@ -74,7 +75,7 @@ impl Waiting {
 
 fn is_open(stream: &TcpStream) -> bool {
     let mut away = [MaybeUninit::uninit(); 16 << 10];
-    // Not for ever: others wait too.
+    // The number of reads is limited, because other connections wait as well.
     for _ in 0..64 {
         match SockRef::from(stream).recv_with_flags(&mut away, MSG_DONTWAIT) {
             Ok(0) => return false,

@@ -1,9 +1,9 @@
-//! Both ends of a session over a connection. What is to be done the machines of [`eop_protocol`] say; here it
-//! is done, and nothing waits: what cannot go on is `Pending`, [`Wait`] says until when, and then it is called
-//! again. Who waits, with or without a runtime, is the one difference between the sockets.
+//! The two ends of a session over connections. The state machines of [`eop_protocol`] decide what must be done, and
+//! this module does it. Nothing here waits: a call that cannot go on returns `Pending`, [`Wait`] says what the call
+//! needs, and then the caller makes it again. The sockets differ only in how they wait, with or without a runtime.
 //!
-//! All that is under way is kept here, so a caller may give up waiting at any time: what was to be sent is sent by
-//! the next call, what has come is in the inbox.
+//! Everything that is under way is kept here, so a caller may give up waiting at any time: the next call sends what
+//! was to be sent, and the inbox has what has arrived.
 
 mod client;
 mod inbox;

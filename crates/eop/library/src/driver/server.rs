@@ -1,4 +1,4 @@
-//! The server's end.
+//! The server's end of a session over a connection.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -14,23 +14,24 @@ use socket2::{Domain, SockRef, Socket, Type};
 use super::{Tcp, Wait, inbox::Inbox, linger::linger, stream::Stream, ulp, ulp::Handshake};
 use crate::{Error, Outgoing, Peer, ServerOptions, Speak};
 
-/// A client's connection.
+/// A server's session with one client.
 #[derive(Debug)]
 pub(crate) struct Server<T> {
     options: ServerOptions,
     machine: Machine,
     stream: Stream<T>,
     inbox: Inbox,
-    /// `None` while it may be either.
+    /// The protocol that the client speaks; `None` while it may be either.
     peer: Option<Peer>,
-    /// It is EOP, as the HELLO shows that has begun to come.
+    /// Whether the client has begun a HELLO, which shows that it speaks EOP, and the HELLO was not handled yet.
     hello_due: bool,
-    /// Until when a client that may be either is awaited, since it is.
+    /// The time until which this end waits for the first bytes of a client that may speak either; `None` if this end
+    /// has not begun to wait.
     patience: Option<Instant>,
     from: SocketAddr,
 }
 
-/// Listens, and says whether the handshakes say that this end speaks EOP.
+/// Listens. Also returns whether handshakes announce that this end speaks EOP.
 pub(crate) fn listen(
     at: SocketAddr,
     options: &ServerOptions,
@@ -43,22 +44,22 @@ fn try_listen(at: SocketAddr, options: &ServerOptions) -> io::Result<(TcpListene
     let socket = Socket::new(Domain::for_address(at), Type::STREAM, None)?;
     socket.set_reuse_address(true)?;
     if options.nodelay {
-        // Accepted sockets have it from here.
+        // Accepted sockets inherit this option.
         socket.set_tcp_nodelay(true)?;
     }
     let announced = options.speak == Speak::Either && ulp::announce(&socket);
     socket.bind(&at.into())?;
     socket.listen(BACKLOG)?;
     if options.speak == Speak::Eop {
-        // Accepted sockets have this, too: the answer acknowledges the request. A plain client that sends a
-        // request in two parts, and waits with the second, must not be kept waiting.
+        // Accepted sockets inherit this option, too: the answer then acknowledges the request. Only EOP allows that: a
+        // plain client that sends a request in two parts, and waits with the second, must not be kept waiting.
         socket.set_tcp_quickack(false)?;
     }
     Ok((socket.into(), announced))
 }
 
 impl<T: Tcp> Server<T> {
-    /// Of a connection of a listener that did, or did not, announce EOP.
+    /// Makes the session of an accepted connection. `announced` says whether the listener announced EOP.
     pub fn new(
         tcp: T,
         from: SocketAddr,
@@ -71,7 +72,7 @@ impl<T: Tcp> Server<T> {
         let peer = match options.speak {
             Speak::Eop => Some(Peer::Eop),
             Speak::Plain => Some(Peer::Plain),
-            // No agreement says nothing yet: the client may be one that cannot announce.
+            // Without an agreement nothing is known yet: the client may be one that cannot announce.
             Speak::Either => {
                 (announced && ulp::handshake(&tcp) == Handshake::Agreed).then_some(Peer::Eop)
             }
@@ -112,12 +113,12 @@ impl<T: Tcp> Server<T> {
         self.stream.wait()
     }
 
-    /// Where a message lies that [`Self::recv`] found.
+    /// The bytes of a message that [`Self::recv`] found.
     pub fn at(&self, range: Range<usize>) -> &[u8] {
         self.inbox.at(range)
     }
 
-    /// The next request, or bytes of a plain client.
+    /// Is ready with the next request, or with bytes of a plain client.
     #[inline]
     pub fn recv(&mut self) -> Poll<Result<Option<Range<usize>>, Error>> {
         loop {
@@ -155,8 +156,8 @@ impl<T: Tcp> Server<T> {
         }
     }
 
-    /// Done when it is known what the client speaks, and [`Self::send`] may be called. One that is silent for so
-    /// long is plain.
+    /// Is ready when the client's protocol is known and [`Self::send`] may be called. A client that is silent for
+    /// [`ServerOptions::patience`] counts as plain.
     #[inline]
     pub fn settled(&mut self) -> Poll<Result<(), Error>> {
         if self.peer.is_some() && !self.hello_due {
@@ -165,7 +166,7 @@ impl<T: Tcp> Server<T> {
         self.introduced()
     }
 
-    /// An answer: one message, or bytes to a plain client. [`Self::flush`] sends what does not go at once.
+    /// Sends an answer: one message, or bytes to a plain client. [`Self::flush`] sends what cannot leave at once.
     #[inline]
     pub fn send(&mut self, message: Outgoing<'_>) -> Result<(), Error> {
         let written = if self.peer == Some(Peer::Plain) {
@@ -178,13 +179,14 @@ impl<T: Tcp> Server<T> {
         written.map_err(Error::io("sending"))
     }
 
-    /// Done when all is sent.
+    /// Is ready when all is sent.
     #[inline]
     pub fn flush(&mut self) -> Poll<Result<(), Error>> {
         self.stream.flush().map_err(Error::io("sending"))
     }
 
-    /// Sends the client away, when it is [settled](Self::settled). After [`Self::flush`], [`Self::leave`].
+    /// Sends the client to `target`, once the session is [settled](Self::settled). [`Self::flush`] and then
+    /// [`Self::leave`] must follow.
     pub fn redirect(&mut self, answer: Option<&[u8]>, target: SocketAddr) -> Result<(), Error> {
         if !self.can_redirect() {
             return Err(Error::Plain { peer: self.from });
@@ -201,12 +203,12 @@ impl<T: Tcp> Server<T> {
         linger(self.stream.into_tcp().into_std());
     }
 
-    /// Once it is [settled](Self::settled).
+    /// Whether the client can be redirected. Valid once the session is [settled](Self::settled).
     pub fn can_redirect(&self) -> bool {
         self.peer == Some(Peer::Eop)
     }
 
-    /// Finds out what the client speaks; of one that speaks EOP, hears the HELLO, before anything is sent.
+    /// Finds out which protocol the client speaks. If it is EOP, handles the HELLO before anything is sent.
     #[cold]
     fn introduced(&mut self) -> Poll<Result<(), Error>> {
         let patience = self.options.patience;
@@ -235,7 +237,8 @@ impl<T: Tcp> Server<T> {
         self.peer.is_some()
     }
 
-    /// Whether a message is the application's. What it asks for is answered.
+    /// Handles a message's head, and answers it if it asks for an answer. Returns whether the message is for the
+    /// application.
     #[inline]
     fn heard(&mut self, head: &Head) -> Result<bool, Error> {
         self.hello_due = false;
@@ -254,7 +257,7 @@ impl<T: Tcp> Server<T> {
         let rest = self.inbox.waiting();
         match self.peer {
             Some(Peer::Eop) if !rest.is_empty() => Err(eop_protocol::wire::Error::CutOff.into()),
-            // It began as HELLO does, and was none.
+            // The bytes began as a HELLO does, but are none.
             None if !rest.is_empty() => {
                 self.peer = Some(Peer::Plain);
                 Ok(Some(self.inbox.all()))
@@ -264,7 +267,7 @@ impl<T: Tcp> Server<T> {
     }
 }
 
-/// What a client speaks whose first bytes are these; `None`: not enough of them.
+/// The protocol of a client that sends these bytes first; `None` if they are too few to tell.
 fn recognize(first: &[u8]) -> Option<Peer> {
     let compared = first.len().min(MAGIC.len());
     if first[..compared] != MAGIC[..compared] {
@@ -276,7 +279,7 @@ fn recognize(first: &[u8]) -> Option<Peer> {
     }
 }
 
-/// Only a token wants to know the time, and asking costs.
+/// The current time for a head that may have a token. For other heads it is not needed, and asking for it costs.
 fn clock_for(head: &Head) -> Clock {
     match head {
         Head::Hello(_) => clock(),

@@ -16,29 +16,29 @@ use super::{Tcp, Until, Wait, inbox::Inbox, ulp};
 #[derive(Debug)]
 pub(crate) struct Stream<T> {
     tcp: T,
-    /// Until then it must be connected.
+    /// The time until which the connection must be made; `None` once it is made.
     connecting: Option<Instant>,
-    /// Its SYN said that this end speaks EOP.
+    /// Whether the SYN announced that this end speaks EOP.
     pub announced: bool,
-    /// Nothing was sent: the server may not know of the connection yet.
+    /// Whether this end has sent nothing yet, so that the server may not know of the connection yet.
     silent: bool,
-    /// To be sent before anything else; the first `sent` bytes were.
+    /// Bytes to be sent before anything else; the first `sent` of them were sent.
     unsent: Vec<u8>,
     sent: usize,
-    /// Where heads and messages are joined.
+    /// A buffer in which heads and messages are joined.
     joined: Vec<u8>,
-    /// To be closed when something was sent here.
+    /// Another connection, to be closed once something was sent on this one.
     left: Option<T>,
-    /// For what.
+    /// What the last pending call waits for.
     wait: Wait,
 }
 
-/// Up to here a copy costs less than telling the kernel of two pieces.
+/// Up to this length, a copy costs less than passing two pieces to the kernel.
 const JOINED: usize = 12 << 10;
 
 impl<T: Tcp> Stream<T> {
-    /// Begins to connect. A server that is to hear from this end first (`speaks`) is spared the packet that only
-    /// ends the handshake: the first bytes do.
+    /// Begins to connect. If this end is the first to speak (`speaks`), it does not send the packet that only ends the
+    /// handshake: its first bytes end it.
     pub fn connect(
         to: SocketAddr,
         timeout: Duration,
@@ -98,12 +98,13 @@ impl<T: Tcp> Stream<T> {
         self.wait
     }
 
-    /// Closes another one, once the first bytes left here: whoever is asked already works.
+    /// Closes the connection `left`, but only once the first bytes were sent on this one, so that the new server is
+    /// already at work.
     pub fn close_then(&mut self, left: T) {
         self.left = Some(left);
     }
 
-    /// Done when it is connected.
+    /// Is ready when the connection is made.
     #[inline]
     pub fn finish(&mut self) -> Poll<io::Result<()>> {
         match self.connecting {
@@ -129,23 +130,24 @@ impl<T: Tcp> Stream<T> {
         Poll::Ready(Ok(()))
     }
 
-    /// To be sent with the next bytes, or before the next are awaited.
+    /// Queues bytes that are to be sent with the next ones, or before the next ones are awaited.
     pub fn put(&mut self, bytes: &[u8]) {
         self.unsent.extend_from_slice(bytes);
     }
 
-    /// Sends on a connection that is made; what does not go at once, [`Self::flush`] does.
+    /// Sends on a connection that is made. [`Self::flush`] sends what cannot leave at once.
     #[inline]
     pub fn write(&mut self, head: &[u8], message: &[u8]) -> io::Result<()> {
         self.write_flagged(head, message, MSG_NOSIGNAL)
     }
 
-    /// The last that is written: it waits for the end of the connection, to go with it.
+    /// Sends the last bytes of the connection. They wait for the connection's end, so that they leave together with
+    /// it.
     pub fn write_last(&mut self, head: &[u8], message: &[u8]) -> io::Result<()> {
         self.write_flagged(head, message, MSG_NOSIGNAL | MSG_MORE)
     }
 
-    /// Done when all is sent.
+    /// Is ready when all is sent.
     #[inline]
     pub fn flush(&mut self) -> Poll<io::Result<()>> {
         if self.unsent.is_empty() {
@@ -171,7 +173,7 @@ impl<T: Tcp> Stream<T> {
         Poll::Ready(Ok(()))
     }
 
-    /// Reads what is there, or more when it comes; `false` at the end.
+    /// Reads the bytes that are there, or waits for some. Is ready with `false` at the end of the stream.
     #[inline]
     pub fn read(&mut self, inbox: &mut Inbox) -> Poll<io::Result<bool>> {
         ready!(self.may_read())?;
@@ -183,7 +185,7 @@ impl<T: Tcp> Stream<T> {
         }
     }
 
-    /// As [`Self::read`], but only until `deadline`: then `None`.
+    /// Reads as [`Self::read`] does, but only until `deadline`, when it is ready with `None`.
     pub fn read_until(
         &mut self,
         inbox: &mut Inbox,
@@ -256,7 +258,7 @@ impl<T: Tcp> Stream<T> {
         ready!(self.finish())?;
         ready!(self.flush())?;
         if self.silent {
-            // The server is to speak first: it must learn that the handshake is over.
+            // The server speaks first, so it must learn that the handshake is over.
             self.silent = false;
             SockRef::from(&self.tcp).set_tcp_quickack(true)?;
         }
@@ -265,7 +267,7 @@ impl<T: Tcp> Stream<T> {
 
     #[inline]
     fn send(&self, head: &[u8], message: &[u8], flags: i32) -> io::Result<usize> {
-        // Not write(2), which raises SIGPIPE in a program of C.
+        // write(2) would raise SIGPIPE in a program written in C.
         let socket = SockRef::from(&self.tcp);
         retried(|| {
             self.tcp.call(Until::Writable, || match (head, message) {

@@ -1,4 +1,4 @@
-//! A connection, as a session uses it.
+//! A TCP connection, as a session uses it.
 
 use std::fmt::Debug;
 use std::io;
@@ -7,17 +7,17 @@ use std::os::fd::AsFd;
 use std::time::Instant;
 
 pub(crate) trait Tcp: AsFd + Debug + Sized {
-    /// Whether calls return `WouldBlock` when they are to be made again; else they wait themselves, and the
-    /// application has set a timeout.
+    /// Whether calls return `WouldBlock` if they must be made again. Otherwise calls wait themselves, and `WouldBlock`
+    /// means that the application has set a timeout.
     const RETURNS: bool;
 
-    /// Of a connection that is being made, whose calls return.
+    /// Takes a non-blocking connection that is being made.
     fn connecting(stream: TcpStream) -> io::Result<Self>;
-    /// It is made: from now on it is as it always is.
+    /// Puts a connection that is made into the mode that the session needs from then on.
     fn connected(&self) -> io::Result<()>;
-    /// For whoever is done with it here.
+    /// Turns the connection into one of the standard library, for code that takes it over from the session.
     fn into_std(self) -> io::Result<TcpStream>;
-    /// Makes a call on it that may have to be made again when it is readable or writable.
+    /// Makes a call on the connection that may have to be made again when it is readable or writable.
     fn call<R>(&self, until: Until, call: impl FnOnce() -> io::Result<R>) -> io::Result<R>;
 }
 
@@ -27,7 +27,7 @@ pub(crate) enum Until {
     Writable,
 }
 
-/// Until when to wait, and at most until then.
+/// The event that a caller must wait for, and the time until which it may wait.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wait {
     pub until: Until,

@@ -1,8 +1,8 @@
-//! Saying in the SYN, and its answer, that an end speaks EOP.
+//! How an end says in its SYN or SYN-ACK that it speaks EOP.
 //!
-//! A protocol above TCP is named by the socket option `TCP_ULP` (as kTLS is). The kernel has none named
-//! `eop`; where the BPF program of `baton eop attach` is attached to the process's control group, it has.
-//! Before connect or listen the option announces EOP; on a connection it succeeds if both ends did.
+//! The socket option `TCP_ULP` names a protocol above TCP (kTLS uses it). The kernel has no protocol `eop`, but the
+//! BPF program of `baton eop attach` provides it for the control group that it is attached to. Before connect or
+//! listen, the option announces EOP. On a connection, it succeeds if both ends announced EOP.
 
 use std::os::fd::AsFd;
 
@@ -11,19 +11,19 @@ use nix::sys::socket::{setsockopt, sockopt::TcpUlp};
 
 const EOP: &[u8] = b"eop";
 
-/// What the handshake of a connection said, at an end that announced EOP.
+/// What the handshake of a connection said, for an end that announced EOP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Handshake {
-    /// Both ends speak it.
+    /// Both ends speak EOP.
     Agreed,
-    /// The other one did not say so.
+    /// The other end did not announce EOP.
     Plain,
-    /// This end could not say so: what answered was a SYN without the option, after others that were lost. So the
-    /// peer must be found out otherwise.
+    /// This end could not announce EOP: earlier SYNs were lost, and the one that was answered had no option. So the
+    /// other end's protocol must be found out otherwise.
     Unsaid,
 }
 
-/// `false`: this machine cannot, and the peer must be found out otherwise.
+/// Announces EOP. Returns `false` if this machine cannot; then the other end's protocol must be found out otherwise.
 pub(crate) fn announce(socket: &impl AsFd) -> bool {
     setsockopt(socket, TcpUlp::default(), &EOP).is_ok()
 }

@@ -1,5 +1,5 @@
-//! Real sockets: clients and servers in threads, on one machine. What is shown of the sockets that wait is shown of
-//! those on a runtime too, by the same tests (`both`).
+//! Real sockets: clients and servers in threads, on one machine. The same tests (`both`) run with the blocking sockets
+//! and with those on a runtime.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![allow(clippy::duplicate_mod, reason = "each kind of sockets has all tests")]

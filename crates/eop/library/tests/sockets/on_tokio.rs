@@ -1,4 +1,4 @@
-//! The same of sockets on a runtime.
+//! The tests with the sockets of a runtime.
 
 use crate::runtime::{Listener, Session, connect};
 

@@ -4,7 +4,7 @@ use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener};
 use std::thread::{self, JoinHandle};
 
-/// One that says `first` on each of so many connections, then answers what it gets.
+/// Starts a server that sends `first` on each of this many connections, and then answers what it gets.
 pub fn plain_server(first: &'static [u8], connections: usize) -> (SocketAddr, JoinHandle<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let at = listener.local_addr().unwrap();

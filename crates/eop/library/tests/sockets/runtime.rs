@@ -1,4 +1,4 @@
-//! Sockets of `eop::tokio` with calls that wait, as the tests make them.
+//! Blocking calls on the sockets of `eop::tokio`, as the tests make them.
 
 use std::net::SocketAddr;
 use std::sync::LazyLock;

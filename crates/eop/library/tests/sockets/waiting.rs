@@ -1,4 +1,4 @@
-//! The tests of sockets whose calls wait.
+//! The tests with the blocking sockets.
 
 use eop::{Listener, Session, connect};
 

@@ -1,9 +1,9 @@
-//! Messages out of a byte stream that may be cut anywhere.
+//! Finds messages in a byte stream that may be cut anywhere.
 
 use super::{Error, HEADER, Head, MAX_HEAD, Parsed, parse};
 
-/// One direction of a connection. It keeps the bytes of a head that has not come whole, and never those
-/// of a message.
+/// Decodes one direction of a connection. It keeps the bytes of a head that has not arrived whole, and never those of
+/// a message.
 #[derive(Clone, Debug)]
 pub struct Decoder {
     limit: u32,
@@ -20,19 +20,19 @@ enum State {
     Failed(Error),
 }
 
-/// What comes next in the stream.
+/// The next part of the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Piece<'a> {
-    /// A message of so many bytes begins.
+    /// A message of this many bytes begins.
     Head(Head, u32),
-    /// More of its bytes, at least one.
+    /// Further bytes of the message, at least one.
     Data(&'a [u8]),
-    /// It has come whole; also after a message of no bytes.
+    /// The message has arrived whole. This follows a message of no bytes as well.
     End,
 }
 
 impl Decoder {
-    /// For a connection at its beginning, whose messages have at most `limit` bytes.
+    /// Makes a decoder for the beginning of a connection whose messages have at most `limit` bytes.
     pub const fn new(limit: u32) -> Self {
         Self {
             limit,
@@ -43,11 +43,11 @@ impl Decoder {
         }
     }
 
-    /// Takes the next piece off the front of `bytes`; `None` when more bytes are needed, and then
-    /// `bytes` is empty.
+    /// Takes the next piece off the front of `bytes`. Returns `None` if more bytes are needed, and then `bytes` is
+    /// empty.
     ///
     /// # Errors
-    /// [`Error`], and from then on always the same.
+    /// [`Error`] if the stream is not EOP. All further calls return the same error.
     pub fn next<'a>(&mut self, bytes: &mut &'a [u8]) -> Result<Option<Piece<'a>>, Error> {
         match self.state {
             State::Failed(error) => Err(error),
@@ -72,10 +72,10 @@ impl Decoder {
         }
     }
 
-    /// Whether the stream may end here: between two messages.
+    /// Checks that the stream may end at this point, which is only between two messages.
     ///
     /// # Errors
-    /// [`Error::CutOff`], or the error that it had before.
+    /// [`Error::CutOff`], or the error that [`Self::next`] has returned.
     pub const fn finish(&self) -> Result<(), Error> {
         match self.state {
             State::Failed(error) => Err(error),

@@ -1,11 +1,11 @@
-//! What a peer can have sent that is not EOP.
+//! The errors in bytes that are not EOP.
 
-/// Why bytes are not a message. After any of these the stream cannot be read further: where the next
-/// message begins is not known.
+/// Why bytes are not a message. The stream cannot be read further after any of these errors: it is unknown where the
+/// next message begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// An opcode that this version does not know.
+    /// The opcode is one that this version does not know.
     #[error(
         "the peer sent opcode {opcode:#06x}, which EOP up to extension 1 has not; \
          it is of another version, or does not speak EOP"
@@ -14,27 +14,27 @@ pub enum Error {
         /// The first two bytes of the header.
         opcode: u16,
     },
-    /// A message longer than this end takes.
+    /// The message is longer than this end accepts.
     #[error(
         "the peer announced a message of {slen} bytes, above the limit of {limit}; raise the limit if that is right"
     )]
     TooLong {
-        /// Bytes announced.
+        /// How many bytes were announced.
         slen: u32,
-        /// Bytes taken.
+        /// The most bytes that are accepted.
         limit: u32,
     },
-    /// A redirect to nowhere: no port, or an address that is none.
+    /// The redirect's target is not usable: its port is 0, or its address is none.
     #[error("the peer redirects to no usable address and port")]
     Target,
-    /// Items that are cut off, longer than allowed, of a wrong length, given twice, or unknown and
-    /// needed.
+    /// The items are cut off, longer than allowed, of a wrong length, given twice, or of an unknown kind that must not
+    /// be ignored.
     #[error("item {kind} of the peer's extended header is malformed or not known here")]
     Item {
-        /// Its kind; 0 if the list of items itself is wrong.
+        /// The item's kind, or 0 if the list of items itself is wrong.
         kind: u8,
     },
-    /// A HELLO or WELCOME whose fixed fields are others.
+    /// The fixed fields of a HELLO or WELCOME are not those that they must be.
     #[error("the peer's HELLO or WELCOME has not the fields that it must have")]
     Magic,
     /// The stream ended within a message.

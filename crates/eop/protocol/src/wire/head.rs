@@ -1,51 +1,51 @@
-//! What stands before a message, and its bytes.
+//! The head that stands before a message, and its bytes.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use super::{HEADER, MAGIC, Token, items::Items, opcode};
 
-/// What stands before a message, without the message's length.
+/// The head that stands before a message, without the message's length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// A message.
+    /// The message is a request or an answer.
     Normal,
-    /// The other end of this connection is elsewhere from now on. The message, if it answers, is to be
+    /// The other end of this connection is at another server from now on. If the message answers a request, it must be
     /// delivered first.
     Redirect(Redirect),
-    /// First from a client, if it has something to say of itself, or does not know what the server speaks.
+    /// The first message of a client that has something to say about itself, or does not know what the server speaks.
     Hello(Hello),
-    /// First from a server to a client that said [`Head::Hello`]: I speak EOP.
+    /// The first message of a server to a client that said [`Head::Hello`]: the server speaks EOP.
     Welcome,
 }
 
-/// Where to.
+/// The target of a redirect, and what it answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Redirect {
-    /// The new end point; its port is not 0, its address not unspecified.
+    /// The server to go to. Its port is not 0, and its address is not unspecified.
     pub target: SocketAddr,
-    /// Whether the message that comes with this answers the request. If not, the client must send all
-    /// that is not answered again, there. Always true if the message has bytes.
+    /// Whether the message that comes with this answers the oldest request. If not, the client must send all requests
+    /// that have no answer to the target. Always true if the message has bytes.
     pub answers: bool,
-    /// To be shown there.
+    /// The token that the client must show at the target.
     pub token: Option<Token>,
-    /// Of all bytes in the client's messages on this connection the first so many are answered, and what is
-    /// behind them is to be sent again, whatever the messages were. For relays of byte streams, whose
-    /// answers are not messages; where it is not said, messages count.
+    /// Of all bytes in the client's messages on this connection, this many are answered. The bytes behind them must be
+    /// sent again, whatever the messages were. This is for relays of byte streams, whose answers are not messages. If
+    /// it is `None`, messages count.
     pub taken: Option<u64>,
 }
 
-/// What a client says first.
+/// The first message of a client.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Hello {
-    /// What came with the redirect that brought it here.
+    /// The token that came with the redirect to this server.
     pub token: Option<Token>,
-    /// It has been here before, and was redirected to this server, where nobody answers.
+    /// The server that this one had redirected the client to, and where nobody answers.
     pub fell_back_from: Option<SocketAddr>,
 }
 
 impl Head {
-    /// The bytes of this before a message of `slen` bytes. [`Head::Hello`] and [`Head::Welcome`] have no
-    /// message: `slen` does not count.
+    /// The bytes of this head before a message of `slen` bytes. [`Head::Hello`] and [`Head::Welcome`] have no message,
+    /// so `slen` is ignored.
     ///
     /// ```
     /// use eop_protocol::wire::{Head, Redirect};
@@ -67,7 +67,7 @@ impl Head {
         }
     }
 
-    /// The header of [`Head::Normal`], without an allocation.
+    /// The bytes of [`Head::Normal`], made without an allocation.
     #[inline]
     pub const fn normal(slen: u32) -> [u8; HEADER] {
         let [o0, o1] = opcode::NORMAL.to_be_bytes();
@@ -75,11 +75,11 @@ impl Head {
         [o0, o1, 0, 0, 0, 0, 0, 0, s0, s1, s2, s3]
     }
 
-    /// The length of the message, if `bytes` begin with a whole header of [`Head::Normal`]: what almost all are.
-    /// All else, [`parse`](super::parse) says.
+    /// The length of the message, if `bytes` begin with a whole [`Head::Normal`], as almost all messages do. For
+    /// everything else there is [`parse`](super::parse).
     #[inline]
     pub const fn normal_slen(bytes: &[u8]) -> Option<u32> {
-        // Port and address of a message that redirects nowhere mean nothing.
+        // Port and address have no meaning in a message that does not redirect.
         if let [o0, o1, _, _, _, _, _, _, s0, s1, s2, s3, ..] = *bytes
             && u16::from_be_bytes([o0, o1]) == opcode::NORMAL
         {
@@ -140,7 +140,7 @@ fn header(opcode: u16, port: u16, address: Ipv4Addr, slen: u32) -> [u8; HEADER] 
 
 fn extended(header: [u8; HEADER], items: Items) -> Vec<u8> {
     let items = items.bytes();
-    // All kinds together, each once, are far below MAX_ITEMS.
+    // All kinds of items together, each once, are far shorter than MAX_ITEMS.
     let length = (items.len() as u16).to_be_bytes();
     [&header[..], &length, &items].concat()
 }

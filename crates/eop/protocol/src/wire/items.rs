@@ -10,11 +10,11 @@ mod kind {
     pub const ANSWERS: u8 = 3;
     pub const FELL_BACK_FROM: u8 = 4;
     pub const TAKEN: u8 = 5;
-    /// From here on: ignored if not known.
+    /// Items of this kind and above are ignored if they are not known.
     pub const OPTIONAL: u8 = 128;
 }
 
-/// All that items can say; which of it an opcode wants is the parser's matter.
+/// The values of all items. The parser knows which of them belong to an opcode.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Items {
     pub address6: Option<Ipv6Addr>,

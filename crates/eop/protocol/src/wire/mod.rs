@@ -1,9 +1,9 @@
-//! EOP, the end-point operation protocol of redirectable sockets: messages over one TCP connection, any of
-//! which may tell the receiver where the other end of the connection is from now on.
+//! EOP, the end-point operation protocol of redirectable sockets: messages over one TCP connection. Each message may
+//! tell the receiver where the other end of the connection is from then on.
 //!
-//! The header is that of Haungs et al., *A Fast Connection-Time Redirection Mechanism for Internet
-//! Application Scalability* (2002), figure 4; numbers are big-endian, opcodes our choice, the paper gives
-//! none. It stands before each message, and `slen` says where in the byte stream the next one begins.
+//! The header is that of Haungs et al., *A Fast Connection-Time Redirection Mechanism for Internet Application
+//! Scalability* (2002), figure 4. Numbers are big-endian. The opcodes are our choice, because the paper gives none.
+//! The header stands before each message, and `slen` says where in the byte stream the next one begins.
 //!
 //! ```text
 //!  opcode 2 | port 2 | IPv4 address 4 | slen 4 | message, slen bytes              NORMAL, REDIRECT
@@ -11,11 +11,10 @@
 //!                                                 item = kind 1 | length 1 | value
 //! ```
 //!
-//! The upper half of an opcode is the version of the extension: 0 is the paper's format, to the byte. What
-//! that cannot say takes extension 1: an IPv6 target, a [`Token`], an answer of no bytes, how many
-//! bytes of a stream are answered, and how a connection begins ([`Hello`], [`Head::Welcome`]). `items` counts
-//! the bytes of all items. An item of a kind from 128 on may be ignored by who does not know it; any other
-//! unknown one is an error.
+//! The upper half of an opcode is the version of the extension; version 0 is exactly the paper's format. Extension 1
+//! says what that format cannot: an IPv6 target, a [`Token`], an answer of no bytes, how many bytes of a stream are
+//! answered, and how a connection begins ([`Hello`], [`Head::Welcome`]). `items` counts the bytes of all items. A
+//! receiver may ignore an unknown item of kind 128 or above; any other unknown item is an error.
 //!
 //! This module does no I/O. `vectors/eop.txt` holds the bytes that every implementation must produce.
 
@@ -32,18 +31,18 @@ pub use head::{Head, Hello, Redirect};
 pub use parse::{Parsed, parse};
 pub use token::{EopKey, Refused, Token};
 
-/// Bytes of the paper's header.
+/// The length of the paper's header in bytes.
 pub const HEADER: usize = 12;
 
-/// Bytes of all items that one header may have.
+/// The most bytes that all items of one header may have.
 pub const MAX_ITEMS: usize = 256;
 
-/// The longest head: header, length of the items, items.
+/// The length of the longest head in bytes: header, length of the items, items.
 pub const MAX_HEAD: usize = HEADER + 2 + MAX_ITEMS;
 
-/// What a connection begins with if its client is not sure that the server speaks EOP: the header of
-/// HELLO. It begins with a control character and has a byte that is not text, so that no protocol of
-/// text lines, nor TLS, SSH or HTTP/2, begins so.
+/// The first bytes of a connection whose client is not sure that the server speaks EOP: the header of HELLO. They
+/// begin with a control character and contain a byte that is not text, so no protocol of text lines begins like this,
+/// nor do TLS, SSH or HTTP/2.
 pub const MAGIC: [u8; HEADER] = [0x01, 0x03, 0x0d, 0x0a, 0xef, b'E', b'O', b'P', 0, 0, 0, 0];
 
 mod opcode {

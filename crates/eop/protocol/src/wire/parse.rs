@@ -1,4 +1,4 @@
-//! From bytes to what they say.
+//! Parses the head of a message.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
@@ -9,26 +9,26 @@ use super::{
     opcode,
 };
 
-/// How far the bytes of a head go.
+/// The result of parsing a head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Parsed {
-    /// At least so many bytes are needed, counted from the beginning of the head.
+    /// The head is not whole: at least this many bytes are needed, counted from its beginning.
     Need(usize),
-    /// All of it.
+    /// The head is whole.
     Whole {
-        /// What it says.
+        /// The head.
         head: Head,
-        /// Its bytes.
+        /// The length of the head in bytes.
         length: usize,
-        /// The bytes of the message behind it.
+        /// The length of the message behind it in bytes.
         slen: u32,
     },
 }
 
-/// Reads the head that `bytes` begin with, of a message of at most `limit` bytes.
+/// Parses the head that `bytes` begin with. Its message may have at most `limit` bytes.
 ///
 /// # Errors
-/// All of [`Error`] but [`Error::CutOff`]; each as soon as the bytes that show it are there.
+/// All of [`Error`] except [`Error::CutOff`]; each as soon as the bytes that show it have arrived.
 pub fn parse(bytes: &[u8], limit: u32) -> Result<Parsed, Error> {
     if let Some(slen) = Head::normal_slen(bytes)
         && slen <= limit
@@ -99,7 +99,7 @@ fn check_opcode(opcode: u16) -> Result<(), Error> {
 fn redirect(port: u16, address: Ipv4Addr, slen: u32, items: Items) -> Result<Head, Error> {
     let address = match items.address6 {
         None => IpAddr::V4(address),
-        // One target, said in one way.
+        // There is only one way to write a target.
         Some(address6) if address.is_unspecified() && address6.to_ipv4_mapped().is_none() => {
             IpAddr::V6(address6)
         }

@@ -1,4 +1,4 @@
-//! Proof that a server of the cluster sent this client here.
+//! Tokens, which prove that a server of the cluster sent a client here.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -7,35 +7,35 @@ use sha2::Sha256;
 
 use baton_wire::{Clock, ClusterKey};
 
-/// The key of redirect tokens.
+/// The key that tokens are made and checked with.
 #[derive(Clone, PartialEq, Eq)]
 pub struct EopKey([u8; 32]);
 
-/// That the client at one address may come to one target until a point in time.
+/// Proves that the client at one address may come to one target until a point in time.
 ///
 /// ```text
 ///  expiry 8 (nanoseconds since 1970) | tag 16
 ///  tag = the first half of HMAC-SHA-256(key, "redirect" || target 16 || port 2 || expiry 8 || client 16)
 /// ```
 ///
-/// Addresses are 16 bytes, IPv4 as v4-mapped. It is good for any number of connections until it expires:
-/// whoever repeats it must have the client's address.
+/// Addresses have 16 bytes; IPv4 addresses are v4-mapped. A token is valid for any number of connections until it
+/// expires: a client that uses it again must have the same address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Token {
     expiry: Clock,
     tag: [u8; 16],
 }
 
-/// Why a token is not good.
+/// Why a client's token is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum Refused {
-    /// None was shown where one is needed.
+    /// The client showed no token where one is needed.
     #[error("the client shows no token, and only redirected clients are served here")]
     Missing,
-    /// It was, or it is for another client or target, or made under another key.
+    /// The token is forged, or it is for another client or target, or was made with another key.
     #[error("the client's token is forged, or for another client or target, or of another key")]
     Forged,
-    /// Too late; or the clocks of the two servers differ.
+    /// The token has expired, or the clocks of the two servers differ.
     #[error(
         "the client's token has expired; if that happens often, compare the clocks of the servers"
     )]
@@ -43,14 +43,14 @@ pub enum Refused {
 }
 
 impl EopKey {
-    /// `key` = HMAC-SHA-256(the cluster key's 32 bytes, "baton eop").
+    /// Derives the key: HMAC-SHA-256(the cluster key's 32 bytes, "baton eop").
     pub fn of(cluster: &ClusterKey) -> Self {
         Self(cluster.hmac(&[b"baton eop"]))
     }
 }
 
 impl Token {
-    /// For the client at `client`, to be shown at `target` until `expiry`.
+    /// Makes a token for the client at `client`, to be shown at `target` until `expiry`.
     pub fn new(key: &EopKey, target: SocketAddr, client: IpAddr, expiry: Clock) -> Self {
         let full = redirect_mac(key, target, client, expiry).finalize();
         let mut tag = [0; 16];
@@ -58,10 +58,10 @@ impl Token {
         Self { expiry, tag }
     }
 
-    /// Whether the client at `client` may come with this to `here` at `now`.
+    /// Checks that the client at `client` may come with this token to `here` at `now`.
     ///
     /// # Errors
-    /// [`Refused`].
+    /// [`Refused`] if it may not.
     pub fn check(
         &self,
         key: &EopKey,
@@ -69,7 +69,7 @@ impl Token {
         client: IpAddr,
         now: Clock,
     ) -> Result<(), Refused> {
-        // In constant time: how much of a guess was right shows nowhere.
+        // This takes constant time, so that it does not show how much of a guess was right.
         redirect_mac(key, here, client, self.expiry)
             .verify_truncated_left(&self.tag)
             .map_err(|_| Refused::Forged)?;
@@ -79,12 +79,12 @@ impl Token {
         Ok(())
     }
 
-    /// When it stops being good.
+    /// The time at which the token expires.
     pub const fn expiry(&self) -> Clock {
         self.expiry
     }
 
-    /// The 24 bytes on the wire.
+    /// The 24 bytes of the token on the wire.
     pub fn bytes(&self) -> [u8; 24] {
         let mut bytes = [0; 24];
         bytes[..8].copy_from_slice(&self.expiry.as_nanos().to_be_bytes());
@@ -92,7 +92,7 @@ impl Token {
         bytes
     }
 
-    /// What came; whether it is good [`Token::check`] says.
+    /// Reads a token from its bytes. [`Token::check`] says whether it is valid.
     pub fn from_bytes(bytes: [u8; 24]) -> Self {
         let [e0, e1, e2, e3, e4, e5, e6, e7, tag @ ..] = bytes;
         Self {
@@ -116,7 +116,7 @@ fn redirect_mac(key: &EopKey, target: SocketAddr, client: IpAddr, expiry: Clock)
 }
 
 fn mac(key: &[u8; 32], parts: &[&[u8]]) -> Hmac<Sha256> {
-    // The type of SHA-256's block and a key of any length: HMAC has no wrong key.
+    // HMAC accepts a key of any length, so this cannot fail.
     let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(key) else {
         unreachable!("HMAC takes keys of any length");
     };

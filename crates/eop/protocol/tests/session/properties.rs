@@ -1,4 +1,4 @@
-//! Nothing twice, nothing lost.
+//! No request is lost, and none is done twice.
 
 use eop_protocol::{ClientOptions, Resend};
 use proptest::prelude::*;
@@ -15,7 +15,7 @@ fn options(resend: Resend, idempotent: bool) -> ClientOptions {
     }
 }
 
-/// Each request has one end: its answer, or the word that it is lost.
+/// Checks that each request has one end: its answer, or the report that it is lost.
 fn each_has_one_end(outcome: &Outcome, requests: u32) {
     let mut ends = [&outcome.answered[..], &outcome.lost].concat();
     ends.sort_unstable();
@@ -111,7 +111,7 @@ proptest! {
         late in 0u64..=1000,
         window in 1usize..4,
     ) {
-        // So rarely that eight times in a row without an answer cannot be chance.
+        // Cuts are so rare that eight in a row without an answer cannot be chance.
         let odds = Odds { cut: 20, flip: 0, late, early: 0 };
         let outcome = World::new(options(SESSION, true), odds, seed).run(200, window);
         each_has_one_end(&outcome, 200);

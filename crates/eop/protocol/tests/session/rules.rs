@@ -98,7 +98,7 @@ fn what_is_down_is_left_for_what_was_before() {
     let opening = client.handle_connected();
     assert_eq!(opening.hello.unwrap().fell_back_from, Some(at(2)));
     assert_eq!(opening.again.len(), 1);
-    // It has been told, and sends there again.
+    // The server has been told that nobody answers there, and redirects there again.
     let server = at(2);
     assert_eq!(
         client.handle_message(&redirect(2, false)),
@@ -138,7 +138,7 @@ fn a_request_that_may_have_been_done_is_not_sent_again() {
         assert_eq!(client.handle_lost(), Ok(true));
         assert_eq!(client.handle_connected().again.len(), 1);
     }
-    // It kills whoever is asked.
+    // The request kills every server that it is sent to.
     assert!(matches!(client.handle_lost(), Err(Error::Hops { .. })));
 }
 
@@ -295,7 +295,7 @@ fn only_a_server_of_the_cluster_opens_the_door() {
     let forged = Err(Error::Refused(Refused::Forged));
     let mut elsewhere = Server::new(guarded.clone(), at(3), other_port);
     assert_eq!(elsewhere.handle_message(&good, now), forged);
-    // A bad token is refused also where none is needed.
+    // A bad token is refused even if none is needed.
     let mut elsewhere = Server::new(open, at(3), other_port);
     assert_eq!(elsewhere.handle_message(&good, now), forged);
 }
@@ -337,7 +337,7 @@ fn hello_comes_first_or_not_at_all() {
     assert!(client.must_open());
     assert_eq!(client.handle_connected().hello, Some(Hello::default()));
     assert_eq!(client.handle_message(&Head::Welcome), Ok(Verdict::Nothing));
-    // Where it is sent serves plain clients too.
+    // The server that the client is sent to serves plain clients too.
     assert_eq!(
         client.handle_message(&redirect(2, false)),
         Ok(Verdict::Move)

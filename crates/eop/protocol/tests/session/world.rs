@@ -11,24 +11,24 @@ use eop_protocol::{Client, ClientOptions, Error, Heard, Server, ServerOptions, V
 
 pub const SERVERS: u8 = 3;
 
-/// How likely things are, of 1000 at each turn.
+/// The odds of events, in 1000 at each turn.
 #[derive(Clone, Copy, Debug)]
 pub struct Odds {
-    /// The connection dies.
+    /// The odds that the connection dies.
     pub cut: u64,
-    /// A server goes away, or comes back.
+    /// The odds that a server goes away or comes back.
     pub flip: u64,
-    /// Of requests: answered with a redirect,
+    /// The odds that a request is answered with a redirect.
     pub late: u64,
-    /// or redirected without an answer.
+    /// The odds that a request is redirected without an answer.
     pub early: u64,
 }
 
 #[derive(Debug, Default)]
 pub struct Outcome {
-    /// What the application got, in order.
+    /// The requests whose answers the application got, in order.
     pub answered: Vec<u32>,
-    /// What it was told is lost.
+    /// The requests that the application was told are lost.
     pub lost: Vec<u32>,
     /// How often each request was done.
     pub done: BTreeMap<u32, u32>,
@@ -60,7 +60,7 @@ pub struct World {
     up: [bool; SERVERS as usize],
     client: Client,
     connection: Option<Connection>,
-    /// What the application wants an answer to, the oldest first.
+    /// The requests that the application wants an answer to, the oldest first.
     waiting: VecDeque<u32>,
     next: u32,
     pub outcome: Outcome,
@@ -83,7 +83,7 @@ impl Inbox {
         }
     }
 
-    /// The messages that are whole with these bytes.
+    /// The messages that become whole with these bytes.
     fn take(&mut self, bytes: &[u8]) -> Vec<(Head, Vec<u8>)> {
         let (mut rest, mut whole) = (bytes, Vec::new());
         while let Some(piece) = self.decoder.next(&mut rest).unwrap() {
@@ -116,7 +116,7 @@ impl World {
         }
     }
 
-    /// Until `requests` have an end. At most `window` are under way at once.
+    /// Runs until `requests` requests have an end. At most `window` are under way at the same time.
     pub fn run(mut self, requests: u32, window: usize) -> Outcome {
         let most = u64::from(requests) * 2000 + 100_000;
         for _ in 0..most {
@@ -148,7 +148,7 @@ impl World {
             return self.connect();
         }
         if self.connection.is_none() {
-            // The session has ended without a loss; another one begins.
+            // The session has ended without a loss, and another one begins.
             return self.begin_anew();
         }
         if self.chance(self.odds.cut) {
@@ -210,7 +210,7 @@ impl World {
         connection.to_server.extend(message);
     }
 
-    /// Some bytes come to the server, which does what it was asked.
+    /// Delivers some bytes to the server, which does what it was asked.
     fn serve(&mut self) {
         let now = Clock::from_nanos(self.now.since_epoch().as_nanos() as u64);
         let (late, early) = (self.odds.late, self.odds.early);
@@ -226,7 +226,7 @@ impl World {
                     continue;
                 }
                 Ok(Heard::Nothing) => continue,
-                // Who finds servers down for half a minute comes with a token that was good once.
+                // A client that finds servers down for half a minute shows a token that has expired meanwhile.
                 Err(Error::Refused(Refused::Expired)) => return self.cut(),
                 Err(error) => panic!("{error}"),
             }
@@ -257,7 +257,7 @@ impl World {
         }
     }
 
-    /// Some bytes come to the client.
+    /// Delivers some bytes to the client.
     fn receive(&mut self) {
         let count = self.below(200) as usize;
         let connection = self.connection.as_mut().unwrap();
@@ -288,7 +288,7 @@ impl World {
         self.outcome.answered.push(id);
     }
 
-    /// EREDO: the application sends again, all that it has no answer to.
+    /// Handles EREDO: the application sends all requests again that have no answer.
     fn redo(&mut self, unanswered: usize) {
         if unanswered == 0 {
             return;
@@ -311,7 +311,7 @@ impl World {
         }
     }
 
-    /// The application hears that its requests are lost, and begins anew somewhere.
+    /// Tells the application that its requests are lost, and begins a new session.
     fn give_up(&mut self) {
         self.outcome.lost.extend(self.waiting.drain(..));
         self.begin_anew();
@@ -327,7 +327,7 @@ impl World {
         self.below(1000) < of_1000
     }
 
-    /// xorshift64*
+    /// A random number below `bound`, by xorshift64*.
     fn below(&mut self, bound: u64) -> u64 {
         self.random ^= self.random >> 12;
         self.random ^= self.random << 25;

@@ -1,4 +1,4 @@
-//! Clients that connect, are slow, and ask. Each byte that they get is compared.
+//! Clients that connect, wait, and then send their request. Each byte that they get is compared.
 
 use std::io;
 use std::sync::Arc;
@@ -17,13 +17,13 @@ use super::servers::Servers;
 pub enum Kind {
     /// A plain client that follows a 307 itself.
     Http,
-    /// The same program, whose connection an agent makes.
+    /// The same client, whose connection an agent makes.
     Eop,
 }
 
 const REQUEST: &[u8] = b"GET /file HTTP/1.1\r\nHost: x\r\n\r\n";
 
-/// So many at once, each once.
+/// Runs `count` clients at the same time; each sends one request.
 pub async fn run(kind: Kind, servers: &Servers, count: usize, delay: Duration) -> io::Result<()> {
     let mut clients = JoinSet::new();
     for _ in 0..count {

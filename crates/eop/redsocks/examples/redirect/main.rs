@@ -1,10 +1,11 @@
-//! How long a server is busy with redirecting a client: EOP against HTTP's 307 (Haungs et al., 2002, figure 7).
+//! Measures how long a server is busy with redirecting a client: EOP against HTTP's 307 (Haungs et al., 2002, figure
+//! 7).
 //!
-//! One redirector serves both kinds of clients on one port, over loopback; it sends them to a front with a server of
-//! files. Measured is at the redirector, as in the paper: from when the client has connected until the redirect is
-//! written. The paper's client grew slow with the size of what it downloaded; here it is so on purpose, as
-//! many milliseconds as the file has KiB: it connects, does something else, then sends its request. Rounds of
-//! both kinds take turns.
+//! One redirector serves both kinds of clients on one port, over loopback, and sends them to a front with a server of
+//! files. As in the paper, the time is taken at the redirector: from when the client has connected until the redirect
+//! is written. The paper's client became slow with the size of what it downloaded. Here the client is slow on purpose,
+//! by as many milliseconds as the file has KiB: it connects, waits, then sends its request. Rounds of both kinds take
+//! turns.
 //!
 //! ```text
 //! cargo run --release -p baton-redsocks --example redirect [-- ROUNDS [FILE.svg]]
@@ -24,7 +25,7 @@ use clients::Kind;
 const SIZES: [usize; 6] = [1, 2, 4, 8, 16, 32];
 const CLIENTS: [usize; 5] = [1, 2, 4, 8, 16];
 
-/// Averages in milliseconds, by file size, then by number of clients.
+/// Averages in milliseconds: a row for each file size, a column for each number of clients.
 type Table = Vec<Vec<f64>>;
 
 #[tokio::main]
@@ -68,11 +69,11 @@ async fn main() -> io::Result<()> {
     Ok(())
 }
 
-/// Averages of HTTP and of EOP.
+/// Measures the averages of HTTP and of EOP, in milliseconds.
 async fn cell(size: usize, count: usize, delay: Duration, rounds: usize) -> io::Result<[f64; 2]> {
     let servers = servers::start(size << 10).await?;
     for round in 0..rounds {
-        // Who goes first takes turns too.
+        // The kind that goes first changes with each round.
         let kinds = [Kind::Http, Kind::Eop];
         for turn in 0..2 {
             clients::run(kinds[(round + turn) % 2], &servers, count, delay).await?;
@@ -104,7 +105,7 @@ fn show(table: &Table) {
     }
 }
 
-/// The paper's claims, and what was measured.
+/// Prints the paper's claims beside what was measured.
 fn judge(who: &str, [http, eop]: &[Table; 2]) {
     let mean = |table: &Table, size: usize| {
         let line = &table[size];

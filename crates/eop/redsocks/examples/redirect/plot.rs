@@ -1,4 +1,4 @@
-//! The tables as figures: one line a file size, the number of clients to the right, latency upwards.
+//! Draws the tables as figures: a line for each file size, the number of clients to the right, latency upwards.
 
 use std::fmt::Write as _;
 
@@ -8,7 +8,7 @@ const COLORS: [&str; 6] = [
     "#1b9e77", "#d95f02", "#7570b3", "#e7298a", "#66a61e", "#a6761d",
 ];
 
-/// Bars of the slowest number of clients, the longest 50 columns.
+/// Prints bars for the largest number of clients; the longest has 50 columns.
 pub fn ascii([http, eop]: &[Table; 2]) {
     let last = CLIENTS.len() - 1;
     let all = http.iter().chain(eop).map(|line| line[last]);
@@ -22,7 +22,7 @@ pub fn ascii([http, eop]: &[Table; 2]) {
     println!("  ({} clients)", CLIENTS[last]);
 }
 
-/// Both on one scale.
+/// Draws both tables on one scale.
 pub fn svg(tables: &[Table; 2]) -> String {
     let most = tables.iter().flatten().flatten();
     let most = most.copied().fold(f64::MIN_POSITIVE, f64::max);

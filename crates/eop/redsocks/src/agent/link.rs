@@ -1,4 +1,4 @@
-//! One connection to a server, and what it speaks.
+//! One connection to a server, and the protocol that the server speaks.
 
 use std::io;
 use std::net::SocketAddr;
@@ -13,17 +13,17 @@ use tokio::time::timeout;
 use super::Options;
 use crate::ulp;
 
-/// What a server was found to speak.
+/// The protocol that a server was found to speak.
 pub(super) enum Found {
-    /// EOP. Nothing has come but WELCOME, if that.
+    /// The server speaks EOP. Nothing has arrived on the connection but WELCOME, if that.
     Eop(TcpStream),
-    /// Plain TCP, and nothing was said to it.
+    /// The server speaks plain TCP, and nothing was sent to it.
     Plain(TcpStream),
-    /// Plain TCP, but this connection to it is spent.
+    /// The server speaks plain TCP, but this connection cannot be used anymore.
     Spent,
 }
 
-/// Messages are handed on as they come: any length is right.
+/// Makes a decoder without a limit: messages are passed on as they arrive, so they may have any length.
 pub(super) const fn decoder() -> Decoder {
     Decoder::new(u32::MAX)
 }
@@ -32,7 +32,7 @@ pub(super) async fn connect(to: SocketAddr, within: Duration) -> io::Result<TcpS
     dial(socket(to)?, to, within).await
 }
 
-/// Connects, and asks by the option, or else by HELLO.
+/// Connects, and finds out what the server speaks: by the TCP option if it can be announced, else by HELLO.
 pub(super) async fn find_out(
     to: SocketAddr,
     client: &mut Client,
@@ -41,30 +41,30 @@ pub(super) async fn find_out(
     let socket = socket(to)?;
     let announced = ulp::announce(&socket);
     let mut stream = dial(socket, to, options.connect_timeout).await?;
-    // A client that is at its server says HELLO, because it probes.
+    // The client says HELLO even to its first server, because it probes.
     let hello = client.handle_connected().hello;
     if announced {
         if !ulp::agreed(&stream) {
             return Ok(Found::Plain(stream));
         }
-        // Nothing needs to be said, and if a WELCOME came it would be no surprise.
+        // Nothing needs to be sent. A WELCOME that comes nevertheless is accepted.
         return Ok(Found::Eop(stream));
     }
     let hello = Head::Hello(hello.unwrap_or_default()).bytes(0);
     match timeout(options.patience, ask(&mut stream, &hello, client)).await {
         Ok(Ok(true)) => Ok(Found::Eop(stream)),
-        // Something else, an end, a reset, or silence.
+        // The server sent something else, ended or reset the connection, or was silent.
         Ok(Ok(false) | Err(_)) | Err(_) => Ok(Found::Spent),
     }
 }
 
-/// Waits for WELCOME. `false`: it says something else.
+/// Sends HELLO and waits for WELCOME. Returns `false` if the server sends something else.
 async fn ask(stream: &mut TcpStream, hello: &[u8], client: &mut Client) -> io::Result<bool> {
     stream.write_all(hello).await?;
     let mut decoder = decoder();
     let mut byte = [0];
     loop {
-        // Byte by byte, for these few: what is behind WELCOME is the session's.
+        // These few bytes are read one by one, because bytes behind WELCOME belong to the session.
         if stream.read(&mut byte).await? == 0 {
             return Ok(false);
         }

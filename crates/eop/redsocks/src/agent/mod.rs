@@ -1,8 +1,8 @@
-//! Beside the client: the far end of its programs' connections.
+//! The agent beside a client, which has the far end of its programs' connections.
 //!
-//! It is a far end as that of virtual sockets ([`baton_virtual_sockets`]): a program's `connect` is done when the far end's
-//! is, so it sees the server's own refusal, and `getpeername` says whom it wanted. Only what programs connect to
-//! passes through it; what they listen on is theirs.
+//! The agent is a far end as in virtual sockets ([`baton_virtual_sockets`]): a program's `connect` is done when the
+//! far end's is, so the program gets the server's own refusal, and `getpeername` returns the address that it asked
+//! for. Only connections that programs make pass through the agent; their listeners are not affected.
 
 mod link;
 mod session;
@@ -22,16 +22,16 @@ use tokio::sync::watch;
 use link::Found;
 pub use stream::AgentStream;
 
-/// What an agent is told.
+/// The options of an agent.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Where it lets itself be sent.
+    /// The servers that the agent lets itself be sent to.
     pub allow: Allow,
     /// How long a connection may take to be made.
     pub connect_timeout: Duration,
-    /// How long a server may take to say that it speaks EOP.
+    /// How long a server may take to show that it speaks EOP.
     pub patience: Duration,
-    /// How many of the last bytes of a connection are kept, to be sent again.
+    /// How many of the last bytes of a connection are kept, in case they must be sent again.
     pub kept: usize,
 }
 
@@ -46,21 +46,21 @@ impl Default for Options {
     }
 }
 
-/// Connects for programs. A handle: clones are the same.
+/// Makes connections for programs. It is a handle: a clone stands for the same agent.
 #[derive(Clone, Debug, Default)]
 pub struct RedSocks {
     options: Arc<Options>,
     plain: Arc<Mutex<HashMap<SocketAddr, Instant>>>,
 }
 
-/// A server that was plain may be upgraded.
+/// How long a server counts as plain. It may be upgraded meanwhile.
 const PLAIN_FOR: Duration = Duration::from_secs(600);
 
 /// How many redirects in a row may come without an answer.
 const HOPS: usize = 8;
 
 impl RedSocks {
-    /// Nothing is known of any server yet.
+    /// Makes an agent that knows nothing of any server yet.
     pub fn new(options: Options) -> Self {
         Self {
             options: Arc::new(options),
@@ -71,7 +71,7 @@ impl RedSocks {
     fn client(&self, server: SocketAddr) -> Client {
         Client::new(
             ClientOptions {
-                // What is to be sent again is bytes here, and kept by the session itself.
+                // What must be sent again are bytes here, and the agent's own session keeps them.
                 resend: Resend::Session { limit: 0 },
                 idempotent: false,
                 hops: HOPS,
@@ -111,7 +111,8 @@ impl Far for RedSocks {
     type Stream = AgentStream;
     type Listening = Never;
 
-    /// A session has one socket after the other: the options of the program's own are not theirs.
+    /// Connects to a server, and ignores the options of the program's socket: a session has one socket after another,
+    /// and none of them is the program's.
     async fn connect(
         &self,
         to: SocketAddr,
@@ -132,13 +133,13 @@ impl Far for RedSocks {
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    /// None, ever.
+    /// Returns an empty list that never changes.
     fn taken(&self) -> watch::Receiver<Vec<AppTaken>> {
         watch::channel(Vec::new()).1
     }
 }
 
-/// Nobody listens through an agent.
+/// Stands for listeners, which an agent does not have.
 #[derive(Debug)]
 pub enum Never {}
 

@@ -1,4 +1,4 @@
-//! A session of a program that writes and reads bytes, with one server after another.
+//! A session of a program that writes and reads bytes. It goes from one server to another.
 
 use std::io;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use tracing::{debug, warn};
 use super::{Options, link, stream::Handle};
 use crate::pipe::{PIECE, Pipe};
 
-/// Why a session is reset.
+/// The reason why a session is reset.
 #[derive(Debug, thiserror::Error)]
 enum Failed {
     #[error(transparent)]
@@ -43,15 +43,15 @@ struct Session {
     head: Head,
     from_program: ReadHalf<DuplexStream>,
     to_program: WriteHalf<DuplexStream>,
-    /// To the server.
+    /// The bytes on their way to the server.
     up: Pipe,
-    /// To the program.
+    /// The bytes on their way to the program.
     down: Pipe,
-    /// The program has said its last.
+    /// Whether the program has ended its direction.
     said_all: bool,
 }
 
-/// Begins it, on a connection to a server that was found to speak EOP.
+/// Begins a session on a connection to a server that was found to speak EOP.
 pub(super) fn begin(options: Arc<Options>, stream: TcpStream, client: Client) -> Handle {
     let (near, inner) = duplex(PIECE);
     let failed = Arc::new(AtomicBool::new(false));
@@ -72,7 +72,7 @@ pub(super) fn begin(options: Arc<Options>, stream: TcpStream, client: Client) ->
     let task = tokio::spawn(async move {
         if let Err(error) = session.run(stream).await {
             warn!("a connection is reset: {error}");
-            // Before the near end is dropped, and so ends.
+            // This is set before `session` is dropped, which ends the bytes at the near end.
             says.store(true, Ordering::Release);
         }
     });
@@ -83,10 +83,10 @@ pub(super) fn begin(options: Arc<Options>, stream: TcpStream, client: Client) ->
 impl Session {
     async fn run(&mut self, mut stream: TcpStream) -> Result<(), Failed> {
         loop {
-            // However it ends before its end, the server must not take a part for the whole.
+            // If the connection ends early for whatever reason, the server must not mistake a part for the whole.
             SockRef::from(&stream).set_linger(Some(Duration::ZERO))?;
             let after = self.serve(&mut stream).await?;
-            // Nothing that could be lost is on it any more.
+            // Nothing is left on the connection that could be lost.
             let _ = SockRef::from(&stream).set_linger(None);
             match after {
                 After::End => return Ok(()),
@@ -95,7 +95,7 @@ impl Session {
         }
     }
 
-    /// Carries bytes both ways until the server redirects, or both directions have ended.
+    /// Carries bytes in both directions until the server redirects, or both directions have ended.
     async fn serve(&mut self, stream: &mut TcpStream) -> Result<After, Failed> {
         let (mut from_server, mut to_server) = stream.split();
         let (mut outgoing, mut incoming) = (vec![0; PIECE], vec![0; PIECE]);
@@ -103,7 +103,7 @@ impl Session {
         loop {
             if self.said_all && self.up.is_empty() && !shut_up {
                 shut_up = true;
-                // As for a write below.
+                // An error is ignored, as that of the write below.
                 let _ = to_server.shutdown().await;
             }
             if ended && self.down.is_empty() && !shut_down {
@@ -122,7 +122,7 @@ impl Session {
                 }
                 wrote = self.up.drain(&mut to_server), if !self.up.is_empty() => {
                     if wrote.is_err() {
-                        // A REDIRECT may have come before the end.
+                        // A REDIRECT may have arrived before the end.
                         deaf = true;
                         self.up.clear();
                     }
@@ -155,13 +155,13 @@ impl Session {
     fn send(&mut self, piece: &[u8]) {
         if !piece.is_empty() {
             self.kept.handle_sent(piece);
-            // At most PIECE.
+            // A piece has at most PIECE bytes.
             self.up.put(&Head::normal(piece.len() as u32));
             self.up.put(piece);
         }
     }
 
-    /// What a server sends; `true`: it has redirected.
+    /// Takes bytes that the server sends. Returns `true` if the server has redirected the session.
     fn receive(&mut self, mut bytes: &[u8]) -> Result<bool, Failed> {
         while let Some(piece) = self.decoder.next(&mut bytes)? {
             match piece {
@@ -186,7 +186,7 @@ impl Session {
         Ok(false)
     }
 
-    /// Connects to where the session moves, with what goes first there ready to be sent.
+    /// Connects to the server that the session moves to. What this end says first there is then ready to be sent.
     async fn move_on(&mut self) -> Result<TcpStream, Failed> {
         if let Some(not_allowed) = self.client.not_allowed() {
             warn!("{not_allowed}");
@@ -215,7 +215,7 @@ impl Session {
         }
         let again = self.kept.again();
         if !again.is_empty() {
-            // Far fewer than 4 GiB are kept: `Options::kept` of them.
+            // At most `Options::kept` bytes are kept, far fewer than 4 GiB.
             self.up.put(&Head::normal(again.len() as u32));
             self.up.put(again);
         }

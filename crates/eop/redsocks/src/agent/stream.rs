@@ -1,4 +1,4 @@
-//! The far end's bytes, as the relay to the program has them.
+//! The bytes of the far end, for the relay to the program.
 
 use std::io;
 use std::pin::Pin;
@@ -13,7 +13,7 @@ use tokio::io::{AsyncRead, AsyncWrite, DuplexStream, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::task::AbortHandle;
 
-/// A server's connection, or a session that goes from server to server.
+/// The connection to a plain server, or a session that goes from server to server.
 #[derive(Debug)]
 pub struct AgentStream(Kind);
 
@@ -23,11 +23,11 @@ enum Kind {
     Eop(Handle),
 }
 
-/// A session's near end.
+/// The near end of a session.
 #[derive(Debug)]
 pub(super) struct Handle {
     pub near: DuplexStream,
-    /// It did not end well: its end of bytes is a reset.
+    /// Whether the session has failed. The end of its bytes then counts as a reset.
     pub failed: Arc<AtomicBool>,
     pub task: AbortHandle,
 }
@@ -94,12 +94,12 @@ impl FarStream for AgentStream {
             Kind::Plain(stream) => {
                 let _ = SockRef::from(&stream).set_linger(Some(Duration::ZERO));
             }
-            // Its own socket resets when it is dropped before its end.
+            // The session's socket is reset when it is dropped before its end.
             Kind::Eop(handle) => handle.task.abort(),
         }
     }
 
-    /// What a program sets on its socket stays there.
+    /// Returns a function that does nothing: options that a program sets stay on the program's own socket.
     fn setter(&self) -> impl Fn(AppOptions) + Send + Sync + 'static {
         |_| {}
     }

@@ -1,36 +1,37 @@
-//! What a front has done.
+//! The counters of a front.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Each session is counted once by what its client speaks, and then by each thing that became of it.
+/// Counters of sessions. Each session is counted once by what its client speaks, and then once for each thing that
+/// became of it.
 #[derive(Debug, Default)]
 pub struct Counters {
     /// Clients that speak EOP.
     pub eop: Count,
-    /// Clients that do not.
+    /// Clients that speak plain TCP.
     pub plain: Count,
-    /// EOP clients that were redirected at the beginning; how long after they had connected.
+    /// EOP clients that were redirected at the beginning, with the time since they had connected.
     pub redirected: Latency,
-    /// Those that were redirected later, between two requests.
+    /// EOP clients that were redirected later, between two requests.
     pub redirected_between: Count,
-    /// Those that came back, because nobody answers where they were sent.
+    /// EOP clients that came back, because nobody answers where they were sent.
     pub fell_back: Count,
-    /// Plain clients that got a 307; how long after they had connected.
+    /// Plain clients that got a 307, with the time since they had connected.
     pub located: Latency,
-    /// Sessions that were relayed to the server behind this front, or to another.
+    /// Sessions that were relayed to the server behind this front, or to another one.
     pub relayed: Count,
-    /// Clients that showed no good token where they had to, or a bad one.
+    /// Clients that had to show a token and did not, or showed a bad one.
     pub refused: Count,
-    /// Sessions that were cut off otherwise: one end broke off, or nobody could serve.
+    /// Sessions that were cut off for another reason: one end broke off, or no server could be reached.
     pub reset: Count,
 }
 
-/// How often.
+/// Counts how often something happened.
 #[derive(Debug, Default)]
 pub struct Count(AtomicU64);
 
-/// How often, and how long that took in all.
+/// Counts how often something happened, and adds up how long it took.
 #[derive(Debug, Default)]
 pub struct Latency {
     count: Count,
@@ -38,7 +39,7 @@ pub struct Latency {
 }
 
 impl Counters {
-    /// All that are counts, by name.
+    /// The counts of all counters, by name.
     pub fn all(&self) -> [(&'static str, u64); 9] {
         [
             ("eop", self.eop.get()),
@@ -55,7 +56,7 @@ impl Counters {
 }
 
 impl Count {
-    /// The number.
+    /// The count.
     pub fn get(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
@@ -66,18 +67,18 @@ impl Count {
 }
 
 impl Latency {
-    /// How often.
+    /// The count.
     pub fn count(&self) -> u64 {
         self.count.get()
     }
 
-    /// All of them together.
+    /// The sum of all times.
     pub fn total(&self) -> Duration {
         Duration::from_nanos(self.nanos.load(Ordering::Relaxed))
     }
 
     pub(super) fn add(&self, took: Duration) {
-        // Of one session: far less than 500 years.
+        // The time of one session is far below 500 years.
         (self.nanos).fetch_add(took.as_nanos() as u64, Ordering::Relaxed);
         self.count.add();
     }

@@ -16,7 +16,7 @@ use tokio::net::TcpStream;
 use super::{Shared, connect, linger};
 use crate::pipe::{PIECE, Pipe};
 
-/// Why a client is reset.
+/// The reason why a client is reset.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Failed {
     #[error(transparent)]
@@ -47,19 +47,19 @@ struct Session {
     server: Server,
     decoder: Decoder,
     turns: Turns,
-    /// The path of the request that is held back.
+    /// The path of the request that is held back, if one is.
     asked: Option<Vec<u8>>,
-    /// Where this client must not be sent.
+    /// The servers that this client must not be sent to.
     without: Vec<SocketAddr>,
-    /// To the server.
+    /// The bytes on their way to the server.
     up: Pipe,
-    /// To the client.
+    /// The bytes on their way to the client.
     down: Pipe,
 }
 
-/// What has become of a session.
+/// How a session goes on after bytes were carried.
 enum After {
-    /// REDIRECT is on its way.
+    /// The client is redirected, and REDIRECT is on its way.
     Redirected,
     Ended,
 }
@@ -112,7 +112,7 @@ impl Session {
         agreed: bool,
         since: Instant,
     ) -> Result<After, Failed> {
-        // Who was redirected here says HELLO in any case.
+        // A client that was redirected here says HELLO in any case.
         if !agreed || self.shared.redirected_only {
             self.greet(stream, first).await?;
         }
@@ -123,7 +123,7 @@ impl Session {
         let mut far = match far {
             Ok(far) => far,
             Err(place) => {
-                // Nothing of what has come has gone anywhere.
+                // None of the client's bytes have been passed on.
                 self.redirect(place, 0)?;
                 self.down.flush(stream).await?;
                 self.shared.counters.redirected.add(since.elapsed());
@@ -137,12 +137,12 @@ impl Session {
         Ok(after)
     }
 
-    /// Where the client belongs before anything has been done for it; `None`: here.
+    /// The server that the client belongs to, before anything was done for the client. `None` if it belongs here.
     async fn early(&mut self, stream: &mut TcpStream) -> Result<Option<SocketAddr>, Failed> {
         if !self.shared.by_path {
             return Ok(self.elsewhere(None));
         }
-        // It waits for WELCOME.
+        // The client waits for WELCOME.
         self.down.flush(stream).await?;
         let mut bytes = Vec::with_capacity(PIECE);
         loop {
@@ -154,7 +154,7 @@ impl Session {
                 return Ok(place);
             }
             if !self.turns.are_quiet() {
-                // What it asks for nobody knows, but it must be asked somewhere.
+                // The client's bytes are not a request with a known path, but must still go to some server.
                 return Ok(self.elsewhere(Some(b"")));
             }
             bytes.clear();
@@ -171,7 +171,7 @@ impl Session {
         (self.shared).elsewhere(self.here, self.from.ip(), path, &self.without)
     }
 
-    /// The server behind, or who else could be asked.
+    /// Connects to the server behind this front. If it does not answer, returns another server to send the client to.
     async fn reach(&self) -> Result<Result<TcpStream, SocketAddr>, Failed> {
         if let Some(behind) = self.shared.behind
             && let Ok(stream) = connect(behind).await
@@ -183,7 +183,7 @@ impl Session {
         other.map(Err).ok_or(Failed::Nobody)
     }
 
-    /// Hears HELLO, of which the beginning has come.
+    /// Reads the HELLO, whose beginning has arrived.
     async fn greet(&mut self, stream: &mut TcpStream, first: Vec<u8>) -> Result<(), Failed> {
         let mut bytes = first;
         while !self.hear(&bytes)? {
@@ -195,7 +195,7 @@ impl Session {
         Ok(())
     }
 
-    /// Takes what a client sends. `true`: at least a head was in it.
+    /// Takes bytes that a client sends. Returns `true` if they completed at least one head.
     fn hear(&mut self, mut bytes: &[u8]) -> Result<bool, Failed> {
         let mut heads = false;
         while let Some(piece) = self.decoder.next(&mut bytes)? {
@@ -236,7 +236,7 @@ impl Session {
         Ok(())
     }
 
-    /// Passes the request on that is held back, or redirects the client with it. `true`: redirected.
+    /// Passes the request on that is held back, or redirects the client. Returns `true` if the client is redirected.
     fn decide(&mut self) -> Result<bool, Failed> {
         let place = match self.asked.take() {
             Some(path) => {
@@ -257,7 +257,7 @@ impl Session {
         Ok(true)
     }
 
-    /// Carries bytes both ways until both directions have ended, or the session leaves.
+    /// Carries bytes in both directions until both have ended, or the client is redirected.
     async fn relay(
         &mut self,
         stream: &mut TcpStream,
@@ -303,7 +303,7 @@ impl Session {
                     let bytes = &outgoing[..read?];
                     far_ended = bytes.is_empty();
                     if far_ended {
-                        // What is held back cannot be answered any more, and not be asked elsewhere.
+                        // The request that is held back can no longer be answered here, nor be sent to another server.
                         self.up.put(&self.turns.give_up());
                     } else {
                         let held = self.turns.handle_response(bytes);
@@ -311,7 +311,7 @@ impl Session {
                             self.asked = None;
                             self.up.put(&held);
                         }
-                        // At most PIECE.
+                        // A piece has at most PIECE bytes.
                         self.down.put(&Head::normal(bytes.len() as u32));
                         self.down.put(bytes);
                     }

@@ -1,7 +1,7 @@
-//! Before servers that know nothing of EOP.
+//! The front before servers that know nothing of EOP.
 //!
-//! One port serves clients of both kinds. Those that speak EOP are sent to another server, or their messages'
-//! bytes are relayed to the server behind this front. Plain ones are relayed, or get the same by HTTP: a 307.
+//! One port serves clients of both kinds. Clients that speak EOP are redirected to another server, or the bytes of
+//! their messages are relayed to the server behind this front. Plain clients are relayed, or redirected by HTTP (307).
 //!
 //! | there is | an EOP client | a plain one |
 //! |---|---|---|
@@ -9,8 +9,9 @@
 //! | other fronts | is redirected to one, at once | is relayed to one, or gets a 307 |
 //! | both | is served here until this front drains, or under a policy by path goes where its request belongs | the same, by 307 only |
 //!
-//! **When a session can move.** At its beginning always: the client's bytes have gone nowhere yet. Later between
-//! two requests of HTTP/1, where [`Turns`](eop_protocol::turns::Turns) can tell. The redirect says how many of the client's bytes are answered.
+//! **When a session can move.** At its beginning it always can: the client's bytes have gone nowhere yet. Later it can
+//! move between two requests of HTTP/1, if [`Turns`](eop_protocol::turns::Turns) can tell where they end. The redirect
+//! says how many of the client's bytes are answered.
 
 mod counters;
 mod eop;
@@ -38,45 +39,48 @@ use sniff::{Client, sniff};
 
 use crate::ulp;
 
-/// What a front is told.
+/// The options of a front.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Where clients come.
+    /// The address and port that clients connect to.
     pub listen: SocketAddr,
-    /// Who serves.
+    /// The servers that serve clients.
     pub servers: Servers,
-    /// How one of several is chosen.
+    /// How one of several servers is chosen.
     pub policy: Policy,
-    /// What becomes of plain clients whose place is elsewhere.
+    /// What becomes of plain clients that belong to another server.
     pub plain: Plain,
-    /// Makes and checks tokens of redirected clients; all fronts that redirect to each other have the same.
+    /// The key that makes and checks the tokens of redirected clients. All fronts that redirect to each other need the
+    /// same.
     pub key: Option<EopKey>,
-    /// Serve only clients that were redirected here, as their token shows: nobody without `key`, and no plain one.
+    /// Whether only clients are served that were redirected here, as their token shows. Then no plain client is
+    /// served, and without `key` no client at all.
     pub redirected_only: bool,
-    /// How long a client may be silent before the server is connected, which may want to speak first.
+    /// How long a client may be silent before the front connects to the server, which may want to speak first.
     pub patience: Duration,
 }
 
-/// Who serves.
+/// The servers that serve clients.
 #[derive(Clone, Debug)]
 pub enum Servers {
     /// The server behind this front.
     Behind(SocketAddr),
-    /// Others; at least one, else clients are reset.
+    /// Other servers. There must be at least one, or clients are reset.
     Others(Vec<Target>),
-    /// It, as long as it can, and others.
+    /// The server behind this front for as long as it can serve, and others.
     Both(SocketAddr, Vec<Target>),
 }
 
-/// What becomes of plain clients whose place is elsewhere.
+/// What becomes of plain clients that belong to another server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Plain {
-    /// Their bytes are carried.
+    /// Their bytes are relayed.
     #[default]
     Relay,
-    /// Those of HTTP/1 are told, by 307; others' bytes are carried.
+    /// Clients of HTTP/1 get a 307; the bytes of others are relayed.
     Location {
-        /// For so long they may go there themselves, as Alt-Svc says (RFC 7838); `None`: it says nothing.
+        /// How long a client may go to the other server by itself, as Alt-Svc tells it (RFC 7838). `None`: the
+        /// response has no Alt-Svc.
         alternative: Option<Duration>,
     },
 }
@@ -105,21 +109,21 @@ struct Shared {
     drains: watch::Receiver<bool>,
 }
 
-/// How long a client that was redirected may take to close.
+/// How long a client that was redirected may take to close its connection.
 const LINGER: Duration = Duration::from_secs(5);
 const CONNECT: Duration = Duration::from_secs(5);
 const BACKLOG: i32 = 1024;
 
 impl Front {
-    /// Listens. Must be called within a tokio runtime.
+    /// Listens at an address. Must be called within a tokio runtime.
     ///
     /// # Errors
-    /// The system's.
+    /// The system's error if the address cannot be listened on.
     pub fn bind(options: Options) -> io::Result<Self> {
         let socket = Socket::new(Domain::for_address(options.listen), Type::STREAM, None)?;
         socket.set_reuse_address(true)?;
         socket.set_nonblocking(true)?;
-        // Accepted sockets have it from here.
+        // Accepted sockets inherit this option.
         socket.set_tcp_nodelay(true)?;
         let announced = ulp::announce(&socket);
         socket.bind(&options.listen.into())?;
@@ -152,21 +156,21 @@ impl Front {
         })
     }
 
-    /// Where it listens.
+    /// The address that the front listens on.
     ///
     /// # Errors
-    /// The system's.
+    /// The system's error if it does not tell the address.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         self.listener.local_addr()
     }
 
-    /// What it has done; stays readable while it runs.
+    /// The front's counters, which stay readable while it runs.
     pub fn counters(&self) -> Arc<Counters> {
         Arc::clone(&self.shared.counters)
     }
 
-    /// Serves until `drain` is done: then nobody new is taken, EOP clients are redirected as soon as they can be,
-    /// and all others are served to their end.
+    /// Serves clients until `drain` is done. From then on no new client is accepted, EOP clients are redirected as
+    /// soon as they can be, and all others are served to their end.
     pub async fn serve(self, drain: impl Future<Output = ()>) {
         let mut sessions = JoinSet::new();
         tokio::pin!(drain);
@@ -177,7 +181,7 @@ impl Front {
                         let agreed = self.announced && ulp::agreed(&stream);
                         sessions.spawn(session(Arc::clone(&self.shared), stream, from, agreed));
                     }
-                    // Of one client, or there are no descriptors for now.
+                    // The error concerns one client, or there are no descriptors at the moment.
                     Err(error) => {
                         debug!(%error, "accepting");
                         tokio::time::sleep(Duration::from_millis(10)).await;
@@ -188,7 +192,7 @@ impl Front {
             }
         }
         drop(self.listener);
-        // The receiver lives in `shared`.
+        // This cannot fail, because `shared` has a receiver.
         let _ = self.drains.send(true);
         while sessions.join_next().await.is_some() {}
     }
@@ -213,8 +217,8 @@ impl Shared {
         targets.handle_down(self.now(), server);
     }
 
-    /// Where a client of `here` belongs that is not served here; `None`: it is served here, or nowhere.
-    /// `path`: of its request, if that is known.
+    /// The other server that a client of `here` belongs to. `None`: the client is served here, or nowhere. `path` is
+    /// that of the client's request, if it is known.
     fn elsewhere(
         &self,
         here: SocketAddr,
@@ -243,7 +247,7 @@ async fn session(shared: Arc<Shared>, mut stream: TcpStream, from: SocketAddr, a
         let first = if agreed {
             Client::Eop(Vec::new())
         } else {
-            // Where nobody is behind who could want to speak first, there is time.
+            // If no server could want to speak first, there is no hurry.
             let waits = shared.behind.is_none() && shared.plain != Plain::Relay;
             sniff(&mut stream, (!waits).then_some(shared.patience)).await?
         };
@@ -264,7 +268,8 @@ async fn session(shared: Arc<Shared>, mut stream: TcpStream, from: SocketAddr, a
         }
     };
     if let Err(error) = result.await {
-        // The connection is reset when `stream` is dropped: whoever sees the reset finds it counted.
+        // The error is counted before `stream` is dropped, which resets the connection: whoever sees the reset finds
+        // it counted.
         match error {
             Failed::Refused(_) => counters.refused.add(),
             _ => counters.reset.add(),
@@ -281,8 +286,8 @@ async fn connect(to: SocketAddr) -> io::Result<TcpStream> {
     Ok(stream)
 }
 
-/// Reads and throws away what the client still sends until it closes: it must have read our last word, which a
-/// reset would take from it.
+/// Reads and throws away what the client still sends, until the client closes the connection. By then it has read the
+/// last bytes of this end, which a reset could take from it.
 async fn linger(stream: &mut TcpStream) {
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
     let mut away = vec![0; 16 << 10];
@@ -290,6 +295,6 @@ async fn linger(stream: &mut TcpStream) {
         let _ = stream.shutdown().await;
         while matches!(stream.read(&mut away).await, Ok(1..)) {}
     };
-    // Who takes longer is reset.
+    // A client that takes longer is reset.
     let _ = tokio::time::timeout(LINGER, until_closed).await;
 }

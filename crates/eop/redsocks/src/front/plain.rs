@@ -13,7 +13,7 @@ use super::eop::Failed;
 use super::{Plain, Shared, connect, linger};
 use crate::pipe::PIECE;
 
-/// A request line and header fields that are longer are nobody's.
+/// The longest request line and header fields that are read, in bytes.
 const LONGEST_HEAD: usize = 16 << 10;
 const MOST_HEADERS: usize = 96;
 
@@ -42,7 +42,7 @@ pub(super) async fn serve(
 }
 
 fn location(place: SocketAddr, target: &str, alternative: Option<Duration>) -> String {
-    // The protocol's name is a token, in which a slash must be written otherwise (RFC 7838, section 3).
+    // The protocol's name is a token, in which a slash must be encoded (RFC 7838, section 3).
     let alternative = alternative.map(|age| {
         let age = age.as_secs();
         format!("Alt-Svc: http%2F1.1=\"{place}\"; ma={age}\r\n")
@@ -54,8 +54,8 @@ fn location(place: SocketAddr, target: &str, alternative: Option<Duration>) -> S
     )
 }
 
-/// The target of the request that the client begins with; `None`: it does not speak HTTP/1, or sends more than
-/// one would read.
+/// Reads the target of the request that the client begins with. Returns `None` if the client does not speak HTTP/1, or
+/// its head is longer than what is read here.
 async fn target(stream: &mut TcpStream, first: &mut Vec<u8>) -> io::Result<Option<String>> {
     loop {
         let mut headers = [EMPTY_HEADER; MOST_HEADERS];
@@ -63,7 +63,7 @@ async fn target(stream: &mut TcpStream, first: &mut Vec<u8>) -> io::Result<Optio
         match request.parse(first) {
             Ok(Status::Complete(_)) => {
                 let target = request.path.unwrap_or_default();
-                // Of a proxy's client the target is elsewhere already.
+                // The target of a proxy's client already names another server.
                 return Ok(target.starts_with('/').then(|| target.to_owned()));
             }
             Ok(Status::Partial) if first.len() <= LONGEST_HEAD => {}
@@ -83,7 +83,7 @@ async fn relay(
 ) -> Result<(), Failed> {
     let mut far = reach(shared, from).await?;
     shared.counters.relayed.add();
-    // However this ends before its end, nobody must take a part for the whole.
+    // If the connection ends early for whatever reason, neither end must mistake a part for the whole.
     for end in [&*stream, &far] {
         SockRef::from(end).set_linger(Some(Duration::ZERO))?;
     }
@@ -128,7 +128,7 @@ mod tests {
             "{plain}"
         );
 
-        // As RFC 7838, section 3, writes a name with a slash, and RFC 3986 an address of IPv6.
+        // RFC 7838, section 3, writes a name with a slash like this, and RFC 3986 an address of IPv6.
         let place = SocketAddr::from((std::net::Ipv6Addr::LOCALHOST, 80));
         let told = location(place, "/", Some(Duration::from_secs(60)));
         assert!(

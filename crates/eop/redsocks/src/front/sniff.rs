@@ -1,4 +1,4 @@
-//! What a client speaks, by its first bytes.
+//! Tells what a client speaks by its first bytes.
 
 use std::io;
 use std::time::Duration;
@@ -8,17 +8,17 @@ use tokio::io::AsyncReadExt as _;
 use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout_at};
 
-/// What it speaks, and what it has said.
+/// The protocol that a client speaks, with the bytes that it has sent.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Client {
     Eop(Vec<u8>),
     Plain(Vec<u8>),
-    /// It has closed, and said nothing.
+    /// The client has closed the connection and sent nothing.
     Gone,
 }
 
-/// Waits for its first bytes. Who is silent for `patience`, where that is given, is plain: its server is to speak
-/// first.
+/// Waits for a client's first bytes. If `patience` is given, a client that is silent for that long is plain: its
+/// server must speak first.
 pub(super) async fn sniff(
     stream: &mut TcpStream,
     patience: Option<Duration>,

@@ -1,4 +1,4 @@
-//! The ports that programs of this node listen on, and what the I/O servers say to that.
+//! The ports that programs of this node listen on, and the answers of the I/O servers.
 
 use std::collections::BTreeMap;
 
@@ -15,12 +15,12 @@ pub(super) struct WantedPorts {
 
 #[derive(Debug)]
 struct Wanted {
-    /// 0 until the first I/O server has chosen one.
+    /// The port, or 0 until the first I/O server has chosen one.
     port: u16,
     family: Family,
-    /// `None` once it is over.
+    /// Where clients' connections go; `None` once no I/O server listens for the program anymore.
     queue: Option<mpsc::Sender<Accepted>>,
-    /// By I/O server; who is not there is down.
+    /// The answers of the I/O servers that were asked and whose channels are up.
     answers: BTreeMap<usize, (ListenerTag, Answer)>,
     was_listening: bool,
 }
@@ -32,7 +32,7 @@ enum Answer {
     Refused(Errno),
 }
 
-/// What has come of a wish so far.
+/// The result of asking for a port, so far.
 pub(super) enum Outcome {
     Listening(u16),
     Refused(Errno),
@@ -40,8 +40,10 @@ pub(super) enum Outcome {
 }
 
 impl WantedPorts {
+    /// Adds a port and returns its key.
+    ///
     /// # Errors
-    /// EADDRINUSE: a program of this node has the port.
+    /// EADDRINUSE if a program of this node has the port.
     pub(super) fn add(
         &mut self,
         port: u16,
@@ -71,7 +73,7 @@ impl WantedPorts {
         Ok(key)
     }
 
-    /// Whom to tell that it is over.
+    /// Removes a port. Returns the I/O servers that must be told, with their listeners.
     pub(super) fn remove(&mut self, key: u64) -> Vec<(usize, ListenerTag)> {
         let wanted = self.wanted.remove(&key);
         let answers = wanted.into_iter().flat_map(|wanted| wanted.answers);
@@ -84,7 +86,8 @@ impl WantedPorts {
         self.wanted.keys().copied().collect()
     }
 
-    /// What to ask an I/O server, if it was not asked yet. One alone is asked to choose a port.
+    /// Returns the port to ask an I/O server for, if it was not asked yet. Only one I/O server is asked to choose a
+    /// port.
     pub(super) fn to_ask(&self, key: u64, server: usize) -> Option<(u16, Family)> {
         let wanted = self.wanted.get(&key)?;
         let is_asked = match wanted.port {
@@ -100,7 +103,7 @@ impl WantedPorts {
         }
     }
 
-    /// Returns whose listener it is.
+    /// Takes an I/O server's answer. Returns the key of the listener's port.
     pub(super) fn answered(
         &mut self,
         server: usize,
@@ -122,7 +125,7 @@ impl WantedPorts {
         Some(key)
     }
 
-    /// An I/O server is gone.
+    /// Forgets the answers of an I/O server whose channel is lost.
     pub(super) fn forget_answers(&mut self, server: usize) {
         for wanted in self.wanted.values_mut() {
             wanted.answers.remove(&server);
@@ -170,7 +173,7 @@ impl WantedPorts {
 }
 
 impl Wanted {
-    /// Why nobody listens, once all that could be asked have refused.
+    /// The reason why no I/O server listens, if all that could be asked have refused.
     fn refusal(&self) -> Option<Errno> {
         let mut refusals = self.answers.values().map(|(_, answer)| match answer {
             Answer::Refused(errno) => Some(*errno),

@@ -1,4 +1,4 @@
-//! Clients' connections: accepted at the cluster address, and given to the nodes that listen, one of them by the policy.
+//! Clients' connections: accepted at the cluster addresses, and given to a node that listens, chosen by the policy.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -14,20 +14,21 @@ use super::nodes::Listener;
 use super::{Inner, Tally, pump};
 use crate::shared::errno;
 
-/// How long a node has to take a connection before another one is asked.
+/// How long a node may take to accept a connection before another node is asked.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// How much longer where there is no other: one that is behind is better than none, and one that is dead loses its
-/// channel before.
+/// How much longer a node may take if there is no other node. A slow node is better than none, and a dead one loses
+/// its channel before this time is over.
 const LAST_PATIENCE: Duration = Duration::from_secs(27);
 
-/// Connections that wait to be accepted here; the kernel allows no more than net.core.somaxconn.
+/// The number of connections that may wait to be accepted here. The kernel allows no more than net.core.somaxconn.
 const BACKLOG: i32 = 4096;
 
-/// Listens for a node. Returns the port.
+/// Listens for a node and returns the port.
 ///
 /// # Errors
-/// EADDRNOTAVAIL where the cluster has no address of the family; the kernel's.
+/// EADDRNOTAVAIL if the cluster has no address of these IP versions; EADDRINUSE if the node has the port already;
+/// otherwise the kernel's error.
 pub(super) fn listen(
     inner: &Arc<Inner>,
     listener: Listener,
@@ -52,7 +53,7 @@ pub(super) fn listen(
     Ok(port)
 }
 
-/// One socket for each address, all on one port.
+/// Opens one listening socket for each address, all on the same port.
 fn open(addresses: &[IpAddr], port: u16) -> Result<Vec<Arc<TcpListener>>, Errno> {
     let mut sockets = Vec::new();
     let mut chosen = port;
@@ -68,7 +69,7 @@ fn open(addresses: &[IpAddr], port: u16) -> Result<Vec<Arc<TcpListener>>, Errno>
 fn open_one(at: SocketAddr) -> io::Result<TcpListener> {
     let socket = Socket::new(Domain::for_address(at), Type::STREAM, Some(Protocol::TCP))?;
     socket.set_reuse_address(true)?;
-    // Also where the address is being made sure of (duplicate address detection).
+    // Freebind lets the address be one that is still being checked (duplicate address detection).
     if at.is_ipv6() {
         socket.set_only_v6(true)?;
         socket.set_freebind_v6(true)?;
@@ -81,7 +82,7 @@ fn open_one(at: SocketAddr) -> io::Result<TcpListener> {
     TcpListener::from_std(socket.into())
 }
 
-/// Until the socket is shut down.
+/// Accepts clients' connections until the socket is shut down.
 async fn accept(inner: Arc<Inner>, socket: Arc<TcpListener>, port: u16) {
     loop {
         match socket.accept().await {
@@ -90,7 +91,7 @@ async fn accept(inner: Arc<Inner>, socket: Arc<TcpListener>, port: u16) {
                 tokio::spawn(serve(Arc::clone(&inner), client, peer, port));
             }
             Err(error) if error.kind() == io::ErrorKind::InvalidInput => return,
-            // Out of file descriptors or memory, or the client is gone again: others wait.
+            // File descriptors or memory are exhausted, or the client is already gone. Other clients still wait.
             Err(error) => {
                 tracing::warn!(port, %error, "a client's connection cannot be accepted");
                 tokio::time::sleep(Duration::from_millis(10)).await;
@@ -103,7 +104,7 @@ async fn serve(inner: Arc<Inner>, client: TcpStream, peer: SocketAddr, port: u16
     let Ok(local) = client.local_addr() else {
         return;
     };
-    // What the node sends is put together there already.
+    // The node has already put together what it sends, so that waiting for more bytes gains nothing.
     let _ = client.set_nodelay(true);
     let client = Arc::new(client);
     let mut tried = Vec::new();

@@ -1,4 +1,4 @@
-//! The application nodes, what they listen on, and the sockets for that.
+//! The application nodes, the ports that they listen on, and the listening sockets for these ports.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Shutdown, SocketAddr};
@@ -13,7 +13,7 @@ use tokio::net::TcpListener;
 use crate::ChannelReport;
 use crate::shared::Shared;
 
-/// A node and its listener.
+/// The number of a node, and one of its listeners.
 pub(super) type Listener = (u64, ListenerTag);
 
 #[derive(Debug)]
@@ -27,23 +27,23 @@ struct State {
     nodes: BTreeMap<u64, Node>,
     ports: Ports<Listener>,
     sockets: BTreeMap<(IpAddr, u16), Arc<TcpListener>>,
-    /// By node's name; who is not there has 1.
+    /// The weights by the nodes' names. A node without an entry has weight 1.
     weights: BTreeMap<String, u8>,
-    /// What others of this host have, in order.
+    /// The ports that other programs of this host have, in ascending order.
     taken: Vec<TakenPort>,
-    /// Of nodes that are gone.
+    /// The sum of the counters of nodes that are gone.
     past: Counters,
 }
 
 #[derive(Debug)]
 struct Node {
-    /// `None` until it has said Hello.
+    /// The node's name; `None` until its Hello has arrived.
     name: Option<String>,
     peer: SocketAddr,
     shared: Arc<Shared>,
 }
 
-/// Takes a node's listeners back when dropped.
+/// Removes a node and its listeners when dropped.
 pub(super) struct Guard<'a> {
     nodes: &'a Nodes,
     node: u64,
@@ -65,7 +65,7 @@ impl Drop for Guard<'_> {
     }
 }
 
-/// A client's connection that a listener was chosen for; it counts until this is dropped.
+/// A client's connection for which a listener was chosen. It counts as open until this is dropped.
 pub(super) struct Turn<'a> {
     nodes: &'a Nodes,
     port: u16,
@@ -103,7 +103,7 @@ impl Nodes {
         }
     }
 
-    /// From the next connection on.
+    /// Sets another policy and other weights, from the next connection on.
     pub(super) fn set_policy(&self, policy: PortPolicy, weights: BTreeMap<String, u8>) {
         let mut state = self.lock();
         state.weights = weights;
@@ -111,7 +111,7 @@ impl Nodes {
         ports.set_policy(policy, |name| weights.get(name).copied().unwrap_or(1));
     }
 
-    /// Where there are sockets for clients.
+    /// The addresses of the listening sockets for clients.
     pub(super) fn sockets(&self) -> BTreeSet<SocketAddr> {
         let state = self.lock();
         let addresses = state.sockets.keys();
@@ -120,13 +120,13 @@ impl Nodes {
             .collect()
     }
 
-    /// What others of this host have, as far as is known.
+    /// The ports that other programs of this host have, as far as is known.
     pub(super) fn taken(&self) -> Vec<TakenPort> {
         self.lock().taken.clone()
     }
 
-    /// Remembers what others of this host have now, and tells every node if it is not what it was. Returns what is
-    /// taken that was not before.
+    /// Remembers the ports that other programs of this host have, and tells every node if they have changed. Returns
+    /// those that were not taken before.
     pub(super) fn set_taken(&self, taken: Vec<TakenPort>) -> Vec<TakenPort> {
         let mut state = self.lock();
         if state.taken == taken {
@@ -145,7 +145,7 @@ impl Nodes {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A number for a node whose channel begins.
+    /// Adds a node whose channel begins, and returns its number.
     pub(super) fn reserve(&self, peer: SocketAddr, shared: &Arc<Shared>) -> u64 {
         let mut state = self.lock();
         let number = state.next;
@@ -159,18 +159,18 @@ impl Nodes {
         number
     }
 
-    /// The node has said its name.
+    /// Sets the name that a node has said in its Hello.
     pub(super) fn name(&self, node: u64, name: String) {
         if let Some(node) = self.lock().nodes.get_mut(&node) {
             node.name = Some(name);
         }
     }
 
-    /// Adds a listener, and returns the sockets that are new with it. `open` makes those, given what must be listened on and
-    /// is not yet.
+    /// Adds a listener. Returns the port and the sockets that were opened for it. `open` opens these sockets, given
+    /// the addresses on which nothing listens yet.
     ///
     /// # Errors
-    /// EADDRINUSE if this node has the port already; those of `open`.
+    /// EADDRINUSE if this node has the port already; the errors of `open`.
     pub(super) fn listen(
         &self,
         listener: Listener,
@@ -202,7 +202,7 @@ impl Nodes {
         Ok((port, opened))
     }
 
-    /// Listeners for which `is_gone` holds listen no longer, nor do sockets that nobody else needs.
+    /// Removes the listeners for which `is_gone` holds, and closes the sockets that no other listener needs.
     pub(super) fn unlisten(&self, is_gone: impl Fn(&Listener) -> bool) {
         let mut state = self.lock();
         let State { ports, sockets, .. } = &mut *state;
@@ -210,14 +210,15 @@ impl Nodes {
         sockets.retain(|(address, port), socket| {
             let is_needed = ports.count(*port, address.is_ipv6()) > 0;
             if !is_needed {
-                // At once, whoever else holds it: from here on clients are refused, and the port is free.
+                // The socket is shut down at once, even if a task still holds it: from here on clients are refused,
+                // and the port is free.
                 let _ = SockRef::from(&**socket).shutdown(Shutdown::Both);
             }
             is_needed
         });
     }
 
-    /// Who gets a client's connection on a port, of those that were not tried.
+    /// Chooses the listener that gets a client's connection on a port, leaving out those in `tried`.
     pub(super) fn next(
         &self,
         port: u16,
@@ -228,7 +229,7 @@ impl Nodes {
         let mut state = self.lock();
         let is_tried = |listener: &Listener| tried.contains(listener);
         let listener = state.ports.next(port, is_ipv6, client, is_tried)?;
-        // A node that is gone has taken its listeners with it.
+        // A node that is gone has no listeners, so the node is found.
         let shared = Arc::clone(&state.nodes.get(&listener.0)?.shared);
         Some(Turn {
             nodes: self,

@@ -1,4 +1,4 @@
-//! Connections that programs make: from the cluster address.
+//! Connections that programs make, from the cluster address.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -15,7 +15,7 @@ use super::{Inner, Tally, pump};
 use crate::options;
 use crate::shared::{Shared, errno};
 
-/// Connects, and answers the node.
+/// Connects to `to`, and answers the node.
 pub(super) async fn connect(
     inner: Arc<Inner>,
     shared: Arc<Shared>,
@@ -34,7 +34,7 @@ pub(super) async fn connect(
     let Some(source) = source else {
         return refuse(Errno::ADDRESS_NOT_AVAILABLE);
     };
-    // What this host keeps to itself is nobody's business at a node, which has a loopback of its own.
+    // The services on this host's loopback are not for a node, which has a loopback of its own.
     let is_own = to.ip().to_canonical().is_loopback() || to.ip().is_unspecified();
     if is_own && !source.is_loopback() {
         return refuse(Errno::NETWORK_UNREACHABLE);
@@ -50,7 +50,8 @@ pub(super) async fn connect(
         return pump::reset(&socket);
     };
     Tally::count(&inner.tally.connected);
-    // The task that made it ends with the node's channel; the connection has still to be reset then.
+    // This runs as a task of its own: the present task ends with the node's channel, but the connection must still be
+    // reset then.
     tokio::spawn(async move { pump::run(&inner.tally, socket, stream).await });
 }
 
@@ -63,7 +64,7 @@ async fn open(
     socket.set_nonblocking(true)?;
     options::set_before(&socket, options, Some(to));
     socket.set_tcp_nodelay(options.nodelay.unwrap_or(true))?;
-    // The port is chosen by connect, which knows the other end: then there are enough for each.
+    // connect() chooses the port, because it knows the other end: so every other end can have all the ports.
     setsockopt(&socket, IpBindAddressNoPort, &true)?;
     socket.bind(&SocketAddr::new(source, 0).into())?;
     let socket = TcpSocket::from_std_stream(socket.into());

@@ -1,6 +1,7 @@
-//! Between a client's TCP connection and a node's connection: bytes, ends and errors, both ways.
+//! The pump carries bytes, ends and errors in both directions between a client's TCP connection and a node's
+//! connection.
 //!
-//! Bytes are copied from the kernel once and to the kernel once, and nowhere in between, but for short messages.
+//! Bytes are copied once from the kernel and once to the kernel, and nowhere in between, except for short messages.
 
 use std::io;
 use std::sync::Arc;
@@ -15,20 +16,21 @@ use super::Tally;
 use crate::VirtualStream;
 use crate::shared::errno;
 
-/// What is read from a client at once, at most.
+/// The most bytes that are read from a client at once.
 const BLOCK: usize = 64 * 1024;
 
-/// Shorter reads are copied out of the block, so that it need not be kept for them.
+/// Reads shorter than this are copied out of the block, so that the block need not be kept for them.
 const SHORT: usize = 4096;
 
-/// Who broke the connection.
+/// The side that broke the connection.
 enum Broken {
     Client(io::Error),
     Node,
 }
 
 pub(super) async fn run(tally: &Tally, client: Arc<TcpStream>, stream: VirtualStream) {
-    // Until all is well: should this process be killed, the client must not take a part for the whole.
+    // This holds until the connection ends regularly: if the process is killed before, the client must not mistake a
+    // part for the whole.
     reset(&client);
     match join(&client, &stream).await {
         Ok(()) => {
@@ -43,13 +45,14 @@ pub(super) async fn run(tally: &Tally, client: Arc<TcpStream>, stream: VirtualSt
     }
 }
 
-/// Makes the end of the connection a RST: an orderly one would pass a part for the whole.
+/// Makes the connection end with a RST when its socket closes. With a FIN the client would mistake a part for the
+/// whole.
 pub(super) fn reset(client: &TcpStream) {
-    // Fails only on a socket that is no socket; then there is nothing to end.
+    // This fails only if the descriptor is no socket, and then there is nothing to end.
     let _ = SockRef::from(client).set_linger(Some(Duration::ZERO));
 }
 
-/// Until the node has closed its end and everything of it is at the client.
+/// Carries bytes until the node has closed its end and the client's socket has all of its bytes.
 async fn join(client: &TcpStream, stream: &VirtualStream) -> Result<(), Broken> {
     let (mut is_read, mut is_written, mut is_gone) = (false, false, false);
     let (reading, writing) = (read(client, stream), write(client, stream));
@@ -66,7 +69,7 @@ async fn join(client: &TcpStream, stream: &VirtualStream) -> Result<(), Broken> 
                 is_written = true;
             }
             () = &mut gone, if !is_gone => {
-                // Nobody is there to read what the client sends; closing the socket will tell it.
+                // Nobody reads what the client sends. Closing the socket will tell the client.
                 (is_gone, is_read) = (true, true);
             }
             error = &mut breaking => return Err(Broken::Client(error)),
@@ -75,11 +78,11 @@ async fn join(client: &TcpStream, stream: &VirtualStream) -> Result<(), Broken> 
     Ok(())
 }
 
-/// Client to node.
+/// Carries bytes from the client to the node.
 async fn read(client: &TcpStream, stream: &VirtualStream) -> Result<(), Broken> {
     loop {
         if let Err(error) = stream.room().await {
-            // The node reads no more, which is not an error yet, unless it says so.
+            // The node no longer reads. This is an error only if the node says so.
             return match error.kind() {
                 io::ErrorKind::BrokenPipe => Ok(()),
                 _ => Err(Broken::Node),
@@ -103,7 +106,7 @@ async fn read(client: &TcpStream, stream: &VirtualStream) -> Result<(), Broken> 
 async fn read_some(client: &TcpStream) -> io::Result<Option<Bytes>> {
     loop {
         client.readable().await?;
-        // Only now: a client that says nothing costs no memory.
+        // Memory is taken only at this point, so that a client that sends nothing costs none.
         let mut block = BytesMut::with_capacity(BLOCK);
         match client.try_read_buf(&mut block) {
             Ok(0) => return Ok(None),
@@ -115,7 +118,7 @@ async fn read_some(client: &TcpStream) -> io::Result<Option<Bytes>> {
     }
 }
 
-/// Node to client.
+/// Carries bytes from the node to the client.
 async fn write(client: &TcpStream, stream: &VirtualStream) -> Result<(), Broken> {
     loop {
         let received = stream.receive(BLOCK).await.map_err(|_| Broken::Node)?;
@@ -134,13 +137,13 @@ async fn write(client: &TcpStream, stream: &VirtualStream) -> Result<(), Broken>
     }
 }
 
-/// Waits for a RST, which must be seen also while nothing is read or written.
+/// Waits for a RST, which must be noticed even while nothing is read or written.
 async fn broken(client: &TcpStream) -> io::Error {
     let ready = client.ready(Interest::ERROR).await;
     let error = ready.and_then(|_| client.take_error());
     match error {
         Ok(Some(error)) | Err(error) => error,
-        // Somebody else has taken it, and says so; it was one in any case.
+        // Another call has taken the error and reports it. The connection is broken in any case.
         Ok(None) => io::ErrorKind::ConnectionReset.into(),
     }
 }

@@ -1,13 +1,15 @@
-//! Ports that nobody can listen on for a program, because another program of this host has them.
+//! Ports that cannot be listened on for a program, because another program of this host has them.
 //!
-//! A program's listen() does not wait for the I/O server, so that it must be known before which will be refused.
+//! A program's listen() does not wait for the I/O server, so the node must know in advance which ports would be
+//! refused.
 
 use std::net::{IpAddr, SocketAddr};
 
 use baton_net::listeners::Listener;
 use baton_saps_protocol::wire::{Families, MAX_TAKEN, TakenPort};
 
-/// Which ports of `addresses` the `listeners` of this host have, but for those for which `is_ours` holds; in order.
+/// The ports of `addresses` that the `listeners` of this host have, without those for which `is_ours` holds, in
+/// ascending order.
 pub(super) fn taken(
     listeners: &[Listener],
     addresses: &[IpAddr],
@@ -59,7 +61,7 @@ mod tests {
             listener("127.0.0.1:53", false),
             listener("192.0.2.100:80", false),
             listener("192.0.2.100:81", false),
-            // The other address of the family.
+            // This is on the other cluster address of the IP version.
             listener("192.0.2.101:82", false),
         ];
         let addresses = ["192.0.2.100", "192.0.2.101", "2001:db8::100"];

@@ -1,12 +1,12 @@
-//! What carries channels: a forwarding network. Two are there; another cluster interconnect is a file here.
+//! Forwarding networks, which carry channels. There are two; a further cluster interconnect would be another file
+//! here.
 //!
 //! | | proves who it is | encrypts | one lost packet holds up |
 //! |---|---|---|---|
 //! | [`tcp`] | by challenge and response, when the link is made | nothing | all connections of the node, until it is sent again |
 //! | [`quic`] | by keys derived from the cluster key (TLS 1.3) | everything | an eighth of them |
 //!
-//! That a program that does not read holds up nobody else is not the network's business but the forwarding
-//! protocol's.
+//! A program that does not read holds up no other program. The forwarding protocol ensures that, not the network.
 
 mod keys;
 mod proof;
@@ -28,59 +28,59 @@ use tokio::time::timeout;
 
 pub(crate) use keys::NetworkKeys;
 
-/// Which network carries the channels.
+/// The network that carries the channels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NetworkKind {
-    /// One TCP connection. Authenticated when it is made, not encrypted: for a network that only the cluster's
-    /// machines are on.
+    /// One TCP connection. It is authenticated when it is made and not encrypted: for a network that only machines of
+    /// the cluster are on.
     Tcp,
     /// QUIC: encrypted and authenticated.
     Quic,
 }
 
-/// How long the two ends have to prove who they are.
+/// How long the two ends may take to prove that they know the cluster key.
 const PROOF_PATIENCE: Duration = Duration::from_secs(5);
 
 pub(crate) type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// Links that are being made: each proves who it is at its own pace.
+/// A link that is being made. It proves that both ends know the cluster key, independently of other links.
 pub(crate) type Handshake = BoxFuture<'static, io::Result<Link>>;
 
 /// A kind of link between nodes: reliable, and authenticated with the cluster key at both ends.
 pub(crate) trait ForwardingNetwork: Send + Sync + fmt::Debug {
-    /// Makes a link to the I/O server there.
+    /// Makes a link to the I/O server at this address.
     fn connect(&self, to: SocketAddr) -> BoxFuture<'_, io::Result<Link>>;
 
-    /// Takes links from now on. Must be called within a tokio runtime.
+    /// Accepts links from this point on. Must be called within a tokio runtime.
     fn listen(&self, at: SocketAddr) -> io::Result<Box<dyn Acceptor>>;
 }
 
-/// Where links come to.
+/// Accepts links at one address.
 pub(crate) trait Acceptor: Send + Sync {
-    /// The next one. Cancel safe.
+    /// Returns the next link that is being made. Cancel safe.
     fn accept(&mut self) -> BoxFuture<'_, io::Result<Handshake>>;
 
-    /// Where it listens.
+    /// The address that it listens on.
     fn local(&self) -> io::Result<SocketAddr>;
 }
 
-/// One link, up.
+/// One link that is up.
 pub(crate) struct Link {
-    /// The node at the other end.
+    /// The address of the node at the other end.
     pub(crate) peer: SocketAddr,
-    /// At least one.
+    /// The link's lanes, at least one.
     pub(crate) lanes: Vec<Lane>,
-    /// What must live as long as the lanes.
+    /// An object that must live as long as the lanes.
     pub(crate) keep: Option<Box<dyn Any + Send + Sync>>,
 }
 
-/// Bytes in order, both ways.
+/// A stream of bytes in each direction, in order.
 pub(crate) struct Lane {
     pub(crate) reader: Box<dyn AsyncRead + Send + Unpin>,
     pub(crate) writer: Box<dyn AsyncWrite + Send + Unpin>,
 }
 
-/// The network of a kind, under a key and the one that was in use before it.
+/// Makes the network of this kind, with the current key and the one that was used before it.
 pub(crate) fn network(
     kind: NetworkKind,
     key: &ClusterKey,
@@ -93,7 +93,7 @@ pub(crate) fn network(
     })
 }
 
-/// A link, if its ends prove in time who they are.
+/// Makes a link, or fails if its ends do not prove in time that they know the cluster key.
 fn in_time<'a>(
     making: impl Future<Output = io::Result<Link>> + Send + 'a,
 ) -> BoxFuture<'a, io::Result<Link>> {

@@ -1,4 +1,4 @@
-//! Two ends of a TCP connection prove to each other that they know the cluster key, without saying it.
+//! Two ends of a TCP connection prove to each other that they know the cluster key, without sending the key.
 //!
 //! ```text
 //!  node -> I/O server   "baton/1\n" | nonce N (32) | HMAC(K, "greeting" N)
@@ -6,10 +6,11 @@
 //!  node -> I/O server   HMAC(K, "application node" N S)
 //! ```
 //!
-//! The first tells the I/O server which of its keys the node has, so a stranger learns nothing by asking. Each
-//! proof names its side and holds a number that the other end has just chosen, so none can be sent back or again.
-//! It proves who is at the other end when the link is made, and no more: what follows is neither encrypted nor
-//! tagged, and who can change packets between the nodes can change it.
+//! The first message shows the I/O server which of its keys the node has. A stranger's message gets no answer, so a
+//! stranger learns nothing by asking. Each proof names its side and contains a number that the other end has just
+//! chosen, so no proof can be reflected or replayed. The proofs authenticate the ends when the link is made, and no
+//! more: the bytes that follow are neither encrypted nor tagged, so anyone who can change packets between the nodes
+//! can change them.
 
 use std::io;
 
@@ -23,7 +24,7 @@ const MAGIC: &[u8; 8] = b"baton/1\n";
 const LABEL: &str = "link over TCP";
 const BYTES: usize = 32;
 
-/// The application node's part.
+/// Proves the key as the application node.
 pub(super) async fn ask<S>(stream: &mut S, keys: &NetworkKeys) -> io::Result<()>
 where
     S: AsyncRead + AsyncWrite + Unpin,
@@ -41,7 +42,7 @@ where
     stream.write_all(proof.as_ref()).await
 }
 
-/// The I/O server's part.
+/// Proves the key as the I/O server.
 pub(super) async fn answer<S>(stream: &mut S, keys: &NetworkKeys) -> io::Result<()>
 where
     S: AsyncRead + AsyncWrite + Unpin,
@@ -87,7 +88,7 @@ async fn read<S: AsyncRead + Unpin>(stream: &mut S) -> io::Result<[u8; BYTES]> {
     Ok(bytes)
 }
 
-/// Who does not believe the greeting says nothing.
+/// Explains an end without an answer: an I/O server that does not accept the greeting sends none.
 fn refused(error: io::Error) -> io::Error {
     use io::ErrorKind::{ConnectionReset, UnexpectedEof};
     match error.kind() {
@@ -148,7 +149,7 @@ mod tests {
         );
         let (node, server) = meet(one, two).await;
         assert_eq!(server.unwrap_err().kind(), io::ErrorKind::PermissionDenied);
-        // It hears nothing, which is what another key looks like.
+        // The node gets no answer, which is what a node with another key sees.
         assert_eq!(node.unwrap_err().kind(), io::ErrorKind::PermissionDenied);
     }
 

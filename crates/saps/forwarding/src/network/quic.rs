@@ -1,9 +1,9 @@
-//! Links over QUIC, encrypted. Both ends prove by TLS 1.3 that they hold the key pair that follows from the cluster
-//! key (Ed25519, as a raw public key, RFC 7250: there is nobody to certify it, and nothing to expire).
+//! Links over QUIC, encrypted. Both ends prove by TLS 1.3 that they hold the key pair that is derived from the cluster
+//! key (Ed25519, as a raw public key, RFC 7250: nobody certifies it, and it does not expire).
 //!
-//! A link has eight streams, each a lane: where a packet is lost, QUIC goes on with the other streams, so seven
-//! eighths of the connections do not wait for it. One stream a connection would be better still, but a stream must
-//! be opened and accepted, which costs each connection what a lane costs a node once.
+//! A link has eight streams, each of which is a lane. If a packet is lost, QUIC goes on with the other streams, so
+//! seven eighths of the connections do not wait for it. One stream for each connection would be better still, but a
+//! stream must be opened and accepted. That would cost for each connection what a lane costs once for each node.
 
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -20,7 +20,7 @@ use super::{Acceptor, BoxFuture, ForwardingNetwork, Handshake, Lane, Link, Netwo
 const LANES: u8 = 8;
 const LABEL: &str = "link over QUIC";
 const ALPN: &[u8] = b"baton-forwarding/1";
-/// Not looked at: the key is what is known.
+/// The name is not checked: the other end is known by its key.
 const SERVER_NAME: &str = "io-server.baton";
 const STREAM_WINDOW: u32 = 4 << 20;
 const LINK_WINDOW: u32 = 16 << 20;
@@ -65,7 +65,7 @@ impl ForwardingNetwork for Quic {
             let mut lanes = Vec::new();
             for number in 0..LANES {
                 let (mut writer, reader) = connection.open_bi().await?;
-                // The other end sees a stream by its first byte.
+                // The other end learns of a stream only by its first byte.
                 writer.write_all(&[number]).await?;
                 lanes.push(lane(reader, writer));
             }
@@ -104,7 +104,7 @@ impl Acceptor for Listener {
     }
 }
 
-/// The streams, in the order of their numbers.
+/// Accepts the streams, and returns them in the order of their numbers.
 async fn accept_lanes(connection: &Connection) -> io::Result<Vec<Lane>> {
     let mut lanes: Vec<Option<Lane>> = (0..LANES).map(|_| None).collect();
     for _ in 0..LANES {
@@ -115,7 +115,7 @@ async fn accept_lanes(connection: &Connection) -> io::Result<Vec<Lane>> {
             _ => return Err(io::Error::other("a lane came twice")),
         }
     }
-    // Eight different ones below eight have come.
+    // Eight different numbers below eight have arrived, so no lane is missing.
     Ok(lanes.into_iter().flatten().collect())
 }
 

@@ -71,7 +71,8 @@ impl Acceptor for Listener {
     }
 }
 
-/// A node that is gone must be noticed, whether there is something to send to it or not.
+/// Sets keepalives and a timeout, so that a node that is gone is noticed, whether there is something to send to it or
+/// not.
 fn prepare(stream: &TcpStream) -> io::Result<()> {
     stream.set_nodelay(true)?;
     let socket = SockRef::from(stream);

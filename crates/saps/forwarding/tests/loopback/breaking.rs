@@ -1,4 +1,4 @@
-//! What breaks is heard of at the other end, and only there.
+//! A connection that breaks is reported at its other end, and nowhere else.
 
 use std::time::Duration;
 
@@ -39,7 +39,7 @@ fn a_reset_is_noticed_while_nobody_reads() {
         let mut listening = agent.listen(0, Family::V4).await.unwrap();
         let client = client(listening.port()).await;
         let stream = listening.accept().await.unwrap().stream;
-        // More than all buffers on the way hold.
+        // This is more than all buffers on the way hold.
         let flood = async {
             loop {
                 client.writable().await.unwrap();

@@ -1,4 +1,4 @@
-//! Bytes and ends, both ways.
+//! Bytes and ends of connections, in both directions.
 
 use std::net::Ipv6Addr;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use tokio::net::{TcpListener, TcpSocket, TcpStream};
 
 use super::cluster::{client, on_each, until, v4};
 
-/// Bytes that are not the same anywhere near.
+/// Bytes in which no pattern repeats nearby.
 pub fn pattern(length: usize, seed: usize) -> Vec<u8> {
     (0..length)
         .map(|at| (at * 31 + at / 251 + seed * 7) as u8)
@@ -26,7 +26,7 @@ fn a_client_is_echoed_until_it_half_closes() {
         let app = tokio::spawn(async move {
             let mut accepted = listening.accept().await.unwrap();
             let mut all = Vec::new();
-            // Its end comes behind its bytes, and what is said after it still arrives.
+            // The end arrives behind the bytes, and bytes that the program writes after it still arrive.
             accepted.stream.read_to_end(&mut all).await.unwrap();
             accepted.stream.write_all(&all).await.unwrap();
             (accepted.peer, accepted.local)
@@ -141,7 +141,7 @@ fn options_reach_the_clients_socket() {
     });
 }
 
-/// The client has the same port again at once, and whoever sets options of its last connection comes too late.
+/// The client gets the same port again at once, and options set on its last connection come too late.
 #[test]
 fn options_of_a_connection_that_is_over_are_not_those_of_the_next_one() {
     on_each(|cluster| async move {
@@ -163,11 +163,11 @@ fn options_of_a_connection_that_is_over_are_not_those_of_the_next_one() {
             let mut stream = listening.accept().await.unwrap().stream;
             late.iter()
                 .for_each(|options: &StreamOptions| options.set(keep));
-            // Over TCP what was said before this has come before it.
+            // Over TCP, all frames that were sent before this byte have arrived before it.
             stream.write_all(b"x").await.unwrap();
             client.read_exact(&mut [0]).await.unwrap();
             assert!(!keeps_alive(port, own));
-            // The last word about a connection that the client ends at the same time.
+            // These are the last options for a connection that the client ends at the same time.
             let options = stream.options();
             SockRef::from(&client)
                 .set_linger(Some(Duration::ZERO))

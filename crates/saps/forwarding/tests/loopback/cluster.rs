@@ -1,4 +1,4 @@
-//! An I/O server whose cluster addresses are 127.0.0.1 and ::1, and nodes.
+//! An I/O server whose cluster addresses are 127.0.0.1 and ::1, and application nodes.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -15,7 +15,7 @@ pub const NETWORKS: [NetworkKind; 2] = [NetworkKind::Tcp, NetworkKind::Quic];
 pub struct Cluster {
     pub network: NetworkKind,
     pub io: Option<IoServer>,
-    /// Where the I/O server takes channels.
+    /// The address at which the I/O server accepts channels.
     pub at: SocketAddr,
     addresses: Vec<IpAddr>,
 }
@@ -26,7 +26,7 @@ impl Cluster {
         Self::at(network, addresses.into())
     }
 
-    /// The same with other cluster addresses.
+    /// Makes a cluster with other cluster addresses.
     pub fn at(network: NetworkKind, addresses: Vec<IpAddr>) -> Self {
         let io = start(network, v4(0), addresses.clone()).unwrap();
         let at = io.local();
@@ -43,9 +43,9 @@ impl Cluster {
         self.io = None;
     }
 
-    /// Starts it again where it was.
+    /// Starts the I/O server again at its address.
     pub async fn start_again(&mut self) {
-        // Its port is taken until what the last one ran has ended.
+        // The port is taken until the tasks of the last I/O server have ended.
         self.io = Some(until(|| start(self.network, self.at, self.addresses.clone()).ok()).await);
     }
 
@@ -107,7 +107,7 @@ pub fn v4(port: u16) -> SocketAddr {
     (IpAddr::V4(Ipv4Addr::LOCALHOST), port).into()
 }
 
-/// Asks again and again; a test that waits for what does not come is ended by `limit`.
+/// Asks again and again. A test that waits for something that never happens is ended by `limit`.
 pub async fn until<T>(mut what: impl FnMut() -> Option<T>) -> T {
     loop {
         if let Some(found) = what() {
@@ -117,14 +117,14 @@ pub async fn until<T>(mut what: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-/// Runs a test on each network; what hangs fails.
+/// Runs a test on each network. A test that hangs fails.
 pub fn on_each<F: Future<Output = ()>>(test: impl Fn(Cluster) -> F) {
     for network in NETWORKS {
         on(network, &test);
     }
 }
 
-/// Runs a test on one network; what hangs fails.
+/// Runs a test on one network. A test that hangs fails.
 pub fn on<F: Future<Output = ()>>(network: NetworkKind, test: impl Fn(Cluster) -> F) {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)

@@ -1,4 +1,4 @@
-//! Hundreds of connections, in long runs a thousand, of which every tenth is not read.
+//! Hundreds of connections, or a thousand in long runs. Every tenth is not read.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,7 +15,8 @@ use super::cluster::{BUFFER, client, on_each, until};
 
 const BYTES: usize = 100_000;
 
-/// A thousand keep this one process so busy that it is silent for longer than a link may be where others run, too.
+/// The number of connections. With a thousand, and with other tests at the same time, this process may be silent for
+/// longer than a link allows.
 fn connections() -> usize {
     std::env::var_os("BATON_TEST_LONG").map_or(300, |_| 1000)
 }
@@ -23,14 +24,14 @@ fn connections() -> usize {
 #[test]
 fn a_tenth_that_does_not_read_is_in_nobodys_way() {
     let connections = connections();
-    // Two file descriptors a connection, both in this process.
+    // Each connection needs two file descriptors, both in this process.
     let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE).unwrap();
     setrlimit(Resource::RLIMIT_NOFILE, hard.min(soft.max(8192)), hard).unwrap();
     on_each(move |cluster| async move {
         let agent = cluster.agent("app1");
         let mut listening = agent.listen(0, Family::V4).await.unwrap();
         let port = listening.port();
-        // The program: echoes, unless the first byte says that it is not to read on.
+        // The program echoes, unless the first byte says that it must not read on.
         let stalled: Arc<AtomicUsize> = Arc::default();
         let release = Arc::new(Semaphore::new(0));
         let (count, gate) = (Arc::clone(&stalled), Arc::clone(&release));
@@ -49,7 +50,7 @@ fn a_tenth_that_does_not_read_is_in_nobodys_way() {
         for number in 0..connections {
             if number % 10 == 0 {
                 slow.spawn(round(port, number, b's'));
-                // Most of the stalled are there first.
+                // Most of the stalled connections begin first.
             } else {
                 quick.spawn(round(port, number, b'q'));
             }
@@ -57,7 +58,7 @@ fn a_tenth_that_does_not_read_is_in_nobodys_way() {
         while let Some(done) = quick.join_next().await {
             done.unwrap();
         }
-        // All others are done, and these wait: none has had more than its own buffer.
+        // All others are done, and these still wait: none has got more than its own buffer holds.
         until(|| (stalled.load(Ordering::Relaxed) == connections / 10).then_some(())).await;
         assert!(slow.try_join_next().is_none());
         let report = agent.report();
@@ -89,7 +90,7 @@ async fn serve(mut stream: VirtualStream, stalled: Arc<AtomicUsize>, release: Ar
 }
 
 async fn round(port: u16, number: usize, kind: u8) {
-    // Those that stall send far more than one buffer holds.
+    // Connections that stall send far more than one buffer holds.
     let length = if kind == b's' { 10 * BYTES } else { BYTES };
     let sent = pattern(length, number);
     let mut client = client(port).await;

@@ -1,5 +1,5 @@
-//! Nodes that know the cluster key and then break the rules, over TCP. What they break is their own: counted by its
-//! name, and beside them another node's connection goes on.
+//! Nodes that know the cluster key and then break the rules, over TCP. They harm only themselves: each fault is
+//! counted by its name, and another node's connection goes on beside it.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use tokio::net::TcpStream;
 use super::cluster::{Cluster, client, key, on, until};
 use super::stranger::{Stranger, open_at, soon};
 
-/// A node beside, with a connection that must go on.
+/// Another node, with a connection that must go on.
 struct Bystander {
     agent: Agent,
     listening: baton_saps::Listening,
@@ -33,7 +33,7 @@ impl Bystander {
         }
     }
 
-    /// Bytes go both ways, over the connection that was there and over a new one.
+    /// Checks that bytes go both ways, over the bystander's connection and over a new one.
     async fn goes_on(&mut self) {
         echo(&mut self.client, &mut self.stream).await;
         let mut client = client(self.listening.port()).await;
@@ -61,7 +61,7 @@ impl Cluster {
         Stranger::join(self.at, &key(1), "app2").await
     }
 
-    /// Waits until of all nodes only the bystander is there, with its one link and one port.
+    /// Waits until the bystander is the only node, with its one link and one port.
     async fn is_alone(&self, bystander: &mut Bystander) {
         let io = self.io.as_ref().unwrap();
         until(|| (io.report().nodes.len() == 1).then_some(())).await;
@@ -81,7 +81,8 @@ fn message(tag: Tag, length: usize) -> Frame {
 
 #[test]
 fn what_is_no_frame_ends_its_channel_alone() {
-    // Longer than a message may be, and than there is memory; of no kind; with something where there is nothing yet.
+    // A length above that of a message, a length above that of memory, an unknown kind, and something in the reserved
+    // zeros.
     let head = |kind: u8, reserved: u8, length: u32| {
         let mut head = vec![kind, reserved, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1];
         head.extend(length.to_be_bytes());
@@ -104,7 +105,7 @@ fn what_is_no_frame_ends_its_channel_alone() {
                 let (mut client, _) = stranger.accept(port).await;
                 stranger.say_bytes(&bytes).await;
                 assert_eq!(soon(stranger.hear()).await, None, "{bytes:?}");
-                // Its clients are told at once, and it listens no more.
+                // The node's clients are told at once, and it no longer listens.
                 let error = soon(client.read(&mut [0; 1])).await.unwrap_err();
                 assert_eq!(error.raw_os_error(), Some(104));
                 cluster.is_alone(&mut bystander).await;
@@ -123,7 +124,7 @@ fn a_frame_that_does_not_end_ends_with_its_link() {
         let (mut client, offer) = stranger.accept(port).await;
         let whole = message(offer.tag, 1000).encode(stranger.epoch);
         stranger.say_bytes(&whole[..500]).await;
-        // Half of it is nobody's trouble.
+        // Half a frame holds up nobody else.
         bystander.goes_on().await;
         stranger.end().await;
         assert_eq!(soon(stranger.hear()).await, None);
@@ -162,7 +163,7 @@ fn frames_about_no_connection_are_counted_and_change_nothing() {
         }
         assert!(stranger.is_heard().await);
         assert_eq!(cluster.counted().unknown, 14);
-        // Its own connection goes on as well.
+        // The node's own connection goes on as well.
         stranger.say(message(offer.tag, 3)).await;
         let mut found = [0; 3];
         client.read_exact(&mut found).await.unwrap();
@@ -185,7 +186,8 @@ fn what_is_against_the_rules_of_a_connection_resets_that_one() {
             let tag = offer.tag;
             match wrong {
                 "credit" => {
-                    // The client reads nothing; so its I/O server can take what its own socket and its buffer hold.
+                    // The client reads nothing, so the I/O server can take only what the client's socket and its own
+                    // buffer hold.
                     let whole = message(tag, 60_000);
                     for _ in 0..400 {
                         stranger.say(whole.clone()).await;
@@ -214,19 +216,19 @@ fn what_is_against_the_rules_of_a_connection_resets_that_one() {
                 "{wrong}"
             );
             stranger.say(Frame::ConnectionClosed { tag }).await;
-            // What had come before may still be read; then it is broken.
+            // Bytes that had arrived before may still be read. Then the connection is broken.
             let read = soon(client.read_to_end(&mut Vec::new())).await;
             assert_eq!(read.unwrap_err().raw_os_error(), Some(104), "{wrong}");
             let counted = cluster.counted();
             assert_eq!((counted.beyond_credit, counted.faults), (1, number - 1));
             assert!(offer.limit < 400 * 60_000);
         }
-        // The other connection of the same node has not noticed.
+        // The other connection of the same node has not been affected.
         stranger.say(message(other.tag, 3)).await;
         let mut found = [0; 3];
         spared.read_exact(&mut found).await.unwrap();
         bystander.goes_on().await;
-        // Two connections that are open: the spared one, and nothing of those that were reset.
+        // Only the spared connection is still open, and nothing is left of those that were reset.
         let io = cluster.io.as_ref().unwrap();
         until(|| {
             let nodes = io.report().nodes;
@@ -265,7 +267,7 @@ fn who_speaks_for_the_other_side_or_says_hello_twice_is_given_up() {
             cluster.is_alone(&mut bystander).await;
             assert_eq!(cluster.counted().faults, number);
         }
-        // Nothing at all is not believed in for long.
+        // A node that sends nothing at all is given up soon.
         let mut stranger = Stranger::prove(cluster.at, &key(1)).await;
         assert_eq!(soon(stranger.hear()).await, None);
         cluster.is_alone(&mut bystander).await;
@@ -286,7 +288,7 @@ fn an_earlier_session_that_is_replayed_is_stale() {
         drop(first);
         cluster.is_alone(&mut bystander).await;
 
-        // From its Hello on: that begins a session, of which nothing else is.
+        // The replay starts with the Hello: that begins a session, but none of the later frames takes effect.
         let mut second = Stranger::prove(cluster.at, &key(1)).await;
         second.say_bytes(&recorded).await;
         let Some(Frame::Hello(hello)) = soon(second.hear()).await else {
@@ -299,7 +301,7 @@ fn an_earlier_session_that_is_replayed_is_stale() {
         let io = cluster.io.as_ref().unwrap();
         assert_eq!(io.report().ports.len(), 1);
 
-        // And in the midst of another one, about a connection that has the same tag now.
+        // The replay comes in the middle of another session, about a connection that has the same tag.
         let port = second.listen().await;
         let (mut client, again) = second.accept(port).await;
         assert_eq!(again.tag, offer.tag);
@@ -350,7 +352,7 @@ fn a_node_that_is_behind_is_waited_for_where_there_is_no_other() {
         let Way::In { local, .. } = offer.way else {
             panic!("{:?}", offer.way);
         };
-        // Longer than another node would be given.
+        // This is longer than a node has if there is another node.
         tokio::time::sleep(Duration::from_secs(4)).await;
         let (tag, limit) = (offer.tag, 9);
         stranger
@@ -370,7 +372,7 @@ fn many_sessions_that_break_off_leave_nothing() {
         for number in 0..200 {
             let mut stranger = cluster.stranger().await;
             let port = stranger.listen().await;
-            // One that is open, one that waits for an answer, and half a frame about either.
+            // One connection is open, one waits for an answer, and half a frame is about one of them.
             let (_open, offer) = stranger.accept(port).await;
             let (_waits, asked) = stranger.offer(port).await;
             let tag = if number % 2 == 0 {
@@ -393,7 +395,7 @@ fn many_sessions_that_break_off_leave_nothing() {
             (ended + counters.finished + 1 == counters.accepted).then_some(())
         })
         .await;
-        // The bystander's.
+        // This is the bystander's connection.
         until(|| (io.report().nodes[0].gauges.connections == 1).then_some(())).await;
     });
 }

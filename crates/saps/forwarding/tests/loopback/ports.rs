@@ -1,4 +1,4 @@
-//! Who listens, and whose turn it is.
+//! Which nodes listen on a port, and which of them gets a connection.
 
 use std::net::Ipv4Addr;
 
@@ -27,7 +27,7 @@ fn nodes_that_listen_on_one_port_take_turns() {
             expected.sort_unstable();
             assert_eq!(peers, expected);
         }
-        // Alone, it gets all.
+        // The only listener gets all connections.
         drop(second);
         for _ in 0..3 {
             let client = client(port).await;

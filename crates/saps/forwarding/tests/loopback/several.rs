@@ -1,4 +1,4 @@
-//! Several cluster addresses, and below the configuration, which allows one, several I/O servers.
+//! Several cluster addresses, and several I/O servers, of which the configuration allows only one.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -22,12 +22,12 @@ fn one_listener_is_at_every_cluster_address() {
             let _client = TcpStream::connect(to).await.unwrap();
             assert_eq!(listening.accept().await.unwrap().local, to.into());
         }
-        // A program calls from the first.
+        // A program connects from the first cluster address.
         let server = TcpListener::bind(v4(0)).await.unwrap();
         let to = server.local_addr().unwrap();
         let called = agent.connect(to, SocketOptions::default()).await.unwrap();
         assert_eq!(called.local.ip(), FIRST);
-        // Without an address of the family there is nowhere to listen.
+        // Without a cluster address of the IP version, a program cannot listen.
         let none = agent.listen(0, Family::V6).await.unwrap_err();
         assert_eq!(none.errno(), 99);
     });
@@ -60,13 +60,13 @@ fn of_two_io_servers_one_dies_and_what_is_the_others_goes_on() {
             listening.accept().await.unwrap().local,
             (SECOND, port).into()
         );
-        // Calls go through the one that is left, so that their server sees its address.
+        // Connections go through the I/O server that is left, so their server sees its address.
         let server = TcpListener::bind(v4(0)).await.unwrap();
         let to = server.local_addr().unwrap();
         let called = agent.connect(to, SocketOptions::default()).await.unwrap();
         assert_eq!(called.local.ip(), SECOND);
 
-        // Until that is known here, it looks as if both were there.
+        // Until the agent notices, both I/O servers seem to be there.
         until(|| (agent.ports() == [(port, Family::V4, 1)]).then_some(())).await;
         dies.start_again().await;
         until(|| (agent.ports() == [(port, Family::V4, 2)]).then_some(())).await;

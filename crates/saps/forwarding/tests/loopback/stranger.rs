@@ -1,4 +1,4 @@
-//! A node made by hand: it knows the cluster key, and then says whatever a test likes.
+//! A node made by hand. It knows the cluster key, and then sends whatever a test wants.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -10,30 +10,30 @@ use ring::hmac;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
 
-/// What it gives as its own epoch.
+/// The epoch that the stranger gives in its Hello.
 const EPOCH: u32 = 77;
 
 pub struct Stranger {
     stream: TcpStream,
     decoder: Decoder,
-    /// What the I/O server has for it on this link; 0 before its Hello.
+    /// The epoch that frames to the I/O server carry on this link; 0 before its Hello.
     pub epoch: u32,
-    /// All that it has said since the proof.
+    /// All bytes that the stranger has sent since the proof.
     pub said: BytesMut,
 }
 
-/// A client's connection that it was offered.
+/// A client's connection that the stranger was offered.
 pub struct Offer {
     pub tag: Tag,
-    /// How much it may send.
+    /// L_r of the I/O server: how many bytes the stranger may send.
     pub limit: u64,
     pub way: Way,
 }
 
 impl Stranger {
-    /// Proves that it knows the key, and says nothing else yet.
+    /// Proves that the stranger knows the key, and sends nothing else yet.
     pub async fn prove(at: SocketAddr, key: &ClusterKey) -> Self {
-        // A small buffer, so that what it does not read is soon noticed.
+        // The buffer is small, so that the I/O server soon notices if the stranger does not read.
         let socket = TcpSocket::new_v4().unwrap();
         socket.set_recv_buffer_size(4096).unwrap();
         let mut stream = socket.connect(at).await.unwrap();
@@ -57,7 +57,7 @@ impl Stranger {
         }
     }
 
-    /// The same, and Hello both ways.
+    /// Proves the key as [`Self::prove`] does, and exchanges Hellos.
     pub async fn join(at: SocketAddr, key: &ClusterKey, name: &str) -> Self {
         let mut stranger = Self::prove(at, key).await;
         let hello = Hello::new(Side::Application, EPOCH, name).unwrap();
@@ -82,13 +82,13 @@ impl Stranger {
         self.stream.write_all(bytes).await.unwrap();
     }
 
-    /// Says it again and again, and reads nothing, until the I/O server has had enough.
+    /// Sends a frame again and again, and reads nothing, until the I/O server ends the link.
     pub async fn flood(&mut self, frame: &Frame) {
         let many = frame.encode(self.epoch).repeat(4096);
         while self.stream.write_all(&many).await.is_ok() {}
     }
 
-    /// The next frame but Taken, which depends on the host. `None`: the I/O server has ended the link.
+    /// The next frame, without Taken, which depends on the host. Returns `None` if the I/O server has ended the link.
     pub async fn hear(&mut self) -> Option<Frame> {
         loop {
             match self.decoder.next().unwrap() {
@@ -104,7 +104,7 @@ impl Stranger {
         }
     }
 
-    /// Whether the link is still there: a question is answered.
+    /// Whether the link is still up: the I/O server must answer a question.
     pub async fn is_heard(&mut self) -> bool {
         let tag = Tag(2_000_000);
         let asked = Frame::CloseConnection { tag };
@@ -117,7 +117,7 @@ impl Stranger {
             .is_some()
     }
 
-    /// The next frame of which this holds; what comes before is passed over.
+    /// Skips frames until one for which `is_it` holds, and returns that one.
     pub async fn until(&mut self, is_it: impl Fn(&Frame) -> bool) -> Option<Frame> {
         loop {
             let frame = self.hear().await?;
@@ -127,7 +127,7 @@ impl Stranger {
         }
     }
 
-    /// Listens on a port of the I/O server's choice.
+    /// Listens on a port that the I/O server chooses.
     pub async fn listen(&mut self) -> u16 {
         let wish = Frame::Listen {
             listener: ListenerTag(1),
@@ -144,7 +144,7 @@ impl Stranger {
         }
     }
 
-    /// A client of its port, and what it is offered for that.
+    /// Connects a client to the port, and returns it with the connection that the stranger is offered for it.
     pub async fn offer(&mut self, port: u16) -> (TcpStream, Offer) {
         let client = super::cluster::client(port).await;
         let made = self.until(|frame| matches!(frame, Frame::MakeConnection { .. }));
@@ -154,7 +154,7 @@ impl Stranger {
         }
     }
 
-    /// The same, taken.
+    /// Gets an offer as [`Self::offer`] does, and accepts the connection.
     pub async fn accept(&mut self, port: u16) -> (TcpStream, Offer) {
         let (client, offer) = self.offer(port).await;
         let Way::In { local, .. } = offer.way else {
@@ -169,18 +169,18 @@ impl Stranger {
         (client, offer)
     }
 
-    /// Says no more; what it has still to hear may come.
+    /// Ends the sending direction. The stranger can still receive.
     pub async fn end(&mut self) {
         self.stream.shutdown().await.unwrap();
     }
 }
 
-/// How many sockets of this machine have this port at 127.0.0.1 and another one at their other end: what an I/O
+/// How many sockets of this machine have this port at 127.0.0.1 and another port at their other end: those that an I/O
 /// server has open there.
 pub fn open_at(port: u16) -> usize {
     let table = std::fs::read_to_string("/proc/net/tcp").unwrap();
     let local = format!("0100007F:{port:04X}");
-    // ESTABLISHED and CLOSE_WAIT: those that a process has still to close.
+    // ESTABLISHED and CLOSE_WAIT are the states of sockets that a process must still close.
     let is_held = |line: &&str| {
         let mut fields = line.split_whitespace().skip(1);
         fields.next() == Some(&local) && matches!(fields.nth(1), Some("01" | "08"))
@@ -188,7 +188,7 @@ pub fn open_at(port: u16) -> usize {
     table.lines().filter(is_held).count()
 }
 
-/// Waits for an end that must come.
+/// Waits for something that must happen.
 pub async fn soon<T>(what: impl Future<Output = T>) -> T {
     let limit = Duration::from_secs(60);
     tokio::time::timeout(limit, what).await.unwrap()

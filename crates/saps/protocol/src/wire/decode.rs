@@ -1,4 +1,4 @@
-//! Bytes to frames.
+//! Decodes bytes into frames.
 
 use bytes::{Buf, Bytes, BytesMut};
 
@@ -8,7 +8,7 @@ use super::{
 };
 use baton_wire::{Address, Endpoint};
 
-/// Cuts a channel's bytes into frames. Messages are not copied: they keep the memory that they were read into.
+/// Cuts a channel's bytes into frames. Messages are not copied: they stay in the memory that they were read into.
 #[derive(Debug, Default)]
 pub struct Decoder {
     buffer: BytesMut,
@@ -16,21 +16,21 @@ pub struct Decoder {
 }
 
 impl Decoder {
-    /// Where what is read next goes, behind what is there.
+    /// The buffer to whose end the channel's next bytes must be appended.
     pub fn buffer(&mut self) -> &mut BytesMut {
         &mut self.buffer
     }
 
-    /// How many bytes must come at least before there is another frame.
+    /// How many more bytes must arrive, at least, before there is another frame.
     pub fn missing(&self) -> usize {
         let whole = (self.header).map_or(HEADER_BYTES, |header| header.length as usize);
         whole.saturating_sub(self.buffer.len())
     }
 
-    /// The next frame and the epoch that it carries. `None`: more bytes must come.
+    /// The next frame and the epoch that it carries, or `None` if more bytes must arrive.
     ///
     /// # Errors
-    /// [`FrameError`], and then for good: there is no next frame.
+    /// [`FrameError`] if the bytes are no frame. No frames can be read after that.
     #[allow(
         clippy::should_implement_trait,
         reason = "it ends for now, not for good"
@@ -56,10 +56,10 @@ impl Decoder {
         Ok(Some((header.epoch, frame)))
     }
 
-    /// The channel has ended: whether it may, here.
+    /// Checks that the channel may end at this point, which is only between two frames.
     ///
     /// # Errors
-    /// [`FrameError::Truncated`].
+    /// [`FrameError::Truncated`] if it ends within a frame.
     pub fn end(&self) -> Result<(), FrameError> {
         if self.header.is_none() && self.buffer.is_empty() {
             return Ok(());
@@ -70,10 +70,10 @@ impl Decoder {
 }
 
 impl Frame {
-    /// The frame of a header and what follows it.
+    /// Decodes the frame of this header and the body that follows it.
     ///
     /// # Errors
-    /// [`FrameError`].
+    /// [`FrameError`] if the body does not fit the header or the frame's kind.
     pub fn decode(header: Header, body: Bytes) -> Result<Self, FrameError> {
         let whole = header.length as usize;
         if body.len() < whole {
@@ -96,7 +96,7 @@ impl Frame {
     }
 }
 
-/// What has not been read of a body.
+/// The part of a body that has not been read.
 struct Body {
     kind: Kind,
     bytes: Bytes,

@@ -1,4 +1,4 @@
-//! Frames to bytes.
+//! Encodes frames into bytes.
 
 use bytes::{BufMut, Bytes, BytesMut};
 
@@ -6,7 +6,8 @@ use super::{Families, Frame, HEADER_BYTES, Header, Kind, MAX_TAKEN, Side, VERSIO
 use baton_wire::Endpoint;
 
 impl Frame {
-    /// Appends the frame but for its [`Frame::payload`], which comes right behind. `epoch` is the receiver's.
+    /// Appends the frame without its [`Frame::payload`], which must follow at once. `epoch` is the one that the
+    /// receiver gave.
     pub fn encode_head(&self, epoch: u32, out: &mut BytesMut) {
         let start = out.len();
         out.put_bytes(0, HEADER_BYTES);
@@ -17,13 +18,13 @@ impl Frame {
             kind,
             epoch,
             tag,
-            // The longest is a message, of 64 KB.
+            // The longest body is a message of 64 KB.
             length: length as u32,
         };
         out[start..start + HEADER_BYTES].copy_from_slice(&header.encode());
     }
 
-    /// The bytes of a message, which need not be copied to be sent.
+    /// The bytes of a message, which can be sent without being copied. `None` for other frames.
     pub fn payload(&self) -> Option<&Bytes> {
         match self {
             Self::SendMessage { message, .. } => Some(message),
@@ -31,7 +32,7 @@ impl Frame {
         }
     }
 
-    /// The whole frame.
+    /// The bytes of the whole frame.
     pub fn encode(&self, epoch: u32) -> BytesMut {
         let mut out = BytesMut::new();
         self.encode_head(epoch, &mut out);
@@ -39,7 +40,7 @@ impl Frame {
         out
     }
 
-    /// Appends the body without payload; returns kind and tag for the header.
+    /// Appends the body without the payload. Returns the kind and the tag for the header.
     fn body(&self, out: &mut BytesMut) -> (Kind, u32) {
         match self {
             Self::Hello(hello) => {

@@ -1,67 +1,67 @@
-//! What can be wrong with a frame.
+//! The errors of a frame.
 
 use super::{Kind, VERSION};
 
-/// Why bytes are no frame. After one of these nothing more can be read from the channel: where the next frame
-/// begins is not known, or the other end is not what it should be.
+/// Why bytes are no frame. Nothing more can be read from the channel after such an error: it is unknown where the next
+/// frame begins, or the other end is not what it should be.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FrameError {
     /// The bytes end in the middle of a frame.
     #[error("the channel ended in the middle of a frame: {missing} more bytes were to come")]
     Truncated {
-        /// Bytes that were to come, as far as is known.
+        /// How many bytes are missing, as far as is known.
         missing: usize,
     },
-    /// A kind that this version does not have.
+    /// The frame's kind is one that this version does not have.
     #[error("a frame of unknown kind {found}; do both nodes run the same version of baton?")]
     UnknownKind {
         /// The kind's number.
         found: u8,
     },
-    /// More than a frame of this kind may carry.
+    /// The frame is longer than its kind may be.
     #[error("{kind:?} with {length} bytes, more than {max}")]
     Oversized {
-        /// Of which kind.
+        /// The frame's kind.
         kind: Kind,
-        /// What its header says.
+        /// The length that the header says.
         length: u32,
-        /// What there may be.
+        /// The most bytes that a body of this kind may have.
         max: usize,
     },
-    /// Less than a frame of this kind carries.
+    /// The frame is shorter than its kind must be.
     #[error("{kind:?} with {length} bytes, fewer than {min}")]
     Undersized {
-        /// Of which kind.
+        /// The frame's kind.
         kind: Kind,
-        /// What its header says.
+        /// The length that the header says.
         length: u32,
-        /// What there must be.
+        /// The fewest bytes that a body of this kind may have.
         min: usize,
     },
-    /// A part that must be zero in this version is not.
+    /// A part of the frame that must be zero in this version is not.
     #[error("{kind:?} has something where version {VERSION} has zeros")]
     NotZero {
-        /// Of which kind.
+        /// The frame's kind.
         kind: Kind,
     },
-    /// A field without meaning.
+    /// A field has a value without a meaning.
     #[error("{kind:?} has {value} as its {field}, which means nothing")]
     Value {
-        /// Of which kind.
+        /// The frame's kind.
         kind: Kind,
-        /// Which field.
+        /// The name of the field.
         field: &'static str,
-        /// What it holds.
+        /// The value that it holds.
         value: u32,
     },
-    /// A Hello of another version.
+    /// The Hello is of another version.
     #[error(
         "the other end speaks version {found} of the forwarding protocol, and this one {VERSION}; \
          run the same baton on both nodes"
     )]
     Version {
-        /// The version that it speaks.
+        /// The version that the other end speaks.
         found: u16,
     },
 }

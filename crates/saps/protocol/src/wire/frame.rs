@@ -1,21 +1,21 @@
-//! The frames.
+//! The frames of the forwarding protocol.
 
 use bytes::Bytes;
 
 use super::{MAX_NAME, SocketOptions};
 use baton_wire::Endpoint;
 
-/// Which end of a channel.
+/// One of the two sides of a channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Side {
-    /// The application node; it makes the channel.
+    /// The application node, which makes the channel.
     Application,
     /// The I/O server.
     Io,
 }
 
 impl Side {
-    /// The other one.
+    /// The other side.
     pub const fn other(self) -> Self {
         match self {
             Self::Application => Self::Io,
@@ -24,12 +24,12 @@ impl Side {
     }
 }
 
-/// Which connection of a channel. Free for another one after ConnectionClosed or Exception.
+/// The number of a connection on its channel. It is free for another connection after ConnectionClosed or Exception.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Tag(pub u32);
 
 impl Tag {
-    /// Who made the connection.
+    /// The side that made the connection.
     pub const fn maker(self) -> Side {
         if self.0 & 1 == 1 {
             Side::Io
@@ -39,27 +39,28 @@ impl Tag {
     }
 }
 
-/// Which listener of a channel; the application node chooses it.
+/// The number of a listener on its channel. The application node chooses it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ListenerTag(pub u32);
 
-/// Which cluster addresses to listen on.
+/// The IP versions of the cluster addresses to listen on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Families {
     /// IPv4 alone.
     V4,
     /// IPv6 alone.
     V6,
-    /// Every one, as an IPv6 socket without IPV6_V6ONLY does.
+    /// IPv4 and IPv6, as with an IPv6 socket without IPV6_V6ONLY.
     Both,
 }
 
-/// A port of the cluster addresses that somebody else has at the I/O server's host: no program can listen there.
+/// A port of the cluster addresses that another program has at the I/O server's host, so that no program can listen on
+/// it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TakenPort {
-    /// Its number.
+    /// The port's number.
     pub port: u16,
-    /// On the addresses of which IP version.
+    /// The IP versions of the addresses on which the port is taken.
     pub families: Families,
 }
 
@@ -68,10 +69,10 @@ pub struct TakenPort {
 pub struct Errno(u16);
 
 impl Errno {
-    /// The largest that Linux can return.
+    /// The largest error number that Linux can return.
     pub const MAX: u16 = 4095;
 
-    /// `None` for what is no error number.
+    /// Makes an error number, or returns `None` if `number` is none.
     pub const fn new(number: u16) -> Option<Self> {
         match number {
             1..=Self::MAX => Some(Self(number)),
@@ -79,49 +80,49 @@ impl Errno {
         }
     }
 
-    /// The number.
+    /// The error number, 1 to [`Self::MAX`].
     pub const fn number(self) -> u16 {
         self.0
     }
 
-    /// EIO: an error without a number of its own.
+    /// EIO: any error that has no number of its own.
     pub const IO: Self = Self(5);
     /// EPIPE: nobody reads what is sent.
     pub const BROKEN_PIPE: Self = Self(32);
     /// EPROTO: the other end broke the rules of the forwarding protocol.
     pub const PROTOCOL: Self = Self(71);
-    /// EADDRINUSE.
+    /// EADDRINUSE: another program has the port.
     pub const ADDRESS_IN_USE: Self = Self(98);
     /// EADDRNOTAVAIL: there is no such cluster address.
     pub const ADDRESS_NOT_AVAILABLE: Self = Self(99);
-    /// ENETUNREACH.
+    /// ENETUNREACH: there is no route to the other end.
     pub const NETWORK_UNREACHABLE: Self = Self(101);
     /// ENETDOWN: there is no channel.
     pub const NETWORK_DOWN: Self = Self(100);
     /// ENETRESET: the channel broke, and the connection with it.
     pub const NETWORK_RESET: Self = Self(102);
-    /// ECONNABORTED.
+    /// ECONNABORTED: the connection was given up before it was made.
     pub const ABORTED: Self = Self(103);
-    /// ECONNRESET.
+    /// ECONNRESET: the connection was reset.
     pub const RESET: Self = Self(104);
-    /// ETIMEDOUT.
+    /// ETIMEDOUT: the other end did not answer in time.
     pub const TIMED_OUT: Self = Self(110);
-    /// ECONNREFUSED.
+    /// ECONNREFUSED: nobody takes the connection.
     pub const REFUSED: Self = Self(111);
 }
 
-/// Who speaks.
+/// The first frame of each end: it says who sends it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hello {
-    /// Which end it is.
+    /// The sender's side.
     pub side: Side,
-    /// The number that frames to it carry from now on; another one for each channel.
+    /// The epoch that frames to the sender must carry. It is another one for each channel.
     pub epoch: u32,
     name: Box<str>,
 }
 
 impl Hello {
-    /// `None` if the name is not 1 to [`MAX_NAME`] visible ASCII characters.
+    /// Makes a Hello. Returns `None` if the name is not 1 to [`MAX_NAME`] visible ASCII characters.
     pub fn new(side: Side, epoch: u32, name: &str) -> Option<Self> {
         let is_name = (1..=MAX_NAME).contains(&name.len())
             && name.bytes().all(|byte| byte.is_ascii_graphic());
@@ -138,132 +139,132 @@ impl Hello {
     }
 }
 
-/// Where a new connection goes.
+/// The direction of a new connection, with its ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
-    /// A client's, to a listener. Made by the I/O server.
+    /// A client's connection to a listener. The I/O server makes it.
     In {
-        /// Which one.
+        /// The listener's number.
         listener: ListenerTag,
-        /// The client.
+        /// The address and port of the client.
         peer: Endpoint,
         /// The cluster address and port that it connected to.
         local: Endpoint,
     },
-    /// From the cluster address. Made by the application node.
+    /// A program's connection, made from the cluster address. The application node makes it.
     Out {
-        /// Whom to connect to.
+        /// The address and port to connect to.
         to: Endpoint,
-        /// For the socket, before it connects.
+        /// The options that the socket gets before it connects.
         options: SocketOptions,
     },
 }
 
-/// One frame. `limit` is L_r of the paper: how many bytes of the connection, counted from its beginning, its
+/// One frame. Its `limit` is L_r of the paper: how many bytes of the connection, counted from its beginning, its
 /// receiver has room for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Frame {
-    /// The first frame each way.
+    /// The first frame in each direction.
     Hello(Hello),
-    /// Listen on a port for this node. Application node only.
+    /// The sender wants to listen on a port. Only the application node sends this.
     Listen {
-        /// A new number.
+        /// A number that no listener of the channel has.
         listener: ListenerTag,
-        /// 0: the I/O server chooses.
+        /// The port, or 0 if the I/O server is to choose one.
         port: u16,
-        /// On which cluster addresses.
+        /// The IP versions of the cluster addresses to listen on.
         families: Families,
     },
-    /// Listening.
+    /// The answer to Listen: the I/O server listens.
     Listening {
-        /// Which listener.
+        /// The listener's number.
         listener: ListenerTag,
-        /// On which port.
+        /// The port that the I/O server listens on.
         port: u16,
     },
-    /// Not, or no longer, listening.
+    /// The I/O server does not listen, or no longer listens.
     NotListening {
-        /// Which listener.
+        /// The listener's number.
         listener: ListenerTag,
-        /// Why.
+        /// The reason.
         errno: Errno,
     },
-    /// Listen no longer. Application node only.
+    /// The sender no longer listens. Only the application node sends this.
     Unlisten {
-        /// Which listener.
+        /// The listener's number.
         listener: ListenerTag,
     },
-    /// A new connection.
+    /// The sender makes a new connection.
     MakeConnection {
-        /// A free number of the sender's side.
+        /// A free tag of the sender's side.
         tag: Tag,
-        /// L_r at the maker.
+        /// L_r of the sender.
         limit: u64,
-        /// From where, and to where.
+        /// The direction of the connection, with its ends.
         way: Way,
     },
-    /// It is made.
+    /// The answer to MakeConnection: the connection is made.
     ConnectionAccepted {
-        /// Which one.
+        /// The connection's tag.
         tag: Tag,
-        /// L_r at the acceptor.
+        /// L_r of the sender.
         limit: u64,
-        /// The cluster address and port that it uses.
+        /// The cluster address and port that the connection uses.
         local: Endpoint,
     },
-    /// It cannot be made.
+    /// The answer to MakeConnection: the connection cannot be made.
     Exception {
-        /// Which one.
+        /// The connection's tag.
         tag: Tag,
-        /// Why.
+        /// The reason.
         errno: Errno,
     },
-    /// Bytes, 1 to [`MAX_MESSAGE`](super::MAX_MESSAGE).
+    /// Bytes of a connection, 1 to [`MAX_MESSAGE`](super::MAX_MESSAGE).
     SendMessage {
-        /// Of which connection.
+        /// The connection's tag.
         tag: Tag,
-        /// The bytes.
+        /// The bytes to deliver.
         message: Bytes,
     },
-    /// The sender of this frame has made room.
+    /// The sender of this frame has room for more bytes of a connection.
     BufferAvailable {
-        /// For which connection.
+        /// The connection's tag.
         tag: Tag,
-        /// L_r.
+        /// L_r of the sender.
         limit: u64,
     },
-    /// No more bytes will come of the sender: a FIN.
+    /// The sender will send no more bytes of a connection: a FIN.
     Shutdown {
-        /// Of which connection.
+        /// The connection's tag.
         tag: Tag,
     },
-    /// The sender neither reads nor writes any more.
+    /// The sender neither reads nor writes the connection anymore.
     CloseConnection {
-        /// Which connection.
+        /// The connection's tag.
         tag: Tag,
     },
-    /// Seen, and nothing more will come about it.
+    /// The answer to CloseConnection and Reset: the sender sends nothing more about the connection.
     ConnectionClosed {
-        /// Which connection.
+        /// The connection's tag.
         tag: Tag,
     },
-    /// The connection broke: a RST. Answered as CloseConnection is.
+    /// The connection broke: a RST. ConnectionClosed is the answer, as to CloseConnection.
     Reset {
-        /// Which one.
+        /// The connection's tag.
         tag: Tag,
-        /// What the next call is to report.
+        /// The error that the receiver's next call must report.
         errno: Errno,
     },
-    /// Options of the I/O server's socket. Application node only.
+    /// Options for the connection's socket at the I/O server. Only the application node sends this.
     SetOptions {
-        /// Of which connection.
+        /// The connection's tag.
         tag: Tag,
-        /// What to set.
+        /// The options to set.
         options: SocketOptions,
     },
-    /// The ports that others of the I/O server's host have, all that there are now. I/O server only.
+    /// The complete list of ports that other programs at the I/O server's host have. Only the I/O server sends this.
     Taken {
-        /// At most [`MAX_TAKEN`](super::MAX_TAKEN).
+        /// The ports, at most [`MAX_TAKEN`](super::MAX_TAKEN).
         ports: Box<[TakenPort]>,
     },
 }

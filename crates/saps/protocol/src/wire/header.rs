@@ -1,46 +1,46 @@
-//! What every frame begins with.
+//! The header that every frame begins with.
 
 use super::options::OPTIONS_BYTES;
 use super::{FrameError, MAX_MESSAGE, MAX_NAME, MAX_TAKEN};
 
-/// Bytes of a header.
+/// The length of a header in bytes.
 pub const HEADER_BYTES: usize = 16;
 
-/// What a frame says. The numbers are those on the wire.
+/// The kind of a frame. The numbers are those on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Kind {
-    /// The first frame each way.
+    /// The first frame in each direction.
     Hello = 1,
-    /// Listen on a port.
+    /// The sender wants to listen on a port.
     Listen = 2,
-    /// The answer: done.
+    /// The answer to Listen: the I/O server listens.
     Listening = 3,
-    /// The answer, or later: not, or no longer.
+    /// The I/O server does not listen, or no longer listens.
     NotListening = 4,
-    /// Listen no longer.
+    /// The sender no longer listens.
     Unlisten = 5,
-    /// A new connection.
+    /// The sender makes a new connection.
     MakeConnection = 6,
-    /// The answer: it is made.
+    /// The answer to MakeConnection: the connection is made.
     ConnectionAccepted = 7,
-    /// The answer: it is not.
+    /// The answer to MakeConnection: the connection cannot be made.
     Exception = 8,
     /// Bytes of a connection.
     SendMessage = 9,
-    /// More may be sent.
+    /// The sender has room for more bytes of a connection.
     BufferAvailable = 10,
-    /// No more will be sent.
+    /// The sender will send no more bytes of a connection.
     Shutdown = 11,
-    /// The sender has no more to do with the connection.
+    /// The sender neither reads nor writes the connection anymore.
     CloseConnection = 12,
     /// The answer to CloseConnection and Reset: the tag is free.
     ConnectionClosed = 13,
     /// The connection broke.
     Reset = 14,
-    /// Options of the I/O server's socket.
+    /// Options for the connection's socket at the I/O server.
     SetOptions = 15,
-    /// The ports that programs cannot have.
+    /// The ports that no program can listen on.
     Taken = 16,
 }
 
@@ -64,7 +64,7 @@ impl Kind {
         Self::Taken,
     ];
 
-    /// The fewest and the most bytes of its body.
+    /// The fewest and the most bytes that a body of this kind may have.
     pub(super) const fn bounds(self) -> (usize, usize) {
         match self {
             Self::Hello => (9, 8 + MAX_NAME),
@@ -83,16 +83,16 @@ impl Kind {
     }
 }
 
-/// A frame's header, with a length that its kind may have.
+/// A frame's header. Its length is one that its kind may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// What the frame says.
+    /// The frame's kind.
     pub kind: Kind,
-    /// The number that the receiver gave in its Hello.
+    /// The epoch that the receiver gave in its Hello; 0 in a Hello.
     pub epoch: u32,
-    /// Which connection or listener; 0 in a Hello.
+    /// The number of the connection or listener that the frame is about; 0 if it is about neither.
     pub tag: u32,
-    /// Bytes of the body.
+    /// The length of the body in bytes.
     pub length: u32,
 }
 
@@ -107,7 +107,7 @@ impl Header {
         bytes
     }
 
-    /// The header that these bytes are.
+    /// Decodes a header from its bytes.
     ///
     /// # Errors
     /// [`FrameError::UnknownKind`], [`FrameError::NotZero`], [`FrameError::Oversized`], [`FrameError::Undersized`].

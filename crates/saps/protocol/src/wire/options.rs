@@ -1,44 +1,45 @@
-//! What a program sets on its socket, done at the I/O server's.
+//! The options that a program sets on its socket, and that the I/O server sets on the client's socket.
 
 use super::{FrameError, Kind};
 
-/// Socket options; what is `None` is left as it is. SO_LINGER is not among them: what it does to a client's
-/// connection is a Reset.
+/// Socket options. An option that is `None` stays as it is. SO_LINGER is not among them: its effect on a client's
+/// connection is sent as a Reset.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SocketOptions {
-    /// TCP_NODELAY.
+    /// TCP_NODELAY: whether small messages are sent at once.
     pub nodelay: Option<bool>,
-    /// SO_KEEPALIVE.
+    /// SO_KEEPALIVE: whether keepalive probes are sent.
     pub keepalive: Option<bool>,
-    /// TCP_KEEPIDLE, seconds.
+    /// TCP_KEEPIDLE in seconds.
     pub keep_idle: Option<u32>,
-    /// TCP_KEEPINTVL, seconds.
+    /// TCP_KEEPINTVL in seconds.
     pub keep_interval: Option<u32>,
-    /// TCP_KEEPCNT.
+    /// TCP_KEEPCNT: the number of probes without an answer that ends the connection.
     pub keep_probes: Option<u32>,
-    /// TCP_USER_TIMEOUT, milliseconds.
+    /// TCP_USER_TIMEOUT in milliseconds.
     pub user_timeout: Option<u32>,
-    /// SO_SNDBUF, bytes.
+    /// SO_SNDBUF in bytes.
     pub send_buffer: Option<u32>,
-    /// SO_RCVBUF, bytes.
+    /// SO_RCVBUF in bytes.
     pub receive_buffer: Option<u32>,
 }
 
-/// Bytes of options.
+/// The length of encoded options in bytes.
 pub(super) const OPTIONS_BYTES: usize = 4 + 4 * NUMBERS;
 const NUMBERS: usize = 6;
 const NODELAY: u8 = 1;
 const KEEPALIVE: u8 = 2;
 const SWITCHES: u8 = NODELAY | KEEPALIVE;
-/// The bit of the first number; the next has the next.
+/// The bit that says that the first number is given. The bits of the other numbers follow in order.
 const FIRST_NUMBER: u8 = 4;
 
 impl SocketOptions {
-    /// Whether none is given.
+    /// Whether no option is given.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
+    /// Encodes the options:
     /// `given u8 | on u8 | zero u16 | idle u32 | interval u32 | probes u32 | user timeout u32 | send u32 | receive u32`
     pub(super) fn encode(&self) -> [u8; OPTIONS_BYTES] {
         let (mut given, mut on) = (0, 0);
@@ -68,13 +69,13 @@ impl SocketOptions {
         ]
     }
 
-    /// What is not given must be zero, so that every value has one form.
+    /// Decodes options. A value that is not given must be zero, so that equal options have equal bytes.
     pub(super) fn decode(kind: Kind, bytes: [u8; OPTIONS_BYTES]) -> Result<Self, FrameError> {
         let [given, on, z1, z2, rest @ ..] = bytes;
         let mut numbers = [None; NUMBERS];
         let mut is_zero = (z1, z2) == (0, 0) && on & !(given & SWITCHES) == 0;
         for (at, (number, bytes)) in numbers.iter_mut().zip(rest.chunks_exact(4)).enumerate() {
-            // Chunks of four bytes.
+            // Each chunk has four bytes.
             let value = bytes
                 .iter()
                 .fold(0, |value, byte| value << 8 | u32::from(*byte));

@@ -1,4 +1,4 @@
-//! What an end that breaks the rules can do: nothing, to anybody else.
+//! An end that breaks the rules harms nobody but itself.
 
 use baton_saps_protocol::wire::{Errno, Frame, Hello, Side, Tag, Way};
 use baton_saps_protocol::{Channel, Event, Fault, HELLO_PATIENCE, Received};
@@ -42,7 +42,7 @@ fn bytes_beyond_the_credit_reset_their_connection_alone() {
     );
     assert_eq!(channel.counters().beyond_credit, 1);
     let id = world.pairs[0].ends[0].id.unwrap();
-    // What had come before can be read.
+    // Bytes that had arrived before can be read.
     assert!(matches!(channel.receive(id, 9000), Received::Data(bytes) if bytes.len() == 1000));
     assert_eq!(channel.receive(id, 1), Received::Broken(Errno::PROTOCOL));
     assert_eq!(channel.receive(id, 1), Received::End);
@@ -145,7 +145,8 @@ fn who_asks_and_does_not_read_the_answers_is_given_up() {
     let channel = &mut world.channels[0];
     let mut sent = 0_usize;
     let fault = loop {
-        // A tag that is not known is answered: a refusal may have crossed it.
+        // A CloseConnection for an unknown tag is answered, because this end's refusal may not have arrived when it
+        // was sent.
         let frame = Frame::CloseConnection { tag: Tag(4711) };
         match channel.handle_frame(epoch, frame) {
             Ok(()) => sent += 1,
@@ -156,7 +157,7 @@ fn who_asks_and_does_not_read_the_answers_is_given_up() {
     assert_eq!(fault, Fault::Unread);
     assert!(fault.breaks_channel());
     assert_eq!(channel.counters().unread, 1);
-    // Who reads them may go on for ever.
+    // An end that reads the answers may go on for ever.
     for lane in 0..channel.lanes() {
         while channel.poll_transmit(lane).is_some() {}
     }
@@ -201,7 +202,7 @@ fn a_link_begins_with_a_hello_of_the_other_side_in_time() {
     let mut channel = Channel::new(Side::Io, "io1", B_R, u32::MAX);
     let now = Default::default();
     channel.handle_link(now, 1);
-    // The epoch that no frame but a Hello carries is left out.
+    // The channel counts its epoch from u32::MAX to 1. It leaves out 0, which only a Hello carries.
     assert_eq!(
         channel.handle_frame(0, message(Tag(1), 1)),
         Err(Fault::Hello)

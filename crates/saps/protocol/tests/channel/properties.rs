@@ -1,4 +1,4 @@
-//! What holds whatever happens between two honest ends.
+//! Properties that hold whatever happens between two honest ends.
 
 use baton_saps_protocol::wire::{Errno, Frame};
 use baton_saps_protocol::{Fault, QUANTUM};
@@ -58,8 +58,9 @@ fn run(world: &mut World, steps: Vec<Step>) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// In order, without a gap, and all of it where nobody stopped reading or reset: no deadlock, and at the
-    /// end nothing is remembered of what both ends have closed.
+    /// Bytes arrive in order and without a gap, and all of them arrive unless an end stopped reading or reset the
+    /// connection. There is no deadlock, and at the end nothing is remembered of connections that both ends have
+    /// closed.
     #[test]
     fn every_byte_arrives(steps in vec(step(false), 1..400)) {
         let mut world = World::new(B_R);
@@ -91,7 +92,7 @@ proptest! {
         }
     }
 
-    /// When the channel is lost, both ends of every connection hear of it, and what follows works.
+    /// When the channel is lost, both ends of every connection learn of it, and later connections work.
     #[test]
     fn a_lost_channel_is_heard_of_at_both_ends(steps in vec(step(true), 1..400)) {
         let mut world = World::new(B_R);
@@ -113,14 +114,14 @@ proptest! {
         world.make(1);
         world.make(1);
         world.settle();
-        // Of two in a row at most one is refused.
+        // At most one of two connections in a row is refused.
         let pair = if before % 5 == 4 { before + 1 } else { before };
         world.send(pair, 0, 3 * B_R as usize);
         world.settle();
         prop_assert_eq!(world.pairs[pair].ends[1].received, 3 * u64::from(B_R));
     }
 
-    /// What was meant for an earlier link changes nothing on a later one.
+    /// Frames of an earlier link change nothing on a later one.
     #[test]
     fn what_is_replayed_after_a_reconnect_is_stale(steps in vec(step(false), 1..200)) {
         let mut world = World::new(B_R);
@@ -142,7 +143,7 @@ proptest! {
         }
     }
 
-    /// However one connection stalls, another one's bytes go on.
+    /// A connection that stalls never holds up the bytes of another one.
     #[test]
     fn a_stalled_connection_is_in_nobodys_way(stalled in 1usize..4, length in 1usize..20_000) {
         let mut world = World::new(B_R);
@@ -177,7 +178,7 @@ fn connections_take_turns() {
         world.make(1);
     }
     world.settle();
-    // Both on one lane: the first, and that after one for each other lane.
+    // Both connections are on one lane: the first one, and the one that comes after one more for each lane.
     world.send(0, 1, 2 * QUANTUM);
     world.send(LANES, 1, 10);
     let lane = (0..LANES).find(|lane| world.transmit(1, *lane)).unwrap();

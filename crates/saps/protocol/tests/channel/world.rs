@@ -1,4 +1,4 @@
-//! Two channels and the links between them: each lane keeps its order, and delivers whenever the test says so.
+//! Two channels and the links between them. Each lane keeps its order, and delivers a frame when the test says so.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
@@ -13,7 +13,7 @@ use bytes::Bytes;
 pub const B_R: u32 = 1000;
 pub const LANES: usize = 3;
 
-/// What one end knows of a connection, and what it was told.
+/// The state of a connection at one end, and what that end was told.
 #[derive(Debug, Default)]
 pub struct End {
     pub id: Option<ConnectionId>,
@@ -26,7 +26,7 @@ pub struct End {
     pub saw_error: Option<Errno>,
 }
 
-/// A connection: the ends by side, application node first.
+/// A connection with both its ends; the application node's comes first.
 #[derive(Debug, Default)]
 pub struct Pair {
     pub ends: [End; 2],
@@ -37,13 +37,13 @@ pub struct World {
     pub now: Moment,
     pub b_r: u32,
     pub channels: [Channel; 2],
-    /// On the way to each side, by lane.
+    /// The frames on the way to each side, by lane.
     wires: [Vec<VecDeque<(u32, Frame)>>; 2],
     pub pairs: Vec<Pair>,
-    /// Which pair a MakeConnection on the way is about: both ends see its peer address.
+    /// The pair that each connection of a channel belongs to: both ends know it by its peer address.
     names: BTreeMap<(usize, ConnectionId), usize>,
     pub listener: Option<ListenerTag>,
-    /// Every frame that was delivered, for replays.
+    /// Every frame that was delivered, to be replayed.
     pub delivered: Vec<(usize, u32, Frame)>,
     pub losses: u32,
 }
@@ -52,7 +52,7 @@ pub fn endpoint(text: &str) -> Endpoint {
     text.parse::<SocketAddr>().unwrap().into()
 }
 
-/// What stands at this place of what this end of this connection sends.
+/// The byte that this end of this connection sends at this place.
 fn byte(pair: usize, side: usize, at: u64) -> u8 {
     (at * 31 + at / 256 + pair as u64 * 7 + side as u64 * 101) as u8
 }
@@ -76,7 +76,7 @@ impl World {
         }
     }
 
-    /// A link comes to be at both ends.
+    /// Begins a link at both ends.
     pub fn link(&mut self) {
         for (channel, wires) in self.channels.iter_mut().zip(&mut self.wires) {
             *wires = vec![VecDeque::new(); LANES];
@@ -85,7 +85,7 @@ impl World {
         self.run_events();
     }
 
-    /// The link is lost, with what was on it, at one end first.
+    /// Loses the link and the frames on it, at one end first.
     pub fn lose(&mut self) {
         self.losses += 1;
         self.wires = Default::default();
@@ -95,7 +95,7 @@ impl World {
         self.run_events();
     }
 
-    /// A link that says Hello, and a listener on it.
+    /// Begins a link, exchanges Hellos and opens a listener.
     pub fn open(&mut self) {
         self.link();
         self.settle_wires();
@@ -104,7 +104,7 @@ impl World {
         self.settle_wires();
     }
 
-    /// The I/O server (1) or the application node (0) makes a connection.
+    /// Lets the I/O server (1) or the application node (0) make a connection.
     pub fn make(&mut self, side: usize) {
         let number = self.pairs.len();
         let port = u16::try_from(number).unwrap();
@@ -211,7 +211,7 @@ impl World {
         }
     }
 
-    /// Puts the next frame of a lane on its way. `false`: there is none.
+    /// Puts the next frame of a lane on its way. Returns `false` if there is none.
     pub fn transmit(&mut self, side: usize, lane: usize) -> bool {
         let Some(frame) = self.channels[side].poll_transmit(lane) else {
             return false;
@@ -224,7 +224,7 @@ impl World {
         true
     }
 
-    /// The next frame of a lane arrives.
+    /// Delivers the next frame of a lane. Returns `false` if there is none.
     pub fn deliver(&mut self, side: usize, lane: usize) -> bool {
         let wire = self.wires[side].get_mut(lane);
         let Some((epoch, frame)) = wire.and_then(VecDeque::pop_front) else {
@@ -257,7 +257,7 @@ impl World {
             Event::Asked { id, way } => {
                 let (Way::In { peer, .. } | Way::Out { to: peer, .. }) = way;
                 let pair = usize::from(peer.port);
-                // Every fifth is refused.
+                // Every fifth connection is refused.
                 if pair % 5 == 4 {
                     self.channels[side].refuse(id, Errno::REFUSED);
                 } else {
@@ -277,7 +277,7 @@ impl World {
         }
     }
 
-    /// Everything that can be sent and delivered is.
+    /// Sends and delivers frames until none is left.
     pub fn settle_wires(&mut self) {
         loop {
             let mut moved = false;
@@ -293,7 +293,7 @@ impl World {
         }
     }
 
-    /// Everything is sent, delivered and read, too.
+    /// Sends, delivers and reads until nothing is left.
     pub fn settle(&mut self) {
         loop {
             self.settle_wires();

@@ -1,4 +1,4 @@
-//! Any frame.
+//! Strategies that make any frame.
 
 use baton_saps_protocol::wire::{
     Errno, Families, Frame, Hello, ListenerTag, Side, SocketOptions, Tag, TakenPort, Way,

@@ -1,4 +1,4 @@
-//! What holds for every frame.
+//! Properties of every frame.
 
 use baton_saps_protocol::wire::{Decoder, Frame, FrameError, HEADER_BYTES};
 use proptest::collection::vec;
@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::any;
 
 proptest! {
-    /// However the network cuts the bytes of a channel, the frames come back.
+    /// The frames of a channel are decoded, however the network cuts its bytes.
     #[test]
     fn frames_come_back_from_any_pieces(
         frames in vec((any::frame(), any::<u32>()), 1..20),
@@ -37,7 +37,7 @@ proptest! {
         prop_assert_eq!(found, sent);
     }
 
-    /// A frame without its end is said to be one.
+    /// A frame without its end is reported as truncated.
     #[test]
     fn every_beginning_of_a_frame_is_truncated(frame in any::frame(), at in any::<prop::sample::Index>()) {
         let bytes = frame.encode(0);
@@ -49,10 +49,10 @@ proptest! {
         prop_assert_eq!(decoder.end(), Err(FrameError::Truncated { missing }));
     }
 
-    /// Any bytes are a frame that is encoded to just these bytes, or an error.
+    /// Any bytes are either a frame that encodes to the same bytes, or an error.
     #[test]
     fn what_is_understood_has_one_form(mut bytes in vec(any::<u8>(), 16..80), kind in 1u8..16) {
-        // Most of what is wrong about random bytes is their header.
+        // Random bytes are usually wrong in their header, so this one is made right.
         let length = u8::try_from(bytes.len() - HEADER_BYTES).unwrap();
         bytes[..4].copy_from_slice(&[kind, 0, 0, 0]);
         bytes[12..16].copy_from_slice(&[0, 0, 0, length]);

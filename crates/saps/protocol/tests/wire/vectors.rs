@@ -1,4 +1,4 @@
-//! `vectors/forwarding.txt`, both ways.
+//! Encodes and decodes the vectors of `vectors/forwarding.txt`.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -61,7 +61,7 @@ struct Vector {
     fields: BTreeMap<String, String>,
 }
 
-/// All records of one kind, and as many as there were when this was written.
+/// All records of one kind. There must be at least `at_least`, so that none is skipped unnoticed.
 fn vectors(kind: &str, at_least: usize) -> Vec<Vector> {
     let text = include_str!("../../vectors/forwarding.txt");
     let found: Vec<_> = (text.split("\n\n"))

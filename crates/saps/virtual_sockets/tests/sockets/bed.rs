@@ -1,5 +1,5 @@
-//! A client, an I/O server with the cluster's addresses, and an application node, which has no route but to the
-//! I/O server. Whatever else a program on the node reaches, it reaches through the agent.
+//! A client, an I/O server with the cluster's addresses, and an application node, whose only route leads to the I/O
+//! server. A program on the node reaches everything else through the agent.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -44,7 +44,7 @@ struct Running {
     thread: Thread<Agent>,
 }
 
-/// A runtime in a namespace, until it is told to stop.
+/// A runtime in a network namespace. It runs until it is told to stop.
 struct Thread<T> {
     stop: oneshot::Sender<()>,
     thread: thread::JoinHandle<T>,
@@ -68,10 +68,10 @@ impl<T: Send + 'static> Thread<T> {
     }
 }
 
-/// The I/O server's and the node's address on the forwarding network.
+/// The addresses of the I/O server and the node on the forwarding network.
 const IO: &str = "10.99.0.1";
 const NODE: &str = "10.99.0.2";
-/// B_r of both ends.
+/// The size of the receive buffers at both ends, B_r.
 const BUFFER: u32 = 128 * 1024;
 
 fn cluster() -> Vec<IpAddr> {
@@ -126,7 +126,7 @@ impl Bed {
         bed
     }
 
-    /// Starts the I/O server, or another one in its place.
+    /// Starts the I/O server, or a new one in its place.
     pub fn start_io_server(&mut self) {
         let (ready, is_ready) = mpsc::channel();
         let network = self.network;
@@ -150,7 +150,7 @@ impl Bed {
         is_ready.recv_timeout(PATIENCE).unwrap();
     }
 
-    /// Starts an agent, which takes over what the last one left.
+    /// Starts an agent, which takes over what an earlier one left.
     pub fn start(&mut self) {
         let settings = Settings {
             group: self.group.clone(),
@@ -194,19 +194,19 @@ impl Bed {
         self.server.take().unwrap().stop().unwrap();
     }
 
-    /// Ends the agent's process, as far as the kernel sees: its sockets and threads go, its pins stay.
+    /// Ends the agent as if its process were killed: its sockets and threads end, its pins stay.
     pub fn kill(&mut self) {
         drop(self.agent.take().unwrap().thread.stop().unwrap());
     }
 
-    /// Ends it as a daemon that takes its node back.
+    /// Ends the agent like a daemon that restores its node.
     pub fn take_down(&mut self) {
         let agent = self.agent.take().unwrap().thread.stop().unwrap();
         let errors = agent.take_down();
         assert!(errors.is_empty(), "{errors:?}");
     }
 
-    /// A command in the control group of the node.
+    /// Returns a command that runs in the node's control group.
     pub fn command(&self, program: &str) -> Command {
         let enter = "echo 0 > \"$0/cgroup.procs\" && exec \"$@\"";
         self.node_command(
@@ -225,26 +225,26 @@ impl Bed {
         command
     }
 
-    /// Runs one of `programs/` to its end; its output.
+    /// Runs one of `programs/` to its end and returns its output.
     pub fn run(&self, script: &str, arguments: &[&str]) -> String {
         text(&self.python(script, arguments).output().unwrap())
     }
 
-    /// One of `programs/`.
+    /// Returns a command that runs one of `programs/`.
     pub fn python(&self, script: &str, arguments: &[&str]) -> Command {
         let mut command = self.command("/usr/bin/python3");
         command.arg(here(script)).args(arguments);
         command
     }
 
-    /// Starts one that says on its first line when it is ready.
+    /// Starts one of `programs/` that writes a line when it is ready.
     pub fn start_python(&self, script: &str, arguments: &[&str]) -> Program {
         let mut command = self.python(script, arguments);
         let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
         Program(child.unwrap())
     }
 
-    /// A connection from the client, as soon as somebody listens.
+    /// Connects from the client, as soon as a program listens.
     pub fn connect(&self, to: &str) -> TcpStream {
         let to: SocketAddr = to.parse().unwrap();
         let begun = Instant::now();
@@ -264,12 +264,12 @@ impl Bed {
         }
     }
 
-    /// A listener at the client, for the programs to connect to.
+    /// Listens at the client, for programs to connect to.
     pub fn client_listener(&self, address: &str) -> TcpListener {
         self.client.run(|| TcpListener::bind((address, 0)).unwrap())
     }
 
-    /// `curl` at the client.
+    /// Runs `curl` at the client.
     pub fn curl(&self, arguments: &[&str]) -> Vec<u8> {
         let mut command = Command::new("nsenter");
         command.arg(format!("--net=/run/netns/{}", self.client.name));
@@ -295,7 +295,7 @@ impl Bed {
         &self.agent.as_ref().unwrap().counters
     }
 
-    /// One of the programs' counters, by its metric's label.
+    /// The value of one of the hooks' counters, by its metric's label.
     pub fn counter(&self, name: &str) -> u64 {
         let all = self.agent.as_ref().unwrap().maps.counters().unwrap();
         let found = (0..)
@@ -304,7 +304,7 @@ impl Bed {
         *found.unwrap_or_else(|| panic!("no counter {name}")).1
     }
 
-    /// Waits until something is so.
+    /// Waits until `is_so` holds.
     pub fn wait(&self, what: &str, is_so: impl Fn() -> bool) {
         let begun = Instant::now();
         while !is_so() {
@@ -320,7 +320,7 @@ impl Bed {
 
 impl Drop for Bed {
     fn drop(&mut self) {
-        // Also what programs have started, and left when they were killed.
+        // This also ends processes that programs have started and left behind.
         let _ = fs::write(self.group.path().join("cgroup.kill"), "1");
         if let Some(running) = self.agent.take() {
             let _ = running.thread.stop();
@@ -333,11 +333,11 @@ impl Drop for Bed {
     }
 }
 
-/// A program, ended with the test.
+/// A program, which ends with the test.
 pub struct Program(pub Child);
 
 impl Program {
-    /// The next line that it writes.
+    /// The next line that the program writes.
     pub fn line(&mut self) -> String {
         let output = self.0.stdout.as_mut().unwrap();
         line(output)
@@ -376,7 +376,7 @@ pub fn text(output: &Output) -> String {
     String::from_utf8(output.stdout.clone()).unwrap()
 }
 
-/// The same bytes for the same number.
+/// Returns `count` bytes, which are the same each time.
 pub fn bytes(count: usize) -> Vec<u8> {
     (0..count as u32)
         .map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8)

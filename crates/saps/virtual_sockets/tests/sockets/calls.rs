@@ -7,7 +7,7 @@ use std::thread;
 use crate::bed::{Bed, CLIENT, CLIENT_V6, CLUSTER, CLUSTER_V6};
 use crate::common::may_run;
 
-/// Accepts one, and tells it whom it sees.
+/// Accepts one connection, and sends its peer's address over it.
 fn greet(listener: TcpListener) -> thread::JoinHandle<String> {
     thread::spawn(move || {
         let (mut stream, peer) = listener.accept().unwrap();
@@ -53,7 +53,7 @@ fn a_program_sees_its_peer_and_the_clusters_address() {
     assert_eq!(bed.counter("app_call_ended"), 0);
 }
 
-/// Each connection has its own bytes, of which none is lost, doubled or another's.
+/// Each connection has bytes of its own, of which none is lost, doubled or mixed up with another's.
 #[test]
 fn many_at_once() {
     if !may_run("many_at_once") {
@@ -62,7 +62,7 @@ fn many_at_once() {
     let bed = Bed::new();
     let listener = bed.client_listener(CLIENT);
     let port = listener.local_addr().unwrap().port();
-    // Ends with the process.
+    // The thread ends with the process.
     thread::spawn(move || {
         for stream in listener.incoming() {
             let mut stream = stream.unwrap();
@@ -88,7 +88,7 @@ fn a_failed_call_fails_as_it_does_at_the_far_end() {
     let bed = Bed::new();
     bed.io.ip("route add unreachable 10.98.1.0/24");
     bed.io.ip("route add unreachable fd98:1::/64");
-    // Nobody answers: the frames go to a machine that is not there to say so.
+    // The client drops what comes to this port and sends no error, like a machine that is not there.
     bed.client.exec(
         "nft",
         &["add table inet t; add chain inet t c { type filter hook input priority 0; }; add rule inet t c tcp dport 7 drop"],

@@ -1,4 +1,4 @@
-//! How listeners, agents and nodes end, and what is left then.
+//! How listeners, agents and nodes end, and what is left of them.
 
 use std::io::{Read as _, Write as _};
 use std::thread;
@@ -18,7 +18,7 @@ fn a_killed_server_listens_no_more() {
     let mut server = bed.start_python("serve.py", &["echo", "0.0.0.0", "8000"]);
     server.line();
     drop(bed.connect("10.88.0.100:8000"));
-    // kill -9
+    // This is SIGKILL.
     server.0.kill().unwrap();
     server.0.wait().unwrap();
     let to = "10.88.0.100:8000".parse().unwrap();
@@ -29,7 +29,7 @@ fn a_killed_server_listens_no_more() {
         outcome.is_err_and(|error| error.kind() == std::io::ErrorKind::ConnectionRefused)
     });
     assert_eq!(bed.counter("app_listen_ended"), 1);
-    // And again.
+    // The port can be listened on again.
     let mut server = bed.start_python("serve.py", &["names", "0.0.0.0", "8000"]);
     server.line();
     let mut heard = String::new();
@@ -69,7 +69,7 @@ fn without_an_io_server_calls_fail_and_connections_are_reset() {
     bed.wait("an arrival", || bed.counter("app_accepted") == 1);
     bed.stop_io_server();
     assert_eq!(server.line(), "error 104");
-    // ENETDOWN, as far as a program can be told: no ICMP error says just that.
+    // The program should see ENETDOWN, but no ICMP error says exactly that.
     let said = bed.run("call.py", &["block", CLIENT, "9"]);
     assert!(said.contains("ended ENETUNREACH"), "{said}");
     bed.start_io_server();
@@ -91,10 +91,10 @@ fn another_agent_takes_over_and_the_last_leaves_nothing() {
     stream.write_all(b"part").unwrap();
     bed.wait("an arrival", || bed.counter("app_accepted") == 1);
 
-    // Its relays end with it, and no end of them takes the part for the whole.
+    // The agent's relays end with it, and neither end of them mistakes a part for the whole.
     bed.kill();
     assert_eq!(server.line(), "error 104");
-    // Who calls before it is missed hears of it with the SYN's next copy.
+    // A program that connects before the agent is missed gets its error with the SYN's retransmission.
     let said = bed.run("call.py", &["block", CLIENT, "9"]);
     assert!(said.contains("ended ECONNREFUSED"), "{said}");
     while app_is_alive(&bed.pins).unwrap() {
@@ -103,7 +103,7 @@ fn another_agent_takes_over_and_the_last_leaves_nothing() {
     let said = bed.run("call.py", &["block", CLIENT, "9"]);
     assert!(said.contains("ended ENETUNREACH"), "{said}");
 
-    // The listeners that it had are the next one's.
+    // The next agent takes over the listeners.
     bed.start();
     let mut heard = String::new();
     (bed.connect("10.88.0.100:8001").read_to_string(&mut heard)).unwrap();
@@ -116,6 +116,6 @@ fn another_agent_takes_over_and_the_last_leaves_nothing() {
     bed.take_down();
     assert!(!bed.pins.dir().exists());
     assert!(!bed.group.path().exists());
-    // The programs live on, as this node's own.
+    // The programs go on, with sockets of this node.
     assert!(names.0.try_wait().unwrap().is_none());
 }

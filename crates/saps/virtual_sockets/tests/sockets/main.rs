@@ -1,5 +1,5 @@
-//! Unmodified programs whose TCP is on another node: real ones, in several languages, with the agent and the
-//! hooks as they are, and an I/O server behind the forwarding network.
+//! Unmodified programs whose TCP is on another node: real programs in several languages, with the real agent and
+//! hooks, and an I/O server behind the forwarding network.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 

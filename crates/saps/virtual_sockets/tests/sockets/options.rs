@@ -9,7 +9,7 @@ use socket2::SockRef;
 use crate::bed::{Bed, CLIENT, CLIENT_V6, here, text};
 use crate::common::may_run;
 
-/// The options of this process's socket with these ports: the I/O server runs in it.
+/// The options of the socket with these ports. It is in this process, because the I/O server runs in it.
 fn options(own: u16, peer: u16) -> String {
     let mut command = std::process::Command::new("/usr/bin/python3");
     command.arg(here("options_of.py"));
@@ -50,7 +50,7 @@ fn options_of_listeners_and_connections_are_those_of_the_clients_sockets() {
             let mut stream = bed.connect(&format!("{to}:{port}"));
             let peer = stream.local_addr().unwrap().port();
             assert_eq!(server.line(), "accepted");
-            // The listener's, of which nothing was set on the connection.
+            // These are the listener's options, because nothing was set on the connection.
             until(
                 &bed,
                 port,
@@ -65,7 +65,7 @@ fn options_of_listeners_and_connections_are_those_of_the_clients_sockets() {
                 peer,
                 "nodelay 0 keepalive 1 idle 77 interval 5 probes 3 timeout 9000 send 40000 receive 50000\n",
             );
-            // The listener's own change is for the next one.
+            // The listener's own change affects the next connection.
             server.say("more");
             assert_eq!(server.line(), "more");
             let next = bed.connect(&format!("{to}:{port}"));
@@ -76,7 +76,7 @@ fn options_of_listeners_and_connections_are_those_of_the_clients_sockets() {
                 peer,
                 "nodelay 1 keepalive 0 idle 78 interval 75 probes 9 timeout 0 send - receive -\n",
             );
-            // Bytes go as ever.
+            // Bytes still arrive.
             stream.write_all(b"x").unwrap();
             let mut byte = [0];
             stream.read_exact(&mut byte).unwrap();
@@ -137,7 +137,7 @@ fn options_of_a_connection_that_is_over_are_not_those_of_the_next_one() {
         let (_second, peer) = listener.accept().unwrap();
         assert_eq!(caller.line(), "connected");
         assert_eq!(caller.line(), "set");
-        // What was set last has come, and nothing that was set before it on the other socket.
+        // The options that were set last have arrived, and none that were set before on the other socket.
         let found = || options(peer.port(), port);
         bed.wait("interval 5", || found().contains("interval 5 "));
         assert_eq!(

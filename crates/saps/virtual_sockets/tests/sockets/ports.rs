@@ -9,14 +9,14 @@ use socket2::{Domain, SockRef, Socket, Type};
 use crate::bed::{Bed, CLIENT, Program};
 use crate::common::may_run;
 
-/// A server, and the first thing that it says.
+/// Starts a server, and returns it with its first line.
 fn start(bed: &Bed, arguments: &[&str]) -> (Program, String) {
     let mut server = bed.start_python("serve.py", arguments);
     let said = server.line();
     (server, said)
 }
 
-/// Starts one again and again until it says this.
+/// Starts a server again and again until its first line is `wanted`.
 fn until(bed: &Bed, arguments: &[&str], wanted: &str) -> Program {
     let started = std::cell::RefCell::new(None);
     bed.wait(wanted, || {
@@ -44,7 +44,7 @@ fn a_port_that_another_program_has_is_refused_to_bind() {
         "refused EADDRINUSE"
     );
     assert!(bed.counter("app_bind_taken") >= 3);
-    // Its own loopback, the other family and the other ports are free.
+    // The node's own loopback, the other IP version and other ports are free.
     for free in [
         ["names", "127.0.0.1", "8000", ""],
         ["names", "::", "8000", "only"],
@@ -53,8 +53,8 @@ fn a_port_that_another_program_has_is_refused_to_bind() {
         let said = start(&bed, &free).1;
         assert_eq!(said, format!("listens {} {}", free[1], free[2]));
     }
-    // At its own address it is in nobody's way.
-    // Also where a child of another test has it for the moment between fork() and exec().
+    // A program with the port at the I/O server's own address is no obstacle. The socket is shut down, because a child
+    // process of another test may have it between fork() and exec().
     SockRef::from(&taken).shutdown(Shutdown::Both).unwrap();
     drop(taken);
     let _own = bind("10.99.0.1:8000");
@@ -82,7 +82,7 @@ fn without_an_io_server_no_port_is_taken() {
     assert!(heard.starts_with(CLIENT), "{heard}");
 }
 
-/// Who is bound and does not listen is seen by nobody until he is in the way.
+/// A socket that is bound and does not listen is noticed only when it is in the way.
 #[test]
 fn a_port_that_is_refused_later_is_known_and_asked_for_again() {
     if !may_run("a_port_that_is_refused_later_is_known_and_asked_for_again") {

@@ -1,4 +1,4 @@
-//! Servers and a client that everybody uses, as they are installed.
+//! Widely used servers and a widely used client, as they are installed.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -11,7 +11,7 @@ use crate::common::may_run;
 
 const SIZES: [usize; 4] = [0, 1, 70_000, 64 << 20];
 
-/// Files of each size in the directory; then what curl gets of them is the same.
+/// Writes a file of each size into the directory. curl must get the same bytes.
 fn content(root: &Path) {
     fs::create_dir_all(root).unwrap();
     for size in SIZES {
@@ -26,7 +26,7 @@ fn get_all(bed: &Bed, port: u16) {
     }
 }
 
-/// Four requests over one connection.
+/// Sends four requests over one connection.
 fn keep_alive(bed: &Bed, port: u16) {
     let url = format!("http://10.88.0.100:{port}/1");
     let (nowhere, count) = ("/dev/null", "%{num_connects} ");
@@ -42,14 +42,14 @@ fn server(mut command: Command) -> Program {
     Program(command.stdin(Stdio::null()).spawn().unwrap())
 }
 
-/// What a program that the tests can do without says of its version, if it runs here.
+/// The version that an optional program prints, or `None` if the program does not run here.
 fn version(program: &str, argument: &str) -> Option<String> {
     let output = Command::new(program).arg(argument).output().ok()?;
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     output.status.success().then_some(said)
 }
 
-/// Of "go version go1.21.3 linux/amd64", or what development versions say instead: these have it.
+/// Whether Go has MPTCP, by "go version go1.21.3 linux/amd64". Development versions print something else, and have it.
 fn has_mptcp(version: &str) -> bool {
     let minor = (version.split_once(" go1.")).and_then(|(_, rest)| {
         let digits = rest.split(|c: char| !c.is_ascii_digit()).next()?;
@@ -106,7 +106,7 @@ fn nginx() {
         bed.curl(&["http://[fd88::100]/who"]),
         b"fd88::1 fd88::100\n"
     );
-    // A program of the node itself: by its own loopback, as ever, and by the cluster.
+    // A program of the node itself connects by its own loopback, and by the cluster address.
     let mut own = bed.command("curl");
     own.args(["-sS", "http://127.0.0.1/who"]);
     assert_eq!(text(&own.output().unwrap()), "127.0.0.1 127.0.0.1\n");
@@ -116,7 +116,7 @@ fn nginx() {
     let log = fs::read_to_string(dir.join("access.log")).unwrap();
     let clients = log.lines().filter(|line| line.starts_with("10.88.0.1 "));
     assert_eq!(clients.count(), SIZES.len() + 4 + 1);
-    // Quits as it does anywhere: the master tells its workers.
+    // nginx quits as usual: the master process tells its workers.
     let quit = Command::new("kill")
         .args(["-QUIT", &nginx.0.id().to_string()])
         .status();
@@ -202,7 +202,7 @@ fn python_http_server() {
     );
 }
 
-/// Statically linked, and with MPTCP listeners where it can: no library call could have been replaced.
+/// The server is statically linked, so no library call could have been replaced. It has MPTCP listeners if it can.
 #[test]
 fn a_static_go_server() {
     if !may_run("a_static_go_server") {
@@ -241,14 +241,14 @@ fn a_static_go_server() {
         who.starts_with("10.88.0.1:") && who.ends_with(" 10.88.0.100:8000\n"),
         "{who}"
     );
-    // A kernel without MPTCP refuses before anybody is asked.
+    // A kernel without MPTCP refuses before a hook is called.
     if Path::new("/proc/sys/net/mptcp").exists() {
         assert!(bed.counter("app_no_mptcp") > 0);
     }
     upgrade(&bed);
 }
 
-/// Another protocol after a request, as WebSocket: both ends speak when they like.
+/// Switches to another protocol after a request, like WebSocket: both ends send whenever they like.
 fn upgrade(bed: &Bed) {
     let mut stream = bed.connect("10.88.0.100:8000");
     stream
@@ -278,7 +278,7 @@ fn a_java_server() {
     if !may_run("a_java_server") {
         return;
     }
-    // A runtime alone does not run a source file.
+    // A runtime without a compiler does not run a source file.
     if version("javac", "-version").is_none() {
         eprintln!("a_java_server: skipped: needs a Java development kit (default-jdk-headless)");
         return;
@@ -338,7 +338,7 @@ fn curl_as_a_client() {
     assert_eq!(said, format!("{peer} {CLIENT}:{port}"));
     assert_eq!(peer.ip().to_string(), "10.88.0.100");
 
-    // 7: failed to connect
+    // Exit status 7: failed to connect
     let mut refused = bed.command("curl");
     refused.args(["-sS", &format!("http://{CLIENT}:9/")]);
     assert_eq!(refused.output().unwrap().status.code(), Some(7));

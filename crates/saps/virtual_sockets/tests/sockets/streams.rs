@@ -1,4 +1,4 @@
-//! Clients' connections to programs, and their bytes.
+//! Connections of clients to programs, and their bytes.
 
 use std::io::{self, Read as _, Write as _};
 use std::net::Shutdown;
@@ -111,10 +111,10 @@ fn a_reset_of_one_end_is_one_of_the_other() {
         .set_linger(Some(Duration::ZERO))
         .unwrap();
     drop(stream);
-    // ECONNRESET
+    // The number is that of ECONNRESET.
     assert_eq!(waits.line(), "error 104");
 
-    // Killed with what it has not read, or answered: that is no orderly end either.
+    // A program that is killed with bytes that it has not read or answered ends its connection with an error as well.
     let mut deaf = bed.start_python("serve.py", &["deaf", "0.0.0.0", "8002"]);
     deaf.line();
     let mut stream = bed.connect("10.88.0.100:8002");
@@ -172,7 +172,7 @@ fn who_does_not_read_hears_of_a_reset() {
         while (&stream).write(&[7; 1 << 16]).is_ok() {}
         stream
     };
-    // A client's, and one that ends with the I/O server: nothing is kept for either.
+    // One connection ends because of its client, and one with the I/O server. Nothing is kept for either.
     let (first, _second) = (full(), full());
     SockRef::from(&first)
         .set_linger(Some(Duration::ZERO))

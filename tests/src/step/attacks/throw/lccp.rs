@@ -1,4 +1,4 @@
-//! LCCP that no node sent.
+//! LCCP messages that no node has sent.
 
 use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroU16;
@@ -16,9 +16,9 @@ use crate::frames::{Frame, IP_AT};
 use crate::world::CLUSTER;
 
 const PROTOCOL: u8 = 253;
-/// `struct lccp_header` in bpf/abi/lccp.h.
+/// The command's offset in `struct lccp_header` (bpf/abi/lccp.h).
 const COMMAND_AT: usize = 2;
-/// Of no release.
+/// A version of LCCP that no release has.
 const OTHER_VERSION: u8 = 253;
 const TAG_AT: usize = 72;
 const HEADER: usize = 80;
@@ -75,7 +75,7 @@ pub(super) fn forged(target: &Target, frames: &mut Vec<Frame>) -> Result<()> {
     Ok(())
 }
 
-/// A heartbeat of a node with another key.
+/// Adds a heartbeat under another cluster's key.
 pub(super) fn forged_hello(target: &Target, frames: &mut Vec<Frame>) -> Result<()> {
     let other: ClusterKey = "5a".repeat(32).parse()?;
     let life = Incarnation::started_at(now());
@@ -132,7 +132,7 @@ pub(super) fn behind(target: &Target, frames: &mut Vec<Frame>) -> Result<()> {
     Ok(())
 }
 
-/// A heartbeat, as of a node without services.
+/// Encodes a heartbeat like that of a node without services.
 fn hello(target: &Target, clock: Clock) -> Result<Vec<u8>> {
     let life = Incarnation::started_at(clock);
     let hello = Hello::new(life, Permille::try_from(0)?, Vec::new())?;
@@ -164,7 +164,7 @@ pub(super) fn command(target: &Target, frames: &mut Vec<Frame>) -> Result<()> {
     Ok(())
 }
 
-/// What a data server is ordered to do with connections, by programs and daemons.
+/// Adds the commands by which programs and daemons order a data server to do something with connections.
 pub(super) fn commands(target: &Target, frames: &mut Vec<Frame>) -> Result<()> {
     let flow = flow(target, CLIENT_PORT)?;
     let next = ShortAddress::try_from(IpAddr::V4(target.sender))?;
@@ -190,8 +190,8 @@ pub(super) fn commands(target: &Target, frames: &mut Vec<Frame>) -> Result<()> {
     Ok(())
 }
 
-/// What the target takes, under the right key: ADOPT for a data server, REFUSED for a connection
-/// server. `port`: the client's in the packet inside; the header says [`CLIENT_PORT`].
+/// Encodes a message that the target accepts, under the right key: ADOPT for a data server, REFUSED for a connection
+/// server. `port` is the client's port in the packet inside; the header always says [`CLIENT_PORT`].
 fn payload(target: &Target, clock: Clock, port: u16) -> Result<Vec<u8>> {
     let (flow, tcb) = (flow(target, CLIENT_PORT)?, tcb());
     let message = match target.is_cs {
@@ -210,7 +210,7 @@ fn payload(target: &Target, clock: Clock, port: u16) -> Result<Vec<u8>> {
     Ok(encode(&message, &packet, clock, &target.key, pair(target)))
 }
 
-/// The way of what is thrown, as its IP header says it.
+/// The sender and the receiver of messages, as the IP header names them.
 fn pair(target: &Target) -> NodePair {
     NodePair {
         from: target.sender,
@@ -222,7 +222,7 @@ fn lccp(target: &Target, payload: &[u8]) -> Result<Frame> {
     target.way.ip(target.sender, target.node, PROTOCOL, payload)
 }
 
-/// A request as the client would send it, IP header first.
+/// A request as the client would send it, from the IP header on.
 fn packet(target: &Target, port: u16) -> Result<Vec<u8>> {
     let header = TcpHeader {
         sequence_number: 1000,

@@ -1,4 +1,4 @@
-//! TCP that no client sends.
+//! TCP segments that no client sends.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 
@@ -12,7 +12,7 @@ use crate::world::CLUSTER;
 
 const SERVICE: SocketAddrV4 = SocketAddrV4::new(CLUSTER, 80);
 const REQUEST: &[u8] = b"GET /whoami HTTP/1.1\r\nHost: cluster\r\n\r\n";
-/// Offsets in IPv4 and TCP headers: RFC 791 and 9293, 3.1.
+/// Offsets in frames of fields of the IPv4 and TCP headers (RFC 791; RFC 9293, 3.1).
 const LENGTH_AT: usize = IP_AT + 2;
 const FRAGMENT_AT: usize = IP_AT + 6;
 const OFFSET_AT: usize = TCP_AT + 12;
@@ -28,7 +28,8 @@ pub(super) fn fragments(target: &Target, random: &mut Rng, frames: &mut Vec<Fram
     Ok(())
 }
 
-/// All but what opens a connection (SYN alone, with or without ECN), which is well-behaved.
+/// Adds segments with all flags but those that open a connection (SYN alone, with or without ECN), which are
+/// well-behaved.
 pub(super) fn flags(target: &Target, random: &mut Rng, frames: &mut Vec<Frame>) -> Result<()> {
     const SYN: u8 = 0x02;
     const OPENING: u8 = 0x3f;
@@ -47,7 +48,7 @@ pub(super) fn lengths(target: &Target, random: &mut Rng, frames: &mut Vec<Frame>
         frame[LENGTH_AT..][..2].copy_from_slice(&total.to_be_bytes());
         frames.push(frame);
     }
-    // Versions 0 and 6, headers of 0 to 16 and of 60 bytes.
+    // IP versions 0 and 6, and IP headers of 0 to 16 and of 60 bytes.
     for first in [0x05, 0x65, 0x40, 0x41, 0x44, 0x4f] {
         let mut frame = good.clone();
         frame[IP_AT] = first;
@@ -73,7 +74,7 @@ pub(super) fn short(target: &Target, random: &mut Rng, frames: &mut Vec<Frame>) 
 }
 
 pub(super) fn options(target: &Target, random: &mut Rng, frames: &mut Vec<Frame>) -> Result<()> {
-    // MSS, scale, SACK, timestamps and an unknown kind with a length of 0, of 1, or beyond the end.
+    // Each option (MSS, scale, SACK, timestamps and an unknown kind) gets a length of 0, of 1, or beyond the end.
     for kind in [2, 3, 4, 8, 77] {
         for length in [0, 1, 41, 255] {
             let header = TcpHeader {
@@ -131,7 +132,7 @@ pub(super) fn noise(target: &Target, random: &mut Rng, frames: &mut Vec<Frame>) 
     Ok(())
 }
 
-/// What is thrown from all ports of a client.
+/// The kinds of segments that a sweep sends from all ports of a client.
 #[derive(Clone, Copy)]
 pub(super) enum Sweep {
     Acks,
@@ -140,7 +141,7 @@ pub(super) enum Sweep {
     Resets,
 }
 
-/// As of somebody who does not know which ports the client has: from each that may be one.
+/// Adds a segment from each port that may be a client's, like a sender who does not know which ports the client uses.
 pub(super) fn sweep(
     target: &Target,
     random: &mut Rng,
@@ -183,12 +184,12 @@ fn data(target: &Target, random: &mut Rng) -> Result<Frame> {
         .tcp(anyone(target, random), SERVICE, header, REQUEST)
 }
 
-/// A port of the client itself.
+/// A random port at the client's own address.
 fn anyone(target: &Target, random: &mut Rng) -> SocketAddrV4 {
     SocketAddrV4::new(target.client, random.u16(1..))
 }
 
-/// An address of RFC 2544's benchmarking network, which no host has.
+/// An address in RFC 2544's benchmarking network, which no host has.
 fn stranger(random: &mut Rng) -> Ipv4Addr {
     Ipv4Addr::new(198, 18, random.u8(..), random.u8(..))
 }

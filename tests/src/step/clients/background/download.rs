@@ -1,4 +1,4 @@
-//! Downloads by curl: every byte compared, every stall noted.
+//! Downloads by curl, in which every byte is compared and every stall is noted.
 
 use std::fs::File;
 use std::io::{BufReader, Read};
@@ -18,9 +18,10 @@ use super::tally::{Failure, Tally};
 use crate::span::{Span, seconds};
 use crate::world::{CLUSTER, World};
 
-/// Longer than any page takes at any rate that makes sense here. curl then says that it took too long.
+/// The time limit of curl, in seconds. It is longer than any page takes at a reasonable rate; after it curl reports a
+/// timeout.
 const LONGEST: &str = "900";
-/// As much as is compared at once.
+/// The number of bytes that are compared at once.
 const PIECE: usize = 64 << 10;
 
 /// Clients that fetch a page again and again. The page must be one of the lab's files.
@@ -28,33 +29,33 @@ const PIECE: usize = 64 << 10;
 #[serde(deny_unknown_fields)]
 pub struct Download {
     path: String,
-    /// How fast a client takes it, until `finish`: the rest of its last page it then takes as fast as
-    /// it comes. None: always as fast as it comes.
+    /// How fast a client reads, until `finish`: it reads the rest of its last page as fast as it comes. `None` means
+    /// as fast as it comes from the beginning.
     rate: Option<Rate>,
     #[serde(default = "one")]
     clients: usize,
-    /// When not a byte has come for so long, which is a failure.
+    /// The time without a byte after which the client gives up, which is a failure.
     #[serde(default = "a_minute")]
     gives_up_after: Span,
 }
 
-/// One client.
+/// One client, which downloads a page again and again.
 struct Client {
     lab: Running,
     path: String,
     rate: Option<Rate>,
     gives_up_after: Span,
-    /// What the page must be.
+    /// The lab's file with the right bytes of the page.
     original: PathBuf,
-    /// Where curl writes the header.
+    /// The file to which curl writes the response's head.
     header: PathBuf,
     orders: Arc<Orders>,
 }
 
-/// Why a download is over.
+/// The way in which a download ended.
 enum End {
     Whole,
-    /// A byte differs, or is one too many.
+    /// A byte differs, or there is one too many.
     WrongByte,
     Short,
     Abandoned,
@@ -92,7 +93,7 @@ impl Download {
 impl Client {
     fn run(&self) -> Tally {
         let mut tally = Tally::default();
-        // At least one page, however soon the end comes.
+        // Each client downloads at least one page, however soon it is told to end.
         loop {
             if let Err(error) = self.page(&mut tally) {
                 tally.failed.push(Failure {
@@ -112,7 +113,7 @@ impl Client {
         let output = curl.stdout.take().context("curl has no output")?;
         let begin = Instant::now();
         let read = self.compare(output, tally);
-        // Ended by itself, or of no more use.
+        // curl has ended by itself, or is no longer needed.
         let _ = curl.kill();
         let said = said(curl)?;
         let (end, bytes) = read?;
@@ -135,8 +136,8 @@ impl Client {
         Ok(())
     }
 
-    /// Reads all that curl writes, at the client's rate, and gives how it ended and how many bytes were
-    /// right. Time that the client itself takes is no stall.
+    /// Reads all that curl writes, at the client's rate, and returns how the download ended and how many bytes were
+    /// right. Time that the client itself takes does not count as a stall.
     fn compare(&self, mut from: ChildStdout, tally: &mut Tally) -> Result<(End, u64)> {
         let original = File::open(&self.original)
             .with_context(|| format!("cannot open {}", self.original.display()))?;
@@ -191,7 +192,7 @@ impl Client {
     }
 }
 
-/// What curl complains of; empty if it ended well, or was killed.
+/// The error that curl reports; empty if curl succeeded or was killed.
 fn said(curl: Child) -> Result<String> {
     let output = curl.wait_with_output().context("cannot wait for curl")?;
     match output.status.code() {
@@ -211,7 +212,7 @@ fn served_by(header: &std::path::Path) -> Option<String> {
     server.map(|name| name.trim().to_owned())
 }
 
-/// As many bytes as there are; gives how many.
+/// Fills the buffer as far as there are bytes, and returns their number.
 fn fill(from: &mut impl Read, buffer: &mut [u8]) -> Result<usize> {
     let mut filled = 0;
     while filled < buffer.len() {

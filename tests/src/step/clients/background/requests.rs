@@ -1,4 +1,4 @@
-//! Short requests over connections that stay: every answer compared, and from whom it must be.
+//! Short requests over connections that stay open. Every answer is compared, and its data server checked.
 
 use std::io::Write as _;
 use std::net::TcpStream;
@@ -17,40 +17,40 @@ use super::tally::{Failure, Tally};
 use crate::span::Span;
 use crate::world::World;
 
-/// Each connection asks for all of them in turn.
+/// Starts connections, each of which asks for all these pages in turn.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Requests {
-    /// Files of the lab: /4k from whoever it is, /dsN/4k from that server.
+    /// Files of the lab: any data server may answer /4k, and only dsN may answer /dsN/4k.
     paths: Vec<String>,
     #[serde(default = "four")]
     connections: usize,
-    /// After each answer. "0s" asks as fast as the machine can.
+    /// The pause after each answer. "0s" asks as fast as the machine can.
     #[serde(default = "a_moment")]
     pause: Span,
 }
 
-/// A page, and what a right answer is.
+/// A page and its right answer.
 struct Page {
     path: String,
-    /// Whom it must be from, if that is said.
+    /// The data server that must answer, if the path names one.
     server: Option<String>,
     body: Vec<u8>,
 }
 
-/// A whole answer, and whether it is right.
+/// A complete answer, and whether it is right.
 enum Answer {
     Right,
-    /// By its name.
+    /// The answer of another data server, by its name.
     OfAnother(String),
-    /// So many bytes, and not the page's.
+    /// A body that is not the page's, by its number of bytes.
     Wrong(usize),
 }
 
-/// What a connection's client knows.
+/// A connection, and what its client knows.
 struct Connection {
     stream: TcpStream,
-    /// Whose the last answer was.
+    /// The data server that gave the last answer.
     owner: Option<String>,
 }
 
@@ -83,7 +83,7 @@ impl Requests {
     }
 }
 
-/// A connection that fails is followed by another.
+/// Runs one client. If its connection fails, it makes another one.
 fn run(pages: &[Page], number: usize, pause: Span, orders: &Orders) -> Tally {
     let mut tally = Tally::default();
     let mut connection = None;
@@ -122,7 +122,7 @@ fn run(pages: &[Page], number: usize, pause: Span, orders: &Orders) -> Tally {
     tally
 }
 
-/// Gets the page.
+/// Asks for a page and compares the answer.
 fn ask(connection: &mut Option<Connection>, page: &Page) -> Result<Answer> {
     let Connection { stream, owner } = match connection {
         Some(connection) => connection,

@@ -1,38 +1,38 @@
-//! For how long clients waited, by what was being done to the cluster meanwhile.
+//! How long clients waited, by what was being done to the cluster meanwhile.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// What is being done, as the scenario calls it, and the how manieth thing that is.
+/// A phase: what is being done, by the scenario's name for it, and the number of the phase.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Phase {
     number: usize,
     name: Arc<str>,
 }
 
-/// What is being done now.
+/// The current phase, which all clients read.
 #[derive(Debug, Default)]
 pub struct Phases(Mutex<Phase>);
 
 impl Phases {
-    /// From now on it is this, though it be of the same name as before.
+    /// Begins a new phase, even if it has the same name as the one before.
     pub fn begin(&self, name: &str) {
         let mut phase = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         phase.number += 1;
         phase.name = name.into();
     }
 
-    /// What it is now.
+    /// The current phase.
     pub fn now(&self) -> Phase {
         let phase = self.0.lock();
         phase.unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
-/// Of one client: the longest wait of each phase. A wait is of the phase in which it ends: it
-/// may have begun before what caused it.
+/// The longest wait of one client in each phase. A wait belongs to the phase in which it ends, and may have begun
+/// before that phase.
 #[derive(Debug, Default)]
 pub struct Waits(BTreeMap<Phase, Duration>);
 
@@ -43,12 +43,12 @@ impl Waits {
     }
 }
 
-/// The waits of all, by what was being done and of which kind the client was.
+/// The waits of all clients, by the phase's name and the kind of client.
 #[derive(Debug, Default)]
 pub struct Stalls(BTreeMap<(Arc<str>, String), Vec<Duration>>);
 
 impl Stalls {
-    /// Takes over those of one client.
+    /// Adds the waits of one client.
     pub fn add(&mut self, kind: &str, waits: Waits) {
         for (phase, wait) in waits.0 {
             let waits = self.0.entry((phase.name, kind.to_owned())).or_default();
@@ -76,7 +76,7 @@ impl fmt::Display for Stalls {
     }
 }
 
-/// The least of these, in order, that so many of a hundred do not exceed.
+/// The least of these sorted durations that at least `of_hundred` percent of them do not exceed.
 fn percentile(sorted: &[Duration], of_hundred: usize) -> Option<Duration> {
     let rank = (sorted.len() * of_hundred).div_ceil(100);
     sorted.get(rank.saturating_sub(1)).copied()

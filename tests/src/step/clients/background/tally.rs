@@ -1,38 +1,39 @@
-//! What clients have seen.
+//! The results of clients.
 
 use std::fmt;
 
 use super::stalls::{Stalls, Waits};
 
-/// Of one client, or of several together.
+/// The results of one client, or of several together.
 #[derive(Default)]
 pub struct Tally {
-    /// Answers that came whole and right.
+    /// The number of complete and right answers.
     pub done: usize,
-    /// Their bytes.
+    /// The number of bytes of these answers.
     pub bytes: u64,
     pub failed: Vec<Failure>,
-    /// Times within which not a byte came, of this client.
+    /// The longest times without a byte, of this client.
     pub waits: Waits,
-    /// And of those whose tallies were added.
+    /// The waits of the clients whose tallies were added.
     stalls: Stalls,
 }
 
-/// An answer that did not come, or not as it must.
+/// An answer that did not come, or was not as it must be.
 pub struct Failure {
-    /// Who had the connection, and whom the request was for, as far as the client knows.
+    /// The data server that had the connection, and the one that the request was for, as far as the client knows.
     pub servers: Vec<String>,
-    /// Bytes that are not the page's, or not its server's: never right, whatever was done on purpose.
+    /// Whether bytes differ from the page's, or come from a wrong server. That is never allowed, whatever was done on
+    /// purpose.
     pub wrong_bytes: bool,
     pub what: String,
 }
 
 impl Tally {
-    /// Takes over what a client of this name has seen.
+    /// Adds the results of a client of this name.
     pub fn add(&mut self, name: &str, other: Tally) {
         self.done += other.done;
         self.bytes += other.bytes;
-        // "download 3 of /1m": its kind is what stands first.
+        // The kind of a client is the first word of its name, as in "download 3 of /1m".
         self.stalls
             .add(name.split(' ').next().unwrap_or_default(), other.waits);
         self.failed.extend(other.failed.into_iter().map(|one| {
@@ -43,8 +44,8 @@ impl Tally {
 }
 
 impl Failure {
-    /// Whether one of these servers may have been the cause. A client that has had no answer on its
-    /// connection cannot know where it was.
+    /// Whether one of these servers may have been the cause. A client that has had no answer on its connection cannot
+    /// know which server had it.
     pub fn was_of(&self, ended: &[String]) -> bool {
         let unknown = self.servers.is_empty() && !ended.is_empty();
         unknown || self.servers.iter().any(|server| ended.contains(server))

@@ -1,4 +1,4 @@
-//! Servers, each with a thread, and how they are told to end.
+//! Servers with a thread each, and a way to end them.
 
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use super::{Listener, Session};
 pub const ANY: &str = "127.0.0.1:0";
 pub const ANY6: &str = "[::1]:0";
 
-/// Ends when the clients are gone.
+/// A set of servers that end once their clients are gone.
 #[derive(Default)]
 pub struct Fleet {
     over: Arc<AtomicBool>,
@@ -21,7 +21,7 @@ pub struct Fleet {
 }
 
 impl Fleet {
-    /// A server of EOP clients, at an address of its own.
+    /// Starts a server of EOP clients, at an address of its own.
     pub fn serve(&mut self, each: impl FnMut(Session) + Send + 'static) -> SocketAddr {
         self.serve_with(ServerOptions::default(), each)
     }
@@ -52,12 +52,12 @@ impl Fleet {
         self.servers.push((at, server));
     }
 
-    /// Waits until the servers have seen the end of the clients. A server that failed fails the test.
+    /// Waits until the servers have seen the end of the clients. If a server failed, the test fails.
     pub fn end<C>(self, clients: C) {
         drop(clients);
         self.over.store(true, Ordering::Release);
         for (at, server) in self.servers {
-            // It waits for somebody. If it failed, nobody is there.
+            // The server waits for a client. If it has failed, nobody listens.
             let _ = TcpStream::connect(at);
             server.join().unwrap();
         }
@@ -70,7 +70,7 @@ pub fn listen(at: &str, options: ServerOptions) -> (Listener, SocketAddr) {
     (listener, at)
 }
 
-/// An address where nobody listens.
+/// Returns an address at which nobody listens.
 pub fn nobody(any: &str) -> SocketAddr {
     TcpListener::bind(any).unwrap().local_addr().unwrap()
 }
@@ -85,8 +85,8 @@ pub fn echo(name: &'static str) -> impl FnMut(Session) {
     }
 }
 
-/// Redirects the first client when it has asked, with its own request for an answer if `late`, and answers to all
-/// others that came back from there.
+/// Redirects the first client once it has sent a request, with the request as the answer if `late`. Answers all other
+/// clients, which came back from the target.
 pub fn redirects_the_first(late: bool, target: SocketAddr) -> impl FnMut(Session) {
     let mut came = 0;
     move |mut session| {

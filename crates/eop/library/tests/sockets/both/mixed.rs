@@ -1,4 +1,4 @@
-//! Plain and EOP ends together.
+//! Pairs of plain and EOP ends.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -13,7 +13,7 @@ const REQUEST: &[u8] = b"GET / HTTP/1.1\r\n\r\n";
 
 #[test]
 fn four_pairs_on_one_port() {
-    // An EOP server that finds out: EOP clients of both kinds, and a plain one.
+    // An EOP server that finds out what clients speak, with two kinds of EOP clients and a plain one.
     let mut fleet = Fleet::default();
     let at = fleet.serve_with(server_either(), |mut session| {
         let request = session.recv().unwrap().unwrap().to_vec();
@@ -31,7 +31,7 @@ fn four_pairs_on_one_port() {
     assert_eq!(answer, REQUEST);
     fleet.end((socket, plain));
 
-    // A plain server: it is asked once, and remembered.
+    // A plain server is asked once, and then known to be plain.
     let (at, server) = plain_server(b"", 4);
     for _ in 0..2 {
         let mut socket = connect(at, either()).unwrap();
@@ -62,7 +62,7 @@ fn redirects_lead_to_servers_that_find_out_too() {
 
 #[test]
 fn servers_that_speak_first_are_heard() {
-    // A plain one, by a client that asks.
+    // The server is plain, and the client asks.
     let (at, server) = plain_server(b"220 hello\r\n", 2);
     let mut socket = connect(at, either()).unwrap();
     assert_eq!(socket.peer(), Peer::Plain);
@@ -70,7 +70,7 @@ fn servers_that_speak_first_are_heard() {
     drop(socket);
     server.join().unwrap();
 
-    // One that finds out, to a plain client that waits, and to one of its own.
+    // The server finds out what its clients speak: a plain client that waits, and an EOP client.
     let mut fleet = Fleet::default();
     let at = fleet.serve_with(server_either(), |mut session| {
         session.send(b"220 hello\r\n").unwrap();

@@ -1,4 +1,4 @@
-//! Redirects: early, late, to nobody, to where one must not go, and with tokens.
+//! Redirects: early, late, to a server that does not answer, to a server that is not allowed, and with tokens.
 
 use std::os::fd::AsFd as _;
 
@@ -22,7 +22,7 @@ fn an_early_redirect_is_eredo() {
             other => break other.unwrap().unwrap().to_vec(),
         }
     };
-    // The server may have been quicker than the request.
+    // The server may have redirected before the request was sent.
     assert!(redone <= 1);
     assert_eq!(answer, b"second hello");
     assert_eq!(socket.server(), there);
@@ -57,7 +57,7 @@ fn a_request_that_nobody_reads_does_not_break_the_redirect() {
         ..Options::default()
     };
     let mut socket = connect(at, roomy).unwrap();
-    // More than the buffers of both ends hold, so that it is still being sent.
+    // The request is larger than the buffers of both ends, so that it is still being sent.
     let large = vec![7; 12 << 20];
     socket.send(&large).unwrap();
     let answer = socket.recv().unwrap().unwrap();
@@ -159,7 +159,7 @@ fn tokens_open_servers_that_serve_only_redirected_clients() {
         redirected_only: true,
         ..with_key.clone()
     };
-    // A token names the client's address, which is the same at all servers of one kind of address.
+    // A token names the client's address, which is the same at all servers of one IP version.
     for any in [ANY, ANY6] {
         let mut fleet = Fleet::default();
         let (second, there) = listen(any, guarded.clone());

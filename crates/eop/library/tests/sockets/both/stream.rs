@@ -1,4 +1,4 @@
-//! One logical connection, over many servers.
+//! One logical connection over many servers.
 
 use std::net::SocketAddr;
 
@@ -10,7 +10,8 @@ use super::{Session, connect};
 const REDIRECTS: u32 = 10_000;
 const SERVERS: usize = 3;
 
-/// Request and answer number `round`: its bytes are of it alone, and no length comes twice in a row.
+/// The bytes of request and answer number `round`. No other round has the same, and two rounds in a row differ in
+/// length.
 fn bytes(round: u32, salt: u32) -> Vec<u8> {
     let large = if round.is_multiple_of(500) { 60_000 } else { 0 };
     let length = 4 + round * 7919 % 3000 + large;
@@ -22,8 +23,9 @@ fn bytes(round: u32, salt: u32) -> Vec<u8> {
     round.to_be_bytes().into_iter().chain(noise).collect()
 }
 
-/// Each request is served where its number says. Whoever has served one sends the client to a server that is not
-/// always that of the next, and who does not serve a request sends it on unanswered.
+/// Serves each request at the server that the request's number names. After an answer, the server sends the client to
+/// one that is not always that of the next request. A server to which a request does not belong redirects it without
+/// an answer.
 fn serve(own: usize, servers: [SocketAddr; SERVERS]) -> impl FnMut(Session) {
     move |mut session| {
         let Some(request) = session.recv().unwrap() else {

@@ -49,7 +49,7 @@ if what == "serve":
     s.accept()
     c.sendall(c.recv(1))
 elif what == "again":
-    # The same port again at once, while the socket that had it is still open: so has its connection the same ends.
+    # The port is used again at once, while its last socket is still open, so both connections have the same ends.
     own = "::" if family == socket.AF_INET6 else "0.0.0.0"
     s = socket.socket(family, socket.SOCK_STREAM)
     s.setsockopt(SOCKET, socket.SO_REUSEADDR, 1)

@@ -48,7 +48,7 @@ func main() {
 			stream.Flush()
 		}
 	})
-	// Newer versions of Go ask for this unasked.
+	// Newer versions of Go do this by default.
 	var config net.ListenConfig
 	config.SetMultipathTCP(true)
 	listener, err := config.Listen(context.Background(), "tcp", ":8000")

@@ -66,7 +66,7 @@ def serve(c, peer):
             total += len(data)
         print("read", total, flush=True)
     elif what == "half":
-        # Closes its direction first, and reads on.
+        # This end closes its direction first, and goes on reading.
         c.sendall(b"first\n")
         c.shutdown(socket.SHUT_WR)
         total = 0
@@ -82,7 +82,7 @@ def serve(c, peer):
         os.close(fd)
         c.close()
     elif what == "pass":
-        # To another process, through a socket of the local kind.
+        # The connection is passed to another process, through a Unix socket.
         a, b = socket.socketpair(socket.AF_UNIX)
         if os.fork() == 0:
             _, fds, _, _ = socket.recv_fds(b, 1, 1)
