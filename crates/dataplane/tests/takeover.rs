@@ -7,7 +7,7 @@ use std::{
 
 use anyhow::{Context as _, Result, bail};
 use baton_abi::{ROLE_CS, ROLE_DS, Settings, Tcb, TcbKey};
-use baton_dataplane::{Dataplane, Error, Options, Pins};
+use baton_dataplane::{ConnectionServer, Dataplane, Error, Options, Pins};
 use libbpf_rs::{MapCore as _, MapFlags, MapHandle};
 
 const FLOWS: u32 = 1024;
@@ -77,21 +77,20 @@ fn refused(loaded: Result<Dataplane, Error>) -> Result<String> {
     }
 }
 
+/// What a connection server has: the programs of this test are one's.
+fn table_of(dataplane: &Dataplane) -> &ConnectionServer {
+    (dataplane.as_connection_server()).expect("loaded as a connection server")
+}
+
 #[test]
 fn the_same_version_takes_everything_over() -> Result<()> {
     let place = Place::new("same");
     let first = place.load(ROLE_CS, FLOWS)?;
-    first
-        .as_connection_server()
-        .unwrap()
-        .set_tcb(&key(), &connection())?;
+    table_of(&first).set_tcb(&key(), &connection())?;
     drop(first);
     let next = place.load(ROLE_CS, FLOWS)?;
     assert_eq!(next.made_anew(), [""; 0]);
-    assert_eq!(
-        next.as_connection_server().unwrap().tcb(&key())?,
-        Some(connection())
-    );
+    assert_eq!(table_of(&next).tcb(&key())?, Some(connection()));
     Ok(())
 }
 
@@ -99,10 +98,7 @@ fn the_same_version_takes_everything_over() -> Result<()> {
 fn what_the_daemon_fills_is_made_anew_and_connections_stay() -> Result<()> {
     let place = Place::new("anew");
     let first = place.load(ROLE_CS, FLOWS)?;
-    first
-        .as_connection_server()
-        .unwrap()
-        .set_tcb(&key(), &connection())?;
+    table_of(&first).set_tcb(&key(), &connection())?;
     let settings = Settings {
         stray_grace_ns: 7,
         ..Settings::default()
@@ -120,10 +116,7 @@ fn what_the_daemon_fills_is_made_anew_and_connections_stay() -> Result<()> {
         "nothing of it is read"
     );
     assert_eq!(first.settings()?, settings, "who runs has what it had");
-    assert_eq!(
-        next.as_connection_server().unwrap().tcb(&key())?,
-        Some(connection())
-    );
+    assert_eq!(table_of(&next).tcb(&key())?, Some(connection()));
     // From now on they are this version's.
     assert_eq!(place.load(ROLE_CS, FLOWS)?.made_anew(), [""; 0]);
     Ok(())
@@ -133,10 +126,7 @@ fn what_the_daemon_fills_is_made_anew_and_connections_stay() -> Result<()> {
 fn connections_in_another_layout_are_refused_and_nothing_changes() -> Result<()> {
     let place = Place::new("refused");
     let first = place.load(ROLE_CS, FLOWS)?;
-    first
-        .as_connection_server()
-        .unwrap()
-        .set_tcb(&key(), &connection())?;
+    table_of(&first).set_tcb(&key(), &connection())?;
     for map in ["tcbs", "data_servers", "counters"] {
         place.written_otherwise(map)?;
     }
@@ -159,11 +149,8 @@ fn connections_in_another_layout_are_refused_and_nothing_changes() -> Result<()>
 
     place.pins().forget_maps()?;
     let fresh = place.load(ROLE_CS, FLOWS)?;
-    assert_eq!(fresh.as_connection_server().unwrap().tcb(&key())?, None);
-    assert_eq!(
-        first.as_connection_server().unwrap().tcb(&key())?,
-        Some(connection())
-    );
+    assert_eq!(table_of(&fresh).tcb(&key())?, None);
+    assert_eq!(table_of(&first).tcb(&key())?, Some(connection()));
     Ok(())
 }
 
